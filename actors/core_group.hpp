@@ -1,0 +1,65 @@
+// What this file is for: the actor of a group of cores: worker threads that run bodies, and spare ones for those that wait.
+// SPDX-FileCopyrightText: the troupe authors
+// SPDX-License-Identifier: BSD-3-Clause
+//
+//   placement --run_tasks--> [ready queue] --> worker threads --report_done--> placement
+//                                  ^               |
+//                                  +--take_back----+  (a body that waits gives its slot to a spare thread)
+//
+// A slot is the right to run bodies; a group has as many as workers. Threads hold slots; who waits inside a body gives
+// the slot away and takes one back before it goes on. Kernels never run on any other thread.
+#pragma once
+
+#include <chrono>
+#include <memory>
+#include <string>
+
+#include <troupe/options.hpp>
+
+#include "actors/placement.hpp"
+#include "actors/protocol/executor.hpp"
+#include "actors/protocol/trace.hpp"
+
+namespace troupe::detail {
+
+struct core_group_options {
+  executor_facts facts;
+  std::vector<int> cores;  // to bind the workers to; empty: no binding
+  std::chrono::nanoseconds spin{};
+  int spare_threads_max = 0;
+  trace_sink* sink = nullptr;
+  int first_lane = 0;
+  std::weak_ptr<void> house;  // threads keep it alive
+};
+
+/// What the group tells its house when all its threads have gone to sleep; called from a worker, must not block.
+using on_idle = void (*)(void* context);
+
+class core_group : public executor {
+ public:
+  /// Asks running bodies to stop and threads to end once their bodies return; does not wait.
+  virtual void request_stop() = 0;
+  /// True when every thread has ended.
+  virtual bool wait_ended(std::chrono::steady_clock::time_point) = 0;
+  /// Names of the tasks whose bodies run now, at most n.
+  virtual std::vector<std::string> running(std::size_t n) const = 0;
+  virtual int threads() const = 0;
+  /// Runs one ready task on the calling thread, which is not one of the group's; false if there is none.
+  virtual bool help() = 0;
+};
+
+std::shared_ptr<core_group> make_core_group(core_group_options, placement&, wait_board&, devices::device& host,
+                                            house_link&, on_idle, void* context);
+
+// ---- what a body's own thread may do --------------------------------------------------------------------------------
+
+/// The task that runs on this thread; null outside bodies.
+task_record* current_task() noexcept;
+task_context* current_context() noexcept;
+/// Waits inside a body: runs the awaited task here if it is ready, else sleeps without holding a slot.
+bool wait_inside(task_record& awaited, wait_board&, std::chrono::steady_clock::time_point deadline);
+/// Gives this thread's slot away, and takes one back. The token says which group; null outside bodies.
+void* leave_slot();
+void take_slot(void* token);
+
+}  // namespace troupe::detail

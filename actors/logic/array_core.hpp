@@ -1,0 +1,184 @@
+// What this file is for: the state behind an array handle: geometry, where each tile's bytes are, who reads and writes it.
+// SPDX-FileCopyrightText: the troupe authors
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Geometry is constant. Bytes are installed by executors (atomic pointers). Everything marked "placement" has one
+// owner at a time: whoever holds placement's turn.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <cstring>
+#include <exception>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include <troupe/detail/engine.hpp>
+
+#include "actors/logic/box4.hpp"
+
+namespace troupe::detail {
+
+/// A task as others remember it: valid while the record still carries the same sequence number.
+struct task_ref {
+  task_record* task = nullptr;
+  std::uint64_t sequence = 0;
+};
+
+/// A list of references with room for one inside; capacity is kept when cleared.
+class ref_list {
+ public:
+  ref_list() = default;
+  ref_list(const ref_list&) = delete;
+  ref_list& operator=(const ref_list&) = delete;
+  ~ref_list() { delete[] more_; }
+
+  bool empty() const { return count_ == 0; }
+  std::uint32_t size() const { return count_; }
+  const task_ref* begin() const { return more_ ? more_ : &one_; }
+  const task_ref* end() const { return begin() + count_; }
+  void clear() { count_ = 0; }
+  /// Adds; before growing, drops references for which `alive` is false, so that reads without writes stay bounded.
+  template <class Alive>
+  void add(task_ref r, Alive&& alive) {
+    if (count_ == capacity_) make_room(alive);
+    data()[count_++] = r;
+  }
+
+ private:
+  task_ref* data() { return more_ ? more_ : &one_; }
+  template <class Alive>
+  void make_room(Alive&& alive) {
+    std::uint32_t kept = 0;
+    for (std::uint32_t i = 0; i < count_; ++i)
+      if (alive(data()[i])) data()[kept++] = data()[i];
+    count_ = kept;
+    if (kept * 2 <= capacity_ && kept < capacity_) return;
+    const std::uint32_t larger = capacity_ < 8 ? 8 : capacity_ * 2;
+    auto* fresh = new task_ref[larger];
+    std::memcpy(static_cast<void*>(fresh), data(), kept * sizeof(task_ref));
+    delete[] more_;
+    more_ = fresh;
+    capacity_ = larger;
+  }
+
+  task_ref one_;
+  task_ref* more_ = nullptr;
+  std::uint32_t count_ = 0, capacity_ = 1;
+};
+
+/// A sub-box access to a tile since its last whole-tile write. Write fragments of a tile are disjoint.
+struct fragment {
+  logic::box4 where;
+  task_ref task;
+  bool writes = false;
+  std::exception_ptr poison;  // the writer failed
+};
+
+/// Who wrote a tile last, and who has read it since. Placement.
+struct tile_state {
+  task_ref writer;
+  std::exception_ptr poison;  // the writer failed, and nobody has written since
+  bool valid = false;         // written as a whole; else see parts
+  bool outside_read = false;  // recording only: read before any recorded write
+  ref_list readers;
+  std::unique_ptr<std::vector<fragment>> parts;  // null: whole-tile accesses only
+};
+
+/// An open reduction: private partials that nobody has asked for yet.
+struct reduction {
+  combine_fn combiner = nullptr;
+  logic::box4 where;
+  std::size_t element = 1;
+  std::array<std::byte, fill_bytes_max> identity{};
+  ref_list contributors;            // placement
+  std::exception_ptr poison;        // placement: a contributor failed
+  std::vector<logic::box4> fresh;   // placement, when it settles: what nobody had written before
+
+  std::mutex lock;                  // guards the partials, which executors take and give back
+  std::vector<std::unique_ptr<std::byte[]>> idle;   // room is reserved when a partial is taken
+  std::size_t taken = 0;
+};
+
+/// Where a task record comes from and goes to; outlives the runtime while handles or futures do.
+struct house_link;
+
+struct tile_bytes {
+  std::atomic<std::byte*> data{nullptr};
+};
+
+struct array_core {
+  // Placement.
+  std::int64_t users = 0;  // accesses of unfinished tasks
+  bool dropped = false;    // no handle is left
+  tile_state* states = nullptr;
+  reduction* open = nullptr;
+  tile_state single;       // the states of a one-tile array
+
+  // Constant.
+  array_spec spec;
+  std::array<index, rank_max> grid{1, 1, 1, 1};
+  std::uint32_t tile_count = 1;
+  std::size_t tile_bytes_max = 0;  // of a full tile
+  house_link* home = nullptr;
+  std::unique_ptr<tile_state[]> many;
+
+  // Executors.
+  tile_bytes* bytes = nullptr;
+  tile_bytes single_bytes;
+  std::unique_ptr<tile_bytes[]> many_bytes;
+
+  // Any thread.
+  std::atomic<long> handles{1};
+
+  logic::box4 tile_box(std::uint32_t t) const {
+    logic::box4 b;
+    for (int d = rank_max - 1; d >= 0; --d) {
+      const index i = t % grid[d];
+      t = static_cast<std::uint32_t>(t / grid[d]);
+      b.lo[d] = i * spec.tile[d];
+      b.hi[d] = std::min(b.lo[d] + spec.tile[d], spec.size[d]);
+    }
+    return b;
+  }
+  std::uint32_t tile_at(const logic::point4& p) const {
+    index t = 0;
+    for (int d = 0; d < rank_max; ++d) t = t * grid[d] + p[d] / spec.tile[d];
+    return static_cast<std::uint32_t>(t);
+  }
+  /// Calls `f(tile, box of the tile)` for every tile that the box touches. The box lies inside the array.
+  template <class F>
+  void each_tile(const logic::box4& b, F&& f) const {
+    logic::point4 first, last;
+    for (int d = 0; d < rank_max; ++d) {
+      first[d] = b.lo[d] / spec.tile[d];
+      last[d] = (b.hi[d] - 1) / spec.tile[d];
+    }
+    logic::point4 at = first;
+    for (;;) {
+      index t = 0;
+      logic::box4 tb;
+      for (int d = 0; d < rank_max; ++d) {
+        t = t * grid[d] + at[d];
+        tb.lo[d] = at[d] * spec.tile[d];
+        tb.hi[d] = std::min(tb.lo[d] + spec.tile[d], spec.size[d]);
+      }
+      f(static_cast<std::uint32_t>(t), tb);
+      int d = rank_max - 1;
+      while (d >= 0 && ++at[d] > last[d]) {
+        at[d] = first[d];
+        --d;
+      }
+      if (d < 0) return;
+    }
+  }
+  logic::box4 whole_box() const {
+    logic::box4 b;
+    b.hi = spec.size;
+    return b;
+  }
+};
+
+}  // namespace troupe::detail

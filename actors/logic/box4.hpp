@@ -1,0 +1,41 @@
+// What this file is for: boxes of any rank up to four, as the untyped inside of the library computes with them.
+// SPDX-FileCopyrightText: the troupe authors
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <array>
+
+#include <troupe/box.hpp>
+
+namespace troupe::logic {
+
+/// Dimensions beyond an array's rank have extent 1. Coordinates count elements.
+using box4 = box<rank_max>;
+using point4 = std::array<index, rank_max>;
+
+constexpr bool overlap(const box4& a, const box4& b) {
+  for (int d = 0; d < rank_max; ++d)
+    if (a.lo[d] >= b.hi[d] || b.lo[d] >= a.hi[d]) return false;
+  return true;
+}
+
+/// Calls `out(piece)` for boxes that together are `a` without `b`; at most 2 x 4 of them, disjoint.
+template <class Out>
+void subtract(box4 a, const box4& b, Out&& out) {
+  for (int d = 0; d < rank_max; ++d) {
+    if (a.lo[d] < b.lo[d]) {
+      box4 piece = a;
+      piece.hi[d] = b.lo[d];
+      out(piece);
+      a.lo[d] = b.lo[d];
+    }
+    if (b.hi[d] < a.hi[d]) {
+      box4 piece = a;
+      piece.lo[d] = b.hi[d];
+      out(piece);
+      a.hi[d] = b.hi[d];
+    }
+  }
+}
+
+}  // namespace troupe::logic

@@ -1,0 +1,102 @@
+// What this file is for: tasks that may run, highest priority first, equal ones in the order they became ready.
+// SPDX-FileCopyrightText: the troupe authors
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <cstddef>
+#include <utility>
+#include <vector>
+
+namespace troupe::logic {
+
+/// A ring that grows; no allocation in steady state.
+template <class T>
+class ring {
+ public:
+  bool empty() const { return head_ == tail_; }
+  std::size_t size() const { return tail_ - head_; }
+  void push_back(T v) {
+    if (size() == slots_.size()) grow();
+    slots_[tail_++ & (slots_.size() - 1)] = v;
+  }
+  void push_front(T v) {
+    if (size() == slots_.size()) grow();
+    if (head_ == 0) {
+      head_ += slots_.size();
+      tail_ += slots_.size();
+    }
+    slots_[--head_ & (slots_.size() - 1)] = v;
+  }
+  T pop_front() { return slots_[head_++ & (slots_.size() - 1)]; }
+  T& at(std::size_t i) { return slots_[(head_ + i) & (slots_.size() - 1)]; }
+
+ private:
+  void grow() {
+    std::vector<T> larger(slots_.empty() ? 64 : slots_.size() * 2);
+    const std::size_t n = size();
+    for (std::size_t i = 0; i < n; ++i) larger[i] = at(i);
+    slots_ = std::move(larger);
+    head_ = 0;
+    tail_ = n;
+  }
+  std::vector<T> slots_;
+  std::size_t head_ = 0, tail_ = 0;
+};
+
+/// Null entries (taken out of the middle) are skipped when popped.
+template <class T>
+class ready_queue {
+ public:
+  bool empty() const { return count_ == 0; }
+  std::size_t size() const { return count_; }
+  void push(T v, int priority) {
+    lane(priority).push_back(v);
+    ++count_;
+  }
+  void push_front(T v, int priority) {
+    lane(priority).push_front(v);
+    ++count_;
+  }
+  /// Null if empty.
+  T pop() {
+    for (auto& l : lanes_) {
+      while (!l.items.empty()) {
+        if (T v = l.items.pop_front()) {
+          --count_;
+          return v;
+        }
+      }
+    }
+    return nullptr;
+  }
+  /// Takes `v` out if it is among the last `reach` entries of some lane.
+  bool take(T v, std::size_t reach) {
+    for (auto& l : lanes_) {
+      const std::size_t n = l.items.size();
+      for (std::size_t i = 0; i < n && i < reach; ++i) {
+        if (l.items.at(n - 1 - i) != v) continue;
+        l.items.at(n - 1 - i) = nullptr;
+        --count_;
+        return true;
+      }
+    }
+    return false;
+  }
+
+ private:
+  struct lane_of {
+    int priority;
+    ring<T> items;
+  };
+  ring<T>& lane(int priority) {
+    if (!lanes_.empty() && lanes_.front().priority == priority) return lanes_.front().items;
+    auto l = lanes_.begin();
+    while (l != lanes_.end() && l->priority > priority) ++l;
+    if (l == lanes_.end() || l->priority != priority) l = lanes_.insert(l, lane_of{priority, {}});
+    return l->items;
+  }
+  std::vector<lane_of> lanes_;  // highest priority first
+  std::size_t count_ = 0;
+};
+
+}  // namespace troupe::logic

@@ -1,0 +1,65 @@
+// What this file is for: accounting of named quantities.
+// SPDX-FileCopyrightText: the troupe authors
+// SPDX-License-Identifier: BSD-3-Clause
+#include "actors/logic/resources.hpp"
+
+#include <algorithm>
+
+#include <troupe/error.hpp>
+
+namespace troupe::logic {
+
+namespace {
+auto find(auto& list, const std::string& name) {
+  return std::find_if(list.begin(), list.end(), [&](const resource& r) { return r.name == name; });
+}
+}  // namespace
+
+resources::resources(const std::vector<resource>& configured) {
+  for (const resource& r : configured) {
+    if (r.name.empty() || r.name == "cpu" || r.amount < 0)
+      throw error(errc::bad_argument, "options::resources: '" + r.name +
+                                          "' needs another name than cpu and an amount of 0 or more");
+    if (find(total_, r.name) != total_.end())
+      throw error(errc::bad_argument, "options::resources names '" + r.name + "' twice");
+    total_.push_back(r);
+  }
+  free_ = total_;
+}
+
+void resources::check(const std::vector<resource>& request) const {
+  for (const resource& r : request) {
+    if (r.amount < 0) throw error(errc::bad_argument, "a negative amount of resource '" + r.name + "'");
+    if (r.name == "cpu") {
+      if (r.amount > 1)
+        throw error(errc::not_supported, "a task takes one worker's slot or none: cpu may be 0 or 1");
+      continue;
+    }
+    const auto have = find(total_, r.name);
+    if (have == total_.end())
+      throw error(errc::no_resource, "resource '" + r.name + "' is not configured: add it to options::resources");
+    if (r.amount > have->amount)
+      throw error(errc::no_resource, "resource '" + r.name + "': " + std::to_string(r.amount) + " asked, " +
+                                         std::to_string(have->amount) + " is the maximum");
+  }
+}
+
+bool resources::take(const std::vector<resource>& request) {
+  for (const resource& r : request)
+    if (r.name != "cpu" && find(free_, r.name)->amount < r.amount) return false;
+  for (const resource& r : request)
+    if (r.name != "cpu") find(free_, r.name)->amount -= r.amount;
+  return true;
+}
+
+void resources::give(const std::vector<resource>& request) {
+  for (const resource& r : request)
+    if (r.name != "cpu") find(free_, r.name)->amount += r.amount;
+}
+
+bool without_slot(const std::vector<resource>& request) {
+  const auto cpu = find(request, "cpu");
+  return cpu != request.end() && cpu->amount == 0;
+}
+
+}  // namespace troupe::logic

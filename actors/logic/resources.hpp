@@ -1,0 +1,32 @@
+// What this file is for: named quantities: what exists, what is held, what a task asks for.
+// SPDX-FileCopyrightText: the troupe authors
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include <troupe/options.hpp>
+
+namespace troupe::logic {
+
+/// Exact accounting of named amounts. Pure; owned by placement.
+class resources {
+ public:
+  explicit resources(const std::vector<resource>& configured);
+
+  /// Throws `error(no_resource)` if the request could never be met. "cpu" is not counted here.
+  void check(const std::vector<resource>& request) const;
+  /// Takes all or nothing.
+  bool take(const std::vector<resource>& request);
+  void give(const std::vector<resource>& request);
+  const std::vector<resource>& free() const { return free_; }
+
+ private:
+  std::vector<resource> total_, free_;
+};
+
+/// Whether the request says that no worker's slot is needed.
+bool without_slot(const std::vector<resource>& request);
+
+}  // namespace troupe::logic

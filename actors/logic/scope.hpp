@@ -1,0 +1,27 @@
+// What this file is for: resolves scopes to sets of executors.
+// SPDX-FileCopyrightText: the troupe authors
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+
+#include <troupe/scope.hpp>
+
+#include "actors/protocol/executor.hpp"
+
+namespace troupe::logic {
+
+/// A set of executors, one bit per id; at most 64 executors on a node.
+using executor_set = std::uint64_t;
+inline constexpr int executors_max = 64;
+
+/// The executors that the scope names. Unknown names name nobody.
+executor_set resolve(const scope&, std::span<const detail::executor_facts>);
+/// The executors whose kind has a bit in `kinds`.
+executor_set with_body(unsigned char kinds, std::span<const detail::executor_facts>);
+/// "cpu:0, cpu:1": for messages.
+std::string names_of(executor_set, std::span<const detail::executor_facts>);
+
+}  // namespace troupe::logic

@@ -1,0 +1,592 @@
+// What this file is for: taking turns, ordering, choosing, retiring.
+// SPDX-FileCopyrightText: the troupe authors
+// SPDX-License-Identifier: BSD-3-Clause
+#include "actors/placement.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+
+#include <troupe/error.hpp>
+
+#include "actors/logic/region.hpp"
+#include "actors/protocol/clock.hpp"
+
+namespace troupe::detail {
+
+namespace {
+// A kernel nobody has timed is taken for this long, so that a first flood spreads over the executors.
+constexpr float guess_ns = 10'000.0f;
+// After this many samples of a kernel only one in eight is looked at.
+constexpr std::uint32_t samples_before_thinning = 64;
+
+constexpr std::uint16_t mark_holds_resources = 1, mark_sent = 2, mark_known = 4;
+}  // namespace
+
+bool claim(task_record& t) noexcept {
+  std::uint32_t p = t.phase.load(std::memory_order_acquire);
+  while ((p & phase_mask) == phase_waiting)
+    if (t.phase.compare_exchange_weak(p, (p & ~phase_mask) | phase_claimed, std::memory_order_acq_rel)) return true;
+  return false;
+}
+
+void fulfil(task_record& t, wait_board& board) noexcept {
+  const std::uint32_t before = t.phase.exchange(phase_done, std::memory_order_acq_rel);
+  if (before & phase_watched) board.announce(t);
+}
+
+placement::placement(const options& o, house_link& link, wait_board& board)
+    : link_(link),
+      board_(board),
+      in_flight_max_(o.tasks_in_flight_max),
+      window_ns_(static_cast<float>(std::chrono::duration<double, std::nano>(o.window).count())),
+      decisions_max_(o.decisions_kept),
+      deps_(*this),
+      resources_(o.resources) {}
+
+placement::~placement() = default;
+
+void placement::add(executor& e) {
+  places_.push_back({&e, 0, {}, 0, 0});
+  facts_.push_back(e.facts());
+  all_ |= logic::executor_set{1} << e.facts().id;
+}
+
+void placement::trace_to(trace_sink* sink, int lane) {
+  if (!sink) return;
+  tracing_ = true;
+  lane_.open(sink, lane, "placement");
+}
+
+// ---- mail ------------------------------------------------------------------------------------------------------------
+
+void placement::check_open() const {
+  if (closed()) throw error(errc::runtime_stopped, "the runtime has been shut down: it takes no more tasks");
+}
+
+void placement::submit(task_record* t, bool inside) {
+  const std::uint64_t n = submitted_.fetch_add(1, std::memory_order_relaxed) + 1;
+  inbox_.post(mail(t, mail::submitted));
+  int asleep = 0;
+  for (const place& p : places_) asleep += p.who->sleepers();
+  // Nobody may be looking: decide here.
+  if (asleep != 0 || closed()) take_turn(nullptr);
+  if (!inside && n - finished_.load(std::memory_order_relaxed) > in_flight_max_) {
+    // Over the bound: plan what is there, then sleep until a quarter has drained.
+    take_turn(nullptr);
+    bound_waiters_.fetch_add(1, std::memory_order_seq_cst);
+    std::unique_lock hold(quiet_lock_);
+    quiet_.wait(hold, [&] {
+      return submitted_.load() - finished_.load(std::memory_order_seq_cst) <= in_flight_max_ - in_flight_max_ / 4;
+    });
+    bound_waiters_.fetch_sub(1, std::memory_order_relaxed);
+  }
+}
+
+void placement::report_done(std::span<task_record* const> done, executor* self) {
+  if (try_turn()) {
+    for (task_record* t : done) retired_.push_back(t);
+    serve(self);
+    return;
+  }
+  for (task_record* t : done) inbox_.post(mail(t, mail::done));
+  take_turn(self);  // the holder may just have left
+}
+
+void placement::drop(array_core* a) {
+  inbox_.post(mail(a));
+  take_turn(nullptr);
+}
+
+bool placement::take_turn(executor* self) {
+  if (!has_mail() || !try_turn()) return false;
+  return serve(self);
+}
+
+void placement::hold_turn() {
+  for (int tries = 0; !try_turn(); ++tries)
+    if (tries < 64)
+      spin_lock::pause();
+    else
+      std::this_thread::yield();
+}
+
+bool placement::serve(executor* self) {
+  bool any = false;
+  for (int rounds = 0;; ++rounds) {
+    const std::uint64_t begin = tracing_ ? ticks() : 0;
+    ++turns_;
+    if (!retired_.empty()) any = true;
+    work_off();
+    inbox_.drain(work_);
+    if (!work_.empty()) {
+      any = true;
+      const std::size_t n = work_.size();
+      for (std::size_t i = 0; i < n; ++i) {
+        if (i + 4 < n) __builtin_prefetch(work_[i + 4].task());
+        handle(work_[i]);
+      }
+      work_.clear();
+      work_off();
+    }
+    refill();
+    for (place& p : places_) {
+      if (p.outgoing.empty()) continue;
+      any = true;
+      p.who->run_tasks(p.outgoing, p.who == self);
+      p.outgoing.clear();
+    }
+    publish();
+    if (tracing_ && any) lane_.add(0, begin, ticks(), "turn");
+    leave_turn();
+    // Mail that came while the turn was held may have nobody else to look at it.
+    if (inbox_.count() == 0) return any;
+    if (rounds >= 4) {
+      for (place& p : places_)
+        if (p.who->sleepers() != 0) {
+          p.who->wake_one();
+          return any;
+        }
+      return any;  // everybody is awake, and looks when what they run has ended
+    }
+    if (!try_turn()) return any;
+  }
+}
+
+void placement::publish() {
+  if (free_first_) {
+    link_.records.give_chain(free_first_, free_last_, free_count_);
+    free_first_ = free_last_ = nullptr;
+    free_count_ = 0;
+  }
+  if (finished_.load(std::memory_order_relaxed) == retired_count_) return;
+  finished_.store(retired_count_, std::memory_order_seq_cst);
+  if (bound_waiters_.load(std::memory_order_seq_cst) != 0 || quiet_waiters_.load(std::memory_order_seq_cst) != 0) {
+    { std::lock_guard hold(quiet_lock_); }
+    quiet_.notify_all();
+  }
+}
+
+void placement::handle(mail m) {
+  switch (m.what()) {
+    case mail::submitted: order(*m.task()); break;
+    case mail::done: retired_.push_back(m.task()); break;
+    case mail::dropped:
+      m.array()->dropped = true;
+      free_if_unused(*m.array());
+      break;
+  }
+}
+
+// ---- ordering ----------------------------------------------------------------------------------------------------------
+
+void placement::order(task_record& t) {
+  // Each task comes with one pending count, its submission, taken off here.
+  deps_.order(t, settles_);
+  t.id = t.sequence;
+  for (task_record* s : settles_)
+    if (--s->pending == 0) make_ready(*s);
+  settles_.clear();
+  if (--t.pending == 0) make_ready(t);
+}
+
+task_record* placement::make_settle(array_core& a) {
+  static constexpr task_ops ops{nullptr, [](task_record&) noexcept {}, [](task_record&) noexcept {},
+                                [](task_record&) noexcept -> void* { return nullptr; },
+                                kernel_info{.name = "settle reduction", .key = 0x5e771e}};
+  task_record* t = take_record(link_);
+  t->ops = &ops;
+  t->kernel = &ops.closure;
+  t->kind = task_kind::settle;
+  t->access_count = 1;
+  access& x = t->accesses[0];
+  x = {};
+  x.array = &a;
+  x.mode = access_mode::update;
+  region* r = link_.regions.take();
+  *r = {};
+  r->lo = a.open->where.lo;
+  r->hi = a.open->where.hi;
+  r->limit_lo = r->lo;
+  r->limit_hi = r->hi;
+  r->edge = border::refuse;
+  r->fill = a.open->identity;
+  r->combiner = a.open->combiner;
+  r->partials = a.open;
+  x.where = r;
+  submitted_.fetch_add(1, std::memory_order_relaxed);
+  return t;
+}
+
+void placement::fail(task_record& t, std::exception_ptr why, bool own) {
+  if (!claim(t)) return;
+  t.error = std::move(why);
+  if (!own) t.measured_ns = never_ran;
+  fulfil(t, board_);
+}
+
+// ---- choosing ----------------------------------------------------------------------------------------------------------
+
+void placement::make_ready(task_record& t) {
+  if (abandoning_) abandon(t);
+  if ((t.phase.load(std::memory_order_acquire) & phase_mask) != phase_waiting) {
+    retired_.push_back(&t);  // failed or cancelled before it could start
+    return;
+  }
+  switch (t.kind) {
+    case task_kind::join:
+      if (claim(t)) fulfil(t, board_);
+      retired_.push_back(&t);
+      return;
+    case task_kind::host_access:
+      if (!claim(t)) {
+        retired_.push_back(&t);  // given up just now
+        return;
+      }
+      // Granted: it counts as finished, and retires when the view is closed.
+      fulfil(t, board_);
+      ++retired_count_;
+      ++open_views_;
+      return;
+    default: admit(t);
+  }
+}
+
+void placement::admit(task_record& t) {
+  if (t.extra && !t.extra->options.resources.empty()) {
+    if (!resources_.take(t.extra->options.resources)) {
+      parked_.push(&t, t.extra->options.priority);
+      return;
+    }
+    t.marks |= mark_holds_resources;
+  }
+  assign(t);
+}
+
+void placement::unpark() {
+  // In order; a few that cannot be met are passed over, so that one scarce thing does not hold up the others.
+  constexpr std::size_t passed_over_max = 16;
+  task_record* passed[passed_over_max];
+  std::size_t n = 0;
+  while (n < passed_over_max) {
+    task_record* t = parked_.pop();
+    if (!t) break;
+    if (resources_.take(t->extra->options.resources)) {
+      t->marks |= mark_holds_resources;
+      assign(*t);
+    } else {
+      passed[n++] = t;
+    }
+  }
+  while (n != 0) {
+    task_record* t = passed[--n];
+    parked_.push_front(t, t->extra->options.priority);
+  }
+}
+
+logic::executor_set placement::mask_of(const task_record& t) const {
+  logic::executor_set mask = all_;
+  if (t.extra) mask &= t.extra->executors;
+  return mask & logic::with_body(t.kernel->kinds, facts_);
+}
+
+std::uint64_t placement::bytes_of(const task_record& t) const {
+  std::uint64_t bytes = 0;
+  for (int i = 0; i < t.access_count; ++i) {
+    const access& x = t.accesses[i];
+    if (!x.array) continue;
+    if (!x.where)
+      bytes += x.array->tile_bytes_max;
+    else
+      bytes += static_cast<std::uint64_t>(logic::view_box(*x.where).volume()) * x.array->spec.element;
+  }
+  return bytes;
+}
+
+logic::run_time& placement::model_of(const task_record& t, device_kind kind) {
+  return model_.of(*t.kernel, logic::size_class_of(bytes_of(t)), kind);
+}
+
+void placement::assign(task_record& t) {
+  if (places_.size() == 1 && !t.extra) {
+    const logic::run_time& m = model_of(t, facts_[0].kind);
+    if (m.known()) t.marks |= mark_known;
+    send_to(t, 0, m.predicted_ns());
+    return;
+  }
+  const logic::executor_set mask = mask_of(t);
+  if (std::has_single_bit(mask)) {
+    const auto i = static_cast<std::size_t>(std::countr_zero(mask));
+    const logic::run_time& m = model_of(t, facts_[i].kind);
+    if (m.known()) t.marks |= mark_known;
+    send_to(t, i, m.known() ? m.predicted_ns() : guess_ns);
+    return;
+  }
+  if (!assign_among(t, mask, false)) {
+    auto b = std::find_if(backlogs_.begin(), backlogs_.end(), [&](const backlog& x) { return x.mask == mask; });
+    if (b == backlogs_.end()) {
+      backlogs_.push_back({mask, {}});
+      b = backlogs_.end() - 1;
+    }
+    b->tasks.push(&t, t.extra ? t.extra->options.priority : 0);
+    waiting_ready_.fetch_add(1, std::memory_order_relaxed);
+  }
+}
+
+// Late binding: an executor gets about a window of work; the rest waits here for whoever is free first.
+bool placement::assign_among(task_record& t, logic::executor_set mask, bool force) {
+  logic::offer offers[logic::executors_max];
+  std::size_t n = 0;
+  bool known = false;
+  for (logic::executor_set left = mask; left != 0; left &= left - 1) {
+    const auto i = static_cast<std::size_t>(std::countr_zero(left));
+    const executor_facts& f = facts_[i];
+    const logic::run_time& m = model_of(t, f.kind);
+    logic::offer& o = offers[n++];
+    o.executor = f.id;
+    o.queue_ns = std::max(places_[i].outstanding_ns, 0.0f) / static_cast<float>(f.slots);
+    o.run_ns = m.known() ? m.predicted_ns() : guess_ns;
+    known = known || m.known();
+    // Replicas live in host memory; an executor elsewhere would need all bytes brought.
+    o.bytes_missing = f.space == host_space ? 0 : bytes_of(t);
+    o.transfer_ns = model_.transfer_ns(host_space, f.space, o.bytes_missing);
+  }
+  const std::size_t best = logic::best_offer({offers, n});
+  if (!force && offers[best].queue_ns > window_ns_) return false;
+  if (known) t.marks |= mark_known;
+  if (decisions_max_ != 0) {
+    if (decisions_.size() >= decisions_max_) decisions_.pop_front();
+    decisions_.push_back({t.sequence, {offers, offers + n}, best});
+  }
+  send_to(t, offers[best].executor, offers[best].run_ns);
+  return true;
+}
+
+void placement::send_to(task_record& t, std::size_t i, float predicted) {
+  place& p = places_[i];
+  t.executor = static_cast<std::uint16_t>(i);
+  t.predicted_ns = predicted;
+  t.marks |= mark_sent;
+  p.outstanding_ns += predicted;
+  p.outgoing.push_back(&t);
+}
+
+void placement::refill() {
+  if (waiting_ready_.load(std::memory_order_relaxed) == 0) return;
+  for (backlog& b : backlogs_) {
+    while (!b.tasks.empty()) {
+      task_record* t = b.tasks.pop();
+      if (!t) break;
+      if (!assign_among(*t, b.mask, false)) {
+        b.tasks.push_front(t, t->extra ? t->extra->options.priority : 0);
+        break;
+      }
+      waiting_ready_.fetch_sub(1, std::memory_order_relaxed);
+    }
+  }
+}
+
+// ---- retiring ----------------------------------------------------------------------------------------------------------
+
+// Until nothing is left: retiring makes tasks ready, and some of those (joins, failed ones) retire at once.
+void placement::work_off() {
+  for (std::size_t i = 0; i < retired_.size(); ++i) retire(*retired_[i]);
+  retired_.clear();
+}
+
+void placement::retire(task_record& t) {
+  if (t.marks & mark_sent) {
+    place& p = places_[t.executor];
+    p.outstanding_ns -= t.predicted_ns;
+    if (p.outstanding_ns < 1.0f) p.outstanding_ns = 0;
+    if (t.measured_ns > 0) {
+      logic::run_time& m = model_of(t, facts_[t.executor].kind);
+      if (m.seen() < samples_before_thinning || (t.sequence & 7) == 0) m.learn(t.measured_ns);
+      if (t.marks & mark_known) {
+        p.predicted_ns += t.predicted_ns;
+        p.measured_ns += t.measured_ns;
+      }
+    }
+  }
+  if (tracing_)
+    deps_.each_successor(t, [&](task_record& next, bool) { lane_.add_edge(t.sequence, next.sequence); });
+  deps_.retire(t, [&](task_record& next) { make_ready(next); });
+  if (t.marks & mark_holds_resources) {
+    resources_.give(t.extra->options.resources);
+    t.marks &= static_cast<std::uint16_t>(~mark_holds_resources);
+    unpark();
+  }
+  for (int i = 0; i < t.access_count; ++i) {
+    access& x = t.accesses[i];
+    if (!x.array) continue;
+    array_core& a = *x.array;
+    --a.users;
+    if (a.dropped && a.users == 0) free_if_unused(a);
+  }
+  if (t.kind == task_kind::settle) delete t.accesses[0].where->partials;
+  if (t.kind == task_kind::host_access && !t.error)
+    --open_views_;
+  else
+    ++retired_count_;
+  drop_inputs(t);
+  if (t.references.fetch_sub(1, std::memory_order_acq_rel) == 1) {
+    if (t.extra || !t.ops) {
+      recycle(&t);
+      return;
+    }
+    t.ops->drop_result(t);
+    t.error = nullptr;
+    t.next = free_first_;
+    if (!free_first_) free_last_ = &t;
+    free_first_ = &t;
+    ++free_count_;
+  }
+}
+
+void placement::free_if_unused(array_core& a) {
+  if (!a.dropped || a.users != 0) return;
+  destroy(a);
+}
+
+// ---- questions -----------------------------------------------------------------------------------------------------------
+
+bool placement::wait_quiet(std::chrono::steady_clock::time_point deadline) {
+  const auto quiet = [&] { return is_quiet(); };
+  for (;;) {
+    if (quiet()) return true;
+    if (take_turn(nullptr)) continue;
+    quiet_waiters_.fetch_add(1, std::memory_order_seq_cst);
+    bool done;
+    {
+      std::unique_lock hold(quiet_lock_);
+      if (deadline == std::chrono::steady_clock::time_point::max()) {
+        quiet_.wait(hold, quiet);
+        done = true;
+      } else {
+        done = quiet_.wait_until(hold, deadline, quiet);
+      }
+    }
+    quiet_waiters_.fetch_sub(1, std::memory_order_relaxed);
+    return done;
+  }
+}
+
+bool placement::would_deadlock(task_record& inside, task_record& awaited) {
+  if (&inside == &awaited) return true;
+  hold_turn();
+  serve(nullptr);  // what was submitted before this question must have been ordered; leaves the turn
+  hold_turn();
+  const bool yes = deps_.reaches(inside, awaited);
+  leave_turn();
+  take_turn(nullptr);
+  return yes;
+}
+
+explanation placement::explain(task_record& t) {
+  hold_turn();
+  explanation e;
+  e.task = logic::name_of(t);
+  const auto ns = [](float v) { return std::chrono::nanoseconds(static_cast<std::int64_t>(v)); };
+  if (t.marks & mark_sent) {
+    e.executor = facts_[t.executor].name;
+    e.predicted = (t.marks & mark_known) != 0;
+  }
+  if ((t.phase.load(std::memory_order_acquire) & phase_mask) == phase_done && t.measured_ns > 0)
+    e.measured = ns(t.measured_ns);
+  const std::uint64_t key = t.id;
+  for (const decision& d : decisions_) {
+    if (key == 0 || d.task != key) continue;
+    for (std::size_t i = 0; i < d.offers.size(); ++i) {
+      const logic::offer& o = d.offers[i];
+      e.candidates.push_back({facts_[o.executor].name, ns(o.queue_ns), ns(o.transfer_ns), ns(o.run_ns),
+                              o.bytes_missing, i == d.chosen});
+    }
+  }
+  if (e.candidates.empty() && (t.marks & mark_sent))  // one candidate: nothing had to be weighed
+    e.candidates.push_back({e.executor, {}, {}, ns(t.predicted_ns), 0, true});
+  leave_turn();
+  take_turn(nullptr);
+  return e;
+}
+
+runtime_report placement::report() {
+  hold_turn();
+  runtime_report r;
+  r.spawned = submitted_.load();
+  r.finished = finished_.load();
+  r.turns = turns_;
+  r.resources_free = resources_.free();
+  for (place& p : places_) {
+    executor_report e = p.who->report();
+    e.predicted = std::chrono::nanoseconds(static_cast<std::int64_t>(p.predicted_ns));
+    e.measured = std::chrono::nanoseconds(static_cast<std::int64_t>(p.measured_ns));
+    r.executors.push_back(std::move(e));
+  }
+  r.bytes_allocated = link_.array_bytes.load();
+  r.arrays = link_.arrays.load();
+  r.records = link_.records.in_use();
+  leave_turn();
+  take_turn(nullptr);
+  return r;
+}
+
+// ---- the end -------------------------------------------------------------------------------------------------------------
+
+void placement::abandon(task_record& t) {
+  if (!claim(t)) return;
+  const std::string name = logic::name_of(t);
+  t.error = std::make_exception_ptr(task_failed(errc::runtime_stopped,
+                                                "task '" + name + "' did not run: the runtime was shut down", name, "",
+                                                name, 0, nullptr));
+  fulfil(t, board_);
+  ++abandoned_;
+}
+
+std::uint64_t placement::abandon_queued() {
+  hold_turn();
+  abandoning_ = true;  // from here on nothing that becomes ready is handed out
+  std::vector<task_record*> back(1024);
+  for (place& p : places_)
+    for (std::size_t got; (got = p.who->take_back(back)) != 0;)
+      for (std::size_t i = 0; i < got; ++i) {
+        abandon(*back[i]);
+        retired_.push_back(back[i]);
+      }
+  const auto give_up = [&](logic::ready_queue<task_record*>& q) {
+    while (task_record* t = q.pop()) {
+      abandon(*t);
+      retired_.push_back(t);
+    }
+  };
+  for (backlog& b : backlogs_) give_up(b.tasks);
+  give_up(parked_);
+  waiting_ready_.store(0);
+  serve(nullptr);
+  return abandoned_;
+}
+
+void placement::tidy() {
+  hold_turn();
+  if (inbox_.count() == 0 && open_views_ == 0 && retired_count_ == submitted_.load() && link_.records.bytes() > (1u << 20)) {
+    deps_.forget_all();
+    link_.records.trim(1u << 20);
+    link_.regions.trim(1u << 20);
+  }
+  leave_turn();
+  take_turn(nullptr);
+}
+
+void placement::with_turn(const std::function<void()>& f) {
+  hold_turn();
+  f();
+  leave_turn();
+  take_turn(nullptr);
+}
+
+void placement::flush_trace() {
+  hold_turn();
+  lane_.flush();
+  leave_turn();
+}
+
+}  // namespace troupe::detail

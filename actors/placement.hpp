@@ -1,0 +1,172 @@
+// What this file is for: the actor that owns the graph: orders tasks, chooses executors, retires what is done.
+// SPDX-FileCopyrightText: the troupe authors
+// SPDX-License-Identifier: BSD-3-Clause
+//
+//   client --submitted--> [inbox] <--done-- executor
+//                            |  whoever needs a decision and finds the turn free takes it
+//                            v
+//                        placement --run_tasks--> executor
+//
+// Placement has no thread. Its state has one owner at a time: the holder of the turn. Taking the turn never blocks.
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <unordered_map>
+#include <vector>
+
+#include <troupe/options.hpp>
+#include <troupe/report.hpp>
+
+#include "actors/logic/cost_model.hpp"
+#include "actors/logic/dependencies.hpp"
+#include "actors/logic/ready_queue.hpp"
+#include "actors/logic/resources.hpp"
+#include "actors/logic/scope.hpp"
+#include "actors/protocol/executor.hpp"
+#include "actors/protocol/inbox.hpp"
+#include "actors/record_pool.hpp"
+#include "actors/protocol/trace.hpp"
+#include "actors/protocol/wait_board.hpp"
+
+namespace troupe::detail {
+
+class placement final : private logic::dependencies::surroundings {
+ public:
+  placement(const options&, house_link&, wait_board&);
+  ~placement();
+
+  // ---- before the first task -----------------------------------------------------------------------------------
+  void add(executor&);
+  void trace_to(trace_sink*, int lane);
+
+  // ---- any thread ----------------------------------------------------------------------------------------------
+  /// `inside`: the caller is a task, which is never held back at the in-flight bound.
+  void submit(task_record*, bool inside);
+  /// Throws runtime_stopped after close().
+  void check_open() const;
+  /// Bodies that have returned. Takes the turn if it is free, else leaves mail.
+  void report_done(std::span<task_record* const>, executor* self);
+  void drop(array_core*);
+  /// Decides what there is to decide, if there is any and the turn is free. `self`: the caller is about to look for
+  /// work at that executor. True if something was done.
+  bool take_turn(executor* self);
+  bool has_mail() const { return inbox_.maybe() || waiting_ready_.load(std::memory_order_relaxed) != 0; }
+  bool has_mail_for_sleeper() const { return inbox_.count() != 0; }
+
+  bool is_quiet() const { return finished_.load(std::memory_order_acquire) == submitted_.load(std::memory_order_acquire); }
+  /// Waits until nothing is in flight.
+  bool wait_quiet(std::chrono::steady_clock::time_point);
+  bool would_deadlock(task_record& inside, task_record& awaited);
+  explanation explain(task_record&);
+  runtime_report report();
+  const std::vector<executor_facts>& facts() const { return facts_; }
+  logic::executor_set all() const { return all_; }
+  void check_resources(const std::vector<resource>& r) const { resources_.check(r); }
+
+  /// No task may be submitted any more. What has not started fails with runtime_stopped; gives their number.
+  std::uint64_t abandon_queued();
+  void close() { closed_.store(true); }
+  bool closed() const { return closed_.load(std::memory_order_acquire); }
+  /// Gives idle memory back; called when nothing has happened for a while.
+  void tidy();
+  void flush_trace();
+  /// Runs `f` while no task can retire.
+  void with_turn(const std::function<void()>& f);
+
+  std::uint64_t finished() const { return finished_.load(std::memory_order_acquire); }
+
+ private:
+  struct backlog {
+    logic::executor_set mask;
+    logic::ready_queue<task_record*> tasks;
+  };
+  struct place {  // what placement knows of one executor
+    executor* who = nullptr;
+    float outstanding_ns = 0;
+    std::vector<task_record*> outgoing;
+    double predicted_ns = 0, measured_ns = 0;
+  };
+  struct decision {
+    std::uint64_t task;
+    std::vector<logic::offer> offers;
+    std::size_t chosen;
+  };
+
+  // dependencies::surroundings
+  task_record* make_settle(array_core&) override;
+  void fail(task_record&, std::exception_ptr, bool own) override;
+
+  // With the turn.
+  bool try_turn() {
+    return !turn_.load(std::memory_order_relaxed) && !turn_.exchange(true, std::memory_order_seq_cst);
+  }
+  void hold_turn();
+  void leave_turn() { turn_.store(false, std::memory_order_seq_cst); }
+  bool serve(executor* self);  // drains and decides; leaves the turn
+  void handle(mail);
+  void order(task_record&);
+  void make_ready(task_record&);
+  void admit(task_record&);
+  void assign(task_record&);
+  bool assign_among(task_record&, logic::executor_set, bool force);
+  void send_to(task_record&, std::size_t place, float predicted);
+  void retire(task_record&);
+  void work_off();
+  void refill();
+  void unpark();
+  void abandon(task_record&);
+  void free_if_unused(array_core&);
+  logic::executor_set mask_of(const task_record&) const;
+  logic::run_time& model_of(const task_record&, device_kind);
+  std::uint64_t bytes_of(const task_record&) const;
+  void publish();
+
+  house_link& link_;
+  wait_board& board_;
+  const std::size_t in_flight_max_;
+  const float window_ns_;
+  const std::size_t decisions_max_;
+
+  inbox inbox_;
+  alignas(64) std::atomic<bool> turn_{false};
+  alignas(64) std::atomic<std::uint64_t> submitted_{0};
+  alignas(64) std::atomic<std::uint64_t> finished_{0};
+  std::atomic<std::size_t> waiting_ready_{0};  // ready tasks that no executor had room for
+  std::atomic<bool> closed_{false};
+  std::atomic<int> quiet_waiters_{0}, bound_waiters_{0};
+  std::mutex quiet_lock_;
+  std::condition_variable quiet_;
+
+  // Owned by the holder of the turn.
+  logic::dependencies deps_;
+  logic::cost_model model_;
+  logic::resources resources_;
+  std::vector<place> places_;
+  std::vector<executor_facts> facts_;
+  logic::executor_set all_ = 0;
+  std::vector<mail> work_;
+  std::vector<task_record*> settles_, ready_, retired_;
+  std::vector<backlog> backlogs_;
+  logic::ready_queue<task_record*> parked_;
+  std::deque<decision> decisions_;
+  std::uint64_t retired_count_ = 0, turns_ = 0;
+  bool tracing_ = false, abandoning_ = false;
+  std::uint64_t abandoned_ = 0, open_views_ = 0;
+  trace_lane lane_;
+  task_record* free_first_ = nullptr;  // records to give back, in one chain a turn
+  task_record* free_last_ = nullptr;
+  std::size_t free_count_ = 0;
+};
+
+/// Moves a task from waiting to claimed; who succeeds runs or fails it, and is the only one to write its error.
+bool claim(task_record&) noexcept;
+/// The result or error is in place: the task is done for everybody who waits.
+void fulfil(task_record&, wait_board&) noexcept;
+
+}  // namespace troupe::detail

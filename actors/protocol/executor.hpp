@@ -1,0 +1,50 @@
+// What this file is for: the protocol that every executor answers: core groups now, GPUs and remote nodes in the same way.
+// SPDX-FileCopyrightText: the troupe authors
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Placement -> executor: run_tasks, take_back. Executor -> placement: tasks_done (placement::report_done), and looks
+// for mail when it runs dry. Non-blocking but for start and stop. Nothing here says that an executor is a CPU.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+
+#include <troupe/detail/task.hpp>
+#include <troupe/report.hpp>
+
+namespace troupe::detail {
+
+/// A memory in which replicas live: host memory of this node is 0.
+using memory_space = std::uint16_t;
+inline constexpr memory_space host_space = 0;
+
+struct executor_facts {
+  std::uint16_t id = 0;
+  std::string name;
+  device_kind kind = device_kind::cpu;
+  memory_space space = host_space;
+  int slots = 1;
+};
+
+class executor {
+ public:
+  virtual ~executor() = default;
+
+  virtual const executor_facts& facts() const = 0;
+  /// Takes ready tasks to run, in order of priority, then as given. Never refuses, never blocks. `awake` says that the
+  /// caller itself is one of the executor's threads and will look for work next.
+  virtual void run_tasks(std::span<task_record* const>, bool awake) = 0;
+  /// Threads that sleep and would take work.
+  virtual int sleepers() const = 0;
+  /// Wakes one sleeping thread to look for mail.
+  virtual void wake_one() = 0;
+  /// Tasks handed over and not started.
+  virtual std::size_t queued() const = 0;
+  /// Hands back what has not been started, at most n (shutdown, rebalancing).
+  virtual std::size_t take_back(std::span<task_record*> room) = 0;
+  virtual executor_report report() const = 0;
+  virtual void start() = 0;
+};
+
+}  // namespace troupe::detail

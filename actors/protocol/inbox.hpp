@@ -1,0 +1,67 @@
+// What this file is for: the high-rate half of placement's mailbox: submissions, completions, dropped handles.
+// SPDX-FileCopyrightText: the troupe authors
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// From | message | may repeat | may be lost
+// client, task | submitted: order this task | no | no
+// executor     | done: this task's body has returned, thrown or was never run | no | no
+// host view    | done: the host's access has ended | no | no
+// last handle  | dropped: free this array once no task uses it | no | no
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "actors/protocol/spin_lock.hpp"
+
+namespace troupe::detail {
+
+struct array_core;
+struct task_record;
+
+/// One item: a pointer and its verb in the lowest bits.
+class mail {
+ public:
+  enum verb : std::uintptr_t { submitted = 0, done = 1, dropped = 2 };
+  mail(task_record* t, verb v) : bits_(reinterpret_cast<std::uintptr_t>(t) | v) {}
+  explicit mail(array_core* a) : bits_(reinterpret_cast<std::uintptr_t>(a) | dropped) {}
+  verb what() const { return static_cast<verb>(bits_ & 3); }
+  task_record* task() const { return reinterpret_cast<task_record*>(bits_ & ~std::uintptr_t{3}); }
+  array_core* array() const { return reinterpret_cast<array_core*>(bits_ & ~std::uintptr_t{3}); }
+
+ private:
+  std::uintptr_t bits_;
+};
+
+/// Many producers, one consumer at a time. Keeps the order of each producer.
+class inbox {
+ public:
+  /// Any thread. Sequentially consistent with `count`, so that a sleeper that looks after announcing itself sees it.
+  void post(mail m) {
+    std::lock_guard hold(lock_);
+    items_.push_back(m);
+    count_.fetch_add(1, std::memory_order_seq_cst);
+  }
+  void post(std::span<const mail> many) {
+    std::lock_guard hold(lock_);
+    items_.insert(items_.end(), many.begin(), many.end());
+    count_.fetch_add(many.size(), std::memory_order_seq_cst);
+  }
+  std::size_t count() const { return count_.load(std::memory_order_seq_cst); }
+  bool maybe() const { return count_.load(std::memory_order_relaxed) != 0; }
+  /// The owner of the turn. `out` must come in empty.
+  void drain(std::vector<mail>& out) {
+    std::lock_guard hold(lock_);
+    out.swap(items_);
+    count_.store(0, std::memory_order_seq_cst);
+  }
+
+ private:
+  spin_lock lock_;
+  std::vector<mail> items_;
+  alignas(64) std::atomic<std::size_t> count_{0};
+};
+
+}  // namespace troupe::detail

@@ -1,0 +1,92 @@
+// What this file is for: what happens to records and arrays at the end of their lives.
+// SPDX-FileCopyrightText: the troupe authors
+// SPDX-License-Identifier: BSD-3-Clause
+#include "actors/record_pool.hpp"
+
+#include "actors/logic/array_core.hpp"
+
+namespace troupe::detail {
+
+void release(task_record*) noexcept;
+
+task_record* take_record(house_link& home) {
+  task_record* t = home.records.take();
+  t->pending = 1;  // its submission
+  t->successor_count = 0;
+  t->more_successors = nullptr;
+  t->id = 0;
+  t->predicted_ns = 0;
+  t->executor = 0;
+  t->marks = 0;
+  t->ops = nullptr;
+  t->kernel = nullptr;
+  t->extra = nullptr;
+  t->accesses = t->own_accesses.data();
+  t->home = &home;
+  t->access_count = 0;
+  t->kind = task_kind::call;
+  t->body_gone = false;
+  t->measured_ns = 0;
+  t->references.store(1, std::memory_order_relaxed);
+  t->phase.store(phase_waiting, std::memory_order_relaxed);
+  return t;
+}
+
+void destroy(array_core& a) noexcept {
+  house_link& home = *a.home;
+  delete a.open;
+  std::size_t bytes = 0;
+  if (!a.spec.adopted) {
+    for (std::uint32_t t = 0; t < a.tile_count; ++t) {
+      std::byte* data = a.bytes[t].data.load(std::memory_order_acquire);
+      if (!data) continue;
+      const std::size_t size = static_cast<std::size_t>(a.tile_box(t).volume()) * a.spec.element;
+      home.host->deallocate(data, size, 64);
+      bytes += size;
+    }
+  }
+  home.array_bytes.fetch_sub(bytes, std::memory_order_relaxed);
+  home.arrays.fetch_sub(1, std::memory_order_relaxed);
+  delete &a;
+  home.release();
+}
+
+void drop_inputs(task_record& t) noexcept {
+  if (t.extra) {
+    t.extra->stop_watch.reset();
+    t.extra->payload.reset();
+  }
+  if (t.ops && !t.body_gone) t.ops->drop_body(t);
+  t.body_gone = true;
+  for (int i = 0; i < t.access_count; ++i) {
+    access& x = t.accesses[i];
+    if (!x.array) {
+      if (x.task) release(x.task);
+      x.task = nullptr;
+    } else if (x.where) {
+      t.home->regions.give(x.where);
+      x.where = nullptr;
+    }
+  }
+  if (t.accesses != t.own_accesses.data()) {
+    delete[] t.accesses;
+    t.accesses = t.own_accesses.data();
+  }
+  t.access_count = 0;
+}
+
+void recycle(task_record* t) noexcept {
+  house_link& home = *t->home;
+  drop_inputs(*t);
+  if (t->ops) t->ops->drop_result(*t);
+  t->ops = nullptr;
+  t->error = nullptr;
+  delete t->extra;
+  t->extra = nullptr;
+  t->sequence = 0;
+  home.records.give(t);
+  // Futures that outlive the runtime hold the link by count; see engine.
+  if (home.house.load(std::memory_order_acquire) == nullptr) home.release();
+}
+
+}  // namespace troupe::detail

@@ -1,0 +1,190 @@
+// What this file is for: where task records and regions come from and go back to, and what outlives a runtime.
+// SPDX-FileCopyrightText: the troupe authors
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Records travel: a client takes them, placement gives them back. So the free ones sit in a few shards, each a chain
+// behind a spin lock; a thread keeps to one shard. Memory is in slabs; `trim` returns the slabs when nothing is in use.
+#pragma once
+
+#include <sys/mman.h>
+
+#include <atomic>
+#include <cstddef>
+#include <memory>
+#include <mutex>
+#include <new>
+#include <vector>
+
+#include <troupe/detail/task.hpp>
+
+#include "actors/protocol/spin_lock.hpp"
+#include "devices/device.hpp"
+
+namespace troupe::detail {
+
+template <class T>
+class shard_pool {
+ public:
+  ~shard_pool() { free_slabs(); }
+
+  T* take() {
+    shard& s = shards_[shard_of_thread()];
+    {
+      std::lock_guard hold(s.lock);
+      if (T* t = s.free) {
+        s.free = t->next;
+        --s.count;
+        ++s.taken;
+        return t;
+      }
+    }
+    return refill(s);
+  }
+  void give(T* t) noexcept { give_chain(t, t, 1); }
+  /// A chain linked by `next`.
+  void give_chain(T* first, T* last, std::size_t n) noexcept {
+    shard& s = shards_[shard_of_thread()];
+    std::lock_guard hold(s.lock);
+    last->next = s.free;
+    s.free = first;
+    s.count += n;
+    s.given += n;
+  }
+  std::size_t in_use() const {
+    std::size_t taken = 0, given = 0;
+    for (const shard& s : shards_) {
+      std::lock_guard hold(s.lock);
+      taken += s.taken;
+      given += s.given;
+    }
+    return taken - given;
+  }
+  std::size_t bytes() const {
+    std::lock_guard hold(slabs_lock_);
+    return slabs_.size() * slab_items * sizeof(T);
+  }
+  /// Returns all memory if nothing is in use. Callers make sure that nobody takes meanwhile... or loses: every shard
+  /// is locked while it decides.
+  bool trim(std::size_t keep_bytes) {
+    if (bytes() <= keep_bytes) return false;
+    for (shard& s : shards_) s.lock.lock();
+    std::size_t taken = 0, given = 0;
+    for (shard& s : shards_) {
+      taken += s.taken;
+      given += s.given;
+    }
+    const bool idle = taken == given;
+    if (idle) {
+      for (shard& s : shards_) {
+        s.free = nullptr;
+        s.count = 0;
+      }
+      free_slabs();
+    }
+    for (shard& s : shards_) s.lock.unlock();
+    return idle;
+  }
+
+ private:
+  static constexpr std::size_t slab_items = 1024;
+  static constexpr std::size_t shard_count = 8;
+
+  struct alignas(64) shard {
+    mutable spin_lock lock;
+    T* free = nullptr;
+    std::size_t count = 0, taken = 0, given = 0;
+  };
+
+  static std::size_t shard_of_thread() {
+    static std::atomic<std::size_t> next{0};
+    thread_local const std::size_t mine = next.fetch_add(1, std::memory_order_relaxed) % shard_count;
+    return mine;
+  }
+
+  T* refill(shard& s) {
+    // Another thread's shard first: records flow from clients to placement.
+    for (shard& other : shards_) {
+      if (&other == &s) continue;
+      T* chain = nullptr;
+      std::size_t n = 0;
+      {
+        std::lock_guard hold(other.lock);
+        chain = other.free;
+        n = other.count;
+        other.free = nullptr;
+        other.count = 0;
+      }
+      if (!chain) continue;
+      T* rest = chain->next;
+      std::lock_guard hold(s.lock);
+      ++s.taken;
+      if (rest) {
+        if (s.free) {  // somebody gave meanwhile
+          T* last = rest;
+          while (last->next) last = last->next;
+          last->next = s.free;
+        }
+        s.free = rest;
+        s.count += n - 1;
+      }
+      return chain;
+    }
+    T* items = make_slab();
+    std::lock_guard hold(s.lock);
+    ++s.taken;
+    items[slab_items - 1].next = s.free;
+    s.free = &items[1];
+    s.count += slab_items - 1;
+    return items;
+  }
+  // Slabs are mapped, not taken from the heap, so that trimming gives them back to the system.
+  T* make_slab() {
+    void* memory = ::mmap(nullptr, slab_items * sizeof(T), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (memory == MAP_FAILED) throw std::bad_alloc();
+    T* items = static_cast<T*>(memory);
+    std::uninitialized_default_construct_n(items, slab_items);
+    for (std::size_t i = 1; i + 1 < slab_items; ++i) items[i].next = &items[i + 1];
+    std::lock_guard hold(slabs_lock_);
+    slabs_.push_back(items);
+    return items;
+  }
+  void free_slabs() {
+    std::lock_guard hold(slabs_lock_);
+    for (T* items : slabs_) {
+      std::destroy_n(items, slab_items);
+      ::munmap(items, slab_items * sizeof(T));
+    }
+    slabs_.clear();
+    slabs_.shrink_to_fit();
+  }
+
+  mutable shard shards_[shard_count];
+  mutable std::mutex slabs_lock_;
+  std::vector<T*> slabs_;
+};
+
+/// What records and arrays point back to. Lives as long as the runtime, any handle and any future.
+struct house_link {
+  std::atomic<engine*> house{nullptr};  // null once the runtime is gone
+  std::atomic<long> references{1};
+  std::atomic<std::size_t> array_bytes{0}, arrays{0};
+  std::unique_ptr<devices::device> host;
+  shard_pool<task_record> records;
+  shard_pool<region> regions;
+
+  void retain() noexcept { references.fetch_add(1, std::memory_order_relaxed); }
+  void release() noexcept {
+    if (references.fetch_sub(1, std::memory_order_acq_rel) == 1) delete this;
+  }
+};
+
+/// A clean record with one reference, waiting for its submission.
+task_record* take_record(house_link&);
+/// Frees an array that no handle and no task refers to.
+void destroy(array_core&) noexcept;
+/// Gives a record, its accesses' regions and what its body captured back. Nobody refers to it any more.
+void recycle(task_record*) noexcept;
+/// Destroys the body and returns the regions, extra room and references of the accesses; the result stays.
+void drop_inputs(task_record&) noexcept;
+
+}  // namespace troupe::detail

@@ -1,0 +1,96 @@
+// What this file is for: recorded graphs as executors run them: nodes with counters, no dependency analysis.
+// SPDX-FileCopyrightText: the troupe authors
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <cstdint>
+#include <exception>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include <troupe/detail/task.hpp>
+
+#include "actors/logic/dependencies.hpp"
+#include "actors/protocol/spin_lock.hpp"
+#include "actors/record_pool.hpp"
+
+namespace troupe::detail {
+
+struct replay_node {
+  task_record* task = nullptr;
+  std::int32_t initial = 0;
+  std::uint32_t first = 0, count = 0;  // its successors
+  std::atomic<std::int32_t> pending{0};
+  std::atomic<bool> poisoned{false};
+};
+
+/// What `runtime::record` leaves. Immutable but for the nodes' counters, which belong to the run in progress; runs of
+/// one graph are ordered.
+struct recorded_graph {
+  static constexpr std::uint32_t data_bit = 1u << 31;
+
+  ~recorded_graph();
+
+  house_link* home = nullptr;
+  std::vector<replay_node> nodes;
+  std::vector<std::uint32_t> successors;  // highest bit: carries data
+  std::vector<std::uint32_t> roots;
+  std::vector<access> touched;            // what a run as a whole reads and writes; whole tiles
+  std::mutex lock;                        // guards last
+  task_record* last = nullptr;            // the newest run; a reference is held
+};
+
+/// Calls taken down by a recorder, in program order.
+struct recording {
+  logic::recorded_tiles tiles;
+  std::vector<task_record*> tasks;
+};
+
+/// One run in progress.
+class graph_run {
+ public:
+  /// What one thread holds of a run.
+  struct hand {
+    std::vector<std::uint32_t> ready;
+    std::int64_t done = 0;
+  };
+
+  explicit graph_run(recorded_graph&);
+
+  /// The next node for this thread. False: there is none for it now (guests leave) or ever (the run is over). The
+  /// owner waits here until the run is over.
+  bool next(hand&, std::uint32_t& node, bool owner);
+  /// Releases the node's successors; they inherit failure along data edges.
+  void finished(hand&, std::uint32_t node, bool fine);
+  void fail(std::exception_ptr);
+
+  bool join() {
+    guests_.fetch_add(1, std::memory_order_acq_rel);
+    return true;
+  }
+  void leave();
+  void wait_for_guests();
+
+  recorded_graph& graph;
+  std::exception_ptr error;  // the first; read after the run
+
+ private:
+  void share(hand&);
+  void settle(hand&);
+
+  spin_lock lock_;
+  std::vector<std::uint32_t> shared_;
+  std::size_t shared_next_ = 0;
+  std::atomic<std::int64_t> shared_left_{0};
+  alignas(64) std::atomic<std::int64_t> remaining_{0};
+  alignas(64) std::atomic<int> hungry_{0};
+  std::atomic<int> guests_{0};
+  std::mutex sleep_lock_;
+  std::condition_variable wake_;
+  std::atomic<bool> owner_sleeps_{false};
+};
+
+}  // namespace troupe::detail

@@ -1,0 +1,97 @@
+// What this file is for: one run of one body: its views, what must be copied back, what must be put back if it fails.
+// SPDX-FileCopyrightText: the troupe authors
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include <troupe/detail/task.hpp>
+
+#include "actors/logic/array_core.hpp"
+#include "actors/logic/region.hpp"
+#include "actors/record_pool.hpp"
+#include "devices/device.hpp"
+
+namespace troupe::detail {
+
+/// Reusable buffers of one thread; no allocation in steady state.
+class scratch {
+ public:
+  std::byte* take(std::size_t bytes);
+  void give_back(const std::byte*) noexcept;
+
+ private:
+  struct buffer {
+    std::unique_ptr<std::byte[]> data;
+    std::size_t size = 0;
+    bool used = false;
+  };
+  std::vector<buffer> buffers_;
+};
+
+class run_context : public task_context {
+ public:
+  run_context(devices::device& host, house_link& link, scratch& s, const char* executor,
+              const std::atomic<bool>& stopping)
+      : host_(host), link_(link), scratch_(s), executor_(executor), stopping_(stopping) {}
+  virtual ~run_context() = default;
+
+  /// Begins with another task; one at a time.
+  void bind(task_record& t) {
+    task_ = &t;
+    attempt_ = 1;
+  }
+
+  const char* executor() const override { return executor_; }
+  bool stop_requested() const override {
+    return stopping_.load(std::memory_order_relaxed) ||
+           (task_->extra && task_->extra->options.stop.stop_requested());
+  }
+  int attempt() const override { return attempt_; }
+  raw_view view_of(int access) override;
+
+  void next_attempt() { ++attempt_; }
+  /// Copies assembled pieces back and gives partials back: the body succeeded.
+  void commit();
+  /// Puts back what was updated in place (only where retries are left), drops the rest.
+  void roll_back() noexcept;
+  /// Since the last call.
+  std::uint64_t take_bytes_moved() { return std::exchange(bytes_, 0); }
+  task_record* task() const { return task_; }
+
+ private:
+  struct held {
+    access* what;
+    std::byte* data;             // assembled, or a partial
+    logic::box4 where;           // array coordinates
+    std::byte* saved = nullptr;  // contents before the body, where a retry needs them
+    bool assembled = false;
+    std::unique_ptr<std::byte[]> partial;
+  };
+
+  std::byte* tile(array_core&, std::uint32_t, bool overwritten);
+  std::array<index, rank_max> strides(const array_core&, const logic::box4& tile_box) const;
+  void gather(const region&, array_core&, const logic::box4& view, std::byte* to);
+  void gather_run(const region&, array_core&, logic::point4 at, index count, std::byte* to);
+  void scatter(array_core&, const logic::box4& view, const std::byte* from);
+  raw_view partial_view(access&);
+  void finish() noexcept;
+
+  task_record* task_ = nullptr;
+  devices::device& host_;
+  house_link& link_;
+  scratch& scratch_;
+  const char* executor_;
+  const std::atomic<bool>& stopping_;
+  int attempt_ = 1;
+  std::uint64_t bytes_ = 0;
+  std::vector<held> held_;
+};
+
+/// Combines the partials of a reduction into the array; the body of a settle task.
+void settle_reduction(task_record&, devices::device&, run_context&);
+
+}  // namespace troupe::detail

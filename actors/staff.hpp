@@ -1,0 +1,35 @@
+// What this file is for: the runtime's ordinary actors, on CAF: the observer writes traces, the keeper tidies up after idle times.
+// SPDX-FileCopyrightText: the troupe authors
+// SPDX-License-Identifier: BSD-3-Clause
+//
+//   executor, placement --trace_block--> observer --> file        engine --close_trace--> observer --answer--> engine
+//   executor --went_idle--> keeper --(after a while, to itself)--> tidy --> placement
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "actors/protocol/trace.hpp"
+
+namespace troupe::detail {
+
+/// Owns the actor system of one runtime. Thread-safe.
+class staff {
+ public:
+  virtual ~staff() = default;
+  /// Where executors and placement send their blocks; null if there is no trace.
+  virtual trace_sink* sink() = 0;
+  /// All threads of a group sleep. Never blocks.
+  virtual void went_idle() = 0;
+  /// Everything has been sent: ends the file. What went wrong, or "".
+  virtual std::string close_trace() = 0;
+  /// Ends all actors; no message is handled afterwards.
+  virtual void dismiss() = 0;
+};
+
+/// `tidy` is called on an actor's thread when nothing has happened for a while. `trace` empty: no trace. Throws
+/// error(io_failed) if the trace cannot be written.
+std::unique_ptr<staff> hire_staff(const std::string& trace, std::function<void()> tidy);
+
+}  // namespace troupe::detail

@@ -1,0 +1,57 @@
+// What this file is for: wording of task errors.
+// SPDX-FileCopyrightText: the troupe authors
+// SPDX-License-Identifier: BSD-3-Clause
+#include "actors/task_errors.hpp"
+
+#include <troupe/error.hpp>
+
+#include "actors/logic/dependencies.hpp"
+
+namespace troupe::detail {
+
+std::string text_of(const std::exception_ptr& e) noexcept {
+  if (!e) return {};
+  try {
+    std::rethrow_exception(e);
+  } catch (const std::exception& x) {
+    return x.what();
+  } catch (const char* s) {
+    return s;
+  } catch (...) {
+    return "an exception that is not a std::exception";
+  }
+}
+
+std::exception_ptr task_error(const task_record& t, const std::string& executor, int attempt,
+                              std::exception_ptr cause) {
+  const std::string name = logic::name_of(t);
+  std::string text = "task '" + name + "' failed on " + executor;
+  if (attempt > 1) text += " after " + std::to_string(attempt) + " attempts";
+  text += ": " + text_of(cause);
+  return std::make_exception_ptr(
+      task_failed(errc::task_failed, text, name, executor, name, attempt, std::move(cause)));
+}
+
+std::exception_ptr cancelled_error(const task_record& t, const std::string& executor) {
+  const std::string name = logic::name_of(t);
+  return std::make_exception_ptr(
+      task_failed(errc::cancelled, "task '" + name + "' was cancelled", name, executor, name, 0, nullptr));
+}
+
+void throw_task_error(const task_record& t) {
+  if (!t.error) return;
+  if (t.measured_ns != never_ran) std::rethrow_exception(t.error);
+  const std::string name = logic::name_of(t);
+  try {
+    std::rethrow_exception(t.error);
+  } catch (const task_failed& root) {
+    // A task that is not to run because another was cancelled or stopped says so by its code.
+    const bool stopped = root.code() == errc::runtime_stopped || root.code() == errc::cancelled;
+    throw task_failed(stopped ? root.code() : errc::poisoned,
+                      "task '" + name + "' did not run, because it depends on '" + root.root_task() +
+                          "': " + root.what(),
+                      name, root.executor(), root.root_task(), root.attempts(), root.cause());
+  }
+}
+
+}  // namespace troupe::detail

@@ -1,0 +1,215 @@
+// What this file is for: the tile kernels of the linear algebra, on OpenBLAS, and the loops that spawn them.
+// SPDX-FileCopyrightText: the troupe authors
+// SPDX-License-Identifier: BSD-3-Clause
+#include "algorithms/linear_algebra.hpp"
+
+#include <algorithm>
+#include <memory>
+#include <mutex>
+#include <string>
+
+#if defined(TROUPE_HAVE_BLAS)
+#include <cblas.h>
+#include <lapacke.h>
+#endif
+
+namespace troupe::algorithms {
+
+not_positive_definite::not_positive_definite(index block, index row)
+    : error(errc::bad_argument, "the matrix is not positive definite: diagonal block " + std::to_string(block) +
+                                    " has no Cholesky factor (row " + std::to_string(row) + ")"),
+      block_(block),
+      row_(row) {}
+
+#if defined(TROUPE_HAVE_BLAS)
+
+namespace {
+
+using matrix = array<double, 2>;
+using tile_in = view<const double, 2>;
+using tile_inout = view<double, 2>;
+
+struct blas_setting {
+  std::mutex lock;
+  int guards = 0;
+  int threads = 1;
+};
+
+blas_setting& setting() {
+  static blas_setting s;
+  return s;
+}
+
+int rows(const tile_in& t) { return static_cast<int>(t.size(0)); }
+int columns(const tile_in& t) { return static_cast<int>(t.size(1)); }
+int leading(const tile_in& t) { return static_cast<int>(t.stride(0)); }
+
+// ---- kernels -------------------------------------------------------------------------------------------------------
+
+// LAPACK's own layout is column-major, in which a row-major lower triangle is an upper one. LAPACKE's row-major entry
+// would transpose through a copy instead.
+constexpr auto potrf =
+    kernel<inout<double, 2>, index, index>("potrf").on(cpu, [](tile_inout a, index block, index row) {
+      const int info = LAPACKE_dpotrf_work(LAPACK_COL_MAJOR, 'U', rows(a), a.data(), leading(a));
+      if (info > 0) throw not_positive_definite(block, row + info - 1);
+    });
+
+// a = a l^-T
+constexpr auto trsm = kernel<in<double, 2>, inout<double, 2>>("trsm").on(cpu, [](tile_in l, tile_inout a) {
+  cblas_dtrsm(CblasRowMajor, CblasRight, CblasLower, CblasTrans, CblasNonUnit, rows(a), columns(a), 1.0, l.data(),
+              leading(l), a.data(), leading(a));
+});
+
+// c = c - a a^T, lower triangle
+constexpr auto syrk = kernel<in<double, 2>, inout<double, 2>>("syrk").on(cpu, [](tile_in a, tile_inout c) {
+  cblas_dsyrk(CblasRowMajor, CblasLower, CblasNoTrans, rows(c), columns(a), -1.0, a.data(), leading(a), 1.0, c.data(),
+              leading(c));
+});
+
+// c = c - a b^T
+constexpr auto gemm_nt =
+    kernel<in<double, 2>, in<double, 2>, inout<double, 2>>("gemm_nt").on(cpu, [](tile_in a, tile_in b, tile_inout c) {
+      cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasTrans, rows(c), columns(c), columns(a), -1.0, a.data(), leading(a),
+                  b.data(), leading(b), 1.0, c.data(), leading(c));
+    });
+
+void multiply(tile_in a, tile_in b, double alpha, double beta, tile_inout c) {
+  cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, rows(c), columns(c), columns(a), alpha, a.data(), leading(a),
+              b.data(), leading(b), beta, c.data(), leading(c));
+}
+
+// c = alpha a b + beta c
+constexpr auto gemm_nn =
+    kernel<in<double, 2>, in<double, 2>, double, double, inout<double, 2>>("gemm").on(cpu, multiply);
+
+// c = alpha a b, whatever c was
+constexpr auto gemm_nn_first =
+    kernel<in<double, 2>, in<double, 2>, double, out<double, 2>>("gemm_first")
+        .on(cpu, [](tile_in a, tile_in b, double alpha, tile_inout c) { multiply(a, b, alpha, 0.0, c); });
+
+// ---- tiles ---------------------------------------------------------------------------------------------------------
+
+index tile_count(const matrix& a, int d) { return (a.size(d) + a.tile(d) - 1) / a.tile(d); }
+
+box<2> tile_box(const matrix& a, index i, index j) {
+  const index h = a.tile(0), w = a.tile(1);
+  return {{i * h, j * w}, {std::min((i + 1) * h, a.size(0)), std::min((j + 1) * w, a.size(1))}};
+}
+
+matrix tile_of(const matrix& a, index i, index j) { return a.sub(tile_box(a, i, j)); }
+
+std::string shape(const matrix& a) {
+  return "'" + a.name() + "' (" + std::to_string(a.size(0)) + " x " + std::to_string(a.size(1)) + ", tiles " +
+         std::to_string(a.tile(0)) + " x " + std::to_string(a.tile(1)) + ")";
+}
+
+void require(bool condition, const std::string& text) {
+  if (!condition) throw error(errc::bad_argument, text);
+}
+
+bool overlap(const matrix& a, const matrix& b) {
+  return a.core() == b.core() && !intersect(a.limit(), b.limit()).empty();
+}
+
+// ---- algorithms ----------------------------------------------------------------------------------------------------
+
+template <class Submitter>
+future<void> factor(Submitter& to, const matrix& a) {
+  require(static_cast<bool>(a), "cholesky: the array handle is empty");
+  require(a.size(0) == a.size(1) && a.tile(0) == a.tile(1) && a.size(0) > 0,
+          "cholesky: the matrix must be square with square tiles and not empty, but is " + shape(a));
+  auto guard = std::make_shared<single_threaded_blas>();
+  // The panel is the critical path: everything to its right waits for it.
+  const task_options first{.priority = 2}, second{.priority = 1};
+  const index n = tile_count(a, 0), t = a.tile(0);
+  future<void> last;
+  for (index k = 0; k < n; ++k) {
+    last = to.spawn(first, potrf, update(tile_of(a, k, k)), k, k * t);
+    for (index i = k + 1; i < n; ++i) to.spawn(second, trsm, read(tile_of(a, k, k)), update(tile_of(a, i, k)));
+    for (index j = k + 1; j < n; ++j) {
+      to.spawn(syrk, read(tile_of(a, j, k)), update(tile_of(a, j, j)));
+      for (index i = j + 1; i < n; ++i)
+        to.spawn(gemm_nt, read(tile_of(a, i, k)), read(tile_of(a, j, k)), update(tile_of(a, i, j)));
+    }
+  }
+  // Every other task is an ancestor of the last potrf, so this one ends the whole.
+  return to.spawn(
+      task_options{.name = "cholesky"}, [guard] {}, last);
+}
+
+template <class Submitter>
+future<void> multiply_all(Submitter& to, double alpha, const matrix& a, const matrix& b, double beta, const matrix& c) {
+  require(a && b && c, "gemm: an array handle is empty");
+  require(a.size(1) == b.size(0) && a.size(0) == c.size(0) && b.size(1) == c.size(1) && a.tile(1) == b.tile(0) &&
+              a.tile(0) == c.tile(0) && b.tile(1) == c.tile(1) && a.volume() > 0 && b.volume() > 0,
+          "gemm: sizes and tiles of A " + shape(a) + ", B " + shape(b) + " and C " + shape(c) + " do not fit");
+  require(!overlap(a, c) && !overlap(b, c), "gemm: C " + shape(c) + " overlaps A or B");
+  auto guard = std::make_shared<single_threaded_blas>();
+  const index height = tile_count(c, 0), width = tile_count(c, 1), depth = tile_count(a, 1);
+  // The sums of different tiles of C take turns, so that the first ready tasks are all independent.
+  for (index k = 0; k < depth; ++k)
+    for (index i = 0; i < height; ++i)
+      for (index j = 0; j < width; ++j) {
+        const matrix from_a = tile_of(a, i, k), from_b = tile_of(b, k, j), into = tile_of(c, i, j);
+        if (k == 0 && beta == 0.0)
+          to.spawn(gemm_nn_first, read(from_a), read(from_b), alpha, write(into));
+        else
+          to.spawn(gemm_nn, read(from_a), read(from_b), alpha, k == 0 ? beta : 1.0, update(into));
+      }
+  const auto one_tile = [h = c.tile(0), w = c.tile(1)](const box<2>& chunk, const extent<2>& size) {
+    return box<2>{{chunk.lo[0] * h, chunk.lo[1] * w},
+                  {std::min(chunk.hi[0] * h, size[0]), std::min(chunk.hi[1] * w, size[1])}};
+  };
+  return to.for_each(
+      task_options{.name = "gemm done"}, grid(height, width).chunks(1, 1), [guard](tile_in) {}, read(c, one_tile));
+}
+
+}  // namespace
+
+single_threaded_blas::single_threaded_blas() {
+  blas_setting& s = setting();
+  const std::lock_guard hold(s.lock);
+  if (s.guards++ == 0) {
+    s.threads = openblas_get_num_threads();
+    openblas_set_num_threads(1);
+  }
+}
+
+single_threaded_blas::~single_threaded_blas() {
+  blas_setting& s = setting();
+  const std::lock_guard hold(s.lock);
+  if (--s.guards == 0) openblas_set_num_threads(s.threads);
+}
+
+future<void> cholesky(runtime& rt, const matrix& a) { return factor(rt, a); }
+future<void> cholesky(recorder& tape, const matrix& a) { return factor(tape, a); }
+future<void> gemm(runtime& rt, double alpha, const matrix& a, const matrix& b, double beta, const matrix& c) {
+  return multiply_all(rt, alpha, a, b, beta, c);
+}
+future<void> gemm(recorder& tape, double alpha, const matrix& a, const matrix& b, double beta, const matrix& c) {
+  return multiply_all(tape, alpha, a, b, beta, c);
+}
+
+#else
+
+namespace {
+[[noreturn]] void refuse() {
+  throw error(errc::not_supported, "this build of troupe has no OpenBLAS, which the linear algebra needs");
+}
+}  // namespace
+
+single_threaded_blas::single_threaded_blas() = default;
+single_threaded_blas::~single_threaded_blas() = default;
+future<void> cholesky(runtime&, const array<double, 2>&) { refuse(); }
+future<void> cholesky(recorder&, const array<double, 2>&) { refuse(); }
+future<void> gemm(runtime&, double, const array<double, 2>&, const array<double, 2>&, double, const array<double, 2>&) {
+  refuse();
+}
+future<void> gemm(recorder&, double, const array<double, 2>&, const array<double, 2>&, double,
+                  const array<double, 2>&) {
+  refuse();
+}
+
+#endif
+
+}  // namespace troupe::algorithms

@@ -1,0 +1,98 @@
+// The one interface that troupe and every peer implement: start, stop, and one function per workload.
+// SPDX-FileCopyrightText: the troupe authors
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Who owns what: the harness owns the contenders and calls them from one thread. A contender keeps its own clock
+// (`meter`), because only it knows where its untimed preparation ends. A workload that a contender cannot express
+// returns nothing; one that gives a wrong answer throws `wrong_answer`, so that a wrong peer never looks fast.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <stdexcept>
+#include <string>
+
+namespace bench {
+
+struct dag;
+struct cholesky_problem;
+
+/// What the timed part of one workload took, all of it together (not per task).
+struct cost {
+  double nanoseconds = 0;
+  double allocations = 0;       ///< calls of malloc and its relatives; NaN where they cannot be counted
+  double context_switches = 0;  ///< voluntary and involuntary, of the whole process
+};
+
+/// Runs from its construction to `stop()`.
+class meter {
+ public:
+  meter();
+  [[nodiscard]] cost stop() const;
+
+ private:
+  std::uint64_t allocations_;
+  long switches_;
+  std::chrono::steady_clock::time_point begin_;
+};
+
+/// A contender did not do the work it was timed for.
+struct wrong_answer : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+/// What a contender is started for; it may choose its scheduler by this, as its documentation advises.
+enum class purpose { small_tasks, linear_algebra };
+
+class contender {
+ public:
+  contender() = default;
+  contender(const contender&) = delete;
+  contender& operator=(const contender&) = delete;
+  virtual ~contender() = default;
+
+  [[nodiscard]] virtual std::string name() const = 0;
+  /// Name, version and the settings it runs with, for the head of the report.
+  [[nodiscard]] virtual std::string description() const = 0;
+
+  /// Returns when the first task may be submitted and its threads exist.
+  virtual void start(unsigned threads, purpose why) = 0;
+  /// Returns when its threads are gone.
+  virtual void stop() = 0;
+  /// Between turns: its threads must use no processor time until `resume()`.
+  virtual void pause() {}
+  virtual void resume() {}
+
+  /// n empty tasks, each with a handle of its own; submission to all done.
+  virtual std::optional<cost> independent(std::size_t) { return {}; }
+  /// n empty tasks that all update one handle.
+  virtual std::optional<cost> chain(std::size_t) { return {}; }
+  /// Tasks of `dag`, two reads and one update each.
+  virtual std::optional<cost> random_dag(const dag&) { return {}; }
+  /// n tasks without data that each spin for `body`.
+  virtual std::optional<cost> spinning(std::size_t, std::chrono::nanoseconds) { return {}; }
+  /// Submit one empty task and wait for it, `samples` times, after `idle` of sleep each; the median in nanoseconds.
+  virtual std::optional<double> round_trip(std::size_t, std::chrono::microseconds) { return {}; }
+  /// Bytes per task while n tasks with one handle wait behind a blocked one.
+  virtual std::optional<double> pending_bytes(std::size_t) { return {}; }
+  /// `dag` recorded once and run once untimed, then run `rounds` times in order; only the latter are timed.
+  virtual std::optional<cost> replay(const dag&, int) { return {}; }
+  /// Factors `problem.matrix` into `problem.factor` by tiles of `tile` rows; layout conversion is not timed.
+  virtual std::optional<cost> cholesky(cholesky_problem&, std::size_t) { return {}; }
+  /// `rounds` calls of a 9-point stencil with an empty body over `side` x `side` tiles of 64 x 64, to all done.
+  virtual std::optional<cost> stencil(std::size_t, int) { return {}; }
+  /// The same calls planned (mapped to boxes, dependencies and copies found, writes recorded) but not run.
+  virtual std::optional<cost> stencil_planning(std::size_t, int) { return {}; }
+};
+
+std::unique_ptr<contender> make_troupe();
+std::unique_ptr<contender> make_handoff();
+std::unique_ptr<contender> make_dpotrf();
+std::unique_ptr<contender> make_starpu();
+std::unique_ptr<contender> make_tbb();
+std::unique_ptr<contender> make_openmp();
+
+}  // namespace bench

@@ -1,0 +1,219 @@
+// troupe-bench: the same work on troupe and on its peers, side by side in one run.
+// SPDX-FileCopyrightText: the troupe authors
+// SPDX-License-Identifier: BSD-3-Clause
+#include "benchmarks.hpp"
+#include "report.hpp"
+
+#include <unistd.h>
+#include <algorithm>
+#include <charconv>
+#include <fstream>
+#include <iostream>
+#include <stdexcept>
+#include <string_view>
+
+namespace {
+
+using namespace bench;
+
+struct usage_error : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+struct request {
+  settings how;
+  std::vector<std::string> names;
+  std::vector<std::string> only;  // contenders; empty: all
+  std::string json_path;
+  std::string turn_group, turn_contender;  // a child process of stage::child
+  bool list = false;
+  bool help = false;
+};
+
+constexpr std::string_view usage =
+    "usage: troupe-bench [name...] [--json FILE] [--repetitions N] [--threads N] [--quick] [--list]\n"
+    "                    [--only CONTENDER]...\n"
+    "  name              a benchmark as --list shows it; none: all of them\n"
+    "  --json FILE       also write the rows to FILE\n"
+    "  --repetitions N   interleaved repetitions, at least 9 (default 9; --quick: at least 1, default 3)\n"
+    "  --threads N       threads per contender (default: the cores this process may use)\n"
+    "  --only CONTENDER  troupe, starpu, tbb, openmp, handoff or dpotrf; may be repeated (default: all)\n"
+    "  --quick           smaller sizes, to see that everything runs\n";
+
+int positive_number(const std::string& option, const std::string& text) {
+  int value = 0;
+  const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (failure != std::errc() || end != text.data() + text.size() || value < 1 || value > 100'000)
+    throw usage_error(option + " wants a number from 1 to 100000, not '" + text + "'");
+  return value;
+}
+
+request parse(const std::vector<std::string>& arguments) {
+  request wanted;
+  int repetitions = 0;
+  wanted.how.threads = usable_cores();
+  for (std::size_t i = 0; i < arguments.size(); ++i) {
+    const auto& argument = arguments[i];
+    const auto value = [&]() -> const std::string& {
+      if (i + 1 == arguments.size()) throw usage_error(argument + " wants a value");
+      return arguments[++i];
+    };
+    if (argument == "--json") {
+      wanted.json_path = value();
+    } else if (argument == "--repetitions") {
+      repetitions = positive_number(argument, value());
+    } else if (argument == "--threads") {
+      wanted.how.threads = static_cast<unsigned>(positive_number(argument, value()));
+    } else if (argument == "--quick") {
+      wanted.how.quick = true;
+    } else if (argument == "--only") {
+      wanted.only.push_back(value());
+    } else if (argument == "--list") {
+      wanted.list = true;
+    } else if (argument == "--help" || argument == "-h") {
+      wanted.help = true;
+    } else if (argument == "--turn") {
+      wanted.turn_group = value();
+      wanted.turn_contender = value();
+    } else if (argument.starts_with("-")) {
+      throw usage_error("unknown option '" + argument + "'; see --help");
+    } else {
+      wanted.names.push_back(argument);
+    }
+  }
+  if (repetitions == 0) repetitions = wanted.how.quick ? 3 : 9;
+  if (repetitions < 9 && !wanted.how.quick) throw usage_error("--repetitions must be at least 9 without --quick");
+  wanted.how.repetitions = repetitions;
+  return wanted;
+}
+
+std::vector<std::unique_ptr<contender>> make_contenders() {
+  std::vector<std::unique_ptr<contender>> all;
+  const auto add = [&all](std::unique_ptr<contender> one) {
+    if (one) all.push_back(std::move(one));
+  };
+  add(make_troupe());
+#if defined(TROUPE_BENCH_HAVE_STARPU)
+  add(make_starpu());
+#endif
+#if defined(TROUPE_BENCH_HAVE_TBB)
+  add(make_tbb());
+#endif
+#if defined(TROUPE_BENCH_HAVE_OPENMP)
+  add(make_openmp());
+#endif
+  add(make_handoff());
+  add(make_dpotrf());
+  return all;
+}
+
+void keep_only(std::vector<std::unique_ptr<contender>>& all, const std::vector<std::string>& names) {
+  for (const auto& name : names)
+    if (std::none_of(all.begin(), all.end(), [&](const auto& one) { return one->name() == name; }))
+      throw usage_error("this build has no contender '" + name + "'");
+  if (!names.empty())
+    std::erase_if(all,
+                  [&](const auto& one) { return std::find(names.begin(), names.end(), one->name()) == names.end(); });
+}
+
+/// A name may be a group or one of its rows; a row brings its whole group, which is measured together.
+std::vector<group> select(std::vector<group> groups, const std::vector<std::string>& names) {
+  if (names.empty()) return groups;
+  const auto names_group = [](const std::string& name, const group& candidate) {
+    if (name == candidate.name) return true;
+    for (const auto& each : candidate.rows)
+      if (each.name == name) return true;
+    return false;
+  };
+  for (const auto& name : names) {
+    bool known = false;
+    for (const auto& each : groups) known = known || names_group(name, each);
+    if (!known) throw usage_error("no benchmark is called '" + name + "'; see --list");
+  }
+  std::erase_if(groups, [&](const group& each) {
+    for (const auto& name : names)
+      if (names_group(name, each)) return false;
+    return true;
+  });
+  return groups;
+}
+
+void list(const std::vector<group>& groups) {
+  for (const auto& each : groups) {
+    std::cout << each.name << ": " << each.about << '\n';
+    for (const auto& row : each.rows)
+      if (row.name != each.name) std::cout << "  " << row.name << " (" << row.unit << ")\n";
+  }
+}
+
+int child_turn(const request& wanted) {
+  const auto groups = select(all_groups(wanted.how), {wanted.turn_group});
+  for (const auto& each : make_contenders())
+    if (each->name() == wanted.turn_contender) return run_child_turn(groups.at(0), *each, wanted.how);
+  throw usage_error("no contender is called '" + wanted.turn_contender + "'");
+}
+
+int run(const request& wanted) {
+  const auto groups = select(all_groups(wanted.how), wanted.names);
+  std::ofstream json;
+  if (!wanted.json_path.empty()) {
+    json.open(wanted.json_path, std::ios::app);  // find out now, not after an hour; keeps an old file until the end
+    if (!json) throw usage_error("cannot write '" + wanted.json_path + "'");
+    json.close();
+  }
+  auto contenders = make_contenders();
+  keep_only(contenders, wanted.only);
+  const auto where = machine::here();
+  std::cout << where.line() << '\n'
+            << wanted.how.threads << " threads, " << wanted.how.repetitions << " repetitions"
+            << (wanted.how.quick ? ", quick: sizes too small for conclusions" : "") << '\n';
+  for (const auto& each : contenders) std::cout << "  " << each->name() << ": " << each->description() << '\n';
+  std::cout << std::endl;
+
+  const disturbance others;
+  std::vector<row_result> results;
+  std::vector<std::string> problems;
+  for (std::size_t i = 0; i < groups.size(); ++i) {
+    std::cerr << "[" << i + 1 << "/" << groups.size() << "] " << groups[i].name << std::endl;
+    auto one = run_group(groups[i], contenders, wanted.how);
+    results.insert(results.end(), one.rows.begin(), one.rows.end());
+    problems.insert(problems.end(), one.problems.begin(), one.problems.end());
+  }
+  const double others_percent = others.percent();
+  print_table(std::cout, results);
+  std::cout << "other processes took " << static_cast<int>(others_percent + 0.5) << " % of the machine meanwhile\n";
+  for (const auto& problem : problems) std::cout << "PROBLEM " << problem << '\n';
+  if (!wanted.json_path.empty()) {
+    json.open(wanted.json_path, std::ios::trunc);
+    write_json(json, where, others_percent, results);
+    json.close();
+    if (!json) {
+      std::cerr << "troupe-bench: writing '" << wanted.json_path << "' failed\n";
+      return 1;
+    }
+  }
+  return problems.empty() ? 0 : 1;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  try {
+    const auto wanted = parse(std::vector<std::string>(argv + 1, argv + argc));
+    if (wanted.help) {
+      std::cout << usage;
+      return 0;
+    }
+    if (wanted.list) {
+      list(select(all_groups(wanted.how), wanted.names));
+      return 0;
+    }
+    return wanted.turn_group.empty() ? run(wanted) : child_turn(wanted);
+  } catch (const usage_error& e) {
+    std::cerr << "troupe-bench: " << e.what() << '\n';
+    return 2;
+  } catch (const std::exception& e) {
+    std::cerr << "troupe-bench: " << e.what() << '\n';
+    return 1;
+  }
+}

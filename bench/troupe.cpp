@@ -1,0 +1,232 @@
+// Troupe as a contender: its public API with default options, as any program would use it.
+// SPDX-FileCopyrightText: the troupe authors
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Handles are one-tile arrays over memory of the benchmark, as StarPU registers memory of its caller. Idle workers
+// sleep, so there is nothing to pause between turns.
+#include "cholesky.hpp"
+#include "workloads.hpp"
+
+#include <troupe/troupe.hpp>
+
+#include <span>
+
+namespace bench {
+
+namespace {
+
+using byte_array = troupe::array<char, 1>;
+
+/// n arrays of one byte each.
+class handles {
+ public:
+  handles(troupe::runtime& rt, std::size_t n) : bytes_(n) {
+    arrays_.reserve(n);
+    for (auto& byte : bytes_) arrays_.push_back(rt.borrow<char>(std::span(&byte, 1), {1}, troupe::tiles(1)));
+  }
+  const byte_array& operator[](std::size_t i) const { return arrays_[i]; }
+
+ private:
+  std::vector<char> bytes_;
+  std::vector<byte_array> arrays_;  // gone before the bytes
+};
+
+template <class Submitter>
+void submit_dag(Submitter& to, const dag& graph, const handles& h) {
+  for (std::size_t i = 0; i < graph.tasks.size(); ++i) {
+    const auto& task = graph.tasks[i];
+    to.spawn([&graph, i] { run_dag_task(graph, i); }, troupe::read(h[task.read_a]), troupe::read(h[task.read_b]),
+             troupe::update(h[task.update]));
+  }
+}
+
+/// Two images that a stencil reads and writes in turn.
+class images {
+ public:
+  images(troupe::runtime& rt, std::size_t side)
+      : length_(static_cast<troupe::index>(side) * tile),
+        first_(rt.filled<float>({length_, length_}, troupe::tiles(tile, tile), 0.0F)),
+        second_(rt.filled<float>({length_, length_}, troupe::tiles(tile, tile), 0.0F)) {}
+
+  template <class Submitter>
+  void submit(Submitter& to, int rounds) const {
+    for (int round = 0; round < rounds; ++round) {
+      const auto& from = round % 2 == 0 ? first_ : second_;
+      const auto& into = round % 2 == 0 ? second_ : first_;
+      to.for_each(
+          troupe::grid(length_, length_), [] { tally::add(); }, troupe::read(from, troupe::window(1, 1).clamp()),
+          troupe::write(into));
+    }
+  }
+
+ private:
+  static constexpr troupe::index tile = 64;
+  troupe::index length_;
+  troupe::array<float, 2> first_;
+  troupe::array<float, 2> second_;
+};
+
+class troupe_runtime final : public contender {
+ public:
+  std::string name() const override { return "troupe"; }
+  std::string description() const override { return "troupe, default options but for the number of threads"; }
+
+  void start(unsigned threads, purpose) override { rt_.emplace(troupe::options{.threads = static_cast<int>(threads)}); }
+  void stop() override { rt_.reset(); }
+
+  std::optional<cost> independent(std::size_t n) override {
+    const handles h(*rt_, n);
+    const executed proof;
+    const meter clock;
+    for (std::size_t i = 0; i < n; ++i) rt_->spawn([] { tally::add(); }, troupe::update(h[i]));
+    rt_->wait_all();
+    const auto spent = clock.stop();
+    proof.check(n);
+    return spent;
+  }
+
+  std::optional<cost> chain(std::size_t n) override {
+    const handles h(*rt_, 1);
+    const executed proof;
+    const meter clock;
+    for (std::size_t i = 0; i < n; ++i) rt_->spawn([] { tally::add(); }, troupe::update(h[0]));
+    rt_->wait_all();
+    const auto spent = clock.stop();
+    proof.check(n);
+    return spent;
+  }
+
+  std::optional<cost> random_dag(const dag& graph) override {
+    const handles h(*rt_, dag_handles);
+    const executed proof;
+    const meter clock;
+    submit_dag(*rt_, graph, h);
+    rt_->wait_all();
+    const auto spent = clock.stop();
+    proof.check(graph.tasks.size());
+    return spent;
+  }
+
+  std::optional<cost> spinning(std::size_t n, std::chrono::nanoseconds body) override {
+    const auto ticks = ticks_in(body);
+    const executed proof;
+    const meter clock;
+    for (std::size_t i = 0; i < n; ++i)
+      rt_->spawn([ticks] {
+        spin(ticks);
+        tally::add();
+      });
+    rt_->wait_all();
+    const auto spent = clock.stop();
+    proof.check(n);
+    return spent;
+  }
+
+  std::optional<double> round_trip(std::size_t samples, std::chrono::microseconds idle) override {
+    const executed proof;
+    const auto p50 = median_round_trip(samples, idle, [this] { rt_->spawn([] { tally::add(); }).get(); });
+    proof.check(samples);
+    return p50;
+  }
+
+  std::optional<double> pending_bytes(std::size_t n) override {
+    const handles h(*rt_, 1);
+    const executed proof;
+    gate held;
+    rt_->spawn([&held] { held.wait(); }, troupe::update(h[0]));
+    const auto before = memory_use::now();
+    for (std::size_t i = 0; i < n; ++i) rt_->spawn([] { tally::add(); }, troupe::update(h[0]));
+    const auto grown = memory_use::now().grown_since(before);
+    held.open();
+    rt_->wait_all();
+    proof.check(n);
+    return grown / static_cast<double>(n);
+  }
+
+  std::optional<cost> replay(const dag& graph, int rounds) override {
+    const handles h(*rt_, dag_handles);
+    const auto recorded = rt_->record([&](troupe::recorder& r) { submit_dag(r, graph, h); });
+    rt_->run(recorded).get();
+    const executed proof;
+    const meter clock;
+    for (int round = 1; round < rounds; ++round) rt_->run(recorded);
+    rt_->run(recorded).get();  // runs of one graph are ordered: the last one ends last
+    const auto spent = clock.stop();
+    proof.check(graph.tasks.size() * static_cast<std::size_t>(rounds));
+    return spent;
+  }
+
+#if defined(TROUPE_BENCH_HAVE_BLAS)
+  std::optional<cost> cholesky(cholesky_problem& problem, std::size_t rows) override {
+    tiled_matrix matrix(problem.n, rows);
+    matrix.load(problem);
+    const auto tiles = matrix.tiles();
+    const auto tile_size = static_cast<troupe::index>(rows * rows);
+    const auto whole =
+        rt_->borrow<double>(std::span(matrix(0, 0), problem.n * problem.n),
+                            {static_cast<troupe::index>(problem.n * problem.n)}, troupe::tiles(tile_size));
+    std::vector<troupe::array<double, 1>> handles;
+    handles.reserve(tiles * tiles);
+    for (troupe::index k = 0; k < static_cast<troupe::index>(tiles * tiles); ++k)
+      handles.push_back(whole.sub({{k * tile_size}, {(k + 1) * tile_size}}));
+    const auto at = [&](std::size_t i, std::size_t j) -> const troupe::array<double, 1>& {
+      return handles[i + j * tiles];
+    };
+    using out = troupe::view<double, 1>;
+    using in = troupe::view<const double, 1>;
+    const auto tasks = cholesky_tasks(tiles);
+    const meter clock;
+    for (const auto& task : tasks) {
+      const auto& target = at(task.out_i, task.out_j);
+      const auto kind = task.kind;
+      if (kind == step::potrf)
+        rt_->spawn([rows](out c) { run_step(step::potrf, rows, c.data(), nullptr, nullptr); }, troupe::update(target));
+      else if (kind == step::gemm)
+        rt_->spawn([rows](in a, in b, out c) { run_step(step::gemm, rows, c.data(), a.data(), b.data()); },
+                   troupe::read(at(task.a_i, task.a_j)), troupe::read(at(task.b_i, task.b_j)), troupe::update(target));
+      else
+        rt_->spawn([rows, kind](in a, out c) { run_step(kind, rows, c.data(), a.data(), nullptr); },
+                   troupe::read(at(task.a_i, task.a_j)), troupe::update(target));
+    }
+    rt_->wait_all();
+    const auto spent = clock.stop();
+    matrix.store(problem);
+    return spent;
+  }
+#endif
+
+  std::optional<cost> stencil(std::size_t side, int rounds) override {
+    const images pair(*rt_, side);
+    pair.submit(*rt_, 2);  // both written once
+    rt_->wait_all();
+    const executed proof;
+    const meter clock;
+    pair.submit(*rt_, rounds);
+    rt_->wait_all();
+    const auto spent = clock.stop();
+    proof.check(side * side * static_cast<std::size_t>(rounds));
+    return spent;
+  }
+
+  /// Recording plans a call as running it would, and runs nothing.
+  std::optional<cost> stencil_planning(std::size_t side, int rounds) override {
+    const images pair(*rt_, side);
+    pair.submit(*rt_, 2);
+    rt_->wait_all();
+    const meter clock;
+    const auto recorded = rt_->record([&](troupe::recorder& r) { pair.submit(r, rounds); });
+    const auto spent = clock.stop();
+    if (recorded.size() < side * side * static_cast<std::size_t>(rounds))
+      throw wrong_answer("recorded " + std::to_string(recorded.size()) + " tasks of a stencil");
+    return spent;
+  }
+
+ private:
+  std::optional<troupe::runtime> rt_;
+};
+
+}  // namespace
+
+std::unique_ptr<contender> make_troupe() { return std::make_unique<troupe_runtime>(); }
+
+}  // namespace bench

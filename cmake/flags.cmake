@@ -1,0 +1,63 @@
+# Compiler settings shared by everything built here. Nothing in this file reaches a user of the library.
+# SPDX-FileCopyrightText: the troupe authors
+# SPDX-License-Identifier: BSD-3-Clause
+include_guard(GLOBAL)
+
+set(CMAKE_CXX_STANDARD 20)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+
+# An embedding program must not see, or clash with, what is inside. The static library hides every symbol. The shared
+# one cannot: hidden is final, and marking what is public would take a macro in every public header; there a version
+# script keeps the namespace troupe and drops the rest (cmake/exported_symbols.map).
+if(BUILD_SHARED_LIBS)
+  set(CMAKE_CXX_VISIBILITY_PRESET default)
+  add_compile_options(-fno-semantic-interposition)
+else()
+  set(CMAKE_CXX_VISIBILITY_PRESET hidden)
+endif()
+set(CMAKE_VISIBILITY_INLINES_HIDDEN ON)
+# The static library may end in somebody's shared one.
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+
+if(PROJECT_IS_TOP_LEVEL)
+  if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
+    set(CMAKE_BUILD_TYPE Release CACHE STRING "Kind of build" FORCE)
+  endif()
+  set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+  set(CMAKE_RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/bin")
+  if(NOT DEFINED CMAKE_CXX_COMPILER_LAUNCHER)
+    find_program(TROUPE_CCACHE ccache DOC "Compiler cache, used when found")
+    if(TROUPE_CCACHE)
+      # It fails every compilation when it cannot write to its folder (a locked-down HOME), so it is tried once.
+      file(WRITE "${PROJECT_BINARY_DIR}/CMakeFiles/ccache_probe.cpp" "int main() {}\n")
+      execute_process(COMMAND "${TROUPE_CCACHE}" "${CMAKE_CXX_COMPILER}" -c ccache_probe.cpp -o ccache_probe.o
+        WORKING_DIRECTORY "${PROJECT_BINARY_DIR}/CMakeFiles" RESULT_VARIABLE failed OUTPUT_QUIET ERROR_QUIET)
+      if(failed)
+        message(STATUS "ccache is there but does not work here; building without it")
+      else()
+        set(CMAKE_CXX_COMPILER_LAUNCHER "${TROUPE_CCACHE}")
+      endif()
+    endif()
+  endif()
+endif()
+
+# Every target built here links this one, privately.
+add_library(troupe_build_flags INTERFACE)
+target_compile_options(troupe_build_flags INTERFACE -Wall -Wextra -Wpedantic -Wshadow)
+if(TROUPE_WERROR)
+  target_compile_options(troupe_build_flags INTERFACE -Werror)
+endif()
+if(TROUPE_SANITIZE)
+  target_compile_options(troupe_build_flags INTERFACE -fsanitize=${TROUPE_SANITIZE} -fno-omit-frame-pointer)
+  target_link_options(troupe_build_flags INTERFACE -fsanitize=${TROUPE_SANITIZE})
+  if(TROUPE_SANITIZE MATCHES "undefined")
+    target_compile_options(troupe_build_flags INTERFACE -fno-sanitize-recover=undefined)
+  endif()
+endif()
+
+# For the files that include CAF: its headers bind references to null in function-based spawn, by design.
+add_library(troupe_caf_flags INTERFACE)
+if(TROUPE_SANITIZE MATCHES "undefined")
+  target_compile_options(troupe_caf_flags INTERFACE -fno-sanitize=null)
+endif()

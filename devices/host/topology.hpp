@@ -1,0 +1,18 @@
+// What this file is for: which cores this process may use.
+// SPDX-FileCopyrightText: the troupe authors
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace troupe::devices {
+
+/// Operating-system numbers of the cores in this thread's affinity mask, nearest neighbours first (hwloc).
+std::vector<int> usable_cores();
+/// min(affinity mask, cgroup CPU quota rounded up), at least 1. Never the raw core count.
+int usable_core_count();
+/// The quota in cores that a cgroup file holds: v2 `cpu.max` ("50000 100000", "max 100000"); 0 where there is none.
+double parse_cpu_max(const std::string& text);
+
+}  // namespace troupe::devices

@@ -1,0 +1,15 @@
+// What this file is for: the seam through which actors bind and name their threads.
+// SPDX-FileCopyrightText: the troupe authors
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <string>
+
+namespace troupe::devices {
+
+/// Binds the calling thread to one core; false if the system refuses.
+bool bind_this_thread(int core) noexcept;
+/// Names the calling thread for debuggers, at most 15 characters.
+void name_this_thread(const std::string&) noexcept;
+
+}  // namespace troupe::devices

@@ -1,0 +1,214 @@
+// What this file is for: how a call says what it touches: access modes, and mappers from chunks to boxes.
+// SPDX-FileCopyrightText: the troupe authors
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// A mapper is a pure function from a chunk of the index space to the box of an array that the chunk touches. It knows
+// nothing of devices or threads; the same chunk must always give the same box. For `spawn`, which has no index space,
+// the box is the whole (sub-)array.
+#pragma once
+
+#include <array>
+#include <concepts>
+#include <cstddef>
+#include <cstring>
+#include <functional>
+#include <type_traits>
+#include <utility>
+
+#include <troupe/box.hpp>
+
+namespace troupe {
+
+/// What a task does with a box. `append` is part of the vocabulary; no executor of this build offers it yet
+/// (`error(not_supported)` at the call).
+enum class access_mode : unsigned char { read, write, update, reduce, append };
+
+/// What a view shows where its box reaches outside the array.
+enum class border : unsigned char {
+  refuse,  ///< the call throws `error(out_of_bounds)`
+  clip,    ///< the view ends at the array's edge
+  clamp,   ///< the nearest element of the array
+  wrap,    ///< the array repeats
+  fill,    ///< a constant
+};
+
+namespace detail {
+inline constexpr std::size_t fill_bytes_max = 32;
+
+/// What a mapper answers: a box that may reach outside, and the rule for the part that does.
+template <int N>
+struct mapped {
+  box<N> where;
+  border edge = border::refuse;
+  const void* fill = nullptr;
+  std::size_t fill_size = 0;
+};
+}  // namespace detail
+
+/// The chunk itself: the array and the index space have the same extent.
+struct one_to_one {
+  template <int N>
+  detail::mapped<N> operator()(const box<N>& chunk, const extent<N>&) const {
+    return {chunk, border::clip, nullptr, 0};
+  }
+};
+
+/// The whole array, for every chunk.
+struct all {
+  template <int K, int N>
+  detail::mapped<N> operator()(const box<K>&, const extent<N>& e) const {
+    return {whole(e), border::refuse, nullptr, 0};
+  }
+};
+
+/// What an access without a mapper means. In `for_each`: one_to_one where array and index space have the same extent,
+/// else all. In `spawn`: all.
+struct unmapped {};
+
+/// The chunk along every dimension but `dim`, where the whole extent is taken: `slice(1)` gives full rows of a matrix
+/// (the panel of A in C = A B), `slice(0)` full columns.
+struct slice {
+  explicit constexpr slice(int dimension) : dim(dimension) {}
+  int dim;
+  template <int N>
+  detail::mapped<N> operator()(const box<N>& chunk, const extent<N>& e) const {
+    box<N> b = chunk;
+    if (dim >= 0 && dim < N) {
+      b.lo[dim] = 0;
+      b.hi[dim] = e[dim];
+    }
+    return {b, border::clip, nullptr, 0};
+  }
+};
+
+/// A fixed box, the same for every chunk. Outside the array: `error(out_of_bounds)`.
+template <int N>
+struct fixed {
+  box<N> where;
+  template <int K>
+  detail::mapped<N> operator()(const box<K>&, const extent<N>&) const {
+    return {where, border::refuse, nullptr, 0};
+  }
+};
+
+/// The chunk widened by a radius along each dimension, as a stencil or convolution reads. Say what lies beyond the
+/// edge: `.clamp()`, `.wrap()`, `.fill(v)`; without, the view is clipped at the edge.
+template <int N>
+struct window_mapper {
+  std::array<index, N> radius{};
+  border edge = border::clip;
+  alignas(16) std::array<std::byte, detail::fill_bytes_max> value{};
+  std::size_t value_size = 0;
+
+  constexpr window_mapper clamp() const { return with(border::clamp); }
+  constexpr window_mapper wrap() const { return with(border::wrap); }
+  /// `v` must have the array's element type.
+  template <class T>
+  window_mapper fill(const T& v) const {
+    static_assert(std::is_trivially_copyable_v<T> && sizeof(T) <= detail::fill_bytes_max,
+                  "fill values are trivially copyable and at most 32 bytes");
+    window_mapper copy = with(border::fill);
+    std::memcpy(copy.value.data(), &v, sizeof v);
+    copy.value_size = sizeof v;
+    return copy;
+  }
+
+  detail::mapped<N> operator()(const box<N>& chunk, const extent<N>&) const {
+    box<N> b = chunk;
+    for (int d = 0; d < N; ++d) {
+      b.lo[d] -= radius[d];
+      b.hi[d] += radius[d];
+    }
+    return {b, edge, value.data(), value_size};
+  }
+
+ private:
+  constexpr window_mapper with(border rule) const {
+    window_mapper copy = *this;
+    copy.edge = rule;
+    return copy;
+  }
+};
+
+/// A window of the given radius along each dimension: `window(15, 15).clamp()`.
+template <class... I>
+constexpr window_mapper<sizeof...(I)> window(I... radius) {
+  window_mapper<sizeof...(I)> w;
+  w.radius = {static_cast<index>(radius)...};
+  return w;
+}
+
+/// Anything that turns a chunk into a box of an N-d array. Plain functions may return a `box<N>`; what they return
+/// outside the array is `error(out_of_bounds)`.
+template <class M, int K, int N>
+concept mapper = requires(const M& m, const box<K>& chunk, const extent<N>& e) {
+  { m(chunk, e) } -> std::convertible_to<detail::mapped<N>>;
+} || requires(const M& m, const box<K>& chunk, const extent<N>& e) {
+  { m(chunk, e) } -> std::convertible_to<box<N>>;
+};
+
+template <class T, int N>
+class array;
+
+namespace detail {
+
+/// Adds `count` elements of `from` into `into` by a reduction's operator.
+using combine_fn = void (*)(void* into, const void* from, std::size_t count);
+
+template <class T, class Op>
+void combine(void* into, const void* from, std::size_t count) {
+  auto* a = static_cast<T*>(into);
+  auto* b = static_cast<const T*>(from);
+  for (std::size_t i = 0; i < count; ++i) a[i] = Op{}(a[i], b[i]);
+}
+
+/// One argument of a call that names an array. Lives for the full expression of the call only.
+template <class T, int N, access_mode Mode, class Mapper>
+struct access_argument {
+  static constexpr access_mode mode = Mode;
+  const array<T, N>* target;
+  Mapper map;
+  combine_fn combiner = nullptr;
+  alignas(16) std::array<std::byte, fill_bytes_max> identity{};
+};
+
+}  // namespace detail
+
+/// The task reads the mapped box.
+template <class T, int N, class M = unmapped>
+auto read(const array<T, N>& a, M map = {}) {
+  return detail::access_argument<T, N, access_mode::read, M>{&a, std::move(map), nullptr, {}};
+}
+/// The task writes every element of the mapped box; what was there before is not seen.
+template <class T, int N, class M = unmapped>
+auto write(const array<T, N>& a, M map = {}) {
+  return detail::access_argument<T, N, access_mode::write, M>{&a, std::move(map), nullptr, {}};
+}
+/// The task reads the mapped box and changes it in place.
+template <class T, int N, class M = unmapped>
+auto update(const array<T, N>& a, M map = {}) {
+  return detail::access_argument<T, N, access_mode::update, M>{&a, std::move(map), nullptr, {}};
+}
+/// The task contributes to the array by an associative, commutative operator. Bodies see a private partial that
+/// starts at `identity`; partials are combined, also with what the array held before, when somebody next reads it.
+/// Tasks that reduce into one array with the same operator run concurrently. `Op` is stateless: `T operator()(T, T)`.
+template <class T, int N, class Op>
+auto reduce(const array<T, N>& a, Op, std::type_identity_t<T> identity) {
+  static_assert(std::is_empty_v<Op> && std::is_default_constructible_v<Op>, "reduce() takes a stateless operator");
+  static_assert(sizeof(T) <= detail::fill_bytes_max, "elements of a reduction have at most 32 bytes");
+  detail::access_argument<T, N, access_mode::reduce, all> r{&a, {}, &detail::combine<T, Op>, {}};
+  std::memcpy(r.identity.data(), &identity, sizeof identity);
+  return r;
+}
+/// The same for sums, with 0 as the identity.
+template <class T, int N>
+auto reduce(const array<T, N>& a, std::plus<> op = {}) {
+  return reduce(a, op, T{});
+}
+/// The task appends elements. Declared, not yet available (`error(not_supported)`).
+template <class T>
+auto append(const array<T, 1>& a) {
+  return detail::access_argument<T, 1, access_mode::append, all>{&a, {}, nullptr, {}};
+}
+
+}  // namespace troupe

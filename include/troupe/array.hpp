@@ -1,0 +1,145 @@
+// What this file is for: arrays, the handles that tasks share, and the views through which the host reads them.
+// SPDX-FileCopyrightText: the troupe authors
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// An `array` is a cheap, copyable handle; the last one to go releases the bytes. Copies name the same data. Handles
+// may be copied and dropped on any thread; one handle object must not be changed by two threads at once, as with
+// `shared_ptr`. Arrays outlive their runtime as handles only: using one then throws `error(runtime_stopped)`.
+#pragma once
+
+#include <chrono>
+#include <optional>
+#include <string>
+#include <type_traits>
+#include <utility>
+
+#include <troupe/box.hpp>
+#include <troupe/detail/engine.hpp>
+#include <troupe/view.hpp>
+
+namespace troupe {
+
+/// Access of the host to a box of an array, as RAII. While it lives, tasks that conflict wait; dropping it lets them
+/// go on. Made by `array::read`, `write` and `update`; movable, not copyable; use it on one thread at a time.
+/// Waiting for a conflicting task while holding one never ends: drop the view first.
+template <class T, int N>
+class host_view : public view<T, N> {
+ public:
+  host_view() = default;
+  host_view(host_view&& o) noexcept : view<T, N>(o), access_(std::exchange(o.access_, nullptr)) {}
+  host_view& operator=(host_view&& o) noexcept {
+    if (this != &o) {
+      close();
+      view<T, N>::operator=(o);
+      access_ = std::exchange(o.access_, nullptr);
+    }
+    return *this;
+  }
+  ~host_view() { close(); }
+
+  /// Ends the access now; what was written becomes visible to tasks.
+  void close() noexcept {
+    if (access_) detail::close_host(std::exchange(access_, nullptr));
+  }
+
+ private:
+  friend class array<std::remove_const_t<T>, N>;
+  host_view(const detail::raw_view& raw, detail::host_access* a) : view<T, N>(raw), access_(a) {}
+  detail::host_access* access_ = nullptr;
+};
+
+template <class T, int N>
+class array {
+  static_assert(std::is_trivially_copyable_v<T>, "array elements are trivially copyable");
+  static_assert(N >= 1 && N <= rank_max, "arrays have 1 to 4 dimensions");
+
+ public:
+  using value_type = T;
+  static constexpr int rank = N;
+
+  /// An empty handle. Using it in a call throws `error(bad_argument)`.
+  array() = default;
+  array(const array& o) : core_(o.core_), limit_(o.limit_) {
+    if (core_) detail::retain(core_);
+  }
+  array(array&& o) noexcept : core_(std::exchange(o.core_, nullptr)), limit_(o.limit_) {}
+  array& operator=(array o) noexcept {
+    std::swap(core_, o.core_);
+    std::swap(limit_, o.limit_);
+    return *this;
+  }
+  ~array() {
+    if (core_) detail::release(core_);
+  }
+
+  explicit operator bool() const { return core_ != nullptr; }
+  /// Elements along dimension d (of the sub-array, where this is one).
+  index size(int d) const { return limit_.size(d); }
+  extent<N> size() const {
+    extent<N> e;
+    for (int d = 0; d < N; ++d) e[d] = limit_.size(d);
+    return e;
+  }
+  index volume() const { return limit_.volume(); }
+  /// Tile size along dimension d.
+  index tile(int d) const { return detail::spec_of(*core_).tile[d]; }
+  const std::string& name() const { return detail::spec_of(*core_).name; }
+
+  /// A handle of a box of this array; coordinates start at 0 again and borders apply at its edges. Shares bytes and
+  /// ordering with the whole. Throws `error(out_of_bounds)` if the box leaves the array.
+  array sub(const box<N>& b) const {
+    if (!whole(size()).contains(b) || b.empty())
+      throw error(errc::out_of_bounds, "sub-array " + to_string(b) + " is not inside array '" + name() + "' of " +
+                                           to_string(whole(size())));
+    array r(*this);
+    for (int d = 0; d < N; ++d) {
+      r.limit_.lo[d] = limit_.lo[d] + b.lo[d];
+      r.limit_.hi[d] = limit_.lo[d] + b.hi[d];
+    }
+    return r;
+  }
+
+  /// Waits for the tasks that write this array, then gives the host read access. The view is contiguous in memory
+  /// where the array is adopted or has one tile; else it is a copy made for the occasion.
+  /// Throws what the writing task threw, and `error(uninitialized_read)`.
+  host_view<const T, N> read() const { return *open<const T>(access_mode::read, forever()); }
+  /// Waits for readers and writers, then gives write access; every element must be written.
+  host_view<T, N> write() const { return *open<T>(access_mode::write, forever()); }
+  /// As `write`, but what is there may be read and kept.
+  host_view<T, N> update() const { return *open<T>(access_mode::update, forever()); }
+  /// As `read`, empty if it was not granted in time.
+  template <class Rep, class Period>
+  std::optional<host_view<const T, N>> try_read_for(std::chrono::duration<Rep, Period> limit) const {
+    return open<const T>(access_mode::read, std::chrono::steady_clock::now() + limit);
+  }
+
+  /// Used by the library.
+  detail::array_core* core() const { return core_; }
+  const box<N>& limit() const { return limit_; }
+  array(detail::array_core* adopt_reference, const box<N>& limit) : core_(adopt_reference), limit_(limit) {}
+
+ private:
+  static std::chrono::steady_clock::time_point forever() { return std::chrono::steady_clock::time_point::max(); }
+  template <class V>
+  std::optional<host_view<V, N>> open(access_mode mode, std::chrono::steady_clock::time_point deadline) const {
+    if (!core_) throw error(errc::bad_argument, "host access to an empty array handle");
+    std::array<index, rank_max> lo{}, hi{1, 1, 1, 1};
+    for (int d = 0; d < N; ++d) {
+      lo[d] = limit_.lo[d];
+      hi[d] = limit_.hi[d];
+    }
+    detail::raw_view raw;
+    detail::host_access* a = detail::open_host(*core_, mode, lo, hi, raw, deadline);
+    if (!a) return std::nullopt;
+    for (int d = 0; d < N; ++d) {
+      raw.hi[d] -= limit_.lo[d];
+      raw.lo[d] -= limit_.lo[d];
+    }
+    return host_view<V, N>(raw, a);
+  }
+
+  detail::array_core* core_ = nullptr;
+  box<N> limit_{};
+};
+
+}  // namespace troupe

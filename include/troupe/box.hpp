@@ -1,0 +1,120 @@
+// What this file is for: extents, boxes and index spaces; the geometry that arrays, tiles and mappers share.
+// SPDX-FileCopyrightText: the troupe authors
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <initializer_list>
+#include <string>
+#include <type_traits>
+
+namespace troupe {
+
+/// A coordinate or a count of elements along one dimension. Signed, so that halos may reach below zero.
+using index = std::int64_t;
+
+/// Arrays, index spaces and views have between 1 and this many dimensions.
+inline constexpr int rank_max = 4;
+
+/// Sizes along each dimension, slowest first (row-major, as in C).
+template <int N>
+struct extent {
+  index sizes[N]{};
+
+  constexpr index& operator[](int d) { return sizes[d]; }
+  constexpr const index& operator[](int d) const { return sizes[d]; }
+  constexpr index* data() { return sizes; }
+  constexpr const index* data() const { return sizes; }
+  friend constexpr bool operator==(const extent&, const extent&) = default;
+};
+
+/// A half-open axis-aligned box `[lo, hi)`. Empty as soon as one `hi[d] <= lo[d]`.
+template <int N>
+struct box {
+  std::array<index, N> lo{};
+  std::array<index, N> hi{};
+
+  constexpr index size(int d) const { return hi[d] > lo[d] ? hi[d] - lo[d] : 0; }
+  constexpr index volume() const {
+    index v = 1;
+    for (int d = 0; d < N; ++d) v *= size(d);
+    return v;
+  }
+  constexpr bool empty() const { return volume() == 0; }
+  constexpr bool contains(const box& other) const {
+    for (int d = 0; d < N; ++d)
+      if (other.lo[d] < lo[d] || other.hi[d] > hi[d]) return false;
+    return true;
+  }
+  constexpr bool contains(const std::array<index, N>& point) const {
+    for (int d = 0; d < N; ++d)
+      if (point[d] < lo[d] || point[d] >= hi[d]) return false;
+    return true;
+  }
+  friend constexpr box intersect(const box& a, const box& b) {
+    box r;
+    for (int d = 0; d < N; ++d) {
+      r.lo[d] = std::max(a.lo[d], b.lo[d]);
+      r.hi[d] = std::max(r.lo[d], std::min(a.hi[d], b.hi[d]));
+    }
+    return r;
+  }
+  friend constexpr bool operator==(const box&, const box&) = default;
+};
+
+/// The box of all indices of an array or index space of extent `e`.
+template <int N>
+constexpr box<N> whole(const extent<N>& e) {
+  box<N> b;
+  for (int d = 0; d < N; ++d) b.hi[d] = e[d];
+  return b;
+}
+
+/// `[0,64) x [128,192)`: how boxes appear in error messages.
+template <int N>
+std::string to_string(const box<N>& b) {
+  std::string s;
+  for (int d = 0; d < N; ++d) {
+    if (d) s += " x ";
+    s += "[" + std::to_string(b.lo[d]) + "," + std::to_string(b.hi[d]) + ")";
+  }
+  return s;
+}
+
+/// How an array is cut into tiles, the unit of placement, caching and migration. Tiles at the far edge may be smaller.
+template <int N>
+struct tile_shape {
+  extent<N> size{};
+};
+
+/// Tiles of the given size: `tiles(512, 512)`. Each size must be at least 1.
+template <class... I>
+constexpr tile_shape<sizeof...(I)> tiles(I... sizes) {
+  return {{{static_cast<index>(sizes)...}}};
+}
+
+/// The set of indices that `for_each` visits, with an optional chunk size (one chunk becomes one task).
+template <int N>
+struct index_space {
+  extent<N> size{};
+  extent<N> chunk{};  ///< zeros: chosen by the runtime (the tiles of the first output, else an even split)
+
+  /// Fixes the size of a chunk: `grid(h, w).chunks(64, 64)`.
+  template <class... I>
+  constexpr index_space chunks(I... sizes) const {
+    static_assert(sizeof...(I) == N, "chunks() takes one size per dimension of the index space");
+    index_space copy = *this;
+    copy.chunk = {{static_cast<index>(sizes)...}};
+    return copy;
+  }
+};
+
+/// An index space of the given extent: `grid(height, width)`.
+template <class... I>
+constexpr index_space<sizeof...(I)> grid(I... sizes) {
+  return {{{static_cast<index>(sizes)...}}, {}};
+}
+
+}  // namespace troupe

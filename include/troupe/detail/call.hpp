@@ -1,0 +1,315 @@
+// What this file is for: turns the arguments of `spawn` and `for_each` into task records.
+// SPDX-FileCopyrightText: the troupe authors
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Not for users. Each argument is one of three: an access to an array (the body gets a view), a future (the body gets
+// its value, after it), or anything else (copied into the task).
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <new>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include <troupe/array.hpp>
+#include <troupe/detail/engine.hpp>
+#include <troupe/future.hpp>
+#include <troupe/kernel.hpp>
+
+namespace troupe::detail {
+
+// ---- what an argument becomes in the body ------------------------------------------------------------------------
+
+template <class A>
+struct argument {  // a value
+  using stored = std::decay_t<A>;
+  using passed = const stored&;
+  static constexpr int slots = 0;
+  static constexpr int mode = -1;
+  template <class B>
+  static stored keep(B&& a) {
+    return std::forward<B>(a);
+  }
+  static passed fetch(task_record&, task_context&, const stored& s, int) { return s; }
+};
+
+struct nothing {};
+
+template <class T, int N, access_mode Mode, class M>
+struct argument<access_argument<T, N, Mode, M>> {
+  using stored = nothing;
+  using passed = view<std::conditional_t<Mode == access_mode::read, const T, T>, N>;
+  static constexpr int slots = 1;
+  static constexpr int mode = static_cast<int>(Mode);
+  static stored keep(const access_argument<T, N, Mode, M>&) { return {}; }
+  static passed fetch(task_record&, task_context& c, nothing, int slot) { return passed(c.view_of(slot)); }
+};
+
+template <class T>
+struct argument<future<T>> {
+  using stored = nothing;
+  using passed = const T&;
+  static constexpr int slots = 1;
+  static constexpr int mode = -2;
+  static stored keep(const future<T>&) { return {}; }
+  static passed fetch(task_record& r, task_context&, nothing, int slot) {
+    task_record* from = r.accesses[slot].task;
+    return *static_cast<const T*>(from->ops->result(*from));
+  }
+};
+
+template <>
+struct argument<future<void>> {
+  using stored = nothing;
+  using passed = nothing;
+  static constexpr int slots = 1;
+  static constexpr int mode = -3;
+  static stored keep(const future<void>&) { return {}; }
+  static passed fetch(task_record&, task_context&, nothing, int) { return {}; }
+};
+
+template <class A>
+using argument_of = argument<std::remove_cvref_t<A>>;
+
+template <class A>
+inline constexpr bool is_access = argument_of<A>::mode >= 0;
+
+// Number of access slots before argument I.
+template <std::size_t I, class... A>
+constexpr int slot_of() {
+  constexpr int slots[] = {argument_of<A>::slots..., 0};
+  int n = 0;
+  for (std::size_t i = 0; i < I; ++i) n += slots[i];
+  return n;
+}
+
+// ---- calling a body -----------------------------------------------------------------------------------------------
+
+template <class F, class... P>
+decltype(auto) call_body(F& f, task_context& c, P&&... p) {
+  if constexpr (std::is_invocable_v<F&, P...>)
+    return f(std::forward<P>(p)...);
+  else {
+    static_assert(std::is_invocable_v<F&, task_context&, P...>,
+                  "the body cannot be called with these arguments: it gets one view per access, the value of each "
+                  "future and a copy of everything else, optionally with task_context& first");
+    return f(c, std::forward<P>(p)...);
+  }
+}
+
+// A body that wants none of its views and futures (only their order) may take no parameters at all.
+template <class F, class... A>
+inline constexpr bool takes_nothing =
+    sizeof...(A) > 0 && ((argument_of<A>::slots == 1) && ...) && std::is_invocable_v<F&> &&
+    !std::is_invocable_v<F&, typename argument_of<A>::passed...>;
+
+template <class F, class... A>
+struct call_state {
+  F body;
+  [[no_unique_address]] std::tuple<typename argument_of<A>::stored...> values;
+
+  template <std::size_t... I>
+  decltype(auto) run(task_record& r, task_context& c, std::index_sequence<I...>) {
+    if constexpr (takes_nothing<F, A...>)
+      return body();
+    else
+      return call_body(body, c, argument_of<A>::fetch(r, c, std::get<I>(values), slot_of<I, A...>())...);
+  }
+  decltype(auto) operator()(task_record& r, task_context& c) { return run(r, c, std::index_sequence_for<A...>{}); }
+};
+
+template <class F, class... A>
+using result_of_call =
+    std::remove_cvref_t<decltype(std::declval<call_state<F, A...>&>()(std::declval<task_record&>(),
+                                                                       std::declval<task_context&>()))>;
+
+// The state of a call and its result, in the record where they fit, else on the heap.
+template <class State, class R>
+struct call_storage {
+  struct filled {
+    alignas(State) std::byte state[sizeof(State)];
+    alignas(R) std::byte value[sizeof(R)];
+    bool has_value = false;
+  };
+  static constexpr bool inside = sizeof(filled) <= task_record::storage_size && alignof(filled) <= 8;
+
+  static filled& of(task_record& r) {
+    if constexpr (inside)
+      return *std::launder(reinterpret_cast<filled*>(r.storage));
+    else
+      return **std::launder(reinterpret_cast<filled**>(r.storage));
+  }
+  static void make(task_record& r, State&& s) {
+    filled* f;
+    if constexpr (inside) {
+      f = new (r.storage) filled;
+    } else {
+      f = new filled;
+      new (r.storage) filled*(f);
+    }
+    new (f->state) State(std::move(s));
+  }
+  static void run(task_record& r, task_context& c) {
+    filled& f = of(r);
+    R* place = reinterpret_cast<R*>(f.value);
+    if (f.has_value) {  // a recorded task that runs again
+      f.has_value = false;
+      std::launder(place)->~R();
+    }
+    new (place) R((*std::launder(reinterpret_cast<State*>(f.state)))(r, c));
+    f.has_value = true;
+  }
+  static void drop_body(task_record& r) noexcept {
+    std::launder(reinterpret_cast<State*>(of(r).state))->~State();
+  }
+  static void drop_result(task_record& r) noexcept {
+    filled& f = of(r);
+    if (f.has_value) std::launder(reinterpret_cast<R*>(f.value))->~R();
+    if constexpr (!inside) delete &f;
+  }
+  static void* result(task_record& r) noexcept { return of(r).value; }
+};
+
+template <class State>
+struct call_storage<State, void> {
+  static constexpr bool inside = sizeof(State) <= task_record::storage_size && alignof(State) <= 8;
+
+  static State& of(task_record& r) {
+    if constexpr (inside)
+      return *std::launder(reinterpret_cast<State*>(r.storage));
+    else
+      return **std::launder(reinterpret_cast<State**>(r.storage));
+  }
+  static void make(task_record& r, State&& s) {
+    if constexpr (inside)
+      new (r.storage) State(std::move(s));
+    else
+      new (r.storage) State*(new State(std::move(s)));
+  }
+  static void run(task_record& r, task_context& c) { of(r)(r, c); }
+  static void drop_body(task_record& r) noexcept {
+    if constexpr (inside)
+      of(r).~State();
+    else
+      delete &of(r);
+  }
+  static void drop_result(task_record&) noexcept {}
+  static void* result(task_record&) noexcept { return nullptr; }
+};
+
+template <class State, class R>
+inline constexpr task_ops ops_of{
+    &call_storage<State, R>::run,
+    &call_storage<State, R>::drop_body,
+    &call_storage<State, R>::drop_result,
+    &call_storage<State, R>::result,
+    kernel_info{.name = "task", .key = hash_of(std::string_view(__PRETTY_FUNCTION__))},
+};
+
+// ---- filling accesses ---------------------------------------------------------------------------------------------
+
+template <class T, int N, access_mode Mode, class M, int K>
+void fill_access(engine& house, access& to, const access_argument<T, N, Mode, M>& a, const box<K>* chunk,
+                 const extent<K>* space) {
+  if (!*a.target) throw error(errc::bad_argument, "an argument of the call is an empty array handle");
+  [[maybe_unused]] bool same_extent = false;
+  if constexpr (K == N) same_extent = space && *space == a.target->size();
+  if constexpr (Mode == access_mode::append)
+    throw error(errc::not_supported, "append is declared, but no executor of this build offers it");
+  const box<N>& limit = a.target->limit();
+  mapped<N> m;
+  if constexpr (std::is_same_v<M, all>) {
+    m.where = whole(a.target->size());
+  } else if constexpr (std::is_same_v<M, unmapped>) {
+    m.where = whole(a.target->size());
+    if constexpr (K == N)
+      if (chunk && same_extent) m.where = *chunk;
+  } else {
+    if (!chunk) throw error(errc::bad_argument, "a mapper needs an index space: use for_each, or a sub-array");
+    static_assert(mapper<M, K, N>, "the mapper cannot be called with this index space and array");
+    const auto answer = a.map(*chunk, a.target->size());
+    if constexpr (std::is_convertible_v<decltype(answer), mapped<N>>)
+      m = answer;
+    else
+      m.where = answer;
+    if (m.edge == border::fill && m.fill_size != sizeof(T))
+      throw error(errc::bad_argument, "the fill value of a window has another type than array '" +
+                                          a.target->name() + "'");
+  }
+  std::array<index, rank_max> lo{}, hi{1, 1, 1, 1}, limit_lo{}, limit_hi{1, 1, 1, 1};
+  for (int d = 0; d < N; ++d) {
+    lo[d] = m.where.lo[d] + limit.lo[d];
+    hi[d] = m.where.hi[d] + limit.lo[d];
+    limit_lo[d] = limit.lo[d];
+    limit_hi[d] = limit.hi[d];
+  }
+  const void* constant = a.combiner ? static_cast<const void*>(a.identity.data()) : m.fill;
+  const std::size_t constant_size = a.combiner ? sizeof(T) : m.fill_size;
+  describe(house, to, *a.target->core(), Mode, lo, hi, limit_lo, limit_hi, m.edge, constant, constant_size,
+           a.combiner);
+}
+
+template <class T, int K>
+void fill_access(engine&, access& to, const future<T>& f, const box<K>*, const extent<K>*) {
+  if (!f.valid()) throw error(errc::bad_argument, "an argument of the call is an empty future");
+  retain(f.task());
+  to.array = nullptr;
+  to.task = f.task();
+  to.link = link_mode::data;
+}
+
+template <class A, int K>
+void fill_one(engine& house, task_record& r, int& slot, const A& a, const box<K>* chunk, const extent<K>* space) {
+  if constexpr (argument_of<A>::slots == 1) {
+    fill_access(house, r.accesses[slot], a, chunk, space);
+    ++slot;
+    r.access_count = static_cast<std::uint16_t>(slot);
+  }
+}
+
+/// One record for one call. `chunk` is null for spawn.
+template <class F, int K, class... A>
+task_record* make_record(target to, const task_options* options, const kernel_info* kernel, F&& f,
+                         [[maybe_unused]] const box<K>* chunk, [[maybe_unused]] const extent<K>* space,
+                         const A&... args) {
+  using state = call_state<std::decay_t<F>, A...>;
+  using result = result_of_call<std::decay_t<F>, A...>;
+  using storage = call_storage<state, result>;
+  task_record* r = new_task(*to.house);
+  r->ops = nullptr;
+  try {
+    constexpr int slots = (0 + ... + argument_of<A>::slots);
+    if constexpr (slots > task_record::inline_accesses) size_accesses(*r, slots);
+    [[maybe_unused]] int slot = 0;
+    (fill_one(*to.house, *r, slot, args, chunk, space), ...);
+    r->kernel = kernel ? kernel : &ops_of<state, result>.closure;
+    if (options)
+      apply(*to.house, *r, *options);
+    else if (r->kernel->resource_count != 0)
+      apply(*to.house, *r, task_options{});
+    if (kernel) check_kernel(*to.house, *r);
+    storage::make(*r, state{std::forward<F>(f), {argument_of<A>::keep(args)...}});
+    r->ops = &ops_of<state, result>;
+  } catch (...) {
+    discard(r);
+    release(r);
+    throw;
+  }
+  return r;
+}
+
+// ---- kernels ----------------------------------------------------------------------------------------------------
+
+template <class... P, class... A>
+constexpr void check_signature(const kernel<P...>&, const A&...) {
+  static_assert(sizeof...(P) == sizeof...(A), "the call has another number of arguments than the kernel's signature");
+  if constexpr (sizeof...(P) == sizeof...(A))
+    static_assert(((parameter<P>::mode == (argument_of<A>::mode < 0 ? -1 : argument_of<A>::mode)) && ...),
+                  "access modes differ from the kernel's signature: in<> takes read(), out<> write(), inout<> "
+                  "update(), red<> reduce()");
+}
+
+}  // namespace troupe::detail

@@ -1,0 +1,156 @@
+// What this file is for: the task record, the one message that travels from a caller to placement to an executor.
+// SPDX-FileCopyrightText: the troupe authors
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Not for users: the templates of the public headers fill it in, and the library's inside works on it. A record is
+// 256 bytes, comes from a pool, and is owned by a reference count: one reference for the runtime until the task has
+// retired, one for each future. Which thread may touch which field is said at the field.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+#include <memory>
+#include <stop_token>
+#include <string>
+
+#include <troupe/access.hpp>
+#include <troupe/box.hpp>
+#include <troupe/options.hpp>
+#include <troupe/view.hpp>
+
+namespace troupe {
+
+/// What a body may ask about its own run. Valid while the body runs, on its thread only.
+class task_context {
+ public:
+  /// The executor that runs this task, for instance "cpu:0".
+  virtual const char* executor() const = 0;
+  /// True once somebody asked for this task or its runtime to stop. Long bodies ask now and then and return or throw.
+  virtual bool stop_requested() const = 0;
+  /// 1 for the first try, more for retries.
+  virtual int attempt() const = 0;
+  /// Used by the library: the view of the task's access number i.
+  virtual detail::raw_view view_of(int access) = 0;
+
+ protected:
+  ~task_context() = default;
+};
+
+namespace detail {
+
+class engine;
+struct array_core;
+struct house_link;
+struct task_record;
+struct successor_block;
+struct reduction;
+
+/// Whether running a kernel twice is allowed. Known to recovery; the core only keeps it.
+enum class purity : unsigned char { pure, idempotent, once };
+
+/// What placement knows of a kernel. One per kernel name and signature in a runtime; one per type for closures.
+struct kernel_info {
+  const char* name = "task";
+  std::uint64_t key = 0;         // identifies the kernel to the cost model
+  unsigned char kinds = 1;       // bit per device_kind that has a body
+  purity repeat = purity::pure;
+  const resource* resources = nullptr;
+  std::size_t resource_count = 0;
+};
+
+/// The box of one access, where it is not exactly one tile. In coordinates of the array that owns the bytes.
+struct region {
+  std::array<index, rank_max> lo{}, hi{};            // of the view; may reach outside the limits
+  std::array<index, rank_max> limit_lo{}, limit_hi{};  // the (sub-)array that was passed
+  border edge = border::clip;
+  alignas(16) std::array<std::byte, fill_bytes_max> fill{};  // a border's constant, or a reduction's identity
+  combine_fn combiner = nullptr;
+  reduction* partials = nullptr;  // placement fills it in for reductions
+  region* next = nullptr;         // in the pool
+};
+
+/// Internal modes of an access, beside those of access_mode.
+enum class link_mode : unsigned char { none, data, order };
+
+struct access {
+  array_core* array = nullptr;  // null: this access waits for a task
+  union {
+    region* where = nullptr;  // null: exactly the tile
+    task_record* task;        // the task that is waited for; a reference is held
+  };
+  std::uint32_t tile = 0;
+  access_mode mode = access_mode::read;
+  link_mode link = link_mode::none;
+  std::uint16_t worker = 0;
+};
+
+/// What one kind of call can do; one constant per type.
+struct task_ops {
+  void (*run)(task_record&, task_context&);          // may throw; stores the result
+  void (*drop_body)(task_record&) noexcept;          // destroys what the body captured
+  void (*drop_result)(task_record&) noexcept;        // destroys the result, if there is one
+  void* (*result)(task_record&) noexcept;            // where the result is
+  kernel_info closure{};                             // for calls without a named kernel
+};
+
+/// What few tasks need, kept out of the record.
+struct task_extra {
+  task_options options;
+  std::uint64_t executors = ~std::uint64_t{0};   // options.where, resolved
+  std::atomic<int> attempt{1};
+  void* wake = nullptr;                           // host accesses: whom to tell
+  void (*granted)(void*) = nullptr;
+  std::shared_ptr<void> payload;                  // recorded graphs
+  std::shared_ptr<void> stop_watch;               // the callback registered with options.stop
+};
+
+enum class task_kind : unsigned char { call, join, host_access, graph_run, settle, recorded };
+
+/// In task_record::measured_ns: the task never ran, because another one failed.
+inline constexpr float never_ran = -1.0f;
+
+// Phases of a task. Whoever moves it from waiting to claimed runs (or cancels) it.
+inline constexpr std::uint32_t phase_waiting = 0, phase_claimed = 1, phase_done = 2, phase_mask = 3, phase_watched = 4;
+
+struct alignas(64) task_record {
+  static constexpr int inline_accesses = 3;
+  static constexpr std::size_t storage_size = 56;
+
+  // Owned by placement from submission to retirement.
+  std::uint64_t sequence = 0;
+  std::int32_t pending = 0;
+  std::uint32_t successor_count = 0;
+  std::array<std::uintptr_t, 3> successors{};  // record pointers; lowest bit: an edge that carries data
+  successor_block* more_successors = nullptr;
+  union {
+    task_record* next = nullptr;  // in the pool
+    std::uint64_t id;             // in use: the sequence number, kept after retirement
+  };
+  float predicted_ns = 0;
+  std::uint16_t executor = 0;
+  std::uint16_t marks = 0;
+
+  // Written by the caller before submission, then read-only, but for the atomics, error and measured_ns.
+  const task_ops* ops = nullptr;
+  const kernel_info* kernel = nullptr;
+  task_extra* extra = nullptr;
+  access* accesses = nullptr;
+  house_link* home = nullptr;
+  std::exception_ptr error;  // written by whoever claimed the task, before it is done
+  std::uint16_t access_count = 0;
+  task_kind kind = task_kind::call;
+  bool body_gone = false;
+  float measured_ns = 0;
+  std::atomic<std::uint32_t> references{0};
+  std::atomic<std::uint32_t> phase{phase_waiting};
+
+  std::array<access, inline_accesses> own_accesses{};
+  alignas(8) std::byte storage[storage_size];
+};
+static_assert(sizeof(task_record) == 256);
+
+}  // namespace detail
+}  // namespace troupe

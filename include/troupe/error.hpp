@@ -1,0 +1,78 @@
+// What this file is for: every error that troupe reports, each with a sentence on what the caller may do next.
+// SPDX-FileCopyrightText: the troupe authors
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// A wrong call throws at once from that call. What a task does wrong reaches whoever waits for it, as `task_failed`.
+// All types derive from `troupe::error`; `code()` is stable, `what()` is one line for people.
+#pragma once
+
+#include <exception>
+#include <stdexcept>
+#include <string>
+#include <utility>
+
+namespace troupe {
+
+/// What went wrong, and what to do.
+enum class errc {
+  bad_argument,        ///< the call is wrong: correct the argument that the message names
+  no_executor,         ///< no executor in the scope can run the kernel: widen the scope or add a body
+  no_resource,         ///< the task asks for more of a resource than exists: ask for less or configure more
+  uninitialized_read,  ///< a box was read that nobody wrote: write it first
+  overlapping_write,   ///< two chunks of one call write the same box: change the mapper or use reduce
+  out_of_bounds,       ///< an access outside what was declared: declare a larger box or choose a border
+  task_failed,         ///< the body of a task threw: see the cause; retry if it may pass
+  poisoned,            ///< a task that this one depends on failed: see the root task
+  cancelled,           ///< somebody asked for the task to stop
+  would_deadlock,      ///< the wait can never end: wait outside the task, or for another task
+  runtime_stopped,     ///< the runtime was shut down before the task ran: spawn it on a living runtime
+  out_of_memory,       ///< host memory could not be had: free handles or use smaller tiles
+  io_failed,           ///< a file could not be read or written: check path and space
+  not_supported,       ///< declared, but not available on any executor of this build
+};
+
+/// The root of all errors.
+class error : public std::runtime_error {
+ public:
+  error(errc code, const std::string& text) : std::runtime_error(text), code_(code) {}
+  errc code() const noexcept { return code_; }
+
+ private:
+  errc code_;
+};
+
+/// A task did not produce its result: its body threw, a task it depends on failed, or it was cancelled.
+/// `what()` holds the names of the task and of its executor, and the text of the original exception.
+class task_failed : public error {
+ public:
+  task_failed(errc code, const std::string& text, std::string task, std::string executor, std::string root,
+              int attempts, std::exception_ptr cause)
+      : error(code, text),
+        task_(std::move(task)),
+        executor_(std::move(executor)),
+        root_(std::move(root)),
+        attempts_(attempts),
+        cause_(std::move(cause)) {}
+
+  /// The task that this error was asked from.
+  const std::string& task() const noexcept { return task_; }
+  /// The executor that ran the failing body; empty where no body ran.
+  const std::string& executor() const noexcept { return executor_; }
+  /// The task whose body failed first; equal to `task()` when it is this one.
+  const std::string& root_task() const noexcept { return root_; }
+  /// How often the body was tried.
+  int attempts() const noexcept { return attempts_; }
+  /// The exception that the failing body threw; null for a cancellation.
+  std::exception_ptr cause() const noexcept { return cause_; }
+  /// Throws the original exception of the failing body, if there is one.
+  void rethrow_cause() const {
+    if (cause_) std::rethrow_exception(cause_);
+  }
+
+ private:
+  std::string task_, executor_, root_;
+  int attempts_;
+  std::exception_ptr cause_;
+};
+
+}  // namespace troupe

@@ -1,0 +1,91 @@
+// What this file is for: futures, the handles of tasks and of their results.
+// SPDX-FileCopyrightText: the troupe authors
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// A future is a cheap, copyable name of a task, like `std::shared_future`. Dropping it neither waits nor cancels. It may
+// outlive its runtime; what had not finished by then reports `runtime_stopped`. All members may be called from any
+// thread, also inside tasks: a wait inside a task gives its worker's slot to others meanwhile.
+#pragma once
+
+#include <chrono>
+#include <concepts>
+#include <coroutine>
+#include <type_traits>
+#include <utility>
+
+#include <troupe/detail/engine.hpp>
+#include <troupe/error.hpp>
+
+namespace troupe {
+
+template <class T>
+class future {
+ public:
+  using value_type = T;
+
+  /// Names no task; only assignment, destruction and `valid` are allowed.
+  future() = default;
+  future(const future& o) : task_(o.task_) {
+    if (task_) detail::retain(task_);
+  }
+  future(future&& o) noexcept : task_(std::exchange(o.task_, nullptr)) {}
+  future& operator=(future o) noexcept {
+    std::swap(task_, o.task_);
+    return *this;
+  }
+  ~future() {
+    if (task_) detail::release(task_);
+  }
+
+  bool valid() const noexcept { return task_ != nullptr; }
+  /// True once the task has finished, failed or was cancelled.
+  bool is_ready() const noexcept { return task_ && detail::is_done(*task_); }
+
+  /// Waits until the task has finished, failed or was cancelled; throws only `error(would_deadlock)` (from inside the
+  /// task itself or one that it waits for) and `error(bad_argument)` on an empty future.
+  void wait() const { detail::wait(checked()); }
+  /// The same with a limit; true if the task is done.
+  template <class Rep, class Period>
+  bool wait_for(std::chrono::duration<Rep, Period> limit) const {
+    return detail::wait_until(checked(), std::chrono::steady_clock::now() + limit);
+  }
+
+  /// Waits and gives the result, or throws `task_failed`. The reference lives as long as some future of the task.
+  decltype(auto) get() const& {
+    wait();
+    detail::throw_error(*task_);
+    if constexpr (!std::is_void_v<T>) return static_cast<const T&>(*static_cast<const T*>(task_->ops->result(*task_)));
+  }
+  /// The same from a temporary: a copy of the result (moved out where T cannot be copied).
+  T get() && {
+    wait();
+    detail::throw_error(*task_);
+    if constexpr (!std::is_void_v<T>) {
+      T& value = *static_cast<T*>(task_->ops->result(*task_));
+      if constexpr (std::copy_constructible<T>)
+        return value;
+      else
+        return std::move(value);
+    }
+  }
+
+  /// A task that runs `f(result)` (or `f()` for void) once this one has finished; it fails with this one.
+  template <class F>
+  auto then(F f) const;
+
+  /// `co_await`: resumes on a worker of the task's runtime; gives what `get` gives.
+  auto operator co_await() const;
+
+  /// Used by the library.
+  explicit future(detail::task_record* adopt_reference) : task_(adopt_reference) {}
+  detail::task_record* task() const { return task_; }
+
+ private:
+  detail::task_record& checked() const {
+    if (!task_) throw error(errc::bad_argument, "the future names no task");
+    return *task_;
+  }
+  detail::task_record* task_ = nullptr;
+};
+
+}  // namespace troupe

@@ -1,0 +1,54 @@
+// What this file is for: graphs that are recorded once and run again and again.
+// SPDX-FileCopyrightText: the troupe authors
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Recording derives the dependencies once; running a graph skips that and costs a fraction of spawning its tasks. A
+// run behaves as one task in program order: it waits for earlier tasks that touch its arrays, later ones wait for it.
+// Data is new each time because the arrays' contents are. A graph keeps its arrays alive; it is a cheap handle.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+
+#include <troupe/detail/submit.hpp>
+
+namespace troupe {
+
+namespace detail {
+struct recording;
+struct recorded_graph;
+}  // namespace detail
+
+class runtime;
+
+/// Takes calls instead of a runtime and keeps them. Used on one thread, inside `runtime::record`.
+/// Futures it returns stand for the recorded task: pass them to later calls of the recorder; they are never ready.
+class recorder : public submitter<recorder> {
+ public:
+  recorder(const recorder&) = delete;
+  recorder& operator=(const recorder&) = delete;
+
+ private:
+  friend class submitter<recorder>;
+  friend class runtime;
+  recorder(detail::engine& house, detail::recording& tape) : house_(&house), tape_(&tape) {}
+  detail::target submission_target() const { return {house_, tape_}; }
+  detail::engine* house_;
+  detail::recording* tape_;
+};
+
+class graph {
+ public:
+  graph() = default;
+  /// Number of recorded tasks.
+  std::size_t size() const;
+  /// Number of dependencies among them.
+  std::size_t edges() const;
+  bool valid() const { return graph_ != nullptr; }
+
+ private:
+  friend class runtime;
+  std::shared_ptr<detail::recorded_graph> graph_;
+};
+
+}  // namespace troupe

@@ -1,0 +1,142 @@
+// What this file is for: kernels: a named computation with one typed signature and a body per kind of device.
+// SPDX-FileCopyrightText: the troupe authors
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// A kernel is a constant: make it `inline constexpr` or `static const` and use it everywhere. Its name must live as
+// long as the program (a string literal). Bodies are functions or lambdas without captures; for captures, spawn the
+// lambda itself.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string_view>
+#include <type_traits>
+
+#include <troupe/access.hpp>
+#include <troupe/detail/task.hpp>
+#include <troupe/view.hpp>
+
+namespace troupe {
+
+// Parameters of a signature: an N-d array of T that is read, written, updated, reduced into. Everything else in a
+// signature is passed by value.
+template <class T, int N>
+struct in {};
+template <class T, int N>
+struct out {};
+template <class T, int N>
+struct inout {};
+template <class T, int N>
+struct red {};
+
+/// Tags for `kernel::on`.
+struct cpu_t {
+  static constexpr device_kind kind = device_kind::cpu;
+};
+inline constexpr cpu_t cpu{};
+
+namespace detail {
+
+template <class P>
+struct parameter {
+  using type = P;  // a scalar
+  static constexpr int mode = -1;
+};
+template <class T, int N>
+struct parameter<in<T, N>> {
+  using type = view<const T, N>;
+  static constexpr int mode = static_cast<int>(access_mode::read);
+};
+template <class T, int N>
+struct parameter<out<T, N>> {
+  using type = view<T, N>;
+  static constexpr int mode = static_cast<int>(access_mode::write);
+};
+template <class T, int N>
+struct parameter<inout<T, N>> {
+  using type = view<T, N>;
+  static constexpr int mode = static_cast<int>(access_mode::update);
+};
+template <class T, int N>
+struct parameter<red<T, N>> {
+  using type = view<T, N>;
+  static constexpr int mode = static_cast<int>(access_mode::reduce);
+};
+
+constexpr std::uint64_t hash_of(std::string_view text, std::uint64_t h = 1469598103934665603ull) {
+  for (char c : text) h = (h ^ static_cast<unsigned char>(c)) * 1099511628211ull;
+  return h;
+}
+
+}  // namespace detail
+
+template <class... Parameters>
+class kernel {
+ public:
+  /// Used by the library: the CPU body on its own, small enough to travel inside a task.
+  struct cpu_body {
+    void (*with_context)(task_context&, typename detail::parameter<Parameters>::type...) = nullptr;
+    void (*plain)(typename detail::parameter<Parameters>::type...) = nullptr;
+    void operator()(task_context& c, typename detail::parameter<Parameters>::type... p) const {
+      if (with_context)
+        with_context(c, p...);
+      else
+        plain(p...);
+    }
+  };
+
+  constexpr explicit kernel(const char* name) : info_{.name = name} {
+    // The signature is part of the identity: two kernels of one name and different parameters do not share a model.
+    info_.key = detail::hash_of(name);
+    info_.key = detail::hash_of(std::string_view(signature()), info_.key);
+    info_.kinds = 0;
+  }
+
+  /// A copy with a body for CPU cores: `void(view..., scalar...)`, optionally with `task_context&` first.
+  template <class F>
+  constexpr kernel on(cpu_t, F f) const {
+    kernel k = *this;
+    using with_context = void (*)(task_context&, typename detail::parameter<Parameters>::type...);
+    using plain = void (*)(typename detail::parameter<Parameters>::type...);
+    static_assert(std::is_convertible_v<F, with_context> || std::is_convertible_v<F, plain>,
+                  "a kernel body is a function or a lambda without captures whose parameters are the views and "
+                  "scalars of the kernel's signature, optionally with task_context& first");
+    if constexpr (std::is_convertible_v<F, with_context>)
+      k.cpu_.with_context = f;
+    else
+      k.cpu_.plain = f;
+    k.info_.kinds |= 1u << static_cast<int>(device_kind::cpu);
+    return k;
+  }
+
+  /// A copy that asks for these quantities at every call. The list must live as long as the program.
+  template <std::size_t Count>
+  constexpr kernel needs(const resource (&list)[Count]) const {
+    kernel k = *this;
+    k.info_.resources = list;
+    k.info_.resource_count = Count;
+    return k;
+  }
+  /// Copies that say whether a second run is harmless; `pure` is the default.
+  constexpr kernel pure() const { return repeat(detail::purity::pure); }
+  constexpr kernel idempotent() const { return repeat(detail::purity::idempotent); }
+  constexpr kernel once() const { return repeat(detail::purity::once); }
+
+  constexpr const char* name() const { return info_.name; }
+  constexpr const detail::kernel_info& info() const { return info_; }
+
+  constexpr cpu_body body() const { return cpu_; }
+
+ private:
+  static constexpr const char* signature() { return __PRETTY_FUNCTION__; }
+  constexpr kernel repeat(detail::purity p) const {
+    kernel k = *this;
+    k.info_.repeat = p;
+    return k;
+  }
+
+  detail::kernel_info info_;
+  cpu_body cpu_{};
+};
+
+}  // namespace troupe

@@ -1,0 +1,67 @@
+// What this file is for: everything that can be set on a runtime or on one task, each with its default.
+// SPDX-FileCopyrightText: the troupe authors
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <stop_token>
+#include <string>
+#include <vector>
+
+#include <troupe/scope.hpp>
+
+namespace troupe {
+
+/// An amount of a named quantity: `{"io", 1}`. `"cpu"` is a worker's slot: 1 unless said, 0 for a task that only
+/// waits (it then runs on a thread beside the workers). Every other name must be configured in `options::resources`.
+struct resource {
+  std::string name{};
+  double amount = 1;
+};
+
+/// How a runtime is built. Read once, by the constructor.
+struct options {
+  /// Worker threads over all core groups. 0: as many as this process may use (affinity mask and cgroup quota).
+  int threads = 0;
+  /// Core groups; each is one executor, named `cpu:0`, `cpu:1`, ... Workers are dealt out evenly; at least one each.
+  int core_groups = 1;
+  /// Bind each worker to one core.
+  bool bind_threads = false;
+  /// Chrome/Perfetto trace written here at shutdown; empty: none.
+  std::string trace{};
+  /// Tasks spawned and not finished, at most. A spawning thread beyond this blocks (a task never does).
+  std::size_t tasks_in_flight_max = 65536;
+  /// Named quantities that tasks may ask for, for instance `{{"io", 50}}`.
+  std::vector<resource> resources{};
+  /// How long the destructor lets tasks finish before it abandons them.
+  std::chrono::milliseconds shutdown_timeout{10'000};
+  /// How long a thread without work looks for some before it sleeps.
+  std::chrono::microseconds spin{20};
+  /// Threads kept for tasks that wait inside (`future::get` in a body, `yield_core`), at most.
+  int spare_threads_max = 256;
+  /// A thread that waits for a result runs tasks meanwhile. Off: it only plans, then sleeps.
+  bool waiting_thread_helps = false;
+  /// Placement decisions kept for `explain`, at most; older ones are forgotten.
+  std::size_t decisions_kept = 4096;
+  /// Work handed to an executor ahead of time, at most; the rest stays free to go elsewhere.
+  std::chrono::microseconds window{1000};
+};
+
+/// What may be said about one call. Everything has a default; name what differs.
+struct task_options {
+  /// Executors that may run the task. Intersected with the kernel's bodies.
+  scope where{};
+  /// Ready tasks of higher priority start first; equal ones in program order.
+  int priority = 0;
+  /// Quantities held while the body runs, on top of those declared on the kernel.
+  std::vector<resource> resources{};
+  /// How often a failing body is tried again. What it updates in place is put back first.
+  int retries = 0;
+  /// The name in errors, traces and `explain`; empty: the kernel's.
+  std::string name{};
+  /// Asks the task to stop: a queued one never starts, a running one sees `task_context::stop_requested()`.
+  std::stop_token stop{};
+};
+
+}  // namespace troupe

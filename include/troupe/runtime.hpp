@@ -1,0 +1,205 @@
+// What this file is for: the runtime, the object that a program creates to run task graphs.
+// SPDX-FileCopyrightText: the troupe authors
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// A runtime is a value: create it, use it from any thread, destroy it. Several may live in one process. It installs no
+// signal handlers, writes nothing to stdout or stderr, and reads the environment nowhere. Its destructor stops and
+// joins everything in bounded time (`options::shutdown_timeout`).
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include <troupe/array.hpp>
+#include <troupe/detail/submit.hpp>
+#include <troupe/future.hpp>
+#include <troupe/graph.hpp>
+#include <troupe/options.hpp>
+#include <troupe/report.hpp>
+
+namespace troupe {
+
+class runtime : public submitter<runtime> {
+ public:
+  /// Finds the cores this process may use and starts the workers. Throws `error` for options that make no sense.
+  explicit runtime(options o = {});
+  runtime(runtime&&) noexcept;
+  runtime& operator=(runtime&&) noexcept;
+  /// `shutdown(options::shutdown_timeout)`.
+  ~runtime();
+
+  // ---- data -------------------------------------------------------------------------------------------------------
+
+  /// A new array. Bytes are allocated tile by tile at first write; reading what nobody wrote is an error.
+  /// Without tiles the array is one tile. Throws `error(bad_argument)` for negative sizes and tiles below 1.
+  template <class T, std::size_t N>
+  troupe::array<T, static_cast<int>(N)> array(const index (&size)[N], std::string name = {}) {
+    return make<T, static_cast<int>(N)>(sizes(size), sizes(size), std::move(name), nullptr);
+  }
+  template <class T, std::size_t N>
+  troupe::array<T, static_cast<int>(N)> array(const index (&size)[N], const tile_shape<static_cast<int>(N)>& t,
+                                              std::string name = {}) {
+    return make<T, static_cast<int>(N)>(sizes(size), t.size, std::move(name), nullptr);
+  }
+  template <class T, int N>
+  troupe::array<T, N> array(const extent<N>& size, const tile_shape<N>& t, std::string name = {}) {
+    return make<T, N>(size, t.size, std::move(name), nullptr);
+  }
+  /// A new array with every element equal to `value`.
+  template <class T, std::size_t N>
+  troupe::array<T, static_cast<int>(N)> filled(const index (&size)[N], const tile_shape<static_cast<int>(N)>& t,
+                                               const T& value, std::string name = {}) {
+    return make<T, static_cast<int>(N)>(sizes(size), t.size, std::move(name), &value);
+  }
+  /// Takes over a vector as a row-major array, without copying. Its size must be the product of the sizes.
+  template <class T, std::size_t N>
+  troupe::array<T, static_cast<int>(N)> adopt(std::vector<T> data, const index (&size)[N],
+                                              const tile_shape<static_cast<int>(N)>& t, std::string name = {}) {
+    auto kept = std::make_shared<std::vector<T>>(std::move(data));
+    const std::span<T> bytes(*kept);
+    return adopt_shared<T, static_cast<int>(N)>(std::move(kept), bytes, sizes(size), t.size, std::move(name));
+  }
+  template <class T>
+  troupe::array<T, 1> adopt(std::vector<T> data, std::string name = {}) {
+    const index n[1] = {static_cast<index>(data.size())};
+    return adopt<T, 1>(std::move(data), n, tile_shape<1>{{{n[0]}}}, std::move(name));
+  }
+  /// Uses row-major memory of the caller, who keeps it alive and untouched until the last handle is gone.
+  template <class T, std::size_t N>
+  troupe::array<T, static_cast<int>(N)> borrow(std::span<T> data, const index (&size)[N],
+                                               const tile_shape<static_cast<int>(N)>& t, std::string name = {}) {
+    return adopt_shared<T, static_cast<int>(N)>(nullptr, data, sizes(size), t.size, std::move(name));
+  }
+
+  // ---- work: spawn and for_each come from submitter ----------------------------------------------------------------
+
+  /// Waits until no task is in flight. Does not throw what tasks threw. Inside a task: `error(would_deadlock)`.
+  void wait_all();
+  /// The same with a limit; true if nothing is in flight.
+  template <class Rep, class Period>
+  bool wait_all_for(std::chrono::duration<Rep, Period> limit) {
+    return wait_all_until(std::chrono::steady_clock::now() + limit);
+  }
+  bool wait_all_until(std::chrono::steady_clock::time_point);
+
+  /// Records the calls that `f` makes on the recorder. Nothing runs. Throws what `f` and wrong calls throw.
+  graph record(const std::function<void(recorder&)>& f);
+  /// Runs a recorded graph; may be called again before the last run has finished (runs of one graph are ordered).
+  future<void> run(const graph& g);
+  future<void> run(const task_options& options, const graph& g);
+
+  // ---- control and insight ------------------------------------------------------------------------------------------
+
+  /// Names, kinds and counters of all executors.
+  std::vector<executor_report> executors() const;
+  runtime_report report() const;
+  /// Why a task went where it did. Decisions are kept for the last `options::decisions_kept` tasks.
+  template <class T>
+  explanation explain(const future<T>& f) const {
+    return explain_task(f.task());
+  }
+  /// Takes no more tasks, lets those in flight finish until the deadline, then abandons the rest: queued tasks never
+  /// start, running ones are asked to stop and left behind if they do not. Idempotent.
+  shutdown_report shutdown(std::chrono::steady_clock::time_point deadline);
+  shutdown_report shutdown(std::chrono::milliseconds limit) {
+    return shutdown(std::chrono::steady_clock::now() + limit);
+  }
+
+ private:
+  friend class submitter<runtime>;
+  detail::target submission_target() const;
+
+  template <std::size_t N>
+  static extent<static_cast<int>(N)> sizes(const index (&list)[N]) {
+    extent<static_cast<int>(N)> e;
+    for (std::size_t d = 0; d < N; ++d) e[static_cast<int>(d)] = list[d];
+    return e;
+  }
+
+  template <class T, int N>
+  troupe::array<T, N> make(const extent<N>& size, const extent<N>& tile, std::string name, const T* fill) {
+    detail::array_spec s = spec<T, N>(size, tile, std::move(name));
+    s.fill = fill;
+    return troupe::array<T, N>(detail::new_array(house(), std::move(s)), whole(size));
+  }
+  template <class T, int N>
+  troupe::array<T, N> adopt_shared(std::shared_ptr<void> owner, std::span<T> data, const extent<N>& size,
+                                   const extent<N>& tile, std::string name) {
+    detail::array_spec s = spec<T, N>(size, tile, std::move(name));
+    if (static_cast<index>(data.size()) != whole(size).volume())
+      throw error(errc::bad_argument, "adopted data has " + std::to_string(data.size()) + " elements, the array " +
+                                          std::to_string(whole(size).volume()));
+    s.owner = std::move(owner);
+    s.adopted = data.data();
+    return troupe::array<T, N>(detail::new_array(house(), std::move(s)), whole(size));
+  }
+  template <class T, int N>
+  static detail::array_spec spec(const extent<N>& size, const extent<N>& tile, std::string name) {
+    static_assert(N >= 1 && N <= rank_max, "arrays have 1 to 4 dimensions");
+    detail::array_spec s;
+    s.rank = N;
+    for (int d = 0; d < N; ++d) {
+      s.size[d] = size[d];
+      s.tile[d] = tile[d];
+    }
+    s.element = sizeof(T);
+    s.align = alignof(T);
+    s.name = std::move(name);
+    return s;
+  }
+  detail::engine& house() const;
+  explanation explain_task(detail::task_record*) const;
+
+  std::shared_ptr<detail::engine> engine_;
+};
+
+// ---- members of future that need spawn -----------------------------------------------------------------------------
+
+namespace detail {
+
+/// Spawns into the runtime that a record belongs to.
+class home_of : public submitter<home_of> {
+ public:
+  explicit home_of(const task_record& r) : house_(&engine_of(r)) {}
+
+ private:
+  friend class submitter<home_of>;
+  target submission_target() const { return {house_, nullptr}; }
+  engine* house_;
+};
+
+/// Resumes a coroutine on a worker once the task is done, whether it failed or not.
+void resume_after(task_record&, std::coroutine_handle<>);
+
+template <class T>
+struct awaiter {
+  future<T> from;
+  bool await_ready() const noexcept { return from.is_ready(); }
+  void await_suspend(std::coroutine_handle<> h) const { resume_after(*from.task(), h); }
+  T await_resume() const { return future<T>(from).get(); }
+};
+
+}  // namespace detail
+
+template <class T>
+template <class F>
+auto future<T>::then(F f) const {
+  detail::home_of home(checked());
+  if constexpr (std::is_void_v<T>)
+    return home.spawn([f = std::move(f)](auto&&) mutable { return f(); }, *this);
+  else
+    return home.spawn([f = std::move(f)](const T& v) mutable { return f(v); }, *this);
+}
+
+template <class T>
+auto future<T>::operator co_await() const {
+  return detail::awaiter<T>{*this};
+}
+
+}  // namespace troupe

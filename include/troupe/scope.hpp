@@ -1,0 +1,56 @@
+// What this file is for: scopes, the sets of executors that a task may use.
+// SPDX-FileCopyrightText: the troupe authors
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// A scope is a small immutable value: cheap to copy, safe to share between threads. It names executors; the runtime
+// resolves it when a task is spawned. A scope that no executor fits is an error at spawn, never a silent move.
+#pragma once
+
+#include <memory>
+#include <string>
+
+namespace troupe {
+
+/// The kinds of device that bodies are written for. This build has executors of kind `cpu` only.
+enum class device_kind : unsigned char { cpu, cuda, hip, opencl, sim };
+inline constexpr int device_kind_count = 5;
+
+class scope {
+ public:
+  /// Every executor. The default.
+  scope() = default;
+  static scope any() { return {}; }
+  /// Every executor of one kind of device.
+  static scope kind(device_kind k);
+  /// Every core group.
+  static scope cpu() { return kind(device_kind::cpu); }
+  /// Every GPU, whatever its vendor.
+  static scope gpu();
+  /// The executor with this name, as `runtime::executors()` lists them, for instance `"cpu:0"`.
+  static scope executor(std::string name);
+
+  /// Union: executors that are in one of the two.
+  friend scope operator|(const scope& a, const scope& b);
+  /// Intersection: executors that are in both.
+  friend scope operator&(const scope& a, const scope& b);
+
+  /// True for the scope of every executor.
+  bool is_any() const { return node_ == nullptr; }
+
+  /// One node of the expression; read by the runtime.
+  struct node;
+  const node* root() const { return node_.get(); }
+
+ private:
+  explicit scope(std::shared_ptr<const node> n) : node_(std::move(n)) {}
+  std::shared_ptr<const node> node_;
+};
+
+struct scope::node {
+  enum class op : unsigned char { kind, gpu, executor, either, both } what;
+  device_kind kind = device_kind::cpu;
+  std::string name;
+  std::shared_ptr<const node> a, b;  // null: any
+};
+
+}  // namespace troupe

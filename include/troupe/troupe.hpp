@@ -1,0 +1,18 @@
+// What this file is for: everything a program needs, in one include.
+// SPDX-FileCopyrightText: the troupe authors
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <troupe/access.hpp>
+#include <troupe/array.hpp>
+#include <troupe/box.hpp>
+#include <troupe/error.hpp>
+#include <troupe/future.hpp>
+#include <troupe/graph.hpp>
+#include <troupe/kernel.hpp>
+#include <troupe/options.hpp>
+#include <troupe/report.hpp>
+#include <troupe/runtime.hpp>
+#include <troupe/scope.hpp>
+#include <troupe/this_task.hpp>
+#include <troupe/view.hpp>

@@ -1,0 +1,121 @@
+// What this file is for: what a kernel body sees of an array: a pointer with strides over one declared box.
+// SPDX-FileCopyrightText: the troupe authors
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// A view is a value; it owns nothing and is valid only while the body (or the host view it came from) lives.
+// Coordinates are those of the array that was passed, so a window view may be indexed below zero or beyond the
+// extent where its border rule put values. Nothing here synchronises: the runtime has already ordered the tasks.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <string>
+#include <type_traits>
+
+#include <troupe/box.hpp>
+#include <troupe/error.hpp>
+
+// The one macro. It checks every element access against the declared box in builds without NDEBUG; define it yourself
+// before the first troupe header to choose otherwise.
+#ifndef TROUPE_ASSERT
+#ifdef NDEBUG
+#define TROUPE_ASSERT(condition, otherwise) static_cast<void>(0)
+#else
+#define TROUPE_ASSERT(condition, otherwise) ((condition) ? static_cast<void>(0) : (otherwise))
+#endif
+#endif
+
+namespace troupe {
+
+namespace detail {
+/// A view without its type: what executors fill in and hand to bodies. Strides count elements.
+struct raw_view {
+  std::byte* data = nullptr;  // the element at lo
+  std::array<index, rank_max> lo{}, hi{}, stride{};
+  const char* name = "";
+};
+}  // namespace detail
+
+template <class T, int N>
+class view {
+  static_assert(N >= 1 && N <= rank_max, "views have 1 to 4 dimensions");
+
+ public:
+  using value_type = std::remove_const_t<T>;
+
+  view() = default;
+  explicit view(const detail::raw_view& raw) : data_(reinterpret_cast<T*>(raw.data)), name_(raw.name) {
+    for (int d = 0; d < N; ++d) {
+      box_.lo[d] = raw.lo[d];
+      box_.hi[d] = raw.hi[d];
+      stride_[d] = raw.stride[d];
+    }
+  }
+
+  /// The element at the given array coordinates. Undefined outside `bounds()`, but for builds with checks, which throw
+  /// `error(out_of_bounds)` naming the array, the point and the box.
+  template <class... I>
+  T& operator()(I... i) const {
+    static_assert(sizeof...(I) == N, "one coordinate per dimension");
+    const std::array<index, N> p{static_cast<index>(i)...};
+    TROUPE_ASSERT(box_.contains(p), refuse(p));
+    return data_[offset(p)];
+  }
+
+  /// The same with the check in every build: the debug view.
+  template <class... I>
+  T& at(I... i) const {
+    static_assert(sizeof...(I) == N, "one coordinate per dimension");
+    const std::array<index, N> p{static_cast<index>(i)...};
+    if (!box_.contains(p)) refuse(p);
+    return data_[offset(p)];
+  }
+
+  /// The element at `bounds().lo`; further elements by `stride`.
+  T* data() const { return data_; }
+  /// Distance in elements between neighbours along dimension d. The last dimension is contiguous (stride 1) for whole
+  /// tiles and assembled windows.
+  index stride(int d) const { return stride_[d]; }
+  /// The declared box, in array coordinates.
+  const box<N>& bounds() const { return box_; }
+  index lo(int d) const { return box_.lo[d]; }
+  index hi(int d) const { return box_.hi[d]; }
+  index size(int d) const { return box_.size(d); }
+  index volume() const { return box_.volume(); }
+  /// The name the array was given; empty if none.
+  const char* name() const { return name_; }
+
+  operator view<const T, N>() const
+    requires(!std::is_const_v<T>)
+  {
+    detail::raw_view raw;
+    raw.data = reinterpret_cast<std::byte*>(data_);
+    raw.name = name_;
+    for (int d = 0; d < N; ++d) {
+      raw.lo[d] = box_.lo[d];
+      raw.hi[d] = box_.hi[d];
+      raw.stride[d] = stride_[d];
+    }
+    return view<const T, N>(const_cast<const detail::raw_view&>(raw));
+  }
+
+ private:
+  index offset(const std::array<index, N>& p) const {
+    index o = 0;
+    for (int d = 0; d < N; ++d) o += (p[d] - box_.lo[d]) * stride_[d];
+    return o;
+  }
+  [[noreturn]] void refuse(const std::array<index, N>& p) const {
+    std::string point;
+    for (int d = 0; d < N; ++d) point += (d ? "," : "") + std::to_string(p[d]);
+    throw error(errc::out_of_bounds, "array '" + std::string(name_) + "': element (" + point +
+                                         ") is outside the declared box " + to_string(box_));
+  }
+
+  T* data_ = nullptr;
+  box<N> box_{};
+  std::array<index, N> stride_{};
+  const char* name_ = "";
+};
+
+}  // namespace troupe

@@ -1,0 +1,289 @@
+// What this file is for: arrays from the caller's side: making, describing accesses, host views.
+// SPDX-FileCopyrightText: the troupe authors
+// SPDX-License-Identifier: BSD-3-Clause
+#include <cstring>
+
+#include <troupe/detail/engine.hpp>
+#include <troupe/error.hpp>
+
+#include "actors/run_context.hpp"
+#include "actors/task_errors.hpp"
+#include "runtime/engine.hpp"
+
+namespace troupe::detail {
+
+using logic::box4;
+
+namespace {
+
+std::string text_of_box(const array_core& a, const std::array<index, rank_max>& lo,
+                        const std::array<index, rank_max>& hi) {
+  std::string s;
+  for (int d = 0; d < a.spec.rank; ++d)
+    s += (d ? " x [" : "[") + std::to_string(lo[d]) + "," + std::to_string(hi[d]) + ")";
+  return s;
+}
+
+// An array that is filled keeps its constant beside it.
+struct filled_owner {
+  std::array<std::byte, 256> value;
+};
+
+}  // namespace
+
+array_core* new_array(engine& house, array_spec s) {
+  for (int d = 0; d < s.rank; ++d) {
+    if (s.size[d] < 0) throw error(errc::bad_argument, "array '" + s.name + "': negative size along dimension " + std::to_string(d));
+    if (s.size[d] > 0 && s.tile[d] < 1)
+      throw error(errc::bad_argument, "array '" + s.name + "': tiles must be at least 1 along dimension " + std::to_string(d));
+    s.tile[d] = std::clamp<index>(s.tile[d], 1, std::max<index>(s.size[d], 1));
+  }
+  // Sizes that cannot be addressed are caught before anything is allocated.
+  double elements = 1, tiles_wanted = 1;
+  auto a = std::make_unique<array_core>();
+  for (int d = 0; d < rank_max; ++d) {
+    a->grid[d] = std::max<index>(1, (s.size[d] + s.tile[d] - 1) / s.tile[d]);
+    elements *= static_cast<double>(s.size[d]);
+    tiles_wanted *= static_cast<double>(a->grid[d]);
+  }
+  if (elements * static_cast<double>(s.element) > 9e18 || tiles_wanted > 4e9)
+    throw error(errc::bad_argument, "array '" + s.name + "': too large to be addressed, or cut into too many tiles");
+  if (s.fill) {
+    auto kept = std::make_shared<filled_owner>();
+    if (s.element > kept->value.size())
+      throw error(errc::not_supported, "filled arrays have elements of at most 256 bytes");
+    std::memcpy(kept->value.data(), s.fill, s.element);
+    s.fill = kept->value.data();
+    s.owner = std::move(kept);
+  }
+  a->tile_count = static_cast<std::uint32_t>(tiles_wanted);
+  std::size_t tile = s.element;
+  for (int d = 0; d < rank_max; ++d) tile *= static_cast<std::size_t>(s.tile[d]);
+  a->tile_bytes_max = tile;
+  const bool written = s.adopted || s.fill;
+  a->spec = std::move(s);
+  if (a->tile_count == 1) {
+    a->states = &a->single;
+    a->bytes = &a->single_bytes;
+  } else {
+    a->many = std::make_unique<tile_state[]>(a->tile_count);
+    a->many_bytes = std::make_unique<tile_bytes[]>(a->tile_count);
+    a->states = a->many.get();
+    a->bytes = a->many_bytes.get();
+  }
+  if (written)
+    for (std::uint32_t t = 0; t < a->tile_count; ++t) a->states[t].valid = true;
+  a->home = &house.link();
+  a->home->retain();
+  a->home->arrays.fetch_add(1, std::memory_order_relaxed);
+  return a.release();
+}
+
+void retain(array_core* a) noexcept { a->handles.fetch_add(1, std::memory_order_relaxed); }
+
+void release(array_core* a) noexcept {
+  if (a->handles.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
+  // Tasks that use it were submitted before this: placement frees it once they are done, at once if there are none.
+  if (engine* house = a->home->house.load(std::memory_order_acquire))
+    house->brain().drop(a);
+  else
+    destroy(*a);
+}
+
+const array_spec& spec_of(const array_core& a) noexcept { return a.spec; }
+
+target target_of(array_core& a) {
+  engine* house = a.home->house.load(std::memory_order_acquire);
+  if (!house) throw error(errc::runtime_stopped, "the runtime of array '" + a.spec.name + "' is gone");
+  return {house, nullptr};
+}
+
+void describe(engine& house, access& to, array_core& a, access_mode mode, const std::array<index, rank_max>& lo,
+              const std::array<index, rank_max>& hi, const std::array<index, rank_max>& limit_lo,
+              const std::array<index, rank_max>& limit_hi, border edge, const void* fill, std::size_t fill_size,
+              combine_fn combiner) {
+  to.array = &a;
+  to.where = nullptr;
+  to.mode = mode;
+  to.link = link_mode::none;
+  to.worker = 0;
+  if (mode != access_mode::reduce) {
+    // Exactly one tile, seen from the whole array or from a sub-array that is that tile.
+    bool one = true;
+    index t = 0;
+    for (int d = 0; d < rank_max && one; ++d) {
+      const index size = a.spec.size[d], tile = a.spec.tile[d];
+      const index i = lo[d] / tile;
+      one = lo[d] >= 0 && i * tile == lo[d] && hi[d] == std::min(lo[d] + tile, size) && lo[d] < size;
+      t = t * a.grid[d] + i;
+    }
+    if (one) {
+      const bool seen_whole = limit_lo == std::array<index, rank_max>{} && limit_hi == a.spec.size;
+      if (seen_whole || (limit_lo == lo && limit_hi == hi)) {
+        to.tile = static_cast<std::uint32_t>(t);
+        to.worker = seen_whole ? 0 : 1;
+        return;
+      }
+    }
+  }
+  bool outside = false;
+  for (int d = 0; d < rank_max; ++d) outside = outside || lo[d] < limit_lo[d] || hi[d] > limit_hi[d];
+  if (outside && (edge == border::refuse || (edge != border::clip && mode != access_mode::read))) {
+    std::array<index, rank_max> shown_lo = lo, shown_hi = hi;
+    for (int d = 0; d < rank_max; ++d) {
+      shown_lo[d] -= limit_lo[d];
+      shown_hi[d] -= limit_lo[d];
+    }
+    std::array<index, rank_max> size;
+    for (int d = 0; d < rank_max; ++d) size[d] = limit_hi[d] - limit_lo[d];
+    throw error(errc::out_of_bounds, "array '" + a.spec.name + "': the access to " + text_of_box(a, shown_lo, shown_hi) +
+                                         " leaves the array of " + text_of_box(a, {}, size) +
+                                         (mode == access_mode::read ? "; choose a border" : "; only reads have borders"));
+  }
+  if (edge == border::wrap || edge == border::clamp)
+    for (int d = 0; d < a.spec.rank; ++d)
+      if (limit_hi[d] == limit_lo[d] && hi[d] > lo[d])
+        throw error(errc::out_of_bounds, "array '" + a.spec.name + "' is empty: nothing to wrap or clamp to");
+  region* r = new_region(house);
+  r->lo = lo;
+  r->hi = hi;
+  r->limit_lo = limit_lo;
+  r->limit_hi = limit_hi;
+  r->edge = edge;
+  r->combiner = combiner;
+  if (fill && fill_size <= fill_bytes_max) std::memcpy(r->fill.data(), fill, fill_size);
+  to.where = r;
+}
+
+void choose_chunk(engine& house, int rank, const index* size, const array_core* output, index* chunk) {
+  bool same = output && output->spec.rank == rank;
+  for (int d = 0; same && d < rank; ++d) same = output->spec.size[d] == size[d];
+  if (same && output->tile_count > 1) {
+    for (int d = 0; d < rank; ++d) chunk[d] = output->spec.tile[d];
+    return;
+  }
+  // An even split along the slowest dimensions, four chunks a worker, so that the last ones can balance.
+  index want = 4 * static_cast<index>(house.settings().threads);
+  for (int d = 0; d < rank; ++d) {
+    const index parts = std::clamp<index>(want, 1, std::max<index>(size[d], 1));
+    chunk[d] = std::max<index>(1, (size[d] + parts - 1) / parts);
+    want = (want + parts - 1) / parts;
+  }
+}
+
+void check_disjoint(const array_core& a, int rank, std::span<const std::array<index, 2 * rank_max>> boxes) {
+  // Sorted by their first edge, a box can only meet those that begin before it ends.
+  std::vector<std::size_t> order(boxes.size());
+  for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
+  std::sort(order.begin(), order.end(), [&](std::size_t i, std::size_t j) { return boxes[i][0] < boxes[j][0]; });
+  for (std::size_t i = 0; i < order.size(); ++i) {
+    const auto& x = boxes[order[i]];
+    for (std::size_t j = i + 1; j < order.size() && boxes[order[j]][0] < x[rank_max]; ++j) {
+      const auto& y = boxes[order[j]];
+      bool meet = true;
+      for (int d = 0; d < rank; ++d) meet = meet && x[d] < y[rank_max + d] && y[d] < x[rank_max + d];
+      if (!meet) continue;
+      const auto text = [&](const auto& b) {
+        std::array<index, rank_max> lo{}, hi{};
+        for (int d = 0; d < rank; ++d) {
+          lo[d] = b[d];
+          hi[d] = b[rank_max + d];
+        }
+        return text_of_box(a, lo, hi);
+      };
+      throw error(errc::overlapping_write, "array '" + a.spec.name + "': two chunks of one call write the same elements: " +
+                                               text(x) + " and " + text(y) +
+                                               "; change the mapper, or use reduce");
+    }
+  }
+}
+
+// ---- host access -------------------------------------------------------------------------------------------------------
+
+namespace {
+const std::atomic<bool> never_stopping{false};
+const kernel_info host_kernel{.name = "host access", .key = 1};
+}  // namespace
+
+struct host_access {
+  task_record* task;
+  engine* house;
+  scratch buffers;
+  run_context context;
+  host_access(engine& h, task_record* t)
+      : task(t), house(&h), context(*h.link().host, h.link(), buffers, "host", never_stopping) {
+    context.bind(*t);
+  }
+};
+
+host_access* open_host(array_core& a, access_mode mode, const std::array<index, rank_max>& lo,
+                       const std::array<index, rank_max>& hi, raw_view& view,
+                       std::chrono::steady_clock::time_point deadline) {
+  const target to = target_of(a);
+  task_record* t = new_task(*to.house);
+  t->kind = task_kind::host_access;
+  t->kernel = &host_kernel;
+  t->body_gone = true;
+  try {
+    describe(*to.house, t->accesses[0], a, mode, lo, hi, {}, a.spec.size, border::refuse, nullptr, 0, nullptr);
+    t->access_count = 1;
+  } catch (...) {
+    discard(t);
+    release(t);
+    throw;
+  }
+  std::unique_ptr<host_access> h;
+  try {
+    h = std::make_unique<host_access>(*to.house, t);
+    submit(to, t);
+  } catch (...) {
+    release(t);
+    throw;
+  }
+  bool granted = false;
+  try {
+    granted = wait_until(*t, deadline);
+  } catch (...) {
+    if (claim(*t)) {
+      t->error = cancelled_error(*t, "");
+      fulfil(*t, to.house->board());
+    }
+    release(t);
+    throw;
+  }
+  if (!granted && claim(*t)) {  // not in time: placement forgets it when its turn comes
+    t->error = cancelled_error(*t, "");
+    fulfil(*t, to.house->board());
+    release(t);
+    return nullptr;
+  }
+  if (!granted) wait(*t);
+  if (t->error) {
+    struct reference {
+      task_record* task;
+      ~reference() { release(task); }
+    } keep{t};
+    throw_error(*t);
+  }
+  try {
+    view = h->context.view_of(0);
+  } catch (...) {
+    close_host(h.release());
+    throw;
+  }
+  return h.release();
+}
+
+void close_host(host_access* h) noexcept {
+  std::unique_ptr<host_access> gone(h);
+  try {
+    h->context.commit();
+  } catch (...) {
+    h->context.roll_back();
+  }
+  task_record* t = h->task;
+  h->house->brain().report_done({&t, 1}, nullptr);
+  release(t);
+}
+
+}  // namespace troupe::detail

@@ -1,0 +1,159 @@
+// What this file is for: building and tearing down.
+// SPDX-FileCopyrightText: the troupe authors
+// SPDX-License-Identifier: BSD-3-Clause
+#include "runtime/engine.hpp"
+
+#include <troupe/detail/engine.hpp>
+#include <troupe/error.hpp>
+
+#include "devices/host/host_device.hpp"
+#include "devices/host/topology.hpp"
+
+namespace troupe::detail {
+
+namespace {
+
+// Once its runtime is asked to stop, a body has at least this long to see it.
+constexpr auto stop_grace = std::chrono::milliseconds(100);
+// More workers than this in one process are a slip of the pen.
+constexpr int threads_max = 4096;
+
+options checked(options o) {
+  if (o.threads < 0) throw error(errc::bad_argument, "options::threads is negative");
+  if (o.threads > threads_max) throw error(errc::bad_argument, "options::threads is above 4096");
+  if (o.core_groups < 1 || o.core_groups > logic::executors_max)
+    throw error(errc::bad_argument, "options::core_groups must be between 1 and 64");
+  if (o.tasks_in_flight_max < 1) throw error(errc::bad_argument, "options::tasks_in_flight_max must be at least 1");
+  if (o.spare_threads_max < 0) throw error(errc::bad_argument, "options::spare_threads_max is negative");
+  if (o.spin.count() < 0) throw error(errc::bad_argument, "options::spin is negative");
+  if (o.window.count() < 0) throw error(errc::bad_argument, "options::window is negative");
+  if (o.shutdown_timeout.count() < 0) throw error(errc::bad_argument, "options::shutdown_timeout is negative");
+  if (o.threads == 0) o.threads = devices::usable_core_count();
+  o.threads = std::max(o.threads, o.core_groups);
+  return o;
+}
+
+house_link* make_link() {
+  auto link = std::make_unique<house_link>();
+  link->host = devices::make_host_device();
+  return link.release();
+}
+
+}  // namespace
+
+const kernel_info* kernel_table::intern(const kernel_info& k) {
+  const auto same = [&](const kernel_info& have) {
+    return have.key == k.key && have.kinds == k.kinds && have.resources == k.resources;
+  };
+  std::size_t at = k.key % slots;
+  for (std::size_t i = 0; i < slots; ++i, at = (at + 1) % slots) {
+    const kernel_info* have = table_[at].load(std::memory_order_acquire);
+    if (!have) break;
+    if (same(*have)) return have;
+  }
+  std::lock_guard hold(lock_);
+  for (const kernel_info& have : kept_)
+    if (same(have)) return &have;
+  const kernel_info& fresh = kept_.emplace_back(k);
+  at = k.key % slots;
+  for (std::size_t i = 0; i < slots; ++i, at = (at + 1) % slots) {
+    const kernel_info* none = nullptr;
+    if (table_[at].compare_exchange_strong(none, &fresh, std::memory_order_acq_rel)) break;
+  }
+  return &fresh;  // with a full table it is found in the list
+}
+
+engine::engine(const options& o) : options_(checked(o)), link_(make_link()), placement_(options_, *link_, board_) {}
+
+void engine::start() {
+  link_->house.store(this, std::memory_order_release);
+  std::weak_ptr<engine> self = weak_from_this();
+  staff_ = hire_staff(options_.trace, [self] {
+    if (const auto house = self.lock()) house->placement_.tidy();
+  });
+  std::vector<int> cores;
+  if (options_.bind_threads) cores = devices::usable_cores();
+  int given = 0;
+  for (int g = 0; g < options_.core_groups; ++g) {
+    core_group_options c;
+    c.facts.id = static_cast<std::uint16_t>(g);
+    c.facts.name = "cpu:" + std::to_string(g);
+    c.facts.slots = options_.threads / options_.core_groups + (g < options_.threads % options_.core_groups ? 1 : 0);
+    for (int i = 0; i < c.facts.slots && !cores.empty(); ++i)
+      c.cores.push_back(cores[static_cast<std::size_t>(given + i) % cores.size()]);
+    given += c.facts.slots;
+    c.spin = options_.spin;
+    c.spare_threads_max = options_.spare_threads_max;
+    c.sink = staff_->sink();
+    c.first_lane = 1000 * (g + 1);
+    c.house = self;
+    groups_.push_back(make_core_group(
+        std::move(c), placement_, board_, *link_->host, *link_,
+        [](void* staff) { static_cast<detail::staff*>(staff)->went_idle(); }, staff_.get()));
+    placement_.add(*groups_.back());
+  }
+  placement_.trace_to(staff_->sink(), 1);
+  for (auto& g : groups_) g->start();
+}
+
+engine::~engine() {
+  shutdown(std::chrono::steady_clock::now());
+  groups_.clear();
+  staff_.reset();
+  // Records that futures still hold keep the link alive, one reference each.
+  link_->references.fetch_add(static_cast<long>(link_->records.in_use()), std::memory_order_relaxed);
+  link_->house.store(nullptr, std::memory_order_release);
+  link_->release();
+}
+
+shutdown_report engine::shutdown(std::chrono::steady_clock::time_point deadline) {
+  std::lock_guard hold(shutdown_lock_);
+  if (down_) return last_report_;
+  down_ = true;
+  shutdown_report r;
+  const bool quiet = placement_.wait_quiet(deadline);
+  placement_.close();
+  if (!quiet || !placement_.is_quiet()) {
+    r.queued_abandoned = placement_.abandon_queued();
+    r.complete = r.queued_abandoned == 0;
+  }
+  for (auto& g : groups_) g->request_stop();
+  const auto grace = std::max(deadline, std::chrono::steady_clock::now() + stop_grace);
+  for (auto& g : groups_) {
+    if (g->wait_ended(grace)) continue;
+    r.complete = false;
+    placement_.with_turn([&] {
+      for (std::string& name : g->running(64))
+        if (r.still_running.size() < 64) r.still_running.push_back(std::move(name));
+    });
+  }
+  placement_.abandon_queued();  // what became ready while bodies were ending
+  if (staff_) {
+    placement_.flush_trace();
+    if (staff_->sink()) staff_->close_trace();
+    staff_->dismiss();
+  }
+  r.finished = placement_.finished();
+  last_report_ = r;
+  return r;
+}
+
+int engine::threads() const {
+  int n = 0;
+  for (const auto& g : groups_) n += g->threads();
+  return n;
+}
+
+runtime_report engine::report() {
+  runtime_report r = placement_.report();
+  r.threads = threads();
+  return r;
+}
+
+bool engine::help() {
+  for (auto& g : groups_)
+    if (g->help()) return true;
+  return false;
+}
+
+}  // namespace troupe::detail

@@ -1,0 +1,69 @@
+// What this file is for: the engine behind a runtime: builds the house, holds its parts, tears it down.
+// SPDX-FileCopyrightText: the troupe authors
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include <troupe/options.hpp>
+#include <troupe/report.hpp>
+
+#include "actors/core_group.hpp"
+#include "actors/placement.hpp"
+#include "actors/record_pool.hpp"
+#include "actors/staff.hpp"
+
+namespace troupe::detail {
+
+/// Kernels that a runtime has seen, by key. Lock-free to look up.
+class kernel_table {
+ public:
+  const kernel_info* intern(const kernel_info&);
+
+ private:
+  static constexpr std::size_t slots = 1024;
+  std::array<std::atomic<const kernel_info*>, slots> table_{};
+  std::mutex lock_;
+  std::deque<kernel_info> kept_;
+};
+
+class engine : public std::enable_shared_from_this<engine> {
+ public:
+  explicit engine(const options&);
+  ~engine();
+  engine(const engine&) = delete;
+  engine& operator=(const engine&) = delete;
+
+  /// Second half of construction: threads keep the engine alive, so it must be owned first.
+  void start();
+  shutdown_report shutdown(std::chrono::steady_clock::time_point deadline);
+  runtime_report report();
+  int threads() const;
+
+  const options& settings() const { return options_; }
+  house_link& link() { return *link_; }
+  placement& brain() { return placement_; }
+  wait_board& board() { return board_; }
+  kernel_table& kernels() { return kernels_; }
+  bool help();
+
+ private:
+  const options options_;
+  house_link* link_;
+  wait_board board_;
+  placement placement_;
+  kernel_table kernels_;
+  std::unique_ptr<staff> staff_;
+  std::vector<std::shared_ptr<core_group>> groups_;
+  std::mutex shutdown_lock_;
+  bool down_ = false;
+  shutdown_report last_report_;
+};
+
+}  // namespace troupe::detail

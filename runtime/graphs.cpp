@@ -1,0 +1,188 @@
+// What this file is for: recording graphs and running them.
+// SPDX-FileCopyrightText: the troupe authors
+// SPDX-License-Identifier: BSD-3-Clause
+#include <algorithm>
+#include <map>
+
+#include <troupe/error.hpp>
+#include <troupe/runtime.hpp>
+
+#include "actors/replay.hpp"
+#include "runtime/engine.hpp"
+
+namespace troupe {
+
+namespace detail {
+
+namespace {
+
+// While a graph is recorded nothing runs, so nothing can fail and nothing is settled.
+struct nothing_happens final : logic::dependencies::surroundings {
+  task_record* make_settle(array_core&) override { return nullptr; }
+  void fail(task_record&, std::exception_ptr, bool) override {}
+};
+
+void refuse_what_cannot_be_recorded(const task_record& t) {
+  for (int i = 0; i < t.access_count; ++i)
+    if (t.accesses[i].array && t.accesses[i].mode == access_mode::reduce)
+      throw error(errc::not_supported, "reductions cannot be recorded yet: spawn them outside the graph");
+  if (!t.extra) return;
+  if (!t.extra->options.resources.empty())
+    throw error(errc::not_supported, "recorded calls cannot ask for resources: ask for them where the graph is run");
+  if (t.extra->options.stop.stop_possible())
+    throw error(errc::not_supported, "recorded calls have no stop token: give one where the graph is run");
+}
+
+// What a run as a whole does to each tile, from the state that recording left.
+access_mode mode_of(const tile_state& s, bool& touched) {
+  bool wrote = s.writer.task != nullptr, part = false;
+  bool reads = !s.readers.empty();
+  if (s.parts)
+    for (const fragment& f : *s.parts) {
+      if (f.task.task == nullptr) continue;
+      (f.writes ? wrote : reads) = true;
+      part = part || f.writes;
+    }
+  touched = wrote || reads;
+  if (!wrote) return access_mode::read;
+  return s.outside_read || part ? access_mode::update : access_mode::write;
+}
+
+void summarize(recorded_graph& g, recording& tape) {
+  std::map<array_core*, std::vector<std::pair<std::uint32_t, access_mode>>> by_array;
+  for (auto& [key, state] : tape.tiles.states) {
+    bool touched = false;
+    const access_mode m = mode_of(state, touched);
+    if (touched) by_array[key.array].push_back({key.tile, m});
+  }
+  for (auto& [array, tiles] : by_array) {
+    const bool uniform = tiles.size() == array->tile_count &&
+                         std::all_of(tiles.begin(), tiles.end(), [&](const auto& t) { return t.second == tiles[0].second; });
+    access x;
+    x.array = array;
+    if (uniform && array->tile_count > 1) {
+      x.mode = tiles[0].second;
+      x.worker = 1;  // the whole array
+      retain(array);
+      g.touched.push_back(x);
+      continue;
+    }
+    std::sort(tiles.begin(), tiles.end());
+    for (const auto& [tile, mode] : tiles) {
+      x.tile = tile;
+      x.mode = mode;
+      x.worker = 0;
+      retain(array);
+      g.touched.push_back(x);
+    }
+  }
+  if (g.touched.size() > 60'000)
+    throw error(errc::not_supported, "the graph touches more than 60000 tiles of partly used arrays");
+}
+
+std::shared_ptr<recorded_graph> compile(engine& house, recording& tape) {
+  nothing_happens around;
+  logic::dependencies deps(around, &tape.tiles);
+  std::vector<task_record*> none;
+  auto g = std::make_shared<recorded_graph>();
+  g->home = &house.link();
+  g->home->retain();
+  std::vector<replay_node> nodes(tape.tasks.size());
+  for (std::size_t i = 0; i < tape.tasks.size(); ++i) {
+    task_record& t = *tape.tasks[i];
+    refuse_what_cannot_be_recorded(t);
+    deps.order(t, none);
+    t.id = i;
+  }
+  for (std::size_t i = 0; i < nodes.size(); ++i) {
+    replay_node& n = nodes[i];
+    n.task = tape.tasks[i];
+    n.initial = n.task->pending - 1;
+    n.first = static_cast<std::uint32_t>(g->successors.size());
+    deps.each_successor(*n.task, [&](task_record& next, bool data) {
+      g->successors.push_back(static_cast<std::uint32_t>(next.id) | (data ? recorded_graph::data_bit : 0));
+    });
+    n.count = static_cast<std::uint32_t>(g->successors.size()) - n.first;
+    if (n.initial == 0) g->roots.push_back(static_cast<std::uint32_t>(i));
+    n.task->more_successors = nullptr;  // the blocks go with `deps`
+    n.task->successor_count = 0;
+  }
+  summarize(*g, tape);
+  for (task_record* t : tape.tasks) t->id = t->sequence;
+  g->nodes = std::move(nodes);
+  tape.tasks.clear();  // the graph owns them now
+  return g;
+}
+
+void run_nothing() {}
+
+}  // namespace
+
+}  // namespace detail
+
+graph runtime::record(const std::function<void(recorder&)>& f) {
+  detail::recording tape;
+  graph g;
+  struct giver {
+    detail::recording& tape;
+    ~giver() {
+      for (auto* t : tape.tasks) detail::release(t);
+    }
+  } give_back{tape};
+  recorder r(house(), tape);
+  f(r);
+  g.graph_ = detail::compile(house(), tape);
+  return g;
+}
+
+future<void> runtime::run(const graph& g) { return run(task_options{}, g); }
+
+future<void> runtime::run(const task_options& options, const graph& g) {
+  using namespace detail;
+  if (!g.valid()) throw error(errc::bad_argument, "run() of an empty graph");
+  recorded_graph& rg = *g.graph_;
+  engine& e = house();
+  if (rg.home != &e.link()) throw error(errc::bad_argument, "the graph was recorded by another runtime");
+  if (options.retries != 0) throw error(errc::not_supported, "a graph as a whole is not retried");
+  const target to{&e, nullptr};
+  task_record* t = make_record(to, &options, nullptr, &run_nothing, static_cast<const box<1>*>(nullptr),
+                               static_cast<const extent<1>*>(nullptr));
+  t->kind = task_kind::graph_run;
+  if (options.name.empty()) t->extra->options.name = "graph run";
+  t->extra->payload = g.graph_;
+  future<void> done(t);
+  // One run after the other: the nodes' counters belong to the run in progress.
+  std::lock_guard hold(rg.lock);
+  const std::size_t links = rg.last ? 1 : 0;
+  if (rg.touched.size() + links > task_record::inline_accesses)
+    size_accesses(*t, static_cast<int>(rg.touched.size() + links));
+  int n = 0;
+  for (const access& x : rg.touched) {
+    if (x.worker != 0) {
+      describe(e, t->accesses[n], *x.array, x.mode, {}, x.array->spec.size, {}, x.array->spec.size, border::refuse,
+               nullptr, 0, nullptr);
+    } else {
+      t->accesses[n] = x;
+      t->accesses[n].where = nullptr;
+    }
+    t->access_count = static_cast<std::uint16_t>(++n);
+  }
+  if (rg.last) {
+    retain(rg.last);
+    access& x = t->accesses[n];
+    x = {};
+    x.task = rg.last;
+    x.link = link_mode::order;
+    t->access_count = static_cast<std::uint16_t>(++n);
+  }
+  submit(to, t);
+  retain(t);
+  if (rg.last) release(rg.last);
+  rg.last = t;
+  return done;
+}
+
+std::size_t graph::size() const { return graph_ ? graph_->nodes.size() : 0; }
+std::size_t graph::edges() const { return graph_ ? graph_->successors.size() : 0; }
+
+}  // namespace troupe

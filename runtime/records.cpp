@@ -1,0 +1,207 @@
+// What this file is for: task records from the caller's side: taking, filling, submitting, waiting.
+// SPDX-FileCopyrightText: the troupe authors
+// SPDX-License-Identifier: BSD-3-Clause
+#include <coroutine>
+
+#include <troupe/detail/engine.hpp>
+#include <troupe/error.hpp>
+#include <troupe/runtime.hpp>
+
+#include "actors/replay.hpp"
+#include "actors/task_errors.hpp"
+#include "runtime/engine.hpp"
+
+namespace troupe::detail {
+
+namespace {
+// What a stop token does to a task that has not started.
+struct cancel {
+  task_record* task;
+  engine* house;
+  void operator()() const noexcept {
+    if (!claim(*task)) return;  // it runs: the body sees the token
+    task->error = cancelled_error(*task, "");
+    fulfil(*task, house->board());
+  }
+};
+}  // namespace
+
+task_record* new_task(engine& house) {
+  task_record* t = take_record(house.link());
+  t->references.store(2, std::memory_order_relaxed);
+  return t;
+}
+
+void size_accesses(task_record& t, int count) {
+  if (count > 0xffff) throw error(errc::bad_argument, "a task touches at most 65535 arrays");
+  t.accesses = new access[static_cast<std::size_t>(count)];
+}
+
+task_extra& extra_of(task_record& t) {
+  if (!t.extra) t.extra = new task_extra;
+  return *t.extra;
+}
+
+namespace {
+void check_belongs(target to, const task_record& t) {
+  for (int i = 0; i < t.access_count; ++i) {
+    const access& x = t.accesses[i];
+    const house_link* home = x.array ? x.array->home : x.task->home;
+    if (home != t.home)
+      throw error(errc::bad_argument, x.array ? "array '" + x.array->spec.name + "' belongs to another runtime"
+                                              : "a future that the call waits for belongs to another runtime");
+    if (!x.array && (x.task->kind == task_kind::recorded) != (to.tape != nullptr))
+      throw error(errc::bad_argument, to.tape ? "a recorded call can only wait for calls of the same recording"
+                                              : "the future stands for a recorded call: run the graph instead");
+  }
+}
+
+void put_on(recording& tape, task_record* t) {
+  t->kind = task_kind::recorded;
+  tape.tasks.push_back(t);
+}
+}  // namespace
+
+void submit(target to, task_record* t) {
+  try {
+    check_belongs(to, *t);
+    if (to.tape) {
+      put_on(*to.tape, t);
+      return;
+    }
+    to.house->brain().check_open();
+  } catch (...) {
+    discard(t);
+    throw;
+  }
+  to.house->brain().submit(t, current_task() != nullptr);
+}
+
+void submit_all(target to, std::span<task_record* const> chunks, task_record* join) {
+  try {
+    for (const task_record* t : chunks) check_belongs(to, *t);
+    if (!to.tape) to.house->brain().check_open();
+  } catch (...) {
+    for (task_record* t : chunks) {
+      discard(t);
+      release(t);
+    }
+    discard(join);
+    throw;
+  }
+  const bool inside = current_task() != nullptr;
+  for (task_record* t : chunks) {
+    if (to.tape)
+      put_on(*to.tape, t);
+    else
+      to.house->brain().submit(t, inside);
+    release(t);  // nobody asks a single chunk for its future
+  }
+  if (to.tape)
+    put_on(*to.tape, join);
+  else
+    to.house->brain().submit(join, inside);
+}
+
+void discard(task_record* t) noexcept {
+  // Never submitted: the runtime's reference goes; the caller's, if a future took it, follows.
+  if (!t->ops) t->body_gone = true;
+  if (t->references.fetch_sub(1, std::memory_order_acq_rel) == 1) recycle(t);
+}
+
+void retain(task_record* t) noexcept { t->references.fetch_add(1, std::memory_order_relaxed); }
+void release(task_record* t) noexcept {
+  if (t->references.fetch_sub(1, std::memory_order_acq_rel) == 1) recycle(t);
+}
+
+region* new_region(engine& house) {
+  region* r = house.link().regions.take();
+  r->combiner = nullptr;
+  r->partials = nullptr;
+  return r;
+}
+
+void apply(engine& house, task_record& t, const task_options& o) {
+  task_extra& e = extra_of(t);
+  e.options = o;
+  if (o.retries < 0) throw error(errc::bad_argument, "task_options::retries is negative");
+  if (t.kernel)
+    for (std::size_t i = 0; i < t.kernel->resource_count; ++i) e.options.resources.push_back(t.kernel->resources[i]);
+  if (!e.options.resources.empty()) house.brain().check_resources(e.options.resources);
+  const auto& facts = house.brain().facts();
+  if (!o.where.is_any()) {
+    e.executors = logic::resolve(o.where, facts);
+    if (e.executors == 0)
+      throw error(errc::no_executor, "task '" + logic::name_of(t) + "': no executor is in the scope; there are: " +
+                                         logic::names_of(house.brain().all(), facts));
+  }
+  if (o.stop.stop_possible())
+    e.stop_watch = std::make_shared<std::stop_callback<cancel>>(o.stop, cancel{&t, &house});
+}
+
+void check_kernel(engine& house, const task_record& t) {
+  const auto& facts = house.brain().facts();
+  const logic::executor_set able = logic::with_body(t.kernel->kinds, facts);
+  const logic::executor_set allowed = t.extra ? t.extra->executors & house.brain().all() : house.brain().all();
+  if ((able & allowed) == 0)
+    throw error(errc::no_executor, "kernel '" + std::string(t.kernel->name) + "' has a body for: " +
+                                       logic::names_of(able, facts) + "; the scope allows: " +
+                                       logic::names_of(allowed, facts) + "; add a body or widen the scope");
+}
+
+const kernel_info* intern(engine& house, const kernel_info& k) { return house.kernels().intern(k); }
+
+void add_join_edge(task_record& chunk, task_record& join) {
+  chunk.successors[chunk.successor_count++] = reinterpret_cast<std::uintptr_t>(&join) | 1;
+  ++join.pending;
+}
+
+engine& engine_of(const task_record& t) {
+  engine* house = t.home->house.load(std::memory_order_acquire);
+  if (!house) throw error(errc::runtime_stopped, "the future's runtime is gone");
+  return *house;
+}
+
+// ---- waiting -----------------------------------------------------------------------------------------------------------
+
+bool is_done(const task_record& t) noexcept {
+  return (t.phase.load(std::memory_order_acquire) & phase_mask) == phase_done;
+}
+
+void wait(task_record& t) { wait_until(t, std::chrono::steady_clock::time_point::max()); }
+
+bool wait_until(task_record& t, std::chrono::steady_clock::time_point deadline) {
+  if (is_done(t)) return true;
+  if (t.kind == task_kind::recorded)
+    throw error(errc::bad_argument, "the future stands for a recorded call, which is never ready: wait for the run");
+  engine& house = engine_of(t);
+  if (current_task()) return wait_inside(t, house.board(), deadline);
+  const auto spin_until = std::chrono::steady_clock::now() + house.settings().spin;
+  for (int looks = 0;; ++looks) {
+    if (is_done(t)) return true;
+    if (house.brain().take_turn(nullptr)) continue;
+    if (house.settings().waiting_thread_helps && house.help()) continue;
+    if ((looks & 15) == 15 && std::chrono::steady_clock::now() >= spin_until) break;
+    spin_lock::pause();
+  }
+  return house.board().wait(t, deadline);
+}
+
+void throw_error(const task_record& t) { throw_task_error(t); }
+
+void resume_after(task_record& t, std::coroutine_handle<> h) {
+  engine& house = engine_of(t);
+  const target to{&house, nullptr};
+  task_record* r = make_record(to, nullptr, nullptr, [h] { h.resume(); }, static_cast<const box<1>*>(nullptr),
+                               static_cast<const extent<1>*>(nullptr));
+  size_accesses(*r, 1);
+  retain(&t);
+  r->accesses[0].array = nullptr;
+  r->accesses[0].task = &t;
+  r->accesses[0].link = link_mode::order;  // also after a failure: await_resume throws it
+  r->access_count = 1;
+  submit(to, r);
+  release(r);
+}
+
+}  // namespace troupe::detail

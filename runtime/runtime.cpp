@@ -1,0 +1,84 @@
+// What this file is for: bodies of the public classes.
+// SPDX-FileCopyrightText: the troupe authors
+// SPDX-License-Identifier: BSD-3-Clause
+#include <troupe/runtime.hpp>
+
+#include <cstdio>
+
+#include <troupe/this_task.hpp>
+
+#include "runtime/engine.hpp"
+
+namespace troupe {
+
+runtime::runtime(options o) : engine_(std::make_shared<detail::engine>(o)) { engine_->start(); }
+runtime::runtime(runtime&&) noexcept = default;
+runtime& runtime::operator=(runtime&& o) noexcept {
+  if (this != &o) {
+    if (engine_) shutdown(engine_->settings().shutdown_timeout);
+    engine_ = std::move(o.engine_);
+  }
+  return *this;
+}
+runtime::~runtime() {
+  if (engine_) shutdown(engine_->settings().shutdown_timeout);
+}
+
+detail::engine& runtime::house() const {
+  if (!engine_) throw error(errc::bad_argument, "the runtime was moved from");
+  return *engine_;
+}
+detail::target runtime::submission_target() const { return {&house(), nullptr}; }
+
+void runtime::wait_all() { wait_all_until(std::chrono::steady_clock::time_point::max()); }
+
+bool runtime::wait_all_until(std::chrono::steady_clock::time_point deadline) {
+  if (detail::current_task())
+    throw error(errc::would_deadlock, "wait_all() inside a task would wait for that task: wait for futures instead");
+  return house().brain().wait_quiet(deadline);
+}
+
+std::vector<executor_report> runtime::executors() const { return report().executors; }
+runtime_report runtime::report() const { return house().report(); }
+explanation runtime::explain_task(detail::task_record* t) const {
+  if (!t) throw error(errc::bad_argument, "explain() of a future that names no task");
+  return house().brain().explain(*t);
+}
+shutdown_report runtime::shutdown(std::chrono::steady_clock::time_point deadline) { return house().shutdown(deadline); }
+
+std::string explanation::text() const {
+  char line[256];
+  std::snprintf(line, sizeof line, "task '%s' on %s, measured %.1f us\n", task.c_str(),
+                executor.empty() ? "(not placed)" : executor.c_str(), static_cast<double>(measured.count()) / 1e3);
+  std::string s = line;
+  std::snprintf(line, sizeof line, "  %-12s %12s %12s %12s %14s\n", "candidate", "queue us", "transfer us", "run us",
+                "bytes missing");
+  s += line;
+  for (const candidate& c : candidates) {
+    std::snprintf(line, sizeof line, "%s %-12s %12.1f %12.1f %12.1f %14llu\n", c.chosen ? "*" : " ",
+                  c.executor.c_str(), static_cast<double>(c.queue.count()) / 1e3,
+                  static_cast<double>(c.transfer.count()) / 1e3, static_cast<double>(c.run.count()) / 1e3,
+                  static_cast<unsigned long long>(c.bytes_missing));
+    s += line;
+  }
+  return s;
+}
+
+namespace this_task {
+
+bool inside() noexcept { return detail::current_task() != nullptr; }
+bool stop_requested() noexcept {
+  const task_context* c = detail::current_context();
+  return c && c->stop_requested();
+}
+const char* executor() noexcept {
+  const task_context* c = detail::current_context();
+  return c ? c->executor() : "";
+}
+
+core_yielded::core_yielded() : group_(detail::leave_slot()) {}
+core_yielded::~core_yielded() { detail::take_slot(group_); }
+
+}  // namespace this_task
+
+}  // namespace troupe

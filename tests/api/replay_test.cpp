@@ -1,0 +1,256 @@
+// What this file is for: graphs that are recorded once and run again and again on new data.
+// SPDX-FileCopyrightText: the troupe authors
+// SPDX-License-Identifier: BSD-3-Clause
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include <troupe/troupe.hpp>
+
+#include "gates.hpp"
+
+namespace {
+
+using namespace troupe;
+using test::code_of;
+using test::error_of;
+using test::gate;
+using troupe::index;
+
+constexpr auto smooth = kernel<in<std::int64_t, 1>, out<std::int64_t, 1>>("smooth").on(
+    cpu, [](view<const std::int64_t, 1> from, view<std::int64_t, 1> to) {
+      for (index i = to.lo(0); i < to.hi(0); ++i) to(i) = (from(i - 1) * 3 + from(i) * 5 + from(i + 1) * 7) % 1'000'003;
+    });
+
+std::vector<std::int64_t> contents(const array<std::int64_t, 1>& a) {
+  std::vector<std::int64_t> v;
+  const auto seen = a.read();
+  for (index i = 0; i < a.size(0); ++i) v.push_back(seen(i));
+  return v;
+}
+
+void fill(const array<std::int64_t, 1>& a, std::int64_t seed) {
+  auto seen = a.write();
+  for (index i = 0; i < a.size(0); ++i) seen(i) = (seed * 7919 + i * i) % 1000;
+}
+
+// A graph with every kind of call: a stencil there and back, an update of a part, a sum by reduction, futures.
+template <class Submitter>
+void program(Submitter& to, const array<std::int64_t, 1>& a, const array<std::int64_t, 1>& b,
+             const array<std::int64_t, 1>& sum) {
+  to.for_each(grid(a.size(0)), smooth, read(a, window(1).wrap()), write(b));
+  to.for_each(grid(a.size(0)), smooth, read(b, window(1).clamp()), write(a));
+  to.spawn([](view<std::int64_t, 1> v) { v(0) += 11; }, update(a.sub({{3}, {9}})));
+  to.spawn([](view<std::int64_t, 1> s) { s(0) = 0; }, write(sum));
+  to.for_each(
+      grid(a.size(0)).chunks(4),
+      [](view<const std::int64_t, 1> v, view<std::int64_t, 1> s) {
+        for (index i = v.lo(0); i < v.hi(0); ++i) s(0) += v(i);
+      },
+      read(a, one_to_one{}), reduce(sum));
+  auto six = to.spawn([] { return 6; });
+  auto seven = to.spawn([](int x) { return x + 1; }, six);
+  to.spawn([](int x, int y, view<std::int64_t, 1> s) { s(0) = s(0) * 100 + x * y; }, six, seven, update(sum));
+}
+
+struct arrays {
+  array<std::int64_t, 1> a, b, sum;
+  explicit arrays(runtime& rt)
+      : a(rt.array<std::int64_t>({29}, tiles(5), "a")),
+        b(rt.array<std::int64_t>({29}, tiles(8), "b")),
+        sum(rt.array<std::int64_t>({1}, tiles(1), "sum")) {
+    fill(a, 0);
+  }
+};
+
+TEST(replay, does_what_spawning_does) {
+  runtime rt(options{.threads = 2, .core_groups = 2});
+  arrays spawned(rt), replayed(rt);
+  const graph g = rt.record([&](recorder& tape) { program(tape, replayed.a, replayed.b, replayed.sum); });
+  EXPECT_GE(g.size(), 15u);
+  EXPECT_GT(g.edges(), 0u);
+  for (int run = 0; run < 20; ++run) {
+    fill(spawned.a, run);
+    fill(replayed.a, run);
+    program(rt, spawned.a, spawned.b, spawned.sum);
+    rt.run(g).get();
+    ASSERT_EQ(contents(replayed.a), contents(spawned.a)) << "run " << run;
+    ASSERT_EQ(contents(replayed.b), contents(spawned.b)) << "run " << run;
+    ASSERT_EQ(contents(replayed.sum), contents(spawned.sum)) << "run " << run;
+  }
+}
+
+TEST(replay, recording_runs_nothing) {
+  runtime rt(options{.threads = 1});
+  std::atomic<int> ran{0};
+  const graph g = rt.record([&](recorder& tape) {
+    for (int i = 0; i < 5; ++i) tape.spawn([&] { ++ran; });
+  });
+  rt.wait_all();
+  EXPECT_EQ(ran, 0);
+  EXPECT_TRUE(g.valid());
+  EXPECT_EQ(g.size(), 5u);
+  EXPECT_EQ(g.edges(), 0u);
+  rt.run(g).get();
+  rt.run(g).get();
+  EXPECT_EQ(ran, 10);
+}
+
+TEST(replay, of_runs_that_follow_each_other_without_waiting_is_ordered) {
+  runtime rt(options{.threads = 4, .core_groups = 2});
+  auto a = rt.filled<std::int64_t>({1}, tiles(1), 1, "a");
+  const graph g = rt.record([&](recorder& tape) {
+    for (int i = 0; i < 4; ++i)
+      tape.spawn([i](view<std::int64_t, 1> v) { v(0) = (v(0) * 31 + i) % 1'000'003; }, update(a));
+  });
+  EXPECT_EQ(g.size(), 4u);
+  EXPECT_EQ(g.edges(), 3u);
+  std::int64_t expected = 1;
+  for (int run = 0; run < 300; ++run) {
+    rt.run(g);
+    for (int i = 0; i < 4; ++i) expected = (expected * 31 + i) % 1'000'003;
+  }
+  EXPECT_EQ(a.read()(0), expected);
+}
+
+TEST(replay, waits_for_tasks_before_it_and_holds_back_those_after_it) {
+  runtime rt(options{.threads = 2});
+  gate go;
+  const test::opener always(go);
+  auto a = rt.filled<std::int64_t>({4}, tiles(2), 1, "a");
+  const graph g = rt.record([&](recorder& tape) {
+    tape.spawn([](view<std::int64_t, 1> v) { v(0) *= 10; }, update(a.sub({{0}, {2}})));
+  });
+  rt.spawn([&](view<std::int64_t, 1> v) { v(0) += go.pass() ? 1 : 100; }, update(a));
+  auto ran = rt.run(g);
+  auto after = rt.spawn([](view<const std::int64_t, 1> v) { return v(0) + 1; }, read(a));
+  EXPECT_FALSE(ran.is_ready());
+  EXPECT_FALSE(after.is_ready());
+  go.open();
+  EXPECT_EQ(after.get(), 21);
+  EXPECT_TRUE(ran.wait_for(test::patience));
+}
+
+TEST(replay, of_two_graphs_on_one_array_takes_turns) {
+  runtime rt(options{.threads = 2});
+  auto a = rt.filled<std::int64_t>({1}, tiles(1), 1, "a");
+  const graph twice = rt.record([&](recorder& t) { t.spawn([](view<std::int64_t, 1> v) { v(0) *= 2; }, update(a)); });
+  const graph plus = rt.record([&](recorder& t) { t.spawn([](view<std::int64_t, 1> v) { v(0) += 3; }, update(a)); });
+  std::int64_t expected = 1;
+  for (int i = 0; i < 40; ++i) {
+    rt.run(twice);
+    rt.run(plus);
+    expected = expected * 2 + 3;
+  }
+  EXPECT_EQ(a.read()(0), expected);
+}
+
+TEST(replay, runs_independent_tasks_at_the_same_time) {
+  runtime rt(options{.threads = 2});
+  test::meeting* round = nullptr;
+  std::atomic<int> met{0};
+  const graph g = rt.record([&](recorder& tape) {
+    for (int i = 0; i < 2; ++i) tape.spawn([&] { met += round->arrive_and_wait(); });
+  });
+  for (int run = 1; run <= 5; ++run) {
+    test::meeting both(2);
+    round = &both;
+    rt.run(g).get();
+    ASSERT_EQ(met, 2 * run);
+  }
+}
+
+TEST(replay, of_a_failing_task_fails_that_run_and_what_depends_on_it_only) {
+  runtime rt(options{.threads = 2});
+  std::atomic<bool> fail{false};
+  std::atomic<int> unrelated{0};
+  auto a = rt.filled<std::int64_t>({2}, tiles(2), 1, "a");
+  auto b = rt.filled<std::int64_t>({2}, tiles(2), 1, "b");
+  const graph g = rt.record([&](recorder& tape) {
+    tape.spawn(
+        task_options{.name = "sometimes"},
+        [&](view<std::int64_t, 1> v) {
+          v(0) = v(1) = 5;
+          if (fail) throw std::runtime_error("this time");
+        },
+        write(a));
+    tape.spawn([](view<const std::int64_t, 1> v, view<std::int64_t, 1> to) { to(0) = to(1) = v(0) + 1; }, read(a),
+               write(b));
+    tape.spawn([&] { ++unrelated; });
+  });
+  EXPECT_NO_THROW(rt.run(g).get());
+  EXPECT_EQ(b.read()(0), 6);
+
+  fail = true;
+  const auto e = error_of([&] { rt.run(g).get(); });
+  ASSERT_TRUE(e && e->from_task);
+  EXPECT_EQ(e->root, "sometimes");
+  EXPECT_TRUE(e->says("this time")) << e->text;
+  EXPECT_TRUE(code_of([&] { b.read(); }));
+  EXPECT_EQ(unrelated, 2);
+
+  fail = false;
+  EXPECT_NO_THROW(rt.run(g).get());
+  EXPECT_EQ(b.read()(1), 6);
+  EXPECT_EQ(unrelated, 3);
+}
+
+TEST(replay, passes_results_of_recorded_futures_anew_in_every_run) {
+  runtime rt(options{.threads = 2});
+  std::atomic<int> input{0};
+  std::vector<std::string> seen;
+  const graph g = rt.record([&](recorder& tape) {
+    auto number = tape.spawn([&] { return input.load(); });
+    auto text = tape.spawn([](int x) { return std::string(static_cast<std::size_t>(x), 'x'); }, number);
+    EXPECT_FALSE(number.is_ready());
+    tape.spawn([&](const std::string& s) { seen.push_back(s); }, text);
+  });
+  for (input = 1; input < 40; ++input) {
+    rt.run(g).get();
+    ASSERT_EQ(seen.back(), std::string(static_cast<std::size_t>(input.load()), 'x'));
+  }
+  EXPECT_EQ(seen.size(), 39u);
+}
+
+TEST(replay, keeps_its_arrays_alive_and_lets_them_go_with_the_last_handle) {
+  runtime rt(options{.threads = 1});
+  {
+    graph g;
+    {
+      auto a = rt.filled<std::int64_t>({100}, tiles(10), 0, "a");
+      g = rt.record([&](recorder& tape) { tape.spawn([](view<std::int64_t, 1> v) { ++v(0); }, update(a)); });
+    }
+    const graph copy = g;
+    g = {};
+    rt.run(copy).get();
+    rt.wait_all();
+    EXPECT_EQ(rt.report().arrays, 1u);
+  }
+  EXPECT_EQ(rt.report().arrays, 0u);
+  EXPECT_EQ(rt.report().bytes_allocated, 0u);
+}
+
+TEST(replay, of_an_empty_graph_is_done_at_once_and_of_no_graph_is_an_error) {
+  runtime rt(options{.threads = 1});
+  const graph empty = rt.record([](recorder&) {});
+  EXPECT_EQ(empty.size(), 0u);
+  EXPECT_NO_THROW(rt.run(empty).get());
+  EXPECT_EQ(code_of([&] { rt.run(graph()); }), errc::bad_argument);
+}
+
+TEST(replay, of_a_recording_that_throws_leaves_nothing_behind) {
+  runtime rt(options{.threads = 1});
+  std::atomic<int> ran{0};
+  EXPECT_THROW(rt.record([&](recorder& tape) {
+    tape.spawn([&] { ++ran; });
+    throw std::out_of_range("mine");
+  }),
+               std::out_of_range);
+  rt.wait_all();
+  EXPECT_EQ(ran, 0);
+}
+
+}  // namespace
