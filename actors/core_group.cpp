@@ -632,8 +632,8 @@ void group::run_nodes(thread_state& self, graph_run& g, bool owner) {
   for (;;) {
     std::uint32_t node;
     if (!g.next(mine, node, owner)) return;
-    // A long body must not sit on what others could run.
-    g.finished(mine, node, run_node(self, g, node));
+    const bool shared = g.finished(mine, node, run_node(self, g, node));
+    if (shared && sleepers_.load(std::memory_order_seq_cst) != 0) wake(1);
   }
 }
 

@@ -129,6 +129,7 @@ bool placement::serve(executor* self) {
       work_.clear();
       work_off();
     }
+    unpark();
     refill();
     for (place& p : places_) {
       if (p.outgoing.empty()) continue;
@@ -190,32 +191,9 @@ void placement::order(task_record& t) {
   if (--t.pending == 0) make_ready(t);
 }
 
-task_record* placement::make_settle(array_core& a) {
-  static constexpr task_ops ops{nullptr, [](task_record&) noexcept {}, [](task_record&) noexcept {},
-                                [](task_record&) noexcept -> void* { return nullptr; },
-                                kernel_info{.name = "settle reduction", .key = 0x5e771e}};
-  task_record* t = take_record(link_);
-  t->ops = &ops;
-  t->kernel = &ops.closure;
-  t->kind = task_kind::settle;
-  t->access_count = 1;
-  access& x = t->accesses[0];
-  x = {};
-  x.array = &a;
-  x.mode = access_mode::update;
-  region* r = link_.regions.take();
-  *r = {};
-  r->lo = a.open->where.lo;
-  r->hi = a.open->where.hi;
-  r->limit_lo = r->lo;
-  r->limit_hi = r->hi;
-  r->edge = border::refuse;
-  r->fill = a.open->identity;
-  r->combiner = a.open->combiner;
-  r->partials = a.open;
-  x.where = r;
+task_record* placement::make_settle(array_core& a, reduction& r) {
   submitted_.fetch_add(1, std::memory_order_relaxed);
-  return t;
+  return detail::make_settle(link_, a, r);
 }
 
 void placement::fail(task_record& t, std::exception_ptr why, bool own) {
@@ -254,18 +232,19 @@ void placement::make_ready(task_record& t) {
 
 void placement::admit(task_record& t) {
   if (t.extra && !t.extra->options.resources.empty()) {
-    if (!resources_.take(t.extra->options.resources)) {
-      parked_.push(&t, t.extra->options.priority);
-      return;
-    }
-    t.marks |= mark_holds_resources;
+    // All of them pass through one queue, so that priority decides and not the order of arrival.
+    parked_.push(&t, t.extra->options.priority);
+    parked_changed_ = true;
+    return;
   }
   assign(t);
 }
 
 void placement::unpark() {
-  // In order; a few that cannot be met are passed over, so that one scarce thing does not hold up the others.
-  constexpr std::size_t passed_over_max = 16;
+  // In order; those that cannot be met are passed over, so that one scarce thing does not hold up the others.
+  if (!parked_changed_) return;
+  parked_changed_ = false;
+  constexpr std::size_t passed_over_max = 256;
   task_record* passed[passed_over_max];
   std::size_t n = 0;
   while (n < passed_over_max) {
@@ -414,7 +393,7 @@ void placement::retire(task_record& t) {
   if (t.marks & mark_holds_resources) {
     resources_.give(t.extra->options.resources);
     t.marks &= static_cast<std::uint16_t>(~mark_holds_resources);
-    unpark();
+    parked_changed_ = true;
   }
   for (int i = 0; i < t.access_count; ++i) {
     access& x = t.accesses[i];
@@ -510,6 +489,8 @@ explanation placement::explain(task_record& t) {
 }
 
 runtime_report placement::report() {
+  hold_turn();
+  serve(nullptr);  // what has been dropped or done by now is accounted for; leaves the turn
   hold_turn();
   runtime_report r;
   r.spawned = submitted_.load();

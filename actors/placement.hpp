@@ -99,7 +99,7 @@ class placement final : private logic::dependencies::surroundings {
   };
 
   // dependencies::surroundings
-  task_record* make_settle(array_core&) override;
+  task_record* make_settle(array_core&, reduction&) override;
   void fail(task_record&, std::exception_ptr, bool own) override;
 
   // With the turn.
@@ -156,7 +156,7 @@ class placement final : private logic::dependencies::surroundings {
   logic::ready_queue<task_record*> parked_;
   std::deque<decision> decisions_;
   std::uint64_t retired_count_ = 0, turns_ = 0;
-  bool tracing_ = false, abandoning_ = false;
+  bool parked_changed_ = false, tracing_ = false, abandoning_ = false;
   std::uint64_t abandoned_ = 0, open_views_ = 0;
   trace_lane lane_;
   task_record* free_first_ = nullptr;  // records to give back, in one chain a turn

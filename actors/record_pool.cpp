@@ -32,6 +32,33 @@ task_record* take_record(house_link& home) {
   return t;
 }
 
+task_record* make_settle(house_link& home, array_core& a, reduction& r) {
+  static constexpr task_ops ops{nullptr, [](task_record&) noexcept {}, [](task_record&) noexcept {},
+                                [](task_record&) noexcept -> void* { return nullptr; },
+                                kernel_info{.name = "settle reduction", .key = 0x5e771e}};
+  task_record* t = take_record(home);
+  t->ops = &ops;
+  t->kernel = &ops.closure;
+  t->kind = task_kind::settle;
+  t->access_count = 1;
+  access& x = t->accesses[0];
+  x = {};
+  x.array = &a;
+  x.mode = access_mode::update;
+  region* where = home.regions.take();
+  *where = {};
+  where->lo = r.where.lo;
+  where->hi = r.where.hi;
+  where->limit_lo = r.where.lo;
+  where->limit_hi = r.where.hi;
+  where->edge = border::refuse;
+  where->fill = r.identity;
+  where->combiner = r.combiner;
+  where->partials = &r;
+  x.where = where;
+  return t;
+}
+
 void destroy(array_core& a) noexcept {
   house_link& home = *a.home;
   delete a.open;

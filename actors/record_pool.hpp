@@ -180,6 +180,8 @@ struct house_link {
 
 /// A clean record with one reference, waiting for its submission.
 task_record* take_record(house_link&);
+/// A task that combines a reduction's partials into its array; executors know what to do by its kind.
+task_record* make_settle(house_link&, array_core&, reduction&);
 /// Frees an array that no handle and no task refers to.
 void destroy(array_core&) noexcept;
 /// Gives a record, its accesses' regions and what its body captured back. Nobody refers to it any more.

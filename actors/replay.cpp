@@ -16,7 +16,10 @@ constexpr int looks_before_sleep = 2000;
 }  // namespace
 
 recorded_graph::~recorded_graph() {
-  for (replay_node& n : nodes) release(n.task);
+  for (replay_node& n : nodes) {
+    if (n.task->kind == task_kind::settle) delete n.task->accesses[0].where->partials;
+    release(n.task);
+  }
   for (access& x : touched) release(x.array);
   if (last) release(last);
   if (home) home->release();
@@ -90,7 +93,7 @@ bool graph_run::next(hand& h, std::uint32_t& node, bool owner) {
   return true;
 }
 
-void graph_run::finished(hand& h, std::uint32_t node, bool fine) {
+bool graph_run::finished(hand& h, std::uint32_t node, bool fine) {
   const replay_node& n = graph.nodes[node];
   for (std::uint32_t i = n.first; i < n.first + n.count; ++i) {
     const std::uint32_t edge = graph.successors[i];
@@ -102,12 +105,13 @@ void graph_run::finished(hand& h, std::uint32_t node, bool fine) {
   }
   ++h.done;
   if (h.ready.size() > 1 && (hungry_.load(std::memory_order_relaxed) != 0 || guests_.load(std::memory_order_relaxed) == 0))
-    share(h);
+    return share(h);
+  return false;
 }
 
 // Half of what this thread holds, the older half.
-void graph_run::share(hand& h) {
-  if (shared_left_.load(std::memory_order_relaxed) != 0) return;
+bool graph_run::share(hand& h) {
+  if (shared_left_.load(std::memory_order_relaxed) != 0) return true;
   const std::size_t n = h.ready.size() / 2;
   {
     std::lock_guard hold(lock_);
@@ -119,6 +123,7 @@ void graph_run::share(hand& h) {
     { std::lock_guard hold(sleep_lock_); }
     wake_.notify_all();
   }
+  return true;
 }
 
 void graph_run::fail(std::exception_ptr e) {

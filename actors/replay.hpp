@@ -63,8 +63,8 @@ class graph_run {
   /// The next node for this thread. False: there is none for it now (guests leave) or ever (the run is over). The
   /// owner waits here until the run is over.
   bool next(hand&, std::uint32_t& node, bool owner);
-  /// Releases the node's successors; they inherit failure along data edges.
-  void finished(hand&, std::uint32_t node, bool fine);
+  /// Releases the node's successors; they inherit failure along data edges. True if some were laid out for others.
+  bool finished(hand&, std::uint32_t node, bool fine);
   void fail(std::exception_ptr);
 
   bool join() {
@@ -78,7 +78,7 @@ class graph_run {
   std::exception_ptr error;  // the first; read after the run
 
  private:
-  void share(hand&);
+  bool share(hand&);
   void settle(hand&);
 
   spin_lock lock_;

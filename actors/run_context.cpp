@@ -325,6 +325,8 @@ void settle_reduction(task_record& t, devices::device& host, run_context& c) {
   if (parts.empty()) return;
   each_run(red.where,
            [&](std::byte* to, const std::byte* from, std::size_t n) { red.combiner(to, from, n); });
+  parts.clear();  // a recorded reduction begins anew with the next run
+  red.taken = 0;
 }
 
 // ---- the end of a run --------------------------------------------------------------------------------------------------

@@ -9,7 +9,7 @@
 #include <troupe/error.hpp>
 
 #include "actors/caf.hpp"
-#include "actors/logic/trace_writer.hpp"
+#include "actors/trace_writer.hpp"
 
 namespace troupe::detail {
 
@@ -39,7 +39,7 @@ namespace {
 constexpr auto idle_before_tidying = std::chrono::milliseconds(200);
 
 
-caf::behavior observer(caf::event_based_actor* self, std::shared_ptr<logic::trace_writer> writer) {
+caf::behavior observer(caf::event_based_actor* self, std::shared_ptr<trace_writer> writer) {
   begin(self, nullptr);
   return {
       [=](const write_trace& m) { writer->add(*m.block); },
@@ -68,7 +68,7 @@ class staff_on_caf final : public staff, private trace_sink {
  public:
   staff_on_caf(const std::string& trace, std::function<void()> tidy) {
     if (!trace.empty()) {
-      auto writer = std::make_shared<logic::trace_writer>(trace);
+      auto writer = std::make_shared<trace_writer>(trace);
       if (!writer->good()) throw error(errc::io_failed, "options::trace: '" + trace + "' cannot be written");
       traced_ = true;
       start();

@@ -26,12 +26,12 @@ void print(const troupe::array<std::uint8_t, 2>& world, int generation) {
 }  // namespace
 
 int main(int count, char** arguments) {
-  int generations = 40;
+  int generations = 32;
   if (count > 1) {
     const char* end = arguments[1] + std::strlen(arguments[1]);
     const auto [stopped, failure] = std::from_chars(arguments[1], end, generations);
     if (count > 2 || failure != std::errc() || stopped != end || generations < 0 || generations > 1'000'000) {
-      std::fprintf(stderr, "usage: troupe-life [GENERATIONS]   from 0 to 1000000; 40 unless given\n");
+      std::fprintf(stderr, "usage: troupe-life [GENERATIONS]   from 0 to 1000000; 32 unless given\n");
       return 2;
     }
   }

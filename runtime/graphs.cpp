@@ -16,16 +16,15 @@ namespace detail {
 
 namespace {
 
-// While a graph is recorded nothing runs, so nothing can fail and nothing is settled.
-struct nothing_happens final : logic::dependencies::surroundings {
-  task_record* make_settle(array_core&) override { return nullptr; }
+// While a graph is recorded nothing runs, so nothing can fail.
+struct nothing_runs final : logic::dependencies::surroundings {
+  explicit nothing_runs(house_link& l) : link(l) {}
+  house_link& link;
+  task_record* make_settle(array_core& a, reduction& r) override { return detail::make_settle(link, a, r); }
   void fail(task_record&, std::exception_ptr, bool) override {}
 };
 
 void refuse_what_cannot_be_recorded(const task_record& t) {
-  for (int i = 0; i < t.access_count; ++i)
-    if (t.accesses[i].array && t.accesses[i].mode == access_mode::reduce)
-      throw error(errc::not_supported, "reductions cannot be recorded yet: spawn them outside the graph");
   if (!t.extra) return;
   if (!t.extra->options.resources.empty())
     throw error(errc::not_supported, "recorded calls cannot ask for resources: ask for them where the graph is run");
@@ -81,19 +80,21 @@ void summarize(recorded_graph& g, recording& tape) {
 }
 
 std::shared_ptr<recorded_graph> compile(engine& house, recording& tape) {
-  nothing_happens around;
+  nothing_runs around(house.link());
   logic::dependencies deps(around, &tape.tiles);
-  std::vector<task_record*> none;
   auto g = std::make_shared<recorded_graph>();
   g->home = &house.link();
   g->home->retain();
-  std::vector<replay_node> nodes(tape.tasks.size());
-  for (std::size_t i = 0; i < tape.tasks.size(); ++i) {
-    task_record& t = *tape.tasks[i];
-    refuse_what_cannot_be_recorded(t);
-    deps.order(t, none);
-    t.id = i;
+  const std::size_t calls = tape.tasks.size();
+  std::vector<task_record*> settles;  // appended behind the calls
+  for (std::size_t i = 0; i < calls; ++i) {
+    refuse_what_cannot_be_recorded(*tape.tasks[i]);
+    deps.order(*tape.tasks[i], settles);
   }
+  deps.settle_recorded(settles);
+  tape.tasks.insert(tape.tasks.end(), settles.begin(), settles.end());
+  for (std::size_t i = 0; i < tape.tasks.size(); ++i) tape.tasks[i]->id = i;
+  std::vector<replay_node> nodes(tape.tasks.size());
   for (std::size_t i = 0; i < nodes.size(); ++i) {
     replay_node& n = nodes[i];
     n.task = tape.tasks[i];

@@ -107,7 +107,7 @@ void dependencies::order(task_record& task, std::vector<task_record*>& settles) 
       order_reduce(task, x, settles);
       continue;
     }
-    if (x.array->open && !tape_) settle(*x.array, settles);
+    if (open_of(*x.array)) settle(*x.array, settles);
     const bool reads = reads_in(x.mode), writes = writes_in(x.mode);
     if (!x.where) {
       tile_state& s = state_of(*x.array, x.tile);
@@ -257,29 +257,31 @@ void dependencies::order_reduce(task_record& task, access& x, std::vector<task_r
   array_core& a = *x.array;
   const box4 where = view_box(*x.where);
   const detail::combine_fn op = x.where->combiner;
-  if (a.open && (a.open->combiner != op || a.open->where != where)) settle(a, settles);
-  if (!a.open) {
+  detail::reduction*& open = open_of(a);
+  if (open && (open->combiner != op || open->where != where)) settle(a, settles);
+  if (!open) {
     auto* r = new detail::reduction;
     r->combiner = op;
     r->where = where;
     r->element = a.spec.element;
     r->identity = x.where->fill;
-    a.open = r;
+    open = r;
   }
-  a.open->contributors.add({&task, task.sequence}, living());
-  x.where->partials = a.open;  // executors find the partials here
+  open->contributors.add({&task, task.sequence}, living());
+  x.where->partials = open;  // executors find the partials here
 }
 
 void dependencies::settle(array_core& a, std::vector<task_record*>& settles) {
-  detail::reduction* r = a.open;
-  task_record* t = around_.make_settle(a);
-  a.open = nullptr;
+  detail::reduction*& open = open_of(a);
+  detail::reduction* r = open;
+  task_record* t = around_.make_settle(a, *r);
+  open = nullptr;
   t->sequence = next_sequence();
   for (const task_ref& c : r->contributors) link(c, *t, true);
   if (r->poison) around_.fail(*t, r->poison, false);
   // What the array held before is combined too where it is valid; where it is not, the partials stand alone. So the
   // settle task is ordered as an update that does not insist on being initialised.
-  ++a.users;
+  if (!tape_) ++a.users;
   a.each_tile(r->where, [&](std::uint32_t tile, const box4& tile_box) {
     tile_state& s = state_of(a, tile);
     const box4 part = intersect(tile_box, r->where);
@@ -303,12 +305,23 @@ void dependencies::settle(array_core& a, std::vector<task_record*>& settles) {
     } else if (!had) {
       r->fresh.push_back(part);
     }
+    if (tape_) {  // a run needs what the array holds; order() below notes that it reads it
+      r->fresh.clear();
+      had = true;
+    }
     if (!s.parts && whole_tile)
       order_whole(*t, s, had, true, a, tile);
     else
       order_part(*t, s, tile_box, part, had, true, a);
   });
   settles.push_back(t);
+}
+
+void dependencies::settle_recorded(std::vector<task_record*>& settles) {
+  std::vector<array_core*> arrays;
+  for (const auto& [array, r] : tape_->open)
+    if (r) arrays.push_back(array);
+  for (array_core* a : arrays) settle(*a, settles);
 }
 
 // ---- failure -------------------------------------------------------------------------------------------------------
@@ -318,7 +331,8 @@ void dependencies::poison_outputs(task_record& task) {
     const access& x = task.accesses[i];
     if (!x.array) continue;
     if (x.mode == access_mode::reduce) {
-      if (x.array->open && x.array->open == x.where->partials) x.array->open->poison = task.error;
+      detail::reduction* open = open_of(*x.array);
+      if (open && open == x.where->partials) open->poison = task.error;
       continue;
     }
     if (!writes_in(x.mode)) continue;

@@ -50,6 +50,7 @@ struct recorded_tiles {
     }
   };
   std::unordered_map<key, tile_state, hash> states;
+  std::unordered_map<array_core*, detail::reduction*> open;
 };
 
 class dependencies {
@@ -57,8 +58,8 @@ class dependencies {
   /// What the logic needs from its surroundings.
   class surroundings {
    public:
-    /// A record of kind settle that will combine the array's open reduction. Takes the reduction over.
-    virtual task_record* make_settle(array_core&) = 0;
+    /// A record of kind settle that will combine the reduction's partials into the array.
+    virtual task_record* make_settle(array_core&, detail::reduction&) = 0;
     /// The task can never run. Either another task's failure reached it, or (`own`) it is wrong itself.
     virtual void fail(task_record&, std::exception_ptr, bool own) = 0;
 
@@ -66,12 +67,17 @@ class dependencies {
     ~surroundings() = default;
   };
 
-  explicit dependencies(surroundings& s, recorded_tiles* tape = nullptr) : around_(s), tape_(tape) {}
+  /// With a tape, the tile states are the tape's and numbers come from a range of their own: live states hold numbers of
+  /// records long reused, and must not take a recorded task for one of those.
+  explicit dependencies(surroundings& s, recorded_tiles* tape = nullptr)
+      : around_(s), tape_(tape), sequence_(tape ? std::uint64_t{1} << 63 : 0) {}
 
   /// Orders a newly submitted task after those before it, in program order. Afterwards `task.pending` counts its
   /// unfinished predecessors (plus what the caller put there). Settle tasks made on the way are appended to
   /// `settles`, already ordered.
   void order(task_record& task, std::vector<task_record*>& settles);
+  /// At the end of a recording: settles every reduction that is still open.
+  void settle_recorded(std::vector<task_record*>& settles);
 
   /// Forgets a finished task. Calls `ready(successor)` for each successor whose last predecessor this was. A failed
   /// task (`error` set) fails its data successors and poisons what it was to write.
@@ -122,13 +128,14 @@ class dependencies {
                   array_core&);
   void order_reduce(task_record&, access&, std::vector<task_record*>& settles);
   void settle(array_core&, std::vector<task_record*>& settles);
+  detail::reduction*& open_of(array_core& a) { return tape_ ? tape_->open[&a] : a.open; }
   void poison_outputs(task_record&);
   void complain_uninitialized(task_record&, const array_core&, const box4&);
 
   surroundings& around_;
   recorded_tiles* tape_;
   successor_blocks blocks_;
-  std::uint64_t sequence_ = 0, floor_ = 0;
+  std::uint64_t sequence_, floor_ = 0;
 };
 
 }  // namespace troupe::logic

@@ -77,8 +77,11 @@ template <int N>
 std::string to_string(const box<N>& b) {
   std::string s;
   for (int d = 0; d < N; ++d) {
-    if (d) s += " x ";
-    s += "[" + std::to_string(b.lo[d]) + "," + std::to_string(b.hi[d]) + ")";
+    s += d ? " x [" : "[";
+    s += std::to_string(b.lo[d]);
+    s += ',';
+    s += std::to_string(b.hi[d]);
+    s += ')';
   }
   return s;
 }

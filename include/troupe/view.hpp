@@ -107,7 +107,10 @@ class view {
   }
   [[noreturn]] void refuse(const std::array<index, N>& p) const {
     std::string point;
-    for (int d = 0; d < N; ++d) point += (d ? "," : "") + std::to_string(p[d]);
+    for (int d = 0; d < N; ++d) {
+      if (d) point += ',';
+      point += std::to_string(p[d]);
+    }
     throw error(errc::out_of_bounds, "array '" + std::string(name_) + "': element (" + point +
                                          ") is outside the declared box " + to_string(box_));
   }

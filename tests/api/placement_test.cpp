@@ -148,7 +148,7 @@ TEST(resources, may_be_fractions_and_several) {
 }
 
 TEST(resources, declared_on_a_kernel_hold_for_every_call) {
-  static const auto licensed = kernel<inout<int, 1>>("licensed").on(cpu, [](view<int, 1> v) { ++v(0); });
+  static const auto licensed = kernel<inout<int, 1>>("licensed").on(cpu, [](view<int, 1> v) { ++v(v.lo(0)); });
   static const resource needs[] = {{"licence", 1}};
   const auto limited = licensed.needs(needs);
   {

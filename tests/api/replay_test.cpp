@@ -4,7 +4,10 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <cstdint>
+#include <functional>
 #include <stdexcept>
+#include <stop_token>
 #include <string>
 #include <vector>
 
@@ -37,20 +40,19 @@ void fill(const array<std::int64_t, 1>& a, std::int64_t seed) {
   for (index i = 0; i < a.size(0); ++i) seen(i) = (seed * 7919 + i * i) % 1000;
 }
 
-// A graph with every kind of call: a stencil there and back, an update of a part, a sum by reduction, futures.
+// A graph with every kind of call that can be recorded: a stencil there and back, an update of a part, a sum, futures.
 template <class Submitter>
 void program(Submitter& to, const array<std::int64_t, 1>& a, const array<std::int64_t, 1>& b,
              const array<std::int64_t, 1>& sum) {
   to.for_each(grid(a.size(0)), smooth, read(a, window(1).wrap()), write(b));
   to.for_each(grid(a.size(0)), smooth, read(b, window(1).clamp()), write(a));
   to.spawn([](view<std::int64_t, 1> v) { v(0) += 11; }, update(a.sub({{3}, {9}})));
-  to.spawn([](view<std::int64_t, 1> s) { s(0) = 0; }, write(sum));
-  to.for_each(
-      grid(a.size(0)).chunks(4),
+  to.spawn(
       [](view<const std::int64_t, 1> v, view<std::int64_t, 1> s) {
+        s(0) = 0;
         for (index i = v.lo(0); i < v.hi(0); ++i) s(0) += v(i);
       },
-      read(a, one_to_one{}), reduce(sum));
+      read(a), write(sum));
   auto six = to.spawn([] { return 6; });
   auto seven = to.spawn([](int x) { return x + 1; }, six);
   to.spawn([](int x, int y, view<std::int64_t, 1> s) { s(0) = s(0) * 100 + x * y; }, six, seven, update(sum));
@@ -239,6 +241,58 @@ TEST(replay, of_an_empty_graph_is_done_at_once_and_of_no_graph_is_an_error) {
   EXPECT_EQ(empty.size(), 0u);
   EXPECT_NO_THROW(rt.run(empty).get());
   EXPECT_EQ(code_of([&] { rt.run(graph()); }), errc::bad_argument);
+}
+
+TEST(replay, of_an_array_that_was_used_before_the_recording_leaves_its_order_intact) {
+  for (int earlier = 0; earlier < 4; ++earlier) {
+    runtime rt(options{.threads = 1});
+    auto a = rt.array<std::int64_t>({4}, tiles(4), "a");
+    fill(a, 1);
+    for (int i = 0; i < earlier; ++i) rt.spawn([](view<std::int64_t, 1> v) { ++v(0); }, update(a)).get();
+    const graph g = rt.record([&](recorder& tape) {
+      for (int i = 0; i < 5; ++i) tape.spawn([](view<std::int64_t, 1> v) { ++v(1); }, update(a));
+    });
+    ASSERT_TRUE(a.try_read_for(test::patience)) << "a reader waits for a recorded task, which never runs";
+    rt.spawn([](view<std::int64_t, 1> v) { v(1) = 1; }, update(a));
+    rt.run(g);
+    const auto seen = a.try_read_for(test::patience);
+    ASSERT_TRUE(seen);
+    EXPECT_EQ((*seen)(1), 6);
+  }
+}
+
+TEST(replay, of_reductions_adds_to_what_is_there_each_time) {
+  runtime rt(options{.threads = 4});
+  auto sum = rt.filled<int>({3}, tiles(2), 0, "sum");
+  auto copy = rt.array<int>({3}, tiles(3), "copy");
+  const graph g = rt.record([&](recorder& tape) {
+    tape.for_each(
+        grid(20).chunks(1), [](view<int, 1> v) { ++v(2); }, reduce(sum));
+    tape.spawn(
+        [](view<const int, 1> from, view<int, 1> to) {
+          for (index i = 0; i < 3; ++i) to(i) = from(i);
+        },
+        read(sum), write(copy));
+    tape.for_each(
+        grid(10).chunks(1), [](view<int, 1> v) { v(0) += 2; }, reduce(sum));
+  });
+  for (int run = 1; run <= 50; ++run) {
+    rt.run(g);
+    ASSERT_EQ(copy.read()(2), 20 * run);
+    ASSERT_EQ(copy.read()(0), 20 * (run - 1));
+    ASSERT_EQ(sum.read()(0), 20 * run);
+  }
+}
+
+TEST(replay, refuses_what_it_cannot_run_again_yet) {
+  runtime rt(options{.threads = 1, .resources = {{"io", 1}}});
+  const auto refused = [&](const std::function<void(recorder&)>& f) {
+    return code_of([&] { rt.record(f); }) == errc::not_supported;
+  };
+  std::stop_source stop;
+  EXPECT_TRUE(refused([&](recorder& tape) { tape.spawn(task_options{.resources = {{"io", 1}}}, [] {}); }));
+  EXPECT_TRUE(refused([&](recorder& tape) { tape.spawn(task_options{.stop = stop.get_token()}, [] {}); }));
+  EXPECT_EQ(rt.spawn([] { return 1; }).get(), 1);
 }
 
 TEST(replay, of_a_recording_that_throws_leaves_nothing_behind) {

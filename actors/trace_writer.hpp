@@ -13,13 +13,13 @@
 
 #include "actors/protocol/trace.hpp"
 
-namespace troupe::logic {
+namespace troupe::detail {
 
 class trace_writer {
  public:
   explicit trace_writer(const std::string& path);
   bool good() const { return static_cast<bool>(out_); }
-  void add(const detail::trace_block&);
+  void add(const trace_block&);
   /// Writes flows and names, ends the file. What went wrong, or "".
   std::string close();
 
@@ -36,11 +36,11 @@ class trace_writer {
   bool first_ = true, closed_ = false;
   std::uint64_t origin_ = 0;
   std::unordered_map<std::uint64_t, slice> slices_;
-  std::vector<detail::trace_edge> edges_;
+  std::vector<trace_edge> edges_;
   std::unordered_map<int, std::string> lanes_;
 };
 
 /// The text as a JSON string, quotes included.
 std::string json_string(const std::string&);
 
-}  // namespace troupe::logic
+}  // namespace troupe::detail

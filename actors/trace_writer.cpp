@@ -1,13 +1,13 @@
 // What this file is for: slices, flows, lane names.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
-#include "actors/logic/trace_writer.hpp"
+#include "actors/trace_writer.hpp"
 
 #include <cstdio>
 
 #include "actors/protocol/clock.hpp"
 
-namespace troupe::logic {
+namespace troupe::detail {
 
 std::string json_string(const std::string& text) {
   std::string s = "\"";
@@ -40,12 +40,12 @@ void trace_writer::separator() {
 double trace_writer::us(std::uint64_t tick) {
   if (origin_ == 0) origin_ = tick;
   // Lanes arrive one after the other: a tick may lie before the first one seen.
-  return static_cast<double>(static_cast<std::int64_t>(tick - origin_)) * detail::ns_per_tick() / 1000.0;
+  return static_cast<double>(static_cast<std::int64_t>(tick - origin_)) * ns_per_tick() / 1000.0;
 }
 
-void trace_writer::add(const detail::trace_block& b) {
+void trace_writer::add(const trace_block& b) {
   lanes_.emplace(b.lane, b.lane_name);
-  for (const detail::trace_event& e : b.events) {
+  for (const trace_event& e : b.events) {
     const double begin = us(e.begin), end = us(e.end);
     separator();
     out_ << "{\"ph\":\"X\",\"pid\":1,\"tid\":" << b.lane << ",\"ts\":" << begin << ",\"dur\":" << end - begin
@@ -63,7 +63,7 @@ std::string trace_writer::close() {
   if (closed_) return {};
   closed_ = true;
   std::uint64_t id = 0;
-  for (const detail::trace_edge& e : edges_) {
+  for (const trace_edge& e : edges_) {
     const auto from = slices_.find(e.from), to = slices_.find(e.to);
     if (from == slices_.end() || to == slices_.end()) continue;
     ++id;
@@ -84,4 +84,4 @@ std::string trace_writer::close() {
   return out_ ? std::string() : "the trace '" + path_ + "' could not be written completely";
 }
 
-}  // namespace troupe::logic
+}  // namespace troupe::detail
