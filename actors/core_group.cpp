@@ -25,6 +25,14 @@ namespace {
 constexpr std::size_t batch_max = 32;
 // A batch is at most this much predicted work, so that long tasks spread over the workers.
 constexpr float batch_ns = 20'000.0f;
+// Sleeping threads are woken for at least this much queued work each.
+constexpr float wake_worth_ns = 10'000.0f;
+// While somebody works, an idle thread leaves him what is worth less than this.
+constexpr float share_worth_ns = 2'000.0f;
+// While somebody works, one idle thread looks up this often, in case a body takes longer than anybody thought.
+constexpr auto nap = std::chrono::milliseconds(1);
+// Pauses (some 40 ns each) before an idle thread looks for mail again, at most.
+constexpr int rest_max = 16;
 // Bodies that wait for bodies run on one stack down to this depth; beyond, the waiter sleeps.
 constexpr int depth_max = 128;
 // How far from the end of the queue a waiter looks for the task it waits for.
@@ -86,7 +94,7 @@ class group final : public core_group, public std::enable_shared_from_this<group
     for (int i = 0; i < options_.facts.slots; ++i) add_thread();
   }
 
-  void run_tasks(std::span<task_record* const> tasks, bool awake) override {
+  void run_tasks(std::span<task_record* const> tasks, attention who) override {
     std::size_t slotless = 0;
     {
       std::lock_guard hold(queue_lock_);
@@ -96,12 +104,17 @@ class group final : public core_group, public std::enable_shared_from_this<group
           continue;
         }
         queue_.push(t, t->extra ? t->extra->options.priority : 0);
+        queued_ns_ += work_of(*t);
       }
-      queued_.store(queue_.size(), std::memory_order_seq_cst);
+      note_queue();
     }
     if (slotless != 0) run_without_slots(tasks);
-    const std::size_t n = tasks.size() - slotless;
-    if (n > (awake ? 1u : 0u)) wake(n - (awake ? 1 : 0));
+    if (tasks.size() == slotless) return;
+    // A wake-up costs as much as hundreds of small tasks: it is sent for work that is worth one, or when nobody would
+    // look otherwise.
+    auto threads = static_cast<std::size_t>(worth_.load(std::memory_order_relaxed) / wake_worth_ns);
+    if (who == attention::nobody) threads = std::max<std::size_t>(threads, 1);
+    if (threads != 0 && sleepers_.load(std::memory_order_seq_cst) != 0) wake(std::min(threads, tasks.size()));
   }
 
   int sleepers() const override { return sleepers_.load(std::memory_order_seq_cst); }
@@ -116,7 +129,7 @@ class group final : public core_group, public std::enable_shared_from_this<group
       if (!t) break;
       room[n++] = t;
     }
-    queued_.store(queue_.size(), std::memory_order_seq_cst);
+    note_queue();
     return n;
   }
 
@@ -178,9 +191,14 @@ class group final : public core_group, public std::enable_shared_from_this<group
         std::count_if(threads_.begin(), threads_.end(), [](const auto& t) { return !t->ended.load(); }));
   }
 
-  bool help() override {
-    task_record* t = nullptr;
-    if (!pop(&t, 1)) return false;
+  bool help_with(task_record& awaited) override {
+    if (queued_.load(std::memory_order_relaxed) == 0) return false;
+    {
+      std::lock_guard hold(queue_lock_);
+      if (!queue_.take(&awaited, reach)) return false;
+      note_queue();
+    }
+    task_record* t = &awaited;
     // A helping thread has no state of its own in the group: it borrows one, kept for the next time.
     std::unique_ptr<thread_state> guest = take_guest();
     thread_state* before = std::exchange(this_thread, guest.get());
@@ -201,10 +219,20 @@ class group final : public core_group, public std::enable_shared_from_this<group
  private:
   friend struct thread_state;
 
+  static float work_of(const task_record& t) { return t.predicted_ns > 0 ? t.predicted_ns : batch_ns; }
+  // With queue_lock_ held: what others may read of the queue without it.
+  void note_queue() {
+    if (queue_.empty()) queued_ns_ = 0;
+    queued_.store(queue_.size(), std::memory_order_seq_cst);
+    worth_.store(queued_ns_, std::memory_order_relaxed);
+  }
+
   void add_thread();
   void thread_main(thread_state& self);
   bool work_once(thread_state& self);
-  bool sleep_for_work(thread_state& self, std::unique_lock<std::mutex>& hold);
+  bool sleep_for_work(std::unique_lock<std::mutex>& hold);
+  bool something_held() const;
+  void call_a_napper();
   std::size_t pop(task_record** out, std::size_t room);
   bool steal(thread_state& self);
   void run_batch(thread_state& self);
@@ -237,7 +265,11 @@ class group final : public core_group, public std::enable_shared_from_this<group
 
   alignas(64) spin_lock queue_lock_;
   logic::ready_queue<task_record*> queue_;
+  float queued_ns_ = 0;
   alignas(64) std::atomic<std::size_t> queued_{0};
+  std::atomic<float> worth_{0};  // predicted nanoseconds in the queue
+  std::atomic<bool> napper_{false};
+  std::atomic<const thread_state*> looking_{nullptr};
   std::atomic<int> replays_{0};
   spin_lock replay_lock_;
   std::vector<graph_run*> replaying_;
@@ -284,23 +316,50 @@ void group::thread_main(thread_state& self) {
   if (has_slot && static_cast<std::size_t>(self.number) < options_.cores.size())
     devices::bind_this_thread(options_.cores[static_cast<std::size_t>(self.number)]);
   std::uint64_t idle_since = 0;
+  bool active = false, look = false;
+  int rest = 0;
+  const auto be_active = [&](bool now) {
+    if (now == active) return;
+    active = now;
+    now ? placement_.became_active() : placement_.became_idle();
+  };
   for (;;) {
     if (has_slot && slots_wanted_.load(std::memory_order_acquire) == 0) {
-      if (work_once(self)) {
-        idle_since = 0;
-        continue;
+      const std::uint64_t now = ticks();
+      // While others work, an idle thread leaves them what is not worth the traffic between cores.
+      if (look || active || placement_.active() == 0 || worth_.load(std::memory_order_relaxed) >= share_worth_ns ||
+          placement_.has_stale_mail(now) || replays_.load(std::memory_order_relaxed) != 0) {
+        be_active(true);
+        const std::uint64_t before = self.tasks.load(std::memory_order_relaxed);
+        if (work_once(self) || (look && steal(self))) {
+          idle_since = 0;
+          look = false;
+          // Who is faster than those who submit fetches their tasks one by one, and each fetch slows them down. A short
+          // rest lets the next ones gather.
+          const bool few = self.tasks.load(std::memory_order_relaxed) - before < 8;
+          rest = few ? std::min(rest + 1, rest_max) : rest / 2;
+          if (queued_.load(std::memory_order_relaxed) == 0)
+            for (int i = 0; i < rest; ++i) spin_lock::pause();
+          continue;
+        }
+        look = false;
       }
+      be_active(false);
       if (!stopping_.load(std::memory_order_relaxed)) {
-        const std::uint64_t now = ticks();
-        if (idle_since == 0) idle_since = now;
-        if (now - idle_since < spin_ticks_) {
-          spin_lock::pause();
+        // The thread that ran dry last keeps looking, its caches are warm; the one that looked before it goes to sleep.
+        if (idle_since == 0) {
+          idle_since = now;
+          looking_.store(&self, std::memory_order_relaxed);
+        }
+        if (now - idle_since < spin_ticks_ && looking_.load(std::memory_order_relaxed) == &self) {
+          for (int i = 0; i < 8; ++i) spin_lock::pause();
           continue;
         }
       }
       idle_since = 0;
-      if (steal(self)) continue;
+      if (placement_.is_stale(ticks()) && steal(self)) continue;
     }
+    be_active(false);
     std::unique_lock hold(lock_);
     if (has_slot) {
       if (slots_wanted_.load(std::memory_order_relaxed) != 0 && free_slots_ == 0) {
@@ -311,7 +370,7 @@ void group::thread_main(thread_state& self) {
         continue;
       }
       if (closed_) break;
-      if (sleep_for_work(self, hold)) continue;
+      look = sleep_for_work(hold);
       continue;
     }
     // Spare: waits for a slot nobody uses, or for a task that needs none.
@@ -344,22 +403,44 @@ void group::thread_main(thread_state& self) {
   this_thread = nullptr;
 }
 
-bool group::sleep_for_work(thread_state&, std::unique_lock<std::mutex>& hold) {
+// Sleeps until there is a reason to look. True: look even if it seems not to be worth it.
+//
+// While nobody works, a sleeper is woken by whoever posts work. While somebody does, he sees to what there is; one
+// sleeper naps instead of sleeping, so that a body that takes longer than anybody thought holds up nobody.
+bool group::sleep_for_work(std::unique_lock<std::mutex>& hold) {
   const int asleep = sleepers_.fetch_add(1, std::memory_order_seq_cst) + 1;
-  // Whoever posts work looks at the sleepers after posting; who goes to sleep looks at the work after announcing it.
-  bool held = false;
-  for (const auto& t : threads_)
-    held = held || t->batch_left.load(std::memory_order_seq_cst) != 0 || t->done_held.load(std::memory_order_seq_cst) != 0;
-  if (held || placement_.has_mail_for_sleeper() || queued_.load(std::memory_order_seq_cst) != 0 ||
-      slots_wanted_.load(std::memory_order_seq_cst) != 0) {
-    sleepers_.fetch_sub(1, std::memory_order_relaxed);
-    return true;
+  const auto called = [&] { return tickets_ > 0 || closed_ || slots_wanted_.load(std::memory_order_relaxed) != 0; };
+  bool look = false;
+  while (!called()) {
+    if (placement_.active() == 0) {
+      // Whoever posts work looks at the sleepers after posting; who goes to sleep looks at the work after announcing it.
+      look = placement_.has_mail_for_sleeper() || queued_.load(std::memory_order_seq_cst) != 0 || something_held();
+      if (look) break;
+      if (asleep == options_.facts.slots && idle_) idle_(idle_context_);
+      work_.wait(hold, called);
+    } else if (napper_.load(std::memory_order_relaxed)) {
+      work_.wait(hold, called);
+    } else {
+      napper_.store(true, std::memory_order_relaxed);
+      const bool woken = work_.wait_for(hold, nap, called);
+      napper_.store(false, std::memory_order_relaxed);
+      if (woken) break;
+      look = placement_.is_stale(ticks()) &&
+             (placement_.has_mail() || queued_.load(std::memory_order_relaxed) != 0 || something_held());
+      if (look) break;
+    }
   }
-  if (asleep == options_.facts.slots && idle_) idle_(idle_context_);
-  work_.wait(hold, [&] { return tickets_ > 0 || closed_ || slots_wanted_.load(std::memory_order_relaxed) != 0; });
   if (tickets_ > 0) --tickets_;
   sleepers_.fetch_sub(1, std::memory_order_relaxed);
-  return true;
+  return look;
+}
+
+// With lock_ held: a sibling has finished or waiting tasks that only it knows of.
+bool group::something_held() const {
+  for (const auto& t : threads_)
+    if (t->batch_left.load(std::memory_order_seq_cst) != 0 || t->done_held.load(std::memory_order_seq_cst) != 0)
+      return true;
+  return false;
 }
 
 void group::wake(std::size_t n) {
@@ -386,6 +467,7 @@ bool group::work_once(thread_state& self) {
   task_record* got[batch_max];
   const std::size_t n = pop(got, batch_max);
   if (n != 0) {
+    if (n > 1 || queued_.load(std::memory_order_relaxed) != 0) call_a_napper();
     if (n == 1) {
       run(self, *got[0]);
       keep_done(self, got[0]);
@@ -406,6 +488,12 @@ bool group::work_once(thread_state& self) {
   return replays_.load(std::memory_order_relaxed) != 0 && replay_once(self);
 }
 
+// Somebody should look up now and then while this thread is busy with the first of several tasks.
+void group::call_a_napper() {
+  if (napper_.load(std::memory_order_relaxed) || sleepers_.load(std::memory_order_relaxed) == 0) return;
+  wake(1);
+}
+
 // A fair share of what is queued, and not much more than batch_ns of it.
 std::size_t group::pop(task_record** out, std::size_t room) {
   if (queued_.load(std::memory_order_relaxed) == 0) return 0;
@@ -419,10 +507,11 @@ std::size_t group::pop(task_record** out, std::size_t room) {
     if (!t) break;
     out[n++] = t;
     // Unknown kernels go one at a time.
-    work += t->predicted_ns > 0 ? t->predicted_ns : batch_ns;
+    work += work_of(*t);
     if (work >= batch_ns) break;
   }
-  queued_.store(queue_.size(), std::memory_order_relaxed);
+  queued_ns_ -= work;
+  note_queue();
   return n;
 }
 
@@ -443,12 +532,6 @@ void group::run_batch(thread_state& self) {
   while (t) {
     run(self, *t);
     t = next_of_batch(self, t);
-    // Nothing is held back while somebody sleeps: the next body may take longer than anybody thought. Who is awake
-    // and idle looks into this batch before going to sleep.
-    if (t && sleepers_.load(std::memory_order_seq_cst) != 0) {
-      report_done(self);
-      return_batch(self);
-    }
   }
 }
 
@@ -464,7 +547,8 @@ void group::return_batch(thread_state& self) {
   while (task_record* t = next_of_batch(self)) {
     std::lock_guard hold(queue_lock_);
     queue_.push_front(t, t->extra ? t->extra->options.priority : 0);
-    queued_.store(queue_.size(), std::memory_order_seq_cst);
+    queued_ns_ += work_of(*t);
+    note_queue();
     ++n;
   }
   if (n != 0) wake(n);
@@ -701,7 +785,7 @@ bool group::wait_inside(thread_state& self, task_record& awaited, wait_board& bo
     {
       std::lock_guard hold(queue_lock_);
       mine = queue_.take(&awaited, reach);
-      queued_.store(queue_.size(), std::memory_order_relaxed);
+      note_queue();
     }
     if (!mine) {
       std::lock_guard hold(self.batch_lock);
@@ -718,7 +802,7 @@ bool group::wait_inside(thread_state& self, task_record& awaited, wait_board& bo
     if (mine) {
       run(self, awaited);
       keep_done(self, &awaited);
-      if (self.done_held.load(std::memory_order_relaxed) > batch_max) report_done(self);
+      report_done(self);
       return true;
     }
   }

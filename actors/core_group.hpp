@@ -44,8 +44,8 @@ class core_group : public executor {
   /// Names of the tasks whose bodies run now, at most n.
   virtual std::vector<std::string> running(std::size_t n) const = 0;
   virtual int threads() const = 0;
-  /// Runs one ready task on the calling thread, which is not one of the group's; false if there is none.
-  virtual bool help() = 0;
+  /// Runs this task on the calling thread, which is not one of the group's, if it is ready and nobody has it yet.
+  virtual bool help_with(task_record&) = 0;
 };
 
 std::shared_ptr<core_group> make_core_group(core_group_options, placement&, wait_board&, devices::device& host,

@@ -17,6 +17,12 @@ namespace troupe::detail {
 namespace {
 // A kernel nobody has timed is taken for this long, so that a first flood spreads over the executors.
 constexpr float guess_ns = 10'000.0f;
+// The in-flight bound and stale mail are looked at once in so many submissions; see options::tasks_in_flight_max.
+constexpr std::uint64_t look_every = 16;
+// Records are given back in chains of this many while work goes on.
+constexpr std::size_t give_back_at = 64;
+// A thread that is awake comes back for mail within this time, or it is inside a body of unknown length.
+constexpr double stale_after_ns = 5'000.0;
 // After this many samples of a kernel only one in eight is looked at.
 constexpr std::uint32_t samples_before_thinning = 64;
 
@@ -41,6 +47,7 @@ placement::placement(const options& o, house_link& link, wait_board& board)
       in_flight_max_(o.tasks_in_flight_max),
       window_ns_(static_cast<float>(std::chrono::duration<double, std::nano>(o.window).count())),
       decisions_max_(o.decisions_kept),
+      stale_ticks_(static_cast<std::uint64_t>(stale_after_ns / ns_per_tick())),
       deps_(*this),
       resources_(o.resources) {}
 
@@ -66,12 +73,16 @@ void placement::check_open() const {
 
 void placement::submit(task_record* t, bool inside) {
   const std::uint64_t n = submitted_.fetch_add(1, std::memory_order_relaxed) + 1;
-  inbox_.post(mail(t, mail::submitted));
+  const std::size_t waiting = inbox_.post(mail(t, mail::submitted));
   int asleep = 0;
   for (const place& p : places_) asleep += p.who->sleepers();
-  // Nobody may be looking: decide here.
-  if (asleep != 0 || closed()) take_turn(nullptr);
-  if (!inside && n - finished_.load(std::memory_order_relaxed) > in_flight_max_) {
+  if (asleep != 0) {
+    // Decide here if nobody works, or if those who do do not seem to come for the mail. The latter is looked at now and
+    // then: it costs a cache line from the thread that takes the turns.
+    if (active() == 0 || ((waiting == 1 || waiting % look_every == 0) && has_stale_mail(ticks()))) take_turn(nullptr);
+  }
+  if (closed()) take_turn(nullptr);
+  if (!inside && n % look_every == 0 && n - finished_.load(std::memory_order_relaxed) > in_flight_max_) {
     // Over the bound: plan what is there, then sleep until a quarter has drained.
     take_turn(nullptr);
     bound_waiters_.fetch_add(1, std::memory_order_seq_cst);
@@ -114,11 +125,13 @@ void placement::hold_turn() {
 bool placement::serve(executor* self) {
   bool any = false;
   for (int rounds = 0;; ++rounds) {
-    const std::uint64_t begin = tracing_ ? ticks() : 0;
+    const std::uint64_t begin = ticks();
+    const bool stale = is_stale(begin) || active() == 0;
+    last_turn_.store(begin, std::memory_order_relaxed);
     ++turns_;
     if (!retired_.empty()) any = true;
     work_off();
-    inbox_.drain(work_);
+    if (inbox_.maybe()) inbox_.drain(work_);
     if (!work_.empty()) {
       any = true;
       const std::size_t n = work_.size();
@@ -134,7 +147,9 @@ bool placement::serve(executor* self) {
     for (place& p : places_) {
       if (p.outgoing.empty()) continue;
       any = true;
-      p.who->run_tasks(p.outgoing, p.who == self);
+      p.who->run_tasks(p.outgoing, p.who == self ? executor::attention::caller
+                                   : stale     ? executor::attention::nobody
+                                               : executor::attention::somebody);
       p.outgoing.clear();
     }
     publish();
@@ -154,15 +169,23 @@ bool placement::serve(executor* self) {
   }
 }
 
+void placement::give_records_back() {
+  if (!free_first_) return;
+  link_.records.give_chain(free_first_, free_last_, free_count_);
+  free_first_ = free_last_ = nullptr;
+  free_count_ = 0;
+}
+
 void placement::publish() {
-  if (free_first_) {
-    link_.records.give_chain(free_first_, free_last_, free_count_);
-    free_first_ = free_last_ = nullptr;
-    free_count_ = 0;
-  }
+  if (free_count_ >= give_back_at) give_records_back();
   if (finished_.load(std::memory_order_relaxed) == retired_count_) return;
   finished_.store(retired_count_, std::memory_order_seq_cst);
-  if (bound_waiters_.load(std::memory_order_seq_cst) != 0 || quiet_waiters_.load(std::memory_order_seq_cst) != 0) {
+  const bool quiet_wanted = quiet_waiters_.load(std::memory_order_seq_cst) != 0;
+  const bool room_wanted = bound_waiters_.load(std::memory_order_seq_cst) != 0;
+  if (!quiet_wanted && !room_wanted) return;
+  // Nobody is woken to find that it must go on sleeping: one wake-up costs more than hundreds of tasks.
+  const std::uint64_t in_flight = submitted_.load(std::memory_order_seq_cst) - retired_count_;
+  if ((in_flight == 0 && quiet_wanted) || (in_flight <= in_flight_max_ - in_flight_max_ / 4 && room_wanted)) {
     { std::lock_guard hold(quiet_lock_); }
     quiet_.notify_all();
   }
@@ -503,6 +526,7 @@ runtime_report placement::report() {
     e.measured = std::chrono::nanoseconds(static_cast<std::int64_t>(p.measured_ns));
     r.executors.push_back(std::move(e));
   }
+  give_records_back();
   r.bytes_allocated = link_.array_bytes.load();
   r.arrays = link_.arrays.load();
   r.records = link_.records.in_use();
@@ -549,6 +573,7 @@ std::uint64_t placement::abandon_queued() {
 void placement::tidy() {
   hold_turn();
   if (inbox_.count() == 0 && open_views_ == 0 && retired_count_ == submitted_.load() && link_.records.bytes() > (1u << 20)) {
+    give_records_back();
     deps_.forget_all();
     link_.records.trim(1u << 20);
     link_.regions.trim(1u << 20);

@@ -57,6 +57,16 @@ class placement final : private logic::dependencies::surroundings {
   /// work at that executor. True if something was done.
   bool take_turn(executor* self);
   bool has_mail() const { return inbox_.maybe() || waiting_ready_.load(std::memory_order_relaxed) != 0; }
+  /// There is mail, and nobody who is awake seems to be coming for it.
+  bool has_stale_mail(std::uint64_t now) const {
+    return has_mail() && (inbox_.roughly() >= mail_max || is_stale(now));
+  }
+  /// Nobody has taken a turn for a while.
+  bool is_stale(std::uint64_t now) const { return now - last_turn_.load(std::memory_order_relaxed) > stale_ticks_; }
+  /// Threads of executors that are running or deciding.
+  void became_active() { active_.fetch_add(1, std::memory_order_seq_cst); }
+  void became_idle() { active_.fetch_sub(1, std::memory_order_seq_cst); }
+  int active() const { return active_.load(std::memory_order_seq_cst); }
   bool has_mail_for_sleeper() const { return inbox_.count() != 0; }
 
   bool is_quiet() const { return finished_.load(std::memory_order_acquire) == submitted_.load(std::memory_order_acquire); }
@@ -82,6 +92,8 @@ class placement final : private logic::dependencies::surroundings {
   std::uint64_t finished() const { return finished_.load(std::memory_order_acquire); }
 
  private:
+  static constexpr std::size_t mail_max = 256;  // more than this is worth another thread's attention
+
   struct backlog {
     logic::executor_set mask;
     logic::ready_queue<task_record*> tasks;
@@ -126,6 +138,7 @@ class placement final : private logic::dependencies::surroundings {
   logic::run_time& model_of(const task_record&, device_kind);
   std::uint64_t bytes_of(const task_record&) const;
   void publish();
+  void give_records_back();
 
   house_link& link_;
   wait_board& board_;
@@ -135,6 +148,9 @@ class placement final : private logic::dependencies::surroundings {
 
   inbox inbox_;
   alignas(64) std::atomic<bool> turn_{false};
+  std::atomic<std::uint64_t> last_turn_{0};  // ticks
+  const std::uint64_t stale_ticks_;
+  alignas(64) std::atomic<int> active_{0};
   alignas(64) std::atomic<std::uint64_t> submitted_{0};
   alignas(64) std::atomic<std::uint64_t> finished_{0};
   std::atomic<std::size_t> waiting_ready_{0};  // ready tasks that no executor had room for

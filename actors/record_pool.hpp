@@ -33,7 +33,7 @@ class shard_pool {
       std::lock_guard hold(s.lock);
       if (T* t = s.free) {
         s.free = t->next;
-        --s.count;
+        s.count.store(s.count.load(std::memory_order_relaxed) - 1, std::memory_order_relaxed);
         ++s.taken;
         return t;
       }
@@ -88,11 +88,13 @@ class shard_pool {
  private:
   static constexpr std::size_t slab_items = 1024;
   static constexpr std::size_t shard_count = 8;
+  static constexpr std::size_t slabs_before_thrift = 4, worth_fetching = 64;
 
   struct alignas(64) shard {
     mutable spin_lock lock;
     T* free = nullptr;
-    std::size_t count = 0, taken = 0, given = 0;
+    std::atomic<std::size_t> count{0};  // changed under the lock, looked at without
+    std::size_t taken = 0, given = 0;
   };
 
   static std::size_t shard_of_thread() {
@@ -102,9 +104,11 @@ class shard_pool {
   }
 
   T* refill(shard& s) {
-    // Another thread's shard first: records flow from clients to placement.
+    // Another thread's shard first: records flow from clients to placement. Short chains are left alone while there is
+    // little memory: fetching them one by one costs more than a new slab.
+    const bool few = slab_count_.load(std::memory_order_relaxed) < slabs_before_thrift;
     for (shard& other : shards_) {
-      if (&other == &s) continue;
+      if (&other == &s || (few && other.count < worth_fetching)) continue;
       T* chain = nullptr;
       std::size_t n = 0;
       {
@@ -146,6 +150,7 @@ class shard_pool {
     for (std::size_t i = 1; i + 1 < slab_items; ++i) items[i].next = &items[i + 1];
     std::lock_guard hold(slabs_lock_);
     slabs_.push_back(items);
+    slab_count_.store(slabs_.size(), std::memory_order_relaxed);
     return items;
   }
   void free_slabs() {
@@ -156,11 +161,13 @@ class shard_pool {
     }
     slabs_.clear();
     slabs_.shrink_to_fit();
+    slab_count_.store(0, std::memory_order_relaxed);
   }
 
   mutable shard shards_[shard_count];
   mutable std::mutex slabs_lock_;
   std::vector<T*> slabs_;
+  std::atomic<std::size_t> slab_count_{0};
 };
 
 /// What records and arrays point back to. Lives as long as the runtime, any handle and any future.

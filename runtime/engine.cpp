@@ -150,9 +150,9 @@ runtime_report engine::report() {
   return r;
 }
 
-bool engine::help() {
+bool engine::help_with(task_record& t) {
   for (auto& g : groups_)
-    if (g->help()) return true;
+    if (g->help_with(t)) return true;
   return false;
 }
 

@@ -51,7 +51,7 @@ class engine : public std::enable_shared_from_this<engine> {
   placement& brain() { return placement_; }
   wait_board& board() { return board_; }
   kernel_table& kernels() { return kernels_; }
-  bool help();
+  bool help_with(task_record&);
 
  private:
   const options options_;

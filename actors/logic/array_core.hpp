@@ -117,8 +117,8 @@ struct array_core {
   reduction* open = nullptr;
   tile_state single;       // the states of a one-tile array
 
-  // Constant.
-  array_spec spec;
+  // Constant; on cache lines of its own, because callers read it while placement writes what is above.
+  alignas(64) array_spec spec;
   std::array<index, rank_max> grid{1, 1, 1, 1};
   std::uint32_t tile_count = 1;
   std::size_t tile_bytes_max = 0;  // of a full tile
@@ -126,7 +126,7 @@ struct array_core {
   std::unique_ptr<tile_state[]> many;
 
   // Executors.
-  tile_bytes* bytes = nullptr;
+  alignas(64) tile_bytes* bytes = nullptr;
   tile_bytes single_bytes;
   std::unique_ptr<tile_bytes[]> many_bytes;
 

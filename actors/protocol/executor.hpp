@@ -32,9 +32,14 @@ class executor {
   virtual ~executor() = default;
 
   virtual const executor_facts& facts() const = 0;
-  /// Takes ready tasks to run, in order of priority, then as given. Never refuses, never blocks. `awake` says that the
-  /// caller itself is one of the executor's threads and will look for work next.
-  virtual void run_tasks(std::span<task_record* const>, bool awake) = 0;
+  /// Who will look at what was handed over without being woken.
+  enum class attention {
+    caller,   ///< the caller is one of the executor's threads and looks for work next
+    somebody, ///< a thread of this runtime took a turn a moment ago
+    nobody,   ///< nobody may be looking
+  };
+  /// Takes ready tasks to run, in order of priority, then as given. Never refuses, never blocks.
+  virtual void run_tasks(std::span<task_record* const>, attention) = 0;
   /// Threads that sleep and would take work.
   virtual int sleepers() const = 0;
   /// Wakes one sleeping thread to look for mail.

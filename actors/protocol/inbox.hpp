@@ -39,10 +39,11 @@ class mail {
 class inbox {
  public:
   /// Any thread. Sequentially consistent with `count`, so that a sleeper that looks after announcing itself sees it.
-  void post(mail m) {
+  /// Gives how many items wait now.
+  std::size_t post(mail m) {
     std::lock_guard hold(lock_);
     items_.push_back(m);
-    count_.fetch_add(1, std::memory_order_seq_cst);
+    return count_.fetch_add(1, std::memory_order_seq_cst) + 1;
   }
   void post(std::span<const mail> many) {
     std::lock_guard hold(lock_);
@@ -50,6 +51,7 @@ class inbox {
     count_.fetch_add(many.size(), std::memory_order_seq_cst);
   }
   std::size_t count() const { return count_.load(std::memory_order_seq_cst); }
+  std::size_t roughly() const { return count_.load(std::memory_order_relaxed); }
   bool maybe() const { return count_.load(std::memory_order_relaxed) != 0; }
   /// The owner of the turn. `out` must come in empty.
   void drain(std::vector<mail>& out) {

@@ -40,19 +40,20 @@ void fill(const array<std::int64_t, 1>& a, std::int64_t seed) {
   for (index i = 0; i < a.size(0); ++i) seen(i) = (seed * 7919 + i * i) % 1000;
 }
 
-// A graph with every kind of call that can be recorded: a stencil there and back, an update of a part, a sum, futures.
+// A graph with every kind of call: a stencil there and back, an update of a part, a sum by reduction, futures.
 template <class Submitter>
 void program(Submitter& to, const array<std::int64_t, 1>& a, const array<std::int64_t, 1>& b,
              const array<std::int64_t, 1>& sum) {
   to.for_each(grid(a.size(0)), smooth, read(a, window(1).wrap()), write(b));
   to.for_each(grid(a.size(0)), smooth, read(b, window(1).clamp()), write(a));
   to.spawn([](view<std::int64_t, 1> v) { v(0) += 11; }, update(a.sub({{3}, {9}})));
-  to.spawn(
+  to.spawn([](view<std::int64_t, 1> s) { s(0) = 0; }, write(sum));
+  to.for_each(
+      grid(a.size(0)).chunks(4),
       [](view<const std::int64_t, 1> v, view<std::int64_t, 1> s) {
-        s(0) = 0;
         for (index i = v.lo(0); i < v.hi(0); ++i) s(0) += v(i);
       },
-      read(a), write(sum));
+      read(a, one_to_one{}), reduce(sum));
   auto six = to.spawn([] { return 6; });
   auto seven = to.spawn([](int x) { return x + 1; }, six);
   to.spawn([](int x, int y, view<std::int64_t, 1> s) { s(0) = s(0) * 100 + x * y; }, six, seven, update(sum));
@@ -282,6 +283,20 @@ TEST(replay, of_reductions_adds_to_what_is_there_each_time) {
     ASSERT_EQ(copy.read()(0), 20 * (run - 1));
     ASSERT_EQ(sum.read()(0), 20 * run);
   }
+}
+
+TEST(replay, of_a_reduction_that_is_open_at_its_end_goes_on_with_later_ones) {
+  runtime rt(options{.threads = 2, .core_groups = 2});
+  auto sum = rt.filled<std::int64_t>({3}, tiles(2), 100, "sum");
+  const graph g = rt.record([&](recorder& tape) {
+    for (int i = 1; i <= 4; ++i) tape.spawn([i](view<std::int64_t, 1> v) { v(2) += i; }, reduce(sum));
+  });
+  for (int run = 0; run < 10; ++run) rt.run(g);
+  rt.spawn([](view<std::int64_t, 1> v) { v(2) += 7; }, reduce(sum));
+  rt.run(g);
+  const auto seen = sum.read();
+  EXPECT_EQ(seen(0), 100);
+  EXPECT_EQ(seen(2), 100 + 11 * 10 + 7);
 }
 
 TEST(replay, refuses_what_it_cannot_run_again_yet) {
