@@ -25,6 +25,8 @@ namespace {
 constexpr std::size_t batch_max = 32;
 // A batch is at most this much predicted work, so that long tasks spread over the workers.
 constexpr float batch_ns = 20'000.0f;
+// What it costs to move a task to another core: its record and its data's state travel.
+constexpr float move_ns = 200.0f;
 // Sleeping threads are woken for at least this much queued work each.
 constexpr float wake_worth_ns = 10'000.0f;
 // While somebody works, an idle thread leaves him what is worth less than this.
@@ -54,6 +56,7 @@ struct thread_state {
   scratch buffers;
   std::vector<std::unique_ptr<run_context>> contexts;  // by depth
   int depth = 0;
+  bool active = false;  // counted as such by placement
   std::vector<task_record*> done;  // ran here, not reported yet; under batch_lock
   std::atomic<std::size_t> done_held{0};
   std::vector<task_record*> reporting;
@@ -104,7 +107,7 @@ class group final : public core_group, public std::enable_shared_from_this<group
           continue;
         }
         queue_.push(t, t->extra ? t->extra->options.priority : 0);
-        queued_ns_ += work_of(*t);
+        queued_ns_ += worth_of(*t);
       }
       note_queue();
     }
@@ -114,11 +117,18 @@ class group final : public core_group, public std::enable_shared_from_this<group
     // look otherwise.
     auto threads = static_cast<std::size_t>(worth_.load(std::memory_order_relaxed) / wake_worth_ns);
     if (who == attention::nobody) threads = std::max<std::size_t>(threads, 1);
-    if (threads != 0 && sleepers_.load(std::memory_order_seq_cst) != 0) wake(std::min(threads, tasks.size()));
+    if (sleepers_.load(std::memory_order_seq_cst) == 0) return;
+    if (threads != 0)
+      wake(std::min(threads, tasks.size()));
+    else if (who != attention::caller || tasks.size() - slotless > 1)
+      keep_watch();
   }
 
   int sleepers() const override { return sleepers_.load(std::memory_order_seq_cst); }
   void wake_one() override { wake(1); }
+  void keep_watch() override {
+    if (!napper_.load(std::memory_order_relaxed) && sleepers_.load(std::memory_order_relaxed) != 0) wake(1);
+  }
   std::size_t queued() const override { return queued_.load(std::memory_order_relaxed); }
 
   std::size_t take_back(std::span<task_record*> room) override {
@@ -213,13 +223,17 @@ class group final : public core_group, public std::enable_shared_from_this<group
 
   bool wait_inside(thread_state& self, task_record& awaited, wait_board&, std::chrono::steady_clock::time_point);
   void give_slot(thread_state& self);
-  void get_slot();
+  void get_slot(thread_state& self);
   bool is_stopping() const { return stopping_.load(std::memory_order_relaxed); }
 
  private:
   friend struct thread_state;
 
   static float work_of(const task_record& t) { return t.predicted_ns > 0 ? t.predicted_ns : batch_ns; }
+  // What another thread would save by running it: moving a task between cores costs more than a tiny body.
+  static float worth_of(const task_record& t) {
+    return t.predicted_ns > 0 ? std::max(0.0f, t.predicted_ns - move_ns) : batch_ns;
+  }
   // With queue_lock_ held: what others may read of the queue without it.
   void note_queue() {
     if (queue_.empty()) queued_ns_ = 0;
@@ -232,7 +246,6 @@ class group final : public core_group, public std::enable_shared_from_this<group
   bool work_once(thread_state& self);
   bool sleep_for_work(std::unique_lock<std::mutex>& hold);
   bool something_held() const;
-  void call_a_napper();
   std::size_t pop(task_record** out, std::size_t room);
   bool steal(thread_state& self);
   void run_batch(thread_state& self);
@@ -316,18 +329,18 @@ void group::thread_main(thread_state& self) {
   if (has_slot && static_cast<std::size_t>(self.number) < options_.cores.size())
     devices::bind_this_thread(options_.cores[static_cast<std::size_t>(self.number)]);
   std::uint64_t idle_since = 0;
-  bool active = false, look = false;
+  bool look = false;
   int rest = 0;
   const auto be_active = [&](bool now) {
-    if (now == active) return;
-    active = now;
+    if (now == self.active) return;
+    self.active = now;
     now ? placement_.became_active() : placement_.became_idle();
   };
   for (;;) {
     if (has_slot && slots_wanted_.load(std::memory_order_acquire) == 0) {
       const std::uint64_t now = ticks();
       // While others work, an idle thread leaves them what is not worth the traffic between cores.
-      if (look || active || placement_.active() == 0 || worth_.load(std::memory_order_relaxed) >= share_worth_ns ||
+      if (look || self.active || placement_.active() == 0 || worth_.load(std::memory_order_relaxed) >= share_worth_ns ||
           placement_.has_stale_mail(now) || replays_.load(std::memory_order_relaxed) != 0) {
         be_active(true);
         const std::uint64_t before = self.tasks.load(std::memory_order_relaxed);
@@ -467,7 +480,7 @@ bool group::work_once(thread_state& self) {
   task_record* got[batch_max];
   const std::size_t n = pop(got, batch_max);
   if (n != 0) {
-    if (n > 1 || queued_.load(std::memory_order_relaxed) != 0) call_a_napper();
+    if (n > 1 || queued_.load(std::memory_order_relaxed) != 0) keep_watch();
     if (n == 1) {
       run(self, *got[0]);
       keep_done(self, got[0]);
@@ -488,12 +501,6 @@ bool group::work_once(thread_state& self) {
   return replays_.load(std::memory_order_relaxed) != 0 && replay_once(self);
 }
 
-// Somebody should look up now and then while this thread is busy with the first of several tasks.
-void group::call_a_napper() {
-  if (napper_.load(std::memory_order_relaxed) || sleepers_.load(std::memory_order_relaxed) == 0) return;
-  wake(1);
-}
-
 // A fair share of what is queued, and not much more than batch_ns of it.
 std::size_t group::pop(task_record** out, std::size_t room) {
   if (queued_.load(std::memory_order_relaxed) == 0) return 0;
@@ -508,9 +515,9 @@ std::size_t group::pop(task_record** out, std::size_t room) {
     out[n++] = t;
     // Unknown kernels go one at a time.
     work += work_of(*t);
+    queued_ns_ -= worth_of(*t);
     if (work >= batch_ns) break;
   }
-  queued_ns_ -= work;
   note_queue();
   return n;
 }
@@ -547,7 +554,7 @@ void group::return_batch(thread_state& self) {
   while (task_record* t = next_of_batch(self)) {
     std::lock_guard hold(queue_lock_);
     queue_.push_front(t, t->extra ? t->extra->options.priority : 0);
-    queued_ns_ += work_of(*t);
+    queued_ns_ += worth_of(*t);
     note_queue();
     ++n;
   }
@@ -747,6 +754,7 @@ bool group::run_node(thread_state& self, graph_run& g, std::uint32_t n) {
 void group::give_slot(thread_state& self) {
   return_batch(self);
   report_done(self);  // tasks that this thread has finished must not be held back while it waits
+  if (self.active) placement_.became_idle();
   std::lock_guard hold(lock_);
   ++free_slots_;
   if (slots_wanted_.load(std::memory_order_relaxed) != 0) {
@@ -760,7 +768,8 @@ void group::give_slot(thread_state& self) {
   }
 }
 
-void group::get_slot() {
+void group::get_slot(thread_state& self) {
+  if (self.active) placement_.became_active();
   std::unique_lock hold(lock_);
   if (free_slots_ > 0) {
     --free_slots_;
@@ -813,7 +822,7 @@ bool group::wait_inside(thread_state& self, task_record& awaited, wait_board& bo
   if (done()) return true;
   give_slot(self);
   const bool finished = board.wait(awaited, deadline);
-  get_slot();
+  get_slot(self);
   return finished;
 }
 
@@ -866,7 +875,7 @@ void* leave_slot() {
 }
 
 void take_slot(void* token) {
-  if (token) static_cast<group*>(token)->get_slot();
+  if (token) static_cast<group*>(token)->get_slot(*this_thread);
 }
 
 }  // namespace troupe::detail

@@ -79,7 +79,10 @@ void placement::submit(task_record* t, bool inside) {
   if (asleep != 0) {
     // Decide here if nobody works, or if those who do do not seem to come for the mail. The latter is looked at now and
     // then: it costs a cache line from the thread that takes the turns.
-    if (active() == 0 || ((waiting == 1 || waiting % look_every == 0) && has_stale_mail(ticks()))) take_turn(nullptr);
+    if (active() == 0 || ((waiting == 1 || waiting % look_every == 0) && has_stale_mail(ticks())))
+      take_turn(nullptr);
+    else if (waiting == 1)
+      for (const place& p : places_) p.who->keep_watch();
   }
   if (closed()) take_turn(nullptr);
   if (!inside && n % look_every == 0 && n - finished_.load(std::memory_order_relaxed) > in_flight_max_) {
@@ -136,7 +139,22 @@ bool placement::serve(executor* self) {
       any = true;
       const std::size_t n = work_.size();
       for (std::size_t i = 0; i < n; ++i) {
-        if (i + 4 < n) __builtin_prefetch(work_[i + 4].task());
+        // Two steps ahead of the work: the records, then the arrays they name.
+        if (i + 8 < n) {
+          const auto* far = reinterpret_cast<const char*>(work_[i + 8].task());
+          __builtin_prefetch(far, 1);
+          __builtin_prefetch(far + 64, 1);
+          __builtin_prefetch(far + 128);
+        }
+        if (i + 4 < n && work_[i + 4].what() == mail::submitted) {
+          const task_record& near = *work_[i + 4].task();
+          for (int k = 0; k < near.access_count && k < 3; ++k)
+            if (const array_core* a = near.accesses[k].array) {
+              __builtin_prefetch(a, 1);
+              __builtin_prefetch(reinterpret_cast<const char*>(a) + 64, 1);
+              __builtin_prefetch(&a->tile_bytes_max);
+            }
+        }
         handle(work_[i]);
       }
       work_.clear();

@@ -33,10 +33,10 @@ options checked(options o) {
   return o;
 }
 
-house_link* make_link() {
-  auto link = std::make_unique<house_link>();
+std::unique_ptr<house_link, void (*)(house_link*)> make_link() {
+  std::unique_ptr<house_link, void (*)(house_link*)> link(new house_link, [](house_link* l) { l->release(); });
   link->host = devices::make_host_device();
-  return link.release();
+  return link;
 }
 
 }  // namespace
@@ -103,7 +103,6 @@ engine::~engine() {
   // Records that futures still hold keep the link alive, one reference each.
   link_->references.fetch_add(static_cast<long>(link_->records.in_use()), std::memory_order_relaxed);
   link_->house.store(nullptr, std::memory_order_release);
-  link_->release();
 }
 
 shutdown_report engine::shutdown(std::chrono::steady_clock::time_point deadline) {

@@ -55,7 +55,7 @@ class engine : public std::enable_shared_from_this<engine> {
 
  private:
   const options options_;
-  house_link* link_;
+  const std::unique_ptr<house_link, void (*)(house_link*)> link_;  // first made, last given up
   wait_board board_;
   placement placement_;
   kernel_table kernels_;

@@ -105,8 +105,7 @@ std::shared_ptr<recorded_graph> compile(engine& house, recording& tape) {
     });
     n.count = static_cast<std::uint32_t>(g->successors.size()) - n.first;
     if (n.initial == 0) g->roots.push_back(static_cast<std::uint32_t>(i));
-    n.task->more_successors = nullptr;  // the blocks go with `deps`
-    n.task->successor_count = 0;
+    deps.forget_successors(*n.task);
   }
   summarize(*g, tape);
   for (task_record* t : tape.tasks) t->id = t->sequence;

@@ -109,20 +109,20 @@ struct tile_bytes {
   std::atomic<std::byte*> data{nullptr};
 };
 
-struct array_core {
+struct alignas(128) array_core {
   // Placement.
-  std::int64_t users = 0;  // accesses of unfinished tasks
+  std::int32_t users = 0;  // accesses of unfinished tasks
   bool dropped = false;    // no handle is left
-  tile_state* states = nullptr;
   reduction* open = nullptr;
   tile_state single;       // the states of a one-tile array
 
   // Constant; on cache lines of its own, because callers read it while placement writes what is above.
-  alignas(64) array_spec spec;
-  std::array<index, rank_max> grid{1, 1, 1, 1};
-  std::uint32_t tile_count = 1;
-  std::size_t tile_bytes_max = 0;  // of a full tile
+  alignas(64) tile_state* states = nullptr;
   house_link* home = nullptr;
+  std::size_t tile_bytes_max = 0;  // of a full tile
+  std::uint32_t tile_count = 1;
+  array_spec spec;
+  std::array<index, rank_max> grid{1, 1, 1, 1};
   std::unique_ptr<tile_state[]> many;
 
   // Executors.

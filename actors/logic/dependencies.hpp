@@ -88,10 +88,13 @@ class dependencies {
       if (data && task.error) around_.fail(next, task.error, false);
       if (--next.pending == 0) ready(next);
     });
+    forget_successors(task);
+    task.sequence = 0;
+  }
+  void forget_successors(task_record& task) {
     blocks_.give(task.more_successors);
     task.more_successors = nullptr;
     task.successor_count = 0;
-    task.sequence = 0;
   }
 
   /// Adds the edge unless `from` has retired.

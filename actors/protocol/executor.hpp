@@ -44,6 +44,8 @@ class executor {
   virtual int sleepers() const = 0;
   /// Wakes one sleeping thread to look for mail.
   virtual void wake_one() = 0;
+  /// There is work that somebody who is awake is to see to: makes sure that a sleeper looks up now and then.
+  virtual void keep_watch() = 0;
   /// Tasks handed over and not started.
   virtual std::size_t queued() const = 0;
   /// Hands back what has not been started, at most n (shutdown, rebalancing).

@@ -124,8 +124,6 @@ TEST(future, may_be_waited_for_by_many_threads) {
 
 TEST(future, of_a_helping_waiter_gives_the_same) {
   runtime rt(options{.threads = 1, .waiting_thread_helps = true});
-  gate go;
-  const test::opener always(go);
   for (int i = 0; i < 200; ++i) ASSERT_EQ(rt.spawn([i] { return i; }).get(), i);
 }
 

@@ -1,0 +1,354 @@
+// What this file is for: who waits for whom: whole tiles, parts of tiles, reader lists, failure, waiting for tasks.
+// SPDX-FileCopyrightText: the troupe authors
+// SPDX-License-Identifier: BSD-3-Clause
+#include <gtest/gtest.h>
+
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include <troupe/error.hpp>
+
+#include "graph_world.hpp"
+
+namespace {
+
+using namespace test;
+using troupe::errc;
+constexpr auto reads = access_mode::read, writes = access_mode::write, updates = access_mode::update;
+
+std::exception_ptr some_error() { return std::make_exception_ptr(std::runtime_error("some error")); }
+
+class dependencies : public testing::Test {
+ protected:
+  task_record& on(array_core& a, access_mode mode, const box4& where) { return world.submitted({{&a, mode, where}}); }
+  std::size_t successors_of(task_record& t) {
+    std::size_t n = 0;
+    world.deps.each_successor(t, [&](task_record&, bool) { ++n; });
+    return n;
+  }
+  graph_world world;
+};
+
+TEST_F(dependencies, lets_a_read_wait_for_the_write_before_it) {
+  array_core& a = world.array({8}, {8});
+  task_record& w = on(a, writes, line(0, 8));
+  task_record& r = on(a, reads, line(0, 8));
+  EXPECT_FALSE(world.is_ready(r));
+  world.complete(w);
+  EXPECT_TRUE(world.is_ready(r));
+}
+
+TEST_F(dependencies, lets_a_write_wait_for_all_reads_before_it) {
+  array_core& a = world.array({8}, {8});
+  task_record& r1 = on(a, reads, line(0, 8));
+  task_record& r2 = on(a, reads, line(0, 8));
+  task_record& w = on(a, writes, line(0, 8));
+  EXPECT_TRUE(world.is_ready(r1) && world.is_ready(r2));
+  world.complete(r2);
+  EXPECT_FALSE(world.is_ready(w));
+  world.complete(r1);
+  EXPECT_TRUE(world.is_ready(w));
+}
+
+TEST_F(dependencies, lets_a_write_wait_for_the_write_before_it) {
+  array_core& a = world.array({8}, {8});
+  task_record& first = on(a, writes, line(0, 8));
+  task_record& second = on(a, writes, line(0, 8));
+  EXPECT_FALSE(world.is_ready(second));
+  world.complete(first);
+  EXPECT_TRUE(world.is_ready(second));
+}
+
+TEST_F(dependencies, lets_reads_of_one_tile_run_together) {
+  array_core& a = world.array({8}, {8});
+  for (int i = 0; i < 10; ++i) on(a, reads, line(0, 8));
+  EXPECT_EQ(world.ready.size(), 10u);
+}
+
+TEST_F(dependencies, lets_writes_of_different_tiles_run_together) {
+  array_core& a = world.array({8}, {2});
+  for (int i = 0; i < 4; ++i) on(a, writes, line(2 * i, 2 * i + 2));
+  EXPECT_EQ(world.ready.size(), 4u);
+}
+
+TEST_F(dependencies, lets_writes_of_disjoint_parts_of_one_tile_run_together) {
+  array_core& a = world.array({6, 6}, {6, 6});
+  on(a, updates, plane(0, 3, 0, 3));
+  on(a, updates, plane(0, 3, 3, 6));
+  on(a, updates, plane(3, 6, 0, 6));
+  EXPECT_EQ(world.ready.size(), 3u);
+}
+
+TEST_F(dependencies, orders_overlapping_parts_of_one_tile) {
+  array_core& a = world.array({6, 6}, {6, 6});
+  task_record& first = on(a, updates, plane(0, 4, 0, 4));
+  task_record& second = on(a, updates, plane(3, 6, 3, 6));
+  EXPECT_FALSE(world.is_ready(second));
+  world.complete(first);
+  EXPECT_TRUE(world.is_ready(second));
+}
+
+TEST_F(dependencies, lets_a_read_of_the_whole_wait_for_every_part) {
+  array_core& a = world.array({6}, {6});
+  task_record& left = on(a, writes, line(0, 3));
+  task_record& right = on(a, writes, line(3, 6));
+  task_record& all = on(a, reads, line(0, 6));
+  world.complete(right);
+  EXPECT_FALSE(world.is_ready(all));
+  world.complete(left);
+  EXPECT_TRUE(world.is_ready(all));
+  EXPECT_FALSE(world.has_failed(all));
+}
+
+TEST_F(dependencies, orders_a_window_over_several_tiles_after_the_writers_of_each) {
+  array_core& a = world.array({9}, {3});
+  task_record& w0 = on(a, writes, line(0, 3));
+  task_record& w1 = on(a, writes, line(3, 6));
+  task_record& w2 = on(a, writes, line(6, 9));
+  task_record& window = on(a, reads, line(2, 7));
+  world.complete(w0), world.complete(w2);
+  EXPECT_FALSE(world.is_ready(window));
+  world.complete(w1);
+  EXPECT_TRUE(world.is_ready(window));
+}
+
+TEST_F(dependencies, counts_a_task_that_touches_one_tile_twice_as_one_and_never_waits_for_itself) {
+  array_core& a = world.array({4}, {4});
+  task_record& t = world.submitted({{&a, reads, line(0, 4)}, {&a, writes, line(0, 4)}});
+  EXPECT_TRUE(world.is_ready(t));
+  world.complete(t);
+  EXPECT_TRUE(world.is_ready(on(a, reads, line(0, 4))));
+}
+
+// ---- cost --------------------------------------------------------------------------------------------------------
+
+TEST_F(dependencies, makes_one_edge_per_read_for_the_write_after_them_and_clears_the_list) {
+  constexpr std::uint32_t n = 1000;
+  array_core& a = world.array({4}, {4});
+  for (std::uint32_t i = 0; i < n; ++i) on(a, reads, line(0, 4));
+  EXPECT_EQ(a.states[0].readers.size(), n);
+  task_record& w = on(a, writes, line(0, 4));
+  EXPECT_EQ(w.pending, static_cast<std::int32_t>(n));
+  EXPECT_TRUE(a.states[0].readers.empty());
+  task_record& next = on(a, writes, line(0, 4));
+  EXPECT_EQ(next.pending, 1) << "only the last writer is left to wait for";
+}
+
+TEST_F(dependencies, makes_one_edge_per_read_after_a_write) {
+  constexpr std::size_t n = 1000;
+  array_core& a = world.array({4}, {4});
+  task_record& w = on(a, writes, line(0, 4));
+  for (std::size_t i = 0; i < n; ++i) EXPECT_EQ(on(a, reads, line(0, 4)).pending, 1);
+  EXPECT_EQ(successors_of(w), n);
+  world.complete(w);
+  EXPECT_EQ(world.ready.size(), n);
+}
+
+TEST_F(dependencies, prunes_finished_readers_so_that_reads_without_writes_stay_bounded) {
+  array_core& a = world.array({4}, {4});
+  for (int i = 0; i < 5000; ++i) world.complete(on(a, reads, line(0, 4)));
+  EXPECT_LE(a.states[0].readers.size(), 16u);
+}
+
+TEST_F(dependencies, prunes_finished_readers_of_parts) {
+  array_core& a = world.array({4}, {4});
+  world.complete(on(a, updates, line(0, 2)));  // from now on in parts
+  for (int i = 0; i < 5000; ++i) world.complete(on(a, reads, line(1, 3)));
+  const std::size_t kept = a.states[0].parts ? a.states[0].parts->size() : a.states[0].readers.size();
+  EXPECT_LE(kept, 64u);
+}
+
+TEST_F(dependencies, goes_back_to_one_writer_after_a_write_of_the_whole_tile) {
+  array_core& a = world.array({4}, {4});
+  on(a, writes, line(0, 2));
+  on(a, writes, line(2, 4));
+  ASSERT_TRUE(a.states[0].parts);
+  on(a, writes, line(0, 4));
+  EXPECT_FALSE(a.states[0].parts);
+}
+
+TEST_F(dependencies, keeps_the_parts_of_a_tile_bounded_when_small_writes_go_round_and_round) {
+  array_core& a = world.array({64}, {64});
+  for (int round = 0; round < 50; ++round)
+    for (int i = 0; i < 64; ++i) world.complete(on(a, updates, line(i, i + 1)));
+  EXPECT_LE(a.states[0].parts ? a.states[0].parts->size() : 0u, 128u);
+}
+
+TEST_F(dependencies, gives_every_successor_once_however_many_there_are) {
+  array_core& a = world.array({4}, {4});
+  for (const std::size_t n : {0u, 1u, 3u, 4u, 10u, 11u, 17u, 18u, 100u}) {
+    task_record& w = on(a, writes, line(0, 4));
+    world.complete_all();
+    task_record& again = on(a, writes, line(0, 4));
+    for (std::size_t i = 0; i < n; ++i) on(a, reads, line(0, 4));
+    EXPECT_EQ(successors_of(again), n);
+    EXPECT_EQ(w.sequence, 0u);
+    world.complete_all();
+  }
+}
+
+// ---- records that are gone ------------------------------------------------------------------------------------------
+
+TEST_F(dependencies, does_not_wait_for_a_record_that_was_reused_by_another_task) {
+  array_core& a = world.array({4}, {4});
+  array_core& b = world.array({4}, {4});
+  task_record& w = on(a, writes, line(0, 4));
+  world.complete(w);
+  w.accesses[0].array = &b;  // the same record, another task
+  world.submit(w);
+  EXPECT_TRUE(world.is_ready(on(a, reads, line(0, 4))));
+}
+
+TEST_F(dependencies, looks_at_no_record_from_before_forget_all) {
+  array_core& a = world.array({4}, {4});
+  task_record& w = on(a, writes, line(0, 4));
+  const troupe::detail::task_ref old{&w, w.sequence};
+  world.complete(w);
+  on(a, reads, line(0, 4));
+  world.complete_all();
+  world.deps.forget_all();
+  w.sequence = old.sequence;  // what the memory happens to hold now
+  EXPECT_FALSE(world.deps.alive(old));
+  EXPECT_TRUE(world.is_ready(on(a, writes, line(0, 4))));
+}
+
+TEST_F(dependencies, orders_tasks_after_forget_all_as_before) {
+  array_core& a = world.array({4}, {4});
+  world.complete(on(a, writes, line(0, 4)));
+  world.deps.forget_all();
+  task_record& w = on(a, writes, line(0, 4));
+  task_record& r = on(a, reads, line(0, 4));
+  EXPECT_FALSE(world.is_ready(r));
+  world.complete(w);
+  EXPECT_TRUE(world.is_ready(r));
+}
+
+// ---- failure ---------------------------------------------------------------------------------------------------------
+
+TEST_F(dependencies, carries_a_failure_to_readers_and_on_to_theirs) {
+  array_core& a = world.array({4}, {4});
+  array_core& b = world.array({4}, {4});
+  task_record& w = on(a, writes, line(0, 4));
+  task_record& copy = world.submitted({{&a, reads, line(0, 4)}, {&b, writes, line(0, 4)}});
+  task_record& last = on(b, reads, line(0, 4));
+  const auto error = some_error();
+  world.complete(w, error);
+  EXPECT_EQ(copy.error, error);
+  EXPECT_FALSE(world.failed_itself.at(&copy));
+  world.complete(copy);
+  EXPECT_EQ(last.error, error);
+}
+
+TEST_F(dependencies, carries_no_failure_along_edges_that_only_order) {
+  array_core& a = world.array({4}, {4});
+  task_record& r = on(a, reads, line(0, 4));
+  task_record& after_read = on(a, writes, line(0, 4));
+  world.complete(r, some_error());
+  EXPECT_FALSE(world.has_failed(after_read));
+  task_record& after_write = on(a, writes, line(0, 4));
+  world.complete(after_read, some_error());
+  EXPECT_FALSE(world.has_failed(after_write));
+}
+
+TEST_F(dependencies, fails_a_read_that_comes_after_the_writer_has_failed) {
+  array_core& a = world.array({4}, {4});
+  const auto error = some_error();
+  world.complete(on(a, writes, line(0, 4)), error);
+  EXPECT_EQ(on(a, reads, line(0, 4)).error, error);
+  EXPECT_EQ(on(a, reads, line(1, 2)).error, error);
+}
+
+TEST_F(dependencies, heals_a_tile_by_writing_it_again) {
+  array_core& a = world.array({4}, {4});
+  world.complete(on(a, writes, line(0, 4)), some_error());
+  world.complete(on(a, writes, line(0, 4)));
+  EXPECT_FALSE(world.has_failed(on(a, reads, line(0, 4))));
+}
+
+TEST_F(dependencies, keeps_the_failure_of_one_part_from_the_others) {
+  array_core& a = world.array({6}, {6});
+  task_record& left = on(a, writes, line(0, 3));
+  task_record& right = on(a, writes, line(3, 6));
+  world.complete(left, some_error());
+  world.complete(right);
+  EXPECT_FALSE(world.has_failed(on(a, reads, line(3, 6))));
+  EXPECT_TRUE(world.has_failed(on(a, reads, line(0, 1))));
+  EXPECT_TRUE(world.has_failed(on(a, reads, line(2, 4))));
+}
+
+// ---- reading what nobody wrote ------------------------------------------------------------------------------------------
+
+TEST_F(dependencies, fails_a_read_of_what_nobody_wrote_and_names_array_and_box) {
+  array_core& a = world.array({8}, {4}, false);
+  task_record& r = world.submitted({{&a, reads, line(4, 8)}}, "early reader");
+  ASSERT_TRUE(world.has_failed(r));
+  EXPECT_TRUE(world.failed_itself.at(&r));
+  try {
+    std::rethrow_exception(r.error);
+  } catch (const troupe::task_failed& e) {
+    EXPECT_EQ(e.code(), errc::uninitialized_read);
+    const std::string text = e.what();
+    EXPECT_NE(text.find("early reader"), std::string::npos) << text;
+    EXPECT_NE(text.find("'A'"), std::string::npos) << text;
+    EXPECT_NE(text.find("[4,8)"), std::string::npos) << text;
+  }
+}
+
+TEST_F(dependencies, fails_a_read_of_a_tile_that_is_written_in_part_only) {
+  array_core& a = world.array({8}, {8}, false);
+  on(a, writes, line(0, 5));
+  EXPECT_FALSE(world.has_failed(on(a, reads, line(1, 5))));
+  EXPECT_TRUE(world.has_failed(on(a, reads, line(1, 6))));
+  on(a, writes, line(5, 8));
+  EXPECT_FALSE(world.has_failed(on(a, reads, line(0, 8))));
+}
+
+TEST_F(dependencies, lets_a_write_of_what_nobody_wrote_pass) {
+  array_core& a = world.array({8}, {8}, false);
+  EXPECT_FALSE(world.has_failed(on(a, writes, line(0, 8))));
+  EXPECT_FALSE(world.has_failed(on(a, updates, line(0, 8))));
+}
+
+// ---- waiting for tasks -------------------------------------------------------------------------------------------------
+
+TEST_F(dependencies, orders_a_task_after_the_one_it_waits_for) {
+  task_record& first = world.submitted({});
+  task_record& second = world.task({});
+  world.wait_for(second, first, true);
+  world.submit(second);
+  EXPECT_FALSE(world.is_ready(second));
+  world.complete(first);
+  EXPECT_TRUE(world.is_ready(second));
+}
+
+TEST_F(dependencies, fails_with_a_task_that_gave_it_data_and_not_with_one_it_only_comes_after) {
+  for (const bool before_it_ended : {true, false}) {
+    task_record& first = world.submitted({});
+    task_record& taker = world.task({});
+    task_record& follower = world.task({});
+    world.wait_for(taker, first, true);
+    world.wait_for(follower, first, false);
+    if (!before_it_ended) world.complete(first, some_error());
+    world.submit(taker), world.submit(follower);
+    if (before_it_ended) world.complete(first, some_error());
+    EXPECT_TRUE(world.has_failed(taker)) << before_it_ended;
+    EXPECT_FALSE(world.has_failed(follower)) << before_it_ended;
+    EXPECT_TRUE(world.is_ready(taker) && world.is_ready(follower)) << before_it_ended;
+  }
+}
+
+TEST_F(dependencies, finds_a_path_of_unfinished_tasks_and_none_where_there_is_none) {
+  array_core& a = world.array({4}, {4});
+  array_core& b = world.array({4}, {4});
+  task_record& first = on(a, writes, line(0, 4));
+  task_record& middle = world.submitted({{&a, reads, line(0, 4)}, {&b, writes, line(0, 4)}});
+  task_record& last = on(b, reads, line(0, 4));
+  task_record& beside = on(a, reads, line(0, 4));
+  EXPECT_TRUE(world.deps.reaches(first, last));
+  EXPECT_TRUE(world.deps.reaches(middle, last));
+  EXPECT_FALSE(world.deps.reaches(last, first));
+  EXPECT_FALSE(world.deps.reaches(beside, last));
+}
+
+}  // namespace

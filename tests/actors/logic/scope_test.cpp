@@ -1,0 +1,85 @@
+// What this file is for: the algebra of scopes and the executors they name.
+// SPDX-FileCopyrightText: the troupe authors
+// SPDX-License-Identifier: BSD-3-Clause
+#include <gtest/gtest.h>
+
+#include <vector>
+
+#include "actors/logic/scope.hpp"
+
+namespace {
+
+using namespace troupe;
+using logic::executor_set;
+using logic::resolve;
+
+const std::vector<detail::executor_facts>& house() {
+  static const std::vector<detail::executor_facts> facts{{0, "cpu:0", device_kind::cpu, 0, 2},
+                                                         {1, "cpu:1", device_kind::cpu, 0, 2},
+                                                         {2, "cuda:0", device_kind::cuda, 1, 1},
+                                                         {3, "sim:0", device_kind::sim, 2, 1}};
+  return facts;
+}
+
+executor_set names(const scope& s) { return resolve(s, house()); }
+
+TEST(scope, of_any_is_every_executor) {
+  EXPECT_TRUE(scope().is_any());
+  EXPECT_EQ(names(scope::any()), 0b1111u);
+}
+
+TEST(scope, of_a_kind_is_the_executors_of_that_kind) {
+  EXPECT_EQ(names(scope::cpu()), 0b0011u);
+  EXPECT_EQ(names(scope::kind(device_kind::sim)), 0b1000u);
+  EXPECT_EQ(names(scope::kind(device_kind::hip)), 0u);
+}
+
+TEST(scope, of_gpus_holds_no_core_group) { EXPECT_EQ(names(scope::gpu()) & names(scope::cpu()), 0u); }
+
+TEST(scope, of_an_unknown_name_is_nobody) {
+  EXPECT_EQ(names(scope::executor("cpu:9")), 0u);
+  EXPECT_EQ(names(scope::executor("")), 0u);
+  EXPECT_FALSE(scope::executor("cpu:9").is_any());
+}
+
+TEST(scope, unions_and_intersections_are_those_of_the_sets) {
+  const std::vector<scope> all{scope::any(),           scope::cpu(),
+                               scope::gpu(),           scope::executor("cpu:0"),
+                               scope::executor("no"),  scope::executor("cuda:0"),
+                               scope::kind(device_kind::sim)};
+  for (const scope& a : all)
+    for (const scope& b : all) {
+      ASSERT_EQ(names(a | b), names(a) | names(b));
+      ASSERT_EQ(names(a & b), names(a) & names(b));
+      for (const scope& c : all) {
+        ASSERT_EQ(names((a | b) & c), (names(a) | names(b)) & names(c));
+        ASSERT_EQ(names(a | (b & c)), names(a) | (names(b) & names(c)));
+      }
+    }
+}
+
+TEST(scope, stays_valid_after_the_scopes_it_was_made_of_are_gone) {
+  scope s;
+  {
+    const scope a = scope::executor("cpu:1"), b = scope::executor("sim:0");
+    s = a | b;
+  }
+  EXPECT_EQ(names(s), 0b1010u);
+}
+
+TEST(scope, resolved_in_an_empty_house_is_nobody) { EXPECT_EQ(resolve(scope::any(), {}), 0u); }
+
+TEST(with_body, takes_the_executors_whose_kind_has_a_bit) {
+  const auto bit = [](device_kind k) { return 1u << static_cast<int>(k); };
+  EXPECT_EQ(logic::with_body(static_cast<unsigned char>(bit(device_kind::cpu)), house()), 0b0011u);
+  EXPECT_EQ(logic::with_body(static_cast<unsigned char>(bit(device_kind::cuda) | bit(device_kind::sim)), house()),
+            0b1100u);
+  EXPECT_EQ(logic::with_body(0, house()), 0u);
+}
+
+TEST(names_of, lists_executors_in_order_and_says_none_for_nobody) {
+  EXPECT_EQ(logic::names_of(0b1011, house()), "cpu:0, cpu:1, sim:0");
+  EXPECT_EQ(logic::names_of(0, house()), "none");
+}
+
+}  // namespace
