@@ -25,6 +25,8 @@ namespace {
 constexpr std::size_t batch_max = 32;
 // A batch is at most this much predicted work, so that long tasks spread over the workers.
 constexpr float batch_ns = 20'000.0f;
+// Bodies that are predicted to take this long are always timed.
+constexpr float always_timed_ns = 1'000.0f;
 // What it costs to move a task to another core: its record and its data's state travel.
 constexpr float move_ns = 200.0f;
 // Sleeping threads are woken for at least this much queued work each.
@@ -34,7 +36,7 @@ constexpr float share_worth_ns = 2'000.0f;
 // While somebody works, one idle thread looks up this often, in case a body takes longer than anybody thought.
 constexpr auto nap = std::chrono::milliseconds(1);
 // Pauses (some 40 ns each) before an idle thread looks for mail again, at most.
-constexpr int rest_max = 16;
+constexpr int rest_max = 64;
 // Bodies that wait for bodies run on one stack down to this depth; beyond, the waiter sleeps.
 constexpr int depth_max = 128;
 // How far from the end of the queue a waiter looks for the task it waits for.
@@ -127,7 +129,12 @@ class group final : public core_group, public std::enable_shared_from_this<group
   int sleepers() const override { return sleepers_.load(std::memory_order_seq_cst); }
   void wake_one() override { wake(1); }
   void keep_watch() override {
-    if (!napper_.load(std::memory_order_relaxed) && sleepers_.load(std::memory_order_relaxed) != 0) wake(1);
+    if (napper_.load(std::memory_order_relaxed) || sleepers_.load(std::memory_order_seq_cst) == 0) return;
+    {
+      std::lock_guard hold(lock_);
+      watch_wanted_ = true;
+    }
+    work_.notify_all();
   }
   std::size_t queued() const override { return queued_.load(std::memory_order_relaxed); }
 
@@ -282,6 +289,7 @@ class group final : public core_group, public std::enable_shared_from_this<group
   alignas(64) std::atomic<std::size_t> queued_{0};
   std::atomic<float> worth_{0};  // predicted nanoseconds in the queue
   std::atomic<bool> napper_{false};
+  std::atomic<int> awake_{0};
   std::atomic<const thread_state*> looking_{nullptr};
   std::atomic<int> replays_{0};
   spin_lock replay_lock_;
@@ -296,6 +304,7 @@ class group final : public core_group, public std::enable_shared_from_this<group
   std::vector<std::unique_ptr<thread_state>> guests_;
   logic::ring<task_record*> slotless_;
   std::size_t tickets_ = 0;
+  bool watch_wanted_ = false;
   int free_slots_ = 0, spare_idle_ = 0, spares_ = 0;
   bool closed_ = false;
 };
@@ -331,18 +340,20 @@ void group::thread_main(thread_state& self) {
   std::uint64_t idle_since = 0;
   bool look = false;
   int rest = 0;
-  const auto be_active = [&](bool now) {
+  const auto be_awake = [&](bool now) {
     if (now == self.active) return;
     self.active = now;
+    awake_.fetch_add(now ? 1 : -1, std::memory_order_relaxed);
     now ? placement_.became_active() : placement_.became_idle();
   };
   for (;;) {
     if (has_slot && slots_wanted_.load(std::memory_order_acquire) == 0) {
+      be_awake(true);
       const std::uint64_t now = ticks();
-      // While others work, an idle thread leaves them what is not worth the traffic between cores.
-      if (look || self.active || placement_.active() == 0 || worth_.load(std::memory_order_relaxed) >= share_worth_ns ||
+      // While others are busy, a thread that has run dry leaves them what is not worth the traffic between cores.
+      if (look || idle_since == 0 || placement_.active() <= 1 || worth_.load(std::memory_order_relaxed) >= share_worth_ns ||
+          (awake_.load(std::memory_order_relaxed) <= 1 && queued_.load(std::memory_order_relaxed) != 0) ||
           placement_.has_stale_mail(now) || replays_.load(std::memory_order_relaxed) != 0) {
-        be_active(true);
         const std::uint64_t before = self.tasks.load(std::memory_order_relaxed);
         if (work_once(self) || (look && steal(self))) {
           idle_since = 0;
@@ -357,7 +368,6 @@ void group::thread_main(thread_state& self) {
         }
         look = false;
       }
-      be_active(false);
       if (!stopping_.load(std::memory_order_relaxed)) {
         // The thread that ran dry last keeps looking, its caches are warm; the one that looked before it goes to sleep.
         if (idle_since == 0) {
@@ -372,7 +382,7 @@ void group::thread_main(thread_state& self) {
       idle_since = 0;
       if (placement_.is_stale(ticks()) && steal(self)) continue;
     }
-    be_active(false);
+    be_awake(false);
     std::unique_lock hold(lock_);
     if (has_slot) {
       if (slots_wanted_.load(std::memory_order_relaxed) != 0 && free_slots_ == 0) {
@@ -430,10 +440,12 @@ bool group::sleep_for_work(std::unique_lock<std::mutex>& hold) {
       look = placement_.has_mail_for_sleeper() || queued_.load(std::memory_order_seq_cst) != 0 || something_held();
       if (look) break;
       if (asleep == options_.facts.slots && idle_) idle_(idle_context_);
-      work_.wait(hold, called);
+      watch_wanted_ = false;
+      work_.wait(hold, [&] { return called() || watch_wanted_; });
     } else if (napper_.load(std::memory_order_relaxed)) {
-      work_.wait(hold, called);
+      work_.wait(hold, [&] { return called() || !napper_.load(std::memory_order_relaxed); });
     } else {
+      watch_wanted_ = false;
       napper_.store(true, std::memory_order_relaxed);
       const bool woken = work_.wait_for(hold, nap, called);
       napper_.store(false, std::memory_order_relaxed);
@@ -613,16 +625,18 @@ void group::run(thread_state& self, task_record& t) {
   c.bind(t);
   const task_record* outer = self.running.load(std::memory_order_relaxed);
   self.running.store(&t, std::memory_order_relaxed);
-  const std::uint64_t begin = ticks();
+  // Of the shortest bodies one in eight is timed: reading the clock would cost more than they do.
+  const bool timed = t.predicted_ns < 1.0f || t.predicted_ns >= always_timed_ns || (t.id & 7) == 0 || self.lane.on();
+  const std::uint64_t begin = timed ? ticks() : 0;
   const bool fine = run_body(self, c, t);
-  const std::uint64_t end = ticks();
+  const std::uint64_t end = timed ? ticks() : static_cast<std::uint64_t>(static_cast<double>(t.predicted_ns) / tick_ns_);
   self.running.store(outer, std::memory_order_release);
   --self.depth;
   bump(self.tasks, std::uint64_t{1});
   bump(self.busy_ticks, end - begin);
   if (!fine) bump(self.failed, std::uint64_t{1});
   if (const std::uint64_t moved = c.take_bytes_moved()) bump(self.bytes, moved);
-  t.measured_ns = std::max(1.0f, static_cast<float>(static_cast<double>(end - begin) * tick_ns_));
+  if (timed) t.measured_ns = std::max(1.0f, static_cast<float>(static_cast<double>(end - begin) * tick_ns_));
   if (self.lane.on()) self.lane.add(t.id, begin, end, logic::name_of(t).c_str());
   // What the body captured goes before anybody learns that it is done: a waiter may then count on it.
   if (t.kind == task_kind::call && !t.body_gone) {
@@ -754,7 +768,10 @@ bool group::run_node(thread_state& self, graph_run& g, std::uint32_t n) {
 void group::give_slot(thread_state& self) {
   return_batch(self);
   report_done(self);  // tasks that this thread has finished must not be held back while it waits
-  if (self.active) placement_.became_idle();
+  if (self.active) {
+    placement_.became_idle();
+    awake_.fetch_sub(1, std::memory_order_relaxed);
+  }
   std::lock_guard hold(lock_);
   ++free_slots_;
   if (slots_wanted_.load(std::memory_order_relaxed) != 0) {
@@ -769,7 +786,10 @@ void group::give_slot(thread_state& self) {
 }
 
 void group::get_slot(thread_state& self) {
-  if (self.active) placement_.became_active();
+  if (self.active) {
+    placement_.became_active();
+    awake_.fetch_add(1, std::memory_order_relaxed);
+  }
   std::unique_lock hold(lock_);
   if (free_slots_ > 0) {
     --free_slots_;

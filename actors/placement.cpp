@@ -19,6 +19,8 @@ namespace {
 constexpr float guess_ns = 10'000.0f;
 // The in-flight bound and stale mail are looked at once in so many submissions; see options::tasks_in_flight_max.
 constexpr std::uint64_t look_every = 16;
+// Mail that may wait for an executor's thread with something to do.
+constexpr std::size_t gather = 64;
 // Records are given back in chains of this many while work goes on.
 constexpr std::size_t give_back_at = 64;
 // A thread that is awake comes back for mail within this time, or it is inside a body of unknown length.
@@ -28,18 +30,6 @@ constexpr std::uint32_t samples_before_thinning = 64;
 
 constexpr std::uint16_t mark_holds_resources = 1, mark_sent = 2, mark_known = 4;
 }  // namespace
-
-bool claim(task_record& t) noexcept {
-  std::uint32_t p = t.phase.load(std::memory_order_acquire);
-  while ((p & phase_mask) == phase_waiting)
-    if (t.phase.compare_exchange_weak(p, (p & ~phase_mask) | phase_claimed, std::memory_order_acq_rel)) return true;
-  return false;
-}
-
-void fulfil(task_record& t, wait_board& board) noexcept {
-  const std::uint32_t before = t.phase.exchange(phase_done, std::memory_order_acq_rel);
-  if (before & phase_watched) board.announce(t);
-}
 
 placement::placement(const options& o, house_link& link, wait_board& board)
     : link_(link),
@@ -134,7 +124,13 @@ bool placement::serve(executor* self) {
     ++turns_;
     if (!retired_.empty()) any = true;
     work_off();
-    if (inbox_.maybe()) inbox_.drain(work_);
+    // An executor's thread that has its next task already leaves a little mail to gather: fetching it piece by piece
+    // costs both sides.
+    const bool later = self && something_outgoing() && inbox_.roughly() < gather && begin - last_drain_ < stale_ticks_;
+    if (!later && inbox_.maybe()) {
+      inbox_.drain(work_);
+      last_drain_ = begin;
+    }
     if (!work_.empty()) {
       any = true;
       const std::size_t n = work_.size();
@@ -174,7 +170,7 @@ bool placement::serve(executor* self) {
     if (tracing_ && any) lane_.add(0, begin, ticks(), "turn");
     leave_turn();
     // Mail that came while the turn was held may have nobody else to look at it.
-    if (inbox_.count() == 0) return any;
+    if (later || inbox_.count() == 0) return any;
     if (rounds >= 4) {
       for (place& p : places_)
         if (p.who->sleepers() != 0) {
@@ -185,6 +181,12 @@ bool placement::serve(executor* self) {
     }
     if (!try_turn()) return any;
   }
+}
+
+bool placement::something_outgoing() const {
+  for (const place& p : places_)
+    if (!p.outgoing.empty()) return true;
+  return false;
 }
 
 void placement::give_records_back() {

@@ -139,6 +139,7 @@ class placement final : private logic::dependencies::surroundings {
   std::uint64_t bytes_of(const task_record&) const;
   void publish();
   void give_records_back();
+  bool something_outgoing() const;
 
   house_link& link_;
   wait_board& board_;
@@ -171,7 +172,7 @@ class placement final : private logic::dependencies::surroundings {
   std::vector<backlog> backlogs_;
   logic::ready_queue<task_record*> parked_;
   std::deque<decision> decisions_;
-  std::uint64_t retired_count_ = 0, turns_ = 0;
+  std::uint64_t retired_count_ = 0, turns_ = 0, last_drain_ = 0;
   bool parked_changed_ = false, tracing_ = false, abandoning_ = false;
   std::uint64_t abandoned_ = 0, open_views_ = 0;
   trace_lane lane_;
@@ -181,8 +182,16 @@ class placement final : private logic::dependencies::surroundings {
 };
 
 /// Moves a task from waiting to claimed; who succeeds runs or fails it, and is the only one to write its error.
-bool claim(task_record&) noexcept;
+inline bool claim(task_record& t) noexcept {
+  std::uint32_t p = t.phase.load(std::memory_order_acquire);
+  while ((p & phase_mask) == phase_waiting)
+    if (t.phase.compare_exchange_weak(p, (p & ~phase_mask) | phase_claimed, std::memory_order_acq_rel)) return true;
+  return false;
+}
 /// The result or error is in place: the task is done for everybody who waits.
-void fulfil(task_record&, wait_board&) noexcept;
+inline void fulfil(task_record& t, wait_board& board) noexcept {
+  const std::uint32_t before = t.phase.exchange(phase_done, std::memory_order_acq_rel);
+  if (before & phase_watched) board.announce(t);
+}
 
 }  // namespace troupe::detail

@@ -109,17 +109,18 @@ void describe(engine& house, access& to, array_core& a, access_mode mode, const 
   to.worker = 0;
   if (mode != access_mode::reduce) {
     // Exactly one tile, seen from the whole array or from a sub-array that is that tile.
-    bool one = true;
+    bool one = true, seen_whole = true, is_limit = true;
     index t = 0;
     for (int d = 0; d < rank_max && one; ++d) {
       const index size = a.spec.size[d], tile = a.spec.tile[d];
-      const index i = lo[d] / tile;
+      const index i = lo[d] == 0 ? 0 : lo[d] / tile;  // most dimensions need no division
       one = lo[d] >= 0 && i * tile == lo[d] && hi[d] == std::min(lo[d] + tile, size) && lo[d] < size;
       t = t * a.grid[d] + i;
+      seen_whole = seen_whole && limit_lo[d] == 0 && limit_hi[d] == size;
+      is_limit = is_limit && limit_lo[d] == lo[d] && limit_hi[d] == hi[d];
     }
     if (one) {
-      const bool seen_whole = limit_lo == std::array<index, rank_max>{} && limit_hi == a.spec.size;
-      if (seen_whole || (limit_lo == lo && limit_hi == hi)) {
+      if (seen_whole || is_limit) {
         to.tile = static_cast<std::uint32_t>(t);
         to.worker = seen_whole ? 0 : 1;
         return;
