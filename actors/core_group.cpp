@@ -157,12 +157,14 @@ class group final : public core_group, public std::enable_shared_from_this<group
     r.slots = options_.facts.slots;
     std::uint64_t busy = 0;
     std::lock_guard hold(lock_);
-    for (const auto& t : threads_) {
+    const auto add = [&](const auto& t) {
       r.tasks += t->tasks.load(std::memory_order_relaxed);
       r.failed += t->failed.load(std::memory_order_relaxed);
       r.bytes_moved += t->bytes.load(std::memory_order_relaxed);
       busy += t->busy_ticks.load(std::memory_order_relaxed);
-    }
+    };
+    for (const auto& t : threads_) add(t);
+    for (const auto& t : guests_) add(t);
     r.busy = std::chrono::nanoseconds(static_cast<std::int64_t>(static_cast<double>(busy) * tick_ns_));
     return r;
   }
@@ -220,6 +222,7 @@ class group final : public core_group, public std::enable_shared_from_this<group
     std::unique_ptr<thread_state> guest = take_guest();
     thread_state* before = std::exchange(this_thread, guest.get());
     run(*guest, *t);
+    keep_done(*guest, t);
     this_thread = before;
     report_done(*guest);
     give_guest(std::move(guest));

@@ -75,7 +75,7 @@ void placement::submit(task_record* t, bool inside) {
       for (const place& p : places_) p.who->keep_watch();
   }
   if (closed()) take_turn(nullptr);
-  if (!inside && n % look_every == 0 && n - finished_.load(std::memory_order_relaxed) > in_flight_max_) {
+  if (!inside && (in_flight_max_ < 64 * look_every || n % look_every == 0) && n - finished_.load(std::memory_order_relaxed) > in_flight_max_) {
     // Over the bound: plan what is there, then sleep until a quarter has drained.
     take_turn(nullptr);
     bound_waiters_.fetch_add(1, std::memory_order_seq_cst);

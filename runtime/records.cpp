@@ -180,7 +180,9 @@ bool wait_until(task_record& t, std::chrono::steady_clock::time_point deadline) 
   for (int looks = 0;; ++looks) {
     if (is_done(t)) return true;
     if (house.brain().take_turn(nullptr)) continue;
-    if (house.settings().waiting_thread_helps && house.help_with(t)) return true;
+    if (house.settings().waiting_thread_helps && deadline == std::chrono::steady_clock::time_point::max() &&
+        house.help_with(t))
+      return true;
     if ((looks & 15) == 15 && std::chrono::steady_clock::now() >= spin_until) break;
     spin_lock::pause();
   }

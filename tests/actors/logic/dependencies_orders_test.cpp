@@ -17,6 +17,7 @@
 namespace {
 
 using namespace test;
+using troupe::index;
 
 constexpr index array_size = 12, tile_size = 4;
 

@@ -11,6 +11,7 @@
 namespace {
 
 using namespace test;
+using troupe::index;
 constexpr auto reads = access_mode::read, writes = access_mode::write, reduces = access_mode::reduce;
 
 std::exception_ptr some_error() { return std::make_exception_ptr(std::runtime_error("some error")); }

@@ -14,6 +14,7 @@
 namespace {
 
 using namespace test;
+using troupe::index;
 using troupe::errc;
 constexpr auto reads = access_mode::read, writes = access_mode::write, updates = access_mode::update;
 
