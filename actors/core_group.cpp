@@ -621,7 +621,10 @@ void group::report_done(thread_state& self) {
 }
 
 void group::run(thread_state& self, task_record& t) {
-  if (!claim(t)) return;  // cancelled meanwhile
+  if (!claim(t)) {  // cancelled meanwhile
+    await_verdict(t);
+    return;
+  }
   if (static_cast<std::size_t>(self.depth) == self.contexts.size())
     self.contexts.push_back(std::make_unique<run_context>(host_, link_, self.buffers, options_.facts.name.c_str(), stopping_));
   run_context& c = *self.contexts[static_cast<std::size_t>(self.depth++)];

@@ -251,6 +251,7 @@ void placement::fail(task_record& t, std::exception_ptr why, bool own) {
 void placement::make_ready(task_record& t) {
   if (abandoning_) abandon(t);
   if ((t.phase.load(std::memory_order_acquire) & phase_mask) != phase_waiting) {
+    await_verdict(t);
     retired_.push_back(&t);  // failed or cancelled before it could start
     return;
   }
@@ -261,6 +262,7 @@ void placement::make_ready(task_record& t) {
       return;
     case task_kind::host_access:
       if (!claim(t)) {
+        await_verdict(t);
         retired_.push_back(&t);  // given up just now
         return;
       }
@@ -558,7 +560,10 @@ runtime_report placement::report() {
 // ---- the end -------------------------------------------------------------------------------------------------------------
 
 void placement::abandon(task_record& t) {
-  if (!claim(t)) return;
+  if (!claim(t)) {
+    await_verdict(t);
+    return;
+  }
   const std::string name = logic::name_of(t);
   t.error = std::make_exception_ptr(task_failed(errc::runtime_stopped,
                                                 "task '" + name + "' did not run: the runtime was shut down", name, "",

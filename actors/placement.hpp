@@ -17,6 +17,7 @@
 #include <memory>
 #include <mutex>
 #include <span>
+#include <thread>
 #include <unordered_map>
 #include <vector>
 
@@ -192,6 +193,11 @@ inline bool claim(task_record& t) noexcept {
 inline void fulfil(task_record& t, wait_board& board) noexcept {
   const std::uint32_t before = t.phase.exchange(phase_done, std::memory_order_acq_rel);
   if (before & phase_watched) board.announce(t);
+}
+
+/// Somebody else claimed a task that never started: waits the few instructions until its error is in place.
+inline void await_verdict(const task_record& t) noexcept {
+  while ((t.phase.load(std::memory_order_acquire) & phase_mask) != phase_done) std::this_thread::yield();
 }
 
 }  // namespace troupe::detail

@@ -3,8 +3,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "actors/staff.hpp"
 
-#include <future>
+#include <condition_variable>
 #include <mutex>
+#include <vector>
 
 #include <troupe/error.hpp>
 
@@ -13,13 +14,9 @@
 
 namespace troupe::detail {
 
-// Messages. Payloads are shared so that CAF, which may copy messages, copies a pointer.
-struct write_trace {
-  std::shared_ptr<trace_block> block;
-};
-struct finish_trace {
-  std::shared_ptr<std::promise<std::string>> answer;
-};
+// Messages are bells: what they announce waits behind a mutex of ours. CAF's mailboxes hand over by lock-free means
+// that tools cannot see into, and may copy what they carry.
+struct trace_waits {};
 struct executor_idle {};
 struct tidy_up {
   std::uint64_t seen = 0;
@@ -27,8 +24,7 @@ struct tidy_up {
 
 }  // namespace troupe::detail
 
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::detail::write_trace)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::detail::finish_trace)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::detail::trace_waits)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::detail::executor_idle)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::detail::tidy_up)
 
@@ -38,12 +34,35 @@ namespace {
 
 constexpr auto idle_before_tidying = std::chrono::milliseconds(200);
 
+/// What the observer and those who send to it share.
+struct trace_desk {
+  std::mutex lock;
+  std::condition_variable finished;
+  std::vector<trace_block> waiting;
+  bool finish = false, done = false;
+  std::string problem;
+  std::unique_ptr<trace_writer> writer;  // the observer's once it runs
+};
 
-caf::behavior observer(caf::event_based_actor* self, std::shared_ptr<trace_writer> writer) {
+caf::behavior observer(caf::event_based_actor* self, trace_desk* desk) {
   begin(self, nullptr);
   return {
-      [=](const write_trace& m) { writer->add(*m.block); },
-      [=](const finish_trace& m) { m.answer->set_value(writer->close()); },
+      [=](trace_waits) {
+        std::vector<trace_block> blocks;
+        bool finish;
+        {
+          std::lock_guard hold(desk->lock);
+          blocks.swap(desk->waiting);
+          finish = desk->finish;
+        }
+        for (const trace_block& b : blocks) desk->writer->add(b);
+        if (!finish) return;
+        std::string problem = desk->writer->close();
+        std::lock_guard hold(desk->lock);
+        desk->problem = std::move(problem);
+        desk->done = true;
+        desk->finished.notify_all();
+      },
   };
 }
 
@@ -51,32 +70,31 @@ struct keeper_state {
   std::uint64_t idles = 0;
 };
 
-caf::behavior keeper(caf::stateful_actor<keeper_state>* self, std::function<void()> tidy) {
+caf::behavior keeper(caf::stateful_actor<keeper_state>* self, const std::function<void()>* tidy) {
   begin(self, nullptr);
   return {
-      [=](const executor_idle&) {
+      [=](executor_idle) {
         // Only the last of a row of short rests is followed by tidying.
         self->delayed_send(self, idle_before_tidying, tidy_up{++self->state.idles});
       },
       [=](const tidy_up& m) {
-        if (m.seen == self->state.idles) tidy();
+        if (m.seen == self->state.idles) (*tidy)();
       },
   };
 }
 
 class staff_on_caf final : public staff, private trace_sink {
  public:
-  staff_on_caf(const std::string& trace, std::function<void()> tidy) {
+  staff_on_caf(const std::string& trace, std::function<void()> tidy) : tidy_(std::move(tidy)) {
     if (!trace.empty()) {
-      auto writer = std::make_shared<trace_writer>(trace);
-      if (!writer->good()) throw error(errc::io_failed, "options::trace: '" + trace + "' cannot be written");
+      desk_.writer = std::make_unique<trace_writer>(trace);
+      if (!desk_.writer->good()) throw error(errc::io_failed, "options::trace: '" + trace + "' cannot be written");
       traced_ = true;
-      start();
-      observer_ = system_->spawn(observer, std::move(writer));
-    } else {
-      start();
     }
-    keeper_ = system_->spawn(keeper, std::move(tidy));
+    configure(config_);
+    system_ = std::make_unique<caf::actor_system>(config_);
+    if (traced_) observer_ = system_->spawn(observer, &desk_);
+    keeper_ = system_->spawn(keeper, &tidy_);
   }
   ~staff_on_caf() override { dismiss(); }
 
@@ -93,14 +111,15 @@ class staff_on_caf final : public staff, private trace_sink {
   }
 
   std::string close_trace() override {
-    auto answer = std::make_shared<std::promise<std::string>>();
-    auto done = answer->get_future();
     {
-      std::lock_guard hold(lock_);
-      if (!system_ || !traced_) return {};
-      caf::anon_send(observer_, finish_trace{answer});
+      std::lock_guard hold(desk_.lock);
+      if (!traced_ || desk_.finish) return {};
+      desk_.finish = true;
     }
-    return done.get();
+    if (!ring()) return {};
+    std::unique_lock hold(desk_.lock);
+    desk_.finished.wait(hold, [&] { return desk_.done; });
+    return desk_.problem;
   }
 
   void dismiss() override {
@@ -118,15 +137,24 @@ class staff_on_caf final : public staff, private trace_sink {
   }
 
  private:
-  void start() {
-    configure(config_);
-    system_ = std::make_unique<caf::actor_system>(config_);
-  }
   void take(trace_block&& b) override {
+    bool first;
+    {
+      std::lock_guard hold(desk_.lock);
+      first = desk_.waiting.empty();
+      desk_.waiting.push_back(std::move(b));
+    }
+    if (first) ring();
+  }
+  bool ring() {
     std::lock_guard hold(lock_);
-    if (system_) caf::anon_send(observer_, write_trace{std::make_shared<trace_block>(std::move(b))});
+    if (!system_) return false;
+    caf::anon_send(observer_, trace_waits{});
+    return true;
   }
 
+  trace_desk desk_;
+  const std::function<void()> tidy_;
   std::mutex lock_;
   caf::actor_system_config config_;
   std::unique_ptr<caf::actor_system> system_;

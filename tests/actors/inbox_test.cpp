@@ -59,7 +59,9 @@ TEST(inbox, swaps_buffers_so_that_draining_again_and_again_allocates_nothing_new
     const void* buffer = got.data();
     if (round == 2) first = buffer;
     if (round == 3) second = buffer;
-    if (round > 3) ASSERT_EQ(buffer, round % 2 == 0 ? first : second) << round;
+    if (round > 3) {
+      ASSERT_EQ(buffer, round % 2 == 0 ? first : second) << round;
+    }
   }
 }
 

@@ -53,6 +53,7 @@ class collector final : public executor {
   }
   int sleepers() const override { return 1; }  // nobody is ever looking: every message takes its own turn
   void wake_one() override {}
+  void keep_watch() override {}
   std::size_t queued() const override { return held.size(); }
   std::size_t take_back(std::span<task_record*> room) override {
     const std::size_t n = std::min(room.size(), held.size());
@@ -129,7 +130,7 @@ class stage {
     retain(t);
     tasks_.push_back(t);
     for (const use& u : uses) {
-      access& x = t->accesses[t->access_count++];
+      troupe::detail::access& x = t->accesses[t->access_count++];
       x = {};
       x.array = u.array;
       x.mode = u.mode;

@@ -31,7 +31,8 @@ class trace_file : public testing::Test {
 
   std::vector<json> events() const {
     std::ifstream in(path_);
-    const json all = test::json_reader::read({std::istreambuf_iterator<char>(in), {}});
+    const std::string text(std::istreambuf_iterator<char>(in), {});
+    const json all = test::json_reader::read(text);
     return all["traceEvents"].list;
   }
   std::vector<json> events(const std::string& phase) const {
