@@ -592,6 +592,10 @@ std::uint64_t placement::abandon_queued() {
   give_up(parked_);
   waiting_ready_.store(0);
   serve(nullptr);
+  // Records that are done must not look as if somebody still held them: the house counts them when it goes.
+  hold_turn();
+  give_records_back();
+  leave_turn();
   return abandoned_;
 }
 

@@ -13,6 +13,7 @@
 #include <memory>
 #include <mutex>
 #include <new>
+#include <utility>
 #include <vector>
 
 #include <troupe/detail/task.hpp>
@@ -104,42 +105,49 @@ class shard_pool {
   }
 
   T* refill(shard& s) {
-    // Another thread's shard first: records flow from clients to placement. Short chains are left alone while there is
-    // little memory: fetching them one by one costs more than a new slab.
-    const bool few = slab_count_.load(std::memory_order_relaxed) < slabs_before_thrift;
-    for (shard& other : shards_) {
-      if (&other == &s || (few && other.count < worth_fetching)) continue;
-      T* chain = nullptr;
-      std::size_t n = 0;
-      {
-        std::lock_guard hold(other.lock);
-        chain = other.free;
-        n = other.count;
-        other.free = nullptr;
-        other.count = 0;
-      }
-      if (!chain) continue;
-      T* rest = chain->next;
+    {
+      // Counted first: from here on trim() leaves the memory alone.
       std::lock_guard hold(s.lock);
       ++s.taken;
-      if (rest) {
-        if (s.free) {  // somebody gave meanwhile
-          T* last = rest;
-          while (last->next) last = last->next;
-          last->next = s.free;
-        }
-        s.free = rest;
-        s.count += n - 1;
-      }
-      return chain;
     }
-    T* items = make_slab();
-    std::lock_guard hold(s.lock);
-    ++s.taken;
-    items[slab_items - 1].next = s.free;
-    s.free = &items[1];
-    s.count += slab_items - 1;
-    return items;
+    T* chain = fetch(s);
+    std::size_t n = 0;
+    if (!chain) {
+      try {
+        chain = make_slab();
+      } catch (...) {
+        std::lock_guard hold(s.lock);
+        --s.taken;
+        throw;
+      }
+    }
+    T* rest = chain->next;
+    T* last = nullptr;
+    for (T* t = rest; t; t = t->next) {
+      last = t;
+      ++n;
+    }
+    if (last) {
+      std::lock_guard hold(s.lock);
+      last->next = s.free;
+      s.free = rest;
+      s.count.fetch_add(n, std::memory_order_relaxed);
+    }
+    return chain;
+  }
+
+  // Another thread's chain: records flow from clients to placement. Short ones are left alone while there is little
+  // memory: fetching them one by one costs more than a new slab.
+  T* fetch(const shard& mine) {
+    const bool few = slab_count_.load(std::memory_order_relaxed) < slabs_before_thrift;
+    for (shard& other : shards_) {
+      if (&other == &mine || (few && other.count.load(std::memory_order_relaxed) < worth_fetching)) continue;
+      std::lock_guard hold(other.lock);
+      if (!other.free) continue;
+      other.count.store(0, std::memory_order_relaxed);
+      return std::exchange(other.free, nullptr);
+    }
+    return nullptr;
   }
   // Slabs are mapped, not taken from the heap, so that trimming gives them back to the system.
   T* make_slab() {
@@ -147,7 +155,7 @@ class shard_pool {
     if (memory == MAP_FAILED) throw std::bad_alloc();
     T* items = static_cast<T*>(memory);
     std::uninitialized_default_construct_n(items, slab_items);
-    for (std::size_t i = 1; i + 1 < slab_items; ++i) items[i].next = &items[i + 1];
+    for (std::size_t i = 0; i < slab_items; ++i) items[i].next = i + 1 < slab_items ? &items[i + 1] : nullptr;
     std::lock_guard hold(slabs_lock_);
     slabs_.push_back(items);
     slab_count_.store(slabs_.size(), std::memory_order_relaxed);

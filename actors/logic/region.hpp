@@ -18,7 +18,7 @@ void each_touched(const detail::region& r, F&& f) {
   box4 limit{r.limit_lo, r.limit_hi};
   box4 inside = intersect(box4{r.lo, r.hi}, limit);
   if (r.edge != border::wrap) {
-    if (r.edge == border::clamp && inside.empty()) {
+    if (r.edge == border::clamp && inside.empty() && !box4{r.lo, r.hi}.empty()) {
       // Entirely beyond an edge: the nearest elements.
       for (int d = 0; d < rank_max; ++d) {
         inside.lo[d] = std::clamp(r.lo[d], limit.lo[d], limit.hi[d] - 1);

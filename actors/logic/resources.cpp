@@ -10,6 +10,13 @@
 namespace troupe::logic {
 
 namespace {
+// The whole amount that a request asks of one name, however often it names it.
+double asked(const std::vector<resource>& request, const std::string& name) {
+  double sum = 0;
+  for (const resource& r : request)
+    if (r.name == name) sum += r.amount;
+  return sum;
+}
 auto find(auto& list, const std::string& name) {
   return std::find_if(list.begin(), list.end(), [&](const resource& r) { return r.name == name; });
 }
@@ -38,15 +45,15 @@ void resources::check(const std::vector<resource>& request) const {
     const auto have = find(total_, r.name);
     if (have == total_.end())
       throw error(errc::no_resource, "resource '" + r.name + "' is not configured: add it to options::resources");
-    if (r.amount > have->amount)
-      throw error(errc::no_resource, "resource '" + r.name + "': " + std::to_string(r.amount) + " asked, " +
+    if (asked(request, r.name) > have->amount)
+      throw error(errc::no_resource, "resource '" + r.name + "': " + std::to_string(asked(request, r.name)) + " asked, " +
                                          std::to_string(have->amount) + " is the maximum");
   }
 }
 
 bool resources::take(const std::vector<resource>& request) {
   for (const resource& r : request)
-    if (r.name != "cpu" && find(free_, r.name)->amount < r.amount) return false;
+    if (r.name != "cpu" && find(free_, r.name)->amount < asked(request, r.name)) return false;
   for (const resource& r : request)
     if (r.name != "cpu") find(free_, r.name)->amount -= r.amount;
   return true;
