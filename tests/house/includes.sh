@@ -76,6 +76,7 @@ check() {
         }
         if (starts(path, "troupe/")) return "is a public header; write it as <" path ">"
         if (starts(path, "tests/")) return starts(file, "tests/") ? "" : "is a test"
+        if (starts(file, "tests/") && path !~ /\//) return ""  # a helper header beside the test
         if (room == "include") return "is not a public header"
         if (room == "logic") {
           return path ~ /^actors\/(logic|protocol)\// ? "" : "is beyond what decisions may know (public headers, logic, protocol)"
