@@ -52,6 +52,7 @@ void placement::add(executor& e) {
 void placement::trace_to(trace_sink* sink, int lane) {
   if (!sink) return;
   tracing_ = true;
+  deps_.note_edges(&edges_);
   lane_.open(sink, lane, "placement");
 }
 
@@ -227,6 +228,8 @@ void placement::handle(mail m) {
 void placement::order(task_record& t) {
   // Each task comes with one pending count, its submission, taken off here.
   deps_.order(t, settles_);
+  for (const auto& [earlier, later] : edges_) lane_.add_edge(earlier, later);
+  edges_.clear();
   t.id = t.sequence;
   for (task_record* s : settles_)
     if (--s->pending == 0) make_ready(*s);
@@ -433,7 +436,9 @@ void placement::retire(task_record& t) {
     }
   }
   if (tracing_)
-    deps_.each_successor(t, [&](task_record& next, bool) { lane_.add_edge(t.sequence, next.sequence); });
+    deps_.each_successor(t, [&](task_record& next, bool) {  // the others were noted when they were found
+      if (next.kind == task_kind::join) lane_.add_edge(t.sequence, next.sequence);
+    });
   deps_.retire(t, [&](task_record& next) { make_ready(next); });
   if (t.marks & mark_holds_resources) {
     resources_.give(t.extra->options.resources);
@@ -592,11 +597,16 @@ std::uint64_t placement::abandon_queued() {
   give_up(parked_);
   waiting_ready_.store(0);
   serve(nullptr);
-  // Records that are done must not look as if somebody still held them: the house counts them when it goes.
+  settle_accounts();
+  return abandoned_;
+}
+
+void placement::settle_accounts() {
+  hold_turn();
+  serve(nullptr);
   hold_turn();
   give_records_back();
   leave_turn();
-  return abandoned_;
 }
 
 void placement::tidy() {

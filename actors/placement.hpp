@@ -83,6 +83,8 @@ class placement final : private logic::dependencies::surroundings {
   /// No task may be submitted any more. What has not started fails with runtime_stopped; gives their number.
   std::uint64_t abandon_queued();
   void close() { closed_.store(true); }
+  /// Gives back what is done, so that records in use are those that futures hold.
+  void settle_accounts();
   bool closed() const { return closed_.load(std::memory_order_acquire); }
   /// Gives idle memory back; called when nothing has happened for a while.
   void tidy();
@@ -177,6 +179,7 @@ class placement final : private logic::dependencies::surroundings {
   bool parked_changed_ = false, tracing_ = false, abandoning_ = false;
   std::uint64_t abandoned_ = 0, open_views_ = 0;
   trace_lane lane_;
+  std::vector<std::pair<std::uint64_t, std::uint64_t>> edges_;
   task_record* free_first_ = nullptr;  // records to give back, in one chain a turn
   task_record* free_last_ = nullptr;
   std::size_t free_count_ = 0;

@@ -98,6 +98,7 @@ void engine::start() {
 
 engine::~engine() {
   shutdown(std::chrono::steady_clock::now());
+  placement_.settle_accounts();  // a body that was left behind may have ended since
   groups_.clear();
   staff_.reset();
   // Records that futures still hold keep the link alive, one reference each.

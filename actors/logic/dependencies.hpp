@@ -11,6 +11,7 @@
 #include <exception>
 #include <string>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "actors/logic/array_core.hpp"
@@ -113,6 +114,8 @@ class dependencies {
   /// No task is unfinished: forgets every record, so that their memory may go.
   void forget_all() { floor_ = sequence_; }
   std::uint64_t next_sequence() { return ++sequence_; }
+  /// Every dependency found from now on is noted here as (earlier, later), also on tasks that have retired; for traces.
+  void note_edges(std::vector<std::pair<std::uint64_t, std::uint64_t>>* to) { noted_ = to; }
 
  private:
   template <class F>
@@ -139,6 +142,7 @@ class dependencies {
   recorded_tiles* tape_;
   successor_blocks blocks_;
   std::uint64_t sequence_, floor_ = 0;
+  std::vector<std::pair<std::uint64_t, std::uint64_t>>* noted_ = nullptr;
 };
 
 }  // namespace troupe::logic
