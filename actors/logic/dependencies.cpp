@@ -49,7 +49,8 @@ void successor_blocks::give(successor_block* chain) {
 }
 
 bool dependencies::link(task_ref from, task_record& to, bool data) {
-  if (noted_ && from.sequence != 0 && from.task != &to) noted_->emplace_back(from.sequence, to.sequence);
+  // By number: the record may have been reused for this very task.
+  if (noted_ && from.sequence != 0 && from.sequence != to.sequence) noted_->emplace_back(from.sequence, to.sequence);
   if (!alive(from) || from.task == &to) return false;
   task_record& f = *from.task;
   const std::uintptr_t edge = reinterpret_cast<std::uintptr_t>(&to) | (data ? 1 : 0);
