@@ -454,7 +454,8 @@ bool group::sleep_for_work(std::unique_lock<std::mutex>& hold) {
       napper_.store(false, std::memory_order_relaxed);
       if (woken) break;
       look = placement_.is_stale(ticks()) &&
-             (placement_.has_mail() || queued_.load(std::memory_order_relaxed) != 0 || something_held());
+             (placement_.has_mail() || queued_.load(std::memory_order_relaxed) != 0 || something_held() ||
+              replays_.load(std::memory_order_relaxed) != 0);
       if (look) break;
     }
   }
