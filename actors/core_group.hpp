@@ -11,8 +11,10 @@
 #pragma once
 
 #include <chrono>
+#include <exception>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include <troupe/options.hpp>
 
@@ -35,6 +37,8 @@ struct core_group_options {
 /// What the group tells its house when all its threads have gone to sleep; called from a worker, must not block.
 using on_idle = void (*)(void* context);
 
+class worker;
+
 class core_group : public executor {
  public:
   /// Asks running bodies to stop and threads to end once their bodies return; does not wait.
@@ -46,20 +50,27 @@ class core_group : public executor {
   virtual int threads() const = 0;
   /// Runs this task on the calling thread, which is not one of the group's, if it is ready and nobody has it yet.
   virtual bool help_with(task_record&) = 0;
+
+  // ---- for the bodies of this group's workers --------------------------------------------------------------------------
+  /// Runs the awaited task here if it is ready, else sleeps without holding a slot. True if it is done.
+  virtual bool wait_inside(worker&, task_record& awaited, std::chrono::steady_clock::time_point deadline) = 0;
+  /// Gives the worker's slot away, and takes one back.
+  virtual void give_slot(worker&) = 0;
+  virtual void take_slot(worker&) = 0;
+  /// The body of a graph's task; gives the first error of its nodes.
+  virtual std::exception_ptr run_graph(worker&, task_record&) = 0;
 };
 
 std::shared_ptr<core_group> make_core_group(core_group_options, placement&, wait_board&, devices::device& host,
                                             house_link&, on_idle, void* context);
 
-// ---- what a body's own thread may do --------------------------------------------------------------------------------
-
 /// The task that runs on this thread; null outside bodies.
 task_record* current_task() noexcept;
 task_context* current_context() noexcept;
-/// Waits inside a body: runs the awaited task here if it is ready, else sleeps without holding a slot.
-bool wait_inside(task_record& awaited, wait_board&, std::chrono::steady_clock::time_point deadline);
-/// Gives this thread's slot away, and takes one back. The token says which group; null outside bodies.
-void* leave_slot();
-void take_slot(void* token);
+/// For a thread inside a body; see core_group.
+bool wait_inside(task_record& awaited, std::chrono::steady_clock::time_point deadline);
+/// Gives this thread's slot away; false outside bodies.
+bool leave_slot();
+void take_slot();
 
 }  // namespace troupe::detail

@@ -31,6 +31,7 @@
 #include "actors/logic/scope.hpp"
 #include "actors/protocol/executor.hpp"
 #include "actors/protocol/inbox.hpp"
+#include "actors/protocol/phase.hpp"
 #include "actors/record_pool.hpp"
 #include "actors/protocol/trace.hpp"
 #include "actors/protocol/wait_board.hpp"
@@ -184,23 +185,5 @@ class placement final : private logic::dependencies::surroundings {
   task_record* free_last_ = nullptr;
   std::size_t free_count_ = 0;
 };
-
-/// Moves a task from waiting to claimed; who succeeds runs or fails it, and is the only one to write its error.
-inline bool claim(task_record& t) noexcept {
-  std::uint32_t p = t.phase.load(std::memory_order_acquire);
-  while ((p & phase_mask) == phase_waiting)
-    if (t.phase.compare_exchange_weak(p, (p & ~phase_mask) | phase_claimed, std::memory_order_acq_rel)) return true;
-  return false;
-}
-/// The result or error is in place: the task is done for everybody who waits.
-inline void fulfil(task_record& t, wait_board& board) noexcept {
-  const std::uint32_t before = t.phase.exchange(phase_done, std::memory_order_acq_rel);
-  if (before & phase_watched) board.announce(t);
-}
-
-/// Somebody else claimed a task that never started: waits the few instructions until its error is in place.
-inline void await_verdict(const task_record& t) noexcept {
-  while ((t.phase.load(std::memory_order_acquire) & phase_mask) != phase_done) std::this_thread::yield();
-}
 
 }  // namespace troupe::detail

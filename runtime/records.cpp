@@ -175,7 +175,7 @@ bool wait_until(task_record& t, std::chrono::steady_clock::time_point deadline) 
   if (t.kind == task_kind::recorded)
     throw error(errc::bad_argument, "the future stands for a recorded call, which is never ready: wait for the run");
   engine& house = engine_of(t);
-  if (current_task()) return wait_inside(t, house.board(), deadline);
+  if (current_task()) return wait_inside(t, deadline);
   const auto spin_until = std::chrono::steady_clock::now() + house.settings().spin;
   for (int looks = 0;; ++looks) {
     if (is_done(t)) return true;

@@ -76,8 +76,10 @@ const char* executor() noexcept {
   return c ? c->executor() : "";
 }
 
-core_yielded::core_yielded() : group_(detail::leave_slot()) {}
-core_yielded::~core_yielded() { detail::take_slot(group_); }
+core_yielded::core_yielded() : left_(detail::leave_slot()) {}
+core_yielded::~core_yielded() {
+  if (left_) detail::take_slot();
+}
 
 }  // namespace this_task
 

@@ -26,7 +26,7 @@ class core_yielded {
   core_yielded& operator=(const core_yielded&) = delete;
 
  private:
-  void* group_ = nullptr;
+  bool left_ = false;
 };
 
 }  // namespace troupe::this_task

@@ -115,12 +115,27 @@ inline constexpr float never_ran = -1.0f;
 // Phases of a task. Whoever moves it from waiting to claimed runs (or cancels) it.
 inline constexpr std::uint32_t phase_waiting = 0, phase_claimed = 1, phase_done = 2, phase_mask = 3, phase_watched = 4;
 
+/// A number that its owner writes while others may look at it to see whether it is still the one they remember.
+template <class T>
+class shown {
+ public:
+  constexpr shown(T v = {}) noexcept : value_(v) {}
+  operator T() const noexcept { return value_.load(std::memory_order_relaxed); }
+  shown& operator=(T v) noexcept {
+    value_.store(v, std::memory_order_relaxed);
+    return *this;
+  }
+
+ private:
+  std::atomic<T> value_;
+};
+
 struct alignas(64) task_record {
   static constexpr int inline_accesses = 3;
   static constexpr std::size_t storage_size = 56;
 
   // Owned by placement from submission to retirement.
-  std::uint64_t sequence = 0;
+  shown<std::uint64_t> sequence;  // also looked at through references that may be older than this task
   std::int32_t pending = 0;
   std::uint32_t successor_count = 0;
   std::array<std::uintptr_t, 3> successors{};  // record pointers; lowest bit: an edge that carries data

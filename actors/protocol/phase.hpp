@@ -1,0 +1,37 @@
+// What this file is for: the life of a task in one atomic word: waiting, claimed by whoever runs or fails it, done.
+// SPDX-FileCopyrightText: the troupe authors
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <thread>
+
+#include <troupe/detail/task.hpp>
+
+#include "actors/protocol/wait_board.hpp"
+
+namespace troupe::detail {
+
+/// Moves a task from waiting to claimed; who succeeds runs or fails it, and is the only one to write its error.
+inline bool claim(task_record& t) noexcept {
+  std::uint32_t p = t.phase.load(std::memory_order_acquire);
+  while ((p & phase_mask) == phase_waiting)
+    if (t.phase.compare_exchange_weak(p, (p & ~phase_mask) | phase_claimed, std::memory_order_acq_rel)) return true;
+  return false;
+}
+
+/// The result or error is in place: the task is done for everybody who waits.
+inline void fulfil(task_record& t, wait_board& board) noexcept {
+  const std::uint32_t before = t.phase.exchange(phase_done, std::memory_order_acq_rel);
+  if (before & phase_watched) board.announce(t);
+}
+
+inline bool is_fulfilled(const task_record& t) noexcept {
+  return (t.phase.load(std::memory_order_acquire) & phase_mask) == phase_done;
+}
+
+/// Somebody else claimed a task that never started: waits the few instructions until its error is in place.
+inline void await_verdict(const task_record& t) noexcept {
+  while (!is_fulfilled(t)) std::this_thread::yield();
+}
+
+}  // namespace troupe::detail

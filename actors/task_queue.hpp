@@ -1,0 +1,115 @@
+// What this file is for: the ready tasks of one core group, how much work they are, and how much of it one thread takes.
+// SPDX-FileCopyrightText: the troupe authors
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <cstddef>
+#include <mutex>
+#include <span>
+
+#include <troupe/detail/task.hpp>
+
+#include "actors/logic/ready_queue.hpp"
+#include "actors/protocol/spin_lock.hpp"
+
+namespace troupe::detail {
+
+/// Any thread may call. Counts may be read without taking the lock.
+class task_queue {
+ public:
+  /// A thread takes at most this many at once, and not more than this much predicted work: long tasks spread over
+  /// the threads.
+  static constexpr std::size_t batch_max = 32;
+  static constexpr float batch_ns = 20'000.0f;
+  /// What it costs to move a task to another core: its record and its data's state travel.
+  static constexpr float move_ns = 200.0f;
+
+  explicit task_queue(int takers) : takers_(static_cast<std::size_t>(std::max(1, takers))) {}
+
+  void push(std::span<task_record* const> tasks) {
+    std::lock_guard hold(lock_);
+    for (task_record* t : tasks) {
+      ready_.push(t, priority_of(*t));
+      worth_ns_ += worth_of(*t);
+    }
+    note();
+  }
+  /// Ahead of its equals: it has been taken and not started.
+  void put_back(task_record& t) {
+    std::lock_guard hold(lock_);
+    ready_.push_front(&t, priority_of(t));
+    worth_ns_ += worth_of(t);
+    note();
+  }
+  /// A fair share of what is there. `out` has room for batch_max.
+  std::size_t take_batch(task_record** out) {
+    if (size() == 0) return 0;
+    std::lock_guard hold(lock_);
+    const std::size_t most = std::clamp<std::size_t>(ready_.size() / (2 * takers_), 1, batch_max);
+    std::size_t n = 0;
+    float work = 0;
+    while (n < most) {
+      task_record* t = ready_.pop();
+      if (!t) break;
+      out[n++] = t;
+      worth_ns_ -= worth_of(*t);
+      work += work_of(*t);
+      if (work >= batch_ns) break;
+    }
+    note();
+    return n;
+  }
+  /// This one, if it is among the newest.
+  bool take(task_record& t) {
+    std::lock_guard hold(lock_);
+    const bool found = ready_.take(&t, reach);
+    if (found) worth_ns_ -= worth_of(t);
+    note();
+    return found;
+  }
+  std::size_t take_any(std::span<task_record*> room) {
+    std::lock_guard hold(lock_);
+    std::size_t n = 0;
+    while (n < room.size()) {
+      task_record* t = ready_.pop();
+      if (!t) break;
+      worth_ns_ -= worth_of(*t);
+      room[n++] = t;
+    }
+    note();
+    return n;
+  }
+
+  std::size_t size() const { return size_.load(std::memory_order_relaxed); }
+  /// For a thread that has just announced that it goes to sleep.
+  std::size_t size_now() const { return size_.load(std::memory_order_seq_cst); }
+  /// What other threads would save by running what is here: less than its work, as moving it has a price.
+  float worth_ns() const { return published_worth_.load(std::memory_order_relaxed); }
+
+ private:
+  // How far from the end a waiter looks for the task that it waits for.
+  static constexpr std::size_t reach = 64;
+
+  static int priority_of(const task_record& t) { return t.extra ? t.extra->options.priority : 0; }
+  // Kernels nobody has timed go one at a time.
+  static float work_of(const task_record& t) { return t.predicted_ns > 0 ? t.predicted_ns : batch_ns; }
+  static float worth_of(const task_record& t) {
+    return t.predicted_ns > 0 ? std::max(0.0f, t.predicted_ns - move_ns) : batch_ns;
+  }
+  void note() {
+    if (ready_.empty()) worth_ns_ = 0;
+    size_.store(ready_.size(), std::memory_order_seq_cst);
+    published_worth_.store(worth_ns_, std::memory_order_relaxed);
+  }
+
+  const std::size_t takers_;
+  alignas(64) spin_lock lock_;
+  logic::ready_queue<task_record*> ready_;
+  float worth_ns_ = 0;
+  alignas(64) std::atomic<std::size_t> size_{0};
+  std::atomic<float> published_worth_{0};
+};
+
+}  // namespace troupe::detail

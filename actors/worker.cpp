@@ -1,0 +1,117 @@
+// What this file is for: running bodies: claim, time, commit or roll back, retry, fulfil.
+// SPDX-FileCopyrightText: the troupe authors
+// SPDX-License-Identifier: BSD-3-Clause
+#include "actors/worker.hpp"
+
+#include <algorithm>
+
+#include "actors/core_group.hpp"
+#include "actors/protocol/phase.hpp"
+#include "actors/protocol/clock.hpp"
+#include "actors/task_errors.hpp"
+
+namespace troupe::detail {
+
+namespace {
+// Bodies that are predicted to take this long are always timed.
+constexpr float always_timed_ns = 1'000.0f;
+
+template <class T>
+void bump(std::atomic<T>& counter, T by) {  // one writer
+  counter.store(counter.load(std::memory_order_relaxed) + by, std::memory_order_relaxed);
+}
+
+// Of the shortest bodies one in eight is timed: reading the clock would cost more than they do.
+bool is_timed(const task_record& t) {
+  return t.predicted_ns < 1.0f || t.predicted_ns >= always_timed_ns || (t.id & 7) == 0;
+}
+}  // namespace
+
+void worker::run(task_record& t) {
+  if (!claim(t)) {  // cancelled meanwhile
+    await_verdict(t);
+    return;
+  }
+  run_context& c = enter(t);
+  const task_record* outer = running_.load(std::memory_order_relaxed);
+  running_.store(&t, std::memory_order_relaxed);
+  const bool timed = is_timed(t) || lane.on();
+  const std::uint64_t begin = timed ? ticks() : 0;
+  const bool fine = run_body(c, t);
+  const std::uint64_t end =
+      timed ? ticks() : static_cast<std::uint64_t>(static_cast<double>(t.predicted_ns) / at_.tick_ns);
+  running_.store(outer, std::memory_order_release);
+  --depth_;
+  count(c, fine);
+  bump(counts_.busy_ticks, end - begin);
+  if (timed) t.measured_ns = std::max(1.0f, static_cast<float>(static_cast<double>(end - begin) * at_.tick_ns));
+  if (lane.on()) lane.add(t.id, begin, end, logic::name_of(t).c_str());
+  // What the body captured goes before anybody learns that it is done: a waiter may then count on it.
+  if (t.kind == task_kind::call && !t.body_gone) {
+    t.ops->drop_body(t);
+    t.body_gone = true;
+  }
+  fulfil(t, at_.board);
+}
+
+bool worker::run_node(graph_run& g, std::uint32_t n) {
+  replay_node& node = g.graph.nodes[n];
+  if (node.poisoned.load(std::memory_order_acquire)) return false;
+  task_record& t = *node.task;
+  run_context& c = enter(t);
+  const std::uint64_t begin = lane.on() ? ticks() : 0;
+  t.error = nullptr;
+  const bool fine = run_body(c, t);
+  if (!fine) g.fail(t.error);
+  --depth_;
+  if (begin) lane.add(t.id, begin, ticks(), logic::name_of(t).c_str());
+  count(c, fine);
+  return fine;
+}
+
+run_context& worker::enter(task_record& t) {
+  if (static_cast<std::size_t>(depth_) == contexts_.size())
+    contexts_.push_back(
+        std::make_unique<run_context>(at_.host, at_.link, buffers_, at_.executor.c_str(), at_.stopping));
+  run_context& c = *contexts_[static_cast<std::size_t>(depth_++)];
+  c.bind(t);
+  return c;
+}
+
+void worker::count(run_context& c, bool fine) {
+  bump(counts_.tasks, std::uint64_t{1});
+  if (!fine) bump(counts_.failed, std::uint64_t{1});
+  if (const std::uint64_t moved = c.take_bytes_moved()) bump(counts_.bytes, moved);
+}
+
+bool worker::run_body(run_context& c, task_record& t) {
+  if (t.kind == task_kind::graph_run) {
+    t.error = at_.owner->run_graph(*this, t);
+    return !t.error;
+  }
+  const int tries = 1 + (t.extra ? std::max(0, t.extra->options.retries) : 0);
+  for (int attempt = 1;; ++attempt) {
+    try {
+      if (t.extra && t.extra->options.stop.stop_requested()) {
+        t.error = cancelled_error(t, at_.executor);
+        return false;
+      }
+      if (t.kind == task_kind::settle)
+        settle_reduction(t, at_.host, c);
+      else
+        t.ops->run(t, c);
+      c.commit();
+      return true;
+    } catch (...) {
+      c.roll_back();
+      if (attempt < tries && !c.stop_requested()) {
+        c.next_attempt();
+        continue;
+      }
+      t.error = task_error(t, at_.executor, attempt, std::current_exception());
+      return false;
+    }
+  }
+}
+
+}  // namespace troupe::detail

@@ -1,0 +1,88 @@
+// What this file is for: what one thread of a core group has: a batch of tasks, finished ones to report, bodies on its stack.
+// SPDX-FileCopyrightText: the troupe authors
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "actors/protocol/spmc_ring.hpp"
+#include "actors/protocol/trace.hpp"
+#include "actors/protocol/wait_board.hpp"
+#include "actors/replay.hpp"
+#include "actors/run_context.hpp"
+#include "actors/task_queue.hpp"
+#include "devices/device.hpp"
+
+namespace troupe::detail {
+
+class core_group;
+
+/// What the workers of one group share. Outlives them.
+struct workplace {
+  core_group* owner = nullptr;
+  devices::device& host;
+  house_link& link;
+  wait_board& board;
+  std::string executor;
+  std::atomic<bool>& stopping;
+  double tick_ns = 1;
+};
+
+/// Its own thread uses it, but for what is marked.
+class worker {
+ public:
+  worker(const workplace& where, int n) : number(n), at_(where) {}
+
+  // ---- bodies ----------------------------------------------------------------------------------------------------------
+  /// Runs the task unless somebody cancels it first; afterwards it is done for everybody who waits.
+  void run(task_record&);
+  /// Runs a node of a recorded graph; true if its body succeeded.
+  bool run_node(graph_run&, std::uint32_t node);
+  /// The innermost body's; null outside bodies.
+  run_context* context() const { return depth_ > 0 ? contexts_[static_cast<std::size_t>(depth_ - 1)].get() : nullptr; }
+  int depth() const { return depth_; }
+
+  // ---- what it holds; any thread may take from these --------------------------------------------------------------------
+  using ring = spmc_ring<task_record, 2 * task_queue::batch_max>;
+  ring batch;  // taken from the queue, not started
+  ring done;   // ran here, not reported to placement
+
+  // ---- any thread ---------------------------------------------------------------------------------------------------------
+  const int number;
+  core_group& owner() const { return *at_.owner; }
+  /// The task whose body runs now; null: none.
+  const task_record* running() const { return running_.load(std::memory_order_acquire); }
+  struct counters {
+    std::atomic<std::uint64_t> tasks{0}, failed{0}, busy_ticks{0}, bytes{0};
+  };
+  const counters& counts() const { return counts_; }
+
+  trace_lane lane;
+  bool active = false;  // counted as awake
+  std::thread handle;
+  std::atomic<bool> ended{false};
+
+ private:
+  run_context& enter(task_record&);
+  bool run_body(run_context&, task_record&);
+  void count(run_context&, bool fine);
+
+  const workplace& at_;
+  scratch buffers_;
+  std::vector<std::unique_ptr<run_context>> contexts_;  // by depth
+  int depth_ = 0;
+  std::atomic<const task_record*> running_{nullptr};
+  counters counts_;
+};
+
+/// The worker whose thread this is; null elsewhere. Set by core groups.
+inline thread_local worker* this_worker = nullptr;
+
+}  // namespace troupe::detail
