@@ -38,7 +38,6 @@ class group final : public core_group, public std::enable_shared_from_this<group
         void* context)
       : options_(std::move(o)),
         placement_(p),
-        board_(b),
         idle_(idle),
         idle_context_(context),
         tick_ns_(ns_per_tick()),
@@ -79,7 +78,7 @@ class group final : public core_group, public std::enable_shared_from_this<group
   int threads() const override;
   bool help_with(task_record& awaited) override;
 
-  bool wait_inside(worker&, task_record& awaited, std::chrono::steady_clock::time_point) override;
+  bool wait_inside(worker&, task_record& awaited, wait_board&, std::chrono::steady_clock::time_point) override;
   void give_slot(worker&) override;
   void take_slot(worker&) override;
   std::exception_ptr run_graph(worker&, task_record&) override;
@@ -102,7 +101,7 @@ class group final : public core_group, public std::enable_shared_from_this<group
   bool add_spare();
   void thread_main(worker&);
   void be_awake(worker&, bool);
-  bool is_worth_looking(bool idle) const;
+  bool is_worth_looking() const;
   bool work_once(worker&);
   void run_batch(worker&);
   bool steal(worker&);
@@ -118,7 +117,6 @@ class group final : public core_group, public std::enable_shared_from_this<group
 
   const core_group_options options_;
   placement& placement_;
-  wait_board& board_;
   const on_idle idle_;
   void* const idle_context_;
   const double tick_ns_;
@@ -263,8 +261,8 @@ void group::be_awake(worker& self, bool now) {
 }
 
 // While others are busy, a thread that has run dry leaves them what is not worth the traffic between cores.
-bool group::is_worth_looking(bool idle) const {
-  return !idle || placement_.active() <= 1 || queue_.worth_ns() >= share_worth_ns ||
+bool group::is_worth_looking() const {
+  return placement_.active() <= 1 || queue_.worth_ns() >= share_worth_ns ||
          (awake_.load(std::memory_order_relaxed) <= 1 && queue_.size() != 0) || placement_.has_stale_mail(ticks()) ||
          replays_.load(std::memory_order_relaxed) != 0;
 }
@@ -280,7 +278,7 @@ void group::thread_main(worker& self) {
   for (;;) {
     if (place.has_slot && !parking_.slot_wanted()) {
       be_awake(self, true);
-      if (place.look || is_worth_looking(idle_since != 0)) {
+      if (place.look || is_worth_looking()) {
         const std::uint64_t before = self.counts().tasks.load(std::memory_order_relaxed);
         if (work_once(self) || (place.look && steal(self))) {
           idle_since = 0;
@@ -331,6 +329,10 @@ bool group::work_once(worker& self) {
     if (n > 1 || queue_.size() != 0) parking_.keep_watch();
     for (std::size_t i = 1; i < n; ++i) self.batch.push(got[i]);
     self.run(*got[0]);
+    if (n == 1) {
+      placement_.report_done({got, 1}, this);
+      return true;
+    }
     self.done.push(got[0]);
     while (task_record* t = self.batch.pop()) {
       self.run(*t);
@@ -345,9 +347,8 @@ bool group::work_once(worker& self) {
 
 void group::run_and_report(worker& self, task_record& t) {
   self.run(t);
-  if (self.done.room() == 0) report_done(self);
-  self.done.push(&t);
-  report_done(self);
+  task_record* done = &t;
+  placement_.report_done({&done, 1}, this);
 }
 
 void group::report_done(worker& self) {
@@ -458,7 +459,8 @@ void group::take_slot(worker& self) {
   parking_.take_slot();
 }
 
-bool group::wait_inside(worker& self, task_record& awaited, std::chrono::steady_clock::time_point deadline) {
+bool group::wait_inside(worker& self, task_record& awaited, wait_board& board,
+                        std::chrono::steady_clock::time_point deadline) {
   report_done(self);
   placement_.take_turn(this);
   if (is_fulfilled(awaited)) return true;
@@ -467,12 +469,13 @@ bool group::wait_inside(worker& self, task_record& awaited, std::chrono::steady_
     run_and_report(self, awaited);
     return true;
   }
-  if (task_record* here = self.context()->task(); placement_.would_deadlock(*here, awaited))
+  if (task_record* here = self.context()->task();
+      here->home == awaited.home && placement_.would_deadlock(*here, awaited))
     throw error(errc::would_deadlock, "task '" + logic::name_of(*here) + "' waits for '" + logic::name_of(awaited) +
                                           "', which can only go on after it: wait outside the task");
   if (is_fulfilled(awaited)) return true;
   give_slot(self);
-  const bool finished = board_.wait(awaited, deadline);
+  const bool finished = board.wait(awaited, deadline);
   take_slot(self);
   return finished;
 }
@@ -519,8 +522,8 @@ task_record* current_task() noexcept {
   return c ? c->task() : nullptr;
 }
 
-bool wait_inside(task_record& awaited, std::chrono::steady_clock::time_point deadline) {
-  return this_worker->owner().wait_inside(*this_worker, awaited, deadline);
+bool wait_inside(task_record& awaited, wait_board& board, std::chrono::steady_clock::time_point deadline) {
+  return this_worker->owner().wait_inside(*this_worker, awaited, board, deadline);
 }
 
 bool leave_slot() {

@@ -53,7 +53,9 @@ class core_group : public executor {
 
   // ---- for the bodies of this group's workers --------------------------------------------------------------------------
   /// Runs the awaited task here if it is ready, else sleeps without holding a slot. True if it is done.
-  virtual bool wait_inside(worker&, task_record& awaited, std::chrono::steady_clock::time_point deadline) = 0;
+  /// The task may be another runtime's; `board` is the one where its end is announced.
+  virtual bool wait_inside(worker&, task_record& awaited, wait_board& board,
+                           std::chrono::steady_clock::time_point deadline) = 0;
   /// Gives the worker's slot away, and takes one back.
   virtual void give_slot(worker&) = 0;
   virtual void take_slot(worker&) = 0;
@@ -68,7 +70,7 @@ std::shared_ptr<core_group> make_core_group(core_group_options, placement&, wait
 task_record* current_task() noexcept;
 task_context* current_context() noexcept;
 /// For a thread inside a body; see core_group.
-bool wait_inside(task_record& awaited, std::chrono::steady_clock::time_point deadline);
+bool wait_inside(task_record& awaited, wait_board&, std::chrono::steady_clock::time_point deadline);
 /// Gives this thread's slot away; false outside bodies.
 bool leave_slot();
 void take_slot();

@@ -25,6 +25,8 @@ constexpr std::size_t gather = 64;
 constexpr std::size_t give_back_at = 64;
 // A thread that is awake comes back for mail within this time, or it is inside a body of unknown length.
 constexpr double stale_after_ns = 5'000.0;
+// Who has a next task looks for mail this often.
+constexpr double look_after_ns = 1'000.0;
 // After this many samples of a kernel only one in eight is looked at.
 constexpr std::uint32_t samples_before_thinning = 64;
 
@@ -38,6 +40,7 @@ placement::placement(const options& o, house_link& link, wait_board& board)
       window_ns_(static_cast<float>(std::chrono::duration<double, std::nano>(o.window).count())),
       decisions_max_(o.decisions_kept),
       stale_ticks_(static_cast<std::uint64_t>(stale_after_ns / ns_per_tick())),
+      look_ticks_(static_cast<std::uint64_t>(look_after_ns / ns_per_tick())),
       deps_(*this),
       resources_(o.resources) {}
 
@@ -63,8 +66,8 @@ void placement::check_open() const {
 }
 
 void placement::submit(task_record* t, bool inside) {
-  const std::uint64_t n = submitted_.fetch_add(1, std::memory_order_relaxed) + 1;
-  const std::size_t waiting = inbox_.post(mail(t, mail::submitted));
+  std::uint64_t n;
+  const std::size_t waiting = inbox_.post(mail(t, mail::submitted), submitted_, n);
   int asleep = 0;
   for (const place& p : places_) asleep += p.who->sleepers();
   if (asleep != 0) {
@@ -120,14 +123,14 @@ bool placement::serve(executor* self) {
   bool any = false;
   for (int rounds = 0;; ++rounds) {
     const std::uint64_t begin = ticks();
-    const bool stale = is_stale(begin) || active() == 0;
+    const bool stale = begin - last_turn_.load(std::memory_order_relaxed) > stale_ticks_ || active() == 0;
     last_turn_.store(begin, std::memory_order_relaxed);
     ++turns_;
     if (!retired_.empty()) any = true;
     work_off();
     // An executor's thread that has its next task already leaves a little mail to gather: fetching it piece by piece
     // costs both sides.
-    const bool later = self && something_outgoing() && inbox_.roughly() < gather && begin - last_drain_ < stale_ticks_;
+    const bool later = self && something_outgoing() && leaves_mail(begin);
     if (!later && inbox_.maybe()) {
       inbox_.drain(work_);
       last_drain_ = begin;
@@ -168,20 +171,35 @@ bool placement::serve(executor* self) {
       p.outgoing.clear();
     }
     publish();
+    const std::uint64_t finished_now = retired_count_;
     if (tracing_ && any) lane_.add(0, begin, ticks(), "turn");
     leave_turn();
+    tell_waiters(finished_now);
     // Mail that came while the turn was held may have nobody else to look at it.
     if (later || inbox_.count() == 0) return any;
     if (rounds >= 4) {
-      for (place& p : places_)
-        if (p.who->sleepers() != 0) {
-          p.who->wake_one();
-          return any;
+      // Enough for one visit. Who is awake looks when what he runs has ended.
+      const bool nobody = active() == 0;
+      for (place& p : places_) {
+        if (p.who->sleepers() == 0) continue;
+        if (!nobody) {
+          p.who->keep_watch();
+          continue;
         }
-      return any;  // everybody is awake, and looks when what they run has ended
+        p.who->wake_one();
+        break;
+      }
+      return any;
     }
     if (!try_turn()) return any;
   }
+}
+
+// The inbox' counter is on a cache line that submitters write: it is not looked at with each tiny task.
+bool placement::leaves_mail(std::uint64_t now) {
+  if (now - last_look_ < look_ticks_) return true;
+  last_look_ = now;
+  return inbox_.roughly() < gather && now - last_drain_ < stale_ticks_;
 }
 
 bool placement::something_outgoing() const {
@@ -200,12 +218,16 @@ void placement::give_records_back() {
 void placement::publish() {
   if (free_count_ >= give_back_at) give_records_back();
   if (finished_.load(std::memory_order_relaxed) == retired_count_) return;
-  finished_.store(retired_count_, std::memory_order_seq_cst);
+  finished_.store(retired_count_, std::memory_order_relaxed);
+}
+
+// After the turn was left, which orders this after the store of what has finished. `finished`: what it was then.
+void placement::tell_waiters(std::uint64_t finished) {
   const bool quiet_wanted = quiet_waiters_.load(std::memory_order_seq_cst) != 0;
   const bool room_wanted = bound_waiters_.load(std::memory_order_seq_cst) != 0;
   if (!quiet_wanted && !room_wanted) return;
   // Nobody is woken to find that it must go on sleeping: one wake-up costs more than hundreds of tasks.
-  const std::uint64_t in_flight = submitted_.load(std::memory_order_seq_cst) - retired_count_;
+  const std::uint64_t in_flight = submitted_.load(std::memory_order_seq_cst) - finished;
   if ((in_flight == 0 && quiet_wanted) || (in_flight <= in_flight_max_ - in_flight_max_ / 4 && room_wanted)) {
     { std::lock_guard hold(quiet_lock_); }
     quiet_.notify_all();
@@ -238,7 +260,6 @@ void placement::order(task_record& t) {
 }
 
 task_record* placement::make_settle(array_core& a, reduction& r) {
-  submitted_.fetch_add(1, std::memory_order_relaxed);
   return detail::make_settle(link_, a, r);
 }
 
@@ -452,8 +473,9 @@ void placement::retire(task_record& t) {
     --a.users;
     if (a.dropped && a.users == 0) free_if_unused(a);
   }
-  if (t.kind == task_kind::settle) delete t.accesses[0].where->partials;
-  if (t.kind == task_kind::host_access && !t.error)
+  if (t.kind == task_kind::settle)  // nobody submitted it, so it is not counted: who needs it is
+    delete t.accesses[0].where->partials;
+  else if (t.kind == task_kind::host_access && !t.error)
     --open_views_;
   else
     ++retired_count_;

@@ -61,10 +61,12 @@ class placement final : private logic::dependencies::surroundings {
   bool has_mail() const { return inbox_.maybe() || waiting_ready_.load(std::memory_order_relaxed) != 0; }
   /// There is mail, and nobody who is awake seems to be coming for it.
   bool has_stale_mail(std::uint64_t now) const {
-    return has_mail() && (inbox_.roughly() >= mail_max || is_stale(now));
+    return has_mail() && is_stale(now);
   }
-  /// Nobody has taken a turn for a while.
-  bool is_stale(std::uint64_t now) const { return now - last_turn_.load(std::memory_order_relaxed) > stale_ticks_; }
+  /// Nobody has taken a turn for a while, or is in one.
+  bool is_stale(std::uint64_t now) const {
+    return now - last_turn_.load(std::memory_order_relaxed) > stale_ticks_ && !turn_.load(std::memory_order_relaxed);
+  }
   /// Threads of executors that are running or deciding.
   void became_active() { active_.fetch_add(1, std::memory_order_seq_cst); }
   void became_idle() { active_.fetch_sub(1, std::memory_order_seq_cst); }
@@ -96,7 +98,6 @@ class placement final : private logic::dependencies::surroundings {
   std::uint64_t finished() const { return finished_.load(std::memory_order_acquire); }
 
  private:
-  static constexpr std::size_t mail_max = 256;  // more than this is worth another thread's attention
 
   struct backlog {
     logic::executor_set mask;
@@ -142,6 +143,8 @@ class placement final : private logic::dependencies::surroundings {
   logic::run_time& model_of(const task_record&, device_kind);
   std::uint64_t bytes_of(const task_record&) const;
   void publish();
+  void tell_waiters(std::uint64_t finished);
+  bool leaves_mail(std::uint64_t now);
   void give_records_back();
   bool something_outgoing() const;
 
@@ -154,7 +157,7 @@ class placement final : private logic::dependencies::surroundings {
   inbox inbox_;
   alignas(64) std::atomic<bool> turn_{false};
   std::atomic<std::uint64_t> last_turn_{0};  // ticks
-  const std::uint64_t stale_ticks_;
+  const std::uint64_t stale_ticks_, look_ticks_;
   alignas(64) std::atomic<int> active_{0};
   alignas(64) std::atomic<std::uint64_t> submitted_{0};
   alignas(64) std::atomic<std::uint64_t> finished_{0};
@@ -176,7 +179,7 @@ class placement final : private logic::dependencies::surroundings {
   std::vector<backlog> backlogs_;
   logic::ready_queue<task_record*> parked_;
   std::deque<decision> decisions_;
-  std::uint64_t retired_count_ = 0, turns_ = 0, last_drain_ = 0;
+  std::uint64_t retired_count_ = 0, turns_ = 0, last_drain_ = 0, last_look_ = 0;
   bool parked_changed_ = false, tracing_ = false, abandoning_ = false;
   std::uint64_t abandoned_ = 0, open_views_ = 0;
   trace_lane lane_;

@@ -36,6 +36,7 @@ class shard_pool {
         s.free = t->next;
         s.count.store(s.count.load(std::memory_order_relaxed) - 1, std::memory_order_relaxed);
         ++s.taken;
+        fetch_ahead(s.free);
         return t;
       }
     }
@@ -48,7 +49,7 @@ class shard_pool {
     std::lock_guard hold(s.lock);
     last->next = s.free;
     s.free = first;
-    s.count += n;
+    s.count.store(s.count.load(std::memory_order_relaxed) + n, std::memory_order_relaxed);
     s.given += n;
   }
   std::size_t in_use() const {
@@ -98,6 +99,12 @@ class shard_pool {
     std::size_t taken = 0, given = 0;
   };
 
+  // Another core wrote it last: it is on its way while this one fills in the item before it.
+  static void fetch_ahead(T* next) {
+    if (!next) return;
+    for (std::size_t at = 0; at < sizeof(T); at += 64) __builtin_prefetch(reinterpret_cast<char*>(next) + at, 1);
+  }
+
   static std::size_t shard_of_thread() {
     static std::atomic<std::size_t> next{0};
     thread_local const std::size_t mine = next.fetch_add(1, std::memory_order_relaxed) % shard_count;
@@ -110,41 +117,44 @@ class shard_pool {
       std::lock_guard hold(s.lock);
       ++s.taken;
     }
-    T* chain = fetch(s);
     std::size_t n = 0;
+    T* chain = fetch(s, n);
     if (!chain) {
       try {
         chain = make_slab();
+        n = slab_items;
       } catch (...) {
         std::lock_guard hold(s.lock);
         --s.taken;
         throw;
       }
     }
-    T* rest = chain->next;
-    T* last = nullptr;
-    for (T* t = rest; t; t = t->next) {
-      last = t;
-      ++n;
-    }
-    if (last) {
+    if (T* rest = chain->next) {
+      fetch_ahead(rest);
       std::lock_guard hold(s.lock);
-      last->next = s.free;
-      s.free = rest;
-      s.count.fetch_add(n, std::memory_order_relaxed);
+      if (!s.free) {
+        s.free = rest;
+        s.count.store(n - 1, std::memory_order_relaxed);
+      } else {  // given back meanwhile
+        T* last = rest;
+        while (last->next) last = last->next;
+        last->next = s.free;
+        s.free = rest;
+        s.count.store(s.count.load(std::memory_order_relaxed) + n - 1, std::memory_order_relaxed);
+      }
     }
     return chain;
   }
 
   // Another thread's chain: records flow from clients to placement. Short ones are left alone while there is little
   // memory: fetching them one by one costs more than a new slab.
-  T* fetch(const shard& mine) {
+  T* fetch(const shard& mine, std::size_t& n) {
     const bool few = slab_count_.load(std::memory_order_relaxed) < slabs_before_thrift;
     for (shard& other : shards_) {
       if (&other == &mine || (few && other.count.load(std::memory_order_relaxed) < worth_fetching)) continue;
       std::lock_guard hold(other.lock);
       if (!other.free) continue;
-      other.count.store(0, std::memory_order_relaxed);
+      n = other.count.exchange(0, std::memory_order_relaxed);
       return std::exchange(other.free, nullptr);
     }
     return nullptr;

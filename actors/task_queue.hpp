@@ -23,6 +23,8 @@ class task_queue {
   /// the threads.
   static constexpr std::size_t batch_max = 32;
   static constexpr float batch_ns = 20'000.0f;
+  /// Work that nobody divides.
+  static constexpr float crumb_ns = 1'000.0f;
   /// What it costs to move a task to another core: its record and its data's state travel.
   static constexpr float move_ns = 200.0f;
 
@@ -34,23 +36,23 @@ class task_queue {
       ready_.push(t, priority_of(*t));
       worth_ns_ += worth_of(*t);
     }
-    note();
+    note_added();
   }
   /// Ahead of its equals: it has been taken and not started.
   void put_back(task_record& t) {
     std::lock_guard hold(lock_);
     ready_.push_front(&t, priority_of(t));
     worth_ns_ += worth_of(t);
-    note();
+    note_added();
   }
-  /// A fair share of what is there. `out` has room for batch_max.
+  /// A fair share of what is there, or what is too little to be shared. `out` has room for batch_max.
   std::size_t take_batch(task_record** out) {
     if (size() == 0) return 0;
     std::lock_guard hold(lock_);
-    const std::size_t most = std::clamp<std::size_t>(ready_.size() / (2 * takers_), 1, batch_max);
+    const std::size_t share = ready_.size() / (2 * takers_);
     std::size_t n = 0;
     float work = 0;
-    while (n < most) {
+    while (n < batch_max && (n < share || work < crumb_ns)) {
       task_record* t = ready_.pop();
       if (!t) break;
       out[n++] = t;
@@ -58,7 +60,7 @@ class task_queue {
       work += work_of(*t);
       if (work >= batch_ns) break;
     }
-    note();
+    note_taken();
     return n;
   }
   /// This one, if it is among the newest.
@@ -66,7 +68,7 @@ class task_queue {
     std::lock_guard hold(lock_);
     const bool found = ready_.take(&t, reach);
     if (found) worth_ns_ -= worth_of(t);
-    note();
+    note_taken();
     return found;
   }
   std::size_t take_any(std::span<task_record*> room) {
@@ -78,7 +80,7 @@ class task_queue {
       worth_ns_ -= worth_of(*t);
       room[n++] = t;
     }
-    note();
+    note_taken();
     return n;
   }
 
@@ -98,10 +100,15 @@ class task_queue {
   static float worth_of(const task_record& t) {
     return t.predicted_ns > 0 ? std::max(0.0f, t.predicted_ns - move_ns) : batch_ns;
   }
-  void note() {
-    if (ready_.empty()) worth_ns_ = 0;
-    size_.store(ready_.size(), std::memory_order_seq_cst);
+  // Who adds looks at the sleepers next, and must not do so too early; who takes has nobody to tell.
+  void note_added() {
     published_worth_.store(worth_ns_, std::memory_order_relaxed);
+    size_.store(ready_.size(), std::memory_order_seq_cst);
+  }
+  void note_taken() {
+    if (ready_.empty()) worth_ns_ = 0;
+    published_worth_.store(worth_ns_, std::memory_order_relaxed);
+    size_.store(ready_.size(), std::memory_order_relaxed);
   }
 
   const std::size_t takers_;

@@ -98,10 +98,21 @@ target target_of(array_core& a) {
   return {house, nullptr};
 }
 
+const house_link* home_of_tile(const array_core& a) noexcept {
+  bool empty = false;
+  for (int d = 0; d < a.spec.rank; ++d) empty = empty || a.spec.size[d] == 0;
+  return a.tile_count == 1 && !empty ? a.home : nullptr;
+}
+
+void throw_foreign(const array_core& a) {
+  throw error(errc::bad_argument, "array '" + a.spec.name + "' belongs to another runtime");
+}
+
 void describe(engine& house, access& to, array_core& a, access_mode mode, const std::array<index, rank_max>& lo,
               const std::array<index, rank_max>& hi, const std::array<index, rank_max>& limit_lo,
               const std::array<index, rank_max>& limit_hi, border edge, const void* fill, std::size_t fill_size,
               combine_fn combiner) {
+  if (a.home != &house.link()) throw_foreign(a);
   to.array = &a;
   to.where = nullptr;
   to.mode = mode;

@@ -46,11 +46,10 @@ namespace {
 void check_belongs(target to, const task_record& t) {
   for (int i = 0; i < t.access_count; ++i) {
     const access& x = t.accesses[i];
-    const house_link* home = x.array ? x.array->home : x.task->home;
-    if (home != t.home)
-      throw error(errc::bad_argument, x.array ? "array '" + x.array->spec.name + "' belongs to another runtime"
-                                              : "a future that the call waits for belongs to another runtime");
-    if (!x.array && (x.task->kind == task_kind::recorded) != (to.tape != nullptr))
+    if (x.array) continue;  // looked at when the access was filled in
+    if (x.task->home != t.home)
+      throw error(errc::bad_argument, "a future that the call waits for belongs to another runtime");
+    if ((x.task->kind == task_kind::recorded) != (to.tape != nullptr))
       throw error(errc::bad_argument, to.tape ? "a recorded call can only wait for calls of the same recording"
                                               : "the future stands for a recorded call: run the graph instead");
   }
@@ -175,7 +174,7 @@ bool wait_until(task_record& t, std::chrono::steady_clock::time_point deadline) 
   if (t.kind == task_kind::recorded)
     throw error(errc::bad_argument, "the future stands for a recorded call, which is never ready: wait for the run");
   engine& house = engine_of(t);
-  if (current_task()) return wait_inside(t, deadline);
+  if (current_task()) return wait_inside(t, house.board(), deadline);
   const auto spin_until = std::chrono::steady_clock::now() + house.settings().spin;
   for (int looks = 0;; ++looks) {
     if (is_done(t)) return true;

@@ -42,8 +42,14 @@ class inbox {
   /// Gives how many items wait now.
   std::size_t post(mail m) {
     std::lock_guard hold(lock_);
-    items_.push_back(m);
-    return count_.fetch_add(1, std::memory_order_seq_cst) + 1;
+    return add(m);
+  }
+  /// As above, and counts on: `counter` is changed under this inbox' lock only.
+  std::size_t post(mail m, std::atomic<std::uint64_t>& counter, std::uint64_t& count) {
+    std::lock_guard hold(lock_);
+    count = counter.load(std::memory_order_relaxed) + 1;
+    counter.store(count, std::memory_order_relaxed);
+    return add(m);
   }
   void post(std::span<const mail> many) {
     std::lock_guard hold(lock_);
@@ -61,6 +67,11 @@ class inbox {
   }
 
  private:
+  std::size_t add(mail m) {
+    items_.push_back(m);
+    return count_.fetch_add(1, std::memory_order_seq_cst) + 1;
+  }
+
   spin_lock lock_;
   std::vector<mail> items_;
   alignas(64) std::atomic<std::size_t> count_{0};

@@ -59,12 +59,13 @@ class array {
 
   /// An empty handle. Using it in a call throws `error(bad_argument)`.
   array() = default;
-  array(const array& o) : core_(o.core_), limit_(o.limit_) {
+  array(const array& o) : core_(o.core_), home_(o.home_), limit_(o.limit_) {
     if (core_) detail::retain(core_);
   }
-  array(array&& o) noexcept : core_(std::exchange(o.core_, nullptr)), limit_(o.limit_) {}
+  array(array&& o) noexcept : core_(std::exchange(o.core_, nullptr)), home_(o.home_), limit_(o.limit_) {}
   array& operator=(array o) noexcept {
     std::swap(core_, o.core_);
+    std::swap(home_, o.home_);
     std::swap(limit_, o.limit_);
     return *this;
   }
@@ -92,6 +93,7 @@ class array {
       throw error(errc::out_of_bounds, "sub-array " + to_string(b) + " is not inside array '" + name() + "' of " +
                                            to_string(whole(size())));
     array r(*this);
+    r.home_ = nullptr;
     for (int d = 0; d < N; ++d) {
       r.limit_.lo[d] = limit_.lo[d] + b.lo[d];
       r.limit_.hi[d] = limit_.lo[d] + b.hi[d];
@@ -116,7 +118,11 @@ class array {
   /// Used by the library.
   detail::array_core* core() const { return core_; }
   const box<N>& limit() const { return limit_; }
-  array(detail::array_core* adopt_reference, const box<N>& limit) : core_(adopt_reference), limit_(limit) {}
+  array(detail::array_core* adopt_reference, const box<N>& limit)
+      : core_(adopt_reference), home_(detail::home_of_tile(*adopt_reference)), limit_(limit) {}
+  /// Where the array lives if it is one tile and this handle means all of it: such an access needs no look at the array,
+  /// whose cache lines are elsewhere. Else null.
+  const detail::house_link* home_of_tile() const { return home_; }
 
  private:
   static std::chrono::steady_clock::time_point forever() { return std::chrono::steady_clock::time_point::max(); }
@@ -139,6 +145,7 @@ class array {
   }
 
   detail::array_core* core_ = nullptr;
+  const detail::house_link* home_ = nullptr;
   box<N> limit_{};
 };
 

@@ -212,9 +212,21 @@ inline constexpr task_ops ops_of{
 // ---- filling accesses ---------------------------------------------------------------------------------------------
 
 template <class T, int N, access_mode Mode, class M, int K>
-void fill_access(engine& house, access& to, const access_argument<T, N, Mode, M>& a, const box<K>* chunk,
-                 const extent<K>* space) {
+void fill_access(engine& house, const house_link* home, access& to, const access_argument<T, N, Mode, M>& a,
+                 const box<K>* chunk, const extent<K>* space) {
   if (!*a.target) throw error(errc::bad_argument, "an argument of the call is an empty array handle");
+  if constexpr (Mode != access_mode::reduce && Mode != access_mode::append && std::is_same_v<M, unmapped>) {
+    if (!chunk && a.target->home_of_tile()) {
+      if (a.target->home_of_tile() != home) throw_foreign(*a.target->core());
+      to.array = a.target->core();
+      to.where = nullptr;
+      to.tile = 0;
+      to.mode = Mode;
+      to.link = link_mode::none;
+      to.worker = 0;
+      return;
+    }
+  }
   [[maybe_unused]] bool same_extent = false;
   if constexpr (K == N) same_extent = space && *space == a.target->size();
   if constexpr (Mode == access_mode::append)
@@ -253,7 +265,7 @@ void fill_access(engine& house, access& to, const access_argument<T, N, Mode, M>
 }
 
 template <class T, int K>
-void fill_access(engine&, access& to, const future<T>& f, const box<K>*, const extent<K>*) {
+void fill_access(engine&, const house_link*, access& to, const future<T>& f, const box<K>*, const extent<K>*) {
   if (!f.valid()) throw error(errc::bad_argument, "an argument of the call is an empty future");
   retain(f.task());
   to.array = nullptr;
@@ -264,7 +276,7 @@ void fill_access(engine&, access& to, const future<T>& f, const box<K>*, const e
 template <class A, int K>
 void fill_one(engine& house, task_record& r, int& slot, const A& a, const box<K>* chunk, const extent<K>* space) {
   if constexpr (argument_of<A>::slots == 1) {
-    fill_access(house, r.accesses[slot], a, chunk, space);
+    fill_access(house, r.home, r.accesses[slot], a, chunk, space);
     ++slot;
     r.access_count = static_cast<std::uint16_t>(slot);
   }

@@ -59,9 +59,13 @@ array_core* new_array(engine&, array_spec);
 void retain(array_core*) noexcept;
 void release(array_core*) noexcept;
 const array_spec& spec_of(const array_core&) noexcept;
+/// Of an array that is exactly one tile; else null.
+const house_link* home_of_tile(const array_core&) noexcept;
+/// An array or future of another runtime was passed.
+[[noreturn]] void throw_foreign(const array_core&);
 target target_of(array_core&);                // throws runtime_stopped
 
-/// Fills `to` for a box of the array: a whole tile where it is one, else a region.
+/// Fills `to` for a box of the array: a whole tile where it is one, else a region. Throws if the array is foreign.
 void describe(engine&, access& to, array_core&, access_mode, const std::array<index, rank_max>& lo,
               const std::array<index, rank_max>& hi, const std::array<index, rank_max>& limit_lo,
               const std::array<index, rank_max>& limit_hi, border, const void* fill, std::size_t fill_size,
