@@ -14,6 +14,7 @@
 #include "actors/parking.hpp"
 #include "actors/protocol/clock.hpp"
 #include "actors/protocol/phase.hpp"
+#include "actors/protocol/prefetch.hpp"
 #include "actors/replay.hpp"
 #include "actors/task_queue.hpp"
 #include "actors/worker.hpp"
@@ -328,13 +329,20 @@ bool group::work_once(worker& self) {
   if (const std::size_t n = queue_.take_batch(got)) {
     if (n > 1 || queue_.size() != 0) parking_.keep_watch();
     for (std::size_t i = 1; i < n; ++i) self.batch.push(got[i]);
+    // Another core filled the records in: the next one is fetched while a body runs.
+    const auto fetch = [&](std::size_t i) {
+      if (i < n) prefetch<sizeof(task_record) / 64>(got[i]);
+    };
+    fetch(1);
     self.run(*got[0]);
     if (n == 1) {
       placement_.report_done({got, 1}, this);
       return true;
     }
     self.done.push(got[0]);
+    std::size_t i = 1;
     while (task_record* t = self.batch.pop()) {
+      fetch(++i);
       self.run(*t);
       self.done.push(t);
     }

@@ -11,6 +11,7 @@
 
 #include "actors/logic/region.hpp"
 #include "actors/protocol/clock.hpp"
+#include "actors/protocol/prefetch.hpp"
 
 namespace troupe::detail {
 
@@ -142,15 +143,14 @@ bool placement::serve(executor* self) {
         // Two steps ahead of the work: the records, then the arrays they name.
         if (i + 8 < n) {
           const auto* far = reinterpret_cast<const char*>(work_[i + 8].task());
-          __builtin_prefetch(far, 1);
-          __builtin_prefetch(far + 64, 1);
+          prefetch<2>(far);
           __builtin_prefetch(far + 128);
         }
         if (i + 4 < n && work_[i + 4].what() == mail::submitted) {
           const task_record& near = *work_[i + 4].task();
           for (int k = 0; k < near.access_count && k < 3; ++k)
             if (const array_core* a = near.accesses[k].array) {
-              __builtin_prefetch(a, 1);
+              prefetch<1>(a);
               __builtin_prefetch(reinterpret_cast<const char*>(a) + 64, 1);
               __builtin_prefetch(&a->tile_bytes_max);
             }

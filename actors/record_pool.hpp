@@ -18,6 +18,7 @@
 
 #include <troupe/detail/task.hpp>
 
+#include "actors/protocol/prefetch.hpp"
 #include "actors/protocol/spin_lock.hpp"
 #include "devices/device.hpp"
 
@@ -101,8 +102,7 @@ class shard_pool {
 
   // Another core wrote it last: it is on its way while this one fills in the item before it.
   static void fetch_ahead(T* next) {
-    if (!next) return;
-    for (std::size_t at = 0; at < sizeof(T); at += 64) __builtin_prefetch(reinterpret_cast<char*>(next) + at, 1);
+    if (next) prefetch<(sizeof(T) + 63) / 64>(next);
   }
 
   static std::size_t shard_of_thread() {

@@ -33,16 +33,16 @@ class task_queue {
   void push(std::span<task_record* const> tasks) {
     std::lock_guard hold(lock_);
     for (task_record* t : tasks) {
-      ready_.push(t, priority_of(*t));
-      worth_ns_ += worth_of(*t);
+      ready_.push({t, t->predicted_ns}, priority_of(*t));
+      worth_ns_ += worth_of(t->predicted_ns);
     }
     note_added();
   }
   /// Ahead of its equals: it has been taken and not started.
   void put_back(task_record& t) {
     std::lock_guard hold(lock_);
-    ready_.push_front(&t, priority_of(t));
-    worth_ns_ += worth_of(t);
+    ready_.push_front({&t, t.predicted_ns}, priority_of(t));
+    worth_ns_ += worth_of(t.predicted_ns);
     note_added();
   }
   /// A fair share of what is there, or what is too little to be shared. `out` has room for batch_max.
@@ -53,11 +53,11 @@ class task_queue {
     std::size_t n = 0;
     float work = 0;
     while (n < batch_max && (n < share || work < crumb_ns)) {
-      task_record* t = ready_.pop();
-      if (!t) break;
-      out[n++] = t;
-      worth_ns_ -= worth_of(*t);
-      work += work_of(*t);
+      const entry e = ready_.pop();
+      if (!e) break;
+      out[n++] = e.task;
+      worth_ns_ -= worth_of(e.ns);
+      work += work_of(e.ns);
       if (work >= batch_ns) break;
     }
     note_taken();
@@ -66,8 +66,8 @@ class task_queue {
   /// This one, if it is among the newest.
   bool take(task_record& t) {
     std::lock_guard hold(lock_);
-    const bool found = ready_.take(&t, reach);
-    if (found) worth_ns_ -= worth_of(t);
+    const bool found = ready_.take({&t, 0}, reach);
+    if (found) worth_ns_ -= worth_of(t.predicted_ns);
     note_taken();
     return found;
   }
@@ -75,10 +75,10 @@ class task_queue {
     std::lock_guard hold(lock_);
     std::size_t n = 0;
     while (n < room.size()) {
-      task_record* t = ready_.pop();
-      if (!t) break;
-      worth_ns_ -= worth_of(*t);
-      room[n++] = t;
+      const entry e = ready_.pop();
+      if (!e) break;
+      worth_ns_ -= worth_of(e.ns);
+      room[n++] = e.task;
     }
     note_taken();
     return n;
@@ -94,12 +94,18 @@ class task_queue {
   // How far from the end a waiter looks for the task that it waits for.
   static constexpr std::size_t reach = 64;
 
+  // With its predicted time: who takes a batch does not look at records that another core wrote.
+  struct entry {
+    task_record* task = nullptr;
+    float ns = 0;
+    explicit operator bool() const { return task != nullptr; }
+    bool operator==(const entry& o) const { return task == o.task; }
+  };
+
   static int priority_of(const task_record& t) { return t.extra ? t.extra->options.priority : 0; }
   // Kernels nobody has timed go one at a time.
-  static float work_of(const task_record& t) { return t.predicted_ns > 0 ? t.predicted_ns : batch_ns; }
-  static float worth_of(const task_record& t) {
-    return t.predicted_ns > 0 ? std::max(0.0f, t.predicted_ns - move_ns) : batch_ns;
-  }
+  static float work_of(float ns) { return ns > 0 ? ns : batch_ns; }
+  static float worth_of(float ns) { return ns > 0 ? std::max(0.0f, ns - move_ns) : batch_ns; }
   // Who adds looks at the sleepers next, and must not do so too early; who takes has nobody to tell.
   void note_added() {
     published_worth_.store(worth_ns_, std::memory_order_relaxed);
@@ -113,7 +119,7 @@ class task_queue {
 
   const std::size_t takers_;
   alignas(64) spin_lock lock_;
-  logic::ready_queue<task_record*> ready_;
+  logic::ready_queue<entry> ready_;
   float worth_ns_ = 0;
   alignas(64) std::atomic<std::size_t> size_{0};
   std::atomic<float> published_worth_{0};

@@ -43,7 +43,7 @@ class ring {
   std::size_t head_ = 0, tail_ = 0;
 };
 
-/// Null entries (taken out of the middle) are skipped when popped.
+/// T is a pointer or converts to bool as one does. Empty entries (taken out of the middle) are skipped when popped.
 template <class T>
 class ready_queue {
  public:
@@ -57,7 +57,7 @@ class ready_queue {
     lane(priority).push_front(v);
     ++count_;
   }
-  /// Null if empty.
+  /// An empty T if there is none.
   T pop() {
     for (auto& l : lanes_) {
       while (!l.items.empty()) {
@@ -67,15 +67,15 @@ class ready_queue {
         }
       }
     }
-    return nullptr;
+    return T{};
   }
   /// Takes `v` out if it is among the last `reach` entries of some lane.
   bool take(T v, std::size_t reach) {
     for (auto& l : lanes_) {
       const std::size_t n = l.items.size();
       for (std::size_t i = 0; i < n && i < reach; ++i) {
-        if (l.items.at(n - 1 - i) != v) continue;
-        l.items.at(n - 1 - i) = nullptr;
+        if (!(l.items.at(n - 1 - i) == v)) continue;
+        l.items.at(n - 1 - i) = T{};
         --count_;
         return true;
       }
