@@ -491,14 +491,22 @@ bool group::wait_inside(worker& self, task_record& awaited, wait_board& board,
 // ---- helping threads -------------------------------------------------------------------------------------------------
 
 bool group::help_with(task_record& awaited) {
-  if (queue_.size() == 0 || !queue_.take(awaited)) return false;
-  // A helping thread has no place in the group: it borrows one, kept for the next time.
-  std::unique_ptr<worker> guest = take_guest();
-  worker* before = std::exchange(this_worker, guest.get());
-  run_and_report(*guest, awaited);
-  this_worker = before;
-  give_guest(std::move(guest));
-  return true;
+  if (queue_.size() == 0 || !parking_.borrow_slot()) return false;
+  const bool mine = queue_.take(awaited);
+  if (mine) {
+    // A helping thread has no place in the group: it borrows one, kept for the next time.
+    std::unique_ptr<worker> guest = take_guest();
+    worker* before = std::exchange(this_worker, guest.get());
+    guest->run(awaited);
+    this_worker = before;
+    give_guest(std::move(guest));
+  }
+  parking_.return_slot();
+  if (mine) {
+    task_record* done = &awaited;
+    placement_.report_done({&done, 1}, nullptr);
+  }
+  return mine;
 }
 
 std::unique_ptr<worker> group::take_guest() {

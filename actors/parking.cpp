@@ -44,10 +44,16 @@ parking::woken parking::park(thread& self) {
 // Sleeps until there is a reason to look. True: look even if it seems not to be worth it.
 bool parking::sleep(std::unique_lock<std::mutex>& hold) {
   const int asleep = sleepers_.fetch_add(1, std::memory_order_seq_cst) + 1;
-  const auto called = [&] { return tickets_ > 0 || closed_ || slots_wanted_.load(std::memory_order_relaxed) != 0; };
+  const auto called = [&] {
+    return closed_ || (may_leave() && (tickets_ > 0 || slots_wanted_.load(std::memory_order_relaxed) != 0));
+  };
   bool look = false;
   while (!called()) {
-    if (!world_.somebody_works()) {
+    if (!may_leave()) {
+      ++kept_in_;
+      work_.wait(hold, [&] { return closed_ || may_leave(); });
+      --kept_in_;
+    } else if (!world_.somebody_works()) {
       // Whoever posts work looks at the sleepers after posting; who goes to sleep looks at the work after announcing it.
       look = world_.work_in_sight();
       if (look) break;
@@ -62,7 +68,7 @@ bool parking::sleep(std::unique_lock<std::mutex>& hold) {
       const bool awaited = work_.wait_for(hold, nap, called);
       napper_.store(false, std::memory_order_relaxed);
       if (awaited) break;
-      look = world_.work_overdue();
+      look = world_.work_overdue() && may_leave();
       if (look) break;
     }
   }
@@ -130,6 +136,23 @@ void parking::take_slot() {
   slot_free_.wait(hold, [&] { return free_slots_ > 0; });
   --free_slots_;
   slots_wanted_.fetch_sub(1, std::memory_order_seq_cst);
+}
+
+bool parking::borrow_slot() {
+  std::lock_guard hold(lock_);
+  if (closed_ || !may_leave()) return false;
+  ++lent_;
+  return true;
+}
+
+void parking::return_slot() {
+  bool tell;
+  {
+    std::lock_guard hold(lock_);
+    --lent_;
+    tell = kept_in_ != 0 || tickets_ != 0 || slots_wanted_.load(std::memory_order_relaxed) != 0;
+  }
+  if (tell) work_.notify_all();
 }
 
 bool parking::give_slotless(task_record& t) {

@@ -50,6 +50,9 @@ class parking {
   /// A body waits: its slot is free. True: make a spare thread, which counts as made.
   bool give_slot();
   void take_slot();
+  /// A thread from outside runs a body with the slot of a sleeper, who stays asleep meanwhile. False: none sleeps.
+  bool borrow_slot();
+  void return_slot();
   /// A body that waited wants to go on, and sleeping threads hold slots it could use.
   bool slot_wanted() const { return slots_wanted_.load(std::memory_order_acquire) != 0; }
 
@@ -68,6 +71,8 @@ class parking {
 
  private:
   bool sleep(std::unique_lock<std::mutex>&);
+  // With lock_ held: some sleeper's slot is with him.
+  bool may_leave() const { return lent_ < sleepers_.load(std::memory_order_relaxed); }
 
   const int slots_, spares_max_;
   outlook& world_;
@@ -80,7 +85,7 @@ class parking {
   std::condition_variable work_, slot_free_;
   logic::ring<task_record*> slotless_;
   std::size_t tickets_ = 0;  // wake-ups that nobody has answered yet
-  int free_slots_ = 0, spares_idle_ = 0, spares_ = 0;
+  int free_slots_ = 0, spares_idle_ = 0, spares_ = 0, lent_ = 0, kept_in_ = 0;
   bool watch_wanted_ = false, closed_ = false;
 };
 

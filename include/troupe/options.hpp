@@ -40,10 +40,10 @@ struct options {
   std::chrono::microseconds spin{20};
   /// Threads kept for tasks that wait inside (`future::get` in a body, `yield_core`), at most.
   int spare_threads_max = 256;
-  /// A thread that waits without a limit for a task's future runs that task itself if it is ready and no worker has
-  /// taken it yet, as a plain call would. Saves two thread switches; the body then runs beside the workers' bodies, on
-  /// the waiter's own thread. Off: bodies run on workers only.
-  bool waiting_thread_helps = false;
+  /// A thread that waits without a limit for a task's future runs that task itself if it is ready, no worker has taken
+  /// it yet and a worker sleeps, whose slot it borrows meanwhile: never more bodies at once than workers. Saves two
+  /// thread switches. Off: bodies run on the workers' own threads only.
+  bool waiting_thread_helps = true;
   /// Placement decisions kept for `explain`, at most; older ones are forgotten.
   std::size_t decisions_kept = 4096;
   /// Work handed to an executor ahead of time, at most; the rest stays free to go elsewhere.
