@@ -57,7 +57,7 @@ class group final : public core_group, public std::enable_shared_from_this<group
 
   void run_tasks(std::span<task_record* const> tasks, attention who) override;
   int sleepers() const override { return parking_.sleepers(); }
-  void wake_one() override { parking_.wake(1); }
+  void wake_one() override { parking_.wake(1, parking::nearness::far); }
   void keep_watch() override { parking_.keep_watch(); }
   std::size_t queued() const override { return queue_.size(); }
 
@@ -160,10 +160,11 @@ void group::run_tasks(std::span<task_record* const> tasks, attention who) {
   if (parking_.sleepers() == 0) return;
   // A wake-up costs as much as hundreds of small tasks: it is sent for work that is worth one, or when nobody would
   // look otherwise.
-  auto threads = static_cast<std::size_t>(queue_.worth_ns() / wake_worth_ns);
-  if (who == attention::nobody) threads = std::max<std::size_t>(threads, 1);
+  const auto threads = static_cast<std::size_t>(queue_.worth_ns() / wake_worth_ns);
   if (threads != 0)
-    parking_.wake(std::min(threads, handed));
+    parking_.wake(std::min(threads, handed), parking::nearness::far);
+  else if (who == attention::nobody)
+    parking_.wake(1, parking::nearness::near);
   else if (who != attention::caller || handed > 1)
     parking_.keep_watch();
 }
@@ -271,7 +272,8 @@ bool group::is_worth_looking() const {
 void group::thread_main(worker& self) {
   this_worker = &self;
   devices::name_this_thread(options_.facts.name + "/" + std::to_string(self.number));
-  parking::thread place{.has_slot = self.number < options_.facts.slots};  // the first threads start with one
+  parking::thread& place = self.place;
+  place.has_slot = self.number < options_.facts.slots;  // the first threads start with one
   if (place.has_slot && static_cast<std::size_t>(self.number) < options_.cores.size())
     devices::bind_this_thread(options_.cores[static_cast<std::size_t>(self.number)]);
   std::uint64_t idle_since = 0;
@@ -414,7 +416,8 @@ std::exception_ptr group::run_graph(worker& self, task_record& t) {
     replaying_.push_back(&g);
   }
   replays_.fetch_add(1, std::memory_order_seq_cst);
-  parking_.wake(std::min<std::size_t>(static_cast<std::size_t>(options_.facts.slots) - 1, graph->roots.size()));
+  parking_.wake(std::min<std::size_t>(static_cast<std::size_t>(options_.facts.slots) - 1, graph->roots.size()),
+                parking::nearness::far);
   run_nodes(self, g, true);
   {
     std::lock_guard hold(replay_lock_);
@@ -442,7 +445,7 @@ void group::run_nodes(worker& self, graph_run& g, bool owner) {
   graph_run::hand mine;
   for (std::uint32_t node; g.next(mine, node, owner);) {
     const bool shared = g.finished(mine, node, self.run_node(g, node));
-    if (shared && parking_.sleepers() != 0) parking_.wake(1);
+    if (shared && parking_.sleepers() != 0) parking_.wake(1, parking::nearness::far);
   }
 }
 
@@ -450,7 +453,7 @@ void group::run_nodes(worker& self, graph_run& g, bool owner) {
 
 void group::give_slot(worker& self) {
   return_batch(self, nullptr);
-  if (const std::size_t n = queue_.size(); n != 0) parking_.wake(n);
+  if (const std::size_t n = queue_.size(); n != 0) parking_.wake(n, parking::nearness::far);
   report_done(self);  // tasks that this thread has finished must not be held back while it waits
   if (self.active) {
     placement_.became_idle();

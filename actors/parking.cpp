@@ -4,7 +4,10 @@
 #include "actors/parking.hpp"
 
 #include <algorithm>
+#include <array>
 #include <chrono>
+
+#include "devices/threads.hpp"
 
 namespace troupe::detail {
 
@@ -23,11 +26,11 @@ parking::woken parking::park(thread& self) {
       return woken::to_work;  // it comes back, without a slot
     }
     if (closed_) return woken::to_end;
-    self.look = sleep(hold);
+    self.look = sleep(self, hold);
     return woken::to_work;
   }
   ++spares_idle_;
-  work_.wait(hold, [&] {
+  spare_work_.wait(hold, [&] {
     return closed_ || !slotless_.empty() || (free_slots_ > 0 && slots_wanted_.load(std::memory_order_relaxed) == 0);
   });
   --spares_idle_;
@@ -42,38 +45,42 @@ parking::woken parking::park(thread& self) {
 }
 
 // Sleeps until there is a reason to look. True: look even if it seems not to be worth it.
-bool parking::sleep(std::unique_lock<std::mutex>& hold) {
-  const int asleep = sleepers_.fetch_add(1, std::memory_order_seq_cst) + 1;
+bool parking::sleep(thread& self, std::unique_lock<std::mutex>& hold) {
+  self.called = false;
+  self.cpu = devices::current_cpu();
+  asleep_.push_back(&self);
+  sleepers_.fetch_add(1, std::memory_order_seq_cst);
   const auto called = [&] {
-    return closed_ || (may_leave() && (tickets_ > 0 || slots_wanted_.load(std::memory_order_relaxed) != 0));
+    return closed_ || (may_leave() && (self.called || slots_wanted_.load(std::memory_order_relaxed) != 0));
   };
   bool look = false;
   while (!called()) {
     if (!may_leave()) {
-      ++kept_in_;
-      work_.wait(hold, [&] { return closed_ || may_leave(); });
-      --kept_in_;
+      self.kept_in = true;
+      self.wake.wait(hold, [&] { return closed_ || may_leave(); });
+      self.kept_in = false;
     } else if (!world_.somebody_works()) {
       // Whoever posts work looks at the sleepers after posting; who goes to sleep looks at the work after announcing it.
       look = world_.work_in_sight();
       if (look) break;
-      if (asleep == slots_) world_.all_asleep();
+      if (static_cast<int>(asleep_.size()) == slots_) world_.all_asleep();
       watch_wanted_ = false;
-      work_.wait(hold, [&] { return called() || watch_wanted_; });
+      self.wake.wait(hold, [&] { return called() || watch_wanted_; });
     } else if (napper_.load(std::memory_order_relaxed)) {
-      work_.wait(hold, [&] { return called() || !napper_.load(std::memory_order_relaxed); });
+      self.wake.wait(hold, [&] { return called() || !napper_.load(std::memory_order_relaxed); });
     } else {
       watch_wanted_ = false;
       napper_.store(true, std::memory_order_relaxed);
-      const bool awaited = work_.wait_for(hold, nap, called);
+      const bool awaited = self.wake.wait_for(hold, nap, called);
       napper_.store(false, std::memory_order_relaxed);
       if (awaited) break;
       look = world_.work_overdue() && may_leave();
       if (look) break;
     }
   }
-  if (tickets_ > 0) --tickets_;
+  std::erase(asleep_, &self);
   sleepers_.fetch_sub(1, std::memory_order_relaxed);
+  if (watch_wanted_ && !asleep_.empty()) asleep_.front()->wake.notify_one();  // it may have been this one's to keep
   return look;
 }
 
@@ -83,29 +90,44 @@ void parking::ended(const thread& self) {
   slot_free_.notify_all();
 }
 
-void parking::wake(std::size_t n) {
-  std::size_t give;
-  {
-    std::lock_guard hold(lock_);
-    const auto room = static_cast<std::size_t>(std::max(0, sleepers_.load(std::memory_order_relaxed)));
-    give = tickets_ >= room ? 0 : std::min(n, room - tickets_);
-    tickets_ += give;
+// Whoever is called is told after the lock is free again, as he may start at once on this core.
+void parking::wake(std::size_t n, nearness where) {
+  const int here = devices::current_cpu();
+  while (n != 0) {
+    std::array<thread*, 16> chosen;
+    std::size_t count = 0;
+    {
+      std::lock_guard hold(lock_);
+      const auto call = [&](bool any) {
+        for (auto t = asleep_.rbegin(); t != asleep_.rend() && count < std::min(n, chosen.size()); ++t) {
+          if ((*t)->called || !(any || ((*t)->cpu == here) == (where == nearness::near))) continue;
+          (*t)->called = true;
+          chosen[count++] = *t;
+        }
+      };
+      call(false);
+      call(true);
+    }
+    for (std::size_t i = 0; i < count; ++i) chosen[i]->wake.notify_one();
+    if (count < chosen.size()) return;
+    n -= count;
   }
-  // Spare threads sleep on the same condition, so waking exactly one could wake the wrong one.
-  if (give == 0) return;
-  if (spares_hint_.load(std::memory_order_relaxed) == 0 && give == 1)
-    work_.notify_one();
-  else
-    work_.notify_all();
 }
 
 void parking::keep_watch() {
   if (napper_.load(std::memory_order_relaxed) || sleepers_.load(std::memory_order_seq_cst) == 0) return;
+  thread* one = nullptr;
   {
     std::lock_guard hold(lock_);
+    if (asleep_.empty()) return;
     watch_wanted_ = true;
+    one = asleep_.front();
   }
-  work_.notify_all();
+  one->wake.notify_one();
+}
+
+void parking::tell_sleepers() {
+  for (thread* t : asleep_) t->wake.notify_one();
 }
 
 // ---- slots -----------------------------------------------------------------------------------------------------------
@@ -118,10 +140,10 @@ bool parking::give_slot() {
     return false;
   }
   if (spares_idle_ == 0 && spares_ < spares_max_ && !closed_) {
-    spares_hint_.store(++spares_, std::memory_order_relaxed);
+    ++spares_;
     return true;
   }
-  work_.notify_all();
+  spare_work_.notify_all();
   return false;
 }
 
@@ -132,7 +154,7 @@ void parking::take_slot() {
     return;
   }
   slots_wanted_.fetch_add(1, std::memory_order_seq_cst);
-  work_.notify_all();  // a sleeping thread with a slot gives it up
+  tell_sleepers();  // one of them gives its slot up
   slot_free_.wait(hold, [&] { return free_slots_ > 0; });
   --free_slots_;
   slots_wanted_.fetch_sub(1, std::memory_order_seq_cst);
@@ -146,28 +168,25 @@ bool parking::borrow_slot() {
 }
 
 void parking::return_slot() {
-  bool tell;
-  {
-    std::lock_guard hold(lock_);
-    --lent_;
-    tell = kept_in_ != 0 || tickets_ != 0 || slots_wanted_.load(std::memory_order_relaxed) != 0;
-  }
-  if (tell) work_.notify_all();
+  std::lock_guard hold(lock_);
+  --lent_;
+  const bool wanted = slots_wanted_.load(std::memory_order_relaxed) != 0;
+  for (thread* t : asleep_)
+    if (wanted || t->called || t->kept_in) t->wake.notify_one();
 }
 
 bool parking::give_slotless(task_record& t) {
   std::lock_guard hold(lock_);
   slotless_.push_back(&t);
-  work_.notify_all();
+  spare_work_.notify_all();
   if (static_cast<std::size_t>(spares_idle_) >= slotless_.size() || spares_ >= spares_max_ || closed_) return false;
-  spares_hint_.store(++spares_, std::memory_order_relaxed);
+  ++spares_;
   return true;
 }
 
 bool parking::no_spare() {
   std::lock_guard hold(lock_);
-  spares_hint_.store(--spares_, std::memory_order_relaxed);
-  return spares_ == 0;
+  return --spares_ == 0;
 }
 
 std::size_t parking::take_slotless(task_record** room, std::size_t n) {
@@ -180,7 +199,8 @@ std::size_t parking::take_slotless(task_record** room, std::size_t n) {
 void parking::close() {
   std::lock_guard hold(lock_);
   closed_ = true;
-  work_.notify_all();
+  tell_sleepers();
+  spare_work_.notify_all();
   slot_free_.notify_all();
 }
 

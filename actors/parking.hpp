@@ -12,6 +12,7 @@
 #include <condition_variable>
 #include <cstddef>
 #include <mutex>
+#include <vector>
 
 #include <troupe/detail/task.hpp>
 
@@ -35,10 +36,22 @@ class parking {
     ~outlook() = default;
   };
   enum class woken { to_work, for_slotless, to_end };
-  struct thread {  // what one thread knows of its place
+  /// Where work that somebody is woken for is to run. A sleeper who ran on the waker's core last starts there, at once
+  /// and instead of the waker; another starts beside it, but on an idle core of a virtual machine that takes longer
+  /// than small work does.
+  enum class nearness { near, far };
+  /// A thread's place. Lives as long as the group.
+  struct thread {
     bool has_slot = false;
     bool look = false;              // woken because there is work, even if it does not seem worth it
     task_record* slotless = nullptr;
+
+   private:
+    friend class parking;
+    bool called = false;
+    bool kept_in = false;           // its slot is lent
+    int cpu = -1;                   // where it went to sleep
+    std::condition_variable wake;
   };
 
   parking(int slots, int spares_max, outlook& world) : slots_(slots), spares_max_(spares_max), world_(world) {}
@@ -63,29 +76,29 @@ class parking {
   bool no_spare();
   /// Takes back the slotless tasks that have not started.
   std::size_t take_slotless(task_record** room, std::size_t n);
-  void wake(std::size_t n);
+  void wake(std::size_t n, nearness);
   /// There is work that somebody who is awake is to see to: makes sure that a sleeper looks up now and then.
   void keep_watch();
   int sleepers() const { return sleepers_.load(std::memory_order_seq_cst); }
   void close();
 
  private:
-  bool sleep(std::unique_lock<std::mutex>&);
-  // With lock_ held: some sleeper's slot is with him.
-  bool may_leave() const { return lent_ < sleepers_.load(std::memory_order_relaxed); }
+  bool sleep(thread&, std::unique_lock<std::mutex>&);
+  // With lock_ held.
+  bool may_leave() const { return lent_ < static_cast<int>(asleep_.size()); }  // some sleeper's slot is with him
+  void tell_sleepers();
 
   const int slots_, spares_max_;
   outlook& world_;
   alignas(64) std::atomic<int> sleepers_{0};
-  std::atomic<int> spares_hint_{0};
   std::atomic<int> slots_wanted_{0};
   std::atomic<bool> napper_{false};
 
   std::mutex lock_;  // everything below
-  std::condition_variable work_, slot_free_;
+  std::vector<thread*> asleep_;
+  std::condition_variable spare_work_, slot_free_;
   logic::ring<task_record*> slotless_;
-  std::size_t tickets_ = 0;  // wake-ups that nobody has answered yet
-  int free_slots_ = 0, spares_idle_ = 0, spares_ = 0, lent_ = 0, kept_in_ = 0;
+  int free_slots_ = 0, spares_idle_ = 0, spares_ = 0, lent_ = 0;
   bool watch_wanted_ = false, closed_ = false;
 };
 

@@ -12,6 +12,7 @@
 #include <thread>
 #include <vector>
 
+#include "actors/parking.hpp"
 #include "actors/protocol/spmc_ring.hpp"
 #include "actors/protocol/trace.hpp"
 #include "actors/protocol/wait_board.hpp"
@@ -64,6 +65,7 @@ class worker {
   };
   const counters& counts() const { return counts_; }
 
+  parking::thread place;
   trace_lane lane;
   bool active = false;  // counted as awake
   std::thread handle;

@@ -9,6 +9,8 @@ namespace troupe::devices {
 
 /// Binds the calling thread to one core; false if the system refuses.
 bool bind_this_thread(int core) noexcept;
+/// The core that runs the calling thread now; -1 where the system does not say.
+int current_cpu() noexcept;
 /// Names the calling thread for debuggers, at most 15 characters.
 void name_this_thread(const std::string&) noexcept;
 

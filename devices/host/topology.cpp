@@ -117,6 +117,8 @@ bool bind_this_thread(int core) noexcept {
   return ::pthread_setaffinity_np(::pthread_self(), sizeof set, &set) == 0;
 }
 
+int current_cpu() noexcept { return ::sched_getcpu(); }
+
 void name_this_thread(const std::string& name) noexcept {
   ::pthread_setname_np(::pthread_self(), name.substr(0, 15).c_str());
 }
