@@ -9,6 +9,7 @@
 #include <exception>
 #include <memory>
 #include <mutex>
+#include <unordered_set>
 #include <vector>
 
 #include <troupe/detail/task.hpp>
@@ -47,6 +48,7 @@ struct recorded_graph {
 struct recording {
   logic::recorded_tiles tiles;
   std::vector<task_record*> tasks;
+  std::unordered_set<array_core*> arrays;  // what the calls touch; a reference of each is held
 };
 
 /// One run in progress.

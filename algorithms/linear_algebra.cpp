@@ -8,6 +8,8 @@
 #include <mutex>
 #include <string>
 
+#include "algorithms/triangular_solve.hpp"
+
 #if defined(TROUPE_HAVE_BLAS)
 #include <cblas.h>
 #include <lapacke.h>
@@ -48,17 +50,19 @@ int leading(const tile_in& t) { return static_cast<int>(t.stride(0)); }
 
 // LAPACK's own layout is column-major, in which a row-major lower triangle is an upper one. LAPACKE's row-major entry
 // would transpose through a copy instead.
-constexpr auto potrf =
-    kernel<inout<double, 2>, index, index>("potrf").on(cpu, [](tile_inout a, index block, index row) {
+constexpr auto potrf = kernel<inout<double, 2>, out<double, 2>, index, index>("potrf").on(
+    cpu, [](tile_inout a, tile_inout inverses, index block, index row) {
       const int info = LAPACKE_dpotrf_work(LAPACK_COL_MAJOR, 'U', rows(a), a.data(), leading(a));
       if (info > 0) throw not_positive_definite(block, row + info - 1);
+      invert_diagonal_blocks(layout::row_major, rows(a), a.data(), leading(a), inverses.data());
     });
 
 // a = a l^-T
-constexpr auto trsm = kernel<in<double, 2>, inout<double, 2>>("trsm").on(cpu, [](tile_in l, tile_inout a) {
-  cblas_dtrsm(CblasRowMajor, CblasRight, CblasLower, CblasTrans, CblasNonUnit, rows(a), columns(a), 1.0, l.data(),
-              leading(l), a.data(), leading(a));
-});
+constexpr auto trsm = kernel<in<double, 2>, in<double, 2>, inout<double, 2>>("trsm").on(
+    cpu, [](tile_in l, tile_in inverses, tile_inout a) {
+      solve_with_inverses(layout::row_major, rows(a), columns(a), l.data(), leading(l), inverses.data(), a.data(),
+                          leading(a));
+    });
 
 // c = c - a a^T, lower triangle
 constexpr auto syrk = kernel<in<double, 2>, inout<double, 2>>("syrk").on(cpu, [](tile_in a, tile_inout c) {
@@ -122,10 +126,13 @@ future<void> factor(Submitter& to, const matrix& a) {
   // The panel is the critical path: everything to its right waits for it.
   const task_options first{.priority = 2}, second{.priority = 1};
   const index n = tile_count(a, 0), t = a.tile(0);
+  const auto inverses = to.template array<double>({a.size(0), index{triangular_block}}, tiles(t, index{triangular_block}),
+                                                  a.name() + ": inverted diagonal blocks");
   future<void> last;
   for (index k = 0; k < n; ++k) {
-    last = to.spawn(first, potrf, update(tile_of(a, k, k)), k, k * t);
-    for (index i = k + 1; i < n; ++i) to.spawn(second, trsm, read(tile_of(a, k, k)), update(tile_of(a, i, k)));
+    last = to.spawn(first, potrf, update(tile_of(a, k, k)), write(tile_of(inverses, k, 0)), k, k * t);
+    for (index i = k + 1; i < n; ++i)
+      to.spawn(second, trsm, read(tile_of(a, k, k)), read(tile_of(inverses, k, 0)), update(tile_of(a, i, k)));
     for (index j = k + 1; j < n; ++j) {
       to.spawn(syrk, read(tile_of(a, j, k)), update(tile_of(a, j, j)));
       for (index i = j + 1; i < n; ++i)

@@ -44,7 +44,7 @@ class not_positive_definite : public error {
 /// triangle is neither used nor changed within diagonal tiles, and need not be written elsewhere. `a` must be square,
 /// not empty, and have square tiles (those at the far edge may be smaller): else `error(bad_argument)` at once.
 /// Right-looking, after Buttari, Langou, Kurzak, Dongarra, "A class of parallel tiled linear algebra algorithms for
-/// multicore architectures" (2009).
+/// multicore architectures" (2009), with the solves of `triangular_solve.hpp`.
 /// The future fails with `not_positive_definite` as its cause where there is no factor; `a` is then unreadable until it
 /// is written again.
 future<void> cholesky(runtime&, const array<double, 2>& a);

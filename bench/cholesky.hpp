@@ -3,14 +3,17 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Right-looking, lower, double, after Buttari, Langou, Kurzak, Dongarra, "A class of parallel tiled linear algebra
-// algorithms for multicore architectures" (2009). Tiles are contiguous and column-major; the kernels are OpenBLAS's,
-// one thread each. Without TROUPE_BENCH_HAVE_BLAS only the types exist and no contender offers the workload.
+// algorithms for multicore architectures" (2009). Tiles are contiguous and column-major, each with room behind it for
+// inverted diagonal blocks; the kernels are OpenBLAS's, one thread each, and the solves those of troupe's algorithms,
+// for every contender. Without TROUPE_BENCH_HAVE_BLAS only the types exist and no contender offers the workload.
 #pragma once
 
 #include <cstddef>
 #include <memory>
 #include <new>
 #include <vector>
+
+#include "algorithms/triangular_solve.hpp"
 
 #if defined(TROUPE_BENCH_HAVE_BLAS)
 #include <cblas.h>
@@ -30,10 +33,15 @@ struct cholesky_problem {
 class tiled_matrix {
  public:
   tiled_matrix(std::size_t n, std::size_t tile_rows) : tile_rows_(tile_rows), tiles_(n / tile_rows) {
-    storage_.reset(static_cast<double*>(::operator new(n* n * sizeof(double), std::align_val_t(64))));
+    storage_.reset(
+        static_cast<double*>(::operator new(tiles_ * tiles_ * tile_size() * sizeof(double), std::align_val_t(64))));
+  }
+  /// Doubles from one tile to the next: the tile and the inverses behind it.
+  [[nodiscard]] std::size_t tile_size() const {
+    return tile_rows_ * (tile_rows_ + troupe::algorithms::triangular_block);
   }
   [[nodiscard]] double* operator()(std::size_t i, std::size_t j) const {
-    return storage_.get() + (i + j * tiles_) * tile_rows_ * tile_rows_;
+    return storage_.get() + (i + j * tiles_) * tile_size();
   }
   [[nodiscard]] std::size_t tiles() const { return tiles_; }
   void load(const cholesky_problem&);
@@ -71,15 +79,17 @@ std::vector<cholesky_task> cholesky_tasks(std::size_t tiles);
 
 #if defined(TROUPE_BENCH_HAVE_BLAS)
 inline void run_step(step kind, std::size_t rows, double* out, const double* a, const double* b) {
+  using namespace troupe::algorithms;
   const int n = static_cast<int>(rows);
   switch (kind) {
     case step::potrf: {
       int info = 0;
       dpotrf_("L", &n, out, &n, &info);
+      invert_diagonal_blocks(layout::column_major, n, out, n, out + rows * rows);
       return;
     }
     case step::trsm:
-      cblas_dtrsm(CblasColMajor, CblasRight, CblasLower, CblasTrans, CblasNonUnit, n, n, 1.0, a, n, out, n);
+      solve_with_inverses(layout::column_major, n, n, a, n, a + rows * rows, out, n);
       return;
     case step::syrk:
       cblas_dsyrk(CblasColMajor, CblasLower, CblasNoTrans, n, n, -1.0, a, n, 1.0, out, n);

@@ -161,10 +161,10 @@ class troupe_runtime final : public contender {
     tiled_matrix matrix(problem.n, rows);
     matrix.load(problem);
     const auto tiles = matrix.tiles();
-    const auto tile_size = static_cast<troupe::index>(rows * rows);
-    const auto whole =
-        rt_->borrow<double>(std::span(matrix(0, 0), problem.n * problem.n),
-                            {static_cast<troupe::index>(problem.n * problem.n)}, troupe::tiles(tile_size));
+    const auto tile_size = static_cast<troupe::index>(matrix.tile_size());
+    const auto size = tiles * tiles * matrix.tile_size();
+    const auto whole = rt_->borrow<double>(std::span(matrix(0, 0), size), {static_cast<troupe::index>(size)},
+                                           troupe::tiles(tile_size));
     std::vector<troupe::array<double, 1>> handles;
     handles.reserve(tiles * tiles);
     for (troupe::index k = 0; k < static_cast<troupe::index>(tiles * tiles); ++k)

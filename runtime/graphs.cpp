@@ -127,6 +127,7 @@ graph runtime::record(const std::function<void(recorder&)>& f) {
     detail::recording& tape;
     ~giver() {
       for (auto* t : tape.tasks) detail::release(t);
+      for (auto* a : tape.arrays) detail::release(a);
     }
   } give_back{tape};
   recorder r(house(), tape);

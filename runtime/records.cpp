@@ -56,6 +56,9 @@ void check_belongs(target to, const task_record& t) {
 }
 
 void put_on(recording& tape, task_record* t) {
+  // The caller may drop its handles before the recording ends.
+  for (int i = 0; i < t->access_count; ++i)
+    if (array_core* a = t->accesses[i].array; a && tape.arrays.insert(a).second) retain(a);
   t->kind = task_kind::recorded;
   tape.tasks.push_back(t);
 }

@@ -11,6 +11,7 @@
 #include <cstddef>
 #include <memory>
 
+#include <troupe/detail/make.hpp>
 #include <troupe/detail/submit.hpp>
 
 namespace troupe {
@@ -24,12 +25,14 @@ class runtime;
 
 /// Takes calls instead of a runtime and keeps them. Used on one thread, inside `runtime::record`.
 /// Futures it returns stand for the recorded task: pass them to later calls of the recorder; they are never ready.
-class recorder : public submitter<recorder> {
+/// Arrays that it makes are as those of the runtime; the graph keeps the ones that its calls touch.
+class recorder : public array_maker<recorder>, public submitter<recorder> {
  public:
   recorder(const recorder&) = delete;
   recorder& operator=(const recorder&) = delete;
 
  private:
+  friend class array_maker<recorder>;
   friend class submitter<recorder>;
   friend class runtime;
   recorder(detail::engine& house, detail::recording& tape) : house_(&house), tape_(&tape) {}

@@ -69,6 +69,22 @@ struct arrays {
   }
 };
 
+TEST(replay, keeps_an_array_that_was_made_and_dropped_while_recording) {
+  runtime rt(options{.threads = 2});
+  auto out = rt.filled<int>({4}, tiles(2), 0, "out");
+  const graph g = rt.record([&](recorder& r) {
+    const auto between = r.array<int>({4}, tiles(2), "between");
+    r.for_each(grid(4).chunks(2), [](view<int, 1> v) { std::fill_n(&v(v.lo(0)), 2, 5); }, write(between));
+    r.for_each(
+        grid(4).chunks(2), [](view<const int, 1> from, view<int, 1> to) { to(to.lo(0)) += from(from.lo(0)); },
+        read(between), update(out));
+  });
+  for (int i = 0; i < 3; ++i) rt.run(g).get();
+  const auto seen = out.read();
+  EXPECT_EQ(seen(0), 15);
+  EXPECT_EQ(seen(2), 15);
+}
+
 TEST(replay, does_what_spawning_does) {
   runtime rt(options{.threads = 2, .core_groups = 2});
   arrays spawned(rt), replayed(rt);

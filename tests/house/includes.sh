@@ -93,7 +93,7 @@ check() {
         if (room == "user") {
           if (path !~ /\//) return ""                     # a neighbour in the same folder
           top = file; sub(/^tests\//, "", top); sub(/\/.*/, "", top)
-          if (top == "examples" && starts(path, "algorithms/")) return ""  # they ship on top of the public API
+          if ((top == "examples" || top == "bench") && starts(path, "algorithms/")) return ""  # they ship on top of the public API
           return starts(path, top "/") ? "" : "is not public: only <troupe/...> is"
         }
         return path ~ /\// ? "is not for shared test code: only <troupe/...> and \"tests/...\" are" : ""

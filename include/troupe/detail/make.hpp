@@ -1,0 +1,111 @@
+// What this file is for: making arrays, shared by the runtime and by the recorder of graphs.
+// SPDX-FileCopyrightText: the troupe authors
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Not for users; `runtime` and `recorder` inherit these members. All may be called from any thread and from inside
+// tasks.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <troupe/array.hpp>
+#include <troupe/detail/engine.hpp>
+#include <troupe/error.hpp>
+
+namespace troupe {
+
+template <class Derived>
+class array_maker {
+ public:
+  /// A new array. Bytes are allocated tile by tile at first write; reading what nobody wrote is an error.
+  /// Without tiles the array is one tile. Throws `error(bad_argument)` for negative sizes and tiles below 1.
+  template <class T, std::size_t N>
+  troupe::array<T, static_cast<int>(N)> array(const index (&size)[N], std::string name = {}) {
+    return make<T, static_cast<int>(N)>(sizes(size), sizes(size), std::move(name), nullptr);
+  }
+  template <class T, std::size_t N>
+  troupe::array<T, static_cast<int>(N)> array(const index (&size)[N], const tile_shape<static_cast<int>(N)>& t,
+                                              std::string name = {}) {
+    return make<T, static_cast<int>(N)>(sizes(size), t.size, std::move(name), nullptr);
+  }
+  template <class T, int N>
+  troupe::array<T, N> array(const extent<N>& size, const tile_shape<N>& t, std::string name = {}) {
+    return make<T, N>(size, t.size, std::move(name), nullptr);
+  }
+  /// A new array with every element equal to `value`.
+  template <class T, std::size_t N>
+  troupe::array<T, static_cast<int>(N)> filled(const index (&size)[N], const tile_shape<static_cast<int>(N)>& t,
+                                               const T& value, std::string name = {}) {
+    return make<T, static_cast<int>(N)>(sizes(size), t.size, std::move(name), &value);
+  }
+  /// Takes over a vector as a row-major array, without copying. Its size must be the product of the sizes.
+  template <class T, std::size_t N>
+  troupe::array<T, static_cast<int>(N)> adopt(std::vector<T> data, const index (&size)[N],
+                                              const tile_shape<static_cast<int>(N)>& t, std::string name = {}) {
+    auto kept = std::make_shared<std::vector<T>>(std::move(data));
+    const std::span<T> bytes(*kept);
+    return adopt_shared<T, static_cast<int>(N)>(std::move(kept), bytes, sizes(size), t.size, std::move(name));
+  }
+  template <class T>
+  troupe::array<T, 1> adopt(std::vector<T> data, std::string name = {}) {
+    const index n[1] = {static_cast<index>(data.size())};
+    return adopt<T, 1>(std::move(data), n, tile_shape<1>{{{n[0]}}}, std::move(name));
+  }
+  /// Uses row-major memory of the caller, who keeps it alive and untouched until the last handle is gone.
+  template <class T, std::size_t N>
+  troupe::array<T, static_cast<int>(N)> borrow(std::span<T> data, const index (&size)[N],
+                                               const tile_shape<static_cast<int>(N)>& t, std::string name = {}) {
+    return adopt_shared<T, static_cast<int>(N)>(nullptr, data, sizes(size), t.size, std::move(name));
+  }
+
+ protected:
+  array_maker() = default;
+  ~array_maker() = default;
+
+ private:
+  template <std::size_t N>
+  static extent<static_cast<int>(N)> sizes(const index (&list)[N]) {
+    extent<static_cast<int>(N)> e;
+    for (std::size_t d = 0; d < N; ++d) e[static_cast<int>(d)] = list[d];
+    return e;
+  }
+
+  template <class T, int N>
+  troupe::array<T, N> make(const extent<N>& size, const extent<N>& tile, std::string name, const T* fill) {
+    detail::array_spec s = spec<T, N>(size, tile, std::move(name));
+    s.fill = fill;
+    return troupe::array<T, N>(detail::new_array(house(), std::move(s)), whole(size));
+  }
+  template <class T, int N>
+  troupe::array<T, N> adopt_shared(std::shared_ptr<void> owner, std::span<T> data, const extent<N>& size,
+                                   const extent<N>& tile, std::string name) {
+    detail::array_spec s = spec<T, N>(size, tile, std::move(name));
+    if (static_cast<index>(data.size()) != whole(size).volume())
+      throw error(errc::bad_argument, "adopted data has " + std::to_string(data.size()) + " elements, the array " +
+                                          std::to_string(whole(size).volume()));
+    s.owner = std::move(owner);
+    s.adopted = data.data();
+    return troupe::array<T, N>(detail::new_array(house(), std::move(s)), whole(size));
+  }
+  template <class T, int N>
+  static detail::array_spec spec(const extent<N>& size, const extent<N>& tile, std::string name) {
+    static_assert(N >= 1 && N <= rank_max, "arrays have 1 to 4 dimensions");
+    detail::array_spec s;
+    s.rank = N;
+    for (int d = 0; d < N; ++d) {
+      s.size[d] = size[d];
+      s.tile[d] = tile[d];
+    }
+    s.element = sizeof(T);
+    s.align = alignof(T);
+    s.name = std::move(name);
+    return s;
+  }
+  detail::engine& house() const { return *static_cast<const Derived*>(this)->submission_target().house; }
+};
+
+}  // namespace troupe
