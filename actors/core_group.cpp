@@ -30,6 +30,8 @@ constexpr float wake_worth_ns = 10'000.0f;
 constexpr float share_worth_ns = 2'000.0f;
 // Pauses (some 40 ns each) before an idle thread looks for mail again, at most.
 constexpr int rest_max = 64;
+// Trace lanes of threads that help; workers and spares have those below.
+constexpr int guest_lanes = 900;
 // Bodies that wait for bodies run on one stack down to this depth; beyond, the waiter sleeps.
 constexpr int depth_max = 128;
 
@@ -137,6 +139,7 @@ class group final : public core_group, public std::enable_shared_from_this<group
   std::condition_variable ended_;
   std::vector<std::shared_ptr<worker>> threads_;
   std::vector<std::unique_ptr<worker>> guests_;
+  int guests_made_ = 0;
 };
 
 // ---- the executor ----------------------------------------------------------------------------------------------------
@@ -262,9 +265,9 @@ void group::be_awake(worker& self, bool now) {
   now ? placement_.became_active() : placement_.became_idle();
 }
 
-// While others are busy, a thread that has run dry leaves them what is not worth the traffic between cores.
+// While others are busy, a thread leaves them what is not worth the traffic between cores: to the one who is at it.
 bool group::is_worth_looking() const {
-  return placement_.active() <= 1 || queue_.worth_ns() >= share_worth_ns ||
+  return placement_.active() <= 1 || placement_.took_last_turn() || queue_.worth_ns() >= share_worth_ns ||
          (awake_.load(std::memory_order_relaxed) <= 1 && queue_.size() != 0) || placement_.has_stale_mail(ticks()) ||
          replays_.load(std::memory_order_relaxed) != 0;
 }
@@ -304,7 +307,9 @@ void group::thread_main(worker& self) {
           looking_.store(&self, std::memory_order_relaxed);
         }
         if (now - idle_since < spin_ticks_ && looking_.load(std::memory_order_relaxed) == &self) {
+          // Whoever this thread has just woken may have been put on its core.
           for (int i = 0; i < 8; ++i) spin_lock::pause();
+          std::this_thread::yield();
           continue;
         }
       }
@@ -514,13 +519,20 @@ bool group::help_with(task_record& awaited) {
 
 std::unique_ptr<worker> group::take_guest() {
   std::lock_guard hold(threads_lock_);
-  if (guests_.empty()) return std::make_unique<worker>(workplace_, -1);
+  if (guests_.empty()) {
+    auto g = std::make_unique<worker>(workplace_, guests_made_++);
+    if (options_.sink)
+      g->lane.open(options_.sink, options_.first_lane + guest_lanes + g->number,
+                   options_.facts.name + " guest " + std::to_string(g->number));
+    return g;
+  }
   auto g = std::move(guests_.back());
   guests_.pop_back();
   return g;
 }
 
 void group::give_guest(std::unique_ptr<worker> g) {
+  g->lane.flush();  // it has no thread that would do so at the end
   std::lock_guard hold(threads_lock_);
   guests_.push_back(std::move(g));
 }

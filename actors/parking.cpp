@@ -78,6 +78,7 @@ bool parking::sleep(thread& self, std::unique_lock<std::mutex>& hold) {
       if (look) break;
     }
   }
+  look = look || self.called;
   std::erase(asleep_, &self);
   sleepers_.fetch_sub(1, std::memory_order_relaxed);
   if (watch_wanted_ && !asleep_.empty()) asleep_.front()->wake.notify_one();  // it may have been this one's to keep
@@ -98,9 +99,13 @@ void parking::wake(std::size_t n, nearness where) {
     std::size_t count = 0;
     {
       std::lock_guard hold(lock_);
+      // One who was called to this core and has not come yet waits for the waker to leave it.
+      const bool pending =
+          std::any_of(asleep_.begin(), asleep_.end(), [&](const thread* t) { return t->called && t->cpu == here; });
+      const bool stay = where == nearness::near && !pending;
       const auto call = [&](bool any) {
         for (auto t = asleep_.rbegin(); t != asleep_.rend() && count < std::min(n, chosen.size()); ++t) {
-          if ((*t)->called || !(any || ((*t)->cpu == here) == (where == nearness::near))) continue;
+          if ((*t)->called || !(any || ((*t)->cpu == here) == stay)) continue;
           (*t)->called = true;
           chosen[count++] = *t;
         }

@@ -36,9 +36,9 @@ class parking {
     ~outlook() = default;
   };
   enum class woken { to_work, for_slotless, to_end };
-  /// Where work that somebody is woken for is to run. A sleeper who ran on the waker's core last starts there, at once
-  /// and instead of the waker; another starts beside it, but on an idle core of a virtual machine that takes longer
-  /// than small work does.
+  /// Where work that somebody is woken for is to run. A sleeper who ran on the waker's core last may start there, at
+  /// once and instead of the waker; elsewhere it runs beside the waker, but to start an idle core of a virtual machine
+  /// takes longer than small work does.
   enum class nearness { near, far };
   /// A thread's place. Lives as long as the group.
   struct thread {

@@ -126,6 +126,7 @@ bool placement::serve(executor* self) {
     const std::uint64_t begin = ticks();
     const bool stale = begin - last_turn_.load(std::memory_order_relaxed) > stale_ticks_ || active() == 0;
     last_turn_.store(begin, std::memory_order_relaxed);
+    last_taker_.store(this_thread_mark(), std::memory_order_relaxed);
     ++turns_;
     if (!retired_.empty()) any = true;
     work_off();

@@ -67,6 +67,8 @@ class placement final : private logic::dependencies::surroundings {
   bool is_stale(std::uint64_t now) const {
     return now - last_turn_.load(std::memory_order_relaxed) > stale_ticks_ && !turn_.load(std::memory_order_relaxed);
   }
+  /// Nobody else has taken a turn since this thread did.
+  bool took_last_turn() const { return last_taker_.load(std::memory_order_relaxed) == this_thread_mark(); }
   /// Threads of executors that are running or deciding.
   void became_active() { active_.fetch_add(1, std::memory_order_seq_cst); }
   void became_idle() { active_.fetch_sub(1, std::memory_order_seq_cst); }
@@ -119,6 +121,11 @@ class placement final : private logic::dependencies::surroundings {
   task_record* make_settle(array_core&, reduction&) override;
   void fail(task_record&, std::exception_ptr, bool own) override;
 
+  static const void* this_thread_mark() {
+    thread_local const char mark = 0;
+    return &mark;
+  }
+
   // With the turn.
   bool try_turn() {
     return !turn_.load(std::memory_order_relaxed) && !turn_.exchange(true, std::memory_order_seq_cst);
@@ -157,6 +164,7 @@ class placement final : private logic::dependencies::surroundings {
   inbox inbox_;
   alignas(64) std::atomic<bool> turn_{false};
   std::atomic<std::uint64_t> last_turn_{0};  // ticks
+  std::atomic<const void*> last_taker_{nullptr};
   const std::uint64_t stale_ticks_, look_ticks_;
   alignas(64) std::atomic<int> active_{0};
   alignas(64) std::atomic<std::uint64_t> submitted_{0};
