@@ -16,8 +16,6 @@
 namespace troupe::detail {
 
 namespace {
-// A kernel nobody has timed is taken for this long, so that a first flood spreads over the executors.
-constexpr float guess_ns = 10'000.0f;
 // The in-flight bound and stale mail are looked at once in so many submissions; see options::tasks_in_flight_max.
 constexpr std::uint64_t look_every = 16;
 // Mail that may wait for an executor's thread with something to do.
@@ -28,29 +26,23 @@ constexpr std::size_t give_back_at = 64;
 constexpr double stale_after_ns = 5'000.0;
 // Who has a next task looks for mail this often.
 constexpr double look_after_ns = 1'000.0;
-// After this many samples of a kernel only one in eight is looked at.
-constexpr std::uint32_t samples_before_thinning = 64;
-
-constexpr std::uint16_t mark_holds_resources = 1, mark_sent = 2, mark_known = 4;
 }  // namespace
 
 placement::placement(const options& o, house_link& link, wait_board& board)
     : link_(link),
       board_(board),
       in_flight_max_(o.tasks_in_flight_max),
-      window_ns_(static_cast<float>(std::chrono::duration<double, std::nano>(o.window).count())),
-      decisions_max_(o.decisions_kept),
       stale_ticks_(static_cast<std::uint64_t>(stale_after_ns / ns_per_tick())),
       look_ticks_(static_cast<std::uint64_t>(look_after_ns / ns_per_tick())),
       deps_(*this),
-      resources_(o.resources) {}
+      assignment_(static_cast<float>(std::chrono::duration<double, std::nano>(o.window).count()), o.decisions_kept),
+      admission_(o.resources) {}
 
 placement::~placement() = default;
 
 void placement::add(executor& e) {
-  places_.push_back({&e, 0, {}, 0, 0});
-  facts_.push_back(e.facts());
-  all_ |= logic::executor_set{1} << e.facts().id;
+  executors_.push_back(&e);
+  assignment_.add(e.facts());
 }
 
 void placement::trace_to(trace_sink* sink, int lane) {
@@ -70,14 +62,14 @@ void placement::submit(task_record* t, bool inside) {
   std::uint64_t n;
   const std::size_t waiting = inbox_.post(mail(t, mail::submitted), submitted_, n);
   int asleep = 0;
-  for (const place& p : places_) asleep += p.who->sleepers();
+  for (const executor* e : executors_) asleep += e->sleepers();
   if (asleep != 0) {
     // Decide here if nobody works, or if those who do do not seem to come for the mail. The latter is looked at now and
     // then: it costs a cache line from the thread that takes the turns.
     if (active() == 0 || ((waiting == 1 || waiting % look_every == 0) && has_stale_mail(ticks())))
       take_turn(nullptr);
     else if (waiting == 1)
-      for (const place& p : places_) p.who->keep_watch();
+      for (executor* e : executors_) e->keep_watch();
   }
   if (closed()) take_turn(nullptr);
   if (!inside && (in_flight_max_ < 64 * look_every || n % look_every == 0) && n - finished_.load(std::memory_order_relaxed) > in_flight_max_) {
@@ -132,7 +124,7 @@ bool placement::serve(executor* self) {
     work_off();
     // An executor's thread that has its next task already leaves a little mail to gather: fetching it piece by piece
     // costs both sides.
-    const bool later = self && something_outgoing() && leaves_mail(begin);
+    const bool later = self && assignment_.something_outgoing() && leaves_mail(begin);
     if (!later && inbox_.maybe()) {
       inbox_.drain(work_);
       last_drain_ = begin;
@@ -161,15 +153,16 @@ bool placement::serve(executor* self) {
       work_.clear();
       work_off();
     }
-    unpark();
-    refill();
-    for (place& p : places_) {
-      if (p.outgoing.empty()) continue;
+    admission_.admit([&](task_record& t) { assignment_.assign(t); });
+    assignment_.refill();
+    for (std::size_t i = 0; i < executors_.size(); ++i) {
+      std::vector<task_record*>& outgoing = assignment_.outgoing(i);
+      if (outgoing.empty()) continue;
       any = true;
-      p.who->run_tasks(p.outgoing, p.who == self ? executor::attention::caller
-                                   : stale     ? executor::attention::nobody
-                                               : executor::attention::somebody);
-      p.outgoing.clear();
+      executors_[i]->run_tasks(outgoing, executors_[i] == self ? executor::attention::caller
+                                         : stale               ? executor::attention::nobody
+                                                               : executor::attention::somebody);
+      outgoing.clear();
     }
     publish();
     const std::uint64_t finished_now = retired_count_;
@@ -181,13 +174,13 @@ bool placement::serve(executor* self) {
     if (rounds >= 4) {
       // Enough for one visit. Who is awake looks when what he runs has ended.
       const bool nobody = active() == 0;
-      for (place& p : places_) {
-        if (p.who->sleepers() == 0) continue;
+      for (executor* e : executors_) {
+        if (e->sleepers() == 0) continue;
         if (!nobody) {
-          p.who->keep_watch();
+          e->keep_watch();
           continue;
         }
-        p.who->wake_one();
+        e->wake_one();
         break;
       }
       return any;
@@ -201,12 +194,6 @@ bool placement::leaves_mail(std::uint64_t now) {
   if (now - last_look_ < look_ticks_) return true;
   last_look_ = now;
   return inbox_.roughly() < gather && now - last_drain_ < stale_ticks_;
-}
-
-bool placement::something_outgoing() const {
-  for (const place& p : places_)
-    if (!p.outgoing.empty()) return true;
-  return false;
 }
 
 void placement::give_records_back() {
@@ -271,7 +258,7 @@ void placement::fail(task_record& t, std::exception_ptr why, bool own) {
   fulfil(t, board_);
 }
 
-// ---- choosing ----------------------------------------------------------------------------------------------------------
+// ---- ready ------------------------------------------------------------------------------------------------------------
 
 void placement::make_ready(task_record& t) {
   if (abandoning_) abandon(t);
@@ -301,138 +288,10 @@ void placement::make_ready(task_record& t) {
 }
 
 void placement::admit(task_record& t) {
-  if (t.extra && !t.extra->options.resources.empty()) {
-    // All of them pass through one queue, so that priority decides and not the order of arrival.
-    parked_.push(&t, t.extra->options.priority);
-    parked_changed_ = true;
-    return;
-  }
-  assign(t);
-}
-
-void placement::unpark() {
-  // In order; those that cannot be met are passed over, so that one scarce thing does not hold up the others.
-  if (!parked_changed_) return;
-  parked_changed_ = false;
-  constexpr std::size_t passed_over_max = 256;
-  task_record* passed[passed_over_max];
-  std::size_t n = 0;
-  while (n < passed_over_max) {
-    task_record* t = parked_.pop();
-    if (!t) break;
-    if (resources_.take(t->extra->options.resources)) {
-      t->marks |= mark_holds_resources;
-      assign(*t);
-    } else {
-      passed[n++] = t;
-    }
-  }
-  while (n != 0) {
-    task_record* t = passed[--n];
-    parked_.push_front(t, t->extra->options.priority);
-  }
-}
-
-logic::executor_set placement::mask_of(const task_record& t) const {
-  logic::executor_set mask = all_;
-  if (t.extra) mask &= t.extra->executors;
-  return mask & logic::with_body(t.kernel->kinds, facts_);
-}
-
-std::uint64_t placement::bytes_of(const task_record& t) const {
-  std::uint64_t bytes = 0;
-  for (int i = 0; i < t.access_count; ++i) {
-    const access& x = t.accesses[i];
-    if (!x.array) continue;
-    if (!x.where)
-      bytes += x.array->tile_bytes_max;
-    else
-      bytes += static_cast<std::uint64_t>(logic::view_box(*x.where).volume()) * x.array->spec.element;
-  }
-  return bytes;
-}
-
-logic::run_time& placement::model_of(const task_record& t, device_kind kind) {
-  return model_.of(*t.kernel, logic::size_class_of(bytes_of(t)), kind);
-}
-
-void placement::assign(task_record& t) {
-  if (places_.size() == 1 && !t.extra) {
-    const logic::run_time& m = model_of(t, facts_[0].kind);
-    if (m.known()) t.marks |= mark_known;
-    send_to(t, 0, m.predicted_ns());
-    return;
-  }
-  const logic::executor_set mask = mask_of(t);
-  if (std::has_single_bit(mask)) {
-    const auto i = static_cast<std::size_t>(std::countr_zero(mask));
-    const logic::run_time& m = model_of(t, facts_[i].kind);
-    if (m.known()) t.marks |= mark_known;
-    send_to(t, i, m.known() ? m.predicted_ns() : guess_ns);
-    return;
-  }
-  if (!assign_among(t, mask, false)) {
-    auto b = std::find_if(backlogs_.begin(), backlogs_.end(), [&](const backlog& x) { return x.mask == mask; });
-    if (b == backlogs_.end()) {
-      backlogs_.push_back({mask, {}});
-      b = backlogs_.end() - 1;
-    }
-    b->tasks.push(&t, t.extra ? t.extra->options.priority : 0);
-    waiting_ready_.fetch_add(1, std::memory_order_relaxed);
-  }
-}
-
-// Late binding: an executor gets about a window of work; the rest waits here for whoever is free first.
-bool placement::assign_among(task_record& t, logic::executor_set mask, bool force) {
-  logic::offer offers[logic::executors_max];
-  std::size_t n = 0;
-  bool known = false;
-  for (logic::executor_set left = mask; left != 0; left &= left - 1) {
-    const auto i = static_cast<std::size_t>(std::countr_zero(left));
-    const executor_facts& f = facts_[i];
-    const logic::run_time& m = model_of(t, f.kind);
-    logic::offer& o = offers[n++];
-    o.executor = f.id;
-    o.queue_ns = std::max(places_[i].outstanding_ns, 0.0f) / static_cast<float>(f.slots);
-    o.run_ns = m.known() ? m.predicted_ns() : guess_ns;
-    known = known || m.known();
-    // Replicas live in host memory; an executor elsewhere would need all bytes brought.
-    o.bytes_missing = f.space == host_space ? 0 : bytes_of(t);
-    o.transfer_ns = model_.transfer_ns(host_space, f.space, o.bytes_missing);
-  }
-  const std::size_t best = logic::best_offer({offers, n});
-  if (!force && offers[best].queue_ns > window_ns_) return false;
-  if (known) t.marks |= mark_known;
-  if (decisions_max_ != 0) {
-    if (decisions_.size() >= decisions_max_) decisions_.pop_front();
-    decisions_.push_back({t.sequence, {offers, offers + n}, best});
-  }
-  send_to(t, offers[best].executor, offers[best].run_ns);
-  return true;
-}
-
-void placement::send_to(task_record& t, std::size_t i, float predicted) {
-  place& p = places_[i];
-  t.executor = static_cast<std::uint16_t>(i);
-  t.predicted_ns = predicted;
-  t.marks |= mark_sent;
-  p.outstanding_ns += predicted;
-  p.outgoing.push_back(&t);
-}
-
-void placement::refill() {
-  if (waiting_ready_.load(std::memory_order_relaxed) == 0) return;
-  for (backlog& b : backlogs_) {
-    while (!b.tasks.empty()) {
-      task_record* t = b.tasks.pop();
-      if (!t) break;
-      if (!assign_among(*t, b.mask, false)) {
-        b.tasks.push_front(t, t->extra ? t->extra->options.priority : 0);
-        break;
-      }
-      waiting_ready_.fetch_sub(1, std::memory_order_relaxed);
-    }
-  }
+  if (logic::admission::concerns(t))
+    admission_.queue(t);
+  else
+    assignment_.assign(t);
 }
 
 // ---- retiring ----------------------------------------------------------------------------------------------------------
@@ -444,29 +303,13 @@ void placement::work_off() {
 }
 
 void placement::retire(task_record& t) {
-  if (t.marks & mark_sent) {
-    place& p = places_[t.executor];
-    p.outstanding_ns -= t.predicted_ns;
-    if (p.outstanding_ns < 1.0f) p.outstanding_ns = 0;
-    if (t.measured_ns > 0) {
-      logic::run_time& m = model_of(t, facts_[t.executor].kind);
-      if (m.seen() < samples_before_thinning || (t.sequence & 7) == 0) m.learn(t.measured_ns);
-      if (t.marks & mark_known) {
-        p.predicted_ns += t.predicted_ns;
-        p.measured_ns += t.measured_ns;
-      }
-    }
-  }
+  assignment_.finished(t);
   if (tracing_)
     deps_.each_successor(t, [&](task_record& next, bool) {  // the others were noted when they were found
       if (next.kind == task_kind::join) lane_.add_edge(t.sequence, next.sequence);
     });
   deps_.retire(t, [&](task_record& next) { make_ready(next); });
-  if (t.marks & mark_holds_resources) {
-    resources_.give(t.extra->options.resources);
-    t.marks &= static_cast<std::uint16_t>(~mark_holds_resources);
-    parked_changed_ = true;
-  }
+  admission_.finished(t);
   for (int i = 0; i < t.access_count; ++i) {
     access& x = t.accesses[i];
     if (!x.array) continue;
@@ -536,26 +379,9 @@ bool placement::would_deadlock(task_record& inside, task_record& awaited) {
 
 explanation placement::explain(task_record& t) {
   hold_turn();
-  explanation e;
-  e.task = logic::name_of(t);
-  const auto ns = [](float v) { return std::chrono::nanoseconds(static_cast<std::int64_t>(v)); };
-  if (t.marks & mark_sent) {
-    e.executor = facts_[t.executor].name;
-    e.predicted = (t.marks & mark_known) != 0;
-  }
-  if ((t.phase.load(std::memory_order_acquire) & phase_mask) == phase_done && t.measured_ns > 0)
-    e.measured = ns(t.measured_ns);
-  const std::uint64_t key = t.id;
-  for (const decision& d : decisions_) {
-    if (key == 0 || d.task != key) continue;
-    for (std::size_t i = 0; i < d.offers.size(); ++i) {
-      const logic::offer& o = d.offers[i];
-      e.candidates.push_back({facts_[o.executor].name, ns(o.queue_ns), ns(o.transfer_ns), ns(o.run_ns),
-                              o.bytes_missing, i == d.chosen});
-    }
-  }
-  if (e.candidates.empty() && (t.marks & mark_sent))  // one candidate: nothing had to be weighed
-    e.candidates.push_back({e.executor, {}, {}, ns(t.predicted_ns), 0, true});
+  explanation e = assignment_.explain(t);
+  if (is_fulfilled(t) && t.measured_ns > 0)
+    e.measured = std::chrono::nanoseconds(static_cast<std::int64_t>(t.measured_ns));
   leave_turn();
   take_turn(nullptr);
   return e;
@@ -569,11 +395,11 @@ runtime_report placement::report() {
   r.spawned = submitted_.load();
   r.finished = finished_.load();
   r.turns = turns_;
-  r.resources_free = resources_.free();
-  for (place& p : places_) {
-    executor_report e = p.who->report();
-    e.predicted = std::chrono::nanoseconds(static_cast<std::int64_t>(p.predicted_ns));
-    e.measured = std::chrono::nanoseconds(static_cast<std::int64_t>(p.measured_ns));
+  r.resources_free = admission_.free();
+  for (std::size_t i = 0; i < executors_.size(); ++i) {
+    executor_report e = executors_[i]->report();
+    e.predicted = std::chrono::nanoseconds(static_cast<std::int64_t>(assignment_.predicted_ns(i)));
+    e.measured = std::chrono::nanoseconds(static_cast<std::int64_t>(assignment_.measured_ns(i)));
     r.executors.push_back(std::move(e));
   }
   give_records_back();
@@ -604,21 +430,15 @@ std::uint64_t placement::abandon_queued() {
   hold_turn();
   abandoning_ = true;  // from here on nothing that becomes ready is handed out
   std::vector<task_record*> back(1024);
-  for (place& p : places_)
-    for (std::size_t got; (got = p.who->take_back(back)) != 0;)
-      for (std::size_t i = 0; i < got; ++i) {
-        abandon(*back[i]);
-        retired_.push_back(back[i]);
-      }
-  const auto give_up = [&](logic::ready_queue<task_record*>& q) {
-    while (task_record* t = q.pop()) {
-      abandon(*t);
-      retired_.push_back(t);
-    }
+  const auto give_up = [&](task_record& t) {
+    abandon(t);
+    retired_.push_back(&t);
   };
-  for (backlog& b : backlogs_) give_up(b.tasks);
-  give_up(parked_);
-  waiting_ready_.store(0);
+  for (executor* e : executors_)
+    for (std::size_t got; (got = e->take_back(back)) != 0;)
+      for (std::size_t i = 0; i < got; ++i) give_up(*back[i]);
+  assignment_.drop_kept(give_up);
+  admission_.drop_queued(give_up);
   serve(nullptr);
   settle_accounts();
   return abandoned_;

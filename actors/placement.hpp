@@ -12,23 +12,18 @@
 
 #include <atomic>
 #include <condition_variable>
-#include <deque>
 #include <functional>
 #include <memory>
 #include <mutex>
 #include <span>
-#include <thread>
-#include <unordered_map>
 #include <vector>
 
 #include <troupe/options.hpp>
 #include <troupe/report.hpp>
 
-#include "actors/logic/cost_model.hpp"
+#include "actors/logic/admission.hpp"
+#include "actors/logic/assignment.hpp"
 #include "actors/logic/dependencies.hpp"
-#include "actors/logic/ready_queue.hpp"
-#include "actors/logic/resources.hpp"
-#include "actors/logic/scope.hpp"
 #include "actors/protocol/executor.hpp"
 #include "actors/protocol/inbox.hpp"
 #include "actors/protocol/phase.hpp"
@@ -58,7 +53,7 @@ class placement final : private logic::dependencies::surroundings {
   /// Decides what there is to decide, if there is any and the turn is free. `self`: the caller is about to look for
   /// work at that executor. True if something was done.
   bool take_turn(executor* self);
-  bool has_mail() const { return inbox_.maybe() || waiting_ready_.load(std::memory_order_relaxed) != 0; }
+  bool has_mail() const { return inbox_.maybe() || assignment_.kept() != 0; }
   /// There is mail, and nobody who is awake seems to be coming for it.
   bool has_stale_mail(std::uint64_t now) const {
     return has_mail() && is_stale(now);
@@ -81,9 +76,9 @@ class placement final : private logic::dependencies::surroundings {
   bool would_deadlock(task_record& inside, task_record& awaited);
   explanation explain(task_record&);
   runtime_report report();
-  const std::vector<executor_facts>& facts() const { return facts_; }
-  logic::executor_set all() const { return all_; }
-  void check_resources(const std::vector<resource>& r) const { resources_.check(r); }
+  const std::vector<executor_facts>& facts() const { return assignment_.facts(); }
+  logic::executor_set all() const { return assignment_.all(); }
+  void check_resources(const std::vector<resource>& r) const { admission_.check(r); }
 
   /// No task may be submitted any more. What has not started fails with runtime_stopped; gives their number.
   std::uint64_t abandon_queued();
@@ -100,22 +95,6 @@ class placement final : private logic::dependencies::surroundings {
   std::uint64_t finished() const { return finished_.load(std::memory_order_acquire); }
 
  private:
-
-  struct backlog {
-    logic::executor_set mask;
-    logic::ready_queue<task_record*> tasks;
-  };
-  struct place {  // what placement knows of one executor
-    executor* who = nullptr;
-    float outstanding_ns = 0;
-    std::vector<task_record*> outgoing;
-    double predicted_ns = 0, measured_ns = 0;
-  };
-  struct decision {
-    std::uint64_t task;
-    std::vector<logic::offer> offers;
-    std::size_t chosen;
-  };
 
   // dependencies::surroundings
   task_record* make_settle(array_core&, reduction&) override;
@@ -137,29 +116,18 @@ class placement final : private logic::dependencies::surroundings {
   void order(task_record&);
   void make_ready(task_record&);
   void admit(task_record&);
-  void assign(task_record&);
-  bool assign_among(task_record&, logic::executor_set, bool force);
-  void send_to(task_record&, std::size_t place, float predicted);
   void retire(task_record&);
   void work_off();
-  void refill();
-  void unpark();
   void abandon(task_record&);
   void free_if_unused(array_core&);
-  logic::executor_set mask_of(const task_record&) const;
-  logic::run_time& model_of(const task_record&, device_kind);
-  std::uint64_t bytes_of(const task_record&) const;
   void publish();
   void tell_waiters(std::uint64_t finished);
   bool leaves_mail(std::uint64_t now);
   void give_records_back();
-  bool something_outgoing() const;
 
   house_link& link_;
   wait_board& board_;
   const std::size_t in_flight_max_;
-  const float window_ns_;
-  const std::size_t decisions_max_;
 
   inbox inbox_;
   alignas(64) std::atomic<bool> turn_{false};
@@ -169,7 +137,6 @@ class placement final : private logic::dependencies::surroundings {
   alignas(64) std::atomic<int> active_{0};
   alignas(64) std::atomic<std::uint64_t> submitted_{0};
   alignas(64) std::atomic<std::uint64_t> finished_{0};
-  std::atomic<std::size_t> waiting_ready_{0};  // ready tasks that no executor had room for
   std::atomic<bool> closed_{false};
   std::atomic<int> quiet_waiters_{0}, bound_waiters_{0};
   std::mutex quiet_lock_;
@@ -177,18 +144,13 @@ class placement final : private logic::dependencies::surroundings {
 
   // Owned by the holder of the turn.
   logic::dependencies deps_;
-  logic::cost_model model_;
-  logic::resources resources_;
-  std::vector<place> places_;
-  std::vector<executor_facts> facts_;
-  logic::executor_set all_ = 0;
+  logic::assignment assignment_;
+  logic::admission admission_;
+  std::vector<executor*> executors_;
   std::vector<mail> work_;
   std::vector<task_record*> settles_, ready_, retired_;
-  std::vector<backlog> backlogs_;
-  logic::ready_queue<task_record*> parked_;
-  std::deque<decision> decisions_;
   std::uint64_t retired_count_ = 0, turns_ = 0, last_drain_ = 0, last_look_ = 0;
-  bool parked_changed_ = false, tracing_ = false, abandoning_ = false;
+  bool tracing_ = false, abandoning_ = false;
   std::uint64_t abandoned_ = 0, open_views_ = 0;
   trace_lane lane_;
   std::vector<std::pair<std::uint64_t, std::uint64_t>> edges_;

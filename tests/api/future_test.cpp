@@ -123,8 +123,37 @@ TEST(future, may_be_waited_for_by_many_threads) {
 }
 
 TEST(future, of_a_helping_waiter_gives_the_same) {
-  runtime rt(options{.threads = 1, .waiting_thread_helps = true});
-  for (int i = 0; i < 200; ++i) ASSERT_EQ(rt.spawn([i] { return i; }).get(), i);
+  for (const bool helps : {true, false}) {
+    runtime rt(options{.threads = 1, .waiting_thread_helps = helps});
+    for (int i = 0; i < 200; ++i) ASSERT_EQ(rt.spawn([i] { return i; }).get(), i);
+  }
+}
+
+TEST(future, of_a_waiter_that_may_not_help_runs_on_a_worker) {
+  runtime rt(options{.threads = 2, .waiting_thread_helps = false});
+  for (int i = 0; i < 200; ++i)
+    ASSERT_NE(rt.spawn([] { return std::this_thread::get_id(); }).get(), std::this_thread::get_id());
+}
+
+TEST(future, of_helping_waiters_never_runs_more_bodies_at_once_than_there_are_workers) {
+  runtime rt(options{.threads = 2});
+  std::atomic<int> now{0}, most{0};
+  const auto body = [&] {
+    const int n = now.fetch_add(1) + 1;
+    for (int seen = most.load(); seen < n && !most.compare_exchange_weak(seen, n);) {
+    }
+    for (int i = 0; i < 50; ++i) std::this_thread::yield();
+    now.fetch_sub(1);
+  };
+  {
+    std::vector<std::jthread> clients;
+    for (int c = 0; c < 6; ++c)
+      clients.emplace_back([&] {
+        for (int i = 0; i < 200; ++i) rt.spawn(body).get();
+      });
+  }
+  EXPECT_LE(most.load(), 2);
+  EXPECT_GE(most.load(), 1);
 }
 
 // ---- then and co_await -----------------------------------------------------------------------------------------------------

@@ -112,6 +112,9 @@ enum class task_kind : unsigned char { call, join, host_access, graph_run, settl
 /// In task_record::measured_ns: the task never ran, because another one failed.
 inline constexpr float never_ran = -1.0f;
 
+// task_record::marks, by placement: holds resources, was handed to an executor, its run time was predicted from samples.
+inline constexpr std::uint16_t mark_holds_resources = 1, mark_sent = 2, mark_known = 4;
+
 // Phases of a task. Whoever moves it from waiting to claimed runs (or cancels) it.
 inline constexpr std::uint32_t phase_waiting = 0, phase_claimed = 1, phase_done = 2, phase_mask = 3, phase_watched = 4;
 

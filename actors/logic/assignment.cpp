@@ -1,0 +1,167 @@
+// What this file is for: offers, the choice among them, load, and what is remembered of it.
+// SPDX-FileCopyrightText: the troupe authors
+// SPDX-License-Identifier: BSD-3-Clause
+#include "actors/logic/assignment.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <chrono>
+
+#include "actors/logic/array_core.hpp"
+#include "actors/logic/dependencies.hpp"
+#include "actors/logic/region.hpp"
+
+namespace troupe::logic {
+
+using detail::task_record;
+
+namespace {
+// A kernel nobody has timed is taken for this long, so that a first flood spreads over the executors.
+constexpr float guess_ns = 10'000.0f;
+// After this many samples of a kernel only one in eight is looked at.
+constexpr std::uint32_t samples_before_thinning = 64;
+}  // namespace
+
+void assignment::add(const detail::executor_facts& f) {
+  places_.emplace_back();
+  facts_.push_back(f);
+  all_ |= executor_set{1} << f.id;
+}
+
+executor_set assignment::mask_of(const task_record& t) const {
+  executor_set mask = all_;
+  if (t.extra) mask &= t.extra->executors;
+  return mask & with_body(t.kernel->kinds, facts_);
+}
+
+std::uint64_t assignment::bytes_of(const task_record& t) const {
+  std::uint64_t bytes = 0;
+  for (int i = 0; i < t.access_count; ++i) {
+    const detail::access& x = t.accesses[i];
+    if (!x.array) continue;
+    if (!x.where)
+      bytes += x.array->tile_bytes_max;
+    else
+      bytes += static_cast<std::uint64_t>(view_box(*x.where).volume()) * x.array->spec.element;
+  }
+  return bytes;
+}
+
+run_time& assignment::model_of(const task_record& t, device_kind kind) {
+  return model_.of(*t.kernel, size_class_of(bytes_of(t)), kind);
+}
+
+void assignment::assign(task_record& t) {
+  if (places_.size() == 1 && !t.extra) {
+    const run_time& m = model_of(t, facts_[0].kind);
+    if (m.known()) t.marks |= detail::mark_known;
+    send_to(t, 0, m.predicted_ns());
+    return;
+  }
+  const executor_set mask = mask_of(t);
+  if (std::has_single_bit(mask)) {
+    const auto i = static_cast<std::size_t>(std::countr_zero(mask));
+    const run_time& m = model_of(t, facts_[i].kind);
+    if (m.known()) t.marks |= detail::mark_known;
+    send_to(t, i, m.known() ? m.predicted_ns() : guess_ns);
+    return;
+  }
+  if (assign_among(t, mask)) return;
+  auto b = std::find_if(backlogs_.begin(), backlogs_.end(), [&](const backlog& x) { return x.mask == mask; });
+  if (b == backlogs_.end()) {
+    backlogs_.push_back({mask, {}});
+    b = backlogs_.end() - 1;
+  }
+  b->tasks.push(&t, t.extra ? t.extra->options.priority : 0);
+  kept_.fetch_add(1, std::memory_order_relaxed);
+}
+
+bool assignment::assign_among(task_record& t, executor_set mask) {
+  offer offers[executors_max];
+  std::size_t n = 0;
+  bool known = false;
+  for (executor_set left = mask; left != 0; left &= left - 1) {
+    const auto i = static_cast<std::size_t>(std::countr_zero(left));
+    const detail::executor_facts& f = facts_[i];
+    const run_time& m = model_of(t, f.kind);
+    offer& o = offers[n++];
+    o.executor = f.id;
+    o.queue_ns = std::max(places_[i].outstanding_ns, 0.0f) / static_cast<float>(f.slots);
+    o.run_ns = m.known() ? m.predicted_ns() : guess_ns;
+    known = known || m.known();
+    // Replicas live in host memory; an executor elsewhere would need all bytes brought.
+    o.bytes_missing = f.space == detail::host_space ? 0 : bytes_of(t);
+    o.transfer_ns = model_.transfer_ns(detail::host_space, f.space, o.bytes_missing);
+  }
+  const std::size_t best = best_offer({offers, n});
+  if (offers[best].queue_ns > window_ns_) return false;
+  if (known) t.marks |= detail::mark_known;
+  if (decisions_max_ != 0) {
+    if (decisions_.size() >= decisions_max_) decisions_.pop_front();
+    decisions_.push_back({t.sequence, {offers, offers + n}, best});
+  }
+  send_to(t, offers[best].executor, offers[best].run_ns);
+  return true;
+}
+
+void assignment::send_to(task_record& t, std::size_t i, float predicted) {
+  place& p = places_[i];
+  t.executor = static_cast<std::uint16_t>(i);
+  t.predicted_ns = predicted;
+  t.marks |= detail::mark_sent;
+  p.outstanding_ns += predicted;
+  p.outgoing.push_back(&t);
+}
+
+void assignment::refill() {
+  if (kept_.load(std::memory_order_relaxed) == 0) return;
+  for (backlog& b : backlogs_) {
+    while (!b.tasks.empty()) {
+      task_record* t = b.tasks.pop();
+      if (!t) break;
+      if (!assign_among(*t, b.mask)) {
+        b.tasks.push_front(t, t->extra ? t->extra->options.priority : 0);
+        break;
+      }
+      kept_.fetch_sub(1, std::memory_order_relaxed);
+    }
+  }
+}
+
+void assignment::finished(task_record& t) {
+  if (!(t.marks & detail::mark_sent)) return;
+  place& p = places_[t.executor];
+  p.outstanding_ns -= t.predicted_ns;
+  if (p.outstanding_ns < 1.0f) p.outstanding_ns = 0;
+  if (!(t.measured_ns > 0)) return;
+  run_time& m = model_of(t, facts_[t.executor].kind);
+  if (m.seen() < samples_before_thinning || (t.sequence & 7) == 0) m.learn(t.measured_ns);
+  if (t.marks & detail::mark_known) {
+    p.predicted_ns += static_cast<double>(t.predicted_ns);
+    p.measured_ns += static_cast<double>(t.measured_ns);
+  }
+}
+
+explanation assignment::explain(const task_record& t) const {
+  explanation e;
+  e.task = name_of(t);
+  const auto ns = [](float v) { return std::chrono::nanoseconds(static_cast<std::int64_t>(v)); };
+  if (t.marks & detail::mark_sent) {
+    e.executor = facts_[t.executor].name;
+    e.predicted = (t.marks & detail::mark_known) != 0;
+  }
+  const std::uint64_t key = t.id;
+  for (const decision& d : decisions_) {
+    if (key == 0 || d.task != key) continue;
+    for (std::size_t i = 0; i < d.offers.size(); ++i) {
+      const offer& o = d.offers[i];
+      e.candidates.push_back({facts_[o.executor].name, ns(o.queue_ns), ns(o.transfer_ns), ns(o.run_ns),
+                              o.bytes_missing, i == d.chosen});
+    }
+  }
+  if (e.candidates.empty() && (t.marks & detail::mark_sent))  // one candidate: nothing had to be weighed
+    e.candidates.push_back({e.executor, {}, {}, ns(t.predicted_ns), 0, true});
+  return e;
+}
+
+}  // namespace troupe::logic

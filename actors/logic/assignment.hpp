@@ -1,0 +1,95 @@
+// What this file is for: which executor a ready task goes to, and when.
+// SPDX-FileCopyrightText: the troupe authors
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Late binding: an executor is given about a window of predicted work; what is ready beyond that stays here, free to go
+// to whoever is done first. Owned by placement; no thread, no clock.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <deque>
+#include <vector>
+
+#include <troupe/report.hpp>
+
+#include "actors/logic/cost_model.hpp"
+#include "actors/logic/ready_queue.hpp"
+#include "actors/logic/scope.hpp"
+#include "actors/protocol/executor.hpp"
+
+namespace troupe::logic {
+
+class assignment {
+ public:
+  /// `decisions_max`: how many choices are remembered for `explain`.
+  assignment(float window_ns, std::size_t decisions_max) : window_ns_(window_ns), decisions_max_(decisions_max) {}
+
+  /// An executor; its id is the number of those before it.
+  void add(const detail::executor_facts&);
+  const std::vector<detail::executor_facts>& facts() const { return facts_; }
+  executor_set all() const { return all_; }
+
+  /// Puts a ready task among some executor's outgoing ones, or keeps it until one has room.
+  void assign(detail::task_record&);
+  /// Assigns kept tasks to executors that have room again.
+  void refill();
+  /// A task that was assigned has ended: its load is gone, its time is learned.
+  void finished(detail::task_record&);
+  /// Takes every kept task out.
+  template <class F>
+  void drop_kept(F&& f) {
+    for (backlog& b : backlogs_)
+      while (detail::task_record* t = b.tasks.pop()) f(*t);
+    kept_.store(0);
+  }
+
+  /// What is to be handed to executor i; the caller empties it.
+  std::vector<detail::task_record*>& outgoing(std::size_t i) { return places_[i].outgoing; }
+  bool something_outgoing() const {
+    for (const place& p : places_)
+      if (!p.outgoing.empty()) return true;
+    return false;
+  }
+  /// Ready tasks that no executor has room for. Any thread.
+  std::size_t kept() const { return kept_.load(std::memory_order_relaxed); }
+
+  /// Sums over the tasks of executor i whose kernels were known: predicted against measured.
+  double predicted_ns(std::size_t i) const { return places_[i].predicted_ns; }
+  double measured_ns(std::size_t i) const { return places_[i].measured_ns; }
+  explanation explain(const detail::task_record&) const;
+
+ private:
+  struct backlog {
+    executor_set mask;
+    ready_queue<detail::task_record*> tasks;
+  };
+  struct place {
+    float outstanding_ns = 0;
+    std::vector<detail::task_record*> outgoing;
+    double predicted_ns = 0, measured_ns = 0;
+  };
+  struct decision {
+    std::uint64_t task;
+    std::vector<offer> offers;
+    std::size_t chosen;
+  };
+
+  executor_set mask_of(const detail::task_record&) const;
+  std::uint64_t bytes_of(const detail::task_record&) const;
+  run_time& model_of(const detail::task_record&, device_kind);
+  bool assign_among(detail::task_record&, executor_set);
+  void send_to(detail::task_record&, std::size_t place, float predicted_ns);
+
+  const float window_ns_;
+  const std::size_t decisions_max_;
+  cost_model model_;
+  std::vector<place> places_;
+  std::vector<detail::executor_facts> facts_;
+  executor_set all_ = 0;
+  std::vector<backlog> backlogs_;
+  std::deque<decision> decisions_;
+  std::atomic<std::size_t> kept_{0};
+};
+
+}  // namespace troupe::logic

@@ -1,0 +1,147 @@
+// What this file is for: sleeping threads are woken by those who call them, and slots are lent and returned exactly.
+// SPDX-FileCopyrightText: the troupe authors
+// SPDX-License-Identifier: BSD-3-Clause
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <condition_variable>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "actors/parking.hpp"
+
+namespace {
+
+using troupe::detail::parking;
+
+// Threads that park again and again and count how often they were let go to work.
+class lot : private parking::outlook {
+ public:
+  explicit lot(int slots, int spares_max = 0) : place(slots, spares_max, *this), threads_(static_cast<std::size_t>(slots)) {
+    for (int i = 0; i < slots; ++i) add(true);
+  }
+  ~lot() {
+    place.close();
+    for (auto& t : running_) t.join();
+  }
+  void add(bool has_slot) {
+    parking::thread* mine = has_slot ? &threads_[running_.size()] : &spare_;
+    mine->has_slot = has_slot;
+    running_.emplace_back([this, mine] {
+      for (;;) {
+        const auto why = place.park(*mine);
+        if (why == parking::woken::to_end) break;
+        tell([&] { ++(why == parking::woken::to_work ? worked : slotless); });
+      }
+      place.ended(*mine);
+    });
+  }
+  template <class F>
+  void tell(F&& f) {
+    const std::lock_guard hold(lock_);
+    f();
+    changed_.notify_all();
+  }
+  template <class F>
+  bool wait(F&& f) {
+    std::unique_lock hold(lock_);
+    return changed_.wait_for(hold, std::chrono::seconds(30), f);
+  }
+  bool all_sleep(int n) {
+    while (place.sleepers() != n) std::this_thread::yield();
+    return true;
+  }
+
+  parking place;
+  int worked = 0, slotless = 0;
+  std::atomic<bool> busy{false}, work{false}, overdue{false};
+  std::atomic<int> idle_told{0};
+
+ private:
+  bool somebody_works() const override { return busy; }
+  bool work_in_sight() const override { return work.load(); }
+  bool work_overdue() const override { return overdue; }
+  void all_asleep() override { ++idle_told; }
+
+  std::vector<parking::thread> threads_;
+  parking::thread spare_;
+  std::vector<std::thread> running_;
+  std::mutex lock_;
+  std::condition_variable changed_;
+};
+
+TEST(parking, wakes_as_many_as_are_called) {
+  lot l(3);
+  ASSERT_TRUE(l.all_sleep(3));
+  l.place.wake(2, parking::nearness::far);
+  ASSERT_TRUE(l.wait([&] { return l.worked == 2; }));
+  ASSERT_TRUE(l.all_sleep(3));
+  l.place.wake(5, parking::nearness::near);  // no more than there are
+  ASSERT_TRUE(l.wait([&] { return l.worked == 5; }));
+  ASSERT_TRUE(l.all_sleep(3));
+  EXPECT_EQ(l.worked, 5);
+  EXPECT_GE(l.idle_told.load(), 1);
+}
+
+TEST(parking, lets_nobody_sleep_over_work_in_sight) {
+  lot l(1);
+  ASSERT_TRUE(l.all_sleep(1));
+  l.work = true;
+  l.place.wake(1, parking::nearness::near);
+  ASSERT_TRUE(l.wait([&] { return l.worked >= 100; }));  // comes back each time, and sees it
+  l.work = false;
+  ASSERT_TRUE(l.all_sleep(1));
+}
+
+TEST(parking, naps_while_somebody_works_and_looks_up_when_work_is_overdue) {
+  lot l(2);
+  ASSERT_TRUE(l.all_sleep(2));
+  l.busy = true;
+  l.overdue = true;
+  l.place.keep_watch();
+  ASSERT_TRUE(l.wait([&] { return l.worked >= 3; }));
+  l.overdue = false;
+  l.busy = false;
+}
+
+TEST(parking, keeps_a_sleeper_in_while_his_slot_is_lent) {
+  lot l(1);
+  ASSERT_TRUE(l.all_sleep(1));
+  ASSERT_TRUE(l.place.borrow_slot());
+  EXPECT_FALSE(l.place.borrow_slot()) << "there is one slot";
+  l.place.wake(1, parking::nearness::far);
+  l.place.wake(1, parking::nearness::far);
+  std::this_thread::yield();
+  l.tell([&] { EXPECT_EQ(l.worked, 0); });
+  l.place.return_slot();
+  ASSERT_TRUE(l.wait([&] { return l.worked == 1; }));
+}
+
+TEST(parking, lends_no_slot_where_nobody_sleeps) {
+  lot l(0);
+  EXPECT_FALSE(l.place.borrow_slot());
+}
+
+TEST(parking, gives_a_slot_that_a_body_left_to_a_spare_and_takes_one_back_from_a_sleeper) {
+  lot l(1, 1);
+  ASSERT_TRUE(l.all_sleep(1));
+  ASSERT_TRUE(l.place.give_slot()) << "a spare is to be made";
+  l.add(false);
+  ASSERT_TRUE(l.wait([&] { return l.worked >= 1; })) << "the spare has the slot";
+  ASSERT_TRUE(l.all_sleep(2));
+  l.place.take_slot();  // returns once a sleeper has left his
+  ASSERT_TRUE(l.wait([&] { return l.worked >= 2; }));
+}
+
+TEST(parking, hands_tasks_without_a_slot_to_spares) {
+  troupe::detail::task_record t;
+  lot l(1, 1);
+  ASSERT_TRUE(l.place.give_slotless(t)) << "a spare is to be made";
+  l.add(false);
+  ASSERT_TRUE(l.wait([&] { return l.slotless == 1; }));
+  troupe::detail::task_record* none[1];
+  EXPECT_EQ(l.place.take_slotless(none, 1), 0u);
+}
+
+}  // namespace
