@@ -206,7 +206,7 @@ void placement::give_records_back() {
 void placement::publish() {
   if (free_count_ >= give_back_at) give_records_back();
   if (finished_.load(std::memory_order_relaxed) == retired_count_) return;
-  finished_.store(retired_count_, std::memory_order_relaxed);
+  finished_.store(retired_count_, std::memory_order_release);  // who sees it sees what the tasks did
 }
 
 // After the turn was left, which orders this after the store of what has finished. `finished`: what it was then.
