@@ -63,10 +63,9 @@ class group final : public core_group, public std::enable_shared_from_this<group
   void keep_watch() override { parking_.keep_watch(); }
   std::size_t queued() const override { return queue_.size(); }
 
-  std::size_t take_back(std::span<task_record*> room) override {
-    const std::size_t n = queue_.take_any(room);
-    return n + parking_.take_slotless(room.data() + n, room.size() - n);
-  }
+  std::size_t unstarted() const override;
+  float queued_ns() const override { return queue_.worth_ns(); }
+  std::size_t take_back(std::span<task_record*> room, const std::function<bool(const task_record&)>& wanted) override;
 
   executor_report report() const override;
 
@@ -93,6 +92,7 @@ class group final : public core_group, public std::enable_shared_from_this<group
     return placement_.has_mail_for_sleeper() || queue_.size_now() != 0 || something_held();
   }
   bool work_overdue() const override {
+    if (placement_.is_work_elsewhere(this)) return true;
     return placement_.is_stale(ticks()) && (placement_.has_mail() || queue_.size() != 0 || something_held() ||
                                             replays_.load(std::memory_order_relaxed) != 0);
   }
@@ -177,7 +177,25 @@ void group::run_without_slot(task_record& t) {
   if (!parking_.no_spare()) return;
   // The system gives no more threads: better late on a worker than never.
   task_record* back[1];
-  while (parking_.take_slotless(back, 1) != 0) queue_.push(back);
+  while (parking_.take_slotless(back, 1, [](const task_record&) { return true; }) != 0) queue_.push(back);
+}
+
+std::size_t group::unstarted() const {
+  std::size_t n = queue_.size();
+  std::lock_guard hold(threads_lock_);
+  for (const auto& t : threads_) n += t->batch.size();
+  return n;
+}
+
+std::size_t group::take_back(std::span<task_record*> room, const std::function<bool(const task_record&)>& wanted) {
+  {
+    // What a thread has taken along is anybody's, as long as it has not come to it.
+    std::lock_guard hold(threads_lock_);
+    for (const auto& t : threads_)
+      if (queue_.size() < room.size()) return_batch(*t, nullptr);
+  }
+  const std::size_t n = queue_.take_newest(room, wanted);
+  return n + parking_.take_slotless(room.data() + n, room.size() - n, wanted);
 }
 
 executor_report group::report() const {
@@ -269,7 +287,7 @@ void group::be_awake(worker& self, bool now) {
 bool group::is_worth_looking() const {
   return placement_.active() <= 1 || placement_.took_last_turn() || queue_.worth_ns() >= share_worth_ns ||
          (awake_.load(std::memory_order_relaxed) <= 1 && queue_.size() != 0) || placement_.has_stale_mail(ticks()) ||
-         replays_.load(std::memory_order_relaxed) != 0;
+         replays_.load(std::memory_order_relaxed) != 0 || placement_.is_work_elsewhere(this);
 }
 
 void group::thread_main(worker& self) {

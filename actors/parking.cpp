@@ -194,10 +194,17 @@ bool parking::no_spare() {
   return --spares_ == 0;
 }
 
-std::size_t parking::take_slotless(task_record** room, std::size_t n) {
+std::size_t parking::take_slotless(task_record** room, std::size_t n,
+                                   const std::function<bool(const task_record&)>& wanted) {
   std::lock_guard hold(lock_);
   std::size_t got = 0;
-  while (got < n && !slotless_.empty()) room[got++] = slotless_.pop_front();
+  for (std::size_t left = slotless_.size(); left != 0; --left) {
+    task_record* t = slotless_.pop_front();
+    if (got < n && wanted(*t))
+      room[got++] = t;
+    else
+      slotless_.push_back(t);
+  }
   return got;
 }
 

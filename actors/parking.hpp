@@ -11,6 +11,7 @@
 #include <atomic>
 #include <condition_variable>
 #include <cstddef>
+#include <functional>
 #include <mutex>
 #include <vector>
 
@@ -74,8 +75,8 @@ class parking {
   bool give_slotless(task_record&);
   /// The spare could not be made. True if there is no other.
   bool no_spare();
-  /// Takes back the slotless tasks that have not started.
-  std::size_t take_slotless(task_record** room, std::size_t n);
+  /// Takes back slotless tasks that have not started.
+  std::size_t take_slotless(task_record** room, std::size_t n, const std::function<bool(const task_record&)>& wanted);
   void wake(std::size_t n, nearness);
   /// There is work that somebody who is awake is to see to: makes sure that a sleeper looks up now and then.
   void keep_watch();

@@ -4,6 +4,7 @@
 #include "actors/placement.hpp"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cstring>
 
@@ -24,6 +25,9 @@ constexpr std::size_t gather = 64;
 constexpr std::size_t give_back_at = 64;
 // A thread that is awake comes back for mail within this time, or it is inside a body of unknown length.
 constexpr double stale_after_ns = 5'000.0;
+// An executor with nothing to do relieves another of half its queue where that is worth this much, of so many tasks.
+constexpr float relief_ns = 5'000.0f;
+constexpr std::size_t relief_max = 64;
 // Who has a next task looks for mail this often.
 constexpr double look_after_ns = 1'000.0;
 }  // namespace
@@ -100,7 +104,7 @@ void placement::drop(array_core* a) {
 }
 
 bool placement::take_turn(executor* self) {
-  if (!has_mail() || !try_turn()) return false;
+  if (!(has_mail() || (self && is_work_elsewhere(self))) || !try_turn()) return false;
   return serve(self);
 }
 
@@ -116,7 +120,8 @@ bool placement::serve(executor* self) {
   bool any = false;
   for (int rounds = 0;; ++rounds) {
     const std::uint64_t begin = ticks();
-    const bool stale = begin - last_turn_.load(std::memory_order_relaxed) > stale_ticks_ || active() == 0;
+    was_stale_ = begin - last_turn_.load(std::memory_order_relaxed) > stale_ticks_;
+    const bool stale = was_stale_ || active() == 0;
     last_turn_.store(begin, std::memory_order_relaxed);
     last_taker_.store(this_thread_mark(), std::memory_order_relaxed);
     ++turns_;
@@ -155,6 +160,7 @@ bool placement::serve(executor* self) {
     }
     admission_.admit([&](task_record& t) { assignment_.assign(t); });
     assignment_.refill();
+    if (self && executors_.size() > 1) relieve_others(*self);
     for (std::size_t i = 0; i < executors_.size(); ++i) {
       std::vector<task_record*>& outgoing = assignment_.outgoing(i);
       if (outgoing.empty()) continue;
@@ -163,6 +169,8 @@ bool placement::serve(executor* self) {
                                          : stale               ? executor::attention::nobody
                                                                : executor::attention::somebody);
       outgoing.clear();
+      for (executor* e : executors_)  // they look up now and then whether they are to relieve this one
+        if (e != executors_[i] && is_work_elsewhere(e)) e->keep_watch();
     }
     publish();
     const std::uint64_t finished_now = retired_count_;
@@ -292,6 +300,33 @@ void placement::admit(task_record& t) {
     admission_.queue(t);
   else
     assignment_.assign(t);
+}
+
+// ---- balance -----------------------------------------------------------------------------------------------------------
+//
+// Late binding keeps executors within a window of each other as long as predictions hold. When they do not, an executor
+// that has run dry takes over what another has not started.
+
+bool placement::is_work_elsewhere(const executor* idle) const {
+  if (executors_.size() < 2 || idle->queued() != 0) return false;
+  const bool stale = is_stale(ticks());  // then nobody comes for it: some body takes long
+  for (const executor* e : executors_)
+    if (e != idle && (e->queued_ns() >= relief_ns || (stale && e->unstarted() != 0))) return true;
+  return false;
+}
+
+void placement::relieve_others(executor& idle) {
+  const std::size_t to = idle.facts().id;
+  if (idle.queued() != 0 || !assignment_.outgoing(to).empty() || assignment_.kept() != 0) return;
+  for (executor* e : executors_) {
+    if (e == &idle || (e->queued_ns() < relief_ns && !was_stale_)) continue;
+    std::array<task_record*, relief_max> back;
+    const std::size_t half = std::min((e->unstarted() + 1) / 2, back.size());
+    const std::size_t n = e->take_back(std::span(back.data(), half),
+                                       [&](const task_record& t) { return assignment_.suits(t, to); });
+    for (std::size_t i = n; i != 0; --i) assignment_.move(*back[i - 1], to);
+    if (n != 0) return;
+  }
 }
 
 // ---- retiring ----------------------------------------------------------------------------------------------------------
@@ -435,7 +470,7 @@ std::uint64_t placement::abandon_queued() {
     retired_.push_back(&t);
   };
   for (executor* e : executors_)
-    for (std::size_t got; (got = e->take_back(back)) != 0;)
+    for (std::size_t got; (got = e->take_back(back, [](const task_record&) { return true; })) != 0;)
       for (std::size_t i = 0; i < got; ++i) give_up(*back[i]);
   assignment_.drop_kept(give_up);
   admission_.drop_queued(give_up);

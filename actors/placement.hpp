@@ -58,6 +58,8 @@ class placement final : private logic::dependencies::surroundings {
   bool has_stale_mail(std::uint64_t now) const {
     return has_mail() && is_stale(now);
   }
+  /// Another executor has been given more than it gets done: worth a look for `idle`, which may relieve it.
+  bool is_work_elsewhere(const executor* idle) const;
   /// Nobody has taken a turn for a while, or is in one.
   bool is_stale(std::uint64_t now) const {
     return now - last_turn_.load(std::memory_order_relaxed) > stale_ticks_ && !turn_.load(std::memory_order_relaxed);
@@ -116,6 +118,7 @@ class placement final : private logic::dependencies::surroundings {
   void order(task_record&);
   void make_ready(task_record&);
   void admit(task_record&);
+  void relieve_others(executor& idle);
   void retire(task_record&);
   void work_off();
   void abandon(task_record&);
@@ -150,7 +153,7 @@ class placement final : private logic::dependencies::surroundings {
   std::vector<mail> work_;
   std::vector<task_record*> settles_, ready_, retired_;
   std::uint64_t retired_count_ = 0, turns_ = 0, last_drain_ = 0, last_look_ = 0;
-  bool tracing_ = false, abandoning_ = false;
+  bool was_stale_ = false, tracing_ = false, abandoning_ = false;
   std::uint64_t abandoned_ = 0, open_views_ = 0;
   trace_lane lane_;
   std::vector<std::pair<std::uint64_t, std::uint64_t>> edges_;

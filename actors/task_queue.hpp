@@ -71,15 +71,17 @@ class task_queue {
     note_taken();
     return found;
   }
-  std::size_t take_any(std::span<task_record*> room) {
+  /// See executor::take_back.
+  template <class Wanted>
+  std::size_t take_newest(std::span<task_record*> room, Wanted&& wanted) {
     std::lock_guard hold(lock_);
     std::size_t n = 0;
-    while (n < room.size()) {
-      const entry e = ready_.pop();
-      if (!e) break;
-      worth_ns_ -= worth_of(e.ns);
-      room[n++] = e.task;
-    }
+    ready_.take_newest(
+        room.size(), [&](const entry& e) { return wanted(*e.task); },
+        [&](const entry& e) {
+          worth_ns_ -= worth_of(e.ns);
+          room[n++] = e.task;
+        });
     note_taken();
     return n;
   }

@@ -113,6 +113,19 @@ void assignment::send_to(task_record& t, std::size_t i, float predicted) {
   p.outgoing.push_back(&t);
 }
 
+void assignment::move(task_record& t, std::size_t i) {
+  place& from = places_[t.executor];
+  from.outstanding_ns = std::max(0.0f, from.outstanding_ns - t.predicted_ns);
+  const run_time& m = model_of(t, facts_[i].kind);
+  send_to(t, i, m.known() ? m.predicted_ns() : guess_ns);
+  for (auto d = decisions_.rbegin(); d != decisions_.rend(); ++d) {
+    if (d->task != t.sequence) continue;
+    for (std::size_t k = 0; k < d->offers.size(); ++k)
+      if (d->offers[k].executor == facts_[i].id) d->chosen = k;
+    return;
+  }
+}
+
 void assignment::refill() {
   if (kept_.load(std::memory_order_relaxed) == 0) return;
   for (backlog& b : backlogs_) {

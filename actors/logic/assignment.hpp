@@ -34,6 +34,10 @@ class assignment {
   void assign(detail::task_record&);
   /// Assigns kept tasks to executors that have room again.
   void refill();
+  /// Whether executor i may run the task.
+  bool suits(const detail::task_record& t, std::size_t i) const { return (mask_of(t) >> facts_[i].id & 1) != 0; }
+  /// A task that some executor has handed back goes to executor i instead.
+  void move(detail::task_record&, std::size_t i);
   /// A task that was assigned has ended: its load is gone, its time is learned.
   void finished(detail::task_record&);
   /// Takes every kept task out.

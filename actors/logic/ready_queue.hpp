@@ -82,6 +82,18 @@ class ready_queue {
     }
     return false;
   }
+  /// Takes out up to n that `wanted` agrees to, the newest of the lowest priority first; calls `take(v)` for each.
+  template <class Wanted, class Take>
+  void take_newest(std::size_t n, Wanted&& wanted, Take&& take) {
+    for (auto l = lanes_.rbegin(); l != lanes_.rend(); ++l)
+      for (std::size_t i = l->items.size(); i != 0 && n != 0; --i) {
+        T& v = l->items.at(i - 1);
+        if (!v || !wanted(v)) continue;
+        take(std::exchange(v, T{}));
+        --count_;
+        --n;
+      }
+  }
 
  private:
   struct lane_of {

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <string>
 
@@ -46,10 +47,15 @@ class executor {
   virtual void wake_one() = 0;
   /// There is work that somebody who is awake is to see to: makes sure that a sleeper looks up now and then.
   virtual void keep_watch() = 0;
-  /// Tasks handed over and not started.
+  /// Tasks handed over that none of its threads has taken.
   virtual std::size_t queued() const = 0;
-  /// Hands back what has not been started, at most n (shutdown, rebalancing).
-  virtual std::size_t take_back(std::span<task_record*> room) = 0;
+  /// The same with what its threads have taken along and not started; slower to find out.
+  virtual std::size_t unstarted() const = 0;
+  /// Predicted nanoseconds of work handed over and not started, beyond what moving it elsewhere would cost.
+  virtual float queued_ns() const = 0;
+  /// Hands back what has not been started and what `wanted` agrees to, the newest of the lowest priority first, as far
+  /// as there is room (rebalancing, shutdown).
+  virtual std::size_t take_back(std::span<task_record*> room, const std::function<bool(const task_record&)>& wanted) = 0;
   virtual executor_report report() const = 0;
   virtual void start() = 0;
 };

@@ -141,7 +141,7 @@ TEST(parking, hands_tasks_without_a_slot_to_spares) {
   l.add(false);
   ASSERT_TRUE(l.wait([&] { return l.slotless == 1; }));
   troupe::detail::task_record* none[1];
-  EXPECT_EQ(l.place.take_slotless(none, 1), 0u);
+  EXPECT_EQ(l.place.take_slotless(none, 1, [](const auto&) { return true; }), 0u);
 }
 
 }  // namespace

@@ -325,6 +325,41 @@ TEST(placement, takes_back_and_fails_all_that_was_not_started_when_it_is_abandon
   EXPECT_EQ(s.brain->report().resources_free[0].amount, 1);
 }
 
+TEST(placement, lets_an_executor_that_ran_dry_take_over_half_of_what_another_has_not_started) {
+  stage s(2);
+  std::vector<task_record*> tasks;
+  for (int i = 0; i < 40; ++i) tasks.push_back(s.submitted());
+  ASSERT_EQ(s.groups[0]->held.size() + s.groups[1]->held.size(), 40u);
+  const auto before = s.groups[0]->held.size();
+  while (s.groups[1]->held.size() > 1) s.complete(s.groups[1]->held.front());
+  task_record* last = s.groups[1]->held.front();
+  const auto newest = s.groups[0]->held.back();
+  s.complete(last);
+  EXPECT_EQ(s.groups[1]->held.size(), (before + 1) / 2);
+  EXPECT_EQ(s.groups[0]->held.size(), before / 2);
+  EXPECT_EQ(s.holder(newest), s.groups[1].get());
+  const auto why = s.brain->explain(*newest);
+  EXPECT_EQ(why.executor, "cpu:1");
+  for (const auto& c : why.candidates) EXPECT_EQ(c.chosen, c.executor == "cpu:1");
+  s.complete_all();
+  for (const task_record* t : tasks) EXPECT_TRUE(stage::is_done(t));
+}
+
+TEST(placement, leaves_what_an_idle_executor_may_not_run_where_it_is) {
+  stage s(2);
+  std::vector<task_record*> pinned;
+  for (int i = 0; i < 10; ++i) {
+    task_record* t = s.task();
+    stage::extra(t).executors = 1;  // cpu:0
+    pinned.push_back(s.submit(t));
+  }
+  task_record* other = s.task();
+  stage::extra(other).executors = 2;
+  s.submit(other);
+  s.complete(other);  // cpu:1 has nothing to do now
+  for (const task_record* t : pinned) EXPECT_EQ(s.holder(t), s.groups[0].get());
+}
+
 TEST(placement, refuses_clients_once_it_is_closed) {
   stage s(1);
   EXPECT_NO_THROW(s.brain->check_open());

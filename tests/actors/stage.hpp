@@ -55,10 +55,15 @@ class collector final : public executor {
   void wake_one() override {}
   void keep_watch() override {}
   std::size_t queued() const override { return held.size(); }
-  std::size_t take_back(std::span<task_record*> room) override {
-    const std::size_t n = std::min(room.size(), held.size());
-    std::copy_n(held.end() - static_cast<std::ptrdiff_t>(n), n, room.begin());
-    held.resize(held.size() - n);
+  std::size_t unstarted() const override { return held.size(); }
+  float queued_ns() const override { return 10'000.0f * static_cast<float>(held.size()); }
+  std::size_t take_back(std::span<task_record*> room, const std::function<bool(const task_record&)>& wanted) override {
+    std::size_t n = 0;
+    for (auto t = held.end(); t != held.begin() && n < room.size();)
+      if (wanted(**--t)) {
+        room[n++] = *t;
+        t = held.erase(t);
+      }
     return n;
   }
   troupe::executor_report report() const override { return {.name = facts_.name}; }

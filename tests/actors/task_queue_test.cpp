@@ -80,9 +80,22 @@ TEST_F(queue_of, tasks_gives_the_one_that_is_asked_for) {
   EXPECT_FALSE(q.take(*t[1]));
   EXPECT_EQ(q.size(), 2u);
   std::vector<task_record*> all(8);
-  EXPECT_EQ(q.take_any(all), 2u);
-  EXPECT_EQ(all[0], t[0]);
-  EXPECT_EQ(all[1], t[2]);
+  EXPECT_EQ(q.take_newest(all, [](const task_record&) { return true; }), 2u);
+  EXPECT_EQ(all[0], t[2]);
+  EXPECT_EQ(all[1], t[0]);
+}
+
+TEST_F(queue_of, tasks_hands_back_the_newest_that_are_wanted) {
+  task_queue q(1);
+  const auto t = tasks(5, 1'000);
+  q.push(t);
+  std::vector<task_record*> back(2);
+  EXPECT_EQ(q.take_newest(back, [&](const task_record& r) { return &r != t[4]; }), 2u);
+  EXPECT_EQ(back[0], t[3]);
+  EXPECT_EQ(back[1], t[2]);
+  EXPECT_EQ(q.size(), 3u);
+  ASSERT_EQ(q.take_batch(out), 1u);
+  EXPECT_EQ(out[0], t[0]);
 }
 
 TEST_F(queue_of, tasks_says_what_running_them_elsewhere_would_save) {
@@ -93,7 +106,7 @@ TEST_F(queue_of, tasks_says_what_running_them_elsewhere_would_save) {
   q.push(tasks(1, 5'200));
   EXPECT_FLOAT_EQ(q.worth_ns(), 5'200 - task_queue::move_ns);
   std::vector<task_record*> all(16);
-  q.take_any(all);
+  q.take_newest(all, [](const task_record&) { return true; });
   EXPECT_EQ(q.worth_ns(), 0);
 }
 

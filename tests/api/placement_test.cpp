@@ -26,6 +26,30 @@ std::string where_am_i(task_context& c) { return c.executor(); }
 
 // ---- scopes --------------------------------------------------------------------------------------------------------------
 
+TEST(balance, of_groups_holds_when_one_body_takes_for_ever) {
+  // Both groups are given their part of what is predicted to be short. The first body waits until all others are done:
+  // also those that were to run after it on its own worker.
+  runtime rt(options{.threads = 2, .core_groups = 2});
+  constexpr int n = 200;
+  for (int round = 0; round < 3; ++round) {
+    std::atomic<int> done{0};
+    std::atomic<bool> first{true};
+    gate all;
+    const test::opener always(all);
+    bool passed = false;
+    for (int i = 0; i < n; ++i)
+      rt.spawn([&] {
+        if (first.exchange(false))
+          passed = all.pass();
+        else if (done.fetch_add(1) + 1 == n - 1)
+          all.open();
+      });
+    rt.wait_all();
+    EXPECT_TRUE(passed);
+    EXPECT_EQ(done.load(), n - 1);
+  }
+}
+
 TEST(scope, decides_on_which_of_two_core_groups_a_task_runs) {
   runtime rt(options{.threads = 2, .core_groups = 2});
   const scope zero = scope::executor("cpu:0"), one = scope::executor("cpu:1");
