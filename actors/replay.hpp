@@ -15,6 +15,7 @@
 #include <troupe/detail/task.hpp>
 
 #include "actors/logic/dependencies.hpp"
+#include "actors/logic/scope.hpp"
 #include "actors/protocol/spin_lock.hpp"
 #include "actors/record_pool.hpp"
 
@@ -39,6 +40,7 @@ struct recorded_graph {
   std::vector<replay_node> nodes;
   std::vector<std::uint32_t> successors;  // highest bit: carries data
   std::vector<std::uint32_t> roots;
+  logic::executor_set executors = ~logic::executor_set{0};  // within the scopes of all calls: a run stays on one
   std::vector<access> touched;            // what a run as a whole reads and writes; whole tiles
   std::mutex lock;                        // guards last
   task_record* last = nullptr;            // the newest run; a reference is held

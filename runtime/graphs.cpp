@@ -89,8 +89,13 @@ std::shared_ptr<recorded_graph> compile(engine& house, recording& tape) {
   std::vector<task_record*> settles;  // appended behind the calls
   for (std::size_t i = 0; i < calls; ++i) {
     refuse_what_cannot_be_recorded(*tape.tasks[i]);
+    if (tape.tasks[i]->extra) g->executors &= tape.tasks[i]->extra->executors;
     deps.order(*tape.tasks[i], settles);
   }
+  const auto& facts = house.brain().facts();
+  if ((g->executors & house.brain().all()) == 0)
+    throw error(errc::no_executor, "no executor is in the scopes of all recorded calls, and a run stays on one; there are: " +
+                                       logic::names_of(house.brain().all(), facts));
   deps.settle_recorded(settles);
   tape.tasks.insert(tape.tasks.end(), settles.begin(), settles.end());
   for (std::size_t i = 0; i < tape.tasks.size(); ++i) tape.tasks[i]->id = i;
@@ -148,6 +153,12 @@ future<void> runtime::run(const task_options& options, const graph& g) {
   const target to{&e, nullptr};
   task_record* t = make_record(to, &options, nullptr, &run_nothing, static_cast<const box<1>*>(nullptr),
                                static_cast<const extent<1>*>(nullptr));
+  if ((t->extra->executors & rg.executors & e.brain().all()) == 0) {
+    discard(t);
+    release(t);
+    throw error(errc::no_executor, "the scope of the run and the scopes of the recorded calls have no executor in common");
+  }
+  t->extra->executors &= rg.executors;
   t->kind = task_kind::graph_run;
   if (options.name.empty()) t->extra->options.name = "graph run";
   t->extra->payload = g.graph_;

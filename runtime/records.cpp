@@ -127,6 +127,8 @@ void apply(engine& house, task_record& t, const task_options& o) {
   task_extra& e = extra_of(t);
   e.options = o;
   if (o.retries < 0) throw error(errc::bad_argument, "task_options::retries is negative");
+  if (o.retries > 0 && t.kernel && t.kernel->repeat == purity::once)
+    throw error(errc::bad_argument, "kernel '" + std::string(t.kernel->name) + "' may run once only: it cannot be retried");
   if (t.kernel)
     for (std::size_t i = 0; i < t.kernel->resource_count; ++i) e.options.resources.push_back(t.kernel->resources[i]);
   if (!e.options.resources.empty()) house.brain().check_resources(e.options.resources);

@@ -5,7 +5,9 @@
 // Recording derives the dependencies once; running a graph skips that and costs a fraction of spawning its tasks. A
 // run behaves as one task in program order: it waits for earlier tasks that touch its arrays, later ones wait for it.
 // Data is new each time because the arrays' contents are. Recorded calls may not ask for resources or have stop tokens,
-// and a run as a whole is not retried: error(not_supported). A graph keeps its arrays alive; it is a cheap handle.
+// and a run as a whole is not retried: error(not_supported). One run stays on one executor: it must be in the scopes of
+// all recorded calls and of the run, else error(no_executor). Priorities of recorded calls are not looked at, those of
+// runs are. A graph keeps its arrays alive; it is a cheap handle.
 #pragma once
 
 #include <cstddef>

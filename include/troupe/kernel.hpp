@@ -117,7 +117,8 @@ class kernel {
     k.info_.resource_count = Count;
     return k;
   }
-  /// Copies that say whether a second run is harmless; `pure` is the default.
+  /// Copies that say whether a second run is harmless; `pure` is the default. Retrying a `once` kernel is
+  /// `error(bad_argument)`.
   constexpr kernel pure() const { return repeat(detail::purity::pure); }
   constexpr kernel idempotent() const { return repeat(detail::purity::idempotent); }
   constexpr kernel once() const { return repeat(detail::purity::once); }

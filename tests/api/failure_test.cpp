@@ -182,6 +182,13 @@ TEST(failure, of_one_chunk_is_that_of_the_whole_call) {
 
 // ---- retries -------------------------------------------------------------------------------------------------------------
 
+TEST(retry, of_a_kernel_that_may_run_once_is_refused) {
+  runtime rt(options{.threads = 1});
+  constexpr auto launch = kernel<>("launch").on(cpu, [] {}).once();
+  EXPECT_EQ(test::code_of([&] { rt.spawn(task_options{.retries = 1}, launch); }), errc::bad_argument);
+  EXPECT_NO_THROW(rt.spawn(launch).get());
+}
+
 TEST(retry, puts_back_what_the_body_updated_in_place) {
   runtime rt(options{.threads = 1});
   auto whole_tile = rt.filled<int>({4}, tiles(4), 10, "whole tile");

@@ -315,6 +315,27 @@ TEST(replay, of_a_reduction_that_is_open_at_its_end_goes_on_with_later_ones) {
   EXPECT_EQ(seen(2), 100 + 11 * 10 + 7);
 }
 
+TEST(replay, keeps_to_the_scopes_of_its_calls_and_of_the_run) {
+  runtime rt(options{.threads = 2, .core_groups = 2});
+  auto where = rt.array<char>({2}, "where");
+  const auto note = [](task_context& c, view<char, 1> v) { v(0) = v(1) = c.executor()[4]; };
+  const graph second = rt.record(
+      [&](recorder& r) { r.spawn(task_options{.where = scope::executor("cpu:1")}, note, write(where)); });
+  for (int i = 0; i < 10; ++i) {
+    rt.run(second).get();
+    ASSERT_EQ(where.read()(0), '1');
+  }
+  EXPECT_EQ(code_of([&] { rt.run(task_options{.where = scope::executor("cpu:0")}, second); }), errc::no_executor);
+  EXPECT_EQ(code_of([&] {
+              rt.record([&](recorder& r) {
+                r.spawn(task_options{.where = scope::executor("cpu:0")}, note, write(where));
+                r.spawn(task_options{.where = scope::executor("cpu:1")}, note, write(where));
+              });
+            }),
+            errc::no_executor);
+  EXPECT_NO_THROW(rt.run(task_options{.where = scope::executor("cpu:1")}, second).get());
+}
+
 TEST(replay, refuses_what_it_cannot_run_again_yet) {
   runtime rt(options{.threads = 1, .resources = {{"io", 1}}});
   const auto refused = [&](const std::function<void(recorder&)>& f) {
