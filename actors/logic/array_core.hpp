@@ -153,8 +153,8 @@ struct alignas(128) array_core {
   void each_tile(const logic::box4& b, F&& f) const {
     logic::point4 first, last;
     for (int d = 0; d < rank_max; ++d) {
-      first[d] = b.lo[d] / spec.tile[d];
-      last[d] = (b.hi[d] - 1) / spec.tile[d];
+      first[d] = b.lo[d] < spec.tile[d] ? 0 : b.lo[d] / spec.tile[d];  // most need no division
+      last[d] = b.hi[d] <= spec.tile[d] ? 0 : (b.hi[d] - 1) / spec.tile[d];
     }
     logic::point4 at = first;
     for (;;) {

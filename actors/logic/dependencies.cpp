@@ -9,6 +9,7 @@
 #include <troupe/error.hpp>
 
 #include "actors/logic/region.hpp"
+#include "actors/protocol/prefetch.hpp"
 
 namespace troupe::logic {
 
@@ -36,7 +37,9 @@ successor_blocks::~successor_blocks() {
 
 successor_block* successor_blocks::take() {
   if (!idle_) return new successor_block;
-  return std::exchange(idle_, idle_->next);
+  successor_block* b = std::exchange(idle_, idle_->next);
+  if (idle_) detail::prefetch<1>(idle_);  // its `next` is looked at when it is taken, long after it was written
+  return b;
 }
 
 void successor_blocks::give(successor_block* chain) {

@@ -148,7 +148,7 @@ class dependencies {
 }  // namespace troupe::logic
 
 namespace troupe::detail {
-struct successor_block {
+struct alignas(64) successor_block {
   static constexpr std::uint32_t room = 7;
   std::uintptr_t edges[room];
   successor_block* next;
