@@ -261,16 +261,21 @@ figures measure_throughput(contender& who, const settings& how) {
   if (!who.independent(10'000)) return figures(5);
   malloc_trim(0);
   const auto before = memory_use::now();
+  double seconds = 0;  // of one run with its preparation
   for (const std::size_t n : {10'000U, 100'000U, 1'000'000U}) {
     std::vector<double> times;
     for (std::size_t run = 0; run < std::max<std::size_t>(1, 200'000 / n); ++run) {
       if (how.quick && n > 100'000) break;
+      if (10 * seconds > 5) break;  // the next size would hold up all others
+      const meter whole;
       const auto spent = who.independent(n);
       if (!spent) break;
       times.push_back(per(spent->nanoseconds, n));
+      if (n > 10'000) seconds = whole.stop().nanoseconds / 1e9;
     }
     found.push_back(times.empty() ? std::nullopt : std::optional(median(times)));
   }
+  sleep_for(500ms);  // a runtime may keep what it will soon need again
   malloc_trim(0);
   const auto left = (memory_use::now().resident - before.resident) / (1024.0 * 1024.0);
   found.push_back(how.quick ? slowest_over_fastest({found[0], found[1]}) : slowest_over_fastest(found));
