@@ -22,7 +22,9 @@ class task_queue {
   /// A thread takes at most this many at once, and not more than this much predicted work: long tasks spread over
   /// the threads.
   static constexpr std::size_t batch_max = 32;
-  static constexpr float batch_ns = 20'000.0f;
+  static constexpr float batch_ns = 80'000.0f;
+  /// What a task that nobody has timed is worth to another thread.
+  static constexpr float unknown_ns = 20'000.0f;
   /// Work that nobody divides.
   static constexpr float crumb_ns = 1'000.0f;
   /// What it costs to move a task to another core: its record and its data's state travel.
@@ -107,7 +109,7 @@ class task_queue {
   static int priority_of(const task_record& t) { return t.extra ? t.extra->options.priority : 0; }
   // Kernels nobody has timed go one at a time.
   static float work_of(float ns) { return ns > 0 ? ns : batch_ns; }
-  static float worth_of(float ns) { return ns > 0 ? std::max(0.0f, ns - move_ns) : batch_ns; }
+  static float worth_of(float ns) { return ns > 0 ? std::max(0.0f, ns - move_ns) : unknown_ns; }
   // Who adds looks at the sleepers next, and must not do so too early; who takes has nobody to tell.
   void note_added() {
     published_worth_.store(worth_ns_, std::memory_order_relaxed);

@@ -55,13 +55,14 @@ TEST_F(queue_of, middling_tasks_gives_a_share_and_no_more_than_a_batch_of_work) 
   task_queue q(2);
   q.push(tasks(8, 2'000));
   EXPECT_EQ(q.take_batch(out), 2u);  // a quarter
-  q.push(tasks(92, 2'000));
-  EXPECT_EQ(q.take_batch(out), 10u);  // 20 us
+  task_queue many(2);
+  many.push(tasks(192, 4'000));
+  EXPECT_EQ(many.take_batch(out), 20u);  // 80 us
 }
 
 TEST_F(queue_of, tasks_gives_the_oldest_first_and_what_was_put_back_before_all) {
   task_queue q(1);
-  const auto t = tasks(4, 50'000);
+  const auto t = tasks(4, 100'000);
   q.push(t);
   ASSERT_EQ(q.take_batch(out), 1u);
   EXPECT_EQ(out[0], t[0]);
