@@ -21,6 +21,8 @@ namespace {
 constexpr std::uint64_t look_every = 16;
 // Mail that may wait for an executor's thread with something to do.
 constexpr std::size_t gather = 64;
+// Bytes of records, and of regions, that an idle runtime keeps for the next burst.
+constexpr std::size_t kept_idle = 4u << 20;
 // Records are given back in chains of this many while work goes on.
 constexpr std::size_t give_back_at = 64;
 // A thread that is awake comes back for mail within this time, or it is inside a body of unknown length.
@@ -489,11 +491,11 @@ void placement::settle_accounts() {
 
 void placement::tidy() {
   hold_turn();
-  if (inbox_.count() == 0 && open_views_ == 0 && retired_count_ == submitted_.load() && link_.records.bytes() > (1u << 20)) {
+  if (inbox_.count() == 0 && open_views_ == 0 && retired_count_ == submitted_.load() && (link_.records.bytes() > kept_idle || link_.regions.bytes() > kept_idle)) {
     give_records_back();
     deps_.forget_all();
-    link_.records.trim(1u << 20);
-    link_.regions.trim(1u << 20);
+    link_.records.trim(kept_idle);
+    link_.regions.trim(kept_idle);
   }
   leave_turn();
   take_turn(nullptr);

@@ -27,7 +27,7 @@ namespace troupe::detail {
 template <class T>
 class shard_pool {
  public:
-  ~shard_pool() { free_slabs(); }
+  ~shard_pool() { free_slabs_beyond(0); }
 
   T* take() {
     shard& s = shards_[shard_of_thread()];
@@ -64,10 +64,10 @@ class shard_pool {
   }
   std::size_t bytes() const {
     std::lock_guard hold(slabs_lock_);
-    return slabs_.size() * slab_items * sizeof(T);
+    return slabs_.size() * slab_bytes;
   }
-  /// Returns all memory if nothing is in use. Callers make sure that nobody takes meanwhile... or loses: every shard
-  /// is locked while it decides.
+  /// Returns memory beyond `keep_bytes` to the system if nothing is in use; true if it did. Every shard is locked while
+  /// it decides.
   bool trim(std::size_t keep_bytes) {
     if (bytes() <= keep_bytes) return false;
     for (shard& s : shards_) s.lock.lock();
@@ -82,14 +82,21 @@ class shard_pool {
         s.free = nullptr;
         s.count = 0;
       }
-      free_slabs();
+      std::lock_guard hold(slabs_lock_);
+      free_slabs_beyond(keep_bytes / slab_bytes);
+      for (T* items : slabs_)
+        for (std::size_t i = slab_items; i != 0; --i) {
+          items[i - 1].next = shards_[0].free;
+          shards_[0].free = &items[i - 1];
+        }
+      shards_[0].count = slabs_.size() * slab_items;
     }
     for (shard& s : shards_) s.lock.unlock();
     return idle;
   }
 
  private:
-  static constexpr std::size_t slab_items = 1024;
+  static constexpr std::size_t slab_items = 1024, slab_bytes = slab_items * sizeof(T);
   static constexpr std::size_t shard_count = 8;
   static constexpr std::size_t slabs_before_thrift = 4, worth_fetching = 64;
 
@@ -161,7 +168,9 @@ class shard_pool {
   }
   // Slabs are mapped, not taken from the heap, so that trimming gives them back to the system.
   T* make_slab() {
-    void* memory = ::mmap(nullptr, slab_items * sizeof(T), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    // All of it is written at once, so the system may as well bring the pages in one go.
+    constexpr int how = MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE;
+    void* memory = ::mmap(nullptr, slab_bytes, PROT_READ | PROT_WRITE, how, -1, 0);
     if (memory == MAP_FAILED) throw std::bad_alloc();
     T* items = static_cast<T*>(memory);
     std::uninitialized_default_construct_n(items, slab_items);
@@ -171,15 +180,15 @@ class shard_pool {
     slab_count_.store(slabs_.size(), std::memory_order_relaxed);
     return items;
   }
-  void free_slabs() {
-    std::lock_guard hold(slabs_lock_);
-    for (T* items : slabs_) {
-      std::destroy_n(items, slab_items);
-      ::munmap(items, slab_items * sizeof(T));
+  // With slabs_lock_ held.
+  void free_slabs_beyond(std::size_t kept) {
+    while (slabs_.size() > kept) {
+      std::destroy_n(slabs_.back(), slab_items);
+      ::munmap(slabs_.back(), slab_bytes);
+      slabs_.pop_back();
     }
-    slabs_.clear();
     slabs_.shrink_to_fit();
-    slab_count_.store(0, std::memory_order_relaxed);
+    slab_count_.store(slabs_.size(), std::memory_order_relaxed);
   }
 
   mutable shard shards_[shard_count];

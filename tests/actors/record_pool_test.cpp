@@ -83,6 +83,23 @@ TEST(record_pool, keeps_as_much_as_trim_is_told_to) {
   EXPECT_EQ(p.bytes(), bytes);
 }
 
+TEST(record_pool, hands_out_what_it_kept_after_trimming_the_rest) {
+  pool p;
+  region* first = p.take();
+  const std::size_t slab = p.bytes();
+  std::vector<region*> out{first};
+  for (int i = 0; i < 10'000; ++i) out.push_back(p.take());
+  for (region* r : out) p.give(r);
+  EXPECT_TRUE(p.trim(2 * slab + 1));
+  EXPECT_EQ(p.bytes(), 2 * slab);
+  std::set<region*> again;
+  const std::size_t kept = 2 * slab / sizeof(region);
+  for (std::size_t i = 0; i < kept; ++i) ASSERT_TRUE(again.insert(p.take()).second);
+  EXPECT_EQ(p.bytes(), 2 * slab) << "what was kept is used first";
+  for (region* r : again) p.give(r);
+  EXPECT_EQ(p.in_use(), 0u);
+}
+
 // Records flow from clients, who take, to placement, which gives: memory must not grow with the traffic.
 TEST(record_pool, lets_records_flow_from_one_thread_to_another_without_growing) {
   pool p;
