@@ -489,16 +489,19 @@ void placement::settle_accounts() {
   leave_turn();
 }
 
-void placement::tidy() {
+bool placement::tidy() {
   hold_turn();
-  if (inbox_.count() == 0 && open_views_ == 0 && retired_count_ == submitted_.load() && (link_.records.bytes() > kept_idle || link_.regions.bytes() > kept_idle)) {
+  const auto is_large = [&] { return link_.records.bytes() > kept_idle || link_.regions.bytes() > kept_idle; };
+  if (is_large() && inbox_.count() == 0 && open_views_ == 0 && retired_count_ == submitted_.load()) {
     give_records_back();
     deps_.forget_all();
     link_.records.trim(kept_idle);
     link_.regions.trim(kept_idle);
   }
+  const bool done = !is_large();
   leave_turn();
   take_turn(nullptr);
+  return done;
 }
 
 void placement::with_turn(const std::function<void()>& f) {

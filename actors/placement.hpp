@@ -89,7 +89,8 @@ class placement final : private logic::dependencies::surroundings {
   void settle_accounts();
   bool closed() const { return closed_.load(std::memory_order_acquire); }
   /// Gives idle memory back; called when nothing has happened for a while.
-  void tidy();
+  /// False if there is more to give, which is in use.
+  bool tidy();
   void flush_trace();
   /// Runs `f` while no task can retire.
   void with_turn(const std::function<void()>& f);

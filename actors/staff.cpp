@@ -20,6 +20,7 @@ struct trace_waits {};
 struct executor_idle {};
 struct tidy_up {
   std::uint64_t seen = 0;
+  std::chrono::milliseconds patience{};
 };
 
 }  // namespace troupe::detail
@@ -32,7 +33,9 @@ namespace troupe::detail {
 
 namespace {
 
+// What could not be tidied, because it is still in use, is looked at again after twice the time.
 constexpr auto idle_before_tidying = std::chrono::milliseconds(200);
+constexpr auto patience_max = std::chrono::milliseconds(5'000);
 
 /// What the observer and those who send to it share.
 struct trace_desk {
@@ -70,22 +73,24 @@ struct keeper_state {
   std::uint64_t idles = 0;
 };
 
-caf::behavior keeper(caf::stateful_actor<keeper_state>* self, const std::function<void()>* tidy) {
+caf::behavior keeper(caf::stateful_actor<keeper_state>* self, const std::function<bool()>* tidy) {
   begin(self, nullptr);
   return {
       [=](executor_idle) {
         // Only the last of a row of short rests is followed by tidying.
-        self->delayed_send(self, idle_before_tidying, tidy_up{++self->state.idles});
+        self->delayed_send(self, idle_before_tidying, tidy_up{++self->state.idles, idle_before_tidying});
       },
       [=](const tidy_up& m) {
-        if (m.seen == self->state.idles) (*tidy)();
+        if (m.seen != self->state.idles || (*tidy)()) return;
+        const auto next = std::min(2 * m.patience, patience_max);
+        self->delayed_send(self, next, tidy_up{m.seen, next});
       },
   };
 }
 
 class staff_on_caf final : public staff, private trace_sink {
  public:
-  staff_on_caf(const std::string& trace, std::function<void()> tidy) : tidy_(std::move(tidy)) {
+  staff_on_caf(const std::string& trace, std::function<bool()> tidy) : tidy_(std::move(tidy)) {
     if (!trace.empty()) {
       desk_.writer = std::make_unique<trace_writer>(trace);
       if (!desk_.writer->good()) throw error(errc::io_failed, "options::trace: '" + trace + "' cannot be written");
@@ -154,7 +159,7 @@ class staff_on_caf final : public staff, private trace_sink {
   }
 
   trace_desk desk_;
-  const std::function<void()> tidy_;
+  const std::function<bool()> tidy_;
   std::mutex lock_;
   caf::actor_system_config config_;
   std::unique_ptr<caf::actor_system> system_;
@@ -165,7 +170,7 @@ class staff_on_caf final : public staff, private trace_sink {
 
 }  // namespace
 
-std::unique_ptr<staff> hire_staff(const std::string& trace, std::function<void()> tidy) {
+std::unique_ptr<staff> hire_staff(const std::string& trace, std::function<bool()> tidy) {
   return std::make_unique<staff_on_caf>(trace, std::move(tidy));
 }
 

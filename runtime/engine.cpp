@@ -69,7 +69,8 @@ void engine::start() {
   link_->house.store(this, std::memory_order_release);
   std::weak_ptr<engine> self = weak_from_this();
   staff_ = hire_staff(options_.trace, [self] {
-    if (const auto house = self.lock()) house->placement_.tidy();
+    const auto house = self.lock();
+    return !house || house->placement_.tidy();
   });
   std::vector<int> cores;
   if (options_.bind_threads) cores = devices::usable_cores();
