@@ -49,7 +49,7 @@ class group final : public core_group, public std::enable_shared_from_this<group
         queue_(options_.facts.slots),
         parking_(options_.facts.slots, options_.spare_threads_max, *this) {}
 
-  // ---- executor ------------------------------------------------------------------------------------------------------
+  // ---- executor -----------------------------------------------------------------------------------------------------
 
   const executor_facts& facts() const override { return options_.facts; }
 
@@ -69,7 +69,7 @@ class group final : public core_group, public std::enable_shared_from_this<group
 
   executor_report report() const override;
 
-  // ---- core_group ----------------------------------------------------------------------------------------------------
+  // ---- core_group ---------------------------------------------------------------------------------------------------
 
   void request_stop() override {
     stopping_.store(true);
@@ -142,10 +142,12 @@ class group final : public core_group, public std::enable_shared_from_this<group
   int guests_made_ = 0;
 };
 
-// ---- the executor ----------------------------------------------------------------------------------------------------
+// ---- the executor ---------------------------------------------------------------------------------------------------
 
 void group::run_tasks(std::span<task_record* const> tasks, attention who) {
-  const auto slotless = [](const task_record* t) { return t->extra && logic::without_slot(t->extra->options.resources); };
+  const auto slotless = [](const task_record* t) {
+    return t->extra && logic::without_slot(t->extra->options.resources);
+  };
   std::size_t handed = tasks.size();
   if (std::none_of(tasks.begin(), tasks.end(), slotless)) {
     queue_.push(tasks);
@@ -249,7 +251,7 @@ int group::threads() const {
       std::count_if(threads_.begin(), threads_.end(), [](const auto& t) { return !t->ended.load(); }));
 }
 
-// ---- threads ---------------------------------------------------------------------------------------------------------
+// ---- threads --------------------------------------------------------------------------------------------------------
 
 void group::add_thread() {
   std::lock_guard hold(threads_lock_);
@@ -347,7 +349,7 @@ void group::thread_main(worker& self) {
   ended_.notify_all();
 }
 
-// ---- work ------------------------------------------------------------------------------------------------------------
+// ---- work -----------------------------------------------------------------------------------------------------------
 
 bool group::work_once(worker& self) {
   task_record* got[task_queue::batch_max];
@@ -428,7 +430,7 @@ bool group::something_held() const {
                      [](const auto& t) { return !t->batch.empty() || !t->done.empty(); });
 }
 
-// ---- recorded graphs -------------------------------------------------------------------------------------------------
+// ---- recorded graphs ------------------------------------------------------------------------------------------------
 
 // One thread runs the graph's task; others of the group that have nothing else to do join in.
 std::exception_ptr group::run_graph(worker& self, task_record& t) {
@@ -472,7 +474,7 @@ void group::run_nodes(worker& self, graph_run& g, bool owner) {
   }
 }
 
-// ---- waiting inside a body -------------------------------------------------------------------------------------------
+// ---- waiting inside a body ------------------------------------------------------------------------------------------
 
 void group::give_slot(worker& self) {
   return_batch(self, nullptr);
@@ -514,7 +516,7 @@ bool group::wait_inside(worker& self, task_record& awaited, wait_board& board,
   return finished;
 }
 
-// ---- helping threads -------------------------------------------------------------------------------------------------
+// ---- helping threads ------------------------------------------------------------------------------------------------
 
 bool group::help_with(task_record& awaited) {
   if (queue_.size() == 0 || !parking_.borrow_slot()) return false;
@@ -557,7 +559,7 @@ void group::give_guest(std::unique_ptr<worker> g) {
 
 }  // namespace
 
-// ---- the outside -----------------------------------------------------------------------------------------------------
+// ---- the outside ----------------------------------------------------------------------------------------------------
 
 std::shared_ptr<core_group> make_core_group(core_group_options o, placement& p, wait_board& b, devices::device& host,
                                             house_link& link, on_idle idle, void* context) {

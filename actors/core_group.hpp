@@ -51,7 +51,7 @@ class core_group : public executor {
   /// Runs this task on the calling thread, which is not one of the group's, if it is ready and nobody has it yet.
   virtual bool help_with(task_record&) = 0;
 
-  // ---- for the bodies of this group's workers --------------------------------------------------------------------------
+  // ---- for the bodies of this group's workers -----------------------------------------------------------------------
   /// Runs the awaited task here if it is ready, else sleeps without holding a slot. True if it is done.
   /// The task may be another runtime's; `board` is the one where its end is announced.
   virtual bool wait_inside(worker&, task_record& awaited, wait_board& board,

@@ -44,20 +44,20 @@ class parking {
   /// A thread's place. Lives as long as the group.
   struct thread {
     bool has_slot = false;
-    bool look = false;              // woken because there is work, even if it does not seem worth it
+    bool look = false;  // woken because there is work, even if it does not seem worth it
     task_record* slotless = nullptr;
 
    private:
     friend class parking;
     bool called = false;
-    bool kept_in = false;           // its slot is lent
-    int cpu = -1;                   // where it went to sleep
+    bool kept_in = false;  // its slot is lent
+    int cpu = -1;          // where it went to sleep
     std::condition_variable wake;
   };
 
   parking(int slots, int spares_max, outlook& world) : slots_(slots), spares_max_(spares_max), world_(world) {}
 
-  // ---- threads of the group --------------------------------------------------------------------------------------------
+  // ---- threads of the group -----------------------------------------------------------------------------------------
   /// Sleeps until there is a reason not to; a thread with a slot leaves it to a body that waits for one.
   woken park(thread&);
   void ended(const thread&);
@@ -70,7 +70,7 @@ class parking {
   /// A body that waited wants to go on, and sleeping threads hold slots it could use.
   bool slot_wanted() const { return slots_wanted_.load(std::memory_order_acquire) != 0; }
 
-  // ---- any thread --------------------------------------------------------------------------------------------------------
+  // ---- any thread ---------------------------------------------------------------------------------------------------
   /// Hands a task to the spares. True: make one more, which counts as made.
   bool give_slotless(task_record&);
   /// The spare could not be made. True if there is no other.

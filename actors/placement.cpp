@@ -58,7 +58,7 @@ void placement::trace_to(trace_sink* sink, int lane) {
   lane_.open(sink, lane, "placement");
 }
 
-// ---- mail ------------------------------------------------------------------------------------------------------------
+// ---- mail -----------------------------------------------------------------------------------------------------------
 
 void placement::check_open() const {
   if (closed()) throw error(errc::runtime_stopped, "the runtime has been shut down: it takes no more tasks");
@@ -78,7 +78,8 @@ void placement::submit(task_record* t, bool inside) {
       for (executor* e : executors_) e->keep_watch();
   }
   if (closed()) take_turn(nullptr);
-  if (!inside && (in_flight_max_ < 64 * look_every || n % look_every == 0) && n - finished_.load(std::memory_order_relaxed) > in_flight_max_) {
+  if (!inside && (in_flight_max_ < 64 * look_every || n % look_every == 0) &&
+      n - finished_.load(std::memory_order_relaxed) > in_flight_max_) {
     // Over the bound: plan what is there, then sleep until a quarter has drained.
     take_turn(nullptr);
     bound_waiters_.fetch_add(1, std::memory_order_seq_cst);
@@ -234,8 +235,12 @@ void placement::tell_waiters(std::uint64_t finished) {
 
 void placement::handle(mail m) {
   switch (m.what()) {
-    case mail::submitted: order(*m.task()); break;
-    case mail::done: retired_.push_back(m.task()); break;
+    case mail::submitted:
+      order(*m.task());
+      break;
+    case mail::done:
+      retired_.push_back(m.task());
+      break;
     case mail::dropped:
       m.array()->dropped = true;
       free_if_unused(*m.array());
@@ -243,7 +248,7 @@ void placement::handle(mail m) {
   }
 }
 
-// ---- ordering ----------------------------------------------------------------------------------------------------------
+// ---- ordering -------------------------------------------------------------------------------------------------------
 
 void placement::order(task_record& t) {
   // Each task comes with one pending count, its submission, taken off here.
@@ -257,9 +262,7 @@ void placement::order(task_record& t) {
   if (--t.pending == 0) make_ready(t);
 }
 
-task_record* placement::make_settle(array_core& a, reduction& r) {
-  return detail::make_settle(link_, a, r);
-}
+task_record* placement::make_settle(array_core& a, reduction& r) { return detail::make_settle(link_, a, r); }
 
 void placement::fail(task_record& t, std::exception_ptr why, bool own) {
   if (!claim(t)) return;
@@ -268,7 +271,7 @@ void placement::fail(task_record& t, std::exception_ptr why, bool own) {
   fulfil(t, board_);
 }
 
-// ---- ready ------------------------------------------------------------------------------------------------------------
+// ---- ready ----------------------------------------------------------------------------------------------------------
 
 void placement::make_ready(task_record& t) {
   if (abandoning_) abandon(t);
@@ -293,7 +296,8 @@ void placement::make_ready(task_record& t) {
       ++retired_count_;
       ++open_views_;
       return;
-    default: admit(t);
+    default:
+      admit(t);
   }
 }
 
@@ -304,7 +308,7 @@ void placement::admit(task_record& t) {
     assignment_.assign(t);
 }
 
-// ---- balance -----------------------------------------------------------------------------------------------------------
+// ---- balance --------------------------------------------------------------------------------------------------------
 //
 // Late binding keeps executors within a window of each other as long as predictions hold. When they do not, an executor
 // that has run dry takes over what another has not started.
@@ -324,14 +328,14 @@ void placement::relieve_others(executor& idle) {
     if (e == &idle || (e->queued_ns() < relief_ns && !was_stale_)) continue;
     std::array<task_record*, relief_max> back;
     const std::size_t half = std::min((e->unstarted() + 1) / 2, back.size());
-    const std::size_t n = e->take_back(std::span(back.data(), half),
-                                       [&](const task_record& t) { return assignment_.suits(t, to); });
+    const std::size_t n =
+        e->take_back(std::span(back.data(), half), [&](const task_record& t) { return assignment_.suits(t, to); });
     for (std::size_t i = n; i != 0; --i) assignment_.move(*back[i - 1], to);
     if (n != 0) return;
   }
 }
 
-// ---- retiring ----------------------------------------------------------------------------------------------------------
+// ---- retiring -------------------------------------------------------------------------------------------------------
 
 // Until nothing is left: retiring makes tasks ready, and some of those (joins, failed ones) retire at once.
 void placement::work_off() {
@@ -380,7 +384,7 @@ void placement::free_if_unused(array_core& a) {
   destroy(a);
 }
 
-// ---- questions -----------------------------------------------------------------------------------------------------------
+// ---- questions ------------------------------------------------------------------------------------------------------
 
 bool placement::wait_quiet(std::chrono::steady_clock::time_point deadline) {
   const auto quiet = [&] { return is_quiet(); };
@@ -448,7 +452,7 @@ runtime_report placement::report() {
   return r;
 }
 
-// ---- the end -------------------------------------------------------------------------------------------------------------
+// ---- the end --------------------------------------------------------------------------------------------------------
 
 void placement::abandon(task_record& t) {
   if (!claim(t)) {
@@ -456,9 +460,8 @@ void placement::abandon(task_record& t) {
     return;
   }
   const std::string name = logic::name_of(t);
-  t.error = std::make_exception_ptr(task_failed(errc::runtime_stopped,
-                                                "task '" + name + "' did not run: the runtime was shut down", name, "",
-                                                name, 0, nullptr));
+  t.error = std::make_exception_ptr(task_failed(
+      errc::runtime_stopped, "task '" + name + "' did not run: the runtime was shut down", name, "", name, 0, nullptr));
   fulfil(t, board_);
   ++abandoned_;
 }

@@ -27,9 +27,9 @@
 #include "actors/protocol/executor.hpp"
 #include "actors/protocol/inbox.hpp"
 #include "actors/protocol/phase.hpp"
-#include "actors/record_pool.hpp"
 #include "actors/protocol/trace.hpp"
 #include "actors/protocol/wait_board.hpp"
+#include "actors/record_pool.hpp"
 
 namespace troupe::detail {
 
@@ -38,11 +38,11 @@ class placement final : private logic::dependencies::surroundings {
   placement(const options&, house_link&, wait_board&);
   ~placement();
 
-  // ---- before the first task -----------------------------------------------------------------------------------
+  // ---- before the first task ----------------------------------------------------------------------------------------
   void add(executor&);
   void trace_to(trace_sink*, int lane);
 
-  // ---- any thread ----------------------------------------------------------------------------------------------
+  // ---- any thread ---------------------------------------------------------------------------------------------------
   /// `inside`: the caller is a task, which is never held back at the in-flight bound.
   void submit(task_record*, bool inside);
   /// Throws runtime_stopped after close().
@@ -55,9 +55,7 @@ class placement final : private logic::dependencies::surroundings {
   bool take_turn(executor* self);
   bool has_mail() const { return inbox_.maybe() || assignment_.kept() != 0; }
   /// There is mail, and nobody who is awake seems to be coming for it.
-  bool has_stale_mail(std::uint64_t now) const {
-    return has_mail() && is_stale(now);
-  }
+  bool has_stale_mail(std::uint64_t now) const { return has_mail() && is_stale(now); }
   /// Another executor has been given more than it gets done: worth a look for `idle`, which may relieve it.
   bool is_work_elsewhere(const executor* idle) const;
   /// Nobody has taken a turn for a while, or is in one.
@@ -72,7 +70,9 @@ class placement final : private logic::dependencies::surroundings {
   int active() const { return active_.load(std::memory_order_seq_cst); }
   bool has_mail_for_sleeper() const { return inbox_.count() != 0; }
 
-  bool is_quiet() const { return finished_.load(std::memory_order_acquire) == submitted_.load(std::memory_order_acquire); }
+  bool is_quiet() const {
+    return finished_.load(std::memory_order_acquire) == submitted_.load(std::memory_order_acquire);
+  }
   /// Waits until nothing is in flight.
   bool wait_quiet(std::chrono::steady_clock::time_point);
   bool would_deadlock(task_record& inside, task_record& awaited);
@@ -98,7 +98,6 @@ class placement final : private logic::dependencies::surroundings {
   std::uint64_t finished() const { return finished_.load(std::memory_order_acquire); }
 
  private:
-
   // dependencies::surroundings
   task_record* make_settle(array_core&, reduction&) override;
   void fail(task_record&, std::exception_ptr, bool own) override;
@@ -109,9 +108,7 @@ class placement final : private logic::dependencies::surroundings {
   }
 
   // With the turn.
-  bool try_turn() {
-    return !turn_.load(std::memory_order_relaxed) && !turn_.exchange(true, std::memory_order_seq_cst);
-  }
+  bool try_turn() { return !turn_.load(std::memory_order_relaxed) && !turn_.exchange(true, std::memory_order_seq_cst); }
   void hold_turn();
   void leave_turn() { turn_.store(false, std::memory_order_seq_cst); }
   bool serve(executor* self);  // drains and decides; leaves the turn

@@ -104,7 +104,8 @@ bool graph_run::finished(hand& h, std::uint32_t node, bool fine) {
       h.ready.push_back(edge & ~recorded_graph::data_bit);
   }
   ++h.done;
-  if (h.ready.size() > 1 && (hungry_.load(std::memory_order_relaxed) != 0 || guests_.load(std::memory_order_relaxed) == 0))
+  if (h.ready.size() > 1 &&
+      (hungry_.load(std::memory_order_relaxed) != 0 || guests_.load(std::memory_order_relaxed) == 0))
     return share(h);
   return false;
 }

@@ -41,9 +41,9 @@ struct recorded_graph {
   std::vector<std::uint32_t> successors;  // highest bit: carries data
   std::vector<std::uint32_t> roots;
   logic::executor_set executors = ~logic::executor_set{0};  // within the scopes of all calls: a run stays on one
-  std::vector<access> touched;            // what a run as a whole reads and writes; whole tiles
-  std::mutex lock;                        // guards last
-  task_record* last = nullptr;            // the newest run; a reference is held
+  std::vector<access> touched;                              // what a run as a whole reads and writes; whole tiles
+  std::mutex lock;                                          // guards last
+  task_record* last = nullptr;                              // the newest run; a reference is held
 };
 
 /// Calls taken down by a recorder, in program order.

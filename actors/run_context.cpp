@@ -12,7 +12,7 @@ namespace troupe::detail {
 using logic::box4;
 using logic::point4;
 
-// ---- scratch ---------------------------------------------------------------------------------------------------------
+// ---- scratch --------------------------------------------------------------------------------------------------------
 
 std::byte* scratch::take(std::size_t bytes) {
   for (buffer& b : buffers_) {
@@ -36,11 +36,11 @@ void scratch::give_back(const std::byte* data) noexcept {
     if (b.data.get() == data) b.used = false;
 }
 
-// ---- tiles -----------------------------------------------------------------------------------------------------------
+// ---- tiles ----------------------------------------------------------------------------------------------------------
 
-std::array<index, rank_max> run_context::strides(const array_core& a, const box4& tile_box) const {
-  std::array<index, rank_max> s;
-  index step = 1;
+std::array<index_t, rank_max> run_context::strides(const array_core& a, const box4& tile_box) const {
+  std::array<index_t, rank_max> s;
+  index_t step = 1;
   for (int d = rank_max - 1; d >= 0; --d) {
     s[d] = step;
     step *= a.spec.adopted ? a.spec.size[d] : tile_box.size(d);
@@ -54,7 +54,7 @@ std::byte* run_context::tile(array_core& a, std::uint32_t t, bool overwritten) {
   if (std::byte* p = slot.load(std::memory_order_acquire)) return p;
   const box4 b = a.tile_box(t);
   if (a.spec.adopted) {
-    index offset = 0, step = 1;
+    index_t offset = 0, step = 1;
     for (int d = rank_max - 1; d >= 0; --d) {
       offset += b.lo[d] * step;
       step *= a.spec.size[d];
@@ -115,7 +115,7 @@ raw_view run_context::view_of(int i) {
     const box4 tb = a.tile_box(first);
     if (a.spec.adopted || tb.contains(b)) {
       v.stride = strides(a, tb);
-      index offset = 0;
+      index_t offset = 0;
       for (int d = 0; d < rank_max; ++d) offset += (b.lo[d] - tb.lo[d]) * v.stride[d];
       v.data = tile(a, first, false) + static_cast<std::size_t>(offset) * a.spec.element;
       if (restorable) {
@@ -127,7 +127,7 @@ raw_view run_context::view_of(int i) {
     }
   }
   // Assembled: contiguous, with its frame. Written back on success only.
-  index step = 1;
+  index_t step = 1;
   for (int d = rank_max - 1; d >= 0; --d) {
     v.stride[d] = step;
     step *= b.size(d);
@@ -139,7 +139,7 @@ raw_view run_context::view_of(int i) {
   return v;
 }
 
-// ---- assembling ------------------------------------------------------------------------------------------------------
+// ---- assembling -----------------------------------------------------------------------------------------------------
 
 void run_context::gather(const region& r, array_core& a, const box4& view, std::byte* to) {
   const int last = a.spec.rank - 1;
@@ -159,11 +159,11 @@ void run_context::gather(const region& r, array_core& a, const box4& view, std::
 }
 
 // One run along the array's last dimension, borders included.
-void run_context::gather_run(const region& r, array_core& a, point4 at, index count, std::byte* to) {
+void run_context::gather_run(const region& r, array_core& a, point4 at, index_t count, std::byte* to) {
   const int last = a.spec.rank - 1;
   const std::size_t e = a.spec.element;
   for (int d = 0; d < last; ++d) {
-    const index n = r.limit_hi[d] - r.limit_lo[d];
+    const index_t n = r.limit_hi[d] - r.limit_lo[d];
     if (at[d] >= r.limit_lo[d] && at[d] < r.limit_hi[d]) continue;
     if (r.edge == border::fill) {
       host_.fill(to, r.fill.data(), e, static_cast<std::size_t>(count));
@@ -172,13 +172,13 @@ void run_context::gather_run(const region& r, array_core& a, point4 at, index co
     at[d] = r.edge == border::clamp ? std::clamp(at[d], r.limit_lo[d], r.limit_hi[d] - 1)
                                     : r.limit_lo[d] + ((at[d] - r.limit_lo[d]) % n + n) % n;
   }
-  const index lo = r.limit_lo[last], hi = r.limit_hi[last], n = hi - lo;
-  index i = at[last];
-  const index end = i + count;
+  const index_t lo = r.limit_lo[last], hi = r.limit_hi[last], n = hi - lo;
+  index_t i = at[last];
+  const index_t end = i + count;
   while (i < end) {
-    index source = i, length;
+    index_t source = i, length;
     if (i < lo || i >= hi) {
-      const index until = i < lo ? std::min(end, lo) : end;
+      const index_t until = i < lo ? std::min(end, lo) : end;
       if (r.edge == border::fill) {
         host_.fill(to, r.fill.data(), e, static_cast<std::size_t>(until - i));
         to += static_cast<std::size_t>(until - i) * e;
@@ -191,7 +191,7 @@ void run_context::gather_run(const region& r, array_core& a, point4 at, index co
         const std::uint32_t t = a.tile_at(p);
         const box4 tb = a.tile_box(t);
         const auto s = strides(a, tb);
-        index offset = 0;
+        index_t offset = 0;
         for (int d = 0; d < rank_max; ++d) offset += (p[d] - tb.lo[d]) * s[d];
         host_.fill(to, tile(a, t, false) + static_cast<std::size_t>(offset) * e, e,
                    static_cast<std::size_t>(until - i));
@@ -211,8 +211,8 @@ void run_context::gather_run(const region& r, array_core& a, point4 at, index co
       const std::uint32_t t = a.tile_at(p);
       const box4 tb = a.tile_box(t);
       const auto s = strides(a, tb);
-      const index here = std::min(length, tb.hi[last] - source);
-      index offset = 0;
+      const index_t here = std::min(length, tb.hi[last] - source);
+      index_t offset = 0;
       for (int d = 0; d < rank_max; ++d) offset += (p[d] - tb.lo[d]) * s[d];
       std::memcpy(to, tile(a, t, false) + static_cast<std::size_t>(offset) * e, static_cast<std::size_t>(here) * e);
       to += static_cast<std::size_t>(here) * e;
@@ -224,8 +224,8 @@ void run_context::gather_run(const region& r, array_core& a, point4 at, index co
 }
 
 void run_context::scatter(array_core& a, const box4& view, const std::byte* from) {
-  std::array<index, rank_max> fs;
-  index step = 1;
+  std::array<index_t, rank_max> fs;
+  index_t step = 1;
   for (int d = rank_max - 1; d >= 0; --d) {
     fs[d] = step;
     step *= view.size(d);
@@ -233,8 +233,8 @@ void run_context::scatter(array_core& a, const box4& view, const std::byte* from
   a.each_tile(view, [&](std::uint32_t t, const box4& tb) {
     const box4 part = intersect(view, tb);
     const auto ts = strides(a, tb);
-    index to_offset = 0, from_offset = 0;
-    std::array<index, rank_max> count;
+    index_t to_offset = 0, from_offset = 0;
+    std::array<index_t, rank_max> count;
     for (int d = 0; d < rank_max; ++d) {
       to_offset += (part.lo[d] - tb.lo[d]) * ts[d];
       from_offset += (part.lo[d] - view.lo[d]) * fs[d];
@@ -246,7 +246,7 @@ void run_context::scatter(array_core& a, const box4& view, const std::byte* from
   bytes_ += static_cast<std::uint64_t>(view.volume()) * a.spec.element;
 }
 
-// ---- reductions ------------------------------------------------------------------------------------------------------
+// ---- reductions -----------------------------------------------------------------------------------------------------
 
 raw_view run_context::partial_view(access& x) {
   reduction& red = *x.where->partials;
@@ -274,7 +274,7 @@ raw_view run_context::partial_view(access& x) {
   raw_view v;
   v.name = x.array->spec.name.c_str();
   v.data = partial.get();
-  index step = 1;
+  index_t step = 1;
   for (int d = rank_max - 1; d >= 0; --d) {
     v.lo[d] = b.lo[d] - x.where->limit_lo[d];
     v.hi[d] = b.hi[d] - x.where->limit_lo[d];
@@ -297,12 +297,12 @@ void settle_reduction(task_record& t, devices::device& host, run_context& c) {
   const raw_view v = c.view_of(0);
   if (count == 0) return;
   // What nobody had written starts from the identity.
-  const auto e = static_cast<index>(red.element);
+  const auto e = static_cast<index_t>(red.element);
   const auto each_run = [&](const box4& b, auto&& f) {  // runs along the array's last dimension
     const int last = x.array->spec.rank - 1;
     point4 at = b.lo;
     for (;;) {
-      index in_view = 0, in_partial = 0, step = 1;
+      index_t in_view = 0, in_partial = 0, step = 1;
       for (int d = rank_max - 1; d >= 0; --d) {
         in_view += (at[d] - red.where.lo[d]) * v.stride[d];
         in_partial += (at[d] - red.where.lo[d]) * step;
@@ -319,17 +319,15 @@ void settle_reduction(task_record& t, devices::device& host, run_context& c) {
     }
   };
   for (const box4& b : red.fresh)
-    each_run(b, [&](std::byte* to, const std::byte*, std::size_t n) {
-      host.fill(to, red.identity.data(), red.element, n);
-    });
+    each_run(
+        b, [&](std::byte* to, const std::byte*, std::size_t n) { host.fill(to, red.identity.data(), red.element, n); });
   if (parts.empty()) return;
-  each_run(red.where,
-           [&](std::byte* to, const std::byte* from, std::size_t n) { red.combiner(to, from, n); });
+  each_run(red.where, [&](std::byte* to, const std::byte* from, std::size_t n) { red.combiner(to, from, n); });
   parts.clear();  // a recorded reduction begins anew with the next run
   red.taken = 0;
 }
 
-// ---- the end of a run --------------------------------------------------------------------------------------------------
+// ---- the end of a run -----------------------------------------------------------------------------------------------
 
 void run_context::commit() {
   if (held_.empty()) return;

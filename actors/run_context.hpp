@@ -47,8 +47,7 @@ class run_context : public task_context {
 
   const char* executor() const override { return executor_; }
   bool stop_requested() const override {
-    return stopping_.load(std::memory_order_relaxed) ||
-           (task_->extra && task_->extra->options.stop.stop_requested());
+    return stopping_.load(std::memory_order_relaxed) || (task_->extra && task_->extra->options.stop.stop_requested());
   }
   int attempt() const override { return attempt_; }
   raw_view view_of(int access) override;
@@ -73,9 +72,9 @@ class run_context : public task_context {
   };
 
   std::byte* tile(array_core&, std::uint32_t, bool overwritten);
-  std::array<index, rank_max> strides(const array_core&, const logic::box4& tile_box) const;
+  std::array<index_t, rank_max> strides(const array_core&, const logic::box4& tile_box) const;
   void gather(const region&, array_core&, const logic::box4& view, std::byte* to);
-  void gather_run(const region&, array_core&, logic::point4 at, index count, std::byte* to);
+  void gather_run(const region&, array_core&, logic::point4 at, index_t count, std::byte* to);
   void scatter(array_core&, const logic::box4& view, const std::byte* from);
   raw_view partial_view(access&);
   void finish() noexcept;

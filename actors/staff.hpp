@@ -1,4 +1,4 @@
-// What this file is for: the runtime's ordinary actors, on CAF: the observer writes traces, the keeper tidies up after idle times.
+// What this file is for: the runtime's ordinary actors, on CAF: the observer writes traces, the keeper tidies up.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 //
@@ -28,8 +28,8 @@ class staff {
   virtual void dismiss() = 0;
 };
 
-/// `tidy` is called on an actor's thread when nothing has happened for a while; false: there is more to tidy, later. `trace` empty: no trace. Throws
-/// error(io_failed) if the trace cannot be written.
+/// `tidy` is called on an actor's thread when nothing has happened for a while; false: there is more to tidy, later.
+/// `trace` empty: no trace. Throws error(io_failed) if the trace cannot be written.
 std::unique_ptr<staff> hire_staff(const std::string& trace, std::function<bool()> tidy);
 
 }  // namespace troupe::detail

@@ -28,8 +28,7 @@ std::exception_ptr task_error(const task_record& t, const std::string& executor,
   std::string text = "task '" + name + "' failed on " + executor;
   if (attempt > 1) text += " after " + std::to_string(attempt) + " attempts";
   text += ": " + text_of(cause);
-  return std::make_exception_ptr(
-      task_failed(errc::task_failed, text, name, executor, name, attempt, std::move(cause)));
+  return std::make_exception_ptr(task_failed(errc::task_failed, text, name, executor, name, attempt, std::move(cause)));
 }
 
 std::exception_ptr cancelled_error(const task_record& t, const std::string& executor) {
@@ -47,10 +46,10 @@ void throw_task_error(const task_record& t) {
   } catch (const task_failed& root) {
     // A task that is not to run because another was cancelled or stopped says so by its code.
     const bool stopped = root.code() == errc::runtime_stopped || root.code() == errc::cancelled;
-    throw task_failed(stopped ? root.code() : errc::poisoned,
-                      "task '" + name + "' did not run, because it depends on '" + root.root_task() +
-                          "': " + root.what(),
-                      name, root.executor(), root.root_task(), root.attempts(), root.cause());
+    throw task_failed(
+        stopped ? root.code() : errc::poisoned,
+        "task '" + name + "' did not run, because it depends on '" + root.root_task() + "': " + root.what(), name,
+        root.executor(), root.root_task(), root.attempts(), root.cause());
   }
 }
 

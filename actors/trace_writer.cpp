@@ -76,8 +76,8 @@ std::string trace_writer::close() {
   }
   for (const auto& [lane, name] : lanes_) {
     separator();
-    out_ << "{\"ph\":\"M\",\"pid\":1,\"tid\":" << lane << ",\"name\":\"thread_name\",\"args\":{\"name\":"
-         << json_string(name) << "}}";
+    out_ << "{\"ph\":\"M\",\"pid\":1,\"tid\":" << lane
+         << ",\"name\":\"thread_name\",\"args\":{\"name\":" << json_string(name) << "}}";
   }
   out_ << "\n]}\n";
   out_.close();

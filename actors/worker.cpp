@@ -6,8 +6,8 @@
 #include <algorithm>
 
 #include "actors/core_group.hpp"
-#include "actors/protocol/phase.hpp"
 #include "actors/protocol/clock.hpp"
+#include "actors/protocol/phase.hpp"
 #include "actors/task_errors.hpp"
 
 namespace troupe::detail {

@@ -41,7 +41,7 @@ class worker {
  public:
   worker(const workplace& where, int n) : number(n), at_(where) {}
 
-  // ---- bodies ----------------------------------------------------------------------------------------------------------
+  // ---- bodies -------------------------------------------------------------------------------------------------------
   /// Runs the task unless somebody cancels it first; afterwards it is done for everybody who waits.
   void run(task_record&);
   /// Runs a node of a recorded graph; true if its body succeeded.
@@ -50,12 +50,12 @@ class worker {
   run_context* context() const { return depth_ > 0 ? contexts_[static_cast<std::size_t>(depth_ - 1)].get() : nullptr; }
   int depth() const { return depth_; }
 
-  // ---- what it holds; any thread may take from these --------------------------------------------------------------------
+  // ---- what it holds; any thread may take from these ----------------------------------------------------------------
   using ring = spmc_ring<task_record, 2 * task_queue::batch_max>;
   ring batch;  // taken from the queue, not started
   ring done;   // ran here, not reported to placement
 
-  // ---- any thread ---------------------------------------------------------------------------------------------------------
+  // ---- any thread ---------------------------------------------------------------------------------------------------
   const int number;
   core_group& owner() const { return *at_.owner; }
   /// The task whose body runs now; null: none.

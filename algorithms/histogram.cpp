@@ -20,15 +20,15 @@ void for_rows(const view<const T, 1>& v, const F& f) {
 }
 template <class T, class F>
 void for_rows(const view<const T, 2>& v, const F& f) {
-  for (index y = 0; y < v.size(0); ++y) f(v.data() + y * v.stride(0), v.size(1));
+  for (index_t y = 0; y < v.size(0); ++y) f(v.data() + y * v.stride(0), v.size(1));
 }
 
 template <int N>
 constexpr auto count_bytes = kernel<in<std::uint8_t, N>, red<std::uint64_t, 1>>("count_bytes")
                                  .on(cpu, [](view<const std::uint8_t, N> data, counts bins) {
                                    std::uint64_t* count = bins.data();
-                                   for_rows(data, [&](const std::uint8_t* row, index n) {
-                                     for (index i = 0; i < n; ++i) ++count[row[i]];
+                                   for_rows(data, [&](const std::uint8_t* row, index_t n) {
+                                     for (index_t i = 0; i < n; ++i) ++count[row[i]];
                                    });
                                  });
 
@@ -37,13 +37,13 @@ constexpr auto count_numbers =
     kernel<in<double, N>, double, double, red<std::uint64_t, 1>>("count_numbers")
         .on(cpu, [](view<const double, N> data, double low, double high, counts bins) {
           std::uint64_t* count = bins.data();
-          const index last = bins.size(0) - 1;
+          const index_t last = bins.size(0) - 1;
           const double scale = static_cast<double>(bins.size(0)) / (high - low);
-          for_rows(data, [&](const double* row, index n) {
-            for (index i = 0; i < n; ++i) {
+          for_rows(data, [&](const double* row, index_t n) {
+            for (index_t i = 0; i < n; ++i) {
               if (!(row[i] >= low && row[i] < high)) continue;  // also what is not a number
               // Rounding may lift a number just below the upper limit into a bin that is not there.
-              ++count[std::min(static_cast<index>(std::floor((row[i] - low) * scale)), last)];
+              ++count[std::min(static_cast<index_t>(std::floor((row[i] - low) * scale)), last)];
             }
           });
         });

@@ -17,7 +17,7 @@
 
 namespace troupe::algorithms {
 
-not_positive_definite::not_positive_definite(index block, index row)
+not_positive_definite::not_positive_definite(index_t block, index_t row)
     : error(errc::bad_argument, "the matrix is not positive definite: diagonal block " + std::to_string(block) +
                                     " has no Cholesky factor (row " + std::to_string(row) + ")"),
       block_(block),
@@ -46,12 +46,12 @@ int rows(const tile_in& t) { return static_cast<int>(t.size(0)); }
 int columns(const tile_in& t) { return static_cast<int>(t.size(1)); }
 int leading(const tile_in& t) { return static_cast<int>(t.stride(0)); }
 
-// ---- kernels -------------------------------------------------------------------------------------------------------
+// ---- kernels --------------------------------------------------------------------------------------------------------
 
 // LAPACK's own layout is column-major, in which a row-major lower triangle is an upper one. LAPACKE's row-major entry
 // would transpose through a copy instead.
-constexpr auto potrf = kernel<inout<double, 2>, out<double, 2>, index, index>("potrf").on(
-    cpu, [](tile_inout a, tile_inout inverses, index block, index row) {
+constexpr auto potrf = kernel<inout<double, 2>, out<double, 2>, index_t, index_t>("potrf").on(
+    cpu, [](tile_inout a, tile_inout inverses, index_t block, index_t row) {
       const int info = LAPACKE_dpotrf_work(LAPACK_COL_MAJOR, 'U', rows(a), a.data(), leading(a));
       if (info > 0) throw not_positive_definite(block, row + info - 1);
       invert_diagonal_blocks(layout::row_major, rows(a), a.data(), leading(a), inverses.data());
@@ -91,16 +91,16 @@ constexpr auto gemm_nn_first =
     kernel<in<double, 2>, in<double, 2>, double, out<double, 2>>("gemm_first")
         .on(cpu, [](tile_in a, tile_in b, double alpha, tile_inout c) { multiply(a, b, alpha, 0.0, c); });
 
-// ---- tiles ---------------------------------------------------------------------------------------------------------
+// ---- tiles ----------------------------------------------------------------------------------------------------------
 
-index tile_count(const matrix& a, int d) { return (a.size(d) + a.tile(d) - 1) / a.tile(d); }
+index_t tile_count(const matrix& a, int d) { return (a.size(d) + a.tile(d) - 1) / a.tile(d); }
 
-box<2> tile_box(const matrix& a, index i, index j) {
-  const index h = a.tile(0), w = a.tile(1);
+box<2> tile_box(const matrix& a, index_t i, index_t j) {
+  const index_t h = a.tile(0), w = a.tile(1);
   return {{i * h, j * w}, {std::min((i + 1) * h, a.size(0)), std::min((j + 1) * w, a.size(1))}};
 }
 
-matrix tile_of(const matrix& a, index i, index j) { return a.sub(tile_box(a, i, j)); }
+matrix tile_of(const matrix& a, index_t i, index_t j) { return a.sub(tile_box(a, i, j)); }
 
 std::string shape(const matrix& a) {
   return "'" + a.name() + "' (" + std::to_string(a.size(0)) + " x " + std::to_string(a.size(1)) + ", tiles " +
@@ -115,7 +115,7 @@ bool overlap(const matrix& a, const matrix& b) {
   return a.core() == b.core() && !intersect(a.limit(), b.limit()).empty();
 }
 
-// ---- algorithms ----------------------------------------------------------------------------------------------------
+// ---- algorithms -----------------------------------------------------------------------------------------------------
 
 template <class Submitter>
 future<void> factor(Submitter& to, const matrix& a) {
@@ -125,17 +125,18 @@ future<void> factor(Submitter& to, const matrix& a) {
   auto guard = std::make_shared<single_threaded_blas>();
   // The panel is the critical path: everything to its right waits for it.
   const task_options first{.priority = 2}, second{.priority = 1};
-  const index n = tile_count(a, 0), t = a.tile(0);
-  const auto inverses = to.template array<double>({a.size(0), index{triangular_block}}, tiles(t, index{triangular_block}),
-                                                  a.name() + ": inverted diagonal blocks");
+  const index_t n = tile_count(a, 0), t = a.tile(0);
+  const auto inverses =
+      to.template array<double>({a.size(0), index_t{triangular_block}}, tiles(t, index_t{triangular_block}),
+                                a.name() + ": inverted diagonal blocks");
   future<void> last;
-  for (index k = 0; k < n; ++k) {
+  for (index_t k = 0; k < n; ++k) {
     last = to.spawn(first, potrf, update(tile_of(a, k, k)), write(tile_of(inverses, k, 0)), k, k * t);
-    for (index i = k + 1; i < n; ++i)
+    for (index_t i = k + 1; i < n; ++i)
       to.spawn(second, trsm, read(tile_of(a, k, k)), read(tile_of(inverses, k, 0)), update(tile_of(a, i, k)));
-    for (index j = k + 1; j < n; ++j) {
+    for (index_t j = k + 1; j < n; ++j) {
       to.spawn(syrk, read(tile_of(a, j, k)), update(tile_of(a, j, j)));
-      for (index i = j + 1; i < n; ++i)
+      for (index_t i = j + 1; i < n; ++i)
         to.spawn(gemm_nt, read(tile_of(a, i, k)), read(tile_of(a, j, k)), update(tile_of(a, i, j)));
     }
   }
@@ -152,11 +153,11 @@ future<void> multiply_all(Submitter& to, double alpha, const matrix& a, const ma
           "gemm: sizes and tiles of A " + shape(a) + ", B " + shape(b) + " and C " + shape(c) + " do not fit");
   require(!overlap(a, c) && !overlap(b, c), "gemm: C " + shape(c) + " overlaps A or B");
   auto guard = std::make_shared<single_threaded_blas>();
-  const index height = tile_count(c, 0), width = tile_count(c, 1), depth = tile_count(a, 1);
+  const index_t height = tile_count(c, 0), width = tile_count(c, 1), depth = tile_count(a, 1);
   // The sums of different tiles of C take turns, so that the first ready tasks are all independent.
-  for (index k = 0; k < depth; ++k)
-    for (index i = 0; i < height; ++i)
-      for (index j = 0; j < width; ++j) {
+  for (index_t k = 0; k < depth; ++k)
+    for (index_t i = 0; i < height; ++i)
+      for (index_t j = 0; j < width; ++j) {
         const matrix from_a = tile_of(a, i, k), from_b = tile_of(b, k, j), into = tile_of(c, i, j);
         if (k == 0 && beta == 0.0)
           to.spawn(gemm_nn_first, read(from_a), read(from_b), alpha, write(into));

@@ -30,14 +30,14 @@ class single_threaded_blas {
 /// the future's `task_failed`: see `task_failed::rethrow_cause`.
 class not_positive_definite : public error {
  public:
-  not_positive_definite(index block, index row);
+  not_positive_definite(index_t block, index_t row);
   /// The diagonal tile that could not be factored, counted from 0.
-  index block() const noexcept { return block_; }
+  index_t block() const noexcept { return block_; }
   /// The row of the matrix whose leading minor is not positive, counted from 0.
-  index row() const noexcept { return row_; }
+  index_t row() const noexcept { return row_; }
 
  private:
-  index block_, row_;
+  index_t block_, row_;
 };
 
 /// Replaces the lower triangle of the symmetric positive definite matrix `a` by L with A = L L^T. The strictly upper

@@ -12,22 +12,23 @@ namespace {
 
 constexpr auto jacobi_step =
     kernel<in<double, 2>, out<double, 2>>("jacobi_step").on(cpu, [](view<const double, 2> from, view<double, 2> to) {
-      for (index y = to.lo(0); y < to.hi(0); ++y) {
+      for (index_t y = to.lo(0); y < to.hi(0); ++y) {
         const double* above = &from(y - 1, to.lo(1));
         const double* here = &from(y, to.lo(1));
         const double* below = &from(y + 1, to.lo(1));
         double* result = &to(y, to.lo(1));
-        for (index x = 0; x < to.size(1); ++x) result[x] = 0.25 * ((above[x] + below[x]) + (here[x - 1] + here[x + 1]));
+        for (index_t x = 0; x < to.size(1); ++x)
+          result[x] = 0.25 * ((above[x] + below[x]) + (here[x - 1] + here[x + 1]));
       }
     });
 
 constexpr auto life_step =
     kernel<in<std::uint8_t, 2>, out<std::uint8_t, 2>>("life_step")
         .on(cpu, [](view<const std::uint8_t, 2> from, view<std::uint8_t, 2> to) {
-          for (index y = to.lo(0); y < to.hi(0); ++y) {
+          for (index_t y = to.lo(0); y < to.hi(0); ++y) {
             const std::uint8_t* row[3] = {&from(y - 1, to.lo(1)), &from(y, to.lo(1)), &from(y + 1, to.lo(1))};
             std::uint8_t* result = &to(y, to.lo(1));
-            for (index x = 0; x < to.size(1); ++x) {
+            for (index_t x = 0; x < to.size(1); ++x) {
               int alive = 0;
               for (const std::uint8_t* r : row) alive += (r[x - 1] != 0) + (r[x] != 0) + (r[x + 1] != 0);
               result[x] = alive == 3 || (alive == 4 && row[1][x] != 0);  // the cell itself is counted

@@ -41,8 +41,8 @@ void solve(layout lay, int m, int n, const double* l, int ldl, const double* inv
   const int half = (n / 2 + block - 1) / block * block;
   double* rest = b + at(lay, 0, half, ldb);
   solve(lay, m, half, l, ldl, inverses, b, ldb, room);
-  cblas_dgemm(order(lay), CblasNoTrans, CblasTrans, m, n - half, half, -1.0, b, ldb, l + at(lay, half, 0, ldl), ldl, 1.0,
-              rest, ldb);
+  cblas_dgemm(order(lay), CblasNoTrans, CblasTrans, m, n - half, half, -1.0, b, ldb, l + at(lay, half, 0, ldl), ldl,
+              1.0, rest, ldb);
   solve(lay, m, n - half, l + at(lay, half, half, ldl), ldl, inverses + static_cast<std::size_t>(half) * block, rest,
         ldb, room);
 }
@@ -56,8 +56,7 @@ void invert_diagonal_blocks(layout lay, int n, const double* l, int ldl, double*
     const int size = std::min(block, n - first);
     double* out = inverses + static_cast<std::size_t>(first) * block;
     for (int i = 0; i < size; ++i)
-      for (int j = 0; j < size; ++j)
-        out[at(lay, i, j, block)] = j <= i ? l[at(lay, first + i, first + j, ldl)] : 0.0;
+      for (int j = 0; j < size; ++j) out[at(lay, i, j, block)] = j <= i ? l[at(lay, first + i, first + j, ldl)] : 0.0;
     LAPACKE_dtrtri_work(LAPACK_COL_MAJOR, triangle, 'N', size, out, block);
   }
 }

@@ -34,7 +34,7 @@ class tiled_matrix {
  public:
   tiled_matrix(std::size_t n, std::size_t tile_rows) : tile_rows_(tile_rows), tiles_(n / tile_rows) {
     storage_.reset(
-        static_cast<double*>(::operator new(tiles_ * tiles_ * tile_size() * sizeof(double), std::align_val_t(64))));
+        static_cast<double*>(::operator new(tiles_* tiles_* tile_size() * sizeof(double), std::align_val_t(64))));
   }
   /// Doubles from one tile to the next: the tile and the inverses behind it.
   [[nodiscard]] std::size_t tile_size() const {

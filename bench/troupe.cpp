@@ -44,7 +44,7 @@ void submit_dag(Submitter& to, const dag& graph, const handles& h) {
 class images {
  public:
   images(troupe::runtime& rt, std::size_t side)
-      : length_(static_cast<troupe::index>(side) * tile),
+      : length_(static_cast<troupe::index_t>(side) * tile),
         first_(rt.filled<float>({length_, length_}, troupe::tiles(tile, tile), 0.0F)),
         second_(rt.filled<float>({length_, length_}, troupe::tiles(tile, tile), 0.0F)) {}
 
@@ -65,8 +65,8 @@ class images {
   }
 
  private:
-  static constexpr troupe::index tile = 64;
-  troupe::index length_;
+  static constexpr troupe::index_t tile = 64;
+  troupe::index_t length_;
   troupe::array<float, 2> first_;
   troupe::array<float, 2> second_;
 };
@@ -166,13 +166,13 @@ class troupe_runtime final : public contender {
     tiled_matrix matrix(problem.n, rows);
     matrix.load(problem);
     const auto tiles = matrix.tiles();
-    const auto tile_size = static_cast<troupe::index>(matrix.tile_size());
+    const auto tile_size = static_cast<troupe::index_t>(matrix.tile_size());
     const auto size = tiles * tiles * matrix.tile_size();
-    const auto whole = rt_->borrow<double>(std::span(matrix(0, 0), size), {static_cast<troupe::index>(size)},
+    const auto whole = rt_->borrow<double>(std::span(matrix(0, 0), size), {static_cast<troupe::index_t>(size)},
                                            troupe::tiles(tile_size));
     std::vector<troupe::array<double, 1>> handles;
     handles.reserve(tiles * tiles);
-    for (troupe::index k = 0; k < static_cast<troupe::index>(tiles * tiles); ++k)
+    for (troupe::index_t k = 0; k < static_cast<troupe::index_t>(tiles * tiles); ++k)
       handles.push_back(whole.sub({{k * tile_size}, {(k + 1) * tile_size}}));
     const auto at = [&](std::size_t i, std::size_t j) -> const troupe::array<double, 1>& {
       return handles[i + j * tiles];

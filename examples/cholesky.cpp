@@ -16,29 +16,29 @@
 namespace {
 
 using troupe::box;
-using troupe::index;
+using troupe::index_t;
 using matrix = troupe::array<double, 2>;
 
 // The matrix to factor, given by a formula so that nobody has to keep it: symmetric with a dominant diagonal.
-double element(index i, index j, index n) {
+double element(index_t i, index_t j, index_t n) {
   if (i == j) return static_cast<double>(n);
   return 1.0 / static_cast<double>(1 + std::abs(i - j));
 }
 
 constexpr auto fill =
-    troupe::kernel<troupe::out<double, 2>, index>("fill").on(troupe::cpu, [](troupe::view<double, 2> a, index n) {
-      for (index i = a.lo(0); i < a.hi(0); ++i)
-        for (index j = a.lo(1); j < a.hi(1); ++j) a(i, j) = i >= j ? element(i, j, n) : 0.0;
+    troupe::kernel<troupe::out<double, 2>, index_t>("fill").on(troupe::cpu, [](troupe::view<double, 2> a, index_t n) {
+      for (index_t i = a.lo(0); i < a.hi(0); ++i)
+        for (index_t j = a.lo(1); j < a.hi(1); ++j) a(i, j) = i >= j ? element(i, j, n) : 0.0;
     });
 
 // The squares of A - L L^T and of A over one tile.
 struct squares {
   double operator()(double a, double b) const { return a + b; }
 };
-constexpr auto compare = troupe::kernel<troupe::in<double, 2>, index, troupe::red<double, 1>>("compare").on(
-    troupe::cpu, [](troupe::view<const double, 2> difference, index n, troupe::view<double, 1> sums) {
-      for (index i = difference.lo(0); i < difference.hi(0); ++i)
-        for (index j = difference.lo(1); j < difference.hi(1); ++j) {
+constexpr auto compare = troupe::kernel<troupe::in<double, 2>, index_t, troupe::red<double, 1>>("compare").on(
+    troupe::cpu, [](troupe::view<const double, 2> difference, index_t n, troupe::view<double, 1> sums) {
+      for (index_t i = difference.lo(0); i < difference.hi(0); ++i)
+        for (index_t j = difference.lo(1); j < difference.hi(1); ++j) {
           const double expected = element(i, j, n), error = difference(i, j) - expected;
           sums(0) += error * error;
           sums(1) += expected * expected;
@@ -47,12 +47,12 @@ constexpr auto compare = troupe::kernel<troupe::in<double, 2>, index, troupe::re
 
 constexpr auto transpose = troupe::kernel<troupe::in<double, 2>, troupe::out<double, 2>>("transpose")
                                .on(troupe::cpu, [](troupe::view<const double, 2> from, troupe::view<double, 2> to) {
-                                 for (index i = to.lo(0); i < to.hi(0); ++i)
-                                   for (index j = to.lo(1); j < to.hi(1); ++j) to(i, j) = from(j, i);
+                                 for (index_t i = to.lo(0); i < to.hi(0); ++i)
+                                   for (index_t j = to.lo(1); j < to.hi(1); ++j) to(i, j) = from(j, i);
                                });
 
 // ||A - L L^T|| / ||A||, computed by tasks as well.
-double residual(troupe::runtime& rt, const matrix& factor, index n, index tile) {
+double residual(troupe::runtime& rt, const matrix& factor, index_t n, index_t tile) {
   auto transposed = rt.array<double>({n, n}, troupe::tiles(tile, tile), "L^T");
   auto product = rt.array<double>({n, n}, troupe::tiles(tile, tile), "L L^T");
   auto sums = rt.filled<double>({2}, troupe::tiles(2), 0.0, "sums");
@@ -66,7 +66,7 @@ double residual(troupe::runtime& rt, const matrix& factor, index n, index tile) 
   return std::sqrt(seen(0) / seen(1));
 }
 
-bool parse(const char* text, index limit, index& value) {
+bool parse(const char* text, index_t limit, index_t& value) {
   const char* end = text + std::strlen(text);
   const auto [stopped, failure] = std::from_chars(text, end, value);
   return failure == std::errc() && stopped == end && value >= 1 && value <= limit;
@@ -75,7 +75,7 @@ bool parse(const char* text, index limit, index& value) {
 }  // namespace
 
 int main(int count, char** arguments) {
-  troupe::index n = 2048, tile = 128;
+  troupe::index_t n = 2048, tile = 128;
   if (count > 3 || (count > 1 && !parse(arguments[1], 32768, n)) || (count > 2 && !parse(arguments[2], 32768, tile))) {
     std::fprintf(stderr, "usage: troupe-cholesky [N [TILE]]   both from 1 to 32768; 2048 and 128 unless given\n");
     return 2;

@@ -16,7 +16,7 @@
 
 namespace {
 
-using troupe::index;
+using troupe::index_t;
 
 // A number in (0, 1) that depends on its position only, so that every tiling gives the same (splitmix64).
 double uniform(std::uint64_t i) {
@@ -28,7 +28,7 @@ double uniform(std::uint64_t i) {
 
 // Normally distributed numbers (Box and Muller, "A note on the generation of random normal deviates", 1958).
 constexpr auto draw = troupe::kernel<troupe::out<double, 1>>("draw").on(troupe::cpu, [](troupe::view<double, 1> to) {
-  for (index i = to.lo(0); i < to.hi(0); ++i) {
+  for (index_t i = to.lo(0); i < to.hi(0); ++i) {
     const auto k = static_cast<std::uint64_t>(i);
     to(i) = std::sqrt(-2 * std::log(uniform(2 * k))) * std::cos(2 * std::numbers::pi * uniform(2 * k + 1));
   }
@@ -37,7 +37,7 @@ constexpr auto draw = troupe::kernel<troupe::out<double, 1>>("draw").on(troupe::
 }  // namespace
 
 int main(int count, char** arguments) {
-  troupe::index samples = 1'000'000;
+  troupe::index_t samples = 1'000'000;
   if (count > 1) {
     const char* end = arguments[1] + std::strlen(arguments[1]);
     const auto [stopped, failure] = std::from_chars(arguments[1], end, samples);

@@ -16,8 +16,8 @@ using logic::box4;
 
 namespace {
 
-std::string text_of_box(const array_core& a, const std::array<index, rank_max>& lo,
-                        const std::array<index, rank_max>& hi) {
+std::string text_of_box(const array_core& a, const std::array<index_t, rank_max>& lo,
+                        const std::array<index_t, rank_max>& hi) {
   std::string s;
   for (int d = 0; d < a.spec.rank; ++d)
     s += (d ? " x [" : "[") + std::to_string(lo[d]) + "," + std::to_string(hi[d]) + ")";
@@ -33,16 +33,18 @@ struct filled_owner {
 
 array_core* new_array(engine& house, array_spec s) {
   for (int d = 0; d < s.rank; ++d) {
-    if (s.size[d] < 0) throw error(errc::bad_argument, "array '" + s.name + "': negative size along dimension " + std::to_string(d));
+    if (s.size[d] < 0)
+      throw error(errc::bad_argument, "array '" + s.name + "': negative size along dimension " + std::to_string(d));
     if (s.size[d] > 0 && s.tile[d] < 1)
-      throw error(errc::bad_argument, "array '" + s.name + "': tiles must be at least 1 along dimension " + std::to_string(d));
-    s.tile[d] = std::clamp<index>(s.tile[d], 1, std::max<index>(s.size[d], 1));
+      throw error(errc::bad_argument,
+                  "array '" + s.name + "': tiles must be at least 1 along dimension " + std::to_string(d));
+    s.tile[d] = std::clamp<index_t>(s.tile[d], 1, std::max<index_t>(s.size[d], 1));
   }
   // Sizes that cannot be addressed are caught before anything is allocated.
   double elements = 1, tiles_wanted = 1;
   auto a = std::make_unique<array_core>();
   for (int d = 0; d < rank_max; ++d) {
-    a->grid[d] = std::max<index>(1, (s.size[d] + s.tile[d] - 1) / s.tile[d]);
+    a->grid[d] = std::max<index_t>(1, (s.size[d] + s.tile[d] - 1) / s.tile[d]);
     elements *= static_cast<double>(s.size[d]);
     tiles_wanted *= static_cast<double>(a->grid[d]);
   }
@@ -108,9 +110,9 @@ void throw_foreign(const array_core& a) {
   throw error(errc::bad_argument, "array '" + a.spec.name + "' belongs to another runtime");
 }
 
-void describe(engine& house, access& to, array_core& a, access_mode mode, const std::array<index, rank_max>& lo,
-              const std::array<index, rank_max>& hi, const std::array<index, rank_max>& limit_lo,
-              const std::array<index, rank_max>& limit_hi, border edge, const void* fill, std::size_t fill_size,
+void describe(engine& house, access& to, array_core& a, access_mode mode, const std::array<index_t, rank_max>& lo,
+              const std::array<index_t, rank_max>& hi, const std::array<index_t, rank_max>& limit_lo,
+              const std::array<index_t, rank_max>& limit_hi, border edge, const void* fill, std::size_t fill_size,
               combine_fn combiner) {
   if (a.home != &house.link()) throw_foreign(a);
   to.array = &a;
@@ -121,10 +123,10 @@ void describe(engine& house, access& to, array_core& a, access_mode mode, const 
   if (mode != access_mode::reduce) {
     // Exactly one tile, seen from the whole array or from a sub-array that is that tile.
     bool one = true, seen_whole = true, is_limit = true;
-    index t = 0;
+    index_t t = 0;
     for (int d = 0; d < rank_max && one; ++d) {
-      const index size = a.spec.size[d], tile = a.spec.tile[d];
-      const index i = lo[d] == 0 ? 0 : lo[d] / tile;  // most dimensions need no division
+      const index_t size = a.spec.size[d], tile = a.spec.tile[d];
+      const index_t i = lo[d] == 0 ? 0 : lo[d] / tile;  // most dimensions need no division
       one = lo[d] >= 0 && i * tile == lo[d] && hi[d] == std::min(lo[d] + tile, size) && lo[d] < size;
       t = t * a.grid[d] + i;
       seen_whole = seen_whole && limit_lo[d] == 0 && limit_hi[d] == size;
@@ -141,16 +143,17 @@ void describe(engine& house, access& to, array_core& a, access_mode mode, const 
   bool outside = false;
   for (int d = 0; d < rank_max; ++d) outside = outside || lo[d] < limit_lo[d] || hi[d] > limit_hi[d];
   if (outside && (edge == border::refuse || (edge != border::clip && mode != access_mode::read))) {
-    std::array<index, rank_max> shown_lo = lo, shown_hi = hi;
+    std::array<index_t, rank_max> shown_lo = lo, shown_hi = hi;
     for (int d = 0; d < rank_max; ++d) {
       shown_lo[d] -= limit_lo[d];
       shown_hi[d] -= limit_lo[d];
     }
-    std::array<index, rank_max> size;
+    std::array<index_t, rank_max> size;
     for (int d = 0; d < rank_max; ++d) size[d] = limit_hi[d] - limit_lo[d];
-    throw error(errc::out_of_bounds, "array '" + a.spec.name + "': the access to " + text_of_box(a, shown_lo, shown_hi) +
-                                         " leaves the array of " + text_of_box(a, {}, size) +
-                                         (mode == access_mode::read ? "; choose a border" : "; only reads have borders"));
+    throw error(errc::out_of_bounds,
+                "array '" + a.spec.name + "': the access to " + text_of_box(a, shown_lo, shown_hi) +
+                    " leaves the array of " + text_of_box(a, {}, size) +
+                    (mode == access_mode::read ? "; choose a border" : "; only reads have borders"));
   }
   if (edge == border::wrap || edge == border::clamp)
     for (int d = 0; d < a.spec.rank; ++d)
@@ -167,7 +170,7 @@ void describe(engine& house, access& to, array_core& a, access_mode mode, const 
   to.where = r;
 }
 
-void choose_chunk(engine& house, int rank, const index* size, const array_core* output, index* chunk) {
+void choose_chunk(engine& house, int rank, const index_t* size, const array_core* output, index_t* chunk) {
   bool same = output && output->spec.rank == rank;
   for (int d = 0; same && d < rank; ++d) same = output->spec.size[d] == size[d];
   if (same && output->tile_count > 1) {
@@ -175,15 +178,15 @@ void choose_chunk(engine& house, int rank, const index* size, const array_core* 
     return;
   }
   // An even split along the slowest dimensions, four chunks a worker, so that the last ones can balance.
-  index want = 4 * static_cast<index>(house.settings().threads);
+  index_t want = 4 * static_cast<index_t>(house.settings().threads);
   for (int d = 0; d < rank; ++d) {
-    const index parts = std::clamp<index>(want, 1, std::max<index>(size[d], 1));
-    chunk[d] = std::max<index>(1, (size[d] + parts - 1) / parts);
+    const index_t parts = std::clamp<index_t>(want, 1, std::max<index_t>(size[d], 1));
+    chunk[d] = std::max<index_t>(1, (size[d] + parts - 1) / parts);
     want = (want + parts - 1) / parts;
   }
 }
 
-void check_disjoint(const array_core& a, int rank, std::span<const std::array<index, 2 * rank_max>> boxes) {
+void check_disjoint(const array_core& a, int rank, std::span<const std::array<index_t, 2 * rank_max>> boxes) {
   // Sorted by their first edge, a box can only meet those that begin before it ends.
   std::vector<std::size_t> order(boxes.size());
   for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
@@ -196,21 +199,21 @@ void check_disjoint(const array_core& a, int rank, std::span<const std::array<in
       for (int d = 0; d < rank; ++d) meet = meet && x[d] < y[rank_max + d] && y[d] < x[rank_max + d];
       if (!meet) continue;
       const auto text = [&](const auto& b) {
-        std::array<index, rank_max> lo{}, hi{};
+        std::array<index_t, rank_max> lo{}, hi{};
         for (int d = 0; d < rank; ++d) {
           lo[d] = b[d];
           hi[d] = b[rank_max + d];
         }
         return text_of_box(a, lo, hi);
       };
-      throw error(errc::overlapping_write, "array '" + a.spec.name + "': two chunks of one call write the same elements: " +
-                                               text(x) + " and " + text(y) +
-                                               "; change the mapper, or use reduce");
+      throw error(errc::overlapping_write, "array '" + a.spec.name +
+                                               "': two chunks of one call write the same elements: " + text(x) +
+                                               " and " + text(y) + "; change the mapper, or use reduce");
     }
   }
 }
 
-// ---- host access -------------------------------------------------------------------------------------------------------
+// ---- host access ----------------------------------------------------------------------------------------------------
 
 namespace {
 const std::atomic<bool> never_stopping{false};
@@ -228,8 +231,8 @@ struct host_access {
   }
 };
 
-host_access* open_host(array_core& a, access_mode mode, const std::array<index, rank_max>& lo,
-                       const std::array<index, rank_max>& hi, raw_view& view,
+host_access* open_host(array_core& a, access_mode mode, const std::array<index_t, rank_max>& lo,
+                       const std::array<index_t, rank_max>& hi, raw_view& view,
                        std::chrono::steady_clock::time_point deadline) {
   const target to = target_of(a);
   task_record* t = new_task(*to.house);

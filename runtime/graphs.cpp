@@ -55,8 +55,9 @@ void summarize(recorded_graph& g, recording& tape) {
     if (touched) by_array[key.array].push_back({key.tile, m});
   }
   for (auto& [array, tiles] : by_array) {
-    const bool uniform = tiles.size() == array->tile_count &&
-                         std::all_of(tiles.begin(), tiles.end(), [&](const auto& t) { return t.second == tiles[0].second; });
+    const bool uniform =
+        tiles.size() == array->tile_count &&
+        std::all_of(tiles.begin(), tiles.end(), [&](const auto& t) { return t.second == tiles[0].second; });
     access x;
     x.array = array;
     if (uniform && array->tile_count > 1) {
@@ -94,8 +95,9 @@ std::shared_ptr<recorded_graph> compile(engine& house, recording& tape) {
   }
   const auto& facts = house.brain().facts();
   if ((g->executors & house.brain().all()) == 0)
-    throw error(errc::no_executor, "no executor is in the scopes of all recorded calls, and a run stays on one; there are: " +
-                                       logic::names_of(house.brain().all(), facts));
+    throw error(errc::no_executor,
+                "no executor is in the scopes of all recorded calls, and a run stays on one; there are: " +
+                    logic::names_of(house.brain().all(), facts));
   deps.settle_recorded(settles);
   tape.tasks.insert(tape.tasks.end(), settles.begin(), settles.end());
   for (std::size_t i = 0; i < tape.tasks.size(); ++i) tape.tasks[i]->id = i;
@@ -156,7 +158,8 @@ future<void> runtime::run(const task_options& options, const graph& g) {
   if ((t->extra->executors & rg.executors & e.brain().all()) == 0) {
     discard(t);
     release(t);
-    throw error(errc::no_executor, "the scope of the run and the scopes of the recorded calls have no executor in common");
+    throw error(errc::no_executor,
+                "the scope of the run and the scopes of the recorded calls have no executor in common");
   }
   t->extra->executors &= rg.executors;
   t->kind = task_kind::graph_run;

@@ -128,7 +128,8 @@ void apply(engine& house, task_record& t, const task_options& o) {
   e.options = o;
   if (o.retries < 0) throw error(errc::bad_argument, "task_options::retries is negative");
   if (o.retries > 0 && t.kernel && t.kernel->repeat == purity::once)
-    throw error(errc::bad_argument, "kernel '" + std::string(t.kernel->name) + "' may run once only: it cannot be retried");
+    throw error(errc::bad_argument,
+                "kernel '" + std::string(t.kernel->name) + "' may run once only: it cannot be retried");
   if (t.kernel)
     for (std::size_t i = 0; i < t.kernel->resource_count; ++i) e.options.resources.push_back(t.kernel->resources[i]);
   if (!e.options.resources.empty()) house.brain().check_resources(e.options.resources);
@@ -139,8 +140,7 @@ void apply(engine& house, task_record& t, const task_options& o) {
       throw error(errc::no_executor, "task '" + logic::name_of(t) + "': no executor is in the scope; there are: " +
                                          logic::names_of(house.brain().all(), facts));
   }
-  if (o.stop.stop_possible())
-    e.stop_watch = std::make_shared<std::stop_callback<cancel>>(o.stop, cancel{&t, &house});
+  if (o.stop.stop_possible()) e.stop_watch = std::make_shared<std::stop_callback<cancel>>(o.stop, cancel{&t, &house});
 }
 
 void check_kernel(engine& house, const task_record& t) {
@@ -148,9 +148,9 @@ void check_kernel(engine& house, const task_record& t) {
   const logic::executor_set able = logic::with_body(t.kernel->kinds, facts);
   const logic::executor_set allowed = t.extra ? t.extra->executors & house.brain().all() : house.brain().all();
   if ((able & allowed) == 0)
-    throw error(errc::no_executor, "kernel '" + std::string(t.kernel->name) + "' has a body for: " +
-                                       logic::names_of(able, facts) + "; the scope allows: " +
-                                       logic::names_of(allowed, facts) + "; add a body or widen the scope");
+    throw error(errc::no_executor,
+                "kernel '" + std::string(t.kernel->name) + "' has a body for: " + logic::names_of(able, facts) +
+                    "; the scope allows: " + logic::names_of(allowed, facts) + "; add a body or widen the scope");
 }
 
 const kernel_info* intern(engine& house, const kernel_info& k) { return house.kernels().intern(k); }
@@ -166,7 +166,7 @@ engine& engine_of(const task_record& t) {
   return *house;
 }
 
-// ---- waiting -----------------------------------------------------------------------------------------------------------
+// ---- waiting --------------------------------------------------------------------------------------------------------
 
 bool is_done(const task_record& t) noexcept {
   return (t.phase.load(std::memory_order_acquire) & phase_mask) == phase_done;
@@ -198,8 +198,9 @@ void throw_error(const task_record& t) { throw_task_error(t); }
 void resume_after(task_record& t, std::coroutine_handle<> h) {
   engine& house = engine_of(t);
   const target to{&house, nullptr};
-  task_record* r = make_record(to, nullptr, nullptr, [h] { h.resume(); }, static_cast<const box<1>*>(nullptr),
-                               static_cast<const extent<1>*>(nullptr));
+  task_record* r = make_record(
+      to, nullptr, nullptr, [h] { h.resume(); }, static_cast<const box<1>*>(nullptr),
+      static_cast<const extent<1>*>(nullptr));
   size_accesses(*r, 1);
   retain(&t);
   r->accesses[0].array = nullptr;

@@ -93,12 +93,12 @@ struct reduction {
   logic::box4 where;
   std::size_t element = 1;
   std::array<std::byte, fill_bytes_max> identity{};
-  ref_list contributors;            // placement
-  std::exception_ptr poison;        // placement: a contributor failed
-  std::vector<logic::box4> fresh;   // placement, when it settles: what nobody had written before
+  ref_list contributors;           // placement
+  std::exception_ptr poison;       // placement: a contributor failed
+  std::vector<logic::box4> fresh;  // placement, when it settles: what nobody had written before
 
-  std::mutex lock;                  // guards the partials, which executors take and give back
-  std::vector<std::unique_ptr<std::byte[]>> idle;   // room is reserved when a partial is taken
+  std::mutex lock;                                 // guards the partials, which executors take and give back
+  std::vector<std::unique_ptr<std::byte[]>> idle;  // room is reserved when a partial is taken
   std::size_t taken = 0;
 };
 
@@ -114,7 +114,7 @@ struct alignas(128) array_core {
   std::int32_t users = 0;  // accesses of unfinished tasks
   bool dropped = false;    // no handle is left
   reduction* open = nullptr;
-  tile_state single;       // the states of a one-tile array
+  tile_state single;  // the states of a one-tile array
 
   // Constant; on cache lines of its own, because callers read it while placement writes what is above.
   alignas(64) tile_state* states = nullptr;
@@ -122,7 +122,7 @@ struct alignas(128) array_core {
   std::size_t tile_bytes_max = 0;  // of a full tile
   std::uint32_t tile_count = 1;
   array_spec spec;
-  std::array<index, rank_max> grid{1, 1, 1, 1};
+  std::array<index_t, rank_max> grid{1, 1, 1, 1};
   std::unique_ptr<tile_state[]> many;
 
   // Executors.
@@ -136,7 +136,7 @@ struct alignas(128) array_core {
   logic::box4 tile_box(std::uint32_t t) const {
     logic::box4 b;
     for (int d = rank_max - 1; d >= 0; --d) {
-      const index i = t % grid[d];
+      const index_t i = t % grid[d];
       t = static_cast<std::uint32_t>(t / grid[d]);
       b.lo[d] = i * spec.tile[d];
       b.hi[d] = std::min(b.lo[d] + spec.tile[d], spec.size[d]);
@@ -144,7 +144,7 @@ struct alignas(128) array_core {
     return b;
   }
   std::uint32_t tile_at(const logic::point4& p) const {
-    index t = 0;
+    index_t t = 0;
     for (int d = 0; d < rank_max; ++d) t = t * grid[d] + p[d] / spec.tile[d];
     return static_cast<std::uint32_t>(t);
   }
@@ -158,7 +158,7 @@ struct alignas(128) array_core {
     }
     logic::point4 at = first;
     for (;;) {
-      index t = 0;
+      index_t t = 0;
       logic::box4 tb;
       for (int d = 0; d < rank_max; ++d) {
         t = t * grid[d] + at[d];

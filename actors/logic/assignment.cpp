@@ -168,8 +168,8 @@ explanation assignment::explain(const task_record& t) const {
     if (key == 0 || d.task != key) continue;
     for (std::size_t i = 0; i < d.offers.size(); ++i) {
       const offer& o = d.offers[i];
-      e.candidates.push_back({facts_[o.executor].name, ns(o.queue_ns), ns(o.transfer_ns), ns(o.run_ns),
-                              o.bytes_missing, i == d.chosen});
+      e.candidates.push_back(
+          {facts_[o.executor].name, ns(o.queue_ns), ns(o.transfer_ns), ns(o.run_ns), o.bytes_missing, i == d.chosen});
     }
   }
   if (e.candidates.empty() && (t.marks & detail::mark_sent))  // one candidate: nothing had to be weighed

@@ -11,7 +11,7 @@ namespace troupe::logic {
 
 /// Dimensions beyond an array's rank have extent 1. Coordinates count elements.
 using box4 = box<rank_max>;
-using point4 = std::array<index, rank_max>;
+using point4 = std::array<index_t, rank_max>;
 
 constexpr bool overlap(const box4& a, const box4& b) {
   for (int d = 0; d < rank_max; ++d)

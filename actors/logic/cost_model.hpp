@@ -69,8 +69,8 @@ class cost_model {
 /// One executor as a candidate for a task.
 struct offer {
   std::uint16_t executor = 0;
-  float queue_ns = 0;      // until it is free
-  float transfer_ns = 0;   // until the data is there
+  float queue_ns = 0;     // until it is free
+  float transfer_ns = 0;  // until the data is there
   float run_ns = 0;
   std::uint64_t bytes_missing = 0;
   float finish_ns() const { return (queue_ns > transfer_ns ? queue_ns : transfer_ns) + run_ns; }

@@ -29,7 +29,7 @@ std::string name_of(const task_record& t) {
   return t.kernel ? t.kernel->name : "task";
 }
 
-// ---- edges ---------------------------------------------------------------------------------------------------------
+// ---- edges ----------------------------------------------------------------------------------------------------------
 
 successor_blocks::~successor_blocks() {
   while (idle_) delete std::exchange(idle_, idle_->next);
@@ -87,7 +87,7 @@ bool dependencies::reaches(task_record& from, const task_record& to) {
   return false;
 }
 
-// ---- ordering a new task -------------------------------------------------------------------------------------------
+// ---- ordering a new task --------------------------------------------------------------------------------------------
 
 tile_state& dependencies::state_of(array_core& a, std::uint32_t tile) {
   if (!tape_) return a.states[tile];
@@ -184,7 +184,7 @@ void dependencies::order_part(task_record& task, tile_state& s, const box4& tile
     std::erase_if(parts, [this](const fragment& f) { return !f.writes && !alive(f.task); });
 
   if (reads) {
-    index covered = 0;
+    index_t covered = 0;
     for (const fragment& f : parts)
       if (f.writes) covered += intersect(f.where, where).volume();
     if (covered != where.volume()) {
@@ -224,7 +224,7 @@ void dependencies::order_part(task_record& task, tile_state& s, const box4& tile
 
   if (parts.size() > fragments_before_pruning) {
     // All written, finished and healthy: one valid tile again, with the readers that are left.
-    index written = 0;
+    index_t written = 0;
     bool settled = true;
     for (const fragment& f : parts) {
       if (f.writes) {
@@ -247,16 +247,16 @@ void dependencies::complain_uninitialized(task_record& task, const array_core& a
   for (int d = 0; d < array.spec.rank; ++d)
     at += (d ? " x [" : "[") + std::to_string(where.lo[d]) + "," + std::to_string(where.hi[d]) + ")";
   const std::string name = name_of(task);
-  around_.fail(task,
-               std::make_exception_ptr(task_failed(
-                   errc::uninitialized_read,
-                   "task '" + name + "': array '" + array.spec.name + "': nobody wrote all of " + at +
-                       " before it was read; write or fill it first",
-                   name, "", name, 0, nullptr)),
-               true);
+  around_.fail(
+      task,
+      std::make_exception_ptr(task_failed(errc::uninitialized_read,
+                                          "task '" + name + "': array '" + array.spec.name + "': nobody wrote all of " +
+                                              at + " before it was read; write or fill it first",
+                                          name, "", name, 0, nullptr)),
+      true);
 }
 
-// ---- reductions ----------------------------------------------------------------------------------------------------
+// ---- reductions -----------------------------------------------------------------------------------------------------
 
 void dependencies::order_reduce(task_record& task, access& x, std::vector<task_record*>& settles) {
   array_core& a = *x.array;
@@ -329,7 +329,7 @@ void dependencies::settle_recorded(std::vector<task_record*>& settles) {
   for (array_core* a : arrays) settle(*a, settles);
 }
 
-// ---- failure -------------------------------------------------------------------------------------------------------
+// ---- failure --------------------------------------------------------------------------------------------------------
 
 void dependencies::poison_outputs(task_record& task) {
   for (int i = 0; i < task.access_count; ++i) {

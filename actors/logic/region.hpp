@@ -29,18 +29,18 @@ void each_touched(const detail::region& r, F&& f) {
     return;
   }
   // Per dimension, the interval modulo the extent: one or two intervals.
-  index lo[rank_max][2], hi[rank_max][2];
+  index_t lo[rank_max][2], hi[rank_max][2];
   int parts[rank_max];
   for (int d = 0; d < rank_max; ++d) {
-    const index n = limit.hi[d] - limit.lo[d];
-    const index size = r.hi[d] - r.lo[d];
+    const index_t n = limit.hi[d] - limit.lo[d];
+    const index_t size = r.hi[d] - r.lo[d];
     if (size >= n) {
       parts[d] = 1;
       lo[d][0] = limit.lo[d];
       hi[d][0] = limit.hi[d];
       continue;
     }
-    const index start = ((r.lo[d] - limit.lo[d]) % n + n) % n;
+    const index_t start = ((r.lo[d] - limit.lo[d]) % n + n) % n;
     if (start + size <= n) {
       parts[d] = 1;
       lo[d][0] = limit.lo[d] + start;

@@ -25,8 +25,8 @@ auto find(auto& list, const std::string& name) {
 resources::resources(const std::vector<resource>& configured) {
   for (const resource& r : configured) {
     if (r.name.empty() || r.name == "cpu" || r.amount < 0)
-      throw error(errc::bad_argument, "options::resources: '" + r.name +
-                                          "' needs another name than cpu and an amount of 0 or more");
+      throw error(errc::bad_argument,
+                  "options::resources: '" + r.name + "' needs another name than cpu and an amount of 0 or more");
     if (find(total_, r.name) != total_.end())
       throw error(errc::bad_argument, "options::resources names '" + r.name + "' twice");
     total_.push_back(r);
@@ -38,16 +38,15 @@ void resources::check(const std::vector<resource>& request) const {
   for (const resource& r : request) {
     if (r.amount < 0) throw error(errc::bad_argument, "a negative amount of resource '" + r.name + "'");
     if (r.name == "cpu") {
-      if (r.amount > 1)
-        throw error(errc::not_supported, "a task takes one worker's slot or none: cpu may be 0 or 1");
+      if (r.amount > 1) throw error(errc::not_supported, "a task takes one worker's slot or none: cpu may be 0 or 1");
       continue;
     }
     const auto have = find(total_, r.name);
     if (have == total_.end())
       throw error(errc::no_resource, "resource '" + r.name + "' is not configured: add it to options::resources");
     if (asked(request, r.name) > have->amount)
-      throw error(errc::no_resource, "resource '" + r.name + "': " + std::to_string(asked(request, r.name)) + " asked, " +
-                                         std::to_string(have->amount) + " is the maximum");
+      throw error(errc::no_resource, "resource '" + r.name + "': " + std::to_string(asked(request, r.name)) +
+                                         " asked, " + std::to_string(have->amount) + " is the maximum");
   }
 }
 

@@ -35,9 +35,9 @@ class executor {
   virtual const executor_facts& facts() const = 0;
   /// Who will look at what was handed over without being woken.
   enum class attention {
-    caller,   ///< the caller is one of the executor's threads and looks for work next
-    somebody, ///< a thread of this runtime took a turn a moment ago
-    nobody,   ///< nobody may be looking
+    caller,    ///< the caller is one of the executor's threads and looks for work next
+    somebody,  ///< a thread of this runtime took a turn a moment ago
+    nobody,    ///< nobody may be looking
   };
   /// Takes ready tasks to run, in order of priority, then as given. Never refuses, never blocks.
   virtual void run_tasks(std::span<task_record* const>, attention) = 0;
@@ -55,7 +55,8 @@ class executor {
   virtual float queued_ns() const = 0;
   /// Hands back what has not been started and what `wanted` agrees to, the newest of the lowest priority first, as far
   /// as there is room (rebalancing, shutdown).
-  virtual std::size_t take_back(std::span<task_record*> room, const std::function<bool(const task_record&)>& wanted) = 0;
+  virtual std::size_t take_back(std::span<task_record*> room,
+                                const std::function<bool(const task_record&)>& wanted) = 0;
   virtual executor_report report() const = 0;
   virtual void start() = 0;
 };

@@ -21,9 +21,8 @@ inline void prefetch_line(const char* p) noexcept {
 /// The first `Lines` cache lines at `p`. Spelt out, as compilers drop loops that only prefetch.
 template <std::size_t Lines>
 inline void prefetch(const void* p) noexcept {
-  [&]<std::size_t... I>(std::index_sequence<I...>) {
-    (prefetch_line(static_cast<const char*>(p) + 64 * I), ...);
-  }(std::make_index_sequence<Lines>());
+  [&]<std::size_t... I>(std::index_sequence<I...>) { (prefetch_line(static_cast<const char*>(p) + 64 * I), ...); }
+  (std::make_index_sequence<Lines>());
 }
 
 }  // namespace troupe::detail

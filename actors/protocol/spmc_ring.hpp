@@ -18,9 +18,10 @@ class spmc_ring {
   static_assert((Capacity & (Capacity - 1)) == 0);
   static constexpr std::size_t capacity = Capacity;
 
-  // ---- the owner -----------------------------------------------------------------------------------------------------
+  // ---- the owner ----------------------------------------------------------------------------------------------------
   std::size_t room() const {
-    return Capacity - static_cast<std::size_t>(tail_.load(std::memory_order_relaxed) - head_.load(std::memory_order_acquire));
+    return Capacity -
+           static_cast<std::size_t>(tail_.load(std::memory_order_relaxed) - head_.load(std::memory_order_acquire));
   }
   /// There must be room.
   void push(T* v) {
@@ -29,7 +30,7 @@ class spmc_ring {
     tail_.store(t + 1, std::memory_order_release);
   }
 
-  // ---- any thread ----------------------------------------------------------------------------------------------------
+  // ---- any thread ---------------------------------------------------------------------------------------------------
   /// Null if empty.
   T* pop() {
     std::uint64_t h = head_.load(std::memory_order_acquire);

@@ -15,7 +15,7 @@
 namespace troupe::detail {
 
 struct trace_event {
-  std::uint64_t task = 0;  // sequence number; 0: not a task
+  std::uint64_t task = 0;            // sequence number; 0: not a task
   std::uint64_t begin = 0, end = 0;  // ticks
   std::array<char, 40> name{};
 };

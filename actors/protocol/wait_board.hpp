@@ -38,9 +38,7 @@ class wait_board {
     std::mutex lock;
     std::condition_variable changed;
   };
-  bucket& of(const task_record& t) {
-    return buckets_[(reinterpret_cast<std::uintptr_t>(&t) >> 8) % buckets_.size()];
-  }
+  bucket& of(const task_record& t) { return buckets_[(reinterpret_cast<std::uintptr_t>(&t) >> 8) % buckets_.size()]; }
   std::array<bucket, 16> buckets_;
 };
 

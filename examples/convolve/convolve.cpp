@@ -15,7 +15,7 @@
 namespace convolution {
 namespace {
 
-using troupe::index;
+using troupe::index_t;
 
 // What a tile needs and gives: the pixels around it, the filter, its own pixels.
 constexpr auto filter_tile =
@@ -58,9 +58,9 @@ outcome convolve(image& picture, weights& filter, const settings& how,
   result.picture = {picture.width, picture.height, picture.channels, {}};
   result.picture.samples.resize(picture.samples.size());
 
-  const auto h = static_cast<index>(picture.height), w = static_cast<index>(picture.width);
-  const auto c = static_cast<index>(picture.channels), tile = static_cast<index>(how.tile);
-  const auto filter_h = static_cast<index>(filter.height), filter_w = static_cast<index>(filter.width);
+  const auto h = static_cast<index_t>(picture.height), w = static_cast<index_t>(picture.width);
+  const auto c = static_cast<index_t>(picture.channels), tile = static_cast<index_t>(how.tile);
+  const auto filter_h = static_cast<index_t>(filter.height), filter_w = static_cast<index_t>(filter.width);
   result.tiles = static_cast<std::uint64_t>(((h + tile - 1) / tile) * ((w + tile - 1) / tile));
 
   troupe::runtime runtime(options_for(how));

@@ -95,7 +95,7 @@ struct fixed {
 /// edge: `.clamp()`, `.wrap()`, `.fill(v)`; without, the view is clipped at the edge.
 template <int N>
 struct window_mapper {
-  std::array<index, N> radius{};
+  std::array<index_t, N> radius{};
   border edge = border::clip;
   alignas(16) std::array<std::byte, detail::fill_bytes_max> value{};
   std::size_t value_size = 0;
@@ -134,7 +134,7 @@ struct window_mapper {
 template <class... I>
 constexpr window_mapper<sizeof...(I)> window(I... radius) {
   window_mapper<sizeof...(I)> w;
-  w.radius = {static_cast<index>(radius)...};
+  w.radius = {static_cast<index_t>(radius)...};
   return w;
 }
 
@@ -143,7 +143,8 @@ constexpr window_mapper<sizeof...(I)> window(I... radius) {
 template <class M, int K, int N>
 concept mapper = requires(const M& m, const box<K>& chunk, const extent<N>& e) {
   { m(chunk, e) } -> std::convertible_to<detail::mapped<N>>;
-} || requires(const M& m, const box<K>& chunk, const extent<N>& e) {
+}
+|| requires(const M& m, const box<K>& chunk, const extent<N>& e) {
   { m(chunk, e) } -> std::convertible_to<box<N>>;
 };
 

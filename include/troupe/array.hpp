@@ -75,23 +75,23 @@ class array {
 
   explicit operator bool() const { return core_ != nullptr; }
   /// Elements along dimension d (of the sub-array, where this is one).
-  index size(int d) const { return limit_.size(d); }
+  index_t size(int d) const { return limit_.size(d); }
   extent<N> size() const {
     extent<N> e;
     for (int d = 0; d < N; ++d) e[d] = limit_.size(d);
     return e;
   }
-  index volume() const { return limit_.volume(); }
+  index_t volume() const { return limit_.volume(); }
   /// Tile size along dimension d.
-  index tile(int d) const { return detail::spec_of(*core_).tile[d]; }
+  index_t tile(int d) const { return detail::spec_of(*core_).tile[d]; }
   const std::string& name() const { return detail::spec_of(*core_).name; }
 
   /// A handle of a box of this array; coordinates start at 0 again and borders apply at its edges. Shares bytes and
   /// ordering with the whole. Throws `error(out_of_bounds)` if the box leaves the array.
   array sub(const box<N>& b) const {
     if (!whole(size()).contains(b) || b.empty())
-      throw error(errc::out_of_bounds, "sub-array " + to_string(b) + " is not inside array '" + name() + "' of " +
-                                           to_string(whole(size())));
+      throw error(errc::out_of_bounds,
+                  "sub-array " + to_string(b) + " is not inside array '" + name() + "' of " + to_string(whole(size())));
     array r(*this);
     r.home_ = nullptr;
     for (int d = 0; d < N; ++d) {
@@ -129,7 +129,7 @@ class array {
   template <class V>
   std::optional<host_view<V, N>> open(access_mode mode, std::chrono::steady_clock::time_point deadline) const {
     if (!core_) throw error(errc::bad_argument, "host access to an empty array handle");
-    std::array<index, rank_max> lo{}, hi{1, 1, 1, 1};
+    std::array<index_t, rank_max> lo{}, hi{1, 1, 1, 1};
     for (int d = 0; d < N; ++d) {
       lo[d] = limit_.lo[d];
       hi[d] = limit_.hi[d];

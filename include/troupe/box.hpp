@@ -13,7 +13,7 @@
 namespace troupe {
 
 /// A coordinate or a count of elements along one dimension. Signed, so that halos may reach below zero.
-using index = std::int64_t;
+using index_t = std::int64_t;
 
 /// Arrays, index spaces and views have between 1 and this many dimensions.
 inline constexpr int rank_max = 4;
@@ -21,24 +21,24 @@ inline constexpr int rank_max = 4;
 /// Sizes along each dimension, slowest first (row-major, as in C).
 template <int N>
 struct extent {
-  index sizes[N]{};
+  index_t sizes[N]{};
 
-  constexpr index& operator[](int d) { return sizes[d]; }
-  constexpr const index& operator[](int d) const { return sizes[d]; }
-  constexpr index* data() { return sizes; }
-  constexpr const index* data() const { return sizes; }
+  constexpr index_t& operator[](int d) { return sizes[d]; }
+  constexpr const index_t& operator[](int d) const { return sizes[d]; }
+  constexpr index_t* data() { return sizes; }
+  constexpr const index_t* data() const { return sizes; }
   friend constexpr bool operator==(const extent&, const extent&) = default;
 };
 
 /// A half-open axis-aligned box `[lo, hi)`. Empty as soon as one `hi[d] <= lo[d]`.
 template <int N>
 struct box {
-  std::array<index, N> lo{};
-  std::array<index, N> hi{};
+  std::array<index_t, N> lo{};
+  std::array<index_t, N> hi{};
 
-  constexpr index size(int d) const { return hi[d] > lo[d] ? hi[d] - lo[d] : 0; }
-  constexpr index volume() const {
-    index v = 1;
+  constexpr index_t size(int d) const { return hi[d] > lo[d] ? hi[d] - lo[d] : 0; }
+  constexpr index_t volume() const {
+    index_t v = 1;
     for (int d = 0; d < N; ++d) v *= size(d);
     return v;
   }
@@ -48,7 +48,7 @@ struct box {
       if (other.lo[d] < lo[d] || other.hi[d] > hi[d]) return false;
     return true;
   }
-  constexpr bool contains(const std::array<index, N>& point) const {
+  constexpr bool contains(const std::array<index_t, N>& point) const {
     for (int d = 0; d < N; ++d)
       if (point[d] < lo[d] || point[d] >= hi[d]) return false;
     return true;
@@ -95,7 +95,7 @@ struct tile_shape {
 /// Tiles of the given size: `tiles(512, 512)`. Each size must be at least 1.
 template <class... I>
 constexpr tile_shape<sizeof...(I)> tiles(I... sizes) {
-  return {{{static_cast<index>(sizes)...}}};
+  return {{{static_cast<index_t>(sizes)...}}};
 }
 
 /// The set of indices that `for_each` visits, with an optional chunk size (one chunk becomes one task).
@@ -109,7 +109,7 @@ struct index_space {
   constexpr index_space chunks(I... sizes) const {
     static_assert(sizeof...(I) == N, "chunks() takes one size per dimension of the index space");
     index_space copy = *this;
-    copy.chunk = {{static_cast<index>(sizes)...}};
+    copy.chunk = {{static_cast<index_t>(sizes)...}};
     return copy;
   }
 };
@@ -117,7 +117,7 @@ struct index_space {
 /// An index space of the given extent: `grid(height, width)`.
 template <class... I>
 constexpr index_space<sizeof...(I)> grid(I... sizes) {
-  return {{{static_cast<index>(sizes)...}}, {}};
+  return {{{static_cast<index_t>(sizes)...}}, {}};
 }
 
 }  // namespace troupe

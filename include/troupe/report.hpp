@@ -18,11 +18,11 @@ namespace troupe {
 struct executor_report {
   std::string name;  ///< "cpu:0"
   device_kind kind = device_kind::cpu;
-  int slots = 0;                    ///< tasks it runs at once
-  std::uint64_t tasks = 0;          ///< bodies run (retries count)
-  std::uint64_t failed = 0;         ///< bodies that threw
-  std::chrono::nanoseconds busy{};  ///< time in bodies, summed over slots
-  std::uint64_t bytes_moved = 0;    ///< copied to assemble windows and to commit pieces
+  int slots = 0;                         ///< tasks it runs at once
+  std::uint64_t tasks = 0;               ///< bodies run (retries count)
+  std::uint64_t failed = 0;              ///< bodies that threw
+  std::chrono::nanoseconds busy{};       ///< time in bodies, summed over slots
+  std::uint64_t bytes_moved = 0;         ///< copied to assemble windows and to commit pieces
   std::chrono::nanoseconds predicted{};  ///< sum of the cost model's predictions for tasks it had a prediction for
   std::chrono::nanoseconds measured{};   ///< what the same tasks took
 };
@@ -40,29 +40,29 @@ struct candidate {
 /// Why a task ran where it did.
 struct explanation {
   std::string task;
-  std::string executor;                    ///< where it ran; empty if it has not been placed
-  std::vector<candidate> candidates;       ///< all executors in scope, also the losing ones
-  bool predicted = false;                  ///< false: the kernel was unknown and its time a guess
-  std::chrono::nanoseconds measured{};     ///< zero if not measured
-  std::string text() const;                ///< the same as a small table
+  std::string executor;                 ///< where it ran; empty if it has not been placed
+  std::vector<candidate> candidates;    ///< all executors in scope, also the losing ones
+  bool predicted = false;               ///< false: the kernel was unknown and its time a guess
+  std::chrono::nanoseconds measured{};  ///< zero if not measured
+  std::string text() const;             ///< the same as a small table
 };
 
 /// What `shutdown` left undone.
 struct shutdown_report {
-  bool complete = true;                     ///< nothing was abandoned
-  std::uint64_t finished = 0;               ///< tasks finished over the runtime's life, failed ones included
-  std::uint64_t queued_abandoned = 0;       ///< never started; their futures report `runtime_stopped`
-  std::vector<std::string> still_running;   ///< names of tasks whose body had not returned (at most 64)
+  bool complete = true;                    ///< nothing was abandoned
+  std::uint64_t finished = 0;              ///< tasks finished over the runtime's life, failed ones included
+  std::uint64_t queued_abandoned = 0;      ///< never started; their futures report `runtime_stopped`
+  std::vector<std::string> still_running;  ///< names of tasks whose body had not returned (at most 64)
 };
 
 /// The runtime as a whole.
 struct runtime_report {
   std::uint64_t spawned = 0, finished = 0;
-  std::uint64_t turns = 0;           ///< times somebody took placement's turn
-  std::uint64_t bytes_allocated = 0; ///< held by arrays now
-  std::uint64_t arrays = 0;          ///< arrays alive
-  std::uint64_t records = 0;         ///< task records in use: unfinished tasks, and finished ones with a live future
-  int threads = 0;                   ///< threads the runtime has, spare ones included
+  std::uint64_t turns = 0;            ///< times somebody took placement's turn
+  std::uint64_t bytes_allocated = 0;  ///< held by arrays now
+  std::uint64_t arrays = 0;           ///< arrays alive
+  std::uint64_t records = 0;          ///< task records in use: unfinished tasks, and finished ones with a live future
+  int threads = 0;                    ///< threads the runtime has, spare ones included
   std::vector<executor_report> executors;
   std::vector<resource> resources_free;
 };

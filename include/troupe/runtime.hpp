@@ -35,7 +35,7 @@ class runtime : public array_maker<runtime>, public submitter<runtime> {
   /// `shutdown(options::shutdown_timeout)`.
   ~runtime();
 
-  // ---- data: array, filled, adopt and borrow come from array_maker; work: spawn and for_each from submitter ----------------------------------------------------------------
+  // ---- data: array, filled, adopt and borrow come from array_maker; work: spawn and for_each from submitter ---------
 
   /// Waits until no task is in flight. Does not throw what tasks threw. Inside a task: `error(would_deadlock)`.
   void wait_all();
@@ -80,7 +80,7 @@ class runtime : public array_maker<runtime>, public submitter<runtime> {
   std::shared_ptr<detail::engine> engine_;
 };
 
-// ---- members of future that need spawn -----------------------------------------------------------------------------
+// ---- members of future that need spawn ------------------------------------------------------------------------------
 
 namespace detail {
 

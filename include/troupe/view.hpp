@@ -31,7 +31,7 @@ namespace detail {
 /// A view without its type: what executors fill in and hand to bodies. Strides count elements.
 struct raw_view {
   std::byte* data = nullptr;  // the element at lo
-  std::array<index, rank_max> lo{}, hi{}, stride{};
+  std::array<index_t, rank_max> lo{}, hi{}, stride{};
   const char* name = "";
 };
 }  // namespace detail
@@ -57,7 +57,7 @@ class view {
   template <class... I>
   T& operator()(I... i) const {
     static_assert(sizeof...(I) == N, "one coordinate per dimension");
-    const std::array<index, N> p{static_cast<index>(i)...};
+    const std::array<index_t, N> p{static_cast<index_t>(i)...};
     TROUPE_ASSERT(box_.contains(p), refuse(p));
     return data_[offset(p)];
   }
@@ -66,7 +66,7 @@ class view {
   template <class... I>
   T& at(I... i) const {
     static_assert(sizeof...(I) == N, "one coordinate per dimension");
-    const std::array<index, N> p{static_cast<index>(i)...};
+    const std::array<index_t, N> p{static_cast<index_t>(i)...};
     if (!box_.contains(p)) refuse(p);
     return data_[offset(p)];
   }
@@ -75,19 +75,17 @@ class view {
   T* data() const { return data_; }
   /// Distance in elements between neighbours along dimension d. The last dimension is contiguous (stride 1) for whole
   /// tiles and assembled windows.
-  index stride(int d) const { return stride_[d]; }
+  index_t stride(int d) const { return stride_[d]; }
   /// The declared box, in array coordinates.
   const box<N>& bounds() const { return box_; }
-  index lo(int d) const { return box_.lo[d]; }
-  index hi(int d) const { return box_.hi[d]; }
-  index size(int d) const { return box_.size(d); }
-  index volume() const { return box_.volume(); }
+  index_t lo(int d) const { return box_.lo[d]; }
+  index_t hi(int d) const { return box_.hi[d]; }
+  index_t size(int d) const { return box_.size(d); }
+  index_t volume() const { return box_.volume(); }
   /// The name the array was given; empty if none.
   const char* name() const { return name_; }
 
-  operator view<const T, N>() const
-    requires(!std::is_const_v<T>)
-  {
+  operator view<const T, N>() const requires(!std::is_const_v<T>) {
     detail::raw_view raw;
     raw.data = reinterpret_cast<std::byte*>(data_);
     raw.name = name_;
@@ -100,12 +98,12 @@ class view {
   }
 
  private:
-  index offset(const std::array<index, N>& p) const {
-    index o = 0;
+  index_t offset(const std::array<index_t, N>& p) const {
+    index_t o = 0;
     for (int d = 0; d < N; ++d) o += (p[d] - box_.lo[d]) * stride_[d];
     return o;
   }
-  [[noreturn]] void refuse(const std::array<index, N>& p) const {
+  [[noreturn]] void refuse(const std::array<index_t, N>& p) const {
     std::string point;
     for (int d = 0; d < N; ++d) {
       if (d) point += ',';
@@ -117,7 +115,7 @@ class view {
 
   T* data_ = nullptr;
   box<N> box_{};
-  std::array<index, N> stride_{};
+  std::array<index_t, N> stride_{};
   const char* name_ = "";
 };
 

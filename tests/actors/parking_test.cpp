@@ -18,7 +18,8 @@ using troupe::detail::parking;
 // Threads that park again and again and count how often they were let go to work.
 class lot : private parking::outlook {
  public:
-  explicit lot(int slots, int spares_max = 0) : place(slots, spares_max, *this), threads_(static_cast<std::size_t>(slots)) {
+  explicit lot(int slots, int spares_max = 0)
+      : place(slots, spares_max, *this), threads_(static_cast<std::size_t>(slots)) {
     for (int i = 0; i < slots; ++i) add(true);
   }
   ~lot() {

@@ -112,7 +112,7 @@ TEST(placement, retires_a_task_that_was_cancelled_before_it_became_ready) {
   EXPECT_TRUE(s.brain->is_quiet());
 }
 
-// ---- late binding ----------------------------------------------------------------------------------------------------
+// ---- late binding ---------------------------------------------------------------------------------------------------
 
 TEST(placement, gives_each_executor_about_a_window_of_work_and_keeps_the_rest) {
   stage s(2, options{.window = 100us});
@@ -200,7 +200,7 @@ TEST(placement, forgets_old_decisions) {
   EXPECT_LT(s.brain->explain(*t[0]).candidates.size(), 2u);
 }
 
-// ---- priorities and resources --------------------------------------------------------------------------------------------
+// ---- priorities and resources ---------------------------------------------------------------------------------------
 
 TEST(placement, takes_tasks_of_higher_priority_from_the_backlog_first) {
   stage s(2, options{.window = 10us});
@@ -258,7 +258,7 @@ TEST(placement, passes_over_a_task_whose_resource_is_taken_for_one_that_can_run)
   EXPECT_TRUE(s.is_out(blocked));
 }
 
-// ---- bounds and the end ---------------------------------------------------------------------------------------------------
+// ---- bounds and the end ---------------------------------------------------------------------------------------------
 
 TEST(placement, holds_a_client_back_at_the_in_flight_bound_until_work_has_drained) {
   constexpr std::size_t bound = 64;

@@ -34,8 +34,8 @@ class plain_device final : public troupe::devices::device {
   void deallocate(std::byte* p, std::size_t, std::size_t align) noexcept override {
     ::operator delete(p, std::align_val_t(align));
   }
-  void copy(std::byte*, const std::array<troupe::index, 4>&, const std::byte*, const std::array<troupe::index, 4>&,
-            const std::array<troupe::index, 4>&, std::size_t) override {}
+  void copy(std::byte*, const std::array<troupe::index_t, 4>&, const std::byte*, const std::array<troupe::index_t, 4>&,
+            const std::array<troupe::index_t, 4>&, std::size_t) override {}
   void fill(std::byte*, const std::byte*, std::size_t, std::size_t) override {}
 
  private:

@@ -169,7 +169,8 @@ TEST(trace_lane, hands_blocks_over_when_they_are_full_and_the_rest_when_flushed)
   trace_lane lane;
   EXPECT_FALSE(lane.on());
   lane.open(&sink, 1, "lane");
-  for (std::uint64_t i = 0; i < 10'000; ++i) lane.add(i, i, i + 1, "a name that is much longer than the room for it is");
+  for (std::uint64_t i = 0; i < 10'000; ++i)
+    lane.add(i, i, i + 1, "a name that is much longer than the room for it is");
   lane.add_edge(1, 2);
   EXPECT_GE(sink.blocks, 1u) << "a block has a bound";
   lane.flush();

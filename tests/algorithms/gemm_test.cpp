@@ -16,11 +16,11 @@
 namespace {
 
 using namespace troupe;
-using troupe::index;  // not the one of POSIX
+using troupe::index_t;
 
 struct product {
-  index m, n, k;  // C is m x n, the sum runs over k
-  index tile_m, tile_n, tile_k;
+  index_t m, n, k;  // C is m x n, the sum runs over k
+  index_t tile_m, tile_n, tile_k;
   double alpha, beta;
   int threads, core_groups;
 };
@@ -32,7 +32,7 @@ std::string name_of(const testing::TestParamInfo<product>& info) {
          std::to_string(p.threads) + "_groups" + std::to_string(p.core_groups) + "_case" + std::to_string(info.index);
 }
 
-std::vector<double> random_numbers(index count, unsigned seed) {
+std::vector<double> random_numbers(index_t count, unsigned seed) {
   std::mt19937 random(seed);
   std::uniform_real_distribution<double> value(-1, 1);
   std::vector<double> v(static_cast<std::size_t>(count));
@@ -53,10 +53,10 @@ TEST_P(gemm_of, two_matrices_equals_three_plain_loops) {
   const auto result = ct.read();
   const double tolerance = 4 * static_cast<double>(p.k + 2) * std::numeric_limits<double>::epsilon() *
                            (std::abs(p.alpha) + std::abs(p.beta) + 1);
-  for (index i = 0; i < p.m; ++i)
-    for (index j = 0; j < p.n; ++j) {
+  for (index_t i = 0; i < p.m; ++i)
+    for (index_t j = 0; j < p.n; ++j) {
       double sum = 0;
-      for (index k = 0; k < p.k; ++k)
+      for (index_t k = 0; k < p.k; ++k)
         sum += a[static_cast<std::size_t>(i * p.k + k)] * b[static_cast<std::size_t>(k * p.n + j)];
       const double expected = p.alpha * sum + p.beta * c[static_cast<std::size_t>(i * p.n + j)];
       ASSERT_NEAR(result(i, j), expected, tolerance) << i << "," << j;
@@ -77,8 +77,8 @@ TEST(gemm, with_beta_zero_does_not_need_c_to_be_written) {
   auto c = rt.array<double>({6, 6}, tiles(4, 4), "C");
   algorithms::gemm(rt, 1.0, a, a, 0.0, c).get();
   const auto seen = c.read();
-  for (index i = 0; i < 6; ++i)
-    for (index j = 0; j < 6; ++j) EXPECT_EQ(seen(i, j), 6.0);
+  for (index_t i = 0; i < 6; ++i)
+    for (index_t j = 0; j < 6; ++j) EXPECT_EQ(seen(i, j), 6.0);
 }
 
 TEST(gemm, with_beta_zero_ignores_what_is_not_a_number_in_c) {

@@ -17,9 +17,9 @@
 namespace {
 
 using namespace troupe;
-using troupe::index;  // not the one of POSIX
+using troupe::index_t;
 
-std::vector<std::uint8_t> random_bytes(index count, unsigned seed) {
+std::vector<std::uint8_t> random_bytes(index_t count, unsigned seed) {
   std::mt19937 random(seed);
   std::vector<std::uint8_t> v(static_cast<std::size_t>(count));
   for (auto& b : v) b = static_cast<std::uint8_t>(random());
@@ -35,12 +35,12 @@ std::vector<std::uint64_t> counted(const std::vector<std::uint8_t>& data) {
 std::vector<std::uint64_t> contents(const array<std::uint64_t, 1>& a) {
   const auto seen = a.read();
   std::vector<std::uint64_t> v;
-  for (index i = 0; i < a.size(0); ++i) v.push_back(seen(i));
+  for (index_t i = 0; i < a.size(0); ++i) v.push_back(seen(i));
   return v;
 }
 
 struct picture {
-  index height, width, tile_height, tile_width;
+  index_t height, width, tile_height, tile_width;
   int threads, core_groups;
 };
 
@@ -108,7 +108,7 @@ TEST(histogram, of_numbers_puts_limits_where_they_belong_and_leaves_out_the_rest
                            std::nan(""),
                            std::numeric_limits<double>::infinity(),
                            -std::numeric_limits<double>::infinity()};
-  auto line = rt.adopt(data, {static_cast<index>(data.size())}, tiles(3), "line");
+  auto line = rt.adopt(data, {static_cast<index_t>(data.size())}, tiles(3), "line");
   auto bins = rt.filled<std::uint64_t>({4}, tiles(4), 0, "bins");
   algorithms::histogram(rt, line, 0.0, 4.0, bins);
   EXPECT_EQ(contents(bins), (std::vector<std::uint64_t>{2, 1, 1, 2}));
@@ -123,7 +123,7 @@ TEST(histogram, of_numbers_is_the_same_for_every_tiling) {
   std::vector<std::uint64_t> expected(30);
   for (double x : data)
     if (x >= -3 && x < 3) ++expected[std::min<std::size_t>(static_cast<std::size_t>((x + 3) * (30 / 6.0)), 29)];
-  for (index tile : {1, 7, 16, 53, 100}) {
+  for (index_t tile : {1, 7, 16, 53, 100}) {
     auto field = rt.adopt(data, {53, 59}, tiles(tile, tile), "field");
     auto bins = rt.filled<std::uint64_t>({30}, tiles(30), 0, "bins");
     algorithms::histogram(rt, field, -3.0, 3.0, bins);
@@ -150,7 +150,7 @@ TEST(histogram, refuses_wrong_bins_and_limits) {
   EXPECT_TRUE(refused([&] { algorithms::histogram(rt, doubles, 0.0, 1.0, array<std::uint64_t, 1>()); }));
 }
 
-// ---- reductions of other operators and shapes ------------------------------------------------------------------------
+// ---- reductions of other operators and shapes -----------------------------------------------------------------------
 
 struct larger {
   int operator()(int a, int b) const { return std::max(a, b); }
@@ -165,7 +165,7 @@ TEST(reduction, with_an_operator_of_the_caller_finds_the_maximum) {
   rt.for_each(
       grid(5000).chunks(37),
       [](view<const int, 1> from, view<int, 1> to) {
-        for (index i = from.lo(0); i < from.hi(0); ++i) to(0) = std::max(to(0), from(i));
+        for (index_t i = from.lo(0); i < from.hi(0); ++i) to(0) = std::max(to(0), from(i));
       },
       read(line), reduce(best, larger{}, std::numeric_limits<int>::min()));
   EXPECT_EQ(best.read()(0), *std::max_element(data.begin(), data.end()));
@@ -190,13 +190,13 @@ TEST(reduction, into_a_matrix_of_several_tiles_adds_element_by_element) {
     rt.for_each(
         grid(40).chunks(1),
         [](view<std::int64_t, 2> to) {
-          for (index i = 0; i < 9; ++i)
-            for (index j = 0; j < 7; ++j) to(i, j) += i * 10 + j;
+          for (index_t i = 0; i < 9; ++i)
+            for (index_t j = 0; j < 7; ++j) to(i, j) += i * 10 + j;
         },
         reduce(sums));
   const auto seen = sums.read();
-  for (index i = 0; i < 9; ++i)
-    for (index j = 0; j < 7; ++j) ASSERT_EQ(seen(i, j), 1000 + 3 * 40 * (i * 10 + j));
+  for (index_t i = 0; i < 9; ++i)
+    for (index_t j = 0; j < 7; ++j) ASSERT_EQ(seen(i, j), 1000 + 3 * 40 * (i * 10 + j));
 }
 
 TEST(reduction, into_a_sub_array_leaves_the_rest_alone) {
@@ -206,11 +206,11 @@ TEST(reduction, into_a_sub_array_leaves_the_rest_alone) {
   rt.for_each(
       grid(8).chunks(1),
       [](view<std::int64_t, 1> to) {
-        for (index i = 0; i < 11; ++i) to(i) += i;
+        for (index_t i = 0; i < 11; ++i) to(i) += i;
       },
       reduce(middle));
   const auto seen = a.read();
-  for (index i = 0; i < 20; ++i) ASSERT_EQ(seen(i), i < 4 || i >= 15 ? 1 : 1 + 8 * (i - 4)) << i;
+  for (index_t i = 0; i < 20; ++i) ASSERT_EQ(seen(i), i < 4 || i >= 15 ? 1 : 1 + 8 * (i - 4)) << i;
 }
 
 TEST(reduction, between_writes_and_updates_keeps_program_order) {

@@ -18,13 +18,13 @@
 namespace {
 
 using namespace troupe;
-using troupe::index;  // not the one of POSIX
+using troupe::index_t;
 
 using numbers = std::vector<double>;
 
-std::size_t at(index i, index j, index columns) { return static_cast<std::size_t>(i * columns + j); }
+std::size_t at(index_t i, index_t j, index_t columns) { return static_cast<std::size_t>(i * columns + j); }
 
-numbers random_numbers(index count, unsigned seed) {
+numbers random_numbers(index_t count, unsigned seed) {
   std::mt19937 random(seed);
   std::uniform_real_distribution<double> value(-1, 1);
   numbers v(static_cast<std::size_t>(count));
@@ -33,10 +33,10 @@ numbers random_numbers(index count, unsigned seed) {
 }
 
 // Symmetric with a dominant diagonal, so positive definite (Gershgorin).
-numbers positive_definite(index n, unsigned seed) {
+numbers positive_definite(index_t n, unsigned seed) {
   numbers a = random_numbers(n * n, seed);
-  for (index i = 0; i < n; ++i) {
-    for (index j = 0; j < i; ++j) a[at(j, i, n)] = a[at(i, j, n)];
+  for (index_t i = 0; i < n; ++i) {
+    for (index_t j = 0; j < i; ++j) a[at(j, i, n)] = a[at(i, j, n)];
     a[at(i, i, n)] = static_cast<double>(n) + 1;
   }
   return a;
@@ -49,37 +49,38 @@ double norm(const numbers& a) {
 }
 
 // ||A - L L^T|| / ||A|| in the Frobenius norm, by plain loops on the lower triangle of `factor`.
-double residual(const numbers& a, const numbers& factor, index n) {
+double residual(const numbers& a, const numbers& factor, index_t n) {
   numbers difference = a;
-  for (index i = 0; i < n; ++i)
-    for (index j = 0; j < n; ++j)
-      for (index k = 0; k <= std::min(i, j); ++k) difference[at(i, j, n)] -= factor[at(i, k, n)] * factor[at(j, k, n)];
+  for (index_t i = 0; i < n; ++i)
+    for (index_t j = 0; j < n; ++j)
+      for (index_t k = 0; k <= std::min(i, j); ++k)
+        difference[at(i, j, n)] -= factor[at(i, k, n)] * factor[at(j, k, n)];
   return norm(difference) / norm(a);
 }
 
 numbers contents(const array<double, 2>& a) {
   numbers v;
   const auto seen = a.read();
-  for (index i = 0; i < a.size(0); ++i)
-    for (index j = 0; j < a.size(1); ++j) v.push_back(seen(i, j));
+  for (index_t i = 0; i < a.size(0); ++i)
+    for (index_t j = 0; j < a.size(1); ++j) v.push_back(seen(i, j));
   return v;
 }
 
 // A matrix in packed tiles, written by the host.
-array<double, 2> packed(runtime& rt, const numbers& values, index rows, index columns, index tile_rows,
-                        index tile_columns, const std::string& name) {
-  const index size[2] = {rows, columns};
+array<double, 2> packed(runtime& rt, const numbers& values, index_t rows, index_t columns, index_t tile_rows,
+                        index_t tile_columns, const std::string& name) {
+  const index_t size[2] = {rows, columns};
   auto a = rt.array<double>(size, tiles(tile_rows, tile_columns), name);
   auto seen = a.write();
-  for (index i = 0; i < rows; ++i)
-    for (index j = 0; j < columns; ++j) seen(i, j) = values[at(i, j, columns)];
+  for (index_t i = 0; i < rows; ++i)
+    for (index_t j = 0; j < columns; ++j) seen(i, j) = values[at(i, j, columns)];
   return a;
 }
 
 constexpr double epsilon = std::numeric_limits<double>::epsilon();
 
 struct shape {
-  index n, tile;
+  index_t n, tile;
   int threads, core_groups;
 };
 
@@ -105,8 +106,8 @@ TEST_P(cholesky_of, a_positive_definite_matrix_multiplies_back_and_equals_lapack
   numbers lapack = original;
   ASSERT_EQ(LAPACKE_dpotrf(LAPACK_ROW_MAJOR, 'L', static_cast<int>(n), lapack.data(), static_cast<int>(n)), 0);
   double largest = 0;
-  for (index i = 0; i < n; ++i)
-    for (index j = 0; j <= i; ++j) largest = std::max(largest, std::abs(factor[at(i, j, n)] - lapack[at(i, j, n)]));
+  for (index_t i = 0; i < n; ++i)
+    for (index_t j = 0; j <= i; ++j) largest = std::max(largest, std::abs(factor[at(i, j, n)] - lapack[at(i, j, n)]));
   EXPECT_LT(largest, 10 * static_cast<double>(n) * epsilon * std::sqrt(static_cast<double>(n)));
 }
 
@@ -114,13 +115,13 @@ TEST_P(cholesky_of, leaves_the_upper_triangle_alone) {
   const auto [n, tile, threads, groups] = GetParam();
   runtime rt(workers(GetParam()));
   numbers original = positive_definite(n, 8);
-  for (index i = 0; i < n; ++i)
-    for (index j = i + 1; j < n; ++j) original[at(i, j, n)] = 12345 + static_cast<double>(i * n + j);
+  for (index_t i = 0; i < n; ++i)
+    for (index_t j = i + 1; j < n; ++j) original[at(i, j, n)] = 12345 + static_cast<double>(i * n + j);
   auto a = packed(rt, original, n, n, tile, tile, "A");
   algorithms::cholesky(rt, a).get();
   const numbers factor = contents(a);
-  for (index i = 0; i < n; ++i)
-    for (index j = i + 1; j < n; ++j) ASSERT_EQ(factor[at(i, j, n)], original[at(i, j, n)]) << i << "," << j;
+  for (index_t i = 0; i < n; ++i)
+    for (index_t j = i + 1; j < n; ++j) ASSERT_EQ(factor[at(i, j, n)], original[at(i, j, n)]) << i << "," << j;
 }
 
 INSTANTIATE_TEST_SUITE_P(shapes, cholesky_of,
@@ -132,7 +133,7 @@ INSTANTIATE_TEST_SUITE_P(shapes, cholesky_of,
 
 TEST(cholesky, works_on_a_matrix_that_was_adopted_without_copying) {
   runtime rt(options{.threads = 2});
-  const index n = 50;
+  const index_t n = 50;
   const numbers original = positive_definite(n, 3);
   auto a = rt.adopt(original, {n, n}, tiles(16, 16), "A");
   algorithms::cholesky(rt, a).get();
@@ -141,14 +142,14 @@ TEST(cholesky, works_on_a_matrix_that_was_adopted_without_copying) {
 
 TEST(cholesky, works_on_a_sub_array_that_cuts_through_tiles) {
   runtime rt(options{.threads = 2});
-  const index n = 40, border = 5;
+  const index_t n = 40, border = 5;
   const numbers original = positive_definite(n, 4);
   auto whole_matrix = rt.filled<double>({n + border, n + border}, tiles(16, 16), -1.0, "A");
   auto a = whole_matrix.sub({{border, border}, {n + border, n + border}});
   {
     auto seen = a.write();
-    for (index i = 0; i < n; ++i)
-      for (index j = 0; j < n; ++j) seen(i, j) = original[at(i, j, n)];
+    for (index_t i = 0; i < n; ++i)
+      for (index_t j = 0; j < n; ++j) seen(i, j) = original[at(i, j, n)];
   }
   algorithms::cholesky(rt, a).get();
   EXPECT_LT(residual(original, contents(a), n), 10 * n * epsilon);
@@ -157,42 +158,42 @@ TEST(cholesky, works_on_a_sub_array_that_cuts_through_tiles) {
 
 TEST(cholesky, takes_its_place_between_tasks_that_fill_and_use_the_matrix) {
   runtime rt(options{.threads = 2});
-  const index n = 45;
+  const index_t n = 45;
   const numbers original = positive_definite(n, 5);
   auto a = rt.array<double>({n, n}, tiles(10, 10), "A");
   rt.for_each(
       grid(n, n),
       [&original](view<double, 2> to) {
-        for (index i = to.lo(0); i < to.hi(0); ++i)
-          for (index j = to.lo(1); j < to.hi(1); ++j) to(i, j) = original[at(i, j, n)];
+        for (index_t i = to.lo(0); i < to.hi(0); ++i)
+          for (index_t j = to.lo(1); j < to.hi(1); ++j) to(i, j) = original[at(i, j, n)];
       },
       write(a));
   algorithms::cholesky(rt, a);
   auto determinant = rt.spawn(
       [](view<const double, 2> l) {
         double sum = 0;
-        for (index i = 0; i < l.size(0); ++i) sum += 2 * std::log(l(i, i));
+        for (index_t i = 0; i < l.size(0); ++i) sum += 2 * std::log(l(i, i));
         return sum;
       },
       read(a));
   numbers lapack = original;
   LAPACKE_dpotrf(LAPACK_ROW_MAJOR, 'L', n, lapack.data(), n);
   double expected = 0;
-  for (index i = 0; i < n; ++i) expected += 2 * std::log(lapack[at(i, i, n)]);
+  for (index_t i = 0; i < n; ++i) expected += 2 * std::log(lapack[at(i, i, n)]);
   EXPECT_NEAR(determinant.get(), expected, 1e-9);
 }
 
 TEST(cholesky, can_be_recorded_and_run_on_one_matrix_after_another) {
   runtime rt(options{.threads = 2});
-  const index n = 37;
+  const index_t n = 37;
   auto a = packed(rt, positive_definite(n, 1), n, n, 8, 8, "A");
   const graph recorded = rt.record([&](recorder& tape) { algorithms::cholesky(tape, a); });
   for (unsigned seed = 10; seed < 15; ++seed) {
     const numbers original = positive_definite(n, seed);
     {
       auto seen = a.write();
-      for (index i = 0; i < n; ++i)
-        for (index j = 0; j < n; ++j) seen(i, j) = original[at(i, j, n)];
+      for (index_t i = 0; i < n; ++i)
+        for (index_t j = 0; j < n; ++j) seen(i, j) = original[at(i, j, n)];
     }
     rt.run(recorded).get();
     EXPECT_LT(residual(original, contents(a), n), 10 * n * epsilon) << "seed " << seed;
@@ -200,7 +201,7 @@ TEST(cholesky, can_be_recorded_and_run_on_one_matrix_after_another) {
 }
 
 // Breaks the leading minor of one row and expects the failure to name the block that holds it.
-void expect_not_positive_definite(index n, index tile, index bad_row, int threads) {
+void expect_not_positive_definite(index_t n, index_t tile, index_t bad_row, int threads) {
   runtime rt(options{.threads = threads});
   numbers values = positive_definite(n, 11);
   values[at(bad_row, bad_row, n)] = -1;
@@ -226,8 +227,8 @@ void expect_not_positive_definite(index n, index tile, index bad_row, int thread
   const numbers good = positive_definite(n, 12);
   {
     auto seen = a.write();
-    for (index i = 0; i < n; ++i)
-      for (index j = 0; j < n; ++j) seen(i, j) = good[at(i, j, n)];
+    for (index_t i = 0; i < n; ++i)
+      for (index_t j = 0; j < n; ++j) seen(i, j) = good[at(i, j, n)];
   }
   algorithms::cholesky(rt, a).get();
   EXPECT_LT(residual(good, contents(a), n), 10 * static_cast<double>(n) * epsilon);

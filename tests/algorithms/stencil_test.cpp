@@ -14,23 +14,23 @@
 namespace {
 
 using namespace troupe;
-using troupe::index;  // not the one of POSIX
+using troupe::index_t;
 
 // A world of the plain reference: row-major, with the border rule applied element by element.
 template <class T>
 struct plain {
-  index height, width;
+  index_t height, width;
   std::vector<T> cells;
   border edge;
   T outside;
 
-  T at(index y, index x) const {
+  T at(index_t y, index_t x) const {
     if (edge == border::wrap) {
       y = (y % height + height) % height;
       x = (x % width + width) % width;
     } else if (edge == border::clamp) {
-      y = std::clamp<index>(y, 0, height - 1);
-      x = std::clamp<index>(x, 0, width - 1);
+      y = std::clamp<index_t>(y, 0, height - 1);
+      x = std::clamp<index_t>(x, 0, width - 1);
     } else if (y < 0 || y >= height || x < 0 || x >= width) {
       return outside;
     }
@@ -39,26 +39,26 @@ struct plain {
   template <class F>
   void step(const F& f) {
     std::vector<T> next;
-    for (index y = 0; y < height; ++y)
-      for (index x = 0; x < width; ++x) next.push_back(f(*this, y, x));
+    for (index_t y = 0; y < height; ++y)
+      for (index_t x = 0; x < width; ++x) next.push_back(f(*this, y, x));
     cells = std::move(next);
   }
 };
 
-double relax(const plain<double>& w, index y, index x) {
+double relax(const plain<double>& w, index_t y, index_t x) {
   return 0.25 * ((w.at(y - 1, x) + w.at(y + 1, x)) + (w.at(y, x - 1) + w.at(y, x + 1)));
 }
 
-std::uint8_t live(const plain<std::uint8_t>& w, index y, index x) {
+std::uint8_t live(const plain<std::uint8_t>& w, index_t y, index_t x) {
   int neighbours = 0;
-  for (index dy = -1; dy <= 1; ++dy)
-    for (index dx = -1; dx <= 1; ++dx)
+  for (index_t dy = -1; dy <= 1; ++dy)
+    for (index_t dx = -1; dx <= 1; ++dx)
       if (dy != 0 || dx != 0) neighbours += w.at(y + dy, x + dx) != 0;
   return neighbours == 3 || (neighbours == 2 && w.at(y, x) != 0);
 }
 
 struct world {
-  index height, width, tile_height, tile_width;
+  index_t height, width, tile_height, tile_width;
   int steps;
   border edge;
   int threads, core_groups;
@@ -87,8 +87,8 @@ std::vector<world> worlds() {
 template <class T>
 void expect_equal(const array<T, 2>& result, const plain<T>& reference) {
   const auto seen = result.read();
-  for (index y = 0; y < reference.height; ++y)
-    for (index x = 0; x < reference.width; ++x)
+  for (index_t y = 0; y < reference.height; ++y)
+    for (index_t x = 0; x < reference.width; ++x)
       ASSERT_EQ(seen(y, x), reference.cells[static_cast<std::size_t>(y * reference.width + x)]) << y << "," << x;
 }
 
@@ -123,22 +123,22 @@ TEST_P(stencil_on, a_tiled_array_lives_as_the_serial_loop_does) {
 
 INSTANTIATE_TEST_SUITE_P(shapes, stencil_on, testing::ValuesIn(worlds()), name_of);
 
-// ---- windows wider than tiles and arrays -----------------------------------------------------------------------------
+// ---- windows wider than tiles and arrays ----------------------------------------------------------------------------
 
 constexpr auto weighted_sum =
-    kernel<in<std::uint64_t, 2>, out<std::uint64_t, 2>, index, index>("weighted_sum")
-        .on(cpu, [](view<const std::uint64_t, 2> from, view<std::uint64_t, 2> to, index ry, index rx) {
-          for (index y = to.lo(0); y < to.hi(0); ++y)
-            for (index x = to.lo(1); x < to.hi(1); ++x) {
+    kernel<in<std::uint64_t, 2>, out<std::uint64_t, 2>, index_t, index_t>("weighted_sum")
+        .on(cpu, [](view<const std::uint64_t, 2> from, view<std::uint64_t, 2> to, index_t ry, index_t rx) {
+          for (index_t y = to.lo(0); y < to.hi(0); ++y)
+            for (index_t x = to.lo(1); x < to.hi(1); ++x) {
               std::uint64_t sum = 0;
-              for (index dy = -ry; dy <= ry; ++dy)
-                for (index dx = -rx; dx <= rx; ++dx) sum = sum * 31 + from.at(y + dy, x + dx);
+              for (index_t dy = -ry; dy <= ry; ++dy)
+                for (index_t dx = -rx; dx <= rx; ++dx) sum = sum * 31 + from.at(y + dy, x + dx);
               to.at(y, x) = sum;
             }
         });
 
 struct wide {
-  index height, width, tile, radius_y, radius_x;
+  index_t height, width, tile, radius_y, radius_x;
 };
 
 void expect_wide_window(const wide& shape, border edge) {
@@ -147,7 +147,7 @@ void expect_wide_window(const wide& shape, border edge) {
                std::to_string(shape.radius_x) + " border " + std::to_string(static_cast<int>(edge)));
   runtime rt(options{.threads = 2, .core_groups = 2});
   std::vector<std::uint64_t> start;
-  for (index i = 0; i < shape.height * shape.width; ++i) start.push_back(static_cast<std::uint64_t>(i * i + 1));
+  for (index_t i = 0; i < shape.height * shape.width; ++i) start.push_back(static_cast<std::uint64_t>(i * i + 1));
   auto from = rt.adopt(start, {shape.height, shape.width}, tiles(shape.tile, shape.tile), "from");
   auto to = rt.array<std::uint64_t>({shape.height, shape.width}, tiles(shape.tile, shape.tile), "to");
   const std::uint64_t outside = 99;
@@ -156,10 +156,10 @@ void expect_wide_window(const wide& shape, border edge) {
   rt.for_each(grid(shape.height, shape.width), weighted_sum, read(from, around), write(to), shape.radius_y,
               shape.radius_x);
   plain<std::uint64_t> reference{shape.height, shape.width, start, edge, outside};
-  reference.step([&](const auto& w, index y, index x) {
+  reference.step([&](const auto& w, index_t y, index_t x) {
     std::uint64_t sum = 0;
-    for (index dy = -shape.radius_y; dy <= shape.radius_y; ++dy)
-      for (index dx = -shape.radius_x; dx <= shape.radius_x; ++dx) sum = sum * 31 + w.at(y + dy, x + dx);
+    for (index_t dy = -shape.radius_y; dy <= shape.radius_y; ++dy)
+      for (index_t dx = -shape.radius_x; dx <= shape.radius_x; ++dx) sum = sum * 31 + w.at(y + dy, x + dx);
     return sum;
   });
   expect_equal(to, reference);
@@ -184,7 +184,7 @@ TEST(window, that_fills_shows_the_constant) {
   for (const wide& shape : wide_shapes) expect_wide_window(shape, border::fill);
 }
 
-// ---- calls that are wrong or do nothing --------------------------------------------------------------------------------
+// ---- calls that are wrong or do nothing -----------------------------------------------------------------------------
 
 TEST(stencil, of_no_steps_gives_the_start) {
   runtime rt(options{.threads = 1});

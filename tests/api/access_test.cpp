@@ -19,7 +19,7 @@ namespace {
 using namespace troupe;
 using test::code_of;
 using test::error_of;
-using troupe::index;
+using troupe::index_t;
 
 TEST(reading, a_box_that_nobody_wrote_is_an_error_naming_array_and_box) {
   runtime rt(options{.threads = 1});
@@ -38,7 +38,7 @@ TEST(reading, a_part_that_nobody_wrote_of_a_tile_is_an_error_too) {
   auto a = rt.array<int>({10}, tiles(10), "pressure");
   rt.spawn(
       [](view<int, 1> v) {
-        for (index i = 0; i < 4; ++i) v(i) = 1;
+        for (index_t i = 0; i < 4; ++i) v(i) = 1;
       },
       write(a.sub({{0}, {4}})));
   EXPECT_EQ(rt.spawn([](view<const int, 1> v) { return v(3); }, read(a.sub({{0}, {4}}))).get(), 1);
@@ -80,7 +80,7 @@ TEST(writing, everything_by_every_chunk_is_an_error_and_by_one_chunk_is_not) {
   runtime rt(options{.threads = 1});
   auto a = rt.array<int>({6}, tiles(3), "target");
   const auto body = [](view<int, 1> v) {
-    for (index i = v.lo(0); i < v.hi(0); ++i) v(i) = 2;
+    for (index_t i = v.lo(0); i < v.hi(0); ++i) v(i) = 2;
   };
   EXPECT_EQ(code_of([&] { rt.for_each(grid(4).chunks(2), body, write(a, all{})); }), errc::overlapping_write);
   EXPECT_EQ(code_of([&] { rt.for_each(grid(4).chunks(4), body, write(a, all{})).get(); }), std::nullopt);
@@ -137,7 +137,7 @@ TEST(accessing, an_element_outside_the_declared_box_is_caught_by_the_checked_vie
   }
 }
 
-// ---- what windows show -----------------------------------------------------------------------------------------------------
+// ---- what windows show ----------------------------------------------------------------------------------------------
 
 TEST(window, without_a_rule_ends_at_the_edge) {
   runtime rt(options{.threads = 2});
@@ -166,7 +166,7 @@ TEST(window, shows_its_coordinates_beyond_the_edge) {
           [&](view<const int, 1> v) {
             EXPECT_EQ(v.lo(0), -2);
             EXPECT_EQ(v.hi(0), 5);
-            for (index i = -2; i < 5; ++i) values.push_back(v.at(i));
+            for (index_t i = -2; i < 5; ++i) values.push_back(v.at(i));
           },
           read(a, w))
         .get();
@@ -185,7 +185,7 @@ TEST(window, of_a_sub_array_has_its_borders_at_the_edges_of_the_part) {
   rt.for_each(
       grid(3),
       [](view<const int, 1> from, view<int, 1> to) {
-        for (index i = to.lo(0); i < to.hi(0); ++i) to(i) = from(i - 1) * 100 + from(i) * 10 + from(i + 1);
+        for (index_t i = to.lo(0); i < to.hi(0); ++i) to(i) = from(i - 1) * 100 + from(i) * 10 + from(i + 1);
       },
       read(part, window(1).clamp()), write(sum));
   const auto seen = sum.read();
@@ -206,28 +206,28 @@ TEST(window, with_a_fill_of_another_type_is_an_error) {
 
 TEST(slice, gives_full_rows_or_columns) {
   runtime rt(options{.threads = 2, .core_groups = 2});
-  const index n = 7, m = 5, depth = 6;
+  const index_t n = 7, m = 5, depth = 6;
   std::vector<int> left, right;
-  for (index i = 0; i < n * depth; ++i) left.push_back(static_cast<int>(i % 11) - 5);
-  for (index i = 0; i < depth * m; ++i) right.push_back(static_cast<int>(i % 7) - 3);
+  for (index_t i = 0; i < n * depth; ++i) left.push_back(static_cast<int>(i % 11) - 5);
+  for (index_t i = 0; i < depth * m; ++i) right.push_back(static_cast<int>(i % 7) - 3);
   auto a = rt.adopt(left, {n, depth}, tiles(2, 2), "a");
   auto b = rt.adopt(right, {depth, m}, tiles(3, 2), "b");
   auto c = rt.array<int>({n, m}, tiles(3, 2), "c");
   rt.for_each(
       grid(n, m),
       [](view<const int, 2> x, view<const int, 2> y, view<int, 2> to) {
-        for (index i = to.lo(0); i < to.hi(0); ++i)
-          for (index j = to.lo(1); j < to.hi(1); ++j) {
+        for (index_t i = to.lo(0); i < to.hi(0); ++i)
+          for (index_t j = to.lo(1); j < to.hi(1); ++j) {
             to(i, j) = 0;
-            for (index k = 0; k < x.hi(1); ++k) to(i, j) += x.at(i, k) * y.at(k, j);
+            for (index_t k = 0; k < x.hi(1); ++k) to(i, j) += x.at(i, k) * y.at(k, j);
           }
       },
       read(a, slice(1)), read(b, slice(0)), write(c));
   const auto seen = c.read();
-  for (index i = 0; i < n; ++i)
-    for (index j = 0; j < m; ++j) {
+  for (index_t i = 0; i < n; ++i)
+    for (index_t j = 0; j < m; ++j) {
       int sum = 0;
-      for (index k = 0; k < depth; ++k)
+      for (index_t k = 0; k < depth; ++k)
         sum += left[static_cast<std::size_t>(i * depth + k)] * right[static_cast<std::size_t>(k * m + j)];
       ASSERT_EQ(seen(i, j), sum);
     }
@@ -250,23 +250,23 @@ TEST(view, of_three_and_four_dimensions_sees_every_element) {
   rt.for_each(
       grid(3, 4, 5),
       [](view<int, 3> v) {
-        for (index i = v.lo(0); i < v.hi(0); ++i)
-          for (index j = v.lo(1); j < v.hi(1); ++j)
-            for (index k = v.lo(2); k < v.hi(2); ++k) v.at(i, j, k) = static_cast<int>(i * 100 + j * 10 + k);
+        for (index_t i = v.lo(0); i < v.hi(0); ++i)
+          for (index_t j = v.lo(1); j < v.hi(1); ++j)
+            for (index_t k = v.lo(2); k < v.hi(2); ++k) v.at(i, j, k) = static_cast<int>(i * 100 + j * 10 + k);
       },
       write(a));
   const auto seen = a.read();
-  for (index i = 0; i < 3; ++i)
-    for (index j = 0; j < 4; ++j)
-      for (index k = 0; k < 5; ++k) ASSERT_EQ(seen(i, j, k), i * 100 + j * 10 + k);
+  for (index_t i = 0; i < 3; ++i)
+    for (index_t j = 0; j < 4; ++j)
+      for (index_t k = 0; k < 5; ++k) ASSERT_EQ(seen(i, j, k), i * 100 + j * 10 + k);
   auto b = rt.filled<int>({2, 3, 2, 3}, tiles(1, 2, 1, 2), 1, "b");
   auto total = rt.spawn(
       [](view<const int, 4> v) {
         int sum = 0;
-        for (index i = 0; i < 2; ++i)
-          for (index j = 0; j < 3; ++j)
-            for (index k = 0; k < 2; ++k)
-              for (index l = 0; l < 3; ++l) sum += v.at(i, j, k, l);
+        for (index_t i = 0; i < 2; ++i)
+          for (index_t j = 0; j < 3; ++j)
+            for (index_t k = 0; k < 2; ++k)
+              for (index_t l = 0; l < 3; ++l) sum += v.at(i, j, k, l);
         return sum;
       },
       read(b));

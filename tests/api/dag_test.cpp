@@ -21,7 +21,7 @@ using namespace troupe;
 using test::code_of;
 using test::error_of;
 using test::gate;
-using troupe::index;
+using troupe::index_t;
 
 int add(int a, int b) { return a + b; }
 

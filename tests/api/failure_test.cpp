@@ -20,7 +20,7 @@ using namespace troupe;
 using test::code_of;
 using test::error_of;
 using test::gate;
-using troupe::index;
+using troupe::index_t;
 
 struct boom : std::runtime_error {
   boom() : std::runtime_error("boom 42") {}
@@ -29,7 +29,7 @@ struct boom : std::runtime_error {
 void fail(view<int, 1>) { throw boom(); }
 
 void set_all(view<int, 1> v, int value) {
-  for (index i = v.lo(0); i < v.hi(0); ++i) v(i) = value;
+  for (index_t i = v.lo(0); i < v.hi(0); ++i) v(i) = value;
 }
 
 TEST(failure, names_the_task_its_executor_and_the_cause) {
@@ -149,7 +149,7 @@ TEST(failure, is_healed_by_writing_everything_again) {
   rt.spawn(fail, update(a)).wait();
   {
     auto again = a.write();
-    for (index i = 0; i < 10; ++i) again(i) = 4;
+    for (index_t i = 0; i < 10; ++i) again(i) = 4;
   }
   EXPECT_EQ(rt.spawn([](view<const int, 1> v) { return v(0) + v(9); }, read(a)).get(), 8);
 }
@@ -180,7 +180,7 @@ TEST(failure, of_one_chunk_is_that_of_the_whole_call) {
   EXPECT_EQ(a.sub({{0}, {6}}).read()(5), 1);
 }
 
-// ---- retries -------------------------------------------------------------------------------------------------------------
+// ---- retries --------------------------------------------------------------------------------------------------------
 
 TEST(retry, of_a_kernel_that_may_run_once_is_refused) {
   runtime rt(options{.threads = 1});
@@ -194,14 +194,14 @@ TEST(retry, puts_back_what_the_body_updated_in_place) {
   auto whole_tile = rt.filled<int>({4}, tiles(4), 10, "whole tile");
   auto pieces = rt.filled<int>({12}, tiles(4), 10, "pieces");
   const auto flaky = [](task_context& c, view<int, 1> v) {
-    for (index i = v.lo(0); i < v.hi(0); ++i) v(i) += 1;
+    for (index_t i = v.lo(0); i < v.hi(0); ++i) v(i) += 1;
     if (c.attempt() <= 2) throw boom();
   };
   EXPECT_NO_THROW(rt.spawn(task_options{.retries = 2}, flaky, update(whole_tile)).get());
   EXPECT_NO_THROW(rt.spawn(task_options{.retries = 2}, flaky, update(pieces.sub({{2}, {11}}))).get());
   EXPECT_EQ(whole_tile.read()(3), 11);
   const auto seen = pieces.read();
-  for (index i = 0; i < 12; ++i) ASSERT_EQ(seen(i), i < 2 || i == 11 ? 10 : 11) << i;
+  for (index_t i = 0; i < 12; ++i) ASSERT_EQ(seen(i), i < 2 || i == 11 ? 10 : 11) << i;
 }
 
 TEST(retry, gives_up_after_the_number_that_was_asked_for) {
@@ -231,7 +231,7 @@ TEST(retry, of_a_reduction_counts_once) {
   EXPECT_EQ(sum.read()(0), 105);
 }
 
-// ---- cancellation --------------------------------------------------------------------------------------------------------
+// ---- cancellation ---------------------------------------------------------------------------------------------------
 
 TEST(cancellation, of_a_queued_task_means_that_it_never_starts) {
   runtime rt(options{.threads = 1});

@@ -24,9 +24,9 @@ using namespace troupe;
 using test::code_of;
 using test::error_of;
 using test::gate;
-using troupe::index;
+using troupe::index_t;
 
-// ---- results -------------------------------------------------------------------------------------------------------------
+// ---- results --------------------------------------------------------------------------------------------------------
 
 TEST(future, gives_the_result_of_its_task_again_and_again) {
   runtime rt(options{.threads = 1});
@@ -96,7 +96,7 @@ TEST(future, of_an_empty_handle_says_so) {
   EXPECT_EQ(code_of([&] { rt.spawn([](int) {}, none); }), errc::bad_argument);
 }
 
-// ---- waiting -------------------------------------------------------------------------------------------------------------
+// ---- waiting --------------------------------------------------------------------------------------------------------
 
 TEST(future, waits_no_longer_than_it_was_told) {
   runtime rt(options{.threads = 1});
@@ -156,7 +156,7 @@ TEST(future, of_helping_waiters_never_runs_more_bodies_at_once_than_there_are_wo
   EXPECT_GE(most.load(), 1);
 }
 
-// ---- then and co_await -----------------------------------------------------------------------------------------------------
+// ---- then and co_await ----------------------------------------------------------------------------------------------
 
 TEST(then, runs_on_the_result) {
   runtime rt(options{.threads = 2});
@@ -246,7 +246,7 @@ TEST(co_await, throws_what_the_task_threw) {
   EXPECT_EQ(answered.get(), "thrower");
 }
 
-// ---- beyond the runtime ------------------------------------------------------------------------------------------------------
+// ---- beyond the runtime ---------------------------------------------------------------------------------------------
 
 TEST(future, outlives_its_runtime_with_the_result) {
   future<std::string> f;
@@ -293,7 +293,7 @@ TEST(array, outlives_its_runtime_as_a_handle_only) {
   EXPECT_EQ(code_of([&] { a.read(); }), errc::runtime_stopped);
 }
 
-// ---- waits that can never end -------------------------------------------------------------------------------------------------
+// ---- waits that can never end ---------------------------------------------------------------------------------------
 
 TEST(deadlock, of_a_task_that_waits_for_itself_is_diagnosed) {
   runtime rt(options{.threads = 2});

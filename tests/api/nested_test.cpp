@@ -18,7 +18,7 @@ namespace {
 
 using namespace troupe;
 using test::gate;
-using troupe::index;
+using troupe::index_t;
 
 TEST(nested, a_child_on_the_worker_of_its_waiting_parent_runs) {
   runtime rt(options{.threads = 1});
@@ -80,12 +80,12 @@ TEST(nested, children_may_write_what_the_parent_reads_back) {
     rt.for_each(
         grid(100),
         [](view<int, 1> v) {
-          for (index i = v.lo(0); i < v.hi(0); ++i) v(i) = static_cast<int>(i);
+          for (index_t i = v.lo(0); i < v.hi(0); ++i) v(i) = static_cast<int>(i);
         },
         write(a));
     const auto seen = a.read();
     int sum = 0;
-    for (index i = 0; i < 100; ++i) sum += seen(i);
+    for (index_t i = 0; i < 100; ++i) sum += seen(i);
     return sum;
   });
   ASSERT_TRUE(parent.wait_for(test::patience));
@@ -120,7 +120,7 @@ TEST(nested, a_failure_of_a_child_reaches_the_parent_that_waits) {
   EXPECT_TRUE(e->says("naughty")) << e->text;
 }
 
-// ---- giving the core away ------------------------------------------------------------------------------------------------
+// ---- giving the core away -------------------------------------------------------------------------------------------
 
 TEST(yield_core, lets_another_task_run_on_the_only_worker) {
   runtime rt(options{.threads = 1});
@@ -166,7 +166,7 @@ TEST(this_task, knows_its_executor_inside_a_body) {
   EXPECT_EQ(f.get(), "cpu:0");
 }
 
-// ---- the bound on tasks in flight ------------------------------------------------------------------------------------------
+// ---- the bound on tasks in flight -----------------------------------------------------------------------------------
 
 TEST(in_flight_bound, does_not_block_tasks_that_spawn) {
   runtime rt(options{.threads = 1, .tasks_in_flight_max = 4});

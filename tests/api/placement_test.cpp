@@ -20,11 +20,11 @@ using namespace troupe;
 using test::code_of;
 using test::error_of;
 using test::gate;
-using troupe::index;
+using troupe::index_t;
 
 std::string where_am_i(task_context& c) { return c.executor(); }
 
-// ---- scopes --------------------------------------------------------------------------------------------------------------
+// ---- scopes ---------------------------------------------------------------------------------------------------------
 
 TEST(balance, of_groups_holds_when_one_body_takes_for_ever) {
   // Both groups are given their part of what is predicted to be short. The first body waits until all others are done:
@@ -117,7 +117,7 @@ TEST(scope, of_a_kernel_without_a_body_for_any_executor_is_an_error) {
   EXPECT_TRUE(e->says("bodiless")) << e->text;
 }
 
-// ---- resources -------------------------------------------------------------------------------------------------------------
+// ---- resources ------------------------------------------------------------------------------------------------------
 
 double amount_of(const std::vector<resource>& list, const std::string& name) {
   for (const auto& r : list)
@@ -219,7 +219,7 @@ TEST(resources, a_task_without_a_core_runs_while_all_workers_are_busy) {
   EXPECT_TRUE(busy.get());
 }
 
-// ---- priorities --------------------------------------------------------------------------------------------------------------
+// ---- priorities -----------------------------------------------------------------------------------------------------
 
 TEST(priority, lets_a_late_task_start_before_those_that_wait_longer) {
   runtime rt(options{.threads = 1});
@@ -268,7 +268,7 @@ TEST(priority, decides_who_gets_a_scarce_quantity_first) {
   EXPECT_EQ(order, (std::vector<int>{5, 4, 3, 2, 1, 0}));
 }
 
-// ---- explain -----------------------------------------------------------------------------------------------------------------
+// ---- explain --------------------------------------------------------------------------------------------------------
 
 TEST(explain, lists_every_candidate_and_marks_the_chosen_one) {
   runtime rt(options{.threads = 2, .core_groups = 2});

@@ -17,7 +17,7 @@
 namespace {
 
 using namespace troupe;
-using troupe::index;
+using troupe::index_t;
 using word = std::uint64_t;
 
 // Splitmix64: any change of an input or of the order changes the result.
@@ -28,28 +28,28 @@ word mix(word h, word x) {
   return x ^ (x >> 31);
 }
 
-// ---- the same bodies for views and for the model -----------------------------------------------------------------------------
+// ---- the same bodies for views and for the model --------------------------------------------------------------------
 
 // A box of a plain row-major array; the model's view. One dimension is a single row.
 struct plain_view {
   word* data;
-  index width;
+  index_t width;
   box<2> where;
 };
 
 template <class F>
 void for_elements(const plain_view& v, const F& f) {
-  for (index y = v.where.lo[0]; y < v.where.hi[0]; ++y)
-    for (index x = v.where.lo[1]; x < v.where.hi[1]; ++x) f(v.data[y * v.width + x]);
+  for (index_t y = v.where.lo[0]; y < v.where.hi[0]; ++y)
+    for (index_t x = v.where.lo[1]; x < v.where.hi[1]; ++x) f(v.data[y * v.width + x]);
 }
 template <class T, class F>
 void for_elements(const view<T, 1>& v, const F& f) {
-  for (index x = v.lo(0); x < v.hi(0); ++x) f(v.at(x));
+  for (index_t x = v.lo(0); x < v.hi(0); ++x) f(v.at(x));
 }
 template <class T, class F>
 void for_elements(const view<T, 2>& v, const F& f) {
-  for (index y = v.lo(0); y < v.hi(0); ++y)
-    for (index x = v.lo(1); x < v.hi(1); ++x) f(v.at(y, x));
+  for (index_t y = v.lo(0); y < v.hi(0); ++y)
+    for (index_t x = v.lo(1); x < v.hi(1); ++x) f(v.at(y, x));
 }
 
 template <class V>
@@ -67,7 +67,7 @@ void produce(const V& v, access_mode mode, word h) {
   });
 }
 
-// ---- one task ------------------------------------------------------------------------------------------------------------------
+// ---- one task -------------------------------------------------------------------------------------------------------
 
 struct operation {
   enum class kind { alone, reading, two_targets, host } what = kind::alone;
@@ -90,7 +90,7 @@ struct fault : std::runtime_error {
 };
 
 struct shape {
-  index size[2], tile[2];
+  index_t size[2], tile[2];
 };
 
 class world {
@@ -127,9 +127,9 @@ class world {
   }
 
  private:
-  index pick(index lo, index hi) { return std::uniform_int_distribution<index>(lo, hi)(random_); }
+  index_t pick(index_t lo, index_t hi) { return std::uniform_int_distribution<index_t>(lo, hi)(random_); }
   bool chance(int of) { return pick(1, of) == 1; }
-  void pick_range(index size, index& lo, index& hi) {
+  void pick_range(index_t size, index_t& lo, index_t& hi) {
     lo = pick(0, size - 1);
     hi = pick(lo + 1, size);
     if (chance(4)) lo = 0, hi = size;
@@ -154,7 +154,7 @@ class world {
 
   operation next() {
     operation op;
-    const index what = pick(0, 9);
+    const index_t what = pick(0, 9);
     op.what = what < 3   ? operation::kind::alone
               : what < 7 ? operation::kind::reading
               : what < 9 ? operation::kind::two_targets

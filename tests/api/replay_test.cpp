@@ -21,23 +21,24 @@ using namespace troupe;
 using test::code_of;
 using test::error_of;
 using test::gate;
-using troupe::index;
+using troupe::index_t;
 
 constexpr auto smooth = kernel<in<std::int64_t, 1>, out<std::int64_t, 1>>("smooth").on(
     cpu, [](view<const std::int64_t, 1> from, view<std::int64_t, 1> to) {
-      for (index i = to.lo(0); i < to.hi(0); ++i) to(i) = (from(i - 1) * 3 + from(i) * 5 + from(i + 1) * 7) % 1'000'003;
+      for (index_t i = to.lo(0); i < to.hi(0); ++i)
+        to(i) = (from(i - 1) * 3 + from(i) * 5 + from(i + 1) * 7) % 1'000'003;
     });
 
 std::vector<std::int64_t> contents(const array<std::int64_t, 1>& a) {
   std::vector<std::int64_t> v;
   const auto seen = a.read();
-  for (index i = 0; i < a.size(0); ++i) v.push_back(seen(i));
+  for (index_t i = 0; i < a.size(0); ++i) v.push_back(seen(i));
   return v;
 }
 
 void fill(const array<std::int64_t, 1>& a, std::int64_t seed) {
   auto seen = a.write();
-  for (index i = 0; i < a.size(0); ++i) seen(i) = (seed * 7919 + i * i) % 1000;
+  for (index_t i = 0; i < a.size(0); ++i) seen(i) = (seed * 7919 + i * i) % 1000;
 }
 
 // A graph with every kind of call: a stencil there and back, an update of a part, a sum by reduction, futures.
@@ -51,7 +52,7 @@ void program(Submitter& to, const array<std::int64_t, 1>& a, const array<std::in
   to.for_each(
       grid(a.size(0)).chunks(4),
       [](view<const std::int64_t, 1> v, view<std::int64_t, 1> s) {
-        for (index i = v.lo(0); i < v.hi(0); ++i) s(0) += v(i);
+        for (index_t i = v.lo(0); i < v.hi(0); ++i) s(0) += v(i);
       },
       read(a, one_to_one{}), reduce(sum));
   auto six = to.spawn([] { return 6; });
@@ -74,7 +75,8 @@ TEST(replay, keeps_an_array_that_was_made_and_dropped_while_recording) {
   auto out = rt.filled<int>({4}, tiles(2), 0, "out");
   const graph g = rt.record([&](recorder& r) {
     const auto between = r.array<int>({4}, tiles(2), "between");
-    r.for_each(grid(4).chunks(2), [](view<int, 1> v) { std::fill_n(&v(v.lo(0)), 2, 5); }, write(between));
+    r.for_each(
+        grid(4).chunks(2), [](view<int, 1> v) { std::fill_n(&v(v.lo(0)), 2, 5); }, write(between));
     r.for_each(
         grid(4).chunks(2), [](view<const int, 1> from, view<int, 1> to) { to(to.lo(0)) += from(from.lo(0)); },
         read(between), update(out));
@@ -287,7 +289,7 @@ TEST(replay, of_reductions_adds_to_what_is_there_each_time) {
         grid(20).chunks(1), [](view<int, 1> v) { ++v(2); }, reduce(sum));
     tape.spawn(
         [](view<const int, 1> from, view<int, 1> to) {
-          for (index i = 0; i < 3; ++i) to(i) = from(i);
+          for (index_t i = 0; i < 3; ++i) to(i) = from(i);
         },
         read(sum), write(copy));
     tape.for_each(
@@ -319,8 +321,8 @@ TEST(replay, keeps_to_the_scopes_of_its_calls_and_of_the_run) {
   runtime rt(options{.threads = 2, .core_groups = 2});
   auto where = rt.array<char>({2}, "where");
   const auto note = [](task_context& c, view<char, 1> v) { v(0) = v(1) = c.executor()[4]; };
-  const graph second = rt.record(
-      [&](recorder& r) { r.spawn(task_options{.where = scope::executor("cpu:1")}, note, write(where)); });
+  const graph second =
+      rt.record([&](recorder& r) { r.spawn(task_options{.where = scope::executor("cpu:1")}, note, write(where)); });
   for (int i = 0; i < 10; ++i) {
     rt.run(second).get();
     ASSERT_EQ(where.read()(0), '1');

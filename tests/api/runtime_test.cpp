@@ -24,10 +24,10 @@ using std::chrono::milliseconds;
 using test::code_of;
 using test::error_of;
 using test::gate;
-using troupe::index;
+using troupe::index_t;
 using clock = std::chrono::steady_clock;
 
-// ---- options -------------------------------------------------------------------------------------------------------------
+// ---- options --------------------------------------------------------------------------------------------------------
 
 TEST(options, that_make_no_sense_are_refused) {
   const std::pair<const char*, options> wrong[] = {
@@ -88,7 +88,7 @@ TEST(arrays, of_impossible_sizes_are_refused) {
   EXPECT_EQ(code_of([&] { rt.adopt(std::vector<int>(5), {2, 3}, tiles(1, 1)); }), errc::bad_argument);
 }
 
-// ---- counters --------------------------------------------------------------------------------------------------------------
+// ---- counters -------------------------------------------------------------------------------------------------------
 
 TEST(report, counts_tasks_failures_and_arrays) {
   runtime rt(options{.threads = 2});
@@ -130,7 +130,7 @@ TEST(wait_all, waits_for_everything_and_throws_nothing) {
   EXPECT_TRUE(rt.wait_all_for(milliseconds(0)));
 }
 
-// ---- several, moved, many ----------------------------------------------------------------------------------------------------
+// ---- several, moved, many -------------------------------------------------------------------------------------------
 
 TEST(runtime, lives_beside_another_one) {
   runtime one(options{.threads = 1}), two(options{.threads = 1, .core_groups = 1});
@@ -183,7 +183,7 @@ TEST(runtime, finishes_what_was_spawned_before_it_ends) {
   EXPECT_EQ(ran, 500);
 }
 
-// ---- shutdown ----------------------------------------------------------------------------------------------------------------
+// ---- shutdown -------------------------------------------------------------------------------------------------------
 
 TEST(shutdown, with_nothing_left_is_complete_and_may_be_repeated) {
   runtime rt(options{.threads = 1});
@@ -262,7 +262,7 @@ TEST(shutdown, asks_running_bodies_to_stop) {
   EXPECT_TRUE(shared->asked);
 }
 
-// ---- leaving the host alone ----------------------------------------------------------------------------------------------------
+// ---- leaving the host alone -----------------------------------------------------------------------------------------
 
 TEST(runtime, leaves_signal_handlers_as_they_were) {
   const auto handlers = [] {

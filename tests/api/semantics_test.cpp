@@ -16,12 +16,12 @@ namespace {
 using namespace troupe;
 using test::gate;
 using test::meeting;
-using troupe::index;
+using troupe::index_t;
 
-box<1> span_of(index lo, index hi) { return {{lo}, {hi}}; }
+box<1> span_of(index_t lo, index_t hi) { return {{lo}, {hi}}; }
 
 void set_all(view<int, 1> v, int value) {
-  for (index i = v.lo(0); i < v.hi(0); ++i) v(i) = value;
+  for (index_t i = v.lo(0); i < v.hi(0); ++i) v(i) = value;
 }
 
 TEST(order, a_read_sees_the_write_before_it) {
@@ -87,7 +87,7 @@ TEST(order, boxes_that_share_elements_across_tiles_keep_program_order) {
   EXPECT_EQ(before.get(), 1);
   EXPECT_EQ(after.get(), 12);
   const auto seen = a.read();
-  for (index i = 0; i < 100; ++i) ASSERT_EQ(seen(i), i < 5 ? 0 : i < 20 ? 1 : i < 30 ? 2 : 0) << i;
+  for (index_t i = 0; i < 100; ++i) ASSERT_EQ(seen(i), i < 5 ? 0 : i < 20 ? 1 : i < 30 ? 2 : 0) << i;
 }
 
 TEST(order, a_write_waits_for_every_reader_of_a_part) {
@@ -96,7 +96,7 @@ TEST(order, a_write_waits_for_every_reader_of_a_part) {
   const test::opener always(go);
   auto a = rt.filled<int>({30}, tiles(10), 1, "a");
   std::atomic<int> readers_done{0};
-  for (index i = 0; i < 3; ++i)
+  for (index_t i = 0; i < 3; ++i)
     rt.spawn(
         [&](view<const int, 1>) {
           if (go.pass()) ++readers_done;
@@ -117,8 +117,8 @@ TEST(order, of_a_two_dimensional_halo_exchange_is_that_of_the_program) {
   auto a = rt.filled<int>({9, 9}, tiles(3, 3), 1, "a");
   auto b = rt.array<int>({9, 9}, tiles(3, 3), "b");
   const auto sum = [](view<const int, 2> from, view<int, 2> to) {
-    for (index y = to.lo(0); y < to.hi(0); ++y)
-      for (index x = to.lo(1); x < to.hi(1); ++x)
+    for (index_t y = to.lo(0); y < to.hi(0); ++y)
+      for (index_t x = to.lo(1); x < to.hi(1); ++x)
         to(y, x) = (from(y - 1, x) + from(y, x + 1) + from(y + 1, x - 1)) % 97;
   };
   for (int step = 0; step < 10; ++step) {
@@ -128,8 +128,8 @@ TEST(order, of_a_two_dimensional_halo_exchange_is_that_of_the_program) {
   int expected = 1;
   for (int step = 0; step < 20; ++step) expected = expected * 3 % 97;
   const auto seen = a.read();
-  for (index y = 0; y < 9; ++y)
-    for (index x = 0; x < 9; ++x) ASSERT_EQ(seen(y, x), expected);
+  for (index_t y = 0; y < 9; ++y)
+    for (index_t x = 0; x < 9; ++x) ASSERT_EQ(seen(y, x), expected);
 }
 
 TEST(order, a_host_view_holds_conflicting_tasks_back_until_it_is_dropped) {
@@ -163,7 +163,7 @@ TEST(order, a_host_read_that_is_not_granted_in_time_gives_nothing) {
   EXPECT_EQ((*granted)(0), 2);
 }
 
-// ---- what runs at the same time ----------------------------------------------------------------------------------------
+// ---- what runs at the same time -------------------------------------------------------------------------------------
 
 TEST(concurrency, tasks_on_different_arrays_run_together) {
   runtime rt(options{.threads = 2});
@@ -246,7 +246,7 @@ TEST(concurrency, reductions_with_one_operator_run_together) {
   EXPECT_EQ(sum.read()(0), 13);
 }
 
-// ---- handles and bytes -------------------------------------------------------------------------------------------------
+// ---- handles and bytes ----------------------------------------------------------------------------------------------
 
 TEST(handles, the_last_one_to_go_frees_the_bytes_at_once) {
   runtime rt(options{.threads = 2});
@@ -302,8 +302,8 @@ TEST(handles, of_borrowed_memory_write_to_it) {
     rt.for_each(
         grid(3, 4),
         [](view<int, 2> v) {
-          for (index y = v.lo(0); y < v.hi(0); ++y)
-            for (index x = v.lo(1); x < v.hi(1); ++x) v(y, x) += static_cast<int>(y * 4 + x);
+          for (index_t y = v.lo(0); y < v.hi(0); ++y)
+            for (index_t x = v.lo(1); x < v.hi(1); ++x) v(y, x) += static_cast<int>(y * 4 + x);
         },
         update(a));
     a.read();  // done, and visible to the host

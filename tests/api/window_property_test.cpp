@@ -18,10 +18,10 @@
 namespace {
 
 using namespace troupe;
-using troupe::index;
+using troupe::index_t;
 
 template <int N>
-using point = std::array<index, N>;
+using point = std::array<index_t, N>;
 
 // Calls f for every point of the box, last dimension fastest.
 template <int N, class F>
@@ -40,7 +40,7 @@ void for_points(const box<N>& b, const F& f) {
 }
 
 template <class T, int N, std::size_t K>
-T& at(const view<T, N>& v, const std::array<index, K>& p) {
+T& at(const view<T, N>& v, const std::array<index_t, K>& p) {
   return std::apply([&](auto... i) -> T& { return v.at(i...); }, p);
 }
 
@@ -67,13 +67,13 @@ struct scenario {
 constexpr std::int64_t outside = -77;
 
 // What the model says an index shows; -1: nothing (the view ends there).
-index shown(index i, index size, border edge) {
+index_t shown(index_t i, index_t size, border edge) {
   if (i >= 0 && i < size) return i;
   switch (edge) {
     case border::wrap:
       return (i % size + size) % size;
     case border::clamp:
-      return std::clamp<index>(i, 0, size - 1);
+      return std::clamp<index_t>(i, 0, size - 1);
     default:
       return -1;
   }
@@ -84,7 +84,7 @@ void expect_like_the_model(runtime& rt, const scenario<N>& s) {
   SCOPED_TRACE(s.text());
   const box<N> everything = whole(s.size);
   const auto position = [&](const point<N>& p) {
-    index o = 0;
+    index_t o = 0;
     for (std::size_t d = 0; d < N; ++d) o = o * s.size[static_cast<int>(d)] + p[d];
     return o;
   };
@@ -137,8 +137,8 @@ void expect_like_the_model(runtime& rt, const scenario<N>& s) {
 }
 
 template <int N>
-scenario<N> random_scenario(std::mt19937& random, index size_max, index radius_max) {
-  const auto pick = [&](index lo, index hi) { return std::uniform_int_distribution<index>(lo, hi)(random); };
+scenario<N> random_scenario(std::mt19937& random, index_t size_max, index_t radius_max) {
+  const auto pick = [&](index_t lo, index_t hi) { return std::uniform_int_distribution<index_t>(lo, hi)(random); };
   scenario<N> s;
   const bool own_chunks = pick(0, 2) == 0;
   for (int d = 0; d < N; ++d) {
@@ -153,7 +153,7 @@ scenario<N> random_scenario(std::mt19937& random, index size_max, index radius_m
 }
 
 template <int N>
-void expect_all_like_the_model(index size_max, index radius_max, std::uint32_t first_seed, std::uint32_t count) {
+void expect_all_like_the_model(index_t size_max, index_t radius_max, std::uint32_t first_seed, std::uint32_t count) {
   runtime one(options{.threads = 1}), four(options{.threads = 4, .core_groups = 2});
   for (std::uint32_t seed = first_seed; seed < first_seed + count; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));

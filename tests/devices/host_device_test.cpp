@@ -16,22 +16,22 @@
 namespace {
 
 using namespace troupe::devices;
-using troupe::index;
-using four = std::array<index, troupe::rank_max>;
+using troupe::index_t;
+using four = std::array<index_t, troupe::rank_max>;
 
 // Strides of a box of `count` inside a larger row-major block; the last one is sometimes not 1.
 four random_strides(const four& count, std::mt19937& random) {
   four s;
-  index step = random() % 4 == 0 ? 2 : 1;
+  index_t step = random() % 4 == 0 ? 2 : 1;
   for (int d = troupe::rank_max - 1; d >= 0; --d) {
     s[d] = step;
-    step *= count[d] + static_cast<index>(random() % 3);
+    step *= count[d] + static_cast<index_t>(random() % 3);
   }
   return s;
 }
 
 std::size_t reach(const four& count, const four& stride) {
-  index last = 0;
+  index_t last = 0;
   for (int d = 0; d < troupe::rank_max; ++d) last += (count[d] - 1) * stride[d];
   return static_cast<std::size_t>(last + 1);
 }
@@ -41,17 +41,17 @@ TEST(host_device, copies_strided_blocks_as_a_loop_over_elements_does) {
   std::mt19937 random(31);
   for (int round = 0; round < 2000; ++round) {
     four n;
-    for (index& c : n) c = 1 + static_cast<index>(random() % 5) * (random() % 3 != 0);
+    for (index_t& c : n) c = 1 + static_cast<index_t>(random() % 5) * (random() % 3 != 0);
     const four ts = random_strides(n, random), fs = random_strides(n, random);
     const std::size_t element = std::vector<std::size_t>{1, 2, 3, 4, 8, 12, 16}[random() % 7];
     std::vector<std::byte> from(reach(n, fs) * element), to(reach(n, ts) * element), expected;
     for (std::byte& b : from) b = static_cast<std::byte>(random());
     for (std::byte& b : to) b = static_cast<std::byte>(random());
     expected = to;
-    for (index a = 0; a < n[0]; ++a)
-      for (index b = 0; b < n[1]; ++b)
-        for (index c = 0; c < n[2]; ++c)
-          for (index d = 0; d < n[3]; ++d)
+    for (index_t a = 0; a < n[0]; ++a)
+      for (index_t b = 0; b < n[1]; ++b)
+        for (index_t c = 0; c < n[2]; ++c)
+          for (index_t d = 0; d < n[3]; ++d)
             for (std::size_t e = 0; e < element; ++e)
               expected[static_cast<std::size_t>(a * ts[0] + b * ts[1] + c * ts[2] + d * ts[3]) * element + e] =
                   from[static_cast<std::size_t>(a * fs[0] + b * fs[1] + c * fs[2] + d * fs[3]) * element + e];
@@ -80,7 +80,8 @@ TEST(host_device, fills_exactly_the_elements_it_was_told_to) {
       std::vector<std::byte> value(element), got(element * count + 8, std::byte{0xee});
       for (std::byte& b : value) b = static_cast<std::byte>(random());
       host->fill(got.data(), value.data(), element, count);
-      for (std::size_t i = 0; i < element * count; ++i) ASSERT_EQ(got[i], value[i % element]) << element << "x" << count;
+      for (std::size_t i = 0; i < element * count; ++i)
+        ASSERT_EQ(got[i], value[i % element]) << element << "x" << count;
       for (std::size_t i = element * count; i < got.size(); ++i) ASSERT_EQ(got[i], std::byte{0xee}) << "beyond the end";
     }
 }

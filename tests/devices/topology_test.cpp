@@ -54,7 +54,8 @@ TEST(topology, counts_one_core_on_a_thread_that_may_use_one) {
     bound = bind_this_thread(core);
     count = usable_core_count();
     cores = usable_cores();
-  }).join();
+  })
+      .join();
   ASSERT_TRUE(bound);
   EXPECT_EQ(count, 1);
   EXPECT_EQ(cores, std::vector<int>{core});

@@ -96,9 +96,9 @@ TEST(stress, ten_thousand_cancels_return_their_slots_exactly) {
     std::vector<std::stop_source> stops(static_cast<std::size_t>(batch));
     std::vector<future<void>> all;
     for (auto& s : stops) {
-      all.push_back(rt.spawn(task_options{.resources = {{"slot", static_cast<double>(1 + random() % 3)}},
-                                          .stop = s.get_token()},
-                             [&] { ++ran; }));
+      all.push_back(
+          rt.spawn(task_options{.resources = {{"slot", static_cast<double>(1 + random() % 3)}}, .stop = s.get_token()},
+                   [&] { ++ran; }));
     }
     std::shuffle(stops.begin(), stops.end(), random);
     for (auto& s : stops) s.request_stop();
@@ -133,7 +133,7 @@ TEST(stress, a_random_mix_from_four_threads_ends_and_counts_exactly) {
       std::mt19937 random(100 + t);
       auto sum = rt.filled<counter>({64}, tiles(8), 0);
       for (int i = 0; i < test::rounds(20'000); ++i) {
-        const auto lo = static_cast<troupe::index>(random() % 60);
+        const auto lo = static_cast<troupe::index_t>(random() % 60);
         switch (random() % 8) {
           case 0:
             rt.spawn([&] { rt.spawn([&] { ++bodies; }); });
@@ -158,7 +158,7 @@ TEST(stress, a_random_mix_from_four_threads_ends_and_counts_exactly) {
         }
       }
       const auto v = sum.read();
-      for (troupe::index i = 0; i < 64; ++i) got[t] += v(i);
+      for (troupe::index_t i = 0; i < 64; ++i) got[t] += v(i);
     });
   for (auto& c : clients) c.join();
   rt.wait_all();

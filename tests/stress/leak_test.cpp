@@ -61,7 +61,7 @@ TEST(stress, memory_returns_to_its_start_after_a_million_tasks) {
   const auto flood = [&](int n) {
     auto a = rt.filled<std::uint64_t>({64}, tiles(1), 0);
     for (int i = 0; i < n; ++i) {
-      const troupe::index at = i % 64;
+      const troupe::index_t at = i % 64;
       rt.spawn([](auto v) { v(0) += 1; }, update(a.sub({{at}, {at + 1}})));
     }
     rt.wait_all();
@@ -82,7 +82,8 @@ TEST(stress, arrays_that_come_and_go_leave_no_bytes) {
   runtime rt;
   const auto round = [&] {
     auto a = rt.filled<std::uint64_t>({64, 64}, tiles(16, 16), 1);
-    rt.for_each(grid(64, 64).chunks(16, 16), [](auto v) { v(v.lo(0), v.lo(1)) = 2; }, update(a));
+    rt.for_each(
+        grid(64, 64).chunks(16, 16), [](auto v) { v(v.lo(0), v.lo(1)) = 2; }, update(a));
   };
   for (int i = 0; i < test::rounds(10'000); ++i) round();
   rt.wait_all();

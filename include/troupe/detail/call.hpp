@@ -21,7 +21,7 @@
 
 namespace troupe::detail {
 
-// ---- what an argument becomes in the body ------------------------------------------------------------------------
+// ---- what an argument becomes in the body ---------------------------------------------------------------------------
 
 template <class A>
 struct argument {  // a value
@@ -86,7 +86,7 @@ constexpr int slot_of() {
   return n;
 }
 
-// ---- calling a body -----------------------------------------------------------------------------------------------
+// ---- calling a body -------------------------------------------------------------------------------------------------
 
 template <class F, class... P>
 decltype(auto) call_body(F& f, task_context& c, P&&... p) {
@@ -102,9 +102,9 @@ decltype(auto) call_body(F& f, task_context& c, P&&... p) {
 
 // A body that wants none of its views and futures (only their order) may take no parameters at all.
 template <class F, class... A>
-inline constexpr bool takes_nothing =
-    sizeof...(A) > 0 && ((argument_of<A>::slots == 1) && ...) && std::is_invocable_v<F&> &&
-    !std::is_invocable_v<F&, typename argument_of<A>::passed...>;
+inline constexpr bool takes_nothing = sizeof...(A) > 0 &&
+                                      ((argument_of<A>::slots == 1) && ...) && std::is_invocable_v<F&> &&
+                                      !std::is_invocable_v<F&, typename argument_of<A>::passed...>;
 
 template <class F, class... A>
 struct call_state {
@@ -122,9 +122,8 @@ struct call_state {
 };
 
 template <class F, class... A>
-using result_of_call =
-    std::remove_cvref_t<decltype(std::declval<call_state<F, A...>&>()(std::declval<task_record&>(),
-                                                                       std::declval<task_context&>()))>;
+using result_of_call = std::remove_cvref_t<decltype(std::declval<call_state<F, A...>&>()(
+    std::declval<task_record&>(), std::declval<task_context&>()))>;
 
 // The state of a call and its result, in the record where they fit, else on the heap.
 template <class State, class R>
@@ -162,9 +161,7 @@ struct call_storage {
     new (place) R((*std::launder(reinterpret_cast<State*>(f.state)))(r, c));
     f.has_value = true;
   }
-  static void drop_body(task_record& r) noexcept {
-    std::launder(reinterpret_cast<State*>(of(r).state))->~State();
-  }
+  static void drop_body(task_record& r) noexcept { std::launder(reinterpret_cast<State*>(of(r).state))->~State(); }
   static void drop_result(task_record& r) noexcept {
     filled& f = of(r);
     if (f.has_value) std::launder(reinterpret_cast<R*>(f.value))->~R();
@@ -209,7 +206,7 @@ inline constexpr task_ops ops_of{
     kernel_info{.name = "task", .key = hash_of(std::string_view(__PRETTY_FUNCTION__))},
 };
 
-// ---- filling accesses ---------------------------------------------------------------------------------------------
+// ---- filling accesses -----------------------------------------------------------------------------------------------
 
 template <class T, int N, access_mode Mode, class M, int K>
 void fill_access(engine& house, const house_link* home, access& to, const access_argument<T, N, Mode, M>& a,
@@ -248,10 +245,10 @@ void fill_access(engine& house, const house_link* home, access& to, const access
     else
       m.where = answer;
     if (m.edge == border::fill && m.fill_size != sizeof(T))
-      throw error(errc::bad_argument, "the fill value of a window has another type than array '" +
-                                          a.target->name() + "'");
+      throw error(errc::bad_argument,
+                  "the fill value of a window has another type than array '" + a.target->name() + "'");
   }
-  std::array<index, rank_max> lo{}, hi{1, 1, 1, 1}, limit_lo{}, limit_hi{1, 1, 1, 1};
+  std::array<index_t, rank_max> lo{}, hi{1, 1, 1, 1}, limit_lo{}, limit_hi{1, 1, 1, 1};
   for (int d = 0; d < N; ++d) {
     lo[d] = m.where.lo[d] + limit.lo[d];
     hi[d] = m.where.hi[d] + limit.lo[d];
@@ -260,8 +257,7 @@ void fill_access(engine& house, const house_link* home, access& to, const access
   }
   const void* constant = a.combiner ? static_cast<const void*>(a.identity.data()) : m.fill;
   const std::size_t constant_size = a.combiner ? sizeof(T) : m.fill_size;
-  describe(house, to, *a.target->core(), Mode, lo, hi, limit_lo, limit_hi, m.edge, constant, constant_size,
-           a.combiner);
+  describe(house, to, *a.target->core(), Mode, lo, hi, limit_lo, limit_hi, m.edge, constant, constant_size, a.combiner);
 }
 
 template <class T, int K>
@@ -313,7 +309,7 @@ task_record* make_record(target to, const task_options* options, const kernel_in
   return r;
 }
 
-// ---- kernels ----------------------------------------------------------------------------------------------------
+// ---- kernels --------------------------------------------------------------------------------------------------------
 
 template <class... P, class... A>
 constexpr void check_signature(const kernel<P...>&, const A&...) {

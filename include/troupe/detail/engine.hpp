@@ -23,37 +23,37 @@ struct target {
 };
 
 // Records.
-task_record* new_task(engine&);                      // one reference for the runtime, one for the caller
-void size_accesses(task_record&, int count);          // room for more than the inline accesses
-void submit(target, task_record*);                    // may block at the in-flight bound; throws runtime_stopped
+task_record* new_task(engine&);               // one reference for the runtime, one for the caller
+void size_accesses(task_record&, int count);  // room for more than the inline accesses
+void submit(target, task_record*);            // may block at the in-flight bound; throws runtime_stopped
 /// Chunks of one call and their join: all or none. Takes the runtime's reference and, of the chunks, the caller's too.
 void submit_all(target, std::span<task_record* const> chunks, task_record* join);
-void discard(task_record*) noexcept;                  // never submitted: gives the runtime's reference back
+void discard(task_record*) noexcept;  // never submitted: gives the runtime's reference back
 void retain(task_record*) noexcept;
 void release(task_record*) noexcept;
 region* new_region(engine&);
 task_extra& extra_of(task_record&);
-void apply(engine&, task_record&, const task_options&);  // resolves scope and resources; throws
-void check_kernel(engine&, const task_record&);           // throws no_executor when nothing can run it
-const kernel_info* intern(engine&, const kernel_info&);   // the runtime's own copy, by key
+void apply(engine&, task_record&, const task_options&);     // resolves scope and resources; throws
+void check_kernel(engine&, const task_record&);             // throws no_executor when nothing can run it
+const kernel_info* intern(engine&, const kernel_info&);     // the runtime's own copy, by key
 void add_join_edge(task_record& chunk, task_record& join);  // before both are submitted
-engine& engine_of(const task_record&);                    // throws runtime_stopped when it is gone
+engine& engine_of(const task_record&);                      // throws runtime_stopped when it is gone
 
 // Waiting.
 bool is_done(const task_record&) noexcept;
-void wait(task_record&);                                                    // throws would_deadlock
-bool wait_until(task_record&, std::chrono::steady_clock::time_point);        // false: not done in time
-void throw_error(const task_record&);                                       // if it has one
+void wait(task_record&);                                               // throws would_deadlock
+bool wait_until(task_record&, std::chrono::steady_clock::time_point);  // false: not done in time
+void throw_error(const task_record&);                                  // if it has one
 
 // Arrays.
 struct array_spec {
   int rank = 1;
-  std::array<index, rank_max> size{1, 1, 1, 1}, tile{1, 1, 1, 1};
+  std::array<index_t, rank_max> size{1, 1, 1, 1}, tile{1, 1, 1, 1};
   std::size_t element = 1, align = 1;
   std::string name;
-  void* adopted = nullptr;                    // row-major bytes that the owner keeps alive
+  void* adopted = nullptr;  // row-major bytes that the owner keeps alive
   std::shared_ptr<void> owner;
-  const void* fill = nullptr;                 // one element: every byte is written before first use
+  const void* fill = nullptr;  // one element: every byte is written before first use
 };
 array_core* new_array(engine&, array_spec);
 void retain(array_core*) noexcept;
@@ -63,25 +63,25 @@ const array_spec& spec_of(const array_core&) noexcept;
 const house_link* home_of_tile(const array_core&) noexcept;
 /// An array or future of another runtime was passed.
 [[noreturn]] void throw_foreign(const array_core&);
-target target_of(array_core&);                // throws runtime_stopped
+target target_of(array_core&);  // throws runtime_stopped
 
 /// Fills `to` for a box of the array: a whole tile where it is one, else a region. Throws if the array is foreign.
-void describe(engine&, access& to, array_core&, access_mode, const std::array<index, rank_max>& lo,
-              const std::array<index, rank_max>& hi, const std::array<index, rank_max>& limit_lo,
-              const std::array<index, rank_max>& limit_hi, border, const void* fill, std::size_t fill_size,
+void describe(engine&, access& to, array_core&, access_mode, const std::array<index_t, rank_max>& lo,
+              const std::array<index_t, rank_max>& hi, const std::array<index_t, rank_max>& limit_lo,
+              const std::array<index_t, rank_max>& limit_hi, border, const void* fill, std::size_t fill_size,
               combine_fn);
 
 /// Chunk size for an index space of this extent, where the caller named none.
-void choose_chunk(engine&, int rank, const index* size, const array_core* output, index* chunk);
+void choose_chunk(engine&, int rank, const index_t* size, const array_core* output, index_t* chunk);
 
 /// Host access: blocks until granted, gives the view, and must be closed.
 struct host_access;
-host_access* open_host(array_core&, access_mode, const std::array<index, rank_max>& lo,
-                       const std::array<index, rank_max>& hi, raw_view& view,
+host_access* open_host(array_core&, access_mode, const std::array<index_t, rank_max>& lo,
+                       const std::array<index_t, rank_max>& hi, raw_view& view,
                        std::chrono::steady_clock::time_point deadline);  // null: not in time
 void close_host(host_access*) noexcept;
 
 /// Throws overlapping_write if two of the boxes (lo, hi pairs of one array) overlap.
-void check_disjoint(const array_core&, int rank, std::span<const std::array<index, 2 * rank_max>> boxes);
+void check_disjoint(const array_core&, int rank, std::span<const std::array<index_t, 2 * rank_max>> boxes);
 
 }  // namespace troupe::detail

@@ -24,11 +24,11 @@ class array_maker {
   /// A new array. Bytes are allocated tile by tile at first write; reading what nobody wrote is an error.
   /// Without tiles the array is one tile. Throws `error(bad_argument)` for negative sizes and tiles below 1.
   template <class T, std::size_t N>
-  troupe::array<T, static_cast<int>(N)> array(const index (&size)[N], std::string name = {}) {
+  troupe::array<T, static_cast<int>(N)> array(const index_t (&size)[N], std::string name = {}) {
     return make<T, static_cast<int>(N)>(sizes(size), sizes(size), std::move(name), nullptr);
   }
   template <class T, std::size_t N>
-  troupe::array<T, static_cast<int>(N)> array(const index (&size)[N], const tile_shape<static_cast<int>(N)>& t,
+  troupe::array<T, static_cast<int>(N)> array(const index_t (&size)[N], const tile_shape<static_cast<int>(N)>& t,
                                               std::string name = {}) {
     return make<T, static_cast<int>(N)>(sizes(size), t.size, std::move(name), nullptr);
   }
@@ -38,13 +38,13 @@ class array_maker {
   }
   /// A new array with every element equal to `value`.
   template <class T, std::size_t N>
-  troupe::array<T, static_cast<int>(N)> filled(const index (&size)[N], const tile_shape<static_cast<int>(N)>& t,
+  troupe::array<T, static_cast<int>(N)> filled(const index_t (&size)[N], const tile_shape<static_cast<int>(N)>& t,
                                                const T& value, std::string name = {}) {
     return make<T, static_cast<int>(N)>(sizes(size), t.size, std::move(name), &value);
   }
   /// Takes over a vector as a row-major array, without copying. Its size must be the product of the sizes.
   template <class T, std::size_t N>
-  troupe::array<T, static_cast<int>(N)> adopt(std::vector<T> data, const index (&size)[N],
+  troupe::array<T, static_cast<int>(N)> adopt(std::vector<T> data, const index_t (&size)[N],
                                               const tile_shape<static_cast<int>(N)>& t, std::string name = {}) {
     auto kept = std::make_shared<std::vector<T>>(std::move(data));
     const std::span<T> bytes(*kept);
@@ -52,12 +52,12 @@ class array_maker {
   }
   template <class T>
   troupe::array<T, 1> adopt(std::vector<T> data, std::string name = {}) {
-    const index n[1] = {static_cast<index>(data.size())};
+    const index_t n[1] = {static_cast<index_t>(data.size())};
     return adopt<T, 1>(std::move(data), n, tile_shape<1>{{{n[0]}}}, std::move(name));
   }
   /// Uses row-major memory of the caller, who keeps it alive and untouched until the last handle is gone.
   template <class T, std::size_t N>
-  troupe::array<T, static_cast<int>(N)> borrow(std::span<T> data, const index (&size)[N],
+  troupe::array<T, static_cast<int>(N)> borrow(std::span<T> data, const index_t (&size)[N],
                                                const tile_shape<static_cast<int>(N)>& t, std::string name = {}) {
     return adopt_shared<T, static_cast<int>(N)>(nullptr, data, sizes(size), t.size, std::move(name));
   }
@@ -68,7 +68,7 @@ class array_maker {
 
  private:
   template <std::size_t N>
-  static extent<static_cast<int>(N)> sizes(const index (&list)[N]) {
+  static extent<static_cast<int>(N)> sizes(const index_t (&list)[N]) {
     extent<static_cast<int>(N)> e;
     for (std::size_t d = 0; d < N; ++d) e[static_cast<int>(d)] = list[d];
     return e;
@@ -84,7 +84,7 @@ class array_maker {
   troupe::array<T, N> adopt_shared(std::shared_ptr<void> owner, std::span<T> data, const extent<N>& size,
                                    const extent<N>& tile, std::string name) {
     detail::array_spec s = spec<T, N>(size, tile, std::move(name));
-    if (static_cast<index>(data.size()) != whole(size).volume())
+    if (static_cast<index_t>(data.size()) != whole(size).volume())
       throw error(errc::bad_argument, "adopted data has " + std::to_string(data.size()) + " elements, the array " +
                                           std::to_string(whole(size).volume()));
     s.owner = std::move(owner);

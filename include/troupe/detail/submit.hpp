@@ -76,7 +76,7 @@ void check_writes(const A& a, const std::vector<box<K>>& chunks, const extent<K>
     if (!*a.target || chunks.size() < 2) return;
     if constexpr (K == N && std::is_same_v<std::remove_cvref_t<decltype(a.map)>, unmapped>)
       if (space == a.target->size()) return;  // one to one
-    std::vector<std::array<index, 2 * rank_max>> boxes;
+    std::vector<std::array<index_t, 2 * rank_max>> boxes;
     boxes.reserve(chunks.size());
     for (const auto& c : chunks) {
       mapped<N> m;
@@ -89,7 +89,7 @@ void check_writes(const A& a, const std::vector<box<K>>& chunks, const extent<K>
         else
           m.where = answer;
       }
-      std::array<index, 2 * rank_max> b{};
+      std::array<index_t, 2 * rank_max> b{};
       for (int d = 0; d < N; ++d) {
         b[d] = m.where.lo[d];
         b[rank_max + d] = m.where.hi[d];
@@ -133,8 +133,9 @@ class submitter {
   }
 
   /// Spawns one task per chunk of the index space; each array argument's mapper says what a chunk touches. Accesses
-  /// without a mapper are one to one where array and index space have the same extent, else the whole array. The future is done when all chunks are; the first failure is its error.
-  /// Throws `error(overlapping_write)` if two chunks write the same element.
+  /// without a mapper are one to one where array and index space have the same extent, else the whole array. The future
+  /// is done when all chunks are; the first failure is its error. Throws `error(overlapping_write)` if two chunks write
+  /// the same element.
   template <int K, detail::body F, class... A>
   future<void> for_each(const index_space<K>& space, const F& f, const A&... args) {
     return for_each_with(nullptr, nullptr, space, f, args...);
@@ -190,7 +191,7 @@ class submitter {
     if (size == extent<K>{})
       detail::choose_chunk(*t.house, K, space.size.data(), detail::output_of(args...), size.data());
     for (int d = 0; d < K; ++d)
-      if (size[d] == 0) size[d] = std::max<index>(space.size[d], 1);
+      if (size[d] == 0) size[d] = std::max<index_t>(space.size[d], 1);
     const std::vector<box<K>> chunks = detail::chunks_of(space, size);
     (detail::check_writes(args, chunks, space.size), ...);
 

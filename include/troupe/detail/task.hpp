@@ -54,8 +54,8 @@ enum class purity : unsigned char { pure, idempotent, once };
 /// What placement knows of a kernel. One per kernel name and signature in a runtime; one per type for closures.
 struct kernel_info {
   const char* name = "task";
-  std::uint64_t key = 0;         // identifies the kernel to the cost model
-  unsigned char kinds = 1;       // bit per device_kind that has a body
+  std::uint64_t key = 0;    // identifies the kernel to the cost model
+  unsigned char kinds = 1;  // bit per device_kind that has a body
   purity repeat = purity::pure;
   const resource* resources = nullptr;
   std::size_t resource_count = 0;
@@ -63,8 +63,8 @@ struct kernel_info {
 
 /// The box of one access, where it is not exactly one tile. In coordinates of the array that owns the bytes.
 struct region {
-  std::array<index, rank_max> lo{}, hi{};            // of the view; may reach outside the limits
-  std::array<index, rank_max> limit_lo{}, limit_hi{};  // the (sub-)array that was passed
+  std::array<index_t, rank_max> lo{}, hi{};              // of the view; may reach outside the limits
+  std::array<index_t, rank_max> limit_lo{}, limit_hi{};  // the (sub-)array that was passed
   border edge = border::clip;
   alignas(16) std::array<std::byte, fill_bytes_max> fill{};  // a border's constant, or a reduction's identity
   combine_fn combiner = nullptr;
@@ -89,22 +89,22 @@ struct access {
 
 /// What one kind of call can do; one constant per type.
 struct task_ops {
-  void (*run)(task_record&, task_context&);          // may throw; stores the result
-  void (*drop_body)(task_record&) noexcept;          // destroys what the body captured
-  void (*drop_result)(task_record&) noexcept;        // destroys the result, if there is one
-  void* (*result)(task_record&) noexcept;            // where the result is
-  kernel_info closure{};                             // for calls without a named kernel
+  void (*run)(task_record&, task_context&);    // may throw; stores the result
+  void (*drop_body)(task_record&) noexcept;    // destroys what the body captured
+  void (*drop_result)(task_record&) noexcept;  // destroys the result, if there is one
+  void* (*result)(task_record&) noexcept;      // where the result is
+  kernel_info closure{};                       // for calls without a named kernel
 };
 
 /// What few tasks need, kept out of the record.
 struct task_extra {
   task_options options;
-  std::uint64_t executors = ~std::uint64_t{0};   // options.where, resolved
+  std::uint64_t executors = ~std::uint64_t{0};  // options.where, resolved
   std::atomic<int> attempt{1};
-  void* wake = nullptr;                           // host accesses: whom to tell
+  void* wake = nullptr;  // host accesses: whom to tell
   void (*granted)(void*) = nullptr;
-  std::shared_ptr<void> payload;                  // recorded graphs
-  std::shared_ptr<void> stop_watch;               // the callback registered with options.stop
+  std::shared_ptr<void> payload;     // recorded graphs
+  std::shared_ptr<void> stop_watch;  // the callback registered with options.stop
 };
 
 enum class task_kind : unsigned char { call, join, host_access, graph_run, settle, recorded };

@@ -14,7 +14,7 @@ namespace {
 using namespace troupe;
 using logic::box4;
 using logic::point4;
-using troupe::index;
+using troupe::index_t;
 
 template <class F>
 void each_point(const box4& b, F&& f) {
@@ -25,11 +25,11 @@ void each_point(const box4& b, F&& f) {
         for (p[3] = b.lo[3]; p[3] < b.hi[3]; ++p[3]) f(p);
 }
 
-box4 random_box(std::mt19937& random, index extent_max) {
+box4 random_box(std::mt19937& random, index_t extent_max) {
   box4 b;
   for (int d = 0; d < rank_max; ++d) {
-    b.lo[d] = static_cast<index>(random() % 6) - 2;
-    b.hi[d] = b.lo[d] + 1 + static_cast<index>(random() % static_cast<unsigned>(extent_max));
+    b.lo[d] = static_cast<index_t>(random() % 6) - 2;
+    b.hi[d] = b.lo[d] + 1 + static_cast<index_t>(random() % static_cast<unsigned>(extent_max));
   }
   return b;
 }
@@ -40,7 +40,7 @@ std::vector<box4> rest_of(const box4& a, const box4& b) {
   return pieces;
 }
 
-constexpr box4 plane(index y0, index y1, index x0, index x1) { return {{y0, x0, 0, 0}, {y1, x1, 1, 1}}; }
+constexpr box4 plane(index_t y0, index_t y1, index_t x0, index_t x1) { return {{y0, x0, 0, 0}, {y1, x1, 1, 1}}; }
 
 TEST(box4, subtract_leaves_disjoint_pieces_that_are_all_of_a_outside_b) {
   std::mt19937 random(1);
@@ -74,7 +74,7 @@ TEST(box4, subtract_of_a_larger_box_leaves_nothing) {
 }
 
 TEST(box4, subtract_of_the_middle_of_a_plane_leaves_a_frame_of_four) {
-  index volume = 0;
+  index_t volume = 0;
   const auto pieces = rest_of(plane(0, 5, 0, 5), plane(2, 3, 2, 3));
   for (const box4& piece : pieces) volume += piece.volume();
   EXPECT_EQ(pieces.size(), 4u);

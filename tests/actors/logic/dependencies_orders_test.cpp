@@ -17,14 +17,14 @@
 namespace {
 
 using namespace test;
-using troupe::index;
+using troupe::index_t;
 
-constexpr index array_size = 12, tile_size = 4;
+constexpr index_t array_size = 12, tile_size = 4;
 
 struct touch {
   std::size_t array;
   access_mode mode;
-  index lo, hi;
+  index_t lo, hi;
 };
 using program = std::vector<std::vector<touch>>;  // per task
 
@@ -36,19 +36,21 @@ std::string text_of(const program& p) {
   for (std::size_t t = 0; t < p.size(); ++t) {
     s += "\n  task " + std::to_string(t) + ":";
     for (const touch& x : p[t])
-      s += std::string(x.mode == access_mode::read ? " read " : x.mode == access_mode::write ? " write " : " update ") +
+      s += std::string(x.mode == access_mode::read    ? " read "
+                       : x.mode == access_mode::write ? " write "
+                                                      : " update ") +
            static_cast<char>('A' + x.array) + "[" + std::to_string(x.lo) + "," + std::to_string(x.hi) + ")";
   }
   return s;
 }
 
 program random_program(std::mt19937& random, std::size_t tasks, bool whole_tiles) {
-  const auto below = [&](unsigned n) { return static_cast<index>(random() % n); };
+  const auto below = [&](unsigned n) { return static_cast<index_t>(random() % n); };
   program p(tasks);
   for (auto& t : p)
     for (std::size_t array = 0; array < 2; ++array) {
       if (array == 1 ? random() % 2 == 0 && !t.empty() : random() % 4 == 0) continue;
-      index lo = below(array_size), hi = lo + 1 + below(static_cast<unsigned>(array_size - lo));
+      index_t lo = below(array_size), hi = lo + 1 + below(static_cast<unsigned>(array_size - lo));
       if (whole_tiles) {
         lo = lo / tile_size * tile_size;
         hi = (hi + tile_size - 1) / tile_size * tile_size;
@@ -63,7 +65,7 @@ bool conflict(const std::vector<touch>& a, const std::vector<touch>& b, bool rou
   for (const touch& x : a)
     for (const touch& y : b) {
       if (x.array != y.array || (!is_write(x.mode) && !is_write(y.mode))) continue;
-      const index unit = rough ? tile_size : 1;
+      const index_t unit = rough ? tile_size : 1;
       if (x.lo / unit <= (y.hi - 1) / unit && y.lo / unit <= (x.hi - 1) / unit) return true;
     }
   return false;
@@ -77,10 +79,10 @@ std::vector<bool> failures(const program& p, const std::vector<bool>& throws, bo
   for (std::size_t t = 0; t < p.size(); ++t) {
     failed[t] = throws[t];
     for (const touch& x : p[t])
-      for (index i = x.lo; is_read(x.mode) && i < x.hi; ++i)
+      for (index_t i = x.lo; is_read(x.mode) && i < x.hi; ++i)
         if (state[x.array][static_cast<std::size_t>(i)] != good) failed[t] = true;
     for (const touch& x : p[t])
-      for (index i = x.lo; is_write(x.mode) && i < x.hi; ++i)
+      for (index_t i = x.lo; is_write(x.mode) && i < x.hi; ++i)
         state[x.array][static_cast<std::size_t>(i)] = failed[t] ? bad : good;
   }
   return failed;

@@ -11,7 +11,7 @@
 namespace {
 
 using namespace test;
-using troupe::index;
+using troupe::index_t;
 constexpr auto reads = access_mode::read, writes = access_mode::write, reduces = access_mode::reduce;
 
 std::exception_ptr some_error() { return std::make_exception_ptr(std::runtime_error("some error")); }
@@ -86,7 +86,7 @@ TEST_F(reduction, of_an_array_nobody_wrote_initialises_it) {
   contribute(a);
   EXPECT_FALSE(world.has_failed(on(a, reads, line(0, 8))));
   const auto& fresh = world.settles[0]->accesses[0].where->partials->fresh;
-  index volume = 0;
+  index_t volume = 0;
   for (const box4& b : fresh) volume += b.volume();
   EXPECT_EQ(volume, 8) << "all of it is new: there is nothing to combine with";
 }
@@ -96,7 +96,7 @@ TEST_F(reduction, knows_which_part_of_the_array_was_written_before) {
   on(a, writes, line(2, 5));
   contribute(a);
   EXPECT_FALSE(world.has_failed(on(a, reads, line(0, 8))));
-  index volume = 0;
+  index_t volume = 0;
   for (const box4& b : world.settles[0]->accesses[0].where->partials->fresh) {
     volume += b.volume();
     EXPECT_FALSE(troupe::logic::overlap(b, line(2, 5)));
@@ -162,7 +162,7 @@ TEST_F(reduction, completes_in_every_order_with_the_reader_last) {
   });
 }
 
-// ---- recordings --------------------------------------------------------------------------------------------------------
+// ---- recordings -----------------------------------------------------------------------------------------------------
 
 TEST(recording, leaves_the_live_states_of_its_arrays_alone) {
   graph_world world(true);

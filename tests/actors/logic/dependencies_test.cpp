@@ -14,8 +14,8 @@
 namespace {
 
 using namespace test;
-using troupe::index;
 using troupe::errc;
+using troupe::index_t;
 constexpr auto reads = access_mode::read, writes = access_mode::write, updates = access_mode::update;
 
 std::exception_ptr some_error() { return std::make_exception_ptr(std::runtime_error("some error")); }
@@ -122,7 +122,7 @@ TEST_F(dependencies, counts_a_task_that_touches_one_tile_twice_as_one_and_never_
   EXPECT_TRUE(world.is_ready(on(a, reads, line(0, 4))));
 }
 
-// ---- cost --------------------------------------------------------------------------------------------------------
+// ---- cost -----------------------------------------------------------------------------------------------------------
 
 TEST_F(dependencies, makes_one_edge_per_read_for_the_write_after_them_and_clears_the_list) {
   constexpr std::uint32_t n = 1000;
@@ -225,7 +225,7 @@ TEST_F(dependencies, orders_tasks_after_forget_all_as_before) {
   EXPECT_TRUE(world.is_ready(r));
 }
 
-// ---- failure ---------------------------------------------------------------------------------------------------------
+// ---- failure --------------------------------------------------------------------------------------------------------
 
 TEST_F(dependencies, carries_a_failure_to_readers_and_on_to_theirs) {
   array_core& a = world.array({4}, {4});
@@ -278,7 +278,7 @@ TEST_F(dependencies, keeps_the_failure_of_one_part_from_the_others) {
   EXPECT_TRUE(world.has_failed(on(a, reads, line(2, 4))));
 }
 
-// ---- reading what nobody wrote ------------------------------------------------------------------------------------------
+// ---- reading what nobody wrote --------------------------------------------------------------------------------------
 
 TEST_F(dependencies, fails_a_read_of_what_nobody_wrote_and_names_array_and_box) {
   array_core& a = world.array({8}, {4}, false);
@@ -311,7 +311,7 @@ TEST_F(dependencies, lets_a_write_of_what_nobody_wrote_pass) {
   EXPECT_FALSE(world.has_failed(on(a, updates, line(0, 8))));
 }
 
-// ---- waiting for tasks -------------------------------------------------------------------------------------------------
+// ---- waiting for tasks ----------------------------------------------------------------------------------------------
 
 TEST_F(dependencies, orders_a_task_after_the_one_it_waits_for) {
   task_record& first = world.submitted({});

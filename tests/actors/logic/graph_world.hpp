@@ -17,13 +17,13 @@
 namespace test {
 
 using troupe::access_mode;
-using troupe::index;
+using troupe::index_t;
 using troupe::detail::array_core;
 using troupe::detail::task_record;
 using troupe::logic::box4;
 
-constexpr box4 line(index lo, index hi) { return {{lo, 0, 0, 0}, {hi, 1, 1, 1}}; }
-constexpr box4 plane(index y0, index y1, index x0, index x1) { return {{y0, x0, 0, 0}, {y1, x1, 1, 1}}; }
+constexpr box4 line(index_t lo, index_t hi) { return {{lo, 0, 0, 0}, {hi, 1, 1, 1}}; }
+constexpr box4 plane(index_t y0, index_t y1, index_t x0, index_t x1) { return {{y0, x0, 0, 0}, {y1, x1, 1, 1}}; }
 
 inline void add_numbers(void*, const void*, std::size_t) {}
 inline void max_numbers(void*, const void*, std::size_t) {}
@@ -45,7 +45,7 @@ class graph_world final : public troupe::logic::dependencies::surroundings {
   graph_world(const graph_world&) = delete;
   graph_world& operator=(const graph_world&) = delete;
 
-  array_core& array(std::initializer_list<index> size, std::initializer_list<index> tile, bool written = true) {
+  array_core& array(std::initializer_list<index_t> size, std::initializer_list<index_t> tile, bool written = true) {
     array_core& a = arrays_.emplace_back();
     a.spec.rank = static_cast<int>(size.size());
     a.spec.name = std::string(1, static_cast<char>('A' + arrays_.size() - 1));

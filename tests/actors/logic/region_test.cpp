@@ -16,7 +16,7 @@ namespace {
 using namespace troupe;
 using logic::box4;
 using logic::point4;
-using troupe::index;
+using troupe::index_t;
 
 template <class F>
 void each_point(const box4& b, F&& f) {
@@ -37,7 +37,7 @@ detail::region region_of(const box4& view, const box4& limit, border edge) {
   return r;
 }
 
-constexpr box4 line(index lo, index hi) { return {{lo, 0, 0, 0}, {hi, 1, 1, 1}}; }
+constexpr box4 line(index_t lo, index_t hi) { return {{lo, 0, 0, 0}, {hi, 1, 1, 1}}; }
 
 // What each element of the view shows, looked up one by one.
 std::set<point4> looked_up(const box4& view, const box4& limit, border edge) {
@@ -45,7 +45,7 @@ std::set<point4> looked_up(const box4& view, const box4& limit, border edge) {
   each_point(view, [&](point4 p) {
     if (edge == border::wrap) {
       for (int d = 0; d < rank_max; ++d) {
-        const index n = limit.hi[d] - limit.lo[d];
+        const index_t n = limit.hi[d] - limit.lo[d];
         p[d] = limit.lo[d] + ((p[d] - limit.lo[d]) % n + n) % n;
       }
     } else if (edge == border::clamp) {
@@ -74,7 +74,7 @@ class border_rule : public testing::TestWithParam<border> {};
 
 TEST_P(border_rule, touches_each_element_that_the_view_shows_exactly_once) {
   std::mt19937 random(3);
-  const auto below = [&](unsigned n) { return static_cast<index>(random() % n); };
+  const auto below = [&](unsigned n) { return static_cast<index_t>(random() % n); };
   for (int round = 0; round < 2000; ++round) {
     box4 limit, view;
     for (int d = 0; d < rank_max; ++d) {
@@ -103,9 +103,9 @@ TEST_P(border_rule, touches_each_element_that_the_view_shows_exactly_once) {
 TEST_P(border_rule, touches_only_what_lies_inside_the_limits) {
   std::mt19937 random(4);
   for (int round = 0; round < 500; ++round) {
-    const index n = 1 + static_cast<index>(random() % 7), at = static_cast<index>(random() % 40) - 20;
+    const index_t n = 1 + static_cast<index_t>(random() % 7), at = static_cast<index_t>(random() % 40) - 20;
     const box4 limit = line(3, 3 + n);
-    for (const box4& b : boxes_of(region_of(line(at, at + 1 + static_cast<index>(random() % 20)), limit, GetParam())))
+    for (const box4& b : boxes_of(region_of(line(at, at + 1 + static_cast<index_t>(random() % 20)), limit, GetParam())))
       ASSERT_TRUE(limit.contains(b)) << to_string(b) << " of " << to_string(limit);
   }
 }

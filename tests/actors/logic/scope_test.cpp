@@ -43,9 +43,12 @@ TEST(scope, of_an_unknown_name_is_nobody) {
 }
 
 TEST(scope, unions_and_intersections_are_those_of_the_sets) {
-  const std::vector<scope> all{scope::any(),           scope::cpu(),
-                               scope::gpu(),           scope::executor("cpu:0"),
-                               scope::executor("no"),  scope::executor("cuda:0"),
+  const std::vector<scope> all{scope::any(),
+                               scope::cpu(),
+                               scope::gpu(),
+                               scope::executor("cpu:0"),
+                               scope::executor("no"),
+                               scope::executor("cuda:0"),
                                scope::kind(device_kind::sim)};
   for (const scope& a : all)
     for (const scope& b : all) {
