@@ -1,0 +1,135 @@
+// What this file is for: the seam of accelerators: memory, lanes, copies, kernels and events of one GPU or its like.
+// SPDX-FileCopyrightText: the troupe authors
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// One thread, the device's actor, makes all calls; only the listener is called from foreign threads. Nothing here blocks
+// but opening, closing and `load`. A lane runs what is enqueued on it in order; lanes run beside each other, and only
+// `wait` orders one after another. Errors are `troupe::error`; foreign codes never pass:
+//   out_of_memory   returned as null by the allocators, never thrown
+//   compile_failed  a kernel's text is wrong: the message carries the compiler's log
+//   device_failed   the device can do no more until it is opened again (a sticky error): the message says why
+//   device_lost     the device is gone
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <troupe/box.hpp>
+#include <troupe/scope.hpp>
+
+namespace troupe::devices {
+
+struct accelerator_facts {
+  std::string name;      ///< "sim:0", "cuda:1": the executor's name
+  std::string model;     ///< what the vendor calls the device
+  std::string driver;    ///< version of driver and runtime, for people
+  std::string identity;  ///< what compiled kernels and measurements depend on: architecture, driver; for cache keys
+  device_kind kind = device_kind::sim;
+  int index = 0;                   ///< among the devices of its kind
+  std::uint64_t memory_bytes = 0;  ///< that may be used
+  int compute_units = 1;
+  int lanes = 1;  ///< numbered from 0; all alike
+};
+
+/// A position in a lane; lanes count from 1. 0 is the beginning, always reached.
+using ticket = std::uint64_t;
+using kernel_id = std::uint32_t;
+
+/// Device memory as its device knows it: a pointer, or a handle. Nobody else may look through it.
+struct device_pointer {
+  void* base = nullptr;
+  std::size_t offset = 0;  ///< bytes
+};
+
+/// One side of a strided copy: element (i, j, k, l) is at i*stride[0] + j*stride[1] + ... elements from the start.
+using strides = std::array<index_t, rank_max>;
+
+/// One argument of a kernel: device memory, or bytes passed by value.
+struct kernel_argument {
+  bool is_memory = false;
+  device_pointer memory{};
+  std::span<const std::byte> value{};
+};
+
+/// A kernel as text in the portable dialect (devices/kernels/README.md).
+struct kernel_source {
+  std::string_view name;  ///< for messages
+  std::string_view text;
+  std::string_view entry;  ///< the function
+};
+
+/// Work-items in all and per group, fastest dimension first. Global sizes are rounded up to whole groups; the kernel
+/// checks its bounds.
+struct launch_shape {
+  std::array<std::uint32_t, 3> items{1, 1, 1}, group{1, 1, 1};
+};
+
+class accelerator {
+ public:
+  /// Closes: gives up what has not run, waits for what does, frees everything. Never throws, never hangs on a device
+  /// that is lost.
+  virtual ~accelerator() = default;
+
+  virtual const accelerator_facts& facts() const = 0;
+
+  // ---- memory -------------------------------------------------------------------------------------------------------
+  /// In the order of the lane; other lanes must wait for a later ticket of it. Null: no room. At least 256-aligned.
+  virtual void* allocate(int lane, std::size_t bytes) = 0;
+  /// Free once the lane has come so far.
+  virtual void deallocate(int lane, void*) noexcept = 0;
+  /// Host memory that copies are fastest from and to. Null: no room.
+  virtual std::byte* allocate_pinned(std::size_t bytes) = 0;
+  virtual void deallocate_pinned(std::byte*) noexcept = 0;
+
+  // ---- copies: up to 4 dimensions, enqueued; host memory must stay as it is until the lane has passed ----------------
+  virtual void copy_in(int lane, device_pointer to, const strides&, const std::byte* from, const strides&,
+                       const std::array<index_t, rank_max>& count, std::size_t element) = 0;
+  virtual void copy_out(int lane, std::byte* to, const strides&, device_pointer from, const strides&,
+                        const std::array<index_t, rank_max>& count, std::size_t element) = 0;
+  /// Within this device's memory; no overlap.
+  virtual void copy(int lane, device_pointer to, const strides&, device_pointer from, const strides&,
+                    const std::array<index_t, rank_max>& count, std::size_t element) = 0;
+  /// `count` elements of at most 16 bytes, contiguous, all equal to the bytes at `value` (read at once).
+  virtual void fill(int lane, device_pointer to, const std::byte* value, std::size_t element, std::size_t count) = 0;
+
+  // ---- kernels ------------------------------------------------------------------------------------------------------
+  /// Compiles, or finds it compiled on disk; may take seconds. The same source gives the same id.
+  virtual kernel_id load(const kernel_source&) = 0;
+  /// Arguments are copied at once. Throws error(bad_argument) for counts, sizes and shapes the device cannot run.
+  virtual void launch(int lane, kernel_id, const launch_shape&, std::span<const kernel_argument>) = 0;
+  /// What a vendor's library needs to work in a lane: cudaStream_t, hipStream_t, cl_command_queue.
+  virtual void* native_lane(int lane) = 0;
+
+  // ---- order --------------------------------------------------------------------------------------------------------
+  /// The end of what has been enqueued on the lane. `notify`: the listener is called once it is reached.
+  virtual ticket record(int lane, bool notify) = 0;
+  /// What is enqueued on `lane` from now on starts after the ticket of `other`.
+  virtual void wait(int lane, int other, ticket) = 0;
+  /// The last ticket that the lane has reached. Throws device_failed or device_lost.
+  virtual ticket completed(int lane) = 0;
+  /// Called from any thread, also inside `record`, whenever a ticket with `notify` is reached or the device fails. It
+  /// must not call the device. Set once, before the first lane is used.
+  virtual void listen(std::function<void()>) = 0;
+};
+
+/// One way to accelerators: a vendor's runtime.
+class accelerator_source {
+ public:
+  virtual ~accelerator_source() = default;
+  virtual device_kind kind() const = 0;
+  /// Devices there are; none is no error.
+  virtual int count() const = 0;
+  /// Why there are none, or what else a person should know: "no driver (35 cudaErrorInsufficientDriver)". May be empty.
+  virtual std::string remark() const = 0;
+  /// Opens device `index` with so many lanes and at most so much of its memory (0: all it has to give).
+  virtual std::unique_ptr<accelerator> open(int index, int lanes, std::uint64_t memory_limit) = 0;
+};
+
+}  // namespace troupe::devices
