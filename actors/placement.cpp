@@ -10,6 +10,7 @@
 
 #include <troupe/error.hpp>
 
+#include "actors/logic/directory.hpp"
 #include "actors/logic/region.hpp"
 #include "actors/protocol/clock.hpp"
 #include "actors/protocol/prefetch.hpp"
@@ -49,6 +50,7 @@ placement::~placement() = default;
 void placement::add(executor& e) {
   executors_.push_back(&e);
   assignment_.add(e.facts());
+  has_devices_ = has_devices_ || e.facts().space != host_space;
 }
 
 void placement::trace_to(trace_sink* sink, int lane) {
@@ -166,6 +168,8 @@ bool placement::serve(executor* self) {
     if (self && executors_.size() > 1) relieve_others(*self);
     for (std::size_t i = 0; i < executors_.size(); ++i) {
       std::vector<task_record*>& outgoing = assignment_.outgoing(i);
+      if (outgoing.empty()) continue;
+      if (has_devices_) std::erase_if(outgoing, [&](task_record* t) { return must_wait_for_data(*t); });
       if (outgoing.empty()) continue;
       any = true;
       executors_[i]->run_tasks(outgoing, executors_[i] == self ? executor::attention::caller
@@ -286,6 +290,7 @@ void placement::make_ready(task_record& t) {
       retired_.push_back(&t);
       return;
     case task_kind::host_access:
+      if (has_devices_ && must_wait_for_data(t)) return;
       if (!claim(t)) {
         await_verdict(t);
         retired_.push_back(&t);  // given up just now
@@ -296,9 +301,47 @@ void placement::make_ready(task_record& t) {
       ++retired_count_;
       ++open_views_;
       return;
+    case task_kind::transfer:
+    case task_kind::forget:
+      assignment_.resume(t);
+      return;
     default:
-      admit(t);
+      if (t.marks & mark_sent)
+        assignment_.resume(t);  // its data has come
+      else
+        admit(t);
   }
+}
+
+// ---- data -----------------------------------------------------------------------------------------------------------
+
+// Where the only current copy of what the task touches is elsewhere, it waits for a transfer like for any other task.
+bool placement::must_wait_for_data(task_record& t) {
+  if (t.kind == task_kind::transfer || t.kind == task_kind::forget) return false;
+  const memory_space where = t.kind == task_kind::host_access ? host_space : assignment_.space_of(t);
+  bool waits = false;
+  logic::each_in_the_way(t, where, [&](array_core& a, std::uint32_t tile, tile_home& home, bool discard) {
+    if (!deps_.alive(home.moving)) {
+      task_record* transfer = make_transfer(link_, a, tile, discard);
+      hand_over(*transfer, home.dirty_in);
+      home.moving = {transfer, transfer->sequence};
+    }
+    deps_.link(home.moving, t, true);
+    waits = true;
+  });
+  if (!waits && where != host_space) logic::note_sent(t, where);
+  return waits;
+}
+
+// The runtime's own task for a device: it comes before all that waits there.
+void placement::hand_over(task_record& t, memory_space where) {
+  t.sequence = deps_.next_sequence();
+  t.id = t.sequence;
+  t.executor = static_cast<std::uint16_t>(assignment_.executor_of(where));
+  t.pending = 0;
+  for (int i = 0; i < t.access_count; ++i) ++t.accesses[i].array->users;
+  task_record* const one = &t;
+  executors_[t.executor]->run_tasks({&one, 1}, executor::attention::nobody);
 }
 
 void placement::admit(task_record& t) {
@@ -314,18 +357,20 @@ void placement::admit(task_record& t) {
 // that has run dry takes over what another has not started.
 
 bool placement::is_work_elsewhere(const executor* idle) const {
-  if (executors_.size() < 2 || idle->queued() != 0) return false;
+  if (executors_.size() < 2 || idle->queued() != 0 || idle->facts().space != host_space) return false;
   const bool stale = is_stale(ticks());  // then nobody comes for it: some body takes long
   for (const executor* e : executors_)
-    if (e != idle && (e->queued_ns() >= relief_ns || (stale && e->unstarted() != 0))) return true;
+    if (e != idle && e->facts().space == host_space && (e->queued_ns() >= relief_ns || (stale && e->unstarted() != 0)))
+      return true;
   return false;
 }
 
 void placement::relieve_others(executor& idle) {
   const std::size_t to = idle.facts().id;
+  if (idle.facts().space != host_space) return;
   if (idle.queued() != 0 || !assignment_.outgoing(to).empty() || assignment_.kept() != 0) return;
   for (executor* e : executors_) {
-    if (e == &idle || (e->queued_ns() < relief_ns && !was_stale_)) continue;
+    if (e == &idle || e->facts().space != host_space || (e->queued_ns() < relief_ns && !was_stale_)) continue;
     std::array<task_record*, relief_max> back;
     const std::size_t half = std::min((e->unstarted() + 1) / 2, back.size());
     const std::size_t n =
@@ -345,6 +390,7 @@ void placement::work_off() {
 
 void placement::retire(task_record& t) {
   assignment_.finished(t);
+  if (has_devices_) account_for_data(t);
   if (tracing_)
     deps_.each_successor(t, [&](task_record& next, bool) {  // the others were noted when they were found
       if (next.kind == task_kind::join) lane_.add_edge(t.sequence, next.sequence);
@@ -358,8 +404,9 @@ void placement::retire(task_record& t) {
     --a.users;
     if (a.dropped && a.users == 0) free_if_unused(a);
   }
-  if (t.kind == task_kind::settle)  // nobody submitted it, so it is not counted: who needs it is
-    delete t.accesses[0].where->partials;
+  if (t.kind == task_kind::settle) delete t.accesses[0].where->partials;
+  if (is_internal(t.kind))  // nobody submitted it, so it is not counted: who needs it is
+    ;
   else if (t.kind == task_kind::host_access && !t.error)
     --open_views_;
   else
@@ -379,9 +426,49 @@ void placement::retire(task_record& t) {
   }
 }
 
+void placement::account_for_data(task_record& t) {
+  if (t.kind == task_kind::transfer) {
+    const access& x = t.accesses[0];
+    tile_home& home = x.array->homes->tiles[x.tile];
+    home.moving = {};
+    home.dirty_in = host_space;
+    if (t.error) {  // the only copy is gone
+      home.cached = 0;
+      x.array->states[x.tile].poison = t.error;
+    }
+  } else if (t.kind == task_kind::host_access || (t.marks & mark_sent)) {
+    logic::note_done(t, t.kind == task_kind::host_access ? host_space : assignment_.space_of(t));
+  }
+}
+
 void placement::free_if_unused(array_core& a) {
   if (!a.dropped || a.users != 0) return;
+  if (a.homes && a.homes->spaces != 0) {
+    if (a.spec.adopted && bring_home(a)) return;
+    forget_copies(a);
+    return;
+  }
   destroy(a);
+}
+
+// Memory of the caller holds what was computed when its last handle has gone. True if something is on its way.
+bool placement::bring_home(array_core& a) {
+  bool any = false;
+  for (std::uint32_t t = 0; t < a.tile_count; ++t) {
+    tile_home& home = a.homes->tiles[t];
+    if (home.dirty_in == host_space || a.states[t].poison) continue;
+    task_record* transfer = make_transfer(link_, a, t, false);
+    hand_over(*transfer, home.dirty_in);
+    home.moving = {transfer, transfer->sequence};
+    any = true;
+  }
+  return any;
+}
+
+// Each device frees its copies; the last one to have done so frees the array.
+void placement::forget_copies(array_core& a) {
+  for (std::uint64_t left = std::exchange(a.homes->spaces, 0); left != 0; left &= left - 1)
+    hand_over(*make_forget(link_, a), static_cast<memory_space>(std::countr_zero(left)));
 }
 
 // ---- questions ------------------------------------------------------------------------------------------------------

@@ -116,6 +116,11 @@ class placement final : private logic::dependencies::surroundings {
   void order(task_record&);
   void make_ready(task_record&);
   void admit(task_record&);
+  bool must_wait_for_data(task_record&);
+  void hand_over(task_record&, memory_space);
+  void account_for_data(task_record&);
+  bool bring_home(array_core&);
+  void forget_copies(array_core&);
   void relieve_others(executor& idle);
   void retire(task_record&);
   void work_off();
@@ -148,6 +153,7 @@ class placement final : private logic::dependencies::surroundings {
   logic::assignment assignment_;
   logic::admission admission_;
   std::vector<executor*> executors_;
+  bool has_devices_ = false;  // some executor has memory of its own
   std::vector<mail> work_;
   std::vector<task_record*> settles_, ready_, retired_;
   std::uint64_t retired_count_ = 0, turns_ = 0, last_drain_ = 0, last_look_ = 0;

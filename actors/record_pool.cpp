@@ -59,6 +59,37 @@ task_record* make_settle(house_link& home, array_core& a, reduction& r) {
   return t;
 }
 
+namespace {
+task_record* make_internal(house_link& home, const task_ops& ops, task_kind kind, array_core& a, std::uint32_t tile,
+                           access_mode mode) {
+  task_record* t = take_record(home);
+  t->ops = &ops;
+  t->kernel = &ops.closure;
+  t->kind = kind;
+  t->access_count = 1;
+  access& x = t->accesses[0];
+  x = {};
+  x.array = &a;
+  x.tile = tile;
+  x.mode = mode;
+  return t;
+}
+constexpr task_ops nothing_to_run(const char* name, std::uint64_t key) {
+  return {nullptr, [](task_record&) noexcept {}, [](task_record&) noexcept {},
+          [](task_record&) noexcept -> void* { return nullptr; }, kernel_info{.name = name, .key = key, .kinds = 0}};
+}
+}  // namespace
+
+task_record* make_transfer(house_link& home, array_core& a, std::uint32_t tile, bool discard) {
+  static constexpr task_ops ops = nothing_to_run("transfer", 0x7a45);
+  return make_internal(home, ops, task_kind::transfer, a, tile, discard ? access_mode::write : access_mode::read);
+}
+
+task_record* make_forget(house_link& home, array_core& a) {
+  static constexpr task_ops ops = nothing_to_run("forget", 0xf0a6);
+  return make_internal(home, ops, task_kind::forget, a, 0, access_mode::read);
+}
+
 void destroy(array_core& a) noexcept {
   house_link& home = *a.home;
   delete a.open;

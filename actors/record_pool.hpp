@@ -202,6 +202,7 @@ struct house_link {
   std::atomic<engine*> house{nullptr};  // null once the runtime is gone
   std::atomic<long> references{1};
   std::atomic<std::size_t> array_bytes{0}, arrays{0};
+  std::atomic<std::uint64_t> array_ids{0};
   std::unique_ptr<devices::device> host;
   shard_pool<task_record> records;
   shard_pool<region> regions;
@@ -216,6 +217,10 @@ struct house_link {
 task_record* take_record(house_link&);
 /// A task that combines a reduction's partials into its array; executors know what to do by its kind.
 task_record* make_settle(house_link&, array_core&, reduction&);
+/// A task that makes the host's copy of a tile current, or (`discard`) has the device give up its own.
+task_record* make_transfer(house_link&, array_core&, std::uint32_t tile, bool discard);
+/// A task that frees a device's copies of an array.
+task_record* make_forget(house_link&, array_core&);
 /// Frees an array that no handle and no task refers to.
 void destroy(array_core&) noexcept;
 /// Gives a record, its accesses' regions and what its body captured back. Nobody refers to it any more.

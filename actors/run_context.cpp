@@ -7,6 +7,8 @@
 
 #include <troupe/error.hpp>
 
+#include "actors/host_tiles.hpp"
+
 namespace troupe::detail {
 
 using logic::box4;
@@ -38,42 +40,8 @@ void scratch::give_back(const std::byte* data) noexcept {
 
 // ---- tiles ----------------------------------------------------------------------------------------------------------
 
-std::array<index_t, rank_max> run_context::strides(const array_core& a, const box4& tile_box) const {
-  std::array<index_t, rank_max> s;
-  index_t step = 1;
-  for (int d = rank_max - 1; d >= 0; --d) {
-    s[d] = step;
-    step *= a.spec.adopted ? a.spec.size[d] : tile_box.size(d);
-  }
-  return s;
-}
-
-// The bytes of a tile, allocated by whoever comes first.
 std::byte* run_context::tile(array_core& a, std::uint32_t t, bool overwritten) {
-  std::atomic<std::byte*>& slot = a.bytes[t].data;
-  if (std::byte* p = slot.load(std::memory_order_acquire)) return p;
-  const box4 b = a.tile_box(t);
-  if (a.spec.adopted) {
-    index_t offset = 0, step = 1;
-    for (int d = rank_max - 1; d >= 0; --d) {
-      offset += b.lo[d] * step;
-      step *= a.spec.size[d];
-    }
-    auto* p = static_cast<std::byte*>(a.spec.adopted) + static_cast<std::size_t>(offset) * a.spec.element;
-    slot.store(p, std::memory_order_release);
-    return p;
-  }
-  const auto count = static_cast<std::size_t>(b.volume());
-  const std::size_t bytes = count * a.spec.element;
-  std::byte* fresh = host_.allocate(bytes, 64);
-  if (a.spec.fill && !overwritten) host_.fill(fresh, static_cast<const std::byte*>(a.spec.fill), a.spec.element, count);
-  std::byte* expected = nullptr;
-  if (!slot.compare_exchange_strong(expected, fresh, std::memory_order_acq_rel)) {
-    host_.deallocate(fresh, bytes, 64);
-    return expected;
-  }
-  link_.array_bytes.fetch_add(bytes, std::memory_order_relaxed);
-  return fresh;
+  return host_tile(link_, a, t, overwritten);
 }
 
 raw_view run_context::view_of(int i) {
@@ -89,7 +57,7 @@ raw_view run_context::view_of(int i) {
     v.data = tile(a, x.tile, x.mode == access_mode::write);
     v.lo = b.lo;
     v.hi = b.hi;
-    v.stride = strides(a, b);
+    v.stride = host_strides(a, b);
     if (x.worker != 0)  // a sub-array that is exactly this tile: coordinates start at 0
       for (int d = 0; d < rank_max; ++d) {
         v.hi[d] -= v.lo[d];
@@ -114,7 +82,7 @@ raw_view run_context::view_of(int i) {
     const std::uint32_t first = a.tile_at(b.lo);
     const box4 tb = a.tile_box(first);
     if (a.spec.adopted || tb.contains(b)) {
-      v.stride = strides(a, tb);
+      v.stride = host_strides(a, tb);
       index_t offset = 0;
       for (int d = 0; d < rank_max; ++d) offset += (b.lo[d] - tb.lo[d]) * v.stride[d];
       v.data = tile(a, first, false) + static_cast<std::size_t>(offset) * a.spec.element;
@@ -190,7 +158,7 @@ void run_context::gather_run(const region& r, array_core& a, point4 at, index_t 
         p[last] = i < lo ? lo : hi - 1;
         const std::uint32_t t = a.tile_at(p);
         const box4 tb = a.tile_box(t);
-        const auto s = strides(a, tb);
+        const auto s = host_strides(a, tb);
         index_t offset = 0;
         for (int d = 0; d < rank_max; ++d) offset += (p[d] - tb.lo[d]) * s[d];
         host_.fill(to, tile(a, t, false) + static_cast<std::size_t>(offset) * e, e,
@@ -210,7 +178,7 @@ void run_context::gather_run(const region& r, array_core& a, point4 at, index_t 
       p[last] = source;
       const std::uint32_t t = a.tile_at(p);
       const box4 tb = a.tile_box(t);
-      const auto s = strides(a, tb);
+      const auto s = host_strides(a, tb);
       const index_t here = std::min(length, tb.hi[last] - source);
       index_t offset = 0;
       for (int d = 0; d < rank_max; ++d) offset += (p[d] - tb.lo[d]) * s[d];
@@ -232,7 +200,7 @@ void run_context::scatter(array_core& a, const box4& view, const std::byte* from
   }
   a.each_tile(view, [&](std::uint32_t t, const box4& tb) {
     const box4 part = intersect(view, tb);
-    const auto ts = strides(a, tb);
+    const auto ts = host_strides(a, tb);
     index_t to_offset = 0, from_offset = 0;
     std::array<index_t, rank_max> count;
     for (int d = 0; d < rank_max; ++d) {

@@ -72,7 +72,6 @@ class run_context : public task_context {
   };
 
   std::byte* tile(array_core&, std::uint32_t, bool overwritten);
-  std::array<index_t, rank_max> strides(const array_core&, const logic::box4& tile_box) const;
   void gather(const region&, array_core&, const logic::box4& view, std::byte* to);
   void gather_run(const region&, array_core&, logic::point4 at, index_t count, std::byte* to);
   void scatter(array_core&, const logic::box4& view, const std::byte* from);

@@ -76,6 +76,7 @@ array_core* new_array(engine& house, array_spec s) {
   if (written)
     for (std::uint32_t t = 0; t < a->tile_count; ++t) a->states[t].valid = true;
   a->home = &house.link();
+  a->id = a->home->array_ids.fetch_add(1, std::memory_order_relaxed) + 1;
   a->home->retain();
   a->home->arrays.fetch_add(1, std::memory_order_relaxed);
   return a.release();

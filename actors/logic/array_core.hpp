@@ -18,6 +18,7 @@
 #include <troupe/detail/engine.hpp>
 
 #include "actors/logic/box4.hpp"
+#include "actors/protocol/executor.hpp"
 
 namespace troupe::detail {
 
@@ -109,16 +110,33 @@ struct tile_bytes {
   std::atomic<std::byte*> data{nullptr};
 };
 
+/// Where the current bytes of a tile are. Placement's, but for the version.
+struct tile_home {
+  std::atomic<std::uint32_t> version{1};  // of the bytes; executors look at it while nobody may write
+  memory_space dirty_in = host_space;     // the only space whose copy is current, the host's unless said
+  std::uint64_t cached = 0;               // spaces believed to hold a current copy, a bit each
+  task_ref moving;                        // the transfer that makes the host's copy current
+};
+
+/// Made when an array is first used outside host memory.
+struct array_homes {
+  explicit array_homes(std::uint32_t count) : tiles(new tile_home[count]) {}
+  std::unique_ptr<tile_home[]> tiles;
+  std::uint64_t spaces = 0;  // that may hold copies, a bit each
+};
+
 struct alignas(128) array_core {
   // Placement.
   std::int32_t users = 0;  // accesses of unfinished tasks
   bool dropped = false;    // no handle is left
   reduction* open = nullptr;
-  tile_state single;  // the states of a one-tile array
+  tile_state single;                   // the states of a one-tile array
+  std::unique_ptr<array_homes> homes;  // null: never used outside host memory
 
   // Constant; on cache lines of its own, because callers read it while placement writes what is above.
   alignas(64) tile_state* states = nullptr;
   house_link* home = nullptr;
+  std::uint64_t id = 0;            // never used again
   std::size_t tile_bytes_max = 0;  // of a full tile
   std::uint32_t tile_count = 1;
   array_spec spec;

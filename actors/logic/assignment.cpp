@@ -9,6 +9,7 @@
 
 #include "actors/logic/array_core.hpp"
 #include "actors/logic/dependencies.hpp"
+#include "actors/logic/directory.hpp"
 #include "actors/logic/region.hpp"
 
 namespace troupe::logic {
@@ -25,7 +26,13 @@ constexpr std::uint32_t samples_before_thinning = 64;
 void assignment::add(const detail::executor_facts& f) {
   places_.emplace_back();
   facts_.push_back(f);
+  spaces_ = std::max<std::size_t>(spaces_, f.space + 1u);
   all_ |= executor_set{1} << f.id;
+}
+
+std::size_t assignment::executor_of(detail::memory_space s) const {
+  const auto f = std::find_if(facts_.begin(), facts_.end(), [&](const auto& e) { return e.space == s; });
+  return static_cast<std::size_t>(f - facts_.begin());
 }
 
 executor_set assignment::mask_of(const task_record& t) const {
@@ -89,9 +96,11 @@ bool assignment::assign_among(task_record& t, executor_set mask) {
     o.queue_ns = std::max(places_[i].outstanding_ns, 0.0f) / static_cast<float>(f.slots);
     o.run_ns = m.known() ? m.predicted_ns() : guess_ns;
     known = known || m.known();
-    // Replicas live in host memory; an executor elsewhere would need all bytes brought.
-    o.bytes_missing = f.space == detail::host_space ? 0 : bytes_of(t);
-    o.transfer_ns = model_.transfer_ns(detail::host_space, f.space, o.bytes_missing);
+    if (spaces_ > 1) {
+      o.bytes_missing = bytes_missing(t, f.space);
+      const detail::memory_space from = f.space == detail::host_space ? source_of(t) : detail::host_space;
+      o.transfer_ns = model_.transfer_ns(from, f.space, o.bytes_missing);
+    }
   }
   const std::size_t best = best_offer({offers, n});
   if (offers[best].queue_ns > window_ns_) return false;

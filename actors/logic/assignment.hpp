@@ -34,8 +34,16 @@ class assignment {
   void assign(detail::task_record&);
   /// Assigns kept tasks to executors that have room again.
   void refill();
-  /// Whether executor i may run the task.
-  bool suits(const detail::task_record& t, std::size_t i) const { return (mask_of(t) >> facts_[i].id & 1) != 0; }
+  /// Whether executor i may take the task over from the one that has it.
+  bool suits(const detail::task_record& t, std::size_t i) const {
+    return (mask_of(t) >> facts_[i].id & 1) != 0 && facts_[t.executor].space == facts_[i].space;
+  }
+  /// A task that was assigned and had to wait for its data goes to its executor now.
+  void resume(detail::task_record& t) { places_[t.executor].outgoing.push_back(&t); }
+  /// The space that an assigned task will run in.
+  detail::memory_space space_of(const detail::task_record& t) const { return facts_[t.executor].space; }
+  /// The executor of another space than the host's.
+  std::size_t executor_of(detail::memory_space) const;
   /// A task that some executor has handed back goes to executor i instead.
   void move(detail::task_record&, std::size_t i);
   /// A task that was assigned has ended: its load is gone, its time is learned.
@@ -90,6 +98,7 @@ class assignment {
   cost_model model_;
   std::vector<place> places_;
   std::vector<detail::executor_facts> facts_;
+  std::size_t spaces_ = 1;
   executor_set all_ = 0;
   std::vector<backlog> backlogs_;
   std::deque<decision> decisions_;

@@ -4,7 +4,8 @@
 //
 // A kernel is a constant: make it `inline constexpr` or `static const` and use it everywhere. Its name must live as
 // long as the program (a string literal). Bodies are functions or lambdas without captures; for captures, spawn the
-// lambda itself.
+// lambda itself. A body for accelerators is text in the portable kernel dialect, compiled for the device when it is
+// first used there.
 #pragma once
 
 #include <array>
@@ -34,8 +35,37 @@ struct cpu_t {
   static constexpr device_kind kind = device_kind::cpu;
 };
 inline constexpr cpu_t cpu{};
+template <device_kind... Kinds>
+struct accelerator_t {};
+inline constexpr accelerator_t<device_kind::cuda> cuda{};
+inline constexpr accelerator_t<device_kind::hip> hip{};
+inline constexpr accelerator_t<device_kind::opencl> opencl{};
+inline constexpr accelerator_t<device_kind::sim> sim{};
+/// All of them: one text for every vendor.
+inline constexpr accelerator_t<device_kind::cuda, device_kind::hip, device_kind::opencl, device_kind::sim> gpu{};
+
+/// A body as text: one function in the portable kernel dialect. Each array of the signature is two parameters,
+/// `GPU_IN(T, name)`, `GPU_OUT(T, name)` or `GPU_INOUT(T, name)` (reductions: GPU_INOUT of the partial); scalars are
+/// passed by value. There is at least one work-item for each element of the first array that is written, its last
+/// dimension being work-item dimension 0 (of four dimensions the two slowest are one); the function checks its bounds.
+/// All pointers are to string literals.
+struct source {
+  const char* text = "";
+  const char* entry = "";
+  /// Work-items per group, dimension 0 first; zeros: 256, 16 x 16 or 16 x 4 x 4.
+  std::array<std::uint16_t, 3> group{};
+};
 
 namespace detail {
+
+template <class T, int N>
+void give(argument_sink& to, const view<T, N>& v) {
+  to.array(v.raw(), N, sizeof(T));
+}
+template <class T>
+void give(argument_sink& to, const T& value) {
+  if constexpr (std::is_trivially_copyable_v<T>) to.value(&value, sizeof(T));
+}
 
 template <class P>
 struct parameter {
@@ -78,7 +108,9 @@ class kernel {
     void (*with_context)(task_context&, typename detail::parameter<Parameters>::type...) = nullptr;
     void (*plain)(typename detail::parameter<Parameters>::type...) = nullptr;
     void operator()(task_context& c, typename detail::parameter<Parameters>::type... p) const {
-      if (with_context)
+      if (detail::argument_sink* sink = c.sink())
+        (detail::give(*sink, p), ...);
+      else if (with_context)
         with_context(c, p...);
       else
         plain(p...);
@@ -106,6 +138,19 @@ class kernel {
     else
       k.cpu_.plain = f;
     k.info_.kinds |= 1u << static_cast<int>(device_kind::cpu);
+    return k;
+  }
+
+  /// A copy with a body for accelerators of one kind, or of all (`gpu`).
+  template <device_kind... Kinds>
+  constexpr kernel on(accelerator_t<Kinds...>, const source& body) const {
+    static_assert((std::is_trivially_copyable_v<typename detail::parameter<Parameters>::type> && ...),
+                  "scalars of kernels with bodies for accelerators are passed as bytes");
+    kernel k = *this;
+    for (const device_kind kind : {Kinds...}) {
+      k.info_.texts[static_cast<std::size_t>(kind)] = {body.text, body.entry, body.group};
+      k.info_.kinds |= static_cast<unsigned char>(1u << static_cast<int>(kind));
+    }
     return k;
   }
 

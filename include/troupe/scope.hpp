@@ -11,7 +11,7 @@
 
 namespace troupe {
 
-/// The kinds of device that bodies are written for. This build has executors of kind `cpu` only.
+/// The kinds of device that bodies are written for.
 enum class device_kind : unsigned char { cpu, cuda, hip, opencl, sim };
 inline constexpr int device_kind_count = 5;
 

@@ -85,16 +85,18 @@ class view {
   /// The name the array was given; empty if none.
   const char* name() const { return name_; }
 
-  operator view<const T, N>() const requires(!std::is_const_v<T>) {
-    detail::raw_view raw;
-    raw.data = reinterpret_cast<std::byte*>(data_);
-    raw.name = name_;
+  operator view<const T, N>() const requires(!std::is_const_v<T>) { return view<const T, N>(raw()); }
+  /// Used by the library.
+  detail::raw_view raw() const {
+    detail::raw_view r;
+    r.data = const_cast<std::byte*>(reinterpret_cast<const std::byte*>(data_));
+    r.name = name_;
     for (int d = 0; d < N; ++d) {
-      raw.lo[d] = box_.lo[d];
-      raw.hi[d] = box_.hi[d];
-      raw.stride[d] = stride_[d];
+      r.lo[d] = box_.lo[d];
+      r.hi[d] = box_.hi[d];
+      r.stride[d] = stride_[d];
     }
-    return view<const T, N>(const_cast<const detail::raw_view&>(raw));
+    return r;
   }
 
  private:

@@ -23,6 +23,18 @@
 
 namespace troupe {
 
+namespace detail {
+/// Takes the arguments of a kernel in order, for bodies that are not C++. Scalars are trivially copyable.
+class argument_sink {
+ public:
+  virtual void array(const raw_view&, int rank, std::size_t element) = 0;
+  virtual void value(const void*, std::size_t bytes) = 0;
+
+ protected:
+  ~argument_sink() = default;
+};
+}  // namespace detail
+
 /// What a body may ask about its own run. Valid while the body runs, on its thread only.
 class task_context {
  public:
@@ -34,8 +46,11 @@ class task_context {
   virtual int attempt() const = 0;
   /// Used by the library: the view of the task's access number i.
   virtual detail::raw_view view_of(int access) = 0;
+  /// Used by the library: where the arguments go instead of to a C++ body; null on CPUs.
+  detail::argument_sink* sink() const { return sink_; }
 
  protected:
+  detail::argument_sink* sink_ = nullptr;
   ~task_context() = default;
 };
 
@@ -51,7 +66,14 @@ struct reduction;
 /// Whether running a kernel twice is allowed. Known to recovery; the core only keeps it.
 enum class purity : unsigned char { pure, idempotent, once };
 
-/// What placement knows of a kernel. One per kernel name and signature in a runtime; one per type for closures.
+/// A kernel's body as text.
+struct kernel_text {
+  const char* text = nullptr;
+  const char* entry = nullptr;
+  std::array<std::uint16_t, 3> group{};
+};
+
+/// What is known of a kernel. One per kernel name and signature in a runtime; one per type for closures.
 struct kernel_info {
   const char* name = "task";
   std::uint64_t key = 0;    // identifies the kernel to the cost model
@@ -59,6 +81,7 @@ struct kernel_info {
   purity repeat = purity::pure;
   const resource* resources = nullptr;
   std::size_t resource_count = 0;
+  std::array<kernel_text, device_kind_count> texts{};
 };
 
 /// The box of one access, where it is not exactly one tile. In coordinates of the array that owns the bytes.
@@ -107,7 +130,11 @@ struct task_extra {
   std::shared_ptr<void> stop_watch;  // the callback registered with options.stop
 };
 
-enum class task_kind : unsigned char { call, join, host_access, graph_run, settle, recorded };
+/// The last three are the runtime's own: transfers make the host's copy of a tile current (or give up the device's),
+/// forgetting frees an array's copies on a device.
+enum class task_kind : unsigned char { call, join, host_access, graph_run, recorded, settle, transfer, forget };
+/// Nobody submitted it: it is not counted.
+constexpr bool is_internal(task_kind k) { return k >= task_kind::settle; }
 
 /// In task_record::measured_ns: the task never ran, because another one failed.
 inline constexpr float never_ran = -1.0f;

@@ -1,0 +1,49 @@
+// What this file is for: the actor of one accelerator: copies, kernels and the cache of tiles in its memory.
+// SPDX-FileCopyrightText: the troupe authors
+// SPDX-License-Identifier: BSD-3-Clause
+//
+//   placement --run_tasks--> [queue] --> the actor's thread --lanes--> device
+//                                             ^     |                     |
+//                                  [bell] ----+     +--report_done        |
+//                                     +-------- ticket reached -----------+
+//
+// One thread makes all calls to the device. It has several tasks under way at once: while one computes, the next one's
+// data comes in and the last one's results go out, on lanes of their own. A task's room is reserved as a whole, so two
+// tasks never hold what the other one needs.
+#pragma once
+
+#include <chrono>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "actors/placement.hpp"
+#include "actors/protocol/executor.hpp"
+#include "actors/protocol/trace.hpp"
+#include "devices/accelerator.hpp"
+
+namespace troupe::detail {
+
+struct gpu_options {
+  executor_facts facts;
+  std::chrono::nanoseconds spin{};
+  trace_sink* sink = nullptr;
+  int lane = 0;               // of the trace
+  std::weak_ptr<void> house;  // its thread keeps it alive
+};
+
+class gpu : public executor {
+ public:
+  /// Ends once what is under way has ended; does not wait.
+  virtual void request_stop() = 0;
+  virtual bool wait_ended(std::chrono::steady_clock::time_point) = 0;
+  /// Names of the tasks that run now, at most n.
+  virtual std::vector<std::string> running(std::size_t n) const = 0;
+};
+
+/// Lanes of the device: one for copies in, one for copies out, the others compute.
+inline constexpr int gpu_copy_lanes = 2;
+
+std::shared_ptr<gpu> make_gpu(gpu_options, std::unique_ptr<devices::accelerator>, placement&, wait_board&, house_link&);
+
+}  // namespace troupe::detail

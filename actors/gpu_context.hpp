@@ -1,0 +1,60 @@
+// What this file is for: how a kernel on an accelerator gets its arguments.
+// SPDX-FileCopyrightText: the troupe authors
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <string>
+#include <vector>
+
+#include <troupe/detail/task.hpp>
+
+#include "devices/accelerator.hpp"
+
+namespace troupe::detail {
+
+/// Collects the arguments of one call: views whose data is device memory, scalars as bytes.
+class gpu_context final : public task_context, private argument_sink {
+ public:
+  gpu_context(const char* executor, const std::atomic<bool>& stopping) : executor_(executor), stopping_(stopping) {
+    sink_ = this;
+  }
+
+  void bind(const task_record& t);
+  /// The device's view of access i.
+  void set_view(int access, const raw_view&);
+  devices::launch_shape shape(const kernel_text&) const;
+  /// Valid until the next bind.
+  std::vector<devices::kernel_argument> arguments() const;
+
+  const char* executor() const override { return executor_; }
+  bool stop_requested() const override;
+  int attempt() const override { return 1; }
+  raw_view view_of(int access) override { return views_[static_cast<std::size_t>(access)]; }
+
+ private:
+  // As devices/kernels declares it.
+  struct gpu_shape {
+    std::int64_t lo[rank_max], hi[rank_max], stride[rank_max], offset;
+  };
+  struct entry {
+    std::byte* memory = nullptr;
+    std::size_t at = 0, size = 0;  // by value: where in bytes_
+  };
+  void array(const raw_view&, int rank, std::size_t element) override;
+  void value(const void*, std::size_t bytes) override;
+
+  const char* executor_;
+  const std::atomic<bool>& stopping_;
+  const task_record* task_ = nullptr;
+  std::vector<raw_view> views_;
+  std::vector<entry> entries_;
+  std::vector<std::byte> bytes_;
+  int next_access_ = 0;
+  bool has_items_ = false;
+  int rank_ = 1;
+  std::array<std::uint32_t, 3> items_{1, 1, 1};
+};
+
+}  // namespace troupe::detail

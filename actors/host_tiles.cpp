@@ -1,0 +1,58 @@
+// What this file is for: finding and making the host bytes of tiles.
+// SPDX-FileCopyrightText: the troupe authors
+// SPDX-License-Identifier: BSD-3-Clause
+#include "actors/host_tiles.hpp"
+
+namespace troupe::detail {
+
+using logic::box4;
+
+std::array<index_t, rank_max> host_strides(const array_core& a, const box4& tile_box) {
+  std::array<index_t, rank_max> s;
+  index_t step = 1;
+  for (int d = rank_max - 1; d >= 0; --d) {
+    s[d] = step;
+    step *= a.spec.adopted ? a.spec.size[d] : tile_box.size(d);
+  }
+  return s;
+}
+
+std::array<index_t, rank_max> packed_strides(const box4& b) {
+  std::array<index_t, rank_max> s;
+  index_t step = 1;
+  for (int d = rank_max - 1; d >= 0; --d) {
+    s[d] = step;
+    step *= b.size(d);
+  }
+  return s;
+}
+
+std::byte* host_tile(house_link& home, array_core& a, std::uint32_t t, bool overwritten) {
+  std::atomic<std::byte*>& slot = a.bytes[t].data;
+  if (std::byte* p = slot.load(std::memory_order_acquire)) return p;
+  const box4 b = a.tile_box(t);
+  if (a.spec.adopted) {
+    index_t offset = 0, step = 1;
+    for (int d = rank_max - 1; d >= 0; --d) {
+      offset += b.lo[d] * step;
+      step *= a.spec.size[d];
+    }
+    auto* p = static_cast<std::byte*>(a.spec.adopted) + static_cast<std::size_t>(offset) * a.spec.element;
+    slot.store(p, std::memory_order_release);
+    return p;
+  }
+  const auto count = static_cast<std::size_t>(b.volume());
+  const std::size_t bytes = count * a.spec.element;
+  std::byte* fresh = home.host->allocate(bytes, 64);
+  if (a.spec.fill && !overwritten)
+    home.host->fill(fresh, static_cast<const std::byte*>(a.spec.fill), a.spec.element, count);
+  std::byte* expected = nullptr;
+  if (!slot.compare_exchange_strong(expected, fresh, std::memory_order_acq_rel)) {
+    home.host->deallocate(fresh, bytes, 64);
+    return expected;
+  }
+  home.array_bytes.fetch_add(bytes, std::memory_order_relaxed);
+  return fresh;
+}
+
+}  // namespace troupe::detail

@@ -1,0 +1,22 @@
+// What this file is for: a tile's bytes in host memory: where they are, how they are laid out.
+// SPDX-FileCopyrightText: the troupe authors
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+#include "actors/logic/array_core.hpp"
+#include "actors/record_pool.hpp"
+
+namespace troupe::detail {
+
+/// The bytes of a tile, allocated (and filled, unless all of it is `overwritten`) by whoever comes first. Thread-safe.
+/// Throws error(out_of_memory).
+std::byte* host_tile(house_link&, array_core&, std::uint32_t tile, bool overwritten);
+/// Distances between neighbours in those bytes, in elements.
+std::array<index_t, rank_max> host_strides(const array_core&, const logic::box4& tile_box);
+/// Distances in a packed copy of a box.
+std::array<index_t, rank_max> packed_strides(const logic::box4&);
+
+}  // namespace troupe::detail

@@ -1,0 +1,81 @@
+// What this file is for: keeping account of copies.
+// SPDX-FileCopyrightText: the troupe authors
+// SPDX-License-Identifier: BSD-3-Clause
+#include "actors/logic/directory.hpp"
+
+namespace troupe::logic {
+
+namespace {
+std::uint64_t tile_bytes(const array_core& a, std::uint32_t tile) {
+  return static_cast<std::uint64_t>(a.tile_box(tile).volume()) * a.spec.element;
+}
+}  // namespace
+
+std::uint64_t bytes_missing(const task_record& t, memory_space where) {
+  std::uint64_t bytes = 0;
+  for (int i = 0; i < t.access_count; ++i) {
+    const access& x = t.accesses[i];
+    if (!x.array) continue;
+    const bool needs_contents = x.mode != access_mode::write;
+    if (where == host_space) {
+      if (!x.array->homes || !needs_contents) continue;
+      each_tile_of(x, [&](std::uint32_t tile) {
+        if (x.array->homes->tiles[tile].dirty_in != host_space) bytes += tile_bytes(*x.array, tile);
+      });
+      continue;
+    }
+    if (is_whole(x)) {
+      if (!needs_contents) continue;
+      const tile_home* home = x.array->homes ? &x.array->homes->tiles[x.tile] : nullptr;
+      if (!home || !(home->cached & bit_of(where))) bytes += tile_bytes(*x.array, x.tile);
+      continue;
+    }
+    // Assembled on the host: in where it is read, out where it is written.
+    const auto box = static_cast<std::uint64_t>(view_box(*x.where).volume()) * x.array->spec.element;
+    if (needs_contents) bytes += box;
+    if (writes(x) || x.mode == access_mode::reduce) bytes += box;
+  }
+  return bytes;
+}
+
+memory_space source_of(const task_record& t) {
+  for (int i = 0; i < t.access_count; ++i) {
+    const access& x = t.accesses[i];
+    if (!x.array || !x.array->homes) continue;
+    memory_space from = host_space;
+    each_tile_of(x, [&](std::uint32_t tile) {
+      if (const memory_space s = x.array->homes->tiles[tile].dirty_in; s != host_space) from = s;
+    });
+    if (from != host_space) return from;
+  }
+  return host_space;
+}
+
+void note_sent(const task_record& t, memory_space where) {
+  for (int i = 0; i < t.access_count; ++i) {
+    const access& x = t.accesses[i];
+    if (!x.array) continue;
+    array_core& a = *x.array;
+    if (!a.homes) a.homes = std::make_unique<detail::array_homes>(a.tile_count);
+    a.homes->spaces |= bit_of(where);
+    if (is_whole(x)) a.homes->tiles[x.tile].cached |= bit_of(where);
+  }
+}
+
+void note_done(const task_record& t, memory_space where) {
+  // After a failure nobody reads what it was to write before that is written again; who holds a dirty copy goes on
+  // holding it until he is asked to give it up.
+  if (t.error) return;
+  for (int i = 0; i < t.access_count; ++i) {
+    const access& x = t.accesses[i];
+    if (!x.array || !x.array->homes || !writes(x)) continue;
+    each_tile_of(x, [&](std::uint32_t tile) {
+      tile_home& home = x.array->homes->tiles[tile];
+      home.version.store(home.version.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+      home.dirty_in = is_whole(x) ? where : host_space;
+      home.cached = home.dirty_in == host_space ? 0 : bit_of(where);
+    });
+  }
+}
+
+}  // namespace troupe::logic

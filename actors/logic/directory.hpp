@@ -1,0 +1,69 @@
+// What this file is for: in which memory the current bytes of tiles are, and what must move before a task may run.
+// SPDX-FileCopyrightText: the troupe authors
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Pure; owned by placement. A tile is current in host memory, or in exactly one other space (dirty there); further
+// copies may be current too. Whole tiles are read and written in any space. Parts of tiles, windows and reductions are
+// assembled from and written to host memory, so that two tasks may write parts of one tile in different spaces.
+//
+// A copy carries the version of its bytes; each write makes a new one. So nobody needs to tell a device that its copy
+// is stale: it sees so when it is to use it. Only a copy that is dirty must be asked for, or given up by its device,
+// before somebody else may write: a transfer, on which the task waits like on any other task.
+#pragma once
+
+#include <cstdint>
+
+#include "actors/logic/array_core.hpp"
+#include "actors/logic/region.hpp"
+
+namespace troupe::logic {
+
+using detail::access;
+using detail::array_core;
+using detail::host_space;
+using detail::memory_space;
+using detail::task_record;
+using detail::tile_home;
+
+constexpr std::uint64_t bit_of(memory_space s) { return std::uint64_t{1} << s; }
+
+/// The access is one whole tile: the only kind that has a copy in a device's memory.
+inline bool is_whole(const access& x) { return !x.where; }
+inline bool writes(const access& x) { return x.mode == access_mode::write || x.mode == access_mode::update; }
+
+/// Calls f(tile) for each tile that the access touches in memory; none for reductions, whose partials are their own.
+template <class F>
+void each_tile_of(const access& x, F&& f) {
+  if (is_whole(x)) {
+    f(x.tile);
+    return;
+  }
+  if (x.mode == access_mode::reduce) return;
+  each_touched(*x.where, [&](const box4& b) { x.array->each_tile(b, [&](std::uint32_t t, const box4&) { f(t); }); });
+}
+
+/// Calls f(array, tile, home, discard) for each tile whose only current copy stands in the way of a task that is to run
+/// in space `where`: it must be brought home first, or given up (`discard`) where the task overwrites all of it.
+template <class F>
+void each_in_the_way(const task_record& t, memory_space where, F&& f) {
+  for (int i = 0; i < t.access_count; ++i) {
+    const access& x = t.accesses[i];
+    if (!x.array || !x.array->homes) continue;
+    each_tile_of(x, [&](std::uint32_t tile) {
+      tile_home& home = x.array->homes->tiles[tile];
+      if (home.dirty_in == host_space || (is_whole(x) && home.dirty_in == where)) return;
+      f(*x.array, tile, home, is_whole(x) && x.mode == access_mode::write);
+    });
+  }
+}
+
+/// Bytes that must be brought to `where` before the task may run there.
+std::uint64_t bytes_missing(const task_record&, memory_space where);
+/// A space that holds some of what the task touches alone; the host's if there is none.
+memory_space source_of(const task_record&);
+/// The task goes to a space other than the host's: what it reads will be there.
+void note_sent(const task_record&, memory_space where);
+/// The task ran in the space and has ended, well or not.
+void note_done(const task_record&, memory_space where);
+
+}  // namespace troupe::logic
