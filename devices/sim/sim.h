@@ -36,6 +36,7 @@ enum simError_t : int {
   simErrorInvalidDevice = 101,
   simErrorPeerAccessUnsupported = 217,
   simErrorInvalidResourceHandle = 400,
+  simErrorIllegalState = 401,
   simErrorNotReady = 600,
   simErrorIllegalAddress = 700,
   simErrorPeerAccessAlreadyEnabled = 704,
@@ -93,7 +94,7 @@ struct simDeviceProp {
 
 /// Something that goes wrong at the `nth` call (from 1) of `call` ("MallocAsync", "LaunchKernel", ...).
 struct sim_fault {
-  std::string call;
+  std::string call{};
   int nth = 1;
   int device = -1;                              ///< -1: calls on any device count
   simError_t error = simErrorMemoryAllocation;  ///< what the call answers
@@ -109,8 +110,8 @@ struct sim_options {
   double launch_us = 0;      ///< a kernel lasts at least so long
   std::uint64_t seed = 0;    ///< random delays between operations; 0: none
   bool peer = false;         ///< devices can reach each other's memory, where it is enabled
-  std::vector<sim_fault> faults;
-  std::function<void(std::string)> log;  ///< findings for people, from any thread; must not call sim
+  std::vector<sim_fault> faults{};
+  std::function<void(std::string)> log{};  ///< findings for people, from any thread; must not call sim
 };
 
 /// Closes all devices and opens new ones. Nothing of sim may be in use. simErrorNotPermitted while streams are alive.
