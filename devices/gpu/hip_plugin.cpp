@@ -7,28 +7,12 @@
 #include <filesystem>
 #include <vector>
 
-#include <troupe/error.hpp>
-
+#include "devices/gpu/absent_source.hpp"
 #include "devices/gpu/gpu.hpp"
 
 namespace troupe::devices {
 
 namespace {
-
-// In place of a source where there is no plugin.
-class absent_source final : public accelerator_source {
- public:
-  explicit absent_source(std::string why) : why_(std::move(why)) {}
-  device_kind kind() const override { return device_kind::hip; }
-  int count() const override { return 0; }
-  std::string remark() const override { return why_; }
-  std::unique_ptr<accelerator> open(int, int, std::uint64_t) override {
-    throw error(errc::bad_argument, "there are no HIP devices: " + why_);
-  }
-
- private:
-  std::string why_;
-};
 
 void* open_plugin(const rtc::settings& wishes, std::string& why) {
   static constexpr const char* name = "libtroupe_hip.so";
@@ -71,7 +55,7 @@ std::unique_ptr<accelerator_source> make_hip_source(const rtc::settings& wishes)
     if (auto* source = make(gpu::hip_plugin_version, &wishes)) return std::unique_ptr<accelerator_source>(source);
     why = "libtroupe_hip.so is of another release";
   }
-  return std::make_unique<absent_source>("no plugin (" + why + ")");
+  return gpu::make_absent_source(device_kind::hip, "no plugin (" + why + ")");
 }
 
 std::unique_ptr<rtc::compiler> gpu::open_hip_compiler(const rtc::settings& wishes, std::string& why) {
