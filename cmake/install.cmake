@@ -7,6 +7,7 @@ set(package_dir "${CMAKE_INSTALL_LIBDIR}/cmake/troupe")
 install(DIRECTORY include/troupe DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}" FILES_MATCHING PATTERN "*.hpp")
 install(TARGETS troupe EXPORT troupeTargets)
 
+get_property(TROUPE_PACKAGE_NEEDS_CUDA GLOBAL PROPERTY TROUPE_PACKAGE_NEEDS_CUDA)
 set(TROUPE_PACKAGE_NEEDS_BLAS OFF)
 if(TARGET troupe_algorithms)
   set_target_properties(troupe_algorithms PROPERTIES EXPORT_NAME algorithms)

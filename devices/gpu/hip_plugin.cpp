@@ -1,0 +1,66 @@
+// What this file is for: finding libtroupe_hip.so, which needs AMD's libraries, without needing them here.
+// SPDX-FileCopyrightText: the troupe authors
+// SPDX-License-Identifier: BSD-3-Clause
+#include "devices/gpu/hip_plugin.hpp"
+
+#include <dlfcn.h>
+#include <filesystem>
+#include <vector>
+
+#include "devices/gpu/absent_source.hpp"
+#include "devices/gpu/gpu.hpp"
+
+namespace troupe::devices {
+
+namespace {
+
+void* open_plugin(const rtc::settings& wishes, std::string& why) {
+  static constexpr const char* name = "libtroupe_hip.so";
+  std::vector<std::filesystem::path> files;
+  if (Dl_info here{}; ::dladdr(reinterpret_cast<void*>(&open_plugin), &here) && here.dli_fname) {
+    // The program's own name may be one without a folder.
+    std::error_code failed;
+    auto self = std::filesystem::path(here.dli_fname);
+    if (!self.has_parent_path()) self = std::filesystem::read_symlink("/proc/self/exe", failed);
+    files.push_back(self.parent_path() / name);
+    files.push_back(self.parent_path() / "../lib" / name);
+  }
+  for (const auto& folder : wishes.libraries) files.push_back(folder / name);
+  files.emplace_back(name);
+  for (const auto& file : files) {
+    std::error_code failed;
+    if (file.has_parent_path() && !std::filesystem::exists(file, failed)) continue;
+    if (void* plugin = ::dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL)) return plugin;
+    const char* said = ::dlerror();
+    why = said ? said : "libtroupe_hip.so cannot be opened";
+  }
+  return nullptr;
+}
+
+template <class Function>
+Function* entry(const rtc::settings& wishes, const char* name, std::string& why) {
+  void* plugin = open_plugin(wishes, why);  // never closed: AMD's runtime keeps threads
+  if (!plugin) return nullptr;
+  auto* f = reinterpret_cast<Function*>(::dlsym(plugin, name));
+  if (!f) why = "libtroupe_hip.so is of another release";
+  return f;
+}
+
+}  // namespace
+
+std::unique_ptr<accelerator_source> make_hip_source(const rtc::settings& wishes) {
+  using maker = accelerator_source*(const char*, const rtc::settings*);
+  std::string why;
+  if (auto* make = entry<maker>(wishes, "troupe_hip_source", why)) {
+    if (auto* source = make(gpu::hip_plugin_version, &wishes)) return std::unique_ptr<accelerator_source>(source);
+    why = "libtroupe_hip.so is of another release";
+  }
+  return gpu::make_absent_source(device_kind::hip, "no plugin (" + why + ")");
+}
+
+std::unique_ptr<rtc::compiler> gpu::open_hip_compiler(const rtc::settings& wishes, std::string& why) {
+  auto* make = entry<rtc::compiler*(const char*)>(wishes, "troupe_hip_compiler", why);
+  return std::unique_ptr<rtc::compiler>(make ? make(gpu::hip_plugin_version) : nullptr);
+}
+
+}  // namespace troupe::devices

@@ -1,0 +1,84 @@
+// What this file is for: the words of devices/gpu/*.gpu.* for CUDA. The macros are private to devices/gpu.
+// SPDX-FileCopyrightText: the troupe authors
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <cuda_runtime_api.h>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+
+#include "devices/rtc/compiler.hpp"
+#include "devices/rtc/text.hpp"
+
+#define GPU_NS cuda_build
+#define GPU_NAME "cuda"
+#define GPU(x) cuda##x
+
+namespace troupe::devices::gpu::cuda_build {
+
+inline constexpr device_kind this_kind = device_kind::cuda;
+inline constexpr bool fills_by_kernel = true;
+inline constexpr bool handles_outlive_reset = false;  // they are pointers
+inline constexpr bool reset_ends_hangs = false;       // it would wait for them
+using device_properties = cudaDeviceProp;
+
+inline cudaError_t malloc_pinned(void** p, std::size_t bytes) { return cudaMallocHost(p, bytes); }
+inline cudaError_t free_pinned(void* p) { return cudaFreeHost(p); }
+inline std::string target_of(const cudaDeviceProp& p) {
+  return "sm_" + std::to_string(p.major) + std::to_string(p.minor);
+}
+inline std::unique_ptr<rtc::compiler> open_compiler(const rtc::settings& s, std::string& why) {
+  return rtc::open_nvrtc(s, why);
+}
+
+/// A pool of its own, which keeps what is freed and ends with the device.
+struct memory_pool {
+  cudaMemPool_t pool = nullptr;
+
+  cudaError_t open(int device) {
+    int there = 0;
+    if (const auto e = cudaDeviceGetAttribute(&there, cudaDevAttrMemoryPoolsSupported, device)) return e;
+    if (!there) return cudaSuccess;
+    cudaMemPoolProps p{};
+    p.allocType = cudaMemAllocationTypePinned;
+    p.location.type = cudaMemLocationTypeDevice;
+    p.location.id = device;
+    if (const auto e = cudaMemPoolCreate(&pool, &p)) return e;
+    std::uint64_t keep = UINT64_MAX;
+    return cudaMemPoolSetAttribute(pool, cudaMemPoolAttrReleaseThreshold, &keep);
+  }
+  void close() {
+    if (pool) (void)cudaMemPoolDestroy(pool);
+    pool = nullptr;
+  }
+  // Without pools memory is had and given back at once, which waits for the device: right, but slow.
+  cudaError_t allocate(void** p, std::size_t bytes, cudaStream_t s) const {
+    return pool ? cudaMallocFromPoolAsync(p, bytes, pool, s) : cudaMalloc(p, bytes);
+  }
+  cudaError_t free(void* p, cudaStream_t s) const { return pool ? cudaFreeAsync(p, s) : cudaFree(p); }
+};
+
+/// One compiled kernel.
+struct loaded_kernel {
+  cudaLibrary_t library = nullptr;
+  cudaKernel_t kernel = nullptr;
+  std::optional<std::vector<rtc::parameter>> parameters;
+
+  cudaError_t load(std::span<const std::byte> binary, const kernel_source& source, const rtc::settings&) {
+    parameters = rtc::parameters_of(source.text, source.entry);
+    if (const auto e = cudaLibraryLoadData(&library, binary.data(), nullptr, nullptr, 0, nullptr, nullptr, 0)) return e;
+    return cudaLibraryGetKernel(&kernel, library, std::string(source.entry).c_str());
+  }
+  void unload() {
+    if (library) (void)cudaLibraryUnload(library);
+    library = nullptr;
+  }
+  cudaError_t launch(dim3 groups, dim3 group, void** arguments, cudaStream_t s) const {
+    return cudaLaunchKernel(static_cast<const void*>(kernel), groups, group, arguments, 0, s);
+  }
+};
+
+}  // namespace troupe::devices::gpu::cuda_build

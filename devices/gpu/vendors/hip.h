@@ -1,0 +1,83 @@
+// What this file is for: the words of devices/gpu/*.gpu.* for HIP. The macros are private to devices/gpu.
+// SPDX-FileCopyrightText: the troupe authors
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <hip/hip_runtime_api.h>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+
+#include "devices/rtc/compiler.hpp"
+#include "devices/rtc/text.hpp"
+
+#define GPU_NS hip_build
+#define GPU_NAME "hip"
+#define GPU(x) hip##x
+
+namespace troupe::devices::gpu::hip_build {
+
+inline constexpr device_kind this_kind = device_kind::hip;
+inline constexpr bool fills_by_kernel = true;
+inline constexpr bool handles_outlive_reset = false;  // they are pointers
+inline constexpr bool reset_ends_hangs = false;       // it would wait for them
+using device_properties = hipDeviceProp_t;
+
+inline hipError_t malloc_pinned(void** p, std::size_t bytes) { return hipHostMalloc(p, bytes, hipHostMallocDefault); }
+inline hipError_t free_pinned(void* p) { return hipHostFree(p); }
+inline std::string target_of(const hipDeviceProp_t& p) { return p.gcnArchName; }  // gfx90a:sramecc+:xnack-
+inline std::unique_ptr<rtc::compiler> open_compiler(const rtc::settings&, std::string& why) {
+  return rtc::open_hiprtc(why);
+}
+
+/// A pool of its own, which keeps what is freed and ends with the device.
+struct memory_pool {
+  hipMemPool_t pool = nullptr;
+
+  hipError_t open(int device) {
+    int there = 0;
+    if (const auto e = hipDeviceGetAttribute(&there, hipDeviceAttributeMemoryPoolsSupported, device)) return e;
+    if (!there) return hipSuccess;
+    hipMemPoolProps p{};
+    p.allocType = hipMemAllocationTypePinned;
+    p.location.type = hipMemLocationTypeDevice;
+    p.location.id = device;
+    if (const auto e = hipMemPoolCreate(&pool, &p)) return e;
+    std::uint64_t keep = UINT64_MAX;
+    return hipMemPoolSetAttribute(pool, hipMemPoolAttrReleaseThreshold, &keep);
+  }
+  void close() {
+    if (pool) (void)hipMemPoolDestroy(pool);
+    pool = nullptr;
+  }
+  // Without pools memory is had and given back at once, which waits for the device: right, but slow.
+  hipError_t allocate(void** p, std::size_t bytes, hipStream_t s) const {
+    return pool ? hipMallocFromPoolAsync(p, bytes, pool, s) : hipMalloc(p, bytes);
+  }
+  hipError_t free(void* p, hipStream_t s) const { return pool ? hipFreeAsync(p, s) : hipFree(p); }
+};
+
+/// One compiled kernel.
+struct loaded_kernel {
+  hipModule_t module = nullptr;
+  hipFunction_t kernel = nullptr;
+  std::optional<std::vector<rtc::parameter>> parameters;
+
+  hipError_t load(std::span<const std::byte> binary, const kernel_source& source, const rtc::settings&) {
+    parameters = rtc::parameters_of(source.text, source.entry);
+    if (const auto e = hipModuleLoadData(&module, binary.data())) return e;
+    return hipModuleGetFunction(&kernel, module, std::string(source.entry).c_str());
+  }
+  void unload() {
+    if (module) (void)hipModuleUnload(module);
+    module = nullptr;
+  }
+  hipError_t launch(dim3 groups, dim3 group, void** arguments, hipStream_t s) const {
+    return hipModuleLaunchKernel(kernel, groups.x, groups.y, groups.z, group.x, group.y, group.z, 0, s, arguments,
+                                 nullptr);
+  }
+};
+
+}  // namespace troupe::devices::gpu::hip_build

@@ -1,0 +1,47 @@
+// What this file is for: a thread's fibres: functions that can stop in the middle and go on later.
+// SPDX-FileCopyrightText: the troupe authors
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <ucontext.h>
+
+#include <cstddef>
+#include <memory>
+
+namespace troupe::sim {
+
+/// Belongs to the thread that made it. Used again and again; must have finished, or never run, when it is destroyed.
+class fibre {
+ public:
+  using function = void (*)(void*);
+
+  fibre();
+  ~fibre();
+  fibre(const fibre&) = delete;
+  fibre& operator=(const fibre&) = delete;
+
+  /// What the next `resume` begins with; it must not throw. The last one has finished.
+  void start(function, void* argument) noexcept;
+  /// Runs until it pauses (true) or has finished (false).
+  bool resume() noexcept;
+  /// Inside the fibre: returns to `resume`.
+  void pause() noexcept;
+
+ private:
+  static void loop() noexcept;
+
+  static constexpr std::size_t stack_bytes = 64 << 10;
+
+  ucontext_t own_{}, caller_{};
+  std::unique_ptr<std::byte[]> stack_;
+  function function_ = nullptr;
+  void* argument_ = nullptr;
+  bool finished_ = true;
+  void* thread_sanitizer_ = nullptr;         // this fibre
+  void* thread_sanitizer_caller_ = nullptr;  // who resumed it
+  void* fake_stack_ = nullptr;
+  const void* caller_stack_ = nullptr;
+  std::size_t caller_stack_bytes_ = 0;
+};
+
+}  // namespace troupe::sim
