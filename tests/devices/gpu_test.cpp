@@ -626,7 +626,11 @@ TEST(rtc, reads_the_parameters_of_kernels_from_their_text) {
     std::string s;
     const auto found = rtc::parameters_of(text, entry);
     if (!found) return std::string("none");
-    for (const auto& p : *found) s += p.is_memory ? "p" : "v" + std::to_string(p.bytes);
+    for (const auto& p : *found)
+      if (p.is_memory)
+        s += 'p';
+      else
+        s.append("v").append(std::to_string(p.bytes));
     return s;
   };
   EXPECT_EQ(sizes(kernels::core, "axpy"), "v8pv104pv104");
