@@ -136,19 +136,21 @@ std::string described(const kernel_source& source, std::string_view target) {
 
 void check_arguments(std::span<const kernel_argument> arguments, const std::vector<parameter>& parameters,
                      std::string_view entry) {
-  const std::string kernel = "kernel " + std::string(entry);
+  // Runs with every launch: sentences are made only where they are needed.
+  const auto bad = [&](const std::string& text) {
+    throw error(errc::bad_argument, "kernel " + std::string(entry) + text);
+  };
   if (arguments.size() != parameters.size())
-    throw error(errc::bad_argument, kernel + " takes " + std::to_string(parameters.size()) + " arguments, not " +
-                                        std::to_string(arguments.size()) + " (an array is two: pointer and shape)");
+    bad(" takes " + std::to_string(parameters.size()) + " arguments, not " + std::to_string(arguments.size()) +
+        " (an array is two: pointer and shape)");
   for (std::size_t i = 0; i < arguments.size(); ++i) {
     const auto& p = parameters[i];
     const auto& a = arguments[i];
-    const std::string which = kernel + ": argument " + std::to_string(i);
     if (a.is_memory != p.is_memory)
-      throw error(errc::bad_argument, which + (p.is_memory ? " must be device memory" : " must be a value"));
+      bad(": argument " + std::to_string(i) + (p.is_memory ? " must be device memory" : " must be a value"));
     if (!a.is_memory && p.bytes && a.value.size() != p.bytes)
-      throw error(errc::bad_argument,
-                  which + " has " + std::to_string(p.bytes) + " bytes, not " + std::to_string(a.value.size()));
+      bad(": argument " + std::to_string(i) + " has " + std::to_string(p.bytes) + " bytes, not " +
+          std::to_string(a.value.size()));
   }
 }
 

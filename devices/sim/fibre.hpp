@@ -3,7 +3,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
+#if !defined(__x86_64__)
 #include <ucontext.h>
+#endif
 
 #include <cstddef>
 #include <memory>
@@ -28,11 +30,18 @@ class fibre {
   void pause() noexcept;
 
  private:
+#if defined(__x86_64__)
+  using context = void*;  // the stack's top, with the registers on it
+#else
+  using context = ucontext_t;
+#endif
+
   static void loop() noexcept;
+  static void change(context& from, context& to) noexcept;
 
   static constexpr std::size_t stack_bytes = 64 << 10;
 
-  ucontext_t own_{}, caller_{};
+  context own_{}, caller_{};
   std::unique_ptr<std::byte[]> stack_;
   function function_ = nullptr;
   void* argument_ = nullptr;

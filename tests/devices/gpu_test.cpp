@@ -500,6 +500,39 @@ TEST_F(gpu_sim, a_sticky_error_fails_the_device_calls_the_listener_and_leaves_it
   EXPECT_NO_THROW(finish(b, 1));
 }
 
+TEST_F(gpu_sim, logical_devices_fail_together_and_the_last_one_closed_cures_the_device) {
+  troupe::sim::sim_options o;
+  o.faults.push_back({.call = "MemsetAsync", .device = 0, .error = troupe::sim::simErrorLaunchFailure, .sticky = true});
+  configure(o);
+  const auto source = make_sim_source(wishes());
+  auto a = source->open(0, 1, 1 << 20), b = source->open(0, 1, 1 << 20);
+  const std::byte zero{};
+  a->fill(0, {a->allocate(0, 64), 0}, &zero, 1, 64);
+  EXPECT_EQ(thrown([&] { finish(*a, 0); }), code(errc::device_failed)) << said;
+  EXPECT_EQ(thrown([&] { finish(*b, 0); }), code(errc::device_failed)) << said;
+  a.reset();
+  EXPECT_EQ(thrown([&] { source->open(0, 1, 0); }), code(errc::device_failed));  // b still has it
+  b.reset();
+  a = source->open(0, 1, 0);
+  EXPECT_NO_THROW(finish(*a, 0));
+}
+
+using slow_gpu_sim = gpu_sim;
+
+TEST_F(slow_gpu_sim, closing_gives_up_an_operation_that_does_not_end) {
+  troupe::sim::sim_options o;
+  o.faults.push_back({.call = "MemsetAsync", .device = 0, .error = troupe::sim::simSuccess, .hang = true});
+  configure(o);
+  auto& a = device(1);
+  a.listen([] {});
+  const std::byte zero{};
+  a.fill(0, {a.allocate(0, 64), 0}, &zero, 1, 64);
+  const ticket t = a.record(0, true);
+  EXPECT_LT(a.completed(0), t);
+  open.reset();  // would not return
+  EXPECT_NO_THROW(finish(device(1), 0));
+}
+
 TEST_F(gpu_sim, a_lost_device_says_so_and_closes) {
   troupe::sim::sim_options o;
   o.faults.push_back(
@@ -593,7 +626,11 @@ TEST(rtc, reads_the_parameters_of_kernels_from_their_text) {
     std::string s;
     const auto found = rtc::parameters_of(text, entry);
     if (!found) return std::string("none");
-    for (const auto& p : *found) s += p.is_memory ? "p" : "v" + std::to_string(p.bytes);
+    for (const auto& p : *found)
+      if (p.is_memory)
+        s += 'p';
+      else
+        s.append("v").append(std::to_string(p.bytes));
     return s;
   };
   EXPECT_EQ(sizes(kernels::core, "axpy"), "v8pv104pv104");
