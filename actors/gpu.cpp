@@ -127,7 +127,7 @@ class actor final : public gpu, public std::enable_shared_from_this<actor> {
   void finish(job&);
   void let_go(job&, bool fine);
   void end_task(task_record&, std::exception_ptr, std::uint64_t begin);
-  void forget(task_record&);
+  outcome forget(task_record&);
   void close_device();
   void drop(const replica&);
   void fail_device(std::exception_ptr);
@@ -663,10 +663,7 @@ void actor::end_task(task_record& t, std::exception_ptr error, std::uint64_t beg
 
 actor::outcome actor::start_transfer(task_record& t) {
   const std::uint64_t begin = ticks();
-  if (t.kind == task_kind::forget) {
-    forget(t);
-    return outcome::started;
-  }
+  if (t.kind == task_kind::forget) return forget(t);
   const access& x = t.accesses[0];
   const bool discard = x.mode == access_mode::write;
   replica* r = cache_.find(x.array->id, x.tile);
@@ -739,13 +736,20 @@ bool actor::make_room() {
   return false;
 }
 
-void actor::forget(task_record& t) {
-  claim(t);
+actor::outcome actor::forget(task_record& t) {
   const std::uint64_t id = t.accesses[0].array->id;
+  bool leaving = false;
   cache_.each([&](const replica& r) {
-    if (r.array_id == id) drop(r);
+    if (r.array_id != id) return;
+    if (r.leaving)
+      leaving = true;
+    else
+      drop(r);
   });
+  if (leaving) return outcome::no_room;  // until then the array's memory must stay
+  claim(t);
   end_task(t, nullptr, ticks());
+  return outcome::started;
 }
 
 void actor::drop(const replica& r) {

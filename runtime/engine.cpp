@@ -8,6 +8,7 @@
 
 #include "devices/host/host_device.hpp"
 #include "devices/host/topology.hpp"
+#include "runtime/accelerators.hpp"
 
 namespace troupe::detail {
 
@@ -74,6 +75,15 @@ void engine::start() {
     const auto house = self.lock();
     return !house || house->placement_.tidy();
   });
+  add_groups();
+  add_gpus();
+  placement_.trace_to(staff_->sink(), 1);
+  for (auto& g : groups_) g->start();
+  for (auto& g : gpus_) g->start();
+}
+
+void engine::add_groups() {
+  const std::weak_ptr<engine> self = weak_from_this();
   std::vector<int> cores;
   if (options_.bind_threads) cores = devices::usable_cores();
   int given = 0;
@@ -95,14 +105,32 @@ void engine::start() {
         [](void* staff) { static_cast<detail::staff*>(staff)->went_idle(); }, staff_.get()));
     placement_.add(*groups_.back());
   }
-  placement_.trace_to(staff_->sink(), 1);
-  for (auto& g : groups_) g->start();
+}
+
+void engine::add_gpus() {
+  for (auto& device : open_accelerators(options_.devices)) {
+    const auto id = static_cast<std::uint16_t>(placement_.facts().size());
+    if (id >= logic::executors_max) throw error(errc::bad_argument, "more than 64 core groups and devices");
+    gpu_options g;
+    g.facts.id = id;
+    g.facts.name = device.name;
+    g.facts.kind = device.opened->facts().kind;
+    g.facts.space = static_cast<memory_space>(1 + gpus_.size());
+    g.facts.slots = device.opened->facts().lanes - gpu_copy_lanes;
+    g.spin = options_.spin;
+    g.sink = staff_->sink();
+    g.lane = 1000 * (id + 1);
+    g.house = weak_from_this();
+    gpus_.push_back(make_gpu(std::move(g), std::move(device.opened), placement_, board_, *link_));
+    placement_.add(*gpus_.back());
+  }
 }
 
 engine::~engine() {
   shutdown(std::chrono::steady_clock::now());
   placement_.settle_accounts();  // a body that was left behind may have ended since
   groups_.clear();
+  gpus_.clear();
   staff_.reset();
   // Records that futures still hold keep the link alive, one reference each.
   link_->references.fetch_add(static_cast<long>(link_->records.in_use()), std::memory_order_relaxed);
@@ -121,8 +149,17 @@ shutdown_report engine::shutdown(std::chrono::steady_clock::time_point deadline)
     r.complete = r.queued_abandoned == 0;
   }
   for (auto& g : groups_) g->request_stop();
+  for (auto& g : gpus_) g->request_stop();
   const auto grace = std::max(deadline, std::chrono::steady_clock::now() + stop_grace);
   for (auto& g : groups_) {
+    if (g->wait_ended(grace)) continue;
+    r.complete = false;
+    placement_.with_turn([&] {
+      for (std::string& name : g->running(64))
+        if (r.still_running.size() < 64) r.still_running.push_back(std::move(name));
+    });
+  }
+  for (auto& g : gpus_) {
     if (g->wait_ended(grace)) continue;
     r.complete = false;
     placement_.with_turn([&] {
@@ -144,7 +181,7 @@ shutdown_report engine::shutdown(std::chrono::steady_clock::time_point deadline)
 int engine::threads() const {
   int n = 0;
   for (const auto& g : groups_) n += g->threads();
-  return n;
+  return n + static_cast<int>(gpus_.size());
 }
 
 runtime_report engine::report() {

@@ -15,6 +15,7 @@
 #include <troupe/report.hpp>
 
 #include "actors/core_group.hpp"
+#include "actors/gpu.hpp"
 #include "actors/placement.hpp"
 #include "actors/record_pool.hpp"
 #include "actors/staff.hpp"
@@ -54,6 +55,9 @@ class engine : public std::enable_shared_from_this<engine> {
   bool help_with(task_record&);
 
  private:
+  void add_groups();
+  void add_gpus();
+
   const options options_;
   const std::unique_ptr<house_link, void (*)(house_link*)> link_;  // first made, last given up
   wait_board board_;
@@ -61,6 +65,7 @@ class engine : public std::enable_shared_from_this<engine> {
   kernel_table kernels_;
   std::unique_ptr<staff> staff_;
   std::vector<std::shared_ptr<core_group>> groups_;
+  std::vector<std::shared_ptr<gpu>> gpus_;
   std::mutex shutdown_lock_;
   bool down_ = false;
   shutdown_report last_report_;

@@ -30,6 +30,19 @@ bool ends_with_ignoring_case(std::string_view text, std::string_view ending) {
                     [](char a, char b) { return a == std::tolower(static_cast<unsigned char>(b)); });
 }
 
+std::vector<std::string> list_of(std::string_view option, std::string_view text) {
+  std::vector<std::string> names;
+  for (std::size_t begin = 0; begin <= text.size();) {
+    const std::size_t end = std::min(text.find(',', begin), text.size());
+    if (end == begin)
+      throw argument_error(std::string(option) + " takes names of devices, separated by commas, not '" +
+                           std::string(text) + "'");
+    names.emplace_back(text.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  return names;
+}
+
 }  // namespace
 
 arguments parse_arguments(int argc, const char* const* argv) {
@@ -56,6 +69,8 @@ arguments parse_arguments(int argc, const char* const* argv) {
       result.groups = count_of(word, value(), threads_max);
     } else if (word == "--threads") {
       result.threads = count_of(word, value(), threads_max);
+    } else if (word == "--devices") {
+      result.devices = list_of(word, value());
     } else if (word == "--raw") {
       result.raw = true;
     } else if (word == "--verify") {
@@ -87,13 +102,15 @@ arguments parse_arguments(int argc, const char* const* argv) {
 std::string usage() {
   return R"(usage: troupe-convolve IN.(png|jpg|jpeg) OUT.png [options]
 
-Filters a picture with a 31x31 Gaussian (sigma 5), or with a kernel of your own, as tiles on several core groups.
+Filters a picture with a 31x31 Gaussian (sigma 5), or with a kernel of your own, as tiles on several core groups
+and, where asked to, on accelerators.
 
   --kernel FILE   rows of whitespace-separated numbers, odd by odd, at most 63; divided by their sum
   --raw           use the numbers of FILE as they are (needed where their sum is zero)
   --tile N        side of a tile in pixels (64)
   --groups N      core groups to spread the tiles over (2, or 1 where there is only one thread)
   --threads N     worker threads in all (what this process may use)
+  --devices LIST  accelerators to use as well, separated by commas: kinds (cuda, hip, opencl, sim) or single ones (sim:0)
   --verify        compare with a plain serial computation in double precision
   --trace FILE    write what ran when as Chrome/Perfetto JSON
   --quiet         print nothing but errors

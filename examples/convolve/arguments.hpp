@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "input_error.hpp"
 
@@ -24,6 +25,7 @@ struct arguments {
   std::size_t tile = 64;               ///< pixels along each side
   std::optional<std::size_t> groups;   ///< none: two, or one where there is only one thread
   std::optional<std::size_t> threads;  ///< none: what this process may use
+  std::vector<std::string> devices;    ///< accelerators to use as well
   bool raw = false;
   bool verify = false;
   bool quiet = false;

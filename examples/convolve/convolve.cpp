@@ -1,4 +1,4 @@
-// What this file is for: the troupe program: a picture as tiles, a window with clamped borders, several core groups.
+// What this file is for: the troupe program: a picture as tiles, a window with clamped borders, cores and accelerators.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 #include "convolve.hpp"
@@ -20,7 +20,8 @@ using troupe::index_t;
 // What a tile needs and gives: the pixels around it, the filter, its own pixels.
 constexpr auto filter_tile =
     troupe::kernel<troupe::in<std::uint8_t, 3>, troupe::in<float, 2>, troupe::out<std::uint8_t, 3>>("convolve")
-        .on(troupe::cpu, &correlate);
+        .on(troupe::cpu, &correlate)
+        .on(troupe::gpu, troupe::source{correlate_text, "correlate", {16, 8, 1}});
 
 constexpr std::chrono::milliseconds watch_interval{50};
 
@@ -32,6 +33,7 @@ troupe::options options_for(const settings& how) {
   options.threads = static_cast<int>(how.threads.value_or(groups > cores ? groups : 0));
   options.core_groups = static_cast<int>(groups);
   options.trace = how.trace;
+  for (const std::string& name : how.devices) options.devices.push_back({.name = name});
   return options;
 }
 

@@ -21,6 +21,7 @@ struct settings {
   std::optional<std::size_t> groups;   ///< none: two, or one where there is only one core
   std::optional<std::size_t> threads;  ///< none: what this process may use
   std::string trace;                   ///< empty: none
+  std::vector<std::string> devices;    ///< accelerators beside the core groups: "sim:0", or a kind: "cuda"
 };
 
 struct outcome {

@@ -60,7 +60,7 @@ int run(const arguments& asked) {
   std::optional<verdict> verified;
   {
     progress bar(!asked.quiet);
-    done = convolve(picture, filter, {asked.tile, asked.groups, asked.threads, asked.trace.value_or("")},
+    done = convolve(picture, filter, {asked.tile, asked.groups, asked.threads, asked.trace.value_or(""), asked.devices},
                     [&](std::uint64_t tiles, std::uint64_t total) { bar.show(tiles, total); });
     if (asked.verify) bar.say("comparing with a serial computation");
     if (asked.verify) verified = compare_with_reference(picture, filter, done.picture);
@@ -88,7 +88,9 @@ int main(int argc, char** argv) {
   } catch (const std::bad_alloc&) {
     return complain("not enough memory for this picture", exit_wrong_input);
   } catch (const troupe::error& e) {
-    return complain(e.what(), e.code() == troupe::errc::out_of_memory ? exit_wrong_input : exit_failed);
+    const bool wrong_input = e.code() == troupe::errc::out_of_memory || e.code() == troupe::errc::bad_argument ||
+                             e.code() == troupe::errc::no_executor;
+    return complain(e.what(), wrong_input ? exit_wrong_input : exit_failed);
   } catch (const std::exception& e) {
     return complain(e.what(), exit_failed);
   }

@@ -5,6 +5,7 @@
 
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <stop_token>
 #include <string>
 #include <vector>
@@ -20,12 +21,27 @@ struct resource {
   double amount = 1;
 };
 
+/// An accelerator to use.
+struct device_use {
+  /// A kind, "cuda", "hip", "opencl" or "sim" (a GPU in software, for tests and for trying things out): all devices of
+  /// that kind. Or one of them: "cuda:0". The same one may be named twice: it is then two devices with memory of their
+  /// own.
+  std::string name{};
+  /// Of its memory, so many bytes at most; 0: all it has to give.
+  std::uint64_t memory_bytes = 0;
+  /// Kernels that run side by side.
+  int lanes = 4;
+};
+
 /// How a runtime is built. Read once, by the constructor.
 struct options {
   /// Worker threads over all core groups. 0: as many as this process may use (affinity mask and cgroup quota).
   int threads = 0;
   /// Core groups; each is one executor, named `cpu:0`, `cpu:1`, ... Workers are dealt out evenly; at least one each.
   int core_groups = 1;
+  /// Accelerators to use beside the cores. A named device that is not there is `error(no_executor)`, saying why; a kind
+  /// of which there is none is not.
+  std::vector<device_use> devices{};
   /// Bind each worker to one core.
   bool bind_threads = false;
   /// Chrome/Perfetto trace written here at shutdown; empty: none.

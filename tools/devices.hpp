@@ -1,0 +1,11 @@
+// What this file is for: the command `troupe devices`.
+// SPDX-FileCopyrightText: the troupe authors
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+namespace troupe::tools {
+
+/// Prints the accelerators of this machine, as a table or as JSON; gives the exit code.
+int show_devices(bool json);
+
+}  // namespace troupe::tools
