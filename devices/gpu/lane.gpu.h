@@ -25,7 +25,7 @@ namespace troupe::devices::gpu::GPU_NS {
 class watcher {
  public:
   watcher(int device, std::function<void()> listener) : state_(std::make_shared<state>()) {
-    state_->listener = std::move(listener);
+    state_->listener = std::make_shared<const std::function<void()>>(std::move(listener));
     thread_ = std::thread([s = state_, device] { run(*s, device); });
   }
   watcher(const watcher&) = delete;
@@ -65,7 +65,7 @@ class watcher {
     std::mutex guard;
     std::condition_variable wake;
     std::deque<watched> events;
-    std::function<void()> listener;
+    std::shared_ptr<const std::function<void()>> listener;  // null once nobody listens
     bool stop = false;
     std::atomic<ticket> seen{0};
   };
@@ -85,7 +85,7 @@ class watcher {
       lock.lock();
       const auto listener = s.listener;
       lock.unlock();
-      if (listener) listener();
+      if (listener) (*listener)();
       lock.lock();
     }
   }

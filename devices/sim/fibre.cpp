@@ -6,7 +6,6 @@
 #include "devices/sim/fibre.hpp"
 
 #include <algorithm>
-#include <cstdint>
 
 #if defined(__SANITIZE_THREAD__)
 #include <sanitizer/tsan_interface.h>
@@ -57,8 +56,7 @@ fibre::fibre() : stack_(new std::byte[stack_bytes]) {
 #if defined(__x86_64__)
   // As if `loop` had just been called by nobody: six registers, its address, no address to return to.
   constexpr std::size_t registers = 6;
-  auto* top = reinterpret_cast<void**>(reinterpret_cast<std::uintptr_t>(stack_.get() + stack_bytes) &
-                                       ~std::uintptr_t{15});  // NOLINT(performance-no-int-to-ptr)
+  auto* top = reinterpret_cast<void**>(stack_.get() + stack_bytes);  // aligned to 16, as what `new` gives
   top[-1] = nullptr;
   top[-2] = reinterpret_cast<void*>(&fibre::loop);
   own_ = std::fill_n(top - 2 - registers, registers, nullptr) - registers;
@@ -74,7 +72,7 @@ fibre::fibre() : stack_(new std::byte[stack_bytes]) {
 #endif
 }
 
-fibre::~fibre() {
+fibre::~fibre() {  // NOLINT(modernize-use-equals-default): not with the sanitizer
 #if defined(__SANITIZE_THREAD__)
   __tsan_destroy_fiber(thread_sanitizer_);
 #endif

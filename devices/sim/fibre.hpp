@@ -46,11 +46,11 @@ class fibre {
   function function_ = nullptr;
   void* argument_ = nullptr;
   bool finished_ = true;
-  void* thread_sanitizer_ = nullptr;         // this fibre
-  void* thread_sanitizer_caller_ = nullptr;  // who resumed it
-  void* fake_stack_ = nullptr;
-  const void* caller_stack_ = nullptr;
-  std::size_t caller_stack_bytes_ = 0;
+  // What the sanitizers know this fibre and who resumed it by.
+  [[maybe_unused]] void *thread_sanitizer_ = nullptr, *thread_sanitizer_caller_ = nullptr;
+  [[maybe_unused]] void* fake_stack_ = nullptr;
+  [[maybe_unused]] const void* caller_stack_ = nullptr;
+  [[maybe_unused]] std::size_t caller_stack_bytes_ = 0;
 };
 
 }  // namespace troupe::sim

@@ -2,8 +2,10 @@
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Self-contained and C++17: its text is put before kernels that are compiled while the program runs.
-#pragma once
+// Self-contained and C++17: its text is put before kernels that are compiled while the program runs. There it is the
+// main file, where compilers warn of `#pragma once`.
+#ifndef TROUPE_SIM_ITEM_H
+#define TROUPE_SIM_ITEM_H
 
 /// One work-item, as the engine hands it to a kernel. Dimension 0 is the fastest.
 struct troupe_sim_item {
@@ -16,3 +18,5 @@ struct troupe_sim_item {
   /// Memory of the group, the same for all its work-items that give the same key; NaN before the first write.
   void* (*local_memory)(const troupe_sim_item*, const void* key, unsigned long bytes);
 };
+
+#endif

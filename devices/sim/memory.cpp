@@ -74,7 +74,7 @@ std::optional<device_memory::lease> device_memory::reserve(std::size_t bytes, co
   return lease_of(again->first, again->second);
 }
 
-void device_memory::prepare(const lease& l) {
+void device_memory::prepare(const lease& l) const {
   std::byte* at = alias(l.address);
   std::memset(at, fresh, l.requested);
   std::memset(at + l.requested, gap, l.size - l.requested + unit);

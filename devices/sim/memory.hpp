@@ -31,7 +31,7 @@ class device_memory {
   /// Nothing if there is no room. Blocks that `stream` is about to free count as room: its order makes them safe.
   std::optional<lease> reserve(std::size_t bytes, const void* stream);
   /// Fills the block with 0xFF and its gap with the pattern.
-  void prepare(const lease&);
+  void prepare(const lease&) const;
   /// Declares the block free for what `stream` does later. Nothing if it is no live allocation.
   std::optional<lease> retire(void*, const void* stream);
   /// Fills the block with 0xDB and makes it free for all. False if something was written beyond its end.

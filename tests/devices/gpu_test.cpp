@@ -18,6 +18,7 @@
 
 #include <troupe/error.hpp>
 
+#include "devices/gpu/copy_plan.hpp"
 #include "devices/gpu/gpu.hpp"
 #include "devices/gpu/hip_plugin.hpp"
 #include "devices/kernels/kernels.hpp"
@@ -572,6 +573,34 @@ TEST_F(gpu_sim, no_devices_are_counted_with_the_reason) {
   EXPECT_EQ(source->count(), 0);
   EXPECT_NE(source->remark().find("NoDevice"), std::string::npos) << source->remark();
   EXPECT_EQ(thrown([&] { source->open(0, 1, 0); }), code(errc::bad_argument));
+}
+
+// ---- copies as few calls ------------------------------------------------------------------------------------------
+
+TEST(copy_plan, what_lies_together_is_one_row_and_the_longest_dimension_is_left_to_the_device) {
+  const auto blocks = [](const gpu::copy_plan& p) {
+    int n = 0;
+    p.for_each_block([&](index_t, index_t) { ++n; });
+    return n;
+  };
+  const strides dense{60, 20, 5, 1}, apart{120, 40, 10, 1}, columns{60, 20, 5, 2};
+  auto p = gpu::plan_copy(dense, dense, {2, 3, 4, 5}, 8, 1 << 20);
+  EXPECT_EQ(p.width, 2 * 3 * 4 * 5 * 8);
+  EXPECT_EQ(p.rows.count, 1);
+  EXPECT_EQ(blocks(p), 1);
+  p = gpu::plan_copy(dense, apart, {2, 3, 4, 5}, 8, 1 << 20);  // rows of 5 at pitches of 5 and 10, all at one distance
+  EXPECT_EQ(p.width, 5 * 8);
+  EXPECT_EQ(p.rows.count, 2 * 3 * 4);
+  EXPECT_EQ(p.rows.from, 10 * 8);
+  EXPECT_EQ(blocks(p), 1);
+  p = gpu::plan_copy(dense, columns, {1, 1, 1, 5}, 8, 1 << 20);
+  EXPECT_EQ(p.width, 8);
+  EXPECT_EQ(p.rows.count, 5);
+  p = gpu::plan_copy(dense, {7, 0, 0, 0}, {2, 1, 1, 5}, 8, 1 << 20);  // one element, five times: no pitch
+  EXPECT_EQ(p.rows.count, 2);
+  EXPECT_EQ(blocks(p), 5);
+  EXPECT_EQ(blocks(gpu::plan_copy(dense, apart, {2, 3, 4, 5}, 8, 64)), 24);  // pitches beyond what the device takes
+  EXPECT_EQ(gpu::plan_copy(dense, dense, {2, 0, 4, 5}, 8, 1 << 20).width, 0);
 }
 
 // ---- the other vendors ----------------------------------------------------------------------------------------------

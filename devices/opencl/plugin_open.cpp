@@ -1,0 +1,70 @@
+// What this file is for: finding libtroupe_opencl.so, which needs an OpenCL loader, without needing one here.
+// SPDX-FileCopyrightText: the troupe authors
+// SPDX-License-Identifier: BSD-3-Clause
+#include <dlfcn.h>
+#include <string>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include <troupe/error.hpp>
+
+#include "devices/opencl/opencl.hpp"
+#include "devices/opencl/plugin.hpp"
+
+namespace troupe::devices {
+
+namespace {
+
+// In place of a source where there is no plugin.
+class absent_source final : public accelerator_source {
+ public:
+  explicit absent_source(std::string why) : why_(std::move(why)) {}
+  device_kind kind() const override { return device_kind::opencl; }
+  int count() const override { return 0; }
+  std::string remark() const override { return why_; }
+  std::unique_ptr<accelerator> open(int, int, std::uint64_t) override {
+    throw error(errc::bad_argument, "there are no OpenCL devices: " + why_);
+  }
+
+ private:
+  std::string why_;
+};
+
+std::vector<std::filesystem::path> places(std::span<const std::filesystem::path> folders) {
+  std::vector<std::filesystem::path> files;
+  if (Dl_info here{}; ::dladdr(reinterpret_cast<void*>(&places), &here) && here.dli_fname) {
+    // The program's own name may be one without a folder.
+    std::error_code failed;
+    auto self = std::filesystem::path(here.dli_fname);
+    if (!self.has_parent_path()) self = std::filesystem::read_symlink("/proc/self/exe", failed);
+    files.push_back(self.parent_path() / opencl::plugin_file);
+    files.push_back(self.parent_path() / "../lib" / opencl::plugin_file);
+  }
+  for (const auto& folder : folders) files.push_back(folder / opencl::plugin_file);
+  files.emplace_back(opencl::plugin_file);
+  return files;
+}
+
+}  // namespace
+
+std::unique_ptr<accelerator_source> make_opencl_source(std::span<const std::filesystem::path> folders) {
+  std::string why;
+  for (const auto& file : places(folders)) {
+    std::error_code failed;
+    if (file.has_parent_path() && !std::filesystem::exists(file, failed)) continue;
+    void* plugin = ::dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);  // never closed: drivers keep threads
+    if (!plugin) {
+      const char* said = ::dlerror();
+      why = said ? said : std::string(opencl::plugin_file) + " cannot be opened";
+      continue;
+    }
+    auto* open = reinterpret_cast<opencl::plugin_function*>(::dlsym(plugin, opencl::plugin_entry));
+    if (auto* source = open ? open(opencl::plugin_version) : nullptr)
+      return std::unique_ptr<accelerator_source>(source);
+    why = file.string() + " is of another release";
+  }
+  return std::make_unique<absent_source>("no plugin (" + why + ")");
+}
+
+}  // namespace troupe::devices
