@@ -52,6 +52,7 @@ class actor final : public gpu, public std::enable_shared_from_this<actor> {
         compute_lanes_(device->facts().lanes - gpu_copy_lanes),
         memory_bytes_(device->facts().memory_bytes),
         device_(std::move(device)) {
+    last_end_.resize(static_cast<std::size_t>(device_->facts().lanes));
     device_->listen([this] { ring(); });
     lane_.open(options_.sink, options_.lane, options_.facts.name);
   }
@@ -104,7 +105,7 @@ class actor final : public gpu, public std::enable_shared_from_this<actor> {
     std::vector<held> copies;
     std::vector<part> parts;
     std::exception_ptr error;
-    int lane = 0;
+    int lane = 0, compute = 0;  // that it ends on, that its kernel runs on
     ticket end = 0;
     std::uint64_t begin = 0;
     scratch buffers;
@@ -127,6 +128,7 @@ class actor final : public gpu, public std::enable_shared_from_this<actor> {
   void finish(job&);
   void let_go(job&, bool fine);
   void end_task(task_record&, std::exception_ptr, std::uint64_t begin);
+  std::uint64_t serve_time(const job&);
   outcome forget(task_record&);
   void close_device();
   void drop(const replica&);
@@ -166,6 +168,7 @@ class actor final : public gpu, public std::enable_shared_from_this<actor> {
   std::unordered_map<const kernel_info*, devices::kernel_id> kernels_;
   std::vector<task_record*> done_;
   int next_lane_ = 0;
+  std::vector<std::uint64_t> last_end_;  // of each lane, in ticks
   trace_lane lane_;
 };
 
@@ -448,7 +451,7 @@ actor::outcome actor::start_task(task_record& t) {
     done_.push_back(&t);
     return outcome::started;
   }
-  j.lane = gpu_copy_lanes + next_lane_++ % compute_lanes_;
+  j.lane = j.compute = gpu_copy_lanes + next_lane_++ % compute_lanes_;
   try {
     fill_in(j);
     launch(j);
@@ -611,9 +614,15 @@ void actor::finish(job& j) {
     }
   }
   let_go(j, !error);
-  const std::uint64_t begin = j.begin;
+  const std::uint64_t begin = serve_time(j);
   give_job(j);
   if (t) end_task(*t, error, begin);
+}
+
+// When the device began with it: it may have waited for the one before it on its lane.
+std::uint64_t actor::serve_time(const job& j) {
+  std::uint64_t& last = last_end_[static_cast<std::size_t>(j.compute)];
+  return std::max(j.begin, std::exchange(last, ticks()));
 }
 
 // Gives back what the task holds. `fine`: what it wrote is the newest version.
@@ -806,6 +815,7 @@ actor::job& actor::take_job() {
   j.leaving = nullptr;
   j.error = nullptr;
   j.end = 0;
+  j.compute = lane_out;
   return j;
 }
 

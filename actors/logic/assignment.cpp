@@ -19,6 +19,10 @@ using detail::task_record;
 namespace {
 // A kernel nobody has timed is taken for this long, so that a first flood spreads over the executors.
 constexpr float guess_ns = 10'000.0f;
+// Tasks of a kernel that an executor without samples is given at once; two make a sample.
+constexpr int tries_per_slot = 2;
+// As a queue: nothing more goes there for now.
+constexpr float never_ns = 1e30f;
 // After this many samples of a kernel only one in eight is looked at.
 constexpr std::uint32_t samples_before_thinning = 64;
 }  // namespace
@@ -73,8 +77,8 @@ void assignment::assign(task_record& t) {
     send_to(t, i, m.known() ? m.predicted_ns() : guess_ns);
     return;
   }
-  if (assign_among(t, mask)) return;
   auto b = std::find_if(backlogs_.begin(), backlogs_.end(), [&](const backlog& x) { return x.mask == mask; });
+  if (assign_among(t, mask, b == backlogs_.end() ? 0 : b->tasks.size())) return;
   if (b == backlogs_.end()) {
     backlogs_.push_back({mask, {}});
     b = backlogs_.end() - 1;
@@ -83,10 +87,9 @@ void assignment::assign(task_record& t) {
   kept_.fetch_add(1, std::memory_order_relaxed);
 }
 
-bool assignment::assign_among(task_record& t, executor_set mask) {
+bool assignment::assign_among(task_record& t, executor_set mask, std::size_t waiting) {
   offer offers[executors_max];
-  std::size_t n = 0;
-  bool known = false;
+  std::size_t n = 0, chosen = executors_max;
   for (executor_set left = mask; left != 0; left &= left - 1) {
     const auto i = static_cast<std::size_t>(std::countr_zero(left));
     const detail::executor_facts& f = facts_[i];
@@ -95,16 +98,28 @@ bool assignment::assign_among(task_record& t, executor_set mask) {
     o.executor = f.id;
     o.queue_ns = std::max(places_[i].outstanding_ns, 0.0f) / static_cast<float>(f.slots);
     o.run_ns = m.known() ? m.predicted_ns() : guess_ns;
-    known = known || m.known();
     if (spaces_ > 1) {
       o.bytes_missing = bytes_missing(t, f.space);
       const detail::memory_space from = f.space == detail::host_space ? source_of(t) : detail::host_space;
       o.transfer_ns = model_.transfer_ns(from, f.space, o.bytes_missing);
     }
   }
-  const std::size_t best = best_offer({offers, n});
-  if (offers[best].queue_ns > window_ns_) return false;
-  if (known) t.marks |= detail::mark_known;
+  // Between cores and devices a guess is worth nothing: who has not shown how fast he is with this kernel tries a few
+  // before he gets more.
+  const bool alike = std::all_of(
+      offers, offers + n, [&](const offer& o) { return facts_[o.executor].kind == facts_[offers[0].executor].kind; });
+  for (std::size_t k = 0; k < n && !alike; ++k) {
+    const std::size_t i = offers[k].executor;
+    if (model_of(t, facts_[i].kind).known()) continue;
+    if (places_[i].tries >= tries_per_slot * (facts_[i].space == detail::host_space ? facts_[i].slots : 1))
+      offers[k].queue_ns = never_ns;
+    else if (offers[k].queue_ns <= window_ns_ &&
+             (chosen == executors_max || offers[k].finish_ns() < offers[chosen].finish_ns()))
+      chosen = k;
+  }
+  const std::size_t best = chosen != executors_max ? chosen : choose({offers, n}, waiting);
+  if (best == executors_max) return false;
+  if (model_of(t, facts_[offers[best].executor].kind).known()) t.marks |= detail::mark_known;
   if (decisions_max_ != 0) {
     if (decisions_.size() >= decisions_max_) decisions_.pop_front();
     decisions_.push_back({t.sequence, {offers, offers + n}, best});
@@ -113,18 +128,38 @@ bool assignment::assign_among(task_record& t, executor_set mask) {
   return true;
 }
 
+// The earliest finish, if there is room. Else an executor that has room may take the task if it is done with it before
+// the others would have come to the last of those that wait: it is slower, but would do nothing meanwhile.
+std::size_t assignment::choose(std::span<const offer> offers, std::size_t waiting) const {
+  const std::size_t best = best_offer(offers);
+  if (offers[best].queue_ns <= window_ns_) return best;
+  std::size_t chosen = executors_max;
+  for (std::size_t j = 0; j < offers.size(); ++j) {
+    if (offers[j].queue_ns > window_ns_) continue;
+    float rate = 0;  // of the others, in tasks a nanosecond
+    for (std::size_t k = 0; k < offers.size(); ++k)
+      if (k != j && offers[k].queue_ns < never_ns)
+        rate += static_cast<float>(facts_[offers[k].executor].slots) / std::max(offers[k].run_ns, 1.0f);
+    if (offers[j].finish_ns() * rate > static_cast<float>(waiting)) continue;
+    if (chosen == executors_max || offers[j].finish_ns() < offers[chosen].finish_ns()) chosen = j;
+  }
+  return chosen;
+}
+
 void assignment::send_to(task_record& t, std::size_t i, float predicted) {
   place& p = places_[i];
   t.executor = static_cast<std::uint16_t>(i);
   t.predicted_ns = predicted;
   t.marks |= detail::mark_sent;
   p.outstanding_ns += predicted;
+  if (!(t.marks & detail::mark_known)) ++p.tries;
   p.outgoing.push_back(&t);
 }
 
 void assignment::move(task_record& t, std::size_t i) {
   place& from = places_[t.executor];
   from.outstanding_ns = std::max(0.0f, from.outstanding_ns - t.predicted_ns);
+  if (!(t.marks & detail::mark_known)) --from.tries;
   const run_time& m = model_of(t, facts_[i].kind);
   send_to(t, i, m.known() ? m.predicted_ns() : guess_ns);
   for (auto d = decisions_.rbegin(); d != decisions_.rend(); ++d) {
@@ -141,7 +176,7 @@ void assignment::refill() {
     while (!b.tasks.empty()) {
       task_record* t = b.tasks.pop();
       if (!t) break;
-      if (!assign_among(*t, b.mask)) {
+      if (!assign_among(*t, b.mask, b.tasks.size())) {
         b.tasks.push_front(t, t->extra ? t->extra->options.priority : 0);
         break;
       }
@@ -155,6 +190,7 @@ void assignment::finished(task_record& t) {
   place& p = places_[t.executor];
   p.outstanding_ns -= t.predicted_ns;
   if (p.outstanding_ns < 1.0f) p.outstanding_ns = 0;
+  if (!(t.marks & detail::mark_known)) --p.tries;
   if (!(t.measured_ns > 0)) return;
   run_time& m = model_of(t, facts_[t.executor].kind);
   if (m.seen() < samples_before_thinning || (t.sequence & 7) == 0) m.learn(t.measured_ns);

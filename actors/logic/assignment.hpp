@@ -78,6 +78,7 @@ class assignment {
   };
   struct place {
     float outstanding_ns = 0;
+    int tries = 0;  // tasks on their way whose time is a guess
     std::vector<detail::task_record*> outgoing;
     double predicted_ns = 0, measured_ns = 0;
   };
@@ -90,7 +91,8 @@ class assignment {
   executor_set mask_of(const detail::task_record&) const;
   std::uint64_t bytes_of(const detail::task_record&) const;
   run_time& model_of(const detail::task_record&, device_kind);
-  bool assign_among(detail::task_record&, executor_set);
+  bool assign_among(detail::task_record&, executor_set, std::size_t waiting);
+  std::size_t choose(std::span<const offer>, std::size_t waiting) const;
   void send_to(detail::task_record&, std::size_t place, float predicted_ns);
 
   const float window_ns_;
