@@ -8,7 +8,6 @@
 #include <deque>
 #include <list>
 #include <mutex>
-#include <set>
 #include <thread>
 #include <unordered_map>
 
@@ -36,6 +35,8 @@ using logic::replica;
 constexpr int lane_in = 0, lane_out = 1;
 // Who sleeps while others are busy looks up this often.
 constexpr auto nap = std::chrono::milliseconds(1);
+// A device that fails is opened again so often; a task is tried so often in all.
+constexpr int restarts_max = 3, attempts_max = 3;
 
 // The device can do no more.
 bool is_fatal(const error& e) { return e.code() == errc::device_failed || e.code() == errc::device_lost; }
@@ -96,6 +97,7 @@ class actor final : public gpu, public std::enable_shared_from_this<actor> {
     raw_view host;
     box4 where;
     bool goes_out;
+    std::byte* staged = nullptr;  // what goes out replaces what came in once all has gone well
   };
   struct job {
     job(house_link& link, const char* name, const std::atomic<bool>& stopping)
@@ -126,6 +128,7 @@ class actor final : public gpu, public std::enable_shared_from_this<actor> {
   bool make_room();
   void send_home(replica&, job&);
   void finish(job&);
+  void put_in_place(job&);
   void let_go(job&, bool fine);
   void end_task(task_record&, std::exception_ptr, std::uint64_t begin);
   std::uint64_t serve_time(const job&);
@@ -133,12 +136,13 @@ class actor final : public gpu, public std::enable_shared_from_this<actor> {
   void close_device();
   void drop(const replica&);
   void fail_device(std::exception_ptr);
+  static bool may_run_again(task_record&);
   job& take_job();
   void give_job(job&);
   [[noreturn]] void complain_no_room(const job&) const;
   void publish_running();
 
-  const gpu_options options_;
+  gpu_options options_;
   placement& placement_;
   wait_board& board_;
   house_link& link_;
@@ -161,8 +165,8 @@ class actor final : public gpu, public std::enable_shared_from_this<actor> {
 
   // The actor's thread.
   std::unique_ptr<devices::accelerator> device_;
-  std::exception_ptr broken_;                               // why the device can do no more
-  std::set<std::pair<std::uint64_t, std::uint32_t>> lost_;  // tiles whose only copy went with it
+  std::exception_ptr broken_;  // why the device can do no more
+  int failures_ = 0;
   logic::residency cache_;
   std::list<job> jobs_, idle_jobs_;
   std::unordered_map<const kernel_info*, devices::kernel_id> kernels_;
@@ -410,12 +414,8 @@ actor::outcome actor::start_task(task_record& t) {
     return outcome::started;
   }
   if (broken_) {
-    if (claim(t))
-      end_task(t, broken_, begin);
-    else {
-      await_verdict(t);
-      done_.push_back(&t);
-    }
+    task_record* const back = &t;
+    placement_.report_returned({&back, 1});
     return outcome::started;
   }
   job& j = take_job();
@@ -583,13 +583,18 @@ void actor::launch(job& j) {
     return;
   }
   device_->wait(lane_out, j.lane, device_->record(j.lane, false));
-  for (const part& p : j.parts) {
+  for (part& p : j.parts) {
     if (!p.goes_out || !p.memory) continue;
     const access& x = t.accesses[p.access];
+    if (x.mode != access_mode::write)
+      p.staged = j.buffers.take(static_cast<std::size_t>(p.where.volume()) * x.array->spec.element);
     std::array<index_t, rank_max> count;
     for (int d = 0; d < rank_max; ++d) count[d] = p.where.size(d);
-    device_->copy_out(lane_out, p.host.data, p.host.stride, {p.memory, 0}, packed_strides(p.where), count,
-                      x.array->spec.element);
+    const devices::strides packed = packed_strides(p.where);
+    if (p.staged)
+      device_->copy_out(lane_out, p.staged, packed, {p.memory, 0}, packed, count, x.array->spec.element);
+    else
+      device_->copy_out(lane_out, p.host.data, p.host.stride, {p.memory, 0}, packed, count, x.array->spec.element);
     bytes_.fetch_add(static_cast<std::uint64_t>(p.where.volume()) * x.array->spec.element, std::memory_order_relaxed);
   }
   j.lane = lane_out;
@@ -605,10 +610,12 @@ void actor::finish(job& j) {
   std::exception_ptr error = j.error;
   if (t && !is_internal(t->kind)) {
     try {
-      if (error)
+      if (error) {
         j.host.roll_back();
-      else
+      } else {
+        put_in_place(j);
         j.host.commit();
+      }
     } catch (...) {
       error = std::current_exception();
     }
@@ -617,6 +624,16 @@ void actor::finish(job& j) {
   const std::uint64_t begin = serve_time(j);
   give_job(j);
   if (t) end_task(*t, error, begin);
+}
+
+void actor::put_in_place(job& j) {
+  for (const part& p : j.parts) {
+    if (!p.staged) continue;
+    std::array<index_t, rank_max> count;
+    for (int d = 0; d < rank_max; ++d) count[d] = p.where.size(d);
+    link_.host->copy(p.host.data, p.host.stride, p.staged, packed_strides(p.where), count,
+                     j.task->accesses[p.access].array->spec.element);
+  }
 }
 
 // When the device began with it: it may have waited for the one before it on its lane.
@@ -641,8 +658,10 @@ void actor::let_go(job& j, bool fine) {
     }
   }
   j.copies.clear();
-  for (const part& p : j.parts)
+  for (const part& p : j.parts) {
     if (p.memory && device_) device_->deallocate(lane_in, p.memory);
+    if (p.staged) j.buffers.give_back(p.staged);
+  }
   j.parts.clear();
   j.leaving = nullptr;
 }
@@ -678,13 +697,7 @@ actor::outcome actor::start_transfer(task_record& t) {
   replica* r = cache_.find(x.array->id, x.tile);
   if (r && r->leaving) return outcome::no_room;  // it is on its way
   claim(t);
-  if (!discard && lost_.contains({x.array->id, x.tile})) {
-    const std::string what = "array '" + x.array->spec.name + "', tile " + std::to_string(x.tile) +
-                             ": its only copy was on " + options_.facts.name + ": " + text_of(broken_);
-    end_task(t, std::make_exception_ptr(error(errc::data_lost, what)), begin);
-    return outcome::started;
-  }
-  if (!r || !r->dirty) {  // evicted before: the host's copy is current
+  if (!r || !r->dirty) {  // evicted before: the host's copy is current; or lost, which placement has been told
     end_task(t, nullptr, begin);
     return outcome::started;
   }
@@ -784,27 +797,72 @@ void actor::complain_no_room(const job& j) const {
                                        "; use smaller tiles");
 }
 
-// The device can do no more: what was under way has failed, its memory is gone.
+// The device can do no more, and its memory is gone. What was under way is placed again where that is harmless; data
+// with a copy elsewhere is read from there. Then the device is opened anew, a few times.
 void actor::fail_device(std::exception_ptr why) {
-  broken_ = why;
   device_.reset();  // from here on nothing touches the host's memory
+  kernels_.clear();
+  ++failures_;
+  bool for_good = failures_ > restarts_max || stopping_.load();
+  if (!for_good) {
+    try {
+      device_ = options_.open();
+      device_->listen([this] { ring(); });
+    } catch (...) {
+      why = std::current_exception();
+      for_good = true;
+    }
+  }
+  if (for_good) broken_ = why;
+
+  std::vector<std::pair<array_core*, std::uint32_t>> lost;
+  cache_.each([&](const replica& r) {
+    if (r.dirty) lost.emplace_back(r.array, r.tile);
+  });
+  placement_.report_failure(*this, lost, why, for_good);
+
+  std::vector<task_record*> returned;
   while (!jobs_.empty()) {
     job& j = jobs_.front();
-    j.error = why;
-    if (j.leaving) j.leaving->leaving = false;
     task_record* const t = j.task;
     if (t && !is_internal(t->kind)) j.host.roll_back();
+    j.copies.clear();
+    for (const part& p : j.parts)
+      if (p.staged) j.buffers.give_back(p.staged);
+    j.parts.clear();
     j.leaving = nullptr;
-    let_go(j, false);
     const std::uint64_t begin = j.begin;
     give_job(j);
     if (!t) continue;
-    if (claim(*t) || !is_fulfilled(*t)) end_task(*t, why, begin);
+    if (is_internal(t->kind)) {
+      const access& x = t->accesses[0];
+      end_task(*t,
+               std::make_exception_ptr(error(
+                   errc::data_lost, "array '" + x.array->spec.name + "', tile " + std::to_string(x.tile) +
+                                        ": its only copy went with " + options_.facts.name + ": " + text_of(why))),
+               begin);
+    } else if (may_run_again(*t)) {
+      t->phase.fetch_and(~phase_mask, std::memory_order_acq_rel);  // waiting again
+      returned.push_back(t);
+    } else {
+      claim(*t);
+      end_task(*t, why, begin);
+    }
   }
-  cache_.each([&](const replica& r) {
-    if (r.dirty) lost_.insert({r.array_id, r.tile});
-    cache_.erase(r);
-  });
+  cache_.each([&](const replica& r) { cache_.erase(r); });
+  if (for_good) {
+    std::lock_guard hold(lock_);
+    while (task_record* t = queue_.pop()) returned.push_back(t);
+    queued_count_.store(0, std::memory_order_relaxed);
+  }
+  placement_.report_returned(returned);
+}
+
+// Whoever has been under way in several failures may be what causes them.
+bool actor::may_run_again(task_record& t) {
+  if (t.kernel->repeat == purity::once) return false;
+  if (!t.extra) t.extra = new task_extra;
+  return t.extra->attempt.fetch_add(1, std::memory_order_relaxed) < attempts_max;
 }
 
 actor::job& actor::take_job() {
@@ -826,8 +884,8 @@ void actor::give_job(job& j) {
 
 }  // namespace
 
-std::shared_ptr<gpu> make_gpu(gpu_options o, std::unique_ptr<devices::accelerator> device, placement& p, wait_board& b,
-                              house_link& link) {
+std::shared_ptr<gpu> make_gpu(gpu_options o, placement& p, wait_board& b, house_link& link) {
+  auto device = o.open();
   return std::make_shared<actor>(std::move(o), std::move(device), p, b, link);
 }
 

@@ -13,6 +13,7 @@
 #pragma once
 
 #include <chrono>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -30,6 +31,8 @@ struct gpu_options {
   trace_sink* sink = nullptr;
   int lane = 0;               // of the trace
   std::weak_ptr<void> house;  // its thread keeps it alive
+  /// Opens the device anew after a failure; throws if it cannot be had.
+  std::function<std::unique_ptr<devices::accelerator>()> open;
 };
 
 class gpu : public executor {
@@ -44,6 +47,7 @@ class gpu : public executor {
 /// Lanes of the device: one for copies in, one for copies out, the others compute.
 inline constexpr int gpu_copy_lanes = 2;
 
-std::shared_ptr<gpu> make_gpu(gpu_options, std::unique_ptr<devices::accelerator>, placement&, wait_board&, house_link&);
+/// Opens the device.
+std::shared_ptr<gpu> make_gpu(gpu_options, placement&, wait_board&, house_link&);
 
 }  // namespace troupe::detail

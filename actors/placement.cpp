@@ -14,6 +14,7 @@
 #include "actors/logic/region.hpp"
 #include "actors/protocol/clock.hpp"
 #include "actors/protocol/prefetch.hpp"
+#include "actors/task_errors.hpp"
 
 namespace troupe::detail {
 
@@ -163,13 +164,16 @@ bool placement::serve(executor* self) {
       work_.clear();
       work_off();
     }
-    admission_.admit([&](task_record& t) { assignment_.assign(t); });
+    admission_.admit([&](task_record& t) { assign(t); });
     assignment_.refill();
+    while (has_devices_ && set_aside_for_data()) {  // what fails for want of its data makes room
+      work_off();
+      admission_.admit([&](task_record& t) { assign(t); });
+      assignment_.refill();
+    }
     if (self && executors_.size() > 1) relieve_others(*self);
     for (std::size_t i = 0; i < executors_.size(); ++i) {
       std::vector<task_record*>& outgoing = assignment_.outgoing(i);
-      if (outgoing.empty()) continue;
-      if (has_devices_) std::erase_if(outgoing, [&](task_record* t) { return must_wait_for_data(*t); });
       if (outgoing.empty()) continue;
       any = true;
       executors_[i]->run_tasks(outgoing, executors_[i] == self ? executor::attention::caller
@@ -245,6 +249,9 @@ void placement::handle(mail m) {
     case mail::done:
       retired_.push_back(m.task());
       break;
+    case mail::returned:
+      place_again(*m.task());
+      break;
     case mail::dropped:
       m.array()->dropped = true;
       free_if_unused(*m.array());
@@ -315,10 +322,74 @@ void placement::make_ready(task_record& t) {
 
 // ---- data -----------------------------------------------------------------------------------------------------------
 
+// True if a task has failed meanwhile.
+bool placement::set_aside_for_data() {
+  for (std::size_t i = 0; i < executors_.size(); ++i)
+    std::erase_if(assignment_.outgoing(i), [&](task_record* t) { return must_wait_for_data(*t); });
+  return !retired_.empty();
+}
+
+void placement::place_again(task_record& t) {
+  assignment_.take_back(t);
+  if (abandoning_) abandon(t);
+  if ((t.phase.load(std::memory_order_acquire) & phase_mask) != phase_waiting) {
+    await_verdict(t);
+    retired_.push_back(&t);
+    return;
+  }
+  assign(t);
+}
+
+void placement::assign(task_record& t) {
+  if (!has_devices_ || assignment_.can_run(t)) {
+    assignment_.assign(t);
+    return;
+  }
+  const error left(errc::device_lost, "no executor that could run it is left");
+  fail(t, task_error(t, "", 0, std::make_exception_ptr(left)), true);
+  await_verdict(t);
+  retired_.push_back(&t);
+}
+
+void placement::report_returned(std::span<task_record* const> tasks) {
+  for (task_record* t : tasks) inbox_.post(mail(t, mail::returned));
+  take_turn(nullptr);
+}
+
+void placement::report_failure(const executor& e, std::span<const std::pair<array_core*, std::uint32_t>> lost,
+                               std::exception_ptr why, bool for_good) {
+  hold_turn();
+  const std::uint64_t space = logic::bit_of(e.facts().space);
+  for (const auto& [array, tile] : lost) {
+    tile_home& home = array->homes->tiles[tile];
+    if (home.dirty_in != e.facts().space) continue;
+    home.dirty_in = host_space;
+    home.cached &= ~space;
+    home.lost = std::make_exception_ptr(error(errc::data_lost, "array '" + array->spec.name + "', tile " +
+                                                                   std::to_string(tile) + ": its only copy went with " +
+                                                                   e.facts().name + ": " + text_of(why)));
+  }
+  if (for_good) {
+    assignment_.withdraw(e.facts().id);
+    std::vector<task_record*> kept;  // with this executor in mind
+    assignment_.drop_kept([&](task_record& t) { kept.push_back(&t); });
+    for (task_record* t : kept) assign(*t);
+  }
+  leave_turn();
+  take_turn(nullptr);
+}
+
 // Where the only current copy of what the task touches is elsewhere, it waits for a transfer like for any other task.
 bool placement::must_wait_for_data(task_record& t) {
   if (t.kind == task_kind::transfer || t.kind == task_kind::forget) return false;
   const memory_space where = t.kind == task_kind::host_access ? host_space : assignment_.space_of(t);
+  if (const std::exception_ptr lost = logic::lost_input(t)) {
+    fail(t, task_error(t, t.kind == task_kind::host_access ? "host" : assignment_.facts()[t.executor].name, 0, lost),
+         true);
+    await_verdict(t);
+    retired_.push_back(&t);
+    return true;
+  }
   bool waits = false;
   logic::each_in_the_way(t, where, [&](array_core& a, std::uint32_t tile, tile_home& home, bool discard) {
     if (!deps_.alive(home.moving)) {
@@ -348,7 +419,7 @@ void placement::admit(task_record& t) {
   if (logic::admission::concerns(t))
     admission_.queue(t);
   else
-    assignment_.assign(t);
+    assign(t);
 }
 
 // ---- balance --------------------------------------------------------------------------------------------------------
@@ -395,6 +466,8 @@ void placement::retire(task_record& t) {
     deps_.each_successor(t, [&](task_record& next, bool) {  // the others were noted when they were found
       if (next.kind == task_kind::join) lane_.add_edge(t.sequence, next.sequence);
     });
+  // Who waited for a copy that is lost finds out itself whether he needed it.
+  if (t.kind == task_kind::transfer) t.error = nullptr;
   deps_.retire(t, [&](task_record& next) { make_ready(next); });
   admission_.finished(t);
   for (int i = 0; i < t.access_count; ++i) {
@@ -434,7 +507,7 @@ void placement::account_for_data(task_record& t) {
     home.dirty_in = host_space;
     if (t.error) {  // the only copy is gone
       home.cached = 0;
-      x.array->states[x.tile].poison = t.error;
+      home.lost = t.error;
     }
   } else if (t.kind == task_kind::host_access || (t.marks & mark_sent)) {
     logic::note_done(t, t.kind == task_kind::host_access ? host_space : assignment_.space_of(t));
@@ -456,7 +529,7 @@ bool placement::bring_home(array_core& a) {
   bool any = false;
   for (std::uint32_t t = 0; t < a.tile_count; ++t) {
     tile_home& home = a.homes->tiles[t];
-    if (home.dirty_in == host_space || a.states[t].poison) continue;
+    if (home.dirty_in == host_space) continue;
     task_record* transfer = make_transfer(link_, a, t, false);
     hand_over(*transfer, home.dirty_in);
     home.moving = {transfer, transfer->sequence};

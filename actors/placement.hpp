@@ -49,6 +49,11 @@ class placement final : private logic::dependencies::surroundings {
   void check_open() const;
   /// Bodies that have returned. Takes the turn if it is free, else leaves mail.
   void report_done(std::span<task_record* const>, executor* self);
+  /// Tasks that an executor was given and could not run: claimed by nobody again.
+  void report_returned(std::span<task_record* const>);
+  /// An executor's memory is gone, with the only copies of these tiles (array, tile). `for_good`: it gets no more tasks.
+  void report_failure(const executor&, std::span<const std::pair<array_core*, std::uint32_t>> lost,
+                      std::exception_ptr why, bool for_good);
   void drop(array_core*);
   /// Decides what there is to decide, if there is any and the turn is free. `self`: the caller is about to look for
   /// work at that executor. True if something was done.
@@ -116,7 +121,10 @@ class placement final : private logic::dependencies::surroundings {
   void order(task_record&);
   void make_ready(task_record&);
   void admit(task_record&);
+  bool set_aside_for_data();
   bool must_wait_for_data(task_record&);
+  void place_again(task_record&);
+  void assign(task_record&);
   void hand_over(task_record&, memory_space);
   void account_for_data(task_record&);
   bool bring_home(array_core&);

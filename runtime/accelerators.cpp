@@ -30,10 +30,10 @@ std::unique_ptr<devices::accelerator_source> source_of(const std::string& kind) 
 
 }  // namespace
 
-std::vector<opened_accelerator> open_accelerators(const std::vector<device_use>& wanted) {
-  std::map<std::string, std::unique_ptr<devices::accelerator_source>> sources;
+std::vector<found_accelerator> find_accelerators(const std::vector<device_use>& wanted) {
+  std::map<std::string, std::shared_ptr<devices::accelerator_source>> sources;
   std::map<std::string, int> uses;
-  std::vector<opened_accelerator> all;
+  std::vector<found_accelerator> all;
   for (const device_use& use : wanted) {
     const auto colon = use.name.find(':');
     const std::string kind = use.name.substr(0, colon);
@@ -56,7 +56,10 @@ std::vector<opened_accelerator> open_accelerators(const std::vector<device_use>&
     for (int i = first; i < last; ++i) {
       std::string name = kind + ":" + std::to_string(i);
       if (const int before = uses[name]++; before != 0) name += "#" + std::to_string(before);
-      all.push_back({std::move(name), source->open(i, gpu_copy_lanes + use.lanes, use.memory_bytes)});
+      all.push_back({std::move(name), source->kind(), use.lanes,
+                     [source = source, i, lanes = gpu_copy_lanes + use.lanes, memory = use.memory_bytes] {
+                       return source->open(i, lanes, memory);
+                     }});
     }
   }
   return all;

@@ -3,6 +3,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -13,12 +14,14 @@
 
 namespace troupe::detail {
 
-struct opened_accelerator {
+struct found_accelerator {
   std::string name;  // of the executor: "sim:0", and "sim:0#1" for the second use of one device
-  std::unique_ptr<devices::accelerator> opened;
+  device_kind kind;
+  int compute_lanes;
+  std::function<std::unique_ptr<devices::accelerator>()> open;
 };
 
 /// Throws error(no_executor) for a device that is not there, error(bad_argument) for names that mean nothing.
-std::vector<opened_accelerator> open_accelerators(const std::vector<device_use>&);
+std::vector<found_accelerator> find_accelerators(const std::vector<device_use>&);
 
 }  // namespace troupe::detail

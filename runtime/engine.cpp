@@ -108,20 +108,21 @@ void engine::add_groups() {
 }
 
 void engine::add_gpus() {
-  for (auto& device : open_accelerators(options_.devices)) {
+  for (auto& device : find_accelerators(options_.devices)) {
     const auto id = static_cast<std::uint16_t>(placement_.facts().size());
     if (id >= logic::executors_max) throw error(errc::bad_argument, "more than 64 core groups and devices");
     gpu_options g;
     g.facts.id = id;
     g.facts.name = device.name;
-    g.facts.kind = device.opened->facts().kind;
+    g.facts.kind = device.kind;
     g.facts.space = static_cast<memory_space>(1 + gpus_.size());
-    g.facts.slots = device.opened->facts().lanes - gpu_copy_lanes;
+    g.facts.slots = device.compute_lanes;
+    g.open = std::move(device.open);
     g.spin = options_.spin;
     g.sink = staff_->sink();
     g.lane = 1000 * (id + 1);
     g.house = weak_from_this();
-    gpus_.push_back(make_gpu(std::move(g), std::move(device.opened), placement_, board_, *link_));
+    gpus_.push_back(make_gpu(std::move(g), placement_, board_, *link_));
     placement_.add(*gpus_.back());
   }
 }

@@ -116,6 +116,7 @@ struct tile_home {
   memory_space dirty_in = host_space;     // the only space whose copy is current, the host's unless said
   std::uint64_t cached = 0;               // spaces believed to hold a current copy, a bit each
   task_ref moving;                        // the transfer that makes the host's copy current
+  std::exception_ptr lost;                // the only current copy went with its device
 };
 
 /// Made when an array is first used outside host memory.

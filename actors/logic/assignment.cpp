@@ -40,7 +40,7 @@ std::size_t assignment::executor_of(detail::memory_space s) const {
 }
 
 executor_set assignment::mask_of(const task_record& t) const {
-  executor_set mask = all_;
+  executor_set mask = all_ & ~withdrawn_;
   if (t.extra) mask &= t.extra->executors;
   return mask & with_body(t.kernel->kinds, facts_);
 }
@@ -168,6 +168,13 @@ void assignment::move(task_record& t, std::size_t i) {
       if (d->offers[k].executor == facts_[i].id) d->chosen = k;
     return;
   }
+}
+
+void assignment::take_back(task_record& t) {
+  place& p = places_[t.executor];
+  p.outstanding_ns = std::max(0.0f, p.outstanding_ns - t.predicted_ns);
+  if (!(t.marks & detail::mark_known)) --p.tries;
+  t.marks &= static_cast<std::uint16_t>(~(detail::mark_sent | detail::mark_known));
 }
 
 void assignment::refill() {

@@ -40,6 +40,12 @@ class assignment {
   }
   /// A task that was assigned and had to wait for its data goes to its executor now.
   void resume(detail::task_record& t) { places_[t.executor].outgoing.push_back(&t); }
+  /// The executor could not run it: it is as if it had not been assigned.
+  void take_back(detail::task_record&);
+  /// Executor i gets no more tasks.
+  void withdraw(std::size_t i) { withdrawn_ |= executor_set{1} << facts_[i].id; }
+  /// False: all that could run it have been withdrawn.
+  bool can_run(const detail::task_record& t) const { return mask_of(t) != 0; }
   /// The space that an assigned task will run in.
   detail::memory_space space_of(const detail::task_record& t) const { return facts_[t.executor].space; }
   /// The executor of another space than the host's.
@@ -101,7 +107,7 @@ class assignment {
   std::vector<place> places_;
   std::vector<detail::executor_facts> facts_;
   std::size_t spaces_ = 1;
-  executor_set all_ = 0;
+  executor_set all_ = 0, withdrawn_ = 0;
   std::vector<backlog> backlogs_;
   std::deque<decision> decisions_;
   std::atomic<std::size_t> kept_{0};

@@ -38,6 +38,18 @@ std::uint64_t bytes_missing(const task_record& t, memory_space where) {
   return bytes;
 }
 
+std::exception_ptr lost_input(const task_record& t) {
+  std::exception_ptr why;
+  for (int i = 0; i < t.access_count && !why; ++i) {
+    const access& x = t.accesses[i];
+    if (!x.array || !x.array->homes || (is_whole(x) && x.mode == access_mode::write)) continue;
+    each_tile_of(x, [&](std::uint32_t tile) {
+      if (!why) why = x.array->homes->tiles[tile].lost;
+    });
+  }
+  return why;
+}
+
 memory_space source_of(const task_record& t) {
   for (int i = 0; i < t.access_count; ++i) {
     const access& x = t.accesses[i];
@@ -73,6 +85,7 @@ void note_done(const task_record& t, memory_space where) {
       tile_home& home = x.array->homes->tiles[tile];
       home.version.store(home.version.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
       home.dirty_in = is_whole(x) ? where : host_space;
+      if (is_whole(x)) home.lost = nullptr;
       home.cached = home.dirty_in == host_space ? 0 : bit_of(where);
     });
   }

@@ -57,6 +57,8 @@ void each_in_the_way(const task_record& t, memory_space where, F&& f) {
   }
 }
 
+/// Why what the task is to read is gone; null if it is not.
+std::exception_ptr lost_input(const task_record&);
 /// Bytes that must be brought to `where` before the task may run there.
 std::uint64_t bytes_missing(const task_record&, memory_space where);
 /// A space that holds some of what the task touches alone; the host's if there is none.

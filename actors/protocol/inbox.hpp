@@ -5,6 +5,7 @@
 // From | message | may repeat | may be lost
 // client, task | submitted: order this task | no | no
 // executor     | done: this task's body has returned, thrown or was never run | no | no
+// executor     | returned: could not run this task, another one may | no | no
 // host view    | done: the host's access has ended | no | no
 // last handle  | dropped: free this array once no task uses it | no | no
 #pragma once
@@ -24,7 +25,7 @@ struct task_record;
 /// One item: a pointer and its verb in the lowest bits.
 class mail {
  public:
-  enum verb : std::uintptr_t { submitted = 0, done = 1, dropped = 2 };
+  enum verb : std::uintptr_t { submitted = 0, done = 1, dropped = 2, returned = 3 };
   mail(task_record* t, verb v) : bits_(reinterpret_cast<std::uintptr_t>(t) | v) {}
   explicit mail(array_core* a) : bits_(reinterpret_cast<std::uintptr_t>(a) | dropped) {}
   verb what() const { return static_cast<verb>(bits_ & 3); }
