@@ -118,15 +118,15 @@ TEST_P(absence, is_told_and_not_thrown) {
   const auto source = GetParam().source();
   ASSERT_NE(source, nullptr);
   EXPECT_GE(source->count(), 0);
-  if (source->count() == 0) EXPECT_FALSE(source->remark().empty()) << "why is there none?";
+  EXPECT_TRUE(source->count() > 0 || !source->remark().empty()) << "why is there none?";
   std::string said;
   EXPECT_EQ(thrown([&] { (void)source->open(source->count(), 1, 0); }, &said), code(errc::bad_argument));
-  if (source->count() == 0) EXPECT_NE(said.find(source->remark()), std::string::npos) << said;
+  EXPECT_NE(said.find(source->remark()), std::string::npos) << said;
   EXPECT_EQ(GetParam().source()->count(), source->count()) << "asked twice";
 }
 
 INSTANTIATE_TEST_SUITE_P(accelerators, absence, ::testing::ValuesIn(candidates()),
-                         [](const auto& info) { return info.param.name; });
+                         [](const auto& of) { return of.param.name; });
 
 }  // namespace
 
