@@ -10,6 +10,10 @@
 #include "devices/opencl/opencl.hpp"
 #include "devices/sim/sim.h"
 
+// PoCL and its compiler keep what they have until the process ends.
+extern "C" const char* __lsan_default_suppressions();  // NOLINT(bugprone-reserved-identifier)
+extern "C" const char* __lsan_default_suppressions() { return "leak:libpocl\nleak:libLLVM\nleak:libclang"; }
+
 namespace conformance_suite {
 
 namespace {
