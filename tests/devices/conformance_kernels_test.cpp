@@ -11,6 +11,8 @@ namespace conformance_suite {
 
 namespace {
 
+// Memory is written by copies here: Oclgrind, which looks for reads before writes, does not count fills.
+
 std::vector<double> random_doubles(std::size_t n, unsigned seed) {
   std::mt19937 random(seed);
   std::uniform_real_distribution<double> in(-1, 1);
@@ -85,7 +87,8 @@ TEST_P(conformance, histogram_counts_every_value) {
   }
   const block dx(*a, n * 4), dc(*a, bins * 4);
   put(*a, 0, dx.at(), x);
-  fill(*a, 0, dc.at(), 2, bins);
+  const std::vector<int> before(bins, 2);
+  put(*a, 0, dc.at(), before);
   const shape sx = vector_shape(static_cast<index_t>(n)), sc = vector_shape(static_cast<index_t>(bins));
   launch_line(*a, 0, k, n, 128, {memory(dx.at()), value(sx), memory(dc.at()), value(sc)});
   EXPECT_EQ(content<int>(*a, dc.at(), bins), expected);
@@ -184,8 +187,9 @@ TEST_P(conformance, memory_may_be_passed_from_an_offset_on) {
   const kernel_id k = load_core(*a, "axpy");
   const std::size_t n = 64, align = std::max<std::size_t>(GetParam().argument_align, 8);
   const block on(*a, 8192);
-  std::vector<double> expected(1024, 1.0);
-  fill(*a, 0, on.at(), 1.0, 1024);
+  const std::vector<double> before(1024, 1.0);
+  put(*a, 0, on.at(), before);
+  auto expected = before;
   const std::size_t offset = 4096 + align;
   launch_axpy(*a, 0, k, 3, on.at(), on.at(offset), n);
   for (std::size_t i = 0; i < n; ++i) expected[offset / 8 + i] += 3;
@@ -246,7 +250,8 @@ TEST_P(conformance, wrong_arguments_are_refused_with_the_name_of_the_kernel) {
     EXPECT_NE(said.find("axpy"), std::string::npos) << what << ": " << said;
   }
   EXPECT_EQ(thrown([&] { launch_line(*a, 0, k + 1000, 64, 64, {}); }), code(errc::bad_argument));
-  fill(*a, 0, on.at(), 2.0, 64);
+  const std::vector<double> before(64, 2.0);
+  put(*a, 0, on.at(), before);
   launch_axpy(*a, 0, k, 1, on.at(), on.at(), 64);
   EXPECT_EQ(content<double>(*a, on.at(), 64), std::vector<double>(64, 4.0)) << "the device goes on";
 }
@@ -255,7 +260,8 @@ TEST_P(conformance, groups_that_cannot_be_are_refused) {
   const auto a = open();
   const kernel_id k = load_core(*a, "axpy");
   const block on(*a, 64 * 8);
-  fill(*a, 0, on.at(), 1.0, 64);
+  const std::vector<double> before(64, 1.0);
+  put(*a, 0, on.at(), before);
   const shape s = vector_shape(64);
   const std::vector<kernel_argument> arguments{value(1.0), memory(on.at()), value(s), memory(on.at()), value(s)};
   using three = std::array<std::uint32_t, 3>;
@@ -271,7 +277,7 @@ TEST_P(conformance, groups_that_cannot_be_are_refused) {
     EXPECT_NE(said.find("axpy"), std::string::npos) << said;
   }
   EXPECT_EQ(thrown([&] { a->launch(0, k, {{0, 1, 1}, {64, 1, 1}}, arguments); }), -1) << "nothing to run is no error";
-  EXPECT_EQ(content<double>(*a, on.at(), 64), std::vector<double>(64, 1.0)) << "something ran";
+  EXPECT_EQ(content<double>(*a, on.at(), 64), before) << "something ran";
 }
 
 }  // namespace
