@@ -95,7 +95,10 @@ void code_check::ended(cl_int status) {
 
 void code_check::raise(errc what, const std::string& why) {
   const error e(what, device_ + ": " + why);
-  if (!failure_ && (what == failed || what == lost)) failure_ = e;
+  if (!failure_ && (what == failed || what == lost)) {
+    failure_ = e;
+    on_failure_();
+  }
   throw e;
 }
 

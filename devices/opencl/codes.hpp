@@ -3,8 +3,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include <troupe/error.hpp>
 
@@ -21,7 +23,9 @@ bool is_no_room(cl_int);
 /// The codes of one device. What it cannot go on from stays: every later call throws it again.
 class code_check {
  public:
-  explicit code_check(std::string device) : device_(std::move(device)) {}
+  /// `on_failure` is called when the device fails, before the error is thrown.
+  code_check(std::string device, std::function<void()> on_failure)
+      : device_(std::move(device)), on_failure_(std::move(on_failure)) {}
 
   /// Throws unless the code is CL_SUCCESS: "opencl:0 (model): clFinish answered -36 CL_INVALID_COMMAND_QUEUE".
   void operator()(cl_int code, const char* call);
@@ -38,6 +42,7 @@ class code_check {
   [[noreturn]] void raise(errc, const std::string& text);
 
   std::string device_;
+  std::function<void()> on_failure_;
   std::optional<error> failure_;
 };
 

@@ -38,8 +38,9 @@ std::string text_of(Get get) {
 class opencl_accelerator final : public accelerator {
  public:
   opencl_accelerator(cl_device_id device, int index, int lane_count, std::uint64_t memory_limit)
-      : check_("opencl:" + std::to_string(index) + " (" + device_text(device, CL_DEVICE_NAME) + ")"),
-        bell_(std::make_shared<bell>()) {
+      : bell_(std::make_shared<bell>()),
+        check_("opencl:" + std::to_string(index) + " (" + device_text(device, CL_DEVICE_NAME) + ")",
+               [this] { bell_->ring(); }) {
     describe(device, index, lane_count, memory_limit);
     cl_int code = CL_SUCCESS;
     context_ = context_handle(clCreateContext(nullptr, 1, &device, nullptr, nullptr, &code));
@@ -186,8 +187,8 @@ class opencl_accelerator final : public accelerator {
     return lanes_[static_cast<std::size_t>(l)];
   }
 
-  code_check check_;
   std::shared_ptr<bell> bell_;
+  code_check check_;
   accelerator_facts facts_;
   std::uint64_t block_max_ = 0, used_ = 0;
   context_handle context_;

@@ -17,15 +17,22 @@ bool bell::has_listener() const {
   return listener_ != nullptr;
 }
 
+void bell::ring() const {
+  std::unique_lock lock(guard_);
+  const auto listener = listener_;
+  lock.unlock();
+  if (listener) (*listener)();
+}
+
 cl_int bell::ring_after(const std::shared_ptr<bell>& self, cl_event event) {
   {
     const std::lock_guard lock(self->guard_);
     ++self->due_;
   }
   auto shared = std::make_unique<std::shared_ptr<bell>>(self);
-  const cl_int code = clSetEventCallback(event, CL_COMPLETE, &bell::ring, shared.get());
+  const cl_int code = clSetEventCallback(event, CL_COMPLETE, &bell::ended, shared.get());
   if (code == CL_SUCCESS) {
-    (void)shared.release();  // ring deletes it
+    (void)shared.release();  // `ended` deletes it
   } else {
     const std::lock_guard lock(self->guard_);
     --self->due_;
@@ -33,7 +40,7 @@ cl_int bell::ring_after(const std::shared_ptr<bell>& self, cl_event event) {
   return code;
 }
 
-void CL_CALLBACK bell::ring(cl_event, cl_int, void* shared) {
+void CL_CALLBACK bell::ended(cl_event, cl_int, void* shared) {
   const std::unique_ptr<std::shared_ptr<bell>> owned(static_cast<std::shared_ptr<bell>*>(shared));
   bell& self = **owned;
   std::shared_ptr<const std::function<void()>> listener;

@@ -20,13 +20,15 @@ class bell {
  public:
   void listen(std::function<void()>);
   bool has_listener() const;
+  /// Calls the listener now.
+  void ring() const;
   /// The listener is called when the event has ended, well or not: inside this call, or on a thread of the driver.
   static cl_int ring_after(const std::shared_ptr<bell>&, cl_event);
   /// No call of the listener after this one. False: some events did not come.
   bool silence(std::chrono::milliseconds at_most) noexcept;
 
  private:
-  static void CL_CALLBACK ring(cl_event, cl_int, void* self);
+  static void CL_CALLBACK ended(cl_event, cl_int, void* shared);
 
   mutable std::mutex guard_;
   std::condition_variable quiet_;

@@ -7,29 +7,13 @@
 #include <utility>
 #include <vector>
 
-#include <troupe/error.hpp>
-
+#include "devices/gpu/absent_source.hpp"
 #include "devices/opencl/opencl.hpp"
 #include "devices/opencl/plugin.hpp"
 
 namespace troupe::devices {
 
 namespace {
-
-// In place of a source where there is no plugin.
-class absent_source final : public accelerator_source {
- public:
-  explicit absent_source(std::string why) : why_(std::move(why)) {}
-  device_kind kind() const override { return device_kind::opencl; }
-  int count() const override { return 0; }
-  std::string remark() const override { return why_; }
-  std::unique_ptr<accelerator> open(int, int, std::uint64_t) override {
-    throw error(errc::bad_argument, "there are no OpenCL devices: " + why_);
-  }
-
- private:
-  std::string why_;
-};
 
 std::vector<std::filesystem::path> places(std::span<const std::filesystem::path> folders) {
   std::vector<std::filesystem::path> files;
@@ -64,7 +48,7 @@ std::unique_ptr<accelerator_source> make_opencl_source(std::span<const std::file
       return std::unique_ptr<accelerator_source>(source);
     why = file.string() + " is of another release";
   }
-  return std::make_unique<absent_source>("no plugin (" + why + ")");
+  return gpu::make_absent_source(device_kind::opencl, "no plugin (" + why + ")");
 }
 
 }  // namespace troupe::devices

@@ -3,6 +3,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "devices/opencl/programs.hpp"
 
+#include <algorithm>
+
 #include "devices/kernels/kernels.hpp"
 
 namespace troupe::devices::opencl {
