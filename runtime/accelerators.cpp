@@ -12,17 +12,19 @@
 
 #include "actors/gpu.hpp"
 #include "devices/gpu/gpu.hpp"
+#include "devices/opencl/opencl.hpp"
 
 namespace troupe::detail {
 
 namespace {
 
 constexpr int lanes_max = 64;
-constexpr const char* kinds[] = {"cuda", "hip", "sim"};
+constexpr const char* kinds[] = {"cuda", "hip", "opencl", "sim"};
 
 std::unique_ptr<devices::accelerator_source> source_of(const std::string& kind) {
   if (kind == "cuda") return devices::make_cuda_source();
   if (kind == "hip") return devices::make_hip_source();
+  if (kind == "opencl") return devices::make_opencl_source();
   if (kind == "sim") return devices::make_sim_source();
   throw error(errc::bad_argument,
               "options::devices: '" + kind + "' is no kind of device; there are cuda, hip, opencl and sim");
