@@ -176,16 +176,18 @@ TEST_P(conformance, closing_with_work_pending_ends_and_calls_nobody_afterwards) 
   for (int round = 0; round < 5; ++round) {
     std::atomic<bool> closed = false;
     std::atomic<int> late = 0;
-    std::vector<std::byte> in(size), out(size);
+    const std::vector<std::byte> in(size);
+    std::array<std::vector<std::byte>, 2> out{in, in};
     auto a = open();
     a->listen([&] { late += closed.load(); });
-    void* memory = a->allocate(0, size);
+    void* memory = a->allocate(0, 2 * size);
     ASSERT_NE(memory, nullptr);
     ASSERT_NE(a->allocate_pinned(1000), nullptr);  // freed by closing, like the other
     a->wait(1, 0, a->record(0, true));
     for (int i = 0; i < 40; ++i) {
-      a->copy_in(i % 2, {memory, 0}, line(), in.data(), line(), line_of(size), 1);
-      a->copy_out(i % 2, out.data(), line(), {memory, 0}, line(), line_of(size), 1);
+      const auto l = static_cast<std::size_t>(i % 2);  // each lane has its half
+      a->copy_in(i % 2, {memory, l * size}, line(), in.data(), line(), line_of(size), 1);
+      a->copy_out(i % 2, out[l].data(), line(), {memory, l * size}, line(), line_of(size), 1);
       (void)a->record(i % 2, true);
     }
     a.reset();
