@@ -819,6 +819,8 @@ void actor::fail_device(std::exception_ptr why) {
   cache_.each([&](const replica& r) {
     if (r.dirty) lost.emplace_back(r.array, r.tile);
   });
+  if (!done_.empty()) placement_.report_done(done_, this);  // what they wrote is among what is lost
+  done_.clear();
   placement_.report_failure(*this, lost, why, for_good);
 
   std::vector<task_record*> returned;
@@ -850,7 +852,8 @@ void actor::fail_device(std::exception_ptr why) {
     }
   }
   cache_.each([&](const replica& r) { cache_.erase(r); });
-  if (for_good) {
+  {
+    // What waits here was sent for data that was here.
     std::lock_guard hold(lock_);
     while (task_record* t = queue_.pop()) returned.push_back(t);
     queued_count_.store(0, std::memory_order_relaxed);

@@ -359,6 +359,8 @@ void placement::report_returned(std::span<task_record* const> tasks) {
 void placement::report_failure(const executor& e, std::span<const std::pair<array_core*, std::uint32_t>> lost,
                                std::exception_ptr why, bool for_good) {
   hold_turn();
+  serve(nullptr);  // what it has done before must have been accounted for; leaves the turn
+  hold_turn();
   const std::uint64_t space = logic::bit_of(e.facts().space);
   for (const auto& [array, tile] : lost) {
     tile_home& home = array->homes->tiles[tile];

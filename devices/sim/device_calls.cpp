@@ -7,7 +7,7 @@
 
 #include "devices/sim/engine.hpp"
 
-namespace troupe::sim {
+namespace troupe::soft_gpu {
 
 namespace {
 
@@ -203,4 +203,4 @@ simError_t simLaunchKernel(const void* kernel, dim3 groups, dim3 group, void** a
   });
 }
 
-}  // namespace troupe::sim
+}  // namespace troupe::soft_gpu

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <cstdlib>
 
-namespace troupe::sim {
+namespace troupe::soft_gpu {
 
 namespace {
 
@@ -189,4 +189,4 @@ std::shared_ptr<stream> find_stream(world& w, simStream_t s) {
   return index < w.devices.size() ? w.devices[index]->own_stream() : nullptr;
 }
 
-}  // namespace troupe::sim
+}  // namespace troupe::soft_gpu

@@ -16,7 +16,7 @@
 
 #include "devices/sim/stream.hpp"
 
-namespace troupe::sim {
+namespace troupe::soft_gpu {
 
 struct world;
 
@@ -201,4 +201,4 @@ inline simError_t pushed(stream& s, operation o) {
   return s.push(std::move(o)) ? simSuccess : simErrorInvalidResourceHandle;
 }
 
-}  // namespace troupe::sim
+}  // namespace troupe::soft_gpu

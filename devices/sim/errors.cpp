@@ -3,7 +3,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "devices/sim/engine.hpp"
 
-namespace troupe::sim {
+namespace troupe::soft_gpu {
 
 namespace {
 
@@ -72,4 +72,4 @@ simError_t simPeekAtLastError() {
   return sticky != simSuccess ? sticky : this_thread().last_error;
 }
 
-}  // namespace troupe::sim
+}  // namespace troupe::soft_gpu

@@ -44,7 +44,7 @@ troupe_sim_change_stack:
 )");
 #endif
 
-namespace troupe::sim {
+namespace troupe::soft_gpu {
 
 namespace {
 
@@ -134,4 +134,4 @@ void fibre::loop() noexcept {
   }
 }
 
-}  // namespace troupe::sim
+}  // namespace troupe::soft_gpu

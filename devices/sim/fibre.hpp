@@ -10,7 +10,7 @@
 #include <cstddef>
 #include <memory>
 
-namespace troupe::sim {
+namespace troupe::soft_gpu {
 
 /// Belongs to the thread that made it. Used again and again; must have finished, or never run, when it is destroyed.
 class fibre {
@@ -53,4 +53,4 @@ class fibre {
   [[maybe_unused]] std::size_t caller_stack_bytes_ = 0;
 };
 
-}  // namespace troupe::sim
+}  // namespace troupe::soft_gpu

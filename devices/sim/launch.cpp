@@ -7,7 +7,7 @@
 #include <exception>
 #include <stdexcept>
 
-namespace troupe::sim {
+namespace troupe::soft_gpu {
 
 namespace {
 
@@ -163,4 +163,4 @@ void* kernel_runner::find_local(const troupe_sim_item* p, const void* key, unsig
   return found->memory.get();
 }
 
-}  // namespace troupe::sim
+}  // namespace troupe::soft_gpu

@@ -10,7 +10,7 @@
 #include "devices/sim/fibre.hpp"
 #include "devices/sim/sim.h"
 
-namespace troupe::sim {
+namespace troupe::soft_gpu {
 
 /// A launch that needs nothing more of its caller: arguments copied, pointers translated.
 struct launch {
@@ -60,4 +60,4 @@ class kernel_runner {
   std::string why_;
 };
 
-}  // namespace troupe::sim
+}  // namespace troupe::soft_gpu

@@ -9,7 +9,7 @@
 #include <algorithm>
 #include <cstring>
 
-namespace troupe::sim {
+namespace troupe::soft_gpu {
 
 namespace {
 
@@ -161,4 +161,4 @@ std::size_t device_memory::used() const {
   return used_;
 }
 
-}  // namespace troupe::sim
+}  // namespace troupe::soft_gpu

@@ -10,7 +10,7 @@
 #include <mutex>
 #include <optional>
 
-namespace troupe::sim {
+namespace troupe::soft_gpu {
 
 /// Mapped twice: the addresses handed out fault on every access; those that `alias` gives do not.
 class device_memory {
@@ -66,4 +66,4 @@ class device_memory {
   std::uint64_t ids_ = 0;
 };
 
-}  // namespace troupe::sim
+}  // namespace troupe::soft_gpu

@@ -8,7 +8,7 @@
 
 #include "devices/sim/engine.hpp"
 
-namespace troupe::sim {
+namespace troupe::soft_gpu {
 
 namespace {
 
@@ -191,4 +191,4 @@ simError_t simMemsetAsync(void* p, int value, std::size_t bytes, simStream_t in)
   });
 }
 
-}  // namespace troupe::sim
+}  // namespace troupe::soft_gpu

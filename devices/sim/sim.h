@@ -19,7 +19,7 @@
 
 #include "devices/sim/item.h"
 
-namespace troupe::sim {
+namespace troupe::soft_gpu {
 
 // NOLINTBEGIN(readability-identifier-naming): the names are CUDA's, so that one source serves both
 
@@ -240,4 +240,4 @@ simError_t simGraphExecDestroy(simGraphExec_t);
 
 // NOLINTEND(readability-identifier-naming)
 
-}  // namespace troupe::sim
+}  // namespace troupe::soft_gpu

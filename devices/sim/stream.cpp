@@ -8,7 +8,7 @@
 
 #include "devices/sim/engine.hpp"
 
-namespace troupe::sim {
+namespace troupe::soft_gpu {
 
 void signal::fire() {
   const std::lock_guard lock(mutex_);
@@ -192,4 +192,4 @@ simError_t capture::end(std::vector<operation>& to) {
   return simSuccess;
 }
 
-}  // namespace troupe::sim
+}  // namespace troupe::soft_gpu

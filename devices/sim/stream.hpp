@@ -18,7 +18,7 @@
 #include "devices/sim/launch.hpp"
 #include "devices/sim/memory.hpp"
 
-namespace troupe::sim {
+namespace troupe::soft_gpu {
 
 using steady = std::chrono::steady_clock;
 
@@ -139,4 +139,4 @@ struct graph {
   std::shared_ptr<signal> last;  // launch, if it can be launched
 };
 
-}  // namespace troupe::sim
+}  // namespace troupe::soft_gpu

@@ -3,7 +3,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "devices/sim/engine.hpp"
 
-namespace troupe::sim {
+namespace troupe::soft_gpu {
 
 namespace {
 
@@ -231,4 +231,4 @@ simError_t simGraphExecDestroy(simGraphExec_t e) {
   return guarded([&] { return handles().executables.take(e) ? simSuccess : simErrorInvalidResourceHandle; });
 }
 
-}  // namespace troupe::sim
+}  // namespace troupe::soft_gpu

@@ -29,11 +29,11 @@ candidate sim(int devices) {
   candidate c;
   c.name = "sim_x" + std::to_string(devices);
   c.source = [devices] {
-    troupe::sim::sim_options o;
+    troupe::soft_gpu::sim_options o;
     o.devices = devices;
     o.memory_bytes = std::size_t{64} << 20;
     o.seed = static_cast<std::uint64_t>(devices);  // operations are delayed at random
-    if (troupe::sim::simConfigure(o) != troupe::sim::simSuccess)
+    if (troupe::soft_gpu::simConfigure(o) != troupe::soft_gpu::simSuccess)
       throw error(errc::device_failed, "sim is still in use by an earlier test");
     return make_sim_source(with_cache());
   };

@@ -105,8 +105,8 @@ class gpu_sim : public testing::Test {
     open.reset();
     configure({});
   }
-  static void configure(troupe::sim::sim_options o) {
-    ASSERT_EQ(troupe::sim::simConfigure(std::move(o)), troupe::sim::simSuccess);
+  static void configure(troupe::soft_gpu::sim_options o) {
+    ASSERT_EQ(troupe::soft_gpu::simConfigure(std::move(o)), troupe::soft_gpu::simSuccess);
   }
   accelerator& device(int lanes = 2, std::uint64_t limit = 0) {
     open = make_sim_source(wishes())->open(0, lanes, limit);
@@ -395,7 +395,7 @@ TEST_F(gpu_sim, without_a_compiler_kernels_are_not_supported) {
 }
 
 TEST_F(gpu_sim, a_lane_waits_for_the_ticket_of_another) {
-  troupe::sim::sim_options o;
+  troupe::soft_gpu::sim_options o;
   o.copy_gb_per_s = 0.05;  // 1 MiB lasts 20 ms
   configure(o);
   auto& a = device(2);
@@ -452,7 +452,7 @@ TEST_F(gpu_sim, allocates_up_to_its_limit_and_again_what_was_freed) {
 }
 
 TEST_F(gpu_sim, a_full_device_answers_null_and_goes_on) {
-  troupe::sim::sim_options o;
+  troupe::soft_gpu::sim_options o;
   o.memory_bytes = 1 << 20;
   configure(o);
   const auto source = make_sim_source(wishes());
@@ -475,9 +475,9 @@ TEST_F(gpu_sim, pinned_memory_can_be_copied_from_and_to) {
 }
 
 TEST_F(gpu_sim, a_sticky_error_fails_the_device_calls_the_listener_and_leaves_it_fit_to_be_opened_again) {
-  troupe::sim::sim_options o;
+  troupe::soft_gpu::sim_options o;
   o.faults.push_back(
-      {.call = "MemcpyAsync", .nth = 1, .device = 0, .error = troupe::sim::simErrorIllegalAddress, .sticky = true});
+      {.call = "MemcpyAsync", .nth = 1, .device = 0, .error = troupe::soft_gpu::simErrorIllegalAddress, .sticky = true});
   configure(o);
   auto& a = device(2);
   std::atomic<int> heard = 0;
@@ -502,8 +502,8 @@ TEST_F(gpu_sim, a_sticky_error_fails_the_device_calls_the_listener_and_leaves_it
 }
 
 TEST_F(gpu_sim, logical_devices_fail_together_and_the_last_one_closed_cures_the_device) {
-  troupe::sim::sim_options o;
-  o.faults.push_back({.call = "MemsetAsync", .device = 0, .error = troupe::sim::simErrorLaunchFailure, .sticky = true});
+  troupe::soft_gpu::sim_options o;
+  o.faults.push_back({.call = "MemsetAsync", .device = 0, .error = troupe::soft_gpu::simErrorLaunchFailure, .sticky = true});
   configure(o);
   const auto source = make_sim_source(wishes());
   auto a = source->open(0, 1, 1 << 20), b = source->open(0, 1, 1 << 20);
@@ -521,8 +521,8 @@ TEST_F(gpu_sim, logical_devices_fail_together_and_the_last_one_closed_cures_the_
 using slow_gpu_sim = gpu_sim;
 
 TEST_F(slow_gpu_sim, closing_gives_up_an_operation_that_does_not_end) {
-  troupe::sim::sim_options o;
-  o.faults.push_back({.call = "MemsetAsync", .device = 0, .error = troupe::sim::simSuccess, .hang = true});
+  troupe::soft_gpu::sim_options o;
+  o.faults.push_back({.call = "MemsetAsync", .device = 0, .error = troupe::soft_gpu::simSuccess, .hang = true});
   configure(o);
   auto& a = device(1);
   a.listen([] {});
@@ -535,9 +535,9 @@ TEST_F(slow_gpu_sim, closing_gives_up_an_operation_that_does_not_end) {
 }
 
 TEST_F(gpu_sim, a_lost_device_says_so_and_closes) {
-  troupe::sim::sim_options o;
+  troupe::soft_gpu::sim_options o;
   o.faults.push_back(
-      {.call = "MemcpyAsync", .nth = 1, .device = 0, .error = troupe::sim::simErrorDevicesUnavailable, .lost = true});
+      {.call = "MemcpyAsync", .nth = 1, .device = 0, .error = troupe::soft_gpu::simErrorDevicesUnavailable, .lost = true});
   configure(o);
   auto& a = device(1);
   EXPECT_EQ(thrown([&] {
@@ -550,7 +550,7 @@ TEST_F(gpu_sim, a_lost_device_says_so_and_closes) {
 }
 
 TEST_F(gpu_sim, closing_waits_for_what_runs) {
-  troupe::sim::sim_options o;
+  troupe::soft_gpu::sim_options o;
   o.copy_gb_per_s = 0.05;
   configure(o);
   auto& a = device(2);
@@ -566,7 +566,7 @@ TEST_F(gpu_sim, closing_waits_for_what_runs) {
 }
 
 TEST_F(gpu_sim, no_devices_are_counted_with_the_reason) {
-  troupe::sim::sim_options o;
+  troupe::soft_gpu::sim_options o;
   o.devices = 0;
   configure(o);
   const auto source = make_sim_source(wishes());

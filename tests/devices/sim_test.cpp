@@ -19,7 +19,7 @@
 
 namespace {
 
-using namespace troupe::sim;
+using namespace troupe::soft_gpu;
 using testing::HasSubstr;
 
 #define OK(call) ASSERT_EQ(call, simSuccess)

@@ -15,19 +15,21 @@
 
 #define GPU_NS sim_build
 #define GPU_NAME "sim"
-#define GPU(x) ::troupe::sim::sim##x
+#define GPU(x) ::troupe::soft_gpu::sim##x
 
 namespace troupe::devices::gpu::sim_build {
 
-using troupe::sim::dim3;
+using troupe::soft_gpu::dim3;
 inline constexpr device_kind this_kind = device_kind::sim;
 inline constexpr bool fills_by_kernel = false;  // starting the host's compiler for it would take longer than it saves
 inline constexpr bool handles_outlive_reset = true;  // they are numbers, dead ones are told
 inline constexpr bool reset_ends_hangs = true;
-using device_properties = troupe::sim::simDeviceProp;
+using device_properties = troupe::soft_gpu::simDeviceProp;
 
-inline troupe::sim::simError_t malloc_pinned(void** p, std::size_t n) { return troupe::sim::simMallocHost(p, n); }
-inline troupe::sim::simError_t free_pinned(void* p) { return troupe::sim::simFreeHost(p); }
+inline troupe::soft_gpu::simError_t malloc_pinned(void** p, std::size_t n) {
+  return troupe::soft_gpu::simMallocHost(p, n);
+}
+inline troupe::soft_gpu::simError_t free_pinned(void* p) { return troupe::soft_gpu::simFreeHost(p); }
 inline std::string target_of(const device_properties&) { return "host"; }
 inline std::unique_ptr<rtc::compiler> open_compiler(const rtc::settings& s, std::string& why) {
   return rtc::open_host_compiler(s, why);
@@ -35,39 +37,41 @@ inline std::unique_ptr<rtc::compiler> open_compiler(const rtc::settings& s, std:
 
 /// Its allocator has no pools, and no need of them.
 struct memory_pool {
-  troupe::sim::simError_t open(int) { return troupe::sim::simSuccess; }
+  troupe::soft_gpu::simError_t open(int) { return troupe::soft_gpu::simSuccess; }
   void close() {}
-  troupe::sim::simError_t allocate(void** p, std::size_t n, troupe::sim::simStream_t s) const {
-    return troupe::sim::simMallocAsync(p, n, s);
+  troupe::soft_gpu::simError_t allocate(void** p, std::size_t n, troupe::soft_gpu::simStream_t s) const {
+    return troupe::soft_gpu::simMallocAsync(p, n, s);
   }
-  troupe::sim::simError_t free(void* p, troupe::sim::simStream_t s) const { return troupe::sim::simFreeAsync(p, s); }
+  troupe::soft_gpu::simError_t free(void* p, troupe::soft_gpu::simStream_t s) const {
+    return troupe::soft_gpu::simFreeAsync(p, s);
+  }
 };
 
 /// One compiled kernel.
 struct loaded_kernel {
   rtc::host_module module;
-  std::vector<troupe::sim::sim_argument> arguments;
+  std::vector<troupe::soft_gpu::sim_argument> arguments;
   std::optional<std::vector<rtc::parameter>> parameters;
 
-  troupe::sim::simError_t load(std::span<const std::byte> binary, const kernel_source&, const rtc::settings& s) {
+  troupe::soft_gpu::simError_t load(std::span<const std::byte> binary, const kernel_source&, const rtc::settings& s) {
     module = rtc::open_host_module(binary, s.scratch);
-    if (!module.library) return troupe::sim::simErrorInvalidDeviceFunction;
+    if (!module.library) return troupe::soft_gpu::simErrorInvalidDeviceFunction;
     parameters.emplace();
     for (std::size_t i = 0; i < module.argument_count; ++i) {
       const auto& a = module.arguments[i];
       arguments.push_back({a.bytes, a.pointer});
       parameters->push_back({a.pointer, a.bytes});
     }
-    return troupe::sim::simSuccess;
+    return troupe::soft_gpu::simSuccess;
   }
   void unload() { rtc::close_host_module(module); }
-  troupe::sim::simError_t launch(dim3 groups, dim3 group, void** args, troupe::sim::simStream_t s) const {
-    troupe::sim::sim_kernel k;
+  troupe::soft_gpu::simError_t launch(dim3 groups, dim3 group, void** args, troupe::soft_gpu::simStream_t s) const {
+    troupe::soft_gpu::sim_kernel k;
     k.invoke = module.invoke;
     k.arguments = arguments.data();
     k.argument_count = arguments.size();
     k.barriers = module.barriers;
-    return troupe::sim::simLaunchKernel(&k, groups, group, args, 0, s);
+    return troupe::soft_gpu::simLaunchKernel(&k, groups, group, args, 0, s);
   }
 };
 
