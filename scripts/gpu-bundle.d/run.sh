@@ -70,22 +70,24 @@ gist_of_tests() {
   [[ -n $failed ]] && line+=", $failed failed: $(sed -n 's/^\[  FAILED  \] \([^ ,]*[^0-9 ,][^ ,]*\).*/\1/p' "$1" | sort -u | head -3 | tr '\n' ' ')"
   echo "$line"
 }
-last_line() { grep -v '^[[:space:]]*$' "$1" | tail -1 | cut -c1-160; }
+last_line() { grep -v '^[[:space:]]*$' "$1" | tail -1 | cut -c1-160 || true; }
 
-# step NAME LIMIT_S GIST COMMAND...
+# step NAME LIMIT_S GIST COMMAND...: runs it; GIST says what its log means, and with its exit code that it is wrong.
 step() {
-  local name=$1 limit=$2 gist=$3 log="$out/logs/$1.log" code begin took detail
+  local name=$1 limit=$2 gist=$3 log="$out/logs/$1.log" code begin took detail wrong=0
   shift 3
   chosen "$name" || return 0
   begin=$(milliseconds)
   timeout --kill-after=10 "$limit" "$@" > "$log" 2>&1 < /dev/null
   code=$?
   took=$(($(milliseconds) - begin))
-  detail=$("$gist" "$log")
+  detail=$("$gist" "$log") || wrong=1
   if ((code == 124 || code == 137)); then
     report "$name" failed "$took" "stopped after $limit s; $detail"
   elif ((code != 0)); then
     report "$name" failed "$took" "exit code $code; $detail"
+  elif ((wrong)); then
+    report "$name" failed "$took" "$detail"
   elif [[ $gist == gist_of_tests && $detail == "0 passed"* ]]; then
     report "$name" absent "$took" "$detail: $(grep -m1 -A1 'Skipped' "$log" | tail -1 | cut -c1-160)"
   else
@@ -96,9 +98,10 @@ step() {
 # tests STEP LIMIT_S PROGRAM FILTER: those that match, if any do.
 tests() {
   chosen "$1" || return 0
-  local count
-  count=$(timeout 60 "$bin/$3" --gtest_list_tests "--gtest_filter=$4" 2> /dev/null | grep -c '^  ')
-  if ((count == 0)); then
+  local list
+  if ! list=$(timeout 60 "$bin/$3" --gtest_list_tests "--gtest_filter=$4" 2>&1); then
+    report "$1" failed 0 "$3 does not start: ${list:0:120}"
+  elif ! grep -q '^  ' <<< "$list"; then
     absent "$1" "$3 has no tests called $4"
   else
     step "$1" "$2" gist_of_tests "$bin/$3" "--gtest_filter=$4" --gtest_color=no
@@ -119,12 +122,12 @@ glibc=$(getconf GNU_LIBC_VERSION 2> /dev/null | grep -oE '[0-9]+\.[0-9]+' || tru
 
 # NVRTC of the host first; what came with the bundle if there is none.
 find_nvrtc() {
-  local file
+  local file folder
   file=$( (ldconfig -p || /sbin/ldconfig -p) 2> /dev/null | sed -n 's/.*libnvrtc\.so\.1[23] .*=> //p' | head -1)
   if [[ -n $file ]]; then echo "$file"; return; fi
-  for file in /usr/local/cuda/lib64 /usr/local/cuda-1*/lib64 /usr/local/cuda-1*/targets/*/lib /opt/cuda/lib64 \
+  for folder in /usr/local/cuda/lib64 /usr/local/cuda-1*/lib64 /usr/local/cuda-1*/targets/*/lib /opt/cuda/lib64 \
     /usr/lib/x86_64-linux-gnu /usr/lib64 /usr/{local/,}lib/python3*/{site,dist}-packages/nvidia/{cu13,cuda_nvrtc}/lib; do
-    for file in "$file"/libnvrtc.so.13 "$file"/libnvrtc.so.12; do
+    for file in "$folder"/libnvrtc.so.13 "$folder"/libnvrtc.so.12; do
       if [[ -r $file ]]; then echo "$file"; return; fi
     done
   done
@@ -218,15 +221,17 @@ else
   absent api_sim "the software GPU needs a C++ compiler on the PATH"
 fi
 
-gist_of_picture() {
-  local device
-  device=$(sed -n 's/^\(\(cuda\|hip\|opencl\):[0-9]*\)  *\([0-9]*\) .*/\1 \3 tiles/p' "$1" | tr '\n' ' ')
-  echo "${device}$(grep -iE 'verif|differ|equal' "$1" | tail -1 | cut -c1-120)"
+gist_of_picture() { grep -iE 'verified|wrong' "$1" | tail -1 | sed 's/ samples.*/ samples equal the serial reference/'; }
+gist_of_cuda_picture() {
+  local tiles
+  tiles=$(sed -n 's/^\(cuda:[0-9]*\)  *\([1-9][0-9]*\) .*/\2 tiles on \1, /p' "$1" | tr -d '\n')
+  echo "${tiles:-no tile ran on a GPU; }$(gist_of_picture "$1")"
+  [[ -n $tiles ]]
 }
 step convolve_cpu 60 gist_of_picture "$bin/troupe-convolve" "$here/picture.jpg" "$out/convolve_cpu.png" --verify
 if usable cuda; then
-  step convolve_cuda 60 gist_of_picture "$bin/troupe-convolve" "$here/picture.jpg" "$out/convolve_cuda.png" \
-    --devices cuda --tile 512 --verify
+  step convolve_cuda 60 gist_of_cuda_picture "$bin/troupe-convolve" "$here/picture.jpg" "$out/convolve_cuda.png" \
+    --devices cuda --tile 128 --verify
 else
   absent convolve_cuda "$reason"
 fi
