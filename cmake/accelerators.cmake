@@ -55,8 +55,20 @@ if(TROUPE_CUDA)
   endif()
 endif()
 
+# HIP's calls on NVIDIA's GPUs: a way to run the words of devices/gpu/vendors/hip.h; says nothing about AMD's runtime.
+option(TROUPE_HIP_ON_NVIDIA "Build the HIP plugin for NVIDIA's GPUs instead, for tests" OFF)
+
 set(TROUPE_HAVE_HIP OFF)
-if(TROUPE_HIP)
+if(TROUPE_HIP_ON_NVIDIA)
+  find_path(TROUPE_HIP_INCLUDE_DIR hip/nvidia_detail/nvidia_hip_runtime_api.h HINTS /opt/rocm/include
+    DOC "HIP's headers with those for NVIDIA")
+  if(NOT TROUPE_HAVE_CUDA OR NOT CUDAToolkit_NVCC_EXECUTABLE OR NOT TARGET CUDA::cuda_driver)
+    message(FATAL_ERROR "TROUPE_HIP_ON_NVIDIA needs CUDA with nvcc and the driver's stub, libcuda.so")
+  elseif(NOT TROUPE_HIP_INCLUDE_DIR)
+    message(FATAL_ERROR "TROUPE_HIP_ON_NVIDIA needs HIP's headers (on Debian: libamdhip64-dev)")
+  endif()
+  set(TROUPE_HAVE_HIP ON)
+elseif(TROUPE_HIP)
   find_package(hip CONFIG QUIET HINTS /opt/rocm)
   if(TARGET hip::host)
     set(TROUPE_HAVE_HIP ON)
