@@ -24,7 +24,12 @@ struct nothing_runs final : logic::dependencies::surroundings {
   void fail(task_record&, std::exception_ptr, bool) override {}
 };
 
+constexpr unsigned char cpu_bit = 1u << static_cast<int>(device_kind::cpu);
+
 void refuse_what_cannot_be_recorded(const task_record& t) {
+  if (!(t.kernel->kinds & cpu_bit))
+    throw error(errc::not_supported, "kernel '" + std::string(t.kernel->name) +
+                                         "' has no body for cores, and recorded graphs run on core groups only");
   if (!t.extra) return;
   if (!t.extra->options.resources.empty())
     throw error(errc::not_supported, "recorded calls cannot ask for resources: ask for them where the graph is run");
@@ -94,9 +99,10 @@ std::shared_ptr<recorded_graph> compile(engine& house, recording& tape) {
     deps.order(*tape.tasks[i], settles);
   }
   const auto& facts = house.brain().facts();
-  if ((g->executors & house.brain().all()) == 0)
+  g->executors &= logic::with_body(cpu_bit, facts);
+  if (g->executors == 0)
     throw error(errc::no_executor,
-                "no executor is in the scopes of all recorded calls, and a run stays on one; there are: " +
+                "no core group is in the scopes of all recorded calls, and a run stays on one; there are: " +
                     logic::names_of(house.brain().all(), facts));
   deps.settle_recorded(settles);
   tape.tasks.insert(tape.tasks.end(), settles.begin(), settles.end());

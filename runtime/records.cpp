@@ -139,6 +139,7 @@ void apply(engine& house, task_record& t, const task_options& o) {
     if (e.executors == 0)
       throw error(errc::no_executor, "task '" + logic::name_of(t) + "': no executor is in the scope; there are: " +
                                          logic::names_of(house.brain().all(), facts));
+    if (t.kernel && (e.executors & logic::with_body(t.kernel->kinds, facts)) == 0) check_kernel(house, t);
   }
   if (o.stop.stop_possible()) e.stop_watch = std::make_shared<std::stop_callback<cancel>>(o.stop, cancel{&t, &house});
 }
@@ -149,7 +150,7 @@ void check_kernel(engine& house, const task_record& t) {
   const logic::executor_set allowed = t.extra ? t.extra->executors & house.brain().all() : house.brain().all();
   if ((able & allowed) == 0)
     throw error(errc::no_executor,
-                "kernel '" + std::string(t.kernel->name) + "' has a body for: " + logic::names_of(able, facts) +
+                "'" + std::string(t.kernel->name) + "' has a body for: " + logic::names_of(able, facts) +
                     "; the scope allows: " + logic::names_of(allowed, facts) + "; add a body or widen the scope");
 }
 

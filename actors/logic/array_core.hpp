@@ -137,12 +137,12 @@ struct alignas(128) array_core {
   // Constant; on cache lines of its own, because callers read it while placement writes what is above.
   alignas(64) tile_state* states = nullptr;
   house_link* home = nullptr;
-  std::uint64_t id = 0;            // never used again
   std::size_t tile_bytes_max = 0;  // of a full tile
   std::uint32_t tile_count = 1;
   array_spec spec;
   std::array<index_t, rank_max> grid{1, 1, 1, 1};
   std::unique_ptr<tile_state[]> many;
+  std::uint64_t id = 0;  // never used again
 
   // Executors.
   alignas(64) tile_bytes* bytes = nullptr;

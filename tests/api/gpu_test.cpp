@@ -330,6 +330,26 @@ TEST(gpu, a_kernel_without_a_body_for_the_scope_fails_at_spawn) {
   EXPECT_EQ(code_of([&] { rt.spawn(on("sim:0"), host_only, update(a)); }), errc::no_executor);
   EXPECT_EQ(code_of([&] { rt.spawn(on("cpu:0"), sim_only, update(a)); }), errc::no_executor);
   EXPECT_EQ(code_of([&] { plain.spawn(sim_only, update(b)); }), errc::no_executor);
+  EXPECT_EQ(code_of([&] { rt.spawn(on("sim:0"), [] {}); }), errc::no_executor);  // closures run on cores
+}
+
+TEST(gpu, graphs_are_recorded_of_what_cores_can_run) {
+  constexpr auto sim_only = kernel<inout<word, 1>>("sim_only")
+                                .on(sim, source{"GPU_KERNEL void sim_only(GPU_INOUT(unsigned, a)) {}", "sim_only"});
+  runtime rt(with_sims(1));
+  auto a = rt.filled<word>({100}, tiles(50), 1);
+  EXPECT_EQ(code_of([&] { rt.record([&](recorder& r) { r.spawn(sim_only, update(a)); }); }), errc::not_supported);
+  EXPECT_EQ(
+      code_of([&] { rt.record([&](recorder& r) { r.for_each(on("sim:0"), grid(100), stir, update(a), word{2}); }); }),
+      errc::no_executor);
+  const auto g = rt.record([&](recorder& r) { r.for_each(grid(100), stir, update(a), word{2}); });
+  word expected = 1;
+  for (int round = 0; round < 5; ++round) {
+    rt.for_each(on("sim:0"), grid(100), stir, update(a), word{3});  // a run reads what is dirty on the device
+    rt.run(g);
+    expected = (expected * 3 + 60) * 2 + 60;
+  }
+  EXPECT_EQ(a.read()(60), expected);
 }
 
 TEST(gpu, devices_that_are_not_there_are_refused_with_the_reason) {
