@@ -622,6 +622,8 @@ void actor::finish(job& j) {
   }
   let_go(j, !error);
   const std::uint64_t begin = serve_time(j);
+  if (t && t->kind == task_kind::transfer)
+    t->measured_ns = std::max(1.0f, static_cast<float>(static_cast<double>(ticks() - begin) * tick_ns_));
   give_job(j);
   if (t) end_task(*t, error, begin);
 }

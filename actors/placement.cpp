@@ -507,6 +507,8 @@ void placement::account_for_data(task_record& t) {
     tile_home& home = x.array->homes->tiles[x.tile];
     home.moving = {};
     home.dirty_in = host_space;
+    if (t.measured_ns > 0)
+      assignment_.learn_transfer(assignment_.facts()[t.executor].space, x.array->tile_bytes_max, t.measured_ns);
     if (t.error) {  // the only copy is gone
       home.cached = 0;
       home.lost = t.error;

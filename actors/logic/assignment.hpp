@@ -54,6 +54,11 @@ class assignment {
   void move(detail::task_record&, std::size_t i);
   /// A task that was assigned has ended: its load is gone, its time is learned.
   void finished(detail::task_record&);
+  /// A copy out of a space to the host's took so long; the way in is taken for as long.
+  void learn_transfer(detail::memory_space from, std::uint64_t bytes, float ns) {
+    model_.learn_transfer(from, detail::host_space, bytes, ns);
+    model_.learn_transfer(detail::host_space, from, bytes, ns);
+  }
   /// Takes every kept task out.
   template <class F>
   void drop_kept(F&& f) {
