@@ -97,8 +97,11 @@ soft_gpu::sim_fault lost(const char* call, int nth, int device = -1) {
 }
 
 TEST_F(gpu_faults, a_kernel_that_breaks_the_device_is_run_again_and_the_rest_goes_on) {
-  configure({broken("LaunchKernel", 2)});
-  runtime rt(with_sims(1));
+  // The first, on the only lane: what ended before it would be lost with the device.
+  configure({broken("LaunchKernel", 1)});
+  options one_lane = with_sims(1);
+  one_lane.devices[0].lanes = 1;
+  runtime rt(one_lane);
   auto a = rt.filled<word>({100}, tiles(100), 1);
   std::vector<array<word, 1>> b;
   for (int i = 0; i < 10; ++i) {
