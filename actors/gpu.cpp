@@ -50,6 +50,7 @@ class actor final : public gpu, public std::enable_shared_from_this<actor> {
         link_(link),
         tick_ns_(ns_per_tick()),
         spin_ticks_(static_cast<std::uint64_t>(static_cast<double>(options_.spin.count()) / tick_ns_)),
+        deadline_ticks_(static_cast<std::uint64_t>(static_cast<double>(options_.deadline.count()) / tick_ns_)),
         compute_lanes_(device->facts().lanes - gpu_copy_lanes),
         memory_bytes_(device->facts().memory_bytes),
         device_(std::move(device)) {
@@ -119,6 +120,7 @@ class actor final : public gpu, public std::enable_shared_from_this<actor> {
   void thread_main();
   bool step();
   bool collect();
+  void check_deadline();
   bool start_some();
   outcome start_task(task_record&);
   outcome start_transfer(task_record&);
@@ -148,6 +150,7 @@ class actor final : public gpu, public std::enable_shared_from_this<actor> {
   house_link& link_;
   const double tick_ns_;
   const std::uint64_t spin_ticks_;
+  const std::uint64_t deadline_ticks_;
   const int compute_lanes_;
   const std::uint64_t memory_bytes_;
 
@@ -288,6 +291,8 @@ void actor::thread_main() {
       if (!placement_.has_mail_for_sleeper()) {
         if (watch_.exchange(false, std::memory_order_relaxed))
           bell_.wait_for(hold, nap, wanted);
+        else if (deadline_ticks_ != 0 && !jobs_.empty())
+          bell_.wait_for(hold, options_.deadline / 4, wanted);
         else
           bell_.wait(hold, wanted);
       }
@@ -353,7 +358,20 @@ bool actor::collect() {
     finish(one);
     any = true;
   }
+  if (deadline_ticks_ != 0 && !jobs_.empty()) check_deadline();
   return any;
+}
+
+// Of the task that began first.
+void actor::check_deadline() {
+  const job& j = jobs_.front();
+  const std::uint64_t began = std::max(j.begin, last_end_[static_cast<std::size_t>(j.compute)]);
+  if (ticks() - began <= deadline_ticks_) return;
+  device_->give_up();
+  throw error(errc::device_failed,
+              options_.facts.name + ": a task did not end within " +
+                  std::to_string(std::chrono::duration_cast<std::chrono::milliseconds>(options_.deadline).count()) +
+                  " ms");
 }
 
 bool actor::start_some() {

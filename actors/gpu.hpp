@@ -28,6 +28,7 @@ namespace troupe::detail {
 struct gpu_options {
   executor_facts facts;
   std::chrono::nanoseconds spin{};
+  std::chrono::nanoseconds deadline{};  // a task that takes longer hangs; 0: none does
   trace_sink* sink = nullptr;
   int lane = 0;               // of the trace
   std::weak_ptr<void> house;  // its thread keeps it alive

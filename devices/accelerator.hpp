@@ -78,6 +78,8 @@ class accelerator {
   virtual ~accelerator() = default;
 
   virtual const accelerator_facts& facts() const = 0;
+  /// What is under way does not end: closing is not to wait for it, where the vendor has a way to stop it.
+  virtual void give_up() noexcept {}
 
   // ---- memory -------------------------------------------------------------------------------------------------------
   /// In the order of the lane; other lanes must wait for a later ticket of it. Null: no room. At least 256-aligned.

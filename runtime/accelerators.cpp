@@ -41,6 +41,8 @@ std::vector<found_accelerator> find_accelerators(const std::vector<device_use>& 
     const std::string kind = use.name.substr(0, colon);
     if (use.lanes < 1 || use.lanes > lanes_max)
       throw error(errc::bad_argument, "options::devices: '" + use.name + "' must have between 1 and 64 lanes");
+    if (use.deadline.count() < 0)
+      throw error(errc::bad_argument, "options::devices: the deadline of '" + use.name + "' is negative");
     auto& source = sources[kind];
     if (!source) source = source_of(kind);
     int first = 0, last = source->count();
@@ -58,7 +60,7 @@ std::vector<found_accelerator> find_accelerators(const std::vector<device_use>& 
     for (int i = first; i < last; ++i) {
       std::string name = kind + ":" + std::to_string(i);
       if (const int before = uses[name]++; before != 0) name += "#" + std::to_string(before);
-      all.push_back({std::move(name), source->kind(), use.lanes,
+      all.push_back({std::move(name), source->kind(), use.lanes, use.deadline,
                      [source = source, i, lanes = gpu_copy_lanes + use.lanes, memory = use.memory_bytes] {
                        return source->open(i, lanes, memory);
                      }});

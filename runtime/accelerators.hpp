@@ -3,6 +3,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
+#include <chrono>
 #include <functional>
 #include <memory>
 #include <string>
@@ -18,6 +19,7 @@ struct found_accelerator {
   std::string name;  // of the executor: "sim:0", and "sim:0#1" for the second use of one device
   device_kind kind;
   int compute_lanes;
+  std::chrono::milliseconds deadline;
   std::function<std::unique_ptr<devices::accelerator>()> open;
 };
 

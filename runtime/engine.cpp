@@ -117,6 +117,7 @@ void engine::add_gpus() {
     g.facts.kind = device.kind;
     g.facts.space = static_cast<memory_space>(1 + gpus_.size());
     g.facts.slots = device.compute_lanes;
+    g.deadline = device.deadline;
     g.open = std::move(device.open);
     g.spin = options_.spin;
     g.sink = staff_->sink();

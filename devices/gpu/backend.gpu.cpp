@@ -45,6 +45,7 @@ class gpu_accelerator final : public accelerator {
   ~gpu_accelerator() override { close(); }
 
   const accelerator_facts& facts() const override { return facts_; }
+  void give_up() noexcept override { given_up_ = true; }
 
   // ---- memory
   void* allocate(int l, std::size_t bytes) override {
@@ -254,7 +255,8 @@ class gpu_accelerator final : public accelerator {
 
   void close() noexcept {
     (void)GPU(SetDevice)(facts_.index);
-    const auto give_up = std::chrono::steady_clock::now() + close_wait_max;
+    const auto patience = given_up_ && reset_ends_hangs ? std::chrono::seconds(0) : close_wait_max;
+    const auto give_up = std::chrono::steady_clock::now() + patience;
     const auto all_idle = [&] { return std::all_of(lanes_.begin(), lanes_.end(), [](auto& l) { return l.idle(); }); };
     bool answers = true;
     while (!failure_ && !(answers = all_idle()) && std::chrono::steady_clock::now() < give_up)
@@ -329,6 +331,7 @@ class gpu_accelerator final : public accelerator {
 
   std::shared_ptr<toolchain> tools_;
   open_device opened_;
+  bool given_up_ = false;
   accelerator_facts facts_;
   std::string target_;
   std::uint32_t threads_max_ = 1024;

@@ -31,6 +31,9 @@ struct device_use {
   std::uint64_t memory_bytes = 0;
   /// Kernels that run side by side.
   int lanes = 4;
+  /// A task that takes longer on the device counts as hung, and the device as failed; 0: none does. On CUDA, HIP and
+  /// OpenCL a kernel cannot be stopped: the device then stays closed until it has ended.
+  std::chrono::milliseconds deadline{0};
 };
 
 /// How a runtime is built. Read once, by the constructor.

@@ -238,6 +238,20 @@ TEST_F(gpu_faults, an_allocation_that_fails_now_and_then_is_tried_again) {
   }
 }
 
+TEST_F(gpu_faults, a_kernel_that_hangs_is_given_up_at_its_deadline_and_run_again) {
+  soft_gpu::sim_fault hangs{"LaunchKernel", 1};
+  hangs.hang = true;
+  configure({hangs});
+  options o = with_sims(1);
+  o.devices[0].deadline = std::chrono::milliseconds(20);
+  runtime rt(o);
+  auto a = rt.filled<word>({100}, tiles(100), 1);
+  auto f = rt.spawn(on("sim:0"), stir, update(a), word{2});
+  ASSERT_TRUE(f.wait_for(std::chrono::seconds(5)));  // less than closing waits for what may still end
+  f.get();
+  EXPECT_EQ(contents(a)[10], 12u);
+}
+
 // ---- any fault at any time ------------------------------------------------------------------------------------------
 
 class gpu_chaos : public gpu_faults, public testing::WithParamInterface<unsigned> {};
