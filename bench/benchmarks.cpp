@@ -4,6 +4,7 @@
 #include "benchmarks.hpp"
 
 #include "cholesky.hpp"
+#include "device_benchmarks.hpp"
 #include "workloads.hpp"
 
 #include <malloc.h>
@@ -337,6 +338,7 @@ std::vector<group> all_groups(const settings& how) {
     for (auto& group : groups)
       if (group.name == name) group.rows.push_back(each);
   }
+  for (auto& each : device_groups(how)) groups.push_back(std::move(each));
   return groups;
 }
 

@@ -19,6 +19,8 @@ namespace bench {
 
 struct dag;
 struct cholesky_problem;
+struct flow_problem;
+struct filter_problem;
 
 /// What the timed part of one workload took, all of it together (not per task).
 struct cost {
@@ -46,6 +48,14 @@ struct wrong_answer : std::runtime_error {
 
 /// What a contender is started for; it may choose its scheduler by this, as its documentation advises.
 enum class purpose { small_tasks, linear_algebra };
+
+/// Where the tiles of a filter may be computed.
+enum class place { anywhere, cores, device };
+
+struct filter_cost {
+  double ms_per_image = 0;
+  double percent_on_device = 0;  ///< of the tiles
+};
 
 class contender {
  public:
@@ -86,10 +96,26 @@ class contender {
   virtual std::optional<cost> stencil(std::size_t, int) { return {}; }
   /// The same calls planned (mapped to boxes, dependencies and copies found, writes recorded) but not run.
   virtual std::optional<cost> stencil_planning(std::size_t, int) { return {}; }
+
+  /// Instead of `start`: with this accelerator beside the threads. False where it has no way to it; `stop` ends it.
+  virtual bool start_on(const std::string&, unsigned) { return false; }
+  /// n tiny kernels, each on a resident array of its own; submission to all done.
+  virtual std::optional<cost> device_launches(std::size_t) { return {}; }
+  /// Submit one tiny kernel on a resident array and wait for it, `samples` times; the median in nanoseconds.
+  virtual std::optional<double> device_round_trip(std::size_t) { return {}; }
+  /// n small kernels that all update one resident array.
+  virtual std::optional<cost> device_chain(std::size_t) { return {}; }
+  /// Fresh host data through the device tile by tile; each result is looked at by the host.
+  virtual std::optional<cost> device_flow(flow_problem&) { return {}; }
+  /// Bytes copied per call of a kernel on resident tiles.
+  virtual std::optional<double> device_traffic(std::size_t) { return {}; }
+  /// Filters so many fresh images, one after the other, each from host memory to host memory.
+  virtual std::optional<filter_cost> filter(filter_problem&, place, int) { return {}; }
 };
 
 std::unique_ptr<contender> make_troupe();
 std::unique_ptr<contender> make_handoff();
+std::unique_ptr<contender> make_raw();
 std::unique_ptr<contender> make_dpotrf();
 std::unique_ptr<contender> make_starpu();
 std::unique_ptr<contender> make_tbb();

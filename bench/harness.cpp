@@ -196,7 +196,7 @@ class group_run {
 
 std::optional<bool> judge(const row_result& result) {
   const auto* mine = result.of("troupe");
-  if (mine == nullptr || (!result.spec.bound && result.spec.ratios.empty())) return {};
+  if (mine == nullptr || (!result.spec.bound && result.spec.ratios.empty() && result.spec.margins.empty())) return {};
   const bool lower = result.spec.direction == better::lower;
   if (result.spec.bound && (lower ? mine->median > *result.spec.bound : mine->median < *result.spec.bound))
     return false;
@@ -206,6 +206,13 @@ std::optional<bool> judge(const row_result& result) {
     if (!advantage)
       peer_missing = true;
     else if (*advantage < factor)
+      return false;
+  }
+  for (const auto& [peer, amount] : result.spec.margins) {
+    const auto* theirs = result.of(peer);
+    if (theirs == nullptr)
+      peer_missing = true;
+    else if (mine->median > theirs->median + amount)
       return false;
   }
   if (peer_missing) return {};

@@ -20,7 +20,8 @@ namespace bench {
 struct settings {
   unsigned threads = 1;
   int repetitions = 9;
-  bool quick = false;  ///< smaller sizes: shows that everything runs, proves nothing
+  bool quick = false;                  ///< smaller sizes: shows that everything runs, proves nothing
+  std::vector<std::string> devices{};  ///< accelerators of the rows about them: "sim:0"
 };
 
 enum class better { lower, higher };
@@ -31,6 +32,12 @@ struct ratio_target {
   double factor;
 };
 
+/// "At most `amount` more than `peer`, measured in the same run", for rows of which less is better.
+struct margin_target {
+  std::string peer;
+  double amount;
+};
+
 /// One line of the table and what is asked of it.
 struct row {
   std::string name;  ///< "group" or "group/figure"
@@ -38,6 +45,7 @@ struct row {
   better direction = better::lower;
   std::optional<double> bound{};  ///< for troupe, in `unit`
   std::vector<ratio_target> ratios{};
+  std::vector<margin_target> margins{};
 };
 
 /// Where a turn happens.

@@ -2,6 +2,7 @@
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 #include "benchmarks.hpp"
+#include "device_benchmarks.hpp"
 #include "report.hpp"
 
 #include <unistd.h>
@@ -37,7 +38,7 @@ constexpr std::string_view usage =
     "  --json FILE       also write the rows to FILE\n"
     "  --repetitions N   interleaved repetitions, at least 9 (default 9; --quick: at least 1, default 3)\n"
     "  --threads N       threads per contender (default: the cores this process may use)\n"
-    "  --only CONTENDER  troupe, starpu, tbb, openmp, handoff or dpotrf; may be repeated (default: all)\n"
+    "  --only CONTENDER  troupe, starpu, tbb, openmp, handoff, raw or dpotrf; may be repeated (default: all)\n"
     "  --quick           smaller sizes, to see that everything runs\n";
 
 int positive_number(const std::string& option, const std::string& text) {
@@ -103,6 +104,7 @@ std::vector<std::unique_ptr<contender>> make_contenders() {
   add(make_openmp());
 #endif
   add(make_handoff());
+  add(make_raw());
   add(make_dpotrf());
   return all;
 }
@@ -153,7 +155,8 @@ int child_turn(const request& wanted) {
   throw usage_error("no contender is called '" + wanted.turn_contender + "'");
 }
 
-int run(const request& wanted) {
+int run(request wanted) {
+  if (concerns_devices(wanted.names)) wanted.how.devices = first_devices();
   const auto groups = select(all_groups(wanted.how), wanted.names);
   std::ofstream json;
   if (!wanted.json_path.empty()) {
@@ -205,7 +208,9 @@ int main(int argc, char** argv) {
       return 0;
     }
     if (wanted.list) {
-      list(select(all_groups(wanted.how), wanted.names));
+      auto how = wanted.how;
+      how.devices = first_devices();
+      list(select(all_groups(how), wanted.names));
       return 0;
     }
     return wanted.turn_group.empty() ? run(wanted) : child_turn(wanted);

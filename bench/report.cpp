@@ -98,11 +98,15 @@ std::string target_text(const row& spec) {
     else
       text += ">= " + brief(times) + "x " + peer;
   }
+  for (const auto& [peer, amount] : spec.margins) {
+    if (!text.empty()) text += ", ";
+    text += "<= " + peer + " + " + brief(amount);
+  }
   return text;
 }
 
 std::string met_text(const row_result& result) {
-  if (!result.spec.bound && result.spec.ratios.empty()) return "";
+  if (!result.spec.bound && result.spec.ratios.empty() && result.spec.margins.empty()) return "";
   if (!result.met) return "n/a";
   return *result.met ? "yes" : "NO";
 }

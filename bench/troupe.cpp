@@ -5,6 +5,7 @@
 // Handles are one-tile arrays over memory of the benchmark, as StarPU registers memory of its caller. Idle workers
 // sleep, so there is nothing to pause between turns.
 #include "cholesky.hpp"
+#include "troupe_devices.hpp"
 #include "workloads.hpp"
 
 #include <troupe/troupe.hpp>
@@ -234,8 +235,25 @@ class troupe_runtime final : public contender {
     return spent;
   }
 
+  bool start_on(const std::string& device, unsigned threads) override {
+    rt_.emplace(troupe::options{.threads = static_cast<int>(threads), .devices = {{.name = device}}});
+    device_ = device;
+    return true;
+  }
+  std::optional<cost> device_launches(std::size_t n) override { return launches_on(*rt_, device_, n); }
+  std::optional<double> device_round_trip(std::size_t samples) override {
+    return round_trip_on(*rt_, device_, samples);
+  }
+  std::optional<cost> device_chain(std::size_t n) override { return chain_on(*rt_, device_, n); }
+  std::optional<cost> device_flow(flow_problem& problem) override { return flow_on(*rt_, device_, problem); }
+  std::optional<double> device_traffic(std::size_t calls) override { return traffic_on(*rt_, device_, calls); }
+  std::optional<filter_cost> filter(filter_problem& problem, place where, int images) override {
+    return filter_on(*rt_, device_, problem, where, images);
+  }
+
  private:
   std::optional<troupe::runtime> rt_;
+  std::string device_;
 };
 
 }  // namespace

@@ -1,0 +1,22 @@
+// The list of benchmarks on accelerators: rows, targets, measurements.
+// SPDX-FileCopyrightText: the troupe authors
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include "harness.hpp"
+
+#include <string>
+#include <vector>
+
+namespace bench {
+
+/// Whether any of these names, as the command line has them, is about accelerators; none at all means everything.
+bool concerns_devices(const std::vector<std::string>& names);
+
+/// The first accelerator of each kind this machine has; the software GPU is always one.
+std::vector<std::string> first_devices();
+
+/// Rows for each of `settings::devices`.
+std::vector<group> device_groups(const settings&);
+
+}  // namespace bench
