@@ -54,7 +54,7 @@ class actor final : public gpu, public std::enable_shared_from_this<actor> {
         compute_lanes_(device->facts().lanes - gpu_copy_lanes),
         memory_bytes_(device->facts().memory_bytes),
         device_(std::move(device)) {
-    last_end_.resize(static_cast<std::size_t>(device_->facts().lanes));
+    lanes_.resize(static_cast<std::size_t>(device_->facts().lanes));
     device_->listen([this] { ring(); });
     lane_.open(options_.sink, options_.lane, options_.facts.name);
   }
@@ -108,6 +108,7 @@ class actor final : public gpu, public std::enable_shared_from_this<actor> {
     std::vector<held> copies;
     std::vector<part> parts;
     std::exception_ptr error;
+    bool came_in = false;       // something was enqueued for it on the lane of copies in
     int lane = 0, compute = 0;  // that it ends on, that its kernel runs on
     ticket end = 0;
     std::uint64_t begin = 0;
@@ -127,13 +128,15 @@ class actor final : public gpu, public std::enable_shared_from_this<actor> {
   bool reserve(job&);
   void fill_in(job&);
   void launch(job&);
+  void wait_for(int lane, const replica&);
+  void ask_to_be_woken();
   bool make_room();
   void send_home(replica&, job&);
   void finish(job&);
   void put_in_place(job&);
   void let_go(job&, bool fine);
   void end_task(task_record&, std::exception_ptr, std::uint64_t begin);
-  std::uint64_t serve_time(const job&);
+  std::uint64_t serve_time(const job&, std::uint64_t now) const;
   outcome forget(task_record&);
   void close_device();
   void drop(const replica&);
@@ -172,10 +175,16 @@ class actor final : public gpu, public std::enable_shared_from_this<actor> {
   int failures_ = 0;
   logic::residency cache_;
   std::list<job> jobs_, idle_jobs_;
+  bool jobs_changed_ = false;
   std::unordered_map<const kernel_info*, devices::kernel_id> kernels_;
   std::vector<task_record*> done_;
   int next_lane_ = 0;
-  std::vector<std::uint64_t> last_end_;  // of each lane, in ticks
+  struct lane_state {
+    ticket reached = 0, rings_at = 0;  // rings: the bell rings once it is reached
+    std::uint64_t last_end = 0;        // ticks
+    int ended = 0;                     // tasks, at the last look
+  };
+  std::vector<lane_state> lanes_;
   trace_lane lane_;
 };
 
@@ -283,6 +292,12 @@ void actor::thread_main() {
       continue;
     }
     idle_since = 0;
+    try {
+      ask_to_be_woken();
+    } catch (...) {
+      fail_device(std::current_exception());
+      continue;
+    }
     be_active(false);
     asleep_.store(true, std::memory_order_seq_cst);
     {
@@ -324,6 +339,14 @@ void actor::close_device() {
   device_.reset();
 }
 
+// Polling is faster while something is about to end; now the device is to ring.
+void actor::ask_to_be_woken() {
+  for (const job& j : jobs_) {
+    lane_state& l = lanes_[static_cast<std::size_t>(j.lane)];
+    if (j.end > l.rings_at) l.rings_at = device_->record(j.lane, true);
+  }
+}
+
 bool actor::step() {
   bool any = false;
   try {
@@ -333,7 +356,7 @@ bool actor::step() {
     fail_device(std::current_exception());
     any = true;
   }
-  publish_running();
+  if (jobs_changed_) publish_running();
   if (!done_.empty()) {
     placement_.report_done(done_, this);
     done_.clear();
@@ -343,6 +366,7 @@ bool actor::step() {
 }
 
 void actor::publish_running() {
+  jobs_changed_ = false;
   std::lock_guard hold(lock_);
   running_.clear();
   for (const job& j : jobs_)
@@ -351,13 +375,27 @@ void actor::publish_running() {
 
 // What has ended since the last look. Throws what the device has to complain about.
 bool actor::collect() {
+  if (jobs_.empty()) return false;
+  for (std::size_t l = 0; l < lanes_.size(); ++l) {
+    lanes_[l].reached = device_->completed(static_cast<int>(l));
+    lanes_[l].ended = 0;
+  }
+  const auto has_ended = [&](const job& j) {
+    return j.end != 0 && j.end <= lanes_[static_cast<std::size_t>(j.lane)].reached;
+  };
+  for (const job& j : jobs_) lanes_[static_cast<std::size_t>(j.compute)].ended += has_ended(j) ? 1 : 0;
+  const std::uint64_t now = ticks();
   bool any = false;
   for (auto j = jobs_.begin(); j != jobs_.end();) {
     job& one = *j++;
-    if (device_->completed(one.lane) < one.end) continue;
+    if (!has_ended(one)) continue;
+    one.begin = serve_time(one, now);
     finish(one);
     any = true;
   }
+  if (any)
+    for (lane_state& l : lanes_)
+      if (l.ended != 0) l.last_end = now;
   if (deadline_ticks_ != 0 && !jobs_.empty()) check_deadline();
   return any;
 }
@@ -365,7 +403,7 @@ bool actor::collect() {
 // Of the task that began first.
 void actor::check_deadline() {
   const job& j = jobs_.front();
-  const std::uint64_t began = std::max(j.begin, last_end_[static_cast<std::size_t>(j.compute)]);
+  const std::uint64_t began = std::max(j.begin, lanes_[static_cast<std::size_t>(j.compute)].last_end);
   if (ticks() - began <= deadline_ticks_) return;
   device_->give_up();
   throw error(errc::device_failed,
@@ -401,7 +439,7 @@ bool actor::start_some() {
     throw;
   }
   if (!errands.empty()) put_back();
-  while (jobs_.size() < static_cast<std::size_t>(2 * compute_lanes_)) {
+  while (jobs_.size() < static_cast<std::size_t>(2 * compute_lanes_ + gpu_copy_lanes)) {
     task_record* t;
     {
       std::lock_guard hold(lock_);
@@ -482,7 +520,7 @@ actor::outcome actor::start_task(task_record& t) {
   // Whatever has been enqueued for it by now must have passed before it lets go of anything.
   if (j.error) {
     device_->wait(j.lane, lane_in, device_->record(lane_in, false));
-    j.end = device_->record(j.lane, true);
+    j.end = device_->record(j.lane, false);
   }
   return outcome::started;
 }
@@ -505,6 +543,7 @@ bool actor::reserve(job& j) {
           let_go(j, false);
           return false;
         }
+        j.came_in = true;
         replica fresh;
         fresh.array = &a;
         fresh.array_id = a.id;
@@ -526,6 +565,7 @@ bool actor::reserve(job& j) {
         let_go(j, false);
         return false;
       }
+      j.came_in = true;
     }
     j.parts.push_back({i, memory, {}, where, written || x.mode == access_mode::reduce});
   }
@@ -556,6 +596,7 @@ void actor::fill_in(job& j) {
       device_->copy_in(lane_in, {r.memory, 0}, v.stride, host_tile(link_, a, x.tile, false), host_strides(a, b), count,
                        a.spec.element);
       bytes_.fetch_add(r.bytes, std::memory_order_relaxed);
+      j.came_in = true;
       r.version = version;
       r.lane = lane_in;
       r.ready = device_->record(lane_in, false);
@@ -589,15 +630,19 @@ void actor::launch(job& j) {
   auto known = kernels_.find(t.kernel);
   if (known == kernels_.end())
     known = kernels_.emplace(t.kernel, device_->load({t.kernel->name, text.text, text.entry})).first;
-  device_->wait(j.lane, lane_in, device_->record(lane_in, false));
+  if (j.came_in) {
+    device_->wait(j.lane, lane_in, device_->record(lane_in, false));
+  } else {
+    for (const held& h : j.copies) wait_for(j.lane, *h.copy);
+  }
   for (const held& h : j.copies)
-    if (h.copy->ready != 0 && h.copy->lane != lane_in) device_->wait(j.lane, h.copy->lane, h.copy->ready);
+    if (j.came_in && h.copy->lane != lane_in) wait_for(j.lane, *h.copy);
   const auto arguments = j.device.arguments();
   device_->launch(j.lane, known->second, j.device.shape(text), arguments);
   const bool goes_out =
       std::any_of(j.parts.begin(), j.parts.end(), [](const part& p) { return p.goes_out && p.memory; });
   if (!goes_out) {
-    j.end = device_->record(j.lane, true);
+    j.end = device_->record(j.lane, false);
     return;
   }
   device_->wait(lane_out, j.lane, device_->record(j.lane, false));
@@ -616,7 +661,11 @@ void actor::launch(job& j) {
     bytes_.fetch_add(static_cast<std::uint64_t>(p.where.volume()) * x.array->spec.element, std::memory_order_relaxed);
   }
   j.lane = lane_out;
-  j.end = device_->record(lane_out, true);
+  j.end = device_->record(lane_out, false);
+}
+
+void actor::wait_for(int lane, const replica& r) {
+  if (r.ready > lanes_[static_cast<std::size_t>(r.lane)].reached) device_->wait(lane, r.lane, r.ready);
 }
 
 void actor::finish(job& j) {
@@ -639,7 +688,7 @@ void actor::finish(job& j) {
     }
   }
   let_go(j, !error);
-  const std::uint64_t begin = serve_time(j);
+  const std::uint64_t begin = j.begin;
   if (t && t->kind == task_kind::transfer)
     t->measured_ns = std::max(1.0f, static_cast<float>(static_cast<double>(ticks() - begin) * tick_ns_));
   give_job(j);
@@ -656,10 +705,11 @@ void actor::put_in_place(job& j) {
   }
 }
 
-// When the device began with it: it may have waited for the one before it on its lane.
-std::uint64_t actor::serve_time(const job& j) {
-  std::uint64_t& last = last_end_[static_cast<std::size_t>(j.compute)];
-  return std::max(j.begin, std::exchange(last, ticks()));
+// When the device began with it: it may have waited for the one before it on its lane. Those that are seen to have ended
+// together share the time.
+std::uint64_t actor::serve_time(const job& j, std::uint64_t now) const {
+  const lane_state& l = lanes_[static_cast<std::size_t>(j.compute)];
+  return now - (now - std::max(j.begin, l.last_end)) / static_cast<std::uint64_t>(std::max(l.ended, 1));
 }
 
 // Gives back what the task holds. `fine`: what it wrote is the newest version.
@@ -746,14 +796,14 @@ void actor::send_home(replica& r, job& j) {
   array_core& a = *r.array;
   const box4 b = a.tile_box(r.tile);
   std::byte* to = host_tile(link_, a, r.tile, true);
-  if (r.ready != 0) device_->wait(lane_out, r.lane, r.ready);
+  wait_for(lane_out, r);
   std::array<index_t, rank_max> count;
   for (int d = 0; d < rank_max; ++d) count[d] = b.size(d);
   device_->copy_out(lane_out, to, host_strides(a, b), {r.memory, 0}, packed_strides(b), count, a.spec.element);
   bytes_.fetch_add(r.bytes, std::memory_order_relaxed);
   j.leaving = &r;
   j.lane = lane_out;
-  j.end = device_->record(lane_out, true);
+  j.end = device_->record(lane_out, false);
   r.leaving = true;
   r.lane = lane_out;
   r.ready = j.end;
@@ -822,6 +872,7 @@ void actor::complain_no_room(const job& j) const {
 void actor::fail_device(std::exception_ptr why) {
   device_.reset();  // from here on nothing touches the host's memory
   kernels_.clear();
+  for (lane_state& l : lanes_) l = {};
   ++failures_;
   bool for_good = failures_ > restarts_max || stopping_.load();
   if (!for_good) {
@@ -891,18 +942,21 @@ bool actor::may_run_again(task_record& t) {
 actor::job& actor::take_job() {
   if (idle_jobs_.empty()) idle_jobs_.emplace_back(link_, options_.facts.name.c_str(), stopping_);
   jobs_.splice(jobs_.end(), idle_jobs_, idle_jobs_.begin());
+  jobs_changed_ = true;
   job& j = jobs_.back();
   j.task = nullptr;
   j.leaving = nullptr;
   j.error = nullptr;
   j.end = 0;
   j.compute = lane_out;
+  j.came_in = false;
   return j;
 }
 
 void actor::give_job(job& j) {
   const auto at = std::find_if(jobs_.begin(), jobs_.end(), [&](const job& x) { return &x == &j; });
   idle_jobs_.splice(idle_jobs_.end(), jobs_, at);
+  jobs_changed_ = true;
 }
 
 }  // namespace

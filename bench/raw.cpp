@@ -347,14 +347,14 @@ std::optional<stage_times> time_stages(const std::string& name, flow_problem& pr
 }
 
 sim_speed::sim_speed(double copy_gb_per_s, double launch_us) {
-  troupe::sim::sim_options options;
+  troupe::soft_gpu::sim_options options;
   options.copy_gb_per_s = copy_gb_per_s;
   options.launch_us = launch_us;
-  if (troupe::sim::simConfigure(options) != troupe::sim::simSuccess)
+  if (troupe::soft_gpu::simConfigure(options) != troupe::soft_gpu::simSuccess)
     throw std::runtime_error("the software GPU is in use");
 }
 
-sim_speed::~sim_speed() { (void)troupe::sim::simConfigure({}); }
+sim_speed::~sim_speed() { (void)troupe::soft_gpu::simConfigure({}); }
 
 std::unique_ptr<contender> make_raw() { return std::make_unique<raw>(); }
 
