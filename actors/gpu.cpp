@@ -138,6 +138,7 @@ class actor final : public gpu, public std::enable_shared_from_this<actor> {
   void end_task(task_record&, std::exception_ptr, std::uint64_t begin);
   std::uint64_t serve_time(const job&, std::uint64_t now) const;
   outcome forget(task_record&);
+  void refuse(task_record& errand);
   void close_device();
   void drop(const replica&);
   void fail_device(std::exception_ptr);
@@ -197,12 +198,9 @@ void actor::start() {
 void actor::run_tasks(std::span<task_record* const> tasks, attention) {
   {
     std::unique_lock hold(lock_);
-    if (ended_) {  // only errands come now: there is nothing left to bring home or to free
+    if (ended_) {  // only errands come now
       hold.unlock();
-      for (task_record* const& t : tasks) {
-        if (claim(*t)) fulfil(*t, board_);
-        placement_.report_done({&t, 1}, nullptr);
-      }
+      for (task_record* t : tasks) refuse(*t);
       return;
     }
     for (task_record* t : tasks) {
@@ -318,9 +316,21 @@ void actor::thread_main() {
   be_active(false);
   close_device();
   lane_.flush();
-  std::lock_guard hold(lock_);
-  ended_ = true;
+  std::deque<task_record*> late;  // errands that came after the last look
+  {
+    std::lock_guard hold(lock_);
+    ended_ = true;
+    late.swap(errands_);
+  }
   bell_.notify_all();
+  for (task_record* t : late) refuse(*t);
+}
+
+// Nothing is left to bring home or to free.
+void actor::refuse(task_record& errand) {
+  task_record* const one = &errand;
+  if (claim(errand)) fulfil(errand, board_);
+  placement_.report_done({&one, 1}, nullptr);
 }
 
 // Memory of the caller holds what was computed; the rest goes with the device.
