@@ -86,9 +86,10 @@ TEST(gpu_resources, R2_the_device_works_on_the_first_results_while_cores_make_th
   EXPECT_EQ(second.read()(7), 9u);
 }
 
+const resource one_link[] = {{"link", 1}};
+const auto careful = kernel<inout<word, 1>, word>("careful").on(gpu, source{stir_text, "stir"}).needs(one_link);
+
 TEST(gpu_resources, R3_what_the_kernel_declares_holds_at_every_call) {
-  static constexpr resource one_link[] = {{"link", 1}};
-  constexpr auto careful = kernel<inout<word, 1>, word>("careful").on(gpu, source{stir_text, "stir"}).needs(one_link);
   options o = with(1, {{"sim:0"}});
   o.resources = {{"link", 1}};
   runtime rt(o);
