@@ -16,8 +16,10 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include "actors/gpu_lanes.hpp"
 #include "actors/placement.hpp"
 #include "actors/protocol/executor.hpp"
 #include "actors/protocol/trace.hpp"
@@ -32,6 +34,7 @@ struct gpu_options {
   trace_sink* sink = nullptr;
   int lane = 0;               // of the trace
   std::weak_ptr<void> house;  // its thread keeps it alive
+  std::string_view gather;    // the kernels that assemble boxes (devices/kernels)
   /// Opens the device anew after a failure; throws if it cannot be had.
   std::function<std::unique_ptr<devices::accelerator>()> open;
 };
@@ -44,9 +47,6 @@ class gpu : public executor {
   /// Names of the tasks that run now, at most n.
   virtual std::vector<std::string> running(std::size_t n) const = 0;
 };
-
-/// Lanes of the device: one for copies in, one for copies out, the others compute.
-inline constexpr int gpu_copy_lanes = 2;
 
 /// Opens the device.
 std::shared_ptr<gpu> make_gpu(gpu_options, placement&, wait_board&, house_link&);

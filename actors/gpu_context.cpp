@@ -13,6 +13,7 @@ namespace troupe::detail {
 void gpu_context::bind(const task_record& t) {
   task_ = &t;
   views_.assign(t.access_count, {});
+  offsets_.assign(t.access_count, 0);
   entries_.clear();
   bytes_.clear();
   next_access_ = 0;
@@ -20,7 +21,10 @@ void gpu_context::bind(const task_record& t) {
   items_ = {1, 1, 1};
 }
 
-void gpu_context::set_view(int access, const raw_view& v) { views_[static_cast<std::size_t>(access)] = v; }
+void gpu_context::set_view(int access, const raw_view& v, index_t offset) {
+  views_[static_cast<std::size_t>(access)] = v;
+  offsets_[static_cast<std::size_t>(access)] = offset;
+}
 
 bool gpu_context::stop_requested() const {
   return stopping_.load(std::memory_order_relaxed) || (task_->extra && task_->extra->options.stop.stop_requested());
@@ -28,8 +32,9 @@ bool gpu_context::stop_requested() const {
 
 void gpu_context::array(const raw_view& v, int rank, std::size_t) {
   while (!task_->accesses[next_access_].array) ++next_access_;
-  const access_mode mode = task_->accesses[next_access_++].mode;
   gpu_shape s{};
+  s.offset = offsets_[static_cast<std::size_t>(next_access_)];
+  const access_mode mode = task_->accesses[next_access_++].mode;
   index_t volume = 1;
   for (int d = 0; d < rank; ++d) {
     s.lo[d] = v.lo[d];
@@ -71,20 +76,18 @@ devices::launch_shape gpu_context::shape(const kernel_text& text) const {
   return s;
 }
 
-std::vector<devices::kernel_argument> gpu_context::arguments() const {
-  std::vector<devices::kernel_argument> list;
-  list.reserve(entries_.size());
+std::span<const devices::kernel_argument> gpu_context::arguments() {
+  arguments_.clear();
   for (const entry& e : entries_) {
-    devices::kernel_argument a;
+    devices::kernel_argument& a = arguments_.emplace_back();
     if (e.size == 0) {
       a.is_memory = true;
       a.memory.base = e.memory;
     } else {
       a.value = std::span(bytes_.data() + e.at, e.size);
     }
-    list.push_back(a);
   }
-  return list;
+  return arguments_;
 }
 
 }  // namespace troupe::detail

@@ -5,6 +5,7 @@
 
 #include <array>
 #include <atomic>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -22,11 +23,11 @@ class gpu_context final : public task_context, private argument_sink {
   }
 
   void bind(const task_record& t);
-  /// The device's view of access i.
-  void set_view(int access, const raw_view&);
+  /// The device's view of access i; it begins `offset` elements after its data.
+  void set_view(int access, const raw_view&, index_t offset = 0);
   devices::launch_shape shape(const kernel_text&) const;
   /// Valid until the next bind.
-  std::vector<devices::kernel_argument> arguments() const;
+  std::span<const devices::kernel_argument> arguments();
 
   const char* executor() const override { return executor_; }
   bool stop_requested() const override;
@@ -49,7 +50,9 @@ class gpu_context final : public task_context, private argument_sink {
   const std::atomic<bool>& stopping_;
   const task_record* task_ = nullptr;
   std::vector<raw_view> views_;
+  std::vector<index_t> offsets_;
   std::vector<entry> entries_;
+  std::vector<devices::kernel_argument> arguments_;
   std::vector<std::byte> bytes_;
   int next_access_ = 0;
   bool has_items_ = false;

@@ -8,6 +8,7 @@
 
 #include "devices/host/host_device.hpp"
 #include "devices/host/topology.hpp"
+#include "devices/kernels/kernels.hpp"
 #include "runtime/accelerators.hpp"
 
 namespace troupe::detail {
@@ -123,6 +124,7 @@ void engine::add_gpus() {
     g.sink = staff_->sink();
     g.lane = 1000 * (id + 1);
     g.house = weak_from_this();
+    g.gather = devices::kernels::gather;
     gpus_.push_back(make_gpu(std::move(g), placement_, board_, *link_));
     placement_.add(*gpus_.back());
   }

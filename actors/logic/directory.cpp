@@ -3,11 +3,23 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "actors/logic/directory.hpp"
 
+#include "actors/logic/assembly.hpp"
+
 namespace troupe::logic {
 
 namespace {
 std::uint64_t tile_bytes(const array_core& a, std::uint32_t tile) {
   return static_cast<std::uint64_t>(a.tile_box(tile).volume()) * a.spec.element;
+}
+
+// Calls f(tile, elements of it that are read, elements it has).
+template <class F>
+void each_part_of(const access& x, F&& f) {
+  each_touched(*x.where, [&](const box4& b) {
+    x.array->each_tile(b, [&](std::uint32_t t, const box4& tb) {
+      f(t, static_cast<std::uint64_t>(intersect(b, tb).volume()), static_cast<std::uint64_t>(tb.volume()));
+    });
+  });
 }
 }  // namespace
 
@@ -28,6 +40,14 @@ std::uint64_t bytes_missing(const task_record& t, memory_space where) {
       if (!needs_contents) continue;
       const tile_home* home = x.array->homes ? &x.array->homes->tiles[x.tile] : nullptr;
       if (!home || !(home->cached & bit_of(where))) bytes += tile_bytes(*x.array, x.tile);
+      continue;
+    }
+    if (uses_copies(x)) {
+      each_part_of(x, [&](std::uint32_t tile, std::uint64_t part, std::uint64_t whole) {
+        const tile_home* home = x.array->homes ? &x.array->homes->tiles[tile] : nullptr;
+        if (!home || !(home->cached & bit_of(where)))
+          bytes += (fetches_whole(part, whole) ? whole : part) * x.array->spec.element;
+      });
       continue;
     }
     // Assembled on the host: in where it is read, out where it is written.
@@ -70,7 +90,12 @@ void note_sent(const task_record& t, memory_space where) {
     array_core& a = *x.array;
     if (!a.homes) a.homes = std::make_unique<detail::array_homes>(a.tile_count);
     a.homes->spaces |= bit_of(where);
-    if (is_whole(x)) a.homes->tiles[x.tile].cached |= bit_of(where);
+    if (is_whole(x))
+      a.homes->tiles[x.tile].cached |= bit_of(where);
+    else if (uses_copies(x))
+      each_part_of(x, [&](std::uint32_t tile, std::uint64_t part, std::uint64_t whole) {
+        if (fetches_whole(part, whole)) a.homes->tiles[tile].cached |= bit_of(where);
+      });
   }
 }
 

@@ -3,8 +3,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Pure; owned by placement. A tile is current in host memory, or in exactly one other space (dirty there); further
-// copies may be current too. Whole tiles are read and written in any space. Parts of tiles, windows and reductions are
-// assembled from and written to host memory, so that two tasks may write parts of one tile in different spaces.
+// copies may be current too. Whole tiles are read and written in any space, parts of them and windows are read in any.
+// What is written in parts of tiles, and reductions, goes through host memory, so that two tasks may write parts of one
+// tile in different spaces.
 //
 // A copy carries the version of its bytes; each write makes a new one. So nobody needs to tell a device that its copy
 // is stale: it sees so when it is to use it. Only a copy that is dirty must be asked for, or given up by its device,
@@ -27,8 +28,10 @@ using detail::tile_home;
 
 constexpr std::uint64_t bit_of(memory_space s) { return std::uint64_t{1} << s; }
 
-/// The access is one whole tile: the only kind that has a copy in a device's memory.
+/// The access is one whole tile.
 inline bool is_whole(const access& x) { return !x.where; }
+/// A device uses its copies of the tiles for the access; else it needs the host's.
+inline bool uses_copies(const access& x) { return is_whole(x) || x.mode == access_mode::read; }
 inline bool writes(const access& x) { return x.mode == access_mode::write || x.mode == access_mode::update; }
 
 /// Calls f(tile) for each tile that the access touches in memory; none for reductions, whose partials are their own.
@@ -51,7 +54,7 @@ void each_in_the_way(const task_record& t, memory_space where, F&& f) {
     if (!x.array || !x.array->homes) continue;
     each_tile_of(x, [&](std::uint32_t tile) {
       tile_home& home = x.array->homes->tiles[tile];
-      if (home.dirty_in == host_space || (is_whole(x) && home.dirty_in == where)) return;
+      if (home.dirty_in == host_space || (uses_copies(x) && home.dirty_in == where)) return;
       f(*x.array, tile, home, is_whole(x) && x.mode == access_mode::write);
     });
   }

@@ -8,24 +8,45 @@
 #include <cstdint>
 #include <list>
 #include <unordered_map>
+#include <vector>
 
 #include <troupe/detail/task.hpp>
 
 namespace troupe::logic {
 
 struct replica {
+  /// Work on a lane of the device, up to a ticket.
+  struct use {
+    int lane = 0;
+    std::uint64_t until = 0;
+  };
+
   detail::array_core* array = nullptr;
   std::uint64_t array_id = 0;
   std::uint32_t tile = 0;
-  std::uint32_t version = 0;  // of the bytes; 0: nothing yet
+  bool filled = false;        // holds bytes, of this version, once what is enqueued has run
+  std::uint32_t version = 0;  // newer than the directory's while what writes it here has not been accounted for
   void* memory = nullptr;
   std::size_t bytes = 0;
   bool dirty = false;    // the host's copy is older
   bool leaving = false;  // a copy to the host is under way
   int pins = 0;
-  // Whoever uses it waits for this: its last copy in or out.
-  int lane = 0;
-  std::uint64_t ready = 0;
+  use ready;                 // its last copy in or write: whoever uses it waits for this
+  std::vector<use> read_by;  // since then: whoever writes it waits for these too
+
+  bool is_current(std::uint32_t known) const { return filled && static_cast<std::int32_t>(version - known) >= 0; }
+  void note_read(use u) {
+    for (use& r : read_by)
+      if (r.lane == u.lane) {
+        r.until = u.until;
+        return;
+      }
+    read_by.push_back(u);
+  }
+  void note_write(use u) {
+    ready = u;
+    read_by.clear();
+  }
 };
 
 class residency {
@@ -36,10 +57,11 @@ class residency {
   }
   /// The newest; its key must be new.
   replica& add(replica r) {
-    used_.push_back(r);
-    index_[{r.array_id, r.tile}] = std::prev(used_.end());
     bytes_ += r.bytes;
-    return used_.back();
+    used_.push_back(std::move(r));
+    replica& added = used_.back();
+    index_[{added.array_id, added.tile}] = std::prev(used_.end());
+    return added;
   }
   void touch(const replica& r) { used_.splice(used_.end(), used_, index_.at({r.array_id, r.tile})); }
   void erase(const replica& r) {
@@ -49,16 +71,21 @@ class residency {
     index_.erase(found);
     used_.erase(at);
   }
-  /// Of those that nobody uses, the one that was used longest ago; null if there is none.
-  replica* victim() {
+  /// Of those that nobody uses and `may_go` agrees to, the one that was used longest ago; null if there is none.
+  template <class F>
+  replica* victim(F&& may_go) {
     for (replica& r : used_)
-      if (r.pins == 0 && !r.leaving) return &r;
+      if (r.pins == 0 && !r.leaving && may_go(r)) return &r;
     return nullptr;
   }
   /// Calls f(replica) for each; f may erase it.
   template <class F>
   void each(F&& f) {
     for (auto r = used_.begin(); r != used_.end();) f(*r++);
+  }
+  template <class F>
+  void each(F&& f) const {
+    for (const replica& r : used_) f(r);
   }
   std::size_t bytes() const { return bytes_; }
   std::size_t size() const { return index_.size(); }

@@ -24,6 +24,9 @@ const std::string_view core =
 const std::string_view fill =
 #include "devices/kernels/fill.kernels.inc"
 ;
+const std::string_view gather =
+#include "devices/kernels/gather.kernels.inc"
+;
 // clang-format on
 
 }  // namespace troupe::devices::kernels

@@ -16,6 +16,8 @@ extern const std::string_view prelude_cuda_hip, prelude_opencl, prelude_sim, pre
 extern const std::string_view core;
 /// What GPUs fill memory with.
 extern const std::string_view fill;
+/// gather_1, gather_2, gather_4, gather_8, by the size of a word: boxes assembled from tiles, borders included.
+extern const std::string_view gather;
 
 /// The argument that follows the pointer of an array: `gpu_shape` as kernels see it. Strides and offset in elements.
 struct shape {

@@ -1,0 +1,142 @@
+// What this file is for: the state of a device's actor, for the files that are its parts.
+// SPDX-FileCopyrightText: the troupe authors
+// SPDX-License-Identifier: BSD-3-Clause
+//
+//   gpu.cpp           the executor that others see, and the thread
+//   gpu_tasks.cpp     starting and ending tasks
+//   gpu_errands.cpp   copies home, room, arrays forgotten
+//   gpu_recovery.cpp  a device that fails
+#pragma once
+
+#include <condition_variable>
+#include <deque>
+#include <list>
+#include <mutex>
+#include <thread>
+#include <unordered_map>
+
+#include <troupe/error.hpp>
+
+#include "actors/gpu.hpp"
+#include "actors/gpu_job.hpp"
+#include "actors/gpu_lanes.hpp"
+#include "actors/gpu_memory.hpp"
+#include "actors/logic/ready_queue.hpp"
+#include "actors/protocol/clock.hpp"
+#include "actors/protocol/phase.hpp"
+
+namespace troupe::detail {
+
+class gpu_actor final : public gpu, public std::enable_shared_from_this<gpu_actor> {
+ public:
+  gpu_actor(gpu_options, std::unique_ptr<devices::accelerator>, placement&, wait_board&, house_link&);
+
+  // ---- executor -----------------------------------------------------------------------------------------------------
+  const executor_facts& facts() const override { return options_.facts; }
+  void start() override;
+  void run_tasks(std::span<task_record* const>, attention) override;
+  int sleepers() const override { return asleep_.load(std::memory_order_seq_cst) ? 1 : 0; }
+  void wake_one() override { ring(); }
+  void keep_watch() override {
+    if (!watch_.exchange(true, std::memory_order_seq_cst) && sleepers() != 0) ring();
+  }
+  std::size_t queued() const override { return queued_count_.load(std::memory_order_relaxed); }
+  std::size_t unstarted() const override { return queued(); }
+  float queued_ns() const override { return 0; }  // nobody else has its memory
+  std::size_t take_back(std::span<task_record*> room, const std::function<bool(const task_record&)>& wanted) override;
+  executor_report report() const override;
+
+  // ---- gpu ----------------------------------------------------------------------------------------------------------
+  void request_stop() override {
+    stopping_.store(true);
+    ring();
+  }
+  bool wait_ended(std::chrono::steady_clock::time_point) override;
+  std::vector<std::string> running(std::size_t n) const override;
+
+ private:
+  enum class outcome { started, no_room };
+  using job = gpu_job;
+
+  // ---- gpu.cpp
+  void ring();
+  void thread_main();
+  void sleep();
+  bool step();
+  void ask_to_be_woken();
+  void publish_running();
+  void refuse(task_record& errand);
+  void close_device();
+
+  // ---- gpu_tasks.cpp
+  bool collect();
+  bool start_some();
+  bool has_room_for_more() const;
+  outcome start_task(task_record&);
+  void enqueue(job&);
+  void launch(job&);
+  int lane_for(const job&);
+  void give_back(task_record&);
+  void finish(job&);
+  void end_task(task_record&, std::exception_ptr, std::uint64_t begin);
+  void end_cancelled(task_record&);
+  std::uint64_t serve_time(const job&, std::uint64_t now) const;
+  void check_deadline();
+  [[noreturn]] void complain_no_room(const job&) const;
+  job& take_job();
+  void give_job(job&);
+
+  // ---- gpu_errands.cpp
+  bool start_errands();
+  outcome start_errand(task_record&);
+  outcome forget(task_record&);
+  bool make_room();
+
+  // ---- gpu_recovery.cpp
+  static bool is_fatal(const error& e) { return e.code() == errc::device_failed || e.code() == errc::device_lost; }
+  void fail_device(std::exception_ptr);
+  static bool may_run_again(task_record&);
+
+  gpu_options options_;
+  placement& placement_;
+  wait_board& board_;
+  house_link& link_;
+  const double tick_ns_;
+  const std::uint64_t spin_ticks_;
+  const std::uint64_t deadline_ticks_;
+  const int compute_lanes_;
+  const std::uint64_t memory_bytes_;
+
+  // Shared with other threads.
+  mutable std::mutex lock_;
+  std::condition_variable bell_;
+  logic::ready_queue<task_record*> queue_;
+  std::deque<task_record*> errands_;  // transfers and the like
+  std::vector<const task_record*> running_;
+  bool rung_ = false, ended_ = false;
+  std::atomic<std::size_t> queued_count_{0}, errand_count_{0};
+  std::atomic<bool> asleep_{false}, watch_{false}, stopping_{false};
+  std::atomic<std::uint64_t> tasks_{0}, failed_{0}, busy_ns_{0}, bytes_{0};
+  std::thread thread_;
+
+  // The actor's thread.
+  std::unique_ptr<devices::accelerator> device_;
+  std::exception_ptr broken_;  // why the device can do no more
+  int failures_ = 0;
+  std::uint32_t setbacks_ = 0;  // tasks that were given to it and that it has not run well
+  gpu_lanes lanes_;
+  gpu_memory memory_;
+  std::list<job> jobs_, idle_jobs_;
+  float under_way_ns_ = 0;  // predicted, of jobs_
+  std::unordered_map<const kernel_info*, devices::kernel_id> kernels_;
+  std::vector<task_record*> done_;
+  int next_lane_ = 0;
+  struct lane_clock {
+    std::uint64_t last_end = 0;  // ticks
+    int ended = 0;               // tasks, at the last look
+  };
+  std::vector<lane_clock> clocks_;
+  trace_lane trace_;
+};
+
+}  // namespace troupe::detail

@@ -1,0 +1,77 @@
+// What this file is for: what a device has under way: a task with what it holds, or a copy home.
+// SPDX-FileCopyrightText: the troupe authors
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+#include <list>
+#include <vector>
+
+#include "actors/gpu_context.hpp"
+#include "actors/logic/assembly.hpp"
+#include "actors/logic/residency.hpp"
+#include "actors/run_context.hpp"
+#include "devices/accelerator.hpp"
+
+namespace troupe::detail {
+
+struct gpu_job {
+  /// A copy in the device's memory.
+  struct held {
+    logic::replica* copy;
+    int access;
+    bool written;
+    bool whole;  // the access is this tile; else a part of it is taken from here
+  };
+  /// Not a whole tile: packed in device memory of its own. It comes from tiles there or from the host's memory, and what
+  /// is written goes to the host's.
+  struct part {
+    int access;
+    void* memory;
+    std::size_t bytes;
+    logic::box4 where;
+    bool from_tiles;
+    bool goes_out;
+    raw_view host;
+    std::byte* staged = nullptr;  // what goes out replaces what came in once all has gone well
+  };
+  /// A piece of a part: from a copy held, or from the host.
+  struct source {
+    std::size_t part;
+    logic::piece piece;
+    logic::replica* copy;
+  };
+
+  gpu_job(house_link& link, const char* name, const std::atomic<bool>& stopping)
+      : host(*link.host, link, buffers, name, stopping), device(name, stopping) {}
+
+  void reset() {
+    task = nullptr;
+    leaving = nullptr;
+    error = nullptr;
+    launched = false;
+    end = 0;
+    memory_ready = 0;
+  }
+
+  task_record* task = nullptr;        // null: an eviction
+  logic::replica* leaving = nullptr;  // a copy to the host
+  std::uint32_t leaving_version = 0;
+  std::vector<held> copies;
+  std::vector<part> parts;
+  std::vector<source> sources;
+  std::exception_ptr error;
+  bool launched = false;
+  int lane = 0, compute = 0;  // that it ends on, that its kernel runs on
+  devices::ticket end = 0;
+  devices::ticket memory_ready = 0;  // of the lane of copies in: room for parts, and what came in for them
+  std::uint64_t begin = 0;
+  std::list<gpu_job>::iterator self;
+  scratch buffers;
+  run_context host;
+  gpu_context device;
+};
+
+}  // namespace troupe::detail

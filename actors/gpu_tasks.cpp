@@ -1,0 +1,284 @@
+// What this file is for: tasks on a device: what is started, on which lane, and what happens when it ends.
+// SPDX-FileCopyrightText: the troupe authors
+// SPDX-License-Identifier: BSD-3-Clause
+#include "actors/gpu_actor.hpp"
+
+#include <algorithm>
+
+#include "actors/protocol/behind.hpp"
+#include "actors/task_errors.hpp"
+
+namespace troupe::detail {
+
+using logic::replica;
+
+namespace {
+// So much predicted work is enqueued ahead of time, and so many tasks at most; two tasks a lane in any case.
+constexpr float ahead_ns = 200'000.0f;
+constexpr std::size_t ahead_max = 256;
+// A task that takes longer has a ticket of its own: whoever waits for it need not wait for those behind it.
+constexpr float own_ticket_ns = 20'000.0f;
+}  // namespace
+
+// ---- the end of tasks -----------------------------------------------------------------------------------------------
+
+// What has ended since the last look. Throws what the device has to complain about.
+bool gpu_actor::collect() {
+  if (jobs_.empty()) return false;
+  std::uint64_t used = 0;
+  for (const job& j : jobs_) used |= std::uint64_t{1} << (j.lane % 64);
+  for (int l = 0; l < lanes_.size(); ++l) {
+    if (used >> (l % 64) & 1) lanes_.look(l);
+    clocks_[static_cast<std::size_t>(l)].ended = 0;
+  }
+  bool any = false;
+  for (const job& j : jobs_) {
+    if (!lanes_.has_reached(j.lane, j.end)) continue;
+    ++clocks_[static_cast<std::size_t>(j.compute)].ended;
+    any = true;
+  }
+  if (any) {
+    const std::uint64_t now = ticks();
+    for (auto j = jobs_.begin(); j != jobs_.end();) {
+      job& one = *j++;
+      if (!lanes_.has_reached(one.lane, one.end)) continue;
+      one.begin = serve_time(one, now);
+      finish(one);
+    }
+    for (lane_clock& c : clocks_)
+      if (c.ended != 0) c.last_end = now;
+  }
+  if (deadline_ticks_ != 0 && !jobs_.empty()) check_deadline();
+  return any;
+}
+
+// Of the task that began first.
+void gpu_actor::check_deadline() {
+  const job& j = jobs_.front();
+  const std::uint64_t began = std::max(j.begin, clocks_[static_cast<std::size_t>(j.compute)].last_end);
+  if (ticks() - began <= deadline_ticks_) return;
+  device_->give_up();
+  throw error(errc::device_failed,
+              options_.facts.name + ": a task did not end within " +
+                  std::to_string(std::chrono::duration_cast<std::chrono::milliseconds>(options_.deadline).count()) +
+                  " ms");
+}
+
+// When the device began with it: it may have waited for the one before it on its lane. Those that are seen to have ended
+// together share the time.
+std::uint64_t gpu_actor::serve_time(const job& j, std::uint64_t now) const {
+  const lane_clock& c = clocks_[static_cast<std::size_t>(j.compute)];
+  return now - (now - std::max(j.begin, c.last_end)) / static_cast<std::uint64_t>(std::max(c.ended, 1));
+}
+
+void gpu_actor::finish(job& j) {
+  if (j.leaving) memory_.note_sent_home(j);
+  task_record* const t = j.task;
+  if (t && !is_internal(t->kind)) {
+    try {
+      if (j.error) {
+        j.host.roll_back();
+      } else {
+        memory_.put_in_place(j);
+        j.host.commit();
+      }
+    } catch (...) {
+      ++setbacks_;
+      j.error = std::current_exception();
+    }
+  }
+  memory_.let_go(j);
+  const std::uint64_t begin = j.begin;
+  const std::exception_ptr error = j.error;
+  if (t && t->kind == task_kind::transfer)
+    t->measured_ns = std::max(1.0f, static_cast<float>(static_cast<double>(ticks() - begin) * tick_ns_));
+  give_job(j);
+  if (t) end_task(*t, error, begin);
+}
+
+void gpu_actor::end_task(task_record& t, std::exception_ptr error, std::uint64_t begin) {
+  const std::uint64_t end = ticks();
+  if (!is_internal(t.kind)) {
+    const double ns = static_cast<double>(end - begin) * tick_ns_;
+    tasks_.fetch_add(1, std::memory_order_relaxed);
+    busy_ns_.fetch_add(static_cast<std::uint64_t>(ns), std::memory_order_relaxed);
+    t.measured_ns = std::max(1.0f, static_cast<float>(ns));
+    if (error) {
+      failed_.fetch_add(1, std::memory_order_relaxed);
+      t.error = task_error(t, options_.facts.name, 1, error);
+    }
+    if (!t.body_gone) {
+      t.ops->drop_body(t);
+      t.body_gone = true;
+    }
+  } else {
+    t.error = error;
+  }
+  if (trace_.on()) trace_.add(t.id, begin, end, logic::name_of(t).c_str());
+  fulfil(t, board_);
+  done_.push_back(&t);
+}
+
+// Somebody else has claimed it.
+void gpu_actor::end_cancelled(task_record& t) {
+  ++setbacks_;
+  await_verdict(t);
+  done_.push_back(&t);
+}
+
+// ---- starting them --------------------------------------------------------------------------------------------------
+
+bool gpu_actor::has_room_for_more() const {
+  return jobs_.size() < static_cast<std::size_t>(2 * compute_lanes_ + gpu_copy_lanes) ||
+         (jobs_.size() < ahead_max && under_way_ns_ < ahead_ns);
+}
+
+bool gpu_actor::start_some() {
+  bool any = false;
+  while (queued_count_.load(std::memory_order_relaxed) != 0 && has_room_for_more()) {
+    task_record* t;
+    {
+      std::lock_guard hold(lock_);
+      t = queue_.pop();
+      if (!t) break;
+      queued_count_.fetch_sub(1, std::memory_order_relaxed);
+    }
+    if (start_task(*t) == outcome::started) {
+      any = true;
+      continue;
+    }
+    std::lock_guard hold(lock_);
+    queue_.push_front(t, t->extra ? t->extra->options.priority : 0);
+    queued_count_.fetch_add(1, std::memory_order_relaxed);
+    break;
+  }
+  return any;
+}
+
+gpu_actor::outcome gpu_actor::start_task(task_record& t) {
+  const std::uint32_t phase = t.phase.load(std::memory_order_acquire);
+  if ((phase & phase_mask) != phase_waiting) {
+    end_cancelled(t);
+    return outcome::started;
+  }
+  // One that was sent ahead of its time, and what it comes after may not have been run well.
+  if (broken_ || (is_behind(phase) && behind_of(phase) != behind_mark(setbacks_))) {
+    give_back(t);
+    return outcome::started;
+  }
+  const std::uint64_t begin = ticks();
+  job& j = take_job();
+  j.task = &t;
+  j.begin = begin;
+  try {
+    while (!memory_.reserve(j)) {
+      if (make_room()) continue;
+      const bool unaccounted = memory_.has_unaccounted();
+      if (jobs_.size() > 1 || unaccounted) {  // what is under way will end and leave room
+        j.task = nullptr;
+        give_job(j);
+        if (unaccounted) watch_.store(true, std::memory_order_relaxed);  // nobody rings when placement has caught up
+        return outcome::no_room;
+      }
+      complain_no_room(j);
+    }
+  } catch (const error& e) {
+    if (is_fatal(e)) throw;
+    const std::exception_ptr why = std::current_exception();
+    memory_.let_go(j);
+    give_job(j);
+    if (claim(t)) {
+      ++setbacks_;
+      end_task(t, why, begin);
+    } else {
+      end_cancelled(t);
+    }
+    return outcome::started;
+  }
+  if (!claim(t)) {
+    memory_.let_go(j);
+    give_job(j);
+    end_cancelled(t);
+    return outcome::started;
+  }
+  under_way_ns_ += t.predicted_ns;
+  enqueue(j);
+  return outcome::started;
+}
+
+void gpu_actor::enqueue(job& j) {
+  j.lane = j.compute = lane_for(j);
+  try {
+    memory_.fill_in(j);
+    launch(j);
+  } catch (const error& e) {
+    if (is_fatal(e)) throw;
+    j.error = std::current_exception();
+  } catch (...) {
+    j.error = std::current_exception();
+  }
+  if (j.error) {
+    // Whatever has been enqueued for it by now must have passed before it lets go of anything.
+    ++setbacks_;
+    lanes_.wait(j.lane, lane_in, lanes_.promise(lane_in));
+    j.end = lanes_.promise(j.lane);
+  } else if (j.task->predicted_ns > own_ticket_ns) {
+    lanes_.keep_promise(j.lane);
+  }
+}
+
+// Behind what writes what it reads, if that is still under way; else the next in turn.
+int gpu_actor::lane_for(const job& j) {
+  int best = 0;
+  for (const job::held& h : j.copies) {
+    const replica::use& u = h.copy->ready;
+    if (u.lane >= gpu_copy_lanes && !lanes_.has_reached(u.lane, u.until)) best = u.lane;
+  }
+  return best != 0 ? best : gpu_copy_lanes + next_lane_++ % compute_lanes_;
+}
+
+void gpu_actor::launch(job& j) {
+  task_record& t = *j.task;
+  t.ops->run(t, j.device);  // hands its arguments over
+  const kernel_text& text = t.kernel->texts[static_cast<std::size_t>(options_.facts.kind)];
+  auto known = kernels_.find(t.kernel);
+  if (known == kernels_.end())
+    known = kernels_.emplace(t.kernel, device_->load({t.kernel->name, text.text, text.entry})).first;
+  device_->launch(j.lane, known->second, j.device.shape(text), j.device.arguments());
+  memory_.note_launched(j);
+  if (memory_.send_out(j)) j.lane = lane_out;
+  j.end = lanes_.promise(j.lane);
+}
+
+// Placement decides anew.
+void gpu_actor::give_back(task_record& t) {
+  ++setbacks_;
+  task_record* const back = &t;
+  placement_.report_returned({&back, 1});
+}
+
+void gpu_actor::complain_no_room(const job& j) const {
+  throw error(errc::out_of_memory,
+              options_.facts.name + ": the task needs " + std::to_string(gpu_memory::bytes_of(*j.task)) +
+                  " bytes at once, the device has " + std::to_string(memory_bytes_) + "; use smaller tiles");
+}
+
+gpu_actor::job& gpu_actor::take_job() {
+  if (idle_jobs_.empty()) {
+    idle_jobs_.emplace_back(link_, options_.facts.name.c_str(), stopping_);
+    idle_jobs_.front().self = idle_jobs_.begin();
+  }
+  jobs_.splice(jobs_.end(), idle_jobs_, idle_jobs_.begin());
+  job& j = jobs_.back();
+  j.reset();
+  j.compute = lane_out;
+  return j;
+}
+
+void gpu_actor::give_job(job& j) {
+  if (j.end != 0 && j.task && !is_internal(j.task->kind)) under_way_ns_ -= j.task->predicted_ns;
+  if (jobs_.size() == 1) under_way_ns_ = 0;
+  idle_jobs_.splice(idle_jobs_.begin(), jobs_, j.self);
+}
+
+}  // namespace troupe::detail
