@@ -116,7 +116,7 @@ class gpu_actor final : public gpu, public std::enable_shared_from_this<gpu_acto
   bool rung_ = false, ended_ = false;
   std::atomic<std::size_t> queued_count_{0}, errand_count_{0};
   std::atomic<bool> asleep_{false}, watch_{false}, stopping_{false};
-  std::atomic<std::uint64_t> tasks_{0}, failed_{0}, busy_ns_{0}, bytes_{0};
+  std::atomic<std::uint64_t> tasks_{0}, failed_{0}, behind_{0}, busy_ns_{0}, bytes_{0};
   std::thread thread_;
 
   // The actor's thread.

@@ -202,6 +202,7 @@ gpu_actor::outcome gpu_actor::start_task(task_record& t) {
     return outcome::started;
   }
   under_way_ns_ += t.predicted_ns;
+  if (is_behind(phase)) behind_.fetch_add(1, std::memory_order_relaxed);
   enqueue(j);
   return outcome::started;
 }

@@ -12,6 +12,7 @@
 
 #include "actors/logic/directory.hpp"
 #include "actors/logic/region.hpp"
+#include "actors/protocol/behind.hpp"
 #include "actors/protocol/clock.hpp"
 #include "actors/protocol/prefetch.hpp"
 #include "actors/task_errors.hpp"
@@ -51,7 +52,10 @@ placement::~placement() = default;
 void placement::add(executor& e) {
   executors_.push_back(&e);
   assignment_.add(e.facts());
-  has_devices_ = has_devices_ || e.facts().space != host_space;
+  setbacks_.push_back(0);
+  if (e.facts().space == host_space) return;
+  has_devices_ = true;
+  deps_.note_predecessors(&predecessors_);
 }
 
 void placement::trace_to(trace_sink* sink, int lane) {
@@ -176,6 +180,7 @@ bool placement::serve(executor* self) {
       std::vector<task_record*>& outgoing = assignment_.outgoing(i);
       if (outgoing.empty()) continue;
       any = true;
+      if (executors_[i]->facts().space != host_space) hand_to_device(i);
       executors_[i]->run_tasks(outgoing, executors_[i] == self ? executor::attention::caller
                                          : stale               ? executor::attention::nobody
                                                                : executor::attention::somebody);
@@ -270,7 +275,14 @@ void placement::order(task_record& t) {
   for (task_record* s : settles_)
     if (--s->pending == 0) make_ready(*s);
   settles_.clear();
-  if (--t.pending == 0) make_ready(t);
+  if (has_devices_) {
+    for (task_record* p : predecessors_) count_ahead(*p, t);
+    predecessors_.clear();
+  }
+  if (--t.pending == 0)
+    make_ready(t);
+  else if (has_devices_)
+    send_behind(t);
 }
 
 task_record* placement::make_settle(array_core& a, reduction& r) { return detail::make_settle(link_, a, r); }
@@ -285,6 +297,11 @@ void placement::fail(task_record& t, std::exception_ptr why, bool own) {
 // ---- ready ----------------------------------------------------------------------------------------------------------
 
 void placement::make_ready(task_record& t) {
+  if (t.marks & mark_behind) {  // its device has it
+    t.marks &= static_cast<std::uint16_t>(~mark_behind);
+    if (t.marks & mark_early) retired_.push_back(&t);
+    return;
+  }
   if (abandoning_) abandon(t);
   if ((t.phase.load(std::memory_order_acquire) & phase_mask) != phase_waiting) {
     await_verdict(t);
@@ -330,7 +347,12 @@ bool placement::set_aside_for_data() {
 }
 
 void placement::place_again(task_record& t) {
+  note_setback(t);
+  count_not_ahead(t);
   assignment_.take_back(t);
+  t.marks &= static_cast<std::uint16_t>(~(mark_handed | mark_leads | mark_behind));
+  t.phase.fetch_and(~behind_mask, std::memory_order_acq_rel);
+  if (t.pending > 0) return;  // what it comes after has still to be done
   if (abandoning_) abandon(t);
   if ((t.phase.load(std::memory_order_acquire) & phase_mask) != phase_waiting) {
     await_verdict(t);
@@ -462,6 +484,7 @@ void placement::work_off() {
 }
 
 void placement::retire(task_record& t) {
+  if (has_devices_ && has_ended_early(t)) return;
   assignment_.finished(t);
   if (has_devices_) account_for_data(t);
   if (tracing_)

@@ -124,6 +124,13 @@ class placement final : private logic::dependencies::surroundings {
   bool set_aside_for_data();
   bool must_wait_for_data(task_record&);
   void place_again(task_record&);
+  // placement_behind.cpp
+  void hand_to_device(std::size_t executor);
+  void count_ahead(task_record& first, task_record& next);
+  void count_not_ahead(task_record& first);
+  bool send_behind(task_record&);
+  bool has_ended_early(task_record&);
+  void note_setback(const task_record&);
   void assign(task_record&);
   void hand_over(task_record&, memory_space);
   void account_for_data(task_record&);
@@ -161,7 +168,9 @@ class placement final : private logic::dependencies::surroundings {
   logic::assignment assignment_;
   logic::admission admission_;
   std::vector<executor*> executors_;
-  bool has_devices_ = false;  // some executor has memory of its own
+  bool has_devices_ = false;             // some executor has memory of its own
+  std::vector<std::uint32_t> setbacks_;  // of each executor that is a device; see protocol/behind.hpp
+  std::vector<task_record*> predecessors_;
   std::vector<mail> work_;
   std::vector<task_record*> settles_, ready_, retired_;
   std::uint64_t retired_count_ = 0, turns_ = 0, last_drain_ = 0, last_look_ = 0;

@@ -15,7 +15,7 @@ task_record* take_record(house_link& home) {
   t->successor_count = 0;
   t->more_successors = nullptr;
   t->id = 0;
-  t->predicted_ns = 0;
+  t->ahead = 0;
   t->executor = 0;
   t->marks = 0;
   t->ops = nullptr;

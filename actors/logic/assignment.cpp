@@ -120,10 +120,7 @@ bool assignment::assign_among(task_record& t, executor_set mask, std::size_t wai
   const std::size_t best = chosen != executors_max ? chosen : choose({offers, n}, waiting);
   if (best == executors_max) return false;
   if (model_of(t, facts_[offers[best].executor].kind).known()) t.marks |= detail::mark_known;
-  if (decisions_max_ != 0) {
-    if (decisions_.size() >= decisions_max_) decisions_.pop_front();
-    decisions_.push_back({t.sequence, {offers, offers + n}, best});
-  }
+  note_decision(t, {offers, n}, best);
   send_to(t, offers[best].executor, offers[best].run_ns);
   return true;
 }
@@ -156,6 +153,41 @@ void assignment::send_to(task_record& t, std::size_t i, float predicted) {
   p.outgoing.push_back(&t);
 }
 
+// What it reads of its predecessors is there, and has to be brought to the others: all it reads, at the most.
+bool assignment::assign_behind(task_record& t, std::size_t i) {
+  const executor_set mask = mask_of(t);
+  if ((mask >> facts_[i].id & 1) == 0 || places_[i].outstanding_ns > window_ns_) return false;
+  const run_time& mine = model_of(t, facts_[i].kind);
+  if (!std::has_single_bit(mask)) {
+    offer offers[executors_max];
+    std::size_t n = 0, me = 0;
+    for (executor_set left = mask; left != 0; left &= left - 1) {
+      const auto k = static_cast<std::size_t>(std::countr_zero(left));
+      const run_time& m = model_of(t, facts_[k].kind);
+      if (!m.known()) return false;  // it is to be tried
+      if (k == i) me = n;
+      offer& o = offers[n++];
+      o.executor = facts_[k].id;
+      o.queue_ns = std::max(places_[k].outstanding_ns, 0.0f) / static_cast<float>(facts_[k].slots);
+      o.run_ns = m.predicted_ns();
+      o.bytes_missing = k == i ? bytes_missing(t, facts_[k].space) : bytes_of(t);
+      o.transfer_ns =
+          model_.transfer_ns(k == i ? detail::host_space : facts_[i].space, facts_[k].space, o.bytes_missing);
+    }
+    if (best_offer({offers, n}) != me) return false;
+    note_decision(t, {offers, n}, me);
+  }
+  if (mine.known()) t.marks |= detail::mark_known;
+  send_to(t, i, mine.known() ? mine.predicted_ns() : guess_ns);
+  return true;
+}
+
+void assignment::note_decision(const task_record& t, std::span<const offer> offers, std::size_t chosen) {
+  if (decisions_max_ == 0) return;
+  if (decisions_.size() >= decisions_max_) decisions_.pop_front();
+  decisions_.push_back({t.sequence, {offers.begin(), offers.end()}, chosen});
+}
+
 void assignment::move(task_record& t, std::size_t i) {
   place& from = places_[t.executor];
   from.outstanding_ns = std::max(0.0f, from.outstanding_ns - t.predicted_ns);
@@ -175,6 +207,7 @@ void assignment::take_back(task_record& t) {
   p.outstanding_ns = std::max(0.0f, p.outstanding_ns - t.predicted_ns);
   if (!(t.marks & detail::mark_known)) --p.tries;
   t.marks &= static_cast<std::uint16_t>(~(detail::mark_sent | detail::mark_known));
+  t.ahead = 0;
 }
 
 void assignment::refill() {

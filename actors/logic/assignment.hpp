@@ -40,6 +40,9 @@ class assignment {
   }
   /// A task that was assigned and had to wait for its data goes to its executor now.
   void resume(detail::task_record& t) { places_[t.executor].outgoing.push_back(&t); }
+  /// Assigns a task to the device that has everything it waits for, to run behind that; false if another executor may be
+  /// done with it earlier, or the device has enough to do for now.
+  bool assign_behind(detail::task_record&, std::size_t i);
   /// The executor could not run it: it is as if it had not been assigned.
   void take_back(detail::task_record&);
   /// Executor i gets no more tasks.
@@ -105,6 +108,7 @@ class assignment {
   bool assign_among(detail::task_record&, executor_set, std::size_t waiting);
   std::size_t choose(std::span<const offer>, std::size_t waiting) const;
   void send_to(detail::task_record&, std::size_t place, float predicted_ns);
+  void note_decision(const detail::task_record&, std::span<const offer>, std::size_t chosen);
 
   const float window_ns_;
   const std::size_t decisions_max_;

@@ -139,8 +139,10 @@ constexpr bool is_internal(task_kind k) { return k >= task_kind::settle; }
 /// In task_record::measured_ns: the task never ran, because another one failed.
 inline constexpr float never_ran = -1.0f;
 
-// task_record::marks, by placement: holds resources, was handed to an executor, its run time was predicted from samples.
+// task_record::marks, by placement: holds resources, was assigned to an executor, its run time was predicted from samples;
+// the executor, a device, has it; others may be put behind it there; it was put behind others; it ended before they did.
 inline constexpr std::uint16_t mark_holds_resources = 1, mark_sent = 2, mark_known = 4;
+inline constexpr std::uint16_t mark_handed = 8, mark_leads = 16, mark_behind = 32, mark_early = 64;
 
 // Phases of a task. Whoever moves it from waiting to claimed runs (or cancels) it.
 inline constexpr std::uint32_t phase_waiting = 0, phase_claimed = 1, phase_done = 2, phase_mask = 3, phase_watched = 4;
@@ -174,7 +176,10 @@ struct alignas(64) task_record {
     task_record* next = nullptr;  // in the pool
     std::uint64_t id;             // in use: the sequence number, kept after retirement
   };
-  float predicted_ns = 0;
+  union {
+    std::int32_t ahead;      // before it is sent: how many of its unfinished predecessors the device `executor` has
+    float predicted_ns = 0;  // from then on
+  };
   std::uint16_t executor = 0;
   std::uint16_t marks = 0;
 

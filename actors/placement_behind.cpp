@@ -1,0 +1,94 @@
+// What this file is for: tasks that follow one another on a device without anybody waiting in between.
+// SPDX-FileCopyrightText: the troupe authors
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// When a device is handed a task, each of its successors counts it as ahead. A successor all of whose unfinished
+// predecessors are ahead on one device may be handed over at once: the device orders both by their data. See
+// protocol/behind.hpp for what happens when one of them fails.
+#include "actors/logic/directory.hpp"
+#include "actors/placement.hpp"
+#include "actors/protocol/behind.hpp"
+
+namespace troupe::detail {
+
+namespace {
+
+int priority_of(const task_record& t) { return t.extra ? t.extra->options.priority : 0; }
+
+// All it touches is in the device's memory before and after: nothing of it goes through the host's.
+bool stays_on_device(const task_record& t) {
+  if (t.kind != task_kind::call) return false;
+  for (int i = 0; i < t.access_count; ++i)
+    if (t.accesses[i].array && !logic::uses_copies(t.accesses[i])) return false;
+  return true;
+}
+
+// Of different priorities, the device might begin with the later one.
+bool may_count(const task_record& first, const task_record& next) {
+  return (first.marks & mark_leads) && !(next.marks & mark_sent) && next.kind == task_kind::call &&
+         priority_of(first) == priority_of(next);
+}
+
+}  // namespace
+
+void placement::count_ahead(task_record& first, task_record& next) {
+  if (!may_count(first, next)) return;
+  if (next.ahead == 0) next.executor = first.executor;
+  if (next.executor == first.executor) ++next.ahead;
+}
+
+// It has ended, or its device has given it back.
+void placement::count_not_ahead(task_record& first) {
+  if (!(first.marks & mark_leads)) return;
+  deps_.each_successor(first, [&](task_record& next, bool) {
+    if (may_count(first, next) && next.executor == first.executor && next.ahead > 0) --next.ahead;
+  });
+}
+
+// The device's outgoing tasks are about to be handed over; what can follow them is put behind them.
+void placement::hand_to_device(std::size_t i) {
+  std::vector<task_record*>& outgoing = assignment_.outgoing(i);
+  for (std::size_t k = 0; k < outgoing.size(); ++k) {
+    task_record& t = *outgoing[k];
+    if (is_internal(t.kind)) continue;
+    t.marks |= mark_handed;
+    if (!stays_on_device(t)) continue;
+    t.marks |= mark_leads;
+    deps_.each_successor(t, [&](task_record& next, bool) {
+      count_ahead(t, next);
+      send_behind(next);
+    });
+  }
+}
+
+bool placement::send_behind(task_record& t) {
+  if ((t.marks & mark_sent) || t.ahead <= 0 || t.ahead != t.pending || abandoning_) return false;
+  if (logic::admission::concerns(t) || !stays_on_device(t)) return false;
+  const std::size_t i = t.executor;
+  const memory_space where = assignment_.facts()[i].space;
+  bool in_the_way = false;
+  logic::each_in_the_way(t, where, [&](array_core&, std::uint32_t, tile_home&, bool) { in_the_way = true; });
+  if (in_the_way || logic::lost_input(t)) return false;
+  if (!assignment_.assign_behind(t, i)) return false;
+  logic::note_sent(t, where);
+  t.marks |= mark_behind;
+  t.phase.fetch_or(behind_mark(setbacks_[i]), std::memory_order_acq_rel);
+  return true;
+}
+
+// What comes after others retires after them.
+bool placement::has_ended_early(task_record& t) {
+  if (t.marks & mark_behind) {
+    t.marks |= mark_early;
+    return true;
+  }
+  if (t.error) note_setback(t);
+  count_not_ahead(t);
+  return false;
+}
+
+void placement::note_setback(const task_record& t) {
+  if (t.marks & mark_handed) ++setbacks_[t.executor];
+}
+
+}  // namespace troupe::detail
