@@ -13,7 +13,7 @@
 
 namespace troupe_test {
 
-/// The parameter: "sim", "opencl" or "cores_and_sim". `where()` goes into the program that is tested. Without the device
+/// The parameter: a kind of device, or "cores_and_sim". `where()` goes into the program that is tested. Without the device
 /// the test is skipped with the reason.
 class places : public testing::TestWithParam<std::string> {
  protected:
@@ -49,7 +49,7 @@ class places : public testing::TestWithParam<std::string> {
   std::optional<troupe::runtime> rt_;
 };
 
-inline auto every_place() { return testing::Values("sim", "opencl", "cores_and_sim"); }
+inline auto every_place() { return testing::Values("sim", "opencl", "cuda", "hip", "cores_and_sim"); }
 inline std::string name_of_place(const testing::TestParamInfo<std::string>& info) { return info.param; }
 
 }  // namespace troupe_test
