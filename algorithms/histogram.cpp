@@ -63,6 +63,12 @@ index_space<2> by_tiles(const array<T, 2>& a) {
   return grid(a.size(0), a.size(1)).chunks(a.tile(0), a.tile(1));
 }
 
+// Options take memory in every task, so only where there is something to say.
+template <class... A>
+future<void> for_each_in(const scope& where, runtime& rt, const A&... call) {
+  return where.is_any() ? rt.for_each(call...) : rt.for_each(task_options{.where = where}, call...);
+}
+
 void require(bool condition, const std::string& text) {
   if (!condition) throw error(errc::bad_argument, "histogram: " + text);
 }
@@ -72,7 +78,7 @@ future<void> bytes(runtime& rt, const array<std::uint8_t, N>& data, const array<
                    const scope& where) {
   require(data && bins, "an array handle is empty");
   require(bins.size(0) == 256, "bytes need 256 bins, but '" + bins.name() + "' has " + std::to_string(bins.size(0)));
-  return rt.for_each({.where = where}, by_tiles(data), count_bytes<N>, read(data, one_to_one{}), reduce(bins));
+  return for_each_in(where, rt, by_tiles(data), count_bytes<N>, read(data, one_to_one{}), reduce(bins));
 }
 
 template <int N>
@@ -81,8 +87,7 @@ future<void> numbers(runtime& rt, const array<double, N>& data, double low, doub
   require(data && bins, "an array handle is empty");
   require(bins.size(0) > 0, "'" + bins.name() + "' has no bins");
   require(std::isfinite(low) && std::isfinite(high) && low < high, "the lower limit is not below the upper one");
-  return rt.for_each({.where = where}, by_tiles(data), count_numbers<N>, read(data, one_to_one{}), low, high,
-                     reduce(bins));
+  return for_each_in(where, rt, by_tiles(data), count_numbers<N>, read(data, one_to_one{}), low, high, reduce(bins));
 }
 
 }  // namespace

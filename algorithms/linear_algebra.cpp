@@ -148,6 +148,15 @@ bool has_devices(const runtime& rt) {
 }
 bool has_devices(const recorder&) { return false; }  // a run stays on cores
 
+// Options take memory in every task, so only where there is something to say.
+template <class Submitter, class... A>
+void spawn_in(const scope& where, Submitter& to, const A&... call) {
+  if (where.is_any())
+    to.spawn(call...);
+  else
+    to.spawn(task_options{.where = where}, call...);
+}
+
 template <class Submitter>
 future<void> factor(Submitter& to, const matrix& a, const scope& where) {
   require(static_cast<bool>(a), "cholesky: the array handle is empty");
@@ -155,7 +164,7 @@ future<void> factor(Submitter& to, const matrix& a, const scope& where) {
           "cholesky: the matrix must be square with square tiles and not empty, but is " + shape(a));
   auto guard = std::make_shared<single_threaded_blas>();
   // The panel is the critical path: everything to its right waits for it.
-  const task_options first{.where = where, .priority = 2}, second{.where = where, .priority = 1}, rest{.where = where};
+  const task_options first{.where = where, .priority = 2}, second{.where = where, .priority = 1};
   const index_t n = tile_count(a, 0), t = a.tile(0);
   const index_t later = has_devices(to) ? 1 : 0;
   const auto inverses =
@@ -167,9 +176,9 @@ future<void> factor(Submitter& to, const matrix& a, const scope& where) {
     for (index_t i = k + 1; i < n; ++i)
       to.spawn(second, trsm, read(tile_of(a, k, k)), read(tile_of(inverses, k, 0)), update(tile_of(a, i, k)));
     for (index_t j = k + 1; j < n; ++j) {
-      to.spawn(rest, syrk, read(tile_of(a, j, k)), update(tile_of(a, j, j)));
+      spawn_in(where, to, syrk, read(tile_of(a, j, k)), update(tile_of(a, j, j)));
       for (index_t i = j + 1; i < n; ++i)
-        to.spawn(rest, gemm_nt, read(tile_of(a, i, k)), read(tile_of(a, j, k)), update(tile_of(a, i, j)));
+        spawn_in(where, to, gemm_nt, read(tile_of(a, i, k)), read(tile_of(a, j, k)), update(tile_of(a, i, j)));
     }
   }
   // Each diagonal tile on a core, once nobody else needs it. One after the other, so that the first failure is told.
@@ -193,7 +202,6 @@ future<void> multiply_all(Submitter& to, double alpha, const matrix& a, const ma
           "gemm: sizes and tiles of A " + shape(a) + ", B " + shape(b) + " and C " + shape(c) + " do not fit");
   require(!overlap(a, c) && !overlap(b, c), "gemm: C " + shape(c) + " overlaps A or B");
   auto guard = std::make_shared<single_threaded_blas>();
-  const task_options there{.where = where};
   const index_t height = tile_count(c, 0), width = tile_count(c, 1), depth = tile_count(a, 1);
   // The sums of different tiles of C take turns, so that the first ready tasks are all independent.
   for (index_t k = 0; k < depth; ++k)
@@ -201,15 +209,16 @@ future<void> multiply_all(Submitter& to, double alpha, const matrix& a, const ma
       for (index_t j = 0; j < width; ++j) {
         const matrix from_a = tile_of(a, i, k), from_b = tile_of(b, k, j), into = tile_of(c, i, j);
         if (k == 0 && beta == 0.0)
-          to.spawn(there, gemm_nn_first, read(from_a), read(from_b), alpha, write(into));
+          spawn_in(where, to, gemm_nn_first, read(from_a), read(from_b), alpha, write(into));
         else
-          to.spawn(there, gemm_nn, read(from_a), read(from_b), alpha, k == 0 ? beta : 1.0, update(into));
+          spawn_in(where, to, gemm_nn, read(from_a), read(from_b), alpha, k == 0 ? beta : 1.0, update(into));
       }
   const auto one_tile = [h = c.tile(0), w = c.tile(1)](const box<2>& chunk, const extent<2>& size) {
     return box<2>{{chunk.lo[0] * h, chunk.lo[1] * w},
                   {std::min(chunk.hi[0] * h, size[0]), std::min(chunk.hi[1] * w, size[1])}};
   };
-  const auto done = to.for_each(there, grid(height, width).chunks(1, 1), touch, read(c, one_tile));
+  const auto done =
+      to.for_each(task_options{.where = where}, grid(height, width).chunks(1, 1), touch, read(c, one_tile));
   return to.spawn(
       task_options{.name = "gemm"}, [guard] {}, done);
 }

@@ -65,8 +65,13 @@ array<T, 2> iterate(runtime& rt, const Step& step, const array<T, 2>& start, int
   array<T, 2> from = start;
   if (steps == 0) return from;
   array<T, 2> to = rt.array<T, 2>(start.size(), tiles(start.tile(0), start.tile(1)), start.name() + " (next)");
+  const auto all = grid(start.size(0), start.size(1));
   for (int s = 0; s < steps; ++s) {
-    rt.for_each({.where = where}, grid(start.size(0), start.size(1)), step, read(from, around), write(to));
+    // Options take memory in every task, so only where there is something to say.
+    if (where.is_any())
+      rt.for_each(all, step, read(from, around), write(to));
+    else
+      rt.for_each({.where = where}, all, step, read(from, around), write(to));
     std::swap(from, to);
   }
   return from;
