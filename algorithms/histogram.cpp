@@ -7,6 +7,8 @@
 #include <cmath>
 #include <string>
 
+#include "algorithms/histogram_text.hpp"
+
 namespace troupe::algorithms {
 
 namespace {
@@ -25,28 +27,32 @@ void for_rows(const view<const T, 2>& v, const F& f) {
 
 template <int N>
 constexpr auto count_bytes = kernel<in<std::uint8_t, N>, red<std::uint64_t, 1>>("count_bytes")
-                                 .on(cpu, [](view<const std::uint8_t, N> data, counts bins) {
-                                   std::uint64_t* count = bins.data();
-                                   for_rows(data, [&](const std::uint8_t* row, index_t n) {
-                                     for (index_t i = 0; i < n; ++i) ++count[row[i]];
-                                   });
-                                 });
+                                 .on(cpu,
+                                     [](view<const std::uint8_t, N> data, counts bins) {
+                                       std::uint64_t* count = bins.data();
+                                       for_rows(data, [&](const std::uint8_t* row, index_t n) {
+                                         for (index_t i = 0; i < n; ++i) ++count[row[i]];
+                                       });
+                                     })
+                                 .on(gpu, texts::count_bytes);
 
 template <int N>
 constexpr auto count_numbers =
     kernel<in<double, N>, double, double, red<std::uint64_t, 1>>("count_numbers")
-        .on(cpu, [](view<const double, N> data, double low, double high, counts bins) {
-          std::uint64_t* count = bins.data();
-          const index_t last = bins.size(0) - 1;
-          const double scale = static_cast<double>(bins.size(0)) / (high - low);
-          for_rows(data, [&](const double* row, index_t n) {
-            for (index_t i = 0; i < n; ++i) {
-              if (!(row[i] >= low && row[i] < high)) continue;  // also what is not a number
-              // Rounding may lift a number just below the upper limit into a bin that is not there.
-              ++count[std::min(static_cast<index_t>(std::floor((row[i] - low) * scale)), last)];
-            }
-          });
-        });
+        .on(cpu,
+            [](view<const double, N> data, double low, double high, counts bins) {
+              std::uint64_t* count = bins.data();
+              const index_t last = bins.size(0) - 1;
+              const double scale = static_cast<double>(bins.size(0)) / (high - low);
+              for_rows(data, [&](const double* row, index_t n) {
+                for (index_t i = 0; i < n; ++i) {
+                  if (!(row[i] >= low && row[i] < high)) continue;  // also what is not a number
+                  // Rounding may lift a number just below the upper limit into a bin that is not there.
+                  ++count[std::min(static_cast<index_t>(std::floor((row[i] - low) * scale)), last)];
+                }
+              });
+            })
+        .on(gpu, texts::count_numbers);
 
 template <class T>
 index_space<1> by_tiles(const array<T, 1>& a) {
@@ -57,41 +63,50 @@ index_space<2> by_tiles(const array<T, 2>& a) {
   return grid(a.size(0), a.size(1)).chunks(a.tile(0), a.tile(1));
 }
 
+// Options take memory in every task, so only where there is something to say.
+template <class... A>
+future<void> for_each_in(const scope& where, runtime& rt, const A&... call) {
+  return where.is_any() ? rt.for_each(call...) : rt.for_each(task_options{.where = where}, call...);
+}
+
 void require(bool condition, const std::string& text) {
   if (!condition) throw error(errc::bad_argument, "histogram: " + text);
 }
 
 template <int N>
-future<void> bytes(runtime& rt, const array<std::uint8_t, N>& data, const array<std::uint64_t, 1>& bins) {
+future<void> bytes(runtime& rt, const array<std::uint8_t, N>& data, const array<std::uint64_t, 1>& bins,
+                   const scope& where) {
   require(data && bins, "an array handle is empty");
   require(bins.size(0) == 256, "bytes need 256 bins, but '" + bins.name() + "' has " + std::to_string(bins.size(0)));
-  return rt.for_each(by_tiles(data), count_bytes<N>, read(data, one_to_one{}), reduce(bins));
+  return for_each_in(where, rt, by_tiles(data), count_bytes<N>, read(data, one_to_one{}), reduce(bins));
 }
 
 template <int N>
 future<void> numbers(runtime& rt, const array<double, N>& data, double low, double high,
-                     const array<std::uint64_t, 1>& bins) {
+                     const array<std::uint64_t, 1>& bins, const scope& where) {
   require(data && bins, "an array handle is empty");
   require(bins.size(0) > 0, "'" + bins.name() + "' has no bins");
   require(std::isfinite(low) && std::isfinite(high) && low < high, "the lower limit is not below the upper one");
-  return rt.for_each(by_tiles(data), count_numbers<N>, read(data, one_to_one{}), low, high, reduce(bins));
+  return for_each_in(where, rt, by_tiles(data), count_numbers<N>, read(data, one_to_one{}), low, high, reduce(bins));
 }
 
 }  // namespace
 
-future<void> histogram(runtime& rt, const array<std::uint8_t, 1>& data, const array<std::uint64_t, 1>& bins) {
-  return bytes(rt, data, bins);
+future<void> histogram(runtime& rt, const array<std::uint8_t, 1>& data, const array<std::uint64_t, 1>& bins,
+                       const scope& where) {
+  return bytes(rt, data, bins, where);
 }
-future<void> histogram(runtime& rt, const array<std::uint8_t, 2>& data, const array<std::uint64_t, 1>& bins) {
-  return bytes(rt, data, bins);
+future<void> histogram(runtime& rt, const array<std::uint8_t, 2>& data, const array<std::uint64_t, 1>& bins,
+                       const scope& where) {
+  return bytes(rt, data, bins, where);
 }
 future<void> histogram(runtime& rt, const array<double, 1>& data, double low, double high,
-                       const array<std::uint64_t, 1>& bins) {
-  return numbers(rt, data, low, high, bins);
+                       const array<std::uint64_t, 1>& bins, const scope& where) {
+  return numbers(rt, data, low, high, bins, where);
 }
 future<void> histogram(runtime& rt, const array<double, 2>& data, double low, double high,
-                       const array<std::uint64_t, 1>& bins) {
-  return numbers(rt, data, low, high, bins);
+                       const array<std::uint64_t, 1>& bins, const scope& where) {
+  return numbers(rt, data, low, high, bins, where);
 }
 
 }  // namespace troupe::algorithms

@@ -4,10 +4,12 @@
 #include "algorithms/linear_algebra.hpp"
 
 #include <algorithm>
+#include <limits>
 #include <memory>
 #include <mutex>
 #include <string>
 
+#include "algorithms/linear_algebra_text.hpp"
 #include "algorithms/triangular_solve.hpp"
 
 #if defined(TROUPE_HAVE_BLAS)
@@ -50,32 +52,50 @@ int leading(const tile_in& t) { return static_cast<int>(t.stride(0)); }
 
 // LAPACK's own layout is column-major, in which a row-major lower triangle is an upper one. LAPACKE's row-major entry
 // would transpose through a copy instead.
-constexpr auto potrf = kernel<inout<double, 2>, out<double, 2>, index_t, index_t>("potrf").on(
-    cpu, [](tile_inout a, tile_inout inverses, index_t block, index_t row) {
-      const int info = LAPACKE_dpotrf_work(LAPACK_COL_MAJOR, 'U', rows(a), a.data(), leading(a));
-      if (info > 0) throw not_positive_definite(block, row + info - 1);
-      invert_diagonal_blocks(layout::row_major, rows(a), a.data(), leading(a), inverses.data());
-    });
+void factor_tile(tile_inout a, tile_inout inverses, index_t block, index_t row, index_t later) {
+  const int info = LAPACKE_dpotrf_work(LAPACK_COL_MAJOR, 'U', rows(a), a.data(), leading(a));
+  if (info > 0 && later == 0) throw not_positive_definite(block, row + info - 1);
+  if (info > 0) a(a.lo(0) + info - 1, a.lo(1) + info - 1) = std::numeric_limits<double>::quiet_NaN();
+  invert_diagonal_blocks(layout::row_major, rows(a), a.data(), leading(a), inverses.data());
+}
+
+// `later`: 1 where `check_diagonal` looks for what is not positive definite. Bodies on devices cannot throw.
+constexpr auto potrf = kernel<inout<double, 2>, out<double, 2>, index_t, index_t, index_t>("potrf")
+                           .on(cpu, factor_tile)
+                           .on(gpu, texts::potrf);
+
+void check_diagonal(tile_inout a, index_t block, index_t row) {
+  for (index_t i = 0; i < a.size(0); ++i)
+    if (!(a(a.lo(0) + i, a.lo(1) + i) > 0)) throw not_positive_definite(block, row + i);
+}
 
 // a = a l^-T
-constexpr auto trsm = kernel<in<double, 2>, in<double, 2>, inout<double, 2>>("trsm").on(
-    cpu, [](tile_in l, tile_in inverses, tile_inout a) {
-      solve_with_inverses(layout::row_major, rows(a), columns(a), l.data(), leading(l), inverses.data(), a.data(),
-                          leading(a));
-    });
+constexpr auto trsm = kernel<in<double, 2>, in<double, 2>, inout<double, 2>>("trsm")
+                          .on(cpu,
+                              [](tile_in l, tile_in inverses, tile_inout a) {
+                                solve_with_inverses(layout::row_major, rows(a), columns(a), l.data(), leading(l),
+                                                    inverses.data(), a.data(), leading(a));
+                              })
+                          .on(gpu, texts::trsm);
 
 // c = c - a a^T, lower triangle
-constexpr auto syrk = kernel<in<double, 2>, inout<double, 2>>("syrk").on(cpu, [](tile_in a, tile_inout c) {
-  cblas_dsyrk(CblasRowMajor, CblasLower, CblasNoTrans, rows(c), columns(a), -1.0, a.data(), leading(a), 1.0, c.data(),
-              leading(c));
-});
+constexpr auto syrk = kernel<in<double, 2>, inout<double, 2>>("syrk")
+                          .on(cpu,
+                              [](tile_in a, tile_inout c) {
+                                cblas_dsyrk(CblasRowMajor, CblasLower, CblasNoTrans, rows(c), columns(a), -1.0,
+                                            a.data(), leading(a), 1.0, c.data(), leading(c));
+                              })
+                          .on(gpu, texts::syrk);
 
 // c = c - a b^T
 constexpr auto gemm_nt =
-    kernel<in<double, 2>, in<double, 2>, inout<double, 2>>("gemm_nt").on(cpu, [](tile_in a, tile_in b, tile_inout c) {
-      cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasTrans, rows(c), columns(c), columns(a), -1.0, a.data(), leading(a),
-                  b.data(), leading(b), 1.0, c.data(), leading(c));
-    });
+    kernel<in<double, 2>, in<double, 2>, inout<double, 2>>("gemm_nt")
+        .on(cpu,
+            [](tile_in a, tile_in b, tile_inout c) {
+              cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasTrans, rows(c), columns(c), columns(a), -1.0, a.data(),
+                          leading(a), b.data(), leading(b), 1.0, c.data(), leading(c));
+            })
+        .on(gpu, texts::gemm_nt);
 
 void multiply(tile_in a, tile_in b, double alpha, double beta, tile_inout c) {
   cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, rows(c), columns(c), columns(a), alpha, a.data(), leading(a),
@@ -83,13 +103,18 @@ void multiply(tile_in a, tile_in b, double alpha, double beta, tile_inout c) {
 }
 
 // c = alpha a b + beta c
-constexpr auto gemm_nn =
-    kernel<in<double, 2>, in<double, 2>, double, double, inout<double, 2>>("gemm").on(cpu, multiply);
+constexpr auto gemm_nn = kernel<in<double, 2>, in<double, 2>, double, double, inout<double, 2>>("gemm")
+                             .on(cpu, multiply)
+                             .on(gpu, texts::gemm);
 
 // c = alpha a b, whatever c was
 constexpr auto gemm_nn_first =
     kernel<in<double, 2>, in<double, 2>, double, out<double, 2>>("gemm_first")
-        .on(cpu, [](tile_in a, tile_in b, double alpha, tile_inout c) { multiply(a, b, alpha, 0.0, c); });
+        .on(cpu, [](tile_in a, tile_in b, double alpha, tile_inout c) { multiply(a, b, alpha, 0.0, c); })
+        .on(gpu, texts::gemm_first);
+
+// Done when the tile is, wherever that is.
+constexpr auto touch = kernel<in<double, 2>>("gemm done").on(cpu, [](tile_in) {}).on(gpu, texts::touch);
 
 // ---- tiles ----------------------------------------------------------------------------------------------------------
 
@@ -117,28 +142,51 @@ bool overlap(const matrix& a, const matrix& b) {
 
 // ---- algorithms -----------------------------------------------------------------------------------------------------
 
+bool has_devices(const runtime& rt) {
+  const auto all = rt.executors();
+  return std::any_of(all.begin(), all.end(), [](const auto& e) { return e.kind != device_kind::cpu; });
+}
+bool has_devices(const recorder&) { return false; }  // a run stays on cores
+
+// Options take memory in every task, so only where there is something to say.
+template <class Submitter, class... A>
+void spawn_in(const scope& where, Submitter& to, const A&... call) {
+  if (where.is_any())
+    to.spawn(call...);
+  else
+    to.spawn(task_options{.where = where}, call...);
+}
+
 template <class Submitter>
-future<void> factor(Submitter& to, const matrix& a) {
+future<void> factor(Submitter& to, const matrix& a, const scope& where) {
   require(static_cast<bool>(a), "cholesky: the array handle is empty");
   require(a.size(0) == a.size(1) && a.tile(0) == a.tile(1) && a.size(0) > 0,
           "cholesky: the matrix must be square with square tiles and not empty, but is " + shape(a));
   auto guard = std::make_shared<single_threaded_blas>();
   // The panel is the critical path: everything to its right waits for it.
-  const task_options first{.priority = 2}, second{.priority = 1};
+  const task_options first{.where = where, .priority = 2}, second{.where = where, .priority = 1};
   const index_t n = tile_count(a, 0), t = a.tile(0);
+  const index_t later = has_devices(to) ? 1 : 0;
   const auto inverses =
       to.template array<double>({a.size(0), index_t{triangular_block}}, tiles(t, index_t{triangular_block}),
                                 a.name() + ": inverted diagonal blocks");
   future<void> last;
   for (index_t k = 0; k < n; ++k) {
-    last = to.spawn(first, potrf, update(tile_of(a, k, k)), write(tile_of(inverses, k, 0)), k, k * t);
+    last = to.spawn(first, potrf, update(tile_of(a, k, k)), write(tile_of(inverses, k, 0)), k, k * t, later);
     for (index_t i = k + 1; i < n; ++i)
       to.spawn(second, trsm, read(tile_of(a, k, k)), read(tile_of(inverses, k, 0)), update(tile_of(a, i, k)));
     for (index_t j = k + 1; j < n; ++j) {
-      to.spawn(syrk, read(tile_of(a, j, k)), update(tile_of(a, j, j)));
+      spawn_in(where, to, syrk, read(tile_of(a, j, k)), update(tile_of(a, j, j)));
       for (index_t i = j + 1; i < n; ++i)
-        to.spawn(gemm_nt, read(tile_of(a, i, k)), read(tile_of(a, j, k)), update(tile_of(a, i, j)));
+        spawn_in(where, to, gemm_nt, read(tile_of(a, i, k)), read(tile_of(a, j, k)), update(tile_of(a, i, j)));
     }
+  }
+  // Each diagonal tile on a core, once nobody else needs it. One after the other, so that the first failure is told.
+  if (later != 0) {
+    const task_options check{.name = "potrf check"};
+    for (index_t k = 0; k < n; ++k)
+      last = to.spawn(
+          check, [k, t](tile_inout d, auto&&) { check_diagonal(d, k, k * t); }, update(tile_of(a, k, k)), last);
   }
   // Every other task is an ancestor of the last potrf, so this one ends the whole.
   return to.spawn(
@@ -146,7 +194,8 @@ future<void> factor(Submitter& to, const matrix& a) {
 }
 
 template <class Submitter>
-future<void> multiply_all(Submitter& to, double alpha, const matrix& a, const matrix& b, double beta, const matrix& c) {
+future<void> multiply_all(Submitter& to, double alpha, const matrix& a, const matrix& b, double beta, const matrix& c,
+                          const scope& where) {
   require(a && b && c, "gemm: an array handle is empty");
   require(a.size(1) == b.size(0) && a.size(0) == c.size(0) && b.size(1) == c.size(1) && a.tile(1) == b.tile(0) &&
               a.tile(0) == c.tile(0) && b.tile(1) == c.tile(1) && a.volume() > 0 && b.volume() > 0,
@@ -160,16 +209,18 @@ future<void> multiply_all(Submitter& to, double alpha, const matrix& a, const ma
       for (index_t j = 0; j < width; ++j) {
         const matrix from_a = tile_of(a, i, k), from_b = tile_of(b, k, j), into = tile_of(c, i, j);
         if (k == 0 && beta == 0.0)
-          to.spawn(gemm_nn_first, read(from_a), read(from_b), alpha, write(into));
+          spawn_in(where, to, gemm_nn_first, read(from_a), read(from_b), alpha, write(into));
         else
-          to.spawn(gemm_nn, read(from_a), read(from_b), alpha, k == 0 ? beta : 1.0, update(into));
+          spawn_in(where, to, gemm_nn, read(from_a), read(from_b), alpha, k == 0 ? beta : 1.0, update(into));
       }
   const auto one_tile = [h = c.tile(0), w = c.tile(1)](const box<2>& chunk, const extent<2>& size) {
     return box<2>{{chunk.lo[0] * h, chunk.lo[1] * w},
                   {std::min(chunk.hi[0] * h, size[0]), std::min(chunk.hi[1] * w, size[1])}};
   };
-  return to.for_each(
-      task_options{.name = "gemm done"}, grid(height, width).chunks(1, 1), [guard](tile_in) {}, read(c, one_tile));
+  const auto done =
+      to.for_each(task_options{.where = where}, grid(height, width).chunks(1, 1), touch, read(c, one_tile));
+  return to.spawn(
+      task_options{.name = "gemm"}, [guard] {}, done);
 }
 
 }  // namespace
@@ -189,13 +240,14 @@ single_threaded_blas::~single_threaded_blas() {
   if (--s.guards == 0) openblas_set_num_threads(s.threads);
 }
 
-future<void> cholesky(runtime& rt, const matrix& a) { return factor(rt, a); }
-future<void> cholesky(recorder& tape, const matrix& a) { return factor(tape, a); }
-future<void> gemm(runtime& rt, double alpha, const matrix& a, const matrix& b, double beta, const matrix& c) {
-  return multiply_all(rt, alpha, a, b, beta, c);
+future<void> cholesky(runtime& rt, const matrix& a, const scope& where) { return factor(rt, a, where); }
+future<void> cholesky(recorder& tape, const matrix& a) { return factor(tape, a, {}); }
+future<void> gemm(runtime& rt, double alpha, const matrix& a, const matrix& b, double beta, const matrix& c,
+                  const scope& where) {
+  return multiply_all(rt, alpha, a, b, beta, c, where);
 }
 future<void> gemm(recorder& tape, double alpha, const matrix& a, const matrix& b, double beta, const matrix& c) {
-  return multiply_all(tape, alpha, a, b, beta, c);
+  return multiply_all(tape, alpha, a, b, beta, c, {});
 }
 
 #else
@@ -208,9 +260,10 @@ namespace {
 
 single_threaded_blas::single_threaded_blas() = default;
 single_threaded_blas::~single_threaded_blas() = default;
-future<void> cholesky(runtime&, const array<double, 2>&) { refuse(); }
+future<void> cholesky(runtime&, const array<double, 2>&, const scope&) { refuse(); }
 future<void> cholesky(recorder&, const array<double, 2>&) { refuse(); }
-future<void> gemm(runtime&, double, const array<double, 2>&, const array<double, 2>&, double, const array<double, 2>&) {
+future<void> gemm(runtime&, double, const array<double, 2>&, const array<double, 2>&, double, const array<double, 2>&,
+                  const scope&) {
   refuse();
 }
 future<void> gemm(recorder&, double, const array<double, 2>&, const array<double, 2>&, double,

@@ -1,17 +1,15 @@
-// What this file is for: factors a matrix by tiles and reports the speed and the error: troupe-cholesky [N [TILE]].
+// What this file is for: factors a matrix by tiles and reports the speed and the error.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 #include <algorithm>
-#include <charconv>
 #include <chrono>
 #include <cmath>
 #include <cstdio>
-#include <cstring>
-#include <string_view>
 
 #include <troupe/troupe.hpp>
 
 #include "algorithms/linear_algebra.hpp"
+#include "examples/command_line.hpp"
 
 namespace {
 
@@ -66,39 +64,32 @@ double residual(troupe::runtime& rt, const matrix& factor, index_t n, index_t ti
   return std::sqrt(seen(0) / seen(1));
 }
 
-bool parse(const char* text, index_t limit, index_t& value) {
-  const char* end = text + std::strlen(text);
-  const auto [stopped, failure] = std::from_chars(text, end, value);
-  return failure == std::errc() && stopped == end && value >= 1 && value <= limit;
-}
-
 }  // namespace
 
-int main(int count, char** arguments) {
-  troupe::index_t n = 2048, tile = 128;
-  if (count > 3 || (count > 1 && !parse(arguments[1], 32768, n)) || (count > 2 && !parse(arguments[2], 32768, tile))) {
-    std::fprintf(stderr, "usage: troupe-cholesky [N [TILE]]   both from 1 to 32768; 2048 and 128 unless given\n");
-    return 2;
-  }
-  try {
-    troupe::runtime rt;
-    const troupe::algorithms::single_threaded_blas guard;  // kept over the timing, so that it sees no switch
-    auto a = rt.array<double>({n, n}, troupe::tiles(tile, tile), "A");
-    rt.for_each(troupe::grid(n, n), fill, write(a), n).get();
+int main(int count, char** arguments) try {
+  const auto asked = examples::read_command_line(
+      count, arguments, {{1, 32768}, {1, 32768}},
+      "usage: troupe-cholesky [N [TILE]] [--devices LIST]   both from 1 to 32768; 2048 and 128 unless given");
+  const index_t n = asked.numbers.empty() ? 2048 : asked.numbers[0];
+  const index_t tile = asked.numbers.size() < 2 ? 128 : asked.numbers[1];
 
-    const auto start = std::chrono::steady_clock::now();
-    troupe::algorithms::cholesky(rt, a).get();
-    const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
+  troupe::runtime rt(asked.options());
+  const troupe::algorithms::single_threaded_blas guard;  // kept over the timing, so that it sees no switch
+  auto a = rt.array<double>({n, n}, troupe::tiles(tile, tile), "A");
+  rt.for_each(troupe::grid(n, n), fill, write(a), n).get();
 
-    const double operations = static_cast<double>(n) * static_cast<double>(n) * static_cast<double>(n) / 3;
-    std::printf("cholesky %lld x %lld, tiles of %lld: %.3f s, %.1f GF/s\n", static_cast<long long>(n),
-                static_cast<long long>(n), static_cast<long long>(tile), took.count(), operations / took.count() / 1e9);
-    const double difference = residual(rt, a, n, tile);
-    const bool good = difference < 1e-13 * std::max(1.0, std::sqrt(static_cast<double>(n)));
-    std::printf("||A - L L^T|| / ||A|| = %.2e: %s\n", difference, good ? "right" : "WRONG");
-    return good ? 0 : 1;
-  } catch (const std::exception& e) {
-    std::fprintf(stderr, "troupe-cholesky: %s\n", e.what());
-    return 1;
-  }
+  const auto start = std::chrono::steady_clock::now();
+  troupe::algorithms::cholesky(rt, a).get();
+  const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
+
+  const double operations = static_cast<double>(n) * static_cast<double>(n) * static_cast<double>(n) / 3;
+  std::printf("cholesky %lld x %lld, tiles of %lld: %.3f s, %.1f GF/s\n", static_cast<long long>(n),
+              static_cast<long long>(n), static_cast<long long>(tile), took.count(), operations / took.count() / 1e9);
+  examples::print_executors(rt, asked);
+  const double difference = residual(rt, a, n, tile);
+  const bool good = difference < 1e-13 * std::max(1.0, std::sqrt(static_cast<double>(n)));
+  std::printf("||A - L L^T|| / ||A|| = %.2e: %s\n", difference, good ? "right" : "WRONG");
+  return good ? 0 : 1;
+} catch (...) {
+  return examples::complain("troupe-cholesky");
 }

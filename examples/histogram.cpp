@@ -2,17 +2,16 @@
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <cstdint>
 #include <cstdio>
-#include <cstring>
 #include <numbers>
 #include <string>
 
 #include <troupe/troupe.hpp>
 
 #include "algorithms/histogram.hpp"
+#include "examples/command_line.hpp"
 
 namespace {
 
@@ -36,30 +35,25 @@ constexpr auto draw = troupe::kernel<troupe::out<double, 1>>("draw").on(troupe::
 
 }  // namespace
 
-int main(int count, char** arguments) {
-  troupe::index_t samples = 1'000'000;
-  if (count > 1) {
-    const char* end = arguments[1] + std::strlen(arguments[1]);
-    const auto [stopped, failure] = std::from_chars(arguments[1], end, samples);
-    if (count > 2 || failure != std::errc() || stopped != end || samples < 1 || samples > 1'000'000'000) {
-      std::fprintf(stderr, "usage: troupe-histogram [SAMPLES]   from 1 to 1000000000; 1000000 unless given\n");
-      return 2;
-    }
-  }
-  try {
-    troupe::runtime rt;
-    auto numbers = rt.array<double>({samples}, troupe::tiles(65536), "numbers");
-    auto bins = rt.filled<std::uint64_t>({16}, troupe::tiles(16), 0, "bins");
-    rt.for_each(troupe::grid(samples), draw, write(numbers));
-    troupe::algorithms::histogram(rt, numbers, -4.0, 4.0, bins);
+int main(int count, char** arguments) try {
+  const auto asked = examples::read_command_line(
+      count, arguments, {{1, 1'000'000'000}},
+      "usage: troupe-histogram [SAMPLES] [--devices LIST]   from 1 to 1000000000; 1000000 unless given");
+  const index_t samples = asked.numbers.empty() ? 1'000'000 : asked.numbers[0];
 
-    const auto seen = bins.read();  // waits for the last partial
-    const std::uint64_t most = std::max<std::uint64_t>(*std::max_element(seen.data(), seen.data() + 16), 1);
-    for (int bin = 0; bin < 16; ++bin)
-      std::printf("%5.1f %9llu %s\n", -4 + 0.5 * bin, static_cast<unsigned long long>(seen(bin)),
-                  std::string(static_cast<std::size_t>(seen(bin) * 50 / most), '#').c_str());
-  } catch (const std::exception& e) {
-    std::fprintf(stderr, "troupe-histogram: %s\n", e.what());
-    return 1;
-  }
+  troupe::runtime rt(asked.options());
+  auto numbers = rt.array<double>({samples}, troupe::tiles(65536), "numbers");
+  auto bins = rt.filled<std::uint64_t>({16}, troupe::tiles(16), 0, "bins");
+  rt.for_each(troupe::grid(samples), draw, write(numbers));
+  troupe::algorithms::histogram(rt, numbers, -4.0, 4.0, bins);
+
+  const auto seen = bins.read();  // waits for the last partial
+  const std::uint64_t most = std::max<std::uint64_t>(*std::max_element(seen.data(), seen.data() + 16), 1);
+  for (int bin = 0; bin < 16; ++bin)
+    std::printf("%5.1f %9llu %s\n", -4 + 0.5 * bin, static_cast<unsigned long long>(seen(bin)),
+                std::string(static_cast<std::size_t>(seen(bin) * 50 / most), '#').c_str());
+  examples::print_executors(rt, asked);
+  return 0;
+} catch (...) {
+  return examples::complain("troupe-histogram");
 }

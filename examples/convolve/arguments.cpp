@@ -6,8 +6,11 @@
 #include <algorithm>
 #include <cctype>
 #include <charconv>
+#include <stdexcept>
 #include <string_view>
 #include <vector>
+
+#include "examples/command_line.hpp"
 
 namespace convolution {
 namespace {
@@ -31,16 +34,11 @@ bool ends_with_ignoring_case(std::string_view text, std::string_view ending) {
 }
 
 std::vector<std::string> list_of(std::string_view option, std::string_view text) {
-  std::vector<std::string> names;
-  for (std::size_t begin = 0; begin <= text.size();) {
-    const std::size_t end = std::min(text.find(',', begin), text.size());
-    if (end == begin)
-      throw argument_error(std::string(option) + " takes names of devices, separated by commas, not '" +
-                           std::string(text) + "'");
-    names.emplace_back(text.substr(begin, end - begin));
-    begin = end + 1;
+  try {
+    return examples::device_names(option, text);
+  } catch (const std::invalid_argument& e) {
+    throw argument_error(e.what());
   }
-  return names;
 }
 
 }  // namespace

@@ -11,6 +11,7 @@
 #include <troupe/troupe.hpp>
 
 #include "correlate.hpp"
+#include "examples/command_line.hpp"
 
 namespace convolution {
 namespace {
@@ -33,7 +34,7 @@ troupe::options options_for(const settings& how) {
   options.threads = static_cast<int>(how.threads.value_or(groups > cores ? groups : 0));
   options.core_groups = static_cast<int>(groups);
   options.trace = how.trace;
-  for (const std::string& name : how.devices) options.devices.push_back({.name = name});
+  options.devices = examples::devices_of(how.devices);
   return options;
 }
 

@@ -11,6 +11,8 @@
 #include <string>
 #include <vector>
 
+#include "places.hpp"
+
 #if defined(TROUPE_HAVE_BLAS)
 
 namespace {
@@ -42,14 +44,12 @@ std::vector<double> random_numbers(index_t count, unsigned seed) {
 
 class gemm_of : public testing::TestWithParam<product> {};
 
-TEST_P(gemm_of, two_matrices_equals_three_plain_loops) {
-  const product& p = GetParam();
-  runtime rt(options{.threads = p.threads, .core_groups = p.core_groups});
+void expect_three_plain_loops(runtime& rt, const product& p, const scope& where) {
   const auto a = random_numbers(p.m * p.k, 1), b = random_numbers(p.k * p.n, 2), c = random_numbers(p.m * p.n, 3);
   auto at = rt.adopt(a, {p.m, p.k}, tiles(p.tile_m, p.tile_k), "A");
   auto bt = rt.adopt(b, {p.k, p.n}, tiles(p.tile_k, p.tile_n), "B");
   auto ct = rt.adopt(c, {p.m, p.n}, tiles(p.tile_m, p.tile_n), "C");
-  algorithms::gemm(rt, p.alpha, at, bt, p.beta, ct).get();
+  algorithms::gemm(rt, p.alpha, at, bt, p.beta, ct, where).get();
   const auto result = ct.read();
   const double tolerance = 4 * static_cast<double>(p.k + 2) * std::numeric_limits<double>::epsilon() *
                            (std::abs(p.alpha) + std::abs(p.beta) + 1);
@@ -61,6 +61,12 @@ TEST_P(gemm_of, two_matrices_equals_three_plain_loops) {
       const double expected = p.alpha * sum + p.beta * c[static_cast<std::size_t>(i * p.n + j)];
       ASSERT_NEAR(result(i, j), expected, tolerance) << i << "," << j;
     }
+}
+
+TEST_P(gemm_of, two_matrices_equals_three_plain_loops) {
+  const product& p = GetParam();
+  runtime rt(options{.threads = p.threads, .core_groups = p.core_groups});
+  expect_three_plain_loops(rt, p, {});
 }
 
 INSTANTIATE_TEST_SUITE_P(
@@ -99,6 +105,28 @@ TEST(gemm, can_be_recorded_and_run_again) {
     ASSERT_EQ(c.read()(4, 4), 5.0 * run);
   }
 }
+
+class gemm_on : public troupe_test::places {};
+
+TEST_P(gemm_on, equals_three_plain_loops) {
+  std::uint64_t all = 0;
+  for (const product& p : {product{1, 1, 1, 4, 4, 4, 2, 3, 0, 0}, product{37, 41, 43, 10, 12, 7, -0.5, 2, 0, 0},
+                           product{40, 35, 50, 20, 35, 17, 1, 0, 0, 0}, product{31, 29, 70, 64, 64, 9, 0, 0.5, 0, 0}}) {
+    expect_three_plain_loops(rt(), p, where());
+    const auto count = [](index_t size, index_t tile) { return static_cast<std::uint64_t>((size + tile - 1) / tile); };
+    all += count(p.m, p.tile_m) * count(p.n, p.tile_n) * (count(p.k, p.tile_k) + 1);  // and one that says it is done
+  }
+  expect_tasks_on_device(all);
+}
+
+TEST_P(gemm_on, ignores_what_is_not_a_number_where_beta_is_zero) {
+  auto a = rt().filled<double>({19, 19}, tiles(10, 10), 1.0, "A");
+  auto c = rt().filled<double>({19, 19}, tiles(10, 10), std::nan(""), "C");
+  algorithms::gemm(rt(), 2.0, a, a, 0.0, c, where()).get();
+  EXPECT_EQ(c.read()(18, 2), 38.0);
+}
+
+INSTANTIATE_TEST_SUITE_P(devices, gemm_on, troupe_test::every_place(), troupe_test::name_of_place);
 
 TEST(gemm, refuses_matrices_that_do_not_fit_or_overlap) {
   runtime rt(options{.threads = 1});

@@ -14,6 +14,8 @@
 #include <string>
 #include <vector>
 
+#include "places.hpp"
+
 namespace {
 
 using namespace troupe;
@@ -94,8 +96,7 @@ TEST(histogram, of_one_dimensional_bytes_is_exact) {
   EXPECT_EQ(contents(bins), counted(data));
 }
 
-TEST(histogram, of_numbers_puts_limits_where_they_belong_and_leaves_out_the_rest) {
-  runtime rt(options{.threads = 2});
+void expect_limits_where_they_belong(runtime& rt, const scope& where) {
   const double below = std::nextafter(4.0, 0.0);
   std::vector<double> data{0,
                            0.999,
@@ -110,26 +111,61 @@ TEST(histogram, of_numbers_puts_limits_where_they_belong_and_leaves_out_the_rest
                            -std::numeric_limits<double>::infinity()};
   auto line = rt.adopt(data, {static_cast<index_t>(data.size())}, tiles(3), "line");
   auto bins = rt.filled<std::uint64_t>({4}, tiles(4), 0, "bins");
-  algorithms::histogram(rt, line, 0.0, 4.0, bins);
+  algorithms::histogram(rt, line, 0.0, 4.0, bins, where);
   EXPECT_EQ(contents(bins), (std::vector<std::uint64_t>{2, 1, 1, 2}));
 }
 
-TEST(histogram, of_numbers_is_the_same_for_every_tiling) {
-  runtime rt(options{.threads = 4, .core_groups = 2});
+TEST(histogram, of_numbers_puts_limits_where_they_belong_and_leaves_out_the_rest) {
+  runtime rt(options{.threads = 2});
+  expect_limits_where_they_belong(rt, {});
+}
+
+void expect_the_same_for_tiles(runtime& rt, index_t tile, index_t count, const scope& where) {
   std::mt19937 random(17);
   std::normal_distribution<double> value(0, 1);
   std::vector<double> data(53 * 59);
   for (double& x : data) x = value(random);
-  std::vector<std::uint64_t> expected(30);
+  std::vector<std::uint64_t> expected(static_cast<std::size_t>(count));
   for (double x : data)
-    if (x >= -3 && x < 3) ++expected[std::min<std::size_t>(static_cast<std::size_t>((x + 3) * (30 / 6.0)), 29)];
-  for (index_t tile : {1, 7, 16, 53, 100}) {
-    auto field = rt.adopt(data, {53, 59}, tiles(tile, tile), "field");
-    auto bins = rt.filled<std::uint64_t>({30}, tiles(30), 0, "bins");
-    algorithms::histogram(rt, field, -3.0, 3.0, bins);
-    ASSERT_EQ(contents(bins), expected) << "tile " << tile;
-  }
+    if (x >= -3 && x < 3)
+      ++expected[std::min(static_cast<std::size_t>((x + 3) * (static_cast<double>(count) / 6.0)), expected.size() - 1)];
+  auto field = rt.adopt(data, {53, 59}, tiles(tile, tile), "field");
+  auto bins = rt.filled<std::uint64_t>({count}, tiles(count), 0, "bins");
+  algorithms::histogram(rt, field, -3.0, 3.0, bins, where);
+  ASSERT_EQ(contents(bins), expected) << "tile " << tile << ", bins " << count;
 }
+
+TEST(histogram, of_numbers_is_the_same_for_every_tiling) {
+  runtime rt(options{.threads = 4, .core_groups = 2});
+  for (index_t tile : {1, 7, 16, 53, 100}) expect_the_same_for_tiles(rt, tile, 30, {});
+}
+
+class histogram_on : public troupe_test::places {};
+
+TEST_P(histogram_on, counts_every_byte) {
+  const auto data = random_bytes(67 * 71, 3);
+  auto image = rt().adopt(data, {67, 71}, tiles(20, 64), "image");
+  auto line = rt().adopt(data, {67 * 71}, tiles(1000), "line");
+  auto bins = rt().filled<std::uint64_t>({256}, tiles(100), 5, "bins");
+  algorithms::histogram(rt(), image, bins, where());
+  algorithms::histogram(rt(), line, bins, where());
+  auto expected = counted(data);
+  for (auto& n : expected) n = 5 + 2 * n;
+  EXPECT_EQ(contents(bins), expected);
+  expect_tasks_on_device(8 + 5);
+}
+
+TEST_P(histogram_on, puts_limits_where_they_belong_and_leaves_out_the_rest) {
+  expect_limits_where_they_belong(rt(), where());
+  expect_tasks_on_device(4);
+}
+
+TEST_P(histogram_on, counts_into_any_number_of_bins) {
+  for (const index_t bins : {1, 30, 5000}) expect_the_same_for_tiles(rt(), 40, bins, where());  // above 2048 in parts
+  expect_tasks_on_device(3 * 4);
+}
+
+INSTANTIATE_TEST_SUITE_P(devices, histogram_on, troupe_test::every_place(), troupe_test::name_of_place);
 
 TEST(histogram, refuses_wrong_bins_and_limits) {
   runtime rt(options{.threads = 1});

@@ -9,7 +9,11 @@
 #include <limits>
 #include <random>
 #include <string>
+#include <tuple>
+#include <utility>
 #include <vector>
+
+#include "places.hpp"
 
 #if defined(TROUPE_HAVE_BLAS)
 #include <cblas.h>
@@ -253,6 +257,74 @@ TEST(cholesky, refuses_matrices_that_are_not_square_or_empty) {
   EXPECT_TRUE(refused(rt.array<double>({4, 4}, tiles(2, 4))));
   EXPECT_TRUE(refused(array<double, 2>()));
 }
+
+// ---- on accelerators ------------------------------------------------------------------------------------------------
+
+class cholesky_on : public troupe_test::places {};
+
+// potrf, trsm, syrk and gemm of so many tiles a side.
+std::uint64_t kernels_of(index_t side) {
+  std::uint64_t count = 0;
+  for (index_t left = side; left > 0; --left)
+    count += static_cast<std::uint64_t>(1 + (left - 1) + (left - 1) * left / 2);
+  return count;
+}
+
+TEST_P(cholesky_on, multiplies_back_and_leaves_the_upper_triangle_alone) {
+  std::uint64_t all = 0;
+  // Tiles below, between and above the kernels' blocks of 32, none of which divides the matrix, or there is one alone.
+  for (const auto& [n, tile] : {std::pair<index_t, index_t>{97, 13}, {150, 40}, {33, 32}, {71, 71}, {1, 8}}) {
+    SCOPED_TRACE(std::to_string(n) + " in tiles of " + std::to_string(tile));
+    const numbers original = positive_definite(n, 7);
+    numbers values = original;
+    for (index_t i = 0; i < n; ++i)
+      for (index_t j = i + 1; j < n; ++j) values[at(i, j, n)] = 12345 + static_cast<double>(i * n + j);
+    auto a = packed(rt(), values, n, n, tile, tile, "A");
+    algorithms::cholesky(rt(), a, where()).get();
+    const numbers factor = contents(a);
+    EXPECT_LT(residual(original, factor, n), 10 * static_cast<double>(n) * epsilon);
+    for (index_t i = 0; i < n; ++i)
+      for (index_t j = i + 1; j < n; ++j) ASSERT_EQ(factor[at(i, j, n)], values[at(i, j, n)]) << i << "," << j;
+    all += kernels_of((n + tile - 1) / tile);
+  }
+  expect_tasks_on_device(all);
+}
+
+TEST_P(cholesky_on, names_the_first_row_that_has_no_factor) {
+  for (const auto& [n, tile, bad] :
+       {std::tuple<index_t, index_t, index_t>{30, 8, 0}, {30, 8, 13}, {90, 40, 77}, {30, 8, 29}, {12, 12, 7}}) {
+    SCOPED_TRACE("row " + std::to_string(bad) + " of " + std::to_string(n));
+    numbers values = positive_definite(n, 11);
+    values[at(bad, bad, n)] = -1;
+    auto a = packed(rt(), values, n, n, tile, tile, "A");
+    const future<void> done = algorithms::cholesky(rt(), a, where());
+    try {
+      done.get();
+      FAIL() << "a matrix that is not positive definite was factored";
+    } catch (const task_failed& failure) {
+      EXPECT_EQ(failure.root_task(), "potrf check");
+      try {
+        failure.rethrow_cause();
+      } catch (const algorithms::not_positive_definite& cause) {
+        EXPECT_EQ(cause.block(), bad / tile);
+        EXPECT_EQ(cause.row(), bad);
+      }
+    }
+    EXPECT_THROW(contents(a), task_failed);
+    const numbers good = positive_definite(n, 12);
+    {
+      auto seen = a.write();
+      for (index_t i = 0; i < n; ++i)
+        for (index_t j = 0; j < n; ++j) seen(i, j) = good[at(i, j, n)];
+    }
+    algorithms::cholesky(rt(), a, where()).get();
+    EXPECT_LT(residual(good, contents(a), n), 10 * static_cast<double>(n) * epsilon);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(devices, cholesky_on, troupe_test::every_place(), troupe_test::name_of_place);
+
+// ---- BLAS -----------------------------------------------------------------------------------------------------------
 
 TEST(single_threaded_blas, sets_one_thread_while_a_guard_lives_and_restores_the_number_after_the_last) {
   openblas_set_num_threads(2);

@@ -11,6 +11,8 @@
 #include <string>
 #include <vector>
 
+#include "places.hpp"
+
 namespace {
 
 using namespace troupe;
@@ -92,36 +94,68 @@ void expect_equal(const array<T, 2>& result, const plain<T>& reference) {
       ASSERT_EQ(seen(y, x), reference.cells[static_cast<std::size_t>(y * reference.width + x)]) << y << "," << x;
 }
 
+// Both programs from a random start.
+void expect_relaxes(runtime& rt, const world& w, const scope& where) {
+  std::mt19937 random(5);
+  std::uniform_real_distribution<double> value(-10, 10);
+  std::vector<double> start(static_cast<std::size_t>(w.height * w.width));
+  for (double& x : start) x = value(random);
+  auto a = rt.adopt(start, {w.height, w.width}, tiles(w.tile_height, w.tile_width), "heat");
+  plain<double> reference{w.height, w.width, start, w.edge, 2.5};
+  for (int s = 0; s < w.steps; ++s) reference.step(relax);
+  expect_equal(algorithms::jacobi(rt, a, w.steps, w.edge, 2.5, where), reference);
+}
+void expect_lives(runtime& rt, const world& w, std::uint8_t outside, const scope& where) {
+  std::mt19937 random(6 + outside);
+  std::vector<std::uint8_t> start(static_cast<std::size_t>(w.height * w.width));
+  for (auto& cell : start) cell = random() % 3 == 0;
+  auto a = rt.adopt(start, {w.height, w.width}, tiles(w.tile_height, w.tile_width), "world");
+  plain<std::uint8_t> reference{w.height, w.width, start, w.edge, outside};
+  for (int s = 0; s < w.steps; ++s) reference.step(live);
+  expect_equal(algorithms::life(rt, a, w.steps, w.edge, outside, where), reference);
+}
+
 class stencil_on : public testing::TestWithParam<world> {
  protected:
   const world& w_ = GetParam();
   runtime rt_{options{.threads = w_.threads, .core_groups = w_.core_groups}};
 };
 
-TEST_P(stencil_on, a_tiled_array_relaxes_as_the_serial_loop_does) {
-  std::mt19937 random(5);
-  std::uniform_real_distribution<double> value(-10, 10);
-  std::vector<double> start(static_cast<std::size_t>(w_.height * w_.width));
-  for (double& x : start) x = value(random);
-  auto a = rt_.adopt(start, {w_.height, w_.width}, tiles(w_.tile_height, w_.tile_width), "heat");
-  plain<double> reference{w_.height, w_.width, start, w_.edge, 2.5};
-  for (int s = 0; s < w_.steps; ++s) reference.step(relax);
-  expect_equal(algorithms::jacobi(rt_, a, w_.steps, w_.edge, 2.5), reference);
-}
+TEST_P(stencil_on, a_tiled_array_relaxes_as_the_serial_loop_does) { expect_relaxes(rt_, w_, {}); }
 
 TEST_P(stencil_on, a_tiled_array_lives_as_the_serial_loop_does) {
-  std::mt19937 random(6);
-  for (std::uint8_t outside : {0, 1}) {
-    std::vector<std::uint8_t> start(static_cast<std::size_t>(w_.height * w_.width));
-    for (auto& cell : start) cell = random() % 3 == 0;
-    auto a = rt_.adopt(start, {w_.height, w_.width}, tiles(w_.tile_height, w_.tile_width), "world");
-    plain<std::uint8_t> reference{w_.height, w_.width, start, w_.edge, outside};
-    for (int s = 0; s < w_.steps; ++s) reference.step(live);
-    expect_equal(algorithms::life(rt_, a, w_.steps, w_.edge, outside), reference);
-  }
+  for (std::uint8_t outside : {0, 1}) expect_lives(rt_, w_, outside, {});
 }
 
 INSTANTIATE_TEST_SUITE_P(shapes, stencil_on, testing::ValuesIn(worlds()), name_of);
+
+class stencil_on_devices : public troupe_test::places {
+ protected:
+  // Tiles that do not divide the array, and an array of one element, with every border.
+  template <class F>
+  void for_some(const F& f) {
+    std::uint64_t all = 0;
+    for (border edge : {border::wrap, border::clamp, border::fill})
+      for (const world& w : {world{23, 19, 5, 7, 3, edge, 0, 0}, world{37, 34, 16, 33, 2, edge, 0, 0},
+                             world{1, 1, 8, 8, 2, edge, 0, 0}}) {
+        SCOPED_TRACE(name_of({w, 0}));
+        f(w);
+        all += static_cast<std::uint64_t>(w.steps * ((w.height + w.tile_height - 1) / w.tile_height) *
+                                          ((w.width + w.tile_width - 1) / w.tile_width));
+      }
+    expect_tasks_on_device(all);
+  }
+};
+
+TEST_P(stencil_on_devices, relaxes_as_the_serial_loop_does) {
+  for_some([&](const world& w) { expect_relaxes(rt(), w, where()); });
+}
+
+TEST_P(stencil_on_devices, lives_as_the_serial_loop_does) {
+  for_some([&](const world& w) { expect_lives(rt(), w, w.height % 2, where()); });
+}
+
+INSTANTIATE_TEST_SUITE_P(devices, stencil_on_devices, troupe_test::every_place(), troupe_test::name_of_place);
 
 // ---- windows wider than tiles and arrays ----------------------------------------------------------------------------
 

@@ -173,6 +173,12 @@ TEST_F(convolve_refuses, wrong_command_lines) {
   refused({good, out, "--trace", folder / "absent/run.json"}, "cannot write");
 }
 
+TEST_F(convolve_refuses, devices_that_are_not_there) {
+  refused({good, out, "--quiet", "--devices", "toaster"}, "'toaster' is no kind of device");
+  refused({good, out, "--quiet", "--devices", "sim:99"}, "there is no sim:99");
+  refused({good, out, "--quiet", "--devices", "sim,"}, "separated by commas, not 'sim,'");
+}
+
 TEST_F(convolve_refuses, in_one_line_even_where_a_name_holds_several) {
   refused({folder / "two\nlines.png", out}, "two?lines.png");
 }

@@ -1,0 +1,77 @@
+// What this file is for: the programs with --devices: the same answers, the device at work, and names that mean nothing.
+// SPDX-FileCopyrightText: the troupe authors
+// SPDX-License-Identifier: BSD-3-Clause
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "program.hpp"
+
+namespace {
+
+using troupe_test::run_program;
+
+bool is_built(const char* program) { return std::filesystem::exists(std::filesystem::path(TROUPE_BIN_DIR) / program); }
+
+// The line of an executor says how many tasks it ran.
+int tasks_of(const std::string& out, const std::string& executor) {
+  std::istringstream words(out);
+  for (std::string line; std::getline(words, line);)
+    if (line.rfind(executor, 0) == 0) return std::stoi(line.substr(executor.size()));
+  return -1;
+}
+
+std::string without_executors(const std::string& out) {
+  std::istringstream lines(out);
+  std::string rest;
+  for (std::string line; std::getline(lines, line);)
+    if (line.find("MiB moved") == std::string::npos) rest += line + "\n";
+  return rest;
+}
+
+TEST(devices_flag, leaves_the_answer_of_life_and_histogram_as_it_is) {
+  for (const auto& [name, number] :
+       {std::pair<const char*, const char*>{"troupe-life", "7"}, {"troupe-histogram", "400000"}}) {
+    const auto plain = run_program(name, {number});
+    const auto with = run_program(name, {number, "--devices", "sim:0"});
+    ASSERT_EQ(plain.exit_code, 0) << plain.err;
+    ASSERT_EQ(with.exit_code, 0) << with.err;
+    EXPECT_EQ(without_executors(with.out), plain.out);
+    EXPECT_GT(tasks_of(with.out, "sim:0"), 0) << with.out;
+  }
+}
+
+TEST(devices_flag, gives_cholesky_a_part_on_the_device_and_the_factor_is_right) {
+  if (!is_built("troupe-cholesky")) GTEST_SKIP() << "troupe-cholesky is not built without OpenBLAS";
+  const auto done = run_program("troupe-cholesky", {"--devices", "sim:0", "300", "64"});
+  ASSERT_EQ(done.exit_code, 0) << done.err;
+  EXPECT_NE(done.out.find(": right"), std::string::npos) << done.out;
+  EXPECT_GT(tasks_of(done.out, "sim:0"), 0) << done.out;
+}
+
+TEST(devices_flag, is_refused_in_one_line_where_it_names_nothing) {
+  for (const char* program : {"troupe-life", "troupe-histogram", "troupe-cholesky"}) {
+    if (!is_built(program)) continue;
+    const auto refused = [&](const std::vector<std::string>& words, const std::string& reason) {
+      const auto done = run_program(program, words);
+      EXPECT_EQ(done.exit_code, 2) << done.err;
+      EXPECT_EQ(done.out, "");
+      EXPECT_EQ(std::count(done.err.begin(), done.err.end(), '\n'), 1) << done.err;
+      EXPECT_EQ(done.err.rfind(std::string(program) + ": ", 0), 0u) << done.err;
+      EXPECT_NE(done.err.find(reason), std::string::npos) << done.err;
+    };
+    refused({"--devices", "toaster"}, "'toaster' is no kind of device");
+    refused({"--devices", "sim:99"}, "there is no sim:99");
+    refused({"--devices", "sim,,sim"}, "separated by commas, not 'sim,,sim'");
+    refused({"--devices"}, "--devices needs a value");
+    refused({"many"}, "usage: ");
+    refused({"-1"}, "usage: ");
+    refused({"1", "2", "3"}, "usage: ");
+  }
+}
+
+}  // namespace
