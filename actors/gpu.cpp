@@ -204,6 +204,7 @@ void gpu_actor::close_device() {
     fail_device(std::current_exception());
   }
   memory_.forget_all();
+  states_.clear();
   device_.reset();
 }
 

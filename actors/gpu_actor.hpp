@@ -11,6 +11,7 @@
 #include <condition_variable>
 #include <deque>
 #include <list>
+#include <map>
 #include <mutex>
 #include <thread>
 #include <unordered_map>
@@ -75,6 +76,8 @@ class gpu_actor final : public gpu, public std::enable_shared_from_this<gpu_acto
   outcome start_task(task_record&);
   void enqueue(job&);
   void launch(job&);
+  void launch_text(job&);
+  void call_routine(job&, routine_fn);
   int lane_for(const job&);
   void give_back(task_record&);
   void finish(job&);
@@ -129,6 +132,7 @@ class gpu_actor final : public gpu, public std::enable_shared_from_this<gpu_acto
   std::list<job> jobs_, idle_jobs_;
   float under_way_ns_ = 0;  // predicted, of jobs_
   std::unordered_map<const kernel_info*, devices::kernel_id> kernels_;
+  std::map<const void*, std::shared_ptr<void>> states_;  // of routines: handles of libraries
   std::vector<task_record*> done_;
   int next_lane_ = 0;
   struct lane_clock {

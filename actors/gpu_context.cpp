@@ -12,6 +12,7 @@ namespace troupe::detail {
 
 void gpu_context::bind(const task_record& t) {
   task_ = &t;
+  routine_ = nullptr;
   views_.assign(t.access_count, {});
   offsets_.assign(t.access_count, 0);
   entries_.clear();

@@ -23,6 +23,11 @@ class gpu_context final : public task_context, private argument_sink {
   }
 
   void bind(const task_record& t);
+  /// Arguments go to this routine, all at once.
+  void use(routine_fn f, device_call& call) {
+    routine_ = f;
+    call_ = &call;
+  }
   /// The device's view of access i; it begins `offset` elements after its data.
   void set_view(int access, const raw_view&, index_t offset = 0);
   devices::launch_shape shape(const kernel_text&) const;
@@ -45,10 +50,14 @@ class gpu_context final : public task_context, private argument_sink {
   };
   void array(const raw_view&, int rank, std::size_t element) override;
   void value(const void*, std::size_t bytes) override;
+  bool wants_tuple() const override { return routine_ != nullptr; }
+  void tuple(const void* arguments) override { routine_(*call_, arguments); }
 
   const char* executor_;
   const std::atomic<bool>& stopping_;
   const task_record* task_ = nullptr;
+  routine_fn routine_ = nullptr;
+  device_call* call_ = nullptr;
   std::vector<raw_view> views_;
   std::vector<index_t> offsets_;
   std::vector<entry> entries_;

@@ -62,6 +62,7 @@ struct gpu_job {
   std::vector<held> copies;
   std::vector<part> parts;
   std::vector<source> sources;
+  std::vector<void*> for_routine;
   std::exception_ptr error;
   bool launched = false;
   int lane = 0, compute = 0;  // that it ends on, that its kernel runs on

@@ -51,6 +51,7 @@ class gpu_lanes {
   }
   /// Asks the device how far the lane has come; throws what it has to complain about.
   void look(int lane) { of(lane).reached = device_->completed(lane); }
+  bool is_behind(int lane) const { return of(lane).reached < of(lane).recorded; }
   bool has_reached(int lane, devices::ticket t) const { return t <= of(lane).reached; }
   int size() const { return static_cast<int>(lanes_.size()); }
 

@@ -108,7 +108,9 @@ bool gpu_memory::reserve_part(gpu_job& j, int i) {
   const std::size_t first = j.sources.size();
   if (p.bytes != 0 && p.from_tiles && !reserve_sources(j, x, p)) return false;
   // One piece of a tile that is there is used in place.
-  const bool in_place = p.from_tiles && j.sources.size() == first + 1 && j.sources[first].copy &&
+  const device_kind kind = device_->facts().kind;
+  const bool handle = kind == device_kind::opencl && j.task->kernel->routines[static_cast<std::size_t>(kind)];
+  const bool in_place = !handle && p.from_tiles && j.sources.size() == first + 1 && j.sources[first].copy &&
                         j.sources[first].piece.is_plain() && !logic::has_constant_border(*x.where);
   if (p.bytes != 0 && !in_place) {
     p.memory = device_->allocate(lane_in, p.bytes);
@@ -213,7 +215,13 @@ bool gpu_memory::view_inside_tile(gpu_job& j, const gpu_job::part& p) {
   v.data = static_cast<std::byte*>(s->copy->memory);
   v.stride = packed_strides(b);
   set_box(v, *x.where, p.where);
-  j.device.set_view(p.access, v, offset_in(b, v.stride, s->piece.from.lo));
+  const index_t offset = offset_in(b, v.stride, s->piece.from.lo);
+  if (j.task->kernel->routines[static_cast<std::size_t>(device_->facts().kind)]) {  // it has the pointer only
+    v.data += static_cast<std::size_t>(offset) * x.array->spec.element;
+    j.device.set_view(p.access, v);
+  } else {
+    j.device.set_view(p.access, v, offset);
+  }
   return true;
 }
 
@@ -314,6 +322,12 @@ void gpu_memory::gather(gpu_job& j, const gpu_job::part& p, const gpu_job::sourc
   device_->launch(j.lane, kernel, {items, {32, 4, 1}}, arguments);
 }
 
+void* gpu_memory::scratch(gpu_job& j, std::size_t bytes) {
+  void* const memory = device_->allocate(j.lane, bytes);
+  if (memory) j.for_routine.push_back(memory);
+  return memory;
+}
+
 // ---- out ------------------------------------------------------------------------------------------------------------
 
 void gpu_memory::note_launched(gpu_job& j) {
@@ -373,6 +387,9 @@ void gpu_memory::let_go(gpu_job& j) {
   }
   j.parts.clear();
   j.sources.clear();
+  for (void* s : j.for_routine)
+    if (device_) device_->deallocate(lane_in, s);
+  j.for_routine.clear();
 }
 
 // ---- copies ---------------------------------------------------------------------------------------------------------

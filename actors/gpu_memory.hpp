@@ -33,6 +33,8 @@ class gpu_memory {
   bool reserve(gpu_job&);
   /// Enqueues copies in, gives the job its views, and has its lane wait for what it uses.
   void fill_in(gpu_job&);
+  /// Device memory for a routine, kept until the task ends; null: no room.
+  void* scratch(gpu_job&, std::size_t bytes);
   /// Its kernel has been enqueued: what it writes is the newest version, for whoever is enqueued behind it.
   void note_launched(gpu_job&);
   /// Enqueues what goes to the host; false: nothing does.

@@ -16,6 +16,7 @@ constexpr int restarts_max = 3, attempts_max = 3;
 // with a copy elsewhere is read from there. Then the device is opened anew, a few times.
 void gpu_actor::fail_device(std::exception_ptr why) {
   memory_.use(nullptr);
+  states_.clear();
   device_.reset();  // from here on nothing touches the host's memory
   kernels_.clear();
   for (lane_clock& c : clocks_) c = {};
@@ -52,6 +53,7 @@ void gpu_actor::fail_device(std::exception_ptr why) {
     for (const job::part& p : j.parts)
       if (p.staged) j.buffers.give_back(p.staged);
     j.parts.clear();
+    j.for_routine.clear();
     const std::uint64_t begin = j.begin;
     const bool counted = j.error != nullptr;
     give_job(j);

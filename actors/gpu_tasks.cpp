@@ -25,10 +25,8 @@ constexpr float own_ticket_ns = 20'000.0f;
 // What has ended since the last look. Throws what the device has to complain about.
 bool gpu_actor::collect() {
   if (jobs_.empty()) return false;
-  std::uint64_t used = 0;
-  for (const job& j : jobs_) used |= std::uint64_t{1} << (j.lane % 64);
   for (int l = 0; l < lanes_.size(); ++l) {
-    if (used >> (l % 64) & 1) lanes_.look(l);
+    if (lanes_.is_behind(l)) lanes_.look(l);
     clocks_[static_cast<std::size_t>(l)].ended = 0;
   }
   bool any = false;
@@ -239,6 +237,17 @@ int gpu_actor::lane_for(const job& j) {
 }
 
 void gpu_actor::launch(job& j) {
+  const task_record& t = *j.task;
+  if (const routine_fn routine = t.kernel->routines[static_cast<std::size_t>(options_.facts.kind)])
+    call_routine(j, routine);
+  else
+    launch_text(j);
+  memory_.note_launched(j);
+  if (memory_.send_out(j)) j.lane = lane_out;
+  j.end = lanes_.promise(j.lane);
+}
+
+void gpu_actor::launch_text(job& j) {
   task_record& t = *j.task;
   t.ops->run(t, j.device);  // hands its arguments over
   const kernel_text& text = t.kernel->texts[static_cast<std::size_t>(options_.facts.kind)];
@@ -246,9 +255,29 @@ void gpu_actor::launch(job& j) {
   if (known == kernels_.end())
     known = kernels_.emplace(t.kernel, device_->load({t.kernel->name, text.text, text.entry})).first;
   device_->launch(j.lane, known->second, j.device.shape(text), j.device.arguments());
-  memory_.note_launched(j);
-  if (memory_.send_out(j)) j.lane = lane_out;
-  j.end = lanes_.promise(j.lane);
+}
+
+void gpu_actor::call_routine(job& j, routine_fn routine) {
+  struct call final : device_call {
+    call(gpu_actor& a, job& of) : at(a), one(of) {}
+    device_kind kind() const override { return at.options_.facts.kind; }
+    int device() const override { return at.device_->facts().index; }
+    void* lane() const override { return at.device_->native_lane(one.lane); }
+    void* scratch(std::size_t bytes) override {
+      if (bytes == 0) return nullptr;
+      if (void* memory = at.memory_.scratch(one, bytes)) return memory;
+      throw error(errc::out_of_memory, at.options_.facts.name + ": no room for " + std::to_string(bytes) +
+                                           " bytes that a routine needs beside its arguments");
+    }
+    bool stop_requested() const override { return one.device.stop_requested(); }
+    std::shared_ptr<void>& slot(const void* key) override { return at.states_[key]; }
+    gpu_actor& at;
+    job& one;
+  };
+  call c(*this, j);
+  (void)c.lane();  // makes its device the thread's current one
+  j.device.use(routine, c);
+  j.task->ops->run(*j.task, j.device);
 }
 
 // Placement decides anew.

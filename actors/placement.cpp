@@ -424,7 +424,12 @@ bool placement::must_wait_for_data(task_record& t) {
     deps_.link(home.moving, t, true);
     waits = true;
   });
-  if (!waits && where != host_space) logic::note_sent(t, where);
+  const auto alive = [this](task_ref r) { return deps_.alive(r); };
+  logic::each_part_clash(t, where, alive, [&](task_ref r) { waits = deps_.link(r, t, false) || waits; });
+  predecessors_.clear();  // those are no reason to send it behind them
+  if (waits) return true;
+  logic::note_parts(t, where, alive);
+  if (where != host_space) logic::note_sent(t, where);
   return waits;
 }
 
@@ -668,7 +673,10 @@ std::uint64_t placement::abandon_queued() {
   admission_.drop_queued(give_up);
   serve(nullptr);
   settle_accounts();
-  return abandoned_;
+  hold_turn();
+  const std::uint64_t n = abandoned_;
+  leave_turn();
+  return n;
 }
 
 void placement::settle_accounts() {

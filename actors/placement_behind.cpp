@@ -68,8 +68,11 @@ bool placement::send_behind(task_record& t) {
   const memory_space where = assignment_.facts()[i].space;
   bool in_the_way = false;
   logic::each_in_the_way(t, where, [&](array_core&, std::uint32_t, tile_home&, bool) { in_the_way = true; });
+  const auto alive = [this](task_ref r) { return deps_.alive(r); };
+  logic::each_part_clash(t, where, alive, [&](task_ref) { in_the_way = true; });
   if (in_the_way || logic::lost_input(t)) return false;
   if (!assignment_.assign_behind(t, i)) return false;
+  logic::note_parts(t, where, alive);
   logic::note_sent(t, where);
   t.marks |= mark_behind;
   t.phase.fetch_or(behind_mark(setbacks_[i]), std::memory_order_acq_rel);

@@ -47,7 +47,7 @@ const kernel_info* kernel_table::intern(const kernel_info& k) {
   const auto same = [&](const kernel_info& have) {
     for (std::size_t i = 0; i < k.texts.size(); ++i)
       if (have.texts[i].text != k.texts[i].text || have.texts[i].entry != k.texts[i].entry) return false;
-    return have.key == k.key && have.kinds == k.kinds && have.resources == k.resources;
+    return have.key == k.key && have.routines == k.routines && have.kinds == k.kinds && have.resources == k.resources;
   };
   std::size_t at = k.key % slots;
   for (std::size_t i = 0; i < slots; ++i, at = (at + 1) % slots) {

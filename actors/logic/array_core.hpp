@@ -117,6 +117,8 @@ struct tile_home {
   std::uint64_t cached = 0;               // spaces believed to hold a current copy, a bit each
   task_ref moving;                        // the transfer that makes the host's copy current
   std::exception_ptr lost;                // the only current copy went with its device
+  // Tasks under way that may copy all of the host's bytes though they need a part, and that write a part of them.
+  ref_list part_readers, part_writers;
 };
 
 /// Made when an array is first used outside host memory.

@@ -60,6 +60,38 @@ void each_in_the_way(const task_record& t, memory_space where, F&& f) {
   }
 }
 
+/// Parts of one tile may be written and read at once, but not while a device copies the whole tile to get at a part.
+/// Calls f(task_ref) for each task under way that the task, which is to run in space `where`, must wait for.
+template <class Alive, class F>
+void each_part_clash(const task_record& t, memory_space where, Alive&& alive, F&& f) {
+  for (int i = 0; i < t.access_count; ++i) {
+    const access& x = t.accesses[i];
+    if (!x.array || !x.array->homes || is_whole(x)) continue;
+    const bool copies = where != host_space && uses_copies(x);
+    if (!copies && !writes(x)) continue;
+    each_tile_of(x, [&](std::uint32_t tile) {
+      const tile_home& home = x.array->homes->tiles[tile];
+      for (const detail::task_ref& r : copies ? home.part_writers : home.part_readers)
+        if (r.task != &t && alive(r)) f(r);
+    });
+  }
+}
+/// The task is under way: others will wait for it.
+template <class Alive>
+void note_parts(task_record& t, memory_space where, Alive&& alive) {
+  for (int i = 0; i < t.access_count; ++i) {
+    const access& x = t.accesses[i];
+    if (!x.array || is_whole(x)) continue;
+    const bool copies = where != host_space && uses_copies(x);
+    if (!copies && !writes(x)) continue;
+    if (!x.array->homes) x.array->homes = std::make_unique<detail::array_homes>(x.array->tile_count);
+    each_tile_of(x, [&](std::uint32_t tile) {
+      tile_home& home = x.array->homes->tiles[tile];
+      (copies ? home.part_readers : home.part_writers).add({&t, t.sequence}, alive);
+    });
+  }
+}
+
 /// Why what the task is to read is gone; null if it is not.
 std::exception_ptr lost_input(const task_record&);
 /// Bytes that must be brought to `where` before the task may run there.

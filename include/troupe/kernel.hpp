@@ -11,10 +11,12 @@
 #include <array>
 #include <cstdint>
 #include <string_view>
+#include <tuple>
 #include <type_traits>
 
 #include <troupe/access.hpp>
 #include <troupe/detail/task.hpp>
+#include <troupe/device_call.hpp>
 #include <troupe/view.hpp>
 
 namespace troupe {
@@ -109,11 +111,21 @@ class kernel {
     void (*plain)(typename detail::parameter<Parameters>::type...) = nullptr;
     void operator()(task_context& c, typename detail::parameter<Parameters>::type... p) const {
       if (detail::argument_sink* sink = c.sink())
-        (detail::give(*sink, p), ...);
+        hand_over(*sink, p...);
       else if (with_context)
         with_context(c, p...);
       else
         plain(p...);
+    }
+
+   private:
+    static void hand_over(detail::argument_sink& to, typename detail::parameter<Parameters>::type... p) {
+      if (to.wants_tuple()) {
+        const std::tuple<typename detail::parameter<Parameters>::type...> all(p...);
+        to.tuple(&all);
+        return;
+      }
+      (detail::give(to, p), ...);
     }
   };
 
@@ -149,6 +161,21 @@ class kernel {
     kernel k = *this;
     for (const device_kind kind : {Kinds...}) {
       k.info_.texts[static_cast<std::size_t>(kind)] = {body.text, body.entry, body.group};
+      k.info_.kinds |= static_cast<unsigned char>(1u << static_cast<int>(kind));
+    }
+    return k;
+  }
+
+  /// A copy with a body for accelerators of one kind, or of all, that drives the device itself: a vendor's library
+  /// (device_call.hpp).
+  template <device_kind... Kinds, auto F>
+  constexpr kernel on(accelerator_t<Kinds...>, routine_t<F>) const {
+    static_assert(std::is_invocable_v<decltype(F), device_call&, typename detail::parameter<Parameters>::type...>,
+                  "a routine is a function or a lambda without captures: void(device_call&, view..., scalar...)");
+    kernel k = *this;
+    for (const device_kind kind : {Kinds...}) {
+      k.info_.routines[static_cast<std::size_t>(kind)] =
+          &detail::run_routine<F, typename detail::parameter<Parameters>::type...>;
       k.info_.kinds |= static_cast<unsigned char>(1u << static_cast<int>(kind));
     }
     return k;

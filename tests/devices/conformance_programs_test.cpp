@@ -291,7 +291,8 @@ TEST_P(conformance, the_kernel_that_fills_agrees_with_the_host) {
   const std::int64_t words = 50, step = 32;
   const block to(*a, 60 * 4);
   std::vector<std::uint32_t> expected(60, 1);
-  put(*a, 0, to.at(), expected);
+  const std::vector<std::uint32_t> before = expected;  // stays as it is until the copy has run
+  put(*a, 0, to.at(), before);
   for (std::size_t i = 0; i < 50; ++i) expected[i] = static_cast<std::uint32_t>(10 + i % 3);
   const std::uint32_t pattern[] = {10, 11, 12, 13};
   a->launch(0, a->load({"fill", kernels::fill, "fill"}), {{32, 1, 1}, {32, 1, 1}},

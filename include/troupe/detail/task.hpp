@@ -18,6 +18,7 @@
 
 #include <troupe/access.hpp>
 #include <troupe/box.hpp>
+#include <troupe/device_call.hpp>
 #include <troupe/options.hpp>
 #include <troupe/view.hpp>
 
@@ -29,6 +30,9 @@ class argument_sink {
  public:
   virtual void array(const raw_view&, int rank, std::size_t element) = 0;
   virtual void value(const void*, std::size_t bytes) = 0;
+  /// All of them at once, as a std::tuple, for a routine; false: one by one.
+  virtual bool wants_tuple() const = 0;
+  virtual void tuple(const void*) = 0;
 
  protected:
   ~argument_sink() = default;
@@ -82,6 +86,7 @@ struct kernel_info {
   const resource* resources = nullptr;
   std::size_t resource_count = 0;
   std::array<kernel_text, device_kind_count> texts{};
+  std::array<routine_fn, device_kind_count> routines{};  // before texts
 };
 
 /// The box of one access, where it is not exactly one tile. In coordinates of the array that owns the bytes.

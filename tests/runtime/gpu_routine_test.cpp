@@ -1,0 +1,135 @@
+// What this file is for: bodies that drive a device themselves, with the software GPU's own calls.
+// SPDX-FileCopyrightText: the troupe authors
+// SPDX-License-Identifier: BSD-3-Clause
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <cstdint>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include <troupe/troupe.hpp>
+
+#include "devices/sim/sim.h"
+
+namespace {
+
+using namespace troupe;
+using word = std::uint32_t;
+
+void check(soft_gpu::simError_t e) {
+  if (e != soft_gpu::simSuccess) throw std::runtime_error(soft_gpu::simGetErrorName(e));
+}
+soft_gpu::simStream_t lane_of(const device_call& c) { return static_cast<soft_gpu::simStream_t>(c.lane()); }
+
+// By way of memory of its own, so that scratch is tried too.
+void copy_routine(device_call& call, view<const word, 1> a, view<word, 1> b) {
+  const std::size_t bytes = static_cast<std::size_t>(a.size(0)) * sizeof(word);
+  void* const between = call.scratch(bytes);
+  check(soft_gpu::simMemcpyAsync(between, a.data(), bytes, soft_gpu::simMemcpyDeviceToDevice, lane_of(call)));
+  check(soft_gpu::simMemcpyAsync(b.data(), between, bytes, soft_gpu::simMemcpyDeviceToDevice, lane_of(call)));
+}
+constexpr auto copy = kernel<in<word, 1>, out<word, 1>>("copy").on(sim, routine<&copy_routine>);
+
+constexpr auto stir = kernel<inout<word, 1>, word>("stir").on(gpu, source{R"(
+GPU_KERNEL void stir(GPU_INOUT(unsigned, a), const unsigned factor) {
+  const long i = GPU_LO(a, 0) + GPU_GLOBAL_ID(0);
+  if (i < GPU_HI(a, 0)) GPU_AT1(a, i) = GPU_AT1(a, i) * factor + (unsigned)i;
+})",
+                                                                          "stir"});
+
+options with_sim() {
+  options o;
+  o.threads = 1;
+  o.devices = {{"sim:0"}};
+  return o;
+}
+
+TEST(gpu_routines, run_inside_the_flow_of_data) {
+  runtime rt(with_sim());
+  auto a = rt.filled<word>({50}, tiles(50), 2), b = rt.array<word>({50}, tiles(50));
+  word expected = 2;
+  for (int i = 0; i < 30; ++i) {
+    rt.spawn(stir, update(a), word{3});
+    expected = expected * 3 + 7;
+    rt.spawn(copy, read(a), write(b));
+    std::swap(a, b);
+  }
+  EXPECT_EQ(a.read()(7), expected);
+}
+
+TEST(gpu_routines, see_the_part_of_a_tile_that_they_were_given) {
+  runtime rt(with_sim());
+  auto a = rt.array<word>({40}, tiles(40)), b = rt.array<word>({10}, tiles(10));
+  {
+    auto v = a.write();
+    for (index_t i = 0; i < 40; ++i) v(i) = static_cast<word>(i);
+  }
+  rt.spawn(stir, update(a), word{1});  // so that it is there
+  rt.spawn(copy, read(a.sub({{20}, {30}})), write(b));
+  EXPECT_EQ(b.read()(3), 46u);
+}
+
+TEST(gpu_routines, that_throw_fail_their_task_only) {
+  static constexpr auto broken = kernel<inout<word, 1>>("broken").on(
+      sim, routine<[](device_call&, view<word, 1>) { throw std::runtime_error("the library says no"); }>);
+  runtime rt(with_sim());
+  auto a = rt.filled<word>({10}, tiles(10), 1), b = rt.array<word>({10}, tiles(10));
+  auto end = rt.spawn(broken, update(a));
+  auto after = rt.spawn(copy, read(a), write(b));
+  try {
+    end.get();
+    FAIL() << "it threw";
+  } catch (const task_failed& e) {
+    EXPECT_NE(std::string(e.what()).find("the library says no"), std::string::npos) << e.what();
+  }
+  EXPECT_THROW(after.get(), task_failed);
+  auto c = rt.filled<word>({10}, tiles(10), 4);
+  rt.spawn(copy, read(c), write(b));
+  EXPECT_EQ(b.read()(9), 4u);
+}
+
+TEST(gpu_routines, that_ask_for_too_much_are_told_so) {
+  static constexpr auto greedy = kernel<inout<word, 1>>("greedy").on(
+      sim, routine<[](device_call& c, view<word, 1>) { (void)c.scratch(std::size_t{1} << 40); }>);
+  runtime rt(with_sim());
+  auto a = rt.filled<word>({10}, tiles(10), 1);
+  try {
+    rt.spawn(greedy, update(a)).get();
+    FAIL() << "there was room";
+  } catch (const error& e) {
+    EXPECT_NE(std::string(e.what()).find("1099511627776 bytes"), std::string::npos) << e.what();
+  }
+}
+
+struct counted {
+  explicit counted(device_call& c) : device(c.device()) { ++made; }
+  ~counted() { ++gone; }
+  int device, calls = 0;
+  static inline std::atomic<int> made{0}, gone{0};
+};
+
+TEST(gpu_routines, keep_one_state_for_each_device) {
+  static constexpr auto count = kernel<inout<word, 1>>("count").on(sim, routine<[](device_call& c, view<word, 1>) {
+                                                                     if (c.state<counted>().device != c.device())
+                                                                       throw std::logic_error("another device's");
+                                                                     ++c.state<counted>().calls;
+                                                                   }>);
+  {
+    options o = with_sim();
+    o.devices = {{"sim:0"}, {"sim:1"}};
+    runtime rt(o);
+    auto a = rt.filled<word>({100}, tiles(10), 1);
+    for (const char* where : {"sim:0", "sim:1", "sim:0"}) {
+      task_options on;
+      on.where = scope::executor(where);
+      rt.for_each(on, grid(100), count, update(a)).get();
+    }
+    EXPECT_EQ(counted::made, 2);
+    EXPECT_EQ(counted::gone, 0);
+  }
+  EXPECT_EQ(counted::gone, 2);
+}
+
+}  // namespace
