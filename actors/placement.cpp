@@ -342,7 +342,9 @@ void placement::make_ready(task_record& t) {
 // True if a task has failed meanwhile.
 bool placement::set_aside_for_data() {
   for (std::size_t i = 0; i < executors_.size(); ++i)
-    std::erase_if(assignment_.outgoing(i), [&](task_record* t) { return must_wait_for_data(*t); });
+    std::erase_if(assignment_.outgoing(i), [&](task_record* t) {
+      return !(t->marks & mark_behind) && must_wait_for_data(*t);  // it has been looked at
+    });
   return !retired_.empty();
 }
 
@@ -424,7 +426,7 @@ bool placement::must_wait_for_data(task_record& t) {
     deps_.link(home.moving, t, true);
     waits = true;
   });
-  const auto alive = [this](task_ref r) { return deps_.alive(r); };
+  const auto alive = [this](task_ref r) { return r.task != retiring_ && deps_.alive(r); };
   logic::each_part_clash(t, where, alive, [&](task_ref r) { waits = deps_.link(r, t, false) || waits; });
   predecessors_.clear();  // those are no reason to send it behind them
   if (waits) return true;
@@ -498,7 +500,9 @@ void placement::retire(task_record& t) {
     });
   // Who waited for a copy that is lost finds out itself whether he needed it.
   if (t.kind == task_kind::transfer) t.error = nullptr;
+  retiring_ = &t;
   deps_.retire(t, [&](task_record& next) { make_ready(next); });
+  retiring_ = nullptr;
   admission_.finished(t);
   for (int i = 0; i < t.access_count; ++i) {
     access& x = t.accesses[i];

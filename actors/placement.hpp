@@ -171,6 +171,7 @@ class placement final : private logic::dependencies::surroundings {
   bool has_devices_ = false;             // some executor has memory of its own
   std::vector<std::uint32_t> setbacks_;  // of each executor that is a device; see protocol/behind.hpp
   std::vector<task_record*> predecessors_;
+  const task_record* retiring_ = nullptr;  // its successors are being told: nobody may wait for it any more
   std::vector<mail> work_;
   std::vector<task_record*> settles_, ready_, retired_;
   std::uint64_t retired_count_ = 0, turns_ = 0, last_drain_ = 0, last_look_ = 0;
