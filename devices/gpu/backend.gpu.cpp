@@ -241,6 +241,11 @@ class gpu_accelerator final : public accelerator {
     facts_.model = p.name;
     facts_.driver = GPU_NAME " driver " + std::to_string(driver) + ", runtime " + std::to_string(runtime);
     facts_.identity = facts_.model + ", " + target_ + ", " + facts_.driver;
+    char bus[64] = "";
+    if (GPU(DeviceGetPCIBusId)(bus, sizeof bus, facts_.index) == GPU(Success))
+      facts_.bus = bus;
+    else
+      (void)GPU(GetLastError)();
     facts_.memory_bytes = memory_limit ? std::min<std::uint64_t>(memory_limit, free) : free;
     facts_.compute_units = p.multiProcessorCount;
     threads_max_ = static_cast<std::uint32_t>(p.maxThreadsPerBlock);

@@ -1,0 +1,28 @@
+// What this file is for: how fast the link to an accelerator is, measured on the accelerator itself.
+// SPDX-FileCopyrightText: the troupe authors
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <chrono>
+
+#include "devices/accelerator.hpp"
+
+namespace troupe::devices {
+
+/// One direction: a copy takes the latency and its bytes over the rate. Zero: unknown.
+struct link_speed {
+  float latency_ns = 0;
+  float bytes_per_ns = 0;  ///< GB/s
+  bool known() const { return bytes_per_ns > 0; }
+};
+
+struct link_speeds {
+  link_speed in, out;  ///< to the device, and back
+};
+
+/// Times copies from and to pinned memory on lanes 0 and 1: medians of small ones and of larger and larger ones, within
+/// about `budget` in all. What it took is given back. Blocks; throws what the device throws, and device_failed if a
+/// copy does not end within twenty times the budget. A direction is unknown if there was no memory.
+link_speeds measure_links(accelerator&, std::chrono::nanoseconds budget = std::chrono::milliseconds(50));
+
+}  // namespace troupe::devices
