@@ -54,6 +54,11 @@ void placement::add(executor& e) {
   has_devices_ = has_devices_ || e.facts().space != host_space;
 }
 
+void placement::know_link(memory_space s, logic::edge_cost in, logic::edge_cost out) {
+  assignment_.know_link(host_space, s, in);
+  assignment_.know_link(s, host_space, out);
+}
+
 void placement::trace_to(trace_sink* sink, int lane) {
   if (!sink) return;
   tracing_ = true;
@@ -132,6 +137,9 @@ bool placement::serve(executor* self) {
     last_taker_.store(this_thread_mark(), std::memory_order_relaxed);
     ++turns_;
     if (!retired_.empty()) any = true;
+    if (has_devices_)
+      transfers_.take(
+          [&](auto from, auto to, auto bytes, float ns) { assignment_.learn_transfer(from, to, bytes, ns); });
     work_off();
     // An executor's thread that has its next task already leaves a little mail to gather: fetching it piece by piece
     // costs both sides.
@@ -508,7 +516,9 @@ void placement::account_for_data(task_record& t) {
     home.moving = {};
     home.dirty_in = host_space;
     if (t.measured_ns > 0)
-      assignment_.learn_transfer(assignment_.facts()[t.executor].space, x.array->tile_bytes_max, t.measured_ns);
+      assignment_.learn_transfer(assignment_.facts()[t.executor].space, host_space,
+                                 static_cast<std::uint64_t>(x.array->tile_box(x.tile).volume()) * x.array->spec.element,
+                                 t.measured_ns);
     if (t.error) {  // the only copy is gone
       home.cached = 0;
       home.lost = t.error;
@@ -590,6 +600,12 @@ explanation placement::explain(task_record& t) {
   leave_turn();
   take_turn(nullptr);
   return e;
+}
+
+std::vector<logic::remembered_time> placement::measured_times() {
+  std::vector<logic::remembered_time> all;
+  with_turn([&] { all = assignment_.measured_times(); });
+  return all;
 }
 
 runtime_report placement::report() {
