@@ -40,6 +40,7 @@ options with(int threads, std::vector<device_use> devices) {
   options o;
   o.threads = threads;
   o.devices = std::move(devices);
+  o.cost_cache = "none";  // no test knows what another one has measured
   return o;
 }
 
