@@ -124,7 +124,8 @@ bool assignment::assign_among(task_record& t, executor_set mask, std::size_t wai
     }
   }
   // Between cores and devices a guess is worth nothing: who has not shown how fast he is with this kernel tries a few
-  // before he gets more. Not where somebody who is known and has room is done before the data has even come.
+  // before he gets more. Not where somebody who is known and has room is done before the data has even come, by a link
+  // that is known too.
   const auto is_known = [&](const offer& o) { return model_of(t, facts_[o.executor].kind).known(); };
   float known_ns = never_ns;
   for (std::size_t k = 0; k < n && spaces_ > 1; ++k)
@@ -135,7 +136,7 @@ bool assignment::assign_among(task_record& t, executor_set mask, std::size_t wai
     const std::size_t i = offers[k].executor;
     if (is_known(offers[k])) continue;
     if (places_[i].tries >= tries_per_slot * (facts_[i].space == detail::host_space ? facts_[i].slots : 1) ||
-        offers[k].transfer_ns > known_ns)
+        (offers[k].transfer_ns > known_ns && model_.knows_edge(detail::host_space, facts_[i].space)))
       offers[k].queue_ns = never_ns;
     else if (offers[k].queue_ns <= window_ns_ &&
              (chosen == executors_max || offers[k].finish_ns() < offers[chosen].finish_ns()))

@@ -122,6 +122,11 @@ float cost_model::transfer_ns(std::uint16_t from, std::uint16_t to, std::uint64_
   return e.latency_ns + static_cast<float>(bytes) / e.bytes_per_ns;
 }
 
+bool cost_model::knows_edge(std::uint16_t from, std::uint16_t to) const {
+  const auto e = edges_.find(edge_of(from, to));
+  return e != edges_.end() && e->second.measured;
+}
+
 std::size_t best_offer(std::span<const offer> offers) {
   std::size_t best = 0;
   for (std::size_t i = 1; i < offers.size(); ++i) {

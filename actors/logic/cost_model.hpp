@@ -72,6 +72,8 @@ class cost_model {
   /// A copy of so many bytes took so long. While nobody has measured the way back, it is taken for the same.
   void learn_transfer(std::uint16_t from, std::uint16_t to, std::uint64_t bytes, float ns);
   float transfer_ns(std::uint16_t from, std::uint16_t to, std::uint64_t bytes) const;
+  /// That figure is no guess.
+  bool knows_edge(std::uint16_t from, std::uint16_t to) const;
 
  private:
   struct shortcut {

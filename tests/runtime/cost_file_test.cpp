@@ -3,7 +3,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include <gtest/gtest.h>
 
-#include <unistd.h>
 #include <atomic>
 #include <cmath>
 #include <filesystem>
@@ -15,6 +14,7 @@
 
 #include "runtime/cost_file.hpp"
 #include "runtime/cost_store.hpp"
+#include "tests/support/scratch_folder.hpp"
 
 namespace {
 
@@ -120,21 +120,14 @@ TEST(cost_table, is_bounded_and_drops_the_oldest) {
 
 class cost_files : public testing::Test {
  protected:
-  cost_files()
-      : folder(fs::path(testing::TempDir()) / ("troupe-costs-" + std::to_string(getpid()) +
-                                               testing::UnitTest::GetInstance()->current_test_info()->name())) {}
-  ~cost_files() override { fs::remove_all(folder); }
-
   static cost_table one(std::uint64_t kernel, float ns = 1) {
     cost_table c;
     c.times = {{1, kernel, 1, now, ns}};
     return c;
   }
-  void put(const std::string& text) const {
-    fs::create_directories(folder);
-    std::ofstream(folder / "costs", std::ios::binary) << text;
-  }
-  const fs::path folder;
+  void put(const std::string& text) const { std::ofstream(folder / "costs", std::ios::binary) << text; }
+  const test::scratch_folder scratch;
+  const fs::path folder = scratch.path();
 };
 
 TEST_F(cost_files, are_found_by_the_next_one) {
