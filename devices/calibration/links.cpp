@@ -19,7 +19,10 @@ using steady = std::chrono::steady_clock;
 constexpr int lane_in = 0;
 // Larger copies tell nothing new, and pinning more memory takes longer than copying it.
 constexpr std::size_t bytes_max = std::size_t{8} << 20, bytes_min = std::size_t{16} << 10, bytes_small = 256;
-constexpr int small_samples = 9, samples = 3, patience = 20;
+constexpr std::size_t small_samples = 9, samples = 3;
+constexpr int overtime = 10, patience = 40;
+
+constexpr std::chrono::microseconds spin_max(2000), slack(50);
 
 class bench {
  public:
@@ -43,20 +46,27 @@ class bench {
     if (idle_) release();  // else it goes with the device: giving it back would wait for what never ends
   }
 
+  // Beyond the budget only until a copy lasts clearly longer than smaller ones: on a busy machine all take as long as the
+  // time slices of others.
   link_speed measure(bool in, std::chrono::nanoseconds budget) {
-    link_speed s;
-    if (!host_) return s;
-    const auto end = steady::now() + budget;
+    if (!host_) return {};
+    const auto begin = steady::now(), end = begin + budget, last = begin + overtime * budget;
     once(in, bytes_small);  // the first one makes what all others find
-    const auto small = timed(in, bytes_small, small_samples, steady::now() + budget / 4);
+    const auto small = timed(in, bytes_small, small_samples, begin + budget / 4);
+    link_speed s;
     s.latency_ns = small[(small.size() - 1) / 2];
+    float before = 0;
     for (std::size_t bytes = bytes_min;; bytes *= 4) {
       bytes = std::min(bytes, bytes_);
       // The fastest: a process that takes the core away makes a copy slower by more than a large one takes.
-      const float ns = timed(in, bytes, samples, end).front();
-      s.bytes_per_ns = static_cast<float>(bytes) / std::max(ns - small.front(), ns / 4);
-      const std::chrono::nanoseconds next(static_cast<std::int64_t>(4 * samples * ns));
-      if (bytes == bytes_ || steady::now() + next > end) return s;
+      const float ns = timed(in, bytes, samples, last).front();
+      s.bytes_per_ns = static_cast<float>(bytes) / std::max(ns - small.front(), ns / 2);
+      const bool is_clear = before != 0 && ns >= 2 * before && ns >= 2 * small.front();
+      before = ns;
+      const auto now = steady::now();
+      const std::chrono::nanoseconds next(static_cast<std::int64_t>(4 * static_cast<float>(samples) * ns));
+      if (bytes == bytes_ || (is_clear && now + next > end)) return s;
+      if (now > last) return {};
     }
   }
 
@@ -77,18 +87,28 @@ class bench {
         in_.give_up();
         throw error(errc::device_failed, in_.facts().name + ": a copy that was to measure its link did not end");
       }
-      std::this_thread::yield();
+      wait_since(begin);
     }
     idle_ = true;
     return std::chrono::duration<float, std::nano>(steady::now() - begin).count();
   }
 
-  // Of as many as there is time for, at least one; the fastest first.
-  std::vector<float> timed(bool in, std::size_t bytes, int n, steady::time_point end) {
+  // Who yields on a busy machine comes back after everybody else's time slice; who slept comes back at once, but late by
+  // the timer's slack.
+  static void wait_since(steady::time_point begin) {
+    static const bool alone = std::thread::hardware_concurrency() < 2;
+    if (alone)
+      std::this_thread::yield();
+    else if (steady::now() - begin > spin_max)
+      std::this_thread::sleep_for(slack);
+  }
+
+  // Of as many as there is time for; the fastest first.
+  std::vector<float> timed(bool in, std::size_t bytes, std::size_t n, steady::time_point end) {
     std::vector<float> all;
     do {
       all.push_back(std::max(once(in, bytes), 1.0f));
-    } while (all.size() < static_cast<std::size_t>(n) && steady::now() < end);
+    } while (all.size() < samples || (all.size() < n && steady::now() < end));
     std::sort(all.begin(), all.end());
     return all;
   }

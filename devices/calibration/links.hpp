@@ -20,9 +20,11 @@ struct link_speeds {
   link_speed in, out;  ///< to the device, and back
 };
 
-/// Times copies from and to pinned memory on lanes 0 and 1, within about `budget` in all: the latency is the median of
-/// small ones, the rate that of the fastest of each of several sizes, larger and larger, the last of which counts. What it took is given back. Blocks; throws what the device throws, and device_failed if a
-/// copy does not end within twenty times the budget. A direction is unknown if there was no memory.
+/// Times copies from and to pinned memory on lanes 0 and 1, within about `budget` in all, on a machine that is busy ten
+/// times as long: the latency is the median of small ones, the rate that of the fastest of each of several sizes, larger
+/// and larger, the last of which counts. What it took is given back. Blocks; throws what the device throws, and
+/// device_failed if a copy does not end within forty times the budget. A direction is unknown if there was no memory, or
+/// if no copy took clearly longer than a small one.
 link_speeds measure_links(accelerator&, std::chrono::nanoseconds budget = std::chrono::milliseconds(50));
 
 }  // namespace troupe::devices

@@ -11,7 +11,7 @@ namespace {
 TEST_P(conformance, links_are_measured_both_ways_and_what_it_took_is_given_back) {
   constexpr std::uint64_t limit = std::uint64_t{4} << 20;
   const auto a = open(0, 3, limit);
-  const auto s = measure_links(*a);
+  const auto s = measure_links(*a, std::chrono::milliseconds(500));
   for (const auto& one : {s.in, s.out}) {
     EXPECT_GT(one.latency_ns, 0);
     EXPECT_GT(one.bytes_per_ns, 0.001);  // 1 MB/s

@@ -35,8 +35,8 @@ TEST_F(sim_links, are_as_fast_as_they_are_told_to_be) {
   const auto a = open({.copy_gb_per_s = 0.5});
   const auto s = measure_links(*a, time_to_be_exact);
   for (const auto& one : {s.in, s.out}) {
-    EXPECT_GT(one.bytes_per_ns, 0.2);
-    EXPECT_LT(one.bytes_per_ns, 0.55);
+    EXPECT_GT(one.bytes_per_ns, 0.1);
+    EXPECT_LT(one.bytes_per_ns, 1);
   }
 }
 
@@ -45,17 +45,17 @@ TEST_F(sim_links, that_are_ten_times_slower_measure_about_ten_times_slower) {
   const auto fast = measure_links(*a, time_to_be_exact);
   simThrottle(0, 0.05);
   const auto slow = measure_links(*a, time_to_be_exact);
-  EXPECT_GT(fast.in.bytes_per_ns / slow.in.bytes_per_ns, 4);
-  EXPECT_LT(fast.in.bytes_per_ns / slow.in.bytes_per_ns, 14);
-  EXPECT_GT(fast.out.bytes_per_ns / slow.out.bytes_per_ns, 4);
-  EXPECT_LT(fast.out.bytes_per_ns / slow.out.bytes_per_ns, 14);
+  EXPECT_GT(fast.in.bytes_per_ns / slow.in.bytes_per_ns, 3);
+  EXPECT_LT(fast.in.bytes_per_ns / slow.in.bytes_per_ns, 30);
+  EXPECT_GT(fast.out.bytes_per_ns / slow.out.bytes_per_ns, 3);
+  EXPECT_LT(fast.out.bytes_per_ns / slow.out.bytes_per_ns, 30);
 }
 
 TEST_F(sim_links, that_are_very_slow_do_not_hold_up_the_start_for_long) {
   const auto a = open({.copy_gb_per_s = 0.001});  // 16 KiB last 16 ms
   const auto begin = std::chrono::steady_clock::now();
   const auto s = measure_links(*a);
-  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(1));
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(5));
   EXPECT_LT(s.in.bytes_per_ns, 0.002);
   EXPECT_LT(s.out.bytes_per_ns, 0.002);
 }
