@@ -162,6 +162,7 @@ void gpu_actor::thread_main() {
 }
 
 void gpu_actor::sleep() {
+  slept_ = true;
   asleep_.store(true, std::memory_order_seq_cst);
   {
     std::unique_lock hold(lock_);

@@ -84,6 +84,7 @@ class gpu_actor final : public gpu, public std::enable_shared_from_this<gpu_acto
   void end_task(task_record&, std::exception_ptr, std::uint64_t begin);
   void end_cancelled(task_record&);
   std::uint64_t serve_time(const job&, std::uint64_t now) const;
+  void learn_link();
   void check_deadline();
   [[noreturn]] void complain_no_room(const job&) const;
   job& take_job();
@@ -135,6 +136,7 @@ class gpu_actor final : public gpu, public std::enable_shared_from_this<gpu_acto
   std::map<const void*, std::shared_ptr<void>> states_;  // of routines: handles of libraries
   std::vector<task_record*> done_;
   int next_lane_ = 0;
+  bool slept_ = false;  // since the last look at the lanes
   struct lane_clock {
     std::uint64_t last_end = 0;  // ticks
     int ended = 0;               // tasks, at the last look

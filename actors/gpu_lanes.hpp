@@ -18,10 +18,11 @@ inline constexpr int lane_in = 0, lane_out = 1, gpu_copy_lanes = 2;
 
 class gpu_lanes {
  public:
-  /// Another device, or none.
+  /// Another device, or none. Somebody may have used its lanes before.
   void use(devices::accelerator* device, int lanes) {
     device_ = device;
     lanes_.assign(static_cast<std::size_t>(lanes), {});
+    for (int l = 0; device && l < lanes; ++l) of(l).recorded = device->recorded(l);
   }
 
   /// The end of what has been enqueued on the lane.

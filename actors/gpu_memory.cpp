@@ -7,6 +7,7 @@
 
 #include "actors/host_tiles.hpp"
 #include "actors/logic/region.hpp"
+#include "actors/protocol/clock.hpp"
 
 namespace troupe::detail {
 
@@ -179,10 +180,15 @@ void gpu_memory::bring_in(replica& r) {
   for (const replica::use& u : r.read_by) lanes_.wait(lane_in, u.lane, u.until);
   device_->copy_in(lane_in, {r.memory, 0}, packed_strides(b), host_tile(link_, a, r.tile, false), host_strides(a, b),
                    counts_of(b), a.spec.element);
-  count(r.bytes);
+  note_arrival(r.bytes);
   r.filled = true;
   r.version = known_version(a, r.tile);
   r.note_write({lane_in, lanes_.promise(lane_in)});
+}
+
+void gpu_memory::note_arrival(std::uint64_t bytes) {
+  count(bytes);
+  arriving_.push_back({lanes_.promise(lane_in), bytes, ticks()});
 }
 
 void gpu_memory::view_tile(gpu_job& j, const gpu_job::held& h) {
@@ -235,7 +241,7 @@ void gpu_memory::assemble_from_host(gpu_job& j, gpu_job::part& p) {
   if (!p.memory || x.mode == access_mode::write) return;
   device_->copy_in(lane_in, {p.memory, 0}, v.stride, p.host.data, p.host.stride, counts_of(p.where),
                    x.array->spec.element);
-  count(p.bytes);
+  note_arrival(p.bytes);
   j.memory_ready = lanes_.promise(lane_in);
 }
 
@@ -262,7 +268,7 @@ void gpu_memory::start_assembly(gpu_job& j, std::size_t index) {
                             static_cast<std::size_t>(offset_in(b, from_stride, s.piece.from.lo)) * a.spec.element;
     const auto to = static_cast<std::size_t>(offset_in(p.where, v.stride, s.piece.to.lo)) * a.spec.element;
     device_->copy_in(lane_in, {p.memory, to}, v.stride, from, from_stride, counts_of(s.piece.to), a.spec.element);
-    count(bytes_in(s.piece.to, a));
+    note_arrival(bytes_in(s.piece.to, a));
   }
   j.memory_ready = lanes_.promise(lane_in);
 }
@@ -440,6 +446,7 @@ void gpu_memory::note_sent_home(gpu_job& j) {
 
 void gpu_memory::forget_all() {
   cache_.each([&](const replica& r) { cache_.erase(r); });
+  arriving_.clear();
 }
 
 }  // namespace troupe::detail

@@ -10,6 +10,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <deque>
 #include <string_view>
 
 #include "actors/gpu_job.hpp"
@@ -46,6 +47,18 @@ class gpu_memory {
   /// Bytes that the task needs in the device's memory at once.
   static std::uint64_t bytes_of(const task_record&);
 
+  /// Copies in that have ended since the last call: calls f(bytes, number, ticks at which the first was enqueued) if any.
+  template <class F>
+  void each_arrival(F&& f) {
+    std::uint64_t bytes = 0, number = 0, begun = 0;
+    while (!arriving_.empty() && lanes_.has_reached(lane_in, arriving_.front().until)) {
+      if (number++ == 0) begun = arriving_.front().begun;
+      bytes += arriving_.front().bytes;
+      arriving_.pop_front();
+    }
+    if (number != 0) f(bytes, number, begun);
+  }
+
   // ---- copies -------------------------------------------------------------------------------------------------------
   logic::replica* find(const array_core&, std::uint32_t tile);
   /// The next one to go when room is needed; null if all are in use.
@@ -75,6 +88,7 @@ class gpu_memory {
   void finish_assembly(gpu_job&);
   void gather(gpu_job&, const gpu_job::part&, const gpu_job::source&);
   void count(std::uint64_t bytes) { bytes_moved_.fetch_add(bytes, std::memory_order_relaxed); }
+  void note_arrival(std::uint64_t bytes);
 
   house_link& link_;
   gpu_lanes& lanes_;
@@ -83,6 +97,11 @@ class gpu_memory {
   devices::accelerator* device_ = nullptr;
   logic::residency cache_;
   std::vector<logic::piece> pieces_;
+  struct arrival {
+    devices::ticket until;
+    std::uint64_t bytes, begun;
+  };
+  std::deque<arrival> arriving_;  // copies in under way
 };
 
 }  // namespace troupe::detail

@@ -29,6 +29,7 @@ bool gpu_actor::collect() {
     if (lanes_.is_behind(l)) lanes_.look(l);
     clocks_[static_cast<std::size_t>(l)].ended = 0;
   }
+  learn_link();
   bool any = false;
   for (const job& j : jobs_) {
     if (!lanes_.has_reached(j.lane, j.end)) continue;
@@ -48,6 +49,19 @@ bool gpu_actor::collect() {
   }
   if (deadline_ticks_ != 0 && !jobs_.empty()) check_deadline();
   return any;
+}
+
+// What copies in took, if their end was seen as it happened.
+void gpu_actor::learn_link() {
+  const bool seen = !std::exchange(slept_, false);
+  memory_.each_arrival([&](std::uint64_t bytes, std::uint64_t number, std::uint64_t begun) {
+    lane_clock& c = clocks_[lane_in];
+    const std::uint64_t now = ticks(), since = std::max(begun, c.last_end);
+    c.last_end = now;
+    if (seen)
+      placement_.report_transfer(host_space, options_.facts.space, bytes / number,
+                                 static_cast<float>(static_cast<double>((now - since) / number) * tick_ns_));
+  });
 }
 
 // Of the task that began first.

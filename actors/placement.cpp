@@ -58,6 +58,11 @@ void placement::add(executor& e) {
   deps_.note_predecessors(&predecessors_);
 }
 
+void placement::know_link(memory_space s, logic::edge_cost in, logic::edge_cost out) {
+  assignment_.know_link(host_space, s, in);
+  assignment_.know_link(s, host_space, out);
+}
+
 void placement::trace_to(trace_sink* sink, int lane) {
   if (!sink) return;
   tracing_ = true;
@@ -136,6 +141,9 @@ bool placement::serve(executor* self) {
     last_taker_.store(this_thread_mark(), std::memory_order_relaxed);
     ++turns_;
     if (!retired_.empty()) any = true;
+    if (has_devices_)
+      transfers_.take(
+          [&](auto from, auto to, auto bytes, float ns) { assignment_.learn_transfer(from, to, bytes, ns); });
     work_off();
     // An executor's thread that has its next task already leaves a little mail to gather: fetching it piece by piece
     // costs both sides.
@@ -299,7 +307,10 @@ void placement::fail(task_record& t, std::exception_ptr why, bool own) {
 void placement::make_ready(task_record& t) {
   if (t.marks & mark_behind) {  // its device has it
     t.marks &= static_cast<std::uint16_t>(~mark_behind);
-    if (t.marks & mark_early) retired_.push_back(&t);
+    if (t.marks & mark_early)
+      retired_.push_back(&t);
+    else
+      deps_.each_successor(t, [&](task_record& next, bool) { send_behind(next); });  // there is room again
     return;
   }
   if (abandoning_) abandon(t);
@@ -540,7 +551,9 @@ void placement::account_for_data(task_record& t) {
     home.moving = {};
     home.dirty_in = host_space;
     if (t.measured_ns > 0)
-      assignment_.learn_transfer(assignment_.facts()[t.executor].space, x.array->tile_bytes_max, t.measured_ns);
+      assignment_.learn_transfer(assignment_.facts()[t.executor].space, host_space,
+                                 static_cast<std::uint64_t>(x.array->tile_box(x.tile).volume()) * x.array->spec.element,
+                                 t.measured_ns);
     if (t.error) {  // the only copy is gone
       home.cached = 0;
       home.lost = t.error;
@@ -622,6 +635,12 @@ explanation placement::explain(task_record& t) {
   leave_turn();
   take_turn(nullptr);
   return e;
+}
+
+std::vector<logic::remembered_time> placement::measured_times() {
+  std::vector<logic::remembered_time> all;
+  with_turn([&] { all = assignment_.measured_times(); });
+  return all;
 }
 
 runtime_report placement::report() {

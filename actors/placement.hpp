@@ -28,6 +28,7 @@
 #include "actors/protocol/inbox.hpp"
 #include "actors/protocol/phase.hpp"
 #include "actors/protocol/trace.hpp"
+#include "actors/protocol/transfer_reports.hpp"
 #include "actors/protocol/wait_board.hpp"
 #include "actors/record_pool.hpp"
 
@@ -41,6 +42,9 @@ class placement final : private logic::dependencies::surroundings {
   // ---- before the first task ----------------------------------------------------------------------------------------
   void add(executor&);
   void trace_to(trace_sink*, int lane);
+  /// What was measured before: copies between the host and a space, run times of an earlier runtime.
+  void know_link(memory_space, logic::edge_cost in, logic::edge_cost out);
+  void know_time(const logic::remembered_time& t) { assignment_.know_time(t); }
 
   // ---- any thread ---------------------------------------------------------------------------------------------------
   /// `inside`: the caller is a task, which is never held back at the in-flight bound.
@@ -54,6 +58,10 @@ class placement final : private logic::dependencies::surroundings {
   /// An executor's memory is gone, with the only copies of these tiles (array, tile). `for_good`: it gets no more tasks.
   void report_failure(const executor&, std::span<const std::pair<array_core*, std::uint32_t>> lost,
                       std::exception_ptr why, bool for_good);
+  /// A copy took so long, from its turn on the link until it had arrived.
+  void report_transfer(memory_space from, memory_space to, std::uint64_t bytes, float ns) {
+    transfers_.add(from, to, bytes, ns);
+  }
   void drop(array_core*);
   /// Decides what there is to decide, if there is any and the turn is free. `self`: the caller is about to look for
   /// work at that executor. True if something was done.
@@ -83,6 +91,7 @@ class placement final : private logic::dependencies::surroundings {
   bool would_deadlock(task_record& inside, task_record& awaited);
   explanation explain(task_record&);
   runtime_report report();
+  std::vector<logic::remembered_time> measured_times();
   const std::vector<executor_facts>& facts() const { return assignment_.facts(); }
   logic::executor_set all() const { return assignment_.all(); }
   void check_resources(const std::vector<resource>& r) const { admission_.check(r); }
@@ -162,6 +171,7 @@ class placement final : private logic::dependencies::surroundings {
   std::atomic<int> quiet_waiters_{0}, bound_waiters_{0};
   std::mutex quiet_lock_;
   std::condition_variable quiet_;
+  transfer_reports transfers_;
 
   // Owned by the holder of the turn.
   logic::dependencies deps_;

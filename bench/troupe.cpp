@@ -236,7 +236,8 @@ class troupe_runtime final : public contender {
   }
 
   bool start_on(const std::string& device, unsigned threads) override {
-    rt_.emplace(troupe::options{.threads = static_cast<int>(threads), .devices = {{.name = device}}});
+    rt_.emplace(
+        troupe::options{.threads = static_cast<int>(threads), .devices = {{.name = device}}, .cost_cache = "none"});
     device_ = device;
     return true;
   }

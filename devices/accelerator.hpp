@@ -31,6 +31,7 @@ struct accelerator_facts {
   std::string model;     ///< what the vendor calls the device
   std::string driver;    ///< version of driver and runtime, for people
   std::string identity;  ///< what compiled kernels and measurements depend on: architecture, driver; for cache keys
+  std::string bus;       ///< where it is plugged in, on which the speed of copies depends as well; may be empty
   device_kind kind = device_kind::sim;
   int index = 0;                   ///< among the devices of its kind
   std::uint64_t memory_bytes = 0;  ///< that may be used
@@ -112,12 +113,14 @@ class accelerator {
   // ---- order --------------------------------------------------------------------------------------------------------
   /// The end of what has been enqueued on the lane. `notify`: the listener is called once it is reached.
   virtual ticket record(int lane, bool notify) = 0;
+  /// The last ticket recorded on the lane.
+  virtual ticket recorded(int lane) const = 0;
   /// What is enqueued on `lane` from now on starts after the ticket of `other`.
   virtual void wait(int lane, int other, ticket) = 0;
   /// The last ticket that the lane has reached. Throws device_failed or device_lost.
   virtual ticket completed(int lane) = 0;
   /// Called from any thread, also inside `record`, whenever a ticket with `notify` is reached or the device fails. It
-  /// must not call the device. Set once, before the first lane is used.
+  /// must not call the device. Set once, before the first ticket with `notify`.
   virtual void listen(std::function<void()>) = 0;
 };
 

@@ -6,13 +6,16 @@
 #include <algorithm>
 #include <charconv>
 #include <map>
+#include <optional>
 
 #include <troupe/devices.hpp>
 #include <troupe/error.hpp>
 
 #include "actors/gpu.hpp"
 #include "devices/gpu/gpu.hpp"
+#include "devices/host/topology.hpp"
 #include "devices/opencl/opencl.hpp"
+#include "runtime/known_costs.hpp"
 
 namespace troupe::detail {
 
@@ -28,6 +31,11 @@ std::unique_ptr<devices::accelerator_source> source_of(const std::string& kind) 
   if (kind == "sim") return devices::make_sim_source();
   throw error(errc::bad_argument,
               "options::devices: '" + kind + "' is no kind of device; there are cuda, hip, opencl and sim");
+}
+
+std::optional<devices::link_speeds> speeds_of(devices::accelerator& a, known_costs* costs, bool measure) {
+  if (costs) return costs->links_of(a, measure);
+  return measure ? std::optional(devices::measure_links(a)) : std::nullopt;
 }
 
 }  // namespace
@@ -73,7 +81,20 @@ std::vector<found_accelerator> find_accelerators(const std::vector<device_use>& 
 
 namespace troupe {
 
-std::vector<device_listing> list_devices() {
+device_info describe_host() {
+  device_info d;
+  d.name = "cpu:0";
+  d.model = devices::processor_name();
+  d.kind = device_kind::cpu;
+  d.memory_bytes = devices::memory_bytes();
+  d.compute_units = d.lanes = devices::usable_core_count();
+  return d;
+}
+
+std::vector<device_listing> list_devices(const listing_options& how) {
+  std::unique_ptr<detail::known_costs> costs;
+  if (how.cost_cache != "none")
+    costs = std::make_unique<detail::known_costs>(how.cost_cache, devices::usable_core_count());
   std::vector<device_listing> all;
   for (const char* kind : detail::kinds) {
     device_listing l;
@@ -85,8 +106,17 @@ std::vector<device_listing> list_devices() {
       try {
         const auto device = source->open(i, detail::gpu_copy_lanes + 1, 0);
         const devices::accelerator_facts& f = device->facts();
-        l.devices.push_back(
-            {l.kind_name + ":" + std::to_string(i), f.model, f.driver, f.kind, f.memory_bytes, f.compute_units});
+        device_info d{l.kind_name + ":" + std::to_string(i),
+                      f.model,
+                      f.driver,
+                      f.kind,
+                      f.memory_bytes,
+                      f.compute_units,
+                      device_use{}.lanes,
+                      {}};
+        if (const auto s = detail::speeds_of(*device, costs.get(), how.measure))
+          d.link = {s->in.bytes_per_ns, s->out.bytes_per_ns, s->in.latency_ns / 1e3, s->out.latency_ns / 1e3};
+        l.devices.push_back(std::move(d));
       } catch (const error& e) {
         if (!l.remark.empty()) l.remark += "; ";
         l.remark += l.kind_name + ":" + std::to_string(i) + ": " + e.what();

@@ -109,7 +109,10 @@ void engine::add_groups() {
 }
 
 void engine::add_gpus() {
-  for (auto& device : find_accelerators(options_.devices)) {
+  auto found = find_accelerators(options_.devices);
+  if (!found.empty() && options_.cost_cache != "none")
+    costs_ = std::make_unique<known_costs>(options_.cost_cache, options_.threads);
+  for (auto& device : found) {
     const auto id = static_cast<std::uint16_t>(placement_.facts().size());
     if (id >= logic::executors_max) throw error(errc::bad_argument, "more than 64 core groups and devices");
     gpu_options g;
@@ -119,7 +122,7 @@ void engine::add_gpus() {
     g.facts.space = static_cast<memory_space>(1 + gpus_.size());
     g.facts.slots = device.compute_lanes;
     g.deadline = device.deadline;
-    g.open = std::move(device.open);
+    g.open = costs_ ? measured(std::move(device.open), g.facts.space) : std::move(device.open);
     g.spin = options_.spin;
     g.sink = staff_->sink();
     g.lane = 1000 * (id + 1);
@@ -128,6 +131,25 @@ void engine::add_gpus() {
     gpus_.push_back(make_gpu(std::move(g), placement_, board_, *link_));
     placement_.add(*gpus_.back());
   }
+  if (costs_)
+    for (const logic::remembered_time& t : costs_->times()) placement_.know_time(t);
+}
+
+// The device is opened for its actor, which opens it again only after a failure; in between its links are measured.
+engine::opener engine::measured(opener open, memory_space space) {
+  const auto first = std::make_shared<std::unique_ptr<devices::accelerator>>(open());
+  try {
+    if (const auto s = costs_->links_of(**first, true))
+      placement_.know_link(space, {s->in.latency_ns, s->in.bytes_per_ns}, {s->out.latency_ns, s->out.bytes_per_ns});
+  } catch (const error&) {
+    first->reset();  // the actor opens it anew, and tells what is wrong with it
+  }
+  return [first, open = std::move(open)] { return *first ? std::move(*first) : open(); };
+}
+
+void engine::keep_costs() noexcept try {
+  if (costs_) costs_->keep(placement_.measured_times());
+} catch (...) {  // no memory: measured again next time
 }
 
 engine::~engine() {
@@ -172,6 +194,7 @@ shutdown_report engine::shutdown(std::chrono::steady_clock::time_point deadline)
     });
   }
   placement_.abandon_queued();  // what became ready while bodies were ending
+  keep_costs();
   if (staff_) {
     placement_.flush_trace();
     if (staff_->sink()) staff_->close_trace();

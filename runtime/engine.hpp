@@ -7,6 +7,7 @@
 #include <atomic>
 #include <chrono>
 #include <deque>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <vector>
@@ -19,6 +20,7 @@
 #include "actors/placement.hpp"
 #include "actors/record_pool.hpp"
 #include "actors/staff.hpp"
+#include "runtime/known_costs.hpp"
 
 namespace troupe::detail {
 
@@ -55,8 +57,12 @@ class engine : public std::enable_shared_from_this<engine> {
   bool help_with(task_record&);
 
  private:
+  using opener = std::function<std::unique_ptr<devices::accelerator>()>;
+
   void add_groups();
   void add_gpus();
+  opener measured(opener, memory_space);
+  void keep_costs() noexcept;
 
   const options options_;
   const std::unique_ptr<house_link, void (*)(house_link*)> link_;  // first made, last given up
@@ -66,6 +72,7 @@ class engine : public std::enable_shared_from_this<engine> {
   std::unique_ptr<staff> staff_;
   std::vector<std::shared_ptr<core_group>> groups_;
   std::vector<std::shared_ptr<gpu>> gpus_;
+  std::unique_ptr<known_costs> costs_;  // null: no devices, or not wanted
   std::mutex shutdown_lock_;
   bool down_ = false;
   shutdown_report last_report_;

@@ -5,7 +5,8 @@
 
 namespace troupe::tools {
 
-/// Prints the accelerators of this machine, as a table or as JSON; gives the exit code.
-int show_devices(bool json);
+/// Prints the cores and accelerators of this machine, as a table or as JSON; gives the exit code. `measure`: links that
+/// are not known from before.
+int show_devices(bool json, bool measure);
 
 }  // namespace troupe::tools

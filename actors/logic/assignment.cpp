@@ -62,6 +62,26 @@ run_time& assignment::model_of(const task_record& t, device_kind kind) {
   return model_.of(*t.kernel, size_class_of(bytes_of(t)), kind);
 }
 
+// All copies go through host memory: what another device holds alone comes home first. So the order of costs is: in this
+// device's memory, in the host's, in another device's.
+float assignment::transfer_ns(const task_record& t, detail::memory_space where, std::uint64_t missing) const {
+  float ns = where == detail::host_space ? 0 : model_.transfer_ns(detail::host_space, where, missing);
+  detail::memory_space from = detail::host_space;
+  std::uint64_t bytes = 0;
+  const auto come_home = [&] { ns += model_.transfer_ns(from, detail::host_space, bytes); };
+  each_in_the_way(t, where, [&](const array_core& a, std::uint32_t tile, const tile_home& home, bool given_up) {
+    if (given_up) return;
+    if (home.dirty_in != from) {
+      come_home();
+      from = home.dirty_in;
+      bytes = 0;
+    }
+    bytes += static_cast<std::uint64_t>(a.tile_box(tile).volume()) * a.spec.element;
+  });
+  come_home();
+  return ns;
+}
+
 void assignment::assign(task_record& t) {
   if (places_.size() == 1 && !t.extra) {
     const run_time& m = model_of(t, facts_[0].kind);
@@ -100,18 +120,23 @@ bool assignment::assign_among(task_record& t, executor_set mask, std::size_t wai
     o.run_ns = m.known() ? m.predicted_ns() : guess_ns;
     if (spaces_ > 1) {
       o.bytes_missing = bytes_missing(t, f.space);
-      const detail::memory_space from = f.space == detail::host_space ? source_of(t) : detail::host_space;
-      o.transfer_ns = model_.transfer_ns(from, f.space, o.bytes_missing);
+      o.transfer_ns = transfer_ns(t, f.space, o.bytes_missing);
     }
   }
   // Between cores and devices a guess is worth nothing: who has not shown how fast he is with this kernel tries a few
-  // before he gets more.
+  // before he gets more. Not where somebody who is known and has room is done before the data has even come, by a link
+  // that is known too.
+  const auto is_known = [&](const offer& o) { return model_of(t, facts_[o.executor].kind).known(); };
+  float known_ns = never_ns;
+  for (std::size_t k = 0; k < n && spaces_ > 1; ++k)
+    if (offers[k].queue_ns <= window_ns_ && is_known(offers[k])) known_ns = std::min(known_ns, offers[k].finish_ns());
   const bool alike = std::all_of(
       offers, offers + n, [&](const offer& o) { return facts_[o.executor].kind == facts_[offers[0].executor].kind; });
   for (std::size_t k = 0; k < n && !alike; ++k) {
     const std::size_t i = offers[k].executor;
-    if (model_of(t, facts_[i].kind).known()) continue;
-    if (places_[i].tries >= tries_per_slot * (facts_[i].space == detail::host_space ? facts_[i].slots : 1))
+    if (is_known(offers[k])) continue;
+    if (places_[i].tries >= tries_per_slot * (facts_[i].space == detail::host_space ? facts_[i].slots : 1) ||
+        (offers[k].transfer_ns > known_ns && model_.knows_edge(detail::host_space, facts_[i].space)))
       offers[k].queue_ns = never_ns;
     else if (offers[k].queue_ns <= window_ns_ &&
              (chosen == executors_max || offers[k].finish_ns() < offers[chosen].finish_ns()))
@@ -119,7 +144,7 @@ bool assignment::assign_among(task_record& t, executor_set mask, std::size_t wai
   }
   const std::size_t best = chosen != executors_max ? chosen : choose({offers, n}, waiting);
   if (best == executors_max) return false;
-  if (model_of(t, facts_[offers[best].executor].kind).known()) t.marks |= detail::mark_known;
+  if (is_known(offers[best])) t.marks |= detail::mark_known;
   note_decision(t, {offers, n}, best);
   send_to(t, offers[best].executor, offers[best].run_ns);
   return true;
@@ -156,26 +181,38 @@ void assignment::send_to(task_record& t, std::size_t i, float predicted) {
 // What it reads of its predecessors is there, and has to be brought to the others: all it reads, at the most.
 bool assignment::assign_behind(task_record& t, std::size_t i) {
   const executor_set mask = mask_of(t);
-  if ((mask >> facts_[i].id & 1) == 0 || places_[i].outstanding_ns > window_ns_) return false;
+  if ((mask >> facts_[i].id & 1) == 0) return false;
   const run_time& mine = model_of(t, facts_[i].kind);
+  // A window of work, and in any case one task behind the one that runs.
+  if (places_[i].outstanding_ns > std::max(window_ns_, 1.5f * mine.predicted_ns())) return false;
   if (!std::has_single_bit(mask)) {
+    if (!mine.known()) return false;
     offer offers[executors_max];
-    std::size_t n = 0, me = 0;
-    for (executor_set left = mask; left != 0; left &= left - 1) {
-      const auto k = static_cast<std::size_t>(std::countr_zero(left));
-      const run_time& m = model_of(t, facts_[k].kind);
-      if (!m.known()) return false;  // it is to be tried
-      if (k == i) me = n;
+    std::size_t n = 0;
+    const auto add = [&](std::size_t k) -> offer& {
       offer& o = offers[n++];
       o.executor = facts_[k].id;
       o.queue_ns = std::max(places_[k].outstanding_ns, 0.0f) / static_cast<float>(facts_[k].slots);
-      o.run_ns = m.predicted_ns();
-      o.bytes_missing = k == i ? bytes_missing(t, facts_[k].space) : bytes_of(t);
-      o.transfer_ns =
-          model_.transfer_ns(k == i ? detail::host_space : facts_[i].space, facts_[k].space, o.bytes_missing);
+      const run_time& m = model_of(t, facts_[k].kind);
+      o.run_ns = m.known() ? m.predicted_ns() : 0;
+      return o;
+    };
+    const detail::memory_space here = facts_[i].space;
+    offer& own = add(i);
+    own.bytes_missing = bytes_missing(t, here);
+    own.transfer_ns = model_.transfer_ns(detail::host_space, here, own.bytes_missing);
+    for (executor_set left = mask & ~(executor_set{1} << facts_[i].id); left != 0; left &= left - 1) {
+      const auto k = static_cast<std::size_t>(std::countr_zero(left));
+      offer& o = add(k);
+      o.bytes_missing = bytes_of(t);
+      o.transfer_ns = model_.transfer_ns(here, detail::host_space, o.bytes_missing);
+      if (facts_[k].space != detail::host_space)
+        o.transfer_ns += model_.transfer_ns(detail::host_space, facts_[k].space, o.bytes_missing);
+      // Who is not known is to be tried, unless the data would take longer to come.
+      if (!model_of(t, facts_[k].kind).known() && o.transfer_ns <= own.finish_ns()) return false;
     }
-    if (best_offer({offers, n}) != me) return false;
-    note_decision(t, {offers, n}, me);
+    if (best_offer({offers, n}) != 0) return false;
+    note_decision(t, {offers, n}, 0);
   }
   if (mine.known()) t.marks |= detail::mark_known;
   send_to(t, i, mine.known() ? mine.predicted_ns() : guess_ns);

@@ -57,11 +57,14 @@ class assignment {
   void move(detail::task_record&, std::size_t i);
   /// A task that was assigned has ended: its load is gone, its time is learned.
   void finished(detail::task_record&);
-  /// A copy out of a space to the host's took so long; the way in is taken for as long.
-  void learn_transfer(detail::memory_space from, std::uint64_t bytes, float ns) {
-    model_.learn_transfer(from, detail::host_space, bytes, ns);
-    model_.learn_transfer(detail::host_space, from, bytes, ns);
+  /// A copy from one space to another took so long.
+  void learn_transfer(detail::memory_space from, detail::memory_space to, std::uint64_t bytes, float ns) {
+    model_.learn_transfer(from, to, bytes, ns);
   }
+  /// What was measured before the first task.
+  void know_link(detail::memory_space from, detail::memory_space to, edge_cost c) { model_.set_edge(from, to, c); }
+  void know_time(const remembered_time& t) { model_.remember(t); }
+  std::vector<remembered_time> measured_times() const { return model_.measured(); }
   /// Takes every kept task out.
   template <class F>
   void drop_kept(F&& f) {
@@ -105,6 +108,7 @@ class assignment {
   executor_set mask_of(const detail::task_record&) const;
   std::uint64_t bytes_of(const detail::task_record&) const;
   run_time& model_of(const detail::task_record&, device_kind);
+  float transfer_ns(const detail::task_record&, detail::memory_space where, std::uint64_t missing) const;
   bool assign_among(detail::task_record&, executor_set, std::size_t waiting);
   std::size_t choose(std::span<const offer>, std::size_t waiting) const;
   void send_to(detail::task_record&, std::size_t place, float predicted_ns);

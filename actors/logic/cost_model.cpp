@@ -6,59 +6,125 @@
 #include <algorithm>
 #include <bit>
 
+#include <troupe/kernel.hpp>
+
 namespace troupe::logic {
 
 size_class size_class_of(std::uint64_t bytes) { return static_cast<size_class>(std::bit_width(bytes)); }
 
 void run_time::learn(float ns) {
   if (seen_++ == 0) return;
-  const std::uint32_t n = seen_ - 1;  // samples kept so far, this one included
-  recent_[(n - 1) % window] = ns;
+  recent_[kept_++ % window] = ns;
   // Early samples move the median at once; later it is looked at again when the window has been renewed by half.
-  if (n > window && n % (window / 2) != 0) return;
+  if (kept_ > window && kept_ % (window / 2) != 0) return;
   std::array<float, window> sorted = recent_;
-  const std::uint32_t have = std::min(n, window);
+  const std::uint32_t have = std::min(kept_, window);
   const auto middle = sorted.begin() + (have - 1) / 2;
   std::nth_element(sorted.begin(), middle, sorted.begin() + have);
   median_ = std::max(*middle, 1.0f);
 }
 
+void run_time::remember(float ns) {
+  if (seen_ != 0 || kept_ != 0) return;
+  recent_[kept_++] = ns;
+  median_ = std::max(ns, 1.0f);
+}
+
+namespace {
+
+// An edge nobody has measured: slow enough to prefer a known one.
+constexpr edge_cost unknown_edge{10'000, 1};
+// How far one transfer moves an edge, and how much slower or faster than expected it counts as at most: one that was
+// held up moves little, and a link that has become ten times slower is known as such after about eight.
+constexpr float learning = 0.25f, surprise_max = 4;
+// Fewer samples are no median.
+constexpr std::uint32_t samples_to_keep = 3;
+
+std::uint32_t edge_of(std::uint16_t from, std::uint16_t to) { return (std::uint32_t{from} << 16) | to; }
+
+std::uint32_t rest_of(size_class size, device_kind kind) {
+  return (std::uint32_t{size} << 8) | static_cast<std::uint32_t>(kind);
+}
+std::uint64_t key_of(std::uint64_t kernel, std::uint32_t rest) {
+  return kernel ^ (std::uint64_t{rest} * 0x9e3779b97f4a7c15ull);
+}
+
+// Other texts are another kernel. 0: runs on one kind only, where nothing has to be weighed.
+std::uint64_t lasting_key(const detail::kernel_info& k) {
+  if (std::has_single_bit(k.kinds)) return 0;
+  std::uint64_t key = k.key;
+  for (const detail::kernel_text& t : k.texts)
+    if (t.text) key = detail::hash_of(t.text, key);
+  return key;
+}
+
+}  // namespace
+
 cost_model::cost_model() = default;
 
 run_time& cost_model::of(const detail::kernel_info& k, size_class size, device_kind kind) {
-  const std::uint32_t rest = (std::uint32_t{size} << 8) | static_cast<std::uint32_t>(kind);
+  const std::uint32_t rest = rest_of(size, kind);
   const std::size_t place =
       ((reinterpret_cast<std::uintptr_t>(&k) >> 4) ^ (std::uint64_t{rest} * 0x9e3779b1u >> 7)) % shortcut_count;
   shortcut& s = shortcuts_[place];
   if (s.kernel == &k && s.rest == rest) return *s.entry;
-  auto& entry = entries_[k.key ^ (std::uint64_t{rest} * 0x9e3779b97f4a7c15ull)];
-  if (!entry) entry = std::make_unique<run_time>();
-  s = {&k, rest, entry.get()};
-  return *entry;
+  auto& e = entries_[key_of(k.key, rest)];
+  if (!e) {
+    e = std::make_unique<entry>();
+    e->key = {lasting_key(k), size, kind, 0};
+    if (e->key.kernel != 0 && !remembered_.empty())
+      if (const auto known = remembered_.find(key_of(e->key.kernel, rest)); known != remembered_.end())
+        e->time.remember(known->second);
+  }
+  s = {&k, rest, &e->time};
+  return e->time;
 }
 
-void cost_model::set_edge(std::uint16_t from, std::uint16_t to, edge_cost c) {
-  edges_[(std::uint32_t{from} << 16) | to] = c;
+void cost_model::remember(const remembered_time& t) { remembered_[key_of(t.kernel, rest_of(t.size, t.kind))] = t.ns; }
+
+std::vector<remembered_time> cost_model::measured() const {
+  std::vector<remembered_time> all;
+  for (const auto& [key, e] : entries_) {
+    if (e->key.kernel == 0 || e->time.seen() < samples_to_keep) continue;
+    all.push_back(e->key);
+    all.back().ns = e->time.predicted_ns();
+  }
+  return all;
 }
+
+void cost_model::set_edge(std::uint16_t from, std::uint16_t to, edge_cost c) { edges_[edge_of(from, to)] = {c, true}; }
 
 void cost_model::learn_transfer(std::uint16_t from, std::uint16_t to, std::uint64_t bytes, float ns) {
-  if (bytes == 0 || ns <= 0) return;
-  edge_cost& e = edges_[(std::uint32_t{from} << 16) | to];
-  if (bytes < 4096) {  // small ones tell the latency
-    e.latency_ns = e.latency_ns == 0 ? ns : 0.75f * e.latency_ns + 0.25f * ns;
-    return;
+  if (bytes == 0 || !(ns > 0)) return;
+  edge& e = edges_[edge_of(from, to)];
+  if (!e.measured) e.cost = unknown_edge;
+  auto& [latency, rate] = e.cost;
+  const float moving = static_cast<float>(bytes) / rate, expected = latency + moving, surprise = ns / expected;
+  if (e.measured) {
+    // What it took longer is the latency's and the rate's in the shares that they had: small copies teach the one,
+    // large ones the other.
+    const float change = learning * (std::clamp(surprise, 1 / surprise_max, surprise_max) - 1) / expected;
+    latency *= 1 + change * latency;
+    rate /= 1 + change * moving;
+  } else {  // all that is known
+    latency *= surprise;
+    rate /= surprise;
+    e.measured = true;
   }
-  const float rate = static_cast<float>(bytes) / std::max(ns - e.latency_ns, 1.0f);
-  e.bytes_per_ns = e.bytes_per_ns == 0 ? rate : 0.75f * e.bytes_per_ns + 0.25f * rate;
+  const edge_cost learned = e.cost;
+  if (edge& back = edges_[edge_of(to, from)]; !back.measured) back.cost = learned;
 }
 
 float cost_model::transfer_ns(std::uint16_t from, std::uint16_t to, std::uint64_t bytes) const {
   if (from == to || bytes == 0) return 0;
-  const auto e = edges_.find((std::uint32_t{from} << 16) | to);
-  // An edge nobody has measured: 10 us and 1 GB/s, slow enough to prefer a known one.
-  if (e == edges_.end()) return 10'000.0f + static_cast<float>(bytes);
-  const float rate = e->second.bytes_per_ns > 0 ? e->second.bytes_per_ns : 1.0f;
-  return e->second.latency_ns + static_cast<float>(bytes) / rate;
+  const auto known = edges_.find(edge_of(from, to));
+  const edge_cost e = known == edges_.end() ? unknown_edge : known->second.cost;
+  return e.latency_ns + static_cast<float>(bytes) / e.bytes_per_ns;
+}
+
+bool cost_model::knows_edge(std::uint16_t from, std::uint16_t to) const {
+  const auto e = edges_.find(edge_of(from, to));
+  return e != edges_.end() && e->second.measured;
 }
 
 std::size_t best_offer(std::span<const offer> offers) {

@@ -4,7 +4,11 @@
 //
 // Pure: no clock, no thread. Run times are medians of recent samples, keyed by (kernel, size class, kind of device);
 // the first sample of a key is dropped (cold caches, first touch of pages). Transfers are latency plus bytes over
-// bandwidth, per edge between memory spaces.
+// bandwidth, per edge between memory spaces; copies within one space cost nothing.
+//
+// What an earlier runtime has measured (`remember`) counts as one sample beside the new ones, the first of which is
+// dropped here too: after the third call of a kernel that has changed two agree against it, and it is the new time
+// that is predicted. Changed texts make another kernel. Only kernels with a choice between kinds are kept at all.
 #pragma once
 
 #include <array>
@@ -27,20 +31,30 @@ class run_time {
   static constexpr std::uint32_t window = 9;
   /// Nanoseconds; zero while unknown.
   float predicted_ns() const { return median_; }
-  bool known() const { return seen_ > 1; }
+  bool known() const { return kept_ != 0; }
   void learn(float ns);
+  /// Starts from what was measured elsewhere; only before the first sample.
+  void remember(float ns);
   /// How many samples were offered, the dropped first one included.
   std::uint32_t seen() const { return seen_; }
 
  private:
   std::array<float, window> recent_{};
-  std::uint32_t seen_ = 0;
+  std::uint32_t seen_ = 0, kept_ = 0;
   float median_ = 0;
 };
 
 struct edge_cost {
   float latency_ns = 0;
-  float bytes_per_ns = 0;  // zero: free (the same memory)
+  float bytes_per_ns = 0;  // not zero
+};
+
+/// A run time that outlives its runtime.
+struct remembered_time {
+  std::uint64_t kernel = 0;  ///< name, signature and texts
+  size_class size = 0;
+  device_kind kind = device_kind::cpu;
+  float ns = 0;
 };
 
 class cost_model {
@@ -49,10 +63,17 @@ class cost_model {
 
   /// The entry for a kernel; a reference stays valid.
   run_time& of(const detail::kernel_info&, size_class, device_kind);
+  /// Before the first task that it is about.
+  void remember(const remembered_time&);
+  /// What has been measured here of kernels with bodies for several kinds.
+  std::vector<remembered_time> measured() const;
 
   void set_edge(std::uint16_t from, std::uint16_t to, edge_cost);
+  /// A copy of so many bytes took so long. While nobody has measured the way back, it is taken for the same.
   void learn_transfer(std::uint16_t from, std::uint16_t to, std::uint64_t bytes, float ns);
   float transfer_ns(std::uint16_t from, std::uint16_t to, std::uint64_t bytes) const;
+  /// That figure is no guess.
+  bool knows_edge(std::uint16_t from, std::uint16_t to) const;
 
  private:
   struct shortcut {
@@ -60,10 +81,19 @@ class cost_model {
     std::uint32_t rest = 0;
     run_time* entry = nullptr;
   };
+  struct entry {
+    run_time time;
+    remembered_time key;  // kernel 0: not for later
+  };
   static constexpr std::size_t shortcut_count = 64;
   std::array<shortcut, shortcut_count> shortcuts_{};
-  std::unordered_map<std::uint64_t, std::unique_ptr<run_time>> entries_;
-  std::unordered_map<std::uint32_t, edge_cost> edges_;
+  std::unordered_map<std::uint64_t, std::unique_ptr<entry>> entries_;
+  std::unordered_map<std::uint64_t, float> remembered_;  // by kernel, size and kind
+  struct edge {
+    edge_cost cost;
+    bool measured = false;  // false: as the way back
+  };
+  std::unordered_map<std::uint32_t, edge> edges_;
 };
 
 /// One executor as a candidate for a task.

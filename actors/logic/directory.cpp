@@ -70,19 +70,6 @@ std::exception_ptr lost_input(const task_record& t) {
   return why;
 }
 
-memory_space source_of(const task_record& t) {
-  for (int i = 0; i < t.access_count; ++i) {
-    const access& x = t.accesses[i];
-    if (!x.array || !x.array->homes) continue;
-    memory_space from = host_space;
-    each_tile_of(x, [&](std::uint32_t tile) {
-      if (const memory_space s = x.array->homes->tiles[tile].dirty_in; s != host_space) from = s;
-    });
-    if (from != host_space) return from;
-  }
-  return host_space;
-}
-
 void note_sent(const task_record& t, memory_space where) {
   for (int i = 0; i < t.access_count; ++i) {
     const access& x = t.accesses[i];

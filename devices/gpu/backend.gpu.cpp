@@ -182,6 +182,7 @@ class gpu_accelerator final : public accelerator {
     if (const auto event = lanes_[static_cast<std::size_t>(other)].event_of(t))
       check(GPU(StreamWaitEvent)(in.stream(), event, 0), "StreamWaitEvent");
   }
+  ticket recorded(int l) const override { return lanes_[static_cast<std::size_t>(l)].recorded(); }
   ticket completed(int l) override { return enter(l).completed(checker()); }
   void listen(std::function<void()> listener) override { listener_ = std::move(listener); }
 
@@ -241,6 +242,11 @@ class gpu_accelerator final : public accelerator {
     facts_.model = p.name;
     facts_.driver = GPU_NAME " driver " + std::to_string(driver) + ", runtime " + std::to_string(runtime);
     facts_.identity = facts_.model + ", " + target_ + ", " + facts_.driver;
+    char bus[64] = "";
+    if (GPU(DeviceGetPCIBusId)(bus, sizeof bus, facts_.index) == GPU(Success))
+      facts_.bus = bus;
+    else
+      (void)GPU(GetLastError)();
     facts_.memory_bytes = memory_limit ? std::min<std::uint64_t>(memory_limit, free) : free;
     facts_.compute_units = p.multiProcessorCount;
     threads_max_ = static_cast<std::uint32_t>(p.maxThreadsPerBlock);

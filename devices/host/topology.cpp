@@ -8,6 +8,8 @@
 #include <hwloc.h>
 #include <pthread.h>
 #include <sched.h>
+#include <sys/utsname.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cmath>
@@ -121,6 +123,22 @@ int current_cpu() noexcept { return ::sched_getcpu(); }
 
 void name_this_thread(const std::string& name) noexcept {
   ::pthread_setname_np(::pthread_self(), name.substr(0, 15).c_str());
+}
+
+std::string processor_name() {
+  std::ifstream in("/proc/cpuinfo");
+  for (std::string line; std::getline(in, line);) {
+    if (line.empty()) break;  // the other cores
+    const auto colon = line.find(": ");
+    if (line.starts_with("model name") && colon != std::string::npos) return line.substr(colon + 2);
+  }
+  utsname name{};
+  return uname(&name) == 0 ? name.machine : "unknown";
+}
+
+std::uint64_t memory_bytes() {
+  const long pages = sysconf(_SC_PHYS_PAGES), bytes = sysconf(_SC_PAGESIZE);
+  return pages > 0 && bytes > 0 ? static_cast<std::uint64_t>(pages) * static_cast<std::uint64_t>(bytes) : 0;
 }
 
 }  // namespace troupe::devices

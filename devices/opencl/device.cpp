@@ -153,6 +153,7 @@ class opencl_accelerator final : public accelerator {
     if (cl_event event = lanes_[static_cast<std::size_t>(other)].event_of(t))
       check_(clEnqueueBarrierWithWaitList(in.queue(), 1, &event, nullptr), "clEnqueueBarrierWithWaitList");
   }
+  ticket recorded(int l) const override { return lanes_[static_cast<std::size_t>(l)].recorded(); }
   ticket completed(int l) override { return enter(l).completed(check_); }
   void listen(std::function<void()> listener) override { bell_->listen(std::move(listener)); }
 

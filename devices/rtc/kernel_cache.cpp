@@ -100,6 +100,8 @@ void kernel_cache::make_room(std::uint64_t bytes) const {
   std::uint64_t sum = bytes;
   std::error_code failed;
   for (std::filesystem::directory_iterator i(folder_, failed), end; !failed && i != end; i.increment(failed)) {
+    const auto& path = i->path();
+    if (path.extension() != ".kernel" && !path.filename().string().starts_with("new-")) continue;  // somebody else's
     std::error_code gone;  // another process may tidy up too
     entry e{i->last_write_time(gone), 0, i->path()};
     if (!gone) e.size = i->file_size(gone);

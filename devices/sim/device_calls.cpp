@@ -2,6 +2,7 @@
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 #include <algorithm>
+#include <cstdio>
 #include <cstring>
 #include <thread>
 
@@ -106,6 +107,20 @@ simError_t simGetDeviceProperties(simDeviceProp* to, int index) {
            .maxThreadsPerBlock = static_cast<int>(group_items_max),
            .major = 1,
            .minor = 0};
+    return simSuccess;
+  });
+}
+
+simError_t simDeviceGetPCIBusId(char* id, int length, int index) {
+  return guarded([&] {
+    const auto w = current_world();
+    if (index < 0 || static_cast<std::size_t>(index) >= w->devices.size()) return simErrorInvalidDevice;
+    char text[64];
+    int n = std::snprintf(text, sizeof text, "soft:%d", index);
+    if (const double speed = w->options.copy_gb_per_s; speed > 0)
+      n += std::snprintf(text + n, sizeof text - static_cast<std::size_t>(n), ", %g GB/s", speed);
+    if (!id || n >= length) return simErrorInvalidValue;
+    std::memcpy(id, text, static_cast<std::size_t>(n) + 1);
     return simSuccess;
   });
 }

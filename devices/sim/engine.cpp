@@ -58,6 +58,15 @@ simError_t simConfigure(sim_options o) {
   });
 }
 
+simError_t simThrottle(int index, double copy_gb_per_s) {
+  return guarded([&] {
+    const auto w = current_world();
+    if (index < 0 || static_cast<std::size_t>(index) >= w->devices.size()) return simErrorInvalidDevice;
+    w->devices[static_cast<std::size_t>(index)]->link_gb_per_s = copy_gb_per_s;
+    return simSuccess;
+  });
+}
+
 world::world(sim_options o) : options(std::move(o)), calls_(options.faults.size()) {
   for (int i = 0; i < options.devices; ++i) devices.push_back(std::make_unique<device>(*this, i, options.memory_bytes));
 }
@@ -99,6 +108,9 @@ const sim_fault* world::count_call(const char* call, int index) {
   }
   return due;
 }
+
+device::device(world& w, int number, std::size_t memory_bytes)
+    : in(w), index(number), memory(memory_bytes), link_gb_per_s(w.options.copy_gb_per_s) {}
 
 void device::fail(simError_t e, const std::string& why) {
   simError_t none = simSuccess;
@@ -149,7 +161,9 @@ std::byte* device::reach(const void* p) const {
 }
 
 steady::time_point device::book_link(simMemcpyKind kind, std::size_t bytes) {
-  const std::chrono::duration<double, std::nano> takes(static_cast<double>(bytes) / in.options.copy_gb_per_s);
+  const double speed = link_gb_per_s;
+  if (speed <= 0) return {};
+  const std::chrono::duration<double, std::nano> takes(static_cast<double>(bytes) / speed);
   const std::lock_guard lock(mutex_);
   auto& free = link_free_[static_cast<std::size_t>(kind)];
   free = std::max(free, steady::now()) + std::chrono::ceil<steady::duration>(takes);

@@ -21,7 +21,7 @@ namespace troupe::soft_gpu {
 struct world;
 
 struct device {
-  device(world& w, int number, std::size_t memory_bytes) : in(w), index(number), memory(memory_bytes) {}
+  device(world& w, int number, std::size_t memory_bytes);
 
   bool failed() const { return error != simSuccess; }
   /// It can do no more until it is reset. Only the first failure counts.
@@ -31,7 +31,7 @@ struct device {
   std::shared_ptr<stream> open_stream();
   /// The address the engine uses for one that this device uses; null if it may not.
   std::byte* reach(const void*) const;
-  /// When a copy of so many bytes ends that starts now.
+  /// When a copy of so many bytes ends that starts now; long ago where the link has no limit.
   steady::time_point book_link(simMemcpyKind, std::size_t bytes);
   /// Ends everything, frees everything, cures.
   void reset();
@@ -41,6 +41,7 @@ struct device {
   device_memory memory;
   std::atomic<simError_t> error = simSuccess;
   std::atomic<std::uint64_t> peers = 0;  // bits
+  std::atomic<double> link_gb_per_s;     // 0: no limit
 
  private:
   std::mutex mutex_;

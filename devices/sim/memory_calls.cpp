@@ -51,14 +51,13 @@ simError_t copy(device& d, stream& s, rows to, rows from, std::size_t width, std
   const std::byte* const source = address(from, from_owner);
   if (!reached) return illegal(d, s);
   return pushed(s, {&d, false, [=, &d, a = to.pitch, b = from.pitch](stream&) {
-                      const bool timed = d.in.options.copy_gb_per_s > 0;
-                      const auto end = timed ? d.book_link(direction, width * height) : steady::time_point{};
+                      const auto end = d.book_link(direction, width * height);
                       if (a == width && b == width) {
                         std::memcpy(target, source, width * height);
                       } else {
                         for (std::size_t i = 0; i < height; ++i) std::memcpy(target + i * a, source + i * b, width);
                       }
-                      if (timed) std::this_thread::sleep_until(end);
+                      if (end != steady::time_point{}) std::this_thread::sleep_until(end);
                     }});
 }
 

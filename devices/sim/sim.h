@@ -116,6 +116,8 @@ struct sim_options {
 
 /// Closes all devices and opens new ones. Nothing of sim may be in use. simErrorNotPermitted while streams are alive.
 simError_t simConfigure(sim_options);
+/// The link of a device has this speed from now on, whatever is under way; 0: no limit. Its bus id stays as it was.
+simError_t simThrottle(int device, double copy_gb_per_s);
 
 // ---- kernels --------------------------------------------------------------------------------------------------------
 
@@ -187,6 +189,8 @@ simError_t simGetDeviceCount(int*);
 simError_t simSetDevice(int);
 simError_t simGetDevice(int*);
 simError_t simGetDeviceProperties(simDeviceProp*, int device);
+/// "soft:0"; with a limited link its speed too, because measurements of it are remembered by this: "soft:0, 2 GB/s".
+simError_t simDeviceGetPCIBusId(char* id, int length, int device);
 simError_t simDriverGetVersion(int*);
 simError_t simRuntimeGetVersion(int*);
 simError_t simDeviceSynchronize();

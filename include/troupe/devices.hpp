@@ -11,6 +11,13 @@
 
 namespace troupe {
 
+/// How fast copies between host memory and a device are: a copy takes the latency, and its bytes at the rate. Zero:
+/// unknown.
+struct link_info {
+  double in_gb_per_s = 0, out_gb_per_s = 0;  ///< to the device, and back
+  double in_latency_us = 0, out_latency_us = 0;
+};
+
 /// One accelerator, as `options::devices` names it.
 struct device_info {
   std::string name;    ///< "cuda:0"
@@ -19,6 +26,8 @@ struct device_info {
   device_kind kind = device_kind::sim;
   std::uint64_t memory_bytes = 0;
   int compute_units = 0;
+  int lanes = 0;  ///< kernels side by side, unless `device_use::lanes` says otherwise
+  link_info link;
 };
 
 /// All of one kind.
@@ -29,7 +38,17 @@ struct device_listing {
   std::vector<device_info> devices;
 };
 
+/// The cores of this process as a runtime would use them: one group, `cpu:0`. Its memory is the machine's.
+device_info describe_host();
+
+struct listing_options {
+  /// Links that nobody has measured before are measured now, 50 ms a device; else they are unknown.
+  bool measure = false;
+  /// As `options::cost_cache`. "none": nothing is known from before.
+  std::string cost_cache{};
+};
+
 /// Looks for accelerators of every kind. Opens vendors' runtimes, which may take seconds; keeps nothing open. Thread-safe.
-std::vector<device_listing> list_devices();
+std::vector<device_listing> list_devices(const listing_options& = {});
 
 }  // namespace troupe

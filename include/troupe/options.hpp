@@ -45,6 +45,11 @@ struct options {
   /// Accelerators to use beside the cores. A named device that is not there is `error(no_executor)`, saying why; a kind
   /// of which there is none is not.
   std::vector<device_use> devices{};
+  /// Where a runtime with devices keeps what it has measured, for the next one: the speed of each device's link, which
+  /// is measured at the first start (50 ms a device), and the times of kernels that run on devices. A folder; empty:
+  /// `$XDG_CACHE_HOME/troupe`, or `$HOME/.cache/troupe`. "none": nothing is measured at start, read or written; every
+  /// cost is learned from the tasks. What cannot be read or written is no error.
+  std::string cost_cache{};
   /// Bind each worker to one core.
   bool bind_threads = false;
   /// Chrome/Perfetto trace written here at shutdown; empty: none.

@@ -169,6 +169,38 @@ TEST(placement, chooses_the_executor_that_finishes_first_by_learned_times) {
   EXPECT_LE(slow.held.size(), 2u);
 }
 
+TEST(placement, learns_of_a_link_into_a_device_from_copies_reported_by_any_thread) {
+  stage s(options{});
+  collector& core = s.add({0, "cpu:0", troupe::device_kind::cpu, host_space, 1});
+  collector& device = s.add({1, "sim:0", troupe::device_kind::sim, 1, 1});
+  s.brain->know_link(1, {1'000, 10}, {1'000, 10});
+  static const kernel_info both{.name = "both", .key = 78, .kinds = 0b10001};
+  const auto run = [&](std::uint64_t where, float ns) {
+    task_record* t = s.task({{s.array(), reads}});  // 8 bytes that the device does not have
+    t->kernel = &both;
+    if (where != 0) s.extra(t).executors = where;
+    s.submit(t);
+    collector* const by = s.holder(t);
+    s.complete(t, ns);
+    return by;
+  };
+  for (int i = 0; i < 8; ++i) {
+    run(1, 50'000);
+    run(2, 10'000);
+  }
+  EXPECT_EQ(run(0, 10'000), &device);
+  std::thread([&] {
+    for (int i = 0; i < 20; ++i) s.brain->report_transfer(host_space, 1, 8, 100'000);
+  }).join();
+  EXPECT_EQ(run(0, 50'000), &core);
+  std::thread([&] {
+    for (int i = 0; i < 1000; ++i) s.brain->report_transfer(1, host_space, 8, 1);  // more than fit, and the other way
+  }).join();
+  EXPECT_EQ(run(0, 50'000), &core);
+  for (int i = 0; i < 20; ++i) s.brain->report_transfer(host_space, 1, 8, 1'000);
+  EXPECT_EQ(run(0, 10'000), &device);
+}
+
 TEST(placement, keeps_a_task_within_its_scope) {
   stage s(3);
   for (const std::uint64_t where : {4u, 1u, 2u}) {

@@ -13,6 +13,7 @@
 #include <troupe/troupe.hpp>
 
 #include "gates.hpp"
+#include "tests/support/scratch_folder.hpp"
 
 namespace {
 
@@ -40,6 +41,7 @@ options with(int threads, std::vector<device_use> devices) {
   options o;
   o.threads = threads;
   o.devices = std::move(devices);
+  o.cost_cache = "none";  // no test knows what another one has measured
   return o;
 }
 
@@ -149,6 +151,35 @@ TEST(gpu_resources, R9_data_that_is_there_costs_nothing_to_bring) {
   EXPECT_EQ(e.candidates[0].transfer.count(), 0) << e.text();
   EXPECT_EQ(e.candidates[1].bytes_missing, n * sizeof(word)) << e.text();
   EXPECT_GT(e.candidates[1].transfer.count(), 0) << e.text();
+}
+
+TEST(gpu_resources, R9_what_another_device_holds_costs_more_than_what_the_host_has) {
+  options o = with(1, {{"sim:0"}, {"sim:1"}});
+  const test::scratch_folder costs;
+  o.cost_cache = costs.path();
+  runtime rt(o);
+  constexpr index_t n = 1 << 18;
+  auto at_home = rt.filled<word>({n}, tiles(n), 1), there = rt.filled<word>({n}, tiles(n), 1);
+  const auto on = [](const char* name) { return task_options{.where = scope::executor(name)}; };
+  for (int i = 0; i < 4; ++i)  // all know the kernel
+    for (const char* name : {"cpu:0", "sim:1", "sim:0"}) {
+      rt.spawn(on(name), stir_anywhere, update(there), word{3}).get();
+    }
+  auto f = rt.spawn(stir_anywhere, update(at_home), word{3}), g = rt.spawn(stir_anywhere, update(there), word{3});
+  f.get();
+  g.get();
+  const explanation home = rt.explain(f), other = rt.explain(g);
+  ASSERT_EQ(home.candidates.size(), 3u) << home.text();
+  ASSERT_EQ(other.candidates.size(), 3u) << other.text();
+  const auto transfer = [](const explanation& e, std::size_t i) { return e.candidates[i].transfer.count(); };
+  EXPECT_EQ(transfer(home, 0), 0) << home.text();
+  EXPECT_GT(transfer(home, 1), 0) << home.text();
+  EXPECT_GT(transfer(home, 2), 0) << home.text();
+  // The data of the other one is in sim:0 alone: same device < host < another device.
+  EXPECT_EQ(transfer(other, 1), 0) << other.text();
+  EXPECT_GT(transfer(other, 0), 0) << other.text();
+  EXPECT_GT(transfer(other, 2), transfer(other, 0)) << other.text();
+  EXPECT_GE(transfer(other, 2), transfer(home, 2)) << other.text();
 }
 
 TEST(gpu_resources, R10_between_devices_data_is_copied_once_out_and_once_in) {

@@ -67,4 +67,10 @@ TEST(threads, refuse_a_core_that_does_not_exist) {
   EXPECT_FALSE(bound);
 }
 
+TEST(topology, knows_the_processor_and_the_memory) {
+  EXPECT_FALSE(processor_name().empty());
+  EXPECT_EQ(processor_name().find('\n'), std::string::npos);
+  EXPECT_GT(memory_bytes(), std::uint64_t{1} << 24);
+}
+
 }  // namespace

@@ -12,6 +12,7 @@
 #include <troupe/troupe.hpp>
 
 #include "devices/sim/sim.h"
+#include "tests/support/scratch_folder.hpp"
 
 namespace {
 
@@ -69,6 +70,22 @@ TEST_F(gpu_chains, are_enqueued_without_waiting) {
     for (word k = 0; k < length; ++k) expected[k] = expected[k] * 3 + k;
   EXPECT_EQ(contents(a), expected);
   EXPECT_GE(behind(rt), 30u);
+}
+
+// Measuring uses the lanes before the actor does.
+TEST_F(gpu_chains, are_right_on_a_device_that_was_just_measured) {
+  for (int round = 0; round < 3; ++round) {
+    const test::scratch_folder costs;
+    options o = with({{"sim:0"}});
+    o.cost_cache = costs.path().string();
+    runtime rt(o);
+    auto a = rt.filled<word>({length}, tiles(length), 1), b = rt.array<word>({length}, tiles(length));
+    for (int i = 0; i < 5; ++i) rt.spawn(stir, update(a), word{3});
+    std::vector<word> expected(length, 1);
+    for (int i = 0; i < 5; ++i)
+      for (word k = 0; k < length; ++k) expected[k] = expected[k] * 3 + k;
+    EXPECT_EQ(contents(a), expected);
+  }
 }
 
 // Readers on several lanes, then a writer; with random delays in the device.

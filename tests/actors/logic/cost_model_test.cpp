@@ -63,6 +63,35 @@ TEST(run_time, is_always_one_of_the_recent_samples) {
   }
 }
 
+TEST(run_time, starts_from_what_is_remembered_and_counts_it_as_one_sample) {
+  run_time t;
+  t.remember(700);
+  EXPECT_TRUE(t.known());
+  EXPECT_EQ(t.predicted_ns(), 700);
+  EXPECT_EQ(t.seen(), 0u);
+  t.remember(900);  // the first one stays
+  EXPECT_EQ(t.predicted_ns(), 700);
+}
+
+TEST(run_time, believes_the_third_call_of_a_kernel_that_has_changed) {
+  for (const float now : {10.0f, 1e6f}) {  // faster, slower
+    run_time t;
+    t.remember(5000);
+    t.learn(now);  // cold
+    EXPECT_EQ(t.predicted_ns(), 5000);
+    t.learn(now);
+    t.learn(now);
+    EXPECT_EQ(t.predicted_ns(), now);
+  }
+}
+
+TEST(run_time, is_not_remembered_over_what_it_has_seen) {
+  run_time t;
+  t.learn(100);
+  t.remember(5);
+  EXPECT_FALSE(t.known());
+}
+
 TEST(cost_model, keeps_kernels_sizes_and_kinds_apart) {
   cost_model model;
   const detail::kernel_info a{.name = "a", .key = 1}, b{.name = "b", .key = 2};
@@ -121,6 +150,81 @@ TEST(cost_model, learns_latency_from_small_and_bandwidth_from_large_transfers) {
   }
   EXPECT_NEAR(model.transfer_ns(0, 1, 8), 1500, 20);
   EXPECT_NEAR(model.transfer_ns(0, 1, 2'000'000), 1'001'500, 10'000);
+}
+
+TEST(cost_model, learns_both_directions_from_one_until_the_other_is_measured) {
+  cost_model model;
+  model.learn_transfer(1, 0, 1 << 20, 1e6f);
+  EXPECT_FLOAT_EQ(model.transfer_ns(0, 1, 1 << 20), 1e6f);
+  EXPECT_FLOAT_EQ(model.transfer_ns(1, 0, 1 << 20), 1e6f);
+  model.learn_transfer(0, 1, 1 << 20, 2e6f);  // its first own one says all
+  EXPECT_FLOAT_EQ(model.transfer_ns(0, 1, 1 << 20), 2e6f);
+  for (int i = 0; i < 30; ++i) model.learn_transfer(1, 0, 1 << 20, 9e6f);
+  EXPECT_FLOAT_EQ(model.transfer_ns(0, 1, 1 << 20), 2e6f);
+}
+
+TEST(cost_model, knows_of_a_link_that_became_ten_times_slower_or_faster_within_twenty_transfers) {
+  for (const float change : {0.1f, 10.0f}) {
+    cost_model model;
+    model.set_edge(0, 1, {10'000, 10});
+    const float bytes = 4 << 20, ns = 10'000 + bytes / (10 * change);
+    for (int i = 0; i < 20; ++i) model.learn_transfer(0, 1, 4 << 20, ns);
+    EXPECT_NEAR(model.transfer_ns(0, 1, 4 << 20), ns, 0.1f * ns) << change;
+  }
+}
+
+TEST(cost_model, is_moved_little_by_one_transfer_that_was_held_up) {
+  cost_model model;
+  model.set_edge(0, 1, {10'000, 10});
+  const float before = model.transfer_ns(0, 1, 1 << 20);
+  model.learn_transfer(0, 1, 1 << 20, 1000 * before);
+  EXPECT_LT(model.transfer_ns(0, 1, 1 << 20), 2 * before);
+}
+
+TEST(cost_model, takes_nothing_absurd_from_a_copy_that_was_faster_than_the_latency) {
+  cost_model model;
+  model.set_edge(0, 1, {20'000, 10});
+  model.learn_transfer(0, 1, 4096, 9'000);
+  EXPECT_GT(model.transfer_ns(0, 1, 100 << 20), 0.9f * static_cast<float>(100 << 20) / 10);
+  EXPECT_LT(model.transfer_ns(0, 1, 64), 20'000);
+}
+
+constexpr unsigned char cpu_and_sim =
+    1u << static_cast<unsigned>(device_kind::cpu) | 1u << static_cast<unsigned>(device_kind::sim);
+
+TEST(cost_model, remembers_what_another_one_has_measured) {
+  const detail::kernel_info k{.name = "k", .key = 7, .kinds = cpu_and_sim};
+  cost_model first, second;
+  for (int i = 0; i < 5; ++i) first.of(k, 10, device_kind::sim).learn(1234);
+  first.of(k, 10, device_kind::cpu).learn(1);  // too little to tell others
+  ASSERT_EQ(first.measured().size(), 1u);
+  second.remember(first.measured()[0]);
+  EXPECT_EQ(second.of(k, 10, device_kind::sim).predicted_ns(), 1234);
+  EXPECT_FALSE(second.of(k, 10, device_kind::cpu).known());
+  EXPECT_FALSE(second.of(k, 11, device_kind::sim).known());
+  EXPECT_TRUE(second.measured().empty());  // nothing has been measured there
+}
+
+TEST(cost_model, remembers_nothing_of_kernels_that_run_on_one_kind) {
+  const detail::kernel_info k{.name = "k", .key = 7};
+  cost_model model;
+  for (int i = 0; i < 5; ++i) model.of(k, 10, device_kind::cpu).learn(1234);
+  EXPECT_TRUE(model.measured().empty());
+}
+
+TEST(cost_model, takes_a_kernel_with_another_text_for_another_one_of_which_it_remembers_nothing) {
+  const auto with_text = [](const char* text) {
+    detail::kernel_info k{.name = "k", .key = 7, .kinds = cpu_and_sim};
+    k.texts[static_cast<std::size_t>(device_kind::sim)].text = text;
+    return k;
+  };
+  const auto before = with_text("x = 1"), same = with_text("x = 1"), changed = with_text("x = 2");
+  cost_model first, second, third;
+  for (int i = 0; i < 5; ++i) first.of(before, 10, device_kind::sim).learn(1234);
+  second.remember(first.measured().at(0));
+  third.remember(first.measured().at(0));
+  EXPECT_TRUE(second.of(same, 10, device_kind::sim).known());
+  EXPECT_FALSE(third.of(changed, 10, device_kind::sim).known());
 }
 
 TEST(cost_model, prefers_a_fast_known_edge_to_an_unknown_one) {

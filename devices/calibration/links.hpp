@@ -1,0 +1,30 @@
+// What this file is for: how fast the link to an accelerator is, measured on the accelerator itself.
+// SPDX-FileCopyrightText: the troupe authors
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <chrono>
+
+#include "devices/accelerator.hpp"
+
+namespace troupe::devices {
+
+/// One direction: a copy takes the latency and its bytes over the rate. Zero: unknown.
+struct link_speed {
+  float latency_ns = 0;
+  float bytes_per_ns = 0;  ///< GB/s
+  bool known() const { return bytes_per_ns > 0; }
+};
+
+struct link_speeds {
+  link_speed in, out;  ///< to the device, and back
+};
+
+/// Times copies from and to pinned memory on lanes 0 and 1, within about `budget` in all, on a machine that is busy ten
+/// times as long: the latency is the median of small ones, the rate that of the fastest of each of several sizes, larger
+/// and larger, the last of which counts. What it took is given back. Blocks; throws what the device throws, and
+/// device_failed if a copy does not end within forty times the budget. A direction is unknown if there was no memory, or
+/// if no copy took clearly longer than a small one.
+link_speeds measure_links(accelerator&, std::chrono::nanoseconds budget = std::chrono::milliseconds(50));
+
+}  // namespace troupe::devices

@@ -1,0 +1,40 @@
+// What this file is for: what a runtime knows of its hardware from earlier ones, and leaves to later ones.
+// SPDX-FileCopyrightText: the troupe authors
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "actors/logic/cost_model.hpp"
+#include "devices/accelerator.hpp"
+#include "runtime/cost_store.hpp"
+
+namespace troupe::detail {
+
+/// One thread at a time.
+class known_costs {
+ public:
+  /// `where`: options::cost_cache, not "none". `threads`: of this runtime's cores.
+  known_costs(const std::string& where, int threads);
+
+  /// The links of a device that this runtime has open: as they were, else, if `measure`, as they are now. Throws what
+  /// the device throws.
+  std::optional<devices::link_speeds> links_of(devices::accelerator&, bool measure);
+  /// Run times on the cores and on the devices that links_of was asked about.
+  std::vector<logic::remembered_time> times() const;
+  void keep(const std::vector<logic::remembered_time>&) const;
+
+ private:
+  std::uint64_t hardware_of(device_kind) const;
+
+  cost_store store_;
+  cost_table table_;
+  std::string processor_;
+  std::map<device_kind, std::set<std::string>> hardware_;  // all of one kind share their times
+};
+
+}  // namespace troupe::detail
