@@ -37,11 +37,15 @@ placement::placement(const options& o, house_link& link, wait_board& board)
     : link_(link),
       board_(board),
       in_flight_max_(o.tasks_in_flight_max),
+      gated_(o.memory_bytes != 0),
       stale_ticks_(static_cast<std::uint64_t>(stale_after_ns / ns_per_tick())),
       look_ticks_(static_cast<std::uint64_t>(look_after_ns / ns_per_tick())),
       deps_(*this),
       assignment_(static_cast<float>(std::chrono::duration<double, std::nano>(o.window).count()), o.decisions_kept),
-      admission_(o.resources) {}
+      admission_(o.resources),
+      budget_(o.memory_bytes != 0 ? std::make_unique<logic::host_budget>(o.memory_bytes) : nullptr) {
+  link_.bounded = o.memory_bytes != 0;
+}
 
 placement::~placement() = default;
 
@@ -50,7 +54,7 @@ void placement::add(executor& e) {
   assignment_.add(e.facts());
   setbacks_.push_back(0);
   if (e.facts().space == host_space) return;
-  has_devices_ = true;
+  has_devices_ = gated_ = true;
   deps_.note_predecessors(&predecessors_);
 }
 
@@ -166,7 +170,7 @@ bool placement::serve(executor* self) {
     }
     admission_.admit([&](task_record& t) { assign(t); });
     assignment_.refill();
-    while (has_devices_ && set_aside_for_data()) {  // what fails for want of its data makes room
+    while (gated_ && set_aside_for_data()) {  // what fails for want of its data makes room
       work_off();
       admission_.admit([&](task_record& t) { assign(t); });
       assignment_.refill();
@@ -255,6 +259,7 @@ void placement::handle(mail m) {
       break;
     case mail::dropped:
       m.array()->dropped = true;
+      if (budget_) budget_->dropped(*m.array());
       free_if_unused(*m.array());
       break;
   }
@@ -310,7 +315,7 @@ void placement::make_ready(task_record& t) {
       retired_.push_back(&t);
       return;
     case task_kind::host_access:
-      if (has_devices_ && must_wait_for_data(t)) return;
+      if (gated_ && must_wait_for_data(t)) return;
       if (!claim(t)) {
         await_verdict(t);
         retired_.push_back(&t);  // given up just now
@@ -320,10 +325,6 @@ void placement::make_ready(task_record& t) {
       fulfil(t, board_);
       ++retired_count_;
       ++open_views_;
-      return;
-    case task_kind::transfer:
-    case task_kind::forget:
-      assignment_.resume(t);
       return;
     default:
       if (t.marks & mark_sent)
@@ -337,6 +338,7 @@ void placement::place_again(task_record& t) {
   note_setback(t);
   count_not_ahead(t);
   assignment_.take_back(t);
+  if (t.marks & mark_has_room) give_room_back(t);
   t.marks &= static_cast<std::uint16_t>(~(mark_handed | mark_leads | mark_behind));
   t.phase.fetch_and(~behind_mask, std::memory_order_acq_rel);
   if (t.pending > 0) return;  // what it comes after has still to be done
@@ -412,13 +414,13 @@ void placement::work_off() {
 void placement::retire(task_record& t) {
   if (has_devices_ && has_ended_early(t)) return;
   assignment_.finished(t);
-  if (has_devices_) account_for_data(t);
+  if (gated_) account_for_data(t);
   if (tracing_)
     deps_.each_successor(t, [&](task_record& next, bool) {  // the others were noted when they were found
       if (next.kind == task_kind::join) lane_.add_edge(t.sequence, next.sequence);
     });
   // Who waited for a copy that is lost finds out itself whether he needed it.
-  if (t.kind == task_kind::transfer) t.error = nullptr;
+  if (t.kind >= task_kind::transfer) t.error = nullptr;
   retiring_ = &t;
   deps_.retire(t, [&](task_record& next) { make_ready(next); });
   retiring_ = nullptr;
@@ -481,6 +483,7 @@ bool placement::would_deadlock(task_record& inside, task_record& awaited) {
   serve(nullptr);  // what was submitted before this question must have been ordered; leaves the turn
   hold_turn();
   const bool yes = deps_.reaches(inside, awaited);
+  if (!yes && budget_) fail_beside(inside, awaited);
   leave_turn();
   take_turn(nullptr);
   return yes;
@@ -513,6 +516,12 @@ runtime_report placement::report() {
   }
   give_records_back();
   r.bytes_allocated = link_.array_bytes.load();
+  r.bytes_allocated_max = link_.array_bytes_max.load();
+  if (disk_) {
+    r.bytes_spilled = disk_->bytes_out();
+    r.bytes_read_back = disk_->bytes_in();
+    r.bytes_on_disk = budget_->on_disk();
+  }
   r.arrays = link_.arrays.load();
   r.records = link_.records.in_use();
   leave_turn();
@@ -547,6 +556,7 @@ std::uint64_t placement::abandon_queued() {
       for (std::size_t i = 0; i < got; ++i) give_up(*back[i]);
   assignment_.drop_kept(give_up);
   admission_.drop_queued(give_up);
+  for (const room_request& r : std::exchange(short_, {})) give_up(*r.task);
   serve(nullptr);
   settle_accounts();
   hold_turn();
@@ -566,7 +576,7 @@ void placement::settle_accounts() {
 bool placement::tidy() {
   hold_turn();
   const auto is_large = [&] { return link_.records.bytes() > kept_idle || link_.regions.bytes() > kept_idle; };
-  if (is_large() && inbox_.count() == 0 && open_views_ == 0 && retired_count_ == submitted_.load()) {
+  if (is_large() && inbox_.count() == 0 && open_views_ == 0 && moves_ == 0 && retired_count_ == submitted_.load()) {
     give_records_back();
     deps_.forget_all();
     link_.records.trim(kept_idle);

@@ -16,16 +16,17 @@ namespace troupe::detail {
 
 // True if a task has failed meanwhile.
 bool placement::set_aside_for_data() {
-  for (std::size_t i = 0; i < executors_.size(); ++i)
-    std::erase_if(assignment_.outgoing(i), [&](task_record* t) {
-      return !(t->marks & mark_behind) && must_wait_for_data(*t);  // it has been looked at
-    });
+  do {
+    for (std::size_t i = 0; i < executors_.size(); ++i)
+      std::erase_if(assignment_.outgoing(i), [&](task_record* t) {
+        return !(t->marks & mark_behind) && must_wait_for_data(*t);  // it has been looked at
+      });
+  } while (budget_ && make_room());
   return !retired_.empty();
 }
 
 // Where the only current copy of what the task touches is elsewhere, it waits for a transfer like for any other task.
 bool placement::must_wait_for_data(task_record& t) {
-  if (t.kind == task_kind::transfer || t.kind == task_kind::forget) return false;
   const memory_space where = t.kind == task_kind::host_access ? host_space : assignment_.space_of(t);
   if (const std::exception_ptr lost = logic::lost_input(t)) {
     fail(t, task_error(t, t.kind == task_kind::host_access ? "host" : assignment_.facts()[t.executor].name, 0, lost),
@@ -45,21 +46,28 @@ bool placement::must_wait_for_data(task_record& t) {
     waits = true;
   });
   const auto alive = [this](task_ref r) { return r.task != retiring_ && deps_.alive(r); };
-  logic::each_part_clash(t, where, alive, [&](task_ref r) { waits = deps_.link(r, t, false) || waits; });
+  if (has_devices_)
+    logic::each_part_clash(t, where, alive, [&](task_ref r) { waits = deps_.link(r, t, false) || waits; });
+  if (!waits && budget_) waits = must_wait_for_room(t);
   predecessors_.clear();  // those are no reason to send it behind them
   if (waits) return true;
-  logic::note_parts(t, where, alive);
+  if (has_devices_) logic::note_parts(t, where, alive);
   if (where != host_space) logic::note_sent(t, where);
   return waits;
 }
 
-// The runtime's own task for a device: it comes before all that waits there.
-void placement::hand_over(task_record& t, memory_space where) {
+// Of a task that nobody submitted.
+void placement::number(task_record& t) {
   t.sequence = deps_.next_sequence();
   t.id = t.sequence;
-  t.executor = static_cast<std::uint16_t>(assignment_.executor_of(where));
   t.pending = 0;
   for (int i = 0; i < t.access_count; ++i) ++t.accesses[i].array->users;
+}
+
+// The runtime's own task for a device: it comes before all that waits there.
+void placement::hand_over(task_record& t, memory_space where) {
+  number(t);
+  t.executor = static_cast<std::uint16_t>(assignment_.executor_of(where));
   task_record* const one = &t;
   executors_[t.executor]->run_tasks({&one, 1}, executor::attention::nobody);
 }
@@ -67,6 +75,11 @@ void placement::hand_over(task_record& t, memory_space where) {
 // ---- what has ended or was lost -------------------------------------------------------------------------------------
 
 void placement::account_for_data(task_record& t) {
+  if (t.marks & mark_has_room) give_room_back(t);
+  if (t.kind == task_kind::spill || t.kind == task_kind::load) {
+    account_for_move(t);
+    return;
+  }
   if (t.kind == task_kind::transfer) {
     const access& x = t.accesses[0];
     tile_home& home = x.array->homes->tiles[x.tile];
@@ -78,6 +91,7 @@ void placement::account_for_data(task_record& t) {
       home.cached = 0;
       home.lost = t.error;
     }
+    if (budget_) went_home(x);
   } else if (t.kind == task_kind::host_access || (t.marks & mark_sent)) {
     logic::note_done(t, t.kind == task_kind::host_access ? host_space : assignment_.space_of(t));
   }
@@ -117,7 +131,7 @@ void placement::free_if_unused(array_core& a) {
     forget_copies(a);
     return;
   }
-  destroy(a);
+  free(a);
 }
 
 // Memory of the caller holds what was computed when its last handle has gone. True if something is on its way.

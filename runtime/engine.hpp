@@ -18,6 +18,7 @@
 #include "actors/gpu.hpp"
 #include "actors/placement.hpp"
 #include "actors/record_pool.hpp"
+#include "actors/spill_disk.hpp"
 #include "actors/staff.hpp"
 
 namespace troupe::detail {
@@ -57,6 +58,7 @@ class engine : public std::enable_shared_from_this<engine> {
  private:
   void add_groups();
   void add_gpus();
+  void add_disk();
 
   const options options_;
   const std::unique_ptr<house_link, void (*)(house_link*)> link_;  // first made, last given up
@@ -66,6 +68,7 @@ class engine : public std::enable_shared_from_this<engine> {
   std::unique_ptr<staff> staff_;
   std::vector<std::shared_ptr<core_group>> groups_;
   std::vector<std::shared_ptr<gpu>> gpus_;
+  std::shared_ptr<disk_thread> disk_;
   std::mutex shutdown_lock_;
   bool down_ = false;
   shutdown_report last_report_;
