@@ -177,8 +177,7 @@ class placement final : private logic::dependencies::surroundings {
   house_link& link_;
   wait_board& board_;
   const std::size_t in_flight_max_;
-  bool
-      gated_;  // executors with memory of their own, or a budget: tasks may have to wait for data. Constant once it runs
+  bool gated_;  // some executor has memory of its own, or there is a budget: tasks may have to wait for data
 
   inbox inbox_;
   alignas(64) std::atomic<bool> turn_{false};
