@@ -207,6 +207,7 @@ struct house_link {
   bool bounded = false;               // there is a host memory budget
   std::array<std::mutex, 16> makers;  // then of two threads that want to allocate a tile, one does
   std::unique_ptr<devices::device> host;
+  std::shared_ptr<void> kernels;  // what records say of their kernels is in there
   shard_pool<task_record> records;
   shard_pool<region> regions;
 

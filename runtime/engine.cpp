@@ -68,7 +68,9 @@ const kernel_info* kernel_table::intern(const kernel_info& k) {
   return &fresh;  // with a full table it is found in the list
 }
 
-engine::engine(const options& o) : options_(checked(o)), link_(make_link()), placement_(options_, *link_, board_) {}
+engine::engine(const options& o) : options_(checked(o)), link_(make_link()), placement_(options_, *link_, board_) {
+  link_->kernels = kernels_;
+}
 
 void engine::start() {
   link_->house.store(this, std::memory_order_release);

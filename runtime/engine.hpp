@@ -52,7 +52,7 @@ class engine : public std::enable_shared_from_this<engine> {
   house_link& link() { return *link_; }
   placement& brain() { return placement_; }
   wait_board& board() { return board_; }
-  kernel_table& kernels() { return kernels_; }
+  kernel_table& kernels() { return *kernels_; }
   bool help_with(task_record&);
 
  private:
@@ -64,7 +64,7 @@ class engine : public std::enable_shared_from_this<engine> {
   const std::unique_ptr<house_link, void (*)(house_link*)> link_;  // first made, last given up
   wait_board board_;
   placement placement_;
-  kernel_table kernels_;
+  const std::shared_ptr<kernel_table> kernels_ = std::make_shared<kernel_table>();  // also the link's
   std::unique_ptr<staff> staff_;
   std::vector<std::shared_ptr<core_group>> groups_;
   std::vector<std::shared_ptr<gpu>> gpus_;
