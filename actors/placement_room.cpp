@@ -19,7 +19,7 @@
 namespace troupe::detail {
 
 namespace {
-// While room is being made, so many of those who wait are looked at.
+// While something moves, so many of those who wait are looked at.
 constexpr std::size_t looked_at_max = 64;
 
 using stage = tile_place::stage;
@@ -80,9 +80,11 @@ bool placement::must_wait_for_room(task_record& t) {
                                                                   " of host memory at once; options::memory_bytes is " +
                                                                   std::to_string(budget_->limit()))));
   const std::uint64_t missing = logic::host_budget::missing(needs);
-  if (!is_leaving && (missing == 0 || (short_.empty() && missing <= budget_->free()))) return take_room(t, needs);
+  const bool at_rest = !room_changed_ && moves_ == 0 && budget_->leaving() == 0;
+  if (!is_leaving && (missing == 0 || (missing <= budget_->free() && (at_rest || short_.empty()))))
+    return take_room(t, needs);
   short_.push_back({&t, ++requests_, nullptr});
-  room_changed_ = true;
+  if (short_.size() <= looked_at_max) room_changed_ = true;  // who is that far behind waits for the next change
   return true;
 }
 
@@ -145,7 +147,7 @@ bool placement::make_room() {
       retired_.push_back(&t);
     }
     if (a == answer::waits) {
-      if (++waiting >= looked_at_max && budget_->leaving() != 0) break;
+      if (++waiting >= looked_at_max && (moves_ != 0 || budget_->leaving() != 0)) break;
       ++r;
       continue;
     }
@@ -164,22 +166,32 @@ bool placement::make_room() {
 placement::answer placement::answer_to(room_request& r, std::uint64_t& promised) {
   const auto needs = budget_->needs_of(*r.task);
   const std::uint64_t missing = logic::host_budget::missing(needs);
+  std::uint64_t shared = 0;  // of that, with somebody before it
   bool is_leaving = false;
   for (const auto& n : needs) {
     n.place->wanted = passes_;
     is_leaving = is_leaving || n.place->at == stage::leaving;
+    if (n.place->promised == passes_ && logic::host_budget::is_missing(*n.place))
+      shared += logic::host_budget::bytes_of(*n.place);
   }
-  const auto in_sight = [&] { return missing + promised <= budget_->free() + budget_->leaving(); };
+  const std::uint64_t own = missing - shared;
+  const auto in_sight = [&] { return own + promised <= budget_->free() + budget_->leaving(); };
   const auto fits = [&] { return !is_leaving && missing <= budget_->free() && in_sight(); };
-  if (fits()) return answer::granted;
+  const auto grant = [&] {
+    promised -= shared;
+    return answer::granted;
+  };
+  if (fits()) return grant();
   for (tile_place* p = budget_->oldest(); p && !in_sight();) {
     tile_place* const next = p->newer;
     if (p->wanted != passes_) evict(*p, r);
     p = next;
   }
-  if (fits()) return answer::granted;
+  if (fits()) return grant();
   if (in_sight()) {
-    promised += missing;
+    promised += own;
+    for (const auto& n : needs)
+      if (logic::host_budget::is_missing(*n.place)) n.place->promised = passes_;
     return answer::waits;
   }
   if (r.failed) {

@@ -73,7 +73,7 @@ std::uint64_t host_budget::bytes_together(const task_record& a, const task_recor
 std::uint64_t host_budget::missing(std::span<const need> needs) {
   std::uint64_t bytes = 0;
   for (const need& n : needs)
-    if (n.place->at != stage::here && n.place->at != stage::coming) bytes += bytes_of(*n.place);
+    if (is_missing(*n.place)) bytes += bytes_of(*n.place);
   return bytes;
 }
 

@@ -44,7 +44,8 @@ class host_budget {
   static std::uint64_t bytes_of(const tile_place& p) { return p.array->bytes_of(p.tile); }
   /// Room that both tasks take together.
   std::uint64_t bytes_together(const task_record&, const task_record&);
-  /// Room that is not there for them yet.
+  /// There is no room for it yet.
+  static bool is_missing(const tile_place& p) { return p.at != stage::here && p.at != stage::coming; }
   static std::uint64_t missing(std::span<const need>);
 
   /// Everything is reserved and held; there must be room for what is missing. What must be read from disk is `coming`.
