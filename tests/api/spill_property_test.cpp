@@ -62,7 +62,7 @@ constexpr std::uint64_t budget = arrays * tiles_each / 4 * tile * sizeof(word); 
 
 class program {
  public:
-  program(std::uint32_t seed, const machine& m) : random_(seed), longest_(m.small_devices ? 2 * tile : size) {
+  program(std::uint32_t seed, const machine& m) : random_(seed), longest_(m.small_devices ? tile : size) {
     for (int i = 0; i < m.core_groups; ++i) places_.push_back("cpu:" + std::to_string(i));
     for (int i = 0; i < m.sims; ++i) places_.push_back("sim:" + std::to_string(i));
     for (auto& a : model_) a.assign(size, 7);
@@ -133,7 +133,7 @@ class program {
   }
 
   std::mt19937 random_;
-  const index_t longest_;  // that fits a device, twice
+  const index_t longest_;  // a device has room for two tiles that hold it, the assembled box and the target
   std::vector<std::string> places_;
   std::array<std::vector<word>, arrays> model_;
 };
