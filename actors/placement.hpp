@@ -132,6 +132,7 @@ class placement final : private logic::dependencies::surroundings {
   bool set_aside_for_data();
   bool must_wait_for_data(task_record&);
   bool must_wait_for_room(task_record&);
+  bool has_room_now(const task_record&);
   void place_again(task_record&);
   // placement_behind.cpp
   void hand_to_device(std::size_t executor);

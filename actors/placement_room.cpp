@@ -88,6 +88,16 @@ bool placement::must_wait_for_room(task_record& t) {
   return true;
 }
 
+// It would have to wait for nothing.
+bool placement::has_room_now(const task_record& t) {
+  const auto needs = budget_->needs_of(t);
+  for (const auto& n : needs)
+    if (n.place->at == stage::leaving || n.place->at == stage::coming || (n.place->at == stage::on_disk && n.contents))
+      return false;
+  const std::uint64_t missing = logic::host_budget::missing(needs);
+  return missing == 0 || (short_.empty() && missing <= budget_->free());
+}
+
 // True if it has to wait until some of it has been read from disk.
 bool placement::take_room(task_record& t, std::span<const logic::host_budget::need> needs) {
   budget_->reserve(needs);
@@ -159,6 +169,7 @@ bool placement::make_room() {
     else
       assignment_.resume(t);
   }
+  predecessors_.clear();  // what reads tiles back is no device's task
   return any;
 }
 
