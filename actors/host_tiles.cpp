@@ -41,6 +41,11 @@ std::byte* host_tile(house_link& home, array_core& a, std::uint32_t t, bool over
     slot.store(p, std::memory_order_release);
     return p;
   }
+  std::unique_lock<std::mutex> hold;
+  if (home.bounded) {
+    hold = std::unique_lock(home.makers[(a.id + t) % home.makers.size()]);
+    if (std::byte* p = slot.load(std::memory_order_acquire)) return p;
+  }
   const auto count = static_cast<std::size_t>(b.volume());
   const std::size_t bytes = count * a.spec.element;
   std::byte* fresh = home.host->allocate(bytes, 64);
@@ -51,8 +56,19 @@ std::byte* host_tile(house_link& home, array_core& a, std::uint32_t t, bool over
     home.host->deallocate(fresh, bytes, 64);
     return expected;
   }
-  home.array_bytes.fetch_add(bytes, std::memory_order_relaxed);
+  const std::size_t now = home.array_bytes.fetch_add(bytes, std::memory_order_relaxed) + bytes;
+  std::size_t most = home.array_bytes_max.load(std::memory_order_relaxed);
+  while (now > most && !home.array_bytes_max.compare_exchange_weak(most, now, std::memory_order_relaxed)) {
+  }
   return fresh;
+}
+
+void free_host_tile(house_link& home, array_core& a, std::uint32_t t) noexcept {
+  std::byte* const p = a.bytes[t].data.exchange(nullptr, std::memory_order_acq_rel);
+  if (!p) return;
+  const std::size_t bytes = a.bytes_of(t);
+  home.host->deallocate(p, bytes, 64);
+  home.array_bytes.fetch_sub(bytes, std::memory_order_relaxed);
 }
 
 }  // namespace troupe::detail

@@ -14,6 +14,8 @@ namespace troupe::detail {
 /// The bytes of a tile, allocated (and filled, unless all of it is `overwritten`) by whoever comes first. Thread-safe.
 /// Throws error(out_of_memory).
 std::byte* host_tile(house_link&, array_core&, std::uint32_t tile, bool overwritten);
+/// Frees them; nobody uses the tile. Not for memory of the caller.
+void free_host_tile(house_link&, array_core&, std::uint32_t tile) noexcept;
 /// Distances between neighbours in those bytes, in elements.
 std::array<index_t, rank_max> host_strides(const array_core&, const logic::box4& tile_box);
 /// Distances in a packed copy of a box.

@@ -5,13 +5,9 @@
 
 #include <algorithm>
 #include <array>
-#include <bit>
-#include <cstring>
 
 #include <troupe/error.hpp>
 
-#include "actors/logic/directory.hpp"
-#include "actors/logic/region.hpp"
 #include "actors/protocol/behind.hpp"
 #include "actors/protocol/clock.hpp"
 #include "actors/protocol/prefetch.hpp"
@@ -41,11 +37,15 @@ placement::placement(const options& o, house_link& link, wait_board& board)
     : link_(link),
       board_(board),
       in_flight_max_(o.tasks_in_flight_max),
+      gated_(o.memory_bytes != 0),
       stale_ticks_(static_cast<std::uint64_t>(stale_after_ns / ns_per_tick())),
       look_ticks_(static_cast<std::uint64_t>(look_after_ns / ns_per_tick())),
       deps_(*this),
       assignment_(static_cast<float>(std::chrono::duration<double, std::nano>(o.window).count()), o.decisions_kept),
-      admission_(o.resources) {}
+      admission_(o.resources),
+      budget_(o.memory_bytes != 0 ? std::make_unique<logic::host_budget>(o.memory_bytes) : nullptr) {
+  link_.bounded = o.memory_bytes != 0;
+}
 
 placement::~placement() = default;
 
@@ -54,7 +54,7 @@ void placement::add(executor& e) {
   assignment_.add(e.facts());
   setbacks_.push_back(0);
   if (e.facts().space == host_space) return;
-  has_devices_ = true;
+  has_devices_ = gated_ = true;
   deps_.note_predecessors(&predecessors_);
 }
 
@@ -178,7 +178,7 @@ bool placement::serve(executor* self) {
     }
     admission_.admit([&](task_record& t) { assign(t); });
     assignment_.refill();
-    while (has_devices_ && set_aside_for_data()) {  // what fails for want of its data makes room
+    while (gated_ && set_aside_for_data()) {  // what fails for want of its data makes room
       work_off();
       admission_.admit([&](task_record& t) { assign(t); });
       assignment_.refill();
@@ -267,6 +267,7 @@ void placement::handle(mail m) {
       break;
     case mail::dropped:
       m.array()->dropped = true;
+      if (budget_) budget_->dropped(*m.array());
       free_if_unused(*m.array());
       break;
   }
@@ -325,7 +326,7 @@ void placement::make_ready(task_record& t) {
       retired_.push_back(&t);
       return;
     case task_kind::host_access:
-      if (has_devices_ && must_wait_for_data(t)) return;
+      if (gated_ && must_wait_for_data(t)) return;
       if (!claim(t)) {
         await_verdict(t);
         retired_.push_back(&t);  // given up just now
@@ -336,10 +337,6 @@ void placement::make_ready(task_record& t) {
       ++retired_count_;
       ++open_views_;
       return;
-    case task_kind::transfer:
-    case task_kind::forget:
-      assignment_.resume(t);
-      return;
     default:
       if (t.marks & mark_sent)
         assignment_.resume(t);  // its data has come
@@ -348,21 +345,11 @@ void placement::make_ready(task_record& t) {
   }
 }
 
-// ---- data -----------------------------------------------------------------------------------------------------------
-
-// True if a task has failed meanwhile.
-bool placement::set_aside_for_data() {
-  for (std::size_t i = 0; i < executors_.size(); ++i)
-    std::erase_if(assignment_.outgoing(i), [&](task_record* t) {
-      return !(t->marks & mark_behind) && must_wait_for_data(*t);  // it has been looked at
-    });
-  return !retired_.empty();
-}
-
 void placement::place_again(task_record& t) {
   note_setback(t);
   count_not_ahead(t);
   assignment_.take_back(t);
+  if (t.marks & mark_has_room) give_room_back(t);
   t.marks &= static_cast<std::uint16_t>(~(mark_handed | mark_leads | mark_behind));
   t.phase.fetch_and(~behind_mask, std::memory_order_acq_rel);
   if (t.pending > 0) return;  // what it comes after has still to be done
@@ -389,72 +376,6 @@ void placement::assign(task_record& t) {
 void placement::report_returned(std::span<task_record* const> tasks) {
   for (task_record* t : tasks) inbox_.post(mail(t, mail::returned));
   take_turn(nullptr);
-}
-
-void placement::report_failure(const executor& e, std::span<const std::pair<array_core*, std::uint32_t>> lost,
-                               std::exception_ptr why, bool for_good) {
-  hold_turn();
-  serve(nullptr);  // what it has done before must have been accounted for; leaves the turn
-  hold_turn();
-  const std::uint64_t space = logic::bit_of(e.facts().space);
-  for (const auto& [array, tile] : lost) {
-    tile_home& home = array->homes->tiles[tile];
-    if (home.dirty_in != e.facts().space) continue;
-    home.dirty_in = host_space;
-    home.cached &= ~space;
-    home.lost = std::make_exception_ptr(error(errc::data_lost, "array '" + array->spec.name + "', tile " +
-                                                                   std::to_string(tile) + ": its only copy went with " +
-                                                                   e.facts().name + ": " + text_of(why)));
-  }
-  if (for_good) {
-    assignment_.withdraw(e.facts().id);
-    std::vector<task_record*> kept;  // with this executor in mind
-    assignment_.drop_kept([&](task_record& t) { kept.push_back(&t); });
-    for (task_record* t : kept) assign(*t);
-  }
-  leave_turn();
-  take_turn(nullptr);
-}
-
-// Where the only current copy of what the task touches is elsewhere, it waits for a transfer like for any other task.
-bool placement::must_wait_for_data(task_record& t) {
-  if (t.kind == task_kind::transfer || t.kind == task_kind::forget) return false;
-  const memory_space where = t.kind == task_kind::host_access ? host_space : assignment_.space_of(t);
-  if (const std::exception_ptr lost = logic::lost_input(t)) {
-    fail(t, task_error(t, t.kind == task_kind::host_access ? "host" : assignment_.facts()[t.executor].name, 0, lost),
-         true);
-    await_verdict(t);
-    retired_.push_back(&t);
-    return true;
-  }
-  bool waits = false;
-  logic::each_in_the_way(t, where, [&](array_core& a, std::uint32_t tile, tile_home& home, bool discard) {
-    if (!deps_.alive(home.moving)) {
-      task_record* transfer = make_transfer(link_, a, tile, discard);
-      hand_over(*transfer, home.dirty_in);
-      home.moving = {transfer, transfer->sequence};
-    }
-    deps_.link(home.moving, t, true);
-    waits = true;
-  });
-  const auto alive = [this](task_ref r) { return r.task != retiring_ && deps_.alive(r); };
-  logic::each_part_clash(t, where, alive, [&](task_ref r) { waits = deps_.link(r, t, false) || waits; });
-  predecessors_.clear();  // those are no reason to send it behind them
-  if (waits) return true;
-  logic::note_parts(t, where, alive);
-  if (where != host_space) logic::note_sent(t, where);
-  return waits;
-}
-
-// The runtime's own task for a device: it comes before all that waits there.
-void placement::hand_over(task_record& t, memory_space where) {
-  t.sequence = deps_.next_sequence();
-  t.id = t.sequence;
-  t.executor = static_cast<std::uint16_t>(assignment_.executor_of(where));
-  t.pending = 0;
-  for (int i = 0; i < t.access_count; ++i) ++t.accesses[i].array->users;
-  task_record* const one = &t;
-  executors_[t.executor]->run_tasks({&one, 1}, executor::attention::nobody);
 }
 
 void placement::admit(task_record& t) {
@@ -504,13 +425,13 @@ void placement::work_off() {
 void placement::retire(task_record& t) {
   if (has_devices_ && has_ended_early(t)) return;
   assignment_.finished(t);
-  if (has_devices_) account_for_data(t);
+  if (gated_) account_for_data(t);
   if (tracing_)
     deps_.each_successor(t, [&](task_record& next, bool) {  // the others were noted when they were found
       if (next.kind == task_kind::join) lane_.add_edge(t.sequence, next.sequence);
     });
   // Who waited for a copy that is lost finds out itself whether he needed it.
-  if (t.kind == task_kind::transfer) t.error = nullptr;
+  if (t.kind >= task_kind::transfer) t.error = nullptr;
   retiring_ = &t;
   deps_.retire(t, [&](task_record& next) { make_ready(next); });
   retiring_ = nullptr;
@@ -544,55 +465,6 @@ void placement::retire(task_record& t) {
   }
 }
 
-void placement::account_for_data(task_record& t) {
-  if (t.kind == task_kind::transfer) {
-    const access& x = t.accesses[0];
-    tile_home& home = x.array->homes->tiles[x.tile];
-    home.moving = {};
-    home.dirty_in = host_space;
-    if (t.measured_ns > 0)
-      assignment_.learn_transfer(assignment_.facts()[t.executor].space, host_space,
-                                 static_cast<std::uint64_t>(x.array->tile_box(x.tile).volume()) * x.array->spec.element,
-                                 t.measured_ns);
-    if (t.error) {  // the only copy is gone
-      home.cached = 0;
-      home.lost = t.error;
-    }
-  } else if (t.kind == task_kind::host_access || (t.marks & mark_sent)) {
-    logic::note_done(t, t.kind == task_kind::host_access ? host_space : assignment_.space_of(t));
-  }
-}
-
-void placement::free_if_unused(array_core& a) {
-  if (!a.dropped || a.users != 0) return;
-  if (a.homes && a.homes->spaces != 0) {
-    if (a.spec.adopted && bring_home(a)) return;
-    forget_copies(a);
-    return;
-  }
-  destroy(a);
-}
-
-// Memory of the caller holds what was computed when its last handle has gone. True if something is on its way.
-bool placement::bring_home(array_core& a) {
-  bool any = false;
-  for (std::uint32_t t = 0; t < a.tile_count; ++t) {
-    tile_home& home = a.homes->tiles[t];
-    if (home.dirty_in == host_space) continue;
-    task_record* transfer = make_transfer(link_, a, t, false);
-    hand_over(*transfer, home.dirty_in);
-    home.moving = {transfer, transfer->sequence};
-    any = true;
-  }
-  return any;
-}
-
-// Each device frees its copies; the last one to have done so frees the array.
-void placement::forget_copies(array_core& a) {
-  for (std::uint64_t left = std::exchange(a.homes->spaces, 0); left != 0; left &= left - 1)
-    hand_over(*make_forget(link_, a), static_cast<memory_space>(std::countr_zero(left)));
-}
-
 // ---- questions ------------------------------------------------------------------------------------------------------
 
 bool placement::wait_quiet(std::chrono::steady_clock::time_point deadline) {
@@ -622,6 +494,7 @@ bool placement::would_deadlock(task_record& inside, task_record& awaited) {
   serve(nullptr);  // what was submitted before this question must have been ordered; leaves the turn
   hold_turn();
   const bool yes = deps_.reaches(inside, awaited);
+  if (!yes && budget_) fail_beside(inside, awaited);
   leave_turn();
   take_turn(nullptr);
   return yes;
@@ -660,6 +533,12 @@ runtime_report placement::report() {
   }
   give_records_back();
   r.bytes_allocated = link_.array_bytes.load();
+  r.bytes_allocated_max = link_.array_bytes_max.load();
+  if (disk_) {
+    r.bytes_spilled = disk_->bytes_out();
+    r.bytes_read_back = disk_->bytes_in();
+    r.bytes_on_disk = budget_->on_disk();
+  }
   r.arrays = link_.arrays.load();
   r.records = link_.records.in_use();
   leave_turn();
@@ -694,6 +573,7 @@ std::uint64_t placement::abandon_queued() {
       for (std::size_t i = 0; i < got; ++i) give_up(*back[i]);
   assignment_.drop_kept(give_up);
   admission_.drop_queued(give_up);
+  for (const room_request& r : std::exchange(short_, {})) give_up(*r.task);
   serve(nullptr);
   settle_accounts();
   hold_turn();
@@ -713,7 +593,7 @@ void placement::settle_accounts() {
 bool placement::tidy() {
   hold_turn();
   const auto is_large = [&] { return link_.records.bytes() > kept_idle || link_.regions.bytes() > kept_idle; };
-  if (is_large() && inbox_.count() == 0 && open_views_ == 0 && retired_count_ == submitted_.load()) {
+  if (is_large() && inbox_.count() == 0 && open_views_ == 0 && moves_ == 0 && retired_count_ == submitted_.load()) {
     give_records_back();
     deps_.forget_all();
     link_.records.trim(kept_idle);

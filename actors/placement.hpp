@@ -12,6 +12,7 @@
 
 #include <atomic>
 #include <condition_variable>
+#include <deque>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -24,6 +25,7 @@
 #include "actors/logic/admission.hpp"
 #include "actors/logic/assignment.hpp"
 #include "actors/logic/dependencies.hpp"
+#include "actors/logic/host_budget.hpp"
 #include "actors/protocol/executor.hpp"
 #include "actors/protocol/inbox.hpp"
 #include "actors/protocol/phase.hpp"
@@ -31,6 +33,7 @@
 #include "actors/protocol/transfer_reports.hpp"
 #include "actors/protocol/wait_board.hpp"
 #include "actors/record_pool.hpp"
+#include "actors/spill_disk.hpp"
 
 namespace troupe::detail {
 
@@ -45,12 +48,17 @@ class placement final : private logic::dependencies::surroundings {
   /// What was measured before: copies between the host and a space, run times of an earlier runtime.
   void know_link(memory_space, logic::edge_cost in, logic::edge_cost out);
   void know_time(const logic::remembered_time& t) { assignment_.know_time(t); }
+  /// Where tiles go for which the budget has no room.
+  void spill_to(spill_disk& d) { disk_ = &d; }
 
   // ---- any thread ---------------------------------------------------------------------------------------------------
   /// `inside`: the caller is a task, which is never held back at the in-flight bound.
   void submit(task_record*, bool inside);
   /// Throws runtime_stopped after close().
   void check_open() const;
+  /// Some tasks can never run here, for want of memory: then `check_size` throws error(out_of_memory) with the sizes.
+  bool limits_size() const { return gated_; }
+  void check_size(const task_record&) const;
   /// Bodies that have returned. Takes the turn if it is free, else leaves mail.
   void report_done(std::span<task_record* const>, executor* self);
   /// Tasks that an executor was given and could not run: claimed by nobody again.
@@ -132,6 +140,8 @@ class placement final : private logic::dependencies::surroundings {
   void admit(task_record&);
   bool set_aside_for_data();
   bool must_wait_for_data(task_record&);
+  bool must_wait_for_room(task_record&);
+  bool has_room_now(const task_record&);
   void place_again(task_record&);
   // placement_behind.cpp
   void hand_to_device(std::size_t executor);
@@ -141,10 +151,29 @@ class placement final : private logic::dependencies::surroundings {
   bool has_ended_early(task_record&);
   void note_setback(const task_record&);
   void assign(task_record&);
+  void number(task_record&);
   void hand_over(task_record&, memory_space);
   void account_for_data(task_record&);
   bool bring_home(array_core&);
   void forget_copies(array_core&);
+  void free(array_core&);
+  // Host memory under a budget; see placement_room.cpp.
+  struct room_request {
+    task_record* task;
+    std::uint64_t number;
+    std::exception_ptr failed;  // a tile that was to make room for it could not leave
+  };
+  enum class answer { granted, waits, refused };
+  bool make_room();
+  answer answer_to(room_request&, std::uint64_t& promised);
+  void evict(tile_place&, const room_request&);
+  bool take_room(task_record&, std::span<const logic::host_budget::need>);
+  void give_room_back(task_record&);
+  void move(tile_place&, task_record*);
+  void account_for_move(task_record&);
+  void went_home(const access&);
+  bool fail_for_room(task_record&, std::exception_ptr);
+  void fail_beside(const task_record& inside, task_record& awaited);
   void relieve_others(executor& idle);
   void retire(task_record&);
   void work_off();
@@ -158,6 +187,7 @@ class placement final : private logic::dependencies::surroundings {
   house_link& link_;
   wait_board& board_;
   const std::size_t in_flight_max_;
+  bool gated_;  // some executor has memory of its own, or there is a budget: tasks may have to wait for data
 
   inbox inbox_;
   alignas(64) std::atomic<bool> turn_{false};
@@ -182,6 +212,11 @@ class placement final : private logic::dependencies::surroundings {
   std::vector<std::uint32_t> setbacks_;  // of each executor that is a device; see protocol/behind.hpp
   std::vector<task_record*> predecessors_;
   const task_record* retiring_ = nullptr;  // its successors are being told: nobody may wait for it any more
+  std::unique_ptr<logic::host_budget> budget_;
+  spill_disk* disk_ = nullptr;
+  std::deque<room_request> short_;  // ready tasks for which there is no room yet, oldest first
+  std::uint64_t requests_ = 0, passes_ = 0, moves_ = 0;
+  bool room_changed_ = false;
   std::vector<mail> work_;
   std::vector<task_record*> settles_, ready_, retired_;
   std::uint64_t retired_count_ = 0, turns_ = 0, last_drain_ = 0, last_look_ = 0;

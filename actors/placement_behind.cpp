@@ -71,7 +71,9 @@ bool placement::send_behind(task_record& t) {
   const auto alive = [this](task_ref r) { return deps_.alive(r); };
   logic::each_part_clash(t, where, alive, [&](task_ref) { in_the_way = true; });
   if (in_the_way || logic::lost_input(t)) return false;
+  if (budget_ && !has_room_now(t)) return false;
   if (!assignment_.assign_behind(t, i)) return false;
+  if (budget_) take_room(t, budget_->needs_of(t));
   logic::note_parts(t, where, alive);
   logic::note_sent(t, where);
   t.marks |= mark_behind;

@@ -85,6 +85,16 @@ task_record* make_transfer(house_link& home, array_core& a, std::uint32_t tile, 
   return make_internal(home, ops, task_kind::transfer, a, tile, discard ? access_mode::write : access_mode::read);
 }
 
+task_record* make_spill(house_link& home, array_core& a, std::uint32_t tile) {
+  static constexpr task_ops ops = nothing_to_run("spill", 0x5b11);
+  return make_internal(home, ops, task_kind::spill, a, tile, access_mode::read);
+}
+
+task_record* make_load(house_link& home, array_core& a, std::uint32_t tile) {
+  static constexpr task_ops ops = nothing_to_run("load", 0x10ad);
+  return make_internal(home, ops, task_kind::load, a, tile, access_mode::write);
+}
+
 task_record* make_forget(house_link& home, array_core& a) {
   static constexpr task_ops ops = nothing_to_run("forget", 0xf0a6);
   return make_internal(home, ops, task_kind::forget, a, 0, access_mode::read);

@@ -8,6 +8,7 @@
 
 #include <sys/mman.h>
 
+#include <array>
 #include <atomic>
 #include <cstddef>
 #include <memory>
@@ -201,9 +202,12 @@ class shard_pool {
 struct house_link {
   std::atomic<engine*> house{nullptr};  // null once the runtime is gone
   std::atomic<long> references{1};
-  std::atomic<std::size_t> array_bytes{0}, arrays{0};
+  std::atomic<std::size_t> array_bytes{0}, array_bytes_max{0}, arrays{0};
   std::atomic<std::uint64_t> array_ids{0};
+  bool bounded = false;               // there is a host memory budget
+  std::array<std::mutex, 16> makers;  // then of two threads that want to allocate a tile, one does
   std::unique_ptr<devices::device> host;
+  std::shared_ptr<void> kernels;  // what records say of their kernels is in there
   shard_pool<task_record> records;
   shard_pool<region> regions;
 
@@ -219,6 +223,9 @@ task_record* take_record(house_link&);
 task_record* make_settle(house_link&, array_core&, reduction&);
 /// A task that makes the host's copy of a tile current, or (`discard`) has the device give up its own.
 task_record* make_transfer(house_link&, array_core&, std::uint32_t tile, bool discard);
+/// A task that writes a tile to disk and frees its memory; one that reads it back into fresh memory.
+task_record* make_spill(house_link&, array_core&, std::uint32_t tile);
+task_record* make_load(house_link&, array_core&, std::uint32_t tile);
 /// A task that frees a device's copies of an array.
 task_record* make_forget(house_link&, array_core&);
 /// Frees an array that no handle and no task refers to.

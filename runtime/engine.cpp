@@ -7,6 +7,7 @@
 #include <troupe/error.hpp>
 
 #include "devices/host/host_device.hpp"
+#include "devices/host/spill_directory.hpp"
 #include "devices/host/topology.hpp"
 #include "devices/kernels/kernels.hpp"
 #include "runtime/accelerators.hpp"
@@ -67,7 +68,9 @@ const kernel_info* kernel_table::intern(const kernel_info& k) {
   return &fresh;  // with a full table it is found in the list
 }
 
-engine::engine(const options& o) : options_(checked(o)), link_(make_link()), placement_(options_, *link_, board_) {}
+engine::engine(const options& o) : options_(checked(o)), link_(make_link()), placement_(options_, *link_, board_) {
+  link_->kernels = kernels_;
+}
 
 void engine::start() {
   link_->house.store(this, std::memory_order_release);
@@ -78,9 +81,11 @@ void engine::start() {
   });
   add_groups();
   add_gpus();
+  add_disk();
   placement_.trace_to(staff_->sink(), 1);
   for (auto& g : groups_) g->start();
   for (auto& g : gpus_) g->start();
+  if (disk_) disk_->start();
 }
 
 void engine::add_groups() {
@@ -122,7 +127,11 @@ void engine::add_gpus() {
     g.facts.space = static_cast<memory_space>(1 + gpus_.size());
     g.facts.slots = device.compute_lanes;
     g.deadline = device.deadline;
-    g.open = costs_ ? measured(std::move(device.open), g.facts.space) : std::move(device.open);
+    // Opened here for the first time: how much memory it has decides which tasks it may be given.
+    auto opened = std::make_shared<std::unique_ptr<devices::accelerator>>(device.open());
+    g.facts.memory_bytes = (*opened)->facts().memory_bytes;
+    measure(*opened, g.facts.space);
+    g.open = [opened, again = std::move(device.open)] { return *opened ? std::move(*opened) : again(); };
     g.spin = options_.spin;
     g.sink = staff_->sink();
     g.lane = 1000 * (id + 1);
@@ -135,16 +144,15 @@ void engine::add_gpus() {
     for (const logic::remembered_time& t : costs_->times()) placement_.know_time(t);
 }
 
-// The device is opened for its actor, which opens it again only after a failure; in between its links are measured.
-engine::opener engine::measured(opener open, memory_space space) {
-  const auto first = std::make_shared<std::unique_ptr<devices::accelerator>>(open());
+// Before its actor has it. Null afterwards if it failed: the actor opens it anew, and tells what is wrong with it.
+void engine::measure(std::unique_ptr<devices::accelerator>& device, memory_space space) {
+  if (!costs_) return;
   try {
-    if (const auto s = costs_->links_of(**first, true))
+    if (const auto s = costs_->links_of(*device, true))
       placement_.know_link(space, {s->in.latency_ns, s->in.bytes_per_ns}, {s->out.latency_ns, s->out.bytes_per_ns});
   } catch (const error&) {
-    first->reset();  // the actor opens it anew, and tells what is wrong with it
+    device.reset();
   }
-  return [first, open = std::move(open)] { return *first ? std::move(*first) : open(); };
 }
 
 void engine::keep_costs() noexcept try {
@@ -152,11 +160,27 @@ void engine::keep_costs() noexcept try {
 } catch (...) {  // no memory: measured again next time
 }
 
+void engine::add_disk() {
+  if (options_.memory_bytes == 0 || options_.spill_directory.empty()) return;
+  disk_options d;
+  d.file = devices::make_spill_file(options_.spill_directory);
+  d.report_done = [this](task_record& t) {
+    task_record* const one = &t;
+    placement_.report_done({&one, 1}, nullptr);
+  };
+  d.sink = staff_->sink();
+  d.lane = 2;
+  d.house = weak_from_this();
+  disk_ = make_disk(std::move(d), board_, *link_);
+  placement_.spill_to(*disk_);
+}
+
 engine::~engine() {
   shutdown(std::chrono::steady_clock::now());
   placement_.settle_accounts();  // a body that was left behind may have ended since
   groups_.clear();
   gpus_.clear();
+  disk_.reset();
   staff_.reset();
   // Records that futures still hold keep the link alive, one reference each.
   link_->references.fetch_add(static_cast<long>(link_->records.in_use()), std::memory_order_relaxed);
@@ -193,6 +217,10 @@ shutdown_report engine::shutdown(std::chrono::steady_clock::time_point deadline)
         if (r.still_running.size() < 64) r.still_running.push_back(std::move(name));
     });
   }
+  if (disk_) {
+    disk_->request_stop();
+    if (!disk_->wait_ended(grace)) r.complete = false;
+  }
   placement_.abandon_queued();  // what became ready while bodies were ending
   keep_costs();
   if (staff_) {
@@ -208,7 +236,7 @@ shutdown_report engine::shutdown(std::chrono::steady_clock::time_point deadline)
 int engine::threads() const {
   int n = 0;
   for (const auto& g : groups_) n += g->threads();
-  return n + static_cast<int>(gpus_.size());
+  return n + static_cast<int>(gpus_.size()) + (disk_ ? 1 : 0);
 }
 
 runtime_report engine::report() {

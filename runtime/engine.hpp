@@ -19,6 +19,7 @@
 #include "actors/gpu.hpp"
 #include "actors/placement.hpp"
 #include "actors/record_pool.hpp"
+#include "actors/spill_disk.hpp"
 #include "actors/staff.hpp"
 #include "runtime/known_costs.hpp"
 
@@ -53,26 +54,26 @@ class engine : public std::enable_shared_from_this<engine> {
   house_link& link() { return *link_; }
   placement& brain() { return placement_; }
   wait_board& board() { return board_; }
-  kernel_table& kernels() { return kernels_; }
+  kernel_table& kernels() { return *kernels_; }
   bool help_with(task_record&);
 
  private:
-  using opener = std::function<std::unique_ptr<devices::accelerator>()>;
-
   void add_groups();
   void add_gpus();
-  opener measured(opener, memory_space);
+  void measure(std::unique_ptr<devices::accelerator>&, memory_space);
   void keep_costs() noexcept;
+  void add_disk();
 
   const options options_;
   const std::unique_ptr<house_link, void (*)(house_link*)> link_;  // first made, last given up
   wait_board board_;
   placement placement_;
-  kernel_table kernels_;
+  const std::shared_ptr<kernel_table> kernels_ = std::make_shared<kernel_table>();  // also the link's
   std::unique_ptr<staff> staff_;
   std::vector<std::shared_ptr<core_group>> groups_;
   std::vector<std::shared_ptr<gpu>> gpus_;
   std::unique_ptr<known_costs> costs_;  // null: no devices, or not wanted
+  std::shared_ptr<disk_thread> disk_;
   std::mutex shutdown_lock_;
   bool down_ = false;
   shutdown_report last_report_;

@@ -55,6 +55,10 @@ void check_belongs(target to, const task_record& t) {
   }
 }
 
+void check_size(target to, const task_record& t) {
+  if (to.house->brain().limits_size()) to.house->brain().check_size(t);
+}
+
 void put_on(recording& tape, task_record* t) {
   // The caller may drop its handles before the recording ends.
   for (int i = 0; i < t->access_count; ++i)
@@ -72,6 +76,7 @@ void submit(target to, task_record* t) {
       return;
     }
     to.house->brain().check_open();
+    check_size(to, *t);
   } catch (...) {
     discard(t);
     throw;
@@ -83,6 +88,8 @@ void submit_all(target to, std::span<task_record* const> chunks, task_record* jo
   try {
     for (const task_record* t : chunks) check_belongs(to, *t);
     if (!to.tape) to.house->brain().check_open();
+    if (!to.tape)
+      for (const task_record* t : chunks) check_size(to, *t);
   } catch (...) {
     for (task_record* t : chunks) {
       discard(t);

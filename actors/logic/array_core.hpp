@@ -128,13 +128,45 @@ struct array_homes {
   std::uint64_t spaces = 0;  // that may hold copies, a bit each
 };
 
+/// Where a tile is that counts against the host memory budget, and who uses it. Placement's.
+struct tile_place {
+  enum class stage : unsigned char {
+    nowhere,  ///< it has no contents, or none that anybody could read
+    here,     ///< it has room in host memory
+    leaving,  ///< on its way out; its room is free once it has gone
+    on_disk,  ///< there only
+    coming    ///< on its way from the disk, into room of its own
+  };
+  array_core* array = nullptr;
+  tile_place* older = nullptr;  // of those that are here and not in use
+  tile_place* newer = nullptr;
+  std::int64_t offset = -1;    // of its room on disk; negative: none
+  std::uint64_t seen = 0;      // the last task or pass that came across it
+  std::uint64_t wanted = 0;    // the last pass in which a task that waits wanted it
+  std::uint64_t promised = 0;  // the last pass in which room for it was on its way
+  std::uint64_t for_whom = 0;  // leaving: the request that it makes room for
+  task_ref moving;             // leaving, coming: the task that does it
+  std::exception_ptr trouble;  // on_disk: why it could not be read at the last try
+  std::uint32_t tile = 0, users = 0, index = 0;
+  stage at = stage::nowhere;
+  bool saved = false;  // what is on disk is what is here
+};
+
+/// Made when an array is first used under a budget.
+struct array_places {
+  explicit array_places(std::uint32_t count) : tiles(new tile_place[count]) {}
+  std::unique_ptr<tile_place[]> tiles;
+  std::uint64_t bytes = 0;  // of those that have room
+};
+
 struct alignas(128) array_core {
   // Placement.
   std::int32_t users = 0;  // accesses of unfinished tasks
   bool dropped = false;    // no handle is left
   reduction* open = nullptr;
-  tile_state single;                   // the states of a one-tile array
-  std::unique_ptr<array_homes> homes;  // null: never used outside host memory
+  tile_state single;                     // the states of a one-tile array
+  std::unique_ptr<array_homes> homes;    // null: never used outside host memory
+  std::unique_ptr<array_places> places;  // null: there is no budget, or it was never used
 
   // Constant; on cache lines of its own, because callers read it while placement writes what is above.
   alignas(64) tile_state* states = nullptr;
@@ -195,6 +227,7 @@ struct alignas(128) array_core {
       if (d < 0) return;
     }
   }
+  std::size_t bytes_of(std::uint32_t t) const { return static_cast<std::size_t>(tile_box(t).volume()) * spec.element; }
   logic::box4 whole_box() const {
     logic::box4 b;
     b.hi = spec.size;

@@ -8,10 +8,6 @@
 namespace troupe::logic {
 
 namespace {
-std::uint64_t tile_bytes(const array_core& a, std::uint32_t tile) {
-  return static_cast<std::uint64_t>(a.tile_box(tile).volume()) * a.spec.element;
-}
-
 // Calls f(tile, elements of it that are read, elements it has).
 template <class F>
 void each_part_of(const access& x, F&& f) {
@@ -32,14 +28,14 @@ std::uint64_t bytes_missing(const task_record& t, memory_space where) {
     if (where == host_space) {
       if (!x.array->homes || !needs_contents) continue;
       each_tile_of(x, [&](std::uint32_t tile) {
-        if (x.array->homes->tiles[tile].dirty_in != host_space) bytes += tile_bytes(*x.array, tile);
+        if (x.array->homes->tiles[tile].dirty_in != host_space) bytes += x.array->bytes_of(tile);
       });
       continue;
     }
     if (is_whole(x)) {
       if (!needs_contents) continue;
       const tile_home* home = x.array->homes ? &x.array->homes->tiles[x.tile] : nullptr;
-      if (!home || !(home->cached & bit_of(where))) bytes += tile_bytes(*x.array, x.tile);
+      if (!home || !(home->cached & bit_of(where))) bytes += x.array->bytes_of(x.tile);
       continue;
     }
     if (uses_copies(x)) {
@@ -54,6 +50,32 @@ std::uint64_t bytes_missing(const task_record& t, memory_space where) {
     const auto box = static_cast<std::uint64_t>(view_box(*x.where).volume()) * x.array->spec.element;
     if (needs_contents) bytes += box;
     if (writes(x) || x.mode == access_mode::reduce) bytes += box;
+  }
+  return bytes;
+}
+
+std::uint64_t bytes_at_once(const task_record& t) {
+  // The tile that the access is, or that a part of which is read may be seen inside; none where there are several.
+  const auto tile_of = [](const access& x) {
+    if (is_whole(x)) return static_cast<std::int64_t>(x.tile);
+    const box4 b = view_box(*x.where);
+    if (!uses_copies(x) || b.empty() || !is_plain(*x.where)) return std::int64_t{-1};
+    const std::uint32_t tile = x.array->tile_at(b.lo);
+    return x.array->tile_box(tile).contains(b) ? static_cast<std::int64_t>(tile) : -1;
+  };
+  std::uint64_t bytes = 0;
+  for (int i = 0; i < t.access_count; ++i) {
+    const access& x = t.accesses[i];
+    if (!x.array) continue;
+    const std::int64_t tile = tile_of(x);
+    bool seen = false;  // with another access
+    for (int k = 0; k < t.access_count && tile >= 0 && !seen; ++k) {
+      const access& other = t.accesses[k];
+      seen = k != i && other.array == x.array && tile_of(other) == tile && (k < i || (is_whole(other) && !is_whole(x)));
+    }
+    if (!seen)
+      bytes += is_whole(x) ? x.array->bytes_of(x.tile)
+                           : static_cast<std::uint64_t>(view_box(*x.where).volume()) * x.array->spec.element;
   }
   return bytes;
 }

@@ -96,6 +96,8 @@ void note_parts(task_record& t, memory_space where, Alive&& alive) {
 std::exception_ptr lost_input(const task_record&);
 /// Bytes that must be brought to `where` before the task may run there.
 std::uint64_t bytes_missing(const task_record&, memory_space where);
+/// Bytes that the task takes in a memory other than the host's while it runs there.
+std::uint64_t bytes_at_once(const task_record&);
 /// The task goes to a space other than the host's: what it reads will be there.
 void note_sent(const task_record&, memory_space where);
 /// The task ran in the space and has ended, well or not.

@@ -26,6 +26,7 @@ struct executor_facts {
   device_kind kind = device_kind::cpu;
   memory_space space = host_space;
   int slots = 1;
+  std::uint64_t memory_bytes = 0;  // of its own; 0: it uses the host's
 };
 
 class executor {

@@ -26,13 +26,14 @@ enum class errc {
   cancelled,           ///< somebody asked for the task to stop
   would_deadlock,      ///< the wait can never end: wait outside the task, or for another task
   runtime_stopped,     ///< the runtime was shut down before the task ran: spawn it on a living runtime
-  out_of_memory,       ///< host memory could not be had: free handles or use smaller tiles
+  out_of_memory,       ///< memory could not be had, or a budget is too small: free handles or use smaller tiles
   io_failed,           ///< a file could not be read or written: check path and space
   compile_failed,      ///< a kernel's text does not compile for a device: see the log in the message
   device_failed,       ///< a device reported an error it cannot go on from: the task may run elsewhere
   device_lost,         ///< a device is gone: its tasks may run elsewhere
   data_lost,           ///< the only copy of data is gone with its device or node: compute or load it again
   not_supported,       ///< declared, but not available on any executor of this build
+  disk_full,           ///< no room in the spill directory: free space or handles, then call again; nothing is lost
 };
 
 /// The root of all errors.

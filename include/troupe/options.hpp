@@ -50,6 +50,15 @@ struct options {
   /// `$XDG_CACHE_HOME/troupe`, or `$HOME/.cache/troupe`. "none": nothing is measured at start, read or written; every
   /// cost is learned from the tasks. What cannot be read or written is no error.
   std::string cost_cache{};
+  /// Host memory for tiles of arrays, in bytes, at most; 0: no limit. Tiles that no task uses and that were used longest
+  /// ago go to `spill_directory` and come back when they are needed. A call whose own tiles take more is
+  /// `error(out_of_memory)` at once, also a host view. Memory of the caller (`adopt`, `borrow`), private partials of
+  /// reductions, assembled windows and what `retries` keeps do not count.
+  std::uint64_t memory_bytes = 0;
+  /// Where tiles go for which `memory_bytes` has no room: one file without a name, gone with the runtime. Empty: nowhere,
+  /// what does not fit is `error(out_of_memory)` in the task. A directory that is missing or not writable is
+  /// `error(io_failed)` from the constructor. Not looked at without `memory_bytes`.
+  std::string spill_directory{};
   /// Bind each worker to one core.
   bool bind_threads = false;
   /// Chrome/Perfetto trace written here at shutdown; empty: none.

@@ -59,11 +59,14 @@ struct shutdown_report {
 /// The runtime as a whole.
 struct runtime_report {
   std::uint64_t spawned = 0, finished = 0;
-  std::uint64_t turns = 0;            ///< times somebody took placement's turn
-  std::uint64_t bytes_allocated = 0;  ///< held by arrays now
-  std::uint64_t arrays = 0;           ///< arrays alive
-  std::uint64_t records = 0;          ///< task records in use: unfinished tasks, and finished ones with a live future
-  int threads = 0;                    ///< threads the runtime has, spare ones included
+  std::uint64_t turns = 0;                               ///< times somebody took placement's turn
+  std::uint64_t bytes_allocated = 0;                     ///< of host memory, held by arrays now
+  std::uint64_t bytes_allocated_max = 0;                 ///< the most there ever was; at most `options::memory_bytes`
+  std::uint64_t bytes_spilled = 0, bytes_read_back = 0;  ///< written to `options::spill_directory`, read from there
+  std::uint64_t bytes_on_disk = 0;                       ///< in use there now
+  std::uint64_t arrays = 0;                              ///< arrays alive
+  std::uint64_t records = 0;  ///< task records in use: unfinished tasks, and finished ones with a live future
+  int threads = 0;            ///< threads the runtime has, spare ones included
   std::vector<executor_report> executors;
   std::vector<resource> resources_free;
 };

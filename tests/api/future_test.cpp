@@ -261,6 +261,24 @@ TEST(future, outlives_its_runtime_with_the_result) {
   EXPECT_EQ(copy.get().size(), 100u);
 }
 
+TEST(future, of_a_kernel_that_never_ran_tells_its_name_after_its_runtime_is_gone) {
+  const auto broken =
+      kernel<inout<int, 1>>("broken").on(cpu, [](view<int, 1>) { throw std::runtime_error("as asked"); });
+  const auto later = kernel<inout<int, 1>>("later").on(cpu, [](view<int, 1>) {});
+  future<void> f;
+  {
+    runtime rt;
+    auto a = rt.filled<int>({4}, tiles(4), 0);
+    rt.spawn(broken, update(a));
+    f = rt.spawn(later, update(a));
+  }
+  const auto e = test::error_of([&] { f.get(); });
+  ASSERT_TRUE(e);
+  EXPECT_EQ(e->code, errc::poisoned);
+  EXPECT_EQ(e->task, "later");
+  EXPECT_EQ(e->root, "broken");
+}
+
 TEST(future, of_a_task_that_never_ran_reports_that_the_runtime_stopped) {
   auto go = std::make_shared<gate>();
   auto ended = std::make_shared<gate>();

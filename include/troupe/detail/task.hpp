@@ -135,9 +135,20 @@ struct task_extra {
   std::shared_ptr<void> stop_watch;  // the callback registered with options.stop
 };
 
-/// The last three are the runtime's own: transfers make the host's copy of a tile current (or give up the device's),
-/// forgetting frees an array's copies on a device.
-enum class task_kind : unsigned char { call, join, host_access, graph_run, recorded, settle, transfer, forget };
+/// From settle on they are the runtime's own: transfers make the host's copy of a tile current (or give up the device's),
+/// forgetting frees an array's copies on a device, a spill moves a tile from host memory to the disk, a load back.
+enum class task_kind : unsigned char {
+  call,
+  join,
+  host_access,
+  graph_run,
+  recorded,
+  settle,
+  transfer,
+  forget,
+  spill,
+  load
+};
 /// Nobody submitted it: it is not counted.
 constexpr bool is_internal(task_kind k) { return k >= task_kind::settle; }
 
@@ -145,9 +156,11 @@ constexpr bool is_internal(task_kind k) { return k >= task_kind::settle; }
 inline constexpr float never_ran = -1.0f;
 
 // task_record::marks, by placement: holds resources, was assigned to an executor, its run time was predicted from samples;
-// the executor, a device, has it; others may be put behind it there; it was put behind others; it ended before they did.
+// the executor, a device, has it; others may be put behind it there; it was put behind others; it ended before they did;
+// it has room in host memory.
 inline constexpr std::uint16_t mark_holds_resources = 1, mark_sent = 2, mark_known = 4;
 inline constexpr std::uint16_t mark_handed = 8, mark_leads = 16, mark_behind = 32, mark_early = 64;
+inline constexpr std::uint16_t mark_has_room = 128;
 
 // Phases of a task. Whoever moves it from waiting to claimed runs (or cancels) it.
 inline constexpr std::uint32_t phase_waiting = 0, phase_claimed = 1, phase_done = 2, phase_mask = 3, phase_watched = 4;

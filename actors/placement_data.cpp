@@ -1,0 +1,159 @@
+// What this file is for: placement's decisions about data: what must move before a task may run, who keeps account.
+// SPDX-FileCopyrightText: the troupe authors
+// SPDX-License-Identifier: BSD-3-Clause
+#include <bit>
+
+#include <troupe/error.hpp>
+
+#include "actors/logic/directory.hpp"
+#include "actors/placement.hpp"
+#include "actors/protocol/phase.hpp"
+#include "actors/task_errors.hpp"
+
+namespace troupe::detail {
+
+// ---- before a task is handed over -----------------------------------------------------------------------------------
+
+// True if a task has failed meanwhile.
+bool placement::set_aside_for_data() {
+  do {
+    for (std::size_t i = 0; i < executors_.size(); ++i)
+      std::erase_if(assignment_.outgoing(i), [&](task_record* t) {
+        return !(t->marks & mark_behind) && must_wait_for_data(*t);  // it has been looked at
+      });
+  } while (budget_ && make_room());
+  return !retired_.empty();
+}
+
+// Where the only current copy of what the task touches is elsewhere, it waits for a transfer like for any other task.
+bool placement::must_wait_for_data(task_record& t) {
+  const memory_space where = t.kind == task_kind::host_access ? host_space : assignment_.space_of(t);
+  if (const std::exception_ptr lost = logic::lost_input(t)) {
+    fail(t, task_error(t, t.kind == task_kind::host_access ? "host" : assignment_.facts()[t.executor].name, 0, lost),
+         true);
+    await_verdict(t);
+    retired_.push_back(&t);
+    return true;
+  }
+  bool waits = false;
+  logic::each_in_the_way(t, where, [&](array_core& a, std::uint32_t tile, tile_home& home, bool discard) {
+    if (!deps_.alive(home.moving)) {
+      task_record* transfer = make_transfer(link_, a, tile, discard);
+      hand_over(*transfer, home.dirty_in);
+      home.moving = {transfer, transfer->sequence};
+    }
+    deps_.link(home.moving, t, true);
+    waits = true;
+  });
+  const auto alive = [this](task_ref r) { return r.task != retiring_ && deps_.alive(r); };
+  if (has_devices_)
+    logic::each_part_clash(t, where, alive, [&](task_ref r) { waits = deps_.link(r, t, false) || waits; });
+  if (!waits && budget_) waits = must_wait_for_room(t);
+  predecessors_.clear();  // those are no reason to send it behind them
+  if (waits) return true;
+  if (has_devices_) logic::note_parts(t, where, alive);
+  if (where != host_space) logic::note_sent(t, where);
+  return waits;
+}
+
+// Of a task that nobody submitted.
+void placement::number(task_record& t) {
+  t.sequence = deps_.next_sequence();
+  t.id = t.sequence;
+  t.pending = 0;
+  for (int i = 0; i < t.access_count; ++i) ++t.accesses[i].array->users;
+}
+
+// The runtime's own task for a device: it comes before all that waits there.
+void placement::hand_over(task_record& t, memory_space where) {
+  number(t);
+  t.executor = static_cast<std::uint16_t>(assignment_.executor_of(where));
+  task_record* const one = &t;
+  executors_[t.executor]->run_tasks({&one, 1}, executor::attention::nobody);
+}
+
+// ---- what has ended or was lost -------------------------------------------------------------------------------------
+
+void placement::account_for_data(task_record& t) {
+  if (t.marks & mark_has_room) give_room_back(t);
+  if (t.kind == task_kind::spill || t.kind == task_kind::load) {
+    account_for_move(t);
+    return;
+  }
+  if (t.kind == task_kind::transfer) {
+    const access& x = t.accesses[0];
+    tile_home& home = x.array->homes->tiles[x.tile];
+    home.moving = {};
+    home.dirty_in = host_space;
+    if (t.measured_ns > 0)
+      assignment_.learn_transfer(assignment_.facts()[t.executor].space, host_space,
+                                 static_cast<std::uint64_t>(x.array->tile_box(x.tile).volume()) * x.array->spec.element,
+                                 t.measured_ns);
+    if (t.error) {  // the only copy is gone
+      home.cached = 0;
+      home.lost = t.error;
+    }
+    if (budget_) went_home(x);
+  } else if (t.kind == task_kind::host_access || (t.marks & mark_sent)) {
+    logic::note_done(t, t.kind == task_kind::host_access ? host_space : assignment_.space_of(t));
+  }
+}
+
+void placement::report_failure(const executor& e, std::span<const std::pair<array_core*, std::uint32_t>> lost,
+                               std::exception_ptr why, bool for_good) {
+  hold_turn();
+  serve(nullptr);  // what it has done before must have been accounted for; leaves the turn
+  hold_turn();
+  const std::uint64_t space = logic::bit_of(e.facts().space);
+  for (const auto& [array, tile] : lost) {
+    tile_home& home = array->homes->tiles[tile];
+    if (home.dirty_in != e.facts().space) continue;
+    home.dirty_in = host_space;
+    home.cached &= ~space;
+    home.lost = std::make_exception_ptr(error(errc::data_lost, "array '" + array->spec.name + "', tile " +
+                                                                   std::to_string(tile) + ": its only copy went with " +
+                                                                   e.facts().name + ": " + text_of(why)));
+  }
+  if (for_good) {
+    assignment_.withdraw(e.facts().id);
+    std::vector<task_record*> kept;  // with this executor in mind
+    assignment_.drop_kept([&](task_record& t) { kept.push_back(&t); });
+    for (task_record* t : kept) assign(*t);
+  }
+  leave_turn();
+  take_turn(nullptr);
+}
+
+// ---- the end of an array --------------------------------------------------------------------------------------------
+
+void placement::free_if_unused(array_core& a) {
+  if (!a.dropped || a.users != 0) return;
+  if (a.homes && a.homes->spaces != 0) {
+    if (a.spec.adopted && bring_home(a)) return;
+    forget_copies(a);
+    return;
+  }
+  free(a);
+}
+
+// Memory of the caller holds what was computed when its last handle has gone. True if something is on its way.
+bool placement::bring_home(array_core& a) {
+  bool any = false;
+  for (std::uint32_t t = 0; t < a.tile_count; ++t) {
+    tile_home& home = a.homes->tiles[t];
+    if (home.dirty_in == host_space) continue;
+    task_record* transfer = make_transfer(link_, a, t, false);
+    hand_over(*transfer, home.dirty_in);
+    home.moving = {transfer, transfer->sequence};
+    any = true;
+  }
+  return any;
+}
+
+// Each device frees its copies; the last one to have done so frees the array.
+void placement::forget_copies(array_core& a) {
+  for (std::uint64_t left = std::exchange(a.homes->spaces, 0); left != 0; left &= left - 1)
+    hand_over(*make_forget(link_, a), static_cast<memory_space>(std::countr_zero(left)));
+}
+
+}  // namespace troupe::detail
