@@ -23,7 +23,8 @@ struct found_accelerator {
   std::function<std::unique_ptr<devices::accelerator>()> open;
 };
 
-/// Throws error(no_executor) for a device that is not there, error(bad_argument) for names that mean nothing.
-std::vector<found_accelerator> find_accelerators(const std::vector<device_use>&);
+/// Where the options name none, those of `environment`, a list with commas; null or "": none. Throws error(no_executor)
+/// for a device that is not there, error(bad_argument) for names that mean nothing, saying which of the two has them.
+std::vector<found_accelerator> find_accelerators(const std::vector<device_use>& in_options, const char* environment);
 
 }  // namespace troupe::detail

@@ -3,6 +3,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "runtime/engine.hpp"
 
+#include <cstdlib>
+
 #include <troupe/detail/engine.hpp>
 #include <troupe/error.hpp>
 
@@ -114,7 +116,7 @@ void engine::add_groups() {
 }
 
 void engine::add_gpus() {
-  auto found = find_accelerators(options_.devices);
+  auto found = find_accelerators(options_.devices, std::getenv("TROUPE_DEVICES"));
   if (!found.empty() && options_.cost_cache != "none")
     costs_ = std::make_unique<known_costs>(options_.cost_cache, options_.threads);
   for (auto& device : found) {

@@ -24,8 +24,8 @@ struct resource {
 /// An accelerator to use.
 struct device_use {
   /// A kind, "cuda", "hip", "opencl" or "sim" (a GPU in software, for tests and for trying things out): all devices of
-  /// that kind. Or one of them: "cuda:0". The same one may be named twice: it is then two devices with memory of their
-  /// own.
+  /// that kind. "gpu": all of CUDA and HIP. "all": all but sim. Or one of them: "cuda:0". The same one may be named
+  /// twice: it is then two devices with memory of their own.
   std::string name{};
   /// Of its memory, so many bytes at most; 0: all it has to give.
   std::uint64_t memory_bytes = 0;
@@ -43,7 +43,8 @@ struct options {
   /// Core groups; each is one executor, named `cpu:0`, `cpu:1`, ... Workers are dealt out evenly; at least one each.
   int core_groups = 1;
   /// Accelerators to use beside the cores. A named device that is not there is `error(no_executor)`, saying why; a kind
-  /// of which there is none is not.
+  /// of which there is none is not. Empty: what the environment variable TROUPE_DEVICES names when the runtime is
+  /// constructed, separated by commas ("sim,opencl:0"), if it is set. {{"none"}}: none, whatever it says.
   std::vector<device_use> devices{};
   /// Where a runtime with devices keeps what it has measured, for the next one: the speed of each device's link, which
   /// is measured at the first start (50 ms a device), and the times of kernels that run on devices. A folder; empty:
