@@ -44,13 +44,28 @@ std::unique_ptr<house_link, void (*)(house_link*)> make_link() {
   return link;
 }
 
+// Whoever reads a null pointer later has nobody to tell.
+void check_texts(const kernel_info& k) {
+  for (int kind = 0; kind < device_kind_count; ++kind) {
+    const bool is_text = kind != static_cast<int>(device_kind::cpu) && !k.routines[static_cast<std::size_t>(kind)];
+    if (!is_text || !(k.kinds & (1u << kind))) continue;
+    const kernel_text& t = k.texts[static_cast<std::size_t>(kind)];
+    if (!t.text || !*t.text || !t.entry || !*t.entry)
+      throw error(errc::bad_argument, "kernel '" + std::string(k.name) + "': its body for an accelerator has no " +
+                                          (!t.text || !*t.text ? "text" : "entry, the name of the function"));
+  }
+}
+
 }  // namespace
 
 const kernel_info* kernel_table::intern(const kernel_info& k) {
   const auto same = [&](const kernel_info& have) {
     for (std::size_t i = 0; i < k.texts.size(); ++i)
-      if (have.texts[i].text != k.texts[i].text || have.texts[i].entry != k.texts[i].entry) return false;
-    return have.key == k.key && have.routines == k.routines && have.kinds == k.kinds && have.resources == k.resources;
+      if (have.texts[i].text != k.texts[i].text || have.texts[i].entry != k.texts[i].entry ||
+          have.texts[i].group != k.texts[i].group)
+        return false;
+    return have.key == k.key && have.routines == k.routines && have.kinds == k.kinds && have.repeat == k.repeat &&
+           have.resources == k.resources;
   };
   std::size_t at = k.key % slots;
   for (std::size_t i = 0; i < slots; ++i, at = (at + 1) % slots) {
@@ -58,6 +73,7 @@ const kernel_info* kernel_table::intern(const kernel_info& k) {
     if (!have) break;
     if (same(*have)) return have;
   }
+  check_texts(k);
   std::lock_guard hold(lock_);
   for (const kernel_info& have : kept_)
     if (same(have)) return &have;
