@@ -4,12 +4,15 @@
 #include "actors/logic/resources.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 #include <troupe/error.hpp>
 
 namespace troupe::logic {
 
 namespace {
+constexpr double slots_max = 65536;
+
 // The whole amount that a request asks of one name, however often it names it.
 double asked(const std::vector<resource>& request, const std::string& name) {
   double sum = 0;
@@ -38,8 +41,9 @@ void resources::check(const std::vector<resource>& request) const {
   for (const resource& r : request) {
     if (r.amount < 0) throw error(errc::bad_argument, "a negative amount of resource '" + r.name + "'");
     if (r.name == "cpu") {
-      if (r.amount > 1) throw error(errc::not_supported, "a task takes one worker's slot or none: cpu may be 0 or 1");
-      continue;
+      if (r.amount > 1 && (r.amount != std::floor(r.amount) || r.amount > slots_max))
+        throw error(errc::bad_argument, "cpu is a number of slots: a whole one, 65536 at most");
+      continue;  // placement knows how many there are
     }
     const auto have = find(total_, r.name);
     if (have == total_.end())
@@ -63,9 +67,9 @@ void resources::give(const std::vector<resource>& request) {
     if (r.name != "cpu") find(free_, r.name)->amount += r.amount;
 }
 
-bool without_slot(const std::vector<resource>& request) {
+int slots_of(const std::vector<resource>& request) {
   const auto cpu = find(request, "cpu");
-  return cpu != request.end() && cpu->amount == 0;
+  return cpu == request.end() ? 1 : static_cast<int>(std::ceil(cpu->amount));
 }
 
 }  // namespace troupe::logic

@@ -14,8 +14,11 @@
 
 namespace troupe {
 
-/// An amount of a named quantity: `{"io", 1}`. `"cpu"` is a worker's slot: 1 unless said, 0 for a task that only
-/// waits (it then runs on a thread beside the workers). Every other name must be configured in `options::resources`.
+/// An amount of a named quantity: `{"io", 1}`.
+/// - `"cpu"` is slots of a core group: 1 unless said; 0 for a task that only waits (it then runs on a thread beside the
+///   workers); n for one with threads of its own. It begins once n slots of one group are free, ahead of tasks of one
+///   slot; more than the largest group has is `error(no_resource)`. It counts on core groups only.
+/// - Every other name must be configured in `options::resources`.
 struct resource {
   std::string name{};
   double amount = 1;
