@@ -113,8 +113,9 @@ std::vector<found_accelerator> find_accelerators(const std::vector<device_use>& 
     const auto [first, last] = range_of(use.name, *source, origin);
     for (int i = first; i < last; ++i) {
       std::string name = kind + ":" + std::to_string(i);
+      std::string card = use.group.empty() ? name : "group " + use.group;
       if (const int before = uses[name]++; before != 0) name += "#" + std::to_string(before);
-      all.push_back({std::move(name), source->kind(), use.lanes, use.deadline,
+      all.push_back({std::move(name), source->kind(), i, std::move(card), use.lanes, use.deadline,
                      [source = source, i, lanes = gpu_copy_lanes + use.lanes, memory = use.memory_bytes] {
                        return source->open(i, lanes, memory);
                      }});

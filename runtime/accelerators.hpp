@@ -18,6 +18,8 @@ namespace troupe::detail {
 struct found_accelerator {
   std::string name;  // of the executor: "sim:0", and "sim:0#1" for the second use of one device
   device_kind kind;
+  int index;         // among those of its kind
+  std::string card;  // devices of one are slots of it
   int compute_lanes;
   std::chrono::milliseconds deadline;
   std::function<std::unique_ptr<devices::accelerator>()> open;

@@ -4,6 +4,7 @@
 #include "runtime/engine.hpp"
 
 #include <cstdlib>
+#include <map>
 
 #include <troupe/detail/engine.hpp>
 #include <troupe/error.hpp>
@@ -32,6 +33,7 @@ options checked(options o) {
   if (o.spare_threads_max < 0) throw error(errc::bad_argument, "options::spare_threads_max is negative");
   if (o.spin.count() < 0) throw error(errc::bad_argument, "options::spin is negative");
   if (o.window.count() < 0) throw error(errc::bad_argument, "options::window is negative");
+  if (o.card_wait.count() < 0) throw error(errc::bad_argument, "options::card_wait is negative");
   if (o.shutdown_timeout.count() < 0) throw error(errc::bad_argument, "options::shutdown_timeout is negative");
   if (o.threads == 0) o.threads = devices::usable_core_count();
   o.threads = std::max(o.threads, o.core_groups);
@@ -93,9 +95,17 @@ engine::engine(const options& o) : options_(checked(o)), link_(make_link()), pla
 void engine::start() {
   link_->house.store(this, std::memory_order_release);
   std::weak_ptr<engine> self = weak_from_this();
-  staff_ = hire_staff(options_.trace, [self] {
-    const auto house = self.lock();
-    return !house || house->placement_.tidy();
+  staff_ = hire_staff(
+      options_.trace,
+      [self] {
+        const auto house = self.lock();
+        return !house || house->placement_.tidy();
+      },
+      [self] {
+        if (const auto house = self.lock()) house->placement_.look_again();
+      });
+  placement_.use_alarm([this](std::chrono::milliseconds after) {
+    if (staff_) staff_->call_later(after);
   });
   add_groups();
   add_gpus();
@@ -132,6 +142,7 @@ void engine::add_groups() {
 }
 
 void engine::add_gpus() {
+  std::map<std::string, std::uint16_t> cards;
   auto found = find_accelerators(options_.devices, std::getenv("TROUPE_DEVICES"));
   if (!found.empty() && options_.cost_cache != "none")
     costs_ = std::make_unique<known_costs>(options_.cost_cache, options_.threads);
@@ -142,6 +153,8 @@ void engine::add_gpus() {
     g.facts.id = id;
     g.facts.name = device.name;
     g.facts.kind = device.kind;
+    g.facts.index = device.index;
+    g.facts.card = cards.try_emplace(device.card, static_cast<std::uint16_t>(cards.size())).first->second;
     g.facts.space = static_cast<memory_space>(1 + gpus_.size());
     g.facts.slots = device.compute_lanes;
     g.deadline = device.deadline;

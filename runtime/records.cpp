@@ -150,6 +150,17 @@ void check_slots(engine& house, const task_record& t, task_extra& e) {
                                        " slots asked, " + std::to_string(most) +
                                        " is the maximum, the slots of the largest core group in its scope");
 }
+
+// Who drives devices himself does so from a core.
+void check_devices(engine& house, const task_record& t, task_extra& e) {
+  if (!logic::asks_for_devices(e.options.resources)) return;
+  constexpr unsigned char cores = 1u << static_cast<int>(device_kind::cpu);
+  e.executors &= logic::with_body(cores, house.brain().facts());
+  if (e.executors == 0 || (t.kernel && !(t.kernel->kinds & cores)))
+    throw error(errc::no_executor, "task '" + logic::name_of(t) +
+                                       "' holds devices (gpu) for a body on a core: it needs one, and a core group in "
+                                       "its scope; kernels of the runtime take no gpu");
+}
 }  // namespace
 
 void apply(engine& house, task_record& t, const task_options& o) {
@@ -170,6 +181,7 @@ void apply(engine& house, task_record& t, const task_options& o) {
                                          logic::names_of(house.brain().all(), facts));
     if (t.kernel && (e.executors & logic::with_body(t.kernel->kinds, facts)) == 0) check_kernel(house, t);
   }
+  check_devices(house, t, e);
   check_slots(house, t, e);
   if (o.stop.stop_possible()) e.stop_watch = std::make_shared<std::stop_callback<cancel>>(o.stop, cancel{&t, &house});
 }

@@ -15,7 +15,7 @@ class resources {
  public:
   explicit resources(const std::vector<resource>& configured);
 
-  /// Throws `error(no_resource)` if the request could never be met. "cpu" is not counted here.
+  /// Throws `error(no_resource)` if the request could never be met. "cpu" and "gpu" are not counted here.
   void check(const std::vector<resource>& request) const;
   /// Takes all or nothing.
   bool take(const std::vector<resource>& request);
