@@ -207,7 +207,9 @@ std::size_t group::take_back(std::span<task_record*> room, const std::function<b
       if (queue_.size() < room.size()) return_batch(*t, nullptr);
   }
   const std::size_t n = queue_.take_newest(room, wanted);
-  return n + parking_.take_unstarted(room.data() + n, room.size() - n, wanted);
+  const std::size_t more = parking_.take_unstarted(room.data() + n, room.size() - n, wanted);
+  if (more != 0 && parking_.spare_due()) make_spare();
+  return n + more;
 }
 
 executor_report group::report() const {
@@ -509,6 +511,7 @@ void group::take_slot(worker& self) {
     awake_.fetch_add(1, std::memory_order_relaxed);
   }
   parking_.take_slots(self.place.slots());
+  if (parking_.spare_due()) make_spare();
 }
 
 bool group::wait_inside(worker& self, task_record& awaited, wait_board& board,

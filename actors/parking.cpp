@@ -158,15 +158,20 @@ bool parking::make_spare() {
   return true;
 }
 
-// Tells those who can use what is free. True: make a spare.
-bool parking::serve_line() {
+// Tells those who can use what is free. True if a spare is one of them.
+bool parking::tell_line() {
   if (free_slots_ == 0 || (!line_.empty() && free_slots_ < line_.front().slots)) return false;
-  if (!line_.empty() && !line_.front().task) {
-    slot_free_.notify_all();
-    return false;
-  }
-  spare_work_.notify_all();
-  return spares_idle_ < (line_.empty() ? free_slots_ : 1) && make_spare();
+  const bool for_body = !line_.empty() && !line_.front().task;
+  (for_body ? slot_free_ : spare_work_).notify_all();
+  return !for_body;
+}
+
+// The same. True: make a spare.
+bool parking::serve_line() { return tell_line() && spares_idle_ < (line_.empty() ? free_slots_ : 1) && make_spare(); }
+
+bool parking::spare_due() {
+  std::lock_guard hold(lock_);
+  return serve_line();
 }
 
 bool parking::give_slots(int n) {
@@ -190,7 +195,7 @@ void parking::take_slots(int n) {
   free_slots_ -= n;
   line_.erase(me);
   note_line();
-  if (serve_line()) --spares_;  // no thread is made here: those that run look at the line
+  tell_line();
 }
 
 bool parking::give_wide(task_record& t, int slots, int priority) {
@@ -249,7 +254,7 @@ std::size_t parking::take_unstarted(task_record** room, std::size_t n,
   });
   if (line_.size() == before) return got;
   note_line();
-  if (serve_line()) --spares_;
+  tell_line();
   return got;
 }
 

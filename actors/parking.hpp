@@ -74,6 +74,8 @@ class parking {
   /// made.
   bool give_slots(int n);
   void take_slots(int n);
+  /// To be asked after slots or tasks have been taken: some may be free that nobody looks after. True: make a spare.
+  bool spare_due();
   /// A thread from outside runs a body with the slot of a sleeper, who stays asleep meanwhile. False: none sleeps.
   bool borrow_slot();
   void return_slot();
@@ -110,6 +112,7 @@ class parking {
   }
   woken begin_first(thread&);
   void note_line() { slots_wanted_.store(static_cast<int>(line_.size()), std::memory_order_seq_cst); }
+  bool tell_line();
   bool serve_line();
   bool make_spare();
 
