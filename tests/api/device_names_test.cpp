@@ -38,6 +38,7 @@ names devices_of(const std::vector<device_use>& wanted, const char* variable) {
   options o;
   o.threads = 1;
   o.devices = wanted;
+  o.cost_cache = "none";
   std::optional<runtime> rt;
   {
     const environment now(variable);

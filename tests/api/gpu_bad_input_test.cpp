@@ -41,6 +41,7 @@ class gpu_bad_input : public testing::TestWithParam<const char*> {
     options o;
     o.threads = 1;
     o.devices = {{GetParam()}};
+    o.cost_cache = "none";
     for (const auto& l : list_devices())
       if (l.kind_name + ":0" == GetParam() && l.devices.empty())
         GTEST_SKIP() << "no " << l.kind_name << ": " << l.remark;

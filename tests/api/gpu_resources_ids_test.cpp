@@ -33,6 +33,7 @@ options with(std::vector<device_use> devices, std::chrono::milliseconds wait = s
   o.threads = 2;
   o.devices = std::move(devices);
   o.card_wait = wait;
+  o.cost_cache = "none";
   return o;
 }
 /// Two cards of two slots: sim:0, sim:0#1 and sim:1, sim:1#1.
