@@ -102,6 +102,9 @@ class group final : public core_group, public std::enable_shared_from_this<group
 
   void add_thread();
   bool add_spare();
+  void make_spare() {
+    if (!add_spare()) parking_.no_spare();
+  }
   void thread_main(worker&);
   void be_awake(worker&, bool);
   bool is_worth_looking() const;
@@ -115,6 +118,7 @@ class group final : public core_group, public std::enable_shared_from_this<group
   bool join_graph(worker&);
   void run_nodes(worker&, graph_run&, bool owner);
   void run_without_slot(task_record&);
+  void run_wide(task_record&, int slots);
   std::unique_ptr<worker> take_guest();
   void give_guest(std::unique_ptr<worker>);
 
@@ -145,19 +149,20 @@ class group final : public core_group, public std::enable_shared_from_this<group
 // ---- the executor ---------------------------------------------------------------------------------------------------
 
 void group::run_tasks(std::span<task_record* const> tasks, attention who) {
-  const auto slotless = [](const task_record* t) {
-    return t->extra && logic::without_slot(t->extra->options.resources);
+  const auto slots_of = [](const task_record* t) {
+    return t->extra ? logic::slots_of(t->extra->options.resources) : 1;
   };
   std::size_t handed = tasks.size();
-  if (std::none_of(tasks.begin(), tasks.end(), slotless)) {
+  if (std::all_of(tasks.begin(), tasks.end(), [&](const task_record* t) { return slots_of(t) == 1; })) {
     queue_.push(tasks);
   } else {
     for (task_record* const& t : tasks) {
-      if (!slotless(t)) {
+      const int slots = slots_of(t);
+      if (slots == 1) {
         queue_.push({&t, 1});
         continue;
       }
-      run_without_slot(*t);
+      slots == 0 ? run_without_slot(*t) : run_wide(*t, slots);
       --handed;
     }
     if (handed == 0) return;
@@ -174,12 +179,17 @@ void group::run_tasks(std::span<task_record* const> tasks, attention who) {
     parking_.keep_watch();
 }
 
+void group::run_wide(task_record& t, int slots) {
+  if (parking_.give_wide(t, slots, t.extra->options.priority)) make_spare();
+}
+
 void group::run_without_slot(task_record& t) {
   if (!parking_.give_slotless(t) || add_spare()) return;
   if (!parking_.no_spare()) return;
   // The system gives no more threads: better late on a worker than never.
   task_record* back[1];
-  while (parking_.take_slotless(back, 1, [](const task_record&) { return true; }) != 0) queue_.push(back);
+  const auto slotless = [](const task_record& x) { return logic::slots_of(x.extra->options.resources) == 0; };
+  while (parking_.take_unstarted(back, 1, slotless) != 0) queue_.push(back);
 }
 
 std::size_t group::unstarted() const {
@@ -197,7 +207,9 @@ std::size_t group::take_back(std::span<task_record*> room, const std::function<b
       if (queue_.size() < room.size()) return_batch(*t, nullptr);
   }
   const std::size_t n = queue_.take_newest(room, wanted);
-  return n + parking_.take_slotless(room.data() + n, room.size() - n, wanted);
+  const std::size_t more = parking_.take_unstarted(room.data() + n, room.size() - n, wanted);
+  if (more != 0 && parking_.spare_due()) make_spare();
+  return n + more;
 }
 
 executor_report group::report() const {
@@ -339,7 +351,13 @@ void group::thread_main(worker& self) {
     be_awake(self, false);
     const parking::woken why = parking_.park(place);
     if (why == parking::woken::to_end) break;
-    if (why == parking::woken::for_slotless) run_and_report(self, *place.slotless);
+    if (why != parking::woken::for_task) continue;
+    if (std::exchange(place.spare_due, false)) make_spare();
+    be_awake(self, place.has_slot);
+    run_and_report(self, *place.task);
+    if (place.more == 0) continue;
+    if (parking_.give_slots(std::exchange(place.more, 0))) make_spare();
+    work_once(self);  // small tasks are not to wait for the end of a row of these
   }
   self.lane.flush();
   parking_.ended(place);
@@ -484,7 +502,7 @@ void group::give_slot(worker& self) {
     placement_.became_idle();
     awake_.fetch_sub(1, std::memory_order_relaxed);
   }
-  if (parking_.give_slot() && !add_spare()) parking_.no_spare();
+  if (parking_.give_slots(self.place.slots())) make_spare();
 }
 
 void group::take_slot(worker& self) {
@@ -492,7 +510,8 @@ void group::take_slot(worker& self) {
     placement_.became_active();
     awake_.fetch_add(1, std::memory_order_relaxed);
   }
-  parking_.take_slot();
+  parking_.take_slots(self.place.slots());
+  if (parking_.spare_due()) make_spare();
 }
 
 bool group::wait_inside(worker& self, task_record& awaited, wait_board& board,
@@ -541,6 +560,7 @@ std::unique_ptr<worker> group::take_guest() {
   std::lock_guard hold(threads_lock_);
   if (guests_.empty()) {
     auto g = std::make_unique<worker>(workplace_, guests_made_++);
+    g->place.has_slot = true;  // a borrowed one
     if (options_.sink)
       g->lane.open(options_.sink, options_.first_lane + guest_lanes + g->number,
                    options_.facts.name + " guest " + std::to_string(g->number));

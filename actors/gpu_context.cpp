@@ -18,7 +18,7 @@ void gpu_context::bind(const task_record& t) {
   entries_.clear();
   bytes_.clear();
   next_access_ = 0;
-  has_items_ = false;
+  items_from_ = 0;
   items_ = {1, 1, 1};
 }
 
@@ -45,14 +45,17 @@ void gpu_context::array(const raw_view& v, int rank, std::size_t) {
   }
   entries_.push_back({v.data, 0, 0});
   value(&s, sizeof s);
-  if (has_items_ || (mode != access_mode::write && mode != access_mode::update)) return;
-  has_items_ = true;
+  // The first that is written or updated; until then, the first that is read.
+  const bool written = mode == access_mode::write || mode == access_mode::update;
+  const int worth = written ? 2 : mode == access_mode::read ? 1 : 0;
+  if (worth <= items_from_) return;
+  items_from_ = worth;
   rank_ = rank;
   std::array<index_t, 3> n{1, 1, 1};
   for (int d = 0; d < rank; ++d) n[static_cast<std::size_t>(std::min(rank - 1 - d, 2))] *= v.hi[d] - v.lo[d];
   for (int d = 0; d < 3; ++d) {
     if (n[d] > 0x7fffffff || volume < 0)
-      throw error(errc::bad_argument, "a kernel's output is too large for one launch: use smaller chunks");
+      throw error(errc::bad_argument, "an array of the kernel is too large for one launch: use smaller chunks");
     items_[d] = static_cast<std::uint32_t>(std::max<index_t>(n[d], 1));
   }
 }

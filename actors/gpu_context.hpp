@@ -64,7 +64,7 @@ class gpu_context final : public task_context, private argument_sink {
   std::vector<devices::kernel_argument> arguments_;
   std::vector<std::byte> bytes_;
   int next_access_ = 0;
-  bool has_items_ = false;
+  int items_from_ = 0;  // the work-items stand for: 0 nothing, 1 an array that is read, 2 one that is written
   int rank_ = 1;
   std::array<std::uint32_t, 3> items_{1, 1, 1};
 };

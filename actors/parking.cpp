@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <iterator>
 
 #include "devices/threads.hpp"
 
@@ -18,8 +19,9 @@ constexpr auto nap = std::chrono::milliseconds(1);
 parking::woken parking::park(thread& self) {
   std::unique_lock hold(lock_);
   if (self.has_slot) {
-    if (slots_wanted_.load(std::memory_order_relaxed) != 0 && free_slots_ == 0) {
-      // A body that waited goes on instead of this thread.
+    if (can_begin(1)) return begin_first(self);
+    if (!line_.empty() && free_slots_ < line_.front().slots) {
+      // Whoever is first in line goes on instead of this thread.
       ++free_slots_;
       self.has_slot = false;
       slot_free_.notify_all();
@@ -30,18 +32,30 @@ parking::woken parking::park(thread& self) {
     return woken::to_work;
   }
   ++spares_idle_;
-  spare_work_.wait(hold, [&] {
-    return closed_ || !slotless_.empty() || (free_slots_ > 0 && slots_wanted_.load(std::memory_order_relaxed) == 0);
-  });
+  spare_work_.wait(hold,
+                   [&] { return closed_ || !slotless_.empty() || can_begin(0) || (free_slots_ > 0 && line_.empty()); });
   --spares_idle_;
   if (!slotless_.empty()) {
-    self.slotless = slotless_.pop_front();
-    return woken::for_slotless;
+    self.task = slotless_.pop_front();
+    return woken::for_task;
   }
+  if (can_begin(0)) return begin_first(self);
   if (closed_) return woken::to_end;
   --free_slots_;
   self.has_slot = true;
   return woken::to_work;
+}
+
+parking::woken parking::begin_first(thread& self) {
+  const claimant first = line_.front();
+  line_.pop_front();
+  note_line();
+  free_slots_ -= first.slots - self.slots();
+  self.has_slot = true;
+  self.more = first.slots - 1;
+  self.task = first.task;
+  self.spare_due = serve_line();
+  return woken::for_task;
 }
 
 // Sleeps until there is a reason to look. True: look even if it seems not to be worth it.
@@ -73,9 +87,10 @@ bool parking::sleep(thread& self, std::unique_lock<std::mutex>& hold) {
       napper_.store(true, std::memory_order_relaxed);
       const bool awaited = self.wake.wait_for(hold, nap, called);
       napper_.store(false, std::memory_order_relaxed);
-      if (awaited) break;
-      look = world_.work_overdue() && may_leave();
-      if (look) break;
+      look = !awaited && world_.work_overdue() && may_leave();
+      if (!awaited && !look) continue;
+      watch_wanted_ = true;  // who asked for a watch meanwhile counted on this one
+      break;
     }
   }
   look = look || self.called;
@@ -87,7 +102,7 @@ bool parking::sleep(thread& self, std::unique_lock<std::mutex>& hold) {
 
 void parking::ended(const thread& self) {
   std::lock_guard hold(lock_);
-  if (self.has_slot) ++free_slots_;  // for a body that still waits for one
+  free_slots_ += self.slots();  // for a body that still waits for some
   slot_free_.notify_all();
 }
 
@@ -137,32 +152,60 @@ void parking::tell_sleepers() {
 
 // ---- slots ----------------------------------------------------------------------------------------------------------
 
-bool parking::give_slot() {
-  std::lock_guard hold(lock_);
-  ++free_slots_;
-  if (slots_wanted_.load(std::memory_order_relaxed) != 0) {
-    slot_free_.notify_all();
-    return false;
-  }
-  if (spares_idle_ == 0 && spares_ < spares_max_ && !closed_) {
-    ++spares_;
-    return true;
-  }
-  spare_work_.notify_all();
-  return false;
+bool parking::make_spare() {
+  if (spares_ >= spares_max_ || closed_) return false;
+  ++spares_;
+  return true;
 }
 
-void parking::take_slot() {
+// Tells those who can use what is free. True if a spare is one of them.
+bool parking::tell_line() {
+  if (free_slots_ == 0 || (!line_.empty() && free_slots_ < line_.front().slots)) return false;
+  const bool for_body = !line_.empty() && !line_.front().task;
+  (for_body ? slot_free_ : spare_work_).notify_all();
+  return !for_body;
+}
+
+// The same. True: make a spare.
+bool parking::serve_line() { return tell_line() && spares_idle_ < (line_.empty() ? free_slots_ : 1) && make_spare(); }
+
+bool parking::spare_due() {
+  std::lock_guard hold(lock_);
+  return serve_line();
+}
+
+bool parking::give_slots(int n) {
+  if (n == 0) return false;
+  std::lock_guard hold(lock_);
+  free_slots_ += n;
+  return serve_line();
+}
+
+void parking::take_slots(int n) {
+  if (n == 0) return;
   std::unique_lock hold(lock_);
-  if (free_slots_ > 0) {
-    --free_slots_;
+  if (line_.empty() && free_slots_ >= n) {
+    free_slots_ -= n;
     return;
   }
-  slots_wanted_.fetch_add(1, std::memory_order_seq_cst);
-  tell_sleepers();  // one of them gives its slot up
-  slot_free_.wait(hold, [&] { return free_slots_ > 0; });
-  --free_slots_;
-  slots_wanted_.fetch_sub(1, std::memory_order_seq_cst);
+  const auto me = line_.insert(line_.end(), {n, nullptr, 0});
+  note_line();
+  tell_sleepers();  // they give their slots up
+  slot_free_.wait(hold, [&] { return me == line_.begin() && free_slots_ >= n; });
+  free_slots_ -= n;
+  line_.erase(me);
+  note_line();
+  tell_line();
+}
+
+bool parking::give_wide(task_record& t, int slots, int priority) {
+  std::lock_guard hold(lock_);
+  auto at = line_.end();
+  while (at != line_.begin() && std::prev(at)->task && std::prev(at)->priority < priority) --at;
+  line_.insert(at, {slots, &t, priority});
+  note_line();
+  tell_sleepers();
+  return serve_line();
 }
 
 bool parking::borrow_slot() {
@@ -184,9 +227,7 @@ bool parking::give_slotless(task_record& t) {
   std::lock_guard hold(lock_);
   slotless_.push_back(&t);
   spare_work_.notify_all();
-  if (static_cast<std::size_t>(spares_idle_) >= slotless_.size() || spares_ >= spares_max_ || closed_) return false;
-  ++spares_;
-  return true;
+  return static_cast<std::size_t>(spares_idle_) < slotless_.size() && make_spare();
 }
 
 bool parking::no_spare() {
@@ -194,8 +235,8 @@ bool parking::no_spare() {
   return --spares_ == 0;
 }
 
-std::size_t parking::take_slotless(task_record** room, std::size_t n,
-                                   const std::function<bool(const task_record&)>& wanted) {
+std::size_t parking::take_unstarted(task_record** room, std::size_t n,
+                                    const std::function<bool(const task_record&)>& wanted) {
   std::lock_guard hold(lock_);
   std::size_t got = 0;
   for (std::size_t left = slotless_.size(); left != 0; --left) {
@@ -205,6 +246,15 @@ std::size_t parking::take_slotless(task_record** room, std::size_t n,
     else
       slotless_.push_back(t);
   }
+  const auto before = line_.size();
+  std::erase_if(line_, [&](const claimant& c) {
+    if (!c.task || got == n || !wanted(*c.task)) return false;
+    room[got++] = c.task;
+    return true;
+  });
+  if (line_.size() == before) return got;
+  note_line();
+  tell_line();
   return got;
 }
 

@@ -29,6 +29,8 @@ constexpr double stale_after_ns = 5'000.0;
 // An executor with nothing to do relieves another of half its queue where that is worth this much, of so many tasks.
 constexpr float relief_ns = 5'000.0f;
 constexpr std::size_t relief_max = 64;
+// No wait for a card is longer than ten years.
+constexpr double wait_max_ns = 3e17;
 // Who has a next task looks for mail this often.
 constexpr double look_after_ns = 1'000.0;
 }  // namespace
@@ -42,7 +44,9 @@ placement::placement(const options& o, house_link& link, wait_board& board)
       look_ticks_(static_cast<std::uint64_t>(look_after_ns / ns_per_tick())),
       deps_(*this),
       assignment_(static_cast<float>(std::chrono::duration<double, std::nano>(o.window).count()), o.decisions_kept),
-      admission_(o.resources),
+      admission_(o.resources, static_cast<std::uint64_t>(
+                                  std::min(std::chrono::duration<double, std::nano>(o.card_wait).count(), wait_max_ns) /
+                                  ns_per_tick())),
       budget_(o.memory_bytes != 0 ? std::make_unique<logic::host_budget>(o.memory_bytes) : nullptr) {
   link_.bounded = o.memory_bytes != 0;
 }
@@ -55,6 +59,7 @@ void placement::add(executor& e) {
   setbacks_.push_back(0);
   if (e.facts().space == host_space) return;
   has_devices_ = gated_ = true;
+  admission_.add_device({e.facts().name, e.facts().kind, e.facts().index}, e.facts().card);
   deps_.note_predecessors(&predecessors_);
 }
 
@@ -176,11 +181,11 @@ bool placement::serve(executor* self) {
       work_.clear();
       work_off();
     }
-    admission_.admit([&](task_record& t) { assign(t); });
+    admit_waiting(begin);
     assignment_.refill();
     while (gated_ && set_aside_for_data()) {  // what fails for want of its data makes room
       work_off();
-      admission_.admit([&](task_record& t) { assign(t); });
+      admit_waiting(begin);
       assignment_.refill();
     }
     if (self && executors_.size() > 1) relieve_others(*self);
@@ -383,6 +388,22 @@ void placement::admit(task_record& t) {
     admission_.queue(t);
   else
     assign(t);
+}
+
+void placement::admit_waiting(std::uint64_t now) {
+  admission_.admit(now, [&](task_record& t) { assign(t); });
+  const std::uint64_t due = admission_.due();
+  if (due == 0 || due == alarm_ || !set_alarm_) return;
+  alarm_ = due;
+  const double ns = static_cast<double>(due - std::min(due, now)) * ns_per_tick();
+  set_alarm_(std::chrono::milliseconds(1 + static_cast<std::int64_t>(ns / 1e6)));
+}
+
+void placement::look_again() {
+  hold_turn();
+  alarm_ = 0;
+  admission_.look_again();
+  serve(nullptr);  // leaves the turn
 }
 
 // ---- balance --------------------------------------------------------------------------------------------------------

@@ -50,6 +50,8 @@ class placement final : private logic::dependencies::surroundings {
   void know_time(const logic::remembered_time& t) { assignment_.know_time(t); }
   /// Where tiles go for which the budget has no room.
   void spill_to(spill_disk& d) { disk_ = &d; }
+  /// How placement has `look_again` called after a time.
+  void use_alarm(std::function<void(std::chrono::milliseconds)> set) { set_alarm_ = std::move(set); }
 
   // ---- any thread ---------------------------------------------------------------------------------------------------
   /// `inside`: the caller is a task, which is never held back at the in-flight bound.
@@ -71,6 +73,8 @@ class placement final : private logic::dependencies::surroundings {
     transfers_.add(from, to, bytes, ns);
   }
   void drop(array_core*);
+  /// Something that waits for time to pass may be due.
+  void look_again();
   /// Decides what there is to decide, if there is any and the turn is free. `self`: the caller is about to look for
   /// work at that executor. True if something was done.
   bool take_turn(executor* self);
@@ -138,6 +142,7 @@ class placement final : private logic::dependencies::surroundings {
   void order(task_record&);
   void make_ready(task_record&);
   void admit(task_record&);
+  void admit_waiting(std::uint64_t now);
   bool set_aside_for_data();
   bool must_wait_for_data(task_record&);
   bool must_wait_for_room(task_record&);
@@ -207,6 +212,8 @@ class placement final : private logic::dependencies::surroundings {
   logic::dependencies deps_;
   logic::assignment assignment_;
   logic::admission admission_;
+  std::function<void(std::chrono::milliseconds)> set_alarm_;
+  std::uint64_t alarm_ = 0;  // when it will ring, in ticks
   std::vector<executor*> executors_;
   bool has_devices_ = false;             // some executor has memory of its own
   std::vector<std::uint32_t> setbacks_;  // of each executor that is a device; see protocol/behind.hpp

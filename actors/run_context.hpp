@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -50,6 +51,9 @@ class run_context : public task_context {
     return stopping_.load(std::memory_order_relaxed) || (task_->extra && task_->extra->options.stop.stop_requested());
   }
   int attempt() const override { return attempt_; }
+  std::span<const held_device> devices() const override {
+    return task_->extra ? std::span<const held_device>(task_->extra->devices) : std::span<const held_device>();
+  }
   raw_view view_of(int access) override;
 
   void next_attempt() { ++attempt_; }

@@ -18,6 +18,10 @@ namespace troupe::detail {
 // that tools cannot see into, and may copy what they carry.
 struct trace_waits {};
 struct executor_idle {};
+struct ring_later {
+  std::chrono::milliseconds after{};
+};
+struct ring_now {};
 struct tidy_up {
   std::uint64_t seen = 0;
   std::chrono::milliseconds patience{};
@@ -27,6 +31,8 @@ struct tidy_up {
 
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::detail::trace_waits)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::detail::executor_idle)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::detail::ring_later)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::detail::ring_now)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::detail::tidy_up)
 
 namespace troupe::detail {
@@ -73,7 +79,8 @@ struct keeper_state {
   std::uint64_t idles = 0;
 };
 
-caf::behavior keeper(caf::stateful_actor<keeper_state>* self, const std::function<bool()>* tidy) {
+caf::behavior keeper(caf::stateful_actor<keeper_state>* self, const std::function<bool()>* tidy,
+                     const std::function<void()>* ring) {
   begin(self, nullptr);
   return {
       [=](executor_idle) {
@@ -85,12 +92,15 @@ caf::behavior keeper(caf::stateful_actor<keeper_state>* self, const std::functio
         const auto next = std::min(2 * m.patience, patience_max);
         self->delayed_send(self, next, tidy_up{m.seen, next});
       },
+      [=](const ring_later& m) { self->delayed_send(self, m.after, ring_now{}); },
+      [=](ring_now) { (*ring)(); },
   };
 }
 
 class staff_on_caf final : public staff, private trace_sink {
  public:
-  staff_on_caf(const std::string& trace, std::function<bool()> tidy) : tidy_(std::move(tidy)) {
+  staff_on_caf(const std::string& trace, std::function<bool()> tidy, std::function<void()> ring)
+      : tidy_(std::move(tidy)), ring_(std::move(ring)) {
     if (!trace.empty()) {
       desk_.writer = std::make_unique<trace_writer>(trace);
       if (!desk_.writer->good()) throw error(errc::io_failed, "options::trace: '" + trace + "' cannot be written");
@@ -99,7 +109,7 @@ class staff_on_caf final : public staff, private trace_sink {
     configure(config_);
     system_ = std::make_unique<caf::actor_system>(config_);
     if (traced_) observer_ = system_->spawn(observer, &desk_);
-    keeper_ = system_->spawn(keeper, &tidy_);
+    keeper_ = system_->spawn(keeper, &tidy_, &ring_);
   }
   ~staff_on_caf() override { dismiss(); }
 
@@ -113,6 +123,11 @@ class staff_on_caf final : public staff, private trace_sink {
     last_idle_.store(now, std::memory_order_relaxed);
     std::lock_guard hold(lock_);
     if (system_) caf::anon_send(keeper_, executor_idle{});
+  }
+
+  void call_later(std::chrono::milliseconds after) override {
+    std::lock_guard hold(lock_);
+    if (system_) caf::anon_send(keeper_, ring_later{after});
   }
 
   std::string close_trace() override {
@@ -160,6 +175,7 @@ class staff_on_caf final : public staff, private trace_sink {
 
   trace_desk desk_;
   const std::function<bool()> tidy_;
+  const std::function<void()> ring_;
   std::mutex lock_;
   caf::actor_system_config config_;
   std::unique_ptr<caf::actor_system> system_;
@@ -170,8 +186,8 @@ class staff_on_caf final : public staff, private trace_sink {
 
 }  // namespace
 
-std::unique_ptr<staff> hire_staff(const std::string& trace, std::function<bool()> tidy) {
-  return std::make_unique<staff_on_caf>(trace, std::move(tidy));
+std::unique_ptr<staff> hire_staff(const std::string& trace, std::function<bool()> tidy, std::function<void()> ring) {
+  return std::make_unique<staff_on_caf>(trace, std::move(tidy), std::move(ring));
 }
 
 }  // namespace troupe::detail

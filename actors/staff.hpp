@@ -3,9 +3,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 //   executor, placement --trace_block--> observer --> file        engine --close_trace--> observer --answer--> engine
+//   placement --call_later--> keeper --(after that time, to itself)--> ring --> placement
 //   executor --went_idle--> keeper --(after a while, to itself)--> tidy --> placement
 #pragma once
 
+#include <chrono>
 #include <functional>
 #include <memory>
 #include <string>
@@ -22,6 +24,8 @@ class staff {
   virtual trace_sink* sink() = 0;
   /// All threads of a group sleep. Never blocks.
   virtual void went_idle() = 0;
+  /// `ring` is called after that time, unless the actors have been ended. Never blocks.
+  virtual void call_later(std::chrono::milliseconds) = 0;
   /// Everything has been sent: ends the file. What went wrong, or "".
   virtual std::string close_trace() = 0;
   /// Ends all actors; no message is handled afterwards.
@@ -29,7 +33,8 @@ class staff {
 };
 
 /// `tidy` is called on an actor's thread when nothing has happened for a while; false: there is more to tidy, later.
+/// `ring` is called on one as well, when `call_later` asked for it.
 /// `trace` empty: no trace. Throws error(io_failed) if the trace cannot be written.
-std::unique_ptr<staff> hire_staff(const std::string& trace, std::function<bool()> tidy);
+std::unique_ptr<staff> hire_staff(const std::string& trace, std::function<bool()> tidy, std::function<void()> ring);
 
 }  // namespace troupe::detail

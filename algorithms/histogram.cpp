@@ -34,7 +34,7 @@ constexpr auto count_bytes = kernel<in<std::uint8_t, N>, red<std::uint64_t, 1>>(
                                          for (index_t i = 0; i < n; ++i) ++count[row[i]];
                                        });
                                      })
-                                 .on(gpu, texts::count_bytes);
+                                 .on(gpu, texts::of_rank(texts::count_bytes, N));
 
 template <int N>
 constexpr auto count_numbers =
@@ -52,7 +52,7 @@ constexpr auto count_numbers =
                 }
               });
             })
-        .on(gpu, texts::count_numbers);
+        .on(gpu, texts::of_rank(texts::count_numbers, N));
 
 template <class T>
 index_space<1> by_tiles(const array<T, 1>& a) {

@@ -7,6 +7,8 @@
 #include <charconv>
 #include <map>
 #include <optional>
+#include <string_view>
+#include <utility>
 
 #include <troupe/devices.hpp>
 #include <troupe/error.hpp>
@@ -24,13 +26,65 @@ namespace {
 constexpr int lanes_max = 64;
 constexpr const char* kinds[] = {"cuda", "hip", "opencl", "sim"};
 
-std::unique_ptr<devices::accelerator_source> source_of(const std::string& kind) {
+std::unique_ptr<devices::accelerator_source> source_of(const std::string& kind, const std::string& origin) {
   if (kind == "cuda") return devices::make_cuda_source();
   if (kind == "hip") return devices::make_hip_source();
   if (kind == "opencl") return devices::make_opencl_source();
   if (kind == "sim") return devices::make_sim_source();
-  throw error(errc::bad_argument,
-              "options::devices: '" + kind + "' is no kind of device; there are cuda, hip, opencl and sim");
+  if (kind.empty()) throw error(errc::bad_argument, origin + ": a device without a name");
+  throw error(errc::bad_argument, origin + ": '" + kind +
+                                      "' is no kind of device; there are cuda, hip, opencl and sim, gpu for the first "
+                                      "two, all for the first three, and none");
+}
+
+// "none" stands alone, and says that the other place is not to be looked at.
+bool says_none(const std::vector<device_use>& wanted, const std::string& origin) {
+  const auto named = std::count_if(wanted.begin(), wanted.end(), [](const device_use& u) { return u.name == "none"; });
+  if (named != 0 && wanted.size() != 1) throw error(errc::bad_argument, origin + ": \"none\" is named beside others");
+  return named != 0;
+}
+
+// "gpu" and "all" are several kinds.
+std::vector<device_use> by_kind(const std::vector<device_use>& wanted) {
+  std::vector<device_use> all;
+  for (const device_use& use : wanted) {
+    const std::size_t count = use.name == "gpu" ? 2 : use.name == "all" ? 3 : 0;
+    if (count == 0) all.push_back(use);
+    for (std::size_t i = 0; i < count; ++i) {
+      all.push_back(use);
+      all.back().name = kinds[i];
+    }
+  }
+  return all;
+}
+
+// Which of the devices of a kind is meant: [first, last).
+std::pair<int, int> range_of(const std::string& name, const devices::accelerator_source& source,
+                             const std::string& origin) {
+  const int count = source.count();
+  const auto colon = name.find(':');
+  if (colon == std::string::npos) return {0, count};
+  int index = 0;
+  const char* const end = name.data() + name.size();
+  const auto [stopped, wrong] = std::from_chars(name.data() + colon + 1, end, index);
+  if (wrong != std::errc() || stopped != end || index < 0)
+    throw error(errc::bad_argument,
+                origin + ": '" + name + "' is no device; write \"" + name.substr(0, colon) + ":0\"");
+  if (index >= count)
+    throw error(errc::no_executor,
+                origin + ": there is no " + name + ": " +
+                    (source.remark().empty() ? std::to_string(count) + " devices of this kind" : source.remark()));
+  return {index, index + 1};
+}
+
+// Names separated by commas. An empty one is refused with the others that mean nothing.
+std::vector<device_use> split(std::string_view list) {
+  std::vector<device_use> all;
+  for (std::size_t comma = 0; comma != list.npos; list.remove_prefix(comma == list.npos ? 0 : comma + 1)) {
+    comma = list.find(',');
+    all.push_back({std::string(list.substr(0, comma))});
+  }
+  return all;
 }
 
 std::optional<devices::link_speeds> speeds_of(devices::accelerator& a, known_costs* costs, bool measure) {
@@ -40,35 +94,28 @@ std::optional<devices::link_speeds> speeds_of(devices::accelerator& a, known_cos
 
 }  // namespace
 
-std::vector<found_accelerator> find_accelerators(const std::vector<device_use>& wanted) {
+std::vector<found_accelerator> find_accelerators(const std::vector<device_use>& in_options, const char* environment) {
+  const bool from_options = !in_options.empty() || !environment || !*environment;
+  const std::string origin = from_options ? "options::devices" : "TROUPE_DEVICES";
+  const std::vector<device_use> named = from_options ? in_options : split(environment);
+  if (says_none(named, origin)) return {};
   std::map<std::string, std::shared_ptr<devices::accelerator_source>> sources;
   std::map<std::string, int> uses;
   std::vector<found_accelerator> all;
-  for (const device_use& use : wanted) {
-    const auto colon = use.name.find(':');
-    const std::string kind = use.name.substr(0, colon);
+  for (const device_use& use : by_kind(named)) {
     if (use.lanes < 1 || use.lanes > lanes_max)
-      throw error(errc::bad_argument, "options::devices: '" + use.name + "' must have between 1 and 64 lanes");
+      throw error(errc::bad_argument, origin + ": '" + use.name + "' must have between 1 and 64 lanes");
     if (use.deadline.count() < 0)
-      throw error(errc::bad_argument, "options::devices: the deadline of '" + use.name + "' is negative");
+      throw error(errc::bad_argument, origin + ": the deadline of '" + use.name + "' is negative");
+    const std::string kind = use.name.substr(0, use.name.find(':'));
     auto& source = sources[kind];
-    if (!source) source = source_of(kind);
-    int first = 0, last = source->count();
-    if (colon != std::string::npos) {
-      const char* const end = use.name.data() + use.name.size();
-      const auto [stopped, wrong] = std::from_chars(use.name.data() + colon + 1, end, first);
-      if (wrong != std::errc() || stopped != end || first < 0)
-        throw error(errc::bad_argument, "options::devices: '" + use.name + "' is no device; write \"" + kind + ":0\"");
-      if (first >= last)
-        throw error(errc::no_executor,
-                    "options::devices: there is no " + use.name + ": " +
-                        (source->remark().empty() ? std::to_string(last) + " devices of this kind" : source->remark()));
-      last = first + 1;
-    }
+    if (!source) source = source_of(kind, origin);
+    const auto [first, last] = range_of(use.name, *source, origin);
     for (int i = first; i < last; ++i) {
       std::string name = kind + ":" + std::to_string(i);
+      std::string card = use.group.empty() ? name : "group " + use.group;
       if (const int before = uses[name]++; before != 0) name += "#" + std::to_string(before);
-      all.push_back({std::move(name), source->kind(), use.lanes, use.deadline,
+      all.push_back({std::move(name), source->kind(), i, std::move(card), use.lanes, use.deadline,
                      [source = source, i, lanes = gpu_copy_lanes + use.lanes, memory = use.memory_bytes] {
                        return source->open(i, lanes, memory);
                      }});
@@ -99,7 +146,7 @@ std::vector<device_listing> list_devices(const listing_options& how) {
   for (const char* kind : detail::kinds) {
     device_listing l;
     l.kind_name = kind;
-    const auto source = detail::source_of(kind);
+    const auto source = detail::source_of(kind, "list_devices");
     l.kind = source->kind();
     l.remark = source->remark();
     for (int i = 0; i < source->count(); ++i) {

@@ -18,12 +18,15 @@ namespace troupe::detail {
 struct found_accelerator {
   std::string name;  // of the executor: "sim:0", and "sim:0#1" for the second use of one device
   device_kind kind;
+  int index;         // among those of its kind
+  std::string card;  // devices of one are slots of it
   int compute_lanes;
   std::chrono::milliseconds deadline;
   std::function<std::unique_ptr<devices::accelerator>()> open;
 };
 
-/// Throws error(no_executor) for a device that is not there, error(bad_argument) for names that mean nothing.
-std::vector<found_accelerator> find_accelerators(const std::vector<device_use>&);
+/// Where the options name none, those of `environment`, a list with commas; null or "": none. Throws error(no_executor)
+/// for a device that is not there, error(bad_argument) for names that mean nothing, saying which of the two has them.
+std::vector<found_accelerator> find_accelerators(const std::vector<device_use>& in_options, const char* environment);
 
 }  // namespace troupe::detail

@@ -3,6 +3,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "runtime/engine.hpp"
 
+#include <cstdlib>
+#include <map>
+
 #include <troupe/detail/engine.hpp>
 #include <troupe/error.hpp>
 
@@ -30,6 +33,7 @@ options checked(options o) {
   if (o.spare_threads_max < 0) throw error(errc::bad_argument, "options::spare_threads_max is negative");
   if (o.spin.count() < 0) throw error(errc::bad_argument, "options::spin is negative");
   if (o.window.count() < 0) throw error(errc::bad_argument, "options::window is negative");
+  if (o.card_wait.count() < 0) throw error(errc::bad_argument, "options::card_wait is negative");
   if (o.shutdown_timeout.count() < 0) throw error(errc::bad_argument, "options::shutdown_timeout is negative");
   if (o.threads == 0) o.threads = devices::usable_core_count();
   o.threads = std::max(o.threads, o.core_groups);
@@ -42,13 +46,28 @@ std::unique_ptr<house_link, void (*)(house_link*)> make_link() {
   return link;
 }
 
+// Whoever reads a null pointer later has nobody to tell.
+void check_texts(const kernel_info& k) {
+  for (int kind = 0; kind < device_kind_count; ++kind) {
+    const bool is_text = kind != static_cast<int>(device_kind::cpu) && !k.routines[static_cast<std::size_t>(kind)];
+    if (!is_text || !(k.kinds & (1u << kind))) continue;
+    const kernel_text& t = k.texts[static_cast<std::size_t>(kind)];
+    if (!t.text || !*t.text || !t.entry || !*t.entry)
+      throw error(errc::bad_argument, "kernel '" + std::string(k.name) + "': its body for an accelerator has no " +
+                                          (!t.text || !*t.text ? "text" : "entry, the name of the function"));
+  }
+}
+
 }  // namespace
 
 const kernel_info* kernel_table::intern(const kernel_info& k) {
   const auto same = [&](const kernel_info& have) {
     for (std::size_t i = 0; i < k.texts.size(); ++i)
-      if (have.texts[i].text != k.texts[i].text || have.texts[i].entry != k.texts[i].entry) return false;
-    return have.key == k.key && have.routines == k.routines && have.kinds == k.kinds && have.resources == k.resources;
+      if (have.texts[i].text != k.texts[i].text || have.texts[i].entry != k.texts[i].entry ||
+          have.texts[i].group != k.texts[i].group)
+        return false;
+    return have.key == k.key && have.routines == k.routines && have.kinds == k.kinds && have.repeat == k.repeat &&
+           have.resources == k.resources;
   };
   std::size_t at = k.key % slots;
   for (std::size_t i = 0; i < slots; ++i, at = (at + 1) % slots) {
@@ -56,6 +75,7 @@ const kernel_info* kernel_table::intern(const kernel_info& k) {
     if (!have) break;
     if (same(*have)) return have;
   }
+  check_texts(k);
   std::lock_guard hold(lock_);
   for (const kernel_info& have : kept_)
     if (same(have)) return &have;
@@ -75,9 +95,17 @@ engine::engine(const options& o) : options_(checked(o)), link_(make_link()), pla
 void engine::start() {
   link_->house.store(this, std::memory_order_release);
   std::weak_ptr<engine> self = weak_from_this();
-  staff_ = hire_staff(options_.trace, [self] {
-    const auto house = self.lock();
-    return !house || house->placement_.tidy();
+  staff_ = hire_staff(
+      options_.trace,
+      [self] {
+        const auto house = self.lock();
+        return !house || house->placement_.tidy();
+      },
+      [self] {
+        if (const auto house = self.lock()) house->placement_.look_again();
+      });
+  placement_.use_alarm([this](std::chrono::milliseconds after) {
+    if (staff_) staff_->call_later(after);
   });
   add_groups();
   add_gpus();
@@ -114,7 +142,8 @@ void engine::add_groups() {
 }
 
 void engine::add_gpus() {
-  auto found = find_accelerators(options_.devices);
+  std::map<std::string, std::uint16_t> cards;
+  auto found = find_accelerators(options_.devices, std::getenv("TROUPE_DEVICES"));
   if (!found.empty() && options_.cost_cache != "none")
     costs_ = std::make_unique<known_costs>(options_.cost_cache, options_.threads);
   for (auto& device : found) {
@@ -124,6 +153,8 @@ void engine::add_gpus() {
     g.facts.id = id;
     g.facts.name = device.name;
     g.facts.kind = device.kind;
+    g.facts.index = device.index;
+    g.facts.card = cards.try_emplace(device.card, static_cast<std::uint16_t>(cards.size())).first->second;
     g.facts.space = static_cast<memory_space>(1 + gpus_.size());
     g.facts.slots = device.compute_lanes;
     g.deadline = device.deadline;

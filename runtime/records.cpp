@@ -1,6 +1,7 @@
 // What this file is for: task records from the caller's side: taking, filling, submitting, waiting.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
+#include <algorithm>
 #include <coroutine>
 
 #include <troupe/detail/engine.hpp>
@@ -130,6 +131,38 @@ region* new_region(engine& house) {
   return r;
 }
 
+namespace {
+// Core groups that have fewer slots than the task asks for are not for it.
+void check_slots(engine& house, const task_record& t, task_extra& e) {
+  const int slots = logic::slots_of(e.options.resources);
+  if (slots <= 1) return;
+  int most = 0;
+  for (const executor_facts& f : house.brain().facts()) {
+    const logic::executor_set bit = logic::executor_set{1} << f.id;
+    if (f.kind != device_kind::cpu || !(e.executors & bit)) continue;
+    most = std::max(most, f.slots);
+    if (f.slots < slots) e.executors &= ~bit;
+  }
+  const logic::executor_set able =
+      t.kernel ? logic::with_body(t.kernel->kinds, house.brain().facts()) : house.brain().all();
+  if ((e.executors & able & house.brain().all()) == 0 && most < slots)
+    throw error(errc::no_resource, "task '" + logic::name_of(t) + "': cpu: " + std::to_string(slots) +
+                                       " slots asked, " + std::to_string(most) +
+                                       " is the maximum, the slots of the largest core group in its scope");
+}
+
+// Who drives devices himself does so from a core.
+void check_devices(engine& house, const task_record& t, task_extra& e) {
+  if (!logic::asks_for_devices(e.options.resources)) return;
+  constexpr unsigned char cores = 1u << static_cast<int>(device_kind::cpu);
+  e.executors &= logic::with_body(cores, house.brain().facts());
+  if (e.executors == 0 || (t.kernel && !(t.kernel->kinds & cores)))
+    throw error(errc::no_executor, "task '" + logic::name_of(t) +
+                                       "' holds devices (gpu) for a body on a core: it needs one, and a core group in "
+                                       "its scope; kernels of the runtime take no gpu");
+}
+}  // namespace
+
 void apply(engine& house, task_record& t, const task_options& o) {
   task_extra& e = extra_of(t);
   e.options = o;
@@ -148,6 +181,8 @@ void apply(engine& house, task_record& t, const task_options& o) {
                                          logic::names_of(house.brain().all(), facts));
     if (t.kernel && (e.executors & logic::with_body(t.kernel->kinds, facts)) == 0) check_kernel(house, t);
   }
+  check_devices(house, t, e);
+  check_slots(house, t, e);
   if (o.stop.stop_possible()) e.stop_watch = std::make_shared<std::stop_callback<cancel>>(o.stop, cancel{&t, &house});
 }
 

@@ -4,12 +4,15 @@
 #include "actors/logic/resources.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 #include <troupe/error.hpp>
 
 namespace troupe::logic {
 
 namespace {
+constexpr double slots_max = 65536;
+
 // The whole amount that a request asks of one name, however often it names it.
 double asked(const std::vector<resource>& request, const std::string& name) {
   double sum = 0;
@@ -17,6 +20,8 @@ double asked(const std::vector<resource>& request, const std::string& name) {
     if (r.name == name) sum += r.amount;
   return sum;
 }
+// Slots and devices are counted elsewhere.
+bool is_counted(const std::string& name) { return name != "cpu" && name != "gpu"; }
 auto find(auto& list, const std::string& name) {
   return std::find_if(list.begin(), list.end(), [&](const resource& r) { return r.name == name; });
 }
@@ -24,9 +29,9 @@ auto find(auto& list, const std::string& name) {
 
 resources::resources(const std::vector<resource>& configured) {
   for (const resource& r : configured) {
-    if (r.name.empty() || r.name == "cpu" || r.amount < 0)
+    if (r.name.empty() || !is_counted(r.name) || !(r.amount >= 0))
       throw error(errc::bad_argument,
-                  "options::resources: '" + r.name + "' needs another name than cpu and an amount of 0 or more");
+                  "options::resources: '" + r.name + "' needs another name than cpu or gpu and an amount of 0 or more");
     if (find(total_, r.name) != total_.end())
       throw error(errc::bad_argument, "options::resources names '" + r.name + "' twice");
     total_.push_back(r);
@@ -36,11 +41,15 @@ resources::resources(const std::vector<resource>& configured) {
 
 void resources::check(const std::vector<resource>& request) const {
   for (const resource& r : request) {
-    if (r.amount < 0) throw error(errc::bad_argument, "a negative amount of resource '" + r.name + "'");
+    if (!(r.amount >= 0)) throw error(errc::bad_argument, "a negative amount of resource '" + r.name + "'");
     if (r.name == "cpu") {
-      if (r.amount > 1) throw error(errc::not_supported, "a task takes one worker's slot or none: cpu may be 0 or 1");
-      continue;
+      if (r.amount > 1 && (r.amount != std::floor(r.amount) || r.amount > slots_max))
+        throw error(errc::bad_argument, "cpu is a number of slots: a whole one, 65536 at most");
+      continue;  // placement knows how many there are
     }
+    if (!is_counted(r.name)) continue;
+    if (r.amount == resource::all)
+      throw error(errc::bad_argument, "resource '" + r.name + "': all of them can be had of gpu only");
     const auto have = find(total_, r.name);
     if (have == total_.end())
       throw error(errc::no_resource, "resource '" + r.name + "' is not configured: add it to options::resources");
@@ -52,20 +61,20 @@ void resources::check(const std::vector<resource>& request) const {
 
 bool resources::take(const std::vector<resource>& request) {
   for (const resource& r : request)
-    if (r.name != "cpu" && find(free_, r.name)->amount < asked(request, r.name)) return false;
+    if (is_counted(r.name) && find(free_, r.name)->amount < asked(request, r.name)) return false;
   for (const resource& r : request)
-    if (r.name != "cpu") find(free_, r.name)->amount -= r.amount;
+    if (is_counted(r.name)) find(free_, r.name)->amount -= r.amount;
   return true;
 }
 
 void resources::give(const std::vector<resource>& request) {
   for (const resource& r : request)
-    if (r.name != "cpu") find(free_, r.name)->amount += r.amount;
+    if (is_counted(r.name)) find(free_, r.name)->amount += r.amount;
 }
 
-bool without_slot(const std::vector<resource>& request) {
+int slots_of(const std::vector<resource>& request) {
   const auto cpu = find(request, "cpu");
-  return cpu != request.end() && cpu->amount == 0;
+  return cpu == request.end() ? 1 : static_cast<int>(std::ceil(cpu->amount));
 }
 
 }  // namespace troupe::logic

@@ -15,7 +15,7 @@ class resources {
  public:
   explicit resources(const std::vector<resource>& configured);
 
-  /// Throws `error(no_resource)` if the request could never be met. "cpu" is not counted here.
+  /// Throws `error(no_resource)` if the request could never be met. "cpu" and "gpu" are not counted here.
   void check(const std::vector<resource>& request) const;
   /// Takes all or nothing.
   bool take(const std::vector<resource>& request);
@@ -26,7 +26,7 @@ class resources {
   std::vector<resource> total_, free_;
 };
 
-/// Whether the request says that no worker's slot is needed.
-bool without_slot(const std::vector<resource>& request);
+/// How many slots of a core group the request says; the call's word comes before the kernel's.
+int slots_of(const std::vector<resource>& request);
 
 }  // namespace troupe::logic

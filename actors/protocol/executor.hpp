@@ -27,6 +27,8 @@ struct executor_facts {
   memory_space space = host_space;
   int slots = 1;
   std::uint64_t memory_bytes = 0;  // of its own; 0: it uses the host's
+  int index = 0;                   // of a device, among those of its kind
+  std::uint16_t card = 0;          // devices of one number are slots of one card
 };
 
 class executor {

@@ -48,8 +48,9 @@ inline constexpr accelerator_t<device_kind::cuda, device_kind::hip, device_kind:
 
 /// A body as text: one function in the portable kernel dialect. Each array of the signature is two parameters,
 /// `GPU_IN(T, name)`, `GPU_OUT(T, name)` or `GPU_INOUT(T, name)` (reductions: GPU_INOUT of the partial); scalars are
-/// passed by value. There is at least one work-item for each element of the first array that is written, its last
-/// dimension being work-item dimension 0 (of four dimensions the two slowest are one); the function checks its bounds.
+/// passed by value. There is at least one work-item for each element of the first array that is written or updated, or
+/// where there is none of the first that is read, its last dimension being work-item dimension 0 (of four dimensions the
+/// two slowest are one); the function checks its bounds.
 /// All pointers are to string literals.
 struct source {
   const char* text = "";

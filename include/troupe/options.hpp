@@ -6,6 +6,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <stop_token>
 #include <string>
 #include <vector>
@@ -14,9 +15,17 @@
 
 namespace troupe {
 
-/// An amount of a named quantity: `{"io", 1}`. `"cpu"` is a worker's slot: 1 unless said, 0 for a task that only
-/// waits (it then runs on a thread beside the workers). Every other name must be configured in `options::resources`.
+/// An amount of a named quantity: `{"io", 1}`.
+/// - `"cpu"` is slots of a core group: 1 unless said; 0 for a task that only waits (it then runs on a thread beside the
+///   workers); n for one with threads of its own. It begins once n slots of one group are free, ahead of tasks of one
+///   slot; more than the largest group has is `error(no_resource)`. It counts on core groups only.
+/// - `"gpu"` is whole devices of `options::devices`, for a body on a core that drives them itself:
+///   `task_context::devices()` says which. No two tasks have the same one at a time; kernels of the runtime still run
+///   there. `{"gpu", resource::all}`: every one. A fraction is `error(not_supported)`.
+/// - Every other name must be configured in `options::resources`.
 struct resource {
+  static constexpr double all = std::numeric_limits<double>::infinity();
+
   std::string name{};
   double amount = 1;
 };
@@ -24,8 +33,8 @@ struct resource {
 /// An accelerator to use.
 struct device_use {
   /// A kind, "cuda", "hip", "opencl" or "sim" (a GPU in software, for tests and for trying things out): all devices of
-  /// that kind. Or one of them: "cuda:0". The same one may be named twice: it is then two devices with memory of their
-  /// own.
+  /// that kind. "gpu": all of CUDA and HIP. "all": all but sim. Or one of them: "cuda:0". The same one may be named
+  /// twice: it is then two devices with memory of their own.
   std::string name{};
   /// Of its memory, so many bytes at most; 0: all it has to give.
   std::uint64_t memory_bytes = 0;
@@ -34,6 +43,9 @@ struct device_use {
   /// A task that takes longer on the device counts as hung, and the device as failed; 0: none does. On CUDA, HIP and
   /// OpenCL a kernel cannot be stopped: the device then stays closed until it has ended.
   std::chrono::milliseconds deadline{0};
+  /// Devices of one group are one card to tasks that ask for several (see `options::card_wait`). Empty: those that are
+  /// the same physical device are.
+  std::string group{};
 };
 
 /// How a runtime is built. Read once, by the constructor.
@@ -43,7 +55,8 @@ struct options {
   /// Core groups; each is one executor, named `cpu:0`, `cpu:1`, ... Workers are dealt out evenly; at least one each.
   int core_groups = 1;
   /// Accelerators to use beside the cores. A named device that is not there is `error(no_executor)`, saying why; a kind
-  /// of which there is none is not.
+  /// of which there is none is not. Empty: what the environment variable TROUPE_DEVICES names when the runtime is
+  /// constructed, separated by commas ("sim,opencl:0"), if it is set. {{"none"}}: none, whatever it says.
   std::vector<device_use> devices{};
   /// Where a runtime with devices keeps what it has measured, for the next one: the speed of each device's link, which
   /// is measured at the first start (50 ms a device), and the times of kernels that run on devices. A folder; empty:
@@ -67,6 +80,9 @@ struct options {
   std::size_t tasks_in_flight_max = 65536;
   /// Named quantities that tasks may ask for, for instance `{{"io", 50}}`.
   std::vector<resource> resources{};
+  /// A task that asks for several devices, not more than one card has (see `device_use::group`), gets them on one card.
+  /// If none is free it waits for one so long, then takes what is free on several.
+  std::chrono::milliseconds card_wait{1000};
   /// How long the destructor lets tasks finish before it abandons them.
   std::chrono::milliseconds shutdown_timeout{10'000};
   /// How long a thread without work looks for some before it sleeps.

@@ -7,6 +7,7 @@
 #include <condition_variable>
 #include <mutex>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "actors/parking.hpp"
@@ -33,7 +34,9 @@ class lot : private parking::outlook {
       for (;;) {
         const auto why = place.park(*mine);
         if (why == parking::woken::to_end) break;
-        tell([&] { ++(why == parking::woken::to_work ? worked : slotless); });
+        const int held = mine->slots();
+        if (held > 1) place.give_slots(std::exchange(mine->more, 0));
+        tell([&] { ++(why == parking::woken::to_work ? worked : held > 1 ? wide : slotless); });
       }
       place.ended(*mine);
     });
@@ -55,7 +58,7 @@ class lot : private parking::outlook {
   }
 
   parking place;
-  int worked = 0, slotless = 0;
+  int worked = 0, slotless = 0, wide = 0;
   std::atomic<bool> busy{false}, work{false}, overdue{false};
   std::atomic<int> idle_told{0};
 
@@ -127,11 +130,11 @@ TEST(parking, lends_no_slot_where_nobody_sleeps) {
 TEST(parking, gives_a_slot_that_a_body_left_to_a_spare_and_takes_one_back_from_a_sleeper) {
   lot l(1, 1);
   ASSERT_TRUE(l.all_sleep(1));
-  ASSERT_TRUE(l.place.give_slot()) << "a spare is to be made";
+  ASSERT_TRUE(l.place.give_slots(1)) << "a spare is to be made";
   l.add(false);
   ASSERT_TRUE(l.wait([&] { return l.worked >= 1; })) << "the spare has the slot";
   ASSERT_TRUE(l.all_sleep(2));
-  l.place.take_slot();  // returns once a sleeper has left his
+  l.place.take_slots(1);  // returns once a sleeper has left his
   ASSERT_TRUE(l.wait([&] { return l.worked >= 2; }));
 }
 
@@ -142,7 +145,52 @@ TEST(parking, hands_tasks_without_a_slot_to_spares) {
   l.add(false);
   ASSERT_TRUE(l.wait([&] { return l.slotless == 1; }));
   troupe::detail::task_record* none[1];
-  EXPECT_EQ(l.place.take_slotless(none, 1, [](const auto&) { return true; }), 0u);
+  EXPECT_EQ(l.place.take_unstarted(none, 1, [](const auto&) { return true; }), 0u);
+}
+
+TEST(parking, gathers_the_slots_of_sleepers_for_a_task_that_needs_several) {
+  troupe::detail::task_record t;
+  lot l(3);
+  for (int i = 1; i <= 100; ++i) {
+    l.place.give_wide(t, 1 + i % 3 + (i % 3 == 0 ? 1 : 0), 0);
+    ASSERT_TRUE(l.wait([&] { return l.wide == i; }));
+  }
+  ASSERT_TRUE(l.all_sleep(3)) << "every slot is back";
+}
+
+TEST(parking, gives_nobody_a_slot_while_an_earlier_one_waits_for_several) {
+  troupe::detail::task_record t;
+  lot l(2);
+  ASSERT_TRUE(l.all_sleep(2));
+  l.place.take_slots(1);  // a body that goes on
+  l.place.give_wide(t, 2, 0);
+  std::atomic<bool> served{false};
+  std::thread later([&] {
+    l.place.take_slots(1);
+    served = true;
+    l.place.give_slots(1);
+  });
+  EXPECT_EQ(l.wide, 0);
+  l.place.give_slots(1);
+  ASSERT_TRUE(l.wait([&] { return l.wide == 1; }));
+  later.join();
+  EXPECT_TRUE(served);
+  ASSERT_TRUE(l.all_sleep(2));
+}
+
+TEST(parking, hands_back_tasks_that_still_wait_for_slots) {
+  troupe::detail::task_record one, two;
+  lot l(2);
+  ASSERT_TRUE(l.all_sleep(2));
+  l.place.take_slots(1);
+  l.place.give_wide(one, 2, 0);
+  l.place.give_wide(two, 2, 1);
+  troupe::detail::task_record* back[4];
+  ASSERT_EQ(l.place.take_unstarted(back, 4, [](const auto&) { return true; }), 2u);
+  EXPECT_EQ(back[0], &two) << "by priority";
+  l.place.give_slots(1);
+  ASSERT_TRUE(l.all_sleep(2));
+  EXPECT_EQ(l.wide, 0);
 }
 
 }  // namespace

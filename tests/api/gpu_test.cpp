@@ -145,6 +145,26 @@ TEST(gpu, cores_and_devices_take_turns_on_one_tile) {
   EXPECT_EQ(contents(a), model);
 }
 
+// Without anything written, each element that is read has a work-item: the kernel has no loop.
+constexpr auto total = kernel<in<word, 1>, in<word, 2>, red<word, 1>>("total").on(gpu, source{R"(
+GPU_KERNEL void total(GPU_IN(unsigned, line), GPU_IN(unsigned, other), GPU_INOUT(unsigned, sum)) {
+  const long i = GPU_LO(line, 0) + GPU_GLOBAL_ID(0);
+  if (i < GPU_HI(line, 0))
+    GPU_ATOMIC_ADD_I32((GPU_GLOBAL int*)&GPU_AT1(sum, GPU_LO(sum, 0)), (int)(GPU_AT1(line, i) * GPU_AT2(other, 0, 0)));
+})",
+                                                                                              "total"});
+
+TEST(gpu, calls_that_only_read_and_reduce_are_launched_by_the_first_array_they_read) {
+  runtime rt(with_sims(2));
+  std::vector<word> data(5000);
+  std::iota(data.begin(), data.end(), 1u);
+  auto line = rt.adopt(data, {5000}, tiles(1500));
+  auto two = rt.filled<word>({1, 1}, tiles(1, 1), 2);
+  auto sum = rt.filled<word>({1}, tiles(1), 7);
+  rt.for_each(grid(5000), total, read(line), read(two, all{}), reduce(sum)).get();
+  EXPECT_EQ(sum.read()(0), 7u + 5000u * 5001u);
+}
+
 TEST(gpu, an_overwritten_copy_does_not_come_back) {
   runtime rt(with_sims(1));
   constexpr index_t n = 500;

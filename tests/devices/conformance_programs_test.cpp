@@ -230,26 +230,38 @@ TEST_P(conformance, the_stencils_agree_with_the_host) {
 
 TEST_P(conformance, the_histograms_agree_with_the_host) {
   const auto a = open();
-  matrix<unsigned char> bytes(7, 90, 93);
+  const index_t h = 70, w = 190;  // more than a group takes
+  matrix<unsigned char> bytes(h, w, w + 3);
   for (auto& b : bytes.all) b = static_cast<unsigned char>(random_bits());
-  std::vector<std::uint64_t> before(256, 3), expected = before;
-  for (index_t y = 0; y < 7; ++y)
-    for (index_t x = 0; x < 90; ++x) ++expected[bytes(y, x)];
+  std::vector<std::uint64_t> before(256, 0xfffffff0u), expected = before;
+  for (index_t y = 0; y < h; ++y)
+    for (index_t x = 0; x < w; ++x) ++expected[bytes(y, x)];
   const array<unsigned char> image(*a, bytes);
   const array<std::uint64_t> counts(*a, before, vector_shape(256));
-  run(*a, texts::count_bytes, {1, 1, 1}, image, counts);
+  run(*a, texts::of_rank(texts::count_bytes, 2), {w, h, 1}, image, counts);
   EXPECT_EQ(counts.content(), expected);
 
-  const auto numbers = noise(1, 600, 600);
+  for (const index_t n : {1, 100, 257, 300, 4097}) {  // parts of groups
+    before.assign(256, 0);
+    expected = before;
+    std::vector<unsigned char> some(static_cast<std::size_t>(n));
+    for (auto& b : some) ++expected[b = static_cast<unsigned char>(random_bits())];
+    const array<unsigned char> line(*a, some, vector_shape(n));
+    const array<std::uint64_t> found(*a, before, vector_shape(256));
+    run(*a, texts::count_bytes, {static_cast<std::uint32_t>(n), 1, 1}, line, found);
+    EXPECT_EQ(found.content(), expected) << n;
+  }
+
+  const auto numbers = noise(1, 6000, 6000);
   for (const std::size_t bins : {std::size_t{5}, std::size_t{2100}}) {
     before.assign(bins, 1);
     expected = before;
     for (const double v : numbers.all)
       if (v >= -0.5 && v < 0.75)
         ++expected[std::min(static_cast<std::size_t>((v + 0.5) * (static_cast<double>(bins) / 1.25)), bins - 1)];
-    const array<double> line(*a, numbers.all, vector_shape(600));
+    const array<double> line(*a, numbers.all, vector_shape(6000));
     const array<std::uint64_t> found(*a, before, vector_shape(static_cast<index_t>(bins)));
-    run(*a, texts::count_numbers, {1, 1, 1}, line, -0.5, 0.75, found);
+    run(*a, texts::count_numbers, {6000, 1, 1}, line, -0.5, 0.75, found);
     EXPECT_EQ(found.content(), expected) << bins;
   }
 }

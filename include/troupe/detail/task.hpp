@@ -13,8 +13,10 @@
 #include <cstdint>
 #include <exception>
 #include <memory>
+#include <span>
 #include <stop_token>
 #include <string>
+#include <vector>
 
 #include <troupe/access.hpp>
 #include <troupe/box.hpp>
@@ -39,6 +41,13 @@ class argument_sink {
 };
 }  // namespace detail
 
+/// A device that a task holds; see `resource`.
+struct held_device {
+  std::string name;  ///< of the executor: "cuda:1"
+  device_kind kind = device_kind::cuda;
+  int index = 0;  ///< among the devices of its kind, as `cudaSetDevice` takes it
+};
+
 /// What a body may ask about its own run. Valid while the body runs, on its thread only.
 class task_context {
  public:
@@ -48,6 +57,8 @@ class task_context {
   virtual bool stop_requested() const = 0;
   /// 1 for the first try, more for retries.
   virtual int attempt() const = 0;
+  /// The devices that the task asked for with `{"gpu", n}`, its own until it ends.
+  virtual std::span<const held_device> devices() const { return {}; }
   /// Used by the library: the view of the task's access number i.
   virtual detail::raw_view view_of(int access) = 0;
   /// Used by the library: where the arguments go instead of to a C++ body; null on CPUs.
@@ -133,6 +144,8 @@ struct task_extra {
   void (*granted)(void*) = nullptr;
   std::shared_ptr<void> payload;     // recorded graphs
   std::shared_ptr<void> stop_watch;  // the callback registered with options.stop
+  std::uint64_t waits_since = 0;     // for devices, in ticks; placement's, as the next
+  std::vector<held_device> devices;  // before it is sent
 };
 
 /// From settle on they are the runtime's own: transfers make the host's copy of a tile current (or give up the device's),

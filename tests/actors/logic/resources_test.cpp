@@ -100,10 +100,22 @@ TEST(resources, refuse_negative_amounts_of_a_request) {
   EXPECT_EQ(e->code(), errc::bad_argument);
 }
 
-TEST(resources, refuse_more_than_one_slot) {
-  const auto e = thrown_by([] { resources({}).check({{"cpu", 2}}); });
-  ASSERT_TRUE(e);
-  EXPECT_EQ(e->code(), errc::not_supported);
+TEST(resources, know_how_many_slots_a_request_means) {
+  EXPECT_EQ(logic::slots_of({}), 1);
+  EXPECT_EQ(logic::slots_of({{"io", 3}}), 1);
+  EXPECT_EQ(logic::slots_of({{"cpu", 0}}), 0);
+  EXPECT_EQ(logic::slots_of({{"cpu", 0.5}}), 1);
+  EXPECT_EQ(logic::slots_of({{"io", 1}, {"cpu", 4}}), 4);
+  EXPECT_EQ(logic::slots_of({{"cpu", 2}, {"cpu", 4}}), 2) << "the call's, then the kernel's";
+  resources({}).check({{"cpu", 2}});
+}
+
+TEST(resources, refuse_parts_of_slots_beyond_one) {
+  for (const double amount : {1.5, 70000.0, resource::all}) {
+    const auto e = thrown_by([&] { resources({}).check({{"cpu", amount}}); });
+    ASSERT_TRUE(e) << amount;
+    EXPECT_EQ(e->code(), errc::bad_argument);
+  }
 }
 
 TEST(resources, refuse_a_wrong_configuration) {
@@ -126,12 +138,6 @@ TEST(resources, never_go_below_zero_when_a_request_names_one_twice) {
   }
   if (!refused) r.take(twice);
   EXPECT_GE(free_of(r, "io"), 0);
-}
-
-TEST(without_slot, is_said_by_no_cpu_only) {
-  EXPECT_TRUE(logic::without_slot({{"io", 1}, {"cpu", 0}}));
-  EXPECT_FALSE(logic::without_slot({{"cpu", 1}}));
-  EXPECT_FALSE(logic::without_slot({}));
 }
 
 }  // namespace
