@@ -1,0 +1,139 @@
+// What this file is for: the state of a core group, for the files that are its parts.
+// SPDX-FileCopyrightText: the troupe authors
+// SPDX-License-Identifier: BSD-3-Clause
+//
+//   core_group.cpp        the executor that others see, and the threads
+//   core_group_work.cpp   what a thread does next: batches, stealing, recorded graphs
+//   core_group_waits.cpp  waiting inside a body, and threads from outside that help
+#pragma once
+
+#include <condition_variable>
+#include <mutex>
+
+#include "actors/core_group.hpp"
+#include "actors/parking.hpp"
+#include "actors/protocol/clock.hpp"
+#include "actors/replay.hpp"
+#include "actors/task_queue.hpp"
+#include "actors/worker.hpp"
+
+namespace troupe::detail {
+
+class group_actor final : public core_group,
+                          public std::enable_shared_from_this<group_actor>,
+                          private parking::outlook {
+ public:
+  group_actor(core_group_options o, placement& p, wait_board& b, devices::device& host, house_link& link, on_idle idle,
+              void* context)
+      : options_(std::move(o)),
+        placement_(p),
+        idle_(idle),
+        idle_context_(context),
+        tick_ns_(ns_per_tick()),
+        spin_ticks_(static_cast<std::uint64_t>(static_cast<double>(options_.spin.count()) / tick_ns_)),
+        workplace_{this, host, link, b, options_.facts.name, stopping_, tick_ns_},
+        queue_(options_.facts.slots),
+        parking_(options_.facts.slots, options_.spare_threads_max, *this) {}
+
+  // ---- executor -----------------------------------------------------------------------------------------------------
+
+  const executor_facts& facts() const override { return options_.facts; }
+
+  void start() override {
+    for (int i = 0; i < options_.facts.slots; ++i) add_thread();
+  }
+
+  void run_tasks(std::span<task_record* const> tasks, attention who) override;
+  int sleepers() const override { return parking_.sleepers(); }
+  void wake_one() override { parking_.wake(1, parking::nearness::far); }
+  void keep_watch() override { parking_.keep_watch(); }
+  std::size_t queued() const override { return queue_.size(); }
+
+  std::size_t unstarted() const override;
+  float queued_ns() const override { return queue_.worth_ns(); }
+  std::size_t take_back(std::span<task_record*> room, const std::function<bool(const task_record&)>& wanted) override;
+
+  executor_report report() const override;
+
+  // ---- core_group ---------------------------------------------------------------------------------------------------
+
+  void request_stop() override {
+    stopping_.store(true);
+    parking_.close();
+  }
+  bool wait_ended(std::chrono::steady_clock::time_point deadline) override;
+  std::vector<std::string> running(std::size_t n) const override;
+  int threads() const override;
+  bool help_with(task_record& awaited) override;
+
+  bool wait_inside(worker&, task_record& awaited, wait_board&, std::chrono::steady_clock::time_point) override;
+  void give_slot(worker&) override;
+  void take_slot(worker&) override;
+  std::exception_ptr run_graph(worker&, task_record&) override;
+
+ private:
+  // outlook
+  bool somebody_works() const override { return placement_.active() != 0; }
+  bool work_in_sight() const override {
+    return placement_.has_mail_for_sleeper() || queue_.size_now() != 0 || something_held();
+  }
+  bool work_overdue() const override {
+    if (placement_.is_work_elsewhere(this)) return true;
+    return placement_.is_stale(ticks()) && (placement_.has_mail() || queue_.size() != 0 || something_held() ||
+                                            replays_.load(std::memory_order_relaxed) != 0);
+  }
+  void all_asleep() override {
+    if (idle_) idle_(idle_context_);
+  }
+
+  // ---- core_group.cpp
+  void run_without_slot(task_record&);
+  void run_wide(task_record&, int slots);
+  void add_thread();
+  bool add_spare();
+  void make_spare() {
+    if (!add_spare()) parking_.no_spare();
+  }
+  void thread_main(worker&);
+  void be_awake(worker&, bool);
+  bool is_worth_looking() const;
+
+  // ---- core_group_work.cpp
+  bool work_once(worker&);
+  void run_and_report(worker&, task_record&);
+  void report_done(worker&);
+  bool return_batch(worker&, const task_record* awaited);
+  bool steal(worker&);
+  bool something_held() const;
+  bool join_graph(worker&);
+  void run_nodes(worker&, graph_run&, bool owner);
+
+  // ---- core_group_waits.cpp
+  std::unique_ptr<worker> take_guest();
+  void give_guest(std::unique_ptr<worker>);
+
+  const core_group_options options_;
+  placement& placement_;
+  const on_idle idle_;
+  void* const idle_context_;
+  const double tick_ns_;
+  const std::uint64_t spin_ticks_;
+  std::atomic<bool> stopping_{false};
+  const workplace workplace_;
+  task_queue queue_;
+  parking parking_;
+  std::atomic<int> awake_{0};
+  std::atomic<const worker*> looking_{nullptr};  // the thread that ran dry last
+
+  std::atomic<int> replays_{0};
+  spin_lock replay_lock_;
+  std::vector<graph_run*> replaying_;
+
+  mutable std::mutex threads_lock_;
+  std::condition_variable ended_;
+  std::vector<std::shared_ptr<worker>> threads_;
+  std::vector<std::unique_ptr<worker>> guests_;
+  int guests_made_ = 0;
+};
+
+}  // namespace troupe::detail

@@ -1,0 +1,123 @@
+// What this file is for: waiting inside a body without holding a slot, and threads from outside that help.
+// SPDX-FileCopyrightText: the troupe authors
+// SPDX-License-Identifier: BSD-3-Clause
+#include <troupe/error.hpp>
+
+#include "actors/core_group_actor.hpp"
+
+namespace troupe::detail {
+
+namespace {
+// Trace lanes of threads that help; workers and spares have those below.
+constexpr int guest_lanes = 900;
+// Bodies that wait for bodies run on one stack down to this depth; beyond, the waiter sleeps.
+constexpr int depth_max = 128;
+}  // namespace
+
+// ---- waiting inside a body ------------------------------------------------------------------------------------------
+
+void group_actor::give_slot(worker& self) {
+  return_batch(self, nullptr);
+  if (const std::size_t n = queue_.size(); n != 0) parking_.wake(n, parking::nearness::far);
+  report_done(self);  // tasks that this thread has finished must not be held back while it waits
+  if (self.active) {
+    placement_.became_idle();
+    awake_.fetch_sub(1, std::memory_order_relaxed);
+  }
+  if (parking_.give_slots(self.place.slots())) make_spare();
+}
+
+void group_actor::take_slot(worker& self) {
+  if (self.active) {
+    placement_.became_active();
+    awake_.fetch_add(1, std::memory_order_relaxed);
+  }
+  parking_.take_slots(self.place.slots());
+  if (parking_.spare_due()) make_spare();
+}
+
+bool group_actor::wait_inside(worker& self, task_record& awaited, wait_board& board,
+                              std::chrono::steady_clock::time_point deadline) {
+  report_done(self);
+  placement_.take_turn(this);
+  if (is_fulfilled(awaited)) return true;
+  // Run it here if it is ready and nobody has it: the same order on the stack as a plain call.
+  if (self.depth() < depth_max && (return_batch(self, &awaited) || queue_.take(awaited))) {
+    run_and_report(self, awaited);
+    return true;
+  }
+  if (task_record* here = self.context()->task();
+      here->home == awaited.home && placement_.would_deadlock(*here, awaited))
+    throw error(errc::would_deadlock, "task '" + logic::name_of(*here) + "' waits for '" + logic::name_of(awaited) +
+                                          "', which can only go on after it: wait outside the task");
+  if (is_fulfilled(awaited)) return true;
+  give_slot(self);
+  const bool finished = board.wait(awaited, deadline);
+  take_slot(self);
+  return finished;
+}
+
+// ---- helping threads ------------------------------------------------------------------------------------------------
+
+bool group_actor::help_with(task_record& awaited) {
+  if (queue_.size() == 0 || !parking_.borrow_slot()) return false;
+  const bool mine = queue_.take(awaited);
+  if (mine) {
+    // A helping thread has no place in the group: it borrows one, kept for the next time.
+    std::unique_ptr<worker> guest = take_guest();
+    worker* before = std::exchange(this_worker, guest.get());
+    guest->run(awaited);
+    this_worker = before;
+    give_guest(std::move(guest));
+  }
+  parking_.return_slot();
+  if (mine) {
+    task_record* done = &awaited;
+    placement_.report_done({&done, 1}, nullptr);
+  }
+  return mine;
+}
+
+std::unique_ptr<worker> group_actor::take_guest() {
+  std::lock_guard hold(threads_lock_);
+  if (guests_.empty()) {
+    auto g = std::make_unique<worker>(workplace_, guests_made_++);
+    g->place.has_slot = true;  // a borrowed one
+    if (options_.sink)
+      g->lane.open(options_.sink, options_.first_lane + guest_lanes + g->number,
+                   options_.facts.name + " guest " + std::to_string(g->number));
+    return g;
+  }
+  auto g = std::move(guests_.back());
+  guests_.pop_back();
+  return g;
+}
+
+void group_actor::give_guest(std::unique_ptr<worker> g) {
+  g->lane.flush();  // it has no thread that would do so at the end
+  std::lock_guard hold(threads_lock_);
+  guests_.push_back(std::move(g));
+}
+
+// ---- the outside ----------------------------------------------------------------------------------------------------
+
+task_context* current_context() noexcept { return this_worker ? this_worker->context() : nullptr; }
+
+task_record* current_task() noexcept {
+  const run_context* c = this_worker ? this_worker->context() : nullptr;
+  return c ? c->task() : nullptr;
+}
+
+bool wait_inside(task_record& awaited, wait_board& board, std::chrono::steady_clock::time_point deadline) {
+  return this_worker->owner().wait_inside(*this_worker, awaited, board, deadline);
+}
+
+bool leave_slot() {
+  if (!current_task()) return false;
+  this_worker->owner().give_slot(*this_worker);
+  return true;
+}
+
+void take_slot() { this_worker->owner().take_slot(*this_worker); }
+
+}  // namespace troupe::detail

@@ -1,0 +1,136 @@
+// What this file is for: what a thread of a core group does next: batches, stealing, recorded graphs.
+// SPDX-FileCopyrightText: the troupe authors
+// SPDX-License-Identifier: BSD-3-Clause
+#include <algorithm>
+
+#include "actors/core_group_actor.hpp"
+#include "actors/protocol/prefetch.hpp"
+
+namespace troupe::detail {
+
+// ---- work -----------------------------------------------------------------------------------------------------------
+
+bool group_actor::work_once(worker& self) {
+  task_record* got[task_queue::batch_max];
+  if (const std::size_t n = queue_.take_batch(got)) {
+    if (n > 1 || queue_.size() != 0) parking_.keep_watch();
+    for (std::size_t i = 1; i < n; ++i) self.batch.push(got[i]);
+    // Another core filled the records in: the next one is fetched while a body runs.
+    const auto fetch = [&](std::size_t i) {
+      if (i < n) prefetch<sizeof(task_record) / 64>(got[i]);
+    };
+    fetch(1);
+    self.run(*got[0]);
+    if (n == 1) {
+      placement_.report_done({got, 1}, this);
+      return true;
+    }
+    self.done.push(got[0]);
+    std::size_t i = 1;
+    while (task_record* t = self.batch.pop()) {
+      fetch(++i);
+      self.run(*t);
+      self.done.push(t);
+    }
+    report_done(self);
+    return true;
+  }
+  if (placement_.take_turn(this)) return true;
+  return replays_.load(std::memory_order_relaxed) != 0 && join_graph(self);
+}
+
+void group_actor::run_and_report(worker& self, task_record& t) {
+  self.run(t);
+  task_record* done = &t;
+  placement_.report_done({&done, 1}, this);
+}
+
+void group_actor::report_done(worker& self) {
+  task_record* done[worker::ring::capacity];
+  if (const std::size_t n = self.done.pop_all(done)) placement_.report_done({done, n}, this);
+}
+
+// A thread that waits inside a body must not sit on tasks that others could run. True if the awaited one was among
+// them: it stays with this thread.
+bool group_actor::return_batch(worker& self, const task_record* awaited) {
+  task_record* back[worker::ring::capacity];
+  bool found = false;
+  for (std::size_t i = self.batch.pop_all(back); i != 0; --i) {
+    if (back[i - 1] == awaited)
+      found = true;
+    else
+      queue_.put_back(*back[i - 1]);
+  }
+  return found;
+}
+
+// From a sibling whose current body takes longer than was predicted: what it has not started, and what it has finished
+// and not reported.
+bool group_actor::steal(worker& self) {
+  std::shared_ptr<worker> victim;
+  {
+    std::unique_lock look(threads_lock_, std::try_to_lock);
+    if (!look) return true;  // look again before sleeping
+    for (const auto& other : threads_) {
+      if (other.get() == &self || (other->batch.empty() && other->done.empty())) continue;
+      victim = other;
+      break;
+    }
+  }
+  if (!victim) return false;
+  report_done(*victim);
+  if (task_record* t = victim->batch.pop()) run_and_report(self, *t);
+  return true;
+}
+
+bool group_actor::something_held() const {
+  std::lock_guard hold(threads_lock_);
+  return std::any_of(threads_.begin(), threads_.end(),
+                     [](const auto& t) { return !t->batch.empty() || !t->done.empty(); });
+}
+
+// ---- recorded graphs ------------------------------------------------------------------------------------------------
+
+// One thread runs the graph's task; others of the group that have nothing else to do join in.
+std::exception_ptr group_actor::run_graph(worker& self, task_record& t) {
+  auto graph = std::static_pointer_cast<recorded_graph>(t.extra->payload);
+  graph_run g(*graph);
+  {
+    std::lock_guard hold(replay_lock_);
+    replaying_.push_back(&g);
+  }
+  replays_.fetch_add(1, std::memory_order_seq_cst);
+  parking_.wake(std::min<std::size_t>(static_cast<std::size_t>(options_.facts.slots) - 1, graph->roots.size()),
+                parking::nearness::far);
+  run_nodes(self, g, true);
+  {
+    std::lock_guard hold(replay_lock_);
+    std::erase(replaying_, &g);
+  }
+  replays_.fetch_sub(1, std::memory_order_relaxed);
+  g.wait_for_guests();
+  return g.error;
+}
+
+bool group_actor::join_graph(worker& self) {
+  graph_run* g = nullptr;
+  {
+    std::lock_guard hold(replay_lock_);
+    if (replaying_.empty()) return false;
+    g = replaying_.front();
+    if (!g->join()) return false;
+  }
+  run_nodes(self, *g, false);
+  g->leave();
+  return true;
+}
+
+void group_actor::run_nodes(worker& self, graph_run& g, bool owner) {
+  graph_run::hand mine;
+  for (std::uint32_t node; g.next(mine, node, owner);) {
+    const bool shared = g.finished(mine, node, self.run_node(g, node));
+    if (shared && parking_.sleepers() != 0) parking_.wake(1, parking::nearness::far);
+  }
+}
+
+}  // namespace troupe::detail

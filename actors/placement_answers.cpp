@@ -1,0 +1,169 @@
+// What this file is for: what others ask of placement beside tasks: waits, explanations, reports, the end.
+// SPDX-FileCopyrightText: the troupe authors
+// SPDX-License-Identifier: BSD-3-Clause
+#include <troupe/error.hpp>
+
+#include "actors/placement.hpp"
+#include "actors/task_errors.hpp"
+
+namespace troupe::detail {
+
+namespace {
+// Bytes of records, and of regions, that an idle runtime keeps for the next burst.
+constexpr std::size_t kept_idle = 4u << 20;
+}  // namespace
+
+// ---- questions ------------------------------------------------------------------------------------------------------
+
+bool placement::wait_quiet(std::chrono::steady_clock::time_point deadline) {
+  const auto quiet = [&] { return is_quiet(); };
+  for (;;) {
+    if (quiet()) return true;
+    if (take_turn(nullptr)) continue;
+    quiet_waiters_.fetch_add(1, std::memory_order_seq_cst);
+    bool done;
+    {
+      std::unique_lock hold(quiet_lock_);
+      if (deadline == std::chrono::steady_clock::time_point::max()) {
+        quiet_.wait(hold, quiet);
+        done = true;
+      } else {
+        done = quiet_.wait_until(hold, deadline, quiet);
+      }
+    }
+    quiet_waiters_.fetch_sub(1, std::memory_order_relaxed);
+    return done;
+  }
+}
+
+bool placement::would_deadlock(task_record& inside, task_record& awaited) {
+  if (&inside == &awaited) return true;
+  hold_turn();
+  serve(nullptr);  // what was submitted before this question must have been ordered; leaves the turn
+  hold_turn();
+  const bool yes = deps_.reaches(inside, awaited);
+  if (!yes && budget_) fail_beside(inside, awaited);
+  leave_turn();
+  take_turn(nullptr);
+  return yes;
+}
+
+explanation placement::explain(task_record& t) {
+  hold_turn();
+  explanation e = assignment_.explain(t);
+  if (is_fulfilled(t) && t.measured_ns > 0)
+    e.measured = std::chrono::nanoseconds(static_cast<std::int64_t>(t.measured_ns));
+  leave_turn();
+  take_turn(nullptr);
+  return e;
+}
+
+std::vector<logic::remembered_time> placement::measured_times() {
+  std::vector<logic::remembered_time> all;
+  with_turn([&] { all = assignment_.measured_times(); });
+  return all;
+}
+
+runtime_report placement::report() {
+  hold_turn();
+  serve(nullptr);  // what has been dropped or done by now is accounted for; leaves the turn
+  hold_turn();
+  runtime_report r;
+  r.spawned = submitted_.load();
+  r.finished = finished_.load();
+  r.turns = turns_;
+  r.resources_free = admission_.free();
+  for (std::size_t i = 0; i < executors_.size(); ++i) {
+    executor_report e = executors_[i]->report();
+    e.predicted = std::chrono::nanoseconds(static_cast<std::int64_t>(assignment_.predicted_ns(i)));
+    e.measured = std::chrono::nanoseconds(static_cast<std::int64_t>(assignment_.measured_ns(i)));
+    r.executors.push_back(std::move(e));
+  }
+  give_records_back();
+  r.bytes_allocated = link_.array_bytes.load();
+  r.bytes_allocated_max = link_.array_bytes_max.load();
+  if (disk_) {
+    r.bytes_spilled = disk_->bytes_out();
+    r.bytes_read_back = disk_->bytes_in();
+    r.bytes_on_disk = budget_->on_disk();
+  }
+  r.arrays = link_.arrays.load();
+  r.records = link_.records.in_use();
+  leave_turn();
+  take_turn(nullptr);
+  return r;
+}
+
+// ---- the end --------------------------------------------------------------------------------------------------------
+
+void placement::abandon(task_record& t) {
+  if (!claim(t)) {
+    await_verdict(t);
+    return;
+  }
+  const std::string name = logic::name_of(t);
+  t.error = std::make_exception_ptr(task_failed(
+      errc::runtime_stopped, "task '" + name + "' did not run: the runtime was shut down", name, "", name, 0, nullptr));
+  fulfil(t, board_);
+  ++abandoned_;
+}
+
+std::uint64_t placement::abandon_queued() {
+  hold_turn();
+  abandoning_ = true;  // from here on nothing that becomes ready is handed out
+  std::vector<task_record*> back(1024);
+  const auto give_up = [&](task_record& t) {
+    abandon(t);
+    retired_.push_back(&t);
+  };
+  for (executor* e : executors_)
+    for (std::size_t got; (got = e->take_back(back, [](const task_record&) { return true; })) != 0;)
+      for (std::size_t i = 0; i < got; ++i) give_up(*back[i]);
+  assignment_.drop_kept(give_up);
+  admission_.drop_queued(give_up);
+  for (const room_request& r : std::exchange(short_, {})) give_up(*r.task);
+  serve(nullptr);
+  settle_accounts();
+  hold_turn();
+  const std::uint64_t n = abandoned_;
+  leave_turn();
+  return n;
+}
+
+void placement::settle_accounts() {
+  hold_turn();
+  serve(nullptr);
+  hold_turn();
+  give_records_back();
+  leave_turn();
+}
+
+bool placement::tidy() {
+  hold_turn();
+  const auto is_large = [&] { return link_.records.bytes() > kept_idle || link_.regions.bytes() > kept_idle; };
+  if (is_large() && inbox_.count() == 0 && open_views_ == 0 && moves_ == 0 && retired_count_ == submitted_.load()) {
+    give_records_back();
+    deps_.forget_all();
+    link_.records.trim(kept_idle);
+    link_.regions.trim(kept_idle);
+  }
+  const bool done = !is_large();
+  leave_turn();
+  take_turn(nullptr);
+  return done;
+}
+
+void placement::with_turn(const std::function<void()>& f) {
+  hold_turn();
+  f();
+  leave_turn();
+  take_turn(nullptr);
+}
+
+void placement::flush_trace() {
+  hold_turn();
+  lane_.flush();
+  leave_turn();
+}
+
+}  // namespace troupe::detail
