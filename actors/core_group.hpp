@@ -12,6 +12,7 @@
 
 #include <chrono>
 #include <exception>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -49,7 +50,8 @@ class core_group : public executor {
   virtual std::vector<std::string> running(std::size_t n) const = 0;
   virtual int threads() const = 0;
   /// Runs this task on the calling thread, which is not one of the group's, if it is ready and nobody has it yet.
-  virtual bool help_with(task_record&) = 0;
+  /// `begin` is called before its body, which may take long and wait.
+  virtual bool help_with(task_record&, const std::function<void()>& begin) = 0;
 
   // ---- for the bodies of this group's workers -----------------------------------------------------------------------
   /// Runs the awaited task here if it is ready, else sleeps without holding a slot. True if it is done.

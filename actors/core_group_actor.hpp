@@ -64,7 +64,7 @@ class group_actor final : public core_group,
   bool wait_ended(std::chrono::steady_clock::time_point deadline) override;
   std::vector<std::string> running(std::size_t n) const override;
   int threads() const override;
-  bool help_with(task_record& awaited) override;
+  bool help_with(task_record& awaited, const std::function<void()>& begin) override;
 
   bool wait_inside(worker&, task_record& awaited, wait_board&, std::chrono::steady_clock::time_point) override;
   void give_slot(worker&) override;

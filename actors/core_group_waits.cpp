@@ -59,10 +59,11 @@ bool group_actor::wait_inside(worker& self, task_record& awaited, wait_board& bo
 
 // ---- helping threads ------------------------------------------------------------------------------------------------
 
-bool group_actor::help_with(task_record& awaited) {
+bool group_actor::help_with(task_record& awaited, const std::function<void()>& begin) {
   if (queue_.size() == 0 || !parking_.borrow_slot()) return false;
   const bool mine = queue_.take(awaited);
   if (mine) {
+    begin();
     // A helping thread has no place in the group: it borrows one, kept for the next time.
     std::unique_ptr<worker> guest = take_guest();
     worker* before = std::exchange(this_worker, guest.get());

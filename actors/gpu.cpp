@@ -10,8 +10,8 @@
 namespace troupe::detail {
 
 namespace {
-// Who sleeps while others are busy looks up this often.
-constexpr auto nap = std::chrono::milliseconds(1);
+// A waiting thread asks no more often.
+constexpr double look_every_ns = 300.0;
 }  // namespace
 
 gpu_actor::gpu_actor(gpu_options o, std::unique_ptr<devices::accelerator> device, placement& p, wait_board& b,
@@ -22,6 +22,7 @@ gpu_actor::gpu_actor(gpu_options o, std::unique_ptr<devices::accelerator> device
       link_(link),
       tick_ns_(ns_per_tick()),
       spin_ticks_(static_cast<std::uint64_t>(static_cast<double>(options_.spin.count()) / tick_ns_)),
+      look_ticks_(static_cast<std::uint64_t>(look_every_ns / tick_ns_)),
       deadline_ticks_(static_cast<std::uint64_t>(static_cast<double>(options_.deadline.count()) / tick_ns_)),
       compute_lanes_(device->facts().lanes - gpu_copy_lanes),
       memory_bytes_(device->facts().memory_bytes),
@@ -40,8 +41,8 @@ void gpu_actor::start() {
   thread_ = std::thread([house = options_.house.lock(), self = shared_from_this()] { self->thread_main(); });
 }
 
-void gpu_actor::run_tasks(std::span<task_record* const> tasks, attention) {
-  bool wake;
+void gpu_actor::run_tasks(std::span<task_record* const> tasks, attention who) {
+  bool wake, left_alone = false;
   {
     std::unique_lock hold(lock_);
     if (ended_) {  // only errands come now
@@ -58,10 +59,18 @@ void gpu_actor::run_tasks(std::span<task_record* const> tasks, attention) {
       queue_.push(t, t->extra ? t->extra->options.priority : 0);
       queued_count_.fetch_add(1, std::memory_order_relaxed);
     }
-    wake = !rung_;
-    rung_ = true;
+    if (driven_here_ == this) return;  // the caller has the turn, and looks again
+    if (patient_ && who == attention::client && tasks.size() == 1 && queue_.size() == 1 && errands_.empty()) {
+      left_alone = true;
+      driven_ = ticks();
+    } else {
+      rung_ = true;
+    }
+    wake = rung_ && asleep_.load(std::memory_order_seq_cst);
   }
+  if (who == attention::client) drive_now();
   if (wake) bell_.notify_one();
+  if (left_alone && queued_count_.load() != 0) ring();
 }
 
 std::size_t gpu_actor::take_back(std::span<task_record*> room, const std::function<bool(const task_record&)>& wanted) {
@@ -80,6 +89,7 @@ executor_report gpu_actor::report() const {
   r.slots = options_.facts.slots;
   r.tasks = tasks_.load(std::memory_order_relaxed);
   r.failed = failed_.load(std::memory_order_relaxed);
+  r.by_waiters = by_waiters_.load(std::memory_order_relaxed);
   r.behind = behind_.load(std::memory_order_relaxed);
   r.busy = std::chrono::nanoseconds(busy_ns_.load(std::memory_order_relaxed));
   r.bytes_moved = bytes_.load(std::memory_order_relaxed);
@@ -134,13 +144,16 @@ void gpu_actor::thread_main() {
     if (stopping_.load() && jobs_.empty() && errand_count_.load() == 0) break;
     const std::uint64_t now = ticks();
     if (idle_since == 0) idle_since = now;
-    if (now - idle_since < spin_ticks_) {
-      std::this_thread::yield();
+    const bool left_to_watcher = has_watcher() && jobs_.size() <= 1 && queued_count_.load() == 0;
+    if (now - idle_since < spin_ticks_ && !left_to_watcher) {
+      yield();
       continue;
     }
     idle_since = 0;
+    loose_.store(left_to_watcher && !jobs_.empty(), std::memory_order_seq_cst);
+    if (left_to_watcher && !has_watcher()) continue;  // gone just now
     try {
-      ask_to_be_woken();
+      if (!left_to_watcher) ask_to_be_woken();
     } catch (...) {
       fail_device(std::current_exception());
       continue;
@@ -159,29 +172,6 @@ void gpu_actor::thread_main() {
   }
   bell_.notify_all();
   for (task_record* t : late) refuse(*t);
-}
-
-void gpu_actor::sleep() {
-  slept_ = true;
-  asleep_.store(true, std::memory_order_seq_cst);
-  {
-    std::unique_lock hold(lock_);
-    running_.clear();
-    for (const job& j : jobs_)
-      if (j.task && !is_internal(j.task->kind)) running_.push_back(j.task);
-    const auto wanted = [&] { return rung_; };
-    if (!placement_.has_mail_for_sleeper()) {
-      if (watch_.exchange(false, std::memory_order_relaxed))
-        bell_.wait_for(hold, nap, wanted);
-      else if (deadline_ticks_ != 0 && !jobs_.empty())
-        bell_.wait_for(hold, options_.deadline / 4, wanted);
-      else
-        bell_.wait(hold, wanted);
-    }
-    rung_ = false;
-    running_.clear();
-  }
-  asleep_.store(false, std::memory_order_seq_cst);
 }
 
 // Nothing is left to bring home or to free.
@@ -217,6 +207,7 @@ void gpu_actor::ask_to_be_woken() {
 bool gpu_actor::step() {
   bool any = false;
   try {
+    if (to_tell_) std::rethrow_exception(std::exchange(to_tell_, nullptr));
     any = collect();
     any = start_errands() || any;
     any = start_some() || any;

@@ -7,7 +7,8 @@
 //                                  [bell] ----+     +--report_done        |
 //                                     +-------- ticket reached -----------+
 //
-// One thread makes all calls to the device. It has several tasks under way at once: while one computes, the next one's
+// One thread at a time makes all calls to the device: the actor's own, or while that sleeps, one that waits for a task
+// of the device and would only spin (see gpu_driving.cpp). It has several tasks under way at once: while one computes, the next one's
 // data comes in and the last one's results go out, on lanes of their own. A task's room is reserved as a whole, so two
 // tasks never hold what the other one needs.
 #pragma once
@@ -46,6 +47,15 @@ class gpu : public executor {
   virtual bool wait_ended(std::chrono::steady_clock::time_point) = 0;
   /// Names of the tasks that run now, at most n.
   virtual std::vector<std::string> running(std::size_t n) const = 0;
+
+  // ---- for threads that wait for a task, outside all bodies ---------------------------------------------------------
+  /// Does what the device's thread would do next, if that sleeps and it is little. True if something was done.
+  virtual bool drive() = 0;
+  /// Something was under way at the last look.
+  virtual bool busy() const = 0;
+  /// This thread calls `drive` until it calls `unwatch`.
+  virtual void watch() = 0;
+  virtual void unwatch() = 0;
 };
 
 /// Opens the device.

@@ -5,6 +5,7 @@
 //   gpu.cpp           the executor that others see, and the thread
 //   gpu_tasks.cpp     starting and ending tasks
 //   gpu_errands.cpp   copies home, room, arrays forgotten
+//   gpu_driving.cpp   whose turn it is to use the device: the actor's thread, or one that waits
 //   gpu_recovery.cpp  a device that fails
 #pragma once
 
@@ -54,6 +55,10 @@ class gpu_actor final : public gpu, public std::enable_shared_from_this<gpu_acto
   }
   bool wait_ended(std::chrono::steady_clock::time_point) override;
   std::vector<std::string> running(std::size_t n) const override;
+  bool drive() override;
+  bool busy() const override { return busy_.load(std::memory_order_relaxed); }
+  void watch() override { watchers_.fetch_add(1, std::memory_order_seq_cst); }
+  void unwatch() override;
 
  private:
   enum class outcome { started, no_room };
@@ -62,17 +67,30 @@ class gpu_actor final : public gpu, public std::enable_shared_from_this<gpu_acto
   // ---- gpu.cpp
   void ring();
   void thread_main();
-  void sleep();
   bool step();
   void ask_to_be_woken();
-  void publish_running();
   void refuse(task_record& errand);
   void close_device();
 
+  // ---- gpu_driving.cpp
+  void sleep();
+  void wait_for_bell(std::unique_lock<std::mutex>&);
+  bool has_watcher() const { return watchers_.load(std::memory_order_seq_cst) != 0; }
+  bool try_turn() { return !turn_.load(std::memory_order_relaxed) && !turn_.exchange(true, std::memory_order_seq_cst); }
+  void hold_turn();
+  void leave_turn() {
+    busy_.store(!jobs_.empty(), std::memory_order_relaxed);
+    turn_.store(false, std::memory_order_seq_cst);
+  }
+  void yield();
+  bool drive_now();
+  bool step_little();
+  bool is_little(const task_record&);
+
   // ---- gpu_tasks.cpp
   bool collect();
-  bool start_some();
-  bool has_room_for_more() const;
+  bool start_some(bool little_only = false);
+  bool has_room_for_more();
   outcome start_task(task_record&);
   void enqueue(job&);
   void launch(job&);
@@ -106,7 +124,7 @@ class gpu_actor final : public gpu, public std::enable_shared_from_this<gpu_acto
   wait_board& board_;
   house_link& link_;
   const double tick_ns_;
-  const std::uint64_t spin_ticks_;
+  const std::uint64_t spin_ticks_, look_ticks_;
   const std::uint64_t deadline_ticks_;
   const int compute_lanes_;
   const std::uint64_t memory_bytes_;
@@ -120,10 +138,21 @@ class gpu_actor final : public gpu, public std::enable_shared_from_this<gpu_acto
   bool rung_ = false, ended_ = false;
   std::atomic<std::size_t> queued_count_{0}, errand_count_{0};
   std::atomic<bool> asleep_{false}, watch_{false}, stopping_{false};
-  std::atomic<std::uint64_t> tasks_{0}, failed_{0}, behind_{0}, busy_ns_{0}, bytes_{0};
+  static thread_local const gpu_actor* driven_here_;
+  bool patient_ = false;                  // the sleeping thread looks up often: it need not be woken for one small task
+  std::uint64_t driven_ = 0;              // ticks at which somebody else last began something
+  std::atomic<std::uint64_t> looked_{0};  // ticks at which a waiting thread last did
+  std::atomic<bool> busy_{false};         // something was under way when the turn was left
+  std::atomic<bool> loose_{false};   // something is under way, and the sleeping thread will not be told when it ends
+  std::atomic<bool> trusts_{false};  // those who begin something stay and watch it
+  std::atomic<int> watchers_{0};
+  alignas(64) std::atomic<bool> turn_{
+      true};  // the right to use the device, and all that follows; the thread's at first
+  std::atomic<std::uint64_t> tasks_{0}, failed_{0}, behind_{0}, by_waiters_{0}, busy_ns_{0}, bytes_{0};
   std::thread thread_;
 
-  // The actor's thread.
+  // With the turn.
+  std::exception_ptr to_tell_;  // what the device has complained about to somebody else than its thread
   std::unique_ptr<devices::accelerator> device_;
   std::exception_ptr broken_;  // why the device can do no more
   int failures_ = 0;
@@ -132,11 +161,12 @@ class gpu_actor final : public gpu, public std::enable_shared_from_this<gpu_acto
   gpu_memory memory_;
   std::list<job> jobs_, idle_jobs_;
   float under_way_ns_ = 0;  // predicted, of jobs_
+  bool enough_ = false;     // under way
   std::unordered_map<const kernel_info*, devices::kernel_id> kernels_;
   std::map<const void*, std::shared_ptr<void>> states_;  // of routines: handles of libraries
   std::vector<task_record*> done_;
-  int next_lane_ = 0;
-  bool slept_ = false;  // since the last look at the lanes
+  int next_lane_ = 0, in_row_ = 0;  // the lane whose turn it is, and small tasks that it has had
+  bool slept_ = false;              // since the last look at the lanes
   struct lane_clock {
     std::uint64_t last_end = 0;  // ticks
     int ended = 0;               // tasks, at the last look

@@ -13,11 +13,14 @@ namespace troupe::detail {
 using logic::replica;
 
 namespace {
-// So much predicted work is enqueued ahead of time, and so many tasks at most; two tasks a lane in any case.
-constexpr float ahead_ns = 200'000.0f;
-constexpr std::size_t ahead_max = 256;
+// So much predicted work for each lane is enqueued ahead of time, and so many tasks at most; two a lane in any case.
+constexpr float ahead_ns = 100'000.0f;
+constexpr float ahead_max = 256;
 // A task that takes longer has a ticket of its own: whoever waits for it need not wait for those behind it.
 constexpr float own_ticket_ns = 20'000.0f;
+// While every lane has work, so many small ones go to one lane before the next has its turn: to wake a lane that rests
+// costs more than they do.
+constexpr int row_max = 8;
 }  // namespace
 
 // ---- the end of tasks -----------------------------------------------------------------------------------------------
@@ -140,12 +143,17 @@ void gpu_actor::end_cancelled(task_record& t) {
 
 // ---- starting them --------------------------------------------------------------------------------------------------
 
-bool gpu_actor::has_room_for_more() const {
-  return jobs_.size() < static_cast<std::size_t>(2 * compute_lanes_ + gpu_copy_lanes) ||
-         (jobs_.size() < ahead_max && under_way_ns_ < ahead_ns);
+// Once there is enough, half of it is worked off before more is enqueued: many at a time share a ticket, and who enqueues
+// and who works do not meet at each one.
+bool gpu_actor::has_room_for_more() {
+  const bool few = jobs_.size() < static_cast<std::size_t>(2 * compute_lanes_ + gpu_copy_lanes);
+  const float share = enough_ ? 0.5f : 1.0f;
+  enough_ = !few && (static_cast<float>(jobs_.size()) >= share * ahead_max ||
+                     under_way_ns_ >= share * ahead_ns * static_cast<float>(compute_lanes_));
+  return !enough_;
 }
 
-bool gpu_actor::start_some() {
+bool gpu_actor::start_some(bool little_only) {
   bool any = false;
   while (queued_count_.load(std::memory_order_relaxed) != 0 && has_room_for_more()) {
     task_record* t;
@@ -155,7 +163,7 @@ bool gpu_actor::start_some() {
       if (!t) break;
       queued_count_.fetch_sub(1, std::memory_order_relaxed);
     }
-    if (start_task(*t) == outcome::started) {
+    if ((!little_only || is_little(*t)) && start_task(*t) == outcome::started) {
       any = true;
       continue;
     }
@@ -215,6 +223,7 @@ gpu_actor::outcome gpu_actor::start_task(task_record& t) {
   }
   under_way_ns_ += t.predicted_ns;
   if (is_behind(phase)) behind_.fetch_add(1, std::memory_order_relaxed);
+  if (driven_here_ == this) by_waiters_.fetch_add(1, std::memory_order_relaxed);
   enqueue(j);
   return outcome::started;
 }
@@ -247,7 +256,13 @@ int gpu_actor::lane_for(const job& j) {
     const replica::use& u = h.copy->ready;
     if (u.lane >= gpu_copy_lanes && !lanes_.has_reached(u.lane, u.until)) best = u.lane;
   }
-  return best != 0 ? best : gpu_copy_lanes + next_lane_++ % compute_lanes_;
+  if (best != 0) return best;
+  const bool all_busy = jobs_.size() > static_cast<std::size_t>(2 * compute_lanes_);
+  if (!all_busy || j.task->predicted_ns > own_ticket_ns || ++in_row_ >= row_max) {
+    in_row_ = 0;
+    next_lane_ = (next_lane_ + 1) % compute_lanes_;
+  }
+  return gpu_copy_lanes + next_lane_;
 }
 
 void gpu_actor::launch(job& j) {

@@ -89,7 +89,7 @@ void placement::submit(task_record* t, bool inside) {
     // Decide here if nobody works, or if those who do do not seem to come for the mail. The latter is looked at now and
     // then: it costs a cache line from the thread that takes the turns.
     if (active() == 0 || ((waiting == 1 || waiting % look_every == 0) && has_stale_mail(ticks())))
-      take_turn(nullptr);
+      inside ? take_turn(nullptr) : take_turn_waiting();
     else if (waiting == 1)
       for (executor* e : executors_) e->keep_watch();
   }
@@ -127,6 +127,8 @@ bool placement::take_turn(executor* self) {
   return serve(self);
 }
 
+bool placement::take_turn_waiting() { return has_mail() && try_turn() && serve(nullptr, true); }
+
 void placement::hold_turn() {
   for (int tries = 0; !try_turn(); ++tries)
     if (tries < 64)
@@ -135,7 +137,7 @@ void placement::hold_turn() {
       std::this_thread::yield();
 }
 
-bool placement::serve(executor* self) {
+bool placement::serve(executor* self, bool client) {
   bool any = false;
   for (int rounds = 0;; ++rounds) {
     const std::uint64_t begin = ticks();
@@ -192,8 +194,10 @@ bool placement::serve(executor* self) {
       std::vector<task_record*>& outgoing = assignment_.outgoing(i);
       if (outgoing.empty()) continue;
       any = true;
-      if (executors_[i]->facts().space != host_space) hand_to_device(i);
+      const bool device = executors_[i]->facts().space != host_space;
+      if (device) hand_to_device(i);
       executors_[i]->run_tasks(outgoing, executors_[i] == self ? executor::attention::caller
+                                         : device && client    ? executor::attention::client
                                          : stale               ? executor::attention::nobody
                                                                : executor::attention::somebody);
       outgoing.clear();

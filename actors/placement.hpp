@@ -78,6 +78,8 @@ class placement final : private logic::dependencies::surroundings {
   /// Decides what there is to decide, if there is any and the turn is free. `self`: the caller is about to look for
   /// work at that executor. True if something was done.
   bool take_turn(executor* self);
+  /// The same for a thread outside all bodies that waits.
+  bool take_turn_waiting();
   bool has_mail() const { return inbox_.maybe() || assignment_.kept() != 0; }
   /// There is mail, and nobody who is awake seems to be coming for it.
   bool has_stale_mail(std::uint64_t now) const { return has_mail() && is_stale(now); }
@@ -137,7 +139,7 @@ class placement final : private logic::dependencies::surroundings {
   bool try_turn() { return !turn_.load(std::memory_order_relaxed) && !turn_.exchange(true, std::memory_order_seq_cst); }
   void hold_turn();
   void leave_turn() { turn_.store(false, std::memory_order_seq_cst); }
-  bool serve(executor* self);  // drains and decides; leaves the turn
+  bool serve(executor* self, bool client = false);  // drains and decides; leaves the turn
   void handle(mail);
   void order(task_record&);
   void make_ready(task_record&);

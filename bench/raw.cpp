@@ -13,6 +13,7 @@
 
 #include "devices/gpu/gpu.hpp"
 #include "devices/kernels/kernels.hpp"
+#include "devices/opencl/opencl.hpp"
 #include "devices/sim/sim.h"
 
 namespace bench {
@@ -26,6 +27,7 @@ using troupe::index_t;
 std::unique_ptr<devices::accelerator_source> source_of(const std::string& kind) {
   if (kind == "cuda") return devices::make_cuda_source();
   if (kind == "hip") return devices::make_hip_source();
+  if (kind == "opencl") return devices::make_opencl_source();
   if (kind == "sim") return devices::make_sim_source();
   return nullptr;
 }

@@ -2,7 +2,7 @@
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// One thread, the device's actor, makes all calls; only the listener is called from foreign threads. Nothing here blocks
+// One thread at a time makes all calls; only the listener is called from foreign threads. Nothing here blocks
 // but opening, closing and `load`. A lane runs what is enqueued on it in order; lanes run beside each other, and only
 // `wait` orders one after another. Errors are `troupe::error`; foreign codes never pass:
 //   out_of_memory   returned as null by the allocators, never thrown
@@ -81,6 +81,10 @@ class accelerator {
   virtual const accelerator_facts& facts() const = 0;
   /// What is under way does not end: closing is not to wait for it, where the vendor has a way to stop it.
   virtual void give_up() noexcept {}
+  /// A thread of somebody else is about to make some calls; `leave` with the result restores what it thinks of the
+  /// vendor's runtime (its current device).
+  virtual int visit() noexcept { return 0; }
+  virtual void leave(int) noexcept {}
 
   // ---- memory -------------------------------------------------------------------------------------------------------
   /// In the order of the lane; other lanes must wait for a later ticket of it. Null: no room. At least 256-aligned.

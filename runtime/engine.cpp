@@ -276,9 +276,9 @@ runtime_report engine::report() {
   return r;
 }
 
-bool engine::help_with(task_record& t) {
+bool engine::help_with(task_record& t, const std::function<void()>& begin) {
   for (auto& g : groups_)
-    if (g->help_with(t)) return true;
+    if (g->help_with(t, begin)) return true;
   return false;
 }
 

@@ -3,6 +3,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <chrono>
@@ -55,7 +56,33 @@ class engine : public std::enable_shared_from_this<engine> {
   placement& brain() { return placement_; }
   wait_board& board() { return board_; }
   kernel_table& kernels() { return *kernels_; }
-  bool help_with(task_record&);
+  bool help_with(task_record&, const std::function<void()>& begin);
+  /// While this lives, its thread, which waits outside all bodies, looks after the devices; see gpu::drive.
+  class device_watch {
+   public:
+    explicit device_watch(engine& house) : gpus_(house.gpus_) {
+      for (const auto& g : gpus_) g->watch();
+    }
+    ~device_watch() { end(); }
+    void end() {
+      if (std::exchange(ended_, true)) return;
+      for (const auto& g : gpus_) g->unwatch();
+    }
+    device_watch(const device_watch&) = delete;
+    device_watch& operator=(const device_watch&) = delete;
+    bool look() {
+      bool any = false;
+      for (const auto& g : gpus_) any = g->drive() || any;
+      return any;
+    }
+    bool busy() const {
+      return std::any_of(gpus_.begin(), gpus_.end(), [](const auto& g) { return g->busy(); });
+    }
+
+   private:
+    const std::vector<std::shared_ptr<gpu>>& gpus_;
+    bool ended_ = false;
+  };
 
  private:
   void add_groups();

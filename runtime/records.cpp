@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <coroutine>
 
+#include <thread>
+
 #include <troupe/detail/engine.hpp>
 #include <troupe/error.hpp>
 #include <troupe/runtime.hpp>
@@ -217,23 +219,42 @@ bool is_done(const task_record& t) noexcept {
 
 void wait(task_record& t) { wait_until(t, std::chrono::steady_clock::time_point::max()); }
 
+namespace {
+
+// While a device has something under way, whoever waits looks for so much longer: he takes a thread's place.
+constexpr int device_patience = 4;
+
+// For as long as it is likely to be worth it. True if it is done.
+bool look_for_end(engine& house, task_record& t, bool may_help) {
+  auto spin_until = std::chrono::steady_clock::now() + house.settings().spin;
+  const auto device_until = spin_until + device_patience * house.settings().spin;
+  engine::device_watch devices(house);
+  for (int looks = 0;; ++looks) {
+    if (is_done(t)) return true;
+    if (house.brain().take_turn_waiting() || devices.look()) continue;
+    if (may_help && house.help_with(t, [&] { devices.end(); })) return true;
+    if ((looks & 15) == 15 && std::chrono::steady_clock::now() >= spin_until) {
+      if (!devices.busy() || spin_until == device_until) return false;
+      spin_until = device_until;
+    }
+    if (devices.busy())
+      std::this_thread::yield();  // what the driver has just woken may have been put on this core
+    else
+      spin_lock::pause();
+  }
+}
+
+}  // namespace
+
 bool wait_until(task_record& t, std::chrono::steady_clock::time_point deadline) {
   if (is_done(t)) return true;
   if (t.kind == task_kind::recorded)
     throw error(errc::bad_argument, "the future stands for a recorded call, which is never ready: wait for the run");
   engine& house = engine_of(t);
   if (current_task()) return wait_inside(t, house.board(), deadline);
-  const auto spin_until = std::chrono::steady_clock::now() + house.settings().spin;
-  for (int looks = 0;; ++looks) {
-    if (is_done(t)) return true;
-    if (house.brain().take_turn(nullptr)) continue;
-    if (house.settings().waiting_thread_helps && deadline == std::chrono::steady_clock::time_point::max() &&
-        house.help_with(t))
-      return true;
-    if ((looks & 15) == 15 && std::chrono::steady_clock::now() >= spin_until) break;
-    spin_lock::pause();
-  }
-  return house.board().wait(t, deadline);
+  const bool may_help =
+      house.settings().waiting_thread_helps && deadline == std::chrono::steady_clock::time_point::max();
+  return look_for_end(house, t, may_help) || house.board().wait(t, deadline);
 }
 
 void throw_error(const task_record& t) { throw_task_error(t); }

@@ -35,6 +35,7 @@ void runtime::wait_all() { wait_all_until(std::chrono::steady_clock::time_point:
 bool runtime::wait_all_until(std::chrono::steady_clock::time_point deadline) {
   if (detail::current_task())
     throw error(errc::would_deadlock, "wait_all() inside a task would wait for that task: wait for futures instead");
+  { const detail::engine::device_watch told(house()); }  // this thread sleeps: nobody is to leave a device to it
   return house().brain().wait_quiet(deadline);
 }
 

@@ -41,6 +41,7 @@ class executor {
     caller,    ///< the caller is one of the executor's threads and looks for work next
     somebody,  ///< a thread of this runtime took a turn a moment ago
     nobody,    ///< nobody may be looking
+    client,    ///< as nobody; and the calling thread, outside all bodies, may be about to wait for it
   };
   /// Takes ready tasks to run, in order of priority, then as given. Never refuses, never blocks.
   virtual void run_tasks(std::span<task_record* const>, attention) = 0;

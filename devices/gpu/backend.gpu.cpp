@@ -46,6 +46,14 @@ class gpu_accelerator final : public accelerator {
 
   const accelerator_facts& facts() const override { return facts_; }
   void give_up() noexcept override { given_up_ = true; }
+  int visit() noexcept override {
+    int current = facts_.index;
+    if (GPU(GetDevice)(&current) != GPU(Success)) (void)GPU(GetLastError)();
+    return current;
+  }
+  void leave(int current) noexcept override {
+    if (current != facts_.index && GPU(SetDevice)(current) != GPU(Success)) (void)GPU(GetLastError)();
+  }
 
   // ---- memory
   void* allocate(int l, std::size_t bytes) override {
