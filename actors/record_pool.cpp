@@ -3,6 +3,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "actors/record_pool.hpp"
 
+#include "actors/protocol/peer_loan.hpp"
+
 #include "actors/logic/array_core.hpp"
 
 namespace troupe::detail {
@@ -100,6 +102,14 @@ task_record* make_forget(house_link& home, array_core& a) {
   return make_internal(home, ops, task_kind::forget, a, 0, access_mode::read);
 }
 
+task_record* make_lend(house_link& home, std::shared_ptr<peer_loan> loan) {
+  static constexpr task_ops ops = nothing_to_run("lend", 0x1e4d);
+  task_record* t = make_internal(home, ops, task_kind::lend, *loan->array, loan->tile, access_mode::read);
+  t->extra = new task_extra;
+  t->extra->loans.push_back(std::move(loan));
+  return t;
+}
+
 void destroy(array_core& a) noexcept {
   house_link& home = *a.home;
   delete a.open;
@@ -123,6 +133,7 @@ void drop_inputs(task_record& t) noexcept {
   if (t.extra) {
     t.extra->stop_watch.reset();
     t.extra->payload.reset();
+    t.extra->loans.clear();
   }
   if (t.ops && !t.body_gone) t.ops->drop_body(t);
   t.body_gone = true;

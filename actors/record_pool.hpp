@@ -226,6 +226,8 @@ task_record* make_transfer(house_link&, array_core&, std::uint32_t tile, bool di
 /// A task that writes a tile to disk and frees its memory; one that reads it back into fresh memory.
 task_record* make_spill(house_link&, array_core&, std::uint32_t tile);
 task_record* make_load(house_link&, array_core&, std::uint32_t tile);
+/// A task for the device that has a tile: it opens the loan, or calls it back.
+task_record* make_lend(house_link&, std::shared_ptr<peer_loan>);
 /// A task that frees a device's copies of an array.
 task_record* make_forget(house_link&, array_core&);
 /// Frees an array that no handle and no task refers to.
