@@ -189,7 +189,11 @@ void gpu_actor::sleep() {
 // Nothing is left to bring home or to free.
 void gpu_actor::refuse(task_record& errand) {
   task_record* const one = &errand;
-  if (claim(errand)) fulfil(errand, board_);
+  if (claim(errand)) {
+    if (errand.kind == task_kind::transfer && errand.accesses[0].mode == access_mode::update)
+      errand.error = why_rescued(errand);
+    fulfil(errand, board_);
+  }
   placement_.report_done({&one, 1}, nullptr);
 }
 

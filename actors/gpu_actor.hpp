@@ -99,6 +99,8 @@ class gpu_actor final : public gpu, public std::enable_shared_from_this<gpu_acto
 
   // ---- gpu_peers.cpp
   outcome lend(task_record&);
+  bool is_being_copied(const access&) const;
+  static std::exception_ptr why_rescued(const task_record&);
   void run_again(job&);
   void trace_peers(memory_space from, std::uint64_t begin, std::uint64_t end);
 

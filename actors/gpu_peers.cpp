@@ -108,6 +108,18 @@ void gpu_memory::spoil(gpu_job& j) {
   }
 }
 
+// From a device that may have failed meanwhile: what came is known once the task has ended.
+bool gpu_actor::is_being_copied(const access& x) const {
+  for (const job& j : jobs_)
+    for (const auto& loan : j.loans)
+      if (loan->array == x.array && loan->tile == x.tile) return true;
+  return false;
+}
+
+std::exception_ptr gpu_actor::why_rescued(const task_record& t) {
+  return *static_cast<const std::exception_ptr*>(t.extra->payload.get());
+}
+
 void gpu_actor::trace_peers(memory_space from, std::uint64_t begin, std::uint64_t end) {
   if (!trace_.on()) return;
   for (const gpu_peer& p : options_.peers)

@@ -166,6 +166,7 @@ class placement final : private logic::dependencies::surroundings {
   // placement_peers.cpp
   enum class borrowed { waits, has, refused };
   borrowed borrow(task_record&, array_core&, std::uint32_t tile, tile_home&);
+  void rescue(array_core&, std::uint32_t tile, tile_home&, std::exception_ptr lost);
   void account_for_data(task_record&);
   bool bring_home(array_core&);
   void forget_copies(array_core&);

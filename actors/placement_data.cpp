@@ -96,7 +96,11 @@ void placement::account_for_data(task_record& t) {
       assignment_.learn_transfer(assignment_.facts()[t.executor].space, host_space,
                                  static_cast<std::uint64_t>(x.array->tile_box(x.tile).volume()) * x.array->spec.element,
                                  t.measured_ns);
-    if (t.error) {  // the only copy is gone
+    if (t.error && x.mode == access_mode::update) {
+      home.cached &= ~logic::bit_of(assignment_.facts()[t.executor].space);
+      rescue(*x.array, x.tile, home, t.error);
+      if (home.dirty_in == no_space) return;  // somebody else is asked
+    } else if (t.error) {                     // the only copy is gone
       home.cached = 0;
       home.lost = t.error;
     }
@@ -116,11 +120,11 @@ void placement::report_failure(const executor& e, std::span<const std::pair<arra
   for (const auto& [array, tile] : lost) {
     tile_home& home = array->homes->tiles[tile];
     if (home.dirty_in != e.facts().space) continue;
-    home.dirty_in = host_space;
     home.cached &= ~space;
-    home.lost = std::make_exception_ptr(error(errc::data_lost, "array '" + array->spec.name + "', tile " +
-                                                                   std::to_string(tile) + ": its only copy went with " +
-                                                                   e.facts().name + ": " + text_of(why)));
+    rescue(*array, tile, home,
+           std::make_exception_ptr(error(errc::data_lost, "array '" + array->spec.name + "', tile " +
+                                                              std::to_string(tile) + ": its only copy went with " +
+                                                              e.facts().name + ": " + text_of(why))));
   }
   if (for_good) {
     assignment_.withdraw(e.facts().id);

@@ -8,6 +8,7 @@
 // when it must make room or somebody needs it there. Only a task that writes the tile elsewhere takes that over. So there
 // is one loan for a version, shared by all who read it; see protocol/peer_loan.hpp.
 #include <algorithm>
+#include <bit>
 
 #include "actors/logic/directory.hpp"
 #include "actors/placement.hpp"
@@ -41,6 +42,21 @@ placement::borrowed placement::borrow(task_record& t, array_core& a, std::uint32
   auto& loans = t.extra->loans;
   if (std::find(loans.begin(), loans.end(), home.loan) == loans.end()) loans.push_back(home.loan);
   return borrowed::has;
+}
+
+// The dirty copy is gone. Other devices may have copied the tile while it was there: one after the other is asked.
+void placement::rescue(array_core& a, std::uint32_t tile, tile_home& home, std::exception_ptr lost) {
+  home.loan = nullptr;
+  if (home.cached == 0) {
+    home.dirty_in = host_space;
+    home.lost = std::move(lost);
+    return;
+  }
+  const auto guest = static_cast<memory_space>(std::countr_zero(home.cached));
+  task_record* const errand = make_rescue(link_, a, tile, std::move(lost));
+  hand_over(*errand, guest);
+  home.dirty_in = no_space;
+  home.moving = {errand, errand->sequence};
 }
 
 }  // namespace troupe::detail

@@ -87,6 +87,14 @@ task_record* make_transfer(house_link& home, array_core& a, std::uint32_t tile, 
   return make_internal(home, ops, task_kind::transfer, a, tile, discard ? access_mode::write : access_mode::read);
 }
 
+task_record* make_rescue(house_link& home, array_core& a, std::uint32_t tile, std::exception_ptr lost) {
+  static constexpr task_ops ops = nothing_to_run("rescue", 0x4e5c);
+  task_record* t = make_internal(home, ops, task_kind::transfer, a, tile, access_mode::update);
+  t->extra = new task_extra;
+  t->extra->payload = std::make_shared<std::exception_ptr>(std::move(lost));
+  return t;
+}
+
 task_record* make_spill(house_link& home, array_core& a, std::uint32_t tile) {
   static constexpr task_ops ops = nothing_to_run("spill", 0x5b11);
   return make_internal(home, ops, task_kind::spill, a, tile, access_mode::read);

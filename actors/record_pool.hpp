@@ -223,6 +223,9 @@ task_record* take_record(house_link&);
 task_record* make_settle(house_link&, array_core&, reduction&);
 /// A task that makes the host's copy of a tile current, or (`discard`) has the device give up its own.
 task_record* make_transfer(house_link&, array_core&, std::uint32_t tile, bool discard);
+/// A task that makes the host's copy current from one that is not dirty, if the device still has it; fails with `lost` if
+/// not.
+task_record* make_rescue(house_link&, array_core&, std::uint32_t tile, std::exception_ptr lost);
 /// A task that writes a tile to disk and frees its memory; one that reads it back into fresh memory.
 task_record* make_spill(house_link&, array_core&, std::uint32_t tile);
 task_record* make_load(house_link&, array_core&, std::uint32_t tile);

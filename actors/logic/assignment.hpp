@@ -72,7 +72,9 @@ class assignment {
     for (std::uint64_t& mask : reach_) mask &= ~(std::uint64_t{1} << s);
     reach_[s] = 0;
   }
-  bool reaches(detail::memory_space to, detail::memory_space from) const { return (reach_[to] >> from & 1) != 0; }
+  bool reaches(detail::memory_space to, detail::memory_space from) const {
+    return from != detail::no_space && (reach_[to] >> from & 1) != 0;
+  }
   void know_time(const remembered_time& t) { model_.remember(t); }
   std::vector<remembered_time> measured_times() const { return model_.measured(); }
   /// Takes every kept task out.

@@ -109,7 +109,7 @@ class sources {
  public:
   /// `reach`: the spaces from which there is a direct way, a bit each.
   explicit sources(std::uint64_t reach = 0) : reach_(reach) {}
-  bool reaches(memory_space s) const { return (reach_ >> s & 1) != 0; }
+  bool reaches(memory_space s) const { return s != detail::no_space && (reach_ >> s & 1) != 0; }
   void add(memory_space from, std::uint64_t bytes) {
     if (from == host_space) {
       from_host_ += bytes;

@@ -175,6 +175,34 @@ TEST_F(placement_peers, what_was_lost_with_the_lender_is_told_to_who_waits_for_i
   EXPECT_TRUE(t->error);
 }
 
+TEST_F(placement_peers, when_the_dirty_copy_is_lost_who_has_copied_it_is_asked_one_after_the_other) {
+  s.brain->connect(1, 3);
+  for (const bool last_has_it : {false, true}) {
+    array_core* a = written_on(1);
+    task_record *t = spawn_on(2, {{a, reads}}), *u = spawn_on(3, {{a, reads}});
+    ASSERT_TRUE(lend(1));
+    s.complete(t);
+    s.complete(u);
+    const troupe::error why(troupe::errc::device_lost, "unplugged");
+    const std::vector<std::pair<array_core*, std::uint32_t>> lost{{a, 0}};
+    s.brain->report_failure(*s.groups[1], lost, std::make_exception_ptr(why), false);
+    s.brain->connect(1, 2);
+    s.brain->connect(1, 3);
+    task_record* reader = spawn_on(0, {{a, reads}});
+    EXPECT_FALSE(s.is_out(reader));
+    task_record* errand = only(2, task_kind::transfer);
+    ASSERT_TRUE(errand);
+    s.complete(errand, 1000, std::make_exception_ptr(why));
+    EXPECT_FALSE(stage::is_done(reader));
+    errand = only(3, task_kind::transfer);
+    ASSERT_TRUE(errand);
+    s.complete(errand, 1000, last_has_it ? nullptr : std::make_exception_ptr(why));
+    EXPECT_EQ(s.is_out(reader), last_has_it);
+    EXPECT_EQ(stage::is_done(reader), !last_has_it);
+    if (last_has_it) s.complete(reader);
+  }
+}
+
 TEST_F(placement_peers, nobody_is_sent_behind_a_task_that_is_lent_something) {
   array_core *a = written_on(1), *b = s.array();
   task_record* t = spawn_on(2, {{a, reads}, {b, writes}});

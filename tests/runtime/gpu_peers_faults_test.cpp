@@ -109,6 +109,20 @@ TEST_F(gpu_peers_faults, a_kernel_that_may_run_once_only_is_not_run_again_for_a_
   EXPECT_NE(last_text.find("precious"), std::string::npos) << last_text;
 }
 
+TEST_F(gpu_peers_faults, what_another_device_has_copied_before_is_not_lost) {
+  configure({lost("LaunchKernel", 2, 0)});
+  runtime rt(with_sims(2));
+  auto a = rt.filled<word>({n}, tiles(n), 1), b = rt.array<word>({n}, tiles(n)), c = rt.array<word>({n}, tiles(n));
+  auto other = rt.filled<word>({n}, tiles(n), 1);
+  rt.spawn(on("sim:0"), stir, update(a), word{3}).get();
+  rt.spawn(on("sim:1"), triple, read(a), write(b)).get();
+  rt.spawn(on("sim:0"), stir, update(other), word{3}).get();  // sim:0 fails, and a with it
+  rt.spawn(on("sim:0"), triple, read(a), write(c)).get();
+  EXPECT_EQ(traffic(1).to_host, bytes);
+  EXPECT_EQ(c.read()(5), 3 * stirred(1, 3, 5));
+  EXPECT_EQ(a.read()(5), stirred(1, 3, 5));
+}
+
 // ---- any fault at any time ------------------------------------------------------------------------------------------
 
 class gpu_peers_chaos : public gpu_peers_faults, public testing::WithParamInterface<unsigned> {};
