@@ -77,9 +77,11 @@ class gpu_memory {
   void break_loans();
   /// All that the task is lent, until it lets go; false: the lender wants it back.
   static bool begin_loans(gpu_job&);
-  /// `well`: what the task has written takes the place of what it was lent.
+  /// `well`: as it was settled.
   static void end_loans(gpu_job&, bool well);
-  static bool has_failed_lender(const gpu_job&);
+  /// The task has ended, and what it has written takes the place of what it was lent; false: a lender has failed before,
+  /// and its result is of no use.
+  static bool settle_loans(gpu_job&);
   /// What the task has brought here from a lender that failed is of no use.
   static void spoil(gpu_job&);
   std::uint64_t bytes_from_peers() const { return bytes_from_peers_.load(std::memory_order_relaxed); }

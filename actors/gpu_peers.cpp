@@ -55,6 +55,16 @@ void gpu_memory::break_loans() {
 
 // ---- the borrower ---------------------------------------------------------------------------------------------------
 
+namespace {
+// Those of tiles that the task writes.
+template <class F>
+void each_replaced(const gpu_job& j, F&& f) {
+  for (const gpu_job::held& h : j.copies)
+    for (const auto& loan : j.loans)
+      if (h.written && loan->array == h.copy->array && loan->tile == h.copy->tile) f(*loan);
+}
+}  // namespace
+
 bool gpu_memory::begin_loans(gpu_job& j) {
   if (!j.task->extra) return true;
   for (const auto& loan : j.task->extra->loans) {
@@ -68,10 +78,7 @@ bool gpu_memory::begin_loans(gpu_job& j) {
 }
 
 void gpu_memory::end_loans(gpu_job& j, bool well) {
-  if (well)
-    for (const gpu_job::held& h : j.copies)
-      for (const auto& loan : j.loans)
-        if (h.written && loan->array == h.copy->array && loan->tile == h.copy->tile) loan->replace();
+  if (!well) each_replaced(j, [](peer_loan& loan) { loan.withdraw(); });
   for (const auto& loan : j.loans) loan->end();
   j.loans.clear();
 }
@@ -96,8 +103,11 @@ void gpu_memory::copy_lent(const peer_loan& loan, devices::device_pointer to, co
   note_arrival(loan.from, bytes_in(what, a));
 }
 
-bool gpu_memory::has_failed_lender(const gpu_job& j) {
-  return std::any_of(j.loans.begin(), j.loans.end(), [](const auto& loan) { return loan->is_broken(); });
+bool gpu_memory::settle_loans(gpu_job& j) {
+  if (j.loans.empty()) return true;
+  bool well = std::none_of(j.loans.begin(), j.loans.end(), [](const auto& loan) { return loan->is_broken(); });
+  if (!j.error) each_replaced(j, [&](peer_loan& loan) { well = well && loan.replace(); });
+  return well;
 }
 
 void gpu_memory::spoil(gpu_job& j) {

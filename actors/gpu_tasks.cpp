@@ -87,7 +87,7 @@ std::uint64_t gpu_actor::serve_time(const job& j, std::uint64_t now) const {
 void gpu_actor::finish(job& j) {
   if (j.leaving) memory_.note_sent_home(j);
   task_record* const t = j.task;
-  if (gpu_memory::has_failed_lender(j)) return run_again(j);
+  if (!gpu_memory::settle_loans(j)) return run_again(j);
   if (t && !is_internal(t->kind)) {
     try {
       if (j.error) {

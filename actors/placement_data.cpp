@@ -90,6 +90,7 @@ void placement::account_for_data(task_record& t) {
     const access& x = t.accesses[0];
     tile_home& home = x.array->homes->tiles[x.tile];
     home.moving = {};
+    if (x.mode == access_mode::update && home.dirty_in != no_space) return;  // it was written meanwhile
     home.dirty_in = host_space;
     home.loan = nullptr;
     if (t.measured_ns > 0)

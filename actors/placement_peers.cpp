@@ -46,8 +46,10 @@ placement::borrowed placement::borrow(task_record& t, array_core& a, std::uint32
 
 // The dirty copy is gone. Other devices may have copied the tile while it was there: one after the other is asked.
 void placement::rescue(array_core& a, std::uint32_t tile, tile_home& home, std::exception_ptr lost) {
+  // Who has written it since will tell so: till then nobody else wants it.
+  const bool replaced = home.loan && home.loan->is_replaced();
   home.loan = nullptr;
-  if (home.cached == 0) {
+  if (home.cached == 0 || replaced) {
     home.dirty_in = host_space;
     home.lost = std::move(lost);
     return;

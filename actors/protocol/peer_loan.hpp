@@ -41,14 +41,15 @@ class peer_loan {
       if (s == over || state_.compare_exchange_weak(s, over, std::memory_order_acq_rel)) return true;
     return false;
   }
-  /// The memory is lost. Whoever uses it has nothing of use; they learn it from `is_broken` when they are done.
+  /// The memory is lost. Whoever uses it has nothing of use; they learn it from `is_broken` when they are done. Nobody
+  /// replaces the tile from then on.
   void break_off() {
-    broken_.store(true, std::memory_order_seq_cst);
+    fate_.fetch_or(broken, std::memory_order_seq_cst);
     call_back();
   }
   bool is_used() const { return state_.load(std::memory_order_acquire) > 0; }
   /// A borrower has written the tile anew: the lender's copy is worth nothing.
-  bool is_replaced() const { return replaced_.load(std::memory_order_acquire); }
+  bool is_replaced() const { return (fate_.load(std::memory_order_seq_cst) & replaced) != 0; }
 
   // ---- placement
   bool is_open() const { return state_.load(std::memory_order_acquire) >= 0 && !is_broken(); }
@@ -62,16 +63,22 @@ class peer_loan {
   }
   void end() { state_.fetch_sub(1, std::memory_order_acq_rel); }
   void* memory() const { return memory_; }
-  bool is_broken() const { return broken_.load(std::memory_order_seq_cst); }
-  /// Before `end`.
-  void replace() { replaced_.store(true, std::memory_order_release); }
+  bool is_broken() const { return (fate_.load(std::memory_order_seq_cst) & broken) != 0; }
+  /// Before `end`: what was written elsewhere is the tile from now on. False: it is broken.
+  bool replace() {
+    unsigned none = 0;
+    return fate_.compare_exchange_strong(none, replaced, std::memory_order_seq_cst) || none == replaced;
+  }
+  /// Before `end`: it is not after all.
+  void withdraw() { fate_.fetch_and(~replaced, std::memory_order_seq_cst); }
 
  private:
   static constexpr int asked = -1, over = -2;
+  static constexpr unsigned replaced = 1, broken = 2;
 
   void* memory_ = nullptr;
   std::atomic<int> state_{asked};  // else: how many use it
-  std::atomic<bool> broken_{false}, replaced_{false};
+  std::atomic<unsigned> fate_{0};
 };
 
 }  // namespace troupe::detail

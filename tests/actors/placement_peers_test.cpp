@@ -203,6 +203,23 @@ TEST_F(placement_peers, when_the_dirty_copy_is_lost_who_has_copied_it_is_asked_o
   }
 }
 
+TEST_F(placement_peers, a_tile_that_was_written_elsewhere_is_not_lost_with_the_lender) {
+  array_core* a = written_on(1);
+  task_record* t = spawn_on(2, {{a, updates}});
+  const auto loan = lend(1);
+  ASSERT_TRUE(loan && loan->begin() && loan->replace());  // it has ended, and nobody has told placement
+  loan->break_off();
+  const troupe::error why(troupe::errc::device_lost, "unplugged");
+  const std::vector<std::pair<array_core*, std::uint32_t>> lost{{a, 0}};
+  s.brain->report_failure(*s.groups[1], lost, std::make_exception_ptr(why), false);
+  EXPECT_EQ(held(2), std::vector<task_record*>{t});  // nobody is asked for an older copy
+  s.complete(t);
+  task_record* reader = spawn_on(0, {{a, reads}});
+  ASSERT_TRUE(only(2, task_kind::transfer));
+  s.complete(only(2, task_kind::transfer));
+  EXPECT_TRUE(s.is_out(reader));
+}
+
 TEST_F(placement_peers, nobody_is_sent_behind_a_task_that_is_lent_something) {
   array_core *a = written_on(1), *b = s.array();
   task_record* t = spawn_on(2, {{a, reads}, {b, writes}});
@@ -277,8 +294,26 @@ TEST(peer_loan, that_is_broken_off_tells_who_uses_it_and_refuses_others) {
   EXPECT_TRUE(loan.is_broken());
   EXPECT_FALSE(loan.begin());
   EXPECT_FALSE(loan.is_open());
+  EXPECT_FALSE(loan.replace());
   loan.end();
   EXPECT_FALSE(loan.begin());
+}
+
+TEST(peer_loan, whose_tile_was_written_elsewhere_says_so_to_the_lender_even_if_that_fails) {
+  array_core a;
+  peer_loan loan(a, 0, 1, 1);
+  int memory = 0;
+  loan.open(&memory);
+  ASSERT_TRUE(loan.begin());
+  EXPECT_TRUE(loan.replace());
+  EXPECT_TRUE(loan.is_replaced());
+  loan.withdraw();
+  EXPECT_FALSE(loan.is_replaced());
+  EXPECT_TRUE(loan.replace());
+  loan.break_off();
+  EXPECT_TRUE(loan.is_replaced());
+  EXPECT_TRUE(loan.is_broken());
+  loan.end();
 }
 
 }  // namespace
