@@ -89,6 +89,7 @@ void placement::account_for_data(task_record& t) {
   if (t.kind == task_kind::transfer) {
     const access& x = t.accesses[0];
     tile_home& home = x.array->homes->tiles[x.tile];
+    if (home.moving.task != &t) return;  // its device failed, and another one is asked
     home.moving = {};
     if (x.mode == access_mode::update && home.dirty_in != no_space) return;  // it was written meanwhile
     home.dirty_in = host_space;

@@ -203,6 +203,25 @@ TEST_F(placement_peers, when_the_dirty_copy_is_lost_who_has_copied_it_is_asked_o
   }
 }
 
+TEST_F(placement_peers, a_transfer_that_its_device_has_forgotten_is_no_copy_at_home) {
+  array_core* a = written_on(1);
+  task_record* t = spawn_on(2, {{a, reads}});
+  ASSERT_TRUE(lend(1));
+  s.complete(t);
+  task_record* reader = spawn_on(0, {{a, reads}});
+  task_record* forgotten = only(1, task_kind::transfer);
+  ASSERT_TRUE(forgotten);
+  const troupe::error why(troupe::errc::device_lost, "unplugged");
+  const std::vector<std::pair<array_core*, std::uint32_t>> lost{{a, 0}};
+  s.brain->report_failure(*s.groups[1], lost, std::make_exception_ptr(why), false);
+  s.complete(forgotten);  // there was nothing left to bring
+  EXPECT_FALSE(s.is_out(reader));
+  task_record* errand = only(2, task_kind::transfer);
+  ASSERT_TRUE(errand);
+  s.complete(errand);
+  EXPECT_TRUE(s.is_out(reader));
+}
+
 TEST_F(placement_peers, a_tile_that_was_written_elsewhere_is_not_lost_with_the_lender) {
   array_core* a = written_on(1);
   task_record* t = spawn_on(2, {{a, updates}});

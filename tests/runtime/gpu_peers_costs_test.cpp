@@ -72,7 +72,7 @@ TEST_F(gpu_peers_costs, real_copies_teach_what_a_way_costs) {
 }
 
 TEST_F(gpu_peers_costs, ways_are_listed_with_their_speed_which_is_kept) {
-  configure({.devices = 3, .peer = true, .peer_gb_per_s = 0.5});
+  configure({.devices = 3, .peer = true, .peer_gb_per_s = 0.02});  // slower than others' time slices
   const auto sims = [&](bool measure) {
     for (auto& l : list_devices({.measure = measure, .cost_cache = scratch.path()}))
       if (l.kind == device_kind::sim) return l.devices;
@@ -89,8 +89,8 @@ TEST_F(gpu_peers_costs, ways_are_listed_with_their_speed_which_is_kept) {
   EXPECT_EQ(measured[1].peers[1].from, "sim:2");
   for (std::size_t i = 0; i < 3; ++i)
     for (std::size_t k = 0; k < 2; ++k) {
-      EXPECT_GT(measured[i].peers.at(k).gb_per_s, 0.05);
-      EXPECT_LT(measured[i].peers.at(k).gb_per_s, 1);
+      EXPECT_GT(measured[i].peers.at(k).gb_per_s, 0.002);
+      EXPECT_LT(measured[i].peers.at(k).gb_per_s, 0.2);
       EXPECT_GT(measured[i].peers.at(k).latency_us, 0);
       EXPECT_DOUBLE_EQ(kept[i].peers.at(k).gb_per_s, measured[i].peers.at(k).gb_per_s);
     }
