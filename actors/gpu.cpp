@@ -30,6 +30,7 @@ gpu_actor::gpu_actor(gpu_options o, std::unique_ptr<devices::accelerator> device
       memory_(link, lanes_, options_.gather, bytes_) {
   lanes_.use(device_.get(), device_->facts().lanes);
   memory_.use(device_.get());
+  memory_.know_peers(options_.peers);
   clocks_.resize(static_cast<std::size_t>(device_->facts().lanes));
   device_->listen([this] { ring(); });
   trace_.open(options_.sink, options_.lane, options_.facts.name);
@@ -93,6 +94,7 @@ executor_report gpu_actor::report() const {
   r.behind = behind_.load(std::memory_order_relaxed);
   r.busy = std::chrono::nanoseconds(busy_ns_.load(std::memory_order_relaxed));
   r.bytes_moved = bytes_.load(std::memory_order_relaxed);
+  r.bytes_from_peers = memory_.bytes_from_peers();
   return r;
 }
 
@@ -177,7 +179,11 @@ void gpu_actor::thread_main() {
 // Nothing is left to bring home or to free.
 void gpu_actor::refuse(task_record& errand) {
   task_record* const one = &errand;
-  if (claim(errand)) fulfil(errand, board_);
+  if (claim(errand)) {
+    if (errand.kind == task_kind::transfer && errand.accesses[0].mode == access_mode::update)
+      errand.error = why_rescued(errand);
+    fulfil(errand, board_);
+  }
   placement_.report_done({&one, 1}, nullptr);
 }
 
@@ -186,7 +192,7 @@ void gpu_actor::close_device() {
   try {
     if (device_)
       memory_.each([&](logic::replica& r) {
-        if (r.dirty && r.array->spec.adopted) memory_.send_home(r, take_job());
+        if (gpu_memory::take_back(r) && r.dirty && r.array->spec.adopted) memory_.send_home(r, take_job());
       });
     lanes_.keep_promises();
     while (!jobs_.empty())
@@ -194,6 +200,7 @@ void gpu_actor::close_device() {
   } catch (...) {
     fail_device(std::current_exception());
   }
+  memory_.break_loans();
   memory_.forget_all();
   states_.clear();
   device_.reset();

@@ -21,6 +21,7 @@
 #include <vector>
 
 #include "actors/gpu_lanes.hpp"
+#include "actors/gpu_peer.hpp"
 #include "actors/placement.hpp"
 #include "actors/protocol/executor.hpp"
 #include "actors/protocol/trace.hpp"
@@ -33,9 +34,10 @@ struct gpu_options {
   std::chrono::nanoseconds spin{};
   std::chrono::nanoseconds deadline{};  // a task that takes longer hangs; 0: none does
   trace_sink* sink = nullptr;
-  int lane = 0;               // of the trace
-  std::weak_ptr<void> house;  // its thread keeps it alive
-  std::string_view gather;    // the kernels that assemble boxes (devices/kernels)
+  int lane = 0;                 // of the trace
+  std::weak_ptr<void> house;    // its thread keeps it alive
+  std::string_view gather;      // the kernels that assemble boxes (devices/kernels)
+  std::vector<gpu_peer> peers;  // that the device is connected to, until either of the two fails
   /// Opens the device anew after a failure; throws if it cannot be had.
   std::function<std::unique_ptr<devices::accelerator>()> open;
 };

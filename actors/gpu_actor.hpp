@@ -6,6 +6,7 @@
 //   gpu_tasks.cpp     starting and ending tasks
 //   gpu_errands.cpp   copies home, room, arrays forgotten
 //   gpu_driving.cpp   whose turn it is to use the device: the actor's thread, or one that waits
+//   gpu_peers.cpp     tiles lent to other devices and by them
 //   gpu_recovery.cpp  a device that fails
 #pragma once
 
@@ -113,6 +114,13 @@ class gpu_actor final : public gpu, public std::enable_shared_from_this<gpu_acto
   outcome start_errand(task_record&);
   outcome forget(task_record&);
   bool make_room();
+
+  // ---- gpu_peers.cpp
+  outcome lend(task_record&);
+  bool is_being_copied(const access&) const;
+  static std::exception_ptr why_rescued(const task_record&);
+  void run_again(job&);
+  void trace_peers(memory_space from, std::uint64_t begin, std::uint64_t end);
 
   // ---- gpu_recovery.cpp
   static bool is_fatal(const error& e) { return e.code() == errc::device_failed || e.code() == errc::device_lost; }

@@ -56,7 +56,7 @@ void gpu_memory::assemble_from_host(gpu_job& j, gpu_job::part& p) {
   if (!p.memory || x.mode == access_mode::write) return;
   device_->copy_in(lane_in, {p.memory, 0}, v.stride, p.host.data, p.host.stride, counts_of(p.where),
                    x.array->spec.element);
-  note_arrival(p.bytes);
+  note_arrival(host_space, p.bytes);
   j.memory_ready = lanes_.promise(lane_in);
 }
 
@@ -77,13 +77,17 @@ void gpu_memory::start_assembly(gpu_job& j, std::size_t index) {
                   static_cast<std::size_t>(p.where.volume()));
   for (const gpu_job::source& s : j.sources) {
     if (s.part != index || s.copy) continue;
+    const auto to = static_cast<std::size_t>(offset_in(p.where, v.stride, s.piece.to.lo)) * a.spec.element;
+    if (const peer_loan* loan = loan_of(j, a, s.piece.tile)) {
+      copy_lent(*loan, {p.memory, to}, v.stride, s.piece.from);
+      continue;
+    }
     const box4 b = a.tile_box(s.piece.tile);
     const counts from_stride = host_strides(a, b);
     const std::byte* from = host_tile(link_, a, s.piece.tile, false) +
                             static_cast<std::size_t>(offset_in(b, from_stride, s.piece.from.lo)) * a.spec.element;
-    const auto to = static_cast<std::size_t>(offset_in(p.where, v.stride, s.piece.to.lo)) * a.spec.element;
     device_->copy_in(lane_in, {p.memory, to}, v.stride, from, from_stride, counts_of(s.piece.to), a.spec.element);
-    note_arrival(bytes_in(s.piece.to, a));
+    note_arrival(host_space, bytes_in(s.piece.to, a));
   }
   j.memory_ready = lanes_.promise(lane_in);
 }

@@ -18,7 +18,7 @@ void gpu_memory::fill_in(gpu_job& j) {
   for (const gpu_job::held& h : j.copies) {
     const access& x = t.accesses[h.access];
     const bool needs_contents = !h.whole || x.mode != access_mode::write;
-    if (needs_contents && !h.copy->is_current(known_version(*h.copy->array, h.copy->tile))) bring_in(*h.copy);
+    if (needs_contents && !h.copy->is_current(known_version(*h.copy->array, h.copy->tile))) bring_in(j, *h.copy);
     if (h.whole) view_tile(j, h);
   }
   bool host_bound = false;
@@ -43,22 +43,30 @@ void gpu_memory::fill_in(gpu_job& j) {
   finish_assembly(j);
 }
 
-void gpu_memory::bring_in(replica& r) {
+void gpu_memory::bring_in(const gpu_job& j, replica& r) {
   array_core& a = *r.array;
   const box4 b = a.tile_box(r.tile);
   lanes_.wait(lane_in, r.ready.lane, r.ready.until);
   for (const replica::use& u : r.read_by) lanes_.wait(lane_in, u.lane, u.until);
-  device_->copy_in(lane_in, {r.memory, 0}, packed_strides(b), host_tile(link_, a, r.tile, false), host_strides(a, b),
-                   counts_of(b), a.spec.element);
-  note_arrival(r.bytes);
+  take_back(r);  // of an older version
+  if (const peer_loan* loan = loan_of(j, a, r.tile)) {
+    copy_lent(*loan, {r.memory, 0}, packed_strides(b), b);
+  } else {
+    device_->copy_in(lane_in, {r.memory, 0}, packed_strides(b), host_tile(link_, a, r.tile, false), host_strides(a, b),
+                     counts_of(b), a.spec.element);
+    note_arrival(host_space, r.bytes);
+  }
   r.filled = true;
   r.version = known_version(a, r.tile);
   r.note_write({lane_in, lanes_.promise(lane_in)});
 }
 
-void gpu_memory::note_arrival(std::uint64_t bytes) {
-  count(bytes);
-  arriving_.push_back({lanes_.promise(lane_in), bytes, ticks()});
+void gpu_memory::note_arrival(memory_space from, std::uint64_t bytes) {
+  if (from == host_space)
+    count(bytes);
+  else
+    bytes_from_peers_.fetch_add(bytes, std::memory_order_relaxed);
+  arriving_.push_back({lanes_.promise(lane_in), bytes, ticks(), from});
 }
 
 void gpu_memory::view_tile(gpu_job& j, const gpu_job::held& h) {
@@ -90,6 +98,7 @@ void gpu_memory::note_launched(gpu_job& j) {
       continue;
     }
     const std::uint32_t known = known_version(*r.array, r.tile);
+    take_back(r);  // all who read it have ended
     r.version = (r.is_current(known) ? r.version : known) + 1;
     r.filled = true;
     r.dirty = true;

@@ -2,6 +2,7 @@
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 #include "actors/gpu_actor.hpp"
+#include "actors/gpu_boxes.hpp"
 
 namespace troupe::detail {
 
@@ -43,11 +44,19 @@ bool gpu_actor::start_errands() {
 gpu_actor::outcome gpu_actor::start_errand(task_record& t) {
   const std::uint64_t begin = ticks();
   if (t.kind == task_kind::forget) return forget(t);
+  if (t.kind == task_kind::lend) return lend(t);
   const access& x = t.accesses[0];
   replica* r = memory_.find(*x.array, x.tile);
   if (r && r->leaving) return outcome::no_room;  // it is on its way
+  if (r && x.mode == access_mode::write && !gpu_memory::take_back(*r)) return outcome::no_room;
+  if (x.mode == access_mode::update && is_being_copied(x)) return outcome::no_room;
   claim(t);
-  if (!r || !r->dirty) {  // evicted before: the host's copy is current; or lost, which placement has been told
+  if (x.mode == access_mode::update) {
+    if (!r || !r->is_current(known_version(*x.array, x.tile))) {
+      end_task(t, why_rescued(t), begin);
+      return outcome::started;
+    }
+  } else if (!r || !r->dirty) {  // evicted before: the host's copy is current; or lost, which placement has been told
     end_task(t, nullptr, begin);
     return outcome::started;
   }
@@ -90,7 +99,7 @@ gpu_actor::outcome gpu_actor::forget(task_record& t) {
 // True if there is more room now; else there may be soon.
 bool gpu_actor::make_room() {
   replica* r = memory_.victim();
-  if (!r) return false;
+  if (!r || !gpu_memory::take_back(*r)) return false;
   if (!r->dirty) {
     memory_.drop(*r);
     return true;

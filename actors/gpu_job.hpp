@@ -7,11 +7,13 @@
 #include <cstdint>
 #include <exception>
 #include <list>
+#include <memory>
 #include <vector>
 
 #include "actors/gpu_context.hpp"
 #include "actors/logic/assembly.hpp"
 #include "actors/logic/residency.hpp"
+#include "actors/protocol/peer_loan.hpp"
 #include "actors/run_context.hpp"
 #include "devices/accelerator.hpp"
 
@@ -63,6 +65,7 @@ struct gpu_job {
   std::vector<part> parts;
   std::vector<source> sources;
   std::vector<void*> for_routine;
+  std::vector<std::shared_ptr<peer_loan>> loans;  // tiles in other devices' memory, in use until it lets go
   std::exception_ptr error;
   bool launched = false;
   int lane = 0, compute = 0;  // that it ends on, that its kernel runs on

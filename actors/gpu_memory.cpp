@@ -116,6 +116,7 @@ void* gpu_memory::scratch(gpu_job& j, std::size_t bytes) {
 }
 
 void gpu_memory::let_go(gpu_job& j) {
+  end_loans(j, j.launched && !j.error);
   for (const gpu_job::held& h : j.copies) {
     replica& r = *h.copy;
     --r.pins;
@@ -139,8 +140,10 @@ void gpu_memory::let_go(gpu_job& j) {
 replica* gpu_memory::find(const array_core& a, std::uint32_t tile) { return cache_.find(a.id, tile); }
 
 namespace {
-// What placement does not know of yet must stay: the next task that is enqueued finds its bytes here only.
+// What placement does not know of yet must stay: the next task that is enqueued finds its bytes here only. So must what
+// another device copies.
 bool is_accounted(const replica& r) {
+  if (r.loan && r.loan->is_used()) return false;
   return !r.filled || static_cast<std::int32_t>(r.version - known_version(*r.array, r.tile)) <= 0;
 }
 }  // namespace
@@ -154,6 +157,7 @@ bool gpu_memory::has_unaccounted() const {
 }
 
 void gpu_memory::drop(const replica& r) {
+  if (r.loan) r.loan->call_back();
   if (device_) device_->deallocate(lane_in, r.memory);
   cache_.erase(r);
 }

@@ -11,10 +11,12 @@
 #include <atomic>
 #include <cstdint>
 #include <deque>
+#include <span>
 #include <string_view>
 
 #include "actors/gpu_job.hpp"
 #include "actors/gpu_lanes.hpp"
+#include "actors/gpu_peer.hpp"
 #include "actors/logic/residency.hpp"
 #include "devices/accelerator.hpp"
 
@@ -47,23 +49,48 @@ class gpu_memory {
   /// Bytes that the task needs in the device's memory at once.
   static std::uint64_t bytes_of(const task_record&);
 
-  /// Copies in that have ended since the last call: calls f(bytes, number, ticks at which the first was enqueued) if any.
+  /// Copies in that have ended since the last call: calls f(space they came from, bytes, number, ticks at which the first
+  /// was enqueued) for each row of them over one link.
   template <class F>
   void each_arrival(F&& f) {
-    std::uint64_t bytes = 0, number = 0, begun = 0;
     while (!arriving_.empty() && lanes_.has_reached(lane_in, arriving_.front().until)) {
-      if (number++ == 0) begun = arriving_.front().begun;
-      bytes += arriving_.front().bytes;
-      arriving_.pop_front();
+      const memory_space from = arriving_.front().from;
+      const std::uint64_t begun = arriving_.front().begun;
+      std::uint64_t bytes = 0, number = 0;
+      do {
+        ++number;
+        bytes += arriving_.front().bytes;
+        arriving_.pop_front();
+      } while (!arriving_.empty() && arriving_.front().from == from &&
+               lanes_.has_reached(lane_in, arriving_.front().until));
+      f(from, bytes, number, begun);
     }
-    if (number != 0) f(bytes, number, begun);
   }
+
+  // ---- gpu_peers.cpp: tiles that are lent, and those that others lend ------------------------------------------------
+  void know_peers(std::span<const gpu_peer> p) { peers_ = p; }
+  /// Opens the loan if the tile is here, else calls it back.
+  void lend(const std::shared_ptr<peer_loan>&);
+  /// Before the copy goes or is filled anew. False: another device uses it.
+  static bool take_back(logic::replica&);
+  /// The memory is about to go: whoever uses it is to know.
+  void break_loans();
+  /// All that the task is lent, until it lets go; false: the lender wants it back.
+  static bool begin_loans(gpu_job&);
+  /// `well`: as it was settled.
+  static void end_loans(gpu_job&, bool well);
+  /// The task has ended, and what it has written takes the place of what it was lent; false: a lender has failed before,
+  /// and its result is of no use.
+  static bool settle_loans(gpu_job&);
+  /// What the task has brought here from a lender that failed is of no use.
+  static void spoil(gpu_job&);
+  std::uint64_t bytes_from_peers() const { return bytes_from_peers_.load(std::memory_order_relaxed); }
 
   // ---- copies -------------------------------------------------------------------------------------------------------
   logic::replica* find(const array_core&, std::uint32_t tile);
   /// The next one to go when room is needed; null if all are in use.
   logic::replica* victim();
-  /// Some copies are newer than placement knows; they may go once it does.
+  /// Some copies are newer than placement knows, or lent and in use; they may go once it does, or once they are not.
   bool has_unaccounted() const;
   void drop(const logic::replica&);
   /// Enqueues the copy to the host; the job ends with it.
@@ -80,7 +107,9 @@ class gpu_memory {
   logic::replica* hold(gpu_job&, int access, array_core&, std::uint32_t tile, bool written, bool whole);
   bool reserve_part(gpu_job&, int access);
   bool reserve_sources(gpu_job&, const access&, gpu_job::part&);
-  void bring_in(logic::replica&);
+  void bring_in(const gpu_job&, logic::replica&);
+  static const peer_loan* loan_of(const gpu_job&, const array_core&, std::uint32_t tile);
+  void copy_lent(const peer_loan&, devices::device_pointer to, const devices::strides&, const logic::box4& what);
   void view_tile(gpu_job&, const gpu_job::held&);
   bool view_inside_tile(gpu_job&, const gpu_job::part&);
   void assemble_from_host(gpu_job&, gpu_job::part&);
@@ -88,7 +117,7 @@ class gpu_memory {
   void finish_assembly(gpu_job&);
   void gather(gpu_job&, const gpu_job::part&, const gpu_job::source&);
   void count(std::uint64_t bytes) { bytes_moved_.fetch_add(bytes, std::memory_order_relaxed); }
-  void note_arrival(std::uint64_t bytes);
+  void note_arrival(memory_space from, std::uint64_t bytes);
 
   house_link& link_;
   gpu_lanes& lanes_;
@@ -100,8 +129,11 @@ class gpu_memory {
   struct arrival {
     devices::ticket until;
     std::uint64_t bytes, begun;
+    memory_space from;
   };
   std::deque<arrival> arriving_;  // copies in under way
+  std::span<const gpu_peer> peers_;
+  std::atomic<std::uint64_t> bytes_from_peers_{0};
 };
 
 }  // namespace troupe::detail

@@ -15,6 +15,7 @@ constexpr int restarts_max = 3, attempts_max = 3;
 // The device can do no more, and its memory is gone. What was under way is placed again where that is harmless; data
 // with a copy elsewhere is read from there. Then the device is opened anew, a few times.
 void gpu_actor::fail_device(std::exception_ptr why) {
+  memory_.break_loans();
   memory_.use(nullptr);
   states_.clear();
   device_.reset();  // from here on nothing touches the host's memory
@@ -48,6 +49,7 @@ void gpu_actor::fail_device(std::exception_ptr why) {
     job& j = jobs_.front();
     task_record* const t = j.task;
     if (t && !is_internal(t->kind)) j.host.roll_back();
+    gpu_memory::end_loans(j, false);
     j.copies.clear();
     j.sources.clear();
     for (const job::part& p : j.parts)

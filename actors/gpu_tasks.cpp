@@ -57,12 +57,13 @@ bool gpu_actor::collect() {
 // What copies in took, if their end was seen as it happened.
 void gpu_actor::learn_link() {
   const bool seen = !std::exchange(slept_, false);
-  memory_.each_arrival([&](std::uint64_t bytes, std::uint64_t number, std::uint64_t begun) {
+  memory_.each_arrival([&](memory_space from, std::uint64_t bytes, std::uint64_t number, std::uint64_t begun) {
     lane_clock& c = clocks_[lane_in];
     const std::uint64_t now = ticks(), since = std::max(begun, c.last_end);
     c.last_end = now;
+    if (from != host_space) trace_peers(from, since, now);
     if (seen)
-      placement_.report_transfer(host_space, options_.facts.space, bytes / number,
+      placement_.report_transfer(from, options_.facts.space, bytes / number,
                                  static_cast<float>(static_cast<double>((now - since) / number) * tick_ns_));
   });
 }
@@ -89,6 +90,7 @@ std::uint64_t gpu_actor::serve_time(const job& j, std::uint64_t now) const {
 void gpu_actor::finish(job& j) {
   if (j.leaving) memory_.note_sent_home(j);
   task_record* const t = j.task;
+  if (!gpu_memory::settle_loans(j)) return run_again(j);
   if (t && !is_internal(t->kind)) {
     try {
       if (j.error) {
@@ -213,6 +215,13 @@ gpu_actor::outcome gpu_actor::start_task(task_record& t) {
     } else {
       end_cancelled(t);
     }
+    return outcome::started;
+  }
+  if (!gpu_memory::begin_loans(j)) {
+    memory_.let_go(j);
+    j.task = nullptr;
+    give_job(j);
+    give_back(t);
     return outcome::started;
   }
   if (!claim(t)) {

@@ -1,5 +1,5 @@
 // What this file is for: taking turns, ordering, choosing, retiring. Questions are in placement_answers.cpp, data in
-// placement_data.cpp and placement_room.cpp, tasks sent ahead in placement_behind.cpp.
+// placement_data.cpp, placement_room.cpp and placement_peers.cpp, tasks sent ahead in placement_behind.cpp.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 #include "actors/placement.hpp"

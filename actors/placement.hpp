@@ -47,6 +47,10 @@ class placement final : private logic::dependencies::surroundings {
   void trace_to(trace_sink*, int lane);
   /// What was measured before: copies between the host and a space, run times of an earlier runtime.
   void know_link(memory_space, logic::edge_cost in, logic::edge_cost out);
+  /// Copies between two devices' spaces are direct; how long they take, if that was measured before.
+  void connect(memory_space, memory_space);
+  void disconnect(memory_space s) { assignment_.disconnect(s); }
+  void know_peers(memory_space a, memory_space b, logic::edge_cost into_a, logic::edge_cost into_b);
   void know_time(const logic::remembered_time& t) { assignment_.know_time(t); }
   /// Where tiles go for which the budget has no room.
   void spill_to(spill_disk& d) { disk_ = &d; }
@@ -65,7 +69,8 @@ class placement final : private logic::dependencies::surroundings {
   void report_done(std::span<task_record* const>, executor* self);
   /// Tasks that an executor was given and could not run: claimed by nobody again.
   void report_returned(std::span<task_record* const>);
-  /// An executor's memory is gone, with the only copies of these tiles (array, tile). `for_good`: it gets no more tasks.
+  /// An executor's memory is gone, with the only copies of these tiles (array, tile); nothing is copied directly from or
+  /// to it any more. `for_good`: it gets no more tasks.
   void report_failure(const executor&, std::span<const std::pair<array_core*, std::uint32_t>> lost,
                       std::exception_ptr why, bool for_good);
   /// A copy took so long, from its turn on the link until it had arrived.
@@ -160,6 +165,10 @@ class placement final : private logic::dependencies::surroundings {
   void assign(task_record&);
   void number(task_record&);
   void hand_over(task_record&, memory_space);
+  // placement_peers.cpp
+  enum class borrowed { waits, has, refused };
+  borrowed borrow(task_record&, array_core&, std::uint32_t tile, tile_home&);
+  void rescue(array_core&, std::uint32_t tile, tile_home&, std::exception_ptr lost);
   void account_for_data(task_record&);
   bool bring_home(array_core&);
   void forget_copies(array_core&);

@@ -23,6 +23,9 @@ bool stays_on_device(const task_record& t) {
   return true;
 }
 
+// What it computes is worth nothing if who lends fails meanwhile, which is known once it has ended.
+bool has_loans(const task_record& t) { return t.extra && !t.extra->loans.empty(); }
+
 // Of different priorities, the device might begin with the later one.
 bool may_count(const task_record& first, const task_record& next) {
   return (first.marks & mark_leads) && !(next.marks & mark_sent) && next.kind == task_kind::call &&
@@ -52,7 +55,7 @@ void placement::hand_to_device(std::size_t i) {
     task_record& t = *outgoing[k];
     if (is_internal(t.kind)) continue;
     t.marks |= mark_handed;
-    if (!stays_on_device(t)) continue;
+    if (!stays_on_device(t) || has_loans(t)) continue;
     t.marks |= mark_leads;
     deps_.each_successor(t, [&](task_record& next, bool) {
       count_ahead(t, next);
@@ -67,7 +70,7 @@ bool placement::send_behind(task_record& t) {
   const std::size_t i = t.executor;
   const memory_space where = assignment_.facts()[i].space;
   bool in_the_way = false;
-  logic::each_in_the_way(t, where, [&](array_core&, std::uint32_t, tile_home&, bool) { in_the_way = true; });
+  logic::each_in_the_way(t, where, [&](array_core&, std::uint32_t, tile_home&, logic::wanted) { in_the_way = true; });
   const auto alive = [this](task_ref r) { return deps_.alive(r); };
   logic::each_part_clash(t, where, alive, [&](task_ref) { in_the_way = true; });
   if (in_the_way || logic::lost_input(t)) return false;

@@ -36,9 +36,15 @@ bool placement::must_wait_for_data(task_record& t) {
     return true;
   }
   bool waits = false;
-  logic::each_in_the_way(t, where, [&](array_core& a, std::uint32_t tile, tile_home& home, bool discard) {
+  if (t.extra) t.extra->loans.clear();
+  logic::each_in_the_way(t, where, [&](array_core& a, std::uint32_t tile, tile_home& home, logic::wanted w) {
+    if (w == logic::wanted::anywhere && assignment_.reaches(where, home.dirty_in)) {
+      const borrowed b = borrow(t, a, tile, home);
+      if (b == borrowed::waits) waits = true;
+      if (b != borrowed::refused) return;
+    }
     if (!deps_.alive(home.moving)) {
-      task_record* transfer = make_transfer(link_, a, tile, discard);
+      task_record* transfer = make_transfer(link_, a, tile, w == logic::wanted::nothing);
       hand_over(*transfer, home.dirty_in);
       home.moving = {transfer, transfer->sequence};
     }
@@ -83,13 +89,20 @@ void placement::account_for_data(task_record& t) {
   if (t.kind == task_kind::transfer) {
     const access& x = t.accesses[0];
     tile_home& home = x.array->homes->tiles[x.tile];
+    if (home.moving.task != &t) return;  // its device failed, and another one is asked
     home.moving = {};
+    if (x.mode == access_mode::update && home.dirty_in != no_space) return;  // it was written meanwhile
     home.dirty_in = host_space;
+    home.loan = nullptr;
     if (t.measured_ns > 0)
       assignment_.learn_transfer(assignment_.facts()[t.executor].space, host_space,
                                  static_cast<std::uint64_t>(x.array->tile_box(x.tile).volume()) * x.array->spec.element,
                                  t.measured_ns);
-    if (t.error) {  // the only copy is gone
+    if (t.error && x.mode == access_mode::update) {
+      home.cached &= ~logic::bit_of(assignment_.facts()[t.executor].space);
+      rescue(*x.array, x.tile, home, t.error);
+      if (home.dirty_in == no_space) return;  // somebody else is asked
+    } else if (t.error) {                     // the only copy is gone
       home.cached = 0;
       home.lost = t.error;
     }
@@ -105,14 +118,15 @@ void placement::report_failure(const executor& e, std::span<const std::pair<arra
   serve(nullptr);  // what it has done before must have been accounted for; leaves the turn
   hold_turn();
   const std::uint64_t space = logic::bit_of(e.facts().space);
+  assignment_.disconnect(e.facts().space);  // opened anew it is not connected
   for (const auto& [array, tile] : lost) {
     tile_home& home = array->homes->tiles[tile];
     if (home.dirty_in != e.facts().space) continue;
-    home.dirty_in = host_space;
     home.cached &= ~space;
-    home.lost = std::make_exception_ptr(error(errc::data_lost, "array '" + array->spec.name + "', tile " +
-                                                                   std::to_string(tile) + ": its only copy went with " +
-                                                                   e.facts().name + ": " + text_of(why)));
+    rescue(*array, tile, home,
+           std::make_exception_ptr(error(errc::data_lost, "array '" + array->spec.name + "', tile " +
+                                                              std::to_string(tile) + ": its only copy went with " +
+                                                              e.facts().name + ": " + text_of(why))));
   }
   if (for_good) {
     assignment_.withdraw(e.facts().id);

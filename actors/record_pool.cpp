@@ -3,6 +3,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "actors/record_pool.hpp"
 
+#include "actors/protocol/peer_loan.hpp"
+
 #include "actors/logic/array_core.hpp"
 
 namespace troupe::detail {
@@ -85,6 +87,14 @@ task_record* make_transfer(house_link& home, array_core& a, std::uint32_t tile, 
   return make_internal(home, ops, task_kind::transfer, a, tile, discard ? access_mode::write : access_mode::read);
 }
 
+task_record* make_rescue(house_link& home, array_core& a, std::uint32_t tile, std::exception_ptr lost) {
+  static constexpr task_ops ops = nothing_to_run("rescue", 0x4e5c);
+  task_record* t = make_internal(home, ops, task_kind::transfer, a, tile, access_mode::update);
+  t->extra = new task_extra;
+  t->extra->payload = std::make_shared<std::exception_ptr>(std::move(lost));
+  return t;
+}
+
 task_record* make_spill(house_link& home, array_core& a, std::uint32_t tile) {
   static constexpr task_ops ops = nothing_to_run("spill", 0x5b11);
   return make_internal(home, ops, task_kind::spill, a, tile, access_mode::read);
@@ -98,6 +108,14 @@ task_record* make_load(house_link& home, array_core& a, std::uint32_t tile) {
 task_record* make_forget(house_link& home, array_core& a) {
   static constexpr task_ops ops = nothing_to_run("forget", 0xf0a6);
   return make_internal(home, ops, task_kind::forget, a, 0, access_mode::read);
+}
+
+task_record* make_lend(house_link& home, std::shared_ptr<peer_loan> loan) {
+  static constexpr task_ops ops = nothing_to_run("lend", 0x1e4d);
+  task_record* t = make_internal(home, ops, task_kind::lend, *loan->array, loan->tile, access_mode::read);
+  t->extra = new task_extra;
+  t->extra->loans.push_back(std::move(loan));
+  return t;
 }
 
 void destroy(array_core& a) noexcept {
@@ -123,6 +141,7 @@ void drop_inputs(task_record& t) noexcept {
   if (t.extra) {
     t.extra->stop_watch.reset();
     t.extra->payload.reset();
+    t.extra->loans.clear();
   }
   if (t.ops && !t.body_gone) t.ops->drop_body(t);
   t.body_gone = true;

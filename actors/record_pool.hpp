@@ -223,9 +223,14 @@ task_record* take_record(house_link&);
 task_record* make_settle(house_link&, array_core&, reduction&);
 /// A task that makes the host's copy of a tile current, or (`discard`) has the device give up its own.
 task_record* make_transfer(house_link&, array_core&, std::uint32_t tile, bool discard);
+/// A task that makes the host's copy current from one that is not dirty, if the device still has it; fails with `lost` if
+/// not.
+task_record* make_rescue(house_link&, array_core&, std::uint32_t tile, std::exception_ptr lost);
 /// A task that writes a tile to disk and frees its memory; one that reads it back into fresh memory.
 task_record* make_spill(house_link&, array_core&, std::uint32_t tile);
 task_record* make_load(house_link&, array_core&, std::uint32_t tile);
+/// A task for the device that has a tile: it opens the loan, or calls it back.
+task_record* make_lend(house_link&, std::shared_ptr<peer_loan>);
 /// A task that frees a device's copies of an array.
 task_record* make_forget(house_link&, array_core&);
 /// Frees an array that no handle and no task refers to.

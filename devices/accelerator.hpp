@@ -106,6 +106,17 @@ class accelerator {
   /// `count` elements of at most 16 bytes, contiguous, all equal to the bytes at `value` (read at once).
   virtual void fill(int lane, device_pointer to, const std::byte* value, std::size_t element, std::size_t count) = 0;
 
+  // ---- other devices ------------------------------------------------------------------------------------------------
+  /// Does this device's part of making copies between its memory and another's direct; both must be asked, each by its
+  /// own thread, while both are open. False: this one cannot reach the other's memory, nor is to be asked to.
+  virtual bool connect(const accelerator_facts& other) = 0;
+  /// From the memory of a device that this one is connected to, never through the host's. All calls are for this device;
+  /// what writes there must have ended, and its memory must stay as it is until the lane has passed. Throws
+  /// error(bad_argument) where there is no connection.
+  virtual void copy_from(int lane, device_pointer to, const strides&, const accelerator_facts& other,
+                         device_pointer from, const strides&, const std::array<index_t, rank_max>& count,
+                         std::size_t element) = 0;
+
   // ---- kernels ------------------------------------------------------------------------------------------------------
   /// Compiles, or finds it compiled on disk; may take seconds. The same source gives the same id.
   virtual kernel_id load(const kernel_source&) = 0;

@@ -92,6 +92,24 @@ std::optional<devices::link_speeds> speeds_of(devices::accelerator& a, known_cos
   return measure ? std::optional(devices::measure_links(a)) : std::nullopt;
 }
 
+// While all of a kind are open.
+void add_peers(std::vector<device_info>& infos, std::vector<std::unique_ptr<devices::accelerator>>& opened,
+               known_costs* costs, bool measure) {
+  for (std::size_t i = 0; i < infos.size(); ++i)
+    for (std::size_t k = i + 1; k < infos.size(); ++k) {
+      devices::accelerator &a = *opened[i], &b = *opened[k];
+      const bool there = a.connect(b.facts()), back = b.connect(a.facts());
+      if (!there || !back) continue;
+      devices::link_speeds s;
+      if (costs)
+        s = costs->peers_of(a, b, measure).value_or(s);
+      else if (measure)
+        s = devices::measure_peers(a, b);
+      infos[i].peers.push_back({infos[k].name, s.in.bytes_per_ns, s.in.latency_ns / 1e3});
+      infos[k].peers.push_back({infos[i].name, s.out.bytes_per_ns, s.out.latency_ns / 1e3});
+    }
+}
+
 }  // namespace
 
 std::vector<found_accelerator> find_accelerators(const std::vector<device_use>& in_options, const char* environment) {
@@ -149,9 +167,10 @@ std::vector<device_listing> list_devices(const listing_options& how) {
     const auto source = detail::source_of(kind, "list_devices");
     l.kind = source->kind();
     l.remark = source->remark();
+    std::vector<std::unique_ptr<devices::accelerator>> opened;
     for (int i = 0; i < source->count(); ++i) {
       try {
-        const auto device = source->open(i, detail::gpu_copy_lanes + 1, 0);
+        auto device = source->open(i, detail::gpu_copy_lanes + 1, 0);
         const devices::accelerator_facts& f = device->facts();
         device_info d{l.kind_name + ":" + std::to_string(i),
                       f.model,
@@ -160,14 +179,22 @@ std::vector<device_listing> list_devices(const listing_options& how) {
                       f.memory_bytes,
                       f.compute_units,
                       device_use{}.lanes,
+                      {},
                       {}};
         if (const auto s = detail::speeds_of(*device, costs.get(), how.measure))
           d.link = {s->in.bytes_per_ns, s->out.bytes_per_ns, s->in.latency_ns / 1e3, s->out.latency_ns / 1e3};
         l.devices.push_back(std::move(d));
+        opened.push_back(std::move(device));
       } catch (const error& e) {
         if (!l.remark.empty()) l.remark += "; ";
         l.remark += l.kind_name + ":" + std::to_string(i) + ": " + e.what();
       }
+    }
+    try {
+      detail::add_peers(l.devices, opened, costs.get(), how.measure);
+    } catch (const error& e) {
+      if (!l.remark.empty()) l.remark += "; ";
+      l.remark += std::string("between devices: ") + e.what();
     }
     all.push_back(std::move(l));
   }

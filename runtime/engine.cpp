@@ -141,25 +141,32 @@ void engine::add_groups() {
   }
 }
 
+// Opened here for the first time: how much memory it has decides which tasks it may be given, and who reaches whom is
+// found out while all of them are here.
+struct engine::opened_gpu {
+  gpu_options options;
+  std::shared_ptr<std::unique_ptr<devices::accelerator>> device;
+};
+
 void engine::add_gpus() {
   std::map<std::string, std::uint16_t> cards;
   auto found = find_accelerators(options_.devices, std::getenv("TROUPE_DEVICES"));
   if (!found.empty() && options_.cost_cache != "none")
     costs_ = std::make_unique<known_costs>(options_.cost_cache, options_.threads);
+  std::vector<opened_gpu> all;
   for (auto& device : found) {
-    const auto id = static_cast<std::uint16_t>(placement_.facts().size());
+    const auto id = static_cast<std::uint16_t>(placement_.facts().size() + all.size());
     if (id >= logic::executors_max) throw error(errc::bad_argument, "more than 64 core groups and devices");
-    gpu_options g;
+    gpu_options& g = all.emplace_back().options;
     g.facts.id = id;
     g.facts.name = device.name;
     g.facts.kind = device.kind;
     g.facts.index = device.index;
     g.facts.card = cards.try_emplace(device.card, static_cast<std::uint16_t>(cards.size())).first->second;
-    g.facts.space = static_cast<memory_space>(1 + gpus_.size());
+    g.facts.space = static_cast<memory_space>(all.size());
     g.facts.slots = device.compute_lanes;
     g.deadline = device.deadline;
-    // Opened here for the first time: how much memory it has decides which tasks it may be given.
-    auto opened = std::make_shared<std::unique_ptr<devices::accelerator>>(device.open());
+    auto opened = all.back().device = std::make_shared<std::unique_ptr<devices::accelerator>>(device.open());
     g.facts.memory_bytes = (*opened)->facts().memory_bytes;
     measure(*opened, g.facts.space);
     g.open = [opened, again = std::move(device.open)] { return *opened ? std::move(*opened) : again(); };
@@ -168,7 +175,11 @@ void engine::add_gpus() {
     g.lane = 1000 * (id + 1);
     g.house = weak_from_this();
     g.gather = devices::kernels::gather;
-    gpus_.push_back(make_gpu(std::move(g), placement_, board_, *link_));
+  }
+  for (std::size_t i = 0; i < all.size(); ++i)
+    for (std::size_t k = i + 1; k < all.size(); ++k) connect(all[i], all[k]);
+  for (opened_gpu& one : all) {
+    gpus_.push_back(make_gpu(std::move(one.options), placement_, board_, *link_));
     placement_.add(*gpus_.back());
   }
   if (costs_)
@@ -184,6 +195,30 @@ void engine::measure(std::unique_ptr<devices::accelerator>& device, memory_space
   } catch (const error&) {
     device.reset();
   }
+}
+
+// As above: who has failed here is not connected.
+void engine::connect(opened_gpu& a, opened_gpu& b) {
+  if (!*a.device || !*b.device) return;
+  devices::accelerator &first = **a.device, &second = **b.device;
+  const devices::accelerator_facts of_first = first.facts(), of_second = second.facts();
+  try {
+    const bool there = first.connect(of_second), back = second.connect(of_first);
+    if (!there || !back) return;
+    if (costs_)
+      if (const auto s = costs_->peers_of(first, second, true))
+        placement_.know_peers(a.options.facts.space, b.options.facts.space, {s->in.latency_ns, s->in.bytes_per_ns},
+                              {s->out.latency_ns, s->out.bytes_per_ns});
+  } catch (const error&) {  // either may be what failed
+    for (opened_gpu* one : {&a, &b}) {
+      one->device->reset();
+      placement_.disconnect(one->options.facts.space);
+    }
+    return;
+  }
+  a.options.peers.push_back({b.options.facts.space, b.options.facts.name, of_second});
+  b.options.peers.push_back({a.options.facts.space, a.options.facts.name, of_first});
+  placement_.connect(a.options.facts.space, b.options.facts.space);
 }
 
 void engine::keep_costs() noexcept try {

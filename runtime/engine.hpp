@@ -88,6 +88,8 @@ class engine : public std::enable_shared_from_this<engine> {
   void add_groups();
   void add_gpus();
   void measure(std::unique_ptr<devices::accelerator>&, memory_space);
+  struct opened_gpu;
+  void connect(opened_gpu&, opened_gpu&);
   void keep_costs() noexcept;
   void add_disk();
 

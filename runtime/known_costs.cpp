@@ -29,6 +29,8 @@ std::string on_one_line(std::string text) {
   return text;
 }
 
+std::string text_of(const devices::accelerator_facts& f) { return f.name + " | " + f.identity + " | " + f.bus; }
+
 }  // namespace
 
 known_costs::known_costs(const std::string& where, int threads)
@@ -39,11 +41,22 @@ known_costs::known_costs(const std::string& where, int threads)
 std::optional<devices::link_speeds> known_costs::links_of(devices::accelerator& a, bool measure) {
   const devices::accelerator_facts& f = a.facts();
   hardware_[f.kind].insert(f.identity);
+  return known_or(text_of(f) + " | " + processor_, measure, [&] { return devices::measure_links(a); });
+}
+
+std::optional<devices::link_speeds> known_costs::peers_of(devices::accelerator& a, devices::accelerator& b,
+                                                          bool measure) {
+  return known_or(text_of(a.facts()) + " <-> " + text_of(b.facts()), measure,
+                  [&] { return devices::measure_peers(a, b); });
+}
+
+std::optional<devices::link_speeds> known_costs::known_or(const std::string& hardware, bool measure,
+                                                          const std::function<devices::link_speeds()>& how) {
   link_cost link;
-  link.hardware = on_one_line(f.name + " | " + f.identity + " | " + f.bus + " | " + processor_);
+  link.hardware = on_one_line(hardware);
   if (const link_cost* known = table_.find_link(link.hardware)) return known->speeds;
   if (!measure) return std::nullopt;
-  link.speeds = devices::measure_links(a);
+  link.speeds = how();
   if (!link.speeds.in.known() || !link.speeds.out.known()) return std::nullopt;
   link.when = now();
   cost_table fresh;

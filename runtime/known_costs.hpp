@@ -3,6 +3,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
+#include <functional>
 #include <map>
 #include <optional>
 #include <set>
@@ -24,11 +25,15 @@ class known_costs {
   /// The links of a device that this runtime has open: as they were, else, if `measure`, as they are now. Throws what
   /// the device throws.
   std::optional<devices::link_speeds> links_of(devices::accelerator&, bool measure);
+  /// The same between two devices that are connected: into the first one, and into the second.
+  std::optional<devices::link_speeds> peers_of(devices::accelerator&, devices::accelerator&, bool measure);
   /// Run times on the cores and on the devices that links_of was asked about.
   std::vector<logic::remembered_time> times() const;
   void keep(const std::vector<logic::remembered_time>&) const;
 
  private:
+  std::optional<devices::link_speeds> known_or(const std::string& hardware, bool measure,
+                                               const std::function<devices::link_speeds()>& how);
   std::uint64_t hardware_of(device_kind) const;
 
   cost_store store_;

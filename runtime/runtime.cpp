@@ -52,13 +52,15 @@ std::string explanation::text() const {
   std::snprintf(line, sizeof line, "task '%s' on %s, measured %.1f us\n", task.c_str(),
                 executor.empty() ? "(not placed)" : executor.c_str(), static_cast<double>(measured.count()) / 1e3);
   std::string s = line;
-  std::snprintf(line, sizeof line, "  %-12s %12s %12s %12s %14s\n", "candidate", "queue us", "transfer us", "run us",
-                "bytes missing");
+  std::snprintf(line, sizeof line, "  %-12s %12s %12s %12s %14s %12s\n", "candidate", "queue us", "transfer us",
+                "run us", "bytes missing", "from peers");
   s += line;
   for (const candidate& c : candidates) {
-    std::snprintf(line, sizeof line, "%s %-12s %12.1f %12.1f %12.1f %14llu\n", c.chosen ? "*" : " ", c.executor.c_str(),
-                  static_cast<double>(c.queue.count()) / 1e3, static_cast<double>(c.transfer.count()) / 1e3,
-                  static_cast<double>(c.run.count()) / 1e3, static_cast<unsigned long long>(c.bytes_missing));
+    std::snprintf(line, sizeof line, "%s %-12s %12.1f %12.1f %12.1f %14llu %12llu\n", c.chosen ? "*" : " ",
+                  c.executor.c_str(), static_cast<double>(c.queue.count()) / 1e3,
+                  static_cast<double>(c.transfer.count()) / 1e3, static_cast<double>(c.run.count()) / 1e3,
+                  static_cast<unsigned long long>(c.bytes_missing),
+                  static_cast<unsigned long long>(c.bytes_from_peers));
     s += line;
   }
   return s;

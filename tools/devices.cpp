@@ -41,6 +41,17 @@ void print_json(const device_info& d) {
         ", \"link\": {\"in_gb_per_s\": %.4g, \"out_gb_per_s\": %.4g, \"in_latency_us\": %.4g, \"out_latency_us\": "
         "%.4g}",
         d.link.in_gb_per_s, d.link.out_gb_per_s, d.link.in_latency_us, d.link.out_latency_us);
+  if (!d.peers.empty()) {
+    std::printf(", \"peers\": [");
+    const char* comma = "";
+    for (const peer_link& p : d.peers) {
+      std::printf("%s{\"from\": %s", comma, quoted(p.from).c_str());
+      if (p.gb_per_s > 0) std::printf(", \"gb_per_s\": %.4g, \"latency_us\": %.4g", p.gb_per_s, p.latency_us);
+      std::printf("}");
+      comma = ", ";
+    }
+    std::printf("]");
+  }
   std::printf("}");
 }
 
@@ -81,9 +92,14 @@ void print_table(const std::vector<device_listing>& all) {
   std::printf("%-10s %10s %6s %6s %8s %8s %11s  %s\n", "device", "MiB", "units", "lanes", "GB/s in", "GB/s out",
               "us in/out", "model; driver");
   for (const device_listing& l : all) {
-    for (const device_info& d : l.devices)
+    for (const device_info& d : l.devices) {
       print_line(d.name, std::to_string(d.memory_bytes >> 20), std::to_string(d.compute_units), std::to_string(d.lanes),
                  d.link, d.driver.empty() ? d.model : d.model + "; " + d.driver);
+      for (const peer_link& p : d.peers)
+        print_line("", "", "", "", {},
+                   "directly from " + p.from +
+                       (p.gb_per_s > 0 ? ", " + number(p.gb_per_s) + " GB/s, " + number(p.latency_us) + " us" : ""));
+    }
     if (l.devices.empty())
       print_line(l.kind_name, "none", "", "", {}, l.remark);
     else if (!l.remark.empty())

@@ -103,6 +103,8 @@ struct reduction {
   std::size_t taken = 0;
 };
 
+class peer_loan;
+
 /// Where a task record comes from and goes to; outlives the runtime while handles or futures do.
 struct house_link;
 
@@ -117,6 +119,8 @@ struct tile_home {
   std::uint64_t cached = 0;               // spaces believed to hold a current copy, a bit each
   task_ref moving;                        // the transfer that makes the host's copy current
   std::exception_ptr lost;                // the only current copy went with its device
+  std::shared_ptr<peer_loan> loan;        // of dirty_in to other devices, if it is for this version; see lending
+  task_ref lending;                       // the errand that opens the loan
   // Tasks under way that may copy all of the host's bytes though they need a part, and that write a part of them.
   ref_list part_readers, part_writers;
 };

@@ -62,15 +62,17 @@ run_time& assignment::model_of(const task_record& t, device_kind kind) {
   return model_.of(*t.kernel, size_class_of(bytes_of(t)), kind);
 }
 
-// All copies go through host memory: what another device holds alone comes home first. So the order of costs is: in this
-// device's memory, in the host's, in another device's.
-float assignment::transfer_ns(const task_record& t, detail::memory_space where, std::uint64_t missing) const {
-  float ns = where == detail::host_space ? 0 : model_.transfer_ns(detail::host_space, where, missing);
+// What another device holds alone comes over their link, where they have one; else it comes home first. So the order of
+// costs is: in this device's memory, in the memory of a device that it reaches or in the host's, in another device's.
+float assignment::transfer_ns(const task_record& t, detail::memory_space where, const sources& missing) const {
+  float ns = 0;
+  if (where != detail::host_space)
+    missing.each([&](detail::memory_space s, std::uint64_t n) { ns += model_.transfer_ns(s, where, n); });
   detail::memory_space from = detail::host_space;
   std::uint64_t bytes = 0;
   const auto come_home = [&] { ns += model_.transfer_ns(from, detail::host_space, bytes); };
-  each_in_the_way(t, where, [&](const array_core& a, std::uint32_t tile, const tile_home& home, bool given_up) {
-    if (given_up) return;
+  each_in_the_way(t, where, [&](const array_core& a, std::uint32_t tile, const tile_home& home, wanted w) {
+    if (w == wanted::nothing || (w == wanted::anywhere && reaches(where, home.dirty_in))) return;
     if (home.dirty_in != from) {
       come_home();
       from = home.dirty_in;
@@ -80,6 +82,11 @@ float assignment::transfer_ns(const task_record& t, detail::memory_space where, 
   });
   come_home();
   return ns;
+}
+
+float assignment::hop_ns(detail::memory_space from, detail::memory_space to, std::uint64_t bytes) const {
+  if (to == detail::host_space || reaches(to, from)) return model_.transfer_ns(from, to, bytes);
+  return model_.transfer_ns(from, detail::host_space, bytes) + model_.transfer_ns(detail::host_space, to, bytes);
 }
 
 void assignment::assign(task_record& t) {
@@ -119,8 +126,10 @@ bool assignment::assign_among(task_record& t, executor_set mask, std::size_t wai
     o.queue_ns = std::max(places_[i].outstanding_ns, 0.0f) / static_cast<float>(f.slots);
     o.run_ns = m.known() ? m.predicted_ns() : guess_ns;
     if (spaces_ > 1) {
-      o.bytes_missing = bytes_missing(t, f.space);
-      o.transfer_ns = transfer_ns(t, f.space, o.bytes_missing);
+      sources from(reach_[f.space]);
+      o.bytes_missing = bytes_missing(t, f.space, from);
+      o.bytes_direct = from.direct();
+      o.transfer_ns = transfer_ns(t, f.space, from);
     }
   }
   // Between cores and devices a guess is worth nothing: who has not shown how fast he is with this kernel tries a few
@@ -205,9 +214,8 @@ bool assignment::assign_behind(task_record& t, std::size_t i) {
       const auto k = static_cast<std::size_t>(std::countr_zero(left));
       offer& o = add(k);
       o.bytes_missing = bytes_of(t);
-      o.transfer_ns = model_.transfer_ns(here, detail::host_space, o.bytes_missing);
-      if (facts_[k].space != detail::host_space)
-        o.transfer_ns += model_.transfer_ns(detail::host_space, facts_[k].space, o.bytes_missing);
+      if (reaches(facts_[k].space, here)) o.bytes_direct = o.bytes_missing;
+      o.transfer_ns = hop_ns(here, facts_[k].space, o.bytes_missing);
       // Who is not known is to be tried, unless the data would take longer to come.
       if (!model_of(t, facts_[k].kind).known() && o.transfer_ns <= own.finish_ns()) return false;
     }
@@ -290,12 +298,12 @@ explanation assignment::explain(const task_record& t) const {
     if (key == 0 || d.task != key) continue;
     for (std::size_t i = 0; i < d.offers.size(); ++i) {
       const offer& o = d.offers[i];
-      e.candidates.push_back(
-          {facts_[o.executor].name, ns(o.queue_ns), ns(o.transfer_ns), ns(o.run_ns), o.bytes_missing, i == d.chosen});
+      e.candidates.push_back({facts_[o.executor].name, ns(o.queue_ns), ns(o.transfer_ns), ns(o.run_ns), o.bytes_missing,
+                              o.bytes_direct, i == d.chosen});
     }
   }
   if (e.candidates.empty() && (t.marks & detail::mark_sent))  // one candidate: nothing had to be weighed
-    e.candidates.push_back({e.executor, {}, {}, ns(t.predicted_ns), 0, true});
+    e.candidates.push_back({e.executor, {}, {}, ns(t.predicted_ns), 0, 0, true});
   return e;
 }
 

@@ -6,6 +6,7 @@
 // to whoever is done first. Owned by placement; no thread, no clock.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstddef>
 #include <deque>
@@ -14,6 +15,7 @@
 #include <troupe/report.hpp>
 
 #include "actors/logic/cost_model.hpp"
+#include "actors/logic/directory.hpp"
 #include "actors/logic/ready_queue.hpp"
 #include "actors/logic/scope.hpp"
 #include "actors/protocol/executor.hpp"
@@ -63,6 +65,16 @@ class assignment {
   }
   /// What was measured before the first task.
   void know_link(detail::memory_space from, detail::memory_space to, edge_cost c) { model_.set_edge(from, to, c); }
+  /// Copies from one space of a device to another one's need not go through the host's memory.
+  void connect(detail::memory_space from, detail::memory_space to) { reach_[to] |= std::uint64_t{1} << from; }
+  /// All of a device's copies go through the host's memory from now on.
+  void disconnect(detail::memory_space s) {
+    for (std::uint64_t& mask : reach_) mask &= ~(std::uint64_t{1} << s);
+    reach_[s] = 0;
+  }
+  bool reaches(detail::memory_space to, detail::memory_space from) const {
+    return from != detail::no_space && (reach_[to] >> from & 1) != 0;
+  }
   void know_time(const remembered_time& t) { model_.remember(t); }
   std::vector<remembered_time> measured_times() const { return model_.measured(); }
   /// Takes every kept task out.
@@ -108,7 +120,8 @@ class assignment {
   executor_set mask_of(const detail::task_record&) const;
   std::uint64_t bytes_of(const detail::task_record&) const;
   run_time& model_of(const detail::task_record&, device_kind);
-  float transfer_ns(const detail::task_record&, detail::memory_space where, std::uint64_t missing) const;
+  float transfer_ns(const detail::task_record&, detail::memory_space where, const sources&) const;
+  float hop_ns(detail::memory_space from, detail::memory_space to, std::uint64_t bytes) const;
   bool assign_among(detail::task_record&, executor_set, std::size_t waiting);
   std::size_t choose(std::span<const offer>, std::size_t waiting) const;
   void send_to(detail::task_record&, std::size_t place, float predicted_ns);
@@ -120,6 +133,7 @@ class assignment {
   std::vector<place> places_;
   std::vector<detail::executor_facts> facts_;
   std::size_t spaces_ = 1;
+  std::array<std::uint64_t, executors_max + 1> reach_{};  // of each space, where it can copy from
   executor_set all_ = 0, withdrawn_ = 0;
   std::vector<backlog> backlogs_;
   std::deque<decision> decisions_;

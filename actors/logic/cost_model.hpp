@@ -103,6 +103,7 @@ struct offer {
   float transfer_ns = 0;  // until the data is there
   float run_ns = 0;
   std::uint64_t bytes_missing = 0;
+  std::uint64_t bytes_direct = 0;  // of these: from other devices, not through the host
   float finish_ns() const { return (queue_ns > transfer_ns ? queue_ns : transfer_ns) + run_ns; }
 };
 

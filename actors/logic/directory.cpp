@@ -19,8 +19,12 @@ void each_part_of(const access& x, F&& f) {
 }
 }  // namespace
 
-std::uint64_t bytes_missing(const task_record& t, memory_space where) {
+std::uint64_t bytes_missing(const task_record& t, memory_space where, sources& from) {
   std::uint64_t bytes = 0;
+  const auto add = [&](const tile_home* home, std::uint64_t n) {
+    bytes += n;
+    from.add(home && from.reaches(home->dirty_in) ? home->dirty_in : host_space, n);
+  };
   for (int i = 0; i < t.access_count; ++i) {
     const access& x = t.accesses[i];
     if (!x.array) continue;
@@ -35,21 +39,21 @@ std::uint64_t bytes_missing(const task_record& t, memory_space where) {
     if (is_whole(x)) {
       if (!needs_contents) continue;
       const tile_home* home = x.array->homes ? &x.array->homes->tiles[x.tile] : nullptr;
-      if (!home || !(home->cached & bit_of(where))) bytes += x.array->bytes_of(x.tile);
+      if (!home || !(home->cached & bit_of(where))) add(home, x.array->bytes_of(x.tile));
       continue;
     }
     if (uses_copies(x)) {
       each_part_of(x, [&](std::uint32_t tile, std::uint64_t part, std::uint64_t whole) {
         const tile_home* home = x.array->homes ? &x.array->homes->tiles[tile] : nullptr;
         if (!home || !(home->cached & bit_of(where)))
-          bytes += (fetches_whole(part, whole) ? whole : part) * x.array->spec.element;
+          add(home, (fetches_whole(part, whole) ? whole : part) * x.array->spec.element);
       });
       continue;
     }
     // Assembled on the host: in where it is read, out where it is written.
     const auto box = static_cast<std::uint64_t>(view_box(*x.where).volume()) * x.array->spec.element;
-    if (needs_contents) bytes += box;
-    if (writes(x) || x.mode == access_mode::reduce) bytes += box;
+    if (needs_contents) add(nullptr, box);
+    if (writes(x) || x.mode == access_mode::reduce) add(nullptr, box);
   }
   return bytes;
 }

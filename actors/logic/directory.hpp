@@ -9,10 +9,13 @@
 //
 // A copy carries the version of its bytes; each write makes a new one. So nobody needs to tell a device that its copy
 // is stale: it sees so when it is to use it. Only a copy that is dirty must be asked for, or given up by its device,
-// before somebody else may write: a transfer, on which the task waits like on any other task.
+// before somebody else may write: a transfer, on which the task waits like on any other task. Where devices reach each
+// other's memory it is lent instead (protocol/peer_loan.hpp): then several may have it, and still one is the dirty one.
 #pragma once
 
+#include <array>
 #include <cstdint>
+#include <utility>
 
 #include "actors/logic/array_core.hpp"
 #include "actors/logic/region.hpp"
@@ -45,8 +48,12 @@ void each_tile_of(const access& x, F&& f) {
   each_touched(*x.where, [&](const box4& b) { x.array->each_tile(b, [&](std::uint32_t t, const box4&) { f(t); }); });
 }
 
-/// Calls f(array, tile, home, discard) for each tile whose only current copy stands in the way of a task that is to run
-/// in space `where`: it must be brought home first, or given up (`discard`) where the task overwrites all of it.
+/// What a task wants of a tile whose only current copy is elsewhere: the host's copy to be made current, any current
+/// copy that its device can get at, or nothing: it overwrites all of it.
+enum class wanted { at_home, anywhere, nothing };
+
+/// Calls f(array, tile, home, wanted) for each tile whose only current copy stands in the way of a task that is to run in
+/// space `where`: it must be brought home first, lent by the device that has it, or given up.
 template <class F>
 void each_in_the_way(const task_record& t, memory_space where, F&& f) {
   for (int i = 0; i < t.access_count; ++i) {
@@ -55,7 +62,10 @@ void each_in_the_way(const task_record& t, memory_space where, F&& f) {
     each_tile_of(x, [&](std::uint32_t tile) {
       tile_home& home = x.array->homes->tiles[tile];
       if (home.dirty_in == host_space || (uses_copies(x) && home.dirty_in == where)) return;
-      f(*x.array, tile, home, is_whole(x) && x.mode == access_mode::write);
+      f(*x.array, tile, home,
+        is_whole(x) && x.mode == access_mode::write ? wanted::nothing
+        : where != host_space && uses_copies(x)     ? wanted::anywhere
+                                                    : wanted::at_home);
     });
   }
 }
@@ -94,8 +104,49 @@ void note_parts(task_record& t, memory_space where, Alive&& alive) {
 
 /// Why what the task is to read is gone; null if it is not.
 std::exception_ptr lost_input(const task_record&);
-/// Bytes that must be brought to `where` before the task may run there.
-std::uint64_t bytes_missing(const task_record&, memory_space where);
+/// Where bytes come from: the host's memory, which they may have to be brought to first, or directly another device's.
+class sources {
+ public:
+  /// `reach`: the spaces from which there is a direct way, a bit each.
+  explicit sources(std::uint64_t reach = 0) : reach_(reach) {}
+  bool reaches(memory_space s) const { return s != detail::no_space && (reach_ >> s & 1) != 0; }
+  void add(memory_space from, std::uint64_t bytes) {
+    if (from == host_space) {
+      from_host_ += bytes;
+      return;
+    }
+    for (std::size_t i = 0; i < count_; ++i)
+      if (others_[i].first == from || i + 1 == others_.size()) {  // more of them than that are all alike
+        others_[i].second += bytes;
+        return;
+      }
+    others_[count_++] = {from, bytes};
+  }
+  std::uint64_t from_host() const { return from_host_; }
+  std::uint64_t direct() const {
+    std::uint64_t bytes = 0;
+    for (std::size_t i = 0; i < count_; ++i) bytes += others_[i].second;
+    return bytes;
+  }
+  /// f(space, bytes), the host's among them.
+  template <class F>
+  void each(F&& f) const {
+    f(host_space, from_host_);
+    for (std::size_t i = 0; i < count_; ++i) f(others_[i].first, others_[i].second);
+  }
+
+ private:
+  std::uint64_t reach_, from_host_ = 0;
+  std::size_t count_ = 0;
+  std::array<std::pair<memory_space, std::uint64_t>, 8> others_{};
+};
+
+/// Bytes that must be brought to `where` before the task may run there; adds where they come from.
+std::uint64_t bytes_missing(const task_record&, memory_space where, sources&);
+inline std::uint64_t bytes_missing(const task_record& t, memory_space where) {
+  sources unused;
+  return bytes_missing(t, where, unused);
+}
 /// Bytes that the task takes in a memory other than the host's while it runs there.
 std::uint64_t bytes_at_once(const task_record&);
 /// The task goes to a space other than the host's: what it reads will be there.

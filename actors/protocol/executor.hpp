@@ -19,6 +19,8 @@ namespace troupe::detail {
 /// A memory in which replicas live: host memory of this node is 0.
 using memory_space = std::uint16_t;
 inline constexpr memory_space host_space = 0;
+/// Of a tile whose dirty copy is lost, while others are asked for a copy of it.
+inline constexpr memory_space no_space = 0xffff;
 
 struct executor_facts {
   std::uint16_t id = 0;

@@ -26,18 +26,21 @@ constexpr std::chrono::microseconds spin_max(2000), slack(50);
 
 class bench {
  public:
-  bench(accelerator& a, std::chrono::nanoseconds budget)
-      : in_(a), lane_out_(a.facts().lanes > 1 ? 1 : 0), give_up_(steady::now() + patience * budget) {
+  /// With a peer copies come from its memory, else they go to and from the host's.
+  bench(accelerator& a, std::chrono::nanoseconds budget, accelerator* peer = nullptr)
+      : in_(a), peer_(peer), lane_out_(a.facts().lanes > 1 ? 1 : 0), give_up_(steady::now() + patience * budget) {
     // Half of what the device may give at most: a small limit is no reason to know nothing.
     for (bytes_ = bytes_max; bytes_ >= bytes_min; bytes_ /= 4) {
       if (bytes_ > a.facts().memory_bytes / 2) continue;
       memory_ = a.allocate(lane_in, bytes_);
-      host_ = memory_ ? a.allocate_pinned(bytes_) : nullptr;
-      if (host_) break;
+      if (memory_ && peer_) there_ = peer_->allocate(lane_in, bytes_);
+      if (memory_ && !peer_) host_ = a.allocate_pinned(bytes_);
+      if (is_ready()) break;
       release();
     }
-    if (!host_) return;
-    std::memset(host_, 1, bytes_);  // pages that nobody has touched copy faster than real ones
+    if (!is_ready()) return;
+    if (host_) std::memset(host_, 1, bytes_);  // pages that nobody has touched copy faster than real ones
+    if (there_) reach(*peer_, lane_in, peer_->record(lane_in, false), steady::now());
     a.wait(lane_out_, lane_in, a.record(lane_in, false));
   }
   bench(const bench&) = delete;
@@ -49,7 +52,7 @@ class bench {
   // Beyond the budget only until a copy lasts clearly longer than smaller ones: on a busy machine all take as long as the
   // time slices of others.
   link_speed measure(bool in, std::chrono::nanoseconds budget) {
-    if (!host_) return {};
+    if (!is_ready()) return {};
     const auto begin = steady::now(), end = begin + budget, last = begin + overtime * budget;
     once(in, bytes_small);  // the first one makes what all others find
     const auto small = timed(in, bytes_small, small_samples, begin + budget / 4);
@@ -71,26 +74,33 @@ class bench {
   }
 
  private:
+  bool is_ready() const { return host_ || there_; }
+
   float once(bool in, std::size_t bytes) {
     constexpr strides line{0, 0, 0, 1};
     const std::array<index_t, rank_max> count{1, 1, 1, static_cast<index_t>(bytes)};
     const int lane = in ? lane_in : lane_out_;
     idle_ = false;
     const auto begin = steady::now();
-    if (in)
+    if (there_)
+      in_.copy_from(lane, {memory_, 0}, line, peer_->facts(), {there_, 0}, line, count, 1);
+    else if (in)
       in_.copy_in(lane, {memory_, 0}, line, host_, line, count, 1);
     else
       in_.copy_out(lane, host_, line, {memory_, 0}, line, count, 1);
-    const ticket t = in_.record(lane, false);
-    while (in_.completed(lane) < t) {
-      if (steady::now() > give_up_) {
-        in_.give_up();
-        throw error(errc::device_failed, in_.facts().name + ": a copy that was to measure its link did not end");
-      }
-      wait_since(begin);
-    }
+    reach(in_, lane, in_.record(lane, false), begin);
     idle_ = true;
     return std::chrono::duration<float, std::nano>(steady::now() - begin).count();
+  }
+
+  void reach(accelerator& a, int lane, ticket t, steady::time_point since) const {
+    while (a.completed(lane) < t) {
+      if (steady::now() > give_up_) {
+        a.give_up();
+        throw error(errc::device_failed, a.facts().name + ": a copy that was to measure its link did not end");
+      }
+      wait_since(since);
+    }
   }
 
   // Who yields on a busy machine comes back after everybody else's time slice; who slept comes back at once, but late by
@@ -115,16 +125,19 @@ class bench {
 
   void release() {
     if (host_) in_.deallocate_pinned(host_);
+    if (there_) peer_->deallocate(lane_in, there_);
     if (memory_) in_.deallocate(lane_in, memory_);
     host_ = nullptr;
-    memory_ = nullptr;
+    there_ = memory_ = nullptr;
   }
 
   accelerator& in_;
+  accelerator* const peer_;
   const int lane_out_;
   const steady::time_point give_up_;
   std::size_t bytes_ = 0;
   void* memory_ = nullptr;
+  void* there_ = nullptr;  // in the peer
   std::byte* host_ = nullptr;
   bool idle_ = true;
 };
@@ -136,6 +149,15 @@ link_speeds measure_links(accelerator& a, std::chrono::nanoseconds budget) {
   link_speeds s;
   s.in = on.measure(true, budget * 2 / 5);
   s.out = on.measure(false, budget * 2 / 5);
+  return s;
+}
+
+link_speeds measure_peers(accelerator& a, accelerator& other, std::chrono::nanoseconds budget) {
+  link_speeds s;
+  const bool connected = a.connect(other.facts()), back = other.connect(a.facts());
+  if (!connected || !back) return s;
+  s.in = bench(a, budget, &other).measure(true, budget * 2 / 5);
+  s.out = bench(other, budget, &a).measure(true, budget * 2 / 5);
   return s;
 }
 

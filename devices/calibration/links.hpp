@@ -27,4 +27,9 @@ struct link_speeds {
 /// if no copy took clearly longer than a small one.
 link_speeds measure_links(accelerator&, std::chrono::nanoseconds budget = std::chrono::milliseconds(50));
 
+/// The same between two devices: `in` into the first one's memory, `out` into the other's. Unknown, at once, where they
+/// cannot be connected; after it they are connected where they can be.
+link_speeds measure_peers(accelerator&, accelerator& other,
+                          std::chrono::nanoseconds budget = std::chrono::milliseconds(20));
+
 }  // namespace troupe::devices

@@ -8,6 +8,7 @@
 #include <cstring>
 #include <map>
 #include <mutex>
+#include <set>
 #include <unordered_map>
 
 #include <troupe/error.hpp>
@@ -23,6 +24,7 @@ namespace troupe::devices::gpu::GPU_NS {
 namespace {
 
 constexpr index_t pitch_max = 0x7fffffff;
+constexpr int peer_access_already_enabled = 704;
 constexpr auto close_wait_max = std::chrono::seconds(10);
 
 void* address(device_pointer p) { return static_cast<std::byte*>(p.base) + p.offset; }
@@ -133,6 +135,35 @@ class gpu_accelerator final : public accelerator {
             "MemcpyAsync");
   }
 
+  // ---- other devices
+  bool connect(const accelerator_facts& other) override {
+    if (other.kind != facts_.kind) return false;
+    if (other.index != facts_.index && !reach(other.index)) return false;
+    connected_.insert(other.index);
+    return true;
+  }
+  void copy_from(int l, device_pointer to, const strides& ts, const accelerator_facts& other, device_pointer from,
+                 const strides& fs, const std::array<index_t, rank_max>& count, std::size_t element) override {
+    if (other.kind != facts_.kind || !connected_.contains(other.index))
+      bad("copy_from: there is no connection to " + other.name);
+    auto& in = enter(l);
+    const auto plan = plan_copy(ts, fs, count, element, pitch_max);
+    if (plan.width == 0) return;
+    const auto width = static_cast<std::size_t>(plan.width);
+    plan.for_each_block([&](index_t t, index_t f) {
+      auto* const block_to = static_cast<std::byte*>(address(to)) + t;
+      const auto* const block_from = static_cast<const std::byte*>(address(from)) + f;
+      if (plan.rows.count == 1)
+        check(GPU(MemcpyPeerAsync)(block_to, facts_.index, block_from, other.index, width, in.stream()),
+              "MemcpyPeerAsync");
+      else  // the addresses say whose they are
+        check(GPU(Memcpy2DAsync)(block_to, static_cast<std::size_t>(plan.rows.to), block_from,
+                                 static_cast<std::size_t>(plan.rows.from), width,
+                                 static_cast<std::size_t>(plan.rows.count), GPU(MemcpyDefault), in.stream()),
+              "Memcpy2DAsync");
+    });
+  }
+
   // ---- kernels
   kernel_id load(const kernel_source& source) override {
     enter();
@@ -211,6 +242,21 @@ class gpu_accelerator final : public accelerator {
     if (l < 0 || l >= facts_.lanes) bad("there is no lane " + std::to_string(l));
     enter();
     return lanes_[static_cast<std::size_t>(l)];
+  }
+
+  // Of another physical device. Whoever is refused goes through the host: no error.
+  bool reach(int other) {
+    enter();
+    int can = 0, may = 0;
+    auto code = GPU(DeviceCanAccessPeer)(&can, facts_.index, other);
+    if (code == GPU(Success)) code = GPU(DeviceCanAccessPeer)(&may, other, facts_.index);
+    if (code == GPU(Success) && can && may) {
+      code = GPU(DeviceEnablePeerAccess)(other, 0);  // for memory that is not of a pool
+      if (static_cast<int>(code) == peer_access_already_enabled) code = GPU(Success);
+      if (code == GPU(Success)) code = pool_.open_to(other);
+    }
+    (void)GPU(GetLastError)();
+    return code == GPU(Success) && can && may;
   }
 
   /// A sticky error answers every call; what is only this call's does not.
@@ -354,6 +400,7 @@ class gpu_accelerator final : public accelerator {
   std::unordered_map<void*, std::size_t> sizes_;
   std::uint64_t used_ = 0;
   std::vector<void*> pinned_;
+  std::set<int> connected_;  // indices of devices
   std::vector<entry> kernels_;
   std::map<std::pair<std::string, std::string>, kernel_id> ids_;
   std::unique_ptr<kernel_id> fill_;

@@ -119,8 +119,20 @@ simError_t simDeviceGetPCIBusId(char* id, int length, int index) {
     int n = std::snprintf(text, sizeof text, "soft:%d", index);
     if (const double speed = w->options.copy_gb_per_s; speed > 0)
       n += std::snprintf(text + n, sizeof text - static_cast<std::size_t>(n), ", %g GB/s", speed);
+    if (const double speed = w->options.peer_gb_per_s; speed > 0)
+      n += std::snprintf(text + n, sizeof text - static_cast<std::size_t>(n), ", peers %g GB/s", speed);
     if (!id || n >= length) return simErrorInvalidValue;
     std::memcpy(id, text, static_cast<std::size_t>(n) + 1);
+    return simSuccess;
+  });
+}
+
+simError_t simGetTraffic(sim_traffic* to, int index) {
+  return guarded([&] {
+    const auto w = current_world();
+    if (index < 0 || static_cast<std::size_t>(index) >= w->devices.size()) return simErrorInvalidDevice;
+    const device& d = *w->devices[static_cast<std::size_t>(index)];
+    *to = {d.bytes_from_host, d.bytes_to_host, d.bytes_from_peers};
     return simSuccess;
   });
 }

@@ -160,12 +160,12 @@ std::byte* device::reach(const void* p) const {
   return o->memory.alias(p);
 }
 
-steady::time_point device::book_link(simMemcpyKind kind, std::size_t bytes) {
-  const double speed = link_gb_per_s;
+steady::time_point device::book_link(simMemcpyKind kind, std::size_t bytes, bool from_peer) {
+  const double of_peers = in.options.peer_gb_per_s, speed = from_peer && of_peers > 0 ? of_peers : link_gb_per_s.load();
   if (speed <= 0) return {};
   const std::chrono::duration<double, std::nano> takes(static_cast<double>(bytes) / speed);
   const std::lock_guard lock(mutex_);
-  auto& free = link_free_[static_cast<std::size_t>(kind)];
+  auto& free = from_peer ? link_free_.back() : link_free_[static_cast<std::size_t>(kind)];
   free = std::max(free, steady::now()) + std::chrono::ceil<steady::duration>(takes);
   return free;
 }
@@ -186,7 +186,10 @@ void device::reset() {
   handles().executables.take_if([&](const graph& g) { return &g.on == this; });
   if (const auto n = memory.live_count())
     in.log("sim: device " + std::to_string(index) + ": " + std::to_string(n) + " allocations never freed");
-  memory.release_all();
+  {
+    const std::lock_guard lock(in_use);
+    memory.release_all();
+  }
   peers = 0;
   {
     const std::lock_guard lock(mutex_);

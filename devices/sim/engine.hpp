@@ -9,6 +9,7 @@
 #include <memory>
 #include <mutex>
 #include <new>
+#include <shared_mutex>
 #include <string>
 #include <system_error>
 #include <unordered_map>
@@ -32,7 +33,7 @@ struct device {
   /// The address the engine uses for one that this device uses; null if it may not.
   std::byte* reach(const void*) const;
   /// When a copy of so many bytes ends that starts now; long ago where the link has no limit.
-  steady::time_point book_link(simMemcpyKind, std::size_t bytes);
+  steady::time_point book_link(simMemcpyKind, std::size_t bytes, bool from_peer);
   /// Ends everything, frees everything, cures.
   void reset();
 
@@ -42,12 +43,14 @@ struct device {
   std::atomic<simError_t> error = simSuccess;
   std::atomic<std::uint64_t> peers = 0;  // bits
   std::atomic<double> link_gb_per_s;     // 0: no limit
+  std::atomic<std::uint64_t> bytes_from_host = 0, bytes_to_host = 0, bytes_from_peers = 0;
+  std::shared_mutex in_use;  // shared by copies of other devices from this one's memory, which is not cleared meanwhile
 
  private:
   std::mutex mutex_;
   std::vector<std::weak_ptr<stream>> streams_;
   std::shared_ptr<stream> own_;
-  std::array<steady::time_point, 5> link_free_{};
+  std::array<steady::time_point, 6> link_free_{};  // by direction; the last one: from other devices
 };
 
 struct world {

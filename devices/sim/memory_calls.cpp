@@ -28,6 +28,17 @@ simError_t illegal(device& d, stream& s) {
                     }});
 }
 
+// Between devices without access a driver goes through the host's memory, and does not say so.
+void count_traffic(device* from, device* to, bool direct, std::size_t bytes) {
+  if (from == to) return;
+  if (from && to && direct) {
+    to->bytes_from_peers += bytes;
+  } else {
+    if (from) from->bytes_to_host += bytes;
+    if (to) to->bytes_from_host += bytes;
+  }
+}
+
 // `through`: the copy may use the memory of both devices whatever is enabled.
 simError_t copy(device& d, stream& s, rows to, rows from, std::size_t width, std::size_t height, simMemcpyKind kind,
                 bool through) {
@@ -35,7 +46,7 @@ simError_t copy(device& d, stream& s, rows to, rows from, std::size_t width, std
   if (width == 0 || height == 0) return simSuccess;
   if (!to.begin || !from.begin) return simErrorInvalidValue;
   if (to.pitch < width || from.pitch < width) return simErrorInvalidPitchValue;
-  const device *to_owner = d.in.owner(to.begin), *from_owner = d.in.owner(from.begin);
+  device *const to_owner = d.in.owner(to.begin), *const from_owner = d.in.owner(from.begin);
   const auto direction = static_cast<simMemcpyKind>((from_owner ? 2 : 0) + (to_owner ? 1 : 0));
   if (kind != simMemcpyDefault && kind != direction) return simErrorInvalidValue;
   bool reached = true;
@@ -50,13 +61,21 @@ simError_t copy(device& d, stream& s, rows to, rows from, std::size_t width, std
   std::byte* const target = address(to, to_owner);
   const std::byte* const source = address(from, from_owner);
   if (!reached) return illegal(d, s);
+  device* const foreign = !to_owner || !from_owner || to_owner == from_owner ? nullptr
+                          : from_owner != &d                                 ? from_owner
+                                                                             : to_owner;
+  const bool direct = foreign && (d.peers >> foreign->index & 1) != 0;
   return pushed(s, {&d, false, [=, &d, a = to.pitch, b = from.pitch](stream&) {
-                      const auto end = d.book_link(direction, width * height);
+                      const auto end = d.book_link(direction, width * height, foreign);
+                      count_traffic(from_owner, to_owner, direct, width * height);
+                      std::shared_lock<std::shared_mutex> used;
+                      if (foreign) used = std::shared_lock(foreign->in_use);
                       if (a == width && b == width) {
                         std::memcpy(target, source, width * height);
                       } else {
                         for (std::size_t i = 0; i < height; ++i) std::memcpy(target + i * a, source + i * b, width);
                       }
+                      if (foreign) used.unlock();
                       if (end != steady::time_point{}) std::this_thread::sleep_until(end);
                     }});
 }

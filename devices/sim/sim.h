@@ -110,12 +110,19 @@ struct sim_options {
   double launch_us = 0;      ///< a kernel lasts at least so long
   std::uint64_t seed = 0;    ///< random delays between operations; 0: none
   bool peer = false;         ///< devices can reach each other's memory, where it is enabled
+  double peer_gb_per_s = 0;  ///< a link per device for copies between devices; 0: as copy_gb_per_s
   std::vector<sim_fault> faults{};
   std::function<void(std::string)> log{};  ///< findings for people, from any thread; must not call sim
 };
 
 /// Closes all devices and opens new ones. Nothing of sim may be in use. simErrorNotPermitted while streams are alive.
 simError_t simConfigure(sim_options);
+/// Bytes that have gone over the links of a device since simConfigure, as a person with a probe would see them.
+struct sim_traffic {
+  std::uint64_t from_host = 0, to_host = 0;
+  std::uint64_t from_peers = 0;  ///< directly
+};
+simError_t simGetTraffic(sim_traffic*, int device);
 /// The link of a device has this speed from now on, whatever is under way; 0: no limit. Its bus id stays as it was.
 simError_t simThrottle(int device, double copy_gb_per_s);
 
@@ -189,7 +196,7 @@ simError_t simGetDeviceCount(int*);
 simError_t simSetDevice(int);
 simError_t simGetDevice(int*);
 simError_t simGetDeviceProperties(simDeviceProp*, int device);
-/// "soft:0"; with a limited link its speed too, because measurements of it are remembered by this: "soft:0, 2 GB/s".
+/// "soft:0"; with limited links their speeds too, because measurements are remembered by this: "soft:0, 2 GB/s".
 simError_t simDeviceGetPCIBusId(char* id, int length, int device);
 simError_t simDriverGetVersion(int*);
 simError_t simRuntimeGetVersion(int*);

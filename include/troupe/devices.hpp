@@ -18,6 +18,13 @@ struct link_info {
   double in_latency_us = 0, out_latency_us = 0;
 };
 
+/// The direct way from another device's memory to this one's; without one, data goes through host memory.
+struct peer_link {
+  std::string from;     ///< "cuda:1"
+  double gb_per_s = 0;  ///< zero: unknown
+  double latency_us = 0;
+};
+
 /// One accelerator, as `options::devices` names it.
 struct device_info {
   std::string name;    ///< "cuda:0"
@@ -28,6 +35,7 @@ struct device_info {
   int compute_units = 0;
   int lanes = 0;  ///< kernels side by side, unless `device_use::lanes` says otherwise
   link_info link;
+  std::vector<peer_link> peers;
 };
 
 /// All of one kind.
@@ -42,7 +50,8 @@ struct device_listing {
 device_info describe_host();
 
 struct listing_options {
-  /// Links that nobody has measured before are measured now, 50 ms a device; else they are unknown.
+  /// Links that nobody has measured before are measured now, 50 ms a device and 20 ms a pair of those that reach each
+  /// other; else they are unknown.
   bool measure = false;
   /// As `options::cost_cache`. "none": nothing is known from before.
   std::string cost_cache{};

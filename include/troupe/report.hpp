@@ -18,13 +18,14 @@ namespace troupe {
 struct executor_report {
   std::string name;  ///< "cpu:0"
   device_kind kind = device_kind::cpu;
-  int slots = 0;                         ///< tasks it runs at once
-  std::uint64_t tasks = 0;               ///< bodies run (retries count)
-  std::uint64_t failed = 0;              ///< bodies that threw
-  std::uint64_t by_waiters = 0;          ///< devices: of the tasks, those that a waiting thread began itself
-  std::uint64_t behind = 0;              ///< devices: kernels enqueued before those whose results they use had ended
-  std::chrono::nanoseconds busy{};       ///< time in bodies, summed over slots
-  std::uint64_t bytes_moved = 0;         ///< copied to assemble windows and to commit pieces
+  int slots = 0;                    ///< tasks it runs at once
+  std::uint64_t tasks = 0;          ///< bodies run (retries count)
+  std::uint64_t failed = 0;         ///< bodies that threw
+  std::uint64_t by_waiters = 0;     ///< devices: of the tasks, those that a waiting thread began itself
+  std::uint64_t behind = 0;         ///< devices: kernels enqueued before those whose results they use had ended
+  std::chrono::nanoseconds busy{};  ///< time in bodies, summed over slots
+  std::uint64_t bytes_moved = 0;    ///< copied to assemble windows and to commit pieces; devices: from and to the host
+  std::uint64_t bytes_from_peers = 0;    ///< devices: copied here directly from the memory of others
   std::chrono::nanoseconds predicted{};  ///< sum of the cost model's predictions for tasks it had a prediction for
   std::chrono::nanoseconds measured{};   ///< what the same tasks took
 };
@@ -36,6 +37,7 @@ struct candidate {
   std::chrono::nanoseconds transfer{};  ///< to bring what is missing there
   std::chrono::nanoseconds run{};       ///< predicted run time
   std::uint64_t bytes_missing = 0;
+  std::uint64_t bytes_from_peers = 0;  ///< of these: directly from other devices, not through host memory
   bool chosen = false;
 };
 

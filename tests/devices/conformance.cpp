@@ -25,13 +25,14 @@ rtc::settings with_cache() {
   return s;
 }
 
-candidate sim(int devices) {
+candidate sim(int devices, bool peer = false) {
   candidate c;
-  c.name = "sim_x" + std::to_string(devices);
-  c.source = [devices] {
+  c.name = (peer ? "sim_peers_x" : "sim_x") + std::to_string(devices);
+  c.source = [devices, peer] {
     troupe::soft_gpu::sim_options o;
     o.devices = devices;
     o.memory_bytes = std::size_t{64} << 20;
+    o.peer = peer;
     o.seed = static_cast<std::uint64_t>(devices);  // operations are delayed at random
     if (troupe::soft_gpu::simConfigure(o) != troupe::soft_gpu::simSuccess)
       throw error(errc::device_failed, "sim is still in use by an earlier test");
@@ -71,7 +72,7 @@ std::string name_of(const ::testing::TestParamInfo<candidate>& info) { return in
 }  // namespace
 
 const std::vector<candidate>& candidates() {
-  static const std::vector<candidate> all{sim(1), sim(2), sim(3), opencl(1), opencl(2), cuda(), hip()};
+  static const std::vector<candidate> all{sim(1), sim(2), sim(3), sim(2, true), opencl(1), opencl(2), cuda(), hip()};
   return all;
 }
 

@@ -77,4 +77,15 @@ TEST_F(sim_links, a_copy_that_never_ends_is_a_failed_device) {
   }
 }
 
+TEST_F(sim_links, between_devices_are_measured_for_themselves) {
+  ASSERT_EQ(simConfigure({.copy_gb_per_s = 0.05, .peer = true, .peer_gb_per_s = 0.5}), troupe::soft_gpu::simSuccess);
+  const auto source = make_sim_source();
+  const auto a = source->open(0, 3, 0), b = source->open(1, 3, 0);
+  const auto s = measure_peers(*a, *b, time_to_be_exact);
+  for (const auto& one : {s.in, s.out}) {
+    EXPECT_GT(one.bytes_per_ns, 0.1);
+    EXPECT_LT(one.bytes_per_ns, 1);
+  }
+}
+
 }  // namespace

@@ -451,6 +451,29 @@ TEST_F(sim, copies_between_devices_where_it_says_so) {
   EXPECT_EQ(on_host(q, 2, b), (std::vector<double>{1, 2}));
 }
 
+TEST_F(sim, counts_what_goes_between_devices_without_access_as_gone_to_the_host_and_back) {
+  for (const bool peer : {false, true}) {
+    configure({.peer = peer});
+    const auto a = stream(0);
+    double* p = on_device(std::vector<double>{1, 2}, a);
+    const auto b = stream(1);
+    auto* q = memory<double>(2);
+    EXPECT_EQ(simDeviceEnablePeerAccess(0, 0), peer ? simSuccess : simErrorPeerAccessUnsupported);
+    OK(simMemcpyPeerAsync(q, 1, p, 0, 16, b));
+    OK(simStreamSynchronize(b));
+    sim_traffic from, to;
+    OK(simGetTraffic(&from, 0));
+    OK(simGetTraffic(&to, 1));
+    EXPECT_EQ(from.from_host, 16u);  // p
+    EXPECT_EQ(from.to_host, peer ? 0u : 16u);
+    EXPECT_EQ(to.from_host, peer ? 0u : 16u);
+    EXPECT_EQ(to.from_peers, peer ? 16u : 0u);
+    EXPECT_EQ(simGetTraffic(&to, 2), simErrorInvalidDevice);
+    OK(simStreamDestroy(a));
+    OK(simStreamDestroy(b));
+  }
+}
+
 TEST_F(sim, reaches_memory_of_a_peer_once_it_is_enabled) {
   configure({.peer = true});
   const auto a = stream(0);

@@ -50,6 +50,15 @@ struct memory_pool {
     std::uint64_t keep = UINT64_MAX;
     return cudaMemPoolSetAttribute(pool, cudaMemPoolAttrReleaseThreshold, &keep);
   }
+  /// Another device may use its memory: pools do not follow what is enabled for devices.
+  cudaError_t open_to(int device) const {
+    if (!pool) return cudaSuccess;
+    cudaMemAccessDesc access{};
+    access.location.type = cudaMemLocationTypeDevice;
+    access.location.id = device;
+    access.flags = cudaMemAccessFlagsProtReadWrite;
+    return cudaMemPoolSetAccess(pool, &access, 1);
+  }
   void close() {
     if (pool) (void)cudaMemPoolDestroy(pool);
     pool = nullptr;

@@ -48,6 +48,15 @@ struct memory_pool {
     std::uint64_t keep = UINT64_MAX;
     return hipMemPoolSetAttribute(pool, hipMemPoolAttrReleaseThreshold, &keep);
   }
+  /// Another device may use its memory: pools do not follow what is enabled for devices.
+  hipError_t open_to(int device) const {
+    if (!pool) return hipSuccess;
+    hipMemAccessDesc access{};
+    access.location.type = hipMemLocationTypeDevice;
+    access.location.id = device;
+    access.flags = hipMemAccessFlagsProtReadWrite;
+    return hipMemPoolSetAccess(pool, &access, 1);
+  }
   void close() {
     if (pool) (void)hipMemPoolDestroy(pool);
     pool = nullptr;

@@ -38,6 +38,7 @@ inline std::unique_ptr<rtc::compiler> open_compiler(const rtc::settings& s, std:
 /// Its allocator has no pools, and no need of them.
 struct memory_pool {
   troupe::soft_gpu::simError_t open(int) { return troupe::soft_gpu::simSuccess; }
+  troupe::soft_gpu::simError_t open_to(int) const { return troupe::soft_gpu::simSuccess; }
   void close() {}
   troupe::soft_gpu::simError_t allocate(void** p, std::size_t n, troupe::soft_gpu::simStream_t s) const {
     return troupe::soft_gpu::simMallocAsync(p, n, s);

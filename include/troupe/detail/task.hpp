@@ -72,6 +72,7 @@ class task_context {
 namespace detail {
 
 class engine;
+class peer_loan;
 struct array_core;
 struct house_link;
 struct task_record;
@@ -146,10 +147,13 @@ struct task_extra {
   std::shared_ptr<void> stop_watch;  // the callback registered with options.stop
   std::uint64_t waits_since = 0;     // for devices, in ticks; placement's, as the next
   std::vector<held_device> devices;  // before it is sent
+  std::vector<std::shared_ptr<peer_loan>>
+      loans;  // tiles that are copied from other devices; set when it is handed over
 };
 
 /// From settle on they are the runtime's own: transfers make the host's copy of a tile current (or give up the device's),
-/// forgetting frees an array's copies on a device, a spill moves a tile from host memory to the disk, a load back.
+/// forgetting frees an array's copies on a device, a spill moves a tile from host memory to the disk, a load back, lending
+/// lets other devices copy a tile from a device's memory.
 enum class task_kind : unsigned char {
   call,
   join,
@@ -160,7 +164,8 @@ enum class task_kind : unsigned char {
   transfer,
   forget,
   spill,
-  load
+  load,
+  lend
 };
 /// Nobody submitted it: it is not counted.
 constexpr bool is_internal(task_kind k) { return k >= task_kind::settle; }

@@ -1,0 +1,84 @@
+// What this file is for: a tile that one device lets others copy from its memory, and who has a say in that memory when.
+// SPDX-FileCopyrightText: the troupe authors
+// SPDX-License-Identifier: BSD-3-Clause
+//
+//   placement --make_lend--> lender       the lender says where the tile is, or calls the loan back; either ends the errand
+//   placement --task with loans--> borrower
+//   borrower  --begin, end--> loan        for the time of the task: meanwhile the lender keeps the memory as it is
+//   lender    --call_back--> loan         when it wants the memory and nobody uses it: whoever comes later is refused
+//
+// Nobody waits for anybody: a borrower that is refused gives its task back, and placement has the tile brought home
+// instead. A lender that finds its memory in use waits for work that has been enqueued and needs nothing more to end.
+// Only a tile whose writers have all ended is lent, so that no device has to wait for what is enqueued on another.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+#include "actors/protocol/executor.hpp"
+
+namespace troupe::detail {
+
+struct array_core;
+
+class peer_loan {
+ public:
+  peer_loan(array_core& a, std::uint32_t t, std::uint32_t v, memory_space s)
+      : array(&a), tile(t), version(v), from(s) {}
+
+  array_core* const array;
+  const std::uint32_t tile, version;  // of the bytes
+  const memory_space from;            // the lender's
+
+  // ---- the lender
+  void open(void* memory) {
+    memory_ = memory;
+    state_.store(0, std::memory_order_release);
+  }
+  /// True: nobody uses the memory, and nobody will.
+  bool call_back() {
+    for (int s = state_.load(std::memory_order_acquire); s <= 0;)
+      if (s == over || state_.compare_exchange_weak(s, over, std::memory_order_acq_rel)) return true;
+    return false;
+  }
+  /// The memory is lost. Whoever uses it has nothing of use; they learn it from `is_broken` when they are done. Nobody
+  /// replaces the tile from then on.
+  void break_off() {
+    fate_.fetch_or(broken, std::memory_order_seq_cst);
+    call_back();
+  }
+  bool is_used() const { return state_.load(std::memory_order_acquire) > 0; }
+  /// A borrower has written the tile anew: the lender's copy is worth nothing.
+  bool is_replaced() const { return (fate_.load(std::memory_order_seq_cst) & replaced) != 0; }
+
+  // ---- placement
+  bool is_open() const { return state_.load(std::memory_order_acquire) >= 0 && !is_broken(); }
+
+  // ---- borrowers
+  /// False: it was called back.
+  bool begin() {
+    for (int s = state_.load(std::memory_order_acquire); s >= 0 && !is_broken();)
+      if (state_.compare_exchange_weak(s, s + 1, std::memory_order_acq_rel)) return true;
+    return false;
+  }
+  void end() { state_.fetch_sub(1, std::memory_order_acq_rel); }
+  void* memory() const { return memory_; }
+  bool is_broken() const { return (fate_.load(std::memory_order_seq_cst) & broken) != 0; }
+  /// Before `end`: what was written elsewhere is the tile from now on. False: it is broken.
+  bool replace() {
+    unsigned none = 0;
+    return fate_.compare_exchange_strong(none, replaced, std::memory_order_seq_cst) || none == replaced;
+  }
+  /// Before `end`: it is not after all.
+  void withdraw() { fate_.fetch_and(~replaced, std::memory_order_seq_cst); }
+
+ private:
+  static constexpr int asked = -1, over = -2;
+  static constexpr unsigned replaced = 1, broken = 2;
+
+  void* memory_ = nullptr;
+  std::atomic<int> state_{asked};  // else: how many use it
+  std::atomic<unsigned> fate_{0};
+};
+
+}  // namespace troupe::detail
