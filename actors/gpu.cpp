@@ -83,6 +83,9 @@ executor_report gpu_actor::report() const {
   r.behind = behind_.load(std::memory_order_relaxed);
   r.busy = std::chrono::nanoseconds(busy_ns_.load(std::memory_order_relaxed));
   r.bytes_moved = bytes_.load(std::memory_order_relaxed);
+  r.bytes_out = memory_.bytes_out();
+  r.memory_bytes = memory_bytes_;
+  r.memory_used_max = memory_.used_max();
   return r;
 }
 

@@ -112,7 +112,7 @@ bool gpu_memory::send_out(gpu_job& j) {
     else
       device_->copy_out(lane_out, p.host.data, p.host.stride, {p.memory, 0}, packed, counts_of(p.where),
                         x.array->spec.element);
-    count(p.bytes);
+    count_out(p.bytes);
   }
   return any;
 }
@@ -130,7 +130,7 @@ void gpu_memory::send_home(replica& r, gpu_job& j) {
   std::byte* to = host_tile(link_, a, r.tile, true);
   lanes_.wait(lane_out, r.ready.lane, r.ready.until);
   device_->copy_out(lane_out, to, host_strides(a, b), {r.memory, 0}, packed_strides(b), counts_of(b), a.spec.element);
-  count(r.bytes);
+  count_out(r.bytes);
   j.leaving = &r;
   j.leaving_version = r.version;
   j.lane = lane_out;

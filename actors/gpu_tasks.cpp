@@ -141,6 +141,8 @@ void gpu_actor::end_cancelled(task_record& t) {
 // ---- starting them --------------------------------------------------------------------------------------------------
 
 bool gpu_actor::has_room_for_more() const {
+  // What the tasks ahead hold would have to leave for those behind them.
+  if (evicts_ && jobs_.size() >= static_cast<std::size_t>(compute_lanes_ + gpu_copy_lanes)) return false;
   return jobs_.size() < static_cast<std::size_t>(2 * compute_lanes_ + gpu_copy_lanes) ||
          (jobs_.size() < ahead_max && under_way_ns_ < ahead_ns);
 }
@@ -157,6 +159,7 @@ bool gpu_actor::start_some() {
     }
     if (start_task(*t) == outcome::started) {
       any = true;
+      if (memory_.fills_up()) look_ahead();
       continue;
     }
     std::lock_guard hold(lock_);
@@ -164,6 +167,7 @@ bool gpu_actor::start_some() {
     queued_count_.fetch_add(1, std::memory_order_relaxed);
     break;
   }
+  if (looks_ahead() && jobs_.empty()) rest();
   return any;
 }
 
@@ -184,7 +188,7 @@ gpu_actor::outcome gpu_actor::start_task(task_record& t) {
   j.begin = begin;
   try {
     while (!memory_.reserve(j)) {
-      if (make_room()) continue;
+      if (make_room(t)) continue;
       const bool unaccounted = memory_.has_unaccounted();
       if (jobs_.size() > 1 || unaccounted) {  // what is under way will end and leave room
         j.task = nullptr;

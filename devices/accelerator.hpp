@@ -87,6 +87,8 @@ class accelerator {
   virtual void* allocate(int lane, std::size_t bytes) = 0;
   /// Free once the lane has come so far.
   virtual void deallocate(int lane, void*) noexcept = 0;
+  /// Of the memory that may be used, what is taken now.
+  virtual std::uint64_t memory_used() const = 0;
   /// Host memory that copies are fastest from and to. Null: no room.
   virtual std::byte* allocate_pinned(std::size_t bytes) = 0;
   virtual void deallocate_pinned(std::byte*) noexcept = 0;

@@ -38,7 +38,12 @@ bool runtime::wait_all_until(std::chrono::steady_clock::time_point deadline) {
   return house().brain().wait_quiet(deadline);
 }
 
-std::vector<executor_report> runtime::executors() const { return report().executors; }
+std::vector<executor_report> runtime::executors(const scope& where) const {
+  std::vector<executor_report> all = report().executors;
+  const logic::executor_set wanted = logic::resolve(where, house().brain().facts());
+  std::erase_if(all, [&, id = 0](const executor_report&) mutable { return (wanted >> id++ & 1) == 0; });
+  return all;
+}
 runtime_report runtime::report() const { return house().report(); }
 explanation runtime::explain_task(detail::task_record* t) const {
   if (!t) throw error(errc::bad_argument, "explain() of a future that names no task");

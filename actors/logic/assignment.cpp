@@ -179,13 +179,14 @@ void assignment::send_to(task_record& t, std::size_t i, float predicted) {
 }
 
 // What it reads of its predecessors is there, and has to be brought to the others: all it reads, at the most.
-bool assignment::assign_behind(task_record& t, std::size_t i) {
+bool assignment::assign_behind(task_record& t, std::size_t i, bool far) {
   const executor_set mask = mask_of(t);
   if ((mask >> facts_[i].id & 1) == 0) return false;
   const run_time& mine = model_of(t, facts_[i].kind);
   // A window of work, and in any case one task behind the one that runs.
-  if (places_[i].outstanding_ns > std::max(window_ns_, 1.5f * mine.predicted_ns())) return false;
-  if (!std::has_single_bit(mask)) {
+  const bool alone = std::has_single_bit(mask);
+  if (places_[i].outstanding_ns > std::max(window_ns_, 1.5f * mine.predicted_ns()) && !(far && alone)) return false;
+  if (!alone) {
     if (!mine.known()) return false;
     offer offers[executors_max];
     std::size_t n = 0;

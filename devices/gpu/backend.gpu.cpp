@@ -72,6 +72,7 @@ class gpu_accelerator final : public accelerator {
     (void)GPU(SetDevice)(facts_.index);
     if (pool_.free(p, lanes_[static_cast<std::size_t>(l)].stream()) != GPU(Success)) (void)GPU(GetLastError)();
   }
+  std::uint64_t memory_used() const override { return used_; }
   std::byte* allocate_pinned(std::size_t bytes) override {
     enter();
     void* p = nullptr;

@@ -90,6 +90,7 @@ class opencl_accelerator final : public accelerator {
     used_ -= at->second.bytes;
     blocks_.erase(at);
   }
+  std::uint64_t memory_used() const override { return used_; }
   std::byte* allocate_pinned(std::size_t bytes) override {
     check_.alive();
     const std::size_t size = std::max<std::size_t>(bytes, 1);

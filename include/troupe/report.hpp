@@ -24,6 +24,9 @@ struct executor_report {
   std::uint64_t behind = 0;              ///< devices: kernels enqueued before those whose results they use had ended
   std::chrono::nanoseconds busy{};       ///< time in bodies, summed over slots
   std::uint64_t bytes_moved = 0;         ///< copied to assemble windows and to commit pieces
+  std::uint64_t bytes_out = 0;           ///< devices: of these, from the device to the host
+  std::uint64_t memory_bytes = 0;        ///< devices: of their memory, what may be used (`device_use::memory_bytes`)
+  std::uint64_t memory_used_max = 0;     ///< devices: the most that was in use at once
   std::chrono::nanoseconds predicted{};  ///< sum of the cost model's predictions for tasks it had a prediction for
   std::chrono::nanoseconds measured{};   ///< what the same tasks took
 };
