@@ -51,7 +51,7 @@ struct gpu_job {
     task = nullptr;
     leaving = nullptr;
     error = nullptr;
-    launched = false;
+    launched = from_host = false;
     end = 0;
     memory_ready = 0;
   }
@@ -65,6 +65,7 @@ struct gpu_job {
   std::vector<void*> for_routine;
   std::exception_ptr error;
   bool launched = false;
+  bool from_host = false;  // boxes that it reads come from there as a whole: there is no room for their tiles
   int lane = 0, compute = 0;  // that it ends on, that its kernel runs on
   devices::ticket end = 0;
   devices::ticket memory_ready = 0;  // of the lane of copies in: room for parts, and what came in for them

@@ -26,7 +26,7 @@ std::uint64_t gpu_memory::bytes_of(const task_record& t) {
   std::uint64_t bytes = 0;
   for (int i = 0; i < t.access_count; ++i) {
     const access& x = t.accesses[i];
-    if (x.array) bytes += bytes_in(box_of(x), *x.array);
+    if (x.array) bytes += (bytes_in(box_of(x), *x.array) + 255) / 256 * 256;  // as devices give it
   }
   return bytes;
 }
@@ -82,8 +82,8 @@ bool gpu_memory::reserve_part(gpu_job& j, int i) {
   gpu_job::part p{};
   p.access = i;
   p.where = x.mode == access_mode::reduce ? x.where->partials->where : logic::view_box(*x.where);
-  p.from_tiles = x.mode == access_mode::read;
-  p.goes_out = !p.from_tiles;
+  p.from_tiles = x.mode == access_mode::read && !j.from_host;
+  p.goes_out = x.mode != access_mode::read;
   p.bytes = bytes_in(p.where, *x.array);
   const std::size_t first = j.sources.size();
   if (p.bytes != 0 && p.from_tiles && !reserve_sources(j, x, p)) return false;

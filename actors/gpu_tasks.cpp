@@ -196,7 +196,8 @@ gpu_actor::outcome gpu_actor::start_task(task_record& t) {
         if (unaccounted) watch_.store(true, std::memory_order_relaxed);  // nobody rings when placement has caught up
         return outcome::no_room;
       }
-      complain_no_room(j);
+      // Nothing is left that could go, so the host has all there is. Tiles that boxes come from take more than boxes do.
+      if (std::exchange(j.from_host, true)) complain_no_room(j);
     }
   } catch (const error& e) {
     if (is_fatal(e)) throw;

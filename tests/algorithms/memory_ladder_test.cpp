@@ -35,6 +35,7 @@ struct memory {
   std::uint64_t device = 0, host = 0;  // 0: no limit
 };
 
+/// What came of it, and what it took.
 struct outcome {
   std::vector<double> values;
   executor_report device;
@@ -150,10 +151,49 @@ TEST(memory_ladder, a_factorisation_of_four_times_the_devices_memory_is_exact_an
   const outcome o = factored(n, limits, "sim:0");
   tell(o, "factored");
   expect_same_bits(o, factored(n, {}, "sim:0"));
+  constexpr double size = n * tile;
+  expect_close(o, factored(n, {}, "cpu:0"), 10 * size * std::numeric_limits<double>::epsilon() * std::sqrt(size));
   EXPECT_LE(o.device.memory_used_max, limits.device);
   const double room = n * (n + 1) / 8, once = n * (n + 1) / 2;
   EXPECT_LE(tiles_moved(o), 1.5 * (n * n * n / (3 * std::sqrt(2.0) * std::sqrt(room)) + once));
   EXPECT_LE(tiles_moved(o), 1.75 * 2 * once);
+}
+
+// ---- and of the host's ----------------------------------------------------------------------------------------------
+
+TEST(memory_ladder, a_product_spills_to_disk_where_the_host_has_room_for_half_of_it) {
+  constexpr index_t n = 12;
+  const memory limits{3 * n * n / 4 * tile_bytes, 3 * n * n / 2 * tile_bytes};
+  const outcome o = product(n, limits, "sim:0");
+  tell(o, "product, spilled");
+  expect_same_bits(o, product(n, {}, "sim:0"));
+  EXPECT_LE(o.device.memory_used_max, limits.device);
+  EXPECT_LE(o.all.bytes_allocated_max, limits.host);
+  EXPECT_GT(o.all.bytes_spilled, 0u);
+  EXPECT_LE(tiles_moved(o), 1.5 * 3 * n * n);
+  // The disk is to the host what the host is to the device, and nothing is on it at first.
+  EXPECT_LE(static_cast<double>(o.all.bytes_spilled + o.all.bytes_read_back) / tile_bytes, 2.5 * 3 * n * n);
+}
+
+TEST(memory_ladder, a_factorisation_spills_to_disk_where_the_host_has_room_for_half_of_it) {
+  constexpr index_t n = 24;
+  const memory limits{n * (n + 1) / 8 * tile_bytes, n * n / 2 * tile_bytes};  // the upper triangle takes room at first
+  const outcome o = factored(n, limits, "sim:0");
+  tell(o, "factored, spilled");
+  expect_same_bits(o, factored(n, {}, "sim:0"));
+  EXPECT_LE(o.device.memory_used_max, limits.device);
+  EXPECT_LE(o.all.bytes_allocated_max, limits.host);
+  EXPECT_GT(o.all.bytes_spilled, 0u);
+  EXPECT_LE(tiles_moved(o), 2.5 * n * (n + 1));  // what the host has to give up leaves the device as well
+}
+
+TEST(memory_ladder, a_device_has_room_for_all_and_the_host_for_an_eighth_of_what_is_dirty_there) {
+  constexpr index_t n = 16;
+  const memory limits{0, n * (n + 1) / 16 * tile_bytes};
+  const outcome o = factored(n, limits, "sim:0");
+  tell(o, "factored, little host memory");
+  expect_same_bits(o, factored(n, {}, "sim:0"));
+  EXPECT_LE(o.all.bytes_allocated_max, limits.host);
 }
 
 }  // namespace
