@@ -82,7 +82,7 @@ class gpu_actor final : public gpu, public std::enable_shared_from_this<gpu_acto
   int lane_for(const job&);
   void give_back(task_record&);
   void finish(job&);
-  void end_task(task_record&, std::exception_ptr, std::uint64_t begin);
+  void end_task(task_record&, std::exception_ptr, std::uint64_t begin, int attempts = 1);
   void end_cancelled(task_record&);
   std::uint64_t serve_time(const job&, std::uint64_t now) const;
   void learn_link();

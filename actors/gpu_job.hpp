@@ -44,6 +44,14 @@ struct gpu_job {
     logic::replica* copy;
   };
 
+  /// What a body updates in place, and what it was before.
+  struct kept {
+    void* memory;
+    void* before;
+    logic::box4 where;
+    std::size_t element;
+  };
+
   gpu_job(house_link& link, const char* name, const std::atomic<bool>& stopping)
       : host(*link.host, link, buffers, name, stopping), device(name, stopping) {}
 
@@ -63,6 +71,7 @@ struct gpu_job {
   std::vector<part> parts;
   std::vector<source> sources;
   std::vector<void*> for_routine;
+  std::vector<kept> updates;
   std::exception_ptr error;
   bool launched = false;
   bool from_host = false;  // boxes that it reads come from there as a whole: there is no room for their tiles

@@ -143,6 +143,7 @@ void gpu_memory::let_go(gpu_job& j) {
   for (void* s : j.for_routine)
     if (device_) device_->deallocate(lane_in, s);
   j.for_routine.clear();
+  j.updates.clear();
 }
 
 // ---- copies ---------------------------------------------------------------------------------------------------------

@@ -37,6 +37,10 @@ class gpu_memory {
   void fill_in(gpu_job&);
   /// Device memory for a routine, kept until the task ends; null: no room.
   void* scratch(gpu_job&, std::size_t bytes);
+  /// Enqueues copies of what its body updates in place, for another attempt. Throws error(out_of_memory).
+  void keep_updates(gpu_job&);
+  /// Enqueues the way back.
+  void put_updates_back(gpu_job&);
   /// Its kernel has been enqueued: what it writes is the newest version, for whoever is enqueued behind it.
   void note_launched(gpu_job&);
   /// Enqueues what goes to the host; false: nothing does.

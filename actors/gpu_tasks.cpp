@@ -102,13 +102,14 @@ void gpu_actor::finish(job& j) {
   memory_.let_go(j);
   const std::uint64_t begin = j.begin;
   const std::exception_ptr error = j.error;
+  const int attempts = t && !is_internal(t->kind) ? j.device.attempt() : 1;
   if (t && t->kind == task_kind::transfer)
     t->measured_ns = std::max(1.0f, static_cast<float>(static_cast<double>(ticks() - begin) * tick_ns_));
   give_job(j);
-  if (t) end_task(*t, error, begin);
+  if (t) end_task(*t, error, begin, attempts);
 }
 
-void gpu_actor::end_task(task_record& t, std::exception_ptr error, std::uint64_t begin) {
+void gpu_actor::end_task(task_record& t, std::exception_ptr error, std::uint64_t begin, int attempts) {
   const std::uint64_t end = ticks();
   if (!is_internal(t.kind)) {
     const double ns = static_cast<double>(end - begin) * tick_ns_;
@@ -117,7 +118,7 @@ void gpu_actor::end_task(task_record& t, std::exception_ptr error, std::uint64_t
     t.measured_ns = std::max(1.0f, static_cast<float>(ns));
     if (error) {
       failed_.fetch_add(1, std::memory_order_relaxed);
-      t.error = task_error(t, options_.facts.name, 1, error);
+      t.error = task_error(t, options_.facts.name, attempts, error);
     }
     if (!t.body_gone) {
       t.ops->drop_body(t);
@@ -294,9 +295,22 @@ void gpu_actor::call_routine(job& j, routine_fn routine) {
     job& one;
   };
   call c(*this, j);
-  (void)c.lane();  // makes its device the thread's current one
-  j.device.use(routine, c);
-  j.task->ops->run(*j.task, j.device);
+  const int retries = j.task->extra ? j.task->extra->options.retries : 0;
+  if (retries > 0) memory_.keep_updates(j);
+  for (;;) {
+    try {
+      (void)c.lane();  // makes its device the thread's current one
+      j.device.use(routine, c);
+      j.task->ops->run(*j.task, j.device);
+      return;
+    } catch (const error& e) {
+      if (is_fatal(e) || j.device.attempt() > retries || j.device.stop_requested()) throw;
+    } catch (...) {
+      if (j.device.attempt() > retries || j.device.stop_requested()) throw;
+    }
+    memory_.put_updates_back(j);
+    j.device.next_attempt();
+  }
 }
 
 // Placement decides anew.

@@ -26,6 +26,7 @@ class outlook_of : public testing::Test {
   task_record* task(std::uint64_t sequence, std::initializer_list<std::uint32_t> tiles) {
     task_record& t = tasks_.emplace_back();
     t.sequence = sequence;
+    t.accesses = t.own_accesses.data();
     for (const std::uint32_t tile : tiles) {
       troupe::detail::access& x = t.accesses[t.access_count++];
       x.array = &array_;
