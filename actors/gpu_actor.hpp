@@ -140,7 +140,7 @@ class gpu_actor final : public gpu, public std::enable_shared_from_this<gpu_acto
   std::vector<task_record*> done_;
   int next_lane_ = 0;
   bool evicts_ = false;  // since it looks ahead, something had to leave
-  bool slept_ = false;  // since the last look at the lanes
+  bool slept_ = false;   // since the last look at the lanes
   struct lane_clock {
     std::uint64_t last_end = 0;  // ticks
     int ended = 0;               // tasks, at the last look

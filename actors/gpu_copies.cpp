@@ -136,12 +136,14 @@ void gpu_memory::send_home(replica& r, gpu_job& j) {
   j.lane = lane_out;
   j.end = lanes_.promise(lane_out);
   r.leaving = true;
+  leaving_bytes_ += r.bytes;
   r.note_read({lane_out, j.end});
 }
 
 void gpu_memory::note_sent_home(gpu_job& j) {
   replica& r = *j.leaving;
   r.leaving = false;
+  leaving_bytes_ -= r.bytes;
   if (r.version == j.leaving_version) r.dirty = false;  // else written again meanwhile
   j.leaving = nullptr;
 }

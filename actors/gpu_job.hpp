@@ -74,7 +74,7 @@ struct gpu_job {
   std::vector<kept> updates;
   std::exception_ptr error;
   bool launched = false;
-  bool from_host = false;  // boxes that it reads come from there as a whole: there is no room for their tiles
+  bool from_host = false;     // boxes that it reads come from there as a whole: there is no room for their tiles
   int lane = 0, compute = 0;  // that it ends on, that its kernel runs on
   devices::ticket end = 0;
   devices::ticket memory_ready = 0;  // of the lane of copies in: room for parts, and what came in for them

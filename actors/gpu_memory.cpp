@@ -172,12 +172,6 @@ std::uint64_t gpu_memory::missing_bytes(const task_record& t) {
   return bytes;
 }
 
-std::uint64_t gpu_memory::leaving_bytes() const {
-  std::uint64_t bytes = 0;
-  cache_.each([&](const replica& r) { bytes += r.leaving && r.pins == 0 ? r.bytes : 0; });
-  return bytes;
-}
-
 bool gpu_memory::has_unaccounted() const {
   bool any = false;
   cache_.each([&](const replica& r) { any = any || !is_accounted(r); });
@@ -192,6 +186,7 @@ void gpu_memory::drop(const replica& r) {
 void gpu_memory::forget_all() {
   cache_.each([&](const replica& r) { cache_.erase(r); });
   arriving_.clear();
+  leaving_bytes_ = 0;
 }
 
 }  // namespace troupe::detail

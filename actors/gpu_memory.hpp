@@ -72,8 +72,8 @@ class gpu_memory {
   logic::replica* victim(const logic::outlook&);
   /// Bytes for which there would have to be room before the task could start, roughly.
   std::uint64_t missing_bytes(const task_record&);
-  /// On their way home to make room.
-  std::uint64_t leaving_bytes() const;
+  /// On their way home; afterwards they may go.
+  std::uint64_t leaving_bytes() const { return leaving_bytes_; }
   /// Some copies are newer than placement knows; they may go once it does.
   bool has_unaccounted() const;
   void drop(const logic::replica&);
@@ -116,6 +116,7 @@ class gpu_memory {
   const std::string_view gather_;
   std::atomic<std::uint64_t>& bytes_moved_;
   bool fills_up_ = false;
+  std::uint64_t leaving_bytes_ = 0;
   std::atomic<std::uint64_t> bytes_out_{0}, used_max_{0};
   devices::accelerator* device_ = nullptr;
   logic::residency cache_;

@@ -76,8 +76,8 @@ bool placement::send_behind(task_record& t) {
   if (in_the_way || logic::lost_input(t)) return false;
   if (budget_ && !has_room_now(t)) return false;
   // Under a budget it would hold room in host memory all the while.
-  const bool far = executors_[i]->looks_ahead() &&
-                   executors_[i]->queued() + assignment_.outgoing(i).size() < far_ahead_max;
+  const bool far =
+      executors_[i]->looks_ahead() && executors_[i]->queued() + assignment_.outgoing(i).size() < far_ahead_max;
   if (!assignment_.assign_behind(t, i, far)) return false;
   if (budget_) take_room(t, budget_->needs_of(t));
   logic::note_parts(t, where, alive);

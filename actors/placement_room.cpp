@@ -41,7 +41,7 @@ void placement::check_size(const task_record& t) const {
   }
   if (!has_devices_) return;
   const auto& facts = assignment_.facts();
-  logic::executor_set able = assignment_.all() & logic::with_body(t.kernel->kinds, facts);
+  logic::executor_set able = assignment_.all() & logic::able_to_run(*t.kernel, facts);
   if (t.extra) able &= t.extra->executors;
   std::uint64_t most = 0;
   for (const executor_facts& f : facts) {

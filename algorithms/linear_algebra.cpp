@@ -259,8 +259,8 @@ future<void> multiply_all(Submitter& to, double alpha, const matrix& a, const ma
                       {std::min((i0 + chunk.hi[0]) * h, size[0]), std::min((j0 + chunk.hi[1]) * w, size[1])}};
       };
       // At once: later these tiles may have left.
-      const auto block_done = to.for_each(task_options{.where = where}, grid(i1 - i0, j1 - j0).chunks(1, 1), touch,
-                                          read(c, one_tile));
+      const auto block_done =
+          to.for_each(task_options{.where = where}, grid(i1 - i0, j1 - j0).chunks(1, 1), touch, read(c, one_tile));
       done = i0 + j0 == 0 ? block_done
                           : to.spawn(
                                 task_options{.name = "gemm"}, [](auto&&...) {}, done, block_done);

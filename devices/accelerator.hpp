@@ -35,6 +35,7 @@ struct accelerator_facts {
   device_kind kind = device_kind::sim;
   int index = 0;                   ///< among the devices of its kind
   std::uint64_t memory_bytes = 0;  ///< that may be used
+  bool has_double = true;          ///< kernels may use doubles
   int compute_units = 1;
   int lanes = 1;  ///< numbered from 0; all alike
 };

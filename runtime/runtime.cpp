@@ -60,6 +60,10 @@ std::string explanation::text() const {
                 "bytes missing");
   s += line;
   for (const candidate& c : candidates) {
+    if (!c.left_out.empty()) {
+      s += "  " + c.executor + " " + c.left_out + "\n";
+      continue;
+    }
     std::snprintf(line, sizeof line, "%s %-12s %12.1f %12.1f %12.1f %14llu\n", c.chosen ? "*" : " ", c.executor.c_str(),
                   static_cast<double>(c.queue.count()) / 1e3, static_cast<double>(c.transfer.count()) / 1e3,
                   static_cast<double>(c.run.count()) / 1e3, static_cast<unsigned long long>(c.bytes_missing));

@@ -42,7 +42,7 @@ std::size_t assignment::executor_of(detail::memory_space s) const {
 executor_set assignment::mask_of(const task_record& t) const {
   executor_set mask = all_ & ~withdrawn_;
   if (t.extra) mask &= t.extra->executors;
-  return mask & with_body(t.kernel->kinds, facts_);
+  return mask & able_to_run(*t.kernel, facts_);
 }
 
 std::uint64_t assignment::bytes_of(const task_record& t) const {
@@ -297,6 +297,11 @@ explanation assignment::explain(const task_record& t) const {
   }
   if (e.candidates.empty() && (t.marks & detail::mark_sent))  // one candidate: nothing had to be weighed
     e.candidates.push_back({e.executor, {}, {}, ns(t.predicted_ns), 0, true});
+  if (t.kernel)
+    for (const detail::executor_facts& f : facts_)
+      if (const std::string_view why = reason_against(*t.kernel, f);
+          !why.empty() && (!t.extra || (t.extra->executors >> f.id & 1)))
+        e.candidates.push_back({f.name, {}, {}, {}, 0, false, std::string(why)});
   return e;
 }
 

@@ -2,11 +2,10 @@
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Pure; owned by the device's actor. While all that the tasks use fits into the device's memory it is a plain queue:
-// tasks leave by priority, then as they came. Once something had to make room it looks ahead: tasks of one priority leave
-// in program order, which the writer of a program chose so that what is used together is close together, and for each
-// tile the turn of the first waiting task that uses it is known. Not the task that lacks the fewest bytes first: of a
-// product whose sums are far apart that takes what is there at the moment and goes round all of C again and again.
+// Pure; owned by the device's actor. It is a plain queue at first: tasks leave by priority, then as they came. Once the
+// device's memory fills up it looks ahead: tasks of one priority leave in program order, in which what is used together is
+// close together, and for each tile the turn of the first waiting task that uses it is known. Rejected: the task that lacks
+// the fewest bytes first. Of a product in a good order that moves up to twice as much, since it leaves each block early.
 #pragma once
 
 #include <cstddef>

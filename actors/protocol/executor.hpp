@@ -29,6 +29,7 @@ struct executor_facts {
   std::uint64_t memory_bytes = 0;  // of its own; 0: it uses the host's
   int index = 0;                   // of a device, among those of its kind
   std::uint16_t card = 0;          // devices of one number are slots of one card
+  bool has_double = true;          // kernels as text may use doubles
 };
 
 class executor {

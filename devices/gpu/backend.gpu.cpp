@@ -249,6 +249,7 @@ class gpu_accelerator final : public accelerator {
     else
       (void)GPU(GetLastError)();
     facts_.memory_bytes = memory_limit ? std::min<std::uint64_t>(memory_limit, free) : free;
+    facts_.has_double = has_double(p);
     facts_.compute_units = p.multiProcessorCount;
     threads_max_ = static_cast<std::uint32_t>(p.maxThreadsPerBlock);
     check(pool_.open(facts_.index), "MemPoolCreate");

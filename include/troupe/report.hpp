@@ -39,13 +39,14 @@ struct candidate {
   std::chrono::nanoseconds run{};       ///< predicted run time
   std::uint64_t bytes_missing = 0;
   bool chosen = false;
+  std::string left_out{};  ///< why it cannot run the body that there is for its kind; empty: it can
 };
 
 /// Why a task ran where it did.
 struct explanation {
   std::string task;
   std::string executor;                 ///< where it ran; empty if it has not been placed
-  std::vector<candidate> candidates;    ///< all executors in scope, also the losing ones
+  std::vector<candidate> candidates;    ///< all executors in scope, also the losing ones and those that are left out
   bool predicted = false;               ///< false: the kernel was unknown and its time a guess
   std::chrono::nanoseconds measured{};  ///< zero if not measured
   std::string text() const;             ///< the same as a small table

@@ -25,7 +25,7 @@ GPU_KERNEL void blur(GPU_IN(unsigned, a), GPU_OUT(unsigned, b), const int r) {
     for (long u = x - r; u <= x + r; ++u) sum += GPU_AT2(a, v, u);
   GPU_AT2(b, y, x) = sum;
 })",
-                                                                                  "blur"});
+                                                                                    "blur"});
 
 options with_memory(std::uint64_t bytes) {
   options o;
@@ -114,7 +114,7 @@ TEST(gpu_room, a_part_that_can_never_fit_is_refused_at_spawn_with_both_sizes) {
 // Each box alone is rounded up to what a device gives at least, which nobody knows at `spawn`.
 TEST(gpu_room, a_task_for_which_there_turns_out_to_be_no_room_names_what_it_takes) {
   runtime rt(with_memory(1280));
-  auto a = numbers(rt, 13, 13, tiles(13, 13));  // 676 bytes: 768
+  auto a = numbers(rt, 13, 13, tiles(13, 13));       // 676 bytes: 768
   auto b = rt.array<word>({12, 12}, tiles(12, 12));  // 576 bytes: 768
   auto f = rt.spawn(blur, read(a), write(b), 0);
   try {

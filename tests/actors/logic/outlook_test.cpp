@@ -12,9 +12,9 @@
 
 namespace {
 
+using troupe::access_mode;
 using troupe::detail::array_core;
 using troupe::detail::task_record;
-using troupe::access_mode;
 using troupe::logic::outlook;
 using troupe::logic::replica;
 using troupe::logic::residency;
@@ -113,7 +113,8 @@ TEST_F(outlook_of, what_is_taken_out_is_no_use_any_more) {
   task_record *a = task(5, {1}), *b = task(6, {2}), *c = task(7, {1});
   for (task_record* t : {a, b, c}) outlook_.push(t, 0);
   std::vector<task_record*> taken;
-  outlook_.take_newest(2, [&](const task_record* t) { return t != b; }, [&](task_record* t) { taken.push_back(t); });
+  outlook_.take_newest(
+      2, [&](const task_record* t) { return t != b; }, [&](task_record* t) { taken.push_back(t); });
   EXPECT_EQ(taken, (std::vector<task_record*>{c, a}));
   EXPECT_EQ(next(1), 0u);
   EXPECT_EQ(next(2), 6u);
