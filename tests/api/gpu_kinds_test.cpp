@@ -3,6 +3,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
 #include <functional>
@@ -59,7 +60,7 @@ GPU_KERNEL void cross(GPU_IN(unsigned, a), GPU_OUT(unsigned, b)) {
 })",
                                                                                  "cross"});
 
-constexpr auto count_odd = kernel<in<word, 1>, inout<int, 1>>("count odd")
+constexpr auto count_odd = kernel<in<word, 1>, red<int, 1>>("count odd")
                                .on(gpu, source{R"(
 GPU_KERNEL void count_odd(GPU_IN(unsigned, a), GPU_INOUT(int, sum)) {
   const long i = GPU_LO(a, 0) + GPU_GLOBAL_ID(0);
