@@ -95,6 +95,9 @@ executor_report gpu_actor::report() const {
   r.busy = std::chrono::nanoseconds(busy_ns_.load(std::memory_order_relaxed));
   r.bytes_moved = bytes_.load(std::memory_order_relaxed);
   r.bytes_from_peers = memory_.bytes_from_peers();
+  r.bytes_out = memory_.bytes_out();
+  r.memory_bytes = memory_bytes_;
+  r.memory_used_max = memory_.used_max();
   return r;
 }
 

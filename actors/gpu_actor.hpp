@@ -24,7 +24,7 @@
 #include "actors/gpu_job.hpp"
 #include "actors/gpu_lanes.hpp"
 #include "actors/gpu_memory.hpp"
-#include "actors/logic/ready_queue.hpp"
+#include "actors/logic/outlook.hpp"
 #include "actors/protocol/clock.hpp"
 #include "actors/protocol/phase.hpp"
 
@@ -46,6 +46,7 @@ class gpu_actor final : public gpu, public std::enable_shared_from_this<gpu_acto
   std::size_t queued() const override { return queued_count_.load(std::memory_order_relaxed); }
   std::size_t unstarted() const override { return queued(); }
   float queued_ns() const override { return 0; }  // nobody else has its memory
+  bool looks_ahead() const override { return looks_ahead_.load(std::memory_order_relaxed); }
   std::size_t take_back(std::span<task_record*> room, const std::function<bool(const task_record&)>& wanted) override;
   executor_report report() const override;
 
@@ -100,7 +101,7 @@ class gpu_actor final : public gpu, public std::enable_shared_from_this<gpu_acto
   int lane_for(const job&);
   void give_back(task_record&);
   void finish(job&);
-  void end_task(task_record&, std::exception_ptr, std::uint64_t begin);
+  void end_task(task_record&, std::exception_ptr, std::uint64_t begin, int attempts = 1);
   void end_cancelled(task_record&);
   std::uint64_t serve_time(const job&, std::uint64_t now) const;
   void learn_link();
@@ -113,7 +114,9 @@ class gpu_actor final : public gpu, public std::enable_shared_from_this<gpu_acto
   bool start_errands();
   outcome start_errand(task_record&);
   outcome forget(task_record&);
-  bool make_room();
+  bool make_room(const task_record&);
+  void look_ahead();
+  void rest();
 
   // ---- gpu_peers.cpp
   outcome lend(task_record&);
@@ -140,12 +143,12 @@ class gpu_actor final : public gpu, public std::enable_shared_from_this<gpu_acto
   // Shared with other threads.
   mutable std::mutex lock_;
   std::condition_variable bell_;
-  logic::ready_queue<task_record*> queue_;
+  logic::outlook queue_;
   std::deque<task_record*> errands_;  // transfers and the like
   std::vector<const task_record*> running_;
   bool rung_ = false, ended_ = false;
   std::atomic<std::size_t> queued_count_{0}, errand_count_{0};
-  std::atomic<bool> asleep_{false}, watch_{false}, stopping_{false};
+  std::atomic<bool> asleep_{false}, watch_{false}, stopping_{false}, looks_ahead_{false};
   static thread_local const gpu_actor* driven_here_;
   bool patient_ = false;                  // the sleeping thread looks up often: it need not be woken for one small task
   std::uint64_t driven_ = 0;              // ticks at which somebody else last began something
@@ -174,6 +177,7 @@ class gpu_actor final : public gpu, public std::enable_shared_from_this<gpu_acto
   std::map<const void*, std::shared_ptr<void>> states_;  // of routines: handles of libraries
   std::vector<task_record*> done_;
   int next_lane_ = 0, in_row_ = 0;  // the lane whose turn it is, and small tasks that it has had
+  bool evicts_ = false;             // since it looks ahead, something had to leave
   bool slept_ = false;              // since the last look at the lanes
   struct lane_clock {
     std::uint64_t last_end = 0;  // ticks

@@ -18,6 +18,7 @@ void gpu_context::bind(const task_record& t) {
   entries_.clear();
   bytes_.clear();
   next_access_ = 0;
+  attempt_ = 1;
   items_from_ = 0;
   items_ = {1, 1, 1};
 }
@@ -25,6 +26,13 @@ void gpu_context::bind(const task_record& t) {
 void gpu_context::set_view(int access, const raw_view& v, index_t offset) {
   views_[static_cast<std::size_t>(access)] = v;
   offsets_[static_cast<std::size_t>(access)] = offset;
+}
+
+void gpu_context::next_attempt() {
+  ++attempt_;
+  entries_.clear();
+  bytes_.clear();
+  next_access_ = items_from_ = 0;
 }
 
 bool gpu_context::stop_requested() const {

@@ -36,7 +36,9 @@ class gpu_context final : public task_context, private argument_sink {
 
   const char* executor() const override { return executor_; }
   bool stop_requested() const override;
-  int attempt() const override { return 1; }
+  int attempt() const override { return attempt_; }
+  /// The arguments are handed over once more.
+  void next_attempt();
   raw_view view_of(int access) override { return views_[static_cast<std::size_t>(access)]; }
 
  private:
@@ -63,7 +65,7 @@ class gpu_context final : public task_context, private argument_sink {
   std::vector<entry> entries_;
   std::vector<devices::kernel_argument> arguments_;
   std::vector<std::byte> bytes_;
-  int next_access_ = 0;
+  int next_access_ = 0, attempt_ = 1;
   int items_from_ = 0;  // the work-items stand for: 0 nothing, 1 an array that is read, 2 one that is written
   int rank_ = 1;
   std::array<std::uint32_t, 3> items_{1, 1, 1};

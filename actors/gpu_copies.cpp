@@ -121,7 +121,7 @@ bool gpu_memory::send_out(gpu_job& j) {
     else
       device_->copy_out(lane_out, p.host.data, p.host.stride, {p.memory, 0}, packed, counts_of(p.where),
                         x.array->spec.element);
-    count(p.bytes);
+    count_out(p.bytes);
   }
   return any;
 }
@@ -139,18 +139,20 @@ void gpu_memory::send_home(replica& r, gpu_job& j) {
   std::byte* to = host_tile(link_, a, r.tile, true);
   lanes_.wait(lane_out, r.ready.lane, r.ready.until);
   device_->copy_out(lane_out, to, host_strides(a, b), {r.memory, 0}, packed_strides(b), counts_of(b), a.spec.element);
-  count(r.bytes);
+  count_out(r.bytes);
   j.leaving = &r;
   j.leaving_version = r.version;
   j.lane = lane_out;
   j.end = lanes_.promise(lane_out);
   r.leaving = true;
+  leaving_bytes_ += r.bytes;
   r.note_read({lane_out, j.end});
 }
 
 void gpu_memory::note_sent_home(gpu_job& j) {
   replica& r = *j.leaving;
   r.leaving = false;
+  leaving_bytes_ -= r.bytes;
   if (r.version == j.leaving_version) r.dirty = false;  // else written again meanwhile
   j.leaving = nullptr;
 }

@@ -146,7 +146,8 @@ bool gpu_actor::is_little(const task_record& t) {
     if (!x.array) continue;
     if (x.where) return false;
     const logic::replica* const r = memory_.find(*x.array, x.tile);
-    if (!r || r->loan || (x.mode != access_mode::write && !r->is_current(known_version(*x.array, x.tile)))) return false;
+    if (!r || r->loan || (x.mode != access_mode::write && !r->is_current(known_version(*x.array, x.tile))))
+      return false;
   }
   return true;
 }

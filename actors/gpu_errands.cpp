@@ -96,10 +96,35 @@ gpu_actor::outcome gpu_actor::forget(task_record& t) {
   return outcome::started;
 }
 
+// What comes in soon has to be paid for by what goes out: from here on it matters what is used when.
+void gpu_actor::look_ahead() {
+  if (looks_ahead()) return;
+  std::lock_guard hold(lock_);
+  queue_.look_ahead();
+  looks_ahead_.store(true, std::memory_order_relaxed);
+}
+
+// Nothing is under way. If nothing waits either, it begins anew.
+void gpu_actor::rest() {
+  std::lock_guard hold(lock_);
+  if (!queue_.empty()) return;
+  queue_.rest();
+  evicts_ = false;
+  looks_ahead_.store(false, std::memory_order_relaxed);
+}
+
 // True if there is more room now; else there may be soon.
-bool gpu_actor::make_room() {
-  replica* r = memory_.victim();
+bool gpu_actor::make_room(const task_record& t) {
+  look_ahead();
+  evicts_ = true;
+  replica* r;
+  {
+    std::lock_guard hold(lock_);
+    r = memory_.victim(queue_);
+  }
   if (!r || !gpu_memory::take_back(*r)) return false;
+  // What is on its way will do.
+  if (r->dirty && memory_.leaving_bytes() >= memory_.missing_bytes(t)) return false;
   if (!r->dirty) {
     memory_.drop(*r);
     return true;

@@ -46,6 +46,14 @@ struct gpu_job {
     logic::replica* copy;
   };
 
+  /// What a body updates in place, and what it was before.
+  struct kept {
+    void* memory;
+    void* before;
+    logic::box4 where;
+    std::size_t element;
+  };
+
   gpu_job(house_link& link, const char* name, const std::atomic<bool>& stopping)
       : host(*link.host, link, buffers, name, stopping), device(name, stopping) {}
 
@@ -53,7 +61,7 @@ struct gpu_job {
     task = nullptr;
     leaving = nullptr;
     error = nullptr;
-    launched = false;
+    launched = from_host = false;
     end = 0;
     memory_ready = 0;
   }
@@ -66,8 +74,10 @@ struct gpu_job {
   std::vector<source> sources;
   std::vector<void*> for_routine;
   std::vector<std::shared_ptr<peer_loan>> loans;  // tiles in other devices' memory, in use until it lets go
+  std::vector<kept> updates;
   std::exception_ptr error;
   bool launched = false;
+  bool from_host = false;     // boxes that it reads come from there as a whole: there is no room for their tiles
   int lane = 0, compute = 0;  // that it ends on, that its kernel runs on
   devices::ticket end = 0;
   devices::ticket memory_ready = 0;  // of the lane of copies in: room for parts, and what came in for them

@@ -13,6 +13,11 @@ using logic::replica;
 
 namespace {
 bool is_written(const access& x) { return x.mode == access_mode::write || x.mode == access_mode::update; }
+box4 box_of(const access& x) {
+  return !x.where                        ? x.array->tile_box(x.tile)
+         : x.mode == access_mode::reduce ? x.where->partials->where
+                                         : logic::view_box(*x.where);
+}
 }  // namespace
 
 void gpu_memory::use(devices::accelerator* device) { device_ = device; }
@@ -21,11 +26,7 @@ std::uint64_t gpu_memory::bytes_of(const task_record& t) {
   std::uint64_t bytes = 0;
   for (int i = 0; i < t.access_count; ++i) {
     const access& x = t.accesses[i];
-    if (!x.array) continue;
-    const box4 b = !x.where                        ? x.array->tile_box(x.tile)
-                   : x.mode == access_mode::reduce ? x.where->partials->where
-                                                   : logic::view_box(*x.where);
-    bytes += bytes_in(b, *x.array);
+    if (x.array) bytes += (bytes_in(box_of(x), *x.array) + 255) / 256 * 256;  // as devices give it
   }
   return bytes;
 }
@@ -47,12 +48,22 @@ bool gpu_memory::reserve(gpu_job& j) {
 }
 
 // Null: no room.
+void* gpu_memory::allocate(int lane, std::size_t bytes) {
+  void* const memory = device_->allocate(lane, bytes);
+  if (!memory) return nullptr;
+  const std::uint64_t used = device_->memory_used();
+  fills_up_ = used > device_->facts().memory_bytes / 2;
+  if (used > used_max()) used_max_.store(used, std::memory_order_relaxed);
+  return memory;
+}
+
+// Null: no room.
 replica* gpu_memory::hold(gpu_job& j, int access, array_core& a, std::uint32_t tile, bool written, bool whole) {
   replica* r = cache_.find(a.id, tile);
   if (!r) {
     replica fresh;
     fresh.bytes = bytes_in(a.tile_box(tile), a);
-    fresh.memory = device_->allocate(lane_in, fresh.bytes);
+    fresh.memory = allocate(lane_in, fresh.bytes);
     if (!fresh.memory) return nullptr;
     fresh.array = &a;
     fresh.array_id = a.id;
@@ -71,8 +82,8 @@ bool gpu_memory::reserve_part(gpu_job& j, int i) {
   gpu_job::part p{};
   p.access = i;
   p.where = x.mode == access_mode::reduce ? x.where->partials->where : logic::view_box(*x.where);
-  p.from_tiles = x.mode == access_mode::read;
-  p.goes_out = !p.from_tiles;
+  p.from_tiles = x.mode == access_mode::read && !j.from_host;
+  p.goes_out = x.mode != access_mode::read;
   p.bytes = bytes_in(p.where, *x.array);
   const std::size_t first = j.sources.size();
   if (p.bytes != 0 && p.from_tiles && !reserve_sources(j, x, p)) return false;
@@ -82,7 +93,7 @@ bool gpu_memory::reserve_part(gpu_job& j, int i) {
   const bool in_place = !handle && p.from_tiles && j.sources.size() == first + 1 && j.sources[first].copy &&
                         j.sources[first].piece.is_plain() && !logic::has_constant_border(*x.where);
   if (p.bytes != 0 && !in_place) {
-    p.memory = device_->allocate(lane_in, p.bytes);
+    p.memory = allocate(lane_in, p.bytes);
     if (!p.memory) return false;
     j.memory_ready = lanes_.promise(lane_in);
   }
@@ -110,7 +121,7 @@ bool gpu_memory::reserve_sources(gpu_job& j, const access& x, gpu_job::part& p) 
 }
 
 void* gpu_memory::scratch(gpu_job& j, std::size_t bytes) {
-  void* const memory = device_->allocate(j.lane, bytes);
+  void* const memory = allocate(j.lane, bytes);
   if (memory) j.for_routine.push_back(memory);
   return memory;
 }
@@ -133,6 +144,7 @@ void gpu_memory::let_go(gpu_job& j) {
   for (void* s : j.for_routine)
     if (device_) device_->deallocate(lane_in, s);
   j.for_routine.clear();
+  j.updates.clear();
 }
 
 // ---- copies ---------------------------------------------------------------------------------------------------------
@@ -148,7 +160,20 @@ bool is_accounted(const replica& r) {
 }
 }  // namespace
 
-replica* gpu_memory::victim() { return cache_.victim(is_accounted); }
+replica* gpu_memory::victim(const logic::outlook& o) {
+  if (!o.looks_ahead()) return cache_.victim(is_accounted);
+  return cache_.victim(is_accounted, [&](const replica& r) { return o.next_use(r.array_id, r.tile); });
+}
+
+std::uint64_t gpu_memory::missing_bytes(const task_record& t) {
+  std::uint64_t bytes = 0;
+  for (int i = 0; i < t.access_count; ++i) {
+    const access& x = t.accesses[i];
+    if (!x.array || (!x.where && cache_.find(x.array->id, x.tile))) continue;
+    bytes += bytes_in(box_of(x), *x.array);
+  }
+  return bytes;
+}
 
 bool gpu_memory::has_unaccounted() const {
   bool any = false;
@@ -165,6 +190,7 @@ void gpu_memory::drop(const replica& r) {
 void gpu_memory::forget_all() {
   cache_.each([&](const replica& r) { cache_.erase(r); });
   arriving_.clear();
+  leaving_bytes_ = 0;
 }
 
 }  // namespace troupe::detail

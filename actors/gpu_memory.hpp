@@ -17,6 +17,7 @@
 #include "actors/gpu_job.hpp"
 #include "actors/gpu_lanes.hpp"
 #include "actors/gpu_peer.hpp"
+#include "actors/logic/outlook.hpp"
 #include "actors/logic/residency.hpp"
 #include "devices/accelerator.hpp"
 
@@ -38,6 +39,10 @@ class gpu_memory {
   void fill_in(gpu_job&);
   /// Device memory for a routine, kept until the task ends; null: no room.
   void* scratch(gpu_job&, std::size_t bytes);
+  /// Enqueues copies of what its body updates in place, for another attempt. Throws error(out_of_memory).
+  void keep_updates(gpu_job&);
+  /// Enqueues the way back.
+  void put_updates_back(gpu_job&);
   /// Its kernel has been enqueued: what it writes is the newest version, for whoever is enqueued behind it.
   void note_launched(gpu_job&);
   /// Enqueues what goes to the host; false: nothing does.
@@ -88,8 +93,14 @@ class gpu_memory {
 
   // ---- copies -------------------------------------------------------------------------------------------------------
   logic::replica* find(const array_core&, std::uint32_t tile);
+  /// More was taken since the last call, and more than half of the memory is.
+  bool fills_up() { return std::exchange(fills_up_, false); }
   /// The next one to go when room is needed; null if all are in use.
-  logic::replica* victim();
+  logic::replica* victim(const logic::outlook&);
+  /// Bytes for which there would have to be room before the task could start, roughly.
+  std::uint64_t missing_bytes(const task_record&);
+  /// On their way home; afterwards they may go.
+  std::uint64_t leaving_bytes() const { return leaving_bytes_; }
   /// Some copies are newer than placement knows, or lent and in use; they may go once it does, or once they are not.
   bool has_unaccounted() const;
   void drop(const logic::replica&);
@@ -102,6 +113,11 @@ class gpu_memory {
   }
   /// The device is gone, and its memory.
   void forget_all();
+
+  // ---- any thread ---------------------------------------------------------------------------------------------------
+  std::uint64_t bytes_out() const { return bytes_out_.load(std::memory_order_relaxed); }
+  /// The most of the device's memory that was ever in use.
+  std::uint64_t used_max() const { return used_max_.load(std::memory_order_relaxed); }
 
  private:
   logic::replica* hold(gpu_job&, int access, array_core&, std::uint32_t tile, bool written, bool whole);
@@ -117,12 +133,20 @@ class gpu_memory {
   void finish_assembly(gpu_job&);
   void gather(gpu_job&, const gpu_job::part&, const gpu_job::source&);
   void count(std::uint64_t bytes) { bytes_moved_.fetch_add(bytes, std::memory_order_relaxed); }
+  void count_out(std::uint64_t bytes) {
+    count(bytes);
+    bytes_out_.fetch_add(bytes, std::memory_order_relaxed);
+  }
   void note_arrival(memory_space from, std::uint64_t bytes);
+  void* allocate(int lane, std::size_t bytes);
 
   house_link& link_;
   gpu_lanes& lanes_;
   const std::string_view gather_;
   std::atomic<std::uint64_t>& bytes_moved_;
+  bool fills_up_ = false;
+  std::uint64_t leaving_bytes_ = 0;
+  std::atomic<std::uint64_t> bytes_out_{0}, used_max_{0};
   devices::accelerator* device_ = nullptr;
   logic::residency cache_;
   std::vector<logic::piece> pieces_;

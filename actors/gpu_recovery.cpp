@@ -56,6 +56,7 @@ void gpu_actor::fail_device(std::exception_ptr why) {
       if (p.staged) j.buffers.give_back(p.staged);
     j.parts.clear();
     j.for_routine.clear();
+    j.updates.clear();
     const std::uint64_t begin = j.begin;
     const bool counted = j.error != nullptr;
     give_job(j);

@@ -107,13 +107,14 @@ void gpu_actor::finish(job& j) {
   memory_.let_go(j);
   const std::uint64_t begin = j.begin;
   const std::exception_ptr error = j.error;
+  const int attempts = t && !is_internal(t->kind) ? j.device.attempt() : 1;
   if (t && t->kind == task_kind::transfer)
     t->measured_ns = std::max(1.0f, static_cast<float>(static_cast<double>(ticks() - begin) * tick_ns_));
   give_job(j);
-  if (t) end_task(*t, error, begin);
+  if (t) end_task(*t, error, begin, attempts);
 }
 
-void gpu_actor::end_task(task_record& t, std::exception_ptr error, std::uint64_t begin) {
+void gpu_actor::end_task(task_record& t, std::exception_ptr error, std::uint64_t begin, int attempts) {
   const std::uint64_t end = ticks();
   if (!is_internal(t.kind)) {
     const double ns = static_cast<double>(end - begin) * tick_ns_;
@@ -122,7 +123,7 @@ void gpu_actor::end_task(task_record& t, std::exception_ptr error, std::uint64_t
     t.measured_ns = std::max(1.0f, static_cast<float>(ns));
     if (error) {
       failed_.fetch_add(1, std::memory_order_relaxed);
-      t.error = task_error(t, options_.facts.name, 1, error);
+      t.error = task_error(t, options_.facts.name, attempts, error);
     }
     if (!t.body_gone) {
       t.ops->drop_body(t);
@@ -148,6 +149,8 @@ void gpu_actor::end_cancelled(task_record& t) {
 // Once there is enough, half of it is worked off before more is enqueued: many at a time share a ticket, and who enqueues
 // and who works do not meet at each one.
 bool gpu_actor::has_room_for_more() {
+  // What the tasks ahead hold would have to leave for those behind them.
+  if (evicts_ && jobs_.size() >= static_cast<std::size_t>(compute_lanes_ + gpu_copy_lanes)) return false;
   const bool few = jobs_.size() < static_cast<std::size_t>(2 * compute_lanes_ + gpu_copy_lanes);
   const float share = enough_ ? 0.5f : 1.0f;
   enough_ = !few && (static_cast<float>(jobs_.size()) >= share * ahead_max ||
@@ -167,6 +170,7 @@ bool gpu_actor::start_some(bool little_only) {
     }
     if ((!little_only || is_little(*t)) && start_task(*t) == outcome::started) {
       any = true;
+      if (memory_.fills_up()) look_ahead();
       continue;
     }
     std::lock_guard hold(lock_);
@@ -174,6 +178,7 @@ bool gpu_actor::start_some(bool little_only) {
     queued_count_.fetch_add(1, std::memory_order_relaxed);
     break;
   }
+  if (looks_ahead() && jobs_.empty()) rest();
   return any;
 }
 
@@ -194,7 +199,7 @@ gpu_actor::outcome gpu_actor::start_task(task_record& t) {
   j.begin = begin;
   try {
     while (!memory_.reserve(j)) {
-      if (make_room()) continue;
+      if (make_room(t)) continue;
       const bool unaccounted = memory_.has_unaccounted();
       if (jobs_.size() > 1 || unaccounted) {  // what is under way will end and leave room
         j.task = nullptr;
@@ -202,7 +207,8 @@ gpu_actor::outcome gpu_actor::start_task(task_record& t) {
         if (unaccounted) watch_.store(true, std::memory_order_relaxed);  // nobody rings when placement has caught up
         return outcome::no_room;
       }
-      complain_no_room(j);
+      // Nothing is left that could go, so the host has all there is. Tiles that boxes come from take more than boxes do.
+      if (std::exchange(j.from_host, true)) complain_no_room(j);
     }
   } catch (const error& e) {
     if (is_fatal(e)) throw;
@@ -313,9 +319,22 @@ void gpu_actor::call_routine(job& j, routine_fn routine) {
     job& one;
   };
   call c(*this, j);
-  (void)c.lane();  // makes its device the thread's current one
-  j.device.use(routine, c);
-  j.task->ops->run(*j.task, j.device);
+  const int retries = j.task->extra ? j.task->extra->options.retries : 0;
+  if (retries > 0) memory_.keep_updates(j);
+  for (;;) {
+    try {
+      (void)c.lane();  // makes its device the thread's current one
+      j.device.use(routine, c);
+      j.task->ops->run(*j.task, j.device);
+      return;
+    } catch (const error& e) {
+      if (is_fatal(e) || j.device.attempt() > retries || j.device.stop_requested()) throw;
+    } catch (...) {
+      if (j.device.attempt() > retries || j.device.stop_requested()) throw;
+    }
+    memory_.put_updates_back(j);
+    j.device.next_attempt();
+  }
 }
 
 // Placement decides anew.

@@ -13,6 +13,9 @@ namespace troupe::detail {
 
 namespace {
 
+// A device that is short of memory is told of so many tasks before their turn.
+constexpr std::size_t far_ahead_max = 4096;
+
 int priority_of(const task_record& t) { return t.extra ? t.extra->options.priority : 0; }
 
 // All it touches is in the device's memory before and after: nothing of it goes through the host's.
@@ -75,7 +78,10 @@ bool placement::send_behind(task_record& t) {
   logic::each_part_clash(t, where, alive, [&](task_ref) { in_the_way = true; });
   if (in_the_way || logic::lost_input(t)) return false;
   if (budget_ && !has_room_now(t)) return false;
-  if (!assignment_.assign_behind(t, i)) return false;
+  // Under a budget it would hold room in host memory all the while.
+  const bool far =
+      executors_[i]->looks_ahead() && executors_[i]->queued() + assignment_.outgoing(i).size() < far_ahead_max;
+  if (!assignment_.assign_behind(t, i, far)) return false;
   if (budget_) take_room(t, budget_->needs_of(t));
   logic::note_parts(t, where, alive);
   logic::note_sent(t, where);

@@ -41,7 +41,7 @@ void placement::check_size(const task_record& t) const {
   }
   if (!has_devices_) return;
   const auto& facts = assignment_.facts();
-  logic::executor_set able = assignment_.all() & logic::with_body(t.kernel->kinds, facts);
+  logic::executor_set able = assignment_.all() & logic::able_to_run(*t.kernel, facts);
   if (t.extra) able &= t.extra->executors;
   std::uint64_t most = 0;
   for (const executor_facts& f : facts) {
@@ -83,7 +83,10 @@ bool placement::must_wait_for_room(task_record& t) {
   const bool at_rest = !room_changed_ && moves_ == 0 && budget_->leaving() == 0;
   if (!is_leaving && (missing == 0 || (missing <= budget_->free() && (at_rest || short_.empty()))))
     return take_room(t, needs);
-  short_.push_back({&t, ++requests_, nullptr});
+  // In program order: what became ready later may well belong to what is under way.
+  auto at = short_.end();
+  while (at != short_.begin() && std::prev(at)->task->sequence > t.sequence) --at;
+  short_.insert(at, {&t, ++requests_, nullptr});
   if (short_.size() <= looked_at_max) room_changed_ = true;  // who is that far behind waits for the next change
   return true;
 }
@@ -144,6 +147,9 @@ void placement::fail_beside(const task_record& inside, task_record& awaited) {
 bool placement::make_room() {
   if (!std::exchange(room_changed_, false) || short_.empty()) return false;
   ++passes_;
+  std::size_t looked_at = 0;
+  for (auto r = short_.begin(); r != short_.end() && looked_at != looked_at_max; ++r, ++looked_at)
+    for (const auto& n : budget_->needs_of(*r->task)) n.place->wanted_soon = passes_;
   std::uint64_t promised = 0;
   std::size_t waiting = 0;
   bool any = false;
@@ -193,11 +199,13 @@ placement::answer placement::answer_to(room_request& r, std::uint64_t& promised)
     return answer::granted;
   };
   if (fits()) return grant();
-  for (tile_place* p = budget_->oldest(); p && !in_sight();) {
-    tile_place* const next = p->newer;
-    if (p->wanted != passes_) evict(*p, r);
-    p = next;
-  }
+  // First what nobody who waits wants, then what only those behind it do.
+  for (const bool soon : {false, true})
+    for (tile_place* p = budget_->oldest(); p && !in_sight();) {
+      tile_place* const next = p->newer;
+      if (p->wanted != passes_ && (soon || p->wanted_soon != passes_)) evict(*p, r);
+      p = next;
+    }
   if (fits()) return grant();
   if (in_sight()) {
     promised += own;

@@ -10,6 +10,7 @@
 #include <string>
 
 #include "algorithms/linear_algebra_text.hpp"
+#include "algorithms/tile_order.hpp"
 #include "algorithms/triangular_solve.hpp"
 
 #if defined(TROUPE_HAVE_BLAS)
@@ -148,6 +149,13 @@ bool has_devices(const runtime& rt) {
 }
 bool has_devices(const recorder&) { return false; }  // a run stays on cores
 
+// Tiles that fit into the smallest accelerator of the scope, where it cannot hold `tiles` of them; else 0.
+index_t scarce_room(const runtime& rt, const scope& where, const matrix& a, index_t tiles) {
+  const auto tile = static_cast<std::uint64_t>(a.tile(0) * a.tile(1)) * sizeof(double);
+  return static_cast<index_t>(scarce_memory(rt, where, static_cast<std::uint64_t>(tiles) * tile) / tile);
+}
+index_t scarce_room(const recorder&, const scope&, const matrix&, index_t) { return 0; }
+
 // Options take memory in every task, so only where there is something to say.
 template <class Submitter, class... A>
 void spawn_in(const scope& where, Submitter& to, const A&... call) {
@@ -171,14 +179,40 @@ future<void> factor(Submitter& to, const matrix& a, const scope& where) {
       to.template array<double>({a.size(0), index_t{triangular_block}}, tiles(t, index_t{triangular_block}),
                                 a.name() + ": inverted diagonal blocks");
   future<void> last;
-  for (index_t k = 0; k < n; ++k) {
-    last = to.spawn(first, potrf, update(tile_of(a, k, k)), write(tile_of(inverses, k, 0)), k, k * t, later);
-    for (index_t i = k + 1; i < n; ++i)
-      to.spawn(second, trsm, read(tile_of(a, k, k)), read(tile_of(inverses, k, 0)), update(tile_of(a, i, k)));
-    for (index_t j = k + 1; j < n; ++j) {
+  const auto eliminate = [&](const task_options& how, index_t k) {
+    last = to.spawn(how, potrf, update(tile_of(a, k, k)), write(tile_of(inverses, k, 0)), k, k * t, later);
+  };
+  const auto solve = [&](const task_options& how, index_t i, index_t k) {
+    to.spawn(how, trsm, read(tile_of(a, k, k)), read(tile_of(inverses, k, 0)), update(tile_of(a, i, k)));
+  };
+  const auto subtract = [&](index_t i, index_t j, index_t k) {
+    if (i == j)
       spawn_in(where, to, syrk, read(tile_of(a, j, k)), update(tile_of(a, j, j)));
-      for (index_t i = j + 1; i < n; ++i)
-        spawn_in(where, to, gemm_nt, read(tile_of(a, i, k)), read(tile_of(a, j, k)), update(tile_of(a, i, j)));
+    else
+      spawn_in(where, to, gemm_nt, read(tile_of(a, i, k)), read(tile_of(a, j, k)), update(tile_of(a, i, j)));
+  };
+  if (const index_t room = scarce_room(to, where, a, n * (n + 1) / 2 + n); room != 0) {
+    // By block rows, each block left-looking: it stays while what is subtracted from it passes by. Without priorities:
+    // they would bring tasks forward for which something has to leave.
+    const task_options any{.where = where};
+    const index_t p = cholesky_block_for(n, room);
+    for (index_t i0 = 0; i0 < n; i0 += p)
+      for (index_t j0 = 0; j0 <= i0; j0 += p) {
+        const index_t i1 = std::min(i0 + p, n), j1 = std::min(j0 + p, n);
+        for (index_t k = 0; k < j1; ++k) {
+          if (i0 <= k) eliminate(any, k);
+          const index_t below = std::max(i0, k + 1);
+          for (index_t i = below; i < i1 && k >= j0; ++i) solve(any, i, k);
+          for (index_t i = below; i < i1; ++i)
+            for (index_t j = std::max(j0, k + 1); j < std::min(j1, i + 1); ++j) subtract(i, j, k);
+        }
+      }
+  } else {
+    for (index_t k = 0; k < n; ++k) {
+      eliminate(first, k);
+      for (index_t i = k + 1; i < n; ++i) solve(second, i, k);
+      for (index_t j = k + 1; j < n; ++j)
+        for (index_t i = j; i < n; ++i) subtract(i, j, k);
     }
   }
   // Each diagonal tile on a core, once nobody else needs it. One after the other, so that the first failure is told.
@@ -203,22 +237,34 @@ future<void> multiply_all(Submitter& to, double alpha, const matrix& a, const ma
   require(!overlap(a, c) && !overlap(b, c), "gemm: C " + shape(c) + " overlaps A or B");
   auto guard = std::make_shared<single_threaded_blas>();
   const index_t height = tile_count(c, 0), width = tile_count(c, 1), depth = tile_count(a, 1);
-  // The sums of different tiles of C take turns, so that the first ready tasks are all independent.
-  for (index_t k = 0; k < depth; ++k)
-    for (index_t i = 0; i < height; ++i)
-      for (index_t j = 0; j < width; ++j) {
-        const matrix from_a = tile_of(a, i, k), from_b = tile_of(b, k, j), into = tile_of(c, i, j);
-        if (k == 0 && beta == 0.0)
-          spawn_in(where, to, gemm_nn_first, read(from_a), read(from_b), alpha, write(into));
-        else
-          spawn_in(where, to, gemm_nn, read(from_a), read(from_b), alpha, k == 0 ? beta : 1.0, update(into));
-      }
-  const auto one_tile = [h = c.tile(0), w = c.tile(1)](const box<2>& chunk, const extent<2>& size) {
-    return box<2>{{chunk.lo[0] * h, chunk.lo[1] * w},
-                  {std::min(chunk.hi[0] * h, size[0]), std::min(chunk.hi[1] * w, size[1])}};
+  const auto add = [&](index_t i, index_t j, index_t k) {
+    const matrix from_a = tile_of(a, i, k), from_b = tile_of(b, k, j), into = tile_of(c, i, j);
+    if (k == 0 && beta == 0.0)
+      spawn_in(where, to, gemm_nn_first, read(from_a), read(from_b), alpha, write(into));
+    else
+      spawn_in(where, to, gemm_nn, read(from_a), read(from_b), alpha, k == 0 ? beta : 1.0, update(into));
   };
-  const auto done =
-      to.for_each(task_options{.where = where}, grid(height, width).chunks(1, 1), touch, read(c, one_tile));
+  const index_t room = scarce_room(to, where, c, height * width + (height + width) * depth);
+  const product_block block = room != 0 ? product_block_for(height, width, depth, room) : product_block{height, width};
+  future<void> done;
+  for (index_t i0 = 0; i0 < height; i0 += block.height)
+    for (index_t j0 = 0; j0 < width; j0 += block.width) {
+      const index_t i1 = std::min(i0 + block.height, height), j1 = std::min(j0 + block.width, width);
+      // The sums of different tiles of C take turns, so that the first ready tasks are all independent.
+      for (index_t k = 0; k < depth; ++k)
+        for (index_t i = i0; i < i1; ++i)
+          for (index_t j = j0; j < j1; ++j) add(i, j, k);
+      const auto one_tile = [i0, j0, h = c.tile(0), w = c.tile(1)](const box<2>& chunk, const extent<2>& size) {
+        return box<2>{{(i0 + chunk.lo[0]) * h, (j0 + chunk.lo[1]) * w},
+                      {std::min((i0 + chunk.hi[0]) * h, size[0]), std::min((j0 + chunk.hi[1]) * w, size[1])}};
+      };
+      // At once: later these tiles may have left.
+      const auto block_done =
+          to.for_each(task_options{.where = where}, grid(i1 - i0, j1 - j0).chunks(1, 1), touch, read(c, one_tile));
+      done = i0 + j0 == 0 ? block_done
+                          : to.spawn(
+                                task_options{.name = "gemm"}, [](auto&&...) {}, done, block_done);
+    }
   return to.spawn(
       task_options{.name = "gemm"}, [guard] {}, done);
 }

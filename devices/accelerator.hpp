@@ -35,6 +35,7 @@ struct accelerator_facts {
   device_kind kind = device_kind::sim;
   int index = 0;                   ///< among the devices of its kind
   std::uint64_t memory_bytes = 0;  ///< that may be used
+  bool has_double = true;          ///< kernels may use doubles
   int compute_units = 1;
   int lanes = 1;  ///< numbered from 0; all alike
 };
@@ -91,6 +92,8 @@ class accelerator {
   virtual void* allocate(int lane, std::size_t bytes) = 0;
   /// Free once the lane has come so far.
   virtual void deallocate(int lane, void*) noexcept = 0;
+  /// Of the memory that may be used, what is taken now.
+  virtual std::uint64_t memory_used() const = 0;
   /// Host memory that copies are fastest from and to. Null: no room.
   virtual std::byte* allocate_pinned(std::size_t bytes) = 0;
   virtual void deallocate_pinned(std::byte*) noexcept = 0;

@@ -79,7 +79,10 @@ const kernel_info* kernel_table::intern(const kernel_info& k) {
   std::lock_guard hold(lock_);
   for (const kernel_info& have : kept_)
     if (same(have)) return &have;
-  const kernel_info& fresh = kept_.emplace_back(k);
+  kernel_info& fresh = kept_.emplace_back(k);
+  for (std::size_t kind = 0; kind < k.texts.size(); ++kind)
+    if (k.texts[kind].text && !k.routines[kind] && logic::uses_double(k.texts[kind].text))
+      fresh.doubles = static_cast<unsigned char>(fresh.doubles | 1u << kind);
   at = k.key % slots;
   for (std::size_t i = 0; i < slots; ++i, at = (at + 1) % slots) {
     const kernel_info* none = nullptr;
@@ -168,6 +171,7 @@ void engine::add_gpus() {
     g.deadline = device.deadline;
     auto opened = all.back().device = std::make_shared<std::unique_ptr<devices::accelerator>>(device.open());
     g.facts.memory_bytes = (*opened)->facts().memory_bytes;
+    g.facts.has_double = (*opened)->facts().has_double;
     measure(*opened, g.facts.space);
     g.open = [opened, again = std::move(device.open)] { return *opened ? std::move(*opened) : again(); };
     g.spin = options_.spin;

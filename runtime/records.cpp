@@ -146,7 +146,7 @@ void check_slots(engine& house, const task_record& t, task_extra& e) {
     if (f.slots < slots) e.executors &= ~bit;
   }
   const logic::executor_set able =
-      t.kernel ? logic::with_body(t.kernel->kinds, house.brain().facts()) : house.brain().all();
+      t.kernel ? logic::able_to_run(*t.kernel, house.brain().facts()) : house.brain().all();
   if ((e.executors & able & house.brain().all()) == 0 && most < slots)
     throw error(errc::no_resource, "task '" + logic::name_of(t) + "': cpu: " + std::to_string(slots) +
                                        " slots asked, " + std::to_string(most) +
@@ -181,7 +181,7 @@ void apply(engine& house, task_record& t, const task_options& o) {
     if (e.executors == 0)
       throw error(errc::no_executor, "task '" + logic::name_of(t) + "': no executor is in the scope; there are: " +
                                          logic::names_of(house.brain().all(), facts));
-    if (t.kernel && (e.executors & logic::with_body(t.kernel->kinds, facts)) == 0) check_kernel(house, t);
+    if (t.kernel && (e.executors & logic::able_to_run(*t.kernel, facts)) == 0) check_kernel(house, t);
   }
   check_devices(house, t, e);
   check_slots(house, t, e);
@@ -190,12 +190,16 @@ void apply(engine& house, task_record& t, const task_options& o) {
 
 void check_kernel(engine& house, const task_record& t) {
   const auto& facts = house.brain().facts();
-  const logic::executor_set able = logic::with_body(t.kernel->kinds, facts);
+  const logic::executor_set able = logic::able_to_run(*t.kernel, facts);
   const logic::executor_set allowed = t.extra ? t.extra->executors & house.brain().all() : house.brain().all();
-  if ((able & allowed) == 0)
-    throw error(errc::no_executor,
-                "'" + std::string(t.kernel->name) + "' has a body for: " + logic::names_of(able, facts) +
-                    "; the scope allows: " + logic::names_of(allowed, facts) + "; add a body or widen the scope");
+  if ((able & allowed) != 0) return;
+  std::string left_out;
+  for (const executor_facts& f : facts)
+    if (const std::string_view why = logic::reason_against(*t.kernel, f); !why.empty())
+      left_out += "; " + f.name + " " + std::string(why);
+  throw error(errc::no_executor,
+              "'" + std::string(t.kernel->name) + "' has a body for: " + logic::names_of(able, facts) + left_out +
+                  "; the scope allows: " + logic::names_of(allowed, facts) + "; add a body or widen the scope");
 }
 
 const kernel_info* intern(engine& house, const kernel_info& k) { return house.kernels().intern(k); }

@@ -39,7 +39,12 @@ bool runtime::wait_all_until(std::chrono::steady_clock::time_point deadline) {
   return house().brain().wait_quiet(deadline);
 }
 
-std::vector<executor_report> runtime::executors() const { return report().executors; }
+std::vector<executor_report> runtime::executors(const scope& where) const {
+  std::vector<executor_report> all = report().executors;
+  const logic::executor_set wanted = logic::resolve(where, house().brain().facts());
+  std::erase_if(all, [&, id = 0](const executor_report&) mutable { return (wanted >> id++ & 1) == 0; });
+  return all;
+}
 runtime_report runtime::report() const { return house().report(); }
 explanation runtime::explain_task(detail::task_record* t) const {
   if (!t) throw error(errc::bad_argument, "explain() of a future that names no task");
@@ -56,6 +61,10 @@ std::string explanation::text() const {
                 "run us", "bytes missing", "from peers");
   s += line;
   for (const candidate& c : candidates) {
+    if (!c.left_out.empty()) {
+      s += "  " + c.executor + " " + c.left_out + "\n";
+      continue;
+    }
     std::snprintf(line, sizeof line, "%s %-12s %12.1f %12.1f %12.1f %14llu %12llu\n", c.chosen ? "*" : " ",
                   c.executor.c_str(), static_cast<double>(c.queue.count()) / 1e3,
                   static_cast<double>(c.transfer.count()) / 1e3, static_cast<double>(c.run.count()) / 1e3,

@@ -144,13 +144,14 @@ struct tile_place {
   array_core* array = nullptr;
   tile_place* older = nullptr;  // of those that are here and not in use
   tile_place* newer = nullptr;
-  std::int64_t offset = -1;    // of its room on disk; negative: none
-  std::uint64_t seen = 0;      // the last task or pass that came across it
-  std::uint64_t wanted = 0;    // the last pass in which a task that waits wanted it
-  std::uint64_t promised = 0;  // the last pass in which room for it was on its way
-  std::uint64_t for_whom = 0;  // leaving: the request that it makes room for
-  task_ref moving;             // leaving, coming: the task that does it
-  std::exception_ptr trouble;  // on_disk: why it could not be read at the last try
+  std::int64_t offset = -1;       // of its room on disk; negative: none
+  std::uint64_t seen = 0;         // the last task or pass that came across it
+  std::uint64_t wanted = 0;       // the last pass in which a task that waits wanted it
+  std::uint64_t wanted_soon = 0;  // the last pass in which one of the first of those that wait wanted it
+  std::uint64_t promised = 0;     // the last pass in which room for it was on its way
+  std::uint64_t for_whom = 0;     // leaving: the request that it makes room for
+  task_ref moving;                // leaving, coming: the task that does it
+  std::exception_ptr trouble;     // on_disk: why it could not be read at the last try
   std::uint32_t tile = 0, users = 0, index = 0;
   stage at = stage::nowhere;
   bool saved = false;  // what is on disk is what is here

@@ -42,7 +42,7 @@ std::size_t assignment::executor_of(detail::memory_space s) const {
 executor_set assignment::mask_of(const task_record& t) const {
   executor_set mask = all_ & ~withdrawn_;
   if (t.extra) mask &= t.extra->executors;
-  return mask & with_body(t.kernel->kinds, facts_);
+  return mask & able_to_run(*t.kernel, facts_);
 }
 
 std::uint64_t assignment::bytes_of(const task_record& t) const {
@@ -188,13 +188,14 @@ void assignment::send_to(task_record& t, std::size_t i, float predicted) {
 }
 
 // What it reads of its predecessors is there, and has to be brought to the others: all it reads, at the most.
-bool assignment::assign_behind(task_record& t, std::size_t i) {
+bool assignment::assign_behind(task_record& t, std::size_t i, bool far) {
   const executor_set mask = mask_of(t);
   if ((mask >> facts_[i].id & 1) == 0) return false;
   const run_time& mine = model_of(t, facts_[i].kind);
   // A window of work, and in any case one task behind the one that runs.
-  if (places_[i].outstanding_ns > std::max(window_ns_, 1.5f * mine.predicted_ns())) return false;
-  if (!std::has_single_bit(mask)) {
+  const bool alone = std::has_single_bit(mask);
+  if (places_[i].outstanding_ns > std::max(window_ns_, 1.5f * mine.predicted_ns()) && !(far && alone)) return false;
+  if (!alone) {
     if (!mine.known()) return false;
     offer offers[executors_max];
     std::size_t n = 0;
@@ -304,6 +305,11 @@ explanation assignment::explain(const task_record& t) const {
   }
   if (e.candidates.empty() && (t.marks & detail::mark_sent))  // one candidate: nothing had to be weighed
     e.candidates.push_back({e.executor, {}, {}, ns(t.predicted_ns), 0, 0, true});
+  if (t.kernel)
+    for (const detail::executor_facts& f : facts_)
+      if (const std::string_view why = reason_against(*t.kernel, f);
+          !why.empty() && (!t.extra || (t.extra->executors >> f.id & 1)))
+        e.candidates.push_back({f.name, {}, {}, {}, 0, 0, false, std::string(why)});
   return e;
 }
 

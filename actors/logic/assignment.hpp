@@ -44,7 +44,8 @@ class assignment {
   void resume(detail::task_record& t) { places_[t.executor].outgoing.push_back(&t); }
   /// Assigns a task to the device that has everything it waits for, to run behind that; false if another executor may be
   /// done with it earlier, or the device has enough to do for now.
-  bool assign_behind(detail::task_record&, std::size_t i);
+  /// `far`: where nobody else may run it, it may come long before its turn.
+  bool assign_behind(detail::task_record&, std::size_t i, bool far = false);
   /// The executor could not run it: it is as if it had not been assigned.
   void take_back(detail::task_record&);
   /// Executor i gets no more tasks.

@@ -80,6 +80,26 @@ class residency {
       if (r.pins == 0 && !r.leaving && may_go(r)) return &r;
     return nullptr;
   }
+  /// The same, where it is known when some are used next: `next_use(replica)` points to a turn, or is null. First the one
+  /// that was used longest ago of those that nobody is known to need; then the one that is needed last. Of many, only
+  /// those that were used longest ago are looked at.
+  template <class F, class G>
+  replica* victim(F&& may_go, G&& next_use) {
+    replica* last = nullptr;
+    decltype(next_use(used_.front())) turn = nullptr;
+    std::size_t looked_at = 0;
+    for (replica& r : used_) {
+      if (r.pins != 0 || r.leaving || !may_go(r)) continue;
+      const auto next = next_use(r);
+      if (!next) return &r;
+      if (!turn || *turn < *next) {
+        last = &r;
+        turn = next;
+      }
+      if (++looked_at == looked_at_max) break;
+    }
+    return last;
+  }
   /// Calls f(replica) for each; f may erase it.
   template <class F>
   void each(F&& f) {
@@ -93,6 +113,7 @@ class residency {
   std::size_t size() const { return index_.size(); }
 
  private:
+  static constexpr std::size_t looked_at_max = 512;
   struct key {
     std::uint64_t array;
     std::uint32_t tile;

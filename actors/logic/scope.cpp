@@ -3,6 +3,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "actors/logic/scope.hpp"
 
+#include <cctype>
 #include <memory>
 
 namespace troupe {
@@ -59,6 +60,44 @@ executor_set with_body(unsigned char kinds, std::span<const detail::executor_fac
   for (const auto& e : all)
     if (kinds & (1u << static_cast<int>(e.kind))) set |= executor_set{1} << e.id;
   return set;
+}
+
+executor_set able_to_run(const detail::kernel_info& k, std::span<const detail::executor_facts> all) {
+  executor_set set = with_body(k.kinds, all);
+  if (k.doubles == 0) return set;
+  for (const auto& e : all)
+    if (!reason_against(k, e).empty()) set &= ~(executor_set{1} << e.id);
+  return set;
+}
+
+std::string_view reason_against(const detail::kernel_info& k, const detail::executor_facts& e) {
+  const bool needs = (k.doubles & k.kinds & (1u << static_cast<int>(e.kind))) != 0;
+  return needs && !e.has_double ? "has no doubles, which the kernel uses" : "";
+}
+
+bool uses_double(std::string_view text) {
+  constexpr std::string_view word = "double";
+  const auto is_part_of_a_name = [&](std::size_t i) {
+    return i < text.size() && (std::isalnum(static_cast<unsigned char>(text[i])) != 0 || text[i] == '_');
+  };
+  for (std::size_t i = 0; i < text.size();) {
+    const std::string_view rest = text.substr(i);
+    const bool line = rest.starts_with("//");
+    if (line || rest.starts_with("/*")) {
+      const std::size_t end = text.find(line ? "\n" : "*/", i + 2);
+      if (end == std::string_view::npos) return false;
+      i = end + (line ? 1 : 2);
+      continue;
+    }
+    // double2 and the like of OpenCL too
+    if (rest.starts_with(word) && (i == 0 || !is_part_of_a_name(i - 1))) {
+      std::size_t end = i + word.size();
+      while (end < text.size() && std::isdigit(static_cast<unsigned char>(text[end])) != 0) ++end;
+      if (!is_part_of_a_name(end)) return true;
+    }
+    ++i;
+  }
+  return false;
 }
 
 std::string names_of(executor_set set, std::span<const detail::executor_facts> all) {

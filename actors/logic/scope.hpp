@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <string_view>
 
 #include <troupe/scope.hpp>
 
@@ -21,6 +22,12 @@ inline constexpr int executors_max = 64;
 executor_set resolve(const scope&, std::span<const detail::executor_facts>);
 /// The executors whose kind has a bit in `kinds`.
 executor_set with_body(unsigned char kinds, std::span<const detail::executor_facts>);
+/// The executors that have a body of the kernel and can run it.
+executor_set able_to_run(const detail::kernel_info&, std::span<const detail::executor_facts>);
+/// Why the executor cannot run the body that the kernel has for its kind; empty if it can.
+std::string_view reason_against(const detail::kernel_info&, const detail::executor_facts&);
+/// A text that uses the type double, outside of its comments.
+bool uses_double(std::string_view text);
 /// "cpu:0, cpu:1": for messages.
 std::string names_of(executor_set, std::span<const detail::executor_facts>);
 

@@ -31,6 +31,7 @@ struct executor_facts {
   std::uint64_t memory_bytes = 0;  // of its own; 0: it uses the host's
   int index = 0;                   // of a device, among those of its kind
   std::uint16_t card = 0;          // devices of one number are slots of one card
+  bool has_double = true;          // kernels as text may use doubles
 };
 
 class executor {
@@ -59,6 +60,9 @@ class executor {
   virtual std::size_t unstarted() const = 0;
   /// Predicted nanoseconds of work handed over and not started, beyond what moving it elsewhere would cost.
   virtual float queued_ns() const = 0;
+  /// It is short of memory, and the more it knows of what comes the less it has to move: tasks that nobody else may run
+  /// are welcome long before their turn.
+  virtual bool looks_ahead() const { return false; }
   /// Hands back what has not been started and what `wanted` agrees to, the newest of the lowest priority first, as far
   /// as there is room (rebalancing, shutdown).
   virtual std::size_t take_back(std::span<task_record*> room,

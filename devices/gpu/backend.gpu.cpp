@@ -82,6 +82,7 @@ class gpu_accelerator final : public accelerator {
     (void)GPU(SetDevice)(facts_.index);
     if (pool_.free(p, lanes_[static_cast<std::size_t>(l)].stream()) != GPU(Success)) (void)GPU(GetLastError)();
   }
+  std::uint64_t memory_used() const override { return used_; }
   std::byte* allocate_pinned(std::size_t bytes) override {
     enter();
     void* p = nullptr;
@@ -302,6 +303,7 @@ class gpu_accelerator final : public accelerator {
     else
       (void)GPU(GetLastError)();
     facts_.memory_bytes = memory_limit ? std::min<std::uint64_t>(memory_limit, free) : free;
+    facts_.has_double = has_double(p);
     facts_.compute_units = p.multiProcessorCount;
     threads_max_ = static_cast<std::uint32_t>(p.maxThreadsPerBlock);
     check(pool_.open(facts_.index), "MemPoolCreate");

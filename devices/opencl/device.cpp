@@ -90,6 +90,7 @@ class opencl_accelerator final : public accelerator {
     used_ -= at->second.bytes;
     blocks_.erase(at);
   }
+  std::uint64_t memory_used() const override { return used_; }
   std::byte* allocate_pinned(std::size_t bytes) override {
     check_.alive();
     const std::size_t size = std::max<std::size_t>(bytes, 1);
@@ -182,6 +183,11 @@ class opencl_accelerator final : public accelerator {
     facts_.identity =
         "opencl|" + platform_text(platform, CL_PLATFORM_NAME) + "|" + facts_.model + "|" + version + "|" + driver;
     facts_.memory_bytes = memory_limit ? std::min<std::uint64_t>(memory_limit, memory) : memory;
+    // Devices of before OpenCL 2.0 may not know the question.
+    cl_device_fp_config doubles = 0;
+    facts_.has_double =
+        clGetDeviceInfo(device, CL_DEVICE_DOUBLE_FP_CONFIG, sizeof doubles, &doubles, nullptr) == CL_SUCCESS &&
+        doubles != 0;
     facts_.compute_units = static_cast<int>(info<cl_uint>(device, CL_DEVICE_MAX_COMPUTE_UNITS, check_));
     facts_.lanes = lane_count;
     block_max_ = info<cl_ulong>(device, CL_DEVICE_MAX_MEM_ALLOC_SIZE, check_);

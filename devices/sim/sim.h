@@ -88,6 +88,7 @@ struct simDeviceProp {
   int warpSize;
   int maxThreadsPerBlock;
   int major, minor;
+  int doubles;  ///< 0: kernels should not use them
 };
 
 // ---- options --------------------------------------------------------------------------------------------------------
@@ -109,6 +110,7 @@ struct sim_options {
   double copy_gb_per_s = 0;  ///< a link per device and direction, shared by its copies; 0: no limit
   double launch_us = 0;      ///< a kernel lasts at least so long
   std::uint64_t seed = 0;    ///< random delays between operations; 0: none
+  bool doubles = true;       ///< what devices say of themselves; kernels with doubles run all the same
   bool peer = false;         ///< devices can reach each other's memory, where it is enabled
   double peer_gb_per_s = 0;  ///< a link per device for copies between devices; 0: as copy_gb_per_s
   std::vector<sim_fault> faults{};

@@ -26,6 +26,9 @@ struct executor_report {
   std::chrono::nanoseconds busy{};  ///< time in bodies, summed over slots
   std::uint64_t bytes_moved = 0;    ///< copied to assemble windows and to commit pieces; devices: from and to the host
   std::uint64_t bytes_from_peers = 0;    ///< devices: copied here directly from the memory of others
+  std::uint64_t bytes_out = 0;           ///< devices: of these, from the device to the host
+  std::uint64_t memory_bytes = 0;        ///< devices: of their memory, what may be used (`device_use::memory_bytes`)
+  std::uint64_t memory_used_max = 0;     ///< devices: the most that was in use at once
   std::chrono::nanoseconds predicted{};  ///< sum of the cost model's predictions for tasks it had a prediction for
   std::chrono::nanoseconds measured{};   ///< what the same tasks took
 };
@@ -39,13 +42,14 @@ struct candidate {
   std::uint64_t bytes_missing = 0;
   std::uint64_t bytes_from_peers = 0;  ///< of these: directly from other devices, not through host memory
   bool chosen = false;
+  std::string left_out{};  ///< why it cannot run the body that there is for its kind; empty: it can
 };
 
 /// Why a task ran where it did.
 struct explanation {
   std::string task;
   std::string executor;                 ///< where it ran; empty if it has not been placed
-  std::vector<candidate> candidates;    ///< all executors in scope, also the losing ones
+  std::vector<candidate> candidates;    ///< all executors in scope, also the losing ones and those that are left out
   bool predicted = false;               ///< false: the kernel was unknown and its time a guess
   std::chrono::nanoseconds measured{};  ///< zero if not measured
   std::string text() const;             ///< the same as a small table

@@ -55,8 +55,8 @@ class runtime : public array_maker<runtime>, public submitter<runtime> {
 
   // ---- control and insight ------------------------------------------------------------------------------------------
 
-  /// Names, kinds and counters of all executors.
-  std::vector<executor_report> executors() const;
+  /// Names, kinds and counters of the executors in the scope.
+  std::vector<executor_report> executors(const scope& = {}) const;
   runtime_report report() const;
   /// Why a task went where it did. Decisions are kept for the last `options::decisions_kept` tasks.
   template <class T>

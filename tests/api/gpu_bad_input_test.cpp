@@ -161,7 +161,7 @@ TEST_P(gpu_bad_input, executors_that_are_not_there_are_refused_with_those_that_a
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(on, gpu_bad_input, testing::Values("sim:0", "opencl:0"),
+INSTANTIATE_TEST_SUITE_P(on, gpu_bad_input, testing::Values("sim:0", "opencl:0", "cuda:0", "hip:0"),
                          [](const auto& p) { return std::string(p.param, std::strcspn(p.param, ":")); });
 
 // ---- compiled kernels on disk ---------------------------------------------------------------------------------------

@@ -132,4 +132,82 @@ TEST(gpu_routines, keep_one_state_for_each_device) {
   EXPECT_EQ(counted::gone, 2);
 }
 
+// ---- retries --------------------------------------------------------------------------------------------------------
+
+std::atomic<int> failures_left{0};
+
+// Adds 1 to each byte it is given, by way of the host; but first spoils it, and fails as often as it is to.
+void fails_halfway(device_call& call, view<word, 1> a) {
+  const std::size_t bytes = static_cast<std::size_t>(a.size(0)) * sizeof(word);
+  if (failures_left.fetch_sub(1) > 0) {
+    check(soft_gpu::simMemsetAsync(a.data(), 0x77, bytes, lane_of(call)));
+    throw std::runtime_error("not this time");
+  }
+  std::vector<word> v(static_cast<std::size_t>(a.size(0)));
+  check(soft_gpu::simMemcpyAsync(v.data(), a.data(), bytes, soft_gpu::simMemcpyDeviceToHost, lane_of(call)));
+  check(soft_gpu::simStreamSynchronize(lane_of(call)));
+  for (word& w : v) ++w;
+  check(soft_gpu::simMemcpyAsync(a.data(), v.data(), bytes, soft_gpu::simMemcpyHostToDevice, lane_of(call)));
+  check(soft_gpu::simStreamSynchronize(lane_of(call)));
+}
+constexpr auto halfway = kernel<inout<word, 1>>("halfway").on(sim, routine<&fails_halfway>);
+
+TEST(gpu_routines, that_throw_are_tried_again_on_what_they_were_to_update) {
+  runtime rt(with_sim());
+  auto a = rt.filled<word>({50}, tiles(50), 2);
+  rt.spawn(stir, update(a), word{3});  // 6 + i, there only
+  failures_left = 2;
+  auto once = rt.spawn(task_options{.retries = 2}, halfway, update(a));
+  rt.spawn(stir, update(a), word{2});  // enqueued behind it
+  once.get();
+  const auto v = a.read();
+  for (index_t i = 0; i < 50; ++i) ASSERT_EQ(v(i), 2 * (6 + i + 1) + i);
+  EXPECT_EQ(failures_left.load(), -1);
+}
+
+TEST(gpu_routines, that_throw_are_tried_again_on_parts_of_tiles) {
+  runtime rt(with_sim());
+  auto a = rt.filled<word>({50}, tiles(50), 2);
+  failures_left = 1;
+  rt.spawn(task_options{.retries = 3}, halfway, update(a.sub({{10}, {20}}))).get();
+  const auto v = a.read();
+  for (index_t i = 0; i < 50; ++i) ASSERT_EQ(v(i), i >= 10 && i < 20 ? 3u : 2u) << i;
+}
+
+TEST(gpu_routines, that_throw_once_too_often_say_how_often_they_were_tried) {
+  runtime rt(with_sim());
+  auto a = rt.filled<word>({50}, tiles(50), 2);
+  failures_left = 3;
+  auto f = rt.spawn(task_options{.retries = 2}, halfway, update(a));
+  try {
+    f.get();
+    FAIL();
+  } catch (const task_failed& e) {
+    EXPECT_EQ(e.attempts(), 3);
+    EXPECT_NE(std::string(e.what()).find("not this time"), std::string::npos) << e.what();
+  }
+  EXPECT_THROW(a.read(), task_failed);
+}
+
+TEST(gpu_routines, are_not_tried_again_where_there_is_no_room_for_what_they_update) {
+  options o = with_sim();
+  o.devices = {{"sim:0", 300}};  // one block of 256 bytes
+  runtime rt(o);
+  auto a = rt.filled<word>({50}, tiles(50), 2);
+  failures_left = 0;
+  rt.spawn(halfway, update(a)).get();
+  auto f = rt.spawn(task_options{.retries = 2}, halfway, update(a));
+  try {
+    f.get();
+    FAIL();
+  } catch (const task_failed& e) {
+    EXPECT_NE(std::string(e.what()).find("retries"), std::string::npos) << e.what();
+    try {
+      e.rethrow_cause();
+    } catch (const error& cause) {
+      EXPECT_EQ(cause.code(), errc::out_of_memory);
+    }
+  }
+}
+
 }  // namespace

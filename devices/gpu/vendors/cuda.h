@@ -27,6 +27,7 @@ using device_properties = cudaDeviceProp;
 
 inline cudaError_t malloc_pinned(void** p, std::size_t bytes) { return cudaMallocHost(p, bytes); }
 inline cudaError_t free_pinned(void* p) { return cudaFreeHost(p); }
+inline bool has_double(const cudaDeviceProp&) { return true; }
 inline std::string target_of(const cudaDeviceProp& p) {
   return "sm_" + std::to_string(p.major) + std::to_string(p.minor);
 }

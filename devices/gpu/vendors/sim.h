@@ -30,6 +30,7 @@ inline troupe::soft_gpu::simError_t malloc_pinned(void** p, std::size_t n) {
   return troupe::soft_gpu::simMallocHost(p, n);
 }
 inline troupe::soft_gpu::simError_t free_pinned(void* p) { return troupe::soft_gpu::simFreeHost(p); }
+inline bool has_double(const device_properties& p) { return p.doubles != 0; }
 inline std::string target_of(const device_properties&) { return "host"; }
 inline std::unique_ptr<rtc::compiler> open_compiler(const rtc::settings& s, std::string& why) {
   return rtc::open_host_compiler(s, why);

@@ -80,6 +80,30 @@ TEST(with_body, takes_the_executors_whose_kind_has_a_bit) {
   EXPECT_EQ(logic::with_body(0, house()), 0u);
 }
 
+TEST(able_to_run, leaves_out_devices_that_lack_the_doubles_of_their_text) {
+  const auto bit = [](device_kind k) { return static_cast<unsigned char>(1u << static_cast<int>(k)); };
+  auto all = house();
+  all[2].has_double = false;
+  const detail::executor_facts& lacks = all[2];
+  detail::kernel_info k;
+  k.kinds = static_cast<unsigned char>(bit(device_kind::cpu) | bit(lacks.kind));
+  EXPECT_EQ(logic::able_to_run(k, all), 0b1111u & logic::with_body(k.kinds, all));
+  EXPECT_TRUE(logic::reason_against(k, lacks).empty());
+  k.doubles = bit(lacks.kind);
+  EXPECT_EQ(logic::able_to_run(k, all), logic::with_body(k.kinds, all) & ~executor_set{0b0100});
+  EXPECT_NE(logic::reason_against(k, lacks).find("doubles"), std::string_view::npos);
+  EXPECT_TRUE(logic::reason_against(k, all[0]).empty());
+}
+
+TEST(uses_double, is_true_of_the_type_and_of_nothing_that_only_looks_like_it) {
+  for (const char* text : {"double x;", "GPU_IN(double, a)", "/* so */ const double f", "x = (double)y",
+                           "// no\ndouble", "double4 v", "double"})
+    EXPECT_TRUE(logic::uses_double(text)) << text;
+  for (const char* text : {"", "float x;", "doubles", "is_double", "double_buffer()", "// double", "/* double */ float",
+                           "// a double\nfloat x;", "/* double", "doubl"})
+    EXPECT_FALSE(logic::uses_double(text)) << text;
+}
+
 TEST(names_of, lists_executors_in_order_and_says_none_for_nobody) {
   EXPECT_EQ(logic::names_of(0b1011, house()), "cpu:0, cpu:1, sim:0");
   EXPECT_EQ(logic::names_of(0, house()), "none");
