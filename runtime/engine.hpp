@@ -21,6 +21,7 @@
 #include "actors/record_pool.hpp"
 #include "actors/spill_disk.hpp"
 #include "actors/staff.hpp"
+#include "runtime/accelerators.hpp"
 #include "runtime/known_costs.hpp"
 
 namespace troupe::detail {
@@ -60,6 +61,7 @@ class engine : public std::enable_shared_from_this<engine> {
  private:
   void add_groups();
   void add_gpus();
+  void pin_tiles(const std::vector<found_accelerator>&);
   void measure(std::unique_ptr<devices::accelerator>&, memory_space);
   void keep_costs() noexcept;
   void add_disk();

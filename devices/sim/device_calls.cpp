@@ -106,7 +106,8 @@ simError_t simGetDeviceProperties(simDeviceProp* to, int index) {
            .warpSize = 32,
            .maxThreadsPerBlock = static_cast<int>(group_items_max),
            .major = 1,
-           .minor = 0};
+           .minor = 0,
+           .pageableCopiesBlock = w->options.pageable_blocks || w->options.pageable_gb_per_s > 0};
     return simSuccess;
   });
 }

@@ -117,6 +117,10 @@ cudaError_t cudaLaunchCooperativeKernelMultiDevice(Any&&...) {
 #define hipMemLocationTypeDevice cudaMemLocationTypeDevice
 #define hipMemPoolAttrReleaseThreshold cudaMemPoolAttrReleaseThreshold
 
+inline hipError_t hipLaunchHostFunc(hipStream_t s, hipHostFn_t f, void* argument) {
+  return hipCUDAErrorTohipError(cudaLaunchHostFunc(s, f, argument));
+}
+
 inline hipError_t troupe_hip_device_attribute(int* value, hipDeviceAttribute_t which, int device) {
   if (which == hipDeviceAttributeMemoryPoolsSupported)
     return hipCUDAErrorTohipError(cudaDeviceGetAttribute(value, cudaDevAttrMemoryPoolsSupported, device));
