@@ -274,6 +274,24 @@ std::vector<std::string> first_devices() {
   return names;
 }
 
+std::vector<std::string> only_present(const std::vector<std::string>& names) {
+  std::vector<std::string> there;
+  const auto all = troupe::list_devices({.measure = false});
+  for (const auto& name : names) {
+    std::string why = "no such device";
+    bool found = false;
+    for (const auto& kind : all) {
+      if (name.starts_with(kind.kind_name + ":") && !kind.remark.empty()) why = kind.remark;
+      for (const auto& device : kind.devices) found = found || device.name == name;
+    }
+    if (found)
+      there.push_back(name);
+    else
+      note_absent("no " + name + ": " + why);
+  }
+  return there;
+}
+
 std::vector<group> device_groups(const settings& how) {
   auto groups = all_device_groups();
   for (const auto& device : how.devices)

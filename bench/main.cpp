@@ -167,7 +167,10 @@ int child_turn(const request& wanted) {
 }
 
 int run(request wanted) {
-  if (wanted.how.devices.empty() && concerns_devices(wanted.names)) wanted.how.devices = first_devices();
+  if (!wanted.how.devices.empty())
+    wanted.how.devices = only_present(wanted.how.devices);
+  else if (concerns_devices(wanted.names))
+    wanted.how.devices = first_devices();
   const auto groups = select(all_groups(wanted.how), wanted.names);
   std::ofstream json;
   if (!wanted.json_path.empty()) {

@@ -322,7 +322,9 @@ fi
 printf '\n%-20s %-7s %9s\n' step result seconds
 code=0
 for i in "${!names[@]}"; do
-  printf '%-20s %-7s %9s\n' "${names[i]}" "${results[i]}" "${seconds[i]}"
+  why=""
+  if [[ ${results[i]} != ok ]]; then why="  ${details[i]}"; fi
+  printf '%-20s %-7s %9s%s\n' "${names[i]}" "${results[i]}" "${seconds[i]}" "$why"
   if [[ ${results[i]} == failed ]]; then code=1; fi
 done
 printf '%s/results.json\n' "$out"

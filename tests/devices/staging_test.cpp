@@ -240,7 +240,7 @@ TEST_F(gpu_staging, a_closed_device_touches_the_hosts_memory_no_more) {
   void* const p = a.allocate(0, 16 * mib);
   try {
     copy_in(0, p, *gone);
-    copy_out(1, *gone, p);
+    copy_out(0, *gone, p);
     finish(0);
     FAIL() << "the device has not failed";
   } catch (const error& e) {
