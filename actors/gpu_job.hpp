@@ -55,7 +55,7 @@ struct gpu_job {
   };
 
   gpu_job(house_link& link, const char* name, const std::atomic<bool>& stopping)
-      : host(*link.host, link, buffers, name, stopping), device(name, stopping) {}
+      : buffers(link.tiles.get()), host(*link.host, link, buffers, name, stopping), device(name, stopping) {}
 
   void reset() {
     task = nullptr;

@@ -27,6 +27,16 @@ std::array<index_t, rank_max> packed_strides(const box4& b) {
   return s;
 }
 
+namespace {
+std::byte* new_bytes(house_link& home, std::size_t bytes) {
+  return home.tiles ? home.tiles->allocate(bytes) : home.host->allocate(bytes, 64);
+}
+}  // namespace
+
+void give_back_bytes(house_link& home, std::byte* p, std::size_t bytes) noexcept {
+  home.tiles ? home.tiles->deallocate(p, bytes) : home.host->deallocate(p, bytes, 64);
+}
+
 std::byte* host_tile(house_link& home, array_core& a, std::uint32_t t, bool overwritten) {
   std::atomic<std::byte*>& slot = a.bytes[t].data;
   if (std::byte* p = slot.load(std::memory_order_acquire)) return p;
@@ -48,12 +58,12 @@ std::byte* host_tile(house_link& home, array_core& a, std::uint32_t t, bool over
   }
   const auto count = static_cast<std::size_t>(b.volume());
   const std::size_t bytes = count * a.spec.element;
-  std::byte* fresh = home.host->allocate(bytes, 64);
+  std::byte* fresh = new_bytes(home, bytes);
   if (a.spec.fill && !overwritten)
     home.host->fill(fresh, static_cast<const std::byte*>(a.spec.fill), a.spec.element, count);
   std::byte* expected = nullptr;
   if (!slot.compare_exchange_strong(expected, fresh, std::memory_order_acq_rel)) {
-    home.host->deallocate(fresh, bytes, 64);
+    give_back_bytes(home, fresh, bytes);
     return expected;
   }
   const std::size_t now = home.array_bytes.fetch_add(bytes, std::memory_order_relaxed) + bytes;
@@ -67,7 +77,7 @@ void free_host_tile(house_link& home, array_core& a, std::uint32_t t) noexcept {
   std::byte* const p = a.bytes[t].data.exchange(nullptr, std::memory_order_acq_rel);
   if (!p) return;
   const std::size_t bytes = a.bytes_of(t);
-  home.host->deallocate(p, bytes, 64);
+  give_back_bytes(home, p, bytes);
   home.array_bytes.fetch_sub(bytes, std::memory_order_relaxed);
 }
 

@@ -16,6 +16,8 @@ namespace troupe::detail {
 std::byte* host_tile(house_link&, array_core&, std::uint32_t tile, bool overwritten);
 /// Frees them; nobody uses the tile. Not for memory of the caller.
 void free_host_tile(house_link&, array_core&, std::uint32_t tile) noexcept;
+/// Where its bytes go back to.
+void give_back_bytes(house_link&, std::byte*, std::size_t bytes) noexcept;
 /// Distances between neighbours in those bytes, in elements.
 std::array<index_t, rank_max> host_strides(const array_core&, const logic::box4& tile_box);
 /// Distances in a packed copy of a box.

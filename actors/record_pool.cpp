@@ -3,6 +3,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "actors/record_pool.hpp"
 
+#include "actors/host_tiles.hpp"
 #include "actors/protocol/peer_loan.hpp"
 
 #include "actors/logic/array_core.hpp"
@@ -127,7 +128,7 @@ void destroy(array_core& a) noexcept {
       std::byte* data = a.bytes[t].data.load(std::memory_order_acquire);
       if (!data) continue;
       const std::size_t size = static_cast<std::size_t>(a.tile_box(t).volume()) * a.spec.element;
-      home.host->deallocate(data, size, 64);
+      give_back_bytes(home, data, size);
       bytes += size;
     }
   }

@@ -21,6 +21,7 @@
 
 #include "actors/protocol/prefetch.hpp"
 #include "actors/protocol/spin_lock.hpp"
+#include "actors/tile_memory.hpp"
 #include "devices/device.hpp"
 
 namespace troupe::detail {
@@ -207,7 +208,8 @@ struct house_link {
   bool bounded = false;               // there is a host memory budget
   std::array<std::mutex, 16> makers;  // then of two threads that want to allocate a tile, one does
   std::unique_ptr<devices::device> host;
-  std::shared_ptr<void> kernels;  // what records say of their kernels is in there
+  std::unique_ptr<tile_memory> tiles;  // null: everything comes from the host's allocator
+  std::shared_ptr<void> kernels;       // what records say of their kernels is in there
   shard_pool<task_record> records;
   shard_pool<region> regions;
 

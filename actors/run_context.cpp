@@ -16,26 +16,42 @@ using logic::point4;
 
 // ---- scratch --------------------------------------------------------------------------------------------------------
 
+scratch::~scratch() {
+  for (buffer& b : buffers_) empty(b);
+}
+
 std::byte* scratch::take(std::size_t bytes) {
-  for (buffer& b : buffers_) {
-    if (b.used || b.size < bytes) continue;
-    b.used = true;
-    return b.data.get();
-  }
+  buffer* room = nullptr;
   for (buffer& b : buffers_) {
     if (b.used) continue;
-    b.data.reset(new std::byte[bytes]);
-    b.size = bytes;
-    b.used = true;
-    return b.data.get();
+    room = &b;
+    if (b.size >= bytes) break;
   }
-  buffers_.push_back({std::unique_ptr<std::byte[]>(new std::byte[bytes]), bytes, true});
-  return buffers_.back().data.get();
+  if (!room) room = &buffers_.emplace_back();
+  if (room->size < bytes) fill(*room, bytes);
+  room->used = true;
+  return room->data;
 }
 
 void scratch::give_back(const std::byte* data) noexcept {
   for (buffer& b : buffers_)
-    if (b.data.get() == data) b.used = false;
+    if (b.data == data) b.used = false;
+}
+
+void scratch::fill(buffer& b, std::size_t bytes) {
+  empty(b);
+  b.data = pinned_ ? pinned_->allocate_pinned(bytes) : nullptr;
+  b.pinned = b.data;
+  if (!b.data) b.data = new std::byte[bytes];
+  b.size = bytes;
+}
+
+void scratch::empty(buffer& b) noexcept {
+  if (b.pinned)
+    pinned_->deallocate(b.data, b.size);
+  else
+    delete[] b.data;
+  b = {};
 }
 
 // ---- tiles ----------------------------------------------------------------------------------------------------------

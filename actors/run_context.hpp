@@ -21,16 +21,27 @@ namespace troupe::detail {
 /// Reusable buffers of one thread; no allocation in steady state.
 class scratch {
  public:
+  scratch() = default;
+  /// Pinned buffers where there is room for them.
+  explicit scratch(tile_memory* pinned) : pinned_(pinned) {}
+  ~scratch();
+  scratch(const scratch&) = delete;
+  scratch& operator=(const scratch&) = delete;
+
   std::byte* take(std::size_t bytes);
   void give_back(const std::byte*) noexcept;
 
  private:
   struct buffer {
-    std::unique_ptr<std::byte[]> data;
+    std::byte* data = nullptr;
     std::size_t size = 0;
-    bool used = false;
+    bool used = false, pinned = false;
   };
+  void fill(buffer&, std::size_t bytes);
+  void empty(buffer&) noexcept;
+
   std::vector<buffer> buffers_;
+  tile_memory* const pinned_ = nullptr;
 };
 
 class run_context : public task_context {

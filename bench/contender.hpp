@@ -21,6 +21,8 @@ struct dag;
 struct cholesky_problem;
 struct flow_problem;
 struct filter_problem;
+struct gemm_problem;
+struct out_of_core_problem;
 
 /// What the timed part of one workload took, all of it together (not per task).
 struct cost {
@@ -46,6 +48,11 @@ struct wrong_answer : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
+/// There is nothing here to measure it with; the words say what.
+struct missing : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
 /// What a contender is started for; it may choose its scheduler by this, as its documentation advises.
 enum class purpose { small_tasks, linear_algebra };
 
@@ -55,6 +62,17 @@ enum class place { anywhere, cores, device };
 struct filter_cost {
   double ms_per_image = 0;
   double percent_on_device = 0;  ///< of the tiles
+};
+
+/// One large piece of memory, each way.
+struct transfer_cost {
+  double in_ns = 0, out_ns = 0;
+};
+
+struct out_of_core_cost {
+  double nanoseconds = 0;
+  std::optional<double> bytes_moved{};  ///< over the link
+  std::optional<double> block{};        ///< rows of what was found to be the best block
 };
 
 class contender {
@@ -97,8 +115,9 @@ class contender {
   /// The same calls planned (mapped to boxes, dependencies and copies found, writes recorded) but not run.
   virtual std::optional<cost> stencil_planning(std::size_t, int) { return {}; }
 
-  /// Instead of `start`: with this accelerator beside the threads. False where it has no way to it; `stop` ends it.
-  virtual bool start_on(const std::string&, unsigned) { return false; }
+  /// Instead of `start`: with this accelerator beside the threads, and so many bytes of its memory (0: all). False where
+  /// it has no way to it; `stop` ends it.
+  virtual bool start_on(const std::string&, unsigned, std::uint64_t) { return false; }
   /// n tiny kernels, each on a resident array of its own; submission to all done.
   virtual std::optional<cost> device_launches(std::size_t) { return {}; }
   /// Submit one tiny kernel on a resident array and wait for it, `samples` times; the median in nanoseconds.
@@ -111,11 +130,18 @@ class contender {
   virtual std::optional<double> device_traffic(std::size_t) { return {}; }
   /// Filters so many fresh images, one after the other, each from host memory to host memory.
   virtual std::optional<filter_cost> filter(filter_problem&, place, int) { return {}; }
+  /// Products of matrices that are on the device, in tiles; nanoseconds.
+  virtual std::optional<double> device_gemm(const gemm_problem&) { return {}; }
+  /// So many bytes, from host memory to the device and back.
+  virtual std::optional<transfer_cost> device_transfer(std::size_t) { return {}; }
+  /// A product of matrices in host memory that are larger than the device's.
+  virtual std::optional<out_of_core_cost> out_of_core(const out_of_core_problem&) { return {}; }
 };
 
 std::unique_ptr<contender> make_troupe();
 std::unique_ptr<contender> make_handoff();
 std::unique_ptr<contender> make_raw();
+std::unique_ptr<contender> make_cuda();
 std::unique_ptr<contender> make_dpotrf();
 std::unique_ptr<contender> make_starpu();
 std::unique_ptr<contender> make_tbb();

@@ -26,6 +26,12 @@ GPU_KERNEL void stir(GPU_INOUT(unsigned, a), const unsigned factor) {
   if (i < GPU_HI(a, 0)) GPU_AT1(a, i) = GPU_AT1(a, i) * factor + (unsigned)i;
 })";
 
+/// Adds the first element of one array to that of another.
+inline constexpr const char* look_text = R"(
+GPU_KERNEL void look(GPU_IN(unsigned, a), GPU_INOUT(unsigned, b)) {
+  if (GPU_GLOBAL_ID(0) == 0) GPU_AT1(b, 0) += GPU_AT1(a, 0);
+})";
+
 /// Throws `wrong_answer` unless `count` elements that began as 1 look as after `times` calls of stir.
 void check_stirred(const std::uint32_t* elements, std::size_t count, std::size_t times);
 
@@ -55,10 +61,14 @@ struct flow_problem {
 /// With this link and these launches, each stage of a tile takes the software GPU 1.05 ms: four kernels run at once.
 inline constexpr double flow_link_gb_per_s = 0.25, flow_launch_us = 4200;
 
-/// The software GPU with a link and launches of this speed, until this goes. Nothing of it may be open at either end.
+/// Of the software GPU's link while transfers are measured.
+inline constexpr double transfer_link_gb_per_s = 1;
+
+/// The software GPU with a link and launches of this speed, until this goes; `like_cuda`: copies from and to pageable
+/// memory hold their caller. Nothing of it may be open at either end.
 class sim_speed {
  public:
-  sim_speed(double copy_gb_per_s, double launch_us);
+  sim_speed(double copy_gb_per_s, double launch_us, bool like_cuda = false);
   sim_speed(const sim_speed&) = delete;
   sim_speed& operator=(const sim_speed&) = delete;
   ~sim_speed();

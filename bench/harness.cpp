@@ -182,6 +182,9 @@ class group_run {
   void guarded(entrant& each, F&& f) {
     try {
       f();
+    } catch (const missing& e) {
+      note_absent(work_.name + ": " + each.who->name() + ": " + e.what());
+      each.out = true;
     } catch (const std::exception& e) {
       problems_.push_back(work_.name + ": " + each.who->name() + " is left out: " + e.what());
       each.out = true;
@@ -236,11 +239,21 @@ std::optional<double> row_result::advantage_over(const std::string& peer) const 
   return ratio;
 }
 
+namespace {
+std::vector<std::string> absences;
+}
+
+void note_absent(const std::string& what) {
+  if (std::find(absences.begin(), absences.end(), what) == absences.end()) absences.push_back(what);
+}
+
+std::vector<std::string> noted_absences() { return absences; }
+
 outcome run_group(const group& work, const std::vector<std::unique_ptr<contender>>& contenders, const settings& how) {
   group_run run(work, how);
   for (const auto& each : contenders) run.enter(*each);
   if (work.where != stage::child) run.repetition(true);
-  for (int r = 0; r < how.repetitions; ++r) run.repetition(false);
+  for (int r = 0; r < std::min(how.repetitions, work.repetitions_max); ++r) run.repetition(false);
   run.leave();
   auto all = std::move(run).result();
   for (auto& each : all.rows) each.met = judge(each);

@@ -22,6 +22,7 @@ struct settings {
   int repetitions = 9;
   bool quick = false;                  ///< smaller sizes: shows that everything runs, proves nothing
   std::vector<std::string> devices{};  ///< accelerators of the rows about them: "sim:0"
+  std::uint64_t quota_bytes = 0;       ///< of device memory in gpu_out_of_core; 0: as the device is
 };
 
 enum class better { lower, higher };
@@ -67,6 +68,7 @@ struct group {
   stage where = stage::shared;
   std::function<figures(contender&, const settings&)> measure;
   std::function<void(contender&)> verify{};  ///< once per contender, untimed; throws `wrong_answer`
+  int repetitions_max = 1000;                ///< where one alone takes long
 };
 
 struct summary {
@@ -89,6 +91,10 @@ struct outcome {
   std::vector<row_result> rows;
   std::vector<std::string> problems;  ///< contenders that failed, with what they said
 };
+
+/// What could not be measured here, and why; no failure. Said once, below the table.
+void note_absent(const std::string&);
+std::vector<std::string> noted_absences();
 
 outcome run_group(const group&, const std::vector<std::unique_ptr<contender>>&, const settings&);
 

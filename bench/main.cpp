@@ -33,12 +33,16 @@ struct request {
 
 constexpr std::string_view usage =
     "usage: troupe-bench [name...] [--json FILE] [--repetitions N] [--threads N] [--quick] [--list]\n"
-    "                    [--only CONTENDER]...\n"
+    "                    [--only CONTENDER]... [--device NAME]... [--quota MIB]\n"
     "  name              a benchmark as --list shows it; none: all of them\n"
     "  --json FILE       also write the rows to FILE\n"
     "  --repetitions N   interleaved repetitions, at least 9 (default 9; --quick: at least 1, default 3)\n"
     "  --threads N       threads per contender (default: the cores this process may use)\n"
-    "  --only CONTENDER  troupe, starpu, tbb, openmp, handoff, raw or dpotrf; may be repeated (default: all)\n"
+    "  --only CONTENDER  troupe, starpu, tbb, openmp, handoff, raw, cuda or dpotrf; may be repeated (default: all)\n"
+    "  --device NAME     accelerators of the rows about them; may be repeated (default: the first of each kind)\n"
+    "  --quota MIB       of device memory in gpu_out_of_core, whose matrices take four times as much (default: 8192 "
+    "on\n"
+    "                    CUDA, 3 elsewhere; --quick: an eighth)\n"
     "  --quick           smaller sizes, to see that everything runs\n";
 
 int positive_number(const std::string& option, const std::string& text) {
@@ -65,6 +69,10 @@ request parse(const std::vector<std::string>& arguments) {
       repetitions = positive_number(argument, value());
     } else if (argument == "--threads") {
       wanted.how.threads = static_cast<unsigned>(positive_number(argument, value()));
+    } else if (argument == "--device") {
+      wanted.how.devices.push_back(value());
+    } else if (argument == "--quota") {
+      wanted.how.quota_bytes = static_cast<std::uint64_t>(positive_number(argument, value())) << 20;
     } else if (argument == "--quick") {
       wanted.how.quick = true;
     } else if (argument == "--only") {
@@ -105,6 +113,9 @@ std::vector<std::unique_ptr<contender>> make_contenders() {
 #endif
   add(make_handoff());
   add(make_raw());
+#if defined(TROUPE_BENCH_HAVE_CUDA)
+  add(make_cuda());
+#endif
   add(make_dpotrf());
   return all;
 }
@@ -156,7 +167,10 @@ int child_turn(const request& wanted) {
 }
 
 int run(request wanted) {
-  if (concerns_devices(wanted.names)) wanted.how.devices = first_devices();
+  if (!wanted.how.devices.empty())
+    wanted.how.devices = only_present(wanted.how.devices);
+  else if (concerns_devices(wanted.names))
+    wanted.how.devices = first_devices();
   const auto groups = select(all_groups(wanted.how), wanted.names);
   std::ofstream json;
   if (!wanted.json_path.empty()) {
@@ -185,6 +199,7 @@ int run(request wanted) {
   const double others_percent = others.percent();
   print_table(std::cout, results);
   std::cout << "other processes took " << static_cast<int>(others_percent + 0.5) << " % of the machine meanwhile\n";
+  for (const auto& what : noted_absences()) std::cout << "ABSENT " << what << '\n';
   for (const auto& problem : problems) std::cout << "PROBLEM " << problem << '\n';
   if (!wanted.json_path.empty()) {
     json.open(wanted.json_path, std::ios::trunc);
@@ -209,7 +224,7 @@ int main(int argc, char** argv) {
     }
     if (wanted.list) {
       auto how = wanted.how;
-      how.devices = first_devices();
+      if (how.devices.empty()) how.devices = first_devices();
       list(select(all_groups(how), wanted.names));
       return 0;
     }

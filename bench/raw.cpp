@@ -4,6 +4,7 @@
 //
 // It waits by asking for the last ticket again and again, yielding in between: no listener, no second thread.
 #include "device_work.hpp"
+#include "gemm_work.hpp"
 #include "workloads.hpp"
 
 #include <algorithm>
@@ -224,10 +225,11 @@ class raw final : public contender {
 
   void start(unsigned, purpose) override {}
   void stop() override { device_.reset(); }
-  bool start_on(const std::string& device, unsigned) override {
+  bool start_on(const std::string& device, unsigned, std::uint64_t) override {
     if (!source_of(device.substr(0, device.find(':')))) return false;
     device_.emplace(device);
     stir_ = (*device_)->load({"stir", stir_text, "stir"});
+    has_library_ = device.starts_with("cuda:");
     return true;
   }
 
@@ -319,9 +321,75 @@ class raw final : public contender {
     return filter_cost{nanoseconds / 1e6 / images, 100};
   }
 
+  /// One tile, again and again in one lane, times the tasks. With cuBLAS that is another contender's.
+  std::optional<double> device_gemm(const gemm_problem& problem) override {
+    if (has_library_) return {};
+    const std::size_t t = problem.tile;
+    std::vector<float> a(t * t), b(t * t), c(t * t);
+    for (std::size_t i = 0; i < t; ++i)
+      for (std::size_t j = 0; j < t; ++j) {
+        a[i * t + j] = element_of_a(i, j);
+        b[i * t + j] = element_of_b(i, j);
+      }
+    std::array<void*, 3> memory{};
+    for (auto& p : memory) p = device_->allocate(t * t * sizeof(float));
+    device_->copy_in(0, memory[0], a.data(), t * t * sizeof(float));
+    device_->copy_in(0, memory[1], b.data(), t * t * sizeof(float));
+    shape square;
+    square.hi = {static_cast<std::int64_t>(t), static_cast<std::int64_t>(t), 0, 0};
+    square.stride = {static_cast<std::int64_t>(t), 1, 0, 0};
+    const auto first = (*device_)->load({"product", gemm_text, "product"}),
+               more = (*device_)->load({"add_product", gemm_text, "add_product"});
+    const auto items = static_cast<std::uint32_t>(t);
+    const auto launch = [&](devices::kernel_id id) {
+      const std::array<devices::kernel_argument, 6> arguments{hand::memory_of(memory[0]), hand::bytes_of_value(square),
+                                                              hand::memory_of(memory[1]), hand::bytes_of_value(square),
+                                                              hand::memory_of(memory[2]), hand::bytes_of_value(square)};
+      (*device_)->launch(0, id, {{items, items, 1}, {16, 16, 1}}, arguments);
+    };
+    constexpr int calls = 8;
+    double spent = 0;
+    for (int pass = 0; pass < 2; ++pass) {
+      device_->finish_all();
+      const meter clock;
+      for (int i = 0; i < calls; ++i) launch(i == 0 ? first : more);
+      device_->finish_all();
+      spent = clock.stop().nanoseconds;
+    }
+    launch(first);
+    device_->copy_out(0, c.data(), memory[2], t * t * sizeof(float));
+    device_->finish(0);
+    for (auto* p : memory) (*device_)->deallocate(0, p);
+    check_product(t, [&](std::size_t i, std::size_t j) { return c[i * t + j]; });
+    return spent / calls * static_cast<double>(problem.tasks());
+  }
+
+  std::optional<transfer_cost> device_transfer(std::size_t bytes) override {
+    auto* const host = (*device_)->allocate_pinned(bytes);
+    if (host == nullptr) throw std::runtime_error("no room for pinned memory");
+    void* const there = device_->allocate(bytes);
+    std::fill_n(host, bytes, std::byte{1});
+    transfer_cost spent;
+    for (int pass = 0; pass < 3; ++pass) {
+      device_->finish_all();
+      const meter in;
+      device_->copy_in(lane_in, there, host, bytes);
+      device_->finish(lane_in);
+      spent.in_ns = in.stop().nanoseconds;
+      const meter out;
+      device_->copy_out(lane_out, host, there, bytes);
+      device_->finish(lane_out);
+      spent.out_ns = out.stop().nanoseconds;
+    }
+    (*device_)->deallocate(0, there);
+    (*device_)->deallocate_pinned(host);
+    return spent;
+  }
+
  private:
   std::optional<hand> device_;
   devices::kernel_id stir_ = 0;
+  bool has_library_ = false;
 };
 
 }  // namespace
@@ -348,10 +416,11 @@ std::optional<stage_times> time_stages(const std::string& name, flow_problem& pr
   return found;
 }
 
-sim_speed::sim_speed(double copy_gb_per_s, double launch_us) {
+sim_speed::sim_speed(double copy_gb_per_s, double launch_us, bool like_cuda) {
   troupe::soft_gpu::sim_options options;
   options.copy_gb_per_s = copy_gb_per_s;
   options.launch_us = launch_us;
+  options.pageable_blocks = like_cuda;
   if (troupe::soft_gpu::simConfigure(options) != troupe::soft_gpu::simSuccess)
     throw std::runtime_error("the software GPU is in use");
 }

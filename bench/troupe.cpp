@@ -6,6 +6,7 @@
 // sleep, so there is nothing to pause between turns.
 #include "cholesky.hpp"
 #include "troupe_devices.hpp"
+#include "troupe_gemm.hpp"
 #include "workloads.hpp"
 
 #include <troupe/troupe.hpp>
@@ -235,9 +236,10 @@ class troupe_runtime final : public contender {
     return spent;
   }
 
-  bool start_on(const std::string& device, unsigned threads) override {
-    rt_.emplace(
-        troupe::options{.threads = static_cast<int>(threads), .devices = {{.name = device}}, .cost_cache = "none"});
+  bool start_on(const std::string& device, unsigned threads, std::uint64_t memory_bytes) override {
+    rt_.emplace(troupe::options{.threads = static_cast<int>(threads),
+                                .devices = {{.name = device, .memory_bytes = memory_bytes}},
+                                .cost_cache = "none"});
     device_ = device;
     return true;
   }
@@ -250,6 +252,11 @@ class troupe_runtime final : public contender {
   std::optional<double> device_traffic(std::size_t calls) override { return traffic_on(*rt_, device_, calls); }
   std::optional<filter_cost> filter(filter_problem& problem, place where, int images) override {
     return filter_on(*rt_, device_, problem, where, images);
+  }
+  std::optional<double> device_gemm(const gemm_problem& problem) override { return gemm_on(*rt_, device_, problem); }
+  std::optional<transfer_cost> device_transfer(std::size_t bytes) override { return transfer_on(*rt_, device_, bytes); }
+  std::optional<out_of_core_cost> out_of_core(const out_of_core_problem& problem) override {
+    return out_of_core_on(*rt_, device_, problem);
   }
 
  private:

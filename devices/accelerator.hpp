@@ -99,6 +99,7 @@ class accelerator {
   virtual void deallocate_pinned(std::byte*) noexcept = 0;
 
   // ---- copies: up to 4 dimensions, enqueued; host memory must stay as it is until the lane has passed ----------------
+  // Host memory that is not pinned is copied through a few pinned buffers of the device's own, by nobody who calls this.
   virtual void copy_in(int lane, device_pointer to, const strides&, const std::byte* from, const strides&,
                        const std::array<index_t, rank_max>& count, std::size_t element) = 0;
   virtual void copy_out(int lane, std::byte* to, const strides&, device_pointer from, const strides&,
@@ -142,6 +143,17 @@ class accelerator {
   virtual void listen(std::function<void()>) = 0;
 };
 
+/// Pins host memory where it is, so that copies from and to it run beside everything else at the link's full speed. For
+/// all devices of one kind; thread-safe.
+class page_pinning {
+ public:
+  virtual ~page_pinning() = default;
+  /// Whole pages. False: the driver says no, and nothing has changed. True also where they are pinned already.
+  virtual bool pin(std::byte*, std::size_t bytes) = 0;
+  /// What `pin` was given. No device may be copying from or to it.
+  virtual void unpin(std::byte*) noexcept = 0;
+};
+
 /// One way to accelerators: a vendor's runtime.
 class accelerator_source {
  public:
@@ -153,6 +165,11 @@ class accelerator_source {
   virtual std::string remark() const = 0;
   /// Opens device `index` with so many lanes and at most so much of its memory (0: all it has to give).
   virtual std::unique_ptr<accelerator> open(int index, int lanes, std::uint64_t memory_limit) = 0;
+  /// By way of device `index`, which is open as long as anything is pinned. Null: copies gain nothing by it.
+  virtual std::unique_ptr<page_pinning> pinning(int index) {
+    (void)index;
+    return nullptr;
+  }
 };
 
 }  // namespace troupe::devices

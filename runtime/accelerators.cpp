@@ -136,7 +136,8 @@ std::vector<found_accelerator> find_accelerators(const std::vector<device_use>& 
       all.push_back({std::move(name), source->kind(), i, std::move(card), use.lanes, use.deadline,
                      [source = source, i, lanes = gpu_copy_lanes + use.lanes, memory = use.memory_bytes] {
                        return source->open(i, lanes, memory);
-                     }});
+                     },
+                     [source = source, i] { return source->pinning(i); }});
     }
   }
   return all;

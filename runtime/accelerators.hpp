@@ -23,6 +23,7 @@ struct found_accelerator {
   int compute_lanes;
   std::chrono::milliseconds deadline;
   std::function<std::unique_ptr<devices::accelerator>()> open;
+  std::function<std::unique_ptr<devices::page_pinning>()> pinning;  // for all of its kind; may give null
 };
 
 /// Where the options name none, those of `environment`, a list with commas; null or "": none. Throws error(no_executor)

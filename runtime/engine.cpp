@@ -5,6 +5,7 @@
 
 #include <cstdlib>
 #include <map>
+#include <set>
 
 #include <troupe/detail/engine.hpp>
 #include <troupe/error.hpp>
@@ -13,7 +14,6 @@
 #include "devices/host/spill_directory.hpp"
 #include "devices/host/topology.hpp"
 #include "devices/kernels/kernels.hpp"
-#include "runtime/accelerators.hpp"
 
 namespace troupe::detail {
 
@@ -43,6 +43,7 @@ options checked(options o) {
 std::unique_ptr<house_link, void (*)(house_link*)> make_link() {
   std::unique_ptr<house_link, void (*)(house_link*)> link(new house_link, [](house_link* l) { l->release(); });
   link->host = devices::make_host_device();
+  link->tiles = std::make_unique<tile_memory>(*link->host);
   return link;
 }
 
@@ -102,6 +103,7 @@ void engine::start() {
       options_.trace,
       [self] {
         const auto house = self.lock();
+        if (house) house->link_->tiles->tidy();
         return !house || house->placement_.tidy();
       },
       [self] {
@@ -156,6 +158,7 @@ void engine::add_gpus() {
   auto found = find_accelerators(options_.devices, std::getenv("TROUPE_DEVICES"));
   if (!found.empty() && options_.cost_cache != "none")
     costs_ = std::make_unique<known_costs>(options_.cost_cache, options_.threads);
+  pin_tiles(found);
   std::vector<opened_gpu> all;
   for (auto& device : found) {
     const auto id = static_cast<std::uint16_t>(placement_.facts().size() + all.size());
@@ -173,7 +176,12 @@ void engine::add_gpus() {
     g.facts.memory_bytes = (*opened)->facts().memory_bytes;
     g.facts.has_double = (*opened)->facts().has_double;
     measure(*opened, g.facts.space);
-    g.open = [opened, again = std::move(device.open)] { return *opened ? std::move(*opened) : again(); };
+    g.open = [opened, again = std::move(device.open), link = link_.get()] {
+      if (*opened) return std::move(*opened);
+      auto fresh = again();
+      link->tiles->pin_again();
+      return fresh;
+    };
     g.spin = options_.spin;
     g.sink = staff_->sink();
     g.lane = 1000 * (id + 1);
@@ -188,6 +196,18 @@ void engine::add_gpus() {
   }
   if (costs_)
     for (const logic::remembered_time& t : costs_->times()) placement_.know_time(t);
+}
+
+// Once for each kind: memory that is pinned for one device of a kind is for all of them.
+void engine::pin_tiles(const std::vector<found_accelerator>& found) {
+  std::vector<std::unique_ptr<devices::page_pinning>> pinnings;
+  std::set<device_kind> seen;
+  for (const found_accelerator& device : found)
+    if (seen.insert(device.kind).second)
+      if (auto one = device.pinning()) pinnings.push_back(std::move(one));
+  std::uint64_t most = std::min(options_.pinned_bytes_max, devices::memory_bytes() / 2);
+  if (options_.memory_bytes != 0) most = std::min(most, options_.memory_bytes);
+  link_->tiles->pin_for(std::move(pinnings), most);
 }
 
 // Before its actor has it. Null afterwards if it failed: the actor opens it anew, and tells what is wrong with it.
@@ -250,6 +270,7 @@ engine::~engine() {
   placement_.settle_accounts();  // a body that was left behind may have ended since
   groups_.clear();
   gpus_.clear();
+  link_->tiles->unpin_all();  // tiles with handles outlive the devices
   disk_.reset();
   staff_.reset();
   // Records that futures still hold keep the link alive, one reference each.
@@ -312,6 +333,7 @@ int engine::threads() const {
 runtime_report engine::report() {
   runtime_report r = placement_.report();
   r.threads = threads();
+  r.bytes_pinned = link_->tiles->pinned_bytes();
   return r;
 }
 

@@ -22,6 +22,7 @@
 #include "actors/record_pool.hpp"
 #include "actors/spill_disk.hpp"
 #include "actors/staff.hpp"
+#include "runtime/accelerators.hpp"
 #include "runtime/known_costs.hpp"
 
 namespace troupe::detail {
@@ -87,6 +88,7 @@ class engine : public std::enable_shared_from_this<engine> {
  private:
   void add_groups();
   void add_gpus();
+  void pin_tiles(const std::vector<found_accelerator>&);
   void measure(std::unique_ptr<devices::accelerator>&, memory_space);
   struct opened_gpu;
   void connect(opened_gpu&, opened_gpu&);

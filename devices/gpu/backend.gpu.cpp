@@ -17,6 +17,8 @@
 #include "devices/gpu/errors.gpu.h"
 #include "devices/gpu/lane.gpu.h"
 #include "devices/gpu/open_devices.gpu.h"
+#include "devices/gpu/pinning.gpu.h"
+#include "devices/gpu/staging.gpu.h"
 #include "devices/kernels/kernels.hpp"
 
 namespace troupe::devices::gpu::GPU_NS {
@@ -106,11 +108,13 @@ class gpu_accelerator final : public accelerator {
   // ---- copies
   void copy_in(int l, device_pointer to, const strides& ts, const std::byte* from, const strides& fs,
                const std::array<index_t, rank_max>& count, std::size_t element) override {
-    copy_blocks(l, address(to), ts, from, fs, count, element, GPU(MemcpyHostToDevice));
+    if (!copy_staged(l, coming_, const_cast<std::byte*>(from), fs, address(to), ts, count, element))
+      copy_blocks(l, address(to), ts, from, fs, count, element, GPU(MemcpyHostToDevice));
   }
   void copy_out(int l, std::byte* to, const strides& ts, device_pointer from, const strides& fs,
                 const std::array<index_t, rank_max>& count, std::size_t element) override {
-    copy_blocks(l, to, ts, address(from), fs, count, element, GPU(MemcpyDeviceToHost));
+    if (!copy_staged(l, going_, to, ts, address(from), fs, count, element))
+      copy_blocks(l, to, ts, address(from), fs, count, element, GPU(MemcpyDeviceToHost));
   }
   void copy(int l, device_pointer to, const strides& ts, device_pointer from, const strides& fs,
             const std::array<index_t, rank_max>& count, std::size_t element) override {
@@ -293,6 +297,7 @@ class gpu_accelerator final : public accelerator {
     check(GPU(RuntimeGetVersion)(&runtime), "RuntimeGetVersion");
     std::size_t free = 0, total = 0;
     check(GPU(MemGetInfo)(&free, &total), "MemGetInfo");
+    stages_ = gains_by_pinning(p);
     target_ = target_of(p);
     facts_.model = p.name;
     facts_.driver = GPU_NAME " driver " + std::to_string(driver) + ", runtime " + std::to_string(runtime);
@@ -323,11 +328,13 @@ class gpu_accelerator final : public accelerator {
     bool answers = true;
     while (!failure_ && !(answers = all_idle()) && std::chrono::steady_clock::now() < give_up)
       std::this_thread::sleep_for(std::chrono::microseconds(200));
+    for (staging* s : {&coming_, &going_}) s->stop();
     // A device that failed is of no use to anybody before it is reset; its last user does that.
     const bool reset = (answers ? failure_ || is_broken() : reset_ends_hangs) && opened_.is_last();
     if (reset) answers = GPU(DeviceReset)() == GPU(Success) || answers;
     const bool alive = answers && (!reset || handles_outlive_reset);
     for (auto& l : lanes_) l.close(answers, alive);
+    for (staging* s : {&coming_, &going_}) s->close(alive);
     if (alive) {
       for (const auto& [p, size] : sizes_) (void)pool_.free(p, nullptr);
       for (auto* p : pinned_) (void)free_pinned(p);
@@ -335,6 +342,21 @@ class gpu_accelerator final : public accelerator {
       pool_.close();
     }
     (void)GPU(GetLastError)();
+  }
+
+  // False: the host's memory is pinned, or nothing is gained by that.
+  bool copy_staged(int l, staging& through, std::byte* host, const strides& hs, void* device, const strides& ds,
+                   const std::array<index_t, rank_max>& count, std::size_t element) {
+    auto& in = enter(l);
+    if (!stages_) return false;
+    const auto plan = plan_staged(hs, ds, count, element);
+    if (plan.width == 0) return true;
+    index_t last = plan.width - 1;
+    for (const auto& d : plan.outer) last += (d.count - 1) * d.host;
+    if (is_pinned(host) && is_pinned(host + last)) return false;
+    (void)GPU(GetLastError)();
+    const auto pinned = [&](std::size_t bytes) { return allocate_pinned(bytes); };
+    return through.copy(in.stream(), plan, host, static_cast<std::byte*>(device), pinned, checker());
   }
 
   void copy_blocks(int l, void* to, const strides& ts, const void* from, const strides& fs,
@@ -398,6 +420,8 @@ class gpu_accelerator final : public accelerator {
   std::string target_;
   std::uint32_t threads_max_ = 1024;
   std::vector<lane> lanes_;
+  bool stages_ = false;  // copies from and to pageable memory would hold their caller
+  staging coming_{true}, going_{false};
   memory_pool pool_;
   std::unordered_map<void*, std::size_t> sizes_;
   std::uint64_t used_ = 0;
@@ -434,6 +458,13 @@ class gpu_source final : public accelerator_source {
                                           std::to_string(count_) + (remark_.empty() ? "" : ": " + remark_));
     if (lanes < 1) throw error(errc::bad_argument, GPU_NAME ": a device has at least one lane");
     return std::make_unique<gpu_accelerator>(index, lanes, memory_limit, tools_);
+  }
+  std::unique_ptr<page_pinning> pinning(int index) override {
+    device_properties p{};
+    if (GPU(GetDeviceProperties)(&p, index) == GPU(Success) && gains_by_pinning(p))
+      return std::make_unique<registering>(index);
+    (void)GPU(GetLastError)();
+    return nullptr;
   }
 
  private:

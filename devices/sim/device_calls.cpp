@@ -107,7 +107,9 @@ simError_t simGetDeviceProperties(simDeviceProp* to, int index) {
            .maxThreadsPerBlock = static_cast<int>(group_items_max),
            .major = 1,
            .minor = 0,
-           .doubles = w->options.doubles ? 1 : 0};
+           .doubles = w->options.doubles ? 1 : 0,
+
+           .pageableCopiesBlock = w->options.pageable_blocks || w->options.pageable_gb_per_s > 0};
     return simSuccess;
   });
 }

@@ -74,8 +74,8 @@ world::world(sim_options o) : options(std::move(o)), calls_(options.faults.size(
 world::~world() {
   for (auto& d : devices) d->reset();
   if (!pinned_blocks.empty()) log("sim: " + std::to_string(pinned_blocks.size()) + " pinned allocations never freed");
-  for (const auto& [address, bytes] : pinned_blocks)
-    std::free(reinterpret_cast<void*>(address));  // NOLINT(performance-no-int-to-ptr)
+  for (const auto& [address, block] : pinned_blocks)
+    if (block.owned) std::free(reinterpret_cast<void*>(address));  // NOLINT(performance-no-int-to-ptr)
 }
 
 void world::log(const std::string& text) const noexcept {
@@ -95,7 +95,28 @@ bool world::pinned(const void* p) const {
   const auto at = reinterpret_cast<std::uintptr_t>(p);
   const std::lock_guard lock(mutex);
   const auto after = pinned_blocks.upper_bound(at);
-  return after != pinned_blocks.begin() && at - std::prev(after)->first < std::prev(after)->second;
+  return after != pinned_blocks.begin() && at - std::prev(after)->first < std::prev(after)->second.bytes;
+}
+
+bool world::pin(void* p, std::size_t bytes, bool owned) {
+  const auto at = reinterpret_cast<std::uintptr_t>(p);
+  const std::lock_guard lock(mutex);
+  const auto after = pinned_blocks.lower_bound(at);
+  if (after != pinned_blocks.end() && after->first - at < bytes) return false;
+  if (after != pinned_blocks.begin() && at - std::prev(after)->first < std::prev(after)->second.bytes) return false;
+  pinned_blocks.emplace(at, pinned_block{bytes, owned});
+  pinned_bytes += bytes;
+  pinned_bytes_max = std::max(pinned_bytes_max, pinned_bytes);
+  return true;
+}
+
+bool world::unpin(const void* p, bool owned) {
+  const std::lock_guard lock(mutex);
+  const auto at = pinned_blocks.find(reinterpret_cast<std::uintptr_t>(p));
+  if (at == pinned_blocks.end() || at->second.owned != owned) return false;
+  pinned_bytes -= at->second.bytes;
+  pinned_blocks.erase(at);
+  return true;
 }
 
 const sim_fault* world::count_call(const char* call, int index) {

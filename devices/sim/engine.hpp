@@ -60,13 +60,22 @@ struct world {
   void log(const std::string&) const noexcept;
   device* owner(const void*) const;
   bool pinned(const void*) const;
+  /// False if there is a block there.
+  bool pin(void*, std::size_t bytes, bool owned);
+  /// False if there is no such block of that owner.
+  bool unpin(const void*, bool owned);
   /// The fault that this call runs into, or null.
   const sim_fault* count_call(const char* call, int device);
 
   sim_options options;
   std::vector<std::unique_ptr<device>> devices;
   mutable std::mutex mutex;
-  std::map<std::uintptr_t, std::size_t> pinned_blocks;
+  struct pinned_block {
+    std::size_t bytes;
+    bool owned;  // by the simulator; else the caller keeps it
+  };
+  std::map<std::uintptr_t, pinned_block> pinned_blocks;
+  std::size_t pinned_bytes = 0, pinned_bytes_max = 0;
   std::atomic<std::uint64_t> streams_made = 0;
 
  private:

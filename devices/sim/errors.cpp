@@ -29,6 +29,8 @@ constexpr entry entries[] = {
     {simErrorNotReady, "simErrorNotReady", "not finished yet"},
     {simErrorIllegalAddress, "simErrorIllegalAddress", "memory was used that the device may not use"},
     {simErrorPeerAccessAlreadyEnabled, "simErrorPeerAccessAlreadyEnabled", "peer access is enabled already"},
+    {simErrorHostMemoryAlreadyRegistered, "simErrorHostMemoryAlreadyRegistered", "the host's memory is pinned already"},
+    {simErrorHostMemoryNotRegistered, "simErrorHostMemoryNotRegistered", "the host's memory was not pinned"},
     {simErrorLaunchFailure, "simErrorLaunchFailure", "a kernel failed"},
     {simErrorNotPermitted, "simErrorNotPermitted", "not permitted here"},
     {simErrorNotSupported, "simErrorNotSupported", "not supported"},

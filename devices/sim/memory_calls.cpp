@@ -65,19 +65,29 @@ simError_t copy(device& d, stream& s, rows to, rows from, std::size_t width, std
                           : from_owner != &d                                 ? from_owner
                                                                              : to_owner;
   const bool direct = foreign && (d.peers >> foreign->index & 1) != 0;
-  return pushed(s, {&d, false, [=, &d, a = to.pitch, b = from.pitch](stream&) {
-                      const auto end = d.book_link(direction, width * height, foreign);
-                      count_traffic(from_owner, to_owner, direct, width * height);
-                      std::shared_lock<std::shared_mutex> used;
-                      if (foreign) used = std::shared_lock(foreign->in_use);
-                      if (a == width && b == width) {
-                        std::memcpy(target, source, width * height);
-                      } else {
-                        for (std::size_t i = 0; i < height; ++i) std::memcpy(target + i * a, source + i * b, width);
-                      }
-                      if (foreign) used.unlock();
-                      if (end != steady::time_point{}) std::this_thread::sleep_until(end);
-                    }});
+  const auto pageable = [&](const rows& r, const device* owner) {
+    if (owner) return false;
+    const auto* last = static_cast<const std::byte*>(r.begin) + r.extent(width, height) - 1;
+    return !d.in.pinned(r.begin) || !d.in.pinned(last);
+  };
+  const bool slow = pageable(to, to_owner) || pageable(from, from_owner);
+  const double speed = slow ? d.in.options.pageable_gb_per_s : 0;
+  const simError_t result =
+      pushed(s, {&d, false, [=, &d, a = to.pitch, b = from.pitch](stream&) {
+                   auto end = d.book_link(direction, width * height, foreign);
+                   count_traffic(from_owner, to_owner, direct, width * height);
+                   if (speed > 0)
+                     end = std::max(end, steady::now() + std::chrono::nanoseconds(static_cast<std::int64_t>(
+                                                             static_cast<double>(width * height) / speed)));
+                   if (a == width && b == width) {
+                     std::memcpy(target, source, width * height);
+                   } else {
+                     for (std::size_t i = 0; i < height; ++i) std::memcpy(target + i * a, source + i * b, width);
+                   }
+                   if (end != steady::time_point{}) std::this_thread::sleep_until(end);
+                 }});
+  if (result == simSuccess && slow && d.in.options.pageable_blocks && !s.capturing()) s.wait();
+  return result;
 }
 
 }  // namespace
@@ -143,8 +153,7 @@ simError_t simMallocHost(void** p, std::size_t bytes) {
     if (bytes > SIZE_MAX - page) return simErrorMemoryAllocation;
     void* got = std::aligned_alloc(page, (bytes + page - 1) / page * page);
     if (!got) return simErrorMemoryAllocation;
-    const std::lock_guard lock(w.mutex);
-    w.pinned_blocks.emplace(reinterpret_cast<std::uintptr_t>(got), bytes);
+    w.pin(got, bytes, true);
     *p = got;
     return simSuccess;
   });
@@ -155,14 +164,43 @@ simError_t simFreeHost(void* p) {
   return guarded([&] {
     if (!p) return simSuccess;
     const auto w = current_world();
-    {
-      const std::lock_guard lock(w->mutex);
-      if (!w->pinned_blocks.erase(reinterpret_cast<std::uintptr_t>(p))) return simErrorInvalidValue;
-    }
+    if (!w->unpin(p, true)) return simErrorInvalidValue;
     const auto index = static_cast<std::size_t>(this_thread().device);
     if (index < w->devices.size())
       for (const auto& s : w->devices[index]->streams()) s->wait();
     std::free(p);
+    return simSuccess;
+  });
+}
+
+simError_t simHostRegister(void* p, std::size_t bytes, unsigned flags) {
+  return on_this_device("HostRegister", [&](world& w, device&) {
+    if (!p || bytes == 0 || flags > simHostRegisterPortable) return simErrorInvalidValue;
+    return w.pin(p, bytes, false) ? simSuccess : simErrorHostMemoryAlreadyRegistered;
+  });
+}
+
+simError_t simHostUnregister(void* p) {
+  return guarded([&] { return current_world()->unpin(p, false) ? simSuccess : simErrorHostMemoryNotRegistered; });
+}
+
+simError_t simPointerGetAttributes(simPointerAttributes* to, const void* p) {
+  return on_this_device("PointerGetAttributes", [&](world& w, device&) {
+    const device* owner = w.owner(p);
+    *to = {owner         ? simMemoryTypeDevice
+           : w.pinned(p) ? simMemoryTypeHost
+                         : simMemoryTypeUnregistered,
+           owner ? owner->index : -1};
+    return simSuccess;
+  });
+}
+
+simError_t simPinnedBytes(std::size_t* now, std::size_t* most) {
+  return guarded([&] {
+    const auto w = current_world();
+    const std::lock_guard lock(w->mutex);
+    *now = w->pinned_bytes;
+    *most = w->pinned_bytes_max;
     return simSuccess;
   });
 }

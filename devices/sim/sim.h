@@ -40,6 +40,8 @@ enum simError_t : int {
   simErrorNotReady = 600,
   simErrorIllegalAddress = 700,
   simErrorPeerAccessAlreadyEnabled = 704,
+  simErrorHostMemoryAlreadyRegistered = 712,
+  simErrorHostMemoryNotRegistered = 713,
   simErrorLaunchFailure = 719,
   simErrorNotPermitted = 800,
   simErrorNotSupported = 801,
@@ -78,6 +80,17 @@ enum simStreamCaptureMode : int {  ///< all modes are as relaxed
   simStreamCaptureModeRelaxed = 2,
 };
 
+enum simMemoryType : int {
+  simMemoryTypeUnregistered = 0,  ///< the host's, pageable
+  simMemoryTypeHost = 1,          ///< the host's, pinned
+  simMemoryTypeDevice = 2,
+};
+struct simPointerAttributes {
+  simMemoryType type;
+  int device;  ///< -1: the host's
+};
+
+inline constexpr unsigned simHostRegisterDefault = 0, simHostRegisterPortable = 1;  ///< always portable
 inline constexpr unsigned simStreamDefault = 0, simStreamNonBlocking = 1;
 inline constexpr unsigned simEventDefault = 0, simEventBlockingSync = 1, simEventDisableTiming = 2;
 
@@ -88,7 +101,8 @@ struct simDeviceProp {
   int warpSize;
   int maxThreadsPerBlock;
   int major, minor;
-  int doubles;  ///< 0: kernels should not use them
+  int doubles;              ///< 0: kernels should not use them
+  int pageableCopiesBlock;  ///< as configured; no field of CUDA's, where they do
 };
 
 // ---- options --------------------------------------------------------------------------------------------------------
@@ -107,12 +121,14 @@ struct sim_fault {
 struct sim_options {
   int devices = 2;  ///< 0: as on a machine without
   std::size_t memory_bytes = std::size_t{256} << 20;
-  double copy_gb_per_s = 0;  ///< a link per device and direction, shared by its copies; 0: no limit
-  double launch_us = 0;      ///< a kernel lasts at least so long
-  std::uint64_t seed = 0;    ///< random delays between operations; 0: none
-  bool doubles = true;       ///< what devices say of themselves; kernels with doubles run all the same
-  bool peer = false;         ///< devices can reach each other's memory, where it is enabled
-  double peer_gb_per_s = 0;  ///< a link per device for copies between devices; 0: as copy_gb_per_s
+  double copy_gb_per_s = 0;      ///< a link per device and direction, shared by its copies; 0: no limit
+  bool pageable_blocks = false;  ///< a copy from or to pageable memory holds its caller until it has ended
+  double pageable_gb_per_s = 0;  ///< such a copy is no faster, beside its link's limit; 0: no limit
+  double launch_us = 0;          ///< a kernel lasts at least so long
+  std::uint64_t seed = 0;        ///< random delays between operations; 0: none
+  bool doubles = true;           ///< what devices say of themselves; kernels with doubles run all the same
+  bool peer = false;             ///< devices can reach each other's memory, where it is enabled
+  double peer_gb_per_s = 0;      ///< a link per device for copies between devices; 0: as copy_gb_per_s
   std::vector<sim_fault> faults{};
   std::function<void(std::string)> log{};  ///< findings for people, from any thread; must not call sim
 };
@@ -221,6 +237,12 @@ simError_t simMallocAsync(void**, std::size_t, simStream_t);
 simError_t simFreeAsync(void*, simStream_t);
 simError_t simMallocHost(void**, std::size_t);
 simError_t simFreeHost(void*);
+/// Pins memory that the caller keeps. Its pages are pinned until simHostUnregister or simConfigure, whatever is reset.
+simError_t simHostRegister(void*, std::size_t, unsigned flags);
+simError_t simHostUnregister(void*);
+simError_t simPointerGetAttributes(simPointerAttributes*, const void*);
+/// Bytes of the host that are pinned now, and the most there ever were since the last simConfigure.
+simError_t simPinnedBytes(std::size_t* now, std::size_t* most);
 simError_t simMemGetInfo(std::size_t* free, std::size_t* total);
 simError_t simMemcpyAsync(void* to, const void* from, std::size_t, simMemcpyKind, simStream_t);
 simError_t simMemcpy2DAsync(void* to, std::size_t to_pitch, const void* from, std::size_t from_pitch, std::size_t width,

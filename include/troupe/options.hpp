@@ -68,6 +68,12 @@ struct options {
   /// `error(out_of_memory)` at once, also a host view. Memory of the caller (`adopt`, `borrow`), private partials of
   /// reductions, assembled windows and what `retries` keeps do not count.
   std::uint64_t memory_bytes = 0;
+  /// With devices that gain by it (CUDA, HIP): host memory for tiles of arrays is pinned, so that copies run at the full
+  /// speed of the link, so many bytes at most, and never more than half of this machine's memory or than `memory_bytes`.
+  /// Pinned memory is given back when nothing has happened for a while. What finds no room in it, memory of the caller,
+  /// and everything where this is 0, is copied in pieces through a few pinned buffers of the device: slower, since a
+  /// core copies it once more.
+  std::uint64_t pinned_bytes_max = std::numeric_limits<std::uint64_t>::max();
   /// Where tiles go for which `memory_bytes` has no room: one file without a name, gone with the runtime. Empty: nowhere,
   /// what does not fit is `error(out_of_memory)` in the task. A directory that is missing or not writable is
   /// `error(io_failed)` from the constructor. Not looked at without `memory_bytes`.

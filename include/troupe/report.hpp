@@ -69,6 +69,7 @@ struct runtime_report {
   std::uint64_t turns = 0;                               ///< times somebody took placement's turn
   std::uint64_t bytes_allocated = 0;                     ///< of host memory, held by arrays now
   std::uint64_t bytes_allocated_max = 0;                 ///< the most there ever was; at most `options::memory_bytes`
+  std::uint64_t bytes_pinned = 0;                        ///< of host memory now; at most `options::pinned_bytes_max`
   std::uint64_t bytes_spilled = 0, bytes_read_back = 0;  ///< written to `options::spill_directory`, read from there
   std::uint64_t bytes_on_disk = 0;                       ///< in use there now
   std::uint64_t arrays = 0;                              ///< arrays alive

@@ -14,7 +14,7 @@ set -uo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 bin="$here/bin"
 steps='devices host conformance_cuda conformance_hip conformance_opencl conformance_sim api_cuda api_sim
-  convolve_cpu convolve_cuda benchmarks'
+  runtime_sim convolve_cpu convolve_cuda cublas_gemm benchmarks out_of_core'
 
 out="$PWD/troupe-gpu-results"
 quick=()
@@ -138,6 +138,19 @@ if [[ -z $nvrtc && -d $here/nvrtc ]]; then
   for file in "$here"/nvrtc/*.gz; do gzip -dc "$file" > "$out/nvrtc/$(basename "$file" .gz)"; done
   nvrtc=$(compgen -G "$out/nvrtc/libnvrtc.so.*" | head -1)
 fi
+# cuBLAS is never in the bundle: that of the host's CUDA.
+find_cublas() {
+  local file folder
+  file=$( (ldconfig -p || /sbin/ldconfig -p) 2> /dev/null | sed -n "s/.*libcublas\.so\.$1 .*=> //p" | head -1)
+  if [[ -n $file ]]; then echo "$file"; return; fi
+  for folder in "${nvrtc%/*}" /usr/local/cuda/lib64 /usr/local/cuda-"$1"*/lib64 /usr/local/cuda-"$1"*/targets/*/lib /opt/cuda/lib64 \
+    /usr/{local/,}lib/python3*/{site,dist}-packages/nvidia/{cu13,cublas}/lib; do
+    if [[ -r $folder/libcublas.so.$1 ]]; then echo "$folder/libcublas.so.$1"; return; fi
+  done
+}
+cuda_major=$(about cuda)
+cublas=$(find_cublas "${cuda_major%%.*}")
+if [[ -n $cublas ]]; then export LD_LIBRARY_PATH="${cublas%/*}${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"; fi
 if [[ -n $nvrtc ]]; then export LD_LIBRARY_PATH="${nvrtc%/*}${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"; fi
 
 driver_line="none: neither nvidia-smi nor /proc/driver/nvidia/version answers"
@@ -152,6 +165,7 @@ printf 'driver:       %s\n' "$driver_line"
 printf 'glibc:        %s, needed %s\n' "${glibc:-unknown}" "$(about glibc)"
 printf 'GPU memory:   %s\n' "$memory_line"
 printf 'NVRTC:        %s\n' "${nvrtc:-none (make the bundle with --with-nvrtc)}"
+printf 'cuBLAS:       %s\n' "${cublas:-none (libcublas.so.${cuda_major%%.*} comes with the host\'s CUDA)}"
 if [[ -n $capability && ${capability//./} != "$(about arch)" ]]; then
   printf 'note:         the bundle was checked for compute capability %s only\n' "$(about arch)"
 fi
@@ -224,6 +238,12 @@ else
   absent api_sim "the software GPU needs a C++ compiler on the PATH"
 fi
 
+if [[ -n $compiler ]]; then
+  tests runtime_sim 180 troupe-runtime-tests '*'
+else
+  absent runtime_sim "the software GPU needs a C++ compiler on the PATH"
+fi
+
 gist_of_picture() { grep -iE 'verified|wrong' "$1" | tail -1 | sed 's/ samples.*/ samples equal the serial reference/'; }
 gist_of_cuda_picture() {
   local tiles
@@ -239,15 +259,40 @@ else
   absent convolve_cuda "$reason"
 fi
 
+gist_of_gemm() {
+  local where
+  where=$(sed -n 's/^\(cuda:[0-9]*\)  *\([1-9][0-9]*\) .*/, \2 tasks on \1/p' "$1" | head -1)
+  echo "$(grep -m1 'GFLOP/s' "$1" || last_line "$1")${where:-; no task ran on a GPU}"
+  [[ -n $where ]]
+}
+if [[ ! -x $bin/troupe-cublas_gemm ]]; then
+  absent cublas_gemm "the bundle was made where the toolkit has no cuBLAS"
+elif [[ -z $cublas ]]; then
+  absent cublas_gemm "no libcublas.so.${cuda_major%%.*} on this host"
+elif usable cuda; then
+  step cublas_gemm 60 gist_of_gemm "$bin/troupe-cublas_gemm" 4096 1024 --devices cuda
+else
+  absent cublas_gemm "$reason"
+fi
+
+# What says why something is missing in a table comes last.
+gist_of_bench() {
+  local missing
+  missing=$(grep -c '^ABSENT .* on cuda' "$1")
+  echo "$(grep -cE ' yes$' "$1") targets met, $(grep -cE ' NO$' "$1") missed$( ((missing == 0)) || echo "; $(grep -m1 '^ABSENT .* on cuda' "$1")")"
+}
 if usable cuda; then
-  rows=$(timeout 60 "$bin/troupe-bench" --list 2> /dev/null | sed -n 's/^ *\(\(gpu_\|convolve\)[^ :]*\).*/\1/p' | sort -u)
+  rows=$(timeout 60 "$bin/troupe-bench" --list --device cuda:0 2> /dev/null | sed -n 's/^ *\(\(gpu_\|convolve\)[^ :/]*\)[^ :]*.*/\1/p' | sort -u | grep -vx gpu_out_of_core)
   if [[ -z $rows ]]; then
     absent benchmarks "troupe-bench has no row that begins with gpu_ or convolve"
   else
-    step benchmarks 240 last_line "$bin/troupe-bench" $rows "${quick[@]}" --json "$out/benchmarks.json"
+    step benchmarks 300 gist_of_bench "$bin/troupe-bench" $rows --device cuda:0 "${quick[@]}" --json "$out/benchmarks.json"
   fi
+  # Its matrices take 32 GiB of host memory, four times the quota.
+  step out_of_core 400 gist_of_bench "$bin/troupe-bench" gpu_out_of_core --device cuda:0 "${quick[@]}" --json "$out/out_of_core.json"
 else
   absent benchmarks "$reason"
+  absent out_of_core "$reason"
 fi
 
 # ---- the results ----------------------------------------------------------------------------------------------------
@@ -277,7 +322,9 @@ fi
 printf '\n%-20s %-7s %9s\n' step result seconds
 code=0
 for i in "${!names[@]}"; do
-  printf '%-20s %-7s %9s\n' "${names[i]}" "${results[i]}" "${seconds[i]}"
+  why=""
+  if [[ ${results[i]} != ok ]]; then why="  ${details[i]}"; fi
+  printf '%-20s %-7s %9s%s\n' "${names[i]}" "${results[i]}" "${seconds[i]}" "$why"
   if [[ ${results[i]} == failed ]]; then code=1; fi
 done
 printf '%s/results.json\n' "$out"

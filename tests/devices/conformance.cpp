@@ -43,6 +43,23 @@ candidate sim(int devices, bool peer = false) {
   return c;
 }
 
+// Copies from and to pageable memory would hold their caller, as on CUDA: everything that the tests copy is staged.
+candidate pageable_sim() {
+  candidate c = sim(1);
+  c.name = "sim_pageable";
+  c.source = [] {
+    troupe::soft_gpu::sim_options o;
+    o.devices = 1;
+    o.memory_bytes = std::size_t{64} << 20;
+    o.seed = 4;
+    o.pageable_blocks = true;
+    if (troupe::soft_gpu::simConfigure(o) != troupe::soft_gpu::simSuccess)
+      throw error(errc::device_failed, "sim is still in use by an earlier test");
+    return make_sim_source(with_cache());
+  };
+  return c;
+}
+
 // Whatever OpenCL finds here: PoCL gives as many devices as the environment of the test asks for (POCL_DEVICES).
 candidate opencl(int devices) {
   candidate c;
@@ -72,7 +89,8 @@ std::string name_of(const ::testing::TestParamInfo<candidate>& info) { return in
 }  // namespace
 
 const std::vector<candidate>& candidates() {
-  static const std::vector<candidate> all{sim(1), sim(2), sim(3), sim(2, true), opencl(1), opencl(2), cuda(), hip()};
+  static const std::vector<candidate> all{sim(1),    sim(2),    sim(3), sim(2, true), pageable_sim(),
+                                          opencl(1), opencl(2), cuda(), hip()};
   return all;
 }
 

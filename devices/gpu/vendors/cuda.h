@@ -28,6 +28,13 @@ using device_properties = cudaDeviceProp;
 inline cudaError_t malloc_pinned(void** p, std::size_t bytes) { return cudaMallocHost(p, bytes); }
 inline cudaError_t free_pinned(void* p) { return cudaFreeHost(p); }
 inline bool has_double(const cudaDeviceProp&) { return true; }
+inline cudaError_t pin(void* p, std::size_t bytes) { return cudaHostRegister(p, bytes, cudaHostRegisterPortable); }
+/// Copies from and to pageable memory hold their caller.
+inline bool gains_by_pinning(const cudaDeviceProp&) { return true; }
+inline bool is_pinned(const void* p) {
+  cudaPointerAttributes a{};
+  return cudaPointerGetAttributes(&a, p) == cudaSuccess && a.type != cudaMemoryTypeUnregistered;
+}
 inline std::string target_of(const cudaDeviceProp& p) {
   return "sm_" + std::to_string(p.major) + std::to_string(p.minor);
 }

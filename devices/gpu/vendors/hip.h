@@ -28,6 +28,14 @@ using device_properties = hipDeviceProp_t;
 inline hipError_t malloc_pinned(void** p, std::size_t bytes) { return hipHostMalloc(p, bytes, hipHostMallocDefault); }
 inline hipError_t free_pinned(void* p) { return hipHostFree(p); }
 inline bool has_double(const hipDeviceProp_t&) { return true; }
+inline hipError_t pin(void* p, std::size_t bytes) { return hipHostRegister(p, bytes, hipHostRegisterPortable); }
+/// Copies from and to pageable memory hold their caller.
+inline bool gains_by_pinning(const hipDeviceProp_t&) { return true; }
+/// Of pageable memory HIP knows nothing, which is an error.
+inline bool is_pinned(const void* p) {
+  hipPointerAttribute_t a{};
+  return hipPointerGetAttributes(&a, p) == hipSuccess;
+}
 inline std::string target_of(const hipDeviceProp_t& p) { return p.gcnArchName; }  // gfx90a:sramecc+:xnack-
 inline std::unique_ptr<rtc::compiler> open_compiler(const rtc::settings&, std::string& why) {
   return rtc::open_hiprtc(why);

@@ -64,8 +64,7 @@ inline cudaError_t cudaGraphNodeGetDependencies(cudaGraphNode_t node, cudaGraphN
 inline cudaError_t cudaGraphNodeGetDependentNodes(cudaGraphNode_t node, cudaGraphNode_t* all, size_t* n) {
   return cudaGraphNodeGetDependentNodes(node, all, nullptr, n);
 }
-inline cudaError_t cudaStreamUpdateCaptureDependencies(cudaStream_t s, cudaGraphNode_t* all, size_t n,
-                                                       unsigned flags) {
+inline cudaError_t cudaStreamUpdateCaptureDependencies(cudaStream_t s, cudaGraphNode_t* all, size_t n, unsigned flags) {
   return cudaStreamUpdateCaptureDependencies(s, all, nullptr, n, flags);
 }
 inline cudaError_t cudaStreamGetCaptureInfo_v2(cudaStream_t s, cudaStreamCaptureStatus* status,
@@ -116,6 +115,10 @@ cudaError_t cudaLaunchCooperativeKernelMultiDevice(Any&&...) {
 #define hipMemAllocationTypePinned cudaMemAllocationTypePinned
 #define hipMemLocationTypeDevice cudaMemLocationTypeDevice
 #define hipMemPoolAttrReleaseThreshold cudaMemPoolAttrReleaseThreshold
+
+inline hipError_t hipLaunchHostFunc(hipStream_t s, hipHostFn_t f, void* argument) {
+  return hipCUDAErrorTohipError(cudaLaunchHostFunc(s, f, argument));
+}
 
 inline hipError_t troupe_hip_device_attribute(int* value, hipDeviceAttribute_t which, int device) {
   if (which == hipDeviceAttributeMemoryPoolsSupported)

@@ -31,6 +31,16 @@ inline troupe::soft_gpu::simError_t malloc_pinned(void** p, std::size_t n) {
 }
 inline troupe::soft_gpu::simError_t free_pinned(void* p) { return troupe::soft_gpu::simFreeHost(p); }
 inline bool has_double(const device_properties& p) { return p.doubles != 0; }
+inline troupe::soft_gpu::simError_t pin(void* p, std::size_t bytes) {
+  return troupe::soft_gpu::simHostRegister(p, bytes, troupe::soft_gpu::simHostRegisterPortable);
+}
+/// Only where it is configured to: else every copy runs beside its caller.
+inline bool gains_by_pinning(const device_properties& p) { return p.pageableCopiesBlock != 0; }
+inline bool is_pinned(const void* p) {
+  troupe::soft_gpu::simPointerAttributes a{};
+  return troupe::soft_gpu::simPointerGetAttributes(&a, p) == troupe::soft_gpu::simSuccess &&
+         a.type != troupe::soft_gpu::simMemoryTypeUnregistered;
+}
 inline std::string target_of(const device_properties&) { return "host"; }
 inline std::unique_ptr<rtc::compiler> open_compiler(const rtc::settings& s, std::string& why) {
   return rtc::open_host_compiler(s, why);
