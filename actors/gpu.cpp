@@ -27,6 +27,7 @@ gpu_actor::gpu_actor(gpu_options o, std::unique_ptr<devices::accelerator> device
       compute_lanes_(device->facts().lanes - gpu_copy_lanes),
       memory_bytes_(device->facts().memory_bytes),
       device_(std::move(device)),
+      node_(options_.facts.name.c_str(), stopping_),
       memory_(link, lanes_, options_.gather, bytes_) {
   lanes_.use(device_.get(), device_->facts().lanes);
   memory_.use(device_.get());
@@ -90,6 +91,7 @@ executor_report gpu_actor::report() const {
   r.slots = options_.facts.slots;
   r.tasks = tasks_.load(std::memory_order_relaxed);
   r.failed = failed_.load(std::memory_order_relaxed);
+  r.replays = replays_.load(std::memory_order_relaxed);
   r.by_waiters = by_waiters_.load(std::memory_order_relaxed);
   r.behind = behind_.load(std::memory_order_relaxed);
   r.busy = std::chrono::nanoseconds(busy_ns_.load(std::memory_order_relaxed));

@@ -4,6 +4,7 @@
 //
 //   gpu.cpp           the executor that others see, and the thread
 //   gpu_tasks.cpp     starting and ending tasks
+//   gpu_graphs.cpp    runs of recorded graphs
 //   gpu_errands.cpp   copies home, room, arrays forgotten
 //   gpu_driving.cpp   whose turn it is to use the device: the actor's thread, or one that waits
 //   gpu_peers.cpp     tiles lent to other devices and by them
@@ -15,6 +16,7 @@
 #include <list>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <thread>
 #include <unordered_map>
 
@@ -27,6 +29,7 @@
 #include "actors/logic/outlook.hpp"
 #include "actors/protocol/clock.hpp"
 #include "actors/protocol/phase.hpp"
+#include "actors/replay.hpp"
 
 namespace troupe::detail {
 
@@ -65,6 +68,12 @@ class gpu_actor final : public gpu, public std::enable_shared_from_this<gpu_acto
  private:
   enum class outcome { started, no_room };
   using job = gpu_job;
+  // What the last run of a graph used; if the next uses the same, it is captured, and the one after that replayed.
+  struct run_before {
+    std::weak_ptr<recorded_graph> graph;
+    std::vector<void*> memory;
+    std::optional<devices::capture_id> captured;
+  };
 
   // ---- gpu.cpp
   void ring();
@@ -96,7 +105,11 @@ class gpu_actor final : public gpu, public std::enable_shared_from_this<gpu_acto
   outcome start_task(task_record&);
   void enqueue(job&);
   void launch(job&);
-  void launch_text(job&);
+  void launch_text(task_record&, gpu_context&, int lane);
+  const kernel_text& source_of(const task_record& t) const {
+    return t.kernel->texts[static_cast<std::size_t>(options_.facts.kind)];
+  }
+  devices::kernel_id loaded(const task_record&);
   void call_routine(job&, routine_fn);
   int lane_for(const job&);
   void give_back(task_record&);
@@ -109,6 +122,11 @@ class gpu_actor final : public gpu, public std::enable_shared_from_this<gpu_acto
   [[noreturn]] void complain_no_room(const job&) const;
   job& take_job();
   void give_job(job&);
+
+  // ---- gpu_graphs.cpp
+  void launch_graph(job&);
+  void launch_nodes(recorded_graph&, int lane);
+  run_before& last_run_of(const std::shared_ptr<recorded_graph>&);
 
   // ---- gpu_errands.cpp
   bool start_errands();
@@ -159,7 +177,7 @@ class gpu_actor final : public gpu, public std::enable_shared_from_this<gpu_acto
   std::atomic<int> watchers_{0};
   alignas(64) std::atomic<bool> turn_{
       true};  // the right to use the device, and all that follows; the thread's at first
-  std::atomic<std::uint64_t> tasks_{0}, failed_{0}, behind_{0}, by_waiters_{0}, busy_ns_{0}, bytes_{0};
+  std::atomic<std::uint64_t> tasks_{0}, failed_{0}, behind_{0}, by_waiters_{0}, replays_{0}, busy_ns_{0}, bytes_{0};
   std::thread thread_;
 
   // With the turn.
@@ -174,6 +192,8 @@ class gpu_actor final : public gpu, public std::enable_shared_from_this<gpu_acto
   float under_way_ns_ = 0;  // predicted, of jobs_
   bool enough_ = false;     // under way
   std::unordered_map<const kernel_info*, devices::kernel_id> kernels_;
+  std::unordered_map<const recorded_graph*, run_before> runs_;
+  gpu_context node_;
   std::map<const void*, std::shared_ptr<void>> states_;  // of routines: handles of libraries
   std::vector<task_record*> done_;
   int next_lane_ = 0, in_row_ = 0;  // the lane whose turn it is, and small tasks that it has had

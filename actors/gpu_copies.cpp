@@ -19,7 +19,7 @@ void gpu_memory::fill_in(gpu_job& j) {
     const access& x = t.accesses[h.access];
     const bool needs_contents = !h.whole || x.mode != access_mode::write;
     if (needs_contents && !h.copy->is_current(known_version(*h.copy->array, h.copy->tile))) bring_in(j, *h.copy);
-    if (h.whole) view_tile(j, h);
+    if (h.whole) view_tile(x, h.access, *h.copy, j.device);
   }
   bool host_bound = false;
   for (std::size_t i = 0; i < j.parts.size(); ++i) {
@@ -69,13 +69,12 @@ void gpu_memory::note_arrival(memory_space from, std::uint64_t bytes) {
   arriving_.push_back({lanes_.promise(lane_in), bytes, ticks(), from});
 }
 
-void gpu_memory::view_tile(gpu_job& j, const gpu_job::held& h) {
-  const access& x = j.task->accesses[h.access];
+void gpu_memory::view_tile(const access& x, int number, const replica& copy, gpu_context& to) {
   const array_core& a = *x.array;
   const box4 b = a.tile_box(x.tile);
   raw_view v;
   v.name = a.spec.name.c_str();
-  v.data = static_cast<std::byte*>(h.copy->memory);
+  v.data = static_cast<std::byte*>(copy.memory);
   v.lo = b.lo;
   v.hi = b.hi;
   v.stride = packed_strides(b);
@@ -84,7 +83,13 @@ void gpu_memory::view_tile(gpu_job& j, const gpu_job::held& h) {
       v.hi[d] -= v.lo[d];
       v.lo[d] = 0;
     }
-  j.device.set_view(h.access, v);
+  to.set_view(number, v);
+}
+
+void gpu_memory::view_tiles(const task_record& part, gpu_context& to) {
+  to.bind(part);
+  for (int i = 0; i < part.access_count; ++i)
+    if (const access& x = part.accesses[i]; x.array) view_tile(x, i, *cache_.find(x.array->id, x.tile), to);
 }
 
 // ---- out ------------------------------------------------------------------------------------------------------------

@@ -37,6 +37,8 @@ class gpu_memory {
   bool reserve(gpu_job&);
   /// Enqueues copies in, gives the job its views, and has its lane wait for what it uses.
   void fill_in(gpu_job&);
+  /// The views of a task that is a part of this one, and uses whole tiles that this one holds.
+  void view_tiles(const task_record& part, gpu_context&);
   /// Device memory for a routine, kept until the task ends; null: no room.
   void* scratch(gpu_job&, std::size_t bytes);
   /// Enqueues copies of what its body updates in place, for another attempt. Throws error(out_of_memory).
@@ -126,7 +128,7 @@ class gpu_memory {
   void bring_in(const gpu_job&, logic::replica&);
   static const peer_loan* loan_of(const gpu_job&, const array_core&, std::uint32_t tile);
   void copy_lent(const peer_loan&, devices::device_pointer to, const devices::strides&, const logic::box4& what);
-  void view_tile(gpu_job&, const gpu_job::held&);
+  static void view_tile(const access&, int number, const logic::replica&, gpu_context&);
   bool view_inside_tile(gpu_job&, const gpu_job::part&);
   void assemble_from_host(gpu_job&, gpu_job::part&);
   void start_assembly(gpu_job&, std::size_t part);

@@ -282,23 +282,30 @@ int gpu_actor::lane_for(const job& j) {
 
 void gpu_actor::launch(job& j) {
   const task_record& t = *j.task;
-  if (const routine_fn routine = t.kernel->routines[static_cast<std::size_t>(options_.facts.kind)])
+  if (t.kind == task_kind::graph_run)
+    launch_graph(j);
+  else if (const routine_fn routine = t.kernel->routines[static_cast<std::size_t>(options_.facts.kind)])
     call_routine(j, routine);
   else
-    launch_text(j);
+    launch_text(*j.task, j.device, j.lane);
   memory_.note_launched(j);
   if (memory_.send_out(j)) j.lane = lane_out;
   j.end = lanes_.promise(j.lane);
 }
 
-void gpu_actor::launch_text(job& j) {
-  task_record& t = *j.task;
-  t.ops->run(t, j.device);  // hands its arguments over
-  const kernel_text& text = t.kernel->texts[static_cast<std::size_t>(options_.facts.kind)];
+void gpu_actor::launch_text(task_record& t, gpu_context& with, int lane) {
+  t.ops->run(t, with);  // hands its arguments over
+  const kernel_text& text = source_of(t);
+  device_->launch(lane, loaded(t), with.shape(text), with.arguments());
+}
+
+devices::kernel_id gpu_actor::loaded(const task_record& t) {
   auto known = kernels_.find(t.kernel);
-  if (known == kernels_.end())
+  if (known == kernels_.end()) {
+    const kernel_text& text = source_of(t);
     known = kernels_.emplace(t.kernel, device_->load({t.kernel->name, text.text, text.entry})).first;
-  device_->launch(j.lane, known->second, j.device.shape(text), j.device.arguments());
+  }
+  return known->second;
 }
 
 void gpu_actor::call_routine(job& j, routine_fn routine) {

@@ -18,9 +18,11 @@ constexpr std::size_t far_ahead_max = 4096;
 
 int priority_of(const task_record& t) { return t.extra ? t.extra->options.priority : 0; }
 
+bool is_calls(const task_record& t) { return t.kind == task_kind::call || t.kind == task_kind::graph_run; }
+
 // All it touches is in the device's memory before and after: nothing of it goes through the host's.
 bool stays_on_device(const task_record& t) {
-  if (t.kind != task_kind::call) return false;
+  if (!is_calls(t)) return false;
   for (int i = 0; i < t.access_count; ++i)
     if (t.accesses[i].array && !logic::uses_copies(t.accesses[i])) return false;
   return true;
@@ -31,7 +33,7 @@ bool has_loans(const task_record& t) { return t.extra && !t.extra->loans.empty()
 
 // Of different priorities, the device might begin with the later one.
 bool may_count(const task_record& first, const task_record& next) {
-  return (first.marks & mark_leads) && !(next.marks & mark_sent) && next.kind == task_kind::call &&
+  return (first.marks & mark_leads) && !(next.marks & mark_sent) && is_calls(next) &&
          priority_of(first) == priority_of(next);
 }
 

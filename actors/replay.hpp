@@ -42,6 +42,9 @@ struct recorded_graph {
   std::vector<std::uint32_t> roots;
   logic::executor_set executors = ~logic::executor_set{0};  // within the scopes of all calls: a run stays on one
   std::vector<access> touched;                              // what a run as a whole reads and writes; whole tiles
+  std::vector<access> tiles;                                // the same tile by tile, where a device may run it
+  logic::executor_set devices = 0;                          // of the executors, those that are
+  bool once = false;                                        // some call may run once only
   std::mutex lock;                                          // guards last
   task_record* last = nullptr;                              // the newest run; a reference is held
 };

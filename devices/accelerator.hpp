@@ -22,6 +22,7 @@
 #include <vector>
 
 #include <troupe/box.hpp>
+#include <troupe/error.hpp>
 #include <troupe/scope.hpp>
 
 namespace troupe::devices {
@@ -36,6 +37,7 @@ struct accelerator_facts {
   int index = 0;                   ///< among the devices of its kind
   std::uint64_t memory_bytes = 0;  ///< that may be used
   bool has_double = true;          ///< kernels may use doubles
+  bool captures = false;           ///< what is enqueued can be taken down and enqueued again as one
   int compute_units = 1;
   int lanes = 1;  ///< numbered from 0; all alike
 };
@@ -43,6 +45,7 @@ struct accelerator_facts {
 /// A position in a lane; lanes count from 1. 0 is the beginning, always reached.
 using ticket = std::uint64_t;
 using kernel_id = std::uint32_t;
+using capture_id = std::uint32_t;
 
 /// Device memory as its device knows it: a pointer, or a handle. Nobody else may look through it.
 struct device_pointer {
@@ -126,6 +129,15 @@ class accelerator {
   virtual kernel_id load(const kernel_source&) = 0;
   /// Arguments are copied at once. Throws error(bad_argument) for counts, sizes and shapes the device cannot run.
   virtual void launch(int lane, kernel_id, const launch_shape&, std::span<const kernel_argument>) = 0;
+  /// Only where `accelerator_facts::captures`. Launches and copies within the device that are enqueued on the lane from
+  /// now on are taken down instead; nothing else may be done with the lane, and nothing loaded.
+  virtual void begin_capture(int) { no_capture(); }
+  /// What was taken down, to be enqueued as one by `replay`, with the arguments it had. Throws what the device makes of
+  /// it; then nothing is kept.
+  virtual capture_id end_capture(int) { no_capture(); }
+  virtual void replay(int, capture_id) { no_capture(); }
+  /// It may still be under way.
+  virtual void drop(capture_id) noexcept {}
   /// What a vendor's library needs to work in a lane: cudaStream_t, hipStream_t, cl_command_queue.
   virtual void* native_lane(int lane) = 0;
 
@@ -141,6 +153,11 @@ class accelerator {
   /// Called from any thread, also inside `record`, whenever a ticket with `notify` is reached or the device fails. It
   /// must not call the device. Set once, before the first ticket with `notify`.
   virtual void listen(std::function<void()>) = 0;
+
+ private:
+  [[noreturn]] void no_capture() const {
+    throw error(errc::not_supported, facts().name + " does not capture what is enqueued");
+  }
 };
 
 /// Pins host memory where it is, so that copies from and to it run beside everything else at the link's full speed. For

@@ -26,10 +26,13 @@ struct nothing_runs final : logic::dependencies::surroundings {
 
 constexpr unsigned char cpu_bit = 1u << static_cast<int>(device_kind::cpu);
 
+// A run on a device is one task of it, placed, moved and measured as any other.
+constexpr unsigned char all_kinds = (1u << device_kind_count) - 1;
+constexpr kernel_info run_on_device{.name = "graph run", .key = 0x67726170685f7231, .kinds = all_kinds};
+constexpr kernel_info run_on_device_once{
+    .name = "graph run", .key = 0x67726170685f7232, .kinds = all_kinds, .repeat = purity::once};
+
 void refuse_what_cannot_be_recorded(const task_record& t) {
-  if (!(t.kernel->kinds & cpu_bit))
-    throw error(errc::not_supported, "kernel '" + std::string(t.kernel->name) +
-                                         "' has no body for cores, and recorded graphs run on core groups only");
   if (!t.extra) return;
   if (!t.extra->options.resources.empty())
     throw error(errc::not_supported, "recorded calls cannot ask for resources: ask for them where the graph is run");
@@ -52,6 +55,45 @@ access_mode mode_of(const tile_state& s, bool& touched) {
   return s.outside_read || part ? access_mode::update : access_mode::write;
 }
 
+// Devices enqueue the calls of a graph as they are.
+bool is_plain(const task_record& t, device_kind kind) {
+  const auto k = static_cast<std::size_t>(kind);
+  if (t.kind != task_kind::recorded || t.kernel->routines[k] || !t.kernel->texts[k].text) return false;
+  return std::all_of(t.accesses, t.accesses + t.access_count,
+                     [](const access& x) { return !x.array || (!x.where && x.mode != access_mode::reduce); });
+}
+
+// Who can run all calls, within all their scopes; throws if nobody can.
+void find_executors(recorded_graph& g, const recording& tape, const std::vector<executor_facts>& facts) {
+  const auto none = [&](auto&& what) -> const task_record* {
+    const auto t = std::find_if(tape.tasks.begin(), tape.tasks.end(), [&](const task_record* x) { return !what(*x); });
+    return t == tape.tasks.end() ? nullptr : *t;
+  };
+  const logic::executor_set scope = g.executors;
+  g.executors = 0;
+  const task_record* not_for_cores = none([](const task_record& t) { return (t.kernel->kinds & cpu_bit) != 0; });
+  if (!not_for_cores) g.executors = scope & logic::with_body(cpu_bit, facts);
+  for (const executor_facts& f : facts) {
+    const logic::executor_set bit = logic::executor_set{1} << f.id;
+    if (f.space == host_space || !(scope & bit)) continue;
+    const bool can = !none(
+        [&](const task_record& t) { return is_plain(t, f.kind) && (logic::able_to_run(*t.kernel, facts) & bit) != 0; });
+    if (can) g.devices |= bit;
+  }
+  g.executors |= g.devices;
+  g.once = none([](const task_record& t) { return t.kernel->repeat != purity::once; }) != nullptr;
+  if (g.executors != 0) return;
+  if (not_for_cores)
+    throw error(
+        errc::not_supported,
+        "kernel '" + std::string(not_for_cores->kernel->name) +
+            "' has no body for cores, and no device can run the whole graph: that takes a body as text for each "
+            "call, and accesses that are whole tiles");
+  throw error(errc::no_executor,
+              "no core group is in the scopes of all recorded calls, and a run stays on one executor; there are: " +
+                  logic::names_of(~logic::executor_set{0}, facts));
+}
+
 void summarize(recorded_graph& g, recording& tape) {
   std::map<array_core*, std::vector<std::pair<std::uint32_t, access_mode>>> by_array;
   for (auto& [key, state] : tape.tiles.states) {
@@ -60,11 +102,19 @@ void summarize(recorded_graph& g, recording& tape) {
     if (touched) by_array[key.array].push_back({key.tile, m});
   }
   for (auto& [array, tiles] : by_array) {
+    std::sort(tiles.begin(), tiles.end());
     const bool uniform =
         tiles.size() == array->tile_count &&
         std::all_of(tiles.begin(), tiles.end(), [&](const auto& t) { return t.second == tiles[0].second; });
     access x;
     x.array = array;
+    if (g.devices != 0)
+      for (const auto& [tile, mode] : tiles) {
+        x.tile = tile;
+        x.mode = mode;
+        g.tiles.push_back(x);
+      }
+    x.tile = 0;
     if (uniform && array->tile_count > 1) {
       x.mode = tiles[0].second;
       x.worker = 1;  // the whole array
@@ -72,7 +122,6 @@ void summarize(recorded_graph& g, recording& tape) {
       g.touched.push_back(x);
       continue;
     }
-    std::sort(tiles.begin(), tiles.end());
     for (const auto& [tile, mode] : tiles) {
       x.tile = tile;
       x.mode = mode;
@@ -81,7 +130,7 @@ void summarize(recorded_graph& g, recording& tape) {
       g.touched.push_back(x);
     }
   }
-  if (g.touched.size() > 60'000)
+  if (g.touched.size() > 60'000 || g.tiles.size() > 60'000)
     throw error(errc::not_supported, "the graph touches more than 60000 tiles of partly used arrays");
 }
 
@@ -98,12 +147,7 @@ std::shared_ptr<recorded_graph> compile(engine& house, recording& tape) {
     if (tape.tasks[i]->extra) g->executors &= tape.tasks[i]->extra->executors;
     deps.order(*tape.tasks[i], settles);
   }
-  const auto& facts = house.brain().facts();
-  g->executors &= logic::with_body(cpu_bit, facts);
-  if (g->executors == 0)
-    throw error(errc::no_executor,
-                "no core group is in the scopes of all recorded calls, and a run stays on one; there are: " +
-                    logic::names_of(house.brain().all(), facts));
+  find_executors(*g, tape, house.brain().facts());
   deps.settle_recorded(settles);
   tape.tasks.insert(tape.tasks.end(), settles.begin(), settles.end());
   for (std::size_t i = 0; i < tape.tasks.size(); ++i) tape.tasks[i]->id = i;
@@ -167,7 +211,12 @@ future<void> runtime::run(const task_options& options, const graph& g) {
     throw error(errc::no_executor,
                 "the scope of the run and the scopes of the recorded calls have no executor in common");
   }
+  // On cores where they can: how long a whole graph takes on which device is not known beforehand.
   t->extra->executors &= rg.executors;
+  if (t->extra->executors & ~rg.devices) t->extra->executors &= ~rg.devices;
+  const bool on_device = (t->extra->executors & rg.devices) != 0;
+  if (on_device) t->kernel = rg.once ? &run_on_device_once : &run_on_device;
+  const std::vector<access>& touched = on_device ? rg.tiles : rg.touched;
   t->kind = task_kind::graph_run;
   if (options.name.empty()) t->extra->options.name = "graph run";
   t->extra->payload = g.graph_;
@@ -175,10 +224,10 @@ future<void> runtime::run(const task_options& options, const graph& g) {
   // One run after the other: the nodes' counters belong to the run in progress.
   std::lock_guard hold(rg.lock);
   const std::size_t links = rg.last ? 1 : 0;
-  if (rg.touched.size() + links > task_record::inline_accesses)
-    size_accesses(*t, static_cast<int>(rg.touched.size() + links));
+  if (touched.size() + links > task_record::inline_accesses)
+    size_accesses(*t, static_cast<int>(touched.size() + links));
   int n = 0;
-  for (const access& x : rg.touched) {
+  for (const access& x : touched) {
     if (x.worker != 0) {
       describe(e, t->accesses[n], *x.array, x.mode, {}, x.array->spec.size, {}, x.array->spec.size, border::refuse,
                nullptr, 0, nullptr);

@@ -214,6 +214,28 @@ class gpu_accelerator final : public accelerator {
     check(e.kernel.launch(groups, group, pointers_.data(), in.stream()), "LaunchKernel");
   }
 
+  void begin_capture(int l) override { check(captured_calls::begin(enter(l).stream()), "StreamBeginCapture"); }
+  capture_id end_capture(int l) override {
+    captured_calls calls;
+    check(calls.end(enter(l).stream()), "StreamEndCapture");
+    const auto unused =
+        std::find_if(captured_.begin(), captured_.end(), [](const captured_calls& c) { return c.is_empty(); });
+    const auto at = unused - captured_.begin();
+    unused == captured_.end() ? captured_.push_back(calls) : void(*unused = calls);
+    return static_cast<capture_id>(at);
+  }
+  void replay(int l, capture_id id) override {
+    auto& in = enter(l);
+    if (id >= captured_.size() || captured_[id].is_empty())
+      bad("replay: nothing was captured as " + std::to_string(id));
+    check(captured_[id].launch(in.stream()), "GraphLaunch");
+  }
+  void drop(capture_id id) noexcept override {
+    if (id >= captured_.size() || failure_) return;
+    (void)GPU(SetDevice)(facts_.index);
+    captured_[id].drop();
+  }
+
   void* native_lane(int l) override { return enter(l).stream(); }
 
   // ---- order
@@ -309,6 +331,7 @@ class gpu_accelerator final : public accelerator {
       (void)GPU(GetLastError)();
     facts_.memory_bytes = memory_limit ? std::min<std::uint64_t>(memory_limit, free) : free;
     facts_.has_double = has_double(p);
+    facts_.captures = captures_calls;
     facts_.compute_units = p.multiProcessorCount;
     threads_max_ = static_cast<std::uint32_t>(p.maxThreadsPerBlock);
     check(pool_.open(facts_.index), "MemPoolCreate");
@@ -338,6 +361,7 @@ class gpu_accelerator final : public accelerator {
     if (alive) {
       for (const auto& [p, size] : sizes_) (void)pool_.free(p, nullptr);
       for (auto* p : pinned_) (void)free_pinned(p);
+      for (auto& c : captured_) c.drop();
       for (auto& e : kernels_) e.kernel.unload();
       pool_.close();
     }
@@ -428,6 +452,7 @@ class gpu_accelerator final : public accelerator {
   std::vector<void*> pinned_;
   std::set<int> connected_;  // indices of devices
   std::vector<entry> kernels_;
+  std::vector<captured_calls> captured_;
   std::map<std::pair<std::string, std::string>, kernel_id> ids_;
   std::unique_ptr<kernel_id> fill_;
   std::vector<void*> values_, pointers_;  // of a launch; kept for their memory

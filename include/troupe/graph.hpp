@@ -6,7 +6,10 @@
 // run behaves as one task in program order: it waits for earlier tasks that touch its arrays, later ones wait for it.
 // Data is new each time because the arrays' contents are. Recorded calls may not ask for resources or have stop tokens,
 // and a run as a whole is not retried: error(not_supported). One run stays on one executor: it must be in the scopes of
-// all recorded calls and of the run, else error(no_executor). Priorities of recorded calls are not looked at, those of
+// all recorded calls and of the run, else error(no_executor). That is a core group where one can run all calls; else, or
+// where the scope of the run says so, a device: there each call must have a body as text and use whole tiles. A device
+// enqueues the calls in program order; where its vendor has graphs (CUDA, HIP, sim) the second run on the same memory is
+// captured and the later ones are one call of the vendor's each, whatever the number of kernels. Priorities of recorded calls are not looked at, those of
 // runs are. A graph keeps its arrays alive; it is a cheap handle.
 #pragma once
 

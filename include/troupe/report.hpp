@@ -21,6 +21,7 @@ struct executor_report {
   int slots = 0;                    ///< tasks it runs at once
   std::uint64_t tasks = 0;          ///< bodies run (retries count)
   std::uint64_t failed = 0;         ///< bodies that threw
+  std::uint64_t replays = 0;        ///< devices: runs of recorded graphs that were one call of the vendor's
   std::uint64_t by_waiters = 0;     ///< devices: of the tasks, those that a waiting thread began itself
   std::uint64_t behind = 0;         ///< devices: kernels enqueued before those whose results they use had ended
   std::chrono::nanoseconds busy{};  ///< time in bodies, summed over slots

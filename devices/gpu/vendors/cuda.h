@@ -98,4 +98,25 @@ struct loaded_kernel {
   }
 };
 
+inline constexpr bool captures_calls = true;
+/// What was enqueued on a stream once, to be enqueued again as one.
+struct captured_calls {
+  cudaGraphExec_t calls = nullptr;
+
+  static cudaError_t begin(cudaStream_t s) { return cudaStreamBeginCapture(s, cudaStreamCaptureModeRelaxed); }
+  cudaError_t end(cudaStream_t s) {
+    cudaGraph_t graph = nullptr;
+    if (const auto e = cudaStreamEndCapture(s, &graph)) return e;
+    const auto e = cudaGraphInstantiateWithFlags(&calls, graph, 0);
+    (void)cudaGraphDestroy(graph);
+    return e;
+  }
+  cudaError_t launch(cudaStream_t s) const { return cudaGraphLaunch(calls, s); }
+  bool is_empty() const { return calls == nullptr; }
+  void drop() {
+    if (calls) (void)cudaGraphExecDestroy(calls);
+    calls = nullptr;
+  }
+};
+
 }  // namespace troupe::devices::gpu::cuda_build

@@ -98,4 +98,37 @@ struct loaded_kernel {
   }
 };
 
+#ifdef __HIP_PLATFORM_AMD__
+inline constexpr bool captures_calls = true;
+/// What was enqueued on a stream once, to be enqueued again as one.
+struct captured_calls {
+  hipGraphExec_t calls = nullptr;
+
+  static hipError_t begin(hipStream_t s) { return hipStreamBeginCapture(s, hipStreamCaptureModeRelaxed); }
+  hipError_t end(hipStream_t s) {
+    hipGraph_t graph = nullptr;
+    if (const auto e = hipStreamEndCapture(s, &graph)) return e;
+    const auto e = hipGraphInstantiateWithFlags(&calls, graph, 0);
+    (void)hipGraphDestroy(graph);
+    return e;
+  }
+  hipError_t launch(hipStream_t s) const { return hipGraphLaunch(calls, s); }
+  bool is_empty() const { return calls == nullptr; }
+  void drop() {
+    if (calls) (void)hipGraphExecDestroy(calls);
+    calls = nullptr;
+  }
+};
+#else
+// HIP's headers for NVIDIA have no graphs.
+inline constexpr bool captures_calls = false;
+struct captured_calls {
+  static hipError_t begin(hipStream_t) { return hipErrorNotSupported; }
+  static hipError_t end(hipStream_t) { return hipErrorNotSupported; }
+  static hipError_t launch(hipStream_t) { return hipErrorNotSupported; }
+  static bool is_empty() { return true; }
+  void drop() {}
+};
+#endif
+
 }  // namespace troupe::devices::gpu::hip_build

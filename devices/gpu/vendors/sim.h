@@ -87,4 +87,29 @@ struct loaded_kernel {
   }
 };
 
+inline constexpr bool captures_calls = true;
+/// What was enqueued on a stream once, to be enqueued again as one.
+struct captured_calls {
+  troupe::soft_gpu::simGraphExec_t calls = nullptr;
+
+  static troupe::soft_gpu::simError_t begin(troupe::soft_gpu::simStream_t s) {
+    return troupe::soft_gpu::simStreamBeginCapture(s, troupe::soft_gpu::simStreamCaptureModeRelaxed);
+  }
+  troupe::soft_gpu::simError_t end(troupe::soft_gpu::simStream_t s) {
+    troupe::soft_gpu::simGraph_t graph = nullptr;
+    if (const auto e = troupe::soft_gpu::simStreamEndCapture(s, &graph)) return e;
+    const auto e = troupe::soft_gpu::simGraphInstantiateWithFlags(&calls, graph, 0);
+    (void)troupe::soft_gpu::simGraphDestroy(graph);
+    return e;
+  }
+  troupe::soft_gpu::simError_t launch(troupe::soft_gpu::simStream_t s) const {
+    return troupe::soft_gpu::simGraphLaunch(calls, s);
+  }
+  bool is_empty() const { return calls == nullptr; }
+  void drop() {
+    if (calls) (void)troupe::soft_gpu::simGraphExecDestroy(calls);
+    calls = nullptr;
+  }
+};
+
 }  // namespace troupe::devices::gpu::sim_build
