@@ -149,8 +149,13 @@ void gpu_actor::run_again(job& j) {
   const std::exception_ptr error = j.error;
   j.host.roll_back();
   memory_.spoil(j);
+  std::vector<std::pair<array_core*, std::uint32_t>> updated;  // in place: what was there before is gone
+  for (const job::held& h : j.copies)
+    if (h.written && j.launched && t.accesses[h.access].mode == access_mode::update)
+      updated.emplace_back(h.copy->array, h.copy->tile);
   memory_.let_go(j);
   give_job(j);
+  if (!updated.empty()) placement_.report_lost(*this, updated, error);
   if (!may_run_again(t)) {
     end_task(t, error, begin);
     return;
