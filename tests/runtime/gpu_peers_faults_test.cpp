@@ -158,6 +158,11 @@ TEST_P(gpu_peers_chaos, gives_exact_results_or_says_what_is_lost) {
     s.faults.push_back(pick(0, 1) ? broken(call, pick(1, 40), pick(0, count - 1))
                                   : lost(call, pick(1, 40), pick(0, count - 1)));
   }
+  std::string what = std::to_string(count) + " devices";
+  for (const auto& f : s.faults)
+    what += "; " + f.call + ' ' + std::to_string(f.nth) + " on " + std::to_string(f.device) +
+            (f.lost ? " lost" : " broken");
+  SCOPED_TRACE(what);
   gpu_peers::configure(s);
   options o = with_sims(count);
   for (auto& d : o.devices)
