@@ -78,7 +78,7 @@ void gpu_memory::start_assembly(gpu_job& j, std::size_t index) {
   for (const gpu_job::source& s : j.sources) {
     if (s.part != index || s.copy) continue;
     const auto to = static_cast<std::size_t>(offset_in(p.where, v.stride, s.piece.to.lo)) * a.spec.element;
-    if (const peer_loan* loan = loan_of(j, a, s.piece.tile)) {
+    if (const auto loan = loan_of(j, a, s.piece.tile)) {
       copy_lent(*loan, {p.memory, to}, v.stride, s.piece.from);
       continue;
     }

@@ -49,7 +49,8 @@ void gpu_memory::bring_in(const gpu_job& j, replica& r) {
   lanes_.wait(lane_in, r.ready.lane, r.ready.until);
   for (const replica::use& u : r.read_by) lanes_.wait(lane_in, u.lane, u.until);
   take_back(r);  // of an older version
-  if (const peer_loan* loan = loan_of(j, a, r.tile)) {
+  if (const auto loan = loan_of(j, a, r.tile)) {
+    r.source = loan;
     copy_lent(*loan, {r.memory, 0}, packed_strides(b), b);
   } else {
     device_->copy_in(lane_in, {r.memory, 0}, packed_strides(b), host_tile(link_, a, r.tile, false), host_strides(a, b),

@@ -86,6 +86,8 @@ class gpu_memory {
   static bool begin_loans(gpu_job&);
   /// `well`: as it was settled.
   static void end_loans(gpu_job&, bool well);
+  /// Nothing it uses is still being copied from a lender of somebody else.
+  static bool may_start(const gpu_job&);
   /// The task has ended, and what it has written takes the place of what it was lent; false: a lender has failed before,
   /// and its result is of no use.
   static bool settle_loans(gpu_job&);
@@ -126,7 +128,7 @@ class gpu_memory {
   bool reserve_part(gpu_job&, int access);
   bool reserve_sources(gpu_job&, const access&, gpu_job::part&);
   void bring_in(const gpu_job&, logic::replica&);
-  static const peer_loan* loan_of(const gpu_job&, const array_core&, std::uint32_t tile);
+  static std::shared_ptr<peer_loan> loan_of(const gpu_job&, const array_core&, std::uint32_t tile);
   void copy_lent(const peer_loan&, devices::device_pointer to, const devices::strides&, const logic::box4& what);
   static void view_tile(const access&, int number, const logic::replica&, gpu_context&);
   bool view_inside_tile(gpu_job&, const gpu_job::part&);

@@ -79,14 +79,23 @@ bool gpu_memory::begin_loans(gpu_job& j) {
 
 void gpu_memory::end_loans(gpu_job& j, bool well) {
   if (!well) each_replaced(j, [](peer_loan& loan) { loan.withdraw(); });
+  for (const gpu_job::held& h : j.copies)  // the task has ended, and the copy before it
+    for (const auto& loan : j.loans)
+      if (h.copy->source == loan) h.copy->source = nullptr;
   for (const auto& loan : j.loans) loan->end();
   j.loans.clear();
 }
 
-const peer_loan* gpu_memory::loan_of(const gpu_job& j, const array_core& a, std::uint32_t tile) {
+std::shared_ptr<peer_loan> gpu_memory::loan_of(const gpu_job& j, const array_core& a, std::uint32_t tile) {
   for (const auto& loan : j.loans)
-    if (loan->array == &a && loan->tile == tile) return loan.get();
+    if (loan->array == &a && loan->tile == tile) return loan;
   return nullptr;
+}
+
+bool gpu_memory::may_start(const gpu_job& j) {
+  return std::none_of(j.copies.begin(), j.copies.end(), [&](const gpu_job::held& h) {
+    return h.copy->source && h.copy->source != loan_of(j, *h.copy->array, h.copy->tile);
+  });
 }
 
 // `what`: a box of the tile that is lent.
@@ -113,7 +122,7 @@ bool gpu_memory::settle_loans(gpu_job& j) {
 void gpu_memory::spoil(gpu_job& j) {
   for (const gpu_job::held& h : j.copies) {
     replica& r = *h.copy;
-    const peer_loan* loan = loan_of(j, *r.array, r.tile);
+    const auto loan = loan_of(j, *r.array, r.tile);
     if (loan && loan->is_broken()) r.filled = r.dirty = false;
   }
 }
@@ -149,8 +158,13 @@ void gpu_actor::run_again(job& j) {
   const std::exception_ptr error = j.error;
   j.host.roll_back();
   memory_.spoil(j);
+  std::vector<std::pair<array_core*, std::uint32_t>> updated;  // in place: what was there before is gone
+  for (const job::held& h : j.copies)
+    if (h.written && j.launched && t.accesses[h.access].mode == access_mode::update)
+      updated.emplace_back(h.copy->array, h.copy->tile);
   memory_.let_go(j);
   give_job(j);
+  if (!updated.empty()) placement_.report_lost(*this, updated, error);
   if (!may_run_again(t)) {
     end_task(t, error, begin);
     return;

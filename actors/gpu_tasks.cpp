@@ -230,6 +230,12 @@ gpu_actor::outcome gpu_actor::start_task(task_record& t) {
     give_back(t);
     return outcome::started;
   }
+  if (!gpu_memory::may_start(j)) {
+    memory_.let_go(j);
+    j.task = nullptr;
+    give_job(j);
+    return outcome::no_room;
+  }
   if (!claim(t)) {
     memory_.let_go(j);
     give_job(j);

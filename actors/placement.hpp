@@ -73,6 +73,9 @@ class placement final : private logic::dependencies::surroundings {
   /// to it any more. `for_good`: it gets no more tasks.
   void report_failure(const executor&, std::span<const std::pair<array_core*, std::uint32_t>> lost,
                       std::exception_ptr why, bool for_good);
+  /// The executor goes on, and has spoilt the only copies of these.
+  void report_lost(const executor&, std::span<const std::pair<array_core*, std::uint32_t>> lost,
+                   std::exception_ptr why);
   /// A copy took so long, from its turn on the link until it had arrived.
   void report_transfer(memory_space from, memory_space to, std::uint64_t bytes, float ns) {
     transfers_.add(from, to, bytes, ns);
@@ -168,6 +171,7 @@ class placement final : private logic::dependencies::surroundings {
   // placement_peers.cpp
   enum class borrowed { waits, has, refused };
   borrowed borrow(task_record&, array_core&, std::uint32_t tile, tile_home&);
+  void lose(const executor&, std::span<const std::pair<array_core*, std::uint32_t>>, const std::exception_ptr& why);
   void rescue(array_core&, std::uint32_t tile, tile_home&, std::exception_ptr lost);
   void account_for_data(task_record&);
   bool bring_home(array_core&);

@@ -102,7 +102,7 @@ void placement::account_for_data(task_record& t) {
       home.cached &= ~logic::bit_of(assignment_.facts()[t.executor].space);
       rescue(*x.array, x.tile, home, t.error);
       if (home.dirty_in == no_space) return;  // somebody else is asked
-    } else if (t.error) {                     // the only copy is gone
+    } else if (t.error) {
       home.cached = 0;
       home.lost = t.error;
     }
@@ -117,17 +117,8 @@ void placement::report_failure(const executor& e, std::span<const std::pair<arra
   hold_turn();
   serve(nullptr);  // what it has done before must have been accounted for; leaves the turn
   hold_turn();
-  const std::uint64_t space = logic::bit_of(e.facts().space);
   assignment_.disconnect(e.facts().space);  // opened anew it is not connected
-  for (const auto& [array, tile] : lost) {
-    tile_home& home = array->homes->tiles[tile];
-    if (home.dirty_in != e.facts().space) continue;
-    home.cached &= ~space;
-    rescue(*array, tile, home,
-           std::make_exception_ptr(error(errc::data_lost, "array '" + array->spec.name + "', tile " +
-                                                              std::to_string(tile) + ": its only copy went with " +
-                                                              e.facts().name + ": " + text_of(why))));
-  }
+  lose(e, lost, why);
   if (for_good) {
     assignment_.withdraw(e.facts().id);
     std::vector<task_record*> kept;  // with this executor in mind
@@ -136,6 +127,27 @@ void placement::report_failure(const executor& e, std::span<const std::pair<arra
   }
   leave_turn();
   take_turn(nullptr);
+}
+
+void placement::report_lost(const executor& e, std::span<const std::pair<array_core*, std::uint32_t>> lost,
+                            std::exception_ptr why) {
+  hold_turn();
+  lose(e, lost, why);
+  leave_turn();
+  take_turn(nullptr);
+}
+
+void placement::lose(const executor& e, std::span<const std::pair<array_core*, std::uint32_t>> lost,
+                     const std::exception_ptr& why) {
+  for (const auto& [array, tile] : lost) {
+    tile_home& home = array->homes->tiles[tile];
+    if (home.dirty_in != e.facts().space) continue;
+    home.cached &= ~logic::bit_of(e.facts().space);
+    rescue(*array, tile, home,
+           std::make_exception_ptr(error(errc::data_lost, "array '" + array->spec.name + "', tile " +
+                                                              std::to_string(tile) + ": its only copy went with " +
+                                                              e.facts().name + ": " + text_of(why))));
+  }
 }
 
 // ---- the end of an array --------------------------------------------------------------------------------------------

@@ -29,9 +29,10 @@ struct replica {
   std::uint32_t version = 0;  // newer than the directory's while what writes it here has not been accounted for
   void* memory = nullptr;
   std::size_t bytes = 0;
-  bool dirty = false;                       // the host's copy is older
-  bool leaving = false;                     // a copy to the host is under way
-  std::shared_ptr<detail::peer_loan> loan;  // other devices may copy from it
+  bool dirty = false;                         // the host's copy is older
+  bool leaving = false;                       // a copy to the host is under way
+  std::shared_ptr<detail::peer_loan> loan;    // other devices may copy from it
+  std::shared_ptr<detail::peer_loan> source;  // it is being copied from there; whoever has not borrowed it waits
   int pins = 0;
   use ready;                 // its last copy in or write: whoever uses it waits for this
   std::vector<use> read_by;  // since then: whoever writes it waits for these too

@@ -82,7 +82,13 @@ TEST_F(gpu_peers_costs, ways_are_listed_with_their_speed_which_is_kept) {
   ASSERT_EQ(unknown.size(), 3u);
   ASSERT_EQ(unknown[1].peers.size(), 2u);
   EXPECT_EQ(unknown[1].peers[0].gb_per_s, 0);
-  const auto measured = sims(true), kept = sims(false);
+  auto measured = sims(true);
+  const auto is_known = [](const device_info& d) {
+    return std::all_of(d.peers.begin(), d.peers.end(), [](const peer_link& p) { return p.gb_per_s > 0; });
+  };
+  // Where others take the cores it may take more than one start.
+  for (int i = 0; i < 50 && !std::all_of(measured.begin(), measured.end(), is_known); ++i) measured = sims(true);
+  const auto kept = sims(false);
   ASSERT_EQ(measured.size(), 3u);
   ASSERT_EQ(kept.size(), 3u);
   EXPECT_EQ(measured[1].peers[0].from, "sim:0");

@@ -109,6 +109,21 @@ TEST_F(gpu_peers_faults, a_kernel_that_may_run_once_only_is_not_run_again_for_a_
   EXPECT_NE(last_text.find("precious"), std::string::npos) << last_text;
 }
 
+TEST_F(gpu_peers_faults, what_was_updated_in_place_with_the_bytes_of_a_source_that_failed_is_lost_too) {
+  configure({lost("LaunchKernel", 2, 0)}, 0.0005);
+  runtime rt(with_sims(2));
+  auto a = rt.filled<word>({n}, tiles(n), 1), sum = rt.filled<word>({n}, tiles(n), 1, "sum");
+  auto other = rt.filled<word>({n}, tiles(n), 1);
+  rt.spawn(on("sim:1"), stir, update(sum), word{3}).get();  // there alone
+  rt.spawn(on("sim:0"), stir, update(a), word{3}).get();
+  auto f = rt.spawn(on("sim:1"), blend, read(a), update(sum));
+  while (traffic(1).from_peers == 0) std::this_thread::yield();
+  EXPECT_EQ(a.read()(5), stirred(1, 3, 5));  // comes home, so that blend itself could run again
+  rt.spawn(on("sim:0"), stir, update(other), word{3}).get();
+  EXPECT_EQ(cause_of([&] { f.get(); }), errc::data_lost) << last_text;
+  EXPECT_NE(last_text.find("sum"), std::string::npos) << last_text;
+}
+
 TEST_F(gpu_peers_faults, what_another_device_has_copied_before_is_not_lost) {
   configure({lost("LaunchKernel", 2, 0)});
   runtime rt(with_sims(2));
@@ -143,6 +158,11 @@ TEST_P(gpu_peers_chaos, gives_exact_results_or_says_what_is_lost) {
     s.faults.push_back(pick(0, 1) ? broken(call, pick(1, 40), pick(0, count - 1))
                                   : lost(call, pick(1, 40), pick(0, count - 1)));
   }
+  std::string what = std::to_string(count) + " devices";
+  for (const auto& f : s.faults)
+    what += "; " + f.call + ' ' + std::to_string(f.nth) + " on " + std::to_string(f.device) +
+            (f.lost ? " lost" : " broken");
+  SCOPED_TRACE(what);
   gpu_peers::configure(s);
   options o = with_sims(count);
   for (auto& d : o.devices)
