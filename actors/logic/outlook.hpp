@@ -8,6 +8,7 @@
 // the fewest bytes first. Of a product in a good order that moves up to twice as much, since it leaves each block early.
 #pragma once
 
+#include <compare>
 #include <cstddef>
 #include <cstdint>
 #include <map>

@@ -51,14 +51,15 @@ GPU_KERNEL void stir(GPU_INOUT(unsigned, a), const unsigned factor) {
 })",
                                           "stir"});
 
+// OpenCL has a function `cross` of its own.
 constexpr auto cross = kernel<in<word, 2>, out<word, 2>>("cross").on(gpu, source{R"(
-GPU_KERNEL void cross(GPU_IN(unsigned, a), GPU_OUT(unsigned, b)) {
+GPU_KERNEL void five_points(GPU_IN(unsigned, a), GPU_OUT(unsigned, b)) {
   const long x = GPU_LO(b, 1) + GPU_GLOBAL_ID(0), y = GPU_LO(b, 0) + GPU_GLOBAL_ID(1);
   if (y < GPU_HI(b, 0) && x < GPU_HI(b, 1))
     GPU_AT2(b, y, x) = GPU_AT2(a, y, x) * 3 + GPU_AT2(a, y - 1, x) * 5 + GPU_AT2(a, y + 1, x) * 7 +
                        GPU_AT2(a, y, x - 1) * 11 + GPU_AT2(a, y, x + 1) * 13;
 })",
-                                                                                 "cross"});
+                                                                                 "five_points"});
 
 constexpr auto count_odd = kernel<in<word, 1>, red<int, 1>>("count odd")
                                .on(gpu, source{R"(
