@@ -226,7 +226,7 @@ else
   absent conformance_opencl "$reason"
 fi
 if [[ -n $compiler ]]; then
-  tests conformance_sim 180 troupe-device-tests '*/sim_*:gpu_sim.*:sim_*'
+  tests conformance_sim 180 troupe-device-tests '*/sim_*:gpu_sim.*:sim_*:gpu_staging.*:gpu_pinning.*:staged_copies.*'
 else
   absent conformance_sim "the software GPU needs a C++ compiler on the PATH"
 fi

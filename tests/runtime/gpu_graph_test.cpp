@@ -114,7 +114,7 @@ TEST_P(gpu_graph, parts_of_tiles_keep_it_off_devices) {
   runtime rt(with(GetParam()));
   auto x = rt.filled<word>({length}, tiles(length), 1);
   try {
-    rt.record([&](recorder& tape) { tape.spawn(stir_there, update(x.sub({0}, {length / 2})), word{3}); });
+    rt.record([&](recorder& tape) { tape.spawn(stir_there, update(x.sub({{0}, {length / 2}})), word{3}); });
     FAIL() << "nobody can run it";
   } catch (const error& e) {
     EXPECT_EQ(e.code(), errc::not_supported);
