@@ -209,7 +209,7 @@ TEST(memory_ladder, a_factorisation_spills_to_disk_where_the_host_has_room_for_h
 }
 
 TEST(memory_ladder, a_device_has_room_for_all_and_the_host_for_an_eighth_of_what_is_dirty_there) {
-  constexpr index_t n = sized(16);
+  constexpr index_t n = 16;  // a strip has to fit
   const memory limits{0, n * (n + 1) / 16 * tile_bytes};
   const outcome o = factored(n, limits, "sim:0");
   tell(o, "factored, little host memory");
