@@ -203,7 +203,7 @@ future<void> runtime::run(const task_options& options, const graph& g) {
   if (rg.home != &e.link()) throw error(errc::bad_argument, "the graph was recorded by another runtime");
   if (options.retries != 0) throw error(errc::not_supported, "a graph as a whole is not retried");
   const target to{&e, nullptr};
-  task_record* t = make_record(to, &options, nullptr, &run_nothing, static_cast<const box<1>*>(nullptr),
+  task_record* t = make_record(to, &options, &run_on_device, &run_nothing, static_cast<const box<1>*>(nullptr),
                                static_cast<const extent<1>*>(nullptr));
   if ((t->extra->executors & rg.executors & e.brain().all()) == 0) {
     discard(t);
@@ -215,7 +215,7 @@ future<void> runtime::run(const task_options& options, const graph& g) {
   t->extra->executors &= rg.executors;
   if (t->extra->executors & ~rg.devices) t->extra->executors &= ~rg.devices;
   const bool on_device = (t->extra->executors & rg.devices) != 0;
-  if (on_device) t->kernel = rg.once ? &run_on_device_once : &run_on_device;
+  t->kernel = !on_device ? &t->ops->closure : rg.once ? &run_on_device_once : &run_on_device;
   const std::vector<access>& touched = on_device ? rg.tiles : rg.touched;
   t->kind = task_kind::graph_run;
   if (options.name.empty()) t->extra->options.name = "graph run";

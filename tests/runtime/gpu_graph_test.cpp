@@ -95,7 +95,7 @@ TEST_P(gpu_graph, runs_on_a_device_as_on_cores) {
   EXPECT_EQ(contents(x), a);
   EXPECT_EQ(contents(y), b);
   EXPECT_EQ(report_of(rt, GetParam()).tasks, 10u);
-  EXPECT_EQ(report_of(rt, "cpu:0").tasks, 2u);
+  EXPECT_EQ(report_of(rt, "cpu:0").tasks, 2u * 4u);  // its calls are counted too
 }
 
 TEST_P(gpu_graph, a_graph_without_bodies_for_cores_runs_where_it_can) {
@@ -140,7 +140,7 @@ TEST_P(gpu_graph, a_kernel_that_does_not_compile_fails_the_run_and_nothing_has_r
   }
   auto z = rt.filled<word>({length}, tiles(length), 1);
   rt.spawn(there(), stir, update(z), word{3}).get();
-  EXPECT_EQ(report_of(rt, GetParam()).failed, 3u);
+  EXPECT_EQ(report_of(rt, GetParam()).failed, 1u);  // the others would have read what it was to write
 }
 
 INSTANTIATE_TEST_SUITE_P(devices, gpu_graph, testing::Values("sim:0", "opencl:0"),
