@@ -76,6 +76,8 @@ class gpu_memory {
 
   // ---- gpu_peers.cpp: tiles that are lent, and those that others lend ------------------------------------------------
   void know_peers(std::span<const gpu_peer> p) { peers_ = p; }
+  /// The tile's bytes are on their way here.
+  bool is_coming(const array_core&, std::uint32_t tile);
   /// Opens the loan if the tile is here, else calls it back.
   void lend(const std::shared_ptr<peer_loan>&);
   /// Before the copy goes or is filled anew. False: another device uses it.

@@ -20,11 +20,19 @@ using logic::replica;
 // ---- the lender -----------------------------------------------------------------------------------------------------
 
 gpu_actor::outcome gpu_actor::lend(task_record& t) {
+  const access& x = t.accesses[0];
+  if (memory_.is_coming(*x.array, x.tile)) return outcome::no_room;
   const std::uint64_t begin = ticks();
   claim(t);
   memory_.lend(t.extra->loans.front());
   end_task(t, nullptr, begin);
   return outcome::started;
+}
+
+// It has left and is copied back from the host, of which placement knows nothing: others can see no bytes yet.
+bool gpu_memory::is_coming(const array_core& a, std::uint32_t tile) {
+  const replica* r = find(a, tile);
+  return r && r->filled && !lanes_.has_reached(r->ready.lane, r->ready.until);
 }
 
 void gpu_memory::lend(const std::shared_ptr<peer_loan>& loan) {
