@@ -204,8 +204,8 @@ TEST(memory_ladder, a_factorisation_spills_to_disk_where_the_host_has_room_for_h
   EXPECT_LE(o.all.bytes_allocated_max, limits.host);
   EXPECT_GT(o.all.bytes_spilled, 0u);
   if (!sanitized) {
-    EXPECT_LE(tiles_moved(o), 2.5 * n * (n + 1));
-  }  // what the host has to give up leaves the device as well
+    EXPECT_LE(tiles_moved(o), 3.0 * n * (n + 1));  // as tasks become ready, least recently used: 5 to 8 times
+  }                                                // what the host has to give up leaves the device as well
 }
 
 TEST(memory_ladder, a_device_has_room_for_all_and_the_host_for_an_eighth_of_what_is_dirty_there) {

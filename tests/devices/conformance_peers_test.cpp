@@ -43,6 +43,7 @@ TEST_P(conformance_peers, a_part_comes_at_other_strides) {
   const block from(*there_, data.size() * sizeof(int)), to(*here_, rows * columns * sizeof(int));
   put(*there_, 0, from.at(), data);
   finish(*there_);
+  here_->wait(1, 0, here_->record(0, false));  // the room for it
   here_->copy_from(1, to.at(), {0, 0, columns, 1}, there_->facts(), from.at(7 * sizeof(int)), {0, 0, wide, 1},
                    {1, 1, rows, columns}, sizeof(int));
   finish(*here_, 1);
