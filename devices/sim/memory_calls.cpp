@@ -79,11 +79,14 @@ simError_t copy(device& d, stream& s, rows to, rows from, std::size_t width, std
                    if (speed > 0)
                      end = std::max(end, steady::now() + std::chrono::nanoseconds(static_cast<std::int64_t>(
                                                              static_cast<double>(width * height) / speed)));
+                   std::shared_lock<std::shared_mutex> used;
+                   if (foreign) used = std::shared_lock(foreign->in_use);
                    if (a == width && b == width) {
                      std::memcpy(target, source, width * height);
                    } else {
                      for (std::size_t i = 0; i < height; ++i) std::memcpy(target + i * a, source + i * b, width);
                    }
+                   if (foreign) used.unlock();
                    if (end != steady::time_point{}) std::this_thread::sleep_until(end);
                  }});
   if (result == simSuccess && slow && d.in.options.pageable_blocks && !s.capturing()) s.wait();
