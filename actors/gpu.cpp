@@ -27,8 +27,8 @@ gpu_actor::gpu_actor(gpu_options o, std::unique_ptr<devices::accelerator> device
       compute_lanes_(device->facts().lanes - gpu_copy_lanes),
       memory_bytes_(device->facts().memory_bytes),
       device_(std::move(device)),
-      node_(options_.facts.name.c_str(), stopping_),
-      memory_(link, lanes_, options_.gather, bytes_) {
+      memory_(link, lanes_, options_.gather, bytes_),
+      node_(options_.facts.name.c_str(), stopping_) {
   lanes_.use(device_.get(), device_->facts().lanes);
   memory_.use(device_.get());
   memory_.know_peers(options_.peers);
