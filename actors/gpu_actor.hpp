@@ -175,8 +175,7 @@ class gpu_actor final : public gpu, public std::enable_shared_from_this<gpu_acto
   std::atomic<bool> loose_{false};   // something is under way, and the sleeping thread will not be told when it ends
   std::atomic<bool> trusts_{false};  // those who begin something stay and watch it
   std::atomic<int> watchers_{0};
-  alignas(64) std::atomic<bool> turn_{
-      true};  // the right to use the device, and all that follows; the thread's at first
+  alignas(64) std::atomic<bool> turn_{true};  // the right to use the device; its thread's at first
   std::atomic<std::uint64_t> tasks_{0}, failed_{0}, behind_{0}, by_waiters_{0}, replays_{0}, busy_ns_{0}, bytes_{0};
   std::thread thread_;
 
