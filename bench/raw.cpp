@@ -65,11 +65,17 @@ class hand {
     device_->fill(0, {p}, reinterpret_cast<const std::byte*>(&one), sizeof one, count);
     return p;
   }
+  void copy_in(int lane, devices::device_pointer to, const void* from, std::size_t bytes) {
+    device_->copy_in(lane, to, {1}, static_cast<const std::byte*>(from), {1}, bytes_of(bytes), 1);
+  }
+  void copy_out(int lane, void* to, devices::device_pointer from, std::size_t bytes) {
+    device_->copy_out(lane, static_cast<std::byte*>(to), {1}, from, {1}, bytes_of(bytes), 1);
+  }
   void copy_in(int lane, void* to, const void* from, std::size_t bytes) {
-    device_->copy_in(lane, {to}, {1}, static_cast<const std::byte*>(from), {1}, bytes_of(bytes), 1);
+    copy_in(lane, devices::device_pointer{to}, from, bytes);
   }
   void copy_out(int lane, void* to, void* from, std::size_t bytes) {
-    device_->copy_out(lane, static_cast<std::byte*>(to), {1}, {from}, {1}, bytes_of(bytes), 1);
+    copy_out(lane, to, devices::device_pointer{from}, bytes);
   }
   /// What is enqueued on `lane` from now on comes after all that is on `other` now.
   void follow(int lane, int other) { device_->wait(lane, other, device_->record(other, false)); }
@@ -113,8 +119,8 @@ class flow_by_hand {
   flow_by_hand(hand& device, const flow_problem& problem)
       : device_(device), halve_(device->load({"halve", halve_text, "halve"})) {
     const std::size_t all = problem.from.size() * sizeof(double);
-    from_ = static_cast<double*>(device.allocate(all));
-    into_ = static_cast<double*>(device.allocate(all));
+    from_ = device.allocate(all);
+    into_ = device.allocate(all);
     host_from_ = pinned(all);
     host_into_ = pinned(all);
   }
@@ -129,21 +135,22 @@ class flow_by_hand {
   [[nodiscard]] const double* output(std::size_t tile) const { return host_into_ + tile * length; }
 
   void copy_in(std::size_t tile) {
-    device_.copy_in(lane_in, from_ + tile * length, host_from_ + tile * length, length * sizeof(double));
+    device_.copy_in(lane_in, at(from_, tile), host_from_ + tile * length, length * sizeof(double));
   }
   void launch(std::size_t tile, int lane) {
-    const auto part = flat(tile * length, length);
-    const std::array<devices::kernel_argument, 4> arguments{
-        hand::memory_of(from_ + tile * length), hand::bytes_of_value(part), hand::memory_of(into_ + tile * length),
-        hand::bytes_of_value(part)};
+    auto part = flat(tile * length, length);
+    part.offset = static_cast<std::int64_t>(tile * length);  // memory may be a handle: the kernel adds it
+    const std::array<devices::kernel_argument, 4> arguments{hand::memory_of(from_), hand::bytes_of_value(part),
+                                                            hand::memory_of(into_), hand::bytes_of_value(part)};
     device_->launch(lane, halve_, {{static_cast<std::uint32_t>(length), 1, 1}, {256, 1, 1}}, arguments);
   }
   void copy_out(std::size_t tile) {
-    device_.copy_out(lane_out, host_into_ + tile * length, into_ + tile * length, length * sizeof(double));
+    device_.copy_out(lane_out, host_into_ + tile * length, at(into_, tile), length * sizeof(double));
   }
 
  private:
   static constexpr std::size_t length = flow_problem::tile;
+  static devices::device_pointer at(void* all, std::size_t tile) { return {all, tile * length * sizeof(double)}; }
   double* pinned(std::size_t bytes) {
     auto* p = device_->allocate_pinned(bytes);
     if (p == nullptr) throw std::runtime_error("no room for pinned memory");
@@ -152,7 +159,8 @@ class flow_by_hand {
 
   hand& device_;
   devices::kernel_id halve_;
-  double *from_ = nullptr, *into_ = nullptr, *host_from_ = nullptr, *host_into_ = nullptr;
+  void *from_ = nullptr, *into_ = nullptr;
+  double *host_from_ = nullptr, *host_into_ = nullptr;
 };
 
 /// The image with its border on the device, the filter, the result.
