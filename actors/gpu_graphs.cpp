@@ -1,6 +1,8 @@
-// What this file is for: runs of recorded graphs on a device: their kernels in one row, and from the third time on as one call.
+// What this file is for: runs of recorded graphs on a device: their kernels in one row, and once they come again as one call.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
+#include <algorithm>
+
 #include "actors/gpu_actor.hpp"
 
 namespace troupe::detail {
@@ -17,17 +19,15 @@ void gpu_actor::launch_nodes(recorded_graph& g, int lane) {
 void gpu_actor::launch_graph(job& j) {
   const auto graph = std::static_pointer_cast<recorded_graph>(j.task->extra->payload);
   run_before& last = last_run_of(graph);
-  std::vector<void*> memory;
-  memory.reserve(j.copies.size());
-  for (const job::held& h : j.copies) memory.push_back(h.copy->memory);
-  const bool same = memory == last.memory;
+  const bool same = std::equal(j.copies.begin(), j.copies.end(), last.memory.begin(), last.memory.end(),
+                               [](const job::held& h, const void* before) { return h.copy->memory == before; });
   if (!same) {
     if (last.captured) device_->drop(*last.captured);
     last.captured.reset();
-    last.memory = std::move(memory);
+    last.memory.clear();
+    for (const job::held& h : j.copies) last.memory.push_back(h.copy->memory);
+    for (const replay_node& n : graph->nodes) (void)loaded(*n.task);  // nothing may be compiled in between
   }
-  if (!same)  // nothing may be compiled in between
-    for (const replay_node& n : graph->nodes) (void)loaded(*n.task);
   j.launched = true;  // whatever happens from here on, what it writes is not what it was
   if (!same || !device_->facts().captures) {
     launch_nodes(*graph, j.lane);

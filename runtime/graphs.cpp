@@ -65,23 +65,24 @@ bool is_plain(const task_record& t, device_kind kind) {
 
 // Who can run all calls, within all their scopes; throws if nobody can.
 void find_executors(recorded_graph& g, const recording& tape, const std::vector<executor_facts>& facts) {
-  const auto none = [&](auto&& what) -> const task_record* {
+  const auto first_that_is_not = [&](auto&& what) -> const task_record* {
     const auto t = std::find_if(tape.tasks.begin(), tape.tasks.end(), [&](const task_record* x) { return !what(*x); });
     return t == tape.tasks.end() ? nullptr : *t;
   };
   const logic::executor_set scope = g.executors;
   g.executors = 0;
-  const task_record* not_for_cores = none([](const task_record& t) { return (t.kernel->kinds & cpu_bit) != 0; });
+  const task_record* not_for_cores =
+      first_that_is_not([](const task_record& t) { return (t.kernel->kinds & cpu_bit) != 0; });
   if (!not_for_cores) g.executors = scope & logic::with_body(cpu_bit, facts);
   for (const executor_facts& f : facts) {
     const logic::executor_set bit = logic::executor_set{1} << f.id;
     if (f.space == host_space || !(scope & bit)) continue;
-    const bool can = !none(
+    const bool can = !first_that_is_not(
         [&](const task_record& t) { return is_plain(t, f.kind) && (logic::able_to_run(*t.kernel, facts) & bit) != 0; });
     if (can) g.devices |= bit;
   }
   g.executors |= g.devices;
-  g.once = none([](const task_record& t) { return t.kernel->repeat != purity::once; }) != nullptr;
+  g.once = first_that_is_not([](const task_record& t) { return t.kernel->repeat != purity::once; }) != nullptr;
   if (g.executors != 0) return;
   if (not_for_cores)
     throw error(

@@ -229,9 +229,12 @@ namespace {
 constexpr int device_patience = 4;
 
 // For as long as it is likely to be worth it. True if it is done.
-bool look_for_end(engine& house, task_record& t, bool may_help) {
-  auto spin_until = std::chrono::steady_clock::now() + house.settings().spin;
-  const auto device_until = spin_until + device_patience * house.settings().spin;
+bool look_for_end(engine& house, task_record& t, std::chrono::steady_clock::time_point deadline) {
+  const bool may_help =
+      house.settings().waiting_thread_helps && deadline == std::chrono::steady_clock::time_point::max();
+  const auto begin = std::chrono::steady_clock::now();
+  auto spin_until = std::min(deadline, begin + house.settings().spin);
+  const auto device_until = std::min(deadline, begin + (1 + device_patience) * house.settings().spin);
   engine::device_watch devices(house);
   for (int looks = 0;; ++looks) {
     if (is_done(t)) return true;
@@ -256,9 +259,7 @@ bool wait_until(task_record& t, std::chrono::steady_clock::time_point deadline) 
     throw error(errc::bad_argument, "the future stands for a recorded call, which is never ready: wait for the run");
   engine& house = engine_of(t);
   if (current_task()) return wait_inside(t, house.board(), deadline);
-  const bool may_help =
-      house.settings().waiting_thread_helps && deadline == std::chrono::steady_clock::time_point::max();
-  return look_for_end(house, t, may_help) || house.board().wait(t, deadline);
+  return look_for_end(house, t, deadline) || house.board().wait(t, deadline);
 }
 
 void throw_error(const task_record& t) { throw_task_error(t); }

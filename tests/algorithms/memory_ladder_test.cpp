@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "algorithms/linear_algebra.hpp"
+#include "tests/support/driver_leaks.hpp"
 
 #if defined(TROUPE_HAVE_BLAS)
 

@@ -15,6 +15,7 @@
 #include <troupe/troupe.hpp>
 
 #include "gates.hpp"
+#include "tests/support/driver_leaks.hpp"
 
 namespace {
 

@@ -9,10 +9,7 @@
 #include "devices/gpu/gpu.hpp"
 #include "devices/opencl/opencl.hpp"
 #include "devices/sim/sim.h"
-
-// PoCL and its compiler keep what they have until the process ends.
-extern "C" const char* __lsan_default_suppressions();  // NOLINT(bugprone-reserved-identifier)
-extern "C" const char* __lsan_default_suppressions() { return "leak:libpocl\nleak:libLLVM\nleak:libclang"; }
+#include "tests/support/driver_leaks.hpp"
 
 namespace conformance_suite {
 

@@ -148,7 +148,7 @@ INSTANTIATE_TEST_SUITE_P(devices, gpu_graph, testing::Values("sim:0", "opencl:0"
 
 class gpu_captures : public gpu_graph {};
 
-TEST_P(gpu_captures, the_third_run_and_later_ones_are_one_call) {
+TEST_P(gpu_captures, the_second_run_and_later_ones_are_one_call) {
   runtime rt(with("sim:0"));
   auto x = rt.filled<word>({length}, tiles(length), 1), y = rt.filled<word>({length}, tiles(length), 2);
   const graph g = make(rt, x, y);

@@ -16,6 +16,8 @@
 
 #include <troupe/troupe.hpp>
 
+#include "tests/support/driver_leaks.hpp"
+
 namespace {
 
 using namespace troupe;
