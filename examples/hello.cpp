@@ -13,7 +13,7 @@ constexpr auto blur = troupe::kernel<troupe::in<float, 2>, troupe::out<float, 2>
           to(y, x) = (from(y, x) + from(y - 1, x) + from(y + 1, x) + from(y, x - 1) + from(y, x + 1)) / 5;
     });
 
-int main() {
+int main() try {
   troupe::runtime rt;  // the cores this process may use
   auto sharp = rt.filled<float>({1000, 1000}, troupe::tiles(256, 256), 0, "sharp");
   auto soft = rt.array<float>({1000, 1000}, troupe::tiles(256, 256), "soft");
@@ -31,4 +31,7 @@ int main() {
 
   std::printf("brightest pixel: %.0f before, %.0f after the blur\n", sharp.read()(500, 500), brightest.get());
   std::printf("%llu tasks ran\n", static_cast<unsigned long long>(rt.report().finished));
+} catch (const troupe::error& e) {
+  std::fprintf(stderr, "troupe-hello: %s\n", e.what());
+  return 2;
 }
