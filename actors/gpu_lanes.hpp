@@ -28,11 +28,13 @@ class gpu_lanes {
   /// The end of what has been enqueued on the lane.
   devices::ticket promise(int lane) {
     one& l = of(lane);
-    l.owed = true;
+    ++l.owed;
     return l.recorded + 1;
   }
+  /// Tickets promised and not recorded.
+  int owed(int lane) const { return of(lane).owed; }
   void keep_promise(int lane) {
-    if (of(lane).owed) record(lane, false);
+    if (of(lane).owed != 0) record(lane, false);
   }
   void keep_promises() {
     for (int l = 0; l < size(); ++l) keep_promise(l);
@@ -40,7 +42,7 @@ class gpu_lanes {
   /// The listener is called once the lane has reached its end so far.
   void ring_at_end(int lane) {
     one& l = of(lane);
-    if (l.rings_at == l.recorded && !l.owed) return;
+    if (l.rings_at == l.recorded && l.owed == 0) return;
     record(lane, true);
     l.rings_at = l.recorded;
   }
@@ -59,14 +61,14 @@ class gpu_lanes {
  private:
   struct one {
     devices::ticket recorded = 0, reached = 0, rings_at = 0;
-    bool owed = false;  // a ticket has been promised and not recorded
+    int owed = 0;
   };
   one& of(int lane) { return lanes_[static_cast<std::size_t>(lane)]; }
   const one& of(int lane) const { return lanes_[static_cast<std::size_t>(lane)]; }
   void record(int lane, bool notify) {
     one& l = of(lane);
     l.recorded = device_->record(lane, notify);
-    l.owed = false;
+    l.owed = 0;
   }
 
   devices::accelerator* device_ = nullptr;

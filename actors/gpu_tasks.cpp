@@ -14,13 +14,15 @@ using logic::replica;
 
 namespace {
 // So much predicted work for each lane is enqueued ahead of time, and so many tasks at most; two a lane in any case.
-constexpr float ahead_ns = 100'000.0f;
+constexpr float ahead_ns = 200'000.0f;
 constexpr float ahead_max = 256;
 // A task that takes longer has a ticket of its own: whoever waits for it need not wait for those behind it.
 constexpr float own_ticket_ns = 20'000.0f;
 // While every lane has work, so many small ones go to one lane before the next has its turn: to wake a lane that rests
 // costs more than they do.
 constexpr int row_max = 8;
+// So many small ones share a ticket: those behind them are under way while more are enqueued.
+constexpr int shared_ticket_max = 16;
 }  // namespace
 
 // ---- the end of tasks -----------------------------------------------------------------------------------------------
@@ -265,7 +267,7 @@ void gpu_actor::enqueue(job& j) {
     ++setbacks_;
     lanes_.wait(j.lane, lane_in, lanes_.promise(lane_in));
     j.end = lanes_.promise(j.lane);
-  } else if (j.task->predicted_ns > own_ticket_ns) {
+  } else if (j.task->predicted_ns > own_ticket_ns || lanes_.owed(j.lane) >= shared_ticket_max) {
     lanes_.keep_promise(j.lane);
   }
 }

@@ -56,6 +56,7 @@ void placement::add(executor& e) {
   executors_.push_back(&e);
   assignment_.add(e.facts());
   setbacks_.push_back(0);
+  held_back_.emplace_back();
   if (e.facts().space == host_space) return;
   has_devices_ = gated_ = true;
   admission_.add_device({e.facts().name, e.facts().kind, e.facts().index}, e.facts().card);
@@ -192,9 +193,10 @@ bool placement::serve(executor* self, bool client) {
     if (self && executors_.size() > 1) relieve_others(*self);
     for (std::size_t i = 0; i < executors_.size(); ++i) {
       std::vector<task_record*>& outgoing = assignment_.outgoing(i);
+      const bool device = executors_[i]->facts().space != host_space;
+      if (device) send_held_back(i);
       if (outgoing.empty()) continue;
       any = true;
-      const bool device = executors_[i]->facts().space != host_space;
       if (device) hand_to_device(i);
       executors_[i]->run_tasks(outgoing, executors_[i] == self ? executor::attention::caller
                                          : device && client    ? executor::attention::client

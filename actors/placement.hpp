@@ -162,6 +162,7 @@ class placement final : private logic::dependencies::surroundings {
   void hand_to_device(std::size_t executor);
   void count_ahead(task_record& first, task_record& next);
   void count_not_ahead(task_record& first);
+  void send_held_back(std::size_t executor);
   bool send_behind(task_record&);
   bool has_ended_early(task_record&);
   void note_setback(const task_record&);
@@ -230,8 +231,9 @@ class placement final : private logic::dependencies::surroundings {
   std::function<void(std::chrono::milliseconds)> set_alarm_;
   std::uint64_t alarm_ = 0;  // when it will ring, in ticks
   std::vector<executor*> executors_;
-  bool has_devices_ = false;             // some executor has memory of its own
-  std::vector<std::uint32_t> setbacks_;  // of each executor that is a device; see protocol/behind.hpp
+  bool has_devices_ = false;                      // some executor has memory of its own
+  std::vector<std::uint32_t> setbacks_;           // of each executor that is a device; see protocol/behind.hpp
+  std::vector<std::vector<task_ref>> held_back_;  // what could follow on a device that has enough for now
   std::vector<task_record*> predecessors_;
   const task_record* retiring_ = nullptr;  // its successors are being told: nobody may wait for it any more
   std::unique_ptr<logic::host_budget> budget_;

@@ -15,6 +15,8 @@ namespace {
 
 // A device that is short of memory is told of so many tasks before their turn.
 constexpr std::size_t far_ahead_max = 4096;
+// So many that could follow and for which a device has no room are remembered; others wait until they are ready.
+constexpr std::size_t held_back_max = 64;
 
 int priority_of(const task_record& t) { return t.extra ? t.extra->options.priority : 0; }
 
@@ -69,6 +71,13 @@ void placement::hand_to_device(std::size_t i) {
   }
 }
 
+// Before the device has run dry.
+void placement::send_held_back(std::size_t i) {
+  if (held_back_[i].empty() || !assignment_.runs_low(i)) return;
+  for (const task_ref& r : std::exchange(held_back_[i], {}))
+    if (deps_.alive(r)) send_behind(*r.task);
+}
+
 bool placement::send_behind(task_record& t) {
   if ((t.marks & mark_sent) || t.ahead <= 0 || t.ahead != t.pending || abandoning_) return false;
   if (logic::admission::concerns(t) || !stays_on_device(t)) return false;
@@ -83,7 +92,11 @@ bool placement::send_behind(task_record& t) {
   // Under a budget it would hold room in host memory all the while.
   const bool far =
       executors_[i]->looks_ahead() && executors_[i]->queued() + assignment_.outgoing(i).size() < far_ahead_max;
-  if (!assignment_.assign_behind(t, i, far)) return false;
+  if (assignment_.has_enough(t, i, far)) {
+    if (held_back_[i].size() < held_back_max) held_back_[i].push_back({&t, t.sequence});
+    return false;
+  }
+  if (!assignment_.assign_behind(t, i)) return false;
   if (budget_) take_room(t, budget_->needs_of(t));
   logic::note_parts(t, where, alive);
   logic::note_sent(t, where);

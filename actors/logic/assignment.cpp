@@ -187,15 +187,17 @@ void assignment::send_to(task_record& t, std::size_t i, float predicted) {
   p.outgoing.push_back(&t);
 }
 
+bool assignment::has_enough(const task_record& t, std::size_t i, bool far) {
+  if (far && std::has_single_bit(mask_of(t))) return false;
+  return places_[i].outstanding_ns > std::max(window_ns_, 1.5f * model_of(t, facts_[i].kind).predicted_ns());
+}
+
 // What it reads of its predecessors is there, and has to be brought to the others: all it reads, at the most.
-bool assignment::assign_behind(task_record& t, std::size_t i, bool far) {
+bool assignment::assign_behind(task_record& t, std::size_t i) {
   const executor_set mask = mask_of(t);
   if ((mask >> facts_[i].id & 1) == 0) return false;
   const run_time& mine = model_of(t, facts_[i].kind);
-  // A window of work, and in any case one task behind the one that runs.
-  const bool alone = std::has_single_bit(mask);
-  if (places_[i].outstanding_ns > std::max(window_ns_, 1.5f * mine.predicted_ns()) && !(far && alone)) return false;
-  if (!alone) {
+  if (!std::has_single_bit(mask)) {
     if (!mine.known()) return false;
     offer offers[executors_max];
     std::size_t n = 0;

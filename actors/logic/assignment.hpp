@@ -42,10 +42,14 @@ class assignment {
   }
   /// A task that was assigned and had to wait for its data goes to its executor now.
   void resume(detail::task_record& t) { places_[t.executor].outgoing.push_back(&t); }
+  /// Whether a device has enough to do for now to be sent a task behind others: a window of work, and in any case one
+  /// behind the one that runs. `far`: where nobody else may run it, it may come long before its turn.
+  bool has_enough(const detail::task_record&, std::size_t i, bool far);
+  /// Half a window is left of what had been enough.
+  bool runs_low(std::size_t i) const { return places_[i].outstanding_ns <= window_ns_ / 2; }
   /// Assigns a task to the device that has everything it waits for, to run behind that; false if another executor may be
-  /// done with it earlier, or the device has enough to do for now.
-  /// `far`: where nobody else may run it, it may come long before its turn.
-  bool assign_behind(detail::task_record&, std::size_t i, bool far = false);
+  /// done with it earlier.
+  bool assign_behind(detail::task_record&, std::size_t i);
   /// The executor could not run it: it is as if it had not been assigned.
   void take_back(detail::task_record&);
   /// Executor i gets no more tasks.
