@@ -34,6 +34,11 @@ enum class errc {
   data_lost,           ///< the only copy of data is gone with its device or node: compute or load it again
   not_supported,       ///< declared, but not available on any executor of this build
   disk_full,           ///< no room in the spill directory: free space or handles, then call again; nothing is lost
+  node_lost,           ///< a node is gone: its tasks may run elsewhere
+  unreachable,         ///< nobody answers at an address: check it, and that the node there is up
+  refused,             ///< a peer does not admit this node, or is not admitted: check secret, certificates and versions
+  bad_frame,           ///< a peer sent what is not in the protocol: its session ends
+  unknown_outcome,     ///< a task that must run once was running on a node that is gone: look at what it has done
 };
 
 /// The root of all errors.

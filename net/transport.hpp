@@ -1,0 +1,158 @@
+// What this file is for: the seam between nodes and wires: sessions with authenticated peers, frames, bulk transfers.
+// SPDX-FileCopyrightText: the troupe authors
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// A session is two connections with one peer: control (frames, small, in order) and bulk (bodies, in chunks, straight from
+// and into the memory where they belong). Who a peer is has been proven before anything of it is passed on. A transport
+// knows nothing of what frames mean.
+#pragma once
+
+#include <array>
+#include <chrono>
+#include <compare>
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace troupe::net {
+
+/// A process in a cluster, chosen at random when it starts.
+struct node_id {
+  std::array<std::uint8_t, 16> bytes{};
+
+  auto operator<=>(const node_id&) const = default;
+  static node_id random();
+  /// 32 hexadecimal digits.
+  std::string text() const;
+};
+
+struct node_id_hash {
+  std::size_t operator()(const node_id& n) const {
+    std::size_t h = 0;
+    for (const std::uint8_t b : n.bytes) h = h * 0x100000001b3u ^ b;
+    return h;
+  }
+};
+
+struct endpoint {
+  std::string host{};  ///< an address or a name
+  std::uint16_t port = 0;
+
+  auto operator<=>(const endpoint&) const = default;
+  /// "10.0.0.1:4711", "[::1]:4711", "node7.cluster:4711"; nothing if it is not of that form.
+  static std::optional<endpoint> parse(std::string_view);
+  std::string text() const;
+};
+
+/// What a process says of itself once it has been admitted.
+struct identity {
+  node_id id{};
+  std::uint64_t incarnation = 0;  ///< of the same id, the larger is the later
+  std::string name{};             ///< for people; unique in a cluster if users want to tell nodes apart
+  std::string cluster{};          ///< others are not admitted
+  std::vector<endpoint> listens_on{};
+};
+
+/// What proves that a process belongs to the cluster. Either a secret, shared by all, or a certificate of its own.
+struct credentials {
+  using secret_bytes = std::array<std::uint8_t, 32>;
+  /// The first is used to dial; each is accepted, so that a secret can be replaced while nodes run.
+  std::vector<secret_bytes> secrets{};
+  /// PEM files. The certificate names the cluster (`urn:troupe:cluster:NAME` as a subject alternative name).
+  std::string certificate{}, key{}, authority{};
+};
+
+struct transport_options {
+  identity self{};
+  /// Where to listen; port 0: any. Empty: it only dials.
+  std::vector<endpoint> listen{};
+  credentials proof{};
+  /// Neither credentials nor encryption; loopback addresses only.
+  bool insecure_loopback = false;
+  std::size_t frame_max = 16u << 20;          ///< bytes of a control frame; before admission 64 KiB
+  std::size_t unsent_max = 64u << 20;         ///< bytes of control that wait for a slow peer; beyond, its session ends
+  std::size_t chunk_bytes = 1u << 20;         ///< of bulk
+  std::chrono::milliseconds handshake{5000};  ///< for a connection to be admitted
+  int waiting_max = 256;                      ///< connections that are not admitted yet, in total
+  int waiting_each_max = 64;                  ///< of one address
+};
+
+class session;
+
+/// Where the body of a transfer goes, or comes from: pieces of memory, in order.
+using pieces = std::vector<std::span<std::byte>>;
+using const_pieces = std::vector<std::span<const std::byte>>;
+
+/// What a transport tells. `up`, `frame`, `down` and `refused` come one at a time, on the transport's control thread;
+/// `arriving` and `arrived` one at a time, on its bulk thread. None may block.
+class transport_events {
+ public:
+  /// There is a session with the peer, the only one.
+  virtual void up(const std::shared_ptr<session>&) = 0;
+  /// A frame that the peer has sent; valid during the call.
+  virtual void frame(session&, std::span<const std::byte>) = 0;
+  /// A transfer begins. Answers where its bytes go: memory of `bytes` in all, which stays valid until `arrived`; anything
+  /// else and they are thrown away.
+  virtual pieces arriving(session&, std::span<const std::byte> head, std::uint64_t bytes) = 0;
+  /// All of it is there, checksums and all; or, if not `whole`, the session is ending.
+  virtual void arrived(session&, std::span<const std::byte> head, bool whole) = 0;
+  /// The session has ended, and nothing of it is called any more: each transfer has been answered for.
+  virtual void down(session&, std::exception_ptr why) = 0;
+  /// Nobody answered there, or not as a member; `error(refused)`, `error(unreachable)`.
+  virtual void refused(const endpoint&, std::exception_ptr why) = 0;
+
+ protected:
+  ~transport_events() = default;
+};
+
+/// Any thread may call it.
+class session {
+ public:
+  virtual ~session() = default;
+  virtual const identity& peer() const = 0;
+  /// This side has dialled.
+  virtual bool dialled() const = 0;
+  /// Sends a frame, a copy of it. Never blocks; from the calling thread if nothing is waiting to be sent. Frames arrive in
+  /// order. False: the session has ended, or the frame is larger than `frame_max`.
+  virtual bool send(std::span<const std::byte> frame) = 0;
+  /// Sends a body by bulk; the memory stays as it is until `done(ok)`, which is called once, on the bulk thread or, if the
+  /// session has ended, on the caller's. Several are under way at once and take turns by chunks. `head`: at most 4 KiB.
+  virtual void send_bulk(std::span<const std::byte> head, const_pieces body, std::function<void(bool)> done) = 0;
+  /// Bytes of control that wait to be sent.
+  virtual std::size_t unsent() const = 0;
+  /// When anything of the peer was last heard, on either connection.
+  virtual std::chrono::steady_clock::time_point heard() const = 0;
+  /// Bytes over the wire, with all that frames and encryption add.
+  virtual std::uint64_t bytes_sent() const = 0;
+  virtual std::uint64_t bytes_received() const = 0;
+  /// Ends the session; `down` follows, on both sides.
+  virtual void close(std::exception_ptr why) = 0;
+};
+
+class transport {
+ public:
+  using time_point = std::chrono::steady_clock::time_point;
+
+  virtual ~transport() = default;
+  /// Listens and begins to tell. Throws `error(bad_argument)` for what makes no sense (listening without credentials, keys
+  /// that do not fit), `error(io_failed)` for what cannot be read or bound.
+  virtual void start(transport_events&) = 0;
+  /// Where it listens, with the ports that it got.
+  virtual std::vector<endpoint> listening() const = 0;
+  /// Looks for a peer there; `up` or `refused` follows. Of two processes that dial each other one session stays.
+  virtual void dial(const endpoint&) = 0;
+  /// Runs `f` on the control thread, not before that time. Later calls for the same time come later.
+  virtual void at(time_point, std::function<void()> f) = 0;
+  virtual time_point now() const = 0;
+  /// Ends all sessions and joins its threads; nothing is told afterwards. Not from its own threads. Idempotent.
+  virtual void stop() = 0;
+};
+
+}  // namespace troupe::net
