@@ -1,43 +1,67 @@
-// What this file is for: the `troupe` program: picks the command.
+// What this file is for: the `troupe` program: reads the command line and picks the command.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
+#include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cstdio>
-#include <cstring>
 #include <exception>
-#include <span>
+#include <string>
 
+#include "tools/credentials.hpp"
 #include "tools/devices.hpp"
 
 namespace {
 
-int usage() {
-  std::fprintf(
-      stderr,
-      "usage: troupe devices [--json] [--no-measure]\n"
-      "  the cores and accelerators of this machine, how fast copies to them are, and why there are none of a\n"
-      "  kind; --no-measure: only links that are known from before\n");
-  return 2;
+// How it ended: 0, or what the command said; 1: it failed; 2: the command line makes no sense.
+constexpr int failed = 1, not_understood = 2;
+
+int fail(std::string why, int code) {
+  std::replace(why.begin(), why.end(), '\n', ' ');
+  std::fprintf(stderr, "troupe: %s\n", why.c_str());
+  return code;
 }
 
 }  // namespace
 
-int main(int count, char** arguments) {
+int main(int count, char** words) {
+  CLI::App app{"troupe: looks at this machine, and makes what the nodes of a cluster need", "troupe"};
+  app.require_subcommand(1);
+  int code = 0;
+
+  bool json = false, no_measure = false;
+  auto* devices = app.add_subcommand("devices",
+                                     "Lists the cores and accelerators of this machine, how fast copies to them are, "
+                                     "and why there are none of a kind");
+  devices->add_flag("--json", json, "for programs");
+  devices->add_flag("--no-measure", no_measure, "only links that are known from before");
+  devices->callback([&] { code = troupe::tools::show_devices(json, !no_measure); });
+
+  std::string file, folder, cluster, node;
+  int authority_days = 3650, days = 365;
+  auto* keygen = app.add_subcommand("keygen", "Makes the secret of a cluster, which all its nodes share");
+  keygen->add_option("FILE", file, "the file to make")->required();
+  keygen->callback([&] { code = troupe::tools::make_secret_file(file); });
+
+  auto* ca = app.add_subcommand("ca", "Makes an authority that issues certificates to the nodes of a cluster");
+  ca->add_option("DIR", folder, "the folder for its files")->required();
+  ca->add_option("--cluster", cluster, "the cluster's name")->required();
+  ca->add_option("--days", authority_days, "how long it lasts")->capture_default_str();
+  ca->callback([&] { code = troupe::tools::make_authority(folder, cluster, authority_days); });
+
+  auto* issue = app.add_subcommand("issue", "Issues a certificate to a node");
+  issue->add_option("DIR", folder, "the authority's folder")->required();
+  issue->add_option("--name", node, "the node's name")->required();
+  issue->add_option("--days", days, "how long it is good for")->capture_default_str();
+  issue->callback([&] { code = troupe::tools::issue(folder, node, days); });
+
   try {
-    const std::span<char*> rest(arguments + 1, static_cast<std::size_t>(count > 0 ? count - 1 : 0));
-    if (rest.empty()) return usage();
-    if (std::strcmp(rest[0], "devices") != 0) return usage();
-    bool json = false, measure = true;
-    for (const char* option : rest.subspan(1)) {
-      if (std::strcmp(option, "--json") == 0)
-        json = true;
-      else if (std::strcmp(option, "--no-measure") == 0)
-        measure = false;
-      else
-        return usage();
-    }
-    return troupe::tools::show_devices(json, measure);
+    app.parse(count, words);
+    return code;
+  } catch (const CLI::CallForHelp& e) {
+    return app.exit(e);
+  } catch (const CLI::ParseError& e) {
+    return fail(std::string(e.what()) + "; troupe --help says more", not_understood);
   } catch (const std::exception& e) {
-    std::fprintf(stderr, "troupe: %s\n", e.what());
-    return 1;
+    return fail(e.what(), failed);
   }
 }
