@@ -9,6 +9,7 @@
 
 #include "tools/credentials.hpp"
 #include "tools/devices.hpp"
+#include "tools/node.hpp"
 
 namespace {
 
@@ -53,6 +54,48 @@ int main(int count, char** words) {
   issue->add_option("--name", node, "the node's name")->required();
   issue->add_option("--days", days, "how long it is good for")->capture_default_str();
   issue->callback([&] { code = troupe::tools::issue(folder, node, days); });
+
+  troupe::tools::node_command work;
+  troupe::options& how = work.how;
+  int drain_seconds = 30, look_ms = 1000;
+  double memory_gib = 0;
+  std::string drain_on = "SIGTERM";
+  const auto add_membership = [&](CLI::App* to) {
+    to->add_option("--cluster", how.cluster.name, "the cluster's name")->required();
+    to->add_option("--name", how.cluster.node, "what others call this node (default: host and process number)");
+    to->add_option("--join", how.cluster.join, "address of another node, HOST:PORT; may be repeated");
+    to->add_option("--join-file", how.cluster.join_file, "a file with one such address a line");
+    to->add_option("--join-dns", how.cluster.join_names, "a name with several addresses, NAME:PORT");
+    to->add_flag("--multicast", how.cluster.multicast, "find nodes of the local network");
+    to->add_option("--secret-file", how.cluster.secret_file, "the cluster's secret, as `troupe keygen` makes it");
+    to->add_option("--cert", how.cluster.certificate, "this node's certificate, as `troupe issue` makes it");
+    to->add_option("--key", how.cluster.key, "its key");
+    to->add_option("--ca", how.cluster.authority, "the authority's certificate");
+    to->add_flag("--insecure-loopback", how.cluster.insecure_loopback, "neither proof nor encryption; loopback only");
+  };
+  auto* work_command = app.add_subcommand("node", "Works for a cluster until SIGTERM");
+  add_membership(work_command);
+  work_command->add_option("--listen", how.cluster.listen, "address to listen on, HOST:PORT; port 0: any");
+  work_command->add_option("--plugin", work.plugins, "a library whose kernels it offers; may be repeated");
+  work_command->add_option("--threads", how.threads, "threads that run tasks (default: the cores it may use)");
+  work_command->add_option("--memory", memory_gib, "GiB of host memory for arrays (default: no limit)");
+  work_command->add_option("--spill", how.spill_directory, "where tiles go that find no room");
+  work_command->add_option("--drain", drain_seconds, "seconds to finish and hand over what it has, once asked to end")
+      ->capture_default_str();
+  work_command->add_option("--drain-on", drain_on, "the signal that asks it to end (SIGINT always does)")
+      ->check(CLI::IsMember({"SIGTERM"}))
+      ->capture_default_str();
+  work_command->callback([&] {
+    how.memory_bytes = static_cast<std::uint64_t>(memory_gib * (1 << 30));
+    work.drain = std::chrono::seconds(drain_seconds);
+    code = troupe::tools::run_node(std::move(work));
+  });
+
+  auto* nodes = app.add_subcommand("nodes", "Lists the nodes of a cluster");
+  add_membership(nodes);
+  nodes->add_flag("--json", json, "for programs");
+  nodes->add_option("--look", look_ms, "milliseconds to wait for another one to answer")->capture_default_str();
+  nodes->callback([&] { code = troupe::tools::show_nodes(how, std::chrono::milliseconds(look_ms), json); });
 
   try {
     app.parse(count, words);

@@ -10,7 +10,10 @@ namespace troupe::logic {
 using namespace std::chrono_literals;
 using detail::node_beat;
 
-membership::time_point membership::wake() const { return std::min(next_beat_, dials_.next()); }
+// Who has left dials nobody.
+membership::time_point membership::wake() const {
+  return self_.is_out() ? next_beat_ : std::min(next_beat_, dials_.next());
+}
 
 void membership::tick(time_point now) {
   if (now - promised_ > options_.late) excuse(now - promised_, now);

@@ -18,6 +18,7 @@
 #include <vector>
 
 #include <troupe/array.hpp>
+#include <troupe/cluster.hpp>
 #include <troupe/detail/make.hpp>
 #include <troupe/detail/submit.hpp>
 #include <troupe/future.hpp>
@@ -58,6 +59,12 @@ class runtime : public array_maker<runtime>, public submitter<runtime> {
   /// Names, kinds and counters of the executors in the scope.
   std::vector<executor_report> executors(const scope& = {}) const;
   runtime_report report() const;
+  /// The other nodes that are there, by name.
+  std::vector<node_report> nodes() const;
+  /// Waits until so many other nodes are there; false if the time has passed.
+  bool wait_for_nodes(std::size_t count, std::chrono::milliseconds limit) const;
+  /// Where this node listens, with the ports that it got.
+  std::vector<std::string> addresses() const;
   /// Why a task went where it did. Decisions are kept for the last `options::decisions_kept` tasks.
   template <class T>
   explanation explain(const future<T>& f) const {
