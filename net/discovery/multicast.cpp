@@ -12,7 +12,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr auto interfaces_every = 5s;
+constexpr auto interfaces_every = 2s;
 // While too many come, the socket's buffer is emptied so often: the rest is dropped by the system, which is cheaper.
 constexpr auto nap = 5ms;
 
