@@ -40,7 +40,7 @@ class address_file {
 
 /// All addresses of a name. Throws `error(unreachable)`.
 std::vector<endpoint> resolve(const endpoint&);
-/// Called once by a thread that resolves: it is not held up for longer than about 3 s then.
+/// Called by a thread before it resolves some names: it is not held up by each for longer than about 3 s then.
 void be_an_impatient_resolver();
 
 }  // namespace troupe::net

@@ -36,13 +36,13 @@ void lookout::set_problem(const std::string& of, std::string what) {
 }
 
 void lookout::run() {
-  if (!names_.empty()) be_an_impatient_resolver();
   auto next = std::chrono::steady_clock::now();
   for (;;) {
     // What is known already does not wait for names.
     std::vector<endpoint> all = seeds_;
     all.insert(all.end(), in_file_.begin(), in_file_.end());
     if (!all.empty()) found_(std::move(all));
+    if (!names_.empty()) be_an_impatient_resolver();
     for (const endpoint& n : names_) {
       look_at(n);
       if (const auto& addresses = resolved_[n]; !addresses.empty()) found_(addresses);
