@@ -9,28 +9,21 @@
 
 namespace troupe::tools {
 
-namespace {
-int written() { return std::fflush(stdout) == 0 && !std::ferror(stdout) ? 0 : 1; }
-}  // namespace
-
-int make_secret_file(const std::string& file) {
+void make_secret_file(const std::string& file) {
   make_cluster_secret(file);
   std::printf("made %s: copy it to each node, readable by its owner alone\n", file.c_str());
-  return written();
 }
 
-int make_authority(const std::string& folder, const std::string& cluster, int days) {
+void make_authority(const std::string& folder, const std::string& cluster, int days) {
   make_cluster_authority(folder, cluster, days);
   std::printf("made an authority for the cluster %s in %s: ca.pem goes to each node, ca.key stays here\n",
               cluster.c_str(), folder.c_str());
-  return written();
 }
 
-int issue(const std::string& folder, const std::string& node, int days) {
+void issue(const std::string& folder, const std::string& node, int days) {
   const auto made = issue_certificate(folder, node, days);
   std::printf("made %s and %s: copy both to the node %s, with %s\n", made.certificate.c_str(), made.key.c_str(),
               node.c_str(), made.authority.c_str());
-  return written();
 }
 
 }  // namespace troupe::tools

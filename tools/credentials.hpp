@@ -7,9 +7,9 @@
 
 namespace troupe::tools {
 
-/// Each makes files, says on stdout which, and gives the exit code. Errors are thrown.
-int make_secret_file(const std::string& file);
-int make_authority(const std::string& folder, const std::string& cluster, int days);
-int issue(const std::string& folder, const std::string& node, int days);
+/// Each makes files and says on stdout which; throws what goes wrong.
+void make_secret_file(const std::string& file);
+void make_authority(const std::string& folder, const std::string& cluster, int days);
+void issue(const std::string& folder, const std::string& node, int days);
 
 }  // namespace troupe::tools

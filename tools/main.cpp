@@ -26,7 +26,7 @@ int fail(std::string why, int code) {
 
 int main(int count, char** words) {
   CLI::App app{"troupe: looks at this machine, and makes what the nodes of a cluster need", "troupe"};
-  app.require_subcommand(1);
+  app.require_subcommand(0, 1);  // 0: a word that is no command is then complained about by name
   int code = 0;
 
   bool json = false, no_measure = false;
@@ -41,19 +41,19 @@ int main(int count, char** words) {
   int authority_days = 3650, days = 365;
   auto* keygen = app.add_subcommand("keygen", "Makes the secret of a cluster, which all its nodes share");
   keygen->add_option("FILE", file, "the file to make")->required();
-  keygen->callback([&] { code = troupe::tools::make_secret_file(file); });
+  keygen->callback([&] { troupe::tools::make_secret_file(file); });
 
   auto* ca = app.add_subcommand("ca", "Makes an authority that issues certificates to the nodes of a cluster");
   ca->add_option("DIR", folder, "the folder for its files")->required();
   ca->add_option("--cluster", cluster, "the cluster's name")->required();
   ca->add_option("--days", authority_days, "how long it lasts")->capture_default_str();
-  ca->callback([&] { code = troupe::tools::make_authority(folder, cluster, authority_days); });
+  ca->callback([&] { troupe::tools::make_authority(folder, cluster, authority_days); });
 
   auto* issue = app.add_subcommand("issue", "Issues a certificate to a node");
   issue->add_option("DIR", folder, "the authority's folder")->required();
   issue->add_option("--name", node, "the node's name")->required();
   issue->add_option("--days", days, "how long it is good for")->capture_default_str();
-  issue->callback([&] { code = troupe::tools::issue(folder, node, days); });
+  issue->callback([&] { troupe::tools::issue(folder, node, days); });
 
   troupe::tools::node_command work;
   troupe::options& how = work.how;
@@ -99,6 +99,8 @@ int main(int count, char** words) {
 
   try {
     app.parse(count, words);
+    if (app.get_subcommands().empty()) return fail("which command? troupe --help lists them", not_understood);
+    if (std::fflush(stdout) != 0 && code == 0) return fail("the output cannot be written", failed);
     return code;
   } catch (const CLI::CallForHelp& e) {
     return app.exit(e);
