@@ -10,7 +10,9 @@ namespace troupe::logic {
 using namespace std::chrono_literals;
 using detail::node_beat;
 
-membership::time_point membership::wake() const { return std::min(next_beat_, dials_.next()); }
+membership::time_point membership::wake() const {
+  return self_.is_out() ? next_beat_ : std::min(next_beat_, dials_.next());
+}
 
 void membership::tick(time_point now) {
   if (now - promised_ > options_.late) excuse(now - promised_, now);
