@@ -175,11 +175,14 @@ void end::finish(std::exception_ptr why, bool reset) {
     network_.carry(control, owner_, other_, overhead, std::move(goodbye));
   else
     network_.post(network_.now + network_.delay(owner_, other_), &other_, std::move(goodbye));
+  owner_.ending.push_back(shared_from_this());
   network_.post(network_.now, &owner_, [self = shared_from_this()] { self->settle(); });
 }
 
 void end::settle() {
   if (std::exchange(settled_, true)) return;
+  const auto self = shared_from_this();
+  std::erase(owner_.ending, self);
   for (auto& t : std::exchange(leaving_, {})) t.done(false);
   for (auto& [id, t] : std::exchange(coming_, {}))
     if (t.wanted) owner_.events->arrived(*this, t.head, false);

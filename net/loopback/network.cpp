@@ -219,8 +219,8 @@ void network::state::stop(process& p, bool killed) {
   }
   for (const auto& [n, e] : std::map(p.sessions)) e->finish(nullptr, killed);
   if (!killed)  // nothing is told afterwards
-    for (const auto& x : std::vector(ends))
-      if (const auto e = x.lock(); e && &e->owner() == &p && e->has_ended()) e->settle();
+    for (const auto& e : std::exchange(p.ending, {})) e->settle();
+  p.ending.clear();
   p.lives = false;
   p.held.clear();
   p.dials.clear();

@@ -35,6 +35,7 @@ struct process {
     bool sent = false;
   };
   std::map<std::uint64_t, dial> dials{};
+  std::vector<std::shared_ptr<end>> ending{};  // that have to tell it so
   std::uint64_t bytes_sent = 0, frames_sent = 0;
 };
 
