@@ -17,6 +17,7 @@ dialling::entry* dialling::entry_of(const node_address& a) {
 }
 
 void dialling::add(const node_address& a, time_point now) {
+  changed();
   const bool is_new = !entries_.contains(a);
   entry* e = entry_of(a);
   if (!e) return;
@@ -25,6 +26,7 @@ void dialling::add(const node_address& a, time_point now) {
 }
 
 void dialling::want(const node_id& n, const std::vector<node_address>& addresses, time_point first) {
+  changed();
   for (const node_address& a : addresses) {
     const bool is_new = !entries_.contains(a);
     entry* e = entry_of(a);
@@ -38,6 +40,7 @@ void dialling::want(const node_id& n, const std::vector<node_address>& addresses
 
 void dialling::reached(const node_id& n, const std::vector<node_address>& addresses,
                        const std::optional<node_address>& dialled) {
+  changed();
   const auto rest = [&](const node_address& a) {
     if (entry* e = entry_of(a)) {
       e->node = n;
@@ -56,6 +59,7 @@ void dialling::proved(const node_id& n) {
 }
 
 void dialling::lost(const node_id& n, time_point now, bool at_once) {
+  changed();
   for (auto& [a, e] : entries_) {
     if (e.node != n) continue;
     if (!e.found) e.until = now + limits_.forget;
@@ -69,6 +73,7 @@ void dialling::lost(const node_id& n, time_point now, bool at_once) {
 }
 
 void dialling::drop(const node_id& n) {
+  changed();
   std::erase_if(entries_, [&](const auto& x) { return x.second.node == n && !x.second.found; });
   for (auto& [a, e] : entries_)  // another may come to the place that discovery names
     if (e.node == n) {
@@ -78,11 +83,13 @@ void dialling::drop(const node_id& n) {
 }
 
 void dialling::refused(const node_address& a, time_point now) {
+  changed();
   const auto found = entries_.find(a);
   if (found != entries_.end() && !found->second.rests) failed(found->second, now);
 }
 
 void dialling::is_self(const node_address& a) {
+  changed();
   if (entry* e = entry_of(a)) {
     e->node.reset();
     e->rests = true;
@@ -99,6 +106,8 @@ void dialling::failed(entry& e, time_point now) {
 }
 
 std::vector<node_address> dialling::due(time_point now) {
+  if (next() > now) return {};
+  changed();
   std::vector<node_address> all;
   for (auto i = entries_.begin(); i != entries_.end();) {
     entry& e = i->second;
@@ -121,9 +130,11 @@ std::vector<node_address> dialling::due(time_point now) {
 }
 
 dialling::time_point dialling::next() const {
+  if (next_) return *next_;
   time_point first = time_point::max();
   for (const auto& [a, e] : entries_)
     if (!e.rests) first = std::min(first, e.next);
+  next_ = first;
   return first;
 }
 

@@ -69,10 +69,12 @@ class dialling {
   };
   entry* entry_of(const node_address&);
   void failed(entry&, time_point now);
+  void changed() { next_.reset(); }
 
   const limits limits_;
   std::mt19937_64 random_;
   std::map<node_address, entry> entries_;
+  mutable std::optional<time_point> next_;
 };
 
 }  // namespace troupe::logic

@@ -157,7 +157,6 @@ void membership::join(member& m) {
   if (m.record.claim == node_claim::suspect) m.record.claim = node_claim::live;
   dials_.proved(m.record.node);
   actions_.push_back(joined{m.record.node});
-  say(m.record.node, detail::view_agreed{views_.agreed()});
   turns_.clear();
   changed();
   spread(m.record.node);
