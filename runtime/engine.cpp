@@ -37,6 +37,7 @@ options checked(options o) {
   if (o.shutdown_timeout.count() < 0) throw error(errc::bad_argument, "options::shutdown_timeout is negative");
   if (o.threads == 0) o.threads = devices::usable_core_count();
   o.threads = std::max(o.threads, o.core_groups);
+  o.cluster = with_environment(std::move(o.cluster));
   return o;
 }
 

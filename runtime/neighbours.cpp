@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <future>
 
 #include <troupe/error.hpp>
@@ -58,6 +59,33 @@ const char* text_of_end(logic::node_end why) {
 
 }  // namespace
 
+cluster_options with_environment(cluster_options o) {
+  const auto text = [](const char* name) {
+    const char* const v = std::getenv(name);
+    return std::string(v ? v : "");
+  };
+  const auto list = [&](const char* name) {
+    std::vector<std::string> all;
+    const std::string from = text(name);
+    for (std::size_t begin = 0; begin < from.size();) {
+      const std::size_t end = std::min(from.find(',', begin), from.size());
+      if (end != begin) all.push_back(from.substr(begin, end - begin));
+      begin = end + 1;
+    }
+    return all;
+  };
+  if (!o.name.empty() || !o.from_environment) return o;
+  o.name = text("TROUPE_CLUSTER");
+  if (o.name.empty()) return o;
+  o.node = text("TROUPE_NODE");
+  o.listen = list("TROUPE_LISTEN");
+  o.join = list("TROUPE_JOIN");
+  o.multicast = text("TROUPE_MULTICAST") == "1";
+  o.secret_file = text("TROUPE_SECRET_FILE");
+  o.insecure_loopback = text("TROUPE_INSECURE_LOOPBACK") == "1";
+  return o;
+}
+
 neighbours::neighbours(engine& house, const cluster_options& o, memory_space first_space) : house_(house), options_(o) {
   if (o.nodes_max < 1) throw error(errc::bad_argument, "cluster_options::nodes_max must be at least 1");
   net::identity self;
@@ -65,13 +93,25 @@ neighbours::neighbours(engine& house, const cluster_options& o, memory_space fir
   self.incarnation = 1;
   self.name = o.node.empty() ? own_name() : o.node;
   self.cluster = o.name;
-  seeds_ = parsed(o.join, "join");
+  where_.seeds = parsed(o.join, "join");
+  where_.file = o.join_file;
+  where_.names = parsed(o.join_names, "join_names");
   net::transport_options t;
   t.self = self;
   t.listen = parsed(o.listen, "listen");
   t.insecure_loopback = o.insecure_loopback;
   if (!o.secret_file.empty() || !o.certificate.empty() || !o.key.empty() || !o.authority.empty())
     t.proof = net::load({o.secret_file, o.certificate, o.key, o.authority}, o.name);
+  if (o.multicast) {
+    where_.multicast.emplace();
+    where_.secrets = t.proof.secrets;
+    if (!o.discovery_key_file.empty()) where_.secrets = net::read_secrets(o.discovery_key_file);
+    if (where_.secrets.empty())
+      throw error(errc::bad_argument,
+                  "cluster_options::multicast: datagrams are signed with the cluster's secret; give secret_file, or "
+                  "discovery_key_file where certificates are used");
+  }
+  where_.self = self;
   transport_ = net::make_tcp(std::move(t));
   cluster_events& events = *this;
   cluster_ = std::make_unique<cluster>(*transport_, self, logic::membership_options{}, events);
@@ -93,7 +133,10 @@ neighbours::~neighbours() { stop(); }
 void neighbours::start() {
   cluster_->start();
   started_ = true;
-  if (!seeds_.empty()) cluster_->add_candidates(seeds_);
+  if (where_.seeds.empty() && where_.file.empty() && where_.names.empty() && !where_.multicast) return;
+  where_.self.listens_on = transport_->listening();
+  discovery_ = net::make_discovery(where_);
+  discovery_->start([this](std::vector<net::endpoint> all) { cluster_->add_candidates(std::move(all)); });
 }
 
 void neighbours::close_doors() {
@@ -115,6 +158,7 @@ bool neighbours::wait_released(std::chrono::steady_clock::time_point deadline) {
 }
 
 void neighbours::stop() {
+  if (discovery_) discovery_->stop();
   if (std::exchange(started_, false)) {
     std::promise<void> said;
     cluster_->leave([&] { said.set_value(); });
@@ -126,7 +170,9 @@ void neighbours::stop() {
   {
     std::lock_guard hold(lock_);
     for (auto& [id, p] : peers_) left.push_back(std::move(p));
+    left.insert(left.end(), parting_.begin(), parting_.end());
     peers_.clear();
+    parting_.clear();
   }
   for (const peer_ptr& p : left)
     part(p, std::make_exception_ptr(error(errc::runtime_stopped, "this runtime was shut down")));
@@ -137,7 +183,7 @@ std::vector<node_report> neighbours::report() const {
   std::vector<node_report> all;
   for (const auto& [id, p] : peers_) {
     if (!p->place) continue;
-    const net::identity& who = p->session->peer();
+    const net::identity& who = p->line->peer();
     node_report& r = all.emplace_back();
     r.name = who.name;
     r.id = who.id.text();
@@ -145,8 +191,8 @@ std::vector<node_report> neighbours::report() const {
     r.threads = static_cast<int>(p->card.threads);
     r.kernels = p->card.kernels.size();
     r.tasks = p->place->report().tasks;
-    r.bytes_out = p->session->bytes_sent();
-    r.bytes_in = p->session->bytes_received();
+    r.bytes_out = p->line->bytes_sent();
+    r.bytes_in = p->line->bytes_received();
   }
   std::ranges::sort(all, {}, &node_report::name);
   return all;
@@ -169,11 +215,13 @@ bool neighbours::wait_for(std::size_t nodes, std::chrono::steady_clock::time_poi
 
 void neighbours::joined(const node_id& id, const std::shared_ptr<net::session>& s) {
   auto p = std::make_shared<peer>();
-  p->session = s;
-  p->guests = make_guest_house(house_, house_.brain(), house_.board(), house_.link(), s);
+  p->all = this;
+  p->line = std::make_shared<net::lasting_session>(s);
+  p->over = s.get();
+  p->guests = make_guest_house(house_, house_.brain(), house_.board(), house_.link(), p->line);
   {
     std::lock_guard hold(lock_);
-    peers_.insert_or_assign(id, std::move(p));
+    peers_.insert_or_assign(id, p);
     std::erase_if(leaving_, [](const auto& g) { return g->is_empty(); });
   }
   wire::card c;
@@ -181,7 +229,7 @@ void neighbours::joined(const node_id& id, const std::shared_ptr<net::session>& 
   if (options_.take_work) c.kernels = offered_keys();
   net::writer frame;
   wire::put(frame, c);
-  s->send(frame.view());
+  p->line->send(frame.view());
 }
 
 void neighbours::welcome(peer& p, const wire::card& c) {
@@ -190,7 +238,7 @@ void neighbours::welcome(peer& p, const wire::card& c) {
   if (free == places_.end())
     throw error(errc::no_resource, "there are as many nodes as cluster_options::nodes_max allows");
   if (options_.give_work) house_.kernels().offer((*free)->facts().id, {c.kernels.begin(), c.kernels.end()});
-  (*free)->join(p.session, c);
+  (*free)->join(p.line, c);
   std::lock_guard hold(lock_);
   p.card = c;
   p.place = *free;
@@ -198,10 +246,15 @@ void neighbours::welcome(peer& p, const wire::card& c) {
   if (closing_) p.guests->close_door();
 }
 
+// Nothing is lost: what was under way comes over this connection.
 void neighbours::resumed(const node_id& id, const std::shared_ptr<net::session>& s) {
-  if (const peer_ptr p = take(id))
-    part(p, std::make_exception_ptr(error(errc::node_lost, "the connection to it broke")));
-  joined(id, s);
+  const peer_ptr p = find(id);
+  if (!p) return joined(id, s);
+  {
+    std::lock_guard hold(lock_);
+    p->over = s.get();
+  }
+  p->line->attach(s);
 }
 
 void neighbours::suspected(const node_id& id) {
@@ -212,8 +265,36 @@ void neighbours::refuted(const node_id& id) {
   if (const peer_ptr p = find(id); p && p->place) house_.brain().hold_back(*p->place, false);
 }
 
-void neighbours::lost(const node_id& id, logic::node_end why) {
-  if (const peer_ptr p = take(id)) part(p, std::make_exception_ptr(error(errc::node_lost, text_of_end(why))));
+// Its connection may still be reading from and writing to memory of this node: first that has to end.
+void neighbours::lost(const node_id& id, logic::node_end end) {
+  const peer_ptr p = take(id);
+  if (!p) return;
+  const auto why = std::make_exception_ptr(error(errc::node_lost, text_of_end(end)));
+  {
+    std::lock_guard hold(lock_);
+    p->gone = why;
+    if (p->over) parting_.push_back(p);
+  }
+  if (p->over)
+    p->line->close(why);
+  else
+    part(p, why);
+}
+
+void neighbours::ended(net::session& s) {
+  peer_ptr gone;
+  {
+    std::lock_guard hold(lock_);
+    for (const auto& [id, p] : peers_)
+      if (p->over == &s) p->over = nullptr;
+    const auto p = std::ranges::find_if(parting_, [&](const auto& x) { return x->over == &s; });
+    if (p != parting_.end()) {
+      gone = *p;
+      gone->over = nullptr;
+      parting_.erase(p);
+    }
+  }
+  if (gone) part(gone, gone->gone);
 }
 
 void neighbours::part(const peer_ptr& p, const std::exception_ptr& why) {
@@ -222,6 +303,7 @@ void neighbours::part(const peer_ptr& p, const std::exception_ptr& why) {
     leaving_.push_back(p->guests);
     changed_.notify_all();
   }
+  p->line->end();
   p->guests->leave();
   if (!p->place) return;
   house_.kernels().offer(p->place->facts().id, {});
@@ -243,55 +325,80 @@ neighbours::peer_ptr neighbours::take(const node_id& id) {
   return p;
 }
 
+std::shared_ptr<node> neighbours::place_of(const peer& p) const {
+  std::lock_guard hold(lock_);
+  return p.place;
+}
+
+neighbours::peer_ptr neighbours::find(net::session& s) const {
+  std::lock_guard hold(lock_);
+  for (const auto& [id, p] : peers_)
+    if (p->over == &s) return p;
+  return nullptr;
+}
+
 // ---- messages -------------------------------------------------------------------------------------------------------
 
 void neighbours::frame(net::session& s, std::span<const std::byte> bytes) {
-  const peer_ptr p = find(name_of(s.peer().id));
-  if (!p || p->session.get() != &s) return;
+  const peer_ptr p = find(s);
+  if (!p) return;
   try {
-    const wire::kind what = wire::kind_of(bytes);
-    if (what == wire::kind::card) {
-      net::reader from(bytes.subspan(1));
-      welcome(*p, wire::take_card(from));
-    } else if (is_for_guest_house(what)) {
-      p->guests->frame(bytes);
-      if (what == wire::kind::released) {
-        std::lock_guard hold(lock_);
-        changed_.notify_all();
-      }
-    } else if (p->place) {
-      p->place->frame(bytes);
-    } else {
-      throw error(errc::bad_frame, "a message before the card");
-    }
+    p->line->take(s, bytes, *p);
   } catch (...) {
     s.close(std::current_exception());
   }
 }
 
 net::pieces neighbours::arriving(net::session& s, std::span<const std::byte> head, std::uint64_t bytes) {
-  const peer_ptr p = find(name_of(s.peer().id));
-  if (!p || p->session.get() != &s) return {};
+  const peer_ptr p = find(s);
+  if (!p) return {};
   try {
-    if (is_for_guest_house(wire::kind_of(head))) return p->guests->arriving(head, bytes);
-    if (p->place) return p->place->arriving(head, bytes);
+    return p->line->arriving(s, head, bytes, *p);
   } catch (...) {
     s.close(std::current_exception());
+    return {};
   }
-  return {};
 }
 
 void neighbours::arrived(net::session& s, std::span<const std::byte> head, bool whole) {
-  const peer_ptr p = find(name_of(s.peer().id));
-  if (!p || p->session.get() != &s) return;
+  const peer_ptr p = find(s);
+  if (!p) return;
   try {
-    if (is_for_guest_house(wire::kind_of(head)))
-      p->guests->arrived(head, whole);
-    else if (p->place)
-      p->place->arrived(head, whole);
+    p->line->arrived(s, head, whole, *p);
   } catch (...) {
     s.close(std::current_exception());
   }
+}
+
+void neighbours::peer::frame(std::span<const std::byte> bytes) {
+  const wire::kind what = wire::kind_of(bytes);
+  if (what == wire::kind::card) {
+    net::reader from(bytes.subspan(1));
+    all->welcome(*this, wire::take_card(from));
+  } else if (is_for_guest_house(what)) {
+    guests->frame(bytes);
+    if (what == wire::kind::released) {
+      std::lock_guard hold(all->lock_);
+      all->changed_.notify_all();
+    }
+  } else if (place) {
+    place->frame(bytes);
+  } else {
+    throw error(errc::bad_frame, "a message before the card");
+  }
+}
+
+net::pieces neighbours::peer::arriving(std::span<const std::byte> head, std::uint64_t bytes) {
+  if (is_for_guest_house(wire::kind_of(head))) return guests->arriving(head, bytes);
+  const std::shared_ptr<node> to = all->place_of(*this);
+  return to ? to->arriving(head, bytes) : net::pieces();
+}
+
+void neighbours::peer::arrived(std::span<const std::byte> head) {
+  if (is_for_guest_house(wire::kind_of(head)))
+    guests->arrived(head, true);
+  else if (const std::shared_ptr<node> to = all->place_of(*this))
+    to->arrived(head, true);
 }
 
 }  // namespace troupe::detail

@@ -14,11 +14,16 @@
 #include "actors/cluster.hpp"
 #include "actors/guest_house.hpp"
 #include "actors/node.hpp"
+#include "net/discovery.hpp"
+#include "net/lasting.hpp"
 #include "net/transport.hpp"
 
 namespace troupe::detail {
 
 class engine;
+
+/// With what the environment says, where it is asked.
+cluster_options with_environment(cluster_options);
 
 class neighbours final : private cluster_events {
  public:
@@ -41,11 +46,18 @@ class neighbours final : private cluster_events {
   bool wait_for(std::size_t nodes, std::chrono::steady_clock::time_point deadline) const;
 
  private:
-  struct peer {
-    std::shared_ptr<net::session> session;
+  struct peer final : net::lasting_events {
+    void frame(std::span<const std::byte>) override;
+    net::pieces arriving(std::span<const std::byte> head, std::uint64_t bytes) override;
+    void arrived(std::span<const std::byte> head) override;
+
+    neighbours* all = nullptr;
+    std::shared_ptr<net::lasting_session> line;
     std::shared_ptr<guest_house> guests;
     std::shared_ptr<node> place;  // null: its card has not come
     wire::card card;
+    net::session* over = nullptr;  // the connection that there is
+    std::exception_ptr gone;       // why, while its connection has not ended
   };
   using peer_ptr = std::shared_ptr<peer>;
 
@@ -57,17 +69,21 @@ class neighbours final : private cluster_events {
   void frame(net::session&, std::span<const std::byte>) override;
   net::pieces arriving(net::session&, std::span<const std::byte> head, std::uint64_t bytes) override;
   void arrived(net::session&, std::span<const std::byte> head, bool whole) override;
+  void ended(net::session&) override;
 
   void welcome(peer&, const wire::card&);
   void part(const peer_ptr&, const std::exception_ptr& why);
   peer_ptr find(const node_id&) const;
+  peer_ptr find(net::session&) const;
+  std::shared_ptr<node> place_of(const peer&) const;
   peer_ptr take(const node_id&);
 
   engine& house_;
   const cluster_options options_;
-  std::vector<net::endpoint> seeds_;
+  net::discovery_options where_;
   std::unique_ptr<net::transport> transport_;
   std::unique_ptr<cluster> cluster_;
+  std::unique_ptr<net::discovery> discovery_;  // null: nobody is looked for
   std::vector<std::shared_ptr<node>> places_;
   bool started_ = false;
 
@@ -75,6 +91,7 @@ class neighbours final : private cluster_events {
   bool closing_ = false;
   mutable std::condition_variable changed_;
   std::unordered_map<node_id, peer_ptr, node_id_hash> peers_;
+  std::vector<peer_ptr> parting_;                      // gone, with a connection that has not ended
   std::vector<std::shared_ptr<guest_house>> leaving_;  // with tasks that have not ended
 };
 

@@ -15,7 +15,13 @@
 namespace troupe {
 
 /// Of `options::cluster`. Without a name there is no cluster, and nothing listens or is dialled.
+///
+/// If the name is empty, the environment is read when the runtime is constructed: TROUPE_CLUSTER is the name, and with it
+/// TROUPE_NODE, TROUPE_LISTEN, TROUPE_JOIN (both lists, separated by commas), TROUPE_MULTICAST ("1") and
+/// TROUPE_SECRET_FILE stand for what is below; TROUPE_INSECURE_LOOPBACK ("1") for no proof between processes of one
+/// machine. Set `from_environment` to false where a program must not become a node that way.
 struct cluster_options {
+  bool from_environment = true;
   /// Nodes of another name are strangers.
   std::string name{};
   /// What others call this node; empty: the host's name and the process' number.
@@ -30,6 +36,8 @@ struct cluster_options {
   std::vector<std::string> join_names{};
   /// Nodes of the local network are found by signed multicast datagrams.
   bool multicast = false;
+  /// The key that signs them where certificates are used: a file as `troupe keygen` makes it. Empty: the secret.
+  std::string discovery_key_file{};
   /// What proves that this node belongs to the cluster: a file with the cluster's secret (`troupe keygen`), or a
   /// certificate, its key and the authority's certificate (`troupe ca`, `troupe issue`).
   std::string secret_file{};
