@@ -163,7 +163,7 @@ void placement::admit_node(executor& e, int slots, logic::edge_cost in, logic::e
 }
 
 void placement::hold_back(const executor& e, bool back) {
-  with_turn([&] { back ? assignment_.withdraw(e.facts().id) : assignment_.restore(e.facts().id, e.report().slots); });
+  with_turn([&] { assignment_.pause(e.facts().id, back); });
 }
 
 void placement::hold_turn() {

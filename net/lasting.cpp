@@ -86,7 +86,7 @@ void lasting_session::start(std::uint64_t number) {
   {
     std::lock_guard hold(lock_);
     const auto p = parcels_.find(number);
-    if (p == parcels_.end() || !now_) return;
+    if (p == parcels_.end() || !now_ || !in_step_) return;
     over = now_;
     head.fixed(kind::parcel);
     head.varint(number);
@@ -158,6 +158,11 @@ void lasting_session::take(session& over, std::span<const std::byte> frame, last
       forget_until(next - 1);
       in_step_ = true;
       for (std::size_t i = 0; i < kept_.size(); ++i) send_kept(first_ + i, kept_[i]);
+      std::vector<std::uint64_t> again;
+      for (const auto& [number, p] : parcels_)
+        if (!p.whole) again.push_back(number);
+      hold.unlock();
+      for (const std::uint64_t number : again) start(number);
       return;
     }
     default:
@@ -189,7 +194,11 @@ pieces lasting_session::arriving(session& over, std::span<const std::byte> head,
   const std::uint64_t number = from.varint();
   {
     std::lock_guard hold(lock_);
-    if (!is_current(over) || number <= whole_until_ || whole_.contains(number)) return {};
+    if (!is_current(over)) return {};
+    if (number <= whole_until_ || whole_.contains(number)) {  // the answer was lost with the last connection
+      confirm(over, number);
+      return {};
+    }
   }
   return to.arriving(from.raw(from.left()), bytes);
 }
@@ -209,6 +218,10 @@ void lasting_session::arrived(session& over, std::span<const std::byte> head, bo
     }
   }
   if (is_new) to.arrived(from.raw(from.left()));
+  confirm(over, number);
+}
+
+void lasting_session::confirm(session& over, std::uint64_t number) {
   writer w;
   w.fixed(kind::whole);
   w.varint(number);
@@ -217,27 +230,22 @@ void lasting_session::arrived(session& over, std::span<const std::byte> head, bo
 
 // ---- connections ----------------------------------------------------------------------------------------------------
 
+// Nothing else is sent before the peer has said what it expects: until then it may not know this connection.
 void lasting_session::attach(std::shared_ptr<session> next) {
-  std::vector<std::uint64_t> again;
-  {
-    std::lock_guard hold(lock_);
-    if (ended_) return;
-    if (now_) {
-      sent_before_ += now_->bytes_sent();
-      received_before_ += now_->bytes_received();
-    }
-    now_ = std::move(next);
-    in_step_ = false;
-    writer w;
-    w.fixed(kind::again);
-    w.varint(expected_);
-    now_->send(w.view());
-    told_ = expected_ - 1;
-    taken_bytes_ = 0;
-    for (const auto& [number, p] : parcels_)
-      if (!p.whole) again.push_back(number);
+  std::lock_guard hold(lock_);
+  if (ended_) return;
+  if (now_) {
+    sent_before_ += now_->bytes_sent();
+    received_before_ += now_->bytes_received();
   }
-  for (const std::uint64_t number : again) start(number);
+  now_ = std::move(next);
+  in_step_ = false;
+  writer w;
+  w.fixed(kind::again);
+  w.varint(expected_);
+  now_->send(w.view());
+  told_ = expected_ - 1;
+  taken_bytes_ = 0;
 }
 
 void lasting_session::end() {

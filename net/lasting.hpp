@@ -69,7 +69,7 @@ class lasting_session final : public session, public std::enable_shared_from_thi
     const_pieces body;
     std::function<void(bool)> done;
     bool whole = false;  // the peer has all of it
-    int under_way = 0;  // over connections that have not let go of it
+    int under_way = 0;   // over connections that have not let go of it
   };
 
   bool is_current(const session& s) const { return now_.get() == &s; }
@@ -78,6 +78,7 @@ class lasting_session final : public session, public std::enable_shared_from_thi
   void let_go(std::uint64_t number);
   void forget_until(std::uint64_t number);
   void acknowledge();
+  static void confirm(session& over, std::uint64_t number);
 
   const identity peer_;
   mutable std::mutex lock_;

@@ -93,6 +93,7 @@ neighbours::neighbours(engine& house, const cluster_options& o, memory_space fir
   self.incarnation = 1;
   self.name = o.node.empty() ? own_name() : o.node;
   self.cluster = o.name;
+  self.listens_on = parsed(o.announce, "announce");
   where_.seeds = parsed(o.join, "join");
   where_.file = o.join_file;
   where_.names = parsed(o.join_names, "join_names");
@@ -134,7 +135,7 @@ void neighbours::start() {
   cluster_->start();
   started_ = true;
   if (where_.seeds.empty() && where_.file.empty() && where_.names.empty() && !where_.multicast) return;
-  where_.self.listens_on = transport_->listening();
+  if (where_.self.listens_on.empty()) where_.self.listens_on = transport_->listening();
   discovery_ = net::make_discovery(where_);
   discovery_->start([this](std::vector<net::endpoint> all) { cluster_->add_candidates(std::move(all)); });
 }
@@ -255,6 +256,7 @@ void neighbours::resumed(const node_id& id, const std::shared_ptr<net::session>&
     p->over = s.get();
   }
   p->line->attach(s);
+  if (p->place) house_.brain().hold_back(*p->place, false);
 }
 
 void neighbours::suspected(const node_id& id) {

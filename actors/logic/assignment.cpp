@@ -97,7 +97,7 @@ void assignment::assign(task_record& t) {
     return;
   }
   const executor_set mask = mask_of(t);
-  if (std::has_single_bit(mask)) {
+  if (std::has_single_bit(mask) && (mask & paused_) == 0) {
     const auto i = static_cast<std::size_t>(std::countr_zero(mask));
     const run_time& m = model_of(t, facts_[i].kind);
     if (m.known()) t.marks |= detail::mark_known;
@@ -105,7 +105,7 @@ void assignment::assign(task_record& t) {
     return;
   }
   auto b = std::find_if(backlogs_.begin(), backlogs_.end(), [&](const backlog& x) { return x.mask == mask; });
-  if (assign_among(t, mask, b == backlogs_.end() ? 0 : b->tasks.size())) return;
+  if ((mask & ~paused_) != 0 && assign_among(t, mask & ~paused_, b == backlogs_.end() ? 0 : b->tasks.size())) return;
   if (b == backlogs_.end()) {
     backlogs_.push_back({mask, {}});
     b = backlogs_.end() - 1;
@@ -195,7 +195,7 @@ bool assignment::has_enough(const task_record& t, std::size_t i, bool far) {
 // What it reads of its predecessors is there, and has to be brought to the others: all it reads, at the most.
 bool assignment::assign_behind(task_record& t, std::size_t i) {
   const executor_set mask = mask_of(t);
-  if ((mask >> facts_[i].id & 1) == 0) return false;
+  if (((mask & ~paused_) >> facts_[i].id & 1) == 0) return false;
   const run_time& mine = model_of(t, facts_[i].kind);
   if (!std::has_single_bit(mask)) {
     if (!mine.known()) return false;
@@ -261,10 +261,11 @@ void assignment::take_back(task_record& t) {
 void assignment::refill() {
   if (kept_.load(std::memory_order_relaxed) == 0) return;
   for (backlog& b : backlogs_) {
-    while (!b.tasks.empty()) {
+    const executor_set mask = b.mask & ~paused_;
+    while (mask != 0 && !b.tasks.empty()) {
       task_record* t = b.tasks.pop();
       if (!t) break;
-      if (!assign_among(*t, b.mask, b.tasks.size())) {
+      if (!assign_among(*t, mask, b.tasks.size())) {
         b.tasks.push_front(t, t->extra ? t->extra->options.priority : 0);
         break;
       }

@@ -57,7 +57,13 @@ class assignment {
   /// It does again, with so many slots.
   void restore(std::size_t i, int slots) {
     withdrawn_ &= ~(executor_set{1} << facts_[i].id);
+    pause(i, false);
     places_[i].slots = slots;
+  }
+  /// Executor i gets no tasks for now; those that only it may run wait.
+  void pause(std::size_t i, bool paused) {
+    const executor_set bit = executor_set{1} << facts_[i].id;
+    paused_ = paused ? paused_ | bit : paused_ & ~bit;
   }
   /// False: all that could run it have been withdrawn.
   bool can_run(const detail::task_record& t) const { return mask_of(t) != 0; }
@@ -145,7 +151,7 @@ class assignment {
   std::vector<detail::executor_facts> facts_;
   std::size_t spaces_ = 1;
   std::array<std::uint64_t, executors_max + 1> reach_{};  // of each space, where it can copy from
-  executor_set all_ = 0, withdrawn_ = 0;
+  executor_set all_ = 0, withdrawn_ = 0, paused_ = 0;
   std::vector<backlog> backlogs_;
   std::deque<decision> decisions_;
   std::atomic<std::size_t> kept_{0};

@@ -28,6 +28,8 @@ struct cluster_options {
   std::string node{};
   /// Addresses to listen on, "10.0.0.7:4711"; port 0: any. Empty: it only dials.
   std::vector<std::string> listen{};
+  /// What others are told to dial, where that is not what it listens on (containers, address translation).
+  std::vector<std::string> announce{};
   /// Addresses where other nodes may be, "10.0.0.8:4711" or "node8:4711"; each is tried again until somebody is there.
   std::vector<std::string> join{};
   /// A file with one such address a line; it may change.

@@ -15,6 +15,8 @@
 #include <troupe/offer.hpp>
 #include <troupe/troupe.hpp>
 
+#include "tests/support/proxy.hpp"
+
 namespace {
 
 using troupe::index_t;
@@ -286,6 +288,36 @@ TEST(nodes, data_moves_on_from_one_to_the_next) {
   for (index_t i = 0; i < 1 << 14; ++i) ASSERT_EQ(v(i), 30);
   EXPECT_EQ(tasks_of(a, "b"), 15u * 16);
   EXPECT_EQ(tasks_of(a, "c"), 15u * 16);
+}
+
+TEST(nodes, connections_that_break_lose_nothing) {
+  support::proxy between;
+  troupe::options o = node_options("a");
+  o.cluster.announce = {between.address()};
+  troupe::runtime a(o);
+  const std::string address = a.addresses().front();
+  between.forward_to(static_cast<std::uint16_t>(std::stoi(address.substr(address.rfind(':') + 1))));
+  o = node_options("b", {between.address()});
+  o.cluster.listen.clear();  // so that it can only be reached through the proxy
+  troupe::runtime b(o);
+  ASSERT_TRUE(a.wait_for_nodes(1, 10s));
+  const auto x = a.filled<int>({1 << 16}, troupe::tiles(1 << 12), 0);
+  const auto y = a.filled<int>({100}, troupe::tiles(100), 0);
+  for (int round = 0; round < 20; ++round) {
+    for (int i = 0; i < 10; ++i) a.for_each(two_nodes::on_b(), troupe::grid(1 << 16), add, troupe::update(x), 1);
+    const auto part = a.spawn(two_nodes::on_b(), add, troupe::update(y.sub(troupe::box<1>{{10}, {90}})), 1);
+    if (round % 2 == 0) between.cut();
+    part.get();
+    a.spawn({.where = scope::here()}, add, troupe::update(y), 1);  // brings its tile home
+    if (round % 3 == 0) between.cut();
+  }
+  const auto v = x.read();
+  for (index_t i = 0; i < 1 << 16; ++i) ASSERT_EQ(v(i), 200);
+  const auto w = y.read();
+  for (index_t i = 0; i < 100; ++i) ASSERT_EQ(w(i), i < 10 || i >= 90 ? 20 : 40);
+  EXPECT_EQ(tasks_of(a, "b"), 20u * (10 * 16 + 1));  // each ran once
+  EXPECT_GT(between.connections(), 4);
+  EXPECT_EQ(a.nodes().size(), 1u);
 }
 
 TEST(nodes, tasks_of_a_node_that_leaves_run_elsewhere) {
