@@ -24,8 +24,6 @@ namespace {
 constexpr std::size_t record_max = 16u << 10;
 /// A buffer of that size is taken for each connection.
 constexpr long stranger_record_max = 2048;
-/// AES-GCM wants a new key before 2^24 records.
-constexpr std::uint64_t records_a_key = 1u << 22;
 /// What a member's stream may take from the socket at once.
 constexpr std::size_t read_ahead = 128u << 10;
 
@@ -108,7 +106,7 @@ moved stream::read(void* to, std::size_t bytes) {
 moved stream::write(const void* from, std::size_t bytes) {
   if (tls_ == nullptr) return from_system(send(from, bytes), outcome::wants_write);
   ERR_clear_error();
-  if (records_ >= records_a_key && SSL_key_update(tls_, SSL_KEY_UPDATE_NOT_REQUESTED) == 1) records_ = 0;
+  if (records_ >= records_a_key_ && SSL_key_update(tls_, SSL_KEY_UPDATE_NOT_REQUESTED) == 1) records_ = 0;
   ERR_clear_error();
   std::size_t n = 0;
   // A record at a time, so that what could not be written is offered again with at least its length.

@@ -53,6 +53,9 @@ class stream {
   /// What a stranger may make the machine remember is bounded until then.
   void trust();
 
+  /// AES-GCM wants a new key before 2^24 records; by default it gets one after 2^22.
+  void renew_key_after(std::uint64_t records) { records_a_key_ = records; }
+
   moved handshake();
   moved read(void* to, std::size_t bytes);
   moved write(const void* from, std::size_t bytes);
@@ -83,7 +86,7 @@ class stream {
   ssl_st* tls_;
   bool short_read_ = false;  ///< the last read took all there was: the next would only hear that
   int socket_error_ = 0;
-  std::uint64_t records_ = 0;
+  std::uint64_t records_ = 0, records_a_key_ = 1u << 22;
   std::shared_ptr<meter> meter_ = std::make_shared<meter>();
   std::unique_ptr<tls_guard> guard_;
   std::string failure_;

@@ -92,7 +92,7 @@ void talk::try_handshake() {
   } else if (m.what == outcome::failed && lingers_) {
     linger();  // the alert that says why is on its way
   } else if (!wait(m.what, &talk::try_handshake)) {
-    fail("it ended the handshake");
+    fail("it ended the handshake (it may be busy, or no node of a cluster with the same kind of proof)");
   }
 }
 
