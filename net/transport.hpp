@@ -174,12 +174,14 @@ class transport {
   virtual void start(transport_events&) = 0;
   /// Where it listens, with the ports that it got.
   virtual std::vector<endpoint> listening() const = 0;
-  /// Looks for a peer there; `up` or `refused` follows. Of two processes that dial each other one session stays.
+  /// Looks for a peer there; `up` or `refused` follows, or nothing if there is a session with that process already. Of two
+  /// processes that dial each other one session stays.
   virtual void dial(const endpoint&) = 0;
   /// Runs `f` on the control thread, not before that time. Later calls for the same time come later.
   virtual void at(time_point, std::function<void()> f) = 0;
   virtual time_point now() const = 0;
-  /// Ends all sessions and joins its threads; nothing is told afterwards. Not from its own threads. Idempotent.
+  /// Ends all sessions, each of which is told `down`, and joins its threads; nothing is told afterwards. Not from its own
+  /// threads. Idempotent.
   virtual void stop() = 0;
 };
 

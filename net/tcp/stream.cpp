@@ -22,8 +22,8 @@ namespace troupe::net::tcp {
 namespace {
 
 constexpr std::size_t record_max = 16u << 10;
-/// AES-GCM wants a new key before 2^24 records.
-constexpr std::uint64_t records_a_key = 1u << 22;
+/// A buffer of that size is taken for each connection.
+constexpr long stranger_record_max = 2048;
 /// What a member's stream may take from the socket at once.
 constexpr std::size_t read_ahead = 128u << 10;
 
@@ -60,6 +60,7 @@ BIO_METHOD* bio_method() {
 stream::stream(int socket, ssl_st* tls) : socket_(socket), tls_(tls) {
   if (tls_ == nullptr) return;
   guard_ = std::make_unique<tls_guard>();
+  SSL_set_max_send_fragment(tls_, stranger_record_max);
   BIO* bio = BIO_new(bio_method());
   BIO_set_data(bio, this);
   BIO_set_init(bio, 1);
@@ -80,6 +81,8 @@ void stream::count_in(std::shared_ptr<meter> m) {
 void stream::trust() {
   guard_.reset();
   if (tls_ == nullptr) return;
+  SSL_set_max_send_fragment(tls_, record_max);
+  SSL_set_split_send_fragment(tls_, record_max);
   SSL_set_read_ahead(tls_, 1);
   SSL_set_default_read_buffer_len(tls_, read_ahead);
   SSL_free_buffers(tls_);  // those in use are too small; refuses if something is in them, which costs speed only
@@ -103,7 +106,7 @@ moved stream::read(void* to, std::size_t bytes) {
 moved stream::write(const void* from, std::size_t bytes) {
   if (tls_ == nullptr) return from_system(send(from, bytes), outcome::wants_write);
   ERR_clear_error();
-  if (records_ >= records_a_key && SSL_key_update(tls_, SSL_KEY_UPDATE_NOT_REQUESTED) == 1) records_ = 0;
+  if (records_ >= records_a_key_ && SSL_key_update(tls_, SSL_KEY_UPDATE_NOT_REQUESTED) == 1) records_ = 0;
   ERR_clear_error();
   std::size_t n = 0;
   // A record at a time, so that what could not be written is offered again with at least its length.
@@ -145,6 +148,7 @@ void stream::finish() {
     ERR_clear_error();
     if (SSL_is_init_finished(tls_)) SSL_shutdown(tls_);
     ERR_clear_error();
+    SSL_free(std::exchange(tls_, nullptr));
   }
   ::shutdown(socket_, SHUT_WR);
 }

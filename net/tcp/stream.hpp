@@ -53,13 +53,16 @@ class stream {
   /// What a stranger may make the machine remember is bounded until then.
   void trust();
 
+  /// AES-GCM wants a new key before 2^24 records; by default it gets one after 2^22.
+  void renew_key_after(std::uint64_t records) { records_a_key_ = records; }
+
   moved handshake();
   moved read(void* to, std::size_t bytes);
   moved write(const void* from, std::size_t bytes);
   /// Several pieces at once, where that saves calls: plain only.
   moved read(std::span<const iovec> to);
   moved write(std::span<const iovec> from);
-  /// Says that nothing more follows; what arrives may still be read.
+  /// Says that nothing more follows. What arrives after that can only be drained.
   void finish();
 
   bool plain() const { return tls_ == nullptr; }
@@ -83,7 +86,7 @@ class stream {
   ssl_st* tls_;
   bool short_read_ = false;  ///< the last read took all there was: the next would only hear that
   int socket_error_ = 0;
-  std::uint64_t records_ = 0;
+  std::uint64_t records_ = 0, records_a_key_ = 1u << 22;
   std::shared_ptr<meter> meter_ = std::make_shared<meter>();
   std::unique_ptr<tls_guard> guard_;
   std::string failure_;

@@ -92,7 +92,7 @@ void talk::try_handshake() {
   } else if (m.what == outcome::failed && lingers_) {
     linger();  // the alert that says why is on its way
   } else if (!wait(m.what, &talk::try_handshake)) {
-    fail("it ended the handshake");
+    fail("it ended the handshake (it may be busy, or no node of a cluster with the same kind of proof)");
   }
 }
 
@@ -117,6 +117,8 @@ void talk::try_read() {
     if (at_ == until) {
       std::uint32_t size = 0;
       std::memcpy(&size, message_.data(), sizeof size);
+      // One that accepts says why not.
+      if ((size == 0 || size > hello_max) && lingers_) return std::exchange(heard_, nullptr)({});
       if (size == 0 || size > hello_max)
         return fail(std::make_exception_ptr(error(errc::bad_frame, peer_text_ + " does not speak troupe's protocol")));
       wanted_ = size + sizeof size;

@@ -1,0 +1,94 @@
+// What this file is for: streams between the two ends of a socket pair, with TLS and its keys.
+// SPDX-FileCopyrightText: the troupe authors
+// SPDX-License-Identifier: BSD-3-Clause
+#include "net/tcp/stream.hpp"
+
+#include <gtest/gtest.h>
+#include <sys/socket.h>
+
+#include <memory>
+
+#include "net/tcp/tls.hpp"
+#include "tcp_network.hpp"
+
+namespace {
+
+using namespace troupe::net;
+using namespace troupe::net::tcp;
+using wires::bytes;
+using wires::noise;
+
+class tls_stream : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    int both[2];
+    ASSERT_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, both), 0);
+    a_ = std::make_unique<stream>(both[0], proof_.dials());
+    b_ = std::make_unique<stream>(both[1], proof_.accepts());
+    a_->count_in(counts_);
+    outcome a = outcome::wants_read, b = outcome::wants_read;
+    for (int i = 0; i < 100 && (a != outcome::moved || b != outcome::moved); ++i) {
+      if (a != outcome::moved) a = a_->handshake().what;
+      if (b != outcome::moved) b = b_->handshake().what;
+    }
+    ASSERT_EQ(a, outcome::moved);
+    ASSERT_EQ(b, outcome::moved);
+    EXPECT_EQ(proof_.objection(a_->tls()), "");
+    EXPECT_EQ(proof_.objection(b_->tls()), "");
+    a_->trust();
+    b_->trust();
+  }
+  /// All of it, in whatever steps.
+  static void pass(stream& from, stream& to, const bytes& what) {
+    bytes got(what.size());
+    std::size_t written = 0, read = 0;
+    for (int i = 0; i < 100'000 && read < got.size(); ++i) {
+      if (written < what.size()) {
+        const moved m = from.write(what.data() + written, what.size() - written);
+        ASSERT_TRUE(m.what == outcome::moved || m.what == outcome::wants_write) << from.failure();
+        written += m.bytes;
+      }
+      const moved m = to.read(got.data() + read, got.size() - read);
+      ASSERT_TRUE(m.what == outcome::moved || m.what == outcome::wants_read) << to.failure();
+      read += m.bytes;
+    }
+    EXPECT_TRUE(got == what);
+  }
+
+  const tls proof_{{.secrets = {wires::secret(1)}}, "test"};
+  std::shared_ptr<meter> counts_ = std::make_shared<meter>();
+  std::unique_ptr<stream> a_, b_;
+};
+
+TEST_F(tls_stream, passes_bytes_and_counts_what_encryption_adds) {
+  const auto before = counts_->sent.load();
+  pass(*a_, *b_, noise(100'000, 1));
+  EXPECT_GT(counts_->sent - before, 100'000u);
+  EXPECT_LT(counts_->sent - before, 101'000u);
+  pass(*b_, *a_, noise(3'000'000, 2));
+}
+
+TEST_F(tls_stream, renews_its_keys_while_it_is_used) {
+  a_->renew_key_after(3);
+  b_->renew_key_after(5);
+  for (unsigned i = 0; i < 50; ++i) {
+    pass(*a_, *b_, noise(40'000, i));
+    pass(*b_, *a_, noise(70'000, i));
+  }
+}
+
+TEST_F(tls_stream, says_when_the_other_side_has_ended) {
+  pass(*a_, *b_, noise(10, 1));
+  a_->finish();
+  std::byte some[10];
+  // After a read that took all there was, the next one does not ask the system again.
+  outcome last = outcome::wants_read;
+  for (int i = 0; i < 3 && last == outcome::wants_read; ++i) last = b_->read(some, sizeof some).what;
+  EXPECT_EQ(last, outcome::ended);
+  a_.reset();
+  last = outcome::moved;
+  for (int i = 0; i < 10 && last == outcome::moved; ++i) last = b_->write(some, sizeof some).what;
+  EXPECT_NE(last, outcome::moved) << "and no signal ends the process";
+}
+
+}  // namespace
