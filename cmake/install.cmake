@@ -24,6 +24,6 @@ configure_package_config_file(cmake/troupeConfig.cmake.in "${PROJECT_BINARY_DIR}
   INSTALL_DESTINATION "${package_dir}")
 write_basic_package_version_file("${PROJECT_BINARY_DIR}/troupeConfigVersion.cmake" COMPATIBILITY SameMinorVersion)
 install(FILES "${PROJECT_BINARY_DIR}/troupeConfig.cmake" "${PROJECT_BINARY_DIR}/troupeConfigVersion.cmake"
-              cmake/FindCAF.cmake cmake/FindHwloc.cmake cmake/FindOpenBLAS.cmake
+              cmake/FindCAF.cmake cmake/FindHwloc.cmake cmake/FindLZ4.cmake cmake/FindOpenBLAS.cmake cmake/FindxxHash.cmake
   DESTINATION "${package_dir}")
 install(FILES LICENSE DESTINATION "${CMAKE_INSTALL_DOCDIR}")

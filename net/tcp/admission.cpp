@@ -1,0 +1,177 @@
+// What this file is for: accepts connections and admits who proves to be a member.
+// SPDX-FileCopyrightText: the troupe authors
+// SPDX-License-Identifier: BSD-3-Clause
+//
+//   stranger -> handshake -> hello -> control: welcome, waits for its bulk connection
+//                                  -> bulk: welcome, both become a session
+#include "net/tcp/admission.hpp"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <utility>
+
+#include <troupe/error.hpp>
+
+namespace troupe::net::tcp {
+
+namespace {
+
+constexpr int accepts_a_turn = 64;
+constexpr std::chrono::milliseconds pause_without_descriptors{100};
+
+int reserve_descriptor() { return ::open("/dev/null", O_RDONLY | O_CLOEXEC); }
+
+const char* words(verdict v) {
+  switch (v) {
+    case verdict::yourself:
+      return "that is this process itself";
+    case verdict::duplicate:
+      return "there is a session with this process already, or one is about to be";
+    case verdict::outdated:
+      return "a later incarnation of this process is known here: start it anew";
+    default:
+      return "refused";
+  }
+}
+
+}  // namespace
+
+admission::admission(const doorway& d, listeners& l) : door_(d), listeners_(l), reserve_(reserve_descriptor()) {}
+
+admission::~admission() {
+  if (reserve_ >= 0) ::close(reserve_);
+}
+
+void admission::begin() {
+  for (std::size_t i = 0; i < listeners_.sockets().size(); ++i) {
+    watches_.push_back(std::make_unique<watch>(door_.control, listeners_.sockets()[i]));
+    wait_for(i);
+  }
+}
+
+void admission::end() {
+  ended_ = true;
+  watches_.clear();
+  listeners_.close();
+  for (auto& [address, t] : waiting_) t->drop();
+  halves_.clear();
+  waiting_.clear();
+  waiting_each_.clear();
+}
+
+void admission::wait_for(std::size_t which) {
+  watches_[which]->readable([this, which] { accept_some(which); });
+}
+
+void admission::accept_some(std::size_t which) {
+  const int listening = listeners_.sockets()[which];
+  for (int i = 0; i < accepts_a_turn; ++i) {
+    address from;
+    from.size = sizeof from.bytes;
+    const int s = ::accept4(listening, from.raw(), &from.size, SOCK_NONBLOCK | SOCK_CLOEXEC);
+    if (s >= 0) {
+      greet(s, from);
+      continue;
+    }
+    if (errno == EAGAIN || errno == EWOULDBLOCK) break;
+    if (!out_of_descriptors(listening, errno)) continue;  // that connection broke before it was taken
+    // Tried again at once it would fail again, and the socket stays readable: that would be a busy loop.
+    door_.control.at(std::chrono::steady_clock::now() + pause_without_descriptors, [this, which] {
+      if (!ended_) accept_some(which);
+    });
+    return;
+  }
+  wait_for(which);
+}
+
+bool admission::out_of_descriptors(int listening, int code) {
+  if (code != EMFILE && code != ENFILE && code != ENOBUFS && code != ENOMEM) return false;
+  // Whoever waits longest hears that it is not taken, instead of nothing.
+  if (reserve_ >= 0) {
+    ::close(reserve_);
+    const int s = ::accept4(listening, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC);
+    if (s >= 0) ::close(s);
+  }
+  reserve_ = reserve_descriptor();
+  return true;
+}
+
+void admission::greet(int socket, const address& from) {
+  const std::string host = from.told().host;
+  int& each = waiting_each_[host];
+  if (static_cast<int>(waiting_.size()) >= door_.options.waiting_max || each >= door_.options.waiting_each_max ||
+      (door_.proof == nullptr && !from.loopback())) {
+    if (each == 0) waiting_each_.erase(host);
+    ::close(socket);
+    return;
+  }
+  tune(socket);
+  const auto t = door_.open(socket, from, false);
+  ++each;
+  waiting_.emplace(t.get(), t);
+  t->begin(door_.deadline(), true, [this, who = t.get()](std::exception_ptr) { forget(who); });
+  t->handshake([this, who = t.get()] {
+    const auto self = waiting_.at(who);
+    if (std::string no = door_.objection(*who); !no.empty())
+      return refuse(self, verdict::no_member, "not admitted to cluster " + door_.self.cluster + ": " + no);
+    who->read([this, self](std::span<const std::byte> message) { heard(self, message); });
+  });
+}
+
+void admission::heard(const std::shared_ptr<talk>& t, std::span<const std::byte> message) {
+  hello h;
+  try {
+    h = decode_hello(message);
+  } catch (const error& malformed) {
+    return refuse(t, verdict::no_member, malformed.what());
+  }
+  judge(t, h);
+}
+
+void admission::judge(const std::shared_ptr<talk>& t, const hello& h) {
+  if (h.version != protocol_version)
+    return refuse(t, verdict::other_version,
+                  "this node speaks version " + std::to_string(protocol_version) + " of the protocol, not " +
+                      std::to_string(h.version) + ": all nodes need the same version of troupe");
+  if (h.who.cluster != door_.self.cluster)
+    return refuse(t, verdict::other_cluster,
+                  "this node belongs to cluster " + door_.self.cluster + ", not to " + h.who.cluster);
+  if (const verdict v = door_.sessions.rules().asked(h); v != verdict::welcome) return refuse(t, v, words(v));
+  if (h.kind == channel::bulk) return join(t, h);
+  const key which{h.who.id, h.number};
+  if (halves_.contains(which)) return refuse(t, verdict::duplicate, words(verdict::duplicate));
+  t->write(encode(answer{.who = door_.self, .takes = door_.takes()}), [this, t, h, which] {
+    halves_.emplace(which, half{t, h});
+  });
+}
+
+void admission::join(const std::shared_ptr<talk>& bulk, const hello& h) {
+  const auto it = halves_.find({h.who.id, h.number});
+  if (it == halves_.end()) return refuse(bulk, verdict::unknown, "its control connection is not here");
+  bulk->write(encode(answer{.who = door_.self, .takes = door_.takes()}), [this, bulk, which = it->first] {
+    const auto found = halves_.find(which);
+    if (found == halves_.end()) return bulk->drop();
+    const half first = found->second;
+    door_.admit(first.said.who, first.said.takes, first.said.number, false, *first.control, *bulk);
+    forget(first.control.get());
+    forget(bulk.get());
+  });
+}
+
+void admission::refuse(const std::shared_ptr<talk>& t, verdict v, std::string text) {
+  t->write(encode(answer{.what = v, .text = std::move(text)}), [t] { t->linger(); });
+}
+
+void admission::forget(talk* who) {
+  const auto it = waiting_.find(who);
+  if (it == waiting_.end()) return;
+  const auto last = it->second;
+  waiting_.erase(it);
+  std::erase_if(halves_, [&](const auto& h) { return h.second.control == last; });
+  const auto each = waiting_each_.find(last->peer().told().host);
+  if (each != waiting_each_.end() && --each->second == 0) waiting_each_.erase(each);
+}
+
+}  // namespace troupe::net::tcp

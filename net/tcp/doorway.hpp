@@ -1,0 +1,46 @@
+// What this file is for: what accepting and dialling share: who this process is, how it proves it, where sessions go.
+// SPDX-FileCopyrightText: the troupe authors
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "net/tcp/loop.hpp"
+#include "net/tcp/roster.hpp"
+#include "net/tcp/talk.hpp"
+#include "net/tcp/tls.hpp"
+#include "net/transport.hpp"
+
+namespace troupe::net::tcp {
+
+struct doorway {
+  const transport_options& options;
+  identity self;     ///< with the addresses where it listens
+  const tls* proof;  ///< null: plain, loopback only
+  loop& control;
+  loop& bulk;
+  transport_events& events;
+  roster& sessions;
+
+  limits takes() const { return {options.frame_max, options.chunk_bytes}; }
+  loop::time_point deadline() const { return std::chrono::steady_clock::now() + options.handshake; }
+  std::shared_ptr<talk> open(int socket, const address& peer, bool dials) const {
+    ssl_st* const s = proof == nullptr ? nullptr : dials ? proof->dials() : proof->accepts();
+    return std::make_shared<talk>(control, std::make_unique<stream>(socket, s), peer, peer.told().text());
+  }
+  std::string objection(talk& t) const { return proof == nullptr ? "" : proof->objection(t.io().tls()); }
+  /// A session with whom both connections have been agreed on.
+  void admit(identity who, const limits& peer_takes, std::uint64_t number, bool dialled, talk& control_talk,
+             talk& bulk_talk) const {
+    const endpoint remote = control_talk.peer().told();
+    // "Every address" is that under which the peer is seen here.
+    for (endpoint& e : who.listens_on) {
+      if (e.host == "0.0.0.0" || e.host == "::") e.host = remote.host;
+    }
+    sessions.admit({std::move(who), remote, dialled, number, peer_takes, takes(), options.unsent_max},
+                   {control_talk.take(), bulk_talk.take()});
+  }
+};
+
+}  // namespace troupe::net::tcp

@@ -1,0 +1,58 @@
+// What this file is for: a thread that waits for sockets and for times, and does what it is asked.
+// SPDX-FileCopyrightText: the troupe authors
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Asio stays in the source: it is slow to compile. What waits here is dropped by `stop`, not run: whoever waits for
+// something holds it elsewhere as well.
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <string>
+
+namespace troupe::net::tcp {
+
+class loop {
+ public:
+  using time_point = std::chrono::steady_clock::time_point;
+
+  explicit loop(std::string thread_name);
+  ~loop();
+  loop(const loop&) = delete;
+  loop& operator=(const loop&) = delete;
+
+  void start();
+  /// Any thread. Runs in the order of the calls; false, and nothing runs, after `stop`.
+  bool post(std::function<void()>);
+  /// Any thread. Not before that time; in the order of the calls for the same time.
+  void at(time_point, std::function<void()>);
+  /// Joins the thread. Every `watch` has to be gone.
+  void stop();
+  bool here() const;
+
+ private:
+  friend class watch;
+  struct inside;
+  std::unique_ptr<inside> inside_;
+};
+
+/// Says when a socket is ready. Made, used and destroyed on the loop's thread; the socket is somebody else's and is closed
+/// after this is gone. At most one wait of each kind at a time.
+class watch {
+ public:
+  watch(loop&, int socket);
+  ~watch();
+  watch(const watch&) = delete;
+  watch& operator=(const watch&) = delete;
+
+  /// Once. It is ready also when there is an error to be seen.
+  void readable(std::function<void()>);
+  void writable(std::function<void()>);
+
+ private:
+  struct inside;
+  std::shared_ptr<inside> inside_;
+};
+
+}  // namespace troupe::net::tcp

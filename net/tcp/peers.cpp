@@ -1,0 +1,82 @@
+// What this file is for: the rules by which one session of two processes stays.
+// SPDX-FileCopyrightText: the troupe authors
+// SPDX-License-Identifier: BSD-3-Clause
+#include "net/tcp/peers.hpp"
+
+namespace troupe::net::tcp {
+
+namespace {
+constexpr std::size_t past_max = 4096;
+}
+
+const peers::entry* peers::find(const node_id& id) const {
+  const auto it = entries_.find(id);
+  return it == entries_.end() ? nullptr : &it->second;
+}
+
+verdict peers::dialled(const identity& who, std::uint64_t number) {
+  if (who.id == self_) return verdict::yourself;
+  entry& e = entries_[who.id];
+  if (e.now && e.now->incarnation > who.incarnation) return verdict::outdated;
+  if (e.own || (e.now && e.now->incarnation == who.incarnation)) return verdict::duplicate;
+  e.own = number;
+  return verdict::welcome;
+}
+
+bool peers::wanted(const node_id& id, std::uint64_t number) const {
+  const entry* e = find(id);
+  return e != nullptr && e->own == number && !e->now;
+}
+
+bool peers::settled(const identity& who, std::uint64_t number) {
+  gave_up(who.id, number);
+  const entry* e = find(who.id);
+  return e == nullptr || !e->now || e->now->incarnation < who.incarnation;
+}
+
+void peers::gave_up(const node_id& id, std::uint64_t number) {
+  const auto it = entries_.find(id);
+  if (it != entries_.end() && it->second.own == number) it->second.own.reset();
+}
+
+verdict peers::asked(const hello& h) const {
+  if (h.who.id == self_) return verdict::yourself;
+  const entry* e = find(h.who.id);
+  if (e == nullptr) return verdict::welcome;
+  if (e->now && e->now->incarnation > h.who.incarnation) return verdict::outdated;
+  if (h.who.id < self_) return verdict::welcome;  // it decides
+  if (e->own) return verdict::duplicate;
+  if (h.kind == channel::bulk && e->now && e->now->incarnation == h.who.incarnation && e->now->number != h.last)
+    return verdict::duplicate;
+  return verdict::welcome;
+}
+
+void peers::begins(const identity& who, std::uint64_t number) { entries_[who.id].now = live{who.incarnation, number}; }
+
+void peers::ended(const node_id& id, std::uint64_t number) {
+  entry& e = entries_[id];
+  if (e.now && e.now->number == number) e.now.reset();
+  e.last = number;
+  past_.push_back(id);
+  forget_oldest();
+}
+
+bool peers::has(const node_id& id) const {
+  const entry* e = find(id);
+  return e != nullptr && e->now;
+}
+
+std::uint64_t peers::last(const node_id& id) const {
+  const entry* e = find(id);
+  return e == nullptr ? 0 : e->last;
+}
+
+void peers::forget_oldest() {
+  while (past_.size() > past_max) {
+    const auto it = entries_.find(past_.front());
+    if (it != entries_.end() && !it->second.now && !it->second.own) entries_.erase(it);
+    past_.pop_front();
+  }
+}
+
+}  // namespace troupe::net::tcp

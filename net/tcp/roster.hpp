@@ -1,0 +1,47 @@
+// What this file is for: the sessions that live, and the order in which one takes another's place.
+// SPDX-FileCopyrightText: the troupe authors
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <exception>
+#include <functional>
+#include <list>
+#include <memory>
+#include <vector>
+
+#include "net/tcp/peers.hpp"
+#include "net/tcp/session.hpp"
+
+namespace troupe::net::tcp {
+
+/// On the control thread.
+class roster {
+ public:
+  roster(loop& control, loop& bulk, node_id self, transport_events& events)
+      : control_(control), bulk_(bulk), events_(events), peers_(self) {}
+
+  peers& rules() { return peers_; }
+  /// The session is to be: `up` is told once those that it takes the place of are down.
+  void admit(tcp_session::terms, tcp_session::streams);
+  /// Ends all, and tells when that is done. Nothing is admitted any more.
+  void end_all(std::exception_ptr why, std::function<void()> done);
+
+ private:
+  struct coming {
+    std::shared_ptr<tcp_session> session;
+    std::vector<std::shared_ptr<tcp_session>> after;  ///< those that have to be down first
+  };
+
+  void ended(const std::shared_ptr<tcp_session>&, std::exception_ptr why);
+  void raise_ready();
+
+  loop& control_;
+  loop& bulk_;
+  transport_events& events_;
+  peers peers_;
+  std::vector<std::shared_ptr<tcp_session>> live_;
+  std::list<coming> coming_;
+  std::function<void()> done_;
+};
+
+}  // namespace troupe::net::tcp

@@ -1,0 +1,92 @@
+// What this file is for: bytes over one socket, plain or through TLS; it never blocks and knows no events.
+// SPDX-FileCopyrightText: the troupe authors
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Not for two threads at once: who shares one, locks. The socket is closed with it.
+#pragma once
+
+#include <sys/uio.h>
+
+#include <atomic>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+
+struct ssl_st;
+
+namespace troupe::net::tcp {
+
+/// What went over the wire, of all streams of a session.
+struct meter {
+  std::atomic<std::uint64_t> sent{0}, received{0};
+  std::atomic<std::int64_t> heard_ns{std::chrono::steady_clock::now().time_since_epoch().count()};
+};
+
+enum class outcome {
+  moved,       ///< so many bytes, at least one
+  wants_read,  ///< again once the socket is readable
+  wants_write,
+  ended,   ///< the other side sends no more
+  failed,  ///< see `failure`
+};
+
+struct moved {
+  outcome what;
+  std::size_t bytes = 0;
+};
+
+class tls_guard;
+
+class stream {
+ public:
+  /// Owns the socket and `tls`, which is null for a plain one.
+  stream(int socket, ssl_st* tls);
+  ~stream();
+  stream(const stream&) = delete;
+  stream& operator=(const stream&) = delete;
+
+  /// The same meter for both streams of a session; until then it has one of its own.
+  void count_in(std::shared_ptr<meter>);
+  /// What a stranger may make the machine remember is bounded until then.
+  void trust();
+
+  moved handshake();
+  moved read(void* to, std::size_t bytes);
+  moved write(const void* from, std::size_t bytes);
+  /// Several pieces at once, where that saves calls: plain only.
+  moved read(std::span<const iovec> to);
+  moved write(std::span<const iovec> from);
+  /// Says that nothing more follows; what arrives may still be read.
+  void finish();
+
+  bool plain() const { return tls_ == nullptr; }
+  /// Takes what arrives from the socket, whatever it is.
+  moved drain(std::span<std::byte> nowhere);
+  /// Bytes have been taken from the socket that nobody has read: it will not become readable for them.
+  bool holds_more() const;
+  int socket() const { return socket_; }
+  ssl_st* tls() const { return tls_; }
+  const std::string& failure() const { return failure_; }
+
+  // What TLS calls to reach the socket; -1 with errno as the system's.
+  ssize_t receive(void* to, std::size_t bytes);
+  ssize_t send(const void* from, std::size_t bytes);
+
+ private:
+  moved from_system(ssize_t n, outcome wait);
+  moved from_tls(int result);
+
+  int socket_;
+  ssl_st* tls_;
+  bool short_read_ = false;  ///< the last read took all there was: the next would only hear that
+  int socket_error_ = 0;
+  std::uint64_t records_ = 0;
+  std::shared_ptr<meter> meter_ = std::make_shared<meter>();
+  std::unique_ptr<tls_guard> guard_;
+  std::string failure_;
+};
+
+}  // namespace troupe::net::tcp

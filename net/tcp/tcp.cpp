@@ -1,0 +1,127 @@
+// What this file is for: the transport over TCP: its two threads and what runs on them.
+// SPDX-FileCopyrightText: the troupe authors
+// SPDX-License-Identifier: BSD-3-Clause
+#include "net/tcp/tcp.hpp"
+
+#include <future>
+#include <mutex>
+#include <utility>
+
+#include <troupe/error.hpp>
+
+#include "net/tcp/admission.hpp"
+#include "net/tcp/dialling.hpp"
+#include "net/tcp/doorway.hpp"
+
+namespace troupe::net {
+
+namespace tcp {
+
+namespace {
+
+void check(const transport_options& o) {
+  const auto wrong = [](const char* what) { throw error(errc::bad_argument, what); };
+  const bool proof =
+      !o.proof.secrets.empty() || !o.proof.certificate.empty() || !o.proof.key.empty() || !o.proof.authority.empty();
+  if (!proof && !o.insecure_loopback)
+    wrong(
+        "a node needs credentials: give a cluster secret or certificates (without them only insecure_loopback works)");
+  if (proof && o.insecure_loopback) wrong("insecure_loopback uses no credentials: give one or the other");
+  if (o.frame_max == 0 || o.frame_max > UINT32_MAX) wrong("frame_max has to be from 1 to 4 GiB");
+  if (o.chunk_bytes < 1024 || o.chunk_bytes > (64u << 20)) wrong("chunk_bytes has to be from 1 KiB to 64 MiB");
+  if (o.handshake.count() <= 0) wrong("the time for a handshake has to be positive");
+  if (o.waiting_max < 1 || o.waiting_each_max < 1) wrong("waiting_max and waiting_each_max have to be at least 1");
+  if (o.self.name.size() > 255 || o.self.cluster.size() > 255)
+    wrong("the names of node and cluster have at most 255 characters");
+}
+
+/// Everything between `start` and `stop`.
+struct running {
+  running(const transport_options& o, std::unique_ptr<tls> p, loop& control, loop& bulk, transport_events& events)
+      : proof(std::move(p)),
+        sessions(control, bulk, o.self.id, events),
+        door{o, o.self, proof.get(), control, bulk, events, sessions},
+        accepts(door, listens),
+        dials(door) {}
+
+  std::unique_ptr<tls> proof;
+  roster sessions;
+  doorway door;
+  listeners listens;
+  admission accepts;
+  dialling dials;
+};
+
+class tcp_transport final : public transport {
+ public:
+  explicit tcp_transport(transport_options o) : options_(std::move(o)) {}
+  ~tcp_transport() override { stop(); }
+
+  void start(transport_events& events) override {
+    const std::lock_guard hold(lock_);
+    if (running_ || stopped_) throw error(errc::bad_argument, "a transport starts once: make another");
+    check(options_);
+    auto proof = options_.insecure_loopback ? nullptr : std::make_unique<tls>(options_.proof, options_.self.cluster);
+    auto fresh = std::make_unique<running>(options_, std::move(proof), control_, bulk_, events);
+    fresh->listens.open(options_.listen, options_.insecure_loopback);
+    listening_ = fresh->listens.told();
+    if (fresh->door.self.listens_on.empty()) fresh->door.self.listens_on = listening_;
+    running_ = std::move(fresh);
+    control_.post([r = running_.get()] { r->accepts.begin(); });
+    control_.start();
+    bulk_.start();
+  }
+
+  std::vector<endpoint> listening() const override {
+    const std::lock_guard hold(lock_);
+    return listening_;
+  }
+
+  void dial(const endpoint& where) override {
+    const std::lock_guard hold(lock_);
+    if (!running_) throw error(errc::bad_argument, "a transport dials between start and stop");
+    control_.post([r = running_.get(), where] { r->dials.dial(where); });
+  }
+
+  void at(time_point when, std::function<void()> f) override { control_.at(when, std::move(f)); }
+  time_point now() const override { return std::chrono::steady_clock::now(); }
+
+  void stop() override {
+    const std::lock_guard only_one(stopping_);
+    running* r = nullptr;
+    {
+      const std::lock_guard hold(lock_);
+      if (std::exchange(stopped_, true) || !running_) return;
+      r = running_.get();
+    }
+    std::promise<void> ended;
+    control_.post([&, r] {
+      r->accepts.end();
+      r->dials.end();
+      r->sessions.end_all(std::make_exception_ptr(error(errc::runtime_stopped, "this node has stopped")),
+                          [&] { ended.set_value(); });
+    });
+    ended.get_future().wait();
+    control_.stop();
+    bulk_.stop();
+  }
+
+ private:
+  const transport_options options_;
+  mutable std::mutex lock_;
+  std::mutex stopping_;
+  // The loops outlive what runs on them; sessions that somebody still holds have no part in either any more.
+  loop control_{"troupe-control"};
+  loop bulk_{"troupe-bulk"};
+  std::unique_ptr<running> running_;
+  std::vector<endpoint> listening_;
+  bool stopped_ = false;
+};
+
+}  // namespace
+
+}  // namespace tcp
+
+std::unique_ptr<transport> make_tcp(transport_options o) { return std::make_unique<tcp::tcp_transport>(std::move(o)); }
+
+}  // namespace troupe::net

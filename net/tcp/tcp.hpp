@@ -1,0 +1,15 @@
+// What this file is for: makes the transport that is safe on any network: TCP with TLS 1.3.
+// SPDX-FileCopyrightText: the troupe authors
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <memory>
+
+#include "net/transport.hpp"
+
+namespace troupe::net {
+
+/// Two threads, one for control and admission, one for bulk; they run from `start` to `stop`.
+std::unique_ptr<transport> make_tcp(transport_options);
+
+}  // namespace troupe::net
