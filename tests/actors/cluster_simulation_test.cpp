@@ -29,7 +29,7 @@ class scenario {
 
   void run() {
     begin();
-    const std::size_t faults = 3 + below(12);
+    const std::size_t faults = 3 + below(w_.nodes.size() > 30 ? 4 : 12);
     for (std::size_t i = 0; i < faults && !testing::Test::HasFailure(); ++i) {
       fault();
       w_.step(std::chrono::milliseconds(below(3) == 0 ? below(5000) : below(600)));
