@@ -59,7 +59,10 @@ void placement::add(executor& e) {
   held_back_.emplace_back();
   if (e.facts().space == host_space) return;
   has_devices_ = gated_ = true;
-  admission_.add_device({e.facts().name, e.facts().kind, e.facts().index}, e.facts().card);
+  if (e.facts().kind == device_kind::node)
+    assignment_.withdraw(e.facts().id);  // until one has joined
+  else
+    admission_.add_device({e.facts().name, e.facts().kind, e.facts().index}, e.facts().card);
   deps_.note_predecessors(&predecessors_);
 }
 
@@ -130,6 +133,39 @@ bool placement::take_turn(executor* self) {
 
 bool placement::take_turn_waiting() { return has_mail() && try_turn() && serve(nullptr, true); }
 
+// Whoever was told something in this turn goes on outside of it.
+void placement::leave_turn() {
+  if (told_nodes_.empty() && told_listeners_.empty()) {
+    turn_.store(false, std::memory_order_seq_cst);
+    return;
+  }
+  const std::vector<executor*> nodes = std::exchange(told_nodes_, {});
+  const std::vector<task_listener*> listeners = std::exchange(told_listeners_, {});
+  turn_.store(false, std::memory_order_seq_cst);
+  for (executor* e : nodes) e->after_turn();
+  for (task_listener* l : listeners) l->after_turn();
+}
+
+void placement::told(executor& e) {
+  if (e.facts().kind == device_kind::node && std::ranges::find(told_nodes_, &e) == told_nodes_.end())
+    told_nodes_.push_back(&e);
+}
+
+void placement::told(task_listener& l) {
+  if (std::ranges::find(told_listeners_, &l) == told_listeners_.end()) told_listeners_.push_back(&l);
+}
+
+void placement::admit_node(executor& e, int slots, logic::edge_cost in, logic::edge_cost out) {
+  with_turn([&] {
+    know_link(e.facts().space, in, out);
+    assignment_.restore(e.facts().id, slots);
+  });
+}
+
+void placement::hold_back(const executor& e, bool back) {
+  with_turn([&] { back ? assignment_.withdraw(e.facts().id) : assignment_.restore(e.facts().id, e.report().slots); });
+}
+
 void placement::hold_turn() {
   for (int tries = 0; !try_turn(); ++tries)
     if (tries < 64)
@@ -196,6 +232,7 @@ bool placement::serve(executor* self, bool client) {
       const bool device = executors_[i]->facts().space != host_space;
       if (device) send_held_back(i);
       if (outgoing.empty()) continue;
+      told(*executors_[i]);
       any = true;
       if (device) hand_to_device(i);
       executors_[i]->run_tasks(outgoing, executors_[i] == self ? executor::attention::caller
@@ -346,6 +383,10 @@ void placement::make_ready(task_record& t) {
       fulfil(t, board_);
       ++retired_count_;
       ++open_views_;
+      if (t.extra && t.extra->listener) {
+        t.extra->listener->granted(t);
+        told(*t.extra->listener);
+      }
       return;
     default:
       if (t.marks & mark_sent)
@@ -477,6 +518,10 @@ void placement::retire(task_record& t) {
   else
     ++retired_count_;
   drop_inputs(t);
+  if (t.extra && t.extra->listener) {
+    told(*t.extra->listener);
+    t.extra->listener->retired(t);
+  }
   if (t.references.fetch_sub(1, std::memory_order_acq_rel) == 1) {
     if (t.extra || !t.ops) {
       recycle(&t);

@@ -73,6 +73,10 @@ class placement final : private logic::dependencies::surroundings {
   /// to it any more. `for_good`: it gets no more tasks.
   void report_failure(const executor&, std::span<const std::pair<array_core*, std::uint32_t>> lost,
                       std::exception_ptr why, bool for_good);
+  /// A node is there, and may be given tasks; it was added without one. Costs of copies to and from it.
+  void admit_node(executor&, int slots, logic::edge_cost in, logic::edge_cost out);
+  /// A node is given nothing new for now, or again.
+  void hold_back(const executor&, bool);
   /// The executor goes on, and has spoilt the only copies of these.
   void report_lost(const executor&, std::span<const std::pair<array_core*, std::uint32_t>> lost,
                    std::exception_ptr why);
@@ -146,7 +150,9 @@ class placement final : private logic::dependencies::surroundings {
   // With the turn.
   bool try_turn() { return !turn_.load(std::memory_order_relaxed) && !turn_.exchange(true, std::memory_order_seq_cst); }
   void hold_turn();
-  void leave_turn() { turn_.store(false, std::memory_order_seq_cst); }
+  void leave_turn();
+  void told(executor&);
+  void told(task_listener&);
   bool serve(executor* self, bool client = false);  // drains and decides; leaves the turn
   void handle(mail);
   void order(task_record&);
@@ -242,6 +248,8 @@ class placement final : private logic::dependencies::surroundings {
   std::uint64_t requests_ = 0, passes_ = 0, moves_ = 0;
   bool room_changed_ = false;
   std::vector<mail> work_;
+  std::vector<executor*> told_nodes_;  // in this turn, as the next
+  std::vector<task_listener*> told_listeners_;
   std::vector<task_record*> settles_, ready_, retired_;
   std::uint64_t retired_count_ = 0, turns_ = 0, last_drain_ = 0, last_look_ = 0;
   bool was_stale_ = false, tracing_ = false, abandoning_ = false;

@@ -30,6 +30,13 @@ bool stays_on_device(const task_record& t) {
   return true;
 }
 
+// A node orders by data alone, and cannot wait for what is not.
+bool waits_for_tasks(const task_record& t) {
+  for (int i = 0; i < t.access_count; ++i)
+    if (!t.accesses[i].array) return true;
+  return false;
+}
+
 // What it computes is worth nothing if who lends fails meanwhile, which is known once it has ended.
 bool has_loans(const task_record& t) { return t.extra && !t.extra->loans.empty(); }
 
@@ -82,6 +89,7 @@ bool placement::send_behind(task_record& t) {
   if ((t.marks & mark_sent) || t.ahead <= 0 || t.ahead != t.pending || abandoning_) return false;
   if (logic::admission::concerns(t) || !stays_on_device(t)) return false;
   const std::size_t i = t.executor;
+  if (assignment_.facts()[i].kind == device_kind::node && waits_for_tasks(t)) return false;
   const memory_space where = assignment_.facts()[i].space;
   bool in_the_way = false;
   logic::each_in_the_way(t, where, [&](array_core&, std::uint32_t, tile_home&, logic::wanted) { in_the_way = true; });

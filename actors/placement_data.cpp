@@ -76,6 +76,7 @@ void placement::hand_over(task_record& t, memory_space where) {
   t.executor = static_cast<std::uint16_t>(assignment_.executor_of(where));
   task_record* const one = &t;
   executors_[t.executor]->run_tasks({&one, 1}, executor::attention::nobody);
+  told(*executors_[t.executor]);
 }
 
 // ---- what has ended or was lost -------------------------------------------------------------------------------------

@@ -37,6 +37,7 @@ options checked(options o) {
   if (o.shutdown_timeout.count() < 0) throw error(errc::bad_argument, "options::shutdown_timeout is negative");
   if (o.threads == 0) o.threads = devices::usable_core_count();
   o.threads = std::max(o.threads, o.core_groups);
+  o.cluster = with_environment(std::move(o.cluster));
   return o;
 }
 
@@ -81,6 +82,9 @@ const kernel_info* kernel_table::intern(const kernel_info& k) {
   for (const kernel_info& have : kept_)
     if (same(have)) return &have;
   kernel_info& fresh = kept_.emplace_back(k);
+  shown<std::uint64_t>& nodes = nodes_.emplace_back();
+  if (const auto known = offered_.find(k.key); known != offered_.end() && k.portable) nodes = known->second;
+  fresh.nodes = &nodes;
   for (std::size_t kind = 0; kind < k.texts.size(); ++kind)
     if (k.texts[kind].text && !k.routines[kind] && logic::uses_double(k.texts[kind].text))
       fresh.doubles = static_cast<unsigned char>(fresh.doubles | 1u << kind);
@@ -90,6 +94,19 @@ const kernel_info* kernel_table::intern(const kernel_info& k) {
     if (table_[at].compare_exchange_strong(none, &fresh, std::memory_order_acq_rel)) break;
   }
   return &fresh;  // with a full table it is found in the list
+}
+
+void kernel_table::offer(std::uint16_t id, const std::unordered_set<std::uint64_t>& keys) {
+  const std::uint64_t bit = std::uint64_t{1} << id;
+  std::lock_guard hold(lock_);
+  for (auto& [key, nodes] : offered_) nodes &= ~bit;
+  for (const std::uint64_t key : keys) offered_[key] |= bit;
+  std::erase_if(offered_, [](const auto& o) { return o.second == 0; });
+  auto nodes = nodes_.begin();
+  for (const kernel_info& k : kept_) {
+    const auto known = offered_.find(k.key);
+    *nodes++ = known != offered_.end() && k.portable ? known->second : 0;
+  }
 }
 
 engine::engine(const options& o) : options_(checked(o)), link_(make_link()), placement_(options_, *link_, board_) {
@@ -115,10 +132,13 @@ void engine::start() {
   add_groups();
   add_gpus();
   add_disk();
+  if (!options_.cluster.name.empty())
+    neighbours_ = std::make_unique<neighbours>(*this, options_.cluster, static_cast<memory_space>(gpus_.size() + 1));
   placement_.trace_to(staff_->sink(), 1);
   for (auto& g : groups_) g->start();
   for (auto& g : gpus_) g->start();
   if (disk_) disk_->start();
+  if (neighbours_) neighbours_->start();
 }
 
 void engine::add_groups() {
@@ -283,12 +303,15 @@ shutdown_report engine::shutdown(std::chrono::steady_clock::time_point deadline)
   if (down_) return last_report_;
   down_ = true;
   shutdown_report r;
+  if (neighbours_) neighbours_->close_doors();
   const bool quiet = placement_.wait_quiet(deadline);
+  if (neighbours_ && !neighbours_->wait_released(deadline)) r.complete = false;
   placement_.close();
   if (!quiet || !placement_.is_quiet()) {
     r.queued_abandoned = placement_.abandon_queued();
     r.complete = r.queued_abandoned == 0;
   }
+  if (neighbours_) neighbours_->stop();
   for (auto& g : groups_) g->request_stop();
   for (auto& g : gpus_) g->request_stop();
   const auto grace = std::max(deadline, std::chrono::steady_clock::now() + stop_grace);
@@ -333,6 +356,7 @@ int engine::threads() const {
 runtime_report engine::report() {
   runtime_report r = placement_.report();
   r.threads = threads();
+  std::erase_if(r.executors, [](const executor_report& e) { return e.kind == device_kind::node && e.slots == 0; });
   r.bytes_pinned = link_->tiles->pinned_bytes();
   return r;
 }

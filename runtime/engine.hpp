@@ -11,6 +11,8 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include <troupe/options.hpp>
@@ -24,6 +26,7 @@
 #include "actors/staff.hpp"
 #include "runtime/accelerators.hpp"
 #include "runtime/known_costs.hpp"
+#include "runtime/neighbours.hpp"
 
 namespace troupe::detail {
 
@@ -31,12 +34,16 @@ namespace troupe::detail {
 class kernel_table {
  public:
   const kernel_info* intern(const kernel_info&);
+  /// Executor `id`, a node, offers just the kernels with these keys; none: it has left.
+  void offer(std::uint16_t id, const std::unordered_set<std::uint64_t>& keys);
 
  private:
   static constexpr std::size_t slots = 1024;
   std::array<std::atomic<const kernel_info*>, slots> table_{};
   std::mutex lock_;
+  std::unordered_map<std::uint64_t, std::uint64_t> offered_;  // by key: nodes, a bit each
   std::deque<kernel_info> kept_;
+  std::deque<shown<std::uint64_t>> nodes_;  // of those in the same place
 };
 
 class engine : public std::enable_shared_from_this<engine> {
@@ -57,6 +64,8 @@ class engine : public std::enable_shared_from_this<engine> {
   placement& brain() { return placement_; }
   wait_board& board() { return board_; }
   kernel_table& kernels() { return *kernels_; }
+  /// Null: it is alone.
+  const neighbours* others() const { return neighbours_.get(); }
   bool help_with(task_record&, const std::function<void()>& begin);
   /// While this lives, its thread, which waits outside all bodies, looks after the devices; see gpu::drive.
   class device_watch {
@@ -104,6 +113,7 @@ class engine : public std::enable_shared_from_this<engine> {
   std::vector<std::shared_ptr<core_group>> groups_;
   std::vector<std::shared_ptr<gpu>> gpus_;
   std::unique_ptr<known_costs> costs_;  // null: no devices, or not wanted
+  std::unique_ptr<neighbours> neighbours_;
   std::shared_ptr<disk_thread> disk_;
   std::mutex shutdown_lock_;
   bool down_ = false;

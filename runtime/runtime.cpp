@@ -40,11 +40,26 @@ bool runtime::wait_all_until(std::chrono::steady_clock::time_point deadline) {
 }
 
 std::vector<executor_report> runtime::executors(const scope& where) const {
-  std::vector<executor_report> all = report().executors;
+  std::vector<executor_report> all = house().brain().report().executors;
   const logic::executor_set wanted = logic::resolve(where, house().brain().facts());
   std::erase_if(all, [&, id = 0](const executor_report&) mutable { return (wanted >> id++ & 1) == 0; });
+  std::erase_if(all, [](const executor_report& e) { return e.kind == device_kind::node && e.slots == 0; });
   return all;
 }
+
+std::vector<node_report> runtime::nodes() const {
+  const detail::neighbours* const n = house().others();
+  return n ? n->report() : std::vector<node_report>();
+}
+bool runtime::wait_for_nodes(std::size_t count, std::chrono::milliseconds limit) const {
+  const detail::neighbours* const n = house().others();
+  return n ? n->wait_for(count, std::chrono::steady_clock::now() + limit) : count == 0;
+}
+std::vector<std::string> runtime::addresses() const {
+  const detail::neighbours* const n = house().others();
+  return n ? n->addresses() : std::vector<std::string>();
+}
+
 runtime_report runtime::report() const { return house().report(); }
 explanation runtime::explain_task(detail::task_record* t) const {
   if (!t) throw error(errc::bad_argument, "explain() of a future that names no task");

@@ -1,43 +1,112 @@
-// What this file is for: the `troupe` program: picks the command.
+// What this file is for: the `troupe` program: reads the command line and picks the command.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
+#include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cstdio>
-#include <cstring>
 #include <exception>
-#include <span>
+#include <string>
 
+#include "tools/credentials.hpp"
 #include "tools/devices.hpp"
+#include "tools/node.hpp"
 
 namespace {
 
-int usage() {
-  std::fprintf(
-      stderr,
-      "usage: troupe devices [--json] [--no-measure]\n"
-      "  the cores and accelerators of this machine, how fast copies to them are, and why there are none of a\n"
-      "  kind; --no-measure: only links that are known from before\n");
-  return 2;
+// How it ended: 0, or what the command said; 1: it failed; 2: the command line makes no sense.
+constexpr int failed = 1, not_understood = 2;
+
+int fail(std::string why, int code) {
+  std::replace(why.begin(), why.end(), '\n', ' ');
+  std::fprintf(stderr, "troupe: %s\n", why.c_str());
+  return code;
 }
 
 }  // namespace
 
-int main(int count, char** arguments) {
+int main(int count, char** words) {
+  CLI::App app{"troupe: looks at this machine, and makes what the nodes of a cluster need", "troupe"};
+  app.require_subcommand(0, 1);  // 0: a word that is no command is then complained about by name
+  int code = 0;
+
+  bool json = false, no_measure = false;
+  auto* devices = app.add_subcommand("devices",
+                                     "Lists the cores and accelerators of this machine, how fast copies to them are, "
+                                     "and why there are none of a kind");
+  devices->add_flag("--json", json, "for programs");
+  devices->add_flag("--no-measure", no_measure, "only links that are known from before");
+  devices->callback([&] { code = troupe::tools::show_devices(json, !no_measure); });
+
+  std::string file, folder, cluster, node;
+  int authority_days = 3650, days = 365;
+  auto* keygen = app.add_subcommand("keygen", "Makes the secret of a cluster, which all its nodes share");
+  keygen->add_option("FILE", file, "the file to make")->required();
+  keygen->callback([&] { troupe::tools::make_secret_file(file); });
+
+  auto* ca = app.add_subcommand("ca", "Makes an authority that issues certificates to the nodes of a cluster");
+  ca->add_option("DIR", folder, "the folder for its files")->required();
+  ca->add_option("--cluster", cluster, "the cluster's name")->required();
+  ca->add_option("--days", authority_days, "how long it lasts")->capture_default_str();
+  ca->callback([&] { troupe::tools::make_authority(folder, cluster, authority_days); });
+
+  auto* issue = app.add_subcommand("issue", "Issues a certificate to a node");
+  issue->add_option("DIR", folder, "the authority's folder")->required();
+  issue->add_option("--name", node, "the node's name")->required();
+  issue->add_option("--days", days, "how long it is good for")->capture_default_str();
+  issue->callback([&] { troupe::tools::issue(folder, node, days); });
+
+  troupe::tools::node_command work;
+  troupe::options& how = work.how;
+  int drain_seconds = 30, look_ms = 1000;
+  double memory_gib = 0;
+  std::string drain_on = "SIGTERM";
+  const auto add_membership = [&](CLI::App* to) {
+    to->add_option("--cluster", how.cluster.name, "the cluster's name")->required();
+    to->add_option("--name", how.cluster.node, "what others call this node (default: host and process number)");
+    to->add_option("--join", how.cluster.join, "address of another node, HOST:PORT; may be repeated");
+    to->add_option("--join-file", how.cluster.join_file, "a file with one such address a line");
+    to->add_option("--join-dns", how.cluster.join_names, "a name with several addresses, NAME:PORT");
+    to->add_flag("--multicast", how.cluster.multicast, "find nodes of the local network");
+    to->add_option("--secret-file", how.cluster.secret_file, "the cluster's secret, as `troupe keygen` makes it");
+    to->add_option("--cert", how.cluster.certificate, "this node's certificate, as `troupe issue` makes it");
+    to->add_option("--key", how.cluster.key, "its key");
+    to->add_option("--ca", how.cluster.authority, "the authority's certificate");
+    to->add_flag("--insecure-loopback", how.cluster.insecure_loopback, "neither proof nor encryption; loopback only");
+  };
+  auto* work_command = app.add_subcommand("node", "Works for a cluster until SIGTERM");
+  add_membership(work_command);
+  work_command->add_option("--listen", how.cluster.listen, "address to listen on, HOST:PORT; port 0: any");
+  work_command->add_option("--plugin", work.plugins, "a library whose kernels it offers; may be repeated");
+  work_command->add_option("--threads", how.threads, "threads that run tasks (default: the cores it may use)");
+  work_command->add_option("--memory", memory_gib, "GiB of host memory for arrays (default: no limit)");
+  work_command->add_option("--spill", how.spill_directory, "where tiles go that find no room");
+  work_command->add_option("--drain", drain_seconds, "seconds to finish and hand over what it has, once asked to end")
+      ->capture_default_str();
+  work_command->add_option("--drain-on", drain_on, "the signal that asks it to end (SIGINT always does)")
+      ->check(CLI::IsMember({"SIGTERM"}))
+      ->capture_default_str();
+  work_command->callback([&] {
+    how.memory_bytes = static_cast<std::uint64_t>(memory_gib * (1 << 30));
+    work.drain = std::chrono::seconds(drain_seconds);
+    code = troupe::tools::run_node(std::move(work));
+  });
+
+  auto* nodes = app.add_subcommand("nodes", "Lists the nodes of a cluster");
+  add_membership(nodes);
+  nodes->add_flag("--json", json, "for programs");
+  nodes->add_option("--look", look_ms, "milliseconds to wait for another one to answer")->capture_default_str();
+  nodes->callback([&] { code = troupe::tools::show_nodes(how, std::chrono::milliseconds(look_ms), json); });
+
   try {
-    const std::span<char*> rest(arguments + 1, static_cast<std::size_t>(count > 0 ? count - 1 : 0));
-    if (rest.empty()) return usage();
-    if (std::strcmp(rest[0], "devices") != 0) return usage();
-    bool json = false, measure = true;
-    for (const char* option : rest.subspan(1)) {
-      if (std::strcmp(option, "--json") == 0)
-        json = true;
-      else if (std::strcmp(option, "--no-measure") == 0)
-        measure = false;
-      else
-        return usage();
-    }
-    return troupe::tools::show_devices(json, measure);
+    app.parse(count, words);
+    if (app.get_subcommands().empty()) return fail("which command? troupe --help lists them", not_understood);
+    if (std::fflush(stdout) != 0 && code == 0) return fail("the output cannot be written", failed);
+    return code;
+  } catch (const CLI::CallForHelp& e) {
+    return app.exit(e);
+  } catch (const CLI::ParseError& e) {
+    return fail(std::string(e.what()) + "; troupe --help says more", not_understood);
   } catch (const std::exception& e) {
-    std::fprintf(stderr, "troupe: %s\n", e.what());
-    return 1;
+    return fail(e.what(), failed);
   }
 }

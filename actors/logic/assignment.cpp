@@ -28,7 +28,7 @@ constexpr std::uint32_t samples_before_thinning = 64;
 }  // namespace
 
 void assignment::add(const detail::executor_facts& f) {
-  places_.emplace_back();
+  places_.emplace_back().slots = f.slots;
   facts_.push_back(f);
   spaces_ = std::max<std::size_t>(spaces_, f.space + 1u);
   all_ |= executor_set{1} << f.id;
@@ -123,7 +123,7 @@ bool assignment::assign_among(task_record& t, executor_set mask, std::size_t wai
     const run_time& m = model_of(t, f.kind);
     offer& o = offers[n++];
     o.executor = f.id;
-    o.queue_ns = std::max(places_[i].outstanding_ns, 0.0f) / static_cast<float>(f.slots);
+    o.queue_ns = std::max(places_[i].outstanding_ns, 0.0f) / static_cast<float>(places_[i].slots);
     o.run_ns = m.known() ? m.predicted_ns() : guess_ns;
     if (spaces_ > 1) {
       sources from(reach_[f.space]);
@@ -144,7 +144,7 @@ bool assignment::assign_among(task_record& t, executor_set mask, std::size_t wai
   for (std::size_t k = 0; k < n && !alike; ++k) {
     const std::size_t i = offers[k].executor;
     if (is_known(offers[k])) continue;
-    if (places_[i].tries >= tries_per_slot * (facts_[i].space == detail::host_space ? facts_[i].slots : 1) ||
+    if (places_[i].tries >= tries_per_slot * (facts_[i].space == detail::host_space ? places_[i].slots : 1) ||
         (offers[k].transfer_ns > known_ns && model_.knows_edge(detail::host_space, facts_[i].space)))
       offers[k].queue_ns = never_ns;
     else if (offers[k].queue_ns <= window_ns_ &&
@@ -170,7 +170,7 @@ std::size_t assignment::choose(std::span<const offer> offers, std::size_t waitin
     float rate = 0;  // of the others, in tasks a nanosecond
     for (std::size_t k = 0; k < offers.size(); ++k)
       if (k != j && offers[k].queue_ns < never_ns)
-        rate += static_cast<float>(facts_[offers[k].executor].slots) / std::max(offers[k].run_ns, 1.0f);
+        rate += static_cast<float>(places_[offers[k].executor].slots) / std::max(offers[k].run_ns, 1.0f);
     if (offers[j].finish_ns() * rate > static_cast<float>(waiting)) continue;
     if (chosen == executors_max || offers[j].finish_ns() < offers[chosen].finish_ns()) chosen = j;
   }
@@ -204,7 +204,7 @@ bool assignment::assign_behind(task_record& t, std::size_t i) {
     const auto add = [&](std::size_t k) -> offer& {
       offer& o = offers[n++];
       o.executor = facts_[k].id;
-      o.queue_ns = std::max(places_[k].outstanding_ns, 0.0f) / static_cast<float>(facts_[k].slots);
+      o.queue_ns = std::max(places_[k].outstanding_ns, 0.0f) / static_cast<float>(places_[k].slots);
       const run_time& m = model_of(t, facts_[k].kind);
       o.run_ns = m.known() ? m.predicted_ns() : 0;
       return o;

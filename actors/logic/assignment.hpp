@@ -54,6 +54,11 @@ class assignment {
   void take_back(detail::task_record&);
   /// Executor i gets no more tasks.
   void withdraw(std::size_t i) { withdrawn_ |= executor_set{1} << facts_[i].id; }
+  /// It does again, with so many slots.
+  void restore(std::size_t i, int slots) {
+    withdrawn_ &= ~(executor_set{1} << facts_[i].id);
+    places_[i].slots = slots;
+  }
   /// False: all that could run it have been withdrawn.
   bool can_run(const detail::task_record& t) const { return mask_of(t) != 0; }
   /// The space that an assigned task will run in.
@@ -112,6 +117,7 @@ class assignment {
   };
   struct place {
     float outstanding_ns = 0;
+    int slots = 1;
     int tries = 0;  // tasks on their way whose time is a guess
     std::vector<detail::task_record*> outgoing;
     double predicted_ns = 0, measured_ns = 0;

@@ -10,6 +10,7 @@ namespace troupe::logic {
 using namespace std::chrono_literals;
 using detail::node_beat;
 
+// Who has left dials nobody.
 membership::time_point membership::wake() const {
   return self_.is_out() ? next_beat_ : std::min(next_beat_, dials_.next());
 }

@@ -18,6 +18,12 @@ scope scope::executor(std::string name) {
   return scope(
       std::make_shared<const node>(node{node::op::executor, device_kind::cpu, std::move(name), nullptr, nullptr}));
 }
+scope scope::here() {
+  return scope(std::make_shared<const node>(node{node::op::here, device_kind::cpu, {}, nullptr, nullptr}));
+}
+scope scope::at(std::string name) {
+  return scope(std::make_shared<const node>(node{node::op::at, device_kind::cpu, std::move(name), nullptr, nullptr}));
+}
 scope operator|(const scope& a, const scope& b) {
   if (a.is_any() || b.is_any()) return scope();
   return scope(std::make_shared<const scope::node>(
@@ -42,7 +48,9 @@ executor_set resolve_node(const scope::node* n, std::span<const detail::executor
   for (const auto& e : all) {
     const bool fits = n->what == op::kind       ? e.kind == n->kind
                       : n->what == op::executor ? e.name == n->name
-                                                : e.kind != device_kind::cpu;
+                      : n->what == op::here     ? e.kind != device_kind::node
+                      : n->what == op::at       ? e.label && e.label->is(n->name)
+                                                : e.kind != device_kind::cpu && e.kind != device_kind::node;
     if (fits) set |= executor_set{1} << e.id;
   }
   return set;
@@ -64,6 +72,7 @@ executor_set with_body(unsigned char kinds, std::span<const detail::executor_fac
 
 executor_set able_to_run(const detail::kernel_info& k, std::span<const detail::executor_facts> all) {
   executor_set set = with_body(k.kinds, all);
+  if (k.nodes) set |= *k.nodes;
   if (k.doubles == 0) return set;
   for (const auto& e : all)
     if (!reason_against(k, e).empty()) set &= ~(executor_set{1} << e.id);
@@ -71,7 +80,7 @@ executor_set able_to_run(const detail::kernel_info& k, std::span<const detail::e
 }
 
 std::string_view reason_against(const detail::kernel_info& k, const detail::executor_facts& e) {
-  const bool needs = (k.doubles & k.kinds & (1u << static_cast<int>(e.kind))) != 0;
+  const bool needs = e.kind != device_kind::node && (k.doubles & k.kinds & (1u << static_cast<int>(e.kind))) != 0;
   return needs && !e.has_double ? "has no doubles, which the kernel uses" : "";
 }
 
@@ -103,7 +112,10 @@ bool uses_double(std::string_view text) {
 std::string names_of(executor_set set, std::span<const detail::executor_facts> all) {
   std::string text;
   for (const auto& e : all)
-    if (set & (executor_set{1} << e.id)) text += (text.empty() ? "" : ", ") + e.name;
+    if (set & (executor_set{1} << e.id)) {
+      const std::string name = e.label ? e.label->text() : e.name;
+      if (!name.empty()) text += (text.empty() ? "" : ", ") + name;
+    }
   return text.empty() ? "none" : text;
 }
 

@@ -8,8 +8,11 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
+#include <mutex>
 #include <span>
 #include <string>
+#include <utility>
 
 #include <troupe/detail/task.hpp>
 #include <troupe/report.hpp>
@@ -22,16 +25,38 @@ inline constexpr memory_space host_space = 0;
 /// Of a tile whose dirty copy is lost, while others are asked for a copy of it.
 inline constexpr memory_space no_space = 0xffff;
 
+/// The name of the node that has a place among the executors now. Thread-safe.
+class node_label {
+ public:
+  void set(std::string name) {
+    std::lock_guard hold(lock_);
+    name_ = std::move(name);
+  }
+  std::string text() const {
+    std::lock_guard hold(lock_);
+    return name_;
+  }
+  bool is(const std::string& name) const {
+    std::lock_guard hold(lock_);
+    return !name.empty() && name_ == name;
+  }
+
+ private:
+  mutable std::mutex lock_;
+  std::string name_;
+};
+
 struct executor_facts {
   std::uint16_t id = 0;
   std::string name;
   device_kind kind = device_kind::cpu;
   memory_space space = host_space;
   int slots = 1;
-  std::uint64_t memory_bytes = 0;  // of its own; 0: it uses the host's
-  int index = 0;                   // of a device, among those of its kind
-  std::uint16_t card = 0;          // devices of one number are slots of one card
-  bool has_double = true;          // kernels as text may use doubles
+  std::uint64_t memory_bytes = 0;     // of its own; 0: it uses the host's
+  int index = 0;                      // of a device, among those of its kind
+  std::uint16_t card = 0;             // devices of one number are slots of one card
+  bool has_double = true;             // kernels as text may use doubles
+  std::shared_ptr<node_label> label;  // of another node
 };
 
 class executor {
@@ -48,6 +73,8 @@ class executor {
   };
   /// Takes ready tasks to run, in order of priority, then as given. Never refuses, never blocks.
   virtual void run_tasks(std::span<task_record* const>, attention) = 0;
+  /// The turn in which it was handed something has been left. Nodes send then.
+  virtual void after_turn() {}
   /// Threads that sleep and would take work.
   virtual int sleepers() const = 0;
   /// Wakes one sleeping thread to look for mail.

@@ -17,6 +17,7 @@ namespace {
 
 constexpr std::size_t tile_max = 65536;
 constexpr std::size_t threads_max = 1024;
+constexpr std::size_t nodes_max = 62;
 
 std::size_t count_of(std::string_view option, std::string_view text, std::size_t max) {
   std::size_t value = 0;
@@ -69,6 +70,10 @@ arguments parse_arguments(int argc, const char* const* argv) {
       result.threads = count_of(word, value(), threads_max);
     } else if (word == "--devices") {
       result.devices = list_of(word, value());
+    } else if (word == "--nodes") {
+      result.nodes = count_of(word, value(), nodes_max);
+    } else if (word == "--work") {
+      result.work = true;
     } else if (word == "--raw") {
       result.raw = true;
     } else if (word == "--verify") {
@@ -82,6 +87,7 @@ arguments parse_arguments(int argc, const char* const* argv) {
       throw argument_error("unknown option '" + std::string(word) + "'; see --help");
     }
   }
+  if (result.work && files.empty()) return result;
   if (files.size() != 2)
     throw argument_error("two files are needed, IN and OUT.png, but " + std::to_string(files.size()) +
                          " were given; see --help");
@@ -109,6 +115,8 @@ and, where asked to, on accelerators.
   --groups N      core groups to spread the tiles over (2, or 1 where there is only one thread)
   --threads N     worker threads in all (what this process may use)
   --devices LIST  accelerators to use as well, separated by commas: kinds (cuda, hip, opencl, sim) or single ones (sim:0)
+  --nodes N       wait until N other nodes of the cluster are there, and share the tiles with them
+  --work          no files: filter tiles for other nodes, until SIGTERM
   --verify        compare with a plain serial computation in double precision
   --trace FILE    write what ran when as Chrome/Perfetto JSON
   --quiet         print nothing but errors
@@ -117,6 +125,9 @@ and, where asked to, on accelerators.
 The kernel is applied as written (correlation, as picture editors do): its upper left number weighs the pixel up and
 to the left. Pixels beyond the border repeat the nearest pixel of the border. Sums are kept in float, rounded to the
 nearest of 0..255 (halves up) and clamped. Grey pictures come out as RGB; alpha passes through unchanged.
+
+The environment says which cluster: TROUPE_CLUSTER=NAME with TROUPE_SECRET_FILE=FILE, and TROUPE_LISTEN=HOST:PORT,
+TROUPE_JOIN=HOST:PORT or TROUPE_MULTICAST=1. All its nodes run this program.
 
 Exit code: 0 done; 1 the result failed --verify, or the work failed; 2 wrong input, and no file is written.
 )";

@@ -26,6 +26,8 @@ struct arguments {
   std::optional<std::size_t> groups;   ///< none: two, or one where there is only one thread
   std::optional<std::size_t> threads;  ///< none: what this process may use
   std::vector<std::string> devices;    ///< accelerators to use as well
+  std::size_t nodes = 0;               ///< other nodes of the cluster to wait for
+  bool work = false;                   ///< no picture: works for other nodes
   bool raw = false;
   bool verify = false;
   bool quiet = false;

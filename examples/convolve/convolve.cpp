@@ -8,6 +8,8 @@
 #include <span>
 #include <thread>
 
+#include <troupe/error.hpp>
+#include <troupe/offer.hpp>
 #include <troupe/troupe.hpp>
 
 #include "correlate.hpp"
@@ -24,7 +26,12 @@ constexpr auto filter_tile =
         .on(troupe::cpu, &correlate)
         .on(troupe::gpu, troupe::source{correlate_text, "correlate", {16, 8, 1}});
 
+// Other nodes of a cluster may run it here (TROUPE_CLUSTER; see docs).
+const troupe::offer offered{filter_tile};
+
 constexpr std::chrono::milliseconds watch_interval{50};
+// For nodes that were asked for to come.
+constexpr std::chrono::seconds patience{20};
 
 troupe::options options_for(const settings& how) {
   const std::size_t cores = std::max(1u, std::thread::hardware_concurrency());
@@ -67,6 +74,9 @@ outcome convolve(image& picture, weights& filter, const settings& how,
   result.tiles = static_cast<std::uint64_t>(((h + tile - 1) / tile) * ((w + tile - 1) / tile));
 
   troupe::runtime runtime(options_for(how));
+  if (!runtime.wait_for_nodes(how.nodes, patience))
+    throw troupe::error(troupe::errc::unreachable, "of " + std::to_string(how.nodes) + " other nodes " +
+                                                       std::to_string(runtime.nodes().size()) + " came");
   const auto tiles = troupe::tiles(tile, tile, c);
   const auto before = runtime.borrow(std::span(picture.samples), {h, w, c}, tiles, "picture");
   const auto after = runtime.borrow(std::span(result.picture.samples), {h, w, c}, tiles, "result");
@@ -83,6 +93,11 @@ outcome convolve(image& picture, weights& filter, const settings& how,
   watch(result.tiles, result.tiles);
   result.shares = shares_of(runtime);
   return result;
+}
+
+void work_for_others(const settings& how, const std::function<void()>& wait_for_end) {
+  troupe::runtime runtime(options_for(how));
+  wait_for_end();
 }
 
 }  // namespace convolution

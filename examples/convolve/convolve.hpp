@@ -22,6 +22,7 @@ struct settings {
   std::optional<std::size_t> threads;  ///< none: what this process may use
   std::string trace;                   ///< empty: none
   std::vector<std::string> devices;    ///< accelerators beside the core groups: "sim:0", or a kind: "cuda"
+  std::size_t nodes = 0;               ///< other nodes of the cluster to wait for
 };
 
 struct outcome {
@@ -35,5 +36,8 @@ struct outcome {
 /// on this thread every so often. Throws `troupe::error`.
 outcome convolve(image& picture, weights& filter, const settings& how,
                  const std::function<void(std::uint64_t, std::uint64_t)>& watch);
+
+/// Filters tiles of other nodes until `wait_for_end` returns.
+void work_for_others(const settings& how, const std::function<void()>& wait_for_end);
 
 }  // namespace convolution

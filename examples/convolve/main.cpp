@@ -1,7 +1,10 @@
 // What this file is for: the program troupe-convolve, from the command line to the exit code.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
+#include <pthread.h>
+
 #include <algorithm>
+#include <csignal>
 #include <cstdint>
 #include <cstdio>
 #include <exception>
@@ -49,7 +52,22 @@ void print_summary(const arguments& asked, const weights& filter, const outcome&
   if (asked.trace) std::printf("\ntrace: %s\n", asked.trace->c_str());
 }
 
+// Signals are blocked before the first thread is made, so that none of them takes one.
+int work(const arguments& asked) {
+  sigset_t ends;
+  sigemptyset(&ends);
+  sigaddset(&ends, SIGTERM);
+  sigaddset(&ends, SIGINT);
+  pthread_sigmask(SIG_BLOCK, &ends, nullptr);
+  work_for_others({asked.tile, asked.groups, asked.threads, asked.trace.value_or(""), asked.devices}, [&] {
+    int signal = 0;
+    sigwait(&ends, &signal);
+  });
+  return exit_done;
+}
+
 int run(const arguments& asked) {
+  if (asked.work) return work(asked);
   // Whatever can be wrong is found before the work, the cheap things first.
   weights filter = asked.kernel ? read_kernel(*asked.kernel, asked.raw) : gaussian(default_side, default_sigma);
   if (asked.trace) require_writable(*asked.trace);
@@ -60,7 +78,8 @@ int run(const arguments& asked) {
   std::optional<verdict> verified;
   {
     progress bar(!asked.quiet);
-    done = convolve(picture, filter, {asked.tile, asked.groups, asked.threads, asked.trace.value_or(""), asked.devices},
+    done = convolve(picture, filter,
+                    {asked.tile, asked.groups, asked.threads, asked.trace.value_or(""), asked.devices, asked.nodes},
                     [&](std::uint64_t tiles, std::uint64_t total) { bar.show(tiles, total); });
     if (asked.verify) bar.say("comparing with a serial computation");
     if (asked.verify) verified = compare_with_reference(picture, filter, done.picture);
@@ -89,7 +108,7 @@ int main(int argc, char** argv) {
     return complain("not enough memory for this picture", exit_wrong_input);
   } catch (const troupe::error& e) {
     const bool wrong_input = e.code() == troupe::errc::out_of_memory || e.code() == troupe::errc::bad_argument ||
-                             e.code() == troupe::errc::no_executor;
+                             e.code() == troupe::errc::no_executor || e.code() == troupe::errc::unreachable;
     return complain(e.what(), wrong_input ? exit_wrong_input : exit_failed);
   } catch (const std::exception& e) {
     return complain(e.what(), exit_failed);

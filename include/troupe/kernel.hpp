@@ -96,6 +96,11 @@ struct parameter<red<T, N>> {
   static constexpr int mode = static_cast<int>(access_mode::reduce);
 };
 
+/// An array, or a value that means the same in another process.
+template <class T>
+inline constexpr bool may_travel =
+    std::is_trivially_copyable_v<T> && !std::is_pointer_v<T> && !std::is_member_pointer_v<T>;
+
 constexpr std::uint64_t hash_of(std::string_view text, std::uint64_t h = 1469598103934665603ull) {
   for (char c : text) h = (h ^ static_cast<unsigned char>(c)) * 1099511628211ull;
   return h;
@@ -135,6 +140,7 @@ class kernel {
     info_.key = detail::hash_of(name);
     info_.key = detail::hash_of(std::string_view(signature()), info_.key);
     info_.kinds = 0;
+    info_.portable = (detail::may_travel<typename detail::parameter<Parameters>::type> && ...);
   }
 
   /// A copy with a body for CPU cores: `void(view..., scalar...)`, optionally with `task_context&` first.

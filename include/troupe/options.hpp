@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include <troupe/cluster.hpp>
 #include <troupe/scope.hpp>
 
 namespace troupe {
@@ -103,6 +104,8 @@ struct options {
   std::size_t decisions_kept = 4096;
   /// Work handed to an executor ahead of time, at most; the rest stays free to go elsewhere.
   std::chrono::microseconds window{1000};
+  /// Other nodes to work with; none unless it has a name.
+  cluster_options cluster{};
 };
 
 /// What may be said about one call. Everything has a default; name what differs.

@@ -3,7 +3,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // A runtime is a value: create it, use it from any thread, destroy it. Several may live in one process. It installs no
-// signal handlers and writes nothing to stdout or stderr. Of the environment it reads what `options::devices` says; without
+// signal handlers and writes nothing to stdout or stderr. Of the environment it reads what `options::devices` and `cluster_options` say; without
 // devices nothing else, and no files of the user's; with them see `options::cost_cache` and docs/gpu.md. Its destructor
 // stops and joins everything in bounded time (`options::shutdown_timeout`).
 #pragma once
@@ -18,6 +18,7 @@
 #include <vector>
 
 #include <troupe/array.hpp>
+#include <troupe/cluster.hpp>
 #include <troupe/detail/make.hpp>
 #include <troupe/detail/submit.hpp>
 #include <troupe/future.hpp>
@@ -58,6 +59,12 @@ class runtime : public array_maker<runtime>, public submitter<runtime> {
   /// Names, kinds and counters of the executors in the scope.
   std::vector<executor_report> executors(const scope& = {}) const;
   runtime_report report() const;
+  /// The other nodes that are there, by name.
+  std::vector<node_report> nodes() const;
+  /// Waits until so many other nodes are there; false if the time has passed.
+  bool wait_for_nodes(std::size_t count, std::chrono::milliseconds limit) const;
+  /// Where this node listens, with the ports that it got.
+  std::vector<std::string> addresses() const;
   /// Why a task went where it did. Decisions are kept for the last `options::decisions_kept` tasks.
   template <class T>
   explanation explain(const future<T>& f) const {

@@ -12,7 +12,8 @@
 namespace troupe {
 
 /// The kinds of device that bodies are written for.
-enum class device_kind : unsigned char { cpu, cuda, hip, opencl, sim };
+enum class device_kind : unsigned char { cpu, cuda, hip, opencl, sim, node };
+/// Of the kinds that bodies are written for; another node runs what it has bodies for.
 inline constexpr int device_kind_count = 5;
 
 class scope {
@@ -28,6 +29,10 @@ class scope {
   static scope gpu();
   /// The executor with this name, as `runtime::executors()` lists them, for instance `"cpu:0"`.
   static scope executor(std::string name);
+  /// Every executor of this process: no other node.
+  static scope here();
+  /// The other node with this name (`cluster_options::name`).
+  static scope at(std::string node);
 
   /// Union: executors that are in one of the two.
   friend scope operator|(const scope& a, const scope& b);
@@ -47,7 +52,7 @@ class scope {
 };
 
 struct scope::node {
-  enum class op : unsigned char { kind, gpu, executor, either, both } what;
+  enum class op : unsigned char { kind, gpu, executor, here, at, either, both } what;
   device_kind kind = device_kind::cpu;
   std::string name;
   std::shared_ptr<const node> a, b;  // null: any

@@ -89,6 +89,21 @@ struct kernel_text {
   std::array<std::uint16_t, 3> group{};
 };
 
+/// A number that its owner writes while others may look at it to see whether it is still the one they remember.
+template <class T>
+class shown {
+ public:
+  constexpr shown(T v = {}) noexcept : value_(v) {}
+  operator T() const noexcept { return value_.load(std::memory_order_relaxed); }
+  shown& operator=(T v) noexcept {
+    value_.store(v, std::memory_order_relaxed);
+    return *this;
+  }
+
+ private:
+  std::atomic<T> value_;
+};
+
 /// What is known of a kernel. One per kernel name and signature in a runtime; one per type for closures.
 struct kernel_info {
   const char* name = "task";
@@ -100,6 +115,8 @@ struct kernel_info {
   std::size_t resource_count = 0;
   std::array<kernel_text, device_kind_count> texts{};
   std::array<routine_fn, device_kind_count> routines{};  // before texts
+  bool portable = false;                                 // its scalars may travel as bytes
+  const shown<std::uint64_t>* nodes = nullptr;  // executors that are nodes and offer it; the runtime's own copy knows
 };
 
 /// The box of one access, where it is not exactly one tile. In coordinates of the array that owns the bytes.
@@ -137,13 +154,26 @@ struct task_ops {
   kernel_info closure{};                       // for calls without a named kernel
 };
 
+/// Is told of its tasks by whoever holds placement's turn, and must not ask placement anything before `after_turn`.
+class task_listener {
+ public:
+  /// A host access may use its view; who asked for it closes it by reporting it done.
+  virtual void granted(task_record&) = 0;
+  /// It has run, failed, or never will run; its data is as others will see it.
+  virtual void retired(task_record&) = 0;
+  /// The turn in which it was told something has been left.
+  virtual void after_turn() = 0;
+
+ protected:
+  ~task_listener() = default;
+};
+
 /// What few tasks need, kept out of the record.
 struct task_extra {
   task_options options;
   std::uint64_t executors = ~std::uint64_t{0};  // options.where, resolved
   std::atomic<int> attempt{1};
-  void* wake = nullptr;  // host accesses: whom to tell
-  void (*granted)(void*) = nullptr;
+  task_listener* listener = nullptr;
   std::shared_ptr<void> payload;     // recorded graphs
   std::shared_ptr<void> stop_watch;  // the callback registered with options.stop
   std::uint64_t waits_since = 0;     // for devices, in ticks; placement's, as the next
@@ -183,21 +213,6 @@ inline constexpr std::uint16_t mark_has_room = 128;
 
 // Phases of a task. Whoever moves it from waiting to claimed runs (or cancels) it.
 inline constexpr std::uint32_t phase_waiting = 0, phase_claimed = 1, phase_done = 2, phase_mask = 3, phase_watched = 4;
-
-/// A number that its owner writes while others may look at it to see whether it is still the one they remember.
-template <class T>
-class shown {
- public:
-  constexpr shown(T v = {}) noexcept : value_(v) {}
-  operator T() const noexcept { return value_.load(std::memory_order_relaxed); }
-  shown& operator=(T v) noexcept {
-    value_.store(v, std::memory_order_relaxed);
-    return *this;
-  }
-
- private:
-  std::atomic<T> value_;
-};
 
 struct alignas(64) task_record {
   static constexpr int inline_accesses = 3;

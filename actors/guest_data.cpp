@@ -1,0 +1,191 @@
+// What this file is for: bytes of another node's arrays: those that come for its tasks, those that go home.
+// SPDX-FileCopyrightText: the troupe authors
+// SPDX-License-Identifier: BSD-3-Clause
+#include <troupe/error.hpp>
+
+#include "actors/guest_actor.hpp"
+#include "actors/rows.hpp"
+#include "actors/task_errors.hpp"
+
+namespace troupe::detail {
+
+namespace {
+
+const kernel_info access_kernel{.name = "access from another node", .key = 2};
+
+[[noreturn]] void refuse(const char* what) { throw error(errc::bad_frame, what); }
+
+const array_core& checked(const array_core& a, const wire::gap& g) {
+  if (g.tile >= a.tile_count || g.where.empty() || !a.tile_box(g.tile).contains(g.where))
+    refuse("a box that is not in its tile");
+  return a;
+}
+
+}  // namespace
+
+// ---- host accesses --------------------------------------------------------------------------------------------------
+
+void guest_actor::open_door(array_core& a, access_mode mode, const logic::box4& where, std::unique_ptr<door> d) {
+  task_record* const t = new_task(house_);
+  t->kind = task_kind::host_access;
+  t->kernel = &access_kernel;
+  t->body_gone = true;
+  try {
+    describe(house_, t->accesses[0], a, mode, where.lo, where.hi, {}, a.spec.size, border::refuse, nullptr, 0, nullptr);
+    t->access_count = 1;
+    extra_of(*t).listener = this;
+    d->task = t;
+    d->element = a.spec.element;
+    d->context = std::make_unique<run_context>(*link_.host, link_, d->buffers, "host", never_stopping_);
+    d->context->bind(*t);
+    doors_.emplace(t, std::move(d));
+  } catch (...) {
+    discard(t);
+    release(t);
+    throw;
+  }
+  to_submit_.push_back(t);
+}
+
+// It may be used from now on, until it is closed.
+void guest_actor::opened(door& d) {
+  d.open = true;
+  try {
+    d.view = d.context->view_of(0);
+  } catch (...) {
+    if (d.what != door::use::in) {
+      if (d.what == door::use::home) tell_cannot(d.number, std::current_exception());
+      close(d);
+      return;
+    }
+    // No memory for what was to come: what waits for it must not run.
+    session_->close(std::current_exception());
+    close(d);
+    return;
+  }
+  if (d.what == door::use::in) {
+    if (left_) return close(d);
+    coming_.emplace(d.number, &d);
+    if (wants_.empty()) wants_.fixed(wire::kind::want);
+    wire::put(wants_, wire::box_request{d.number, d.array, d.what_box});
+    return;
+  }
+  net::writer head;
+  if (d.what == door::use::home) {
+    head.fixed(wire::kind::bytes_home);
+    head.varint(d.number);
+  } else {
+    head.fixed(wire::kind::bytes_back);
+    head.varint(d.number);
+    head.varint(static_cast<std::uint64_t>(d.access));
+  }
+  const net::pieces body = rows_of(d.view, d.element);
+  to_send_.push_back({head.take(), {body.begin(), body.end()}, d.task});
+}
+
+// What it shows may change again. The record goes back once it has retired.
+void guest_actor::close(door& d) {
+  if (!std::exchange(d.open, false)) return;
+  try {
+    d.context->commit();
+  } catch (...) {
+    d.context->roll_back();
+  }
+  to_close_.push_back(d.task);
+}
+
+// Retired: it was closed, or never opened, because what it was to show is in error.
+void guest_actor::closed(door& d) {
+  if (d.task->error) {
+    if (d.what == door::use::home) tell_cannot(d.number, d.task->error);
+    if (d.what == door::use::back && !left_) session_->close(d.task->error);  // it has just been written
+  }
+  if (guest* const g = d.of; g && --g->on_their_way == 0 && !g->task) {
+    for (array_core* a : g->arrays) to_drop_.push_back(a);
+    guests_.erase(g->id);
+  }
+  to_release_.push_back(d.task);
+  doors_.erase(d.task);
+}
+
+// ---- in -------------------------------------------------------------------------------------------------------------
+
+void guest_actor::ask_for(array_core& a, std::uint64_t array, const wire::gap& g) {
+  checked(a, g);
+  auto d = std::make_unique<door>();
+  d->what = door::use::in;
+  d->number = ++last_number_;
+  d->array = array;
+  d->what_box = g;
+  open_door(a, access_mode::write, g.where, std::move(d));
+}
+
+net::pieces guest_actor::arriving(std::span<const std::byte> head, std::uint64_t bytes) {
+  net::reader from(head);
+  (void)from.fixed<wire::kind>();
+  std::lock_guard hold(lock_);
+  const auto d = coming_.find(from.varint());
+  if (left_ || d == coming_.end()) return {};
+  net::pieces to = rows_of(d->second->view, d->second->element);
+  std::uint64_t room = 0;
+  for (const auto& piece : to) room += piece.size();
+  if (room != bytes) refuse("a transfer of another size than what was asked for");
+  return to;
+}
+
+void guest_actor::arrived(std::span<const std::byte> head, bool whole) {
+  if (!whole) return;  // the session is ending
+  net::reader from(head);
+  (void)from.fixed<wire::kind>();
+  std::unique_lock hold(lock_);
+  const auto d = coming_.find(from.varint());
+  if (d == coming_.end()) return;
+  door& one = *d->second;
+  coming_.erase(d);
+  close(one);
+  work_off(hold);
+}
+
+// ---- out ------------------------------------------------------------------------------------------------------------
+
+void guest_actor::give(const wire::box_request& r) {
+  const auto a = arrays_.find(r.array);
+  if (a == arrays_.end()) refuse("a tile of an array that was not named before");
+  checked(*a->second, r.what);
+  auto d = std::make_unique<door>();
+  d->what = door::use::home;
+  d->number = r.number;
+  open_door(*a->second, access_mode::read, r.what.where, std::move(d));
+}
+
+void guest_actor::send_back(guest& g) {
+  for (std::size_t i = 0; i < g.returns.size(); ++i) {
+    const auto& [access, x] = g.returns[i];
+    array_core& a = *g.arrays[i];
+    auto d = std::make_unique<door>();
+    d->what = door::use::back;
+    d->number = g.id;
+    d->access = access;
+    d->of = &g;
+    ++g.on_their_way;
+    open_door(a, access_mode::read, intersect(x.where, x.limit), std::move(d));
+  }
+}
+
+// From the transport's bulk thread, or from where it was to be sent.
+void guest_actor::sent(task_record* t) {
+  std::unique_lock hold(lock_);
+  if (const auto d = doors_.find(t); d != doors_.end()) close(*d->second);
+  work_off(hold);
+}
+
+void guest_actor::tell_cannot(std::uint64_t number, const std::exception_ptr& why) {
+  net::writer frame;
+  frame.fixed(wire::kind::cannot);
+  frame.varint(number);
+  frame.varint(static_cast<std::uint64_t>(errc::data_lost));
+  frame.text(text_of(why).substr(0, wire::text_max));
+  session_->send(frame.view());
+}
+
+}  // namespace troupe::detail

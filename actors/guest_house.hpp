@@ -1,0 +1,46 @@
+// What this file is for: the tasks that another node has sent here, with the arrays that they work on.
+// SPDX-FileCopyrightText: the troupe authors
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// One for each session. Its arrays are arrays of this runtime, and what it does to them are tasks of this runtime: bytes
+// that come are written by a host access, a task runs as if it had been spawned here, what goes is read by a host access.
+// So the order of the messages is the order of the program, and nothing else has to be ordered. It trusts its peer with
+// work and not with memory: every number is checked against what it is about.
+#pragma once
+
+#include <memory>
+#include <span>
+
+#include <troupe/detail/engine.hpp>
+
+#include "actors/node_messages.hpp"
+#include "actors/placement.hpp"
+#include "net/transport.hpp"
+
+namespace troupe::detail {
+
+class guest_house {
+ public:
+  virtual ~guest_house() = default;
+
+  // ---- from the transport
+  virtual void frame(std::span<const std::byte>) = 0;
+  virtual net::pieces arriving(std::span<const std::byte> head, std::uint64_t bytes) = 0;
+  virtual void arrived(std::span<const std::byte> head, bool whole) = 0;
+  /// Takes no more tasks, and asks the owner to fetch what is here.
+  virtual void close_door() = 0;
+  /// The owner has, or has gone.
+  virtual bool is_released() const = 0;
+  /// The session has ended: nobody waits for what is here. What has not started never will, the rest is asked to stop.
+  virtual void leave() = 0;
+  /// Nothing of it is left in the runtime. After `leave` it stays so.
+  virtual bool is_empty() const = 0;
+};
+
+/// The kinds of messages that are for a guest house; the others are for a node.
+bool is_for_guest_house(wire::kind);
+
+std::shared_ptr<guest_house> make_guest_house(engine&, placement&, wait_board&, house_link&,
+                                              std::shared_ptr<net::session>);
+
+}  // namespace troupe::detail

@@ -1,0 +1,347 @@
+// What this file is for: tasks of another node: how they are made, started, stopped, and what is told of their end.
+// SPDX-FileCopyrightText: the troupe authors
+// SPDX-License-Identifier: BSD-3-Clause
+#include <troupe/error.hpp>
+
+#include "actors/guest_actor.hpp"
+#include "actors/logic/dependencies.hpp"
+#include "actors/task_errors.hpp"
+
+namespace troupe::detail {
+
+namespace {
+
+constexpr std::size_t early_max = 65536;
+// An array of which more could not be addressed.
+constexpr double bytes_max = 1e15;
+
+[[noreturn]] void refuse(const std::string& what) { throw error(errc::bad_frame, what); }
+
+errc code_of(const std::exception_ptr& why) {
+  try {
+    std::rethrow_exception(why);
+  } catch (const error& e) {
+    return e.code();
+  } catch (...) {
+    return errc::task_failed;
+  }
+}
+
+// What made it fail, without the names that were wrapped around it here: the owner has names of its own.
+std::pair<errc, std::string> told_of(const task_record& t) {
+  try {
+    throw_task_error(t);
+  } catch (const task_failed& f) {
+    if (f.code() == errc::task_failed && f.cause()) return {code_of(f.cause()), text_of(f.cause())};
+    return {f.code(), f.what()};
+  } catch (const error& e) {
+    return {e.code(), e.what()};
+  } catch (const std::exception& e) {
+    return {errc::task_failed, e.what()};
+  } catch (...) {
+    return {errc::task_failed, "an exception of an unknown type"};
+  }
+  return {errc::task_failed, ""};
+}
+
+}  // namespace
+
+bool is_for_guest_house(wire::kind k) {
+  switch (k) {
+    case wire::kind::tasks:
+    case wire::kind::cancel:
+    case wire::kind::give:
+    case wire::kind::forget:
+    case wire::kind::released:
+    case wire::kind::bytes_in:
+      return true;
+    default:
+      return false;
+  }
+}
+
+// ---- messages -------------------------------------------------------------------------------------------------------
+
+void guest_actor::frame(std::span<const std::byte> bytes) {
+  net::reader from(bytes);
+  const auto what = from.fixed<wire::kind>();
+  std::unique_lock hold(lock_);
+  if (left_) return;
+  switch (what) {
+    case wire::kind::tasks:
+      take_in(wire::take_tasks(from));
+      break;
+    case wire::kind::cancel:
+      for (const std::uint64_t id : wire::take_numbers(from)) cancel(id);
+      break;
+    case wire::kind::give:
+      for (const wire::box_request& r : wire::take_requests(from)) give(r);
+      break;
+    case wire::kind::forget:
+      for (const std::uint64_t id : wire::take_numbers(from))
+        if (const auto a = arrays_.find(id); a != arrays_.end()) drop(a);
+      break;
+    case wire::kind::released:
+      released_ = closed_;
+      break;
+    default:
+      refuse("a message of an unknown kind");
+  }
+  work_off(hold);
+}
+
+void guest_actor::take_in(const wire::tasks& t) {
+  for (const wire::array_card& c : t.arrays) {
+    array_spec s;
+    s.rank = c.rank;
+    s.size = c.size;
+    s.tile = c.tile;
+    s.element = static_cast<std::size_t>(c.element);
+    s.align = static_cast<std::size_t>(c.align);
+    s.name = c.name;
+    double bytes = static_cast<double>(c.element);
+    for (const index_t n : c.size) bytes *= static_cast<double>(n);
+    if (bytes > bytes_max) refuse("an array that is too large");
+    if (arrays_.contains(c.id)) refuse("an array that is there already");
+    arrays_.emplace(c.id, new_array(house_, std::move(s)));
+  }
+  for (const wire::task_card& c : t.all) start(c);
+}
+
+void guest_actor::drop(std::unordered_map<std::uint64_t, array_core*>::iterator a) {
+  to_drop_.push_back(a->second);
+  arrays_.erase(a);
+}
+
+// ---- starting -------------------------------------------------------------------------------------------------------
+
+void guest_actor::start(const wire::task_card& c) {
+  if (guests_.contains(c.id)) refuse("a task that is there already");
+  newest_ = std::max(newest_, c.id);
+  auto made = std::make_unique<guest>();
+  guest& g = *made;
+  g.id = c.id;
+  g.end.id = c.id;
+  if (closed_) {
+    g.end.how = wire::outcome::not_run;
+    g.end.code = errc::runtime_stopped;
+    g.end.text = "the node is leaving";
+    tell_end(g.end);
+    return;
+  }
+  try {
+    const offered_kernel* const k = find_offer(c.kernel);
+    if (!k) throw error(errc::no_executor, "the kernel is not offered there");
+    fill_in(g, c, *k);
+  } catch (const error& e) {
+    for (array_core* a : g.arrays) to_drop_.push_back(a);
+    if (e.code() == errc::bad_frame) throw;
+    g.end.how = wire::outcome::failed;
+    g.end.code = e.code();
+    g.end.text = e.what();
+    tell_end(g.end);
+    return;
+  }
+  by_task_.emplace(g.task, &g);
+  guests_.emplace(c.id, std::move(made));
+  to_submit_.push_back(g.task);
+  if (cancelled_early_.erase(c.id) != 0) g.stop.request_stop();
+}
+
+void guest_actor::fill_in(guest& g, const wire::task_card& c, const offered_kernel& k) {
+  // What the kernel's signature says, the call must be.
+  std::size_t array = 0, value = 0;
+  std::vector<std::span<const std::byte>> values;
+  for (const parameter_facts& p : k.parameters) {
+    if (!p.is_array) {
+      if (value == c.values.size() || c.values[value].size() != p.bytes) refuse("values that are not the kernel's");
+      values.emplace_back(c.values[value++]);
+      continue;
+    }
+    if (array == c.accesses.size()) refuse("fewer arrays than the kernel has");
+    const wire::access_card& x = c.accesses[array++];
+    const auto known = arrays_.find(x.array);
+    if (known == arrays_.end()) refuse("an array that was not named before");
+    const array_spec& s = known->second->spec;
+    const bool same_mode = p.mode == x.mode && x.fresh == (p.mode == access_mode::reduce);
+    if (!same_mode || s.rank != p.rank || s.element != p.bytes) refuse("an array that is not the kernel's");
+    double volume = static_cast<double>(s.element);
+    for (int d = 0; d < rank_max; ++d) {
+      if (x.limit.lo[d] < 0 || x.limit.hi[d] > s.size[d]) refuse("a box outside of its array");
+      volume *= static_cast<double>(x.where.size(d));
+    }
+    if (volume > bytes_max) refuse("a box that is too large");
+  }
+  if (array != c.accesses.size() || value != c.values.size()) refuse("more arguments than the kernel has");
+
+  struct holder {
+    task_record* task;
+    ~holder() {
+      if (!task) return;
+      discard(task);
+      release(task);
+    }
+  } made{new_task(house_)};
+  task_record& t = *made.task;
+  t.ops = nullptr;
+  if (static_cast<int>(c.accesses.size()) > task_record::inline_accesses)
+    size_accesses(t, static_cast<int>(c.accesses.size()));
+  for (std::size_t i = 0; i < c.accesses.size(); ++i) {
+    const wire::access_card& x = c.accesses[i];
+    array_core* a = arrays_.at(x.array);
+    if (x.fresh) {
+      array_spec s = a->spec;
+      s.fill = x.fill.data();
+      if (s.element > x.fill.size()) refuse("a reduction of elements that are too large");
+      a = new_array(house_, std::move(s));
+      g.arrays.push_back(a);
+    } else if (x.returns) {
+      retain(a);
+      g.arrays.push_back(a);
+    }
+    for (const wire::gap& gap : x.gaps) ask_for(*a, x.array, gap);
+    const access_mode mode = x.fresh ? access_mode::update : x.mode;
+    describe(house_, t.accesses[i], *a, mode, x.where.lo, x.where.hi, x.limit.lo, x.limit.hi, x.edge, x.fill.data(),
+             x.edge == border::fill ? a->spec.element : 0, nullptr);
+    ++t.access_count;
+    if (x.returns) g.returns.emplace_back(static_cast<int>(i), x);
+  }
+  t.kernel = intern(house_, k.info);
+  task_options o;
+  o.name = c.name.empty() ? k.info.name : c.name;
+  o.priority = c.priority;
+  o.retries = static_cast<int>(c.retries);
+  o.stop = g.stop.get_token();
+  o.where = scope::here();
+  apply(house_, t, o);
+  check_kernel(house_, t);
+  extra_of(t).listener = this;
+  k.fill(t, k.body.get(), values);
+  g.task = std::exchange(made.task, nullptr);
+}
+
+void guest_actor::cancel(std::uint64_t id) {
+  if (const auto g = guests_.find(id); g != guests_.end())
+    g->second->stop.request_stop();
+  else if (id > newest_ && cancelled_early_.size() < early_max)
+    cancelled_early_.insert(id);
+}
+
+// ---- what placement tells -------------------------------------------------------------------------------------------
+
+void guest_actor::note(task_record& t, bool was_granted) {
+  std::lock_guard hold(notes_lock_);
+  notes_.emplace_back(&t, was_granted);
+}
+
+void guest_actor::after_turn() {
+  std::unique_lock hold(lock_);
+  std::vector<std::pair<task_record*, bool>> notes;
+  {
+    std::lock_guard noted(notes_lock_);
+    notes.swap(notes_);
+  }
+  for (const auto& [t, was_granted] : notes) {
+    if (const auto d = doors_.find(t); d != doors_.end())
+      was_granted ? opened(*d->second) : closed(*d->second);
+    else if (const auto g = by_task_.find(t); g != by_task_.end())
+      ended(*g->second);
+  }
+  work_off(hold);
+}
+
+void guest_actor::ended(guest& g) {
+  by_task_.erase(g.task);
+  if (g.task->error) {
+    const auto [code, text] = told_of(*g.task);
+    const bool depends = code == errc::poisoned;
+    g.end.how = depends ? wire::outcome::not_run : wire::outcome::failed;
+    g.end.code = code;
+    g.end.text = text;
+  } else {
+    g.end.how = wire::outcome::ran;
+    g.end.measured_ns = std::max(0.0f, g.task->measured_ns);
+  }
+  to_release_.push_back(g.task);
+  g.task = nullptr;
+  if (g.end.how == wire::outcome::ran && !left_ && !g.returns.empty()) send_back(g);
+  tell_end(g.end);
+  if (g.on_their_way != 0) return;
+  for (array_core* a : g.arrays) to_drop_.push_back(a);
+  guests_.erase(g.id);
+}
+
+void guest_actor::tell_end(const wire::task_end& e) {
+  if (left_) return;
+  if (done_.empty()) done_.fixed(wire::kind::done);
+  wire::put(done_, e);
+}
+
+// ---- what must not be done with the lock held, or can be gathered ---------------------------------------------------
+
+void guest_actor::work_off(std::unique_lock<std::mutex>& hold) {
+  if (!wants_.empty()) {
+    session_->send(wants_.view());
+    wants_.clear();
+  }
+  if (!done_.empty()) {
+    session_->send(done_.view());
+    done_.clear();
+  }
+  const auto submit = std::exchange(to_submit_, {}), close = std::exchange(to_close_, {}),
+             release_tasks = std::exchange(to_release_, {});
+  const auto drop = std::exchange(to_drop_, {});
+  const auto parcels = std::exchange(to_send_, {});
+  hold.unlock();
+  for (const parcel& p : parcels) session_->send_bulk(p.head, p.body, [this, t = p.task](bool) { sent(t); });
+  if (!close.empty()) placement_.report_done(close, nullptr);
+  for (task_record* t : submit) placement_.submit(t, true);
+  for (task_record* t : release_tasks) release(t);
+  for (array_core* a : drop) release(a);
+}
+
+void guest_actor::close_door() {
+  std::unique_lock hold(lock_);
+  if (left_ || std::exchange(closed_, true)) return;
+  net::writer frame;
+  frame.fixed(wire::kind::leaving);
+  session_->send(frame.view());
+}
+
+bool guest_actor::is_released() const {
+  std::lock_guard hold(lock_);
+  return left_ || released_;
+}
+
+// ---- the end --------------------------------------------------------------------------------------------------------
+
+void guest_actor::leave() {
+  std::unique_lock hold(lock_);
+  if (std::exchange(left_, true)) return;
+  for (auto& [id, g] : guests_) {
+    if (!g->task) continue;
+    if (claim(*g->task)) {
+      g->task->error = cancelled_error(*g->task, "");
+      fulfil(*g->task, board_);
+    }
+    g->stop.request_stop();
+  }
+  // What was to come never will; those that would have read it have just been cancelled.
+  for (auto& [t, d] : doors_)
+    if (d->open && d->what == door::use::in) close(*d);
+  coming_.clear();
+  while (!arrays_.empty()) drop(arrays_.begin());
+  work_off(hold);
+}
+
+bool guest_actor::is_empty() const {
+  std::lock_guard hold(lock_);
+  return guests_.empty() && doors_.empty();
+}
+
+std::shared_ptr<guest_house> make_guest_house(engine& house, placement& p, wait_board& b, house_link& link,
+                                              std::shared_ptr<net::session> s) {
+  return std::make_shared<guest_actor>(house, p, b, link, std::move(s));
+}
+
+}  // namespace troupe::detail

@@ -1,0 +1,204 @@
+// What this file is for: a node's actor as placement and the transport see it; nodes that come and go.
+// SPDX-FileCopyrightText: the troupe authors
+// SPDX-License-Identifier: BSD-3-Clause
+#include "actors/node_actor.hpp"
+
+#include <troupe/error.hpp>
+
+#include "actors/protocol/behind.hpp"
+#include "actors/protocol/clock.hpp"
+#include "actors/task_errors.hpp"
+
+namespace troupe::detail {
+
+namespace {
+// A link that has carried nothing yet: what a local network does. Learned from what it carries.
+constexpr logic::edge_cost first_guess{50'000.0f, 1.0f};
+}  // namespace
+
+// ---- the executor ---------------------------------------------------------------------------------------------------
+
+void node_actor::run_tasks(std::span<task_record* const> tasks, attention) {
+  std::lock_guard hold(queue_lock_);
+  for (task_record* t : tasks) (is_internal(t->kind) ? errands_ : queue_).push_back(t);
+  queued_count_.store(queue_.size() + errands_.size(), std::memory_order_relaxed);
+}
+
+std::size_t node_actor::take_back(std::span<task_record*> room, const std::function<bool(const task_record&)>& wanted) {
+  std::lock_guard hold(queue_lock_);
+  std::size_t n = 0;
+  for (auto t = queue_.end(); t != queue_.begin() && n < room.size();) {
+    if (!wanted(**--t)) continue;
+    room[n++] = *t;
+    t = queue_.erase(t);
+  }
+  queued_count_.store(queue_.size() + errands_.size(), std::memory_order_relaxed);
+  return n;
+}
+
+void node_actor::after_turn() {
+  std::unique_lock hold(lock_);
+  send_some();
+  tell(hold);
+  if (saving_.load(std::memory_order_acquire) != 0) go_on_saving();
+}
+
+// What has ended, outside of the lock.
+void node_actor::tell(std::unique_lock<std::mutex>& hold) {
+  const std::vector<task_record*> done = std::exchange(done_, {}), returned = std::exchange(returned_, {});
+  hold.unlock();
+  if (!done.empty()) placement_.report_done(done, this);
+  if (!returned.empty()) placement_.report_returned(returned);
+  if (leaving_.load(std::memory_order_relaxed)) save_all();
+}
+
+executor_report node_actor::report() const {
+  executor_report r;
+  {
+    std::lock_guard hold(lock_);
+    r.slots = is_there() ? slots_ : 0;
+    r.memory_bytes = memory_bytes_;
+  }
+  r.name = peer_name();
+  r.kind = facts_.kind;
+  r.tasks = tasks_.load(std::memory_order_relaxed);
+  r.failed = failed_.load(std::memory_order_relaxed);
+  r.behind = behind_.load(std::memory_order_relaxed);
+  r.busy = std::chrono::nanoseconds(busy_ns_.load(std::memory_order_relaxed));
+  r.bytes_out = bytes_in_.load(std::memory_order_relaxed);
+  r.bytes_moved = r.bytes_out + bytes_out_.load(std::memory_order_relaxed);
+  return r;
+}
+
+std::string node_actor::peer_name() const {
+  const std::string name = facts_.label->text();
+  return name.empty() ? facts_.name : name;
+}
+
+// ---- coming and going -----------------------------------------------------------------------------------------------
+
+void node_actor::join(std::shared_ptr<net::session> s, const wire::card& c) {
+  const int slots = std::max<int>(1, static_cast<int>(c.threads));
+  {
+    std::lock_guard hold(lock_);
+    facts_.label->set(s->peer().name);
+    session_ = std::move(s);
+    slots_ = slots;
+    memory_bytes_ = c.memory_bytes;
+  }
+  there_.store(true, std::memory_order_release);
+  placement_.admit_node(*this, slots, first_guess, first_guess);
+}
+
+// As with a device that fails for good: what was done is accounted for, what is lost is marked, the rest is placed again.
+void node_actor::lose(std::exception_ptr why) {
+  std::vector<std::pair<array_core*, std::uint32_t>> lost;
+  std::deque<task_record*> queue, errands;
+  {
+    std::unique_lock hold(lock_);
+    there_.store(false, std::memory_order_release);
+    leaving_.store(false, std::memory_order_relaxed);
+    session_.reset();
+    facts_.label->set("");
+    for (const auto& [id, known] : arrays_)
+      for (const auto& [tile, c] : known.tiles)
+        if (c.dirty) lost.emplace_back(known.core, tile);
+    const std::vector<task_record*> done = std::exchange(done_, {}), returned = std::exchange(returned_, {});
+    hold.unlock();
+    // What they wrote is among what is lost.
+    if (!done.empty()) placement_.report_done(done, this);
+    if (!returned.empty()) placement_.report_returned(returned);
+  }
+  placement_.report_failure(*this, lost, why, true);
+
+  std::unique_lock hold(lock_);
+  arrays_.clear();
+  for (job& j : jobs_) {
+    if (!j.task) continue;
+    task_record& t = *j.task;
+    const std::uint64_t begin = j.begin;
+    if (j.data) j.data->context.roll_back();
+    give_job(j);
+    ++setbacks_;
+    if (is_internal(t.kind)) {
+      end_errand(t, t.kind == task_kind::forget ? nullptr : lost_with(t, why));
+    } else if (may_run_again(t)) {
+      t.phase.fetch_and(~(phase_mask | behind_mask), std::memory_order_acq_rel);  // waiting again
+      returned_.push_back(&t);
+    } else {
+      const bool once = t.kernel->repeat == purity::once;
+      const error ended(once ? errc::unknown_outcome : errc::node_lost,
+                        peer_name() +
+                            (once ? " went while it ran a task that must run once only: "
+                                  : " went, as others did that ran this task: ") +
+                            text_of(why));
+      end_task(t, std::make_exception_ptr(ended), begin, 0, once ? 1 : attempts_of(t));
+    }
+  }
+  {
+    std::lock_guard queued(queue_lock_);
+    queue.swap(queue_);
+    errands.swap(errands_);
+    queued_count_.store(0, std::memory_order_relaxed);
+  }
+  for (task_record* t : errands) {
+    claim(*t);
+    end_errand(*t, t->kind == task_kind::forget ? nullptr : lost_with(*t, why));
+  }
+  for (task_record* t : queue) {
+    ++setbacks_;
+    returned_.push_back(t);
+  }
+  tell(hold);
+}
+
+std::exception_ptr node_actor::lost_with(const task_record& t, const std::exception_ptr& why) const {
+  const access& x = t.accesses[0];
+  return std::make_exception_ptr(error(errc::data_lost, "array '" + x.array->spec.name + "', tile " +
+                                                            std::to_string(x.tile) + ": its only copy went with " +
+                                                            peer_name() + ": " + text_of(why)));
+}
+
+// ---- from the transport ---------------------------------------------------------------------------------------------
+
+void node_actor::frame(std::span<const std::byte> bytes) {
+  net::reader from(bytes);
+  const auto what = from.fixed<wire::kind>();
+  std::unique_lock hold(lock_);
+  if (!session_) return;
+  switch (what) {
+    case wire::kind::done:
+      for (const wire::task_end& e : wire::take_done(from))
+        if (job* j = find_job(e.id)) finish(*j, e);
+      break;
+    case wire::kind::want:
+      serve_wants(from);
+      break;
+    case wire::kind::leaving:
+      if (leaving_.exchange(true)) break;
+      hold.unlock();
+      placement_.hold_back(*this, true);
+      hold.lock();
+      break;
+    case wire::kind::cannot:
+      while (from.left() != 0) {
+        const std::uint64_t number = from.varint();
+        const auto code =
+            static_cast<errc>(from.at_most(static_cast<std::uint64_t>(errc::unknown_outcome), "an error"));
+        const error why(code, from.text(wire::text_max));
+        if (job* j = find_job(number)) come_home(*j, std::make_exception_ptr(why));
+      }
+      break;
+    default:
+      throw error(errc::bad_frame, "a message of an unknown kind");
+  }
+  send_some();
+  tell(hold);
+}
+
+std::shared_ptr<node> make_node(executor_facts f, placement& p, wait_board& b, house_link& link) {
+  f.label = std::make_shared<node_label>();
+  return std::make_shared<node_actor>(std::move(f), p, b, link);
+}
+
+}  // namespace troupe::detail

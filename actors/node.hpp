@@ -1,0 +1,44 @@
+// What this file is for: the actor of one other node: the executor that placement sees, and what comes from there.
+// SPDX-FileCopyrightText: the troupe authors
+// SPDX-License-Identifier: BSD-3-Clause
+//
+//   placement --run_tasks--> [queue] --after_turn--> frames --> the other node's guest house
+//       ^                                                              |
+//       +------ report_done <-- done frames, tiles that come home <----+
+//
+// It has no thread: who has handed it something sends once the turn is left, and the transport's threads bring what comes.
+// To placement it is a device: it has a memory of its own, in which whole tiles live; what is written in parts, and
+// reductions, goes through this node's memory. Its place among the executors stays while nodes come and go.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <span>
+#include <string>
+
+#include "actors/node_messages.hpp"
+#include "actors/placement.hpp"
+#include "actors/protocol/executor.hpp"
+#include "net/transport.hpp"
+
+namespace troupe::detail {
+
+class node : public executor {
+ public:
+  /// From here on it may be given tasks that the other node offers.
+  virtual void join(std::shared_ptr<net::session>, const wire::card&) = 0;
+  /// The session has ended. What was under way is placed again where that is harmless.
+  virtual void lose(std::exception_ptr why) = 0;
+  virtual bool is_there() const = 0;
+  /// The name of the node that is there, for people.
+  virtual std::string peer_name() const = 0;
+
+  // ---- from the transport, of the session that joined ---------------------------------------------------------------
+  virtual void frame(std::span<const std::byte>) = 0;
+  virtual net::pieces arriving(std::span<const std::byte> head, std::uint64_t bytes) = 0;
+  virtual void arrived(std::span<const std::byte> head, bool whole) = 0;
+};
+
+std::shared_ptr<node> make_node(executor_facts, placement&, wait_board&, house_link&);
+
+}  // namespace troupe::detail

@@ -1,0 +1,158 @@
+// What this file is for: the state of a node's actor. Its parts: node.cpp (as others see it), node_tasks.cpp (tasks sent
+// and ended), node_data.cpp (which bytes are there, what travels).
+// SPDX-FileCopyrightText: the troupe authors
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <deque>
+#include <list>
+#include <mutex>
+#include <optional>
+#include <stop_token>
+#include <unordered_map>
+#include <vector>
+
+#include "actors/logic/array_core.hpp"
+#include "actors/node.hpp"
+#include "actors/run_context.hpp"
+
+namespace troupe::detail {
+
+class node_actor final : public node, private task_listener {
+ public:
+  node_actor(executor_facts f, placement& p, wait_board& b, house_link& link)
+      : facts_(std::move(f)), placement_(p), board_(b), link_(link) {}
+
+  // ---- executor
+  const executor_facts& facts() const override { return facts_; }
+  void run_tasks(std::span<task_record* const>, attention) override;
+  void after_turn() override;
+  int sleepers() const override { return 0; }
+  void wake_one() override {}
+  void keep_watch() override {}
+  std::size_t queued() const override { return queued_count_.load(std::memory_order_relaxed); }
+  std::size_t unstarted() const override { return queued(); }
+  float queued_ns() const override { return 0; }
+  std::size_t take_back(std::span<task_record*> room, const std::function<bool(const task_record&)>& wanted) override;
+  executor_report report() const override;
+  void start() override {}
+
+  // ---- node
+  void join(std::shared_ptr<net::session>, const wire::card&) override;
+  void lose(std::exception_ptr why) override;
+  bool is_there() const override { return there_.load(std::memory_order_acquire); }
+  std::string peer_name() const override;
+  void frame(std::span<const std::byte>) override;
+  net::pieces arriving(std::span<const std::byte> head, std::uint64_t bytes) override;
+  void arrived(std::span<const std::byte> head, bool whole) override;
+
+ private:
+  /// What is known of a tile there.
+  struct copy {
+    std::uint32_t version = 0;  // newer than the directory's while what writes it has not been accounted for
+    bool whole = false, dirty = false;
+    std::vector<logic::box4> parts;
+  };
+  struct known_array {
+    array_core* core = nullptr;
+    std::unordered_map<std::uint32_t, copy> tiles;
+    int coming_home = 0;
+  };
+  /// Memory of this node's that a task there writes.
+  struct back {
+    int access;
+    raw_view to;
+    std::size_t element;
+    int number;                            // of the access, as it was sent
+    std::unique_ptr<std::byte[]> partial;  // of a reduction, which others may be adding to meanwhile
+  };
+  /// What only few jobs have.
+  struct returns {
+    returns(house_link& link, const char* name, const std::atomic<bool>& stopping)
+        : context(*link.host, link, buffers, name, stopping) {}
+    scratch buffers;
+    run_context context;
+    std::vector<back> to;
+    std::size_t awaited = 0;
+    std::optional<wire::task_end> end;
+  };
+  /// A task or an errand that is under way there.
+  struct job {
+    std::uint64_t id = 0;
+    task_record* task = nullptr;
+    std::uint64_t begin = 0;
+    std::unique_ptr<returns> data;
+    std::shared_ptr<void> stop_watch;
+  };
+
+  // ---- node_tasks.cpp
+  void send_some();
+  void start_task(task_record&);
+  void encode(job&);
+  void flush();
+  void finish(job&, const wire::task_end&);
+  void end_task(task_record&, std::exception_ptr, std::uint64_t begin, float measured_ns, int attempts);
+  void end_cancelled(task_record&);
+  void give_back(task_record&);
+  job& take_job(task_record&);
+  job* find_job(std::uint64_t id);
+  void give_job(job&);
+  void tell(std::unique_lock<std::mutex>&);
+  void add_partial(job&, const back&);
+  void end_errand(task_record&, std::exception_ptr);
+  std::exception_ptr lost_with(const task_record&, const std::exception_ptr& why) const;
+  static bool may_run_again(task_record&);
+  static int attempts_of(const task_record& t) {
+    return t.extra ? t.extra->attempt.load(std::memory_order_relaxed) : 1;
+  }
+
+  // ---- node_saving.cpp
+  void granted(task_record&) override;
+  void retired(task_record&) override;
+  void save_all();
+  void save(array_core&, std::uint32_t tile);
+  void go_on_saving();
+
+  // ---- node_data.cpp
+  known_array& know(array_core&);
+  void need(wire::access_card&, known_array&, const logic::box4& touched);
+  void note_written(const task_record&, bool well);
+  bool start_errand(task_record&);
+  void serve_wants(net::reader&);
+  net::pieces pieces_of(array_core&, std::uint32_t tile, const logic::box4&, bool overwritten);
+  void come_home(job&, std::exception_ptr);
+
+  const executor_facts facts_;
+  placement& placement_;
+  wait_board& board_;
+  house_link& link_;
+  std::atomic<bool> there_{false};
+  std::atomic<bool> leaving_{false};  // the node there: what only it has is to be fetched
+  const std::atomic<bool> stopping_{false};
+  std::atomic<std::size_t> queued_count_{0};
+  std::atomic<std::uint64_t> tasks_{0}, failed_{0}, behind_{0}, busy_ns_{0}, bytes_in_{0}, bytes_out_{0};
+
+  // Handed over, under a lock of its own: placement has the turn.
+  mutable std::mutex queue_lock_;
+  std::deque<task_record*> queue_, errands_;
+
+  mutable std::mutex lock_;  // all that follows; never held while placement is told something
+  std::shared_ptr<net::session> session_;
+  int slots_ = 0;
+  std::uint64_t memory_bytes_ = 0;
+  std::uint32_t setbacks_ = 0;
+  std::deque<job> jobs_;  // by place; those without a task are free
+  std::vector<std::uint32_t> free_jobs_;
+  std::size_t under_way_ = 0;
+  std::uint64_t generation_ = 0;
+  std::unordered_map<std::uint64_t, known_array> arrays_;
+  net::writer new_arrays_, new_tasks_;  // of the frame that is being written
+  std::size_t array_count_ = 0, task_count_ = 0;
+  std::vector<task_record*> done_, returned_, put_off_;
+
+  mutable std::mutex saving_lock_;
+  std::vector<task_record*> to_close_, to_release_;
+  std::atomic<std::size_t> saving_{0};
+};
+
+}  // namespace troupe::detail

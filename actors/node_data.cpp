@@ -1,0 +1,245 @@
+// What this file is for: which bytes of this node's arrays are on another one, what must travel, and how it does.
+// SPDX-FileCopyrightText: the troupe authors
+// SPDX-License-Identifier: BSD-3-Clause
+#include <algorithm>
+
+#include <troupe/error.hpp>
+
+#include "actors/host_tiles.hpp"
+#include "actors/logic/directory.hpp"
+#include "actors/node_actor.hpp"
+#include "actors/protocol/clock.hpp"
+#include "actors/rows.hpp"
+#include "actors/task_errors.hpp"
+
+namespace troupe::detail {
+
+namespace {
+
+// So many boxes of one tile are remembered; beyond, all of it is sent.
+constexpr std::size_t parts_max = 16;
+
+std::uint32_t known_version(const array_core& a, std::uint32_t tile) {
+  return a.homes->tiles[tile].version.load(std::memory_order_relaxed);
+}
+
+bool is_current(std::uint32_t have, std::uint32_t known) { return static_cast<std::int32_t>(have - known) >= 0; }
+
+void put(net::writer& to, std::uint64_t number, const array_core& a, std::uint32_t tile, const logic::box4& where) {
+  wire::put(to, wire::box_request{number, a.id, {tile, where}});
+}
+
+}  // namespace
+
+// ---- what is there --------------------------------------------------------------------------------------------------
+
+node_actor::known_array& node_actor::know(array_core& a) {
+  const auto [at, is_new] = arrays_.try_emplace(a.id);
+  if (!is_new) return at->second;
+  at->second.core = &a;
+  wire::array_card c;
+  c.id = a.id;
+  c.rank = a.spec.rank;
+  c.size = a.spec.size;
+  c.tile = a.spec.tile;
+  c.element = a.spec.element;
+  c.align = a.spec.align;
+  c.name = a.spec.name;
+  wire::put(new_arrays_, c);
+  ++array_count_;
+  return at->second;
+}
+
+// What of the box is not there has to be sent for; from then on it is.
+void node_actor::need(wire::access_card& w, known_array& known, const logic::box4& touched) {
+  array_core& a = *known.core;
+  a.each_tile(touched, [&](std::uint32_t tile, const logic::box4& all) {
+    const logic::box4 part = intersect(touched, all);
+    copy& c = known.tiles[tile];
+    const std::uint32_t version = known_version(a, tile);
+    if (!is_current(c.version, version)) c = {};
+    c.version = is_current(c.version, version) ? c.version : version;
+    if (c.whole) return;
+    for (const logic::box4& have : c.parts)
+      if (have.contains(part)) return;
+    if (part == all || c.parts.size() == parts_max) {
+      w.gaps.push_back({tile, all});
+      c.whole = true;
+      c.parts.clear();
+    } else {
+      w.gaps.push_back({tile, part});
+      c.parts.push_back(part);
+    }
+  });
+}
+
+// What the task writes as whole tiles is newer there from here on; or it is not, and nobody knows what is there.
+void node_actor::note_written(const task_record& t, bool well) {
+  for (int i = 0; i < t.access_count; ++i) {
+    const access& x = t.accesses[i];
+    if (!x.array || !logic::is_whole(x) || !logic::writes(x)) continue;
+    const auto known = arrays_.find(x.array->id);
+    if (known == arrays_.end()) continue;
+    copy& c = known->second.tiles[x.tile];
+    if (!well) {
+      c = {};
+      continue;
+    }
+    const std::uint32_t version = known_version(*x.array, x.tile);
+    c.version = (is_current(c.version, version) ? c.version : version) + 1;
+    c.whole = c.dirty = true;
+    c.parts.clear();
+  }
+}
+
+// ---- what placement asks for ----------------------------------------------------------------------------------------
+
+// False: it has to wait for what is on its way.
+bool node_actor::start_errand(task_record& t) {
+  const access& x = t.accesses[0];
+  const auto known = arrays_.find(x.array->id);
+  if (t.kind == task_kind::forget) {
+    if (known != arrays_.end()) {
+      if (known->second.coming_home != 0) return false;  // until then the array's memory must stay
+      net::writer frame;
+      frame.fixed(wire::kind::forget);
+      frame.varint(x.array->id);
+      session_->send(frame.view());
+      arrays_.erase(known);
+    }
+    claim(t);
+    end_errand(t, nullptr);
+    return true;
+  }
+  claim(t);
+  copy* c = nullptr;
+  if (known != arrays_.end())
+    if (const auto found = known->second.tiles.find(x.tile); found != known->second.tiles.end()) c = &found->second;
+  if (t.kind != task_kind::transfer) {
+    end_errand(t, std::make_exception_ptr(error(errc::not_supported, "nodes do not lend")));
+    return true;
+  }
+  if (x.mode == access_mode::update) {  // one that is not dirty would do
+    if (!c || !c->whole || !is_current(c->version, known_version(*x.array, x.tile))) {
+      end_errand(t, *static_cast<const std::exception_ptr*>(t.extra->payload.get()));
+      return true;
+    }
+  } else if (!c || !c->dirty) {  // lost, which placement has been told
+    end_errand(t, nullptr);
+    return true;
+  }
+  if (x.mode == access_mode::write) {  // given up: somebody overwrites all of it
+    *c = {};
+    end_errand(t, nullptr);
+    return true;
+  }
+  job& j = take_job(t);
+  ++known->second.coming_home;
+  net::writer frame;
+  frame.fixed(wire::kind::give);
+  put(frame, j.id, *x.array, x.tile, x.array->tile_box(x.tile));
+  session_->send(frame.view());
+  return true;
+}
+
+// A tile has come home, or there was nothing to send.
+void node_actor::come_home(job& j, std::exception_ptr why) {
+  task_record& t = *j.task;
+  if (!is_internal(t.kind)) throw error(errc::bad_frame, "the answer to what was not asked");
+  const access& x = t.accesses[0];
+  known_array& known = arrays_.at(x.array->id);
+  --known.coming_home;
+  if (!why) {
+    known.tiles[x.tile].dirty = false;
+    t.measured_ns = std::max(1.0f, static_cast<float>(static_cast<double>(ticks() - j.begin) * ns_per_tick()));
+  } else {
+    known.tiles[x.tile] = {};
+    why = lost_with(t, why);
+  }
+  give_job(j);
+  end_errand(t, std::move(why));
+  if (!put_off_.empty()) {
+    std::lock_guard hold(queue_lock_);
+    errands_.insert(errands_.end(), put_off_.begin(), put_off_.end());
+    put_off_.clear();
+  }
+}
+
+// ---- bytes ----------------------------------------------------------------------------------------------------------
+
+// Rows of a box of a tile; as few as may be.
+net::pieces node_actor::pieces_of(array_core& a, std::uint32_t tile, const logic::box4& where, bool overwritten) {
+  const logic::box4 all = a.tile_box(tile);
+  raw_view v;
+  v.data = host_tile(link_, a, tile, overwritten && where == all);
+  v.stride = host_strides(a, all);
+  index_t offset = 0;
+  for (int d = 0; d < rank_max; ++d) offset += (where.lo[d] - all.lo[d]) * v.stride[d];
+  v.data += static_cast<std::size_t>(offset) * a.spec.element;
+  v.lo = where.lo;
+  v.hi = where.hi;
+  return rows_of(v, a.spec.element);
+}
+
+// The tasks that want them have not ended, so nobody writes there.
+void node_actor::serve_wants(net::reader& from) {
+  for (const wire::box_request& r : wire::take_requests(from)) {
+    const auto known = arrays_.find(r.array);
+    const bool fits = known != arrays_.end() && r.what.tile < known->second.core->tile_count &&
+                      known->second.core->tile_box(r.what.tile).contains(r.what.where) && !r.what.where.empty();
+    if (!fits) throw error(errc::bad_frame, "bytes of an array were asked for that are not there");
+    const net::pieces body = pieces_of(*known->second.core, r.what.tile, r.what.where, false);
+    const std::uint64_t bytes = static_cast<std::uint64_t>(r.what.where.volume()) * known->second.core->spec.element;
+    bytes_out_.fetch_add(bytes, std::memory_order_relaxed);
+    net::writer head;
+    head.fixed(wire::kind::bytes_in);
+    head.varint(r.number);
+    const std::uint64_t begin = ticks();
+    session_->send_bulk(head.view(), net::const_pieces(body.begin(), body.end()), [this, bytes, begin](bool sent) {
+      if (sent)
+        placement_.report_transfer(host_space, facts_.space, bytes,
+                                   static_cast<float>(static_cast<double>(ticks() - begin) * ns_per_tick()));
+    });
+  }
+}
+
+net::pieces node_actor::arriving(std::span<const std::byte> head, std::uint64_t bytes) {
+  net::reader from(head);
+  const auto what = from.fixed<wire::kind>();
+  std::lock_guard hold(lock_);
+  job* const j = find_job(from.varint());
+  if (!j || !session_) return {};
+  net::pieces to;
+  if (what == wire::kind::bytes_home && j->task->kind == task_kind::transfer) {
+    const access& x = j->task->accesses[0];
+    to = pieces_of(*x.array, x.tile, x.array->tile_box(x.tile), true);
+  } else if (what == wire::kind::bytes_back && j->data) {
+    const std::uint64_t access = from.varint();
+    for (const back& b : j->data->to)
+      if (static_cast<std::uint64_t>(b.number) == access) to = rows_of(b.to, b.element);
+  }
+  std::uint64_t room = 0;
+  for (const auto& piece : to) room += piece.size();
+  if (room != bytes) throw error(errc::bad_frame, "a transfer of another size than what was asked for");
+  bytes_in_.fetch_add(bytes, std::memory_order_relaxed);
+  return to;
+}
+
+void node_actor::arrived(std::span<const std::byte> head, bool whole) {
+  if (!whole) return;  // the session is ending
+  net::reader from(head);
+  const auto what = from.fixed<wire::kind>();
+  std::unique_lock hold(lock_);
+  job* const j = find_job(from.varint());
+  if (!j || !session_) return;
+  if (what == wire::kind::bytes_home) {
+    come_home(*j, nullptr);
+  } else if (j->data && j->data->awaited != 0 && --j->data->awaited == 0 && j->data->end) {
+    const wire::task_end end = *j->data->end;
+    finish(*j, end);
+  }
+  send_some();
+  tell(hold);
+}
+
+}  // namespace troupe::detail

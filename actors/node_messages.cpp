@@ -1,0 +1,238 @@
+// What this file is for: encoding and decoding of what nodes say about tasks and data.
+// SPDX-FileCopyrightText: the troupe authors
+// SPDX-License-Identifier: BSD-3-Clause
+#include "actors/node_messages.hpp"
+
+#include <algorithm>
+
+namespace troupe::detail::wire {
+
+namespace {
+
+// Coordinates of boxes: windows reach outside their arrays, but not beyond this.
+constexpr index_t far = index_t{1} << 48;
+constexpr std::uint64_t element_max = 1u << 20, align_max = 4096;
+
+[[noreturn]] void refuse(const char* what) { throw error(errc::bad_frame, std::string(what) + " in a frame"); }
+
+void put_box(net::writer& to, const logic::box4& b) {
+  for (int d = 0; d < rank_max; ++d) {
+    to.signed_varint(b.lo[d]);
+    to.signed_varint(b.hi[d]);
+  }
+}
+
+logic::box4 take_box(net::reader& from) {
+  logic::box4 b;
+  for (int d = 0; d < rank_max; ++d) {
+    b.lo[d] = from.signed_varint();
+    b.hi[d] = from.signed_varint();
+    if (b.lo[d] < -far || b.hi[d] > far || b.lo[d] > b.hi[d]) refuse("a malformed box");
+  }
+  return b;
+}
+
+void put(net::writer& to, const gap& g) {
+  to.varint(g.tile);
+  put_box(to, g.where);
+}
+
+// Each is decoded before there is room for the next: what is not there costs nothing.
+template <class T, class F>
+void take_list(net::reader& from, std::vector<T>& to, std::uint64_t most, const char* what, F&& take) {
+  for (std::uint64_t left = from.at_most(std::min<std::uint64_t>(most, from.left()), what); left != 0; --left)
+    to.push_back(take(from));
+}
+
+gap take_gap(net::reader& from) {
+  gap g;
+  g.tile = static_cast<std::uint32_t>(from.at_most(0xffffffff, "a tile"));
+  g.where = take_box(from);
+  return g;
+}
+
+void put(net::writer& to, const access_card& x) {
+  to.varint(x.array);
+  to.fixed(
+      static_cast<std::uint8_t>(static_cast<unsigned>(x.mode) | (x.returns ? 0x10u : 0u) | (x.fresh ? 0x20u : 0u)));
+  to.fixed(x.edge);
+  put_box(to, x.where);
+  put_box(to, x.limit);
+  if (x.fresh || x.edge == border::fill) to.raw(x.fill.data(), x.fill.size());
+  to.varint(x.gaps.size());
+  for (const gap& g : x.gaps) put(to, g);
+}
+
+access_card take_access(net::reader& from) {
+  access_card x;
+  x.array = from.varint();
+  const auto bits = from.fixed<std::uint8_t>();
+  if ((bits & 0xc0) != 0 || (bits & 0x0f) > static_cast<unsigned>(access_mode::reduce)) refuse("an unknown access");
+  x.mode = static_cast<access_mode>(bits & 0x0f);
+  x.returns = (bits & 0x10) != 0;
+  x.fresh = (bits & 0x20) != 0;
+  x.edge = from.fixed<border>();
+  if (x.edge > border::fill) refuse("an unknown border");
+  x.where = take_box(from);
+  x.limit = take_box(from);
+  if (x.fresh || x.edge == border::fill) {
+    const auto bytes = from.raw(x.fill.size());
+    std::copy(bytes.begin(), bytes.end(), x.fill.begin());
+  }
+  take_list(from, x.gaps, gaps_max, "a number of boxes", take_gap);
+  return x;
+}
+
+array_card take_array(net::reader& from) {
+  array_card a;
+  a.id = from.varint();
+  a.rank = static_cast<int>(from.at_most(rank_max, "a rank"));
+  if (a.rank == 0) refuse("a rank of zero");
+  for (int d = 0; d < rank_max; ++d) {
+    a.size[d] = static_cast<index_t>(from.at_most(static_cast<std::uint64_t>(far), "the size of an array"));
+    a.tile[d] = static_cast<index_t>(from.at_most(static_cast<std::uint64_t>(far), "the size of a tile"));
+    if (a.tile[d] == 0 || (d >= a.rank && (a.size[d] != 1 || a.tile[d] != 1))) refuse("a malformed array");
+  }
+  a.element = from.at_most(element_max, "the size of an element");
+  a.align = from.at_most(align_max, "an alignment");
+  if (a.element == 0 || a.align == 0 || (a.align & (a.align - 1)) != 0) refuse("a malformed array");
+  a.name = from.text(name_max);
+  return a;
+}
+
+task_card take_task(net::reader& from) {
+  task_card t;
+  t.id = from.varint();
+  t.kernel = from.fixed<std::uint64_t>();
+  t.name = from.text(name_max);
+  t.priority = static_cast<std::int32_t>(from.signed_varint());
+  t.retries = static_cast<std::uint32_t>(from.at_most(1u << 30, "a number of retries"));
+  take_list(from, t.accesses, accesses_max, "a number of accesses", take_access);
+  take_list(from, t.values, values_max, "a number of values", [](net::reader& r) {
+    const auto bytes = r.bytes();
+    if (bytes.size() > value_max) refuse("a value that is too large");
+    return std::vector<std::byte>(bytes.begin(), bytes.end());
+  });
+  return t;
+}
+
+}  // namespace
+
+kind kind_of(std::span<const std::byte> frame) {
+  if (frame.empty()) refuse("nothing");
+  return static_cast<kind>(frame[0]);
+}
+
+void put(net::writer& to, const card& c) {
+  to.fixed(kind::card);
+  to.varint(c.threads);
+  to.varint(c.memory_bytes);
+  to.varint(c.kernels.size());
+  for (const std::uint64_t k : c.kernels) to.fixed(k);
+}
+
+card take_card(net::reader& from) {
+  card c;
+  c.threads = static_cast<std::uint32_t>(from.at_most(1u << 20, "a number of threads"));
+  c.memory_bytes = from.varint();
+  c.kernels.resize(std::min(from.count(8, "a number of kernels"), kernels_max));
+  for (std::uint64_t& k : c.kernels) k = from.fixed<std::uint64_t>();
+  from.end();
+  return c;
+}
+
+void put(net::writer& to, const array_card& a) {
+  to.varint(a.id);
+  to.varint(static_cast<std::uint64_t>(a.rank));
+  for (int d = 0; d < rank_max; ++d) {
+    to.varint(static_cast<std::uint64_t>(a.size[d]));
+    to.varint(static_cast<std::uint64_t>(a.tile[d]));
+  }
+  to.varint(a.element);
+  to.varint(a.align);
+  to.text(std::string_view(a.name).substr(0, name_max));
+}
+
+void put(net::writer& to, const task_card& t) {
+  to.varint(t.id);
+  to.fixed(t.kernel);
+  to.text(std::string_view(t.name).substr(0, name_max));
+  to.signed_varint(t.priority);
+  to.varint(t.retries);
+  to.varint(t.accesses.size());
+  for (const access_card& x : t.accesses) put(to, x);
+  to.varint(t.values.size());
+  for (const auto& v : t.values) to.bytes(v);
+}
+
+void put(net::writer& to, const tasks& t) {
+  to.fixed(kind::tasks);
+  to.varint(t.arrays.size());
+  for (const array_card& a : t.arrays) put(to, a);
+  to.varint(t.all.size());
+  for (const task_card& one : t.all) put(to, one);
+}
+
+tasks take_tasks(net::reader& from) {
+  tasks t;
+  take_list(from, t.arrays, from.left(), "a number of arrays", take_array);
+  take_list(from, t.all, from.left(), "a number of tasks", take_task);
+  from.end();
+  return t;
+}
+
+void put(net::writer& to, const task_end& e) {
+  to.varint(e.id);
+  to.fixed(e.how);
+  if (e.how == outcome::ran) {
+    to.fixed(e.measured_ns);
+    return;
+  }
+  to.signed_varint(e.attempts);
+  to.varint(static_cast<std::uint64_t>(e.code));
+  to.text(std::string_view(e.text).substr(0, text_max));
+}
+
+std::vector<task_end> take_done(net::reader& from) {
+  std::vector<task_end> all;
+  while (from.left() != 0) {
+    task_end& e = all.emplace_back();
+    e.id = from.varint();
+    e.how = from.fixed<outcome>();
+    if (e.how > outcome::not_run) refuse("an unknown outcome");
+    if (e.how == outcome::ran) {
+      e.measured_ns = from.fixed<float>();
+      if (!(e.measured_ns >= 0)) refuse("a malformed time");
+      continue;
+    }
+    e.attempts = static_cast<std::int32_t>(from.signed_varint());
+    e.code = static_cast<errc>(from.at_most(static_cast<std::uint64_t>(errc::unknown_outcome), "an error"));
+    e.text = from.text(text_max);
+  }
+  return all;
+}
+
+void put(net::writer& to, const box_request& r) {
+  to.varint(r.number);
+  to.varint(r.array);
+  put(to, r.what);
+}
+
+std::vector<box_request> take_requests(net::reader& from) {
+  std::vector<box_request> all;
+  while (from.left() != 0) {
+    box_request& r = all.emplace_back();
+    r.number = from.varint();
+    r.array = from.varint();
+    r.what = take_gap(from);
+  }
+  return all;
+}
+
+std::vector<std::uint64_t> take_numbers(net::reader& from) {
+  std::vector<std::uint64_t> all;
+  while (from.left() != 0) all.push_back(from.varint());
+  return all;
+}
+
+}  // namespace troupe::detail::wire

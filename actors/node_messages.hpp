@@ -1,0 +1,134 @@
+// What this file is for: what nodes say to each other about tasks and data, and how it is put into frames.
+// SPDX-FileCopyrightText: the troupe authors
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// The owner of a task is the node where it was spawned, the guest house the node that runs it. docs/protocol.md says for
+// each message who sends it, what answers it, and whether it may be lost or come twice. Decoding checks every number
+// against what is left of the frame and against the limits below, and throws `error(bad_frame)`.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include <troupe/access.hpp>
+#include <troupe/box.hpp>
+#include <troupe/error.hpp>
+
+#include "actors/logic/box4.hpp"
+#include "net/codec.hpp"
+
+namespace troupe::detail::wire {
+
+/// The first byte of every frame, and of the head of every transfer; below 0x10 they are membership's.
+enum class kind : std::uint8_t {
+  card = 0x10,      ///< both ways, once: what the sender can run
+  tasks = 0x11,     ///< owner to guest house: tasks to run
+  done = 0x12,      ///< guest house to owner: tasks that have ended
+  cancel = 0x13,    ///< owner to guest house: somebody asked a task to stop
+  want = 0x14,      ///< guest house to owner: send these bytes; answered by `bytes_in`, or `cannot`
+  give = 0x15,      ///< owner to guest house: send a tile home; answered by `bytes_home`, or `cannot`
+  cannot = 0x16,    ///< the answer to `want` and `give` where there is nothing to send
+  forget = 0x17,    ///< owner to guest house: arrays that will not be named again
+  leaving = 0x18,   ///< guest house to owner: send no more tasks, fetch what is only here; answered by `released`
+  released = 0x19,  ///< owner to guest house: nothing of mine is left that I could not do without
+  // heads of transfers
+  bytes_in = 0x20,    ///< what was wanted
+  bytes_home = 0x21,  ///< a tile
+  bytes_back = 0x22,  ///< what a task has written into memory of its owner's
+};
+
+inline constexpr std::size_t name_max = 256, text_max = 4096, kernels_max = 65536;
+inline constexpr std::size_t accesses_max = 65535, gaps_max = 1u << 20, values_max = 256, value_max = 4096;
+
+kind kind_of(std::span<const std::byte> frame);
+
+struct card {
+  std::uint32_t threads = 0;       ///< that run bodies
+  std::uint64_t memory_bytes = 0;  ///< of the machine that the process may use
+  std::vector<std::uint64_t> kernels;
+};
+
+/// An array as its owner made it; named once before its first use.
+struct array_card {
+  std::uint64_t id = 0;
+  int rank = 1;
+  std::array<index_t, rank_max> size{1, 1, 1, 1}, tile{1, 1, 1, 1};
+  std::uint64_t element = 1, align = 1;
+  std::string name;
+};
+
+/// Bytes that a task reads and its node does not have: a box inside one tile of the access's array.
+struct gap {
+  std::uint32_t tile = 0;
+  logic::box4 where;
+};
+
+struct access_card {
+  std::uint64_t array = 0;
+  access_mode mode = access_mode::read;
+  /// Its bytes are sent back once the task has run: the owner keeps the array, or this part of it.
+  bool returns = false;
+  /// A partial of a reduction: an array of its own that holds `fill` at first.
+  bool fresh = false;
+  logic::box4 where, limit;
+  border edge = border::clip;
+  std::array<std::byte, fill_bytes_max> fill{};
+  std::vector<gap> gaps;
+};
+
+struct task_card {
+  std::uint64_t id = 0;  ///< the owner's, never used again
+  std::uint64_t kernel = 0;
+  std::string name;
+  std::int32_t priority = 0;
+  std::uint32_t retries = 0;
+  std::vector<access_card> accesses;
+  std::vector<std::vector<std::byte>> values;
+};
+
+struct tasks {
+  std::vector<array_card> arrays;
+  std::vector<task_card> all;
+};
+
+/// How a task ended.
+enum class outcome : std::uint8_t {
+  ran,      ///< well
+  failed,   ///< its body threw, or its node could not run it
+  not_run,  ///< what it depends on failed there, or its node is leaving
+};
+
+struct task_end {
+  std::uint64_t id = 0;
+  outcome how = outcome::ran;
+  float measured_ns = 0;
+  std::int32_t attempts = 1;
+  errc code = errc::task_failed;
+  std::string text{};
+};
+
+struct box_request {
+  std::uint64_t number = 0;  ///< the asker's
+  std::uint64_t array = 0;
+  gap what;
+};
+
+void put(net::writer&, const card&);
+void put(net::writer&, const tasks&);
+/// The parts of a `tasks` frame, for who writes it as it goes along.
+void put(net::writer&, const array_card&);
+void put(net::writer&, const task_card&);
+void put(net::writer&, const task_end&);
+void put(net::writer&, const box_request&);
+
+/// After the kind has been taken off.
+card take_card(net::reader&);
+tasks take_tasks(net::reader&);
+std::vector<task_end> take_done(net::reader&);
+std::vector<box_request> take_requests(net::reader&);
+std::vector<std::uint64_t> take_numbers(net::reader&);
+
+}  // namespace troupe::detail::wire

@@ -1,0 +1,95 @@
+// What this file is for: a node that is leaving: what only it has is fetched before it goes.
+// SPDX-FileCopyrightText: the troupe authors
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// A tile is fetched by a host access that reads it and shows it to nobody: so it takes its place in the order of the
+// program like any other, and what is written later is written elsewhere, for the node is given nothing new.
+#include "actors/node_actor.hpp"
+#include "actors/task_errors.hpp"
+
+namespace troupe::detail {
+
+namespace {
+
+const kernel_info saving_kernel{.name = "saving", .key = 3};
+
+// A handle, unless the last one has gone.
+bool keep(array_core& a) {
+  long n = a.handles.load(std::memory_order_relaxed);
+  while (n != 0)
+    if (a.handles.compare_exchange_weak(n, n + 1, std::memory_order_acq_rel)) return true;
+  return false;
+}
+
+}  // namespace
+
+// Once nothing is under way there. Each tile is asked for once; when all have come, it may go.
+void node_actor::save_all() {
+  std::vector<std::pair<array_core*, std::uint32_t>> all;
+  std::shared_ptr<net::session> let_go;
+  {
+    std::lock_guard hold(lock_);
+    if (!session_ || under_way_ != 0 || queued() != 0 || saving_.load() != 0) return;
+    for (auto& [id, known] : arrays_)
+      for (auto& [tile, c] : known.tiles)
+        if (c.dirty && keep(*known.core)) all.emplace_back(known.core, tile);
+    saving_.store(all.size());
+    if (all.empty()) {
+      let_go = session_;
+      leaving_.store(false, std::memory_order_relaxed);
+    }
+  }
+  if (let_go) {
+    net::writer frame;
+    frame.fixed(wire::kind::released);
+    let_go->send(frame.view());
+    return;
+  }
+  for (const auto& [a, tile] : all) {
+    save(*a, tile);
+    release(a);
+  }
+}
+
+void node_actor::save(array_core& a, std::uint32_t tile) {
+  engine* const house = link_.house.load(std::memory_order_acquire);
+  if (!house) {
+    saving_.fetch_sub(1);
+    return;
+  }
+  task_record* const t = new_task(*house);
+  t->kind = task_kind::host_access;
+  t->kernel = &saving_kernel;
+  t->body_gone = true;
+  const logic::box4 box = a.tile_box(tile);
+  describe(*house, t->accesses[0], a, access_mode::read, box.lo, box.hi, {}, a.spec.size, border::refuse, nullptr, 0,
+           nullptr);
+  t->access_count = 1;
+  extra_of(*t).listener = this;
+  placement_.submit(t, true);
+}
+
+void node_actor::granted(task_record& t) {
+  std::lock_guard hold(saving_lock_);
+  to_close_.push_back(&t);
+}
+
+// Closed, or what it was to read is in error: then there is nothing to save.
+void node_actor::retired(task_record& t) {
+  std::lock_guard hold(saving_lock_);
+  to_release_.push_back(&t);
+}
+
+void node_actor::go_on_saving() {
+  std::vector<task_record*> close, gone;
+  {
+    std::lock_guard hold(saving_lock_);
+    close.swap(to_close_);
+    gone.swap(to_release_);
+  }
+  if (!close.empty()) placement_.report_done(close, nullptr);
+  for (task_record* t : gone) release(t);
+  if (!gone.empty() && saving_.fetch_sub(gone.size()) == gone.size()) save_all();
+}
+
+}  // namespace troupe::detail

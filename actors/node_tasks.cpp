@@ -1,0 +1,317 @@
+// What this file is for: tasks on another node: sent in batches, in the order of their data; what happens when they end.
+// SPDX-FileCopyrightText: the troupe authors
+// SPDX-License-Identifier: BSD-3-Clause
+#include <algorithm>
+
+#include <troupe/error.hpp>
+
+#include "actors/host_tiles.hpp"
+#include "actors/logic/dependencies.hpp"
+#include "actors/logic/directory.hpp"
+#include "actors/node_actor.hpp"
+#include "actors/protocol/behind.hpp"
+#include "actors/protocol/clock.hpp"
+#include "actors/task_errors.hpp"
+
+namespace troupe::detail {
+
+namespace {
+
+// Tasks that the other node has and has not told the end of, at most.
+constexpr std::size_t under_way_max = 8192;
+// A frame is sent when it has grown so large.
+constexpr std::size_t frame_bytes = 48u << 10;
+// A task is tried on so many nodes that go away while they have it.
+constexpr int attempts_max = 3;
+
+/// Collects the values of a call; views go by their accesses.
+class value_sink final : public task_context, private argument_sink {
+ public:
+  explicit value_sink(std::vector<std::vector<std::byte>>& to) : to_(to) { sink_ = this; }
+  const char* executor() const override { return ""; }
+  bool stop_requested() const override { return false; }
+  int attempt() const override { return 1; }
+  raw_view view_of(int) override { return {}; }
+
+ private:
+  void array(const raw_view&, int, std::size_t) override {}
+  void value(const void* data, std::size_t bytes) override {
+    const auto* b = static_cast<const std::byte*>(data);
+    to_.emplace_back(b, b + bytes);
+  }
+  bool wants_tuple() const override { return false; }
+  void tuple(const void*) override {}
+
+  std::vector<std::vector<std::byte>>& to_;
+};
+
+/// What a stop token does to a task that is there. It may arrive before the task does, or after it has ended.
+struct ask_to_stop {
+  std::shared_ptr<net::session> to;
+  std::uint64_t id;
+  void operator()() const {
+    net::writer frame;
+    frame.fixed(wire::kind::cancel);
+    frame.varint(id);
+    to->send(frame.view());
+  }
+};
+
+}  // namespace
+
+// ---- sending --------------------------------------------------------------------------------------------------------
+
+void node_actor::send_some() {
+  if (!session_) return;
+  for (;;) {
+    task_record* t = nullptr;
+    {
+      std::lock_guard hold(queue_lock_);
+      if (!errands_.empty()) {
+        t = errands_.front();
+        errands_.pop_front();
+      } else if (!queue_.empty() && under_way_ < under_way_max) {
+        t = queue_.front();
+        queue_.pop_front();
+      }
+      queued_count_.store(queue_.size() + errands_.size(), std::memory_order_relaxed);
+    }
+    if (!t) break;
+    if (!is_internal(t->kind)) {
+      start_task(*t);
+    } else {
+      flush();  // what it asks for comes after what has been sent before
+      if (!start_errand(*t)) put_off_.push_back(t);
+    }
+    if (new_tasks_.size() + new_arrays_.size() >= frame_bytes) flush();
+  }
+  flush();
+}
+
+void node_actor::flush() {
+  if (task_count_ == 0) return;
+  net::writer frame;
+  frame.fixed(wire::kind::tasks);
+  frame.varint(array_count_);
+  frame.raw(new_arrays_.view().data(), new_arrays_.size());
+  frame.varint(task_count_);
+  frame.raw(new_tasks_.view().data(), new_tasks_.size());
+  new_arrays_.clear();
+  new_tasks_.clear();
+  array_count_ = task_count_ = 0;
+  session_->send(frame.view());  // if it has ended, we shall be told
+}
+
+void node_actor::start_task(task_record& t) {
+  const std::uint32_t phase = t.phase.load(std::memory_order_acquire);
+  if ((phase & phase_mask) != phase_waiting) return end_cancelled(t);
+  // One that was sent ahead of its time, and what it comes after may not have been run well.
+  if (is_behind(phase) && behind_of(phase) != behind_mark(setbacks_)) return give_back(t);
+  if (!claim(t)) return end_cancelled(t);
+  if (is_behind(phase)) behind_.fetch_add(1, std::memory_order_relaxed);
+  job& j = take_job(t);
+  try {
+    encode(j);
+  } catch (...) {
+    const std::exception_ptr why = std::current_exception();
+    const std::uint64_t begin = j.begin;
+    if (j.data) j.data->context.roll_back();
+    give_job(j);
+    ++setbacks_;
+    end_task(t, task_error(t, peer_name(), 1, why), begin, 0, 1);
+  }
+}
+
+void node_actor::encode(job& j) {
+  task_record& t = *j.task;
+  wire::task_card c;
+  c.id = j.id;
+  c.kernel = t.kernel->key;
+  if (t.extra) {
+    const task_options& o = t.extra->options;
+    c.name = o.name;
+    c.priority = o.priority;
+    c.retries = static_cast<std::uint32_t>(o.retries);
+    if (o.stop.stop_possible()) {
+      j.stop_watch = std::make_shared<std::stop_callback<ask_to_stop>>(o.stop, ask_to_stop{session_, j.id});
+    }
+  }
+  for (int i = 0; i < t.access_count; ++i) {
+    const access& x = t.accesses[i];
+    if (!x.array) continue;
+    array_core& a = *x.array;
+    known_array& known = know(a);
+    wire::access_card& w = c.accesses.emplace_back();
+    w.array = a.id;
+    w.mode = x.mode;
+    if (logic::is_whole(x)) {
+      w.where = a.tile_box(x.tile);
+      w.limit = x.worker != 0 ? w.where : a.whole_box();
+      if (x.mode != access_mode::write) need(w, known, w.where);
+      continue;
+    }
+    const region& r = *x.where;
+    w.where = {r.lo, r.hi};
+    w.limit = {r.limit_lo, r.limit_hi};
+    w.edge = r.edge;
+    w.fill = r.fill;
+    if (logic::uses_copies(x)) {
+      logic::each_touched(r, [&](const logic::box4& b) { need(w, known, b); });
+      continue;
+    }
+    w.returns = true;
+    w.fresh = x.mode == access_mode::reduce;
+    if (x.mode == access_mode::update) logic::each_touched(r, [&](const logic::box4& b) { need(w, known, b); });
+    if (!j.data) {
+      j.data = std::make_unique<returns>(link_, facts_.name.c_str(), stopping_);
+      j.data->context.bind(t);
+    }
+    back& b = j.data->to.emplace_back();
+    b.access = i;
+    b.element = a.spec.element;
+    b.number = static_cast<int>(c.accesses.size()) - 1;
+    if (w.fresh) {
+      b.partial = std::make_unique<std::byte[]>(static_cast<std::size_t>(w.where.volume()) * b.element);
+      b.to.data = b.partial.get();
+      b.to.lo = w.where.lo;
+      b.to.hi = w.where.hi;
+      b.to.stride = packed_strides(w.where);
+    } else {
+      b.to = j.data->context.view_of(i);
+    }
+  }
+  if (j.data) j.data->awaited = j.data->to.size();
+  value_sink values(c.values);
+  t.ops->run(t, values);  // hands its values over
+  wire::put(new_tasks_, c);
+  ++task_count_;
+  note_written(t, true);
+}
+
+// ---- the end of tasks -----------------------------------------------------------------------------------------------
+
+void node_actor::finish(job& j, const wire::task_end& e) {
+  if (is_internal(j.task->kind)) throw error(errc::bad_frame, "the end of a task that is none");
+  if (e.how == wire::outcome::ran && j.data && j.data->awaited != 0) {
+    j.data->end = e;  // what it wrote for us is still on its way
+    return;
+  }
+  task_record& t = *j.task;
+  const std::uint64_t begin = j.begin;
+  std::exception_ptr why;
+  if (e.how != wire::outcome::ran) {
+    why = task_error(t, session_->peer().name, e.attempts, std::make_exception_ptr(error(e.code, e.text)));
+    if (e.code == errc::cancelled) why = cancelled_error(t, session_->peer().name);
+  }
+  if (j.data) {
+    try {
+      if (why) {
+        j.data->context.roll_back();
+      } else {
+        for (const back& b : j.data->to)
+          if (b.partial) add_partial(j, b);
+        j.data->context.commit();
+      }
+    } catch (...) {
+      why = task_error(t, peer_name(), e.attempts, std::current_exception());
+    }
+  }
+  give_job(j);
+  if (why) {
+    ++setbacks_;
+    note_written(t, false);
+  }
+  if (e.how == wire::outcome::not_run) {
+    t.phase.fetch_and(~(phase_mask | behind_mask), std::memory_order_acq_rel);  // waiting again
+    returned_.push_back(&t);
+    return;
+  }
+  end_task(t, why, begin, e.measured_ns, e.attempts);
+}
+
+// To one of this node's own partials, which is nobody else's for the moment.
+void node_actor::add_partial(job& j, const back& b) {
+  const region& r = *j.task->accesses[b.access].where;
+  const raw_view mine = j.data->context.view_of(b.access);
+  std::size_t count = 1, there = 1;
+  for (int d = 0; d < rank_max; ++d) {
+    count *= static_cast<std::size_t>(b.to.hi[d] - b.to.lo[d]);
+    there *= static_cast<std::size_t>(mine.hi[d] - mine.lo[d]);
+  }
+  if (count != there) throw error(errc::out_of_bounds, "a reduction of another size than its array");
+  r.combiner(mine.data, b.partial.get(), count);
+}
+
+void node_actor::end_task(task_record& t, std::exception_ptr why, std::uint64_t begin, float measured_ns, int) {
+  tasks_.fetch_add(1, std::memory_order_relaxed);
+  if (why) failed_.fetch_add(1, std::memory_order_relaxed);
+  busy_ns_.fetch_add(static_cast<std::uint64_t>(measured_ns), std::memory_order_relaxed);
+  t.measured_ns = std::max(1.0f, measured_ns);
+  (void)begin;
+  t.error = std::move(why);
+  if (!t.body_gone) {
+    t.ops->drop_body(t);
+    t.body_gone = true;
+  }
+  fulfil(t, board_);
+  done_.push_back(&t);
+}
+
+void node_actor::end_errand(task_record& t, std::exception_ptr why) {
+  t.error = std::move(why);
+  fulfil(t, board_);
+  done_.push_back(&t);
+}
+
+// Somebody else has claimed it.
+void node_actor::end_cancelled(task_record& t) {
+  ++setbacks_;
+  await_verdict(t);
+  done_.push_back(&t);
+}
+
+// Placement decides anew.
+void node_actor::give_back(task_record& t) {
+  ++setbacks_;
+  returned_.push_back(&t);
+}
+
+// Whoever has been under way on several nodes that went away may be what kills them.
+bool node_actor::may_run_again(task_record& t) {
+  if (t.kernel->repeat == purity::once) return false;
+  if (!t.extra) t.extra = new task_extra;
+  return t.extra->attempt.fetch_add(1, std::memory_order_relaxed) < attempts_max;
+}
+
+// ---- jobs -----------------------------------------------------------------------------------------------------------
+
+// An id is a place and how often it has been taken.
+node_actor::job& node_actor::take_job(task_record& t) {
+  if (free_jobs_.empty()) {
+    free_jobs_.push_back(static_cast<std::uint32_t>(jobs_.size()));
+    jobs_.emplace_back();
+  }
+  const std::uint32_t at = free_jobs_.back();
+  free_jobs_.pop_back();
+  job& j = jobs_[at];
+  j.id = (++generation_ << 20) | at;
+  j.task = &t;
+  j.begin = ticks();
+  ++under_way_;
+  return j;
+}
+
+node_actor::job* node_actor::find_job(std::uint64_t id) {
+  const std::size_t at = id & 0xfffff;
+  return at < jobs_.size() && jobs_[at].task && jobs_[at].id == id ? &jobs_[at] : nullptr;
+}
+
+void node_actor::give_job(job& j) {
+  j.task = nullptr;
+  j.data.reset();
+  j.stop_watch.reset();
+  free_jobs_.push_back(static_cast<std::uint32_t>(j.id & 0xfffff));
+  --under_way_;
+}
+
+}  // namespace troupe::detail

@@ -1,0 +1,66 @@
+// What this file is for: how a runtime becomes a node of a cluster, and what it says of the others.
+// SPDX-FileCopyrightText: the troupe authors
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Nodes are processes with a runtime each, on one machine or many. They find each other, prove that they belong to the
+// cluster, and run each other's tasks: to the node where a task is spawned the others are executors. What a task names
+// must be offered where it is to run (offer.hpp); nothing else of a program has to change.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace troupe {
+
+/// Of `options::cluster`. Without a name there is no cluster, and nothing listens or is dialled.
+///
+/// If the name is empty, the environment is read when the runtime is constructed: TROUPE_CLUSTER is the name, and with it
+/// TROUPE_NODE, TROUPE_LISTEN, TROUPE_JOIN (both lists, separated by commas), TROUPE_MULTICAST ("1") and
+/// TROUPE_SECRET_FILE stand for what is below; TROUPE_INSECURE_LOOPBACK ("1") for no proof between processes of one
+/// machine. Set `from_environment` to false where a program must not become a node that way.
+struct cluster_options {
+  bool from_environment = true;
+  /// Nodes of another name are strangers.
+  std::string name{};
+  /// What others call this node; empty: the host's name and the process' number.
+  std::string node{};
+  /// Addresses to listen on, "10.0.0.7:4711"; port 0: any. Empty: it only dials.
+  std::vector<std::string> listen{};
+  /// Addresses where other nodes may be, "10.0.0.8:4711" or "node8:4711"; each is tried again until somebody is there.
+  std::vector<std::string> join{};
+  /// A file with one such address a line; it may change.
+  std::string join_file{};
+  /// Names with several addresses (a headless service), "workers.default.svc:4711".
+  std::vector<std::string> join_names{};
+  /// Nodes of the local network are found by signed multicast datagrams.
+  bool multicast = false;
+  /// The key that signs them where certificates are used: a file as `troupe keygen` makes it. Empty: the secret.
+  std::string discovery_key_file{};
+  /// What proves that this node belongs to the cluster: a file with the cluster's secret (`troupe keygen`), or a
+  /// certificate, its key and the authority's certificate (`troupe ca`, `troupe issue`).
+  std::string secret_file{};
+  std::string certificate{}, key{}, authority{};
+  /// No proof and no encryption; on loopback addresses only.
+  bool insecure_loopback = false;
+  /// Takes tasks of other nodes. Off: it only gives.
+  bool take_work = true;
+  /// Tasks spawned here may run elsewhere.
+  bool give_work = true;
+  /// Other nodes that this one works with at once.
+  int nodes_max = 15;
+};
+
+/// Another node as this one sees it.
+struct node_report {
+  std::string name;     ///< as `scope::at` takes it
+  std::string id;       ///< 32 hexadecimal digits, anew for each process
+  std::string address;  ///< where it listens; empty: nowhere
+  int threads = 0;
+  std::uint64_t kernels = 0;                  ///< that it offers
+  std::uint64_t tasks = 0;                    ///< of this node that it has run
+  std::uint64_t bytes_out = 0, bytes_in = 0;  ///< over the wire, from and to this node
+};
+
+}  // namespace troupe

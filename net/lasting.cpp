@@ -1,0 +1,289 @@
+// What this file is for: numbers, receipts, and sending again.
+// SPDX-FileCopyrightText: the troupe authors
+// SPDX-License-Identifier: BSD-3-Clause
+#include "net/lasting.hpp"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include <troupe/error.hpp>
+
+#include "net/codec.hpp"
+
+namespace troupe::net {
+
+namespace {
+
+enum class kind : std::uint8_t {
+  numbered = 0x30,  ///< number, number of the last frame that the sender has, the frame
+  receipt = 0x31,   ///< number of the last frame that the sender has
+  whole = 0x32,     ///< number of a transfer of which the sender has all
+  parcel = 0x33,    ///< in heads of transfers: number, the head
+  again = 0x34,     ///< after a new connection: number of the frame that the sender expects next
+};
+
+// The peer is told what has arrived at the latest after so many bytes or frames.
+constexpr std::size_t receipt_bytes = 256u << 10;
+constexpr std::uint64_t receipt_frames = 64;
+// More than that is not kept for a peer that does not say what it has.
+constexpr std::size_t kept_bytes_max = 256u << 20;
+
+[[noreturn]] void refuse(const char* what) { throw error(errc::bad_frame, what); }
+
+}  // namespace
+
+lasting_session::lasting_session(std::shared_ptr<session> first) : peer_(first->peer()), now_(std::move(first)) {}
+
+// ---- sending --------------------------------------------------------------------------------------------------------
+
+bool lasting_session::send(std::span<const std::byte> frame) {
+  std::shared_ptr<session> too_slow;
+  {
+    std::lock_guard hold(lock_);
+    if (ended_) return false;
+    const std::uint64_t number = first_ + kept_.size();
+    kept_.emplace_back(frame.begin(), frame.end());
+    kept_bytes_ += frame.size();
+    if (kept_bytes_ > kept_bytes_max) too_slow = now_;
+    if (now_ && in_step_) send_kept(number, kept_.back());
+  }
+  if (too_slow)
+    too_slow->close(std::make_exception_ptr(error(errc::node_lost, "the peer does not take what it is sent")));
+  return true;
+}
+
+void lasting_session::send_kept(std::uint64_t number, std::span<const std::byte> frame) {
+  writer w;
+  w.fixed(kind::numbered);
+  w.varint(number);
+  w.varint(expected_ - 1);
+  w.raw(frame.data(), frame.size());
+  now_->send(w.view());  // if that fails the connection is ending, and another one brings it
+  told_ = expected_ - 1;
+  taken_bytes_ = 0;
+}
+
+void lasting_session::send_bulk(std::span<const std::byte> head, const_pieces body, std::function<void(bool)> done) {
+  std::uint64_t number = 0;
+  {
+    std::lock_guard hold(lock_);
+    if (!ended_) {
+      number = next_parcel_++;
+      parcels_.emplace(number, parcel{{head.begin(), head.end()}, std::move(body), std::move(done)});
+    }
+  }
+  if (number == 0)
+    done(false);
+  else
+    start(number);
+}
+
+void lasting_session::start(std::uint64_t number) {
+  std::shared_ptr<session> over;
+  writer head;
+  const_pieces body;
+  {
+    std::lock_guard hold(lock_);
+    const auto p = parcels_.find(number);
+    if (p == parcels_.end() || !now_) return;
+    over = now_;
+    head.fixed(kind::parcel);
+    head.varint(number);
+    head.raw(p->second.head.data(), p->second.head.size());
+    body = p->second.body;
+    ++p->second.under_way;
+  }
+  // It is there once the peer says so.
+  over->send_bulk(head.view(), std::move(body), [self = shared_from_this(), number](bool) { self->let_go(number); });
+}
+
+// The memory is not read any more.
+void lasting_session::let_go(std::uint64_t number) {
+  std::function<void(bool)> done;
+  {
+    std::lock_guard hold(lock_);
+    const auto p = parcels_.find(number);
+    if (p == parcels_.end() || --p->second.under_way != 0) return;
+    if (!ended_ && !p->second.whole) return;
+    done = [ok = p->second.whole, f = std::move(p->second.done)](bool) { f(ok); };
+    parcels_.erase(p);
+  }
+  done(true);
+}
+
+// ---- receiving ------------------------------------------------------------------------------------------------------
+
+void lasting_session::take(session& over, std::span<const std::byte> frame, lasting_events& to) {
+  reader from(frame);
+  const auto what = from.fixed<kind>();
+  std::unique_lock hold(lock_);
+  if (!is_current(over)) return;
+  switch (what) {
+    case kind::numbered: {
+      const std::uint64_t number = from.varint();
+      forget_until(from.varint());
+      if (number < expected_) return;  // again
+      if (number > expected_) refuse("a frame is missing");
+      ++expected_;
+      taken_bytes_ += frame.size();
+      hold.unlock();
+      to.frame(from.raw(from.left()));
+      hold.lock();
+      if (is_current(over) && (expected_ - 1 - told_ >= receipt_frames || taken_bytes_ >= receipt_bytes)) acknowledge();
+      return;
+    }
+    case kind::receipt:
+      forget_until(from.varint());
+      from.end();
+      return;
+    case kind::whole: {
+      std::function<void(bool)> done;
+      if (const auto p = parcels_.find(from.varint()); p != parcels_.end()) {
+        p->second.whole = true;
+        if (p->second.under_way == 0) {
+          done = std::move(p->second.done);
+          parcels_.erase(p);
+        }
+      }
+      from.end();
+      hold.unlock();
+      if (done) done(true);
+      return;
+    }
+    case kind::again: {
+      const std::uint64_t next = from.varint();
+      from.end();
+      if (next < first_ || next > first_ + kept_.size()) refuse("frames were asked for that are not kept");
+      forget_until(next - 1);
+      in_step_ = true;
+      for (std::size_t i = 0; i < kept_.size(); ++i) send_kept(first_ + i, kept_[i]);
+      return;
+    }
+    default:
+      refuse("a frame of an unknown kind");
+  }
+}
+
+void lasting_session::forget_until(std::uint64_t number) {
+  if (number >= first_ + kept_.size()) refuse("a receipt for what was not sent");
+  for (; first_ <= number; ++first_) {
+    kept_bytes_ -= kept_.front().size();
+    kept_.pop_front();
+  }
+}
+
+void lasting_session::acknowledge() {
+  writer w;
+  w.fixed(kind::receipt);
+  w.varint(expected_ - 1);
+  now_->send(w.view());
+  told_ = expected_ - 1;
+  taken_bytes_ = 0;
+}
+
+pieces lasting_session::arriving(session& over, std::span<const std::byte> head, std::uint64_t bytes,
+                                 lasting_events& to) {
+  reader from(head);
+  if (from.fixed<kind>() != kind::parcel) refuse("a transfer of an unknown kind");
+  const std::uint64_t number = from.varint();
+  {
+    std::lock_guard hold(lock_);
+    if (!is_current(over) || number <= whole_until_ || whole_.contains(number)) return {};
+  }
+  return to.arriving(from.raw(from.left()), bytes);
+}
+
+void lasting_session::arrived(session& over, std::span<const std::byte> head, bool whole, lasting_events& to) {
+  if (!whole) return;  // it is sent again
+  reader from(head);
+  if (from.fixed<kind>() != kind::parcel) refuse("a transfer of an unknown kind");
+  const std::uint64_t number = from.varint();
+  bool is_new;
+  {
+    std::lock_guard hold(lock_);
+    is_new = number > whole_until_ && whole_.insert(number).second;
+    while (!whole_.empty() && *whole_.begin() == whole_until_ + 1) {
+      ++whole_until_;
+      whole_.erase(whole_.begin());
+    }
+  }
+  if (is_new) to.arrived(from.raw(from.left()));
+  writer w;
+  w.fixed(kind::whole);
+  w.varint(number);
+  over.send(w.view());
+}
+
+// ---- connections ----------------------------------------------------------------------------------------------------
+
+void lasting_session::attach(std::shared_ptr<session> next) {
+  std::vector<std::uint64_t> again;
+  {
+    std::lock_guard hold(lock_);
+    if (ended_) return;
+    if (now_) {
+      sent_before_ += now_->bytes_sent();
+      received_before_ += now_->bytes_received();
+    }
+    now_ = std::move(next);
+    in_step_ = false;
+    writer w;
+    w.fixed(kind::again);
+    w.varint(expected_);
+    now_->send(w.view());
+    told_ = expected_ - 1;
+    taken_bytes_ = 0;
+    for (const auto& [number, p] : parcels_)
+      if (!p.whole) again.push_back(number);
+  }
+  for (const std::uint64_t number : again) start(number);
+}
+
+void lasting_session::end() {
+  std::map<std::uint64_t, parcel> left;
+  {
+    std::lock_guard hold(lock_);
+    ended_ = true;
+    now_.reset();
+    for (auto p = parcels_.begin(); p != parcels_.end();)
+      if (p->second.under_way == 0)
+        left.insert(parcels_.extract(p++));
+      else
+        ++p;  // the connection lets go of it when it ends
+    kept_.clear();
+    kept_bytes_ = 0;
+  }
+  for (auto& [number, p] : left) p.done(false);
+}
+
+std::size_t lasting_session::unsent() const {
+  std::lock_guard hold(lock_);
+  return kept_bytes_;
+}
+
+std::chrono::steady_clock::time_point lasting_session::heard() const {
+  std::lock_guard hold(lock_);
+  return now_ ? now_->heard() : std::chrono::steady_clock::time_point{};
+}
+
+std::uint64_t lasting_session::bytes_sent() const {
+  std::lock_guard hold(lock_);
+  return sent_before_ + (now_ ? now_->bytes_sent() : 0);
+}
+
+std::uint64_t lasting_session::bytes_received() const {
+  std::lock_guard hold(lock_);
+  return received_before_ + (now_ ? now_->bytes_received() : 0);
+}
+
+void lasting_session::close(std::exception_ptr why) {
+  std::shared_ptr<session> s;
+  {
+    std::lock_guard hold(lock_);
+    s = now_;
+  }
+  if (s) s->close(std::move(why));
+}
+
+}  // namespace troupe::net

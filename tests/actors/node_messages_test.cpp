@@ -1,0 +1,159 @@
+// What this file is for: what nodes say to each other survives the wire, and what is not whole is refused.
+// SPDX-FileCopyrightText: the troupe authors
+// SPDX-License-Identifier: BSD-3-Clause
+#include "actors/node_messages.hpp"
+
+#include <gtest/gtest.h>
+
+#include <random>
+
+namespace troupe::detail::wire {
+namespace {
+
+tasks an_example() {
+  tasks t;
+  array_card& a = t.arrays.emplace_back();
+  a.id = 1234567890123;
+  a.rank = 2;
+  a.size = {1000, 700, 1, 1};
+  a.tile = {100, 64, 1, 1};
+  a.element = 8;
+  a.align = 16;
+  a.name = "picture";
+  task_card& one = t.all.emplace_back();
+  one.id = 77;
+  one.kernel = 0xfedcba9876543210;
+  one.name = "blur";
+  one.priority = -3;
+  one.retries = 2;
+  access_card& x = one.accesses.emplace_back();
+  x.array = a.id;
+  x.mode = access_mode::read;
+  x.where.lo = {-1, 63, 0, 0};
+  x.where.hi = {101, 129, 1, 1};
+  x.limit.hi = a.size;
+  x.edge = border::fill;
+  x.fill[0] = std::byte{9};
+  x.gaps.push_back({5, {{0, 63, 0, 0}, {100, 64, 1, 1}}});
+  x.gaps.push_back({6, {{0, 64, 0, 0}, {100, 128, 1, 1}}});
+  access_card& y = one.accesses.emplace_back();
+  y.array = a.id;
+  y.mode = access_mode::reduce;
+  y.returns = y.fresh = true;
+  y.fill[31] = std::byte{1};
+  one.values.push_back({std::byte{1}, std::byte{2}, std::byte{3}});
+  one.values.emplace_back();
+  return t;
+}
+
+TEST(node_messages, tasks_come_out_as_they_went_in) {
+  const tasks t = an_example();
+  net::writer w;
+  put(w, t);
+  EXPECT_EQ(kind_of(w.view()), kind::tasks);
+  net::reader r(w.view().subspan(1));
+  const tasks u = take_tasks(r);
+  ASSERT_EQ(u.arrays.size(), 1u);
+  EXPECT_EQ(u.arrays[0].id, t.arrays[0].id);
+  EXPECT_EQ(u.arrays[0].size, t.arrays[0].size);
+  EXPECT_EQ(u.arrays[0].tile, t.arrays[0].tile);
+  EXPECT_EQ(u.arrays[0].element, 8u);
+  EXPECT_EQ(u.arrays[0].name, "picture");
+  ASSERT_EQ(u.all.size(), 1u);
+  const task_card &a = t.all[0], &b = u.all[0];
+  EXPECT_EQ(b.id, a.id);
+  EXPECT_EQ(b.kernel, a.kernel);
+  EXPECT_EQ(b.name, a.name);
+  EXPECT_EQ(b.priority, a.priority);
+  EXPECT_EQ(b.retries, a.retries);
+  EXPECT_EQ(b.values, a.values);
+  ASSERT_EQ(b.accesses.size(), 2u);
+  for (std::size_t i = 0; i < 2; ++i) {
+    EXPECT_EQ(b.accesses[i].array, a.accesses[i].array);
+    EXPECT_EQ(b.accesses[i].mode, a.accesses[i].mode);
+    EXPECT_EQ(b.accesses[i].returns, a.accesses[i].returns);
+    EXPECT_EQ(b.accesses[i].fresh, a.accesses[i].fresh);
+    EXPECT_EQ(b.accesses[i].where, a.accesses[i].where);
+    EXPECT_EQ(b.accesses[i].limit, a.accesses[i].limit);
+    EXPECT_EQ(b.accesses[i].edge, a.accesses[i].edge);
+    EXPECT_EQ(b.accesses[i].fill, a.accesses[i].fill);
+  }
+  ASSERT_EQ(b.accesses[0].gaps.size(), 2u);
+  EXPECT_EQ(b.accesses[0].gaps[1].tile, 6u);
+  EXPECT_EQ(b.accesses[0].gaps[1].where, a.accesses[0].gaps[1].where);
+}
+
+TEST(node_messages, ends_and_requests_come_out_as_they_went_in) {
+  net::writer w;
+  put(w, task_end{.id = 5, .how = outcome::ran, .measured_ns = 12.5f});
+  put(w, task_end{.id = 6, .how = outcome::failed, .attempts = 3, .code = errc::out_of_memory, .text = "no room"});
+  net::reader r(w.view());
+  const auto ends = take_done(r);
+  ASSERT_EQ(ends.size(), 2u);
+  EXPECT_EQ(ends[0].measured_ns, 12.5f);
+  EXPECT_EQ(ends[1].code, errc::out_of_memory);
+  EXPECT_EQ(ends[1].attempts, 3);
+  EXPECT_EQ(ends[1].text, "no room");
+  w.clear();
+  put(w, box_request{9, 8, {7, {{1, 2, 3, 4}, {5, 6, 7, 8}}}});
+  net::reader q(w.view());
+  const auto requests = take_requests(q);
+  ASSERT_EQ(requests.size(), 1u);
+  EXPECT_EQ(requests[0].number, 9u);
+  EXPECT_EQ(requests[0].what.where.hi[3], 8);
+}
+
+TEST(node_messages, what_ends_too_early_is_refused_wherever_it_ends) {
+  net::writer w;
+  put(w, an_example());
+  for (std::size_t n = 1; n < w.size(); ++n) {
+    net::reader r(w.view().subspan(1, n - 1));
+    try {
+      take_tasks(r);
+      FAIL() << n << " bytes of " << w.size() << " were taken";
+    } catch (const error& e) {
+      EXPECT_EQ(e.code(), errc::bad_frame);
+    }
+  }
+}
+
+TEST(node_messages, any_change_of_a_byte_is_refused_or_harmless) {
+  net::writer w;
+  put(w, an_example());
+  std::vector<std::byte> bytes(w.view().begin(), w.view().end());
+  std::mt19937 random(1);
+  int refused = 0;
+  for (int round = 0; round < 20'000; ++round) {
+    std::vector<std::byte> bad = bytes;
+    for (unsigned k = 0; k <= random() % 3; ++k)
+      bad[1 + random() % (bad.size() - 1)] = static_cast<std::byte>(random());
+    const std::span<const std::byte> all(bad);
+    net::reader r(all.subspan(1));
+    try {
+      const tasks t = take_tasks(r);
+      for (const task_card& one : t.all)
+        for (const access_card& x : one.accesses)
+          for (int d = 0; d < rank_max; ++d) ASSERT_LE(x.where.lo[d], x.where.hi[d]);
+    } catch (const error& e) {
+      EXPECT_EQ(e.code(), errc::bad_frame);
+      ++refused;
+    }
+  }
+  EXPECT_GT(refused, 1000);
+}
+
+TEST(node_messages, a_length_that_promises_more_than_there_is_takes_no_memory) {
+  net::writer w;
+  w.varint(~std::uint64_t{0});  // arrays
+  net::reader r(w.view());
+  EXPECT_THROW(take_tasks(r), error);
+  w.clear();
+  w.varint(1);
+  w.varint(1u << 20);
+  w.varint(1);
+  net::reader c(w.view());
+  EXPECT_THROW(take_card(c), error);
+}
+
+}  // namespace
+}  // namespace troupe::detail::wire

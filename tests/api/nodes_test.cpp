@@ -1,0 +1,303 @@
+// What this file is for: tasks on other nodes: the same program, the same results, wherever its tasks run.
+// SPDX-FileCopyrightText: the troupe authors
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Two or three runtimes in this process, each a node, joined over loopback sockets.
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <chrono>
+#include <latch>
+#include <numeric>
+#include <string>
+#include <vector>
+
+#include <troupe/offer.hpp>
+#include <troupe/troupe.hpp>
+
+namespace {
+
+using troupe::index_t;
+using troupe::scope;
+using namespace std::chrono_literals;
+
+constexpr auto add =
+    troupe::kernel<troupe::inout<int, 1>, int>("nodes.add").on(troupe::cpu, [](troupe::view<int, 1> a, int by) {
+      for (index_t i = a.lo(0); i < a.hi(0); ++i) a(i) += by;
+    });
+constexpr auto number = troupe::kernel<troupe::out<int, 2>>("nodes.number").on(troupe::cpu, [](troupe::view<int, 2> a) {
+  for (index_t y = a.lo(0); y < a.hi(0); ++y)
+    for (index_t x = a.lo(1); x < a.hi(1); ++x) a(y, x) = static_cast<int>(1000 * y + x);
+});
+constexpr auto blur = troupe::kernel<troupe::in<int, 2>, troupe::out<int, 2>>("nodes.blur")
+                          .on(troupe::cpu, [](troupe::view<const int, 2> from, troupe::view<int, 2> to) {
+                            for (index_t y = to.lo(0); y < to.hi(0); ++y)
+                              for (index_t x = to.lo(1); x < to.hi(1); ++x) {
+                                int sum = 0;
+                                for (index_t v = -1; v <= 1; ++v)
+                                  for (index_t u = -1; u <= 1; ++u) sum += from(y + v, x + u);
+                                to(y, x) = sum;
+                              }
+                          });
+constexpr auto sum_up = troupe::kernel<troupe::in<int, 1>, troupe::red<long, 1>>("nodes.sum_up")
+                            .on(troupe::cpu, [](troupe::view<const int, 1> a, troupe::view<long, 1> total) {
+                              for (index_t i = a.lo(0); i < a.hi(0); ++i) total(0) += a(i);
+                            });
+constexpr auto fail = troupe::kernel<troupe::inout<int, 1>>("nodes.fail").on(troupe::cpu, [](troupe::view<int, 1>) {
+  throw std::runtime_error("the paper has run out");
+});
+constexpr auto secret_kernel =
+    troupe::kernel<troupe::inout<int, 1>>("nodes.not_offered").on(troupe::cpu, [](troupe::view<int, 1>) {});
+
+std::atomic<int> waiting{0};
+constexpr auto wait_for_stop = troupe::kernel<troupe::inout<int, 1>>("nodes.wait_for_stop")
+                                   .on(troupe::cpu, [](troupe::task_context& c, troupe::view<int, 1>) {
+                                     ++waiting;
+                                     waiting.notify_all();
+                                     while (!c.stop_requested()) std::this_thread::yield();
+                                     throw std::runtime_error("asked to stop");
+                                   });
+
+const troupe::offer offered{add, number, blur, sum_up, fail, wait_for_stop};
+
+troupe::options node_options(const std::string& name, const std::vector<std::string>& join = {}) {
+  troupe::options o;
+  o.threads = 2;
+  o.cluster.name = "nodes-test";
+  o.cluster.node = name;
+  o.cluster.insecure_loopback = true;
+  o.cluster.listen = {"127.0.0.1:0"};
+  o.cluster.join = join;
+  return o;
+}
+
+/// A node "a" where the test spawns, and "b" which it has found.
+struct two_nodes {
+  troupe::runtime a{node_options("a")};
+  troupe::runtime b{node_options("b", a.addresses())};
+  two_nodes() {
+    EXPECT_TRUE(a.wait_for_nodes(1, 10s));
+    EXPECT_TRUE(b.wait_for_nodes(1, 10s));
+  }
+  static troupe::task_options on_b() { return {.where = scope::at("b")}; }
+};
+
+std::uint64_t tasks_of(const troupe::runtime& rt, const std::string& name) {
+  for (const auto& e : rt.executors())
+    if (e.name == name) return e.tasks;
+  return 0;
+}
+
+std::uint64_t bytes_moved(const troupe::runtime& rt, const std::string& name) {
+  for (const auto& e : rt.executors())
+    if (e.name == name) return e.bytes_moved;
+  return 0;
+}
+
+TEST(nodes, know_each_other_by_name) {
+  two_nodes n;
+  const auto of_a = n.a.nodes();
+  ASSERT_EQ(of_a.size(), 1u);
+  EXPECT_EQ(of_a[0].name, "b");
+  EXPECT_EQ(of_a[0].threads, 2);
+  EXPECT_GE(of_a[0].kernels, 6u);
+  EXPECT_EQ(of_a[0].address, n.b.addresses().front());
+}
+
+TEST(nodes, a_task_runs_there_and_its_data_comes_back) {
+  two_nodes n;
+  const auto x = n.a.filled<int>({1000}, troupe::tiles(1000), 7);
+  const auto f = n.a.spawn(two_nodes::on_b(), add, troupe::update(x), 35);
+  f.get();
+  EXPECT_EQ(tasks_of(n.a, "b"), 1u);
+  const auto v = x.read();
+  for (index_t i = 0; i < 1000; ++i) ASSERT_EQ(v(i), 42);
+}
+
+TEST(nodes, a_chain_stays_there_and_what_does_not_change_is_sent_once) {
+  two_nodes n;
+  const auto x = n.a.filled<int>({1 << 16}, troupe::tiles(1 << 16), 0);
+  n.a.spawn(two_nodes::on_b(), add, troupe::update(x), 1).get();
+  const std::uint64_t before = bytes_moved(n.a, "b");
+  for (int i = 0; i < 200; ++i) n.a.spawn(two_nodes::on_b(), add, troupe::update(x), 1);
+  n.a.wait_all();
+  EXPECT_EQ(tasks_of(n.a, "b"), 201u);
+  EXPECT_EQ(bytes_moved(n.a, "b"), before);
+  EXPECT_EQ(x.read()(77), 201);
+}
+
+TEST(nodes, windows_with_borders_read_across_tiles) {
+  for (const auto edge : {0, 1, 2}) {
+    two_nodes n;
+    const index_t size = 60;
+    const auto from = n.a.array<int, 2>({size, size}, troupe::tiles(16, 16));
+    const auto to = n.a.array<int, 2>({size, size}, troupe::tiles(16, 16));
+    n.a.for_each({.where = scope::here()}, troupe::grid(size, size), number, troupe::write(from));
+    if (edge == 0)
+      n.a.for_each(two_nodes::on_b(), troupe::grid(size, size), blur, troupe::read(from, troupe::window(1, 1).clamp()),
+                   troupe::write(to));
+    else if (edge == 1)
+      n.a.for_each(two_nodes::on_b(), troupe::grid(size, size), blur, troupe::read(from, troupe::window(1, 1).wrap()),
+                   troupe::write(to));
+    else
+      n.a.for_each(two_nodes::on_b(), troupe::grid(size, size), blur, troupe::read(from, troupe::window(1, 1).fill(5)),
+                   troupe::write(to));
+    const auto v = to.read();
+    const auto at = [&](index_t y, index_t x) {
+      if (edge == 0) {
+        y = std::clamp<index_t>(y, 0, size - 1);
+        x = std::clamp<index_t>(x, 0, size - 1);
+      } else if (edge == 1) {
+        y = (y + size) % size;
+        x = (x + size) % size;
+      } else if (y < 0 || x < 0 || y >= size || x >= size) {
+        return 5;
+      }
+      return static_cast<int>(1000 * y + x);
+    };
+    for (index_t y = 0; y < size; ++y)
+      for (index_t x = 0; x < size; ++x) {
+        int sum = 0;
+        for (index_t dy = -1; dy <= 1; ++dy)
+          for (index_t dx = -1; dx <= 1; ++dx) sum += at(y + dy, x + dx);
+        ASSERT_EQ(v(y, x), sum) << "border " << edge << " at " << y << ", " << x;
+      }
+    EXPECT_EQ(tasks_of(n.a, "b"), 16u);
+  }
+}
+
+TEST(nodes, parts_of_tiles_are_written_and_sent_back) {
+  two_nodes n;
+  const auto x = n.a.filled<int>({100}, troupe::tiles(100), 1);
+  for (index_t i = 0; i < 100; i += 10)
+    n.a.spawn(i % 20 == 0 ? two_nodes::on_b() : troupe::task_options{.where = scope::here()}, add,
+              troupe::update(x.sub(troupe::box<1>{{i}, {i + 10}})), static_cast<int>(i));
+  const auto v = x.read();
+  for (index_t i = 0; i < 100; ++i) ASSERT_EQ(v(i), 1 + i / 10 * 10);
+  EXPECT_EQ(tasks_of(n.a, "b"), 5u);
+}
+
+TEST(nodes, reductions_are_combined_where_they_were_asked_for) {
+  two_nodes n;
+  const auto x = n.a.filled<int>({1000}, troupe::tiles(10), 3);
+  const auto total = n.a.filled<long>({1}, troupe::tiles(1), 0L);
+  n.a.for_each(two_nodes::on_b(), troupe::grid(1000).chunks(10), sum_up, troupe::read(x),
+               troupe::reduce(total, std::plus<>(), 0L));
+  EXPECT_EQ(total.read()(0), 3000);
+  EXPECT_EQ(tasks_of(n.a, "b"), 100u);
+}
+
+TEST(nodes, work_without_a_scope_is_shared) {
+  two_nodes n;
+  const auto x = n.a.filled<int>({1 << 20}, troupe::tiles(1 << 12), 0);
+  for (int round = 0; round < 10; ++round) n.a.for_each(troupe::grid(1 << 20), add, troupe::update(x), 1);
+  const auto v = x.read();
+  for (index_t i = 0; i < 1 << 20; ++i) ASSERT_EQ(v(i), 10);
+}
+
+TEST(nodes, an_error_there_reaches_who_waits_here_with_its_text) {
+  two_nodes n;
+  const auto x = n.a.filled<int>({10}, troupe::tiles(10), 0);
+  const auto f = n.a.spawn({.where = scope::at("b"), .name = "printer"}, fail, troupe::update(x));
+  try {
+    f.get();
+    FAIL() << "nothing was thrown";
+  } catch (const troupe::task_failed& e) {
+    EXPECT_EQ(e.code(), troupe::errc::task_failed);
+    EXPECT_NE(std::string(e.what()).find("the paper has run out"), std::string::npos) << e.what();
+    EXPECT_EQ(e.executor(), "b");
+    EXPECT_EQ(e.task(), "printer");
+  }
+  // What depends on it is told whose fault it is; what does not goes on.
+  const auto after = n.a.spawn(two_nodes::on_b(), add, troupe::update(x), 1);
+  try {
+    after.get();
+    FAIL() << "nothing was thrown";
+  } catch (const troupe::task_failed& e) {
+    EXPECT_EQ(e.code(), troupe::errc::poisoned);
+    EXPECT_EQ(e.root_task(), "printer");
+  }
+  const auto y = n.a.filled<int>({10}, troupe::tiles(10), 0);
+  n.a.spawn(two_nodes::on_b(), add, troupe::update(y), 1).get();
+  EXPECT_EQ(y.read()(0), 1);
+}
+
+TEST(nodes, what_is_not_offered_does_not_go_there) {
+  two_nodes n;
+  const auto x = n.a.filled<int>({10}, troupe::tiles(10), 0);
+  try {
+    n.a.spawn(two_nodes::on_b(), secret_kernel, troupe::update(x));
+    FAIL() << "nothing was thrown";
+  } catch (const troupe::error& e) {
+    EXPECT_EQ(e.code(), troupe::errc::no_executor);
+    EXPECT_NE(std::string(e.what()).find("nodes.not_offered"), std::string::npos) << e.what();
+  }
+  n.a.spawn(secret_kernel, troupe::update(x)).get();  // here it may
+  EXPECT_THROW(n.a.spawn({.where = scope::at("c")}, add, troupe::update(x), 1), troupe::error);
+}
+
+TEST(nodes, a_running_task_there_is_asked_to_stop) {
+  two_nodes n;
+  waiting = 0;
+  const auto x = n.a.filled<int>({10}, troupe::tiles(10), 0);
+  std::stop_source stop;
+  const auto f = n.a.spawn({.where = scope::at("b"), .stop = stop.get_token()}, wait_for_stop, troupe::update(x));
+  waiting.wait(0);
+  stop.request_stop();
+  EXPECT_THROW(f.get(), troupe::task_failed);
+  EXPECT_EQ(waiting.load(), 1);
+}
+
+TEST(nodes, memory_there_is_free_once_handles_here_are_gone) {
+  two_nodes n;
+  {
+    const auto x = n.a.filled<int>({1 << 16}, troupe::tiles(1 << 12), 0);
+    n.a.for_each(two_nodes::on_b(), troupe::grid(1 << 16), add, troupe::update(x), 1);
+    n.a.wait_all();
+    EXPECT_EQ(n.b.report().arrays, 1u);
+  }
+  while (n.b.report().arrays != 0) std::this_thread::yield();
+  EXPECT_EQ(n.b.report().bytes_allocated, 0u);
+}
+
+TEST(nodes, both_give_each_other_work) {
+  two_nodes n;
+  const auto x = n.a.filled<int>({1000}, troupe::tiles(100), 0);
+  const auto y = n.b.filled<int>({1000}, troupe::tiles(100), 0);
+  for (int i = 0; i < 50; ++i) {
+    n.a.for_each({.where = scope::at("b")}, troupe::grid(1000), add, troupe::update(x), 1);
+    n.b.for_each({.where = scope::at("a")}, troupe::grid(1000), add, troupe::update(y), 2);
+  }
+  const auto vx = x.read();
+  const auto vy = y.read();
+  for (index_t i = 0; i < 1000; ++i) {
+    ASSERT_EQ(vx(i), 50);
+    ASSERT_EQ(vy(i), 100);
+  }
+}
+
+TEST(nodes, data_moves_on_from_one_to_the_next) {
+  troupe::runtime a(node_options("a")), b(node_options("b", a.addresses())), c(node_options("c", a.addresses()));
+  ASSERT_TRUE(a.wait_for_nodes(2, 10s));
+  const auto x = a.filled<int>({1 << 14}, troupe::tiles(1 << 10), 0);
+  for (int i = 0; i < 30; ++i)
+    a.for_each({.where = scope::at(i % 2 ? "b" : "c")}, troupe::grid(1 << 14), add, troupe::update(x), 1);
+  const auto v = x.read();
+  for (index_t i = 0; i < 1 << 14; ++i) ASSERT_EQ(v(i), 30);
+  EXPECT_EQ(tasks_of(a, "b"), 15u * 16);
+  EXPECT_EQ(tasks_of(a, "c"), 15u * 16);
+}
+
+TEST(nodes, tasks_of_a_node_that_leaves_run_elsewhere) {
+  troupe::runtime a(node_options("a"));
+  auto b = std::make_unique<troupe::runtime>(node_options("b", a.addresses()));
+  ASSERT_TRUE(a.wait_for_nodes(1, 10s));
+  const auto x = a.filled<int>({64 * 64}, troupe::tiles(64), 0);
+  for (int i = 0; i < 20; ++i) a.for_each(troupe::grid(64 * 64), add, troupe::update(x), 1);
+  b.reset();
+  const auto v = x.read();
+  for (index_t i = 0; i < 64 * 64; ++i) ASSERT_EQ(v(i), 20);
+  EXPECT_TRUE(a.nodes().empty());
+}
+
+}  // namespace

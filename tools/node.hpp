@@ -1,0 +1,25 @@
+// What this file is for: the commands `troupe node` and `troupe nodes`.
+// SPDX-FileCopyrightText: the troupe authors
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <chrono>
+#include <string>
+#include <vector>
+
+#include <troupe/options.hpp>
+
+namespace troupe::tools {
+
+struct node_command {
+  options how;
+  std::vector<std::string> plugins;  ///< libraries whose kernels are offered
+  std::chrono::seconds drain{30};    ///< for what is under way, and what only this node has, once it is asked to end
+};
+
+/// A worker, until SIGTERM or SIGINT. Prints a line for each thing that happens.
+int run_node(node_command);
+/// Joins, prints the others, leaves.
+int show_nodes(options, std::chrono::milliseconds look, bool json);
+
+}  // namespace troupe::tools
