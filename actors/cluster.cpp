@@ -152,7 +152,10 @@ void cluster::refused(const net::endpoint& where, std::exception_ptr why) {
 // ---- what members want ----------------------------------------------------------------------------------------------
 
 void cluster::wake() {
-  for (const auto& [n, p] : peers_) members_.heard(n, p.session->heard());
+  if (const auto now = transport_.now(); now - looked_ >= std::chrono::milliseconds(50)) {  // work and bulk count too
+    looked_ = now;
+    for (const auto& [n, p] : peers_) members_.heard(n, p.session->heard());
+  }
   members_.tick(transport_.now());
   act();
 }

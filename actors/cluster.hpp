@@ -96,6 +96,7 @@ class cluster final : private net::transport_events {
   const bool asks_where_;  // it listens
   std::unordered_map<node_id, peer, detail::node_id_hash> peers_;
   net::transport::time_point armed_ = net::transport::time_point::max();
+  net::transport::time_point looked_{};
   bool acting_ = false;
   std::function<void()> left_;
 };

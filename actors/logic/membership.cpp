@@ -158,8 +158,6 @@ void membership::join(member& m) {
   dials_.proved(m.record.node);
   actions_.push_back(joined{m.record.node});
   turns_.clear();
-  changed();
-  spread(m.record.node);
 }
 
 void membership::doubt(member& m) {
@@ -229,6 +227,8 @@ void membership::take_message(member& m, const node_hello& h, time_point now) {
     const auto addresses = std::move(m.record.addresses);
     m.record = h.self;
     if (m.record.addresses.empty()) m.record.addresses = addresses;
+    changed();
+    spread(n);
   }
   if (was_met && h.knows_you) {
     actions_.push_back(resumed{n});

@@ -140,7 +140,7 @@ void membership::spread(const node_id& n) {
 }
 
 void membership::tell_news(std::vector<node_record>& to) {
-  const std::size_t enough = 3 * static_cast<std::size_t>(std::bit_width(members_.size() + 1));
+  const std::size_t enough = 2 + static_cast<std::size_t>(std::bit_width(members_.size()));
   for (std::size_t i = std::min(news_max, rumours_.size()); i > 0 && !rumours_.empty(); --i) {
     if (next_rumour_ >= rumours_.size()) next_rumour_ = 0;
     rumour& r = rumours_[next_rumour_];

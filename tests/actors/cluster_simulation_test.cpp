@@ -29,7 +29,7 @@ class scenario {
 
   void run() {
     begin();
-    const std::size_t faults = 3 + below(12);
+    const std::size_t faults = 3 + below(w_.nodes.size() > 30 ? 4 : 12);
     for (std::size_t i = 0; i < faults && !testing::Test::HasFailure(); ++i) {
       fault();
       w_.step(std::chrono::milliseconds(below(3) == 0 ? below(5000) : below(600)));
@@ -39,8 +39,9 @@ class scenario {
     EXPECT_TRUE(w_.until([&] { return w_.agree(); }, 25s, 100ms)) << w_.disagreement();
     w_.step(4s);
     EXPECT_TRUE(w_.agree()) << "it did not last: " << w_.disagreement();
-    if (w_.living().front()->members().has_majority())
+    if (w_.living().front()->members().has_majority()) {
       EXPECT_TRUE(w_.until([&] { return w_.agree_on_view(); }, 10s)) << "no common view";
+    }
   }
   std::string story() const { return story_.str(); }
 
