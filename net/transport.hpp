@@ -21,6 +21,8 @@
 #include <string_view>
 #include <vector>
 
+#include <troupe/error.hpp>
+
 namespace troupe::net {
 
 /// A process in a cluster, chosen at random when it starts.
@@ -86,6 +88,30 @@ struct transport_options {
 
 class session;
 
+/// Why a dial led to no session.
+class dial_error : public error {
+ public:
+  enum class reason : std::uint8_t {
+    nobody_listens,  ///< the system there said so at once: no process has that port
+    no_answer,       ///< nothing came back in time; the process may be alive
+    not_admitted,    ///< it or this node does not belong to the cluster
+    known,           ///< there is a session with that peer already
+    self,            ///< it is this node
+  };
+
+  dial_error(reason why, const std::string& text, std::optional<node_id> peer = {})
+      : error(why == reason::nobody_listens || why == reason::no_answer ? errc::unreachable : errc::refused, text),
+        why_(why),
+        peer_(peer) {}
+  reason why() const noexcept { return why_; }
+  /// Who answered, where that is known.
+  const std::optional<node_id>& peer() const noexcept { return peer_; }
+
+ private:
+  reason why_;
+  std::optional<node_id> peer_;
+};
+
 /// Where the body of a transfer goes, or comes from: pieces of memory, in order.
 using pieces = std::vector<std::span<std::byte>>;
 using const_pieces = std::vector<std::span<const std::byte>>;
@@ -105,7 +131,7 @@ class transport_events {
   virtual void arrived(session&, std::span<const std::byte> head, bool whole) = 0;
   /// The session has ended, and nothing of it is called any more: each transfer has been answered for.
   virtual void down(session&, std::exception_ptr why) = 0;
-  /// Nobody answered there, or not as a member; `error(refused)`, `error(unreachable)`.
+  /// There is no new session: nobody answered there, or not as a member, or as one that is known; a `dial_error`.
   virtual void refused(const endpoint&, std::exception_ptr why) = 0;
 
  protected:
@@ -119,6 +145,8 @@ class session {
   virtual const identity& peer() const = 0;
   /// This side has dialled.
   virtual bool dialled() const = 0;
+  /// What this side has dialled, as it was given to `dial`.
+  virtual std::optional<endpoint> dialled_at() const { return {}; }
   /// Sends a frame, a copy of it. Never blocks; from the calling thread if nothing is waiting to be sent. Frames arrive in
   /// order. False: the session has ended, or the frame is larger than `frame_max`.
   virtual bool send(std::span<const std::byte> frame) = 0;

@@ -10,6 +10,8 @@
 
 #include <troupe/error.hpp>
 
+#include "net/tcp/packer.hpp"
+
 namespace troupe::net::tcp {
 
 namespace {
@@ -28,7 +30,7 @@ outcome bulk_in::step(stream& io, std::size_t budget) {
     for (std::size_t left = m.bytes; left > 0;) {
       const auto target = targets_[target_].subspan(at_);
       const std::size_t n = std::min(left, target.size());
-      if (state_ != state::header) hash_.add(target.first(n));
+      if (hashes_) hash_.add(target.first(n));
       left -= n;
       at_ += n;
       if (at_ == targets_[target_].size()) {
@@ -69,6 +71,7 @@ moved bulk_in::read(stream& io) {
 }
 
 void bulk_in::next_header() {
+  hashes_ = false;
   state_ = state::header;
   fill(header_bytes_);
 }
@@ -76,6 +79,7 @@ void bulk_in::next_header() {
 void bulk_in::header_read() {
   header_ = chunk_header::read(header_bytes_);
   hash_.start();
+  hashes_ = header_.how == packing::none;
   if (header_.what == part::begin) {
     expect_begin();
   } else {
@@ -133,21 +137,33 @@ void bulk_in::expect_chunk() {
 
 void bulk_in::chunk_read() {
   transfer& t = open_.find(header_.transfer)->second;
-  std::span<std::byte> raw = std::span(scratch_).first(direct_ ? 0 : header_.stored);
-  if (header_.how != packing::none) wrong("it is compressed in a way that is not known here");
-  if (hash_.value() != header_.hash) wrong("the checksum of a chunk is wrong");
-  if (!direct_) {
+  if (!direct_ && t.wanted) {
+    std::span<const std::byte> raw = std::span(scratch_).first(header_.stored);
+    if (header_.how == packing::lz4) raw = unpacked(raw);
     for (const auto& b : belongs_) {
-      std::memcpy(b.data(), raw.data(), b.size());
+      if (b.data() != raw.data()) std::memcpy(b.data(), raw.data(), b.size());
       raw = raw.subspan(b.size());
     }
   }
+  if ((t.wanted || header_.how == packing::none) && hash_.value() != header_.hash)
+    wrong("the checksum of a chunk is wrong");
   t.at += header_.raw;
   next_header();
   if (t.at == t.size) {
     const auto node = open_.extract(header_.transfer);
     arrived_(node.mapped().head, true);
   }
+}
+
+std::span<const std::byte> bulk_in::unpacked(std::span<const std::byte> stored) {
+  std::span<std::byte> to = belongs_.front();
+  if (belongs_.size() > 1) {
+    if (unpacked_.size() < header_.raw) unpacked_.resize(header_.raw);
+    to = std::span(unpacked_).first(header_.raw);
+  }
+  if (!unpack(stored, to)) wrong("a chunk does not unpack to its size");
+  hash_.add(to);
+  return to;
 }
 
 }  // namespace troupe::net::tcp

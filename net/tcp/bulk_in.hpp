@@ -50,6 +50,8 @@ class bulk_in {
   void chunk_read();
   void expect_begin();
   void expect_chunk();
+  /// In place, or where it can be copied from.
+  std::span<const std::byte> unpacked(std::span<const std::byte> stored);
   /// What the next bytes of the wire fill.
   void fill(std::span<std::byte> whole) { targets_.assign(1, whole); }
   void next_header();
@@ -69,6 +71,7 @@ class bulk_in {
   std::vector<std::byte> head_, scratch_, unpacked_;
   std::vector<std::span<std::byte>> belongs_;  ///< where the chunk's bytes go in the end
   bool direct_ = false;                        ///< they are read there, without a stop
+  bool hashes_ = false;                        ///< what is read is what the checksum is of
   chunk_hash hash_;
 };
 

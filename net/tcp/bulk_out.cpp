@@ -7,12 +7,15 @@
 #include <array>
 #include <utility>
 
+#include "net/tcp/packer.hpp"
+
 namespace troupe::net::tcp {
 
 namespace {
 /// A part up to this size goes out in one piece, with its header.
 constexpr std::size_t small_max = 12u << 10;
 constexpr std::size_t pieces_a_call = 64;
+constexpr std::size_t sample_bytes = 64u << 10;
 }  // namespace
 
 outcome bulk_out::step(stream& io, std::size_t budget) {
@@ -65,6 +68,7 @@ void bulk_out::prepare() {
   } else {
     segments_.assign(1, gathered_.view());
   }
+  part_began_ = now_();
 }
 
 void bulk_out::begin(turn& t) {
@@ -83,19 +87,54 @@ void bulk_out::next_chunk(turn& t) {
   for (const auto& b : body) hash_.add(b);
   chunk_header h{.transfer = t.number, .offset = t.at, .hash = hash_.value()};
   h.raw = h.stored = static_cast<std::uint32_t>(n);
+  if (const auto smaller = packed(body, n); !smaller.empty()) {
+    body.assign(1, smaller);
+    h.how = packing::lz4;
+    h.stored = static_cast<std::uint32_t>(smaller.size());
+  }
   h.write(gathered_);
-  const bool gathers = n <= small_max || n / body.size() < scattered_below;
-  if (gathers) gather(body);
+  const bool gathers = h.stored <= small_max || h.stored / body.size() < scattered_below;
+  for (const auto& b : body) {
+    if (gathers) gathered_.raw(b.data(), b.size());
+  }
   segments_.assign(1, gathered_.view());
   if (!gathers) segments_.insert(segments_.end(), body.begin(), body.end());
   t.at += n;
 }
 
-void bulk_out::gather(const std::vector<std::span<const std::byte>>& body) {
-  for (const auto& b : body) gathered_.raw(b.data(), b.size());
+std::span<const std::byte> bulk_out::packed(const std::vector<std::span<const std::byte>>& body, std::size_t size) {
+  if (size <= small_max) return {};
+  auto way = choice_.next();
+  if (way == packing_choice::way::plain) return {};
+  std::span<const std::byte> raw = body.front();
+  if (way == packing_choice::way::sample_first) {
+    const auto some = raw.first(std::min(raw.size(), sample_bytes));
+    packed_.resize(std::max(packed_.size(), some.size()));
+    const auto began = now_();
+    const std::size_t n = pack(some, std::span(packed_).first(some.size()));
+    choice_.packed(some.size(), n == 0 ? some.size() : n, seconds_since(began));
+    return {};  // the next one goes by what was learned
+  }
+  const auto began = now_();
+  if (body.size() > 1) {
+    raw_.clear();
+    for (const auto& b : body) raw_.insert(raw_.end(), b.begin(), b.end());
+    raw = raw_;
+  }
+  packed_.resize(std::max(packed_.size(), chunk_bytes_));
+  const std::size_t n = pack(raw, std::span(packed_).first(size - 1));
+  choice_.packed(size, n == 0 ? size : n, seconds_since(began));
+  return std::span<const std::byte>(packed_).first(n);
+}
+
+double bulk_out::seconds_since(std::chrono::steady_clock::time_point began) const {
+  return std::chrono::duration<double>(now_() - began).count();
 }
 
 void bulk_out::finish_turn() {
+  std::size_t bytes = 0;
+  for (const auto& s : segments_) bytes += s.size();
+  choice_.wrote(bytes, seconds_since(part_began_));
   segments_.clear();
   segment_ = at_ = 0;
   if (turns_.front().at < turns_.front().size) {

@@ -3,6 +3,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
@@ -14,6 +15,7 @@
 #include "net/codec.hpp"
 #include "net/tcp/chunk.hpp"
 #include "net/tcp/chunk_hash.hpp"
+#include "net/tcp/packing_choice.hpp"
 #include "net/tcp/piece_cursor.hpp"
 #include "net/tcp/stream.hpp"
 #include "net/transport.hpp"
@@ -29,7 +31,10 @@ struct transfer_out {
 /// On one thread.
 class bulk_out {
  public:
-  explicit bulk_out(std::size_t chunk_bytes) : chunk_bytes_(chunk_bytes) {}
+  using clock = std::function<std::chrono::steady_clock::time_point()>;
+
+  explicit bulk_out(std::size_t chunk_bytes, clock now = std::chrono::steady_clock::now)
+      : chunk_bytes_(chunk_bytes), now_(std::move(now)) {}
 
   void add(transfer_out t) { waiting_.push_back(std::move(t)); }
   bool idle() const { return segments_.empty() && turns_.empty() && waiting_.empty(); }
@@ -50,12 +55,14 @@ class bulk_out {
   void prepare();
   void begin(turn&);
   void next_chunk(turn&);
-  /// Into what has been gathered.
-  void gather(const std::vector<std::span<const std::byte>>&);
+  /// What goes over the wire for a chunk, if it is to be packed and gets smaller by it; otherwise nothing.
+  std::span<const std::byte> packed(const std::vector<std::span<const std::byte>>& body, std::size_t size);
+  double seconds_since(std::chrono::steady_clock::time_point) const;
   void finish_turn();
   moved write(stream&);
 
   const std::size_t chunk_bytes_;
+  const clock now_;
   std::deque<transfer_out> waiting_;
   std::list<turn> turns_;  ///< the first is the one whose part is being written
   std::uint64_t last_number_ = 0;
@@ -64,6 +71,10 @@ class bulk_out {
   std::vector<std::span<const std::byte>> segments_;  ///< of the part that is being written
   std::size_t segment_ = 0, at_ = 0;
   chunk_hash hash_;
+
+  packing_choice choice_;
+  std::vector<std::byte> raw_, packed_;
+  std::chrono::steady_clock::time_point part_began_{};
 };
 
 }  // namespace troupe::net::tcp

@@ -202,18 +202,22 @@ std::string tls::objection(ssl_st* s) const {
   const std::unique_ptr<X509, void (*)(X509*)> peer(SSL_get1_peer_certificate(s), X509_free);
   if (!inside_->keys.empty()) return SSL_session_reused(s) == 1 && !peer ? "" : "the cluster secret was not used";
   if (!peer || SSL_get_verify_result(s) != X509_V_OK) return "there is no certificate of the cluster's authority";
-  const std::string wanted = "urn:troupe:cluster:" + inside_->cluster;
+  const std::string begins = "urn:troupe:cluster:";
   const std::unique_ptr<GENERAL_NAMES, void (*)(GENERAL_NAMES*)> names(
       static_cast<GENERAL_NAMES*>(X509_get_ext_d2i(peer.get(), NID_subject_alt_name, nullptr, nullptr)),
       GENERAL_NAMES_free);
+  std::string other;
   for (int i = 0; names && i < sk_GENERAL_NAME_num(names.get()); ++i) {
     const GENERAL_NAME* n = sk_GENERAL_NAME_value(names.get(), i);
     if (n->type != GEN_URI) continue;
     const auto* text = reinterpret_cast<const char*>(ASN1_STRING_get0_data(n->d.uniformResourceIdentifier));
-    const auto size = static_cast<std::size_t>(ASN1_STRING_length(n->d.uniformResourceIdentifier));
-    if (std::string_view(text, size) == wanted) return "";
+    const std::string_view uri(text, static_cast<std::size_t>(ASN1_STRING_length(n->d.uniformResourceIdentifier)));
+    if (!uri.starts_with(begins)) continue;
+    if (uri.substr(begins.size()) == inside_->cluster) return "";
+    other = uri.substr(begins.size());
   }
-  return "the certificate does not name the cluster: it needs the subject alternative name URI:" + wanted;
+  if (!other.empty()) return "the certificate is for cluster " + other + ", not for " + inside_->cluster;
+  return "the certificate names no cluster: it needs the subject alternative name URI:" + begins + inside_->cluster;
 }
 
 }  // namespace troupe::net::tcp

@@ -17,6 +17,7 @@ const std::vector<candidate>& candidates() {
   static const std::vector<candidate> all = {
       {"tcp_plain", [] { return tcp_network(proof::none); }},
       {"tcp_secret", [] { return tcp_network(proof::secret); }},
+      {"tcp_certificates", [] { return tcp_network(proof::certificates); }},
   };
   return all;
 }

@@ -7,6 +7,7 @@
 #include <thread>
 #include <utility>
 
+#include "certificates.hpp"
 #include "net/tcp/tcp.hpp"
 
 namespace wires {
@@ -20,6 +21,10 @@ class tcp final : public network {
   std::unique_ptr<transport> make(transport_options o) override {
     if (proof_ == proof::none) o.insecure_loopback = true;
     if (proof_ == proof::secret && o.proof.secrets.empty()) o.proof.secrets = {secret(1)};
+    if (proof_ == proof::certificates && o.proof.certificate.empty()) {
+      if (!authority_) authority_ = std::make_unique<authority>();
+      o.proof = authority_->issue({.cluster = o.self.cluster});
+    }
     return make_tcp(std::move(o));
   }
   endpoint anywhere() override { return {"127.0.0.1", 0}; }
@@ -28,6 +33,7 @@ class tcp final : public network {
 
  private:
   const proof proof_;
+  std::unique_ptr<authority> authority_;
 };
 
 }  // namespace

@@ -9,7 +9,7 @@
 
 namespace wires {
 
-enum class proof { none, secret };
+enum class proof { none, secret, certificates };
 
 std::unique_ptr<network> tcp_network(proof);
 /// The secret of that number, always the same.

@@ -1,0 +1,80 @@
+// What this file is for: which addresses are dialled next, and how long one waits after a dial that led nowhere.
+// SPDX-FileCopyrightText: the troupe authors
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Pure; owned by membership. Addresses come from discovery and stay, or belong to nodes that were heard of and are
+// forgotten some time after the node is gone. An address rests while the node that it leads to is connected.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <random>
+#include <vector>
+
+#include "actors/protocol/node.hpp"
+
+namespace troupe::logic {
+
+using detail::node_address;
+using detail::node_id;
+
+class dialling {
+ public:
+  using time_point = std::chrono::steady_clock::time_point;
+  using milliseconds = std::chrono::milliseconds;
+
+  struct limits {
+    milliseconds first{100}, longest{10'000};  ///< between dials; doubles, and varies by a quarter
+    milliseconds answer{6'000};                ///< a dial that was not answered by then has failed
+    milliseconds forget{600'000};              ///< addresses of nodes that are gone
+    std::size_t addresses = 4096;
+  };
+
+  dialling(const limits& l, std::uint64_t seed) : limits_(l), random_(seed) {}
+
+  /// From discovery.
+  void add(const node_address&, time_point now);
+  /// The node should be reached, at that time first.
+  void want(const node_id&, const std::vector<node_address>&, time_point first);
+  /// The node is connected, by this dial if it was one of ours; its addresses rest.
+  void reached(const node_id&, const std::vector<node_address>&, const std::optional<node_address>& dialled);
+  /// What connected has been of use: the next time begins with short waits again.
+  void proved(const node_id&);
+  /// The node is connected no longer; `at_once`, or after a wait as if a dial had failed.
+  void lost(const node_id&, time_point now, bool at_once);
+  /// The node will not come back.
+  void drop(const node_id&);
+  void refused(const node_address&, time_point now);
+  /// It leads to this process.
+  void is_self(const node_address&);
+
+  /// What to dial now.
+  std::vector<node_address> due(time_point now);
+  /// When that is worth asking again.
+  time_point next() const;
+
+  std::optional<node_id> node_at(const node_address&) const;
+  std::size_t size() const { return entries_.size(); }
+
+ private:
+  struct entry {
+    time_point next{}, until = time_point::max();
+    milliseconds wait{};
+    std::optional<node_id> node{};
+    bool found = false;  // by discovery: stays
+    bool rests = false;  // leads to a node that is connected, or to this one
+    bool asked = false;  // a dial is under way, until `next` at most
+  };
+  entry* entry_of(const node_address&);
+  void failed(entry&, time_point now);
+  void changed() { next_.reset(); }
+
+  const limits limits_;
+  std::mt19937_64 random_;
+  std::map<node_address, entry> entries_;
+  mutable std::optional<time_point> next_;
+};
+
+}  // namespace troupe::logic

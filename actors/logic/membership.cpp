@@ -1,0 +1,326 @@
+// What this file is for: members: sessions that come and end, and what peers say on them.
+// SPDX-FileCopyrightText: the troupe authors
+// SPDX-License-Identifier: BSD-3-Clause
+#include "actors/logic/membership.hpp"
+
+#include <algorithm>
+
+namespace troupe::logic {
+
+using namespace std::chrono_literals;
+using detail::node_alive;
+using detail::node_beat;
+using detail::node_hello;
+using detail::node_news;
+using detail::node_probe;
+
+namespace {
+
+bool share_an_address(const std::vector<node_address>& a, const std::vector<node_address>& b) {
+  return std::find_first_of(a.begin(), a.end(), b.begin(), b.end()) != a.end();
+}
+
+}  // namespace
+
+membership::membership(const node_id& self, std::uint64_t incarnation, std::vector<node_address> addresses,
+                       const membership_options& options, time_point now)
+    : options_(options),
+      self_{self, incarnation, 0, node_claim::live, std::move(addresses)},
+      dials_(options.dials, options.seed),
+      views_(self),
+      next_beat_(now),
+      promised_(now),
+      random_(options.seed + 1) {
+  for (const node_address& a : self_.addresses) dials_.is_self(a);
+}
+
+void membership::listens(std::vector<node_address> addresses) {
+  for (const node_address& a : addresses) dials_.is_self(a);
+  if (addresses == self_.addresses) return;
+  self_.addresses = std::move(addresses);
+  if (members_.empty()) return;
+  ++self_.round;
+  changed();
+  say_all({self_});
+}
+
+// ---- sessions -------------------------------------------------------------------------------------------------------
+
+void membership::candidate(const node_address& a, time_point now) {
+  if (!self_.is_out()) dials_.add(a, now);
+}
+
+void membership::session_up(const node_id& n, std::uint64_t incarnation, const std::vector<node_address>& addresses,
+                            const std::optional<node_address>& dialled, time_point now) {
+  if (n == self_.node || self_.is_out() || (!members_.contains(n) && members_.size() >= options_.nodes)) {
+    if (dialled && n == self_.node) dials_.is_self(*dialled);
+    actions_.push_back(close{n});
+    return;
+  }
+  member& m = members_[n];
+  if (m.record.node != n) {
+    m.record = {n, incarnation, 0, node_claim::live, addresses};
+  } else if (incarnation > m.record.incarnation) {  // a process that was restarted
+    if (!m.record.is_out() && m.known) end(m, node_end::replaced, node_claim::gone, now);
+    m = {};
+    m.record = {n, incarnation, 0, node_claim::live, addresses};
+    changed();
+  } else if (incarnation < m.record.incarnation || m.record.claim == node_claim::left) {
+    actions_.push_back(close{n});
+    return;
+  }
+  if (m.session) session_down(n, now);
+  m.session = true;
+  m.greeted = false;
+  m.heard = m.since = now;
+  m.asked = {};
+  m.empty.clear();
+  m.challenged.reset();
+  if (!addresses.empty()) m.record.addresses = addresses;
+  dials_.reached(n, addresses, dialled);
+  for (auto& [other, o] : members_)  // where one process listens, no other does
+    if (other != n && o.known && !o.session && !o.record.is_out() && share_an_address(addresses, o.record.addresses))
+      end(o, node_end::replaced, node_claim::gone, now);
+
+  node_hello h{self_, m.met, {}, static_cast<std::uint32_t>(members().size()), digest()};
+  if (m.record.claim != node_claim::live) h.of_you = m.record;
+  say(n, std::move(h));
+}
+
+void membership::session_down(const node_id& n, time_point now) {
+  const auto found = members_.find(n);
+  if (found == members_.end()) return;
+  member& m = found->second;
+  if (!m.session && m.known && !m.record.is_out()) return;
+  m.session = m.greeted = false;
+  m.since = now;
+  m.empty.clear();
+  dials_.lost(n, now, m.met);
+  if (!m.known && !m.record.is_out()) {
+    members_.erase(found);  // it came and went, and nobody has spoken of it
+    return;
+  }
+  if (m.record.is_out() || self_.is_out()) return;
+  if (m.met) {
+    dials_.want(n, m.record.addresses, now);
+    doubt(m);
+  }
+}
+
+void membership::refused(const node_address& a, bool nobody_listens, time_point now) {
+  const std::optional<node_id> n = dials_.node_at(a);
+  dials_.refused(a, now);
+  const auto found = n ? members_.find(*n) : members_.end();
+  if (!nobody_listens || found == members_.end()) return;
+  member& m = found->second;
+  if (!m.met || m.session || std::find(m.empty.begin(), m.empty.end(), a) != m.empty.end()) return;
+  m.empty.push_back(a);
+  // An alias from discovery does not count: there could be others.
+  for (const node_address& own : m.record.addresses)
+    if (std::find(m.empty.begin(), m.empty.end(), own) == m.empty.end()) return;
+  if (!m.record.addresses.empty()) end(m, node_end::ended, node_claim::gone, now);
+}
+
+void membership::known(const node_address& a, const node_id& n, time_point now) {
+  const auto found = members_.find(n);
+  if (found != members_.end() && found->second.session) return dials_.reached(n, {}, a);
+  dials_.refused(a, now);
+}
+
+void membership::is_self(const node_address& a) { dials_.is_self(a); }
+
+void membership::heard(const node_id& n, time_point when) {
+  const auto found = members_.find(n);
+  if (found == members_.end()) return;
+  member& m = found->second;
+  if (!m.session || when <= m.heard) return;
+  m.heard = when;
+  for (const auto& [asker, since] : m.askers) say(asker, node_alive{n});
+  m.askers.clear();
+  if (is_connected(m)) trust(m);
+}
+
+void membership::leave(time_point) {
+  if (self_.is_out()) return;
+  ++self_.round;
+  self_.claim = node_claim::left;
+  changed();
+  say_all({self_});
+}
+
+// ---- changes of state -----------------------------------------------------------------------------------------------
+
+void membership::join(member& m) {
+  m.met = true;
+  m.doubted = false;
+  m.challenged.reset();
+  if (m.record.claim == node_claim::suspect) m.record.claim = node_claim::live;
+  dials_.proved(m.record.node);
+  actions_.push_back(joined{m.record.node});
+  turns_.clear();
+  changed();
+  spread(m.record.node);
+}
+
+void membership::doubt(member& m) {
+  if (m.doubted || !m.met) return;
+  m.doubted = true;
+  m.probed = {};
+  actions_.push_back(suspected{m.record.node});
+}
+
+void membership::trust(member& m) {
+  if (m.record.claim == node_claim::suspect) m.record.claim = node_claim::live;
+  if (!m.doubted) return;
+  m.doubted = false;
+  if (m.met) actions_.push_back(refuted{m.record.node});
+}
+
+void membership::end(member& m, node_end why, node_claim claim, time_point now) {
+  const node_id n = m.record.node;
+  const bool was_met = std::exchange(m.met, false), had_session = std::exchange(m.session, false);
+  m.record.claim = claim;
+  m.greeted = m.doubted = false;
+  m.ended = now;
+  m.askers.clear();
+  turns_.clear();
+  changed();
+  if (was_met) actions_.push_back(gone{n, why});
+  if (had_session) actions_.push_back(close{n});
+  if (claim == node_claim::left)
+    dials_.drop(n);
+  else
+    dials_.lost(n, now, why != node_end::ended);
+  spread(n);
+  if (why != node_end::said && why != node_end::left) say_all({m.record});
+}
+
+// ---- messages -------------------------------------------------------------------------------------------------------
+
+void membership::message(const node_id& from, const membership_message& what, time_point now) {
+  const auto found = members_.find(from);
+  if (found == members_.end() || !found->second.session) return;
+  heard(from, now);
+  member& m = found->second;
+  std::visit(
+      [&](const auto& x) {
+        if constexpr (requires { take_message(m, x, now); }) {
+          take_message(m, x, now);
+        } else {
+          views::outbox out;
+          if (views_.message(from, x, out)) actions_.push_back(view_changed{});
+          for (auto& [to, message] : out) say(to, std::move(message));
+        }
+      },
+      what);
+}
+
+void membership::take_message(member& m, const node_hello& h, time_point now) {
+  const node_id n = m.record.node;
+  if (m.greeted || h.self.node != n) return;
+  m.greeted = true;
+  // The refutation leaves before anything that is sent because the peer has joined here.
+  if (h.of_you) about_me(*h.of_you);
+  const bool was_met = m.met;
+  merge(h.self, now);
+  if (m.record.is_out() || !m.session) return;  // joins once it has refuted
+  if (!m.known) {
+    m.known = true;
+    const auto addresses = std::move(m.record.addresses);
+    m.record = h.self;
+    if (m.record.addresses.empty()) m.record.addresses = addresses;
+  }
+  if (was_met && h.knows_you) {
+    actions_.push_back(resumed{n});
+    dials_.proved(n);
+    trust(m);
+  } else if (was_met) {
+    m.met = false;
+    actions_.push_back(gone{n, node_end::forgot_us});
+  }
+  if (!m.met) join(m);
+  // Who comes from outside, or from the smaller part, hears at once of all that it can join.
+  const std::size_t ours = members().size();
+  if (h.digest != digest() && (h.members < ours || (h.members == ours && self_.node < n)))
+    say(n, node_news{true, true, everything()});
+}
+
+void membership::take_message(member& m, const node_beat& b, time_point now) {
+  if (!is_connected(m)) return;
+  if (b.answer) say(m.record.node, node_beat{false, digest(), views_.agreed().rank(), {}});
+  for (const node_record& r : b.news) merge(r, now);
+  if (!is_connected(m)) return;
+  compare(m, b.digest, now);
+  if (m.met && b.view < views_.agreed().rank()) say(m.record.node, detail::view_agreed{views_.agreed()});
+}
+
+void membership::take_message(member& m, const node_probe& p, time_point now) {
+  const auto found = members_.find(p.target);
+  if (found == members_.end() || !is_connected(found->second)) return;
+  member& target = found->second;
+  std::erase_if(target.askers,
+                [&](const auto& a) { return a.first == m.record.node || now - a.second > options_.suspect; });
+  target.askers.emplace_back(m.record.node, now);
+  say(p.target, node_beat{true, digest(), views_.agreed().rank(), {}});
+}
+
+void membership::take_message(member&, const node_alive& a, time_point now) {
+  const auto found = members_.find(a.target);
+  if (found != members_.end()) found->second.alive = now;
+}
+
+void membership::take_message(member& m, const node_news& news, time_point now) {
+  const node_id from = m.record.node;
+  for (const node_record& r : news.records) merge(r, now);
+  const auto found = members_.find(from);
+  if (news.all && news.want && found != members_.end() && is_connected(found->second))
+    say(from, node_news{true, false, everything()});
+}
+
+void membership::say_all(const std::vector<node_record>& records) {
+  for (const auto& [n, m] : members_)
+    if (m.session && (m.greeted || m.record.is_out())) say(n, node_news{false, false, records});
+}
+
+// ---- what is known --------------------------------------------------------------------------------------------------
+
+node_state membership::state_of(const node_id& n) const {
+  if (n == self_.node) return self_.is_out() ? node_state::gone : node_state::live;
+  const auto found = members_.find(n);
+  if (found == members_.end()) return node_state::unknown;
+  const member& m = found->second;
+  if (m.met) return m.doubted ? node_state::suspect : node_state::live;
+  if (m.session) return node_state::joining;
+  return m.record.is_out() ? node_state::gone : node_state::candidate;
+}
+
+std::vector<node_id> membership::members() const {
+  std::vector<node_id> all;
+  bool self = self_.is_out();
+  for (const auto& [n, m] : members_) {
+    if (!self && self_.node < n) {
+      all.push_back(self_.node);
+      self = true;
+    }
+    if (m.known && !m.record.is_out()) all.push_back(n);
+  }
+  if (!self) all.push_back(self_.node);
+  return all;
+}
+
+std::vector<node_id> membership::live() const {
+  std::vector<node_id> all;
+  if (!self_.is_out()) all.push_back(self_.node);
+  for (const auto& [n, m] : members_)
+    if (m.met) all.push_back(n);
+  std::sort(all.begin(), all.end());
+  return all;
+}
+
+std::optional<node_record> membership::record_of(const node_id& n) const {
+  if (n == self_.node) return self_;
+  const auto found = members_.find(n);
+  return found == members_.end() || !found->second.known ? std::nullopt : std::optional(found->second.record);
+}
+
+}  // namespace troupe::logic

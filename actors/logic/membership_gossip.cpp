@@ -1,0 +1,183 @@
+// What this file is for: members: what nodes say of each other, and how it spreads.
+// SPDX-FileCopyrightText: the troupe authors
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// What has changed is told with the next heartbeats, to a few peers that tell a few more. What that misses is found by
+// comparing digests: two that know different things tell each other everything, at most once in a while.
+#include <algorithm>
+#include <bit>
+
+#include "actors/logic/membership.hpp"
+
+namespace troupe::logic {
+
+using namespace std::chrono_literals;
+using detail::node_news;
+
+namespace {
+
+constexpr std::size_t news_max = 8;  // with one heartbeat
+constexpr auto sync_every = 500ms;
+
+std::uint64_t mixed(std::uint64_t x) {
+  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
+  x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
+  return x ^ (x >> 31);
+}
+
+std::uint64_t digest_of(const node_record& r) {
+  return mixed(detail::node_id_hash{}(r.node) + mixed(r.incarnation + mixed(r.round + 1)));
+}
+
+}  // namespace
+
+void membership::merge(const node_record& r, time_point now) {
+  if (r.node == self_.node) return about_me(r);
+  const auto found = members_.find(r.node);
+  if (found == members_.end()) {
+    if (members_.size() >= options_.nodes) return;
+    member& m = members_[r.node];
+    m.known = true;
+    m.record = r;
+    m.ended = now;
+    changed();
+    if (!r.is_out()) revive(m, r, now);
+    return;
+  }
+  member& m = found->second;
+  if (!wins_over(r, m.record)) return;
+  if (r.incarnation > m.record.incarnation) {
+    if (m.known && !m.record.is_out()) {
+      end(m, node_end::replaced, node_claim::gone, now);
+    } else if (m.session) {
+      actions_.push_back(close{r.node});
+      m.session = m.greeted = false;
+    }
+    m.record = r;
+    m.known = true;
+    m.ended = now;
+    changed();
+    if (!r.is_out()) revive(m, r, now);
+    return;
+  }
+  if (r.is_out()) return merge_out(m, r, now);
+  if (m.record.is_out() || !m.known) return revive(m, r, now);
+
+  const bool is_later = r.round > m.record.round;
+  m.record.round = r.round;
+  if (!r.addresses.empty()) m.record.addresses = r.addresses;
+  changed();
+  if (is_later) m.alive = now;  // nobody else raises it
+  if (r.claim == node_claim::live) {
+    m.record.claim = node_claim::live;
+    spread(r.node);
+  } else if (is_fresh(m, now)) {
+    if (is_later) m.record.claim = node_claim::live;
+    challenge(m, r);
+  } else {
+    m.record.claim = node_claim::suspect;
+    doubt(m);
+    if (is_connected(m)) {
+      say(r.node, detail::node_beat{true, digest(), views_.agreed().rank(), {}});
+      if (m.asked <= m.heard) m.asked = now;
+    }
+    spread(r.node);
+  }
+}
+
+void membership::merge_out(member& m, const node_record& r, time_point now) {
+  // What is really gone was silent to this node for as long as to the one who says so, but for a heartbeat.
+  if (r.claim == node_claim::gone && is_connected(m) && now - m.heard < options_.gone - options_.heartbeat)
+    return challenge(m, r);
+  m.record.round = r.round;
+  m.known = true;
+  if (m.record.is_out())
+    m.record.claim = r.claim;
+  else
+    end(m, r.claim == node_claim::left ? node_end::left : node_end::said, r.claim, now);
+}
+
+/// A node that was not among the members is.
+void membership::revive(member& m, const node_record& r, time_point now) {
+  const auto addresses = m.record.addresses;
+  m.record = r;
+  if (r.addresses.empty()) m.record.addresses = addresses;
+  m.known = true;
+  m.doubted = false;
+  m.alive = now;
+  m.challenged.reset();
+  changed();
+  spread(r.node);
+  if (m.session && m.greeted) return join(m);
+  if (m.session) return;
+  m.since = now;
+  // Both have just heard of each other: one of them dials, the other only if it cannot be reached.
+  if (!self_.is_out()) dials_.want(r.node, m.record.addresses, self_.node < r.node ? now : now + 1s);
+}
+
+void membership::about_me(const node_record& r) {
+  if (r.incarnation != self_.incarnation || r.round < self_.round) return;
+  if (r.round == self_.round && r.claim <= self_.claim) return;
+  self_.round = r.round + 1;
+  changed();
+  say_all({self_});
+}
+
+/// Somebody says what this node knows better; the one of whom it is said shall refute it.
+void membership::challenge(member& m, const node_record& r) {
+  const std::pair what(r.round, r.claim);
+  if (m.challenged && *m.challenged >= what) return;
+  m.challenged = what;
+  say(r.node, node_news{false, false, {r}});
+}
+
+void membership::spread(const node_id& n) {
+  const auto same = std::find_if(rumours_.begin(), rumours_.end(), [&](const rumour& r) { return r.node == n; });
+  if (same != rumours_.end())
+    same->told = 0;
+  else
+    rumours_.push_back({n, 0});
+}
+
+void membership::tell_news(std::vector<node_record>& to) {
+  const std::size_t enough = 3 * static_cast<std::size_t>(std::bit_width(members_.size() + 1));
+  for (std::size_t i = std::min(news_max, rumours_.size()); i > 0 && !rumours_.empty(); --i) {
+    if (next_rumour_ >= rumours_.size()) next_rumour_ = 0;
+    rumour& r = rumours_[next_rumour_];
+    const auto found = members_.find(r.node);
+    if (found != members_.end() && found->second.known) to.push_back(found->second.record);
+    if (found == members_.end() || ++r.told >= enough)
+      rumours_.erase(rumours_.begin() + static_cast<std::ptrdiff_t>(next_rumour_));
+    else
+      ++next_rumour_;
+  }
+}
+
+void membership::compare(member& m, std::uint64_t other, time_point now) {
+  if (other == digest()) {
+    m.differs = {};
+  } else if (m.differs == time_point{}) {
+    m.differs = now;
+  } else if (now - m.differs >= sync_every && now - told_all_ >= sync_every) {
+    told_all_ = m.differs = now;
+    say(m.record.node, node_news{true, true, everything()});
+  }
+}
+
+std::vector<node_record> membership::everything() const {
+  std::vector<node_record> all{self_};
+  for (const auto& [n, m] : members_)
+    if (m.known) all.push_back(m.record);
+  return all;
+}
+
+std::uint64_t membership::digest() const {
+  if (digest_) return *digest_;
+  std::uint64_t all = self_.is_out() ? 0 : digest_of(self_);
+  for (const auto& [n, m] : members_)
+    if (m.known && !m.record.is_out()) all ^= digest_of(m.record);
+  digest_ = all;
+  return all;
+}
+
+}  // namespace troupe::logic

@@ -1,0 +1,136 @@
+// What this file is for: numbered views of the members, each agreed on by a majority of the one before.
+// SPDX-FileCopyrightText: the troupe authors
+// SPDX-License-Identifier: BSD-3-Clause
+#include "actors/logic/views.hpp"
+
+#include <algorithm>
+
+namespace troupe::logic {
+
+namespace {
+
+constexpr views::milliseconds settle{500};  // what changes together becomes one view
+constexpr views::milliseconds patience{1000};
+
+bool is_in(const std::vector<node_id>& sorted, const node_id& n) {
+  return std::binary_search(sorted.begin(), sorted.end(), n);
+}
+
+}  // namespace
+
+std::optional<node_id> views::coordinator(const std::vector<node_id>& live) const {
+  for (const node_id& n : agreed_.members)
+    if (is_in(live, n)) return n;
+  return std::nullopt;
+}
+
+bool views::has_majority(const std::vector<node_id>& live) const {
+  return is_majority(static_cast<std::size_t>(
+      std::count_if(agreed_.members.begin(), agreed_.members.end(), [&](const node_id& n) { return is_in(live, n); })));
+}
+
+std::vector<node_id> views::wanted(const std::vector<node_id>& live) const {
+  std::vector<node_id> next;
+  for (const node_id& n : agreed_.members)
+    if (is_in(live, n)) next.push_back(n);
+  for (const node_id& n : live)
+    if (!agreed_.has(n)) next.push_back(n);
+  return next;
+}
+
+bool views::tick(const std::vector<node_id>& live, time_point now, outbox& out) {
+  if (coordinator(live) != self_ || !has_majority(live)) {
+    proposal_.reset();
+    settling_.clear();
+    return false;
+  }
+  std::vector<node_id> next = wanted(live);
+  if (next == agreed_.members) {
+    proposal_.reset();
+    return false;
+  }
+  if (next != settling_) {
+    settling_ = std::move(next);
+    settling_since_ = now;
+  }
+  if (now - settling_since_ < settle || (proposal_ && now - proposal_->since < patience)) return false;
+  proposal_.emplace();
+  proposal_->ballot = {++attempt_, self_};
+  proposal_->since = now;
+  proposal_->members = settling_;
+  return to_members(detail::view_prepare{agreed_.number + 1, agreed_.founder, proposal_->ballot}, out);
+}
+
+/// To this node as well, as if it had come over a wire.
+bool views::to_members(const membership_message& m, outbox& out) {
+  const std::vector<node_id> members = agreed_.members;  // it may change on the way
+  for (const node_id& n : members)
+    if (n != self_) out.emplace_back(n, m);
+  if (const auto* p = std::get_if<detail::view_prepare>(&m)) return message(self_, *p, out);
+  return message(self_, std::get<detail::view_accept>(m), out);
+}
+
+bool views::message(const node_id& from, const detail::view_prepare& m, outbox& out) {
+  if (m.number != agreed_.number + 1 || m.founder != agreed_.founder || !agreed_.has(from)) return false;
+  promised_ = std::max(promised_, m.ballot);
+  const detail::view_promise answer{m.number, promised_, accepted_in_, accepted_};
+  if (from == self_) return message(self_, answer, out);
+  out.emplace_back(from, answer);
+  return false;
+}
+
+bool views::message(const node_id& from, const detail::view_promise& m, outbox& out) {
+  if (!proposal_ || m.number != agreed_.number + 1) return false;
+  if (m.ballot > proposal_->ballot) attempt_ = std::max(attempt_, m.ballot.attempt);  // the next one will be larger
+  if (m.ballot != proposal_->ballot || proposal_->accepting || !agreed_.has(from)) return false;
+  proposal_->promised.insert(from);
+  if (!m.accepted.empty() && m.accepted_in > proposal_->best) {
+    proposal_->best = m.accepted_in;
+    proposal_->members = m.accepted;
+  }
+  if (!is_majority(proposal_->promised.size())) return false;
+  proposal_->accepting = true;
+  return to_members(detail::view_accept{m.number, agreed_.founder, proposal_->ballot, proposal_->members}, out);
+}
+
+bool views::message(const node_id& from, const detail::view_accept& m, outbox& out) {
+  if (m.number != agreed_.number + 1 || m.founder != agreed_.founder || !agreed_.has(from) || m.ballot < promised_ ||
+      m.members.empty())
+    return false;
+  promised_ = accepted_in_ = m.ballot;
+  accepted_ = m.members;
+  const detail::view_accepted answer{m.number, m.ballot};
+  if (from == self_) return message(self_, answer, out);
+  out.emplace_back(from, answer);
+  return false;
+}
+
+bool views::message(const node_id& from, const detail::view_accepted& m, outbox& out) {
+  if (!proposal_ || m.number != agreed_.number + 1 || m.ballot != proposal_->ballot || !agreed_.has(from)) return false;
+  proposal_->accepted.insert(from);
+  if (!is_majority(proposal_->accepted.size())) return false;
+  const node_view next{m.number, agreed_.founder, proposal_->members};
+  std::set<node_id> to(agreed_.members.begin(), agreed_.members.end());
+  to.insert(next.members.begin(), next.members.end());
+  adopt(next);
+  for (const node_id& n : to)
+    if (n != self_) out.emplace_back(n, detail::view_agreed{next});
+  return true;
+}
+
+bool views::message(const node_id&, const detail::view_agreed& m, outbox&) {
+  const node_view& v = m.view;
+  if (v.members.empty() || std::tie(v.number, v.founder) <= std::tie(agreed_.number, agreed_.founder)) return false;
+  return adopt(v);
+}
+
+bool views::adopt(const node_view& v) {
+  agreed_ = v;
+  promised_ = accepted_in_ = {};
+  accepted_.clear();
+  proposal_.reset();
+  settling_.clear();
+  return true;
+}
+
+}  // namespace troupe::logic

@@ -1,0 +1,302 @@
+// What this file is for: a network in virtual time: events in their order, delays, and faults.
+// SPDX-FileCopyrightText: the troupe authors
+// SPDX-License-Identifier: BSD-3-Clause
+#include "net/loopback/network.hpp"
+
+#include <algorithm>
+
+#include "net/loopback/process.hpp"
+
+namespace troupe::net::loopback {
+
+using namespace std::chrono_literals;
+
+// ---- time -----------------------------------------------------------------------------------------------------------
+
+void network::state::post(time_point at, process* to, task f) {
+  queue.push_back({std::max(at, now), ++turns, to, std::move(f)});
+  std::push_heap(queue.begin(), queue.end(), later);
+}
+
+bool network::state::step(time_point until) {
+  if (queue.empty() || queue.front().at > until) return false;
+  std::pop_heap(queue.begin(), queue.end(), later);
+  event e = std::move(queue.back());
+  queue.pop_back();
+  now = e.at;
+  ++done;
+  if (!e.to) {
+    e.f();
+  } else if (e.to->paused) {
+    e.to->held.push_back(std::move(e.f));
+  } else if (e.to->lives) {
+    e.f();
+  }
+  return true;
+}
+
+void network::run_for(duration d) {
+  const time_point until = state_->now + d;
+  while (state_->step(until)) {
+  }
+  state_->now = until;
+}
+
+bool network::run_until(const std::function<bool()>& f, duration limit) {
+  const time_point until = state_->now + limit;
+  while (!f()) {
+    if (state_->step(until)) continue;
+    state_->now = until;
+    return f();
+  }
+  return true;
+}
+
+void network::at(time_point t, std::function<void()> f) { state_->post(t, nullptr, std::move(f)); }
+
+// ---- paths ----------------------------------------------------------------------------------------------------------
+
+const link& network::state::link_of(const process& from, const process& to) const {
+  if (own_links.empty()) return links;
+  const auto own = own_links.find({from.self.id, to.self.id});
+  return own == own_links.end() ? links : own->second;
+}
+
+time_point::duration network::state::delay(const process& from, const process& to) {
+  const link& l = link_of(from, to);
+  const auto span = static_cast<std::uint64_t>((l.delay_most - l.delay_least).count());
+  auto d = l.delay_least + std::chrono::nanoseconds(span ? random() % (span + 1) : 0);
+  if (l.loss > 0)
+    for (auto again = 200ms; chance() < l.loss && again < 10s; again *= 2) d += again;
+  return std::chrono::duration_cast<time_point::duration>(d);
+}
+
+time_point network::state::carry(wire& w, process& from, process& to, std::size_t bytes, task arrive) {
+  if (is_cut(from, to)) {
+    w.held.push_back({bytes, std::move(arrive)});
+    w.held_bytes += bytes;
+    return now;
+  }
+  w.free = std::max(w.free, now);
+  if (const std::uint64_t rate = link_of(from, to).bytes_per_s)
+    w.free += std::chrono::nanoseconds(
+        static_cast<std::int64_t>(1e9 * static_cast<double>(bytes) / static_cast<double>(rate)));
+  w.last = std::max(w.last, w.free + delay(from, to));
+  post(w.last, &to, std::move(arrive));
+  return w.free;
+}
+
+void network::state::keep(const std::shared_ptr<end>& e) {
+  if (ends.size() > 2 * ends_kept + 16) {
+    std::erase_if(ends, [](const auto& x) { return x.expired(); });
+    ends_kept = ends.size();
+  }
+  ends.push_back(e);
+}
+
+void network::state::flush() {
+  for (const auto& x : ends) {
+    const auto e = x.lock();
+    if (!e || is_cut(e->owner(), e->other())) continue;
+    for (wire* w : {&e->control, &e->bulk}) {
+      auto held = std::exchange(w->held, {});
+      if (held.empty()) continue;
+      w->held_bytes = 0;
+      w->free = std::max(w->free, now + std::chrono::milliseconds(random() % 200));  // when it is tried again
+      for (auto& i : held) carry(*w, e->owner(), e->other(), i.bytes, std::move(i.arrive));
+    }
+    e->pump();
+  }
+}
+
+process* network::state::find(const node_id& n) const {
+  const auto found = latest.find(n);
+  return found == latest.end() ? nullptr : found->second;
+}
+
+// ---- dials ----------------------------------------------------------------------------------------------------------
+
+void network::state::dial(process& by, const endpoint& to) {
+  const std::uint64_t id = ++dials;
+  by.dials[id].to = to;
+  post(now + by.options.handshake, &by, [this, &by, id] {
+    if (by.dials.contains(id)) refuse(by, id, dial_error::reason::no_answer, {}, now);
+  });
+  try_dial(by, id);
+}
+
+void network::state::try_dial(process& by, std::uint64_t id) {
+  const auto found = by.dials.find(id);
+  if (found == by.dials.end()) return;
+  process::dial& d = found->second;
+  using reason = dial_error::reason;
+  const auto place = places.find(d.to);
+  if (place == places.end()) return refuse(by, id, reason::nobody_listens, {}, now + 2 * links.delay_least);
+  process& at = *place->second;
+  if (&at == &by) return refuse(by, id, reason::self, by.self.id, now + links.delay_least);
+  if (is_cut(by, at) || is_cut(at, by)) {
+    post(now + 200ms, &by, [this, &by, id] { try_dial(by, id); });
+    return;
+  }
+  const time_point there = now + delay(by, at), back = there + delay(at, by);
+  if (!at.lives) return refuse(by, id, reason::nobody_listens, {}, back);
+  if (broken_dials > 0 && chance() < broken_dials) return refuse(by, id, reason::no_answer, {}, back);
+  d.target = &at;
+  d.sent = true;
+  // Three ways: who answers knows that the other is there.
+  post(back + delay(by, at), &at, [this, &at, &by, id] { requested(at, by, id); });
+}
+
+bool network::state::admits(const process& at, const process& by) const {
+  if (at.self.cluster != by.self.cluster || at.options.insecure_loopback != by.options.insecure_loopback) return false;
+  if (at.options.insecure_loopback) return true;
+  const auto& secrets = by.options.proof.secrets;
+  const auto& accepted = at.options.proof.secrets;
+  if (!secrets.empty()) return std::find(accepted.begin(), accepted.end(), secrets.front()) != accepted.end();
+  return !by.options.proof.authority.empty() && at.options.proof.authority == by.options.proof.authority;
+}
+
+void network::state::requested(process& at, process& by, std::uint64_t id) {
+  if (!by.lives || !by.dials.contains(id)) return;
+  using reason = dial_error::reason;
+  if (!admits(at, by)) return refuse(by, id, reason::not_admitted, {}, now + delay(at, by));
+  const auto old = at.sessions.find(by.self.id);
+  if (old != at.sessions.end()) {
+    const std::shared_ptr<end> e = old->second;
+    if (const auto far = e->far(); far && far->is_open()) {
+      return refuse(by, id, reason::known, at.self.id, now + delay(at, by));
+    } else if (far && &far->owner() == &by && !by.sessions.contains(at.self.id) && e->is_open() && !far->has_ended()) {
+      return;  // another dial of the same process was answered a moment ago
+    }
+    e->finish(std::make_exception_ptr(error(errc::node_lost, "the peer has connected again")), true);
+    // `down` comes first.
+    post(now, &at, [this, &at, &by, id] { requested(at, by, id); });
+    return;
+  }
+  // Both dial each other: the dial of the smaller id stays, and the other one waits for it.
+  for (const auto& [other, d] : at.dials)
+    if (d.sent && d.target == &by && at.self.id < by.self.id) return;
+
+  std::optional<endpoint> to = by.dials.at(id).to;
+  const auto here = std::make_shared<end>(*this, at, by, std::nullopt);
+  const auto there = std::make_shared<end>(*this, by, at, std::move(to));
+  here->connect(there);
+  there->connect(here);
+  keep(here);
+  keep(there);
+  carry(here->control, at, by, 0, [this, &by, id, there] { answered(by, id, there); });
+  here->open();
+}
+
+void network::state::answered(process& at, std::uint64_t id, const std::shared_ptr<end>& e) {
+  if (!at.dials.contains(id) || at.sessions.contains(e->peer().id) || e->has_ended()) return e->finish(nullptr, true);
+  std::erase_if(at.dials, [&](const auto& d) { return d.first == id || d.second.target == &e->other(); });
+  e->open();
+}
+
+void network::state::refuse(process& by, std::uint64_t id, dial_error::reason why, std::optional<node_id> peer,
+                            time_point when) {
+  post(when, &by, [this, &by, id, why, peer] {
+    const auto found = by.dials.find(id);
+    if (found == by.dials.end()) return;
+    const endpoint to = found->second.to;
+    by.dials.erase(found);
+    static constexpr const char* texts[] = {"nobody listens there", "nobody answers in time",
+                                            "it is not of this cluster", "it is connected already",
+                                            "it is this process"};
+    by.events->refused(
+        to, std::make_exception_ptr(
+                dial_error(why, to.host + ":" + std::to_string(to.port) + ": " + texts[static_cast<int>(why)], peer)));
+  });
+}
+
+// ---- faults ---------------------------------------------------------------------------------------------------------
+
+void network::state::stop(process& p, bool killed) {
+  if (!p.lives || !p.started) {
+    p.lives = false;
+    return;
+  }
+  for (const auto& [n, e] : std::map(p.sessions)) e->finish(nullptr, killed);
+  if (!killed)  // nothing is told afterwards
+    for (const auto& e : std::exchange(p.ending, {})) e->settle();
+  p.ending.clear();
+  p.lives = false;
+  p.held.clear();
+  p.dials.clear();
+}
+
+void network::set_links(const link& l) { state_->links = l; }
+void network::set_link(const node_id& from, const node_id& to, const link& l) { state_->own_links[{from, to}] = l; }
+void network::cut(const node_id& from, const node_id& to) { state_->cuts.insert({from, to}); }
+void network::mend(const node_id& from, const node_id& to) {
+  if (state_->cuts.erase({from, to})) state_->flush();
+}
+void network::mend_all() {
+  state_->cuts.clear();
+  state_->flush();
+}
+
+void network::reset(const node_id& a, const node_id& b) {
+  process* p = state_->find(a);
+  if (!p) return;
+  const auto found = p->sessions.find(b);
+  if (found == p->sessions.end()) return;
+  const auto e = found->second;
+  e->finish(std::make_exception_ptr(error(errc::node_lost, "the connection was reset")), true);
+}
+
+void network::break_dials(double part) { state_->broken_dials = part; }
+
+void network::pause(const node_id& n) {
+  if (process* p = state_->find(n)) p->paused = true;
+}
+
+void network::resume(const node_id& n) {
+  process* p = state_->find(n);
+  if (!p || !p->paused) return;
+  p->paused = false;
+  while (!p->held.empty() && p->lives && !p->paused) {
+    const task f = std::move(p->held.front());
+    p->held.pop_front();
+    f();
+  }
+}
+
+void network::kill(const node_id& n) {
+  if (process* p = state_->find(n)) {
+    p->paused = false;
+    state_->stop(*p, true);
+  }
+}
+
+// ---- to look at -----------------------------------------------------------------------------------------------------
+
+network::network(std::uint64_t seed) : state_(std::make_unique<state>(seed)) {}
+network::~network() {
+  // What is held back on a wire holds the ends of that wire.
+  for (const auto& x : state_->ends)
+    if (const auto e = x.lock()) e->control.held.clear(), e->bulk.held.clear();
+}
+
+time_point network::now() const { return state_->now; }
+bool network::is_cut(const node_id& from, const node_id& to) const { return state_->cuts.contains({from, to}); }
+bool network::are_connected(const node_id& a, const node_id& b) const {
+  const process* p = state_->find(a);
+  if (!p) return false;
+  const auto found = p->sessions.find(b);
+  if (found == p->sessions.end() || !found->second->is_open()) return false;
+  const auto far = found->second->far();
+  return far && far->is_open();
+}
+std::uint64_t network::bytes_sent(const node_id& n) const {
+  const process* p = state_->find(n);
+  return p ? p->bytes_sent : 0;
+}
+std::uint64_t network::frames_sent(const node_id& n) const {
+  const process* p = state_->find(n);
+  return p ? p->frames_sent : 0;
+}
+std::uint64_t network::events() const { return state_->done; }
+
+}  // namespace troupe::net::loopback

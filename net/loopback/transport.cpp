@@ -1,0 +1,70 @@
+// What this file is for: the seam of transports over a loopback network.
+// SPDX-FileCopyrightText: the troupe authors
+// SPDX-License-Identifier: BSD-3-Clause
+#include <string>
+
+#include "net/loopback/process.hpp"
+
+namespace troupe::net::loopback {
+
+namespace {
+
+class attached final : public transport {
+ public:
+  attached(network::state& n, process& p) : network_(n), process_(p) {}
+  ~attached() override { stop(); }
+
+  void start(transport_events& e) override {
+    process& p = process_;
+    const transport_options& o = p.options;
+    if (p.started) throw error(errc::bad_argument, "a transport can be started once");
+    const bool proves = !o.proof.secrets.empty() || !o.proof.authority.empty();
+    if (!proves && !o.insecure_loopback)
+      throw error(errc::bad_argument,
+                  "a transport needs a secret or certificates; or insecure_loopback, on one machine");
+    for (const endpoint& wanted : o.listen) {
+      endpoint at = wanted;
+      while (at.port == 0 || (wanted.port == 0 && is_taken(at))) at.port = ++network_.ports;
+      if (is_taken(at)) {
+        listening_.clear();
+        throw error(errc::io_failed, at.host + ":" + std::to_string(at.port) + " is in use; choose another port");
+      }
+      listening_.push_back(at);
+    }
+    for (const endpoint& at : listening_) network_.places[at] = &p;
+    if (p.self.listens_on.empty()) p.self.listens_on = listening_;
+    network_.latest[p.self.id] = &p;
+    p.events = &e;
+    p.started = true;
+  }
+
+  std::vector<endpoint> listening() const override { return listening_; }
+  void dial(const endpoint& e) override {
+    if (process_.lives && process_.started) network_.dial(process_, e);
+  }
+  void at(time_point t, std::function<void()> f) override { network_.post(t, &process_, std::move(f)); }
+  time_point now() const override { return network_.now; }
+  void stop() override { network_.stop(process_, false); }
+
+ private:
+  bool is_taken(const endpoint& e) const {
+    const auto found = network_.places.find(e);
+    return found != network_.places.end() && found->second->lives;
+  }
+
+  network::state& network_;
+  process& process_;
+  std::vector<endpoint> listening_;
+};
+
+}  // namespace
+
+std::unique_ptr<transport> network::attach(transport_options o) {
+  auto p = std::make_unique<process>();
+  p->self = o.self;
+  p->options = std::move(o);
+  state_->processes.push_back(std::move(p));
+  return std::make_unique<attached>(*state_, *state_->processes.back());
+}
+
+}  // namespace troupe::net::loopback
