@@ -120,7 +120,7 @@ void membership::probe(member& m, time_point now) {
 
 void membership::agree(time_point now) {
   views::outbox out;
-  if (views_.tick(live(), now, out)) actions_.push_back(view_changed{});
+  if (views_.tick(live(), now, out)) actions_.emplace_back(std::in_place_type<view_changed>);
   for (auto& [to, message] : out) say(to, std::move(message));
 }
 

@@ -42,7 +42,8 @@ void end::open() {
 // ---- control --------------------------------------------------------------------------------------------------------
 
 bool end::send(std::span<const std::byte> frame) {
-  if (!open_ || frame.size() > owner_.options.frame_max) return false;
+  const std::lock_guard hold(network_.lock);
+  if (!open_ || frame.size() > std::min(owner_.options.frame_max, other_.options.frame_max)) return false;
   const std::size_t bytes = frame.size() + overhead;
   count(bytes, true);
   network_.carry(control, owner_, other_, bytes,
@@ -50,11 +51,14 @@ bool end::send(std::span<const std::byte> frame) {
                    if (to) to->received(frame);
                  });
   if (unsent() <= owner_.options.unsent_max) return true;
-  finish(std::make_exception_ptr(error(errc::node_lost, "the peer does not take what is sent to it")), true);
+  finish(std::make_exception_ptr(
+             error(errc::node_lost, "the peer does not take what is sent to it: more than unsent_max waits")),
+         true);
   return false;
 }
 
 std::size_t end::unsent() const {
+  const std::lock_guard hold(network_.lock);
   std::size_t waiting = control.held_bytes;
   const link& l = network_.link_of(owner_, other_);
   if (l.bytes_per_s && control.free > network_.now)
@@ -73,6 +77,7 @@ void end::received(const std::vector<std::byte>& frame) {
 
 void end::send_bulk(std::span<const std::byte> head, const_pieces body, std::function<void(bool)> done) {
   if (head.size() > head_max) throw error(errc::bad_argument, "the head of a transfer may have 4096 bytes; send less");
+  const std::lock_guard hold(network_.lock);
   if (!open_) return done(false);
   std::uint64_t bytes = 0;
   for (const auto& p : body) bytes += p.size();
@@ -131,7 +136,7 @@ void end::received(const chunk& c) {
     coming made{c.head, owner_.events->arriving(*this, c.head, c.total), 0, 0, false};
     made.wanted = bytes_of(made.body) == c.total;
     if (!open_) {  // by what it was told
-      if (made.wanted) owner_.events->arrived(*this, made.head, false);
+      owner_.events->arrived(*this, made.head, false);
       return;
     }
     coming_[c.id] = std::move(made);
@@ -155,12 +160,15 @@ void end::received(const chunk& c) {
   if (!c.last) return;
   const coming whole = std::move(t);
   coming_.erase(found);
-  if (whole.wanted) owner_.events->arrived(*this, whole.head, true);
+  owner_.events->arrived(*this, whole.head, true);
 }
 
 // ---- the end --------------------------------------------------------------------------------------------------------
 
-void end::close(std::exception_ptr why) { finish(std::move(why), false); }
+void end::close(std::exception_ptr why) {
+  const std::lock_guard hold(network_.lock);
+  finish(std::move(why), false);
+}
 
 void end::finish(std::exception_ptr why, bool reset) {
   if (std::exchange(ended_, true)) return;
@@ -184,8 +192,7 @@ void end::settle() {
   const auto self = shared_from_this();
   std::erase(owner_.ending, self);
   for (auto& t : std::exchange(leaving_, {})) t.done(false);
-  for (auto& [id, t] : std::exchange(coming_, {}))
-    if (t.wanted) owner_.events->arrived(*this, t.head, false);
+  for (auto& [id, t] : std::exchange(coming_, {})) owner_.events->arrived(*this, t.head, false);
   if (told_up_) owner_.events->down(*this, why_);
 }
 

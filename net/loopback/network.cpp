@@ -19,6 +19,7 @@ void network::state::post(time_point at, process* to, task f) {
 }
 
 bool network::state::step(time_point until) {
+  const std::lock_guard hold(lock);
   if (queue.empty() || queue.front().at > until) return false;
   std::pop_heap(queue.begin(), queue.end(), later);
   event e = std::move(queue.back());
@@ -159,11 +160,13 @@ bool network::state::admits(const process& at, const process& by) const {
 void network::state::requested(process& at, process& by, std::uint64_t id) {
   if (!by.lives || !by.dials.contains(id)) return;
   using reason = dial_error::reason;
-  if (!admits(at, by)) return refuse(by, id, reason::not_admitted, {}, now + delay(at, by));
+  if (!admits(at, by)) return refuse(by, id, reason::not_admitted, at.self.id, now + delay(at, by));
+  if (const process* last = find(by.self.id); last && last->self.incarnation > by.self.incarnation)
+    return refuse(by, id, reason::not_admitted, at.self.id, now + delay(at, by));
   const auto old = at.sessions.find(by.self.id);
   if (old != at.sessions.end()) {
     const std::shared_ptr<end> e = old->second;
-    if (const auto far = e->far(); far && far->is_open()) {
+    if (const auto far = e->far(); far && far->is_open() && &far->owner() == &by) {
       return refuse(by, id, reason::known, at.self.id, now + delay(at, by));
     } else if (far && &far->owner() == &by && !by.sessions.contains(at.self.id) && e->is_open() && !far->has_ended()) {
       return;  // another dial of the same process was answered a moment ago
@@ -185,6 +188,7 @@ void network::state::requested(process& at, process& by, std::uint64_t id) {
   keep(here);
   keep(there);
   carry(here->control, at, by, 0, [this, &by, id, there] { answered(by, id, there); });
+  std::erase_if(at.dials, [&](const auto& d) { return d.second.target == &by; });  // it has led to this
   here->open();
 }
 
@@ -201,23 +205,29 @@ void network::state::refuse(process& by, std::uint64_t id, dial_error::reason wh
     if (found == by.dials.end()) return;
     const endpoint to = found->second.to;
     by.dials.erase(found);
-    static constexpr const char* texts[] = {"nobody listens there", "nobody answers in time",
-                                            "it is not of this cluster", "it is connected already",
-                                            "it is this process"};
-    by.events->refused(
-        to, std::make_exception_ptr(
-                dial_error(why, to.host + ":" + std::to_string(to.port) + ": " + texts[static_cast<int>(why)], peer)));
+    using reason = dial_error::reason;
+    std::string text = to.text() + ": ";
+    if (why == reason::nobody_listens) text += "nobody listens there";
+    if (why == reason::no_answer) text += "nobody answers in time";
+    if (why == reason::known) text += "it is connected already";
+    if (why == reason::self) text += "it is this process";
+    if (why == reason::not_admitted) {
+      const process* at = peer ? find(*peer) : nullptr;
+      text += "it does not admit this node";
+      if (at && at->self.cluster != by.self.cluster) text += ": it belongs to cluster " + at->self.cluster;
+    }
+    by.events->refused(to, std::make_exception_ptr(dial_error(why, text, peer)));
   });
 }
 
 // ---- faults ---------------------------------------------------------------------------------------------------------
 
-void network::state::stop(process& p, bool killed) {
+void network::state::stop(process& p, std::exception_ptr why, bool killed) {
   if (!p.lives || !p.started) {
     p.lives = false;
     return;
   }
-  for (const auto& [n, e] : std::map(p.sessions)) e->finish(nullptr, killed);
+  for (const auto& [n, e] : std::map(p.sessions)) e->finish(why, killed);
   if (!killed)  // nothing is told afterwards
     for (const auto& e : std::exchange(p.ending, {})) e->settle();
   p.ending.clear();
@@ -266,7 +276,7 @@ void network::resume(const node_id& n) {
 void network::kill(const node_id& n) {
   if (process* p = state_->find(n)) {
     p->paused = false;
-    state_->stop(*p, true);
+    state_->stop(*p, nullptr, true);
   }
 }
 

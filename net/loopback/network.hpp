@@ -2,9 +2,9 @@
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Transports are attached to a network as processes. Everything happens on the thread that calls `run_for` or
-// `run_until`, and only there may transports, sessions and the network be used: control and bulk threads are that thread.
-// Time stands still except while the network runs, and jumps from event to event.
+// Transports are attached to a network as processes. Everything is told on the thread that calls `run_for` or `run_until`:
+// the control and bulk threads of all are that thread. Others may send meanwhile, as the seam allows, but then nothing is
+// the same twice. Time stands still except while the network runs, and jumps from event to event.
 //
 // What is sent on a session arrives in order on each of its two connections; between connections the order is random, as
 // delays are. A cut path holds back what is sent, as a network that drops packets does: it arrives when the path is

@@ -8,6 +8,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <random>
 #include <set>
 #include <utility>
@@ -67,7 +68,7 @@ struct network::state {
   const link& link_of(const process& from, const process& to) const;
   time_point::duration delay(const process& from, const process& to);
   bool is_cut(const process& from, const process& to) const { return cuts.contains({from.self.id, to.self.id}); }
-  /// When it has left; nothing while the path is cut.
+  /// Answers when it has left.
   time_point carry(wire&, process& from, process& to, std::size_t bytes, task arrive);
   void keep(const std::shared_ptr<end>&);
   /// What was held back and need not be any more goes on its way.
@@ -79,16 +80,18 @@ struct network::state {
   void answered(process& at, std::uint64_t id, const std::shared_ptr<end>&);
   void refuse(process&, std::uint64_t id, dial_error::reason, std::optional<node_id> peer, time_point when);
   bool admits(const process& at, const process& by) const;
-  void stop(process&, bool killed);
+  void stop(process&, std::exception_ptr why, bool killed);
   process* find(const node_id&) const;
 
+  /// Held by whatever uses any of this: several threads may send, though all is told on one.
+  std::recursive_mutex lock;
   time_point now{std::chrono::hours(1)};
   std::uint64_t turns = 0, done = 0, dials = 0;
   std::uint16_t ports = 40'000;
   std::mt19937_64 random;
   std::vector<event> queue{};  // a heap
   std::vector<std::unique_ptr<process>> processes{};
-  std::map<node_id, process*> latest{};
+  std::map<node_id, process*> latest{};   // the one with the largest incarnation
   std::map<endpoint, process*> places{};  // also of those that are gone: a dial must know the way
   link links{};
   std::map<std::pair<node_id, node_id>, link> own_links{};

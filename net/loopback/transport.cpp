@@ -1,6 +1,7 @@
 // What this file is for: the seam of transports over a loopback network.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
+#include <mutex>
 #include <string>
 
 #include "net/loopback/process.hpp"
@@ -15,6 +16,7 @@ class attached final : public transport {
   ~attached() override { stop(); }
 
   void start(transport_events& e) override {
+    const std::lock_guard hold(network_.lock);
     process& p = process_;
     const transport_options& o = p.options;
     if (p.started) throw error(errc::bad_argument, "a transport can be started once");
@@ -33,18 +35,30 @@ class attached final : public transport {
     }
     for (const endpoint& at : listening_) network_.places[at] = &p;
     if (p.self.listens_on.empty()) p.self.listens_on = listening_;
-    network_.latest[p.self.id] = &p;
+    process*& last = network_.latest[p.self.id];
+    if (!last || last->self.incarnation <= p.self.incarnation) last = &p;
     p.events = &e;
     p.started = true;
   }
 
   std::vector<endpoint> listening() const override { return listening_; }
   void dial(const endpoint& e) override {
+    const std::lock_guard hold(network_.lock);
     if (process_.lives && process_.started) network_.dial(process_, e);
   }
-  void at(time_point t, std::function<void()> f) override { network_.post(t, &process_, std::move(f)); }
-  time_point now() const override { return network_.now; }
-  void stop() override { network_.stop(process_, false); }
+  void at(time_point t, std::function<void()> f) override {
+    const std::lock_guard hold(network_.lock);
+    network_.post(t, &process_, std::move(f));
+  }
+  time_point now() const override {
+    const std::lock_guard hold(network_.lock);
+    return network_.now;
+  }
+  void stop() override {
+    const std::lock_guard hold(network_.lock);
+    network_.stop(process_, std::make_exception_ptr(error(errc::runtime_stopped, "the transport has been stopped")),
+                  false);
+  }
 
  private:
   bool is_taken(const endpoint& e) const {

@@ -39,8 +39,9 @@ class scenario {
     EXPECT_TRUE(w_.until([&] { return w_.agree(); }, 25s, 100ms)) << w_.disagreement();
     w_.step(4s);
     EXPECT_TRUE(w_.agree()) << "it did not last: " << w_.disagreement();
-    if (w_.living().front()->members().has_majority())
+    if (w_.living().front()->members().has_majority()) {
       EXPECT_TRUE(w_.until([&] { return w_.agree_on_view(); }, 10s)) << "no common view";
+    }
   }
   std::string story() const { return story_.str(); }
 

@@ -9,6 +9,7 @@
 #include <random>
 #include <utility>
 
+#include "loopback_network.hpp"
 #include "tcp_network.hpp"
 
 namespace wires {
@@ -18,6 +19,7 @@ const std::vector<candidate>& candidates() {
       {"tcp_plain", [] { return tcp_network(proof::none); }},
       {"tcp_secret", [] { return tcp_network(proof::secret); }},
       {"tcp_certificates", [] { return tcp_network(proof::certificates); }},
+      {"loopback", [] { return loopback_network(); }, 0, true},
   };
   return all;
 }

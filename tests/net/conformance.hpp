@@ -50,6 +50,8 @@ struct candidate {
   std::function<std::unique_ptr<network>()> open;
   /// Bytes that a peer who reads nothing lets pile up elsewhere before `unsent` grows.
   std::size_t swallows_max = 16u << 20;
+  /// All is told on the thread that waits, so that what is told cannot block and be looked at.
+  bool one_thread = false;
 };
 void PrintTo(const candidate&, std::ostream*);
 const std::vector<candidate>& candidates();
