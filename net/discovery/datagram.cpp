@@ -52,7 +52,7 @@ cluster_hash hash_of_cluster(std::string_view name) {
 std::vector<std::byte> write_announcement(const announcement& a, const cluster_hash& cluster) {
   writer addresses;
   std::size_t count = 0;
-  constexpr std::size_t room = datagram_max - mac_bytes - head_bytes - sizeof(node_id) - 2 * 8 - 1;
+  constexpr std::size_t room = datagram_max - mac_bytes - head_bytes - sizeof(node_id) - 2 * sizeof(std::uint64_t) - 1;
   for (const endpoint& e : a.listens_on) {
     if (count == announced_max || !makes_sense(e) || e.host.size() > host_max ||
         addresses.size() + 2 + e.host.size() + 2 > room)
