@@ -18,6 +18,7 @@
 #include <troupe/offer.hpp>
 #include <troupe/troupe.hpp>
 
+#include "actors/host_tiles.hpp"
 #include "actors/logic/region.hpp"
 #include "actors/task_errors.hpp"
 
@@ -138,6 +139,7 @@ class remaking : public testing::Test {
     lineage::call told;
     told.cost_ns = 1000;
     for (const part& p : parts) {
+      arrays_[p.array->id] = p.array;
       const array_spec& s = p.array->spec;
       wire::access_card& x = what->card.accesses.emplace_back();
       x.array = p.array->id;
@@ -185,14 +187,14 @@ class remaking : public testing::Test {
   value lost(const troupe::array<T, N>& a, std::uint32_t t = 0) {
     return current(a.core(), t);
   }
-  /// Copies the host's bytes aside, as placement would.
-  template <class T, int N>
-  void keep(const troupe::array<T, N>& a, std::uint32_t t = 0) {
-    const auto v = log.must_keep(a.core()->id, t);
-    ASSERT_TRUE(v);
-    const std::byte* const b = a.core()->bytes[t].data.load();
-    kept.emplace_back(*v, std::vector<std::byte>(b, b + a.core()->bytes_of(t)));
-    ASSERT_TRUE(log.kept(*v, kept.back().second.size()));
+  /// The host's bytes are about to be overwritten: what is still needed of them is copied aside.
+  void make_way(array_core* a, std::uint32_t t) {
+    if (const auto v = log.must_keep(a->id, t)) {
+      const std::byte* const b = host_tile(*a->home, *a, t, false);
+      kept.emplace_back(*v, std::vector<std::byte>(b, b + a->bytes_of(t)));
+      ASSERT_TRUE(log.kept(*v, kept.back().second.size()));
+    }
+    log.leaves_home(a->id, t);
   }
 
   std::vector<remade_value> remake(const std::vector<value>& lost_values) {
@@ -202,6 +204,7 @@ class remaking : public testing::Test {
     const std::size_t regions = link.regions.in_use();
     plan = log.remake(lost_values);
     EXPECT_TRUE(plan.holes.empty());
+    for (const value& v : lost_values) make_way(arrays_.at(v.array), v.tile);
     auto how = troupe::detail::remake(
         plan,
         [this](const value& v) -> const std::byte* {
@@ -215,6 +218,8 @@ class remaking : public testing::Test {
     EXPECT_EQ(link.regions.in_use(), regions);
     EXPECT_GE(link.array_bytes.load(), bytes);
     EXPECT_EQ(how.size(), lost_values.size());
+    for (const remade_value& r : how)
+      r.error ? log.stays_away(r.what.array, r.what.tile) : log.came_home(r.what.array, r.what.tile, r.what.version);
     return how;
   }
   void remake_all(const std::vector<value>& lost_values) {
@@ -236,6 +241,7 @@ class remaking : public testing::Test {
   std::vector<std::pair<value, std::vector<std::byte>>> kept;
 
  private:
+  std::map<std::uint64_t, array_core*> arrays_;
   std::map<std::pair<std::uint64_t, std::uint32_t>, std::uint32_t> versions_;
 };
 
@@ -251,7 +257,7 @@ TEST_F(remaking, repeats_a_chain_of_updates_of_one_tile) {
 }
 
 TEST_F(remaking, passes_the_values_of_the_call) {
-  const auto a = rt.filled<int>({4}, troupe::tiles(4), 10), b = rt.array<int>({4}, troupe::tiles(4));
+  const auto a = rt.filled<int>({4}, troupe::tiles(4), 10), b = rt.filled<int>({4}, troupe::tiles(4), 0);
   ran(line, {tile(a, access_mode::read), tile(b, access_mode::write)}, 3, char{5}, 2.0);
   remake_all({lost(b)});
   EXPECT_EQ(contents(b), equal(4, 70));
@@ -261,7 +267,7 @@ TEST_F(remaking, windows_with_borders_read_across_tiles_from_wherever_they_are) 
   constexpr index_t n = 10;
   for (const border edge : {border::clip, border::clamp, border::wrap, border::fill}) {
     const auto from = rt.array<int, 2>({n, n}, troupe::tiles(4, 4));
-    const auto to = rt.array<int, 2>({n, n}, troupe::tiles(4, 4));
+    const auto to = rt.filled<int>({n, n}, troupe::tiles(4, 4), 0);
     // Some tiles are at home, some were written elsewhere.
     rt.for_each(troupe::grid(n, n), number, troupe::write(from)).get();
     std::vector<value> all;
@@ -312,8 +318,7 @@ TEST_F(remaking, two_arrays_made_of_each_other_start_from_kept_copies) {
   ran(line, {tile(a, access_mode::read), tile(b, access_mode::write)}, 2, char{1}, 1.0);  // 3
   ran(line, {tile(b, access_mode::read), tile(a, access_mode::write)}, 2, char{1}, 1.0);  // 7
   ran(line, {tile(a, access_mode::read), tile(b, access_mode::write)}, 2, char{1}, 1.0);  // 15
-  keep(a);
-  log.leaves_home(a.core()->id, 0);
+  make_way(a.core(), 0);
   std::memset(a.core()->bytes[0].data.load(), 0x55, 16);
   remake_all({lost(b), lost(a)});
   EXPECT_EQ(plan.steps.size(), 3u);
@@ -348,7 +353,7 @@ TEST_F(remaking, a_sub_array_begins_at_zero) {
 }
 
 TEST_F(remaking, partials_of_reductions_begin_with_their_value_and_go_nowhere) {
-  const auto a = rt.filled<int>({4}, troupe::tiles(4), 2), c = rt.array<int>({4}, troupe::tiles(4));
+  const auto a = rt.filled<int>({4}, troupe::tiles(4), 2), c = rt.filled<int>({4}, troupe::tiles(4), 0);
   const auto total = rt.filled<long>({1}, troupe::tiles(1), 1000);
   part red = tile(total, access_mode::reduce);
   red.fresh = true;
