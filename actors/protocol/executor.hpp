@@ -75,6 +75,8 @@ class executor {
   virtual void run_tasks(std::span<task_record* const>, attention) = 0;
   /// The turn in which it was handed something has been left. Nodes send then.
   virtual void after_turn() {}
+  /// Nodes: brings a tile home that only they have. Takes a handle of the array.
+  virtual void save(array_core&, std::uint32_t) {}
   /// Threads that sleep and would take work.
   virtual int sleepers() const = 0;
   /// Wakes one sleeping thread to look for mail.
