@@ -46,7 +46,7 @@ admission::~admission() {
 
 void admission::begin() {
   for (std::size_t i = 0; i < listeners_.sockets().size(); ++i) {
-    watches_.push_back(std::make_unique<watch>(door_.control, listeners_.sockets()[i]));
+    watches_.push_back(std::make_unique<watch>(door_.bulk, listeners_.sockets()[i]));
     wait_for(i);
   }
 }
@@ -57,6 +57,7 @@ void admission::end() {
   listeners_.close();
   for (auto& [address, t] : waiting_) t->drop();
   halves_.clear();
+  joining_.clear();
   waiting_.clear();
   waiting_each_.clear();
 }
@@ -78,7 +79,7 @@ void admission::accept_some(std::size_t which) {
     if (errno == EAGAIN || errno == EWOULDBLOCK) break;
     if (!out_of_descriptors(listening, errno)) continue;  // that connection broke before it was taken
     // Tried again at once it would fail again, and the socket stays readable: that would be a busy loop.
-    door_.control.at(std::chrono::steady_clock::now() + pause_without_descriptors, [this, which] {
+    door_.bulk.at(std::chrono::steady_clock::now() + pause_without_descriptors, [this, which] {
       if (!ended_) accept_some(which);
     });
     return;
@@ -108,7 +109,7 @@ void admission::greet(int socket, const address& from) {
     return;
   }
   tune(socket);
-  const auto t = door_.open(socket, from, false);
+  const auto t = door_.open(door_.bulk, socket, from, false);
   ++each;
   waiting_.emplace(t.get(), t);
   t->begin(door_.deadline(), true, [this, who = t.get()](std::exception_ptr) { forget(who); });
@@ -138,7 +139,23 @@ void admission::judge(const std::shared_ptr<talk>& t, const hello& h) {
   if (h.who.cluster != door_.self.cluster)
     return refuse(t, verdict::other_cluster,
                   "this node belongs to cluster " + door_.self.cluster + ", not to " + h.who.cluster);
-  if (const verdict v = door_.sessions.rules().asked(h); v != verdict::welcome) return refuse(t, v, words(v));
+  door_.control.post([this, waits = std::weak_ptr(t), h] {
+    const verdict v = door_.sessions.rules().asked(h);
+    // From now on, so that nothing comes in between.
+    if (v == verdict::welcome && h.kind == channel::bulk) door_.sessions.rules().begins(h.who, h.number);
+    door_.bulk.post([this, waits, h, v] {
+      const auto still = waits.lock();
+      if (still && waiting_.contains(still.get())) {
+        ruled(still, h, v);
+      } else if (v == verdict::welcome && h.kind == channel::bulk) {
+        undo(h);
+      }
+    });
+  });
+}
+
+void admission::ruled(const std::shared_ptr<talk>& t, const hello& h, verdict v) {
+  if (v != verdict::welcome) return refuse(t, v, words(v));
   if (h.kind == channel::bulk) return join(t, h);
   const key which{h.who.id, h.number};
   if (halves_.contains(which)) return refuse(t, verdict::duplicate, words(verdict::duplicate));
@@ -148,16 +165,37 @@ void admission::judge(const std::shared_ptr<talk>& t, const hello& h) {
 }
 
 void admission::join(const std::shared_ptr<talk>& bulk, const hello& h) {
-  const auto it = halves_.find({h.who.id, h.number});
-  if (it == halves_.end()) return refuse(bulk, verdict::unknown, "its control connection is not here");
-  bulk->write(encode(answer{.who = door_.self, .takes = door_.takes()}), [this, bulk, which = it->first] {
+  const key which{h.who.id, h.number};
+  if (!halves_.contains(which)) {
+    undo(h);
+    return refuse(bulk, verdict::unknown, "its control connection is not here");
+  }
+  joining_.emplace(bulk.get(), h);
+  bulk->write(encode(answer{.who = door_.self, .takes = door_.takes()}), [this, bulk, which] {
     const auto found = halves_.find(which);
-    if (found == halves_.end()) return bulk->drop();
-    const half first = found->second;
-    door_.admit(first.said.who, first.said.takes, first.said.number, false, *first.control, *bulk);
-    forget(first.control.get());
+    if (found == halves_.end()) {
+      bulk->drop();
+      return forget(bulk.get());
+    }
+    joining_.erase(bulk.get());
+    const half control = found->second;
+    admit(control, bulk);
+    forget(control.control.get());
     forget(bulk.get());
   });
+}
+
+void admission::admit(const half& control, const std::shared_ptr<talk>& bulk) {
+  const auto both = std::make_shared<tcp_session::streams>();
+  both->control = control.control->take();
+  both->bulk = bulk->take();
+  door_.control.post([this, both, said = control.said, remote = bulk->peer().told()] {
+    door_.admit(said.who, said.takes, said.number, false, remote, std::move(*both));
+  });
+}
+
+void admission::undo(const hello& h) {
+  door_.control.post([this, id = h.who.id, number = h.number] { door_.sessions.rules().ended(id, number); });
 }
 
 void admission::refuse(const std::shared_ptr<talk>& t, verdict v, std::string text) {
@@ -169,6 +207,7 @@ void admission::forget(talk* who) {
   if (it == waiting_.end()) return;
   const auto last = it->second;
   waiting_.erase(it);
+  if (const auto joins = joining_.extract(who)) undo(joins.mapped());
   std::erase_if(halves_, [&](const auto& h) { return h.second.control == last; });
   const auto each = waiting_each_.find(last->peer().told().host);
   if (each != waiting_each_.end() && --each->second == 0) waiting_each_.erase(each);

@@ -36,7 +36,8 @@ class listeners {
   std::vector<endpoint> told_;
 };
 
-/// On the control thread.
+/// On the bulk thread: what strangers make it compute may delay bodies, but not control. Whether a member is to have a
+/// session is asked of the control thread.
 class admission {
  public:
   admission(const doorway&, listeners&);
@@ -59,7 +60,11 @@ class admission {
   void greet(int socket, const address&);
   void heard(const std::shared_ptr<talk>&, std::span<const std::byte>);
   void judge(const std::shared_ptr<talk>&, const hello&);
+  void ruled(const std::shared_ptr<talk>&, const hello&, verdict);
   void join(const std::shared_ptr<talk>&, const hello&);
+  void admit(const half& control, const std::shared_ptr<talk>& bulk);
+  /// The session that was to be will not be.
+  void undo(const hello&);
   void refuse(const std::shared_ptr<talk>&, verdict, std::string text);
   void forget(talk*);
 
@@ -69,7 +74,8 @@ class admission {
   std::unordered_map<talk*, std::shared_ptr<talk>> waiting_;
   std::map<std::string, int> waiting_each_;
   std::map<key, half> halves_;
-  int reserve_ = -1;  ///< a descriptor to give up when there is no other
+  std::unordered_map<talk*, hello> joining_;  ///< bulk connections whose session is to be
+  int reserve_ = -1;                          ///< a descriptor to give up when there is no other
   bool ended_ = false;
 };
 

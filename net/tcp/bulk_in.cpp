@@ -17,6 +17,8 @@ namespace troupe::net::tcp {
 namespace {
 
 constexpr std::size_t pieces_a_call = 64;
+/// Read at once, so that it is still near when its checksum is computed.
+constexpr std::size_t read_max = 256u << 10;
 
 [[noreturn]] void wrong(const std::string& what) { throw error(errc::bad_frame, "a transfer is malformed: " + what); }
 
@@ -60,7 +62,7 @@ void bulk_in::abort() {
 
 moved bulk_in::read(stream& io) {
   const auto first = targets_[target_].subspan(at_);
-  if (!io.plain() || target_ + 1 == targets_.size()) return io.read(first.data(), first.size());
+  if (!io.plain() || target_ + 1 == targets_.size()) return io.read(first.data(), std::min(first.size(), read_max));
   std::array<iovec, pieces_a_call> pieces;
   std::size_t n = 0;
   for (std::size_t i = target_; i < targets_.size() && n < pieces.size(); ++i) {

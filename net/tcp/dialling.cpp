@@ -64,7 +64,7 @@ class dialling::attempt : public std::enable_shared_from_this<attempt> {
   /// Connects, shakes hands, says hello and reads the answer into `answer_`.
   void open(std::shared_ptr<talk>& t, const address& a, channel kind, talk::next then) {
     try {
-      t = door_.open(connect_to(a), a, true);
+      t = door_.open(door_.control, connect_to(a), a, true);
     } catch (...) {
       return unreachable(std::current_exception());
     }
@@ -116,7 +116,7 @@ class dialling::attempt : public std::enable_shared_from_this<attempt> {
     const auto self = shared_from_this();
     if (!first || answer_.who.id != peer_->id) return superseded();
     all_.attempts_.erase(self);
-    door_.admit(*peer_, answer_.takes, number_, true, *control_, *bulk_);
+    door_.admit(*peer_, answer_.takes, number_, true, control_->peer().told(), {control_->take(), bulk_->take()});
   }
 
   /// There is, or will be, another session with the same process; only if there is none in the end is anything told.

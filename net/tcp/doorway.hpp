@@ -25,21 +25,21 @@ struct doorway {
 
   limits takes() const { return {options.frame_max, options.chunk_bytes}; }
   loop::time_point deadline() const { return std::chrono::steady_clock::now() + options.handshake; }
-  std::shared_ptr<talk> open(int socket, const address& peer, bool dials) const {
+  /// On that loop from now on.
+  std::shared_ptr<talk> open(loop& on, int socket, const address& peer, bool dials) const {
     ssl_st* const s = proof == nullptr ? nullptr : dials ? proof->dials() : proof->accepts();
-    return std::make_shared<talk>(control, std::make_unique<stream>(socket, s), peer, peer.told().text());
+    return std::make_shared<talk>(on, std::make_unique<stream>(socket, s), peer, peer.told().text());
   }
   std::string objection(talk& t) const { return proof == nullptr ? "" : proof->objection(t.io().tls()); }
-  /// A session with whom both connections have been agreed on.
-  void admit(identity who, const limits& peer_takes, std::uint64_t number, bool dialled, talk& control_talk,
-             talk& bulk_talk) const {
-    const endpoint remote = control_talk.peer().told();
+  /// A session, both of whose connections have been agreed on. On the control thread.
+  void admit(identity who, const limits& peer_takes, std::uint64_t number, bool dialled, const endpoint& remote,
+             tcp_session::streams streams) const {
     // "Every address" is that under which the peer is seen here.
     for (endpoint& e : who.listens_on) {
       if (e.host == "0.0.0.0" || e.host == "::") e.host = remote.host;
     }
     sessions.admit({std::move(who), remote, dialled, number, peer_takes, takes(), options.unsent_max},
-                   {control_talk.take(), bulk_talk.take()});
+                   std::move(streams));
   }
 };
 

@@ -60,13 +60,15 @@ std::string openssl_text() {
 }
 
 std::string openssl_text(ssl_st* tls) {
-  const unsigned long code = ERR_peek_error();
+  // The last says what it means for the connection; those before it, how it came about.
+  const unsigned long code = ERR_peek_last_error();
   if (ERR_GET_LIB(code) == ERR_LIB_SSL && ERR_GET_REASON(code) == SSL_R_CERTIFICATE_VERIFY_FAILED) {
     ERR_clear_error();
     return std::string("the other side's certificate is not accepted: ") +
            X509_verify_cert_error_string(SSL_get_verify_result(tls));
   }
-  return openssl_text();
+  ERR_clear_error();
+  return text(code);
 }
 
 }  // namespace troupe::net::tcp

@@ -11,7 +11,7 @@ namespace troupe::net::tcp {
 
 /// The oldest entry of this thread's error queue, which is empty afterwards.
 std::string openssl_text();
-/// The same for a connection whose handshake or reading failed.
+/// Why a connection's handshake, reading or writing failed.
 std::string openssl_text(ssl_st*);
 
 }  // namespace troupe::net::tcp

@@ -22,6 +22,8 @@ namespace troupe::net::tcp {
 namespace {
 
 constexpr std::size_t record_max = 16u << 10;
+/// A buffer of that size is taken for each connection.
+constexpr long stranger_record_max = 2048;
 /// AES-GCM wants a new key before 2^24 records.
 constexpr std::uint64_t records_a_key = 1u << 22;
 /// What a member's stream may take from the socket at once.
@@ -60,6 +62,7 @@ BIO_METHOD* bio_method() {
 stream::stream(int socket, ssl_st* tls) : socket_(socket), tls_(tls) {
   if (tls_ == nullptr) return;
   guard_ = std::make_unique<tls_guard>();
+  SSL_set_max_send_fragment(tls_, stranger_record_max);
   BIO* bio = BIO_new(bio_method());
   BIO_set_data(bio, this);
   BIO_set_init(bio, 1);
@@ -80,6 +83,8 @@ void stream::count_in(std::shared_ptr<meter> m) {
 void stream::trust() {
   guard_.reset();
   if (tls_ == nullptr) return;
+  SSL_set_max_send_fragment(tls_, record_max);
+  SSL_set_split_send_fragment(tls_, record_max);
   SSL_set_read_ahead(tls_, 1);
   SSL_set_default_read_buffer_len(tls_, read_ahead);
   SSL_free_buffers(tls_);  // those in use are too small; refuses if something is in them, which costs speed only
@@ -145,6 +150,7 @@ void stream::finish() {
     ERR_clear_error();
     if (SSL_is_init_finished(tls_)) SSL_shutdown(tls_);
     ERR_clear_error();
+    SSL_free(std::exchange(tls_, nullptr));
   }
   ::shutdown(socket_, SHUT_WR);
 }

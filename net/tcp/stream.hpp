@@ -59,7 +59,7 @@ class stream {
   /// Several pieces at once, where that saves calls: plain only.
   moved read(std::span<const iovec> to);
   moved write(std::span<const iovec> from);
-  /// Says that nothing more follows; what arrives may still be read.
+  /// Says that nothing more follows. What arrives after that can only be drained.
   void finish();
 
   bool plain() const { return tls_ == nullptr; }

@@ -117,6 +117,8 @@ void talk::try_read() {
     if (at_ == until) {
       std::uint32_t size = 0;
       std::memcpy(&size, message_.data(), sizeof size);
+      // One that accepts says why not.
+      if ((size == 0 || size > hello_max) && lingers_) return std::exchange(heard_, nullptr)({});
       if (size == 0 || size > hello_max)
         return fail(std::make_exception_ptr(error(errc::bad_frame, peer_text_ + " does not speak troupe's protocol")));
       wanted_ = size + sizeof size;

@@ -67,7 +67,7 @@ class tcp_transport final : public transport {
     listening_ = fresh->listens.told();
     if (fresh->door.self.listens_on.empty()) fresh->door.self.listens_on = listening_;
     running_ = std::move(fresh);
-    control_.post([r = running_.get()] { r->accepts.begin(); });
+    bulk_.post([r = running_.get()] { r->accepts.begin(); });
     control_.start();
     bulk_.start();
   }
@@ -95,11 +95,13 @@ class tcp_transport final : public transport {
       r = running_.get();
     }
     std::promise<void> ended;
-    control_.post([&, r] {
+    bulk_.post([&, r] {
       r->accepts.end();
-      r->dials.end();
-      r->sessions.end_all(std::make_exception_ptr(error(errc::runtime_stopped, "this node has stopped")),
-                          [&] { ended.set_value(); });
+      control_.post([&, r] {
+        r->dials.end();
+        r->sessions.end_all(std::make_exception_ptr(error(errc::runtime_stopped, "this node has stopped")),
+                            [&] { ended.set_value(); });
+      });
     });
     ended.get_future().wait();
     control_.stop();

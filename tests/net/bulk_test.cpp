@@ -139,6 +139,17 @@ TEST(bulk_packing, is_chosen_by_what_was_measured) {
   EXPECT_GT(plain, 1000) << "samples that never pay become rare";
 }
 
+TEST(chunk_hash, is_xxh3_however_it_is_computed) {
+  for (const std::size_t n : {0u, 1u, 17u, 240u, 241u, 5'000u, 300'000u}) {
+    const bytes b = noise(n, 3);
+    chunk_hash h;
+    for (std::size_t at = 0; at < n; at += 777) h.add(std::span(b).subspan(at, std::min<std::size_t>(777, n - at)));
+    EXPECT_EQ(h.value(), chunk_hash::of(b)) << n;
+  }
+  // The sum of nothing, as its authors publish it.
+  EXPECT_EQ(chunk_hash::of({}), 0x2d06800538d394c2u);
+}
+
 class malformed : public ::testing::Test {
  protected:
   void say(const chunk_header& h, const bytes& what = {}) {

@@ -73,11 +73,11 @@ struct authority::inside {
   std::string file(const std::string& name) const { return folder + "/" + name; }
 };
 
-authority::authority() : inside_(std::make_unique<inside>()) {
+authority::authority(const std::string& name) : inside_(std::make_unique<inside>()) {
   std::string pattern = (std::filesystem::temp_directory_path() / "troupe-authority-XXXXXX").string();
   need(::mkdtemp(pattern.data()) != nullptr);
   inside_->folder = pattern;
-  inside_->certificate = make_certificate("authority", 24, inside_->key.get(), nullptr);
+  inside_->certificate = make_certificate(name.c_str(), 24, inside_->key.get(), nullptr);
   X509* const c = inside_->certificate.get();
   extend(c, c, NID_basic_constraints, "critical,CA:TRUE");
   extend(c, c, NID_key_usage, "critical,keyCertSign");

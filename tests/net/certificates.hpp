@@ -13,7 +13,7 @@ namespace wires {
 /// An authority of its own, with a folder for its files that goes with it.
 class authority {
  public:
-  authority();
+  explicit authority(const std::string& name = "authority");
   ~authority();
 
   struct wish {

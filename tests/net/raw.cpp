@@ -129,6 +129,11 @@ std::vector<std::vector<std::byte>> proxy::recorded() const {
   return all;
 }
 
+void proxy::spoil() {
+  const std::lock_guard hold(lock_);
+  spoils_ = true;
+}
+
 void proxy::reset() {
   const std::lock_guard hold(lock_);
   const linger at_once{1, 0};
@@ -185,6 +190,7 @@ void proxy::pass(line& l, bool towards_far) {
     return;
   }
   const std::span said(some.data(), static_cast<std::size_t>(n));
+  if (towards_far && spoils_) said[said.size() / 2] ^= std::byte{1};
   if (towards_far) l.said.insert(l.said.end(), said.begin(), said.end());
   (towards_far ? l.far : l.near).say(said);
 }

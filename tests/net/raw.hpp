@@ -67,6 +67,8 @@ class proxy {
   troupe::net::endpoint address() const { return listener_.address(); }
   /// Of each connection, in the order of their coming.
   std::vector<std::vector<std::byte>> recorded() const;
+  /// From now on one bit of each piece that the dialling side says is another.
+  void spoil();
   /// Every connection ends with a reset.
   void reset();
 
@@ -84,6 +86,7 @@ class proxy {
   int wake_[2];
   mutable std::mutex lock_;
   std::list<line> lines_;
+  bool spoils_ = false;
   std::thread thread_;
 };
 
