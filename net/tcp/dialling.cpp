@@ -96,15 +96,22 @@ class dialling::attempt : public std::enable_shared_from_this<attempt> {
       answer_.text = "it speaks version " + std::to_string(answer_.version) + " of the protocol, this node version " +
                      std::to_string(protocol_version);
     if (answer_.what == verdict::duplicate) return superseded();
+    if (answer_.what == verdict::yourself) return itself();
     if (answer_.what != verdict::welcome) return failed(refusal(where_, answer_.text));
     if (answer_.who.cluster != door_.self.cluster)
       return failed(refusal(where_, "it belongs to cluster " + answer_.who.cluster));
     then();
   }
 
+  void itself() {
+    failed(std::make_exception_ptr(dial_error(dial_error::reason::self,
+                                              where_.text() + " does not admit this node: that is this process itself",
+                                              door_.self.id)));
+  }
+
   void control_answer() {
     const verdict v = door_.sessions.rules().dialled(answer_.who, number_);
-    if (v == verdict::yourself) return failed(refusal(where_, "that is this process itself"));
+    if (v == verdict::yourself) return itself();
     if (v == verdict::outdated) return failed(refusal(where_, "a later incarnation of that process has been seen"));
     if (v == verdict::duplicate) return superseded();
     peer_ = answer_.who;
@@ -116,7 +123,7 @@ class dialling::attempt : public std::enable_shared_from_this<attempt> {
     const auto self = shared_from_this();
     if (!first || answer_.who.id != peer_->id) return superseded();
     all_.attempts_.erase(self);
-    door_.admit(*peer_, answer_.takes, number_, true, control_->peer().told(), {control_->take(), bulk_->take()});
+    door_.admit(*peer_, answer_.takes, number_, where_, control_->peer().told(), {control_->take(), bulk_->take()});
   }
 
   /// There is, or will be, another session with the same process; only if there is none in the end is anything told.

@@ -40,8 +40,7 @@ void talk::connected(next then) {
   watch_->writable([this] {
     const auto self = shared_from_this();
     if (const int code = connect_failure(io_->socket()); code != 0) {
-      return fail(std::make_exception_ptr(
-          error(errc::unreachable, "cannot connect to " + peer_text_ + ": " + std::generic_category().message(code))));
+      return fail(std::make_exception_ptr(cannot_connect(peer_text_, code)));
     }
     std::exchange(next_, nullptr)();
   });
