@@ -56,7 +56,7 @@ struct executor_facts {
   int index = 0;                      // of a device, among those of its kind
   std::uint16_t card = 0;             // devices of one number are slots of one card
   bool has_double = true;             // kernels as text may use doubles
-  std::shared_ptr<node_label> label;  // of another node
+  std::shared_ptr<node_label> label{};  // of another node
 };
 
 class executor {
