@@ -127,11 +127,17 @@ int listen_at(const address& a, const endpoint& as_written, bool version_6_only)
   return s;
 }
 
+dial_error cannot_connect(const std::string& where, int code) {
+  using reason = dial_error::reason;
+  return {code == ECONNREFUSED ? reason::nobody_listens : reason::no_answer,
+          "cannot connect to " + where + ": " + system_text(code)};
+}
+
 int connect_to(const address& a) {
   const auto fail = [&](int socket) {
     const int code = errno;
     if (socket >= 0) ::close(socket);
-    throw error(errc::unreachable, "cannot connect to " + a.told().text() + ": " + system_text(code));
+    throw cannot_connect(a.told().text(), code);
   };
   const int s = ::socket(a.bytes.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
   if (s < 0) fail(s);

@@ -38,6 +38,8 @@ int listen_at(const address&, const endpoint& as_written, bool version_6_only);
 int connect_to(const address&);
 /// Why it is not connected; 0 if it is.
 int connect_failure(int socket);
+/// What that means for who has dialled: a process that was killed leaves a port where nobody listens.
+dial_error cannot_connect(const std::string& where, int code);
 address local_address(int socket);
 /// What each connection wants to be.
 void tune(int socket);

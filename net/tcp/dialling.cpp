@@ -104,7 +104,9 @@ class dialling::attempt : public std::enable_shared_from_this<attempt> {
 
   void control_answer() {
     const verdict v = door_.sessions.rules().dialled(answer_.who, number_);
-    if (v == verdict::yourself) return failed(refusal(where_, "that is this process itself"));
+    if (v == verdict::yourself)
+      return failed(std::make_exception_ptr(
+          dial_error(dial_error::reason::self, where_.text() + " is this process itself", answer_.who.id)));
     if (v == verdict::outdated) return failed(refusal(where_, "a later incarnation of that process has been seen"));
     if (v == verdict::duplicate) return superseded();
     peer_ = answer_.who;
@@ -132,12 +134,19 @@ class dialling::attempt : public std::enable_shared_from_this<attempt> {
   }
 
   void unreachable(std::exception_ptr why) {
-    if (!peer_ && next_ < addresses_.size() && all_.attempts_.contains(shared_from_this())) {
-      try {
-        std::rethrow_exception(why);
-      } catch (const error& e) {
-        if (e.code() == errc::unreachable) return next_address();
-      }
+    try {
+      std::rethrow_exception(why);
+    } catch (const error& e) {
+      const auto* const d = dynamic_cast<const dial_error*>(&e);
+      const bool nobody = d != nullptr && d->why() == dial_error::reason::nobody_listens;
+      maybe_somebody_ = maybe_somebody_ || !nobody;
+      if (!peer_ && next_ < addresses_.size() && e.code() == errc::unreachable &&
+          all_.attempts_.contains(shared_from_this()))
+        return next_address();
+      // Of a name with several addresses that can only be said if all of them said so.
+      if (nobody && maybe_somebody_)
+        return failed(std::make_exception_ptr(dial_error(dial_error::reason::no_answer, e.what())));
+    } catch (...) {
     }
     failed(std::move(why));
   }
@@ -148,6 +157,7 @@ class dialling::attempt : public std::enable_shared_from_this<attempt> {
   const std::uint64_t number_ = random_number();
   std::vector<address> addresses_;
   std::size_t next_ = 0;
+  bool maybe_somebody_ = false;  // at an address that was tried
   std::shared_ptr<talk> control_, bulk_;
   answer answer_;
   std::optional<identity> peer_;

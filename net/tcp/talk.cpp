@@ -29,8 +29,8 @@ void talk::begin(loop::time_point deadline, bool lingers, failure failed) {
   failed_ = std::move(failed);
   loop_.at(deadline, [weak = weak_from_this()] {
     if (const auto self = weak.lock(); self && self->io_) {
-      self->fail(std::make_exception_ptr(
-          error(errc::unreachable, self->peer_text_ + " does not answer in time: check what listens there")));
+      self->fail(std::make_exception_ptr(dial_error(
+          dial_error::reason::no_answer, self->peer_text_ + " does not answer in time: check what listens there")));
     }
   });
 }
@@ -40,8 +40,7 @@ void talk::connected(next then) {
   watch_->writable([this] {
     const auto self = shared_from_this();
     if (const int code = connect_failure(io_->socket()); code != 0) {
-      return fail(std::make_exception_ptr(
-          error(errc::unreachable, "cannot connect to " + peer_text_ + ": " + std::generic_category().message(code))));
+      return fail(std::make_exception_ptr(cannot_connect(peer_text_, code)));
     }
     std::exchange(next_, nullptr)();
   });
