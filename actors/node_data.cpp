@@ -87,8 +87,24 @@ void node_actor::note_written(const task_record& t, bool well) {
     }
     const std::uint32_t version = known_version(*x.array, x.tile);
     c.version = (is_current(c.version, version) ? c.version : version) + 1;
+    if (!c.dirty) c.dirty_since = c.version;
     c.whole = c.dirty = true;
     c.parts.clear();
+  }
+}
+
+// A node that is leaving has not touched it: what is there is what was there before, and that may be the only copy.
+void node_actor::note_refused(const task_record& t) {
+  for (int i = 0; i < t.access_count; ++i) {
+    const access& x = t.accesses[i];
+    if (!x.array || !logic::is_whole(x) || !logic::writes(x)) continue;
+    const auto known = arrays_.find(x.array->id);
+    if (known == arrays_.end()) continue;
+    copy& c = known->second.tiles[x.tile];
+    if (!c.dirty || c.version == c.dirty_since)
+      c = {};
+    else
+      --c.version;
   }
 }
 

@@ -62,7 +62,7 @@ struct ask_to_stop {
 // ---- sending --------------------------------------------------------------------------------------------------------
 
 void node_actor::send_some() {
-  if (!session_) return;
+  if (!session_) return forget_all();
   for (;;) {
     task_record* t = nullptr;
     {
@@ -86,6 +86,18 @@ void node_actor::send_some() {
     if (new_tasks_.size() + new_arrays_.size() >= frame_bytes) flush();
   }
   flush();
+}
+
+// There is nobody who would have to be told that an array has gone.
+void node_actor::forget_all() {
+  std::lock_guard hold(queue_lock_);
+  std::erase_if(errands_, [&](task_record* t) {
+    if (t->kind != task_kind::forget) return false;
+    claim(*t);
+    end_errand(*t, nullptr);
+    return true;
+  });
+  queued_count_.store(queue_.size() + errands_.size(), std::memory_order_relaxed);
 }
 
 void node_actor::flush() {
@@ -219,7 +231,10 @@ void node_actor::finish(job& j, const wire::task_end& e) {
   give_job(j);
   if (why) {
     ++setbacks_;
-    note_written(t, false);
+    if (e.how == wire::outcome::not_run && e.code == errc::runtime_stopped)
+      note_refused(t);
+    else
+      note_written(t, false);
   }
   if (e.how == wire::outcome::not_run) {
     t.phase.fetch_and(~(phase_mask | behind_mask), std::memory_order_acq_rel);  // waiting again
