@@ -2,6 +2,7 @@
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 #include <algorithm>
+#include <cstring>
 
 #include <troupe/error.hpp>
 
@@ -197,6 +198,24 @@ net::pieces node_actor::pieces_of(array_core& a, std::uint32_t tile, const logic
   return rows_of(v, a.spec.element);
 }
 
+net::pieces node_actor::back::pieces() {
+  net::pieces rows = rows_of(to, element);
+  if (!is_update) return rows;
+  std::size_t bytes = 0;
+  for (const auto& r : rows) bytes += r.size();
+  if (!staged) staged = std::make_unique_for_overwrite<std::byte[]>(bytes);
+  return {{staged.get(), bytes}};
+}
+
+void node_actor::back::take_over() {
+  if (!staged) return;
+  const std::byte* from = staged.get();
+  for (const auto& row : rows_of(to, element)) {
+    std::memcpy(row.data(), from, row.size());
+    from += row.size();
+  }
+}
+
 // The tasks that want them have not ended, so nobody writes there.
 void node_actor::serve_wants(net::reader& from) {
   for (const wire::box_request& r : wire::take_requests(from)) {
@@ -231,8 +250,8 @@ net::pieces node_actor::arriving(std::span<const std::byte> head, std::uint64_t 
     to = pieces_of(*x.array, x.tile, x.array->tile_box(x.tile), true);
   } else if (what == wire::kind::bytes_back && j->data) {
     const std::uint64_t access = from.varint();
-    for (const back& b : j->data->to)
-      if (static_cast<std::uint64_t>(b.number) == access) to = rows_of(b.to, b.element);
+    for (back& b : j->data->to)
+      if (static_cast<std::uint64_t>(b.number) == access) to = b.pieces();
   }
   std::uint64_t room = 0;
   for (const auto& piece : to) room += piece.size();

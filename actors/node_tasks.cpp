@@ -190,6 +190,7 @@ void node_actor::encode(job& j) {
       b.to.stride = packed_strides(w.where);
     } else {
       b.to = j.data->context.view_of(i);
+      b.is_update = x.mode == access_mode::update;
     }
   }
   if (j.data) j.data->awaited = j.data->to.size();
@@ -220,8 +221,10 @@ void node_actor::finish(job& j, const wire::task_end& e) {
       if (why) {
         j.data->context.roll_back();
       } else {
-        for (const back& b : j.data->to)
+        for (back& b : j.data->to) {
           if (b.partial) add_partial(j, b);
+          b.take_over();
+        }
         j.data->context.commit();
       }
     } catch (...) {

@@ -80,6 +80,29 @@ TEST(death, results_that_have_not_arrived_when_the_worker_dies_are_made_again_an
   EXPECT_FALSE(is_there(rt, "one"));
 }
 
+// In the middle of what goes there, then in the middle of what comes back.
+TEST(death, a_transfer_that_is_cut_short_by_a_death_is_done_again) {
+  const troupe::index_t tile = 1 << 19;
+  for (const auto bytes : {&troupe::node_report::bytes_out, &troupe::node_report::bytes_in}) {
+    owner_and_two n;
+    const auto data = n.rt.filled<std::uint64_t>({16 * tile}, troupe::tiles(tile), 5);
+    for (troupe::index_t i = 0; i < 16; ++i)  // all but the last element of each tile
+      n.rt.spawn({.where = on_workers}, link_on,
+                 troupe::update(data.sub(troupe::box<1>{{i * tile}, {(i + 1) * tile - 1}})), std::uint64_t{1},
+                 std::uint64_t{0});
+    ASSERT_TRUE(comes_true(n.rt, [&] {
+      const auto all = n.rt.nodes();
+      return std::ranges::any_of(all, [&](const auto& r) { return r.name == "one" && r.*bytes > 1'000'000; });
+    }));
+    n.one.process.signal(SIGKILL);
+    ASSERT_TRUE(n.rt.wait_all_for(20s));
+    const auto v = data.read();
+    troupe::index_t wrong = 0;
+    for (troupe::index_t i = 0; i < 16 * tile; ++i) wrong += v(i) == (i % tile == tile - 1 ? 5 : hashed(5, 1)) ? 0 : 1;
+    EXPECT_EQ(wrong, 0);
+  }
+}
+
 TEST(death, a_killed_worker_leaves_no_descriptors_and_no_threads) {
   const secret proof;
   troupe::runtime rt(owner_options(proof));
