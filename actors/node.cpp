@@ -139,6 +139,8 @@ void node_actor::lose(std::exception_ptr why) {
     std::lock_guard queued(queue_lock_);
     queue.swap(queue_);
     errands.swap(errands_);
+    errands.insert(errands.end(), put_off_.begin(), put_off_.end());
+    put_off_.clear();
     queued_count_.store(0, std::memory_order_relaxed);
   }
   for (task_record* t : errands) {

@@ -50,7 +50,8 @@ class node_actor final : public node, private task_listener {
  private:
   /// What is known of a tile there.
   struct copy {
-    std::uint32_t version = 0;  // newer than the directory's while what writes it has not been accounted for
+    std::uint32_t version = 0;      // newer than the directory's while what writes it has not been accounted for
+    std::uint32_t dirty_since = 0;  // the first version that is not anywhere else
     bool whole = false, dirty = false;
     std::vector<logic::box4> parts;
   };
@@ -67,6 +68,11 @@ class node_actor final : public node, private task_listener {
     std::size_t element;
     int number;                            // of the access, as it was sent
     std::unique_ptr<std::byte[]> partial;  // of a reduction, which others may be adding to meanwhile
+    // Of an update: until all has come, what is here stays as it was, for the task may have to run again.
+    bool is_update = false;
+    std::unique_ptr<std::byte[]> staged;
+    net::pieces pieces();
+    void take_over();
   };
   /// What only few jobs have.
   struct returns {
@@ -89,6 +95,7 @@ class node_actor final : public node, private task_listener {
 
   // ---- node_tasks.cpp
   void send_some();
+  void forget_all();
   void start_task(task_record&);
   void encode(job&);
   void flush();
@@ -120,6 +127,7 @@ class node_actor final : public node, private task_listener {
   known_array& know(array_core&);
   void need(wire::access_card&, known_array&, const logic::box4& touched);
   void note_written(const task_record&, bool well);
+  void note_refused(const task_record&);
   bool start_errand(task_record&);
   void serve_wants(net::reader&);
   net::pieces pieces_of(array_core&, std::uint32_t tile, const logic::box4&, bool overwritten);

@@ -2,6 +2,7 @@
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 #include <algorithm>
+#include <cstring>
 
 #include <troupe/error.hpp>
 
@@ -88,8 +89,24 @@ void node_actor::note_written(const task_record& t, bool well) {
     }
     const std::uint32_t version = known_version(*x.array, x.tile);
     c.version = (is_current(c.version, version) ? c.version : version) + 1;
+    if (!c.dirty) c.dirty_since = c.version;
     c.whole = c.dirty = true;
     c.parts.clear();
+  }
+}
+
+// A node that is leaving has not touched it: what is there is what was there before, and that may be the only copy.
+void node_actor::note_refused(const task_record& t) {
+  for (int i = 0; i < t.access_count; ++i) {
+    const access& x = t.accesses[i];
+    if (!x.array || !logic::is_whole(x) || !logic::writes(x)) continue;
+    const auto known = arrays_.find(x.array->id);
+    if (known == arrays_.end()) continue;
+    copy& c = known->second.tiles[x.tile];
+    if (!c.dirty || c.version == c.dirty_since)
+      c = {};
+    else
+      --c.version;
   }
 }
 
@@ -182,6 +199,24 @@ net::pieces node_actor::pieces_of(array_core& a, std::uint32_t tile, const logic
   return rows_of(v, a.spec.element);
 }
 
+net::pieces node_actor::back::pieces() {
+  net::pieces rows = rows_of(to, element);
+  if (!is_update) return rows;
+  std::size_t bytes = 0;
+  for (const auto& r : rows) bytes += r.size();
+  if (!staged) staged = std::make_unique_for_overwrite<std::byte[]>(bytes);
+  return {{staged.get(), bytes}};
+}
+
+void node_actor::back::take_over() {
+  if (!staged) return;
+  const std::byte* from = staged.get();
+  for (const auto& row : rows_of(to, element)) {
+    std::memcpy(row.data(), from, row.size());
+    from += row.size();
+  }
+}
+
 // The tasks that want them have not ended, so nobody writes there.
 void node_actor::serve_wants(net::reader& from) {
   for (const wire::box_request& r : wire::take_requests(from)) {
@@ -216,8 +251,8 @@ net::pieces node_actor::arriving(std::span<const std::byte> head, std::uint64_t 
     to = pieces_of(*x.array, x.tile, x.array->tile_box(x.tile), true);
   } else if (what == wire::kind::bytes_back && j->data) {
     const std::uint64_t access = from.varint();
-    for (const back& b : j->data->to)
-      if (static_cast<std::uint64_t>(b.number) == access) to = rows_of(b.to, b.element);
+    for (back& b : j->data->to)
+      if (static_cast<std::uint64_t>(b.number) == access) to = b.pieces();
   }
   std::uint64_t room = 0;
   for (const auto& piece : to) room += piece.size();

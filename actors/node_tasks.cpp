@@ -63,7 +63,7 @@ struct ask_to_stop {
 // ---- sending --------------------------------------------------------------------------------------------------------
 
 void node_actor::send_some() {
-  if (!session_) return;
+  if (!session_) return forget_all();
   for (;;) {
     task_record* t = nullptr;
     {
@@ -87,6 +87,18 @@ void node_actor::send_some() {
     if (new_tasks_.size() + new_arrays_.size() >= frame_bytes) flush();
   }
   flush();
+}
+
+// There is nobody who would have to be told that an array has gone.
+void node_actor::forget_all() {
+  std::lock_guard hold(queue_lock_);
+  std::erase_if(errands_, [&](task_record* t) {
+    if (t->kind != task_kind::forget) return false;
+    claim(*t);
+    end_errand(*t, nullptr);
+    return true;
+  });
+  queued_count_.store(queue_.size() + errands_.size(), std::memory_order_relaxed);
 }
 
 void node_actor::flush() {
@@ -179,6 +191,7 @@ void node_actor::encode(job& j) {
       b.to.stride = packed_strides(w.where);
     } else {
       b.to = j.data->context.view_of(i);
+      b.is_update = x.mode == access_mode::update;
     }
   }
   if (j.data) j.data->awaited = j.data->to.size();
@@ -230,8 +243,10 @@ void node_actor::finish(job& j, const wire::task_end& e) {
       if (why) {
         j.data->context.roll_back();
       } else {
-        for (const back& b : j.data->to)
+        for (back& b : j.data->to) {
           if (b.partial) add_partial(j, b);
+          b.take_over();
+        }
         j.data->context.commit();
       }
     } catch (...) {
@@ -241,7 +256,10 @@ void node_actor::finish(job& j, const wire::task_end& e) {
   give_job(j);
   if (why) {
     ++setbacks_;
-    note_written(t, false);
+    if (e.how == wire::outcome::not_run && e.code == errc::runtime_stopped)
+      note_refused(t);
+    else
+      note_written(t, false);
   }
   if (e.how == wire::outcome::not_run) {
     t.phase.fetch_and(~(phase_mask | behind_mask), std::memory_order_acq_rel);  // waiting again

@@ -138,6 +138,16 @@ bytes noise(std::size_t n, unsigned seed) {
   return b;
 }
 
+std::optional<dial_error::reason> reason_of(const std::exception_ptr& why) {
+  try {
+    if (why) std::rethrow_exception(why);
+  } catch (const dial_error& e) {
+    return e.why();
+  } catch (...) {
+  }
+  return {};
+}
+
 errc code_of(const std::exception_ptr& why) {
   try {
     std::rethrow_exception(why);

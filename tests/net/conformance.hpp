@@ -14,6 +14,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <string>
 #include <thread>
@@ -118,6 +119,8 @@ std::string as_text(std::span<const std::byte>);
 bytes noise(std::size_t, unsigned seed);
 /// The code of a troupe::error, and its text.
 errc code_of(const std::exception_ptr&);
+/// Nothing, if it is no dial_error.
+std::optional<dial_error::reason> reason_of(const std::exception_ptr&);
 std::string text_of(const std::exception_ptr&);
 
 class conformance : public ::testing::TestWithParam<candidate> {

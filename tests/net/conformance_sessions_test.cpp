@@ -28,6 +28,7 @@ TEST_P(sessions, do_not_come_where_nobody_listens) {
   ASSERT_TRUE(until([&] { return a->count(kind::refused) == 1; }));
   const auto e = a->events(kind::refused).at(0);
   EXPECT_EQ(code_of(e.why), errc::unreachable) << text_of(e.why);
+  EXPECT_EQ(reason_of(e.why), dial_error::reason::nobody_listens) << text_of(e.why);
   EXPECT_EQ(e.where, network_->nowhere());
   try {
     std::rethrow_exception(e.why);
@@ -42,7 +43,9 @@ TEST_P(sessions, do_not_come_with_oneself) {
   const auto a = begin("a");
   a->wire().dial(a->address());
   ASSERT_TRUE(until([&] { return a->count(kind::refused) == 1; }));
-  EXPECT_EQ(code_of(a->events(kind::refused).at(0).why), errc::refused);
+  const auto why = a->events(kind::refused).at(0).why;
+  EXPECT_EQ(code_of(why), errc::refused);
+  EXPECT_EQ(reason_of(why), dial_error::reason::self) << text_of(why);
   EXPECT_EQ(a->count(kind::up), 0u);
 }
 

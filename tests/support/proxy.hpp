@@ -50,6 +50,11 @@ class proxy {
     ++cuts_;
     ring();
   }
+  /// What those who have dialled send is held back from now on, or not any more. A cut drops what is held back.
+  void hold_back(bool yes) {
+    held_ = yes;
+    ring();
+  }
   /// How many connections have been let through.
   int connections() const { return connections_; }
 
@@ -94,7 +99,7 @@ class proxy {
     for (int seen = 0; !stop_;) {
       std::vector<pollfd> all{{wake_, POLLIN, 0}, {listener_, POLLIN, 0}};
       for (const pair& p : pairs) {
-        all.push_back({p.a, POLLIN, 0});
+        all.push_back({held_ ? -1 : p.a, POLLIN, 0});
         all.push_back({p.b, POLLIN, 0});
       }
       poll(all.data(), all.size(), -1);
@@ -130,7 +135,7 @@ class proxy {
   std::atomic<std::uint16_t> to_{0};
   std::uint16_t port_ = 0;
   int listener_ = -1, wake_ = -1;
-  std::atomic<bool> stop_{false};
+  std::atomic<bool> stop_{false}, held_{false};
   std::atomic<int> cuts_{0}, connections_{0};
   std::thread thread_;
 };

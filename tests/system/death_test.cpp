@@ -1,0 +1,184 @@
+// What this file is for: workers that are killed: their work is done elsewhere, soon, and each result is right.
+// SPDX-FileCopyrightText: the troupe authors
+// SPDX-License-Identifier: BSD-3-Clause
+#include <gtest/gtest.h>
+
+#include <csignal>
+#include <memory>
+
+#include "tests/system/cluster.hpp"
+
+namespace {
+
+using namespace test;
+
+const scope on_workers = scope::at("one") | scope::at("two");
+
+/// An owner with the workers "one" and "two".
+struct owner_and_two {
+  secret proof;
+  troupe::runtime rt{owner_options(proof)};
+  worker one{"one", proof, rt.addresses().front()}, two{"two", proof, rt.addresses().front()};
+  owner_and_two() { EXPECT_TRUE(rt.wait_for_nodes(2, 10s)); }
+  bool both_work() {
+    return comes_true(rt, [&] { return tasks_of(rt, "one") > 50 && tasks_of(rt, "two") > 50; });
+  }
+};
+
+TEST(death, work_of_a_killed_worker_is_done_elsewhere) {
+  owner_and_two n;
+  chains work(n.rt, chains::results::come_home, 8, 2'000);
+  work.grow(100, on_workers);
+  ASSERT_TRUE(n.both_work());
+  const auto killed = clock::now();
+  n.one.process.signal(SIGKILL);
+  expect_gone_and_flowing(n.rt, "one", killed, 0.3, work);
+  n.rt.wait_all();
+  EXPECT_EQ(work.wrong(), 0);
+}
+
+TEST(death, what_was_only_on_a_killed_worker_is_right_or_said_to_be_lost) {
+  owner_and_two n;
+  chains work(n.rt, chains::results::stay_there, 8, 2'000);
+  work.grow(100, on_workers);
+  ASSERT_TRUE(n.both_work());
+  n.one.process.signal(SIGKILL);
+  ASSERT_TRUE(n.rt.wait_all_for(20s));
+  right_or_lost(work);
+  // Whatever became of that, new work is done.
+  chains next(n.rt, chains::results::stay_there, 8, 0);
+  next.grow(20, on_workers);
+  EXPECT_EQ(next.wrong(), 0);
+}
+
+TEST(death, results_that_have_not_arrived_when_the_worker_dies_are_made_again_and_count_once) {
+  const secret proof;
+  support::proxy between;
+  troupe::runtime rt(owner_options(proof));
+  const std::string address = rt.addresses().front();
+  between.forward_to(static_cast<std::uint16_t>(std::stoi(address.substr(address.rfind(':') + 1))));
+  worker one("one", proof, between.address()), two("two", proof, address);
+  ASSERT_TRUE(rt.wait_for_nodes(2, 10s));
+  // What they read is on both before anything is held back, so that nothing has to be asked for.
+  const auto data = rt.filled<std::uint64_t>({100}, troupe::tiles(100), 3);
+  const auto total = rt.filled<std::uint64_t>({1}, troupe::tiles(1), 0);
+  const auto weigh_on = [&](const scope& where) {
+    rt.spawn({.where = where}, weigh, troupe::read(data), troupe::reduce(total), std::uint64_t{20});
+  };
+  weigh_on(scope::at("one"));
+  weigh_on(scope::at("two"));
+  rt.wait_all();
+  between.hold_back(true);
+  for (int i = 0; i < 500; ++i) weigh_on(on_workers);
+  ASSERT_TRUE(comes_true(rt, [&] { return one.ran() > 3; }));  // and said so to nobody
+  EXPECT_EQ(tasks_of(rt, "one"), 1u);
+  one.process.signal(SIGKILL);
+  one.process.wait();
+  between.cut();
+  ASSERT_TRUE(rt.wait_all_for(20s));
+  EXPECT_EQ(total.read()(0), 502 * 100 * hashed(3, 7));
+  EXPECT_FALSE(is_there(rt, "one"));
+}
+
+// In the middle of what goes there, then in the middle of what comes back.
+TEST(death, a_transfer_that_is_cut_short_by_a_death_is_done_again) {
+  const troupe::index_t tile = 1 << 19;
+  for (const auto bytes : {&troupe::node_report::bytes_out, &troupe::node_report::bytes_in}) {
+    owner_and_two n;
+    const auto data = n.rt.filled<std::uint64_t>({16 * tile}, troupe::tiles(tile), 5);
+    for (troupe::index_t i = 0; i < 16; ++i)  // all but the last element of each tile
+      n.rt.spawn({.where = on_workers}, link_on,
+                 troupe::update(data.sub(troupe::box<1>{{i * tile}, {(i + 1) * tile - 1}})), std::uint64_t{1},
+                 std::uint64_t{0});
+    ASSERT_TRUE(comes_true(n.rt, [&] {
+      const auto all = n.rt.nodes();
+      return std::ranges::any_of(all, [&](const auto& r) { return r.name == "one" && r.*bytes > 1'000'000; });
+    }));
+    n.one.process.signal(SIGKILL);
+    ASSERT_TRUE(n.rt.wait_all_for(20s));
+    const auto v = data.read();
+    troupe::index_t wrong = 0;
+    for (troupe::index_t i = 0; i < 16 * tile; ++i) wrong += v(i) == (i % tile == tile - 1 ? 5 : hashed(5, 1)) ? 0 : 1;
+    EXPECT_EQ(wrong, 0);
+  }
+}
+
+TEST(death, a_killed_worker_leaves_no_descriptors_and_no_threads) {
+  const secret proof;
+  troupe::runtime rt(owner_options(proof));
+  worker two("two", proof, rt.addresses().front());
+  ASSERT_TRUE(rt.wait_for_nodes(1, 10s));
+  {
+    chains work(rt, chains::results::come_home, 8, 0);
+    work.grow(20, scope::at("two"));
+    EXPECT_EQ(work.wrong(), 0);
+  }
+  const process_facts before = facts_of(getpid());
+  for (int round = 0; round < 5; ++round) {
+    worker one("one", proof, rt.addresses().front());
+    ASSERT_TRUE(rt.wait_for_nodes(2, 10s));
+    chains work(rt, chains::results::come_home, 8, 500);
+    work.grow(20, on_workers);
+    ASSERT_TRUE(comes_true(rt, [&] { return tasks_of(rt, "one") > 5; }));
+    one.process.signal(SIGKILL);
+    rt.wait_all();
+    EXPECT_EQ(work.wrong(), 0);
+    ASSERT_TRUE(comes_true(rt, [&] { return !is_there(rt, "one"); }));
+  }
+  EXPECT_TRUE(comes_true(rt,
+                         [&] {
+                           const process_facts now = facts_of(getpid());
+                           return now.descriptors <= before.descriptors && now.threads <= before.threads;
+                         }))
+      << facts_of(getpid()).descriptors << " descriptors, before " << before.descriptors << "; "
+      << facts_of(getpid()).threads << " threads, before " << before.threads;
+  EXPECT_TRUE(comes_true(rt, [&] { return rt.report().arrays == 0; })) << rt.report().arrays << " arrays are left";
+}
+
+TEST(death, a_worker_that_starts_again_at_its_address_works_again) {
+  const secret proof;
+  troupe::runtime rt(owner_options(proof));
+  worker first("one", proof, rt.addresses().front());
+  const std::string address = first.address();
+  ASSERT_TRUE(rt.wait_for_nodes(1, 10s));
+  const std::string id = rt.nodes().front().id;
+  chains work(rt, chains::results::come_home, 8, 1'000);
+  work.grow(50);
+  ASSERT_TRUE(comes_true(rt, [&] { return tasks_of(rt, "one") > 20; }));
+  first.process.signal(SIGKILL);
+  first.process.wait();
+  worker second("one", proof, rt.addresses().front(), address);
+  ASSERT_TRUE(comes_true(rt, [&] { return rt.nodes().size() == 1 && rt.nodes().front().id != id; }));
+  work.grow(20, scope::at("one"));
+  rt.wait_all();
+  EXPECT_EQ(work.wrong(), 0);
+  EXPECT_GE(second.ran(), 160u);
+}
+
+TEST(slow_death, a_worker_killed_every_two_seconds_costs_no_result) {
+  const secret proof;
+  troupe::runtime rt(owner_options(proof));
+  worker steady("two", proof, rt.addresses().front());
+  ASSERT_TRUE(rt.wait_for_nodes(1, 10s));
+  const process_facts before = facts_of(getpid());
+  chains work(rt, chains::results::come_home, 8, 500);
+  std::unique_ptr<worker> mortal;
+  for (const auto begin = clock::now(); seconds_since(begin) < 60;) {
+    mortal = std::make_unique<worker>("one", proof, rt.addresses().front());
+    ASSERT_TRUE(rt.wait_for_nodes(2, 10s));
+    const auto born = clock::now();
+    while (seconds_since(born) < 2) {
+      work.grow(20, on_workers);
+      ASSERT_TRUE(rt.wait_all_for(10s));
+    }
+    const auto killed = clock::now();
+    work.grow(60, on_workers);
+    mortal->process.signal(SIGKILL);
+    expect_gone_and_flowing(rt, "one", killed, 0.3, work);
+  }
+  rt.wait_all();
+  EXPECT_EQ(work.wrong(), 0);
+  EXPECT_TRUE(comes_true(rt, [&] { return facts_of(getpid()).descriptors <= before.descriptors + 4; }));
+}
+
+}  // namespace

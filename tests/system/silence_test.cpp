@@ -1,0 +1,87 @@
+// What this file is for: workers that are stopped for a while, and connections that break.
+// SPDX-FileCopyrightText: the troupe authors
+// SPDX-License-Identifier: BSD-3-Clause
+#include <gtest/gtest.h>
+
+#include <csignal>
+
+#include "tests/system/cluster.hpp"
+
+namespace {
+
+using namespace test;
+
+const scope on_workers = scope::at("one") | scope::at("two");
+
+TEST(silence, a_worker_that_was_stopped_for_two_seconds_loses_nothing_and_repeats_nothing) {
+  const secret proof;
+  troupe::runtime rt(owner_options(proof));
+  worker one("one", proof, rt.addresses().front()), two("two", proof, rt.addresses().front());
+  ASSERT_TRUE(rt.wait_for_nodes(2, 10s));
+  const std::vector<troupe::node_report> before = rt.nodes();
+  chains work(rt, chains::results::stay_there, 8, 1'000);
+  work.grow(200, on_workers);
+  ASSERT_TRUE(comes_true(rt, [&] { return tasks_of(rt, "one") > 50; }));
+  one.process.signal(SIGSTOP);
+  EXPECT_FALSE(comes_true(
+      rt, [&] { return rt.nodes().size() != 2; }, 2s));  // that long it is missed, not given up
+  one.process.signal(SIGCONT);
+  ASSERT_TRUE(rt.wait_all_for(20s));
+  EXPECT_EQ(work.wrong(), 0);
+  EXPECT_EQ(one.ran() + two.ran(), work.spawned());
+  ASSERT_EQ(rt.nodes().size(), 2u);
+  EXPECT_EQ(rt.nodes()[0].id, before[0].id);
+}
+
+TEST(silence, a_worker_that_is_stopped_for_longer_is_given_up_and_taken_in_again) {
+  const secret proof;
+  troupe::runtime rt(owner_options(proof));
+  worker one("one", proof, rt.addresses().front()), two("two", proof, rt.addresses().front());
+  ASSERT_TRUE(rt.wait_for_nodes(2, 10s));
+  chains work(rt, chains::results::come_home, 8, 2'000);
+  work.grow(200, on_workers);
+  ASSERT_TRUE(comes_true(rt, [&] { return tasks_of(rt, "one") > 50; }));
+  const auto stopped = clock::now();
+  one.process.signal(SIGSTOP);
+  expect_gone_and_flowing(rt, "one", stopped, 3.5, work);
+  one.process.signal(SIGCONT);
+  const auto again = clock::now();
+  ASSERT_TRUE(comes_true(rt, [&] { return is_there(rt, "one"); })) << "it was not taken in again";
+  RecordProperty("again_ms", static_cast<int>(seconds_since(again) * 1000));
+  const std::uint64_t ran = one.ran();
+  work.grow(10, scope::at("one"));
+  rt.wait_all();
+  EXPECT_EQ(work.wrong(), 0);
+  EXPECT_GE(one.ran(), ran + 80);
+}
+
+TEST(silence, connections_reset_every_half_second_lose_nothing_and_repeat_nothing) {
+  const secret proof;
+  support::proxy between;
+  troupe::options o = owner_options(proof);
+  o.cluster.announce = {between.address()};
+  troupe::runtime rt(o);
+  const std::string address = rt.addresses().front();
+  between.forward_to(static_cast<std::uint16_t>(std::stoi(address.substr(address.rfind(':') + 1))));
+  worker one("one", proof, between.address(), "-");  // so that it can only be reached through the proxy
+  ASSERT_TRUE(rt.wait_for_nodes(1, 10s));
+  chains stays(rt, chains::results::stay_there, 4, 500), home(rt, chains::results::come_home, 4, 500);
+  const scope there = scope::at("one");
+  for (int resets = 0; resets < 10; ++resets) {
+    const auto since = clock::now();
+    stays.grow(20, there);
+    home.grow(20, there);
+    ASSERT_TRUE(stays.first_in_line_end(10s));
+    between.cut();
+    ASSERT_TRUE(rt.wait_all_for(10s)) << "after " << resets << " resets";
+    comes_true(
+        rt, [] { return false; },
+        std::chrono::milliseconds(500) - std::chrono::duration_cast<std::chrono::milliseconds>(clock::now() - since));
+  }
+  EXPECT_EQ(stays.wrong(), 0);
+  EXPECT_EQ(home.wrong(), 0);
+  EXPECT_EQ(one.ran(), stays.spawned() + home.spawned());
+  EXPECT_GE(between.connections(), 12);
+}
+
+}  // namespace
