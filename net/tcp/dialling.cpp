@@ -96,17 +96,21 @@ class dialling::attempt : public std::enable_shared_from_this<attempt> {
       answer_.text = "it speaks version " + std::to_string(answer_.version) + " of the protocol, this node version " +
                      std::to_string(protocol_version);
     if (answer_.what == verdict::duplicate) return superseded();
+    if (answer_.what == verdict::yourself) return failed(oneself());
     if (answer_.what != verdict::welcome) return failed(refusal(where_, answer_.text));
     if (answer_.who.cluster != door_.self.cluster)
       return failed(refusal(where_, "it belongs to cluster " + answer_.who.cluster));
     then();
   }
 
+  std::exception_ptr oneself() const {
+    return std::make_exception_ptr(
+        dial_error(dial_error::reason::self, where_.text() + " is this process itself", door_.self.id));
+  }
+
   void control_answer() {
     const verdict v = door_.sessions.rules().dialled(answer_.who, number_);
-    if (v == verdict::yourself)
-      return failed(std::make_exception_ptr(
-          dial_error(dial_error::reason::self, where_.text() + " is this process itself", answer_.who.id)));
+    if (v == verdict::yourself) return failed(oneself());
     if (v == verdict::outdated) return failed(refusal(where_, "a later incarnation of that process has been seen"));
     if (v == verdict::duplicate) return superseded();
     peer_ = answer_.who;
