@@ -36,6 +36,7 @@ class node_actor final : public node, private task_listener {
   std::size_t take_back(std::span<task_record*> room, const std::function<bool(const task_record&)>& wanted) override;
   executor_report report() const override;
   void start() override {}
+  void save(array_core&, std::uint32_t tile) override;
 
   // ---- node
   void join(std::shared_ptr<net::session>, const wire::card&) override;
@@ -56,6 +57,7 @@ class node_actor final : public node, private task_listener {
   };
   struct known_array {
     array_core* core = nullptr;
+    std::shared_ptr<const wire::array_card> shape;
     std::unordered_map<std::uint32_t, copy> tiles;
     int coming_home = 0;
   };
@@ -97,6 +99,7 @@ class node_actor final : public node, private task_listener {
   void start_task(task_record&);
   void encode(job&);
   void flush();
+  void remember(task_record&, wire::task_card);
   void finish(job&, const wire::task_end&);
   void end_task(task_record&, std::exception_ptr, std::uint64_t begin, float measured_ns, int attempts);
   void end_cancelled(task_record&);
@@ -117,7 +120,7 @@ class node_actor final : public node, private task_listener {
   void granted(task_record&) override;
   void retired(task_record&) override;
   void save_all();
-  void save(array_core&, std::uint32_t tile);
+  void fetch(array_core&, std::uint32_t tile);
   void go_on_saving();
 
   // ---- node_data.cpp

@@ -47,6 +47,7 @@ node_actor::known_array& node_actor::know(array_core& a) {
   c.align = a.spec.align;
   c.name = a.spec.name;
   wire::put(new_arrays_, c);
+  at->second.shape = std::make_shared<const wire::array_card>(std::move(c));
   ++array_count_;
   return at->second;
 }

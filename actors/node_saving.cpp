@@ -46,12 +46,12 @@ void node_actor::save_all() {
     return;
   }
   for (const auto& [a, tile] : all) {
-    save(*a, tile);
+    fetch(*a, tile);
     release(a);
   }
 }
 
-void node_actor::save(array_core& a, std::uint32_t tile) {
+void node_actor::fetch(array_core& a, std::uint32_t tile) {
   engine* const house = link_.house.load(std::memory_order_acquire);
   if (!house) {
     saving_.fetch_sub(1);
@@ -67,6 +67,12 @@ void node_actor::save(array_core& a, std::uint32_t tile) {
   t->access_count = 1;
   extra_of(*t).listener = this;
   placement_.submit(t, true);
+}
+
+void node_actor::save(array_core& a, std::uint32_t tile) {
+  saving_.fetch_add(1);
+  fetch(a, tile);
+  release(&a);
 }
 
 void node_actor::granted(task_record& t) {
@@ -89,7 +95,8 @@ void node_actor::go_on_saving() {
   }
   if (!close.empty()) placement_.report_done(close, nullptr);
   for (task_record* t : gone) release(t);
-  if (!gone.empty() && saving_.fetch_sub(gone.size()) == gone.size()) save_all();
+  if (!gone.empty() && saving_.fetch_sub(gone.size()) == gone.size() && leaving_.load(std::memory_order_relaxed))
+    save_all();
 }
 
 }  // namespace troupe::detail

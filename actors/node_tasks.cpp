@@ -11,6 +11,7 @@
 #include "actors/node_actor.hpp"
 #include "actors/protocol/behind.hpp"
 #include "actors/protocol/clock.hpp"
+#include "actors/remaking.hpp"
 #include "actors/task_errors.hpp"
 
 namespace troupe::detail {
@@ -198,7 +199,28 @@ void node_actor::encode(job& j) {
   t.ops->run(t, values);  // hands its values over
   wire::put(new_tasks_, c);
   ++task_count_;
+  remember(t, std::move(c));
   note_written(t, true);
+}
+
+// Those that write tiles there may have to be repeated.
+void node_actor::remember(task_record& t, wire::task_card c) {
+  bool writes = false;
+  for (int i = 0; i < t.access_count; ++i) {
+    const access& x = t.accesses[i];
+    writes = writes || (x.array && logic::is_whole(x) && logic::writes(x));
+  }
+  if (!writes) return;
+  auto call = std::make_shared<repeatable_call>();
+  for (wire::access_card& x : c.accesses) {
+    x.gaps.clear();
+    const known_array& known = arrays_.at(x.array);
+    call->shapes.push_back(known.shape);
+    call->arrays.push_back(known.core);
+  }
+  call->card = std::move(c);
+  if (!t.extra) t.extra = new task_extra;
+  t.extra->call = std::move(call);
 }
 
 // ---- the end of tasks -----------------------------------------------------------------------------------------------

@@ -50,7 +50,9 @@ placement::placement(const options& o, house_link& link, wait_board& board)
   link_.bounded = o.memory_bytes != 0;
 }
 
-placement::~placement() = default;
+placement::~placement() {
+  for (std::thread& t : remakers_) t.join();
+}
 
 void placement::add(executor& e) {
   executors_.push_back(&e);
@@ -59,6 +61,7 @@ void placement::add(executor& e) {
   held_back_.emplace_back();
   if (e.facts().space == host_space) return;
   has_devices_ = gated_ = true;
+  if (e.facts().kind == device_kind::node && !log_) log_ = std::make_unique<logic::lineage>();
   if (e.facts().kind == device_kind::node)
     assignment_.withdraw(e.facts().id);  // until one has joined
   else
@@ -135,13 +138,20 @@ bool placement::take_turn_waiting() { return has_mail() && try_turn() && serve(n
 
 // Whoever was told something in this turn goes on outside of it.
 void placement::leave_turn() {
-  if (told_nodes_.empty() && told_listeners_.empty()) {
+  if (told_nodes_.empty() && told_listeners_.empty() && to_save_.empty()) {
     turn_.store(false, std::memory_order_seq_cst);
     return;
   }
   const std::vector<executor*> nodes = std::exchange(told_nodes_, {});
   const std::vector<task_listener*> listeners = std::exchange(told_listeners_, {});
+  std::vector<std::pair<executor*, std::pair<array_core*, std::uint32_t>>> saves;
+  for (const auto& s : std::exchange(to_save_, {})) {
+    const memory_space in = s.first->homes->tiles[s.second].dirty_in;
+    const auto of = std::ranges::find_if(executors_, [&](executor* e) { return e->facts().space == in; });
+    saves.emplace_back(in == host_space || of == executors_.end() ? nullptr : *of, s);
+  }
   turn_.store(false, std::memory_order_seq_cst);
+  for (const auto& [e, s] : saves) e ? e->save(*s.first, s.second) : release(s.first);
   for (executor* e : nodes) e->after_turn();
   for (task_listener* l : listeners) l->after_turn();
 }

@@ -14,9 +14,13 @@
 #include <condition_variable>
 #include <deque>
 #include <functional>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <span>
+#include <thread>
+#include <tuple>
+#include <unordered_map>
 #include <vector>
 
 #include <troupe/options.hpp>
@@ -26,6 +30,7 @@
 #include "actors/logic/assignment.hpp"
 #include "actors/logic/dependencies.hpp"
 #include "actors/logic/host_budget.hpp"
+#include "actors/logic/lineage.hpp"
 #include "actors/protocol/executor.hpp"
 #include "actors/protocol/inbox.hpp"
 #include "actors/protocol/phase.hpp"
@@ -75,6 +80,8 @@ class placement final : private logic::dependencies::surroundings {
                       std::exception_ptr why, bool for_good);
   /// A node is there, and may be given tasks; it was added without one. Costs of copies to and from it.
   void admit_node(executor&, int slots, logic::edge_cost in, logic::edge_cost out);
+  /// What is being made again after a loss has been, or cannot be.
+  void wait_remade();
   /// A node is given nothing new for now, or again.
   void hold_back(const executor&, bool);
   /// The executor goes on, and has spoilt the only copies of these.
@@ -175,6 +182,19 @@ class placement final : private logic::dependencies::surroundings {
   void assign(task_record&);
   void number(task_record&);
   void hand_over(task_record&, memory_space);
+  // placement_lineage.cpp
+  using value_key = std::tuple<std::uint64_t, std::uint32_t, std::uint32_t>;
+  static value_key key_of(const logic::value& v) { return {v.array, v.tile, v.version}; }
+  void put_aside(array_core&, std::uint32_t tile);
+  void drop_unwanted();
+  void note_overwriting(task_record&, memory_space where);
+  void note_at_home(const task_record&, memory_space where);
+  std::vector<logic::value> values_read(const task_record&) const;
+  void note_ran(task_record&, memory_space where, std::vector<logic::value> reads);
+  void forget_in_log(array_core&);
+  void save_some();
+  std::vector<std::pair<array_core*, std::uint32_t>> make_again(
+      const executor&, std::span<const std::pair<array_core*, std::uint32_t>> lost);
   // placement_peers.cpp
   enum class borrowed { waits, has, refused };
   borrowed borrow(task_record&, array_core&, std::uint32_t tile, tile_home&);
@@ -247,6 +267,11 @@ class placement final : private logic::dependencies::surroundings {
   std::deque<room_request> short_;  // ready tasks for which there is no room yet, oldest first
   std::uint64_t requests_ = 0, passes_ = 0, moves_ = 0;
   bool room_changed_ = false;
+  std::unique_ptr<logic::lineage> log_;                         // of what other nodes have; null: there are none
+  std::unordered_map<std::uint64_t, array_core*> logged_;       // arrays that it names
+  std::map<value_key, std::shared_ptr<std::byte[]>> aside_;     // what it needs and host memory no longer has
+  std::vector<std::pair<array_core*, std::uint32_t>> to_save_;  // with a handle each
+  std::vector<std::thread> remakers_;
   std::vector<mail> work_;
   std::vector<executor*> told_nodes_;  // in this turn, as the next
   std::vector<task_listener*> told_listeners_;

@@ -57,6 +57,7 @@ bool placement::must_wait_for_data(task_record& t) {
   if (!waits && budget_) waits = must_wait_for_room(t);
   predecessors_.clear();  // those are no reason to send it behind them
   if (waits) return true;
+  note_overwriting(t, where);
   if (has_devices_) logic::note_parts(t, where, alive);
   if (where != host_space) logic::note_sent(t, where);
   return waits;
@@ -73,6 +74,7 @@ void placement::number(task_record& t) {
 // The runtime's own task for a device: it comes before all that waits there.
 void placement::hand_over(task_record& t, memory_space where) {
   number(t);
+  if (t.kind == task_kind::transfer) note_overwriting(t, host_space);
   t.executor = static_cast<std::uint16_t>(assignment_.executor_of(where));
   task_record* const one = &t;
   executors_[t.executor]->run_tasks({&one, 1}, executor::attention::nobody);
@@ -89,6 +91,7 @@ void placement::account_for_data(task_record& t) {
   }
   if (t.kind == task_kind::transfer) {
     const access& x = t.accesses[0];
+    note_at_home(t, host_space);
     tile_home& home = x.array->homes->tiles[x.tile];
     if (home.moving.task != &t) return;  // its device failed, and another one is asked
     home.moving = {};
@@ -109,7 +112,14 @@ void placement::account_for_data(task_record& t) {
     }
     if (budget_) went_home(x);
   } else if (t.kind == task_kind::host_access || (t.marks & mark_sent)) {
-    logic::note_done(t, t.kind == task_kind::host_access ? host_space : assignment_.space_of(t));
+    const memory_space where = t.kind == task_kind::host_access ? host_space : assignment_.space_of(t);
+    std::vector<logic::value> reads;
+    if (log_ && where != host_space) reads = values_read(t);
+    logic::note_done(t, where);
+    if (log_) {
+      note_at_home(t, where);
+      note_ran(t, where, std::move(reads));
+    }
   }
 }
 
@@ -138,8 +148,12 @@ void placement::report_lost(const executor& e, std::span<const std::pair<array_c
   take_turn(nullptr);
 }
 
-void placement::lose(const executor& e, std::span<const std::pair<array_core*, std::uint32_t>> lost,
+void placement::lose(const executor& e, std::span<const std::pair<array_core*, std::uint32_t>> all,
                      const std::exception_ptr& why) {
+  std::vector<std::pair<array_core*, std::uint32_t>> left;
+  const bool node = log_ && e.facts().kind == device_kind::node;
+  if (node) left = make_again(e, all);
+  const std::span<const std::pair<array_core*, std::uint32_t>> lost = node ? left : all;
   for (const auto& [array, tile] : lost) {
     tile_home& home = array->homes->tiles[tile];
     if (home.dirty_in != e.facts().space) continue;
@@ -155,6 +169,7 @@ void placement::lose(const executor& e, std::span<const std::pair<array_core*, s
 
 void placement::free_if_unused(array_core& a) {
   if (!a.dropped || a.users != 0) return;
+  forget_in_log(a);
   if (a.homes && a.homes->spaces != 0) {
     if (a.spec.adopted && bring_home(a)) return;
     forget_copies(a);

@@ -335,6 +335,7 @@ shutdown_report engine::shutdown(std::chrono::steady_clock::time_point deadline)
     disk_->request_stop();
     if (!disk_->wait_ended(grace)) r.complete = false;
   }
+  placement_.wait_remade();
   placement_.abandon_queued();  // what became ready while bodies were ending
   keep_costs();
   if (staff_) {

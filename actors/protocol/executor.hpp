@@ -56,7 +56,7 @@ struct executor_facts {
   int index = 0;                      // of a device, among those of its kind
   std::uint16_t card = 0;             // devices of one number are slots of one card
   bool has_double = true;             // kernels as text may use doubles
-  std::shared_ptr<node_label> label;  // of another node
+  std::shared_ptr<node_label> label{};  // of another node
 };
 
 class executor {
@@ -75,6 +75,8 @@ class executor {
   virtual void run_tasks(std::span<task_record* const>, attention) = 0;
   /// The turn in which it was handed something has been left. Nodes send then.
   virtual void after_turn() {}
+  /// Nodes: brings a tile home that only they have. Takes a handle of the array.
+  virtual void save(array_core&, std::uint32_t) {}
   /// Threads that sleep and would take work.
   virtual int sleepers() const = 0;
   /// Wakes one sleeping thread to look for mail.

@@ -34,12 +34,12 @@ void look_up(const endpoint&, std::function<void(std::vector<address>)> found,
 
 /// A socket that listens and does not block. Throws `error(io_failed)`.
 int listen_at(const address&, const endpoint& as_written, bool version_6_only);
+/// What a dial is told when it could not connect, with the system's code for it.
+dial_error cannot_connect(const std::string& where, int code);
 /// A socket on its way to be connected; writable once it is. Throws `error(unreachable)`.
 int connect_to(const address&);
 /// Why it is not connected; 0 if it is.
 int connect_failure(int socket);
-/// What that means for who has dialled: a process that was killed leaves a port where nobody listens.
-dial_error cannot_connect(const std::string& where, int code);
 address local_address(int socket);
 /// What each connection wants to be.
 void tune(int socket);

@@ -190,7 +190,7 @@ void admission::admit(const half& control, const std::shared_ptr<talk>& bulk) {
   both->control = control.control->take();
   both->bulk = bulk->take();
   door_.control.post([this, both, said = control.said, remote = bulk->peer().told()] {
-    door_.admit(said.who, said.takes, said.number, false, remote, std::move(*both));
+    door_.admit(said.who, said.takes, said.number, {}, remote, std::move(*both));
   });
 }
 

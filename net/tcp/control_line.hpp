@@ -36,6 +36,8 @@ class control_line {
   void owned_by(std::weak_ptr<void> owner, frame_told, failure failed);
   /// On the loop: begins to read.
   void begin();
+  /// On the loop: tells what has arrived by now.
+  void hear_out() { take_in(); }
   /// Any thread.
   bool send(std::span<const std::byte> frame);
   std::size_t unsent() const;

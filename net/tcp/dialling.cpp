@@ -96,21 +96,22 @@ class dialling::attempt : public std::enable_shared_from_this<attempt> {
       answer_.text = "it speaks version " + std::to_string(answer_.version) + " of the protocol, this node version " +
                      std::to_string(protocol_version);
     if (answer_.what == verdict::duplicate) return superseded();
-    if (answer_.what == verdict::yourself) return failed(oneself());
+    if (answer_.what == verdict::yourself) return itself();
     if (answer_.what != verdict::welcome) return failed(refusal(where_, answer_.text));
     if (answer_.who.cluster != door_.self.cluster)
       return failed(refusal(where_, "it belongs to cluster " + answer_.who.cluster));
     then();
   }
 
-  std::exception_ptr oneself() const {
-    return std::make_exception_ptr(
-        dial_error(dial_error::reason::self, where_.text() + " is this process itself", door_.self.id));
+  void itself() {
+    failed(std::make_exception_ptr(dial_error(dial_error::reason::self,
+                                              where_.text() + " does not admit this node: that is this process itself",
+                                              door_.self.id)));
   }
 
   void control_answer() {
     const verdict v = door_.sessions.rules().dialled(answer_.who, number_);
-    if (v == verdict::yourself) return failed(oneself());
+    if (v == verdict::yourself) return itself();
     if (v == verdict::outdated) return failed(refusal(where_, "a later incarnation of that process has been seen"));
     if (v == verdict::duplicate) return superseded();
     peer_ = answer_.who;
@@ -122,7 +123,7 @@ class dialling::attempt : public std::enable_shared_from_this<attempt> {
     const auto self = shared_from_this();
     if (!first || answer_.who.id != peer_->id) return superseded();
     all_.attempts_.erase(self);
-    door_.admit(*peer_, answer_.takes, number_, true, control_->peer().told(), {control_->take(), bulk_->take()});
+    door_.admit(*peer_, answer_.takes, number_, where_, control_->peer().told(), {control_->take(), bulk_->take()});
   }
 
   /// There is, or will be, another session with the same process; only if there is none in the end is anything told.
@@ -138,19 +139,12 @@ class dialling::attempt : public std::enable_shared_from_this<attempt> {
   }
 
   void unreachable(std::exception_ptr why) {
-    try {
-      std::rethrow_exception(why);
-    } catch (const error& e) {
-      const auto* const d = dynamic_cast<const dial_error*>(&e);
-      const bool nobody = d != nullptr && d->why() == dial_error::reason::nobody_listens;
-      maybe_somebody_ = maybe_somebody_ || !nobody;
-      if (!peer_ && next_ < addresses_.size() && e.code() == errc::unreachable &&
-          all_.attempts_.contains(shared_from_this()))
-        return next_address();
-      // Of a name with several addresses that can only be said if all of them said so.
-      if (nobody && maybe_somebody_)
-        return failed(std::make_exception_ptr(dial_error(dial_error::reason::no_answer, e.what())));
-    } catch (...) {
+    if (!peer_ && next_ < addresses_.size() && all_.attempts_.contains(shared_from_this())) {
+      try {
+        std::rethrow_exception(why);
+      } catch (const error& e) {
+        if (e.code() == errc::unreachable) return next_address();
+      }
     }
     failed(std::move(why));
   }
@@ -161,7 +155,6 @@ class dialling::attempt : public std::enable_shared_from_this<attempt> {
   const std::uint64_t number_ = random_number();
   std::vector<address> addresses_;
   std::size_t next_ = 0;
-  bool maybe_somebody_ = false;  // at an address that was tried
   std::shared_ptr<talk> control_, bulk_;
   answer answer_;
   std::optional<identity> peer_;

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "net/tcp/loop.hpp"
@@ -32,13 +33,13 @@ struct doorway {
   }
   std::string objection(talk& t) const { return proof == nullptr ? "" : proof->objection(t.io().tls()); }
   /// A session, both of whose connections have been agreed on. On the control thread.
-  void admit(identity who, const limits& peer_takes, std::uint64_t number, bool dialled, const endpoint& remote,
-             tcp_session::streams streams) const {
+  void admit(identity who, const limits& peer_takes, std::uint64_t number, std::optional<endpoint> dialled,
+             const endpoint& remote, tcp_session::streams streams) const {
     // "Every address" is that under which the peer is seen here.
     for (endpoint& e : who.listens_on) {
       if (e.host == "0.0.0.0" || e.host == "::") e.host = remote.host;
     }
-    sessions.admit({std::move(who), remote, dialled, number, peer_takes, takes(), options.unsent_max},
+    sessions.admit({std::move(who), remote, std::move(dialled), number, peer_takes, takes(), options.unsent_max},
                    std::move(streams));
   }
 };

@@ -57,7 +57,13 @@ void tcp_session::begin() {
           return s->events_.arriving(*s, head, bytes);
         },
         [s = self.get()](std::span<const std::byte> head, bool whole) { s->events_.arrived(*s, head, whole); },
-        [s = self.get()](std::exception_ptr why) { s->end(std::move(why)); });
+        [s = self.get()](std::exception_ptr why) {
+          // Control was closed first: what was said there before is still to be heard.
+          s->control_.post([still = s->shared_from_this(), why] {
+            still->control_line_.hear_out();
+            still->end(why);
+          });
+        });
   });
   control_line_.begin();
 }

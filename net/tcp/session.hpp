@@ -8,6 +8,7 @@
 #include <atomic>
 #include <functional>
 #include <memory>
+#include <optional>
 
 #include "net/tcp/bulk_line.hpp"
 #include "net/tcp/control_line.hpp"
@@ -23,8 +24,8 @@ class tcp_session final : public session, public std::enable_shared_from_this<tc
   /// What both sides have agreed on.
   struct terms {
     identity peer;
-    endpoint remote;  ///< where the peer's end of the control connection is
-    bool dialled = false;
+    endpoint remote;                    ///< where the peer's end of the control connection is
+    std::optional<endpoint> dialled{};  ///< by this side, and where
     std::uint64_t number = 0;
     limits peer_takes{};
     limits takes{};
@@ -42,7 +43,8 @@ class tcp_session final : public session, public std::enable_shared_from_this<tc
   void begin();
 
   const identity& peer() const override { return terms_.peer; }
-  bool dialled() const override { return terms_.dialled; }
+  bool dialled() const override { return terms_.dialled.has_value(); }
+  std::optional<endpoint> dialled_at() const override { return terms_.dialled; }
   bool send(std::span<const std::byte> frame) override { return control_line_.send(frame); }
   void send_bulk(std::span<const std::byte> head, const_pieces body, std::function<void(bool)> done) override;
   std::size_t unsent() const override { return control_line_.unsent(); }

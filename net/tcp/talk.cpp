@@ -29,8 +29,8 @@ void talk::begin(loop::time_point deadline, bool lingers, failure failed) {
   failed_ = std::move(failed);
   loop_.at(deadline, [weak = weak_from_this()] {
     if (const auto self = weak.lock(); self && self->io_) {
-      self->fail(std::make_exception_ptr(dial_error(
-          dial_error::reason::no_answer, self->peer_text_ + " does not answer in time: check what listens there")));
+      self->fail(std::make_exception_ptr(
+          error(errc::unreachable, self->peer_text_ + " does not answer in time: check what listens there")));
     }
   });
 }

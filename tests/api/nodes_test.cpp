@@ -320,6 +320,59 @@ TEST(nodes, connections_that_break_lose_nothing) {
   EXPECT_EQ(a.nodes().size(), 1u);
 }
 
+TEST(nodes, what_went_with_a_node_is_made_again) {
+  auto between = std::make_unique<support::proxy>();
+  troupe::options o = node_options("a");
+  o.cluster.announce = {between->address()};
+  troupe::runtime a(o);
+  const std::string address = a.addresses().front();
+  between->forward_to(static_cast<std::uint16_t>(std::stoi(address.substr(address.rfind(':') + 1))));
+  o = node_options("b", {between->address()});
+  o.cluster.listen.clear();  // so that it can only be reached through the proxy
+  troupe::runtime b(o);
+  ASSERT_TRUE(a.wait_for_nodes(1, 10s));
+  const index_t size = 64;
+  const auto x = a.array<int, 2>({size, size}, troupe::tiles(16, 16));
+  const auto y = a.array<int, 2>({size, size}, troupe::tiles(16, 16));
+  const auto z = a.filled<int>({1000}, troupe::tiles(100), 5);
+  a.for_each({.where = scope::here()}, troupe::grid(size, size), number, troupe::write(x));
+  for (int i = 0; i < 3; ++i) {
+    a.for_each(two_nodes::on_b(), troupe::grid(size, size), blur, troupe::read(x, troupe::window(1, 1).wrap()),
+               troupe::write(y));
+    a.for_each(two_nodes::on_b(), troupe::grid(size, size), blur, troupe::read(y, troupe::window(1, 1).clamp()),
+               troupe::write(x));
+    a.for_each(two_nodes::on_b(), troupe::grid(1000), add, troupe::update(z), i);
+    if (i == 1) a.for_each({.where = scope::here()}, troupe::grid(size, size), number, troupe::write(y));
+  }
+  a.wait_all();
+  EXPECT_EQ(tasks_of(a, "b"), 3u * (16 + 16 + 10));
+  between.reset();  // for ever
+  const auto vx = x.read();
+  const auto vz = z.read();
+  for (index_t i = 0; i < 1000; ++i) ASSERT_EQ(vz(i), 5 + 0 + 1 + 2);
+
+  std::vector<int> sx(size * size), sy(size * size);
+  const auto at = [](index_t r, index_t c) { return static_cast<std::size_t>(r * size + c); };
+  const auto blurred = [&](const std::vector<int>& from, std::vector<int>& to, bool wraps) {
+    const auto in = [&](index_t v) { return wraps ? (v + size) % size : std::clamp<index_t>(v, 0, size - 1); };
+    for (index_t r = 0; r < size; ++r)
+      for (index_t c = 0; c < size; ++c) {
+        unsigned sum = 0;
+        for (index_t v = -1; v <= 1; ++v)
+          for (index_t u = -1; u <= 1; ++u) sum += static_cast<unsigned>(from[at(in(r + v), in(c + u))]);
+        to[at(r, c)] = static_cast<int>(sum);
+      }
+  };
+  for (index_t r = 0; r < size; ++r)
+    for (index_t c = 0; c < size; ++c) sx[at(r, c)] = static_cast<int>(1000 * r + c);
+  for (int i = 0; i < 3; ++i) {
+    blurred(sx, sy, true);
+    blurred(sy, sx, false);
+  }
+  for (index_t r = 0; r < size; ++r)
+    for (index_t c = 0; c < size; ++c) ASSERT_EQ(vx(r, c), sx[at(r, c)]) << r << ", " << c;
+}
+
 TEST(nodes, tasks_of_a_node_that_leaves_run_elsewhere) {
   troupe::runtime a(node_options("a"));
   auto b = std::make_unique<troupe::runtime>(node_options("b", a.addresses()));

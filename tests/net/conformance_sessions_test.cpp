@@ -18,6 +18,7 @@ TEST_P(sessions, are_up_on_both_sides_with_who_is_there) {
   EXPECT_EQ(b->with(*a)->peer().listens_on, std::vector{a->address()});
   EXPECT_EQ(a->with(*b)->peer().name, "b");
   EXPECT_TRUE(a->with(*b)->dialled());
+  EXPECT_EQ(a->with(*b)->dialled_at(), b->address());
   EXPECT_FALSE(b->with(*a)->dialled());
 }
 
@@ -29,6 +30,13 @@ TEST_P(sessions, do_not_come_where_nobody_listens) {
   EXPECT_EQ(code_of(e.why), errc::unreachable) << text_of(e.why);
   EXPECT_EQ(reason_of(e.why), dial_error::reason::nobody_listens) << text_of(e.why);
   EXPECT_EQ(e.where, network_->nowhere());
+  try {
+    std::rethrow_exception(e.why);
+  } catch (const dial_error& why) {
+    EXPECT_EQ(why.why(), dial_error::reason::nobody_listens) << "membership takes a process for dead because of it";
+  } catch (...) {
+    ADD_FAILURE() << "it does not say which it is: " << text_of(e.why);
+  }
 }
 
 TEST_P(sessions, do_not_come_with_oneself) {

@@ -174,6 +174,7 @@ struct task_extra {
   std::uint64_t executors = ~std::uint64_t{0};  // options.where, resolved
   std::atomic<int> attempt{1};
   task_listener* listener = nullptr;
+  std::shared_ptr<const void> call;  // what was sent to another node, so that it can be repeated
   std::shared_ptr<void> payload;     // recorded graphs
   std::shared_ptr<void> stop_watch;  // the callback registered with options.stop
   std::uint64_t waits_since = 0;     // for devices, in ticks; placement's, as the next
@@ -210,6 +211,8 @@ inline constexpr float never_ran = -1.0f;
 inline constexpr std::uint16_t mark_holds_resources = 1, mark_sent = 2, mark_known = 4;
 inline constexpr std::uint16_t mark_handed = 8, mark_leads = 16, mark_behind = 32, mark_early = 64;
 inline constexpr std::uint16_t mark_has_room = 128;
+// Bytes of host memory change while it runs, which the log has been told.
+inline constexpr std::uint16_t mark_overwrites = 256;
 
 // Phases of a task. Whoever moves it from waiting to claimed runs (or cancels) it.
 inline constexpr std::uint32_t phase_waiting = 0, phase_claimed = 1, phase_done = 2, phase_mask = 3, phase_watched = 4;

@@ -1,0 +1,43 @@
+// What this file is for: repeats calls of the log, so that data exists again that was lost with another node.
+// SPDX-FileCopyrightText: the troupe authors
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <exception>
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "actors/logic/array_core.hpp"
+#include "actors/logic/lineage.hpp"
+#include "actors/node_messages.hpp"
+#include "actors/record_pool.hpp"
+
+namespace troupe::detail {
+
+/// What `lineage::call::what` points to. The gaps of the card are of no use here.
+struct repeatable_call {
+  wire::task_card card;
+  // Of each access of the card. The array is looked at only where its host's bytes are read, or lost ones are put in
+  // their place: until it is forgotten.
+  std::vector<std::shared_ptr<const wire::array_card>> shapes;
+  std::vector<array_core*> arrays;
+};
+
+struct remade_value {
+  logic::value what;
+  std::exception_ptr error;  // null: the host's bytes of the tile are of this version
+};
+
+/// The bytes of a value that was kept, rows packed; they stay until `remake` has returned.
+using kept_copies = std::function<const std::byte*(const logic::value&)>;
+
+/// Carries out the plan on this thread, step by step, and puts what was lost in its place: of each value of
+/// `plan.remade`, in that order, how it went. A body that throws (after as many retries as its task has), a kernel that
+/// has no body for CPUs or memory that is short fail what depends on them, and nothing else.
+///
+/// Until it returns nobody else may use the host's bytes of what the plan reads at home and of what was lost, which is
+/// in memory, or has room there. They are overwritten at the end, each at once, and only if it exists again.
+std::vector<remade_value> remake(const logic::remake_plan&, const kept_copies&, house_link&);
+
+}  // namespace troupe::detail
