@@ -26,6 +26,12 @@ using namespace std::chrono_literals;
 using clock = std::chrono::steady_clock;
 using troupe::scope;
 
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+inline constexpr bool sanitized = true;  // everything is slow then: times are recorded, not judged
+#else
+inline constexpr bool sanitized = false;
+#endif
+
 inline double seconds_since(clock::time_point from) {
   return std::chrono::duration<double>(clock::now() - from).count();
 }
@@ -158,8 +164,10 @@ inline void expect_gone_and_flowing(const troupe::runtime& rt, const std::string
   EXPECT_LT(work.finished(), work.spawned()) << "too little work: it was not in the middle of it";
   EXPECT_TRUE(work.first_in_line_end(10s));
   const double flows = seconds_since(known);
-  EXPECT_LT(detected, detected_max);
-  EXPECT_LT(flows, 1.0);
+  if (!sanitized) {
+    EXPECT_LT(detected, detected_max);
+    EXPECT_LT(flows, 1.0);
+  }
   testing::Test::RecordProperty("detected_ms", static_cast<int>(detected * 1000));
   testing::Test::RecordProperty("flows_ms", static_cast<int>(flows * 1000));
 }
