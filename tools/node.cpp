@@ -37,8 +37,15 @@ int next_signal(const sigset_t& all, std::chrono::nanoseconds limit) {
   return sigtimedwait(&all, nullptr, &t);
 }
 
+// Others choose their names: nothing of them is a command to a terminal.
+std::string shown(std::string name) {
+  std::replace_if(
+      name.begin(), name.end(), [](unsigned char c) { return c < ' ' || c == 127; }, '?');
+  return name;
+}
+
 void say(const char* what, const std::string& who) {
-  std::printf("%s %s\n", what, who.c_str());
+  std::printf("%s %s\n", what, shown(who).c_str());
   std::fflush(stdout);
 }
 
@@ -106,8 +113,9 @@ int show_nodes(options o, std::chrono::milliseconds look, bool json) {
   }
   std::printf("%-24s %-24s %8s %8s\n", "name", "address", "threads", "kernels");
   for (const node_report& n : all)
-    std::printf("%-24s %-24s %8d %8llu\n", n.name.c_str(), n.address.empty() ? "(dials only)" : n.address.c_str(),
-                n.threads, static_cast<unsigned long long>(n.kernels));
+    std::printf("%-24s %-24s %8d %8llu\n", shown(n.name).c_str(),
+                n.address.empty() ? "(dials only)" : shown(n.address).c_str(), n.threads,
+                static_cast<unsigned long long>(n.kernels));
   return 0;
 }
 
