@@ -49,6 +49,7 @@ void node_actor::tell(std::unique_lock<std::mutex>& hold) {
   hold.unlock();
   if (!done.empty()) placement_.report_done(done, this);
   if (!returned.empty()) placement_.report_returned(returned);
+  idle_.notify_all();
   if (leaving_.load(std::memory_order_relaxed)) save_all();
 }
 

@@ -12,6 +12,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <memory>
 #include <span>
 #include <string>
@@ -30,6 +31,10 @@ class node : public executor {
   /// The session has ended. What was under way is placed again where that is harmless.
   virtual void lose(std::exception_ptr why) = 0;
   virtual bool is_there() const = 0;
+  /// Asks for all that only it has of memory that the caller lent.
+  virtual void bring_home_lent() = 0;
+  /// Waits until nothing is under way there; false: not in time.
+  virtual bool wait_idle(std::chrono::steady_clock::time_point) = 0;
   /// The name of the node that is there, for people.
   virtual std::string peer_name() const = 0;
 

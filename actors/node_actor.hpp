@@ -4,6 +4,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
+#include <condition_variable>
 #include <deque>
 #include <list>
 #include <mutex>
@@ -42,6 +43,8 @@ class node_actor final : public node, private task_listener {
   void join(std::shared_ptr<net::session>, const wire::card&) override;
   void lose(std::exception_ptr why) override;
   bool is_there() const override { return there_.load(std::memory_order_acquire); }
+  void bring_home_lent() override;
+  bool wait_idle(std::chrono::steady_clock::time_point) override;
   std::string peer_name() const override;
   void frame(std::span<const std::byte>) override;
   net::pieces arriving(std::span<const std::byte> head, std::uint64_t bytes) override;
@@ -147,6 +150,7 @@ class node_actor final : public node, private task_listener {
   mutable std::mutex queue_lock_;
   std::deque<task_record*> queue_, errands_;
 
+  std::condition_variable idle_;
   mutable std::mutex lock_;  // all that follows; never held while placement is told something
   std::shared_ptr<net::session> session_;
   int slots_ = 0;

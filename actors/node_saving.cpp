@@ -75,6 +75,29 @@ void node_actor::save(array_core& a, std::uint32_t tile) {
   release(&a);
 }
 
+// The runtime ends, and who has lent the memory goes on: it is to hold what was computed.
+void node_actor::bring_home_lent() {
+  std::vector<std::pair<array_core*, std::uint32_t>> all;
+  {
+    std::lock_guard hold(lock_);
+    if (!session_) return;
+    for (auto& [id, known] : arrays_)
+      for (auto& [tile, c] : known.tiles)
+        if (c.dirty && known.core->spec.adopted && keep(*known.core)) all.emplace_back(known.core, tile);
+    saving_.fetch_add(all.size());
+  }
+  for (const auto& [a, tile] : all) {
+    fetch(*a, tile);
+    release(a);
+  }
+}
+
+bool node_actor::wait_idle(std::chrono::steady_clock::time_point deadline) {
+  std::unique_lock hold(lock_);
+  return idle_.wait_until(hold, deadline,
+                          [&] { return !session_ || (under_way_ == 0 && queued() == 0 && saving_.load() == 0); });
+}
+
 void node_actor::granted(task_record& t) {
   std::lock_guard hold(saving_lock_);
   to_close_.push_back(&t);
@@ -95,8 +118,11 @@ void node_actor::go_on_saving() {
   }
   if (!close.empty()) placement_.report_done(close, nullptr);
   for (task_record* t : gone) release(t);
-  if (!gone.empty() && saving_.fetch_sub(gone.size()) == gone.size() && leaving_.load(std::memory_order_relaxed))
-    save_all();
+  if (gone.empty()) return;
+  const bool last = saving_.fetch_sub(gone.size()) == gone.size();
+  { std::lock_guard hold(lock_); }  // who waits either sees it or is told
+  idle_.notify_all();
+  if (last && leaving_.load(std::memory_order_relaxed)) save_all();
 }
 
 }  // namespace troupe::detail

@@ -169,12 +169,13 @@ void placement::lose(const executor& e, std::span<const std::pair<array_core*, s
 
 void placement::free_if_unused(array_core& a) {
   if (!a.dropped || a.users != 0) return;
-  forget_in_log(a);
   if (a.homes && a.homes->spaces != 0) {
     if (a.spec.adopted && bring_home(a)) return;
+    forget_in_log(a);
     forget_copies(a);
     return;
   }
+  forget_in_log(a);
   free(a);
 }
 

@@ -306,6 +306,8 @@ shutdown_report engine::shutdown(std::chrono::steady_clock::time_point deadline)
   if (neighbours_) neighbours_->close_doors();
   const bool quiet = placement_.wait_quiet(deadline);
   if (neighbours_ && !neighbours_->wait_released(deadline)) r.complete = false;
+  if (neighbours_ && !neighbours_->bring_home(std::max(deadline, std::chrono::steady_clock::now() + stop_grace)))
+    r.complete = false;
   placement_.close();
   if (!quiet || !placement_.is_quiet()) {
     r.queued_abandoned = placement_.abandon_queued();

@@ -158,6 +158,12 @@ bool neighbours::wait_released(std::chrono::steady_clock::time_point deadline) {
   });
 }
 
+bool neighbours::bring_home(std::chrono::steady_clock::time_point deadline) {
+  house_.brain().with_turn([] {});  // arrays that were dropped are on their way from here on
+  for (const auto& n : places_) n->bring_home_lent();
+  return std::ranges::all_of(places_, [&](const auto& n) { return n->wait_idle(deadline); });
+}
+
 void neighbours::stop() {
   if (discovery_) discovery_->stop();
   if (std::exchange(started_, false)) {

@@ -37,6 +37,8 @@ class neighbours final : private cluster_events {
   void close_doors();
   /// Waits until they have; false: not in time.
   bool wait_released(std::chrono::steady_clock::time_point deadline);
+  /// Brings home what others have of memory that the caller lent; false: not in time.
+  bool bring_home(std::chrono::steady_clock::time_point deadline);
   /// Says goodbye, ends all sessions and joins all threads.
   void stop();
 

@@ -290,6 +290,21 @@ TEST(nodes, data_moves_on_from_one_to_the_next) {
   EXPECT_EQ(tasks_of(a, "c"), 15u * 16);
 }
 
+TEST(nodes, lent_memory_holds_what_was_computed_there) {
+  std::vector<int> mine(1 << 16, 1), kept(1 << 16, 1);
+  {
+    two_nodes n;
+    const auto held = n.a.borrow<int>(std::span(kept), {1 << 16}, troupe::tiles(1 << 10));
+    {
+      const auto x = n.a.borrow<int>(std::span(mine), {1 << 16}, troupe::tiles(1 << 10));
+      n.a.for_each(two_nodes::on_b(), troupe::grid(1 << 16), add, troupe::update(x), 1);
+      n.a.for_each(two_nodes::on_b(), troupe::grid(1 << 16), add, troupe::update(held), 2).get();
+    }
+  }
+  for (const int v : mine) ASSERT_EQ(v, 2);
+  for (const int v : kept) ASSERT_EQ(v, 3);
+}
+
 TEST(nodes, connections_that_break_lose_nothing) {
   support::proxy between;
   troupe::options o = node_options("a");
