@@ -71,10 +71,7 @@ executor_report node_actor::report() const {
   return r;
 }
 
-std::string node_actor::peer_name() const {
-  const std::string name = facts_.label->text();
-  return name.empty() ? facts_.name : name;
-}
+std::string node_actor::peer_name() const { return facts_.shown_name(); }
 
 // ---- coming and going -----------------------------------------------------------------------------------------------
 
@@ -100,7 +97,6 @@ void node_actor::lose(std::exception_ptr why) {
     there_.store(false, std::memory_order_release);
     leaving_.store(false, std::memory_order_relaxed);
     session_.reset();
-    facts_.label->set("");
     for (const auto& [id, known] : arrays_)
       for (const auto& [tile, c] : known.tiles)
         if (c.dirty) lost.emplace_back(known.core, tile);
@@ -117,7 +113,6 @@ void node_actor::lose(std::exception_ptr why) {
   for (job& j : jobs_) {
     if (!j.task) continue;
     task_record& t = *j.task;
-    const std::uint64_t begin = j.begin;
     if (j.data) j.data->context.roll_back();
     give_job(j);
     ++setbacks_;
@@ -133,7 +128,7 @@ void node_actor::lose(std::exception_ptr why) {
                             (once ? " went while it ran a task that must run once only: "
                                   : " went, as others did that ran this task: ") +
                             text_of(why));
-      end_task(t, std::make_exception_ptr(ended), begin, 0, once ? 1 : attempts_of(t));
+      end_task(t, std::make_exception_ptr(ended), 0);
     }
   }
   {
@@ -152,6 +147,7 @@ void node_actor::lose(std::exception_ptr why) {
     ++setbacks_;
     returned_.push_back(t);
   }
+  facts_.label->set("");
   tell(hold);
 }
 

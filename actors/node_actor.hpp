@@ -1,12 +1,11 @@
 // What this file is for: the state of a node's actor. Its parts: node.cpp (as others see it), node_tasks.cpp (tasks sent
-// and ended), node_data.cpp (which bytes are there, what travels).
+// and ended), node_data.cpp (which bytes are there, what travels), node_saving.cpp (what is fetched before it goes).
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
 #include <condition_variable>
 #include <deque>
-#include <list>
 #include <mutex>
 #include <optional>
 #include <stop_token>
@@ -104,7 +103,7 @@ class node_actor final : public node, private task_listener {
   void flush();
   void remember(task_record&, wire::task_card);
   void finish(job&, const wire::task_end&);
-  void end_task(task_record&, std::exception_ptr, std::uint64_t begin, float measured_ns, int attempts);
+  void end_task(task_record&, std::exception_ptr, float measured_ns);
   void end_cancelled(task_record&);
   void give_back(task_record&);
   job& take_job(task_record&);
@@ -115,9 +114,6 @@ class node_actor final : public node, private task_listener {
   void end_errand(task_record&, std::exception_ptr);
   std::exception_ptr lost_with(const task_record&, const std::exception_ptr& why) const;
   static bool may_run_again(task_record&);
-  static int attempts_of(const task_record& t) {
-    return t.extra ? t.extra->attempt.load(std::memory_order_relaxed) : 1;
-  }
 
   // ---- node_saving.cpp
   void granted(task_record&) override;
@@ -129,11 +125,13 @@ class node_actor final : public node, private task_listener {
   // ---- node_data.cpp
   known_array& know(array_core&);
   void need(wire::access_card&, known_array&, const logic::box4& touched);
-  void note_written(const task_record&, bool well);
+  template <class F>
+  void each_written(const task_record&, F&&);
+  void note_written(const task_record&);
+  void note_spoilt(const task_record&);
   void note_refused(const task_record&);
   bool start_errand(task_record&);
   void serve_wants(net::reader&);
-  net::pieces pieces_of(array_core&, std::uint32_t tile, const logic::box4&, bool overwritten);
   void come_home(job&, std::exception_ptr);
 
   const executor_facts facts_;

@@ -6,7 +6,6 @@
 
 #include <troupe/error.hpp>
 
-#include "actors/host_tiles.hpp"
 #include "actors/logic/directory.hpp"
 #include "actors/node_actor.hpp"
 #include "actors/protocol/clock.hpp"
@@ -75,39 +74,40 @@ void node_actor::need(wire::access_card& w, known_array& known, const logic::box
   });
 }
 
-// What the task writes as whole tiles is newer there from here on; or it is not, and nobody knows what is there.
-void node_actor::note_written(const task_record& t, bool well) {
+// Calls f(access, copy) for each tile that the task writes as a whole.
+template <class F>
+void node_actor::each_written(const task_record& t, F&& f) {
   for (int i = 0; i < t.access_count; ++i) {
     const access& x = t.accesses[i];
     if (!x.array || !logic::is_whole(x) || !logic::writes(x)) continue;
-    const auto known = arrays_.find(x.array->id);
-    if (known == arrays_.end()) continue;
-    copy& c = known->second.tiles[x.tile];
-    if (!well) {
-      c = {};
-      continue;
-    }
+    if (const auto known = arrays_.find(x.array->id); known != arrays_.end()) f(x, known->second.tiles[x.tile]);
+  }
+}
+
+// It is newer there from here on.
+void node_actor::note_written(const task_record& t) {
+  each_written(t, [](const access& x, copy& c) {
     const std::uint32_t version = known_version(*x.array, x.tile);
     c.version = (is_current(c.version, version) ? c.version : version) + 1;
     if (!c.dirty) c.dirty_since = c.version;
     c.whole = c.dirty = true;
     c.parts.clear();
-  }
+  });
+}
+
+// Nobody knows what is there.
+void node_actor::note_spoilt(const task_record& t) {
+  each_written(t, [](const access&, copy& c) { c = {}; });
 }
 
 // A node that is leaving has not touched it: what is there is what was there before, and that may be the only copy.
 void node_actor::note_refused(const task_record& t) {
-  for (int i = 0; i < t.access_count; ++i) {
-    const access& x = t.accesses[i];
-    if (!x.array || !logic::is_whole(x) || !logic::writes(x)) continue;
-    const auto known = arrays_.find(x.array->id);
-    if (known == arrays_.end()) continue;
-    copy& c = known->second.tiles[x.tile];
+  each_written(t, [](const access&, copy& c) {
     if (!c.dirty || c.version == c.dirty_since)
       c = {};
     else
       --c.version;
-  }
+  });
 }
 
 // ---- what placement asks for ----------------------------------------------------------------------------------------
@@ -185,20 +185,6 @@ void node_actor::come_home(job& j, std::exception_ptr why) {
 
 // ---- bytes ----------------------------------------------------------------------------------------------------------
 
-// Rows of a box of a tile; as few as may be.
-net::pieces node_actor::pieces_of(array_core& a, std::uint32_t tile, const logic::box4& where, bool overwritten) {
-  const logic::box4 all = a.tile_box(tile);
-  raw_view v;
-  v.data = host_tile(link_, a, tile, overwritten && where == all);
-  v.stride = host_strides(a, all);
-  index_t offset = 0;
-  for (int d = 0; d < rank_max; ++d) offset += (where.lo[d] - all.lo[d]) * v.stride[d];
-  v.data += static_cast<std::size_t>(offset) * a.spec.element;
-  v.lo = where.lo;
-  v.hi = where.hi;
-  return rows_of(v, a.spec.element);
-}
-
 net::pieces node_actor::back::pieces() {
   net::pieces rows = rows_of(to, element);
   if (!is_update) return rows;
@@ -224,7 +210,7 @@ void node_actor::serve_wants(net::reader& from) {
     const bool fits = known != arrays_.end() && r.what.tile < known->second.core->tile_count &&
                       known->second.core->tile_box(r.what.tile).contains(r.what.where) && !r.what.where.empty();
     if (!fits) throw error(errc::bad_frame, "bytes of an array were asked for that are not there");
-    const net::pieces body = pieces_of(*known->second.core, r.what.tile, r.what.where, false);
+    const net::pieces body = rows_of(link_, *known->second.core, r.what.tile, r.what.where, false);
     const std::uint64_t bytes = static_cast<std::uint64_t>(r.what.where.volume()) * known->second.core->spec.element;
     bytes_out_.fetch_add(bytes, std::memory_order_relaxed);
     net::writer head;
@@ -248,7 +234,7 @@ net::pieces node_actor::arriving(std::span<const std::byte> head, std::uint64_t 
   net::pieces to;
   if (what == wire::kind::bytes_home && j->task->kind == task_kind::transfer) {
     const access& x = j->task->accesses[0];
-    to = pieces_of(*x.array, x.tile, x.array->tile_box(x.tile), true);
+    to = rows_of(link_, *x.array, x.tile, x.array->tile_box(x.tile), true);
   } else if (what == wire::kind::bytes_back && j->data) {
     const std::uint64_t access = from.varint();
     for (back& b : j->data->to)

@@ -13,14 +13,6 @@ namespace {
 
 const kernel_info saving_kernel{.name = "saving", .key = 3};
 
-// A handle, unless the last one has gone.
-bool keep(array_core& a) {
-  long n = a.handles.load(std::memory_order_relaxed);
-  while (n != 0)
-    if (a.handles.compare_exchange_weak(n, n + 1, std::memory_order_acq_rel)) return true;
-  return false;
-}
-
 }  // namespace
 
 // Once nothing is under way there. Each tile is asked for once; when all have come, it may go.
@@ -32,7 +24,7 @@ void node_actor::save_all() {
     if (!session_ || under_way_ != 0 || queued() != 0 || saving_.load() != 0) return;
     for (auto& [id, known] : arrays_)
       for (auto& [tile, c] : known.tiles)
-        if (c.dirty && keep(*known.core)) all.emplace_back(known.core, tile);
+        if (c.dirty && known.core->keep()) all.emplace_back(known.core, tile);
     saving_.store(all.size());
     if (all.empty()) {
       let_go = session_;
@@ -83,7 +75,7 @@ void node_actor::bring_home_lent() {
     if (!session_) return;
     for (auto& [id, known] : arrays_)
       for (auto& [tile, c] : known.tiles)
-        if (c.dirty && known.core->spec.adopted && keep(*known.core)) all.emplace_back(known.core, tile);
+        if (c.dirty && known.core->spec.adopted && known.core->keep()) all.emplace_back(known.core, tile);
     saving_.fetch_add(all.size());
   }
   for (const auto& [a, tile] : all) {

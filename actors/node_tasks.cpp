@@ -63,7 +63,10 @@ struct ask_to_stop {
 // ---- sending --------------------------------------------------------------------------------------------------------
 
 void node_actor::send_some() {
-  if (!session_) return forget_all();
+  if (!session_) {
+    if (arrays_.empty()) forget_all();  // else what was there is still being accounted for
+    return;
+  }
   for (;;) {
     task_record* t = nullptr;
     {
@@ -127,11 +130,10 @@ void node_actor::start_task(task_record& t) {
     encode(j);
   } catch (...) {
     const std::exception_ptr why = std::current_exception();
-    const std::uint64_t begin = j.begin;
     if (j.data) j.data->context.roll_back();
     give_job(j);
     ++setbacks_;
-    end_task(t, task_error(t, peer_name(), 1, why), begin, 0, 1);
+    end_task(t, task_error(t, peer_name(), 1, why), 0);
   }
 }
 
@@ -200,7 +202,7 @@ void node_actor::encode(job& j) {
   wire::put(new_tasks_, c);
   ++task_count_;
   remember(t, std::move(c));
-  note_written(t, true);
+  note_written(t);
 }
 
 // Those that write tiles there may have to be repeated.
@@ -232,7 +234,6 @@ void node_actor::finish(job& j, const wire::task_end& e) {
     return;
   }
   task_record& t = *j.task;
-  const std::uint64_t begin = j.begin;
   std::exception_ptr why;
   if (e.how != wire::outcome::ran) {
     why = task_error(t, session_->peer().name, e.attempts, std::make_exception_ptr(error(e.code, e.text)));
@@ -259,14 +260,14 @@ void node_actor::finish(job& j, const wire::task_end& e) {
     if (e.how == wire::outcome::not_run && e.code == errc::runtime_stopped)
       note_refused(t);
     else
-      note_written(t, false);
+      note_spoilt(t);
   }
   if (e.how == wire::outcome::not_run) {
     t.phase.fetch_and(~(phase_mask | behind_mask), std::memory_order_acq_rel);  // waiting again
     returned_.push_back(&t);
     return;
   }
-  end_task(t, why, begin, e.measured_ns, e.attempts);
+  end_task(t, why, e.measured_ns);
 }
 
 // To one of this node's own partials, which is nobody else's for the moment.
@@ -282,12 +283,11 @@ void node_actor::add_partial(job& j, const back& b) {
   r.combiner(mine.data, b.partial.get(), count);
 }
 
-void node_actor::end_task(task_record& t, std::exception_ptr why, std::uint64_t begin, float measured_ns, int) {
+void node_actor::end_task(task_record& t, std::exception_ptr why, float measured_ns) {
   tasks_.fetch_add(1, std::memory_order_relaxed);
   if (why) failed_.fetch_add(1, std::memory_order_relaxed);
   busy_ns_.fetch_add(static_cast<std::uint64_t>(measured_ns), std::memory_order_relaxed);
   t.measured_ns = std::max(1.0f, measured_ns);
-  (void)begin;
   t.error = std::move(why);
   if (!t.body_gone) {
     t.ops->drop_body(t);

@@ -1,11 +1,11 @@
 // What this file is for: taking turns, ordering, choosing, retiring. Questions are in placement_answers.cpp, data in
-// placement_data.cpp, placement_room.cpp and placement_peers.cpp, tasks sent ahead in placement_behind.cpp.
+// placement_data.cpp, placement_room.cpp, placement_peers.cpp and placement_lineage.cpp, tasks sent ahead in
+// placement_behind.cpp, who is relieved or told afterwards in placement_balance.cpp and placement_nodes.cpp.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 #include "actors/placement.hpp"
 
 #include <algorithm>
-#include <array>
 
 #include <troupe/error.hpp>
 
@@ -25,9 +25,6 @@ constexpr std::size_t gather = 64;
 constexpr std::size_t give_back_at = 64;
 // A thread that is awake comes back for mail within this time, or it is inside a body of unknown length.
 constexpr double stale_after_ns = 5'000.0;
-// An executor with nothing to do relieves another of half its queue where that is worth this much, of so many tasks.
-constexpr float relief_ns = 5'000.0f;
-constexpr std::size_t relief_max = 64;
 // No wait for a card is longer than ten years.
 constexpr double wait_max_ns = 3e17;
 // Who has a next task looks for mail this often.
@@ -135,46 +132,6 @@ bool placement::take_turn(executor* self) {
 }
 
 bool placement::take_turn_waiting() { return has_mail() && try_turn() && serve(nullptr, true); }
-
-// Whoever was told something in this turn goes on outside of it.
-void placement::leave_turn() {
-  if (told_nodes_.empty() && told_listeners_.empty() && to_save_.empty()) {
-    turn_.store(false, std::memory_order_seq_cst);
-    return;
-  }
-  const std::vector<executor*> nodes = std::exchange(told_nodes_, {});
-  const std::vector<task_listener*> listeners = std::exchange(told_listeners_, {});
-  std::vector<std::pair<executor*, std::pair<array_core*, std::uint32_t>>> saves;
-  for (const auto& s : std::exchange(to_save_, {})) {
-    const memory_space in = s.first->homes->tiles[s.second].dirty_in;
-    const auto of = std::ranges::find_if(executors_, [&](executor* e) { return e->facts().space == in; });
-    saves.emplace_back(in == host_space || of == executors_.end() ? nullptr : *of, s);
-  }
-  turn_.store(false, std::memory_order_seq_cst);
-  for (const auto& [e, s] : saves) e ? e->save(*s.first, s.second) : release(s.first);
-  for (executor* e : nodes) e->after_turn();
-  for (task_listener* l : listeners) l->after_turn();
-}
-
-void placement::told(executor& e) {
-  if (e.facts().kind == device_kind::node && std::ranges::find(told_nodes_, &e) == told_nodes_.end())
-    told_nodes_.push_back(&e);
-}
-
-void placement::told(task_listener& l) {
-  if (std::ranges::find(told_listeners_, &l) == told_listeners_.end()) told_listeners_.push_back(&l);
-}
-
-void placement::admit_node(executor& e, int slots, logic::edge_cost in, logic::edge_cost out) {
-  with_turn([&] {
-    know_link(e.facts().space, in, out);
-    assignment_.restore(e.facts().id, slots);
-  });
-}
-
-void placement::hold_back(const executor& e, bool back) {
-  with_turn([&] { assignment_.pause(e.facts().id, back); });
-}
 
 void placement::hold_turn() {
   for (int tries = 0; !try_turn(); ++tries)
@@ -460,35 +417,6 @@ void placement::look_again() {
   alarm_ = 0;
   admission_.look_again();
   serve(nullptr);  // leaves the turn
-}
-
-// ---- balance --------------------------------------------------------------------------------------------------------
-//
-// Late binding keeps executors within a window of each other as long as predictions hold. When they do not, an executor
-// that has run dry takes over what another has not started.
-
-bool placement::is_work_elsewhere(const executor* idle) const {
-  if (executors_.size() < 2 || idle->queued() != 0 || idle->facts().space != host_space) return false;
-  const bool stale = is_stale(ticks());  // then nobody comes for it: some body takes long
-  for (const executor* e : executors_)
-    if (e != idle && e->facts().space == host_space && (e->queued_ns() >= relief_ns || (stale && e->unstarted() != 0)))
-      return true;
-  return false;
-}
-
-void placement::relieve_others(executor& idle) {
-  const std::size_t to = idle.facts().id;
-  if (idle.facts().space != host_space) return;
-  if (idle.queued() != 0 || !assignment_.outgoing(to).empty() || assignment_.kept() != 0) return;
-  for (executor* e : executors_) {
-    if (e == &idle || e->facts().space != host_space || (e->queued_ns() < relief_ns && !was_stale_)) continue;
-    std::array<task_record*, relief_max> back;
-    const std::size_t half = std::min((e->unstarted() + 1) / 2, back.size());
-    const std::size_t n =
-        e->take_back(std::span(back.data(), half), [&](const task_record& t) { return assignment_.suits(t, to); });
-    for (std::size_t i = n; i != 0; --i) assignment_.move(*back[i - 1], to);
-    if (n != 0) return;
-  }
 }
 
 // ---- retiring -------------------------------------------------------------------------------------------------------

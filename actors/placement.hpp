@@ -157,7 +157,14 @@ class placement final : private logic::dependencies::surroundings {
   // With the turn.
   bool try_turn() { return !turn_.load(std::memory_order_relaxed) && !turn_.exchange(true, std::memory_order_seq_cst); }
   void hold_turn();
-  void leave_turn();
+  void leave_turn() {
+    if (told_nodes_.empty() && told_listeners_.empty() && to_save_.empty())
+      turn_.store(false, std::memory_order_seq_cst);
+    else
+      leave_and_tell();
+  }
+  // placement_nodes.cpp
+  void leave_and_tell();
   void told(executor&);
   void told(task_listener&);
   bool serve(executor* self, bool client = false);  // drains and decides; leaves the turn
@@ -190,6 +197,9 @@ class placement final : private logic::dependencies::surroundings {
   void note_overwriting(task_record&, memory_space where);
   void note_at_home(const task_record&, memory_space where);
   std::vector<logic::value> values_read(const task_record&) const;
+  bool is_node(const task_record& t) const {
+    return (t.marks & mark_sent) && assignment_.facts()[t.executor].kind == device_kind::node;
+  }
   void note_ran(task_record&, memory_space where, std::vector<logic::value> reads);
   void forget_in_log(array_core&);
   void save_some();

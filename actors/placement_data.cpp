@@ -114,7 +114,7 @@ void placement::account_for_data(task_record& t) {
   } else if (t.kind == task_kind::host_access || (t.marks & mark_sent)) {
     const memory_space where = t.kind == task_kind::host_access ? host_space : assignment_.space_of(t);
     std::vector<logic::value> reads;
-    if (log_ && where != host_space) reads = values_read(t);
+    if (log_ && is_node(t)) reads = values_read(t);
     logic::note_done(t, where);
     if (log_) {
       note_at_home(t, where);
@@ -161,7 +161,7 @@ void placement::lose(const executor& e, std::span<const std::pair<array_core*, s
     rescue(*array, tile, home,
            std::make_exception_ptr(error(errc::data_lost, "array '" + array->spec.name + "', tile " +
                                                               std::to_string(tile) + ": its only copy went with " +
-                                                              e.facts().name + ": " + text_of(why))));
+                                                              e.facts().shown_name() + ": " + text_of(why))));
   }
 }
 

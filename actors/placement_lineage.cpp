@@ -5,15 +5,15 @@
 // Placement tells the log (logic/lineage) of each task that ran on a node, and of each tile of host memory that is
 // overwritten; copies of what the log still needs are put aside first. When a node dies, a thread repeats the calls that
 // the log names on stand-ins (remaking), and who needs what they make waits for it as for a transfer.
-#include <cstring>
+#include <algorithm>
 
 #include <troupe/error.hpp>
 
-#include "actors/host_tiles.hpp"
 #include "actors/logic/directory.hpp"
 #include "actors/placement.hpp"
 #include "actors/protocol/phase.hpp"
 #include "actors/remaking.hpp"
+#include "actors/rows.hpp"
 #include "actors/task_errors.hpp"
 
 namespace troupe::detail {
@@ -32,31 +32,11 @@ bool changes_home(const access& x, memory_space where) {
   return x.array && logic::writes(x) && (where == host_space || !logic::is_whole(x));
 }
 
-// A handle, unless the last one has gone.
-bool keep_handle(array_core& a) {
-  long n = a.handles.load(std::memory_order_relaxed);
-  while (n != 0)
-    if (a.handles.compare_exchange_weak(n, n + 1, std::memory_order_acq_rel)) return true;
-  return false;
-}
-
 std::shared_ptr<std::byte[]> copy_of(house_link& link, array_core& a, std::uint32_t tile) {
-  const logic::box4 box = a.tile_box(tile);
-  const std::size_t bytes = a.bytes_of(tile);
-  std::shared_ptr<std::byte[]> copy(new std::byte[bytes]);
-  const std::byte* const from = host_tile(link, a, tile, false);
-  const auto strides = host_strides(a, box);
-  const int last = a.spec.rank - 1;
-  const std::size_t run = static_cast<std::size_t>(box.size(last)) * a.spec.element;
-  logic::point4 at{};
-  for (std::byte* to = copy.get();; to += run) {
-    index_t offset = 0;
-    for (int d = 0; d < last; ++d) offset += at[static_cast<std::size_t>(d)] * strides[static_cast<std::size_t>(d)];
-    std::memcpy(to, from + static_cast<std::size_t>(offset) * a.spec.element, run);
-    int d = last - 1;
-    while (d >= 0 && ++at[static_cast<std::size_t>(d)] == box.size(d)) at[static_cast<std::size_t>(d--)] = 0;
-    if (d < 0) return copy;
-  }
+  std::shared_ptr<std::byte[]> copy(new std::byte[a.bytes_of(tile)]);
+  std::byte* to = copy.get();
+  for (const auto& row : rows_of(link, a, tile, a.tile_box(tile), false)) to = std::copy(row.begin(), row.end(), to);
+  return copy;
 }
 
 }  // namespace
@@ -118,7 +98,7 @@ std::vector<logic::value> placement::values_read(const task_record& t) const {
 
 void placement::note_ran(task_record& t, memory_space where, std::vector<logic::value> reads) {
   if (where == host_space || t.error) return;
-  const bool node = assignment_.facts()[t.executor].kind == device_kind::node;
+  const bool node = is_node(t);
   logic::lineage::call c;
   bool all_whole = true;
   for (int i = 0; i < t.access_count; ++i) {
@@ -160,7 +140,7 @@ void placement::forget_in_log(array_core& a) {
 void placement::save_some() {
   for (const auto& [id, tile] : log_->to_save(save_bytes)) {
     const auto known = logged_.find(id);
-    if (known == logged_.end() || !keep_handle(*known->second)) {
+    if (known == logged_.end() || !known->second->keep()) {
       log_->not_saved(id, tile);
       continue;
     }

@@ -3,6 +3,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "actors/rows.hpp"
 
+#include "actors/host_tiles.hpp"
+
 namespace troupe::detail {
 
 net::pieces rows_of(const raw_view& v, std::size_t element) {
@@ -25,6 +27,19 @@ net::pieces rows_of(const raw_view& v, std::size_t element) {
     while (d >= 0 && ++at[d] == size[d]) at[d--] = 0;
     if (d < 0) return rows;
   }
+}
+
+net::pieces rows_of(house_link& link, array_core& a, std::uint32_t tile, const logic::box4& where, bool overwritten) {
+  const logic::box4 all = a.tile_box(tile);
+  raw_view v;
+  v.data = host_tile(link, a, tile, overwritten && where == all);
+  v.stride = host_strides(a, all);
+  index_t offset = 0;
+  for (int d = 0; d < rank_max; ++d) offset += (where.lo[d] - all.lo[d]) * v.stride[d];
+  v.data += static_cast<std::size_t>(offset) * a.spec.element;
+  v.lo = where.lo;
+  v.hi = where.hi;
+  return rows_of(v, a.spec.element);
 }
 
 }  // namespace troupe::detail

@@ -4,14 +4,18 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 
 #include <troupe/view.hpp>
 
+#include "actors/logic/array_core.hpp"
 #include "net/transport.hpp"
 
 namespace troupe::detail {
 
 /// In row-major order, as few as the strides allow.
 net::pieces rows_of(const raw_view&, std::size_t element);
+/// Of a box of a tile in host memory; see host_tile.
+net::pieces rows_of(house_link&, array_core&, std::uint32_t tile, const logic::box4&, bool overwritten);
 
 }  // namespace troupe::detail

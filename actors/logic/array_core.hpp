@@ -190,6 +190,13 @@ struct alignas(128) array_core {
 
   // Any thread.
   std::atomic<long> handles{1};
+  /// Takes a handle, unless the last one has gone.
+  bool keep() {
+    long n = handles.load(std::memory_order_relaxed);
+    while (n != 0)
+      if (handles.compare_exchange_weak(n, n + 1, std::memory_order_acq_rel)) return true;
+    return false;
+  }
 
   logic::box4 tile_box(std::uint32_t t) const {
     logic::box4 b;

@@ -188,7 +188,7 @@ void assignment::send_to(task_record& t, std::size_t i, float predicted) {
 }
 
 bool assignment::has_enough(const task_record& t, std::size_t i, bool far) {
-  if (far && std::has_single_bit(mask_of(t))) return false;
+  if (places_[i].outstanding_ns <= window_ns_ || (far && std::has_single_bit(mask_of(t)))) return false;
   return places_[i].outstanding_ns > std::max(window_ns_, 1.5f * model_of(t, facts_[i].kind).predicted_ns());
 }
 

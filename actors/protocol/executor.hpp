@@ -52,11 +52,16 @@ struct executor_facts {
   device_kind kind = device_kind::cpu;
   memory_space space = host_space;
   int slots = 1;
-  std::uint64_t memory_bytes = 0;     // of its own; 0: it uses the host's
-  int index = 0;                      // of a device, among those of its kind
-  std::uint16_t card = 0;             // devices of one number are slots of one card
-  bool has_double = true;             // kernels as text may use doubles
+  std::uint64_t memory_bytes = 0;       // of its own; 0: it uses the host's
+  int index = 0;                        // of a device, among those of its kind
+  std::uint16_t card = 0;               // devices of one number are slots of one card
+  bool has_double = true;               // kernels as text may use doubles
   std::shared_ptr<node_label> label{};  // of another node
+  /// For people.
+  std::string shown_name() const {
+    const std::string there = label ? label->text() : std::string();
+    return there.empty() ? name : there;
+  }
 };
 
 class executor {
