@@ -350,6 +350,7 @@ void placement::make_ready(task_record& t) {
       fulfil(t, board_);
       ++retired_count_;
       ++open_views_;
+      t.marks |= mark_granted;
       if (t.extra && t.extra->listener) {
         t.extra->listener->granted(t);
         told(*t.extra->listener);
@@ -451,7 +452,7 @@ void placement::retire(task_record& t) {
   if (t.kind == task_kind::settle) delete t.accesses[0].where->partials;
   if (is_internal(t.kind))  // nobody submitted it, so it is not counted: who needs it is
     ;
-  else if (t.kind == task_kind::host_access && !t.error)
+  else if (t.marks & mark_granted)
     --open_views_;
   else
     ++retired_count_;

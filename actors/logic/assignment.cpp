@@ -72,7 +72,7 @@ float assignment::transfer_ns(const task_record& t, detail::memory_space where, 
   std::uint64_t bytes = 0;
   const auto come_home = [&] { ns += model_.transfer_ns(from, detail::host_space, bytes); };
   each_in_the_way(t, where, [&](const array_core& a, std::uint32_t tile, const tile_home& home, wanted w) {
-    if (w == wanted::nothing || (w == wanted::anywhere && reaches(where, home.dirty_in))) return;
+    if (w == wanted::nothing || (w >= wanted::anywhere && reaches(where, home.dirty_in))) return;
     if (home.dirty_in != from) {
       come_home();
       from = home.dirty_in;

@@ -18,7 +18,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-const troupe::offer offered{test::link_on, test::weigh};
+const troupe::offer offered{test::link_on, test::weigh, test::end_process};
 
 void say(const std::string& line) {
   std::printf("%s\n", line.c_str());
