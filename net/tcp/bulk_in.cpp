@@ -46,7 +46,7 @@ outcome bulk_in::step(stream& io, std::size_t budget) {
       if (state_ == state::header) {
         header_read();
       } else if (state_ == state::head) {
-        begin_read();
+        is_note(header_.what) ? note_read() : begin_read();
       } else {
         chunk_read();
       }
@@ -84,6 +84,8 @@ void bulk_in::header_read() {
   hashes_ = header_.how == packing::none;
   if (header_.what == part::begin) {
     expect_begin();
+  } else if (is_note(header_.what)) {
+    expect_note();
   } else {
     expect_chunk();
   }
@@ -94,6 +96,17 @@ void bulk_in::expect_begin() {
   if (open_.size() >= transfers_max) wrong("too many are under way at once");
   if (header_.raw > head_max || header_.raw != header_.stored || header_.how != packing::none)
     wrong("its head is too long");
+  expect_head();
+}
+
+void bulk_in::expect_note() {
+  if (!note_) wrong("a note that nobody understands");
+  if (header_.raw > note_max || header_.raw != header_.stored || header_.how != packing::none)
+    wrong("a note is too long");
+  expect_head();
+}
+
+void bulk_in::expect_head() {
   head_.resize(header_.raw);
   state_ = state::head;
   targets_.clear();
@@ -114,6 +127,12 @@ void bulk_in::begin_read() {
     const auto node = open_.extract(header_.transfer);
     arrived_(node.mapped().head, true);
   }
+}
+
+void bulk_in::note_read() {
+  if (hash_.value() != header_.hash) wrong("the checksum of a note is wrong");
+  next_header();
+  note_(header_.what, header_.transfer, header_.offset, head_);
 }
 
 void bulk_in::expect_chunk() {

@@ -36,6 +36,7 @@ outcome bulk_out::step(stream& io, std::size_t budget) {
 
 void bulk_out::abort() {
   segments_.clear();
+  notes_.clear();
   auto turns = std::exchange(turns_, {});
   auto waiting = std::exchange(waiting_, {});
   for (auto& t : turns) t.done(false);
@@ -54,7 +55,21 @@ moved bulk_out::write(stream& io) {
   return io.write(std::span(pieces).first(n));
 }
 
+void bulk_out::say(part what, std::uint64_t transfer, std::uint64_t size, std::span<const std::byte> content) {
+  chunk_header h{.what = what, .transfer = transfer, .offset = size, .hash = chunk_hash::of(content)};
+  h.raw = h.stored = static_cast<std::uint32_t>(content.size());
+  h.write(notes_);
+  notes_.raw(content.data(), content.size());
+}
+
 void bulk_out::prepare() {
+  saying_ = !notes_.empty();
+  if (saying_) {
+    std::swap(gathered_, notes_);
+    notes_.clear();
+    segments_.assign(1, gathered_.view());
+    return;
+  }
   while (turns_.size() < transfers_max && !waiting_.empty()) {
     transfer_out t = std::move(waiting_.front());
     waiting_.pop_front();
@@ -134,6 +149,11 @@ double bulk_out::seconds_since(std::chrono::steady_clock::time_point began) cons
 }
 
 void bulk_out::finish_turn() {
+  if (std::exchange(saying_, false)) {
+    segments_.clear();
+    segment_ = at_ = 0;
+    return;
+  }
   std::size_t bytes = 0;
   for (const auto& s : segments_) bytes += s.size();
   choice_.wrote(bytes, seconds_since(part_began_));

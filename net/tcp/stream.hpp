@@ -22,6 +22,7 @@ namespace troupe::net::tcp {
 /// What went over the wire, of all streams of a session.
 struct meter {
   std::atomic<std::uint64_t> sent{0}, received{0};
+  std::atomic<std::uint64_t> fabric_sent{0}, fabric_received{0};  ///< of bodies, beside it
   std::atomic<std::int64_t> heard_ns{std::chrono::steady_clock::now().time_since_epoch().count()};
 };
 

@@ -15,12 +15,16 @@
 namespace wires {
 
 const std::vector<candidate>& candidates() {
-  static const std::vector<candidate> all = {
-      {"tcp_plain", [] { return tcp_network(proof::none); }},
-      {"tcp_secret", [] { return tcp_network(proof::secret); }},
-      {"tcp_certificates", [] { return tcp_network(proof::certificates); }},
-      {"loopback", [] { return loopback_network(); }, 0, true},
-  };
+  static const std::vector<candidate> all = [] {
+    std::vector<candidate> some = {
+        {"tcp_plain", [] { return tcp_network(proof::none); }},
+        {"tcp_secret", [] { return tcp_network(proof::secret); }},
+        {"tcp_certificates", [] { return tcp_network(proof::certificates); }},
+        {"loopback", [] { return loopback_network(); }, 0, true},
+    };
+    if (no_ucx().empty()) some.push_back({"tcp_ucx", [] { return ucx_network(); }});
+    return some;
+  }();
   return all;
 }
 

@@ -9,6 +9,7 @@
 
 #include "certificates.hpp"
 #include "net/tcp/tcp.hpp"
+#include "net/ucx/ucx.hpp"
 
 namespace wires {
 
@@ -16,7 +17,7 @@ namespace {
 
 class tcp final : public network {
  public:
-  explicit tcp(proof p) : proof_(p) {}
+  explicit tcp(proof p, bool fabric = false) : proof_(p), fabric_(fabric) {}
 
   std::unique_ptr<transport> make(transport_options o) override {
     if (proof_ == proof::none) o.insecure_loopback = true;
@@ -25,7 +26,10 @@ class tcp final : public network {
       if (!authority_) authority_ = std::make_unique<authority>();
       o.proof = authority_->issue({.cluster = o.self.cluster});
     }
-    return make_tcp(std::move(o));
+    std::string why;
+    auto fabric = fabric_ ? open_ucx(why) : nullptr;
+    EXPECT_TRUE(!fabric_ || fabric) << why;
+    return make_tcp(std::move(o), std::move(fabric));
   }
   endpoint anywhere() override { return {"127.0.0.1", 0}; }
   endpoint nowhere() override { return {"127.0.0.1", 1}; }
@@ -33,12 +37,20 @@ class tcp final : public network {
 
  private:
   const proof proof_;
+  const bool fabric_;
   std::unique_ptr<authority> authority_;
 };
 
 }  // namespace
 
 std::unique_ptr<network> tcp_network(proof p) { return std::make_unique<tcp>(p); }
+
+std::unique_ptr<network> ucx_network() { return std::make_unique<tcp>(proof::secret, true); }
+
+std::string no_ucx() {
+  std::string why;
+  return open_ucx(why) ? "" : why;
+}
 
 credentials::secret_bytes secret(std::uint8_t number) {
   credentials::secret_bytes s{};
