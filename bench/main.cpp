@@ -1,6 +1,8 @@
 // troupe-bench: the same work on troupe and on its peers, side by side in one run.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
+#include "bench/faults/benchmarks.hpp"
+#include "bench/faults/killing.hpp"
 #include "bench/nodes/benchmarks.hpp"
 #include "bench/nodes/worker.hpp"
 #include "benchmarks.hpp"
@@ -127,7 +129,9 @@ contenders make_contenders() {
   return all;
 }
 
-contenders contenders_for(family of) { return of == family::tasks ? make_contenders() : node_contenders(); }
+contenders contenders_for(family of) {
+  return of == family::tasks ? make_contenders() : of == family::net ? node_contenders() : fault_contenders();
+}
 
 bool is_among(const std::vector<std::string>& names, const std::string& name) {
   return std::find(names.begin(), names.end(), name) != names.end();
@@ -153,6 +157,8 @@ std::vector<group> groups_for(const settings& how, const std::vector<std::string
   };
   if (concerns("net"))
     for (auto& each : node_groups(how)) groups.push_back(std::move(each));
+  if (concerns("fault"))
+    for (auto& each : fault_groups(how)) groups.push_back(std::move(each));
   return groups;
 }
 
@@ -256,6 +262,7 @@ int main(int argc, char** argv) {
     const std::vector<std::string> words(argv + 1, argv + argc);
     const std::string mode = words.empty() ? "" : words[0];
     if (mode == "worker") return work_as_node(words);
+    if (mode == "owner") return own_until_killed(words);
 #if defined(TROUPE_BENCH_HAVE_ASIO)
     if (mode == "asio-peer") return answer_asio(words);
 #endif
