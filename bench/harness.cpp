@@ -252,7 +252,7 @@ std::vector<std::string> noted_absences() { return absences; }
 outcome run_group(const group& work, const std::vector<std::unique_ptr<contender>>& contenders, const settings& how) {
   group_run run(work, how);
   for (const auto& each : contenders) run.enter(*each);
-  if (work.where != stage::child) run.repetition(true);
+  if (work.where != stage::child && work.warms_up) run.repetition(true);
   for (int r = 0; r < std::min(how.repetitions, work.repetitions_max); ++r) run.repetition(false);
   run.leave();
   auto all = std::move(run).result();

@@ -130,6 +130,7 @@ bool assignment::assign_among(task_record& t, executor_set mask, std::size_t wai
       o.bytes_missing = bytes_missing(t, f.space, from);
       o.bytes_direct = from.direct();
       o.transfer_ns = transfer_ns(t, f.space, from);
+      if (o.transfer_ns > 0) o.link_ns = places_[i].moving_ns;
     }
   }
   // Between cores and devices a guess is worth nothing: who has not shown how fast he is with this kernel tries a few
@@ -155,7 +156,7 @@ bool assignment::assign_among(task_record& t, executor_set mask, std::size_t wai
   if (best == executors_max) return false;
   if (is_known(offers[best])) t.marks |= detail::mark_known;
   note_decision(t, {offers, n}, best);
-  send_to(t, offers[best].executor, offers[best].run_ns);
+  send_to(t, offers[best].executor, offers[best].run_ns, offers[best].transfer_ns);
   return true;
 }
 
@@ -177,14 +178,24 @@ std::size_t assignment::choose(std::span<const offer> offers, std::size_t waitin
   return chosen;
 }
 
-void assignment::send_to(task_record& t, std::size_t i, float predicted) {
+void assignment::send_to(task_record& t, std::size_t i, float predicted, float transfer) {
   place& p = places_[i];
+  ++p.under_way;
+  p.moving_ns += transfer;
   t.executor = static_cast<std::uint16_t>(i);
   t.predicted_ns = predicted;
   t.marks |= detail::mark_sent;
   p.outstanding_ns += predicted;
   if (!(t.marks & detail::mark_known)) ++p.tries;
   p.outgoing.push_back(&t);
+}
+
+// Which copies were for this task is not remembered: its share.
+void assignment::take_off(place& p, const task_record& t) {
+  p.outstanding_ns -= t.predicted_ns;
+  if (p.outstanding_ns < 1.0f) p.outstanding_ns = 0;
+  if (!(t.marks & detail::mark_known)) --p.tries;
+  p.moving_ns -= p.moving_ns / static_cast<float>(p.under_way--);
 }
 
 bool assignment::has_enough(const task_record& t, std::size_t i, bool far) {
@@ -237,9 +248,7 @@ void assignment::note_decision(const task_record& t, std::span<const offer> offe
 }
 
 void assignment::move(task_record& t, std::size_t i) {
-  place& from = places_[t.executor];
-  from.outstanding_ns = std::max(0.0f, from.outstanding_ns - t.predicted_ns);
-  if (!(t.marks & detail::mark_known)) --from.tries;
+  take_off(places_[t.executor], t);
   const run_time& m = model_of(t, facts_[i].kind);
   send_to(t, i, m.known() ? m.predicted_ns() : guess_ns);
   for (auto d = decisions_.rbegin(); d != decisions_.rend(); ++d) {
@@ -251,9 +260,7 @@ void assignment::move(task_record& t, std::size_t i) {
 }
 
 void assignment::take_back(task_record& t) {
-  place& p = places_[t.executor];
-  p.outstanding_ns = std::max(0.0f, p.outstanding_ns - t.predicted_ns);
-  if (!(t.marks & detail::mark_known)) --p.tries;
+  take_off(places_[t.executor], t);
   t.marks &= static_cast<std::uint16_t>(~(detail::mark_sent | detail::mark_known));
   t.ahead = 0;
 }
@@ -277,9 +284,7 @@ void assignment::refill() {
 void assignment::finished(task_record& t) {
   if (!(t.marks & detail::mark_sent)) return;
   place& p = places_[t.executor];
-  p.outstanding_ns -= t.predicted_ns;
-  if (p.outstanding_ns < 1.0f) p.outstanding_ns = 0;
-  if (!(t.marks & detail::mark_known)) --p.tries;
+  take_off(p, t);
   if (!(t.measured_ns > 0)) return;
   run_time& m = model_of(t, facts_[t.executor].kind);
   if (m.seen() < samples_before_thinning || (t.sequence & 7) == 0) m.learn(t.measured_ns);

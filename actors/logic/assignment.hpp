@@ -123,6 +123,8 @@ class assignment {
   };
   struct place {
     float outstanding_ns = 0;
+    float moving_ns = 0;  // copies for those that are under way
+    int under_way = 0;
     int slots = 1;
     int tries = 0;  // tasks on their way whose time is a guess
     std::vector<detail::task_record*> outgoing;
@@ -141,7 +143,8 @@ class assignment {
   float hop_ns(detail::memory_space from, detail::memory_space to, std::uint64_t bytes) const;
   bool assign_among(detail::task_record&, executor_set, std::size_t waiting);
   std::size_t choose(std::span<const offer>, std::size_t waiting) const;
-  void send_to(detail::task_record&, std::size_t place, float predicted_ns);
+  void send_to(detail::task_record&, std::size_t place, float predicted_ns, float transfer_ns = 0);
+  static void take_off(place&, const detail::task_record&);
   void note_decision(const detail::task_record&, std::span<const offer>, std::size_t chosen);
 
   const float window_ns_;

@@ -201,6 +201,29 @@ TEST(placement, learns_of_a_link_into_a_device_from_copies_reported_by_any_threa
   EXPECT_EQ(run(0, 10'000), &device);
 }
 
+TEST(placement, spreads_tasks_over_links_because_what_travels_on_one_stands_in_line) {
+  stage s(options{});
+  collector& one = s.add({0, "sim:0", troupe::device_kind::sim, 1, 1});
+  collector& two = s.add({1, "sim:1", troupe::device_kind::sim, 2, 1});
+  s.brain->know_link(1, {100'000, 10}, {100'000, 10});
+  s.brain->know_link(2, {90'000, 10}, {90'000, 10});
+  static const kernel_info sim_only{.name = "sim_only", .key = 79, .kinds = 0b10000};
+  const auto next = [&] {
+    task_record* t = s.task({{s.array(), reads}});  // 8 bytes that neither has
+    t->kernel = &sim_only;
+    return s.submit(t);
+  };
+  for (int i = 0; i < 10; ++i) next();
+  EXPECT_EQ(one.held.size(), 5u) << "the other link is a little faster, but not for ten times as much";
+  EXPECT_EQ(two.held.size(), 5u);
+  s.complete_all();
+  for (int i = 0; i < 3; ++i) {  // nothing travels any more
+    task_record* t = next();
+    EXPECT_EQ(s.holder(t), &two);
+    s.complete(t);
+  }
+}
+
 TEST(placement, keeps_a_task_within_its_scope) {
   stage s(3);
   for (const std::uint64_t where : {4u, 1u, 2u}) {

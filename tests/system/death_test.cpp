@@ -92,11 +92,13 @@ TEST(death, a_transfer_that_is_cut_short_by_a_death_is_done_again) {
       n.rt.spawn({.where = on_workers}, link_on,
                  troupe::update(data.sub(troupe::box<1>{{i * tile}, {(i + 1) * tile - 1}})), std::uint64_t{1},
                  std::uint64_t{0});
+    worker* busy = nullptr;
     ASSERT_TRUE(comes_true(n.rt, [&] {
-      const auto all = n.rt.nodes();
-      return std::ranges::any_of(all, [&](const auto& r) { return r.name == "one" && r.*bytes > 1'000'000; });
+      for (const auto& r : n.rt.nodes())
+        if (r.*bytes > 1'000'000) busy = r.name == "one" ? &n.one : &n.two;
+      return busy != nullptr;
     }));
-    n.one.process.signal(SIGKILL);
+    busy->process.signal(SIGKILL);
     ASSERT_TRUE(n.rt.wait_all_for(20s));
     const auto v = data.read();
     troupe::index_t wrong = 0;
