@@ -39,7 +39,7 @@ class fabric_told {
   ~fabric_told() = default;
 };
 
-/// The way to one peer and back. Destroyed after it has been closed, or with nothing under way.
+/// The way to one peer and back. It is closed before it is destroyed, which may be later than its fabric and on any thread.
 class fabric_path {
  public:
   virtual ~fabric_path() = default;

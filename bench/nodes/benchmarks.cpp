@@ -91,6 +91,19 @@ group migration(const link& by, const settings& how) {
   return all;
 }
 
+group fabric_migration() {
+  return {"net_fabric",
+          "a tile of 256 MiB to another node of this machine, from memory to memory",
+          {{"net_fabric/256MiB", "GiB/s", higher, {}, {{"ucx_perftest", 0.8}}}},
+          {},
+          stage::shared,
+          with_nodes([](node_contender& who, const settings&) {
+            const auto taken = who.moves({.fabric = true}, 256u << 20, 5);
+            return taken.empty() ? figures{} : figures{0.25 * 1e9 / percentile(taken, 0.5)};
+          }),
+          {}};
+}
+
 group control_latency(const link& by, const settings& how) {
   const auto name = "net_control_latency/" + by.text();
   const std::size_t mib = how.quick ? 256 : 1024;
@@ -182,6 +195,7 @@ std::vector<group> node_groups(const settings& how) {
   for (const auto& by : links) groups.push_back(round_trip(by));
   for (const auto& by : links) groups.push_back(tasks(by));
   for (const auto& by : links) groups.push_back(migration(by, how));
+  groups.push_back(fabric_migration());
   for (const auto& by : links) groups.push_back(control_latency(by, how));
   for (const auto& by : links)
     if (by.secure) groups.push_back(factorisation(by));
@@ -203,6 +217,7 @@ std::vector<std::unique_ptr<contender>> node_contenders() {
   all.push_back(make_asio());
 #endif
   all.push_back(make_one_node());
+  all.push_back(make_ucx_perftest());
   return all;
 }
 

@@ -23,7 +23,8 @@ struct two_times {
 /// How the two processes reach each other, and what keeps others out.
 struct link {
   route over = route::loopback;
-  bool secure = true;  ///< TLS 1.3, TLS_AES_128_GCM_SHA256; else nothing, which nodes do on loopback only
+  bool secure = true;   ///< TLS 1.3, TLS_AES_128_GCM_SHA256; else nothing, which nodes do on loopback only
+  bool fabric = false;  ///< bodies through UCX's shared memory
 
   [[nodiscard]] std::string text() const {
     return std::string(secure ? "tls" : "plain") + (over == route::loopback ? "/loopback" : "/veth");
@@ -57,5 +58,6 @@ class node_contender : public contender {
 std::unique_ptr<contender> make_troupe_nodes();
 std::unique_ptr<contender> make_one_node();
 std::unique_ptr<contender> make_asio();
+std::unique_ptr<contender> make_ucx_perftest();
 
 }  // namespace bench

@@ -31,12 +31,14 @@ class two_nodes {
       const bound_to mine(bound ? std::vector{cores().at(0)} : cores());
       auto options = test::owner_options(secret);
       options.cluster.listen = {at(0)};
+      options.cluster.trusted_fabric = by.fabric;
       owner_.emplace(std::move(options));
     });
     // Not there: it would end with that thread.
     const bound_to its(bound ? std::vector{cores().at(1)} : cores());
     auto where = on_other_host(by.over);
     where.environment.emplace_back("OPENBLAS_NUM_THREADS=1");
+    if (by.fabric) where.environment.emplace_back("TEST_TRUSTED_FABRIC=1");
     worker_.emplace("worker", secret, owner_->addresses().front(), at(1), where);
     if (!owner_->wait_for_nodes(1, std::chrono::seconds(10)))
       throw std::runtime_error("the other node did not come: " + worker_->process.err());
@@ -104,7 +106,10 @@ class troupe_nodes final : public node_contender {
     auto& n = nodes(by);
     std::vector<double> taken;
     const auto& data = filled(n, bytes);
+    const auto before = n.owner().nodes().at(0).fabric_out;
     for (int i = 0; i < count; ++i) taken.push_back(moved(n, data));
+    if (by.fabric && n.owner().nodes().at(0).fabric_out - before < bytes * static_cast<std::size_t>(count))
+      throw missing("net_fabric: bodies do not go through UCX here (libtroupe_ucx.so, shared memory)");
     return taken;
   }
 

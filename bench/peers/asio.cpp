@@ -124,6 +124,7 @@ class asio_contender final : public node_contender {
   }
 
   std::vector<double> moves(const link& by, std::size_t bytes, int count) override {
+    if (by.fabric) return {};
     line& over = connected(by);
     if (data_.size() * sizeof data_[0] != bytes) {
       data_.resize(bytes / sizeof data_[0]);

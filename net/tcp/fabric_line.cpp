@@ -8,14 +8,13 @@
 
 #include <troupe/error.hpp>
 
-#include "net/codec.hpp"
+#include "net/tcp/fabric_note.hpp"
 
 namespace troupe::net::tcp {
 
 namespace {
 /// Below that a socket is as fast, and there is one exchange less.
 constexpr std::uint64_t worth_it = 256u << 10;
-constexpr std::size_t kind_max = 64;
 
 fabric_token fresh_token() {
   static_assert(sizeof(fabric_token) == sizeof(node_id));
@@ -38,13 +37,12 @@ void fabric_line::begin(bulk_in::arriving_told arriving, bulk_in::arrived_told a
     path_->send(transfer, offset, body);
     drive_->kick();
   });
-  const fabric_token token = fresh_token();
+  const auto address = drive_->fabric().address();
+  const fabric_note own{drive_->fabric().kind(), fresh_token(), {address.begin(), address.end()}};
   writer w;
-  w.text(drive_->fabric().kind());
-  w.raw(token.data(), token.size());
-  w.bytes(drive_->fabric().address());
+  own.write(w);
   if (w.size() > note_max) return;
-  path_ = drive_->fabric().open(token, *this);
+  path_ = drive_->fabric().open(own.token, *this);
   say_(part::fabric, 0, 0, w.view());
 }
 
@@ -71,16 +69,10 @@ void fabric_line::hear(part what, std::uint64_t transfer, std::uint64_t size, st
 }
 
 void fabric_line::connect(std::span<const std::byte> note) {
-  reader r(note);
-  const std::string kind = r.text(kind_max);
-  fabric_token token;
-  const auto t = r.raw(token.size());
-  std::memcpy(token.data(), t.data(), t.size());
-  const auto address = r.bytes();
-  r.end();
-  if (!path_ || connected_ || address.empty() || kind != drive_->fabric().kind()) return;
+  const auto theirs = fabric_note::read(note);
+  if (!path_ || connected_ || theirs.address.empty() || theirs.kind != drive_->fabric().kind()) return;
   // If it cannot be reached, bodies go the way they go without a fabric.
-  connected_ = !path_->connect(address, token);
+  connected_ = !path_->connect(theirs.address, theirs.token);
   if (connected_) path_->greet();
   drive_->kick();
 }

@@ -101,9 +101,6 @@ std::unique_ptr<fabric_path> fabric::open(const fabric_token& expected, fabric_t
   class held final : public fabric_path {
    public:
     explicit held(std::shared_ptr<way> w) : way_(std::move(w)) {}
-    ~held() override {
-      way_->close([] {});
-    }
     std::optional<std::string> connect(std::span<const std::byte> address, const fabric_token& carried) override {
       return way_->connect(address, carried);
     }

@@ -18,10 +18,10 @@ std::vector<std::filesystem::path> places(std::span<const std::filesystem::path>
   std::vector<std::filesystem::path> files;
   for (const auto& folder : folders) files.push_back(folder / ucx::plugin_file);
   if (Dl_info here{}; ::dladdr(reinterpret_cast<void*>(&places), &here) && here.dli_fname) {
-    // The program's own name may be one without a folder.
+    // The program's own name may be one without a folder, or a link.
     std::error_code failed;
-    auto self = std::filesystem::path(here.dli_fname);
-    if (!self.has_parent_path()) self = std::filesystem::read_symlink("/proc/self/exe", failed);
+    const std::filesystem::path named(here.dli_fname);
+    const auto self = std::filesystem::canonical(named.has_parent_path() ? named : "/proc/self/exe", failed);
     files.push_back(self.parent_path() / ucx::plugin_file);
     files.push_back(self.parent_path() / "../lib" / ucx::plugin_file);
   }

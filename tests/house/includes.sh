@@ -124,6 +124,7 @@ check() {
         if (starts(name, "caf/") && room != "actors" && room != "runtime") return "is CAF, which stays in actors/ and runtime/"
         if (name ~ /^hwloc[.\/]/ && room != "devices") return "is hwloc, which stays in devices/"
         if (file == "bench/peers/asio.cpp" && starts(name, "boost/asio/")) return ""  # the peer of nodes
+        if (name ~ /^uc[pstm]\// && !starts(file, "net/ucx/")) return "is UCX, which stays in net/ucx/"
         if (starts(name, "boost/") && room != "net") return "is Boost, which stays in net/"
         return ""
       }
@@ -196,6 +197,7 @@ self_test() {
     'bench/nodes/imagined.cpp|"net/loopback/process.hpp"'
     'bench/nodes/a.cpp|"tests/actors/stage.hpp"'
     'bench/nodes/a.cpp|<boost/asio/ssl.hpp>'
+    'net/tcp/a.cpp|<ucp/api/ucp.h>'
     'tools/a.cpp|"tests/support/processes.hpp"'
     'tests/actors/logic/a_test.cpp|"actors/placement.hpp"'
     'tests/api/a_test.cpp|"runtime/house.hpp"'
@@ -223,6 +225,7 @@ self_test() {
     'bench/nodes/imagined.cpp|"net/loopback/network.hpp"'
     'bench/nodes/a.cpp|"tests/support/processes.hpp"'
     'bench/peers/asio.cpp|<boost/asio/ssl.hpp>'
+    'net/ucx/a.cpp|<ucp/api/ucp.h>'
     'tests/actors/logic/a_test.cpp|"actors/logic/box.hpp"'
     'tests/actors/a_test.cpp|"tests/support/clock.hpp"'
     'tests/actors/a_test.cpp|"net/loopback/network.hpp"'

@@ -17,7 +17,8 @@ namespace {
 
 class tcp final : public network {
  public:
-  explicit tcp(proof p, bool fabric = false) : proof_(p), fabric_(fabric) {}
+  explicit tcp(proof p, std::function<std::unique_ptr<bulk_fabric>()> fabric = {})
+      : proof_(p), fabric_(std::move(fabric)) {}
 
   std::unique_ptr<transport> make(transport_options o) override {
     if (proof_ == proof::none) o.insecure_loopback = true;
@@ -26,10 +27,7 @@ class tcp final : public network {
       if (!authority_) authority_ = std::make_unique<authority>();
       o.proof = authority_->issue({.cluster = o.self.cluster});
     }
-    std::string why;
-    auto fabric = fabric_ ? open_ucx(why) : nullptr;
-    EXPECT_TRUE(!fabric_ || fabric) << why;
-    return make_tcp(std::move(o), std::move(fabric));
+    return make_tcp(std::move(o), fabric_ ? fabric_() : nullptr);
   }
   endpoint anywhere() override { return {"127.0.0.1", 0}; }
   endpoint nowhere() override { return {"127.0.0.1", 1}; }
@@ -37,7 +35,7 @@ class tcp final : public network {
 
  private:
   const proof proof_;
-  const bool fabric_;
+  const std::function<std::unique_ptr<bulk_fabric>()> fabric_;
   std::unique_ptr<authority> authority_;
 };
 
@@ -45,11 +43,15 @@ class tcp final : public network {
 
 std::unique_ptr<network> tcp_network(proof p) { return std::make_unique<tcp>(p); }
 
-std::unique_ptr<network> ucx_network() { return std::make_unique<tcp>(proof::secret, true); }
+std::unique_ptr<network> fabric_network(std::function<std::unique_ptr<bulk_fabric>()> make) {
+  return std::make_unique<tcp>(proof::secret, std::move(make));
+}
 
-std::string no_ucx() {
+std::unique_ptr<bulk_fabric> real_ucx() {
   std::string why;
-  return open_ucx(why) ? "" : why;
+  auto fabric = open_ucx(why);
+  EXPECT_TRUE(fabric) << why;
+  return fabric;
 }
 
 credentials::secret_bytes secret(std::uint8_t number) {

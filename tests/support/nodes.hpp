@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
+#include <cstdlib>
 #include <iostream>
 #include <string>
 #include <vector>
@@ -26,7 +27,8 @@ inline double seconds_since(clock::time_point from) {
   return std::chrono::duration<double>(clock::now() - from).count();
 }
 
-/// `secret`: a file; "-": neither proof nor encryption, on loopback addresses.
+/// `secret`: a file; "-": neither proof nor encryption, on loopback addresses. TEST_TRUSTED_FABRIC says that bodies may go
+/// through a fabric.
 inline troupe::options node_options(const std::string& name, const std::string& secret) {
   troupe::options o;
   o.threads = 1;
@@ -36,6 +38,7 @@ inline troupe::options node_options(const std::string& name, const std::string& 
     o.cluster.insecure_loopback = true;
   else
     o.cluster.secret_file = secret;
+  o.cluster.trusted_fabric = std::getenv("TEST_TRUSTED_FABRIC") != nullptr;
   return o;
 }
 
