@@ -114,6 +114,7 @@ void fabric_line::sent(std::uint64_t transfer, std::uint64_t offset) {
 
 void fabric_line::broken(const std::string& why) {
   drive_->failed_with(peer_);
+  connected_ = false;
   if (!ready_ && !said_ready_) return;  // nothing has gone that way: sockets will do
   refuse(std::make_exception_ptr(error(errc::node_lost, name_ + " cannot be reached through the fabric: " + why)));
 }

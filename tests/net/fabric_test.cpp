@@ -121,6 +121,18 @@ TEST_F(fabric, is_not_used_before_something_has_come_through) {
   EXPECT_EQ(space_.parts, 0);
 }
 
+TEST_F(fabric, that_breaks_before_it_was_used_is_left_and_the_session_goes_on) {
+  space_.breaks_with_a_greeting = true;
+  const auto a = begin("a"), b = begin("b");
+  join(*a, *b);
+  for (int i = 0; i < 5; ++i) {
+    expect_arrives(*a, *b, "there", 3'000'000);
+    expect_arrives(*b, *a, "back", 3'000'000);
+  }
+  EXPECT_EQ(a->count(kind::down), 0u);
+  EXPECT_EQ(space_.parts, 0);
+}
+
 TEST_F(fabric, that_breaks_ends_the_session_and_is_given_up_after_some_times) {
   const auto a = begin("a"), b = begin("b");
   const bytes body = noise(20'000'000, 3);

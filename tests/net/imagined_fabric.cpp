@@ -59,17 +59,24 @@ class imagined_space::path final : public fabric_path {
  public:
   path(end& e, const fabric_token& expected, fabric_told& t) : told(&t), at(e), expected_(expected) {}
 
-  std::optional<std::string> connect(std::span<const std::byte> address, const fabric_token& carried) override {
+  std::optional<std::string> connect(std::span<const std::byte> address, const fabric_token& token) override {
     if (at.space_.unreachable) return "imagined to be far away";
     far_ = as_text(address);
-    carried_ = carried;
+    carried = token;
     return {};
   }
   void greet() override {
-    if (!at.space_.swallows_greetings) deliver({message::greeting, carried_, this});
+    const std::lock_guard hold(at.space_.lock_);
+    if (at.space_.swallows_greetings) return;
+    if (at.space_.breaks_with_a_greeting) {
+      at.space_.swallows_greetings = true;
+      at.push({message::broken_with_a_greeting, {}, this});
+    } else {
+      deliver({message::greeting, carried, this});
+    }
   }
   void send(std::uint64_t transfer, std::uint64_t offset, std::span<const std::byte> body) override {
-    deliver({message::part, carried_, this, transfer, offset, body});
+    deliver({message::part, carried, this, transfer, offset, body});
   }
   void close(std::function<void()> closed) override {
     {
@@ -81,16 +88,17 @@ class imagined_space::path final : public fabric_path {
     closed();
   }
 
-  fabric_told* told;
-  end& at;
-
- private:
   void deliver(const message& m) {
     const std::lock_guard hold(at.space_.lock_);
     if (const auto to = at.space_.ends_.find(far_); to != at.space_.ends_.end()) to->second->push(m);
   }
+
+  fabric_told* told;
+  end& at;
+  fabric_token carried{};
+
+ private:
   const fabric_token expected_;
-  fabric_token carried_{};
   std::string far_;
 };
 
@@ -110,8 +118,9 @@ bool imagined_space::end::work() {
     if (m.from->told) m.from->told->sent(m.transfer, m.offset);
     return true;
   }
-  if (m.what == message::broken) {
+  if (m.what == message::broken || m.what == message::broken_with_a_greeting) {
     if (auto* const told = std::exchange(m.from->told, nullptr)) told->broken("imagined to be broken");
+    if (m.what == message::broken_with_a_greeting) m.from->deliver({message::greeting, m.from->carried, m.from});
     return true;
   }
   const auto found = paths.find(m.token);

@@ -20,6 +20,8 @@ class imagined_space {
  public:
   std::atomic<bool> unreachable{false};
   std::atomic<bool> swallows_greetings{false};
+  /// The path of who greets first breaks, and then the greeting arrives; others are swallowed.
+  std::atomic<bool> breaks_with_a_greeting{false};
   /// So many parts are delivered, then the path of the sender breaks; -1: never.
   std::atomic<int> parts_until_break{-1};
   std::atomic<int> parts{0};
@@ -30,7 +32,7 @@ class imagined_space {
   class end;
   class path;
   struct message {
-    enum { greeting, part, sent, broken } what;
+    enum { greeting, part, sent, broken, broken_with_a_greeting } what;
     troupe::net::fabric_token token{};
     path* from = nullptr;
     std::uint64_t transfer = 0, offset = 0;
