@@ -108,6 +108,26 @@ TEST(fabric, a_worker_that_is_killed_in_a_transfer_costs_nothing_but_time) {
   }
 }
 
+TEST(fabric, a_worker_that_falls_silent_in_a_transfer_lets_go_of_its_memory) {
+  const secret proof;
+  troupe::runtime rt(trusting_owner(proof));
+  worker one("one", proof, rt.addresses().front(), "127.0.0.1:0", trusting);
+  worker two("two", proof, rt.addresses().front(), "127.0.0.1:0", trusting);
+  ASSERT_TRUE(rt.wait_for_nodes(2, 10s));
+  large_tiles work(rt, 24);
+  work.change(scope::at("one") | scope::at("two"));
+  ASSERT_TRUE(comes_true(rt, [&] { return report_of(rt, "one").fabric_out > 1'000'000; }));
+  one.process.signal(SIGSTOP);
+  ASSERT_TRUE(rt.wait_all_for(40s));
+  EXPECT_EQ(work.wrong(), 0);
+  EXPECT_FALSE(is_there(rt, "one")) << "it was not in the middle of anything";
+  // What it reads when it wakes has been given back, and counts for nothing.
+  one.process.signal(SIGCONT);
+  ASSERT_TRUE(comes_true(rt, [&] { return is_there(rt, "one"); }));
+  work.change(scope::at("one"));
+  EXPECT_EQ(work.wrong(), 0);
+}
+
 TEST(fabric, a_connection_that_is_cut_is_replaced_and_nothing_is_wrong) {
   const secret proof;
   support::proxy between;
