@@ -5,6 +5,8 @@
 #include <gtest/gtest.h>
 
 #include <csignal>
+#include <fstream>
+#include <string>
 
 #include "tests/system/cluster.hpp"
 
@@ -106,6 +108,45 @@ TEST(fabric, a_worker_that_is_killed_in_a_transfer_costs_nothing_but_time) {
     work.change(on_workers);
     EXPECT_EQ(work.wrong(), 0);
   }
+}
+
+/// Pieces of memory that are shared with other processes.
+std::size_t shared_maps() {
+  std::ifstream maps("/proc/self/maps");
+  std::size_t n = 0;
+  for (std::string line; std::getline(maps, line);) n += line.find("rw-s") != line.npos ? 1 : 0;
+  return n;
+}
+
+TEST(fabric, workers_that_were_killed_leave_no_descriptors_threads_and_shared_memory) {
+  const secret proof;
+  troupe::runtime rt(trusting_owner(proof));
+  process_facts before{};
+  std::size_t maps_before = 0;
+  for (int round = 0; round < 6; ++round) {
+    worker one("one", proof, rt.addresses().front(), "127.0.0.1:0", trusting);
+    ASSERT_TRUE(rt.wait_for_nodes(1, 10s));
+    large_tiles work(rt, 4);
+    work.change(scope::at("one"));
+    EXPECT_EQ(work.wrong(), 0);
+    work.change(scope::at("one"));
+    ASSERT_TRUE(comes_true(rt, [&] { return report_of(rt, "one").fabric_out > 1'000'000; }));
+    one.process.signal(SIGKILL);
+    ASSERT_TRUE(comes_true(rt, [&] { return !is_there(rt, "one"); }));
+    rt.wait_all();
+    if (round != 0) continue;
+    before = facts_of(getpid());
+    maps_before = shared_maps();
+  }
+  EXPECT_TRUE(comes_true(rt,
+                         [&] {
+                           const process_facts now = facts_of(getpid());
+                           return now.descriptors <= before.descriptors && now.threads <= before.threads &&
+                                  shared_maps() <= maps_before;
+                         }))
+      << facts_of(getpid()).descriptors << " descriptors, before " << before.descriptors << "; "
+      << facts_of(getpid()).threads << " threads, before " << before.threads << "; " << shared_maps()
+      << " shared maps, before " << maps_before;
 }
 
 TEST(fabric, a_worker_that_falls_silent_in_a_transfer_lets_go_of_its_memory) {
