@@ -15,18 +15,17 @@ namespace troupe::net {
 namespace {
 
 std::vector<std::filesystem::path> places(std::span<const std::filesystem::path> folders) {
-  std::vector<std::filesystem::path> files;
-  for (const auto& folder : folders) files.push_back(folder / ucx::plugin_file);
+  std::vector<std::filesystem::path> all(folders.begin(), folders.end());
   if (Dl_info here{}; ::dladdr(reinterpret_cast<void*>(&places), &here) && here.dli_fname) {
     // The program's own name may be one without a folder, or a link.
     std::error_code failed;
     const std::filesystem::path named(here.dli_fname);
     const auto self = std::filesystem::canonical(named.has_parent_path() ? named : "/proc/self/exe", failed);
-    files.push_back(self.parent_path() / ucx::plugin_file);
-    files.push_back(self.parent_path() / "../lib" / ucx::plugin_file);
+    all.push_back(self.parent_path());
+    all.push_back(self.parent_path() / "../lib");
   }
-  files.emplace_back(ucx::plugin_file);
-  return files;
+  all.emplace_back();  // where the system looks
+  return all;
 }
 
 bool is_loaded(const char* library) {
@@ -35,22 +34,37 @@ bool is_loaded(const char* library) {
   return there != nullptr;
 }
 
-std::unique_ptr<bulk_fabric> open_first(std::span<const std::filesystem::path> folders, std::string& why) {
-  const bool first = !is_loaded("libucs.so.0");
-  for (const auto& file : places(folders)) {
-    std::error_code failed;
-    if (file.has_parent_path() && !std::filesystem::exists(file, failed)) continue;
-    void* plugin = ::dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);  // never closed: UCX keeps threads
-    if (!plugin) {
-      const char* said = ::dlerror();
-      why = said ? said : std::string(ucx::plugin_file) + " cannot be opened";
-      continue;
-    }
-    why = file.string() + " is of another release";
-    auto* open = reinterpret_cast<ucx::plugin_function*>(::dlsym(plugin, ucx::plugin_entry));
-    if (auto* fabric = open ? open(ucx::plugin_version, first, &why) : nullptr)
-      return std::unique_ptr<bulk_fabric>(fabric);
+/// Never closed: UCX keeps threads.
+void* load(const std::filesystem::path& file, int binding, std::string& why) {
+  std::error_code failed;
+  if (file.has_parent_path() && !std::filesystem::exists(file, failed)) return nullptr;
+  void* const library = ::dlopen(file.c_str(), binding | RTLD_LOCAL);
+  if (library) return library;
+  const char* said = ::dlerror();
+  if (why.empty()) why = said ? said : file.string() + " cannot be opened";
+  return nullptr;
+}
+
+std::unique_ptr<bulk_fabric> open_in(const std::filesystem::path& folder, bool first, std::string& why) {
+  if (first) {
+    // Lazily, because libucm wants a function of libucs, which comes only after it.
+    void* const before = load(folder / ucx::first_file, RTLD_LAZY, why);
+    auto* const call = before ? reinterpret_cast<void (*)()>(::dlsym(before, ucx::first_entry)) : nullptr;
+    if (!call) return nullptr;
+    call();
   }
+  void* const plugin = load(folder / ucx::plugin_file, RTLD_NOW, why);
+  if (!plugin) return nullptr;
+  why = (folder / ucx::plugin_file).string() + " is of another release";
+  auto* const open = reinterpret_cast<ucx::plugin_function*>(::dlsym(plugin, ucx::plugin_entry));
+  return std::unique_ptr<bulk_fabric>(open ? open(ucx::plugin_version, first, &why) : nullptr);
+}
+
+std::unique_ptr<bulk_fabric> open_first(std::span<const std::filesystem::path> folders, std::string& why) {
+  // A program that has UCX already has it as it wants it.
+  const bool first = !is_loaded("libucs.so.0");
+  for (const auto& folder : places(folders))
+    if (auto fabric = open_in(folder, first, why)) return fabric;
   return nullptr;
 }
 

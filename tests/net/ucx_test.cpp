@@ -59,6 +59,7 @@ class ucx_fabric : public ::testing::Test {
     from_b_ = b_->open(token(2), heard_by_b_);
   }
   void TearDown() override {
+    if (!a_ || !b_) return;
     int closed = 0;
     for (auto* p : {&from_a_, &from_b_})
       if (*p) (*p)->close([&] { ++closed; });
@@ -163,6 +164,20 @@ std::map<int, disposition> handlers() {
   return all;
 }
 
+/// The code of functions that UCX would like to know the calls of.
+std::map<std::string, bytes> beginnings() {
+  std::map<std::string, bytes> all;
+  void* const c = ::dlopen("libc.so.6", RTLD_LAZY | RTLD_NOLOAD);
+  EXPECT_NE(c, nullptr);
+  for (const char* name : {"mmap", "munmap", "mremap", "madvise", "shmat", "shmdt", "brk", "sbrk"}) {
+    const auto* const code = static_cast<const std::byte*>(::dlsym(c, name));
+    EXPECT_NE(code, nullptr) << name;
+    all[name].assign(code, code + 16);
+  }
+  ::dlclose(c);
+  return all;
+}
+
 std::string environment() {
   std::string all;
   for (char** e = environ; *e; ++e) all += std::string(*e) + "\n";
@@ -172,7 +187,7 @@ std::string environment() {
 void own_handler(int) {}
 
 // Each test of ctest is a process of its own, so this is where UCX is loaded.
-TEST(ucx, leaves_signals_environment_and_output_to_the_program) {
+TEST(ucx, leaves_signals_environment_output_and_code_to_the_program) {
   struct sigaction own {};
   own.sa_handler = own_handler;
   sigaddset(&own.sa_mask, SIGUSR1);
@@ -180,17 +195,18 @@ TEST(ucx, leaves_signals_environment_and_output_to_the_program) {
   ASSERT_EQ(::sigaction(SIGHUP, &own, &before_own), 0);
   const auto before = handlers();
   const auto variables = environment();
+  const auto code = beginnings();
   stack_t stack_before{}, stack_after{};
   ::sigaltstack(nullptr, &stack_before);
   testing::internal::CaptureStdout();
   testing::internal::CaptureStderr();
-  {
-    const auto fabric = real_ucx();
-    ASSERT_TRUE(fabric);
-    while (fabric->work()) {
-    }
+  auto fabric = real_ucx();
+  while (fabric && fabric->work()) {
   }
+  const bool opened = fabric != nullptr;
+  fabric.reset();
   EXPECT_EQ(testing::internal::GetCapturedStdout() + testing::internal::GetCapturedStderr(), "");
+  ASSERT_TRUE(opened);
   ::sigaltstack(nullptr, &stack_after);
   EXPECT_EQ(stack_after.ss_sp, stack_before.ss_sp);
   EXPECT_EQ(stack_after.ss_flags, stack_before.ss_flags);
@@ -199,6 +215,7 @@ TEST(ucx, leaves_signals_environment_and_output_to_the_program) {
         << "signal " << signal << ": " << now.handler << ", flags " << now.flags << ", was "
         << before.at(signal).handler << ", flags " << before.at(signal).flags;
   EXPECT_EQ(environment(), variables);
+  for (const auto& [name, now] : beginnings()) EXPECT_TRUE(now == code.at(name)) << name << " has been written over";
   void* const loaded = ::dlopen("libucs.so.0", RTLD_LAZY | RTLD_NOLOAD);
   EXPECT_NE(loaded, nullptr) << "UCX was never there";
   if (loaded) ::dlclose(loaded);
