@@ -184,7 +184,7 @@ TEST(fabric, a_connection_that_is_cut_is_replaced_and_nothing_is_wrong) {
     ASSERT_TRUE(comes_true(rt, [&] { return report_of(rt, "one").bytes_out > before + 1'000'000; }));
     between.cut();
   }
-  ASSERT_TRUE(rt.wait_all_for(30s));
+  ASSERT_TRUE(rt.wait_all_for(60s));
   EXPECT_EQ(work.wrong(), 0);
   EXPECT_TRUE(is_there(rt, "one"));
 }
