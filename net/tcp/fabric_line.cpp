@@ -70,7 +70,8 @@ void fabric_line::hear(part what, std::uint64_t transfer, std::uint64_t size, st
 
 void fabric_line::connect(std::span<const std::byte> note) {
   const auto theirs = fabric_note::read(note);
-  if (!path_ || connected_ || theirs.address.empty() || theirs.kind != drive_->fabric().kind()) return;
+  if (std::exchange(heard_, true)) throw error(errc::bad_frame, "a peer says twice where its fabric is");
+  if (!path_ || theirs.address.empty() || theirs.kind != drive_->fabric().kind()) return;
   // If it cannot be reached, bodies go the way they go without a fabric.
   connected_ = !path_->connect(theirs.address, theirs.token);
   if (connected_) path_->greet();

@@ -52,7 +52,7 @@ class fabric_line final : private fabric_told {
   say_told say_;
   failure failed_;
   std::unique_ptr<fabric_path> path_;
-  bool connected_ = false, ready_ = false, said_ready_ = false, refused_ = false;
+  bool heard_ = false, connected_ = false, ready_ = false, said_ready_ = false, refused_ = false;
   fabric_out out_;
   fabric_in in_;
 };
