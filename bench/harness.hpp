@@ -101,6 +101,9 @@ struct outcome {
 void note_absent(const std::string&);
 std::vector<std::string> noted_absences();
 
+/// What a child process of `run_child_turn` has written.
+figures figures_in(const std::string& output);
+
 outcome run_group(const group&, const std::vector<std::unique_ptr<contender>>&, const settings&);
 
 /// What a child process of `stage::child` does: one turn, figures on stdout. Returns the exit code.

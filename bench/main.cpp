@@ -198,8 +198,8 @@ void list(const std::vector<group>& groups) {
 }
 
 int child_turn(const request& wanted) {
-  const auto groups = select(all_groups(wanted.how), {wanted.turn_group});
-  for (const auto& each : make_contenders())
+  const auto groups = select(groups_for(wanted.how, {wanted.turn_group}), {wanted.turn_group});
+  for (const auto& each : contenders_for(groups.at(0).of))
     if (each->name() == wanted.turn_contender) return run_child_turn(groups.at(0), *each, wanted.how);
   throw usage_error("no contender is called '" + wanted.turn_contender + "'");
 }

@@ -22,6 +22,9 @@ namespace troupe::detail {
 
 namespace {
 
+// As long as a busy node may be kept waiting for more work, so that it comes in batches.
+constexpr std::chrono::microseconds a_moment{200};
+
 std::string own_name() {
   char host[256] = "node";
   gethostname(host, sizeof host - 1);
@@ -127,7 +130,8 @@ neighbours::neighbours(engine& house, const cluster_options& o, memory_space fir
     f.name = "node:" + std::to_string(i);
     f.kind = device_kind::node;
     f.space = static_cast<memory_space>(first_space + i);
-    places_.push_back(make_node(std::move(f), house.brain(), house.board(), house.link()));
+    places_.push_back(make_node(std::move(f), house.brain(), house.board(), house.link(),
+                                [this](auto what) { transport_->at(transport_->now() + a_moment, std::move(what)); }));
     house.brain().add(*places_.back());
   }
 }

@@ -8,6 +8,7 @@
 #include "compute.hpp"
 #include "contender.hpp"
 #include "imagined.hpp"
+#include "worker.hpp"
 
 #include <algorithm>
 #include <string>
@@ -91,6 +92,7 @@ group migration(const link& by, const settings& how) {
   return all;
 }
 
+<<<<<<< HEAD
 group fabric_migration() {
   return {"net_fabric",
           "a tile of 256 MiB to another node of this machine, from memory to memory",
@@ -102,6 +104,36 @@ group fabric_migration() {
             return taken.empty() ? figures{} : figures{0.25 * 1e9 / percentile(taken, 0.5)};
           }),
           {}};
+=======
+/// In a process of its own, in which copies are counted.
+group copies(const link& by) {
+  const auto name = "net_copies/" + by.text();
+  return {name,
+          "bytes copied in user space per byte that migrates",
+          {{name + "/sender", "x", lower, 1.01}, {name + "/receiver", "x", lower, 1.01}},
+          {},
+          stage::unstarted,
+          with_nodes([by, name](node_contender& who, const settings& how) -> figures {
+            if (who.name() != "troupe") return {};
+            if (bytes_copied()) {
+              const auto found = who.copies(by, 64u << 20);
+              return {found->here, found->there};
+            }
+#if defined(TROUPE_BENCH_COPIES)
+            std::vector<std::string> words{"/proc/self/exe", "--turn", name, who.name()};
+            if (how.quick) words.emplace_back("--quick");
+            test::child_options counted;
+            counted.environment.emplace_back("LD_PRELOAD=" TROUPE_BENCH_COPIES);
+            const auto done = test::run(words, counted);
+            if (done.how != test::ended_with(0)) throw std::runtime_error("its process said: " + done.out + done.err);
+            return figures_in(done.out);
+#else
+            throw missing("a library that counts copies: it is made for x86-64 only");
+#endif
+          }),
+          {},
+          1};
+>>>>>>> 197a13ed0a54451e436810eeb5c3ce179062102d
 }
 
 group control_latency(const link& by, const settings& how) {
@@ -195,7 +227,11 @@ std::vector<group> node_groups(const settings& how) {
   for (const auto& by : links) groups.push_back(round_trip(by));
   for (const auto& by : links) groups.push_back(tasks(by));
   for (const auto& by : links) groups.push_back(migration(by, how));
+<<<<<<< HEAD
   groups.push_back(fabric_migration());
+=======
+  for (const auto& by : {plain, tls}) groups.push_back(copies(by));
+>>>>>>> 197a13ed0a54451e436810eeb5c3ce179062102d
   for (const auto& by : links) groups.push_back(control_latency(by, how));
   for (const auto& by : links)
     if (by.secure) groups.push_back(factorisation(by));

@@ -16,6 +16,9 @@ namespace bench {
 
 class filter_work;
 
+struct copied_shares {
+  double here = 0, there = 0;
+};
 struct two_times {
   double done = 0, here = 0;
 };
@@ -47,6 +50,8 @@ class node_contender : public contender {
   /// Nanoseconds of each of so many moves of so many bytes, from memory to memory, until this side knows that they are
   /// there. The memory on both sides has been used before.
   virtual std::vector<double> moves(const link&, std::size_t, int) { return {}; }
+  /// Bytes copied in user space per byte moved, by this side and by the other, where they are counted.
+  virtual std::optional<copied_shares> copies(const link&, std::size_t) { return {}; }
   /// Round trips while so many bytes are on their way.
   virtual std::vector<double> round_trips_beside(const link&, std::size_t) { return {}; }
   /// A factorisation, on two cores in all; nanoseconds until all is done, and until it can be read here.

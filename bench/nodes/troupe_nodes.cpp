@@ -4,6 +4,7 @@
 #include "compute.hpp"
 #include "contender.hpp"
 #include "kernels.hpp"
+#include "worker.hpp"
 
 #include "../workloads.hpp"
 #include "tests/support/chain_kernels.hpp"
@@ -46,6 +47,10 @@ class two_nodes {
 
   [[nodiscard]] bool is(const link& by, bool bound) const { return by == by_ && bound == bound_; }
   troupe::runtime& owner() { return *owner_; }
+  std::uint64_t copied_there() {
+    worker_->process.tell("copied");
+    return std::stoull(worker_->process.line_after("copied "));
+  }
   std::uint64_t ran_there() { return owner_->nodes().at(0).tasks; }
 
   const troupe::task_options there{.where = troupe::scope::at("worker")};
@@ -111,6 +116,15 @@ class troupe_nodes final : public node_contender {
     if (by.fabric && n.owner().nodes().at(0).fabric_out - before < bytes * static_cast<std::size_t>(count))
       throw missing("net_fabric: bodies do not go through UCX here (libtroupe_ucx.so, shared memory)");
     return taken;
+  }
+
+  std::optional<copied_shares> copies(const link& by, std::size_t bytes) override {
+    auto& n = nodes(by);
+    const auto& data = filled(n, bytes);
+    const auto here = bytes_copied().value_or(0), there = n.copied_there();
+    moved(n, data);
+    const auto share = [&](std::uint64_t copied) { return static_cast<double>(copied) / static_cast<double>(bytes); };
+    return copied_shares{share(bytes_copied().value_or(0) - here), share(n.copied_there() - there)};
   }
 
   std::vector<double> round_trips_beside(const link& by, std::size_t bytes) override {

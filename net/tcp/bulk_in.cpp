@@ -25,6 +25,7 @@ constexpr std::size_t read_max = 256u << 10;
 }  // namespace
 
 outcome bulk_in::step(stream& io, std::size_t budget) {
+  sums_ = io.plain();
   for (std::size_t taken = 0; taken < budget;) {
     const moved m = read(io);
     if (m.what != outcome::moved) return m.what;
@@ -81,7 +82,7 @@ void bulk_in::next_header() {
 void bulk_in::header_read() {
   header_ = chunk_header::read(header_bytes_);
   hash_.start();
-  hashes_ = header_.how == packing::none;
+  hashes_ = header_.how == packing::none && (sums_ || header_.what != part::chunk);
   if (header_.what == part::begin) {
     expect_begin();
   } else if (is_note(header_.what)) {
@@ -166,8 +167,8 @@ void bulk_in::chunk_read() {
       raw = raw.subspan(b.size());
     }
   }
-  if ((t.wanted || header_.how == packing::none) && hash_.value() != header_.hash)
-    wrong("the checksum of a chunk is wrong");
+  const bool has_sum = header_.how == packing::none ? sums_ : t.wanted;
+  if (has_sum && hash_.value() != header_.hash) wrong("the checksum of a chunk is wrong");
   t.at += header_.raw;
   next_header();
   if (t.at == t.size) {

@@ -77,6 +77,7 @@ class bulk_in {
   std::vector<std::byte> head_, scratch_, unpacked_;
   std::vector<std::span<std::byte>> belongs_;  ///< where the chunk's bytes go in the end
   bool direct_ = false;                        ///< they are read there, without a stop
+  bool sums_ = true;                           ///< no: TLS has looked after that, but for what was packed
   bool hashes_ = false;                        ///< what is read is what the checksum is of
   chunk_hash hash_;
 };

@@ -21,6 +21,7 @@ constexpr std::size_t sample_bytes = 64u << 10;
 }  // namespace
 
 outcome bulk_out::step(stream& io, std::size_t budget) {
+  sums_ = io.plain();
   for (std::size_t written = 0; written < budget;) {
     if (segments_.empty()) prepare();
     if (segments_.empty()) break;
@@ -100,11 +101,15 @@ void bulk_out::next_chunk(turn& t) {
   const auto n = static_cast<std::size_t>(std::min<std::uint64_t>(std::min(chunk_bytes_, chunk_near), t.size - t.at));
   std::vector<std::span<const std::byte>> body;
   t.body.take(n, body);
-  hash_.start();
-  for (const auto& b : body) hash_.add(b);
-  chunk_header h{.transfer = t.number, .offset = t.at, .hash = hash_.value()};
+  chunk_header h{.transfer = t.number, .offset = t.at};
   h.raw = h.stored = static_cast<std::uint32_t>(n);
-  if (const auto smaller = packed(body, n); !smaller.empty()) {
+  const auto smaller = packed(body, n);
+  if (sums_ || !smaller.empty()) {
+    hash_.start();
+    for (const auto& b : body) hash_.add(b);
+    h.hash = hash_.value();
+  }
+  if (!smaller.empty()) {
     body.assign(1, smaller);
     h.how = packing::lz4;
     h.stored = static_cast<std::uint32_t>(smaller.size());

@@ -74,6 +74,8 @@ class bulk_out {
   writer gathered_;
   std::vector<std::span<const std::byte>> segments_;  ///< of the part that is being written
   std::size_t segment_ = 0, at_ = 0;
+  bool sums_ =
+      true;  ///< no: each record of TLS has a checksum, and a stronger one; only what is packed has its own too
   chunk_hash hash_;
 
   packing_choice choice_;

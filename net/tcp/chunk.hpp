@@ -43,7 +43,7 @@ struct chunk_header {
   std::uint64_t offset = 0;
   std::uint32_t raw = 0;     ///< bytes of the chunk
   std::uint32_t stored = 0;  ///< bytes that follow
-  std::uint64_t hash = 0;    ///< XXH3-64 of the raw bytes
+  std::uint64_t hash = 0;    ///< XXH3-64 of the raw bytes; of a chunk through TLS only if it is packed
 
   void write(writer& w) const {
     w.fixed(what);

@@ -9,6 +9,7 @@
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <functional>
 #include <iostream>
 #include <string>
 #include <vector>
@@ -48,8 +49,10 @@ inline troupe::options owner_options(const std::string& secret) {
   return o;
 }
 
-/// Works for others until its input ends. Answers lines of it: "report" with what it holds, "ran" with how many tasks.
-inline int serve(const std::vector<std::string>& words) {
+/// Works for others until its input ends. Answers lines of it: "report" with what it holds, "ran" with how many tasks;
+/// others by `more`, which gives the answer.
+inline int serve(const std::vector<std::string>& words,
+                 const std::function<std::string(const std::string&)>& more = {}) {
   const auto say = [](const std::string& line) {
     std::printf("%s\n", line.c_str());
     std::fflush(stdout);
@@ -69,6 +72,8 @@ inline int serve(const std::vector<std::string>& words) {
           std::to_string(r.bytes_allocated));
     else if (line == "ran")
       say("ran " + std::to_string(rt.executors(scope::here()).front().tasks));
+    else if (more)
+      say(more(line));
   }
   return 0;
 }
