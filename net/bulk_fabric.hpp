@@ -62,7 +62,7 @@ class bulk_fabric {
   /// A path that nobody has connected; who sends to this side has to carry `expected`.
   virtual std::unique_ptr<fabric_path> open(const fabric_token& expected, fabric_told&) = 0;
 
-  /// Does some of what there is to do, which takes far less than a millisecond. False: there was nothing.
+  /// Does some of what there is to do, which takes less than a millisecond. False: there was nothing.
   virtual bool work() = 0;
   /// Before waiting: `descriptor` becomes readable when there is something to do. False: there is already.
   virtual bool rest() = 0;

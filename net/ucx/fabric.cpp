@@ -16,7 +16,8 @@ namespace troupe::net::ucx {
 
 namespace {
 
-constexpr int steps_a_turn = 4;
+/// Each may copy 512 KiB.
+constexpr int steps_a_turn = 2;
 
 std::string text_of(const char* what, ucs_status_t status) {
   const std::string more = last_complaint();

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <csignal>
+#include <filesystem>
 #include <fstream>
 #include <string>
 
@@ -89,6 +90,36 @@ TEST(fabric, a_worker_that_does_not_trust_it_works_through_sockets) {
   work.change(scope::at("one"));
   EXPECT_EQ(work.wrong(), 0);
   EXPECT_EQ(report_of(rt, "one").fabric_out + report_of(rt, "one").fabric_in, 0u);
+}
+
+// As in containers: shared memory does not reach from one to the other, or not by all its ways.
+TEST(fabric, a_worker_in_a_namespace_of_its_own_gives_the_same_results) {
+  const std::string self = std::filesystem::read_symlink("/proc/self/exe").string();
+  for (const std::string kind : {"--ipc", "--pid", "--uts", "--user"}) {
+    const std::vector<std::string> apart{"unshare", kind, "--fork", "--kill-child"};
+    auto probe = apart;
+    probe.emplace_back("true");
+    if (run(probe).how != ended_with(0)) {
+      if (kind == "--user") continue;
+      GTEST_SKIP() << "unshare " << kind << " is not allowed here";
+    }
+    const secret proof;
+    troupe::runtime rt(trusting_owner(proof));
+    auto words = apart;
+    for (const std::string& w : {self, std::string("worker"), std::string("one"), proof.file(),
+                                 std::string("127.0.0.1:0"), rt.addresses().front()})
+      words.push_back(w);
+    child one(words, trusting);
+    ASSERT_TRUE(rt.wait_for_nodes(1, 10s)) << kind << one.err();
+    large_tiles work(rt, 8);
+    for (int i = 0; i < 3; ++i) {
+      work.change(scope::at("one"));
+      EXPECT_EQ(work.wrong(), 0) << kind;
+    }
+    RecordProperty("fabric" + kind, static_cast<int>(report_of(rt, "one").fabric_out >> 20));
+    std::printf("%s: %llu MiB through the fabric\n", kind.c_str(),
+                static_cast<unsigned long long>(report_of(rt, "one").fabric_out >> 20));
+  }
 }
 
 // In the middle of what goes there, then in the middle of what comes back.
