@@ -39,7 +39,7 @@ std::size_t node_actor::take_back(std::span<task_record*> room, const std::funct
 
 void node_actor::after_turn() {
   std::unique_lock hold(lock_);
-  send_some();
+  if (!may_gather()) send_some();
   tell(hold);
   if (saving_.load(std::memory_order_acquire) != 0) go_on_saving();
 }
@@ -220,9 +220,10 @@ void node_actor::frame(std::span<const std::byte> bytes) {
   tell(hold);
 }
 
-std::shared_ptr<node> make_node(executor_facts f, placement& p, wait_board& b, house_link& link) {
+std::shared_ptr<node> make_node(executor_facts f, placement& p, wait_board& b, house_link& link,
+                                std::function<void(std::function<void()>)> soon) {
   f.label = std::make_shared<node_label>();
-  return std::make_shared<node_actor>(std::move(f), p, b, link);
+  return std::make_shared<node_actor>(std::move(f), p, b, link, std::move(soon));
 }
 
 }  // namespace troupe::detail

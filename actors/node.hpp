@@ -13,6 +13,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -46,6 +47,8 @@ class node : public executor {
   virtual void arrived(std::span<const std::byte> head, bool whole) = 0;
 };
 
-std::shared_ptr<node> make_node(executor_facts, placement&, wait_board&, house_link&);
+/// `soon` runs what it is given a moment later, on the transport's control thread.
+std::shared_ptr<node> make_node(executor_facts, placement&, wait_board&, house_link&,
+                                std::function<void(std::function<void()>)> soon);
 
 }  // namespace troupe::detail

@@ -21,8 +21,9 @@ namespace troupe::detail {
 
 class node_actor final : public node, private task_listener {
  public:
-  node_actor(executor_facts f, placement& p, wait_board& b, house_link& link)
-      : facts_(std::move(f)), placement_(p), board_(b), link_(link) {}
+  node_actor(executor_facts f, placement& p, wait_board& b, house_link& link,
+             std::function<void(std::function<void()>)> soon)
+      : facts_(std::move(f)), placement_(p), board_(b), link_(link), soon_(std::move(soon)) {}
 
   // ---- executor
   const executor_facts& facts() const override { return facts_; }
@@ -115,6 +116,7 @@ class node_actor final : public node, private task_listener {
 
   // ---- node_tasks.cpp
   void send_some();
+  bool may_gather();
   void forget_all();
   void start_task(task_record&);
   void encode(job&);
@@ -172,6 +174,7 @@ class node_actor final : public node, private task_listener {
   placement& placement_;
   wait_board& board_;
   house_link& link_;
+  const std::function<void(std::function<void()>)> soon_;
   std::atomic<bool> there_{false};
   std::atomic<bool> leaving_{false};  // the node there: what only it has is to be fetched
   const std::atomic<bool> stopping_{false};
@@ -191,6 +194,7 @@ class node_actor final : public node, private task_listener {
   std::deque<job> jobs_;  // by place; those without a task are free
   std::vector<std::uint32_t> free_jobs_;
   std::size_t under_way_ = 0;
+  bool gathers_ = false;  // what is queued goes soon
   std::uint64_t generation_ = 0;
   std::unordered_map<std::uint64_t, known_array> arrays_;
   net::writer new_arrays_, new_tasks_;  // of the frame that is being written

@@ -20,6 +20,10 @@ namespace {
 
 // Tasks that the other node has and has not told the end of, at most.
 constexpr std::size_t under_way_max = 8192;
+// With so many more under way than it has threads it does not run dry before it says something.
+constexpr std::size_t plenty = 64;
+// Then tasks go so many at a time: a frame and a call of the system for each would cost more than the tasks.
+constexpr std::size_t gathered_max = 32;
 // A frame is sent when it has grown so large.
 constexpr std::size_t frame_bytes = 48u << 10;
 // A task is given up when so many nodes have gone that had it; from the second on those count only on which it had begun.
@@ -91,6 +95,24 @@ void node_actor::send_some() {
   }
   flush();
   try_waiting_lends();
+}
+
+// What is queued may wait for more: until there is a batch, until something comes from there, or a moment.
+bool node_actor::may_gather() {
+  if (!session_ || under_way_ < static_cast<std::size_t>(slots_) + plenty) return false;
+  {
+    std::lock_guard hold(queue_lock_);
+    if (!errands_.empty() || queue_.size() >= gathered_max) return false;
+    if (queue_.empty()) return true;
+  }
+  if (std::exchange(gathers_, true)) return true;
+  soon_([this] {
+    std::unique_lock hold(lock_);
+    gathers_ = false;
+    send_some();
+    tell(hold);
+  });
+  return true;
 }
 
 // There is nobody who would have to be told that an array has gone.

@@ -133,15 +133,16 @@ class assignment {
     double predicted_ns = 0, measured_ns = 0;
   };
   struct decision {
-    std::uint64_t task;
+    std::uint64_t task = 0;
     std::vector<offer> offers;
-    std::size_t chosen;
+    std::size_t chosen = 0;
   };
 
   executor_set mask_of(const detail::task_record&) const;
   std::uint64_t bytes_of(const detail::task_record&) const;
   run_time& model_of(const detail::task_record&, device_kind);
-  float transfer_ns(const detail::task_record&, detail::memory_space where, const sources&) const;
+  float arrival_ns(detail::memory_space where, const sources&) const;
+  float homecoming_ns(const detail::task_record&, detail::memory_space where) const;
   float hop_ns(detail::memory_space from, detail::memory_space to, std::uint64_t bytes) const;
   bool assign_among(detail::task_record&, executor_set, std::size_t waiting);
   std::size_t choose(std::span<const offer>, std::size_t waiting) const;

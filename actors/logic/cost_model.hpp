@@ -93,7 +93,12 @@ class cost_model {
     edge_cost cost;
     bool measured = false;  // false: as the way back
   };
-  std::unordered_map<std::uint32_t, edge> edges_;
+  edge& edge_of(std::uint16_t from, std::uint16_t to);
+  const edge* find(std::uint16_t from, std::uint16_t to) const {
+    return from < spaces_ && to < spaces_ ? &edges_[from * spaces_ + to] : nullptr;
+  }
+  std::vector<edge> edges_;  // a square, as large as the spaces that were named
+  std::size_t spaces_ = 0;
 };
 
 /// One executor as a candidate for a task.

@@ -58,6 +58,20 @@ std::uint64_t bytes_missing(const task_record& t, memory_space where, sources& f
   return bytes;
 }
 
+std::uint64_t spaces_with_data_of(const task_record& t) {
+  std::uint64_t spaces = 0;
+  for (int i = 0; i < t.access_count; ++i) {
+    const access& x = t.accesses[i];
+    if (!x.array || !x.array->homes) continue;
+    each_tile_of(x, [&](std::uint32_t tile) {
+      const tile_home& home = x.array->homes->tiles[tile];
+      spaces |= home.cached;
+      if (home.dirty_in < 64) spaces |= bit_of(home.dirty_in);
+    });
+  }
+  return spaces;
+}
+
 std::uint64_t bytes_at_once(const task_record& t) {
   // The tile that the access is, or that a part of which is read may be seen inside; none where there are several.
   const auto tile_of = [](const access& x) {

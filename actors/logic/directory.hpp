@@ -148,6 +148,8 @@ inline std::uint64_t bytes_missing(const task_record& t, memory_space where) {
   sources unused;
   return bytes_missing(t, where, unused);
 }
+/// Spaces other than the host's that have a copy of a tile that the task touches, a bit each; may be more.
+std::uint64_t spaces_with_data_of(const task_record&);
 /// Bytes that the task takes in a memory other than the host's while it runs there.
 std::uint64_t bytes_at_once(const task_record&);
 /// The task goes to a space other than the host's: what it reads will be there.

@@ -234,6 +234,34 @@ TEST(placement, keeps_a_task_within_its_scope) {
   }
 }
 
+TEST(placement, weighs_each_candidate_by_what_it_has_and_by_its_own_link) {
+  stage s(options{});
+  for (std::uint16_t i = 0; i < 5; ++i) {
+    collector& node =
+        s.add({i, "node:" + std::to_string(i), troupe::device_kind::node, static_cast<memory_space>(i + 1), 1});
+    s.brain->admit_node(node, 1, {1'000.0f * static_cast<float>(i + 1), 1}, {50'000, 1});
+  }
+  static const troupe::detail::shown<std::uint64_t> offering{0b11111};
+  static const kernel_info offered{.name = "offered", .key = 80, .kinds = 0, .nodes = &offering};
+  const auto next = [&](array_core* a, std::uint64_t where) {
+    task_record* t = s.task({{a, reads}});
+    t->kernel = &offered;
+    stage::extra(t).executors = where;
+    return s.submit(t);
+  };
+  array_core* a = s.array();
+  s.complete(next(a, 0b00100));  // it has a copy now, as the host has
+  const auto e = s.brain->explain(*next(a, 0b11111));
+  ASSERT_EQ(e.candidates.size(), 5u) << e.text();
+  for (std::size_t i = 0; i < 5; ++i) {
+    const std::uint64_t bytes = i == 2 ? 0 : 1;
+    EXPECT_EQ(e.candidates[i].bytes_missing, bytes) << e.text();
+    EXPECT_NEAR(static_cast<double>(e.candidates[i].transfer.count()),
+                i == 2 ? 0 : 1'000.0 * static_cast<double>(i + 1) + 1, 1);
+    EXPECT_EQ(e.candidates[i].chosen, i == 2) << e.text();
+  }
+}
+
 TEST(placement, explains_a_choice_with_every_candidate_and_one_chosen) {
   stage s(2);
   task_record* t = s.submitted({}, "named");

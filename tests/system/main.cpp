@@ -3,8 +3,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 //   troupe-system-tests                                     the tests
-//   troupe-system-tests worker NAME SECRET LISTEN|- [JOIN]  works for others; answers lines of its input:
-//                                                           "report" with what it holds, "threads" with those it has
+//   troupe-system-tests worker NAME SECRET LISTEN|- [JOIN]  works for others, see tests/support/nodes.hpp
 //   troupe-system-tests owner NAME SECRET JOIN              gives others work that never ends, says so, and stays
 #include <gtest/gtest.h>
 
@@ -12,11 +11,10 @@
 #include <iostream>
 #include <string>
 
-#include "tests/system/kernels.hpp"
+#include "tests/support/chain_kernels.hpp"
+#include "tests/support/nodes.hpp"
 
 namespace {
-
-using namespace std::chrono_literals;
 
 const troupe::offer offered{test::link_on, test::weigh, test::end_process};
 
@@ -25,40 +23,12 @@ void say(const std::string& line) {
   std::fflush(stdout);
 }
 
-troupe::options node(const std::string& name, const std::string& secret) {
-  troupe::options o;
-  o.threads = 1;
-  o.cluster.name = "system-test";
-  o.cluster.node = name;
-  o.cluster.secret_file = secret;
-  return o;
-}
-
-int work(int count, char** words) {
-  troupe::options o = node(words[2], words[3]);
-  if (std::string(words[4]) != "-") o.cluster.listen = {words[4]};
-  if (count > 5) o.cluster.join = {words[5]};
-  troupe::runtime rt(std::move(o));
-  for (const std::string& a : rt.addresses()) say("listening " + a);
-  say("ready");
-  for (std::string line; std::getline(std::cin, line);) {
-    const troupe::runtime_report r = rt.report();
-    if (line == "report")
-      say("report nodes " + std::to_string(rt.nodes().size()) + " unfinished " +
-          std::to_string(r.spawned - r.finished) + " arrays " + std::to_string(r.arrays) + " bytes " +
-          std::to_string(r.bytes_allocated));
-    else if (line == "ran")
-      say("ran " + std::to_string(rt.executors(troupe::scope::here()).front().tasks));
-  }
-  return 0;
-}
-
 int own(char** words) {
-  troupe::options o = node(words[2], words[3]);
+  troupe::options o = test::node_options(words[2], words[3]);
   o.cluster.join = {words[4]};
   o.cluster.listen = {"127.0.0.1:0"};
   troupe::runtime rt(std::move(o));
-  if (!rt.wait_for_nodes(1, 10s)) return 1;
+  if (!rt.wait_for_nodes(1, std::chrono::seconds(10))) return 1;
   const std::string worker = rt.nodes().front().name;
   const auto a = rt.filled<std::uint64_t>({1 << 20}, troupe::tiles(1 << 14), 1);
   for (std::uint64_t i = 0; i < 40; ++i)
@@ -75,7 +45,7 @@ int own(char** words) {
 int main(int count, char** words) {
   const std::string what = count > 1 ? words[1] : "";
   try {
-    if (what == "worker" && count > 4) return work(count, words);
+    if (what == "worker" && count > 4) return test::serve({words + 1, words + count});
     if (what == "owner" && count > 4) return own(words);
   } catch (const std::exception& e) {
     std::fprintf(stderr, "%s\n", e.what());

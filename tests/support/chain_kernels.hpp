@@ -1,4 +1,4 @@
-// What this file is for: what the system tests let other processes run, and what must come out of it.
+// What this file is for: the kernels of chains, whose results show whether each step ran once and in its place.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 //
