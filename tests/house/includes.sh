@@ -118,6 +118,7 @@ check() {
         }
         if (starts(name, "caf/") && room != "actors" && room != "runtime") return "is CAF, which stays in actors/ and runtime/"
         if (name ~ /^hwloc[.\/]/ && room != "devices") return "is hwloc, which stays in devices/"
+        if (file == "examples/http_service.cpp" && starts(name, "boost/")) return ""  # shows what embeds the library
         if (starts(name, "boost/") && room != "net") return "is Boost, which stays in net/"
         return ""
       }
@@ -181,6 +182,7 @@ self_test() {
     'tools/a.cpp|"runtime/house.hpp"'
     'examples/convolve/a.cpp|"devices/device.hpp"'
     'examples/a.cpp|<caf/all.hpp>'
+    'examples/a.cpp|<boost/asio.hpp>'
     'examples/convolve/a.cpp|"../../actors/placement.hpp"'
     'bench/peers/a.cpp|"../../include/../devices/device.hpp"'
     'bench/a.cpp|"actors/placement.hpp"'
@@ -205,6 +207,7 @@ self_test() {
     'algorithms/a.cpp|"algorithms/cholesky.hpp"'
     'examples/convolve/a.cpp|"image.hpp"'
     'examples/convolve/a.cpp|<png.h>'
+    'examples/http_service.cpp|<boost/beast.hpp>'
     'bench/peers/tbb.cpp|"bench/row.hpp"'
     'bench/peers/tbb.cpp|"../row.hpp"'
     'bench/raw.cpp|"devices/accelerator.hpp"'
