@@ -19,6 +19,9 @@
 
 namespace troupe::detail {
 
+/// Of the host accesses that doors are.
+extern const kernel_info access_kernel;
+
 class guest_actor final : public guest_house, private task_listener {
  public:
   guest_actor(engine& house, placement& p, wait_board& b, house_link& link, std::shared_ptr<net::session> s)
@@ -84,7 +87,7 @@ class guest_actor final : public guest_house, private task_listener {
   void closed(door&);
   void close(door&);
   void sent(task_record*);
-  void tell_cannot(std::uint64_t number, const std::exception_ptr& why);
+  void tell_cannot(const door&, const std::exception_ptr& why);
 
   engine& house_;
   placement& placement_;

@@ -3,12 +3,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 //   troupe-system-tests                                     the tests
-//   troupe-system-tests worker NAME SECRET LISTEN|- [JOIN]  works for others; answers lines of its input:
-//                                                           "report" with what it holds, "threads" with those it has
+//   troupe-system-tests worker NAME SECRET LISTEN|- [JOIN]  works for others, with the memory and the spill folder of
+//                                                           WORKER_MEMORY and WORKER_SPILL; answers lines of its input:
+//                                                           "report" with what it holds, "ran" with how many bodies
 //   troupe-system-tests owner NAME SECRET JOIN              gives others work that never ends, says so, and stays
 #include <gtest/gtest.h>
 
 #include <cstdio>
+#include <cstdlib>
 #include <iostream>
 #include <string>
 
@@ -18,7 +20,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-const troupe::offer offered{test::link_on, test::weigh};
+const troupe::offer offered{test::link_on, test::weigh, test::mix_in};
 
 void say(const std::string& line) {
   std::printf("%s\n", line.c_str());
@@ -38,6 +40,8 @@ int work(int count, char** words) {
   troupe::options o = node(words[2], words[3]);
   if (std::string(words[4]) != "-") o.cluster.listen = {words[4]};
   if (count > 5) o.cluster.join = {words[5]};
+  if (const char* bytes = std::getenv("WORKER_MEMORY")) o.memory_bytes = std::stoull(bytes);
+  if (const char* folder = std::getenv("WORKER_SPILL")) o.spill_directory = folder;
   troupe::runtime rt(std::move(o));
   for (const std::string& a : rt.addresses()) say("listening " + a);
   say("ready");
