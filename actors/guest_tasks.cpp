@@ -56,12 +56,8 @@ wire::task_end end_of(const task_record& t) {
     e.code = code_of(f.cause());
     e.text = text_of(f.cause());
     return e;
-  } catch (const error& e) {
-    return failed(e.code(), e.what());
-  } catch (const std::exception& e) {
-    return failed(errc::task_failed, e.what());
   } catch (...) {
-    return failed(errc::task_failed, "an exception of an unknown type");
+    return failed(code_of(std::current_exception()), text_of(std::current_exception()));
   }
   wire::task_end e;
   e.measured_ns = std::max(0.0f, t.measured_ns);
@@ -157,12 +153,11 @@ void guest_actor::start(const wire::task_card& c) {
     const offered_kernel* const k = find_offer(c.kernel);
     if (!k) throw error(errc::no_executor, "the kernel is not offered there");
     fill_in(g, c, *k);
-  } catch (const error& e) {
+  } catch (const std::exception& e) {
     for (array_core* a : g.arrays) to_drop_.push_back(a);
-    if (e.code() == errc::bad_frame) throw;
-    g.end.how = wire::outcome::failed;
-    g.end.code = e.code();
-    g.end.text = e.what();
+    g.end = failed(code_of(std::current_exception()), e.what());
+    g.end.id = c.id;
+    if (g.end.code == errc::bad_frame) throw;
     tell_end(g.end);
     return;
   }

@@ -5,16 +5,20 @@
 
 #include <gtest/gtest.h>
 
+#include <sched.h>
+
 #include <algorithm>
 #include <chrono>
 #include <iterator>
 #include <memory>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include <troupe/credentials.hpp>
 #include <troupe/troupe.hpp>
 
+#include "tests/support/netns.hpp"
 #include "tests/support/processes.hpp"
 #include "tests/support/proxy.hpp"
 #include "tests/support/scratch_folder.hpp"
@@ -54,6 +58,18 @@ inline troupe::options owner_options(const secret& s) {
   o.cluster.secret_file = s.file();
   o.cluster.listen = {"127.0.0.1:0"};
   return o;
+}
+
+/// An owner whose threads stay where they were made, on host 0 of a network; null if they cannot.
+inline std::unique_ptr<troupe::runtime> owner_on_host_0(const network& net, const secret& proof) {
+  std::unique_ptr<troupe::runtime> rt;
+  std::thread([&] {
+    if (::setns(net.on(0).net_namespace, CLONE_NEWNET) != 0) return;
+    troupe::options o = owner_options(proof);
+    o.cluster.listen = {net.address(0) + ":4711"};
+    rt = std::make_unique<troupe::runtime>(std::move(o));
+  }).join();
+  return rt;
 }
 
 /// A worker process that joins at an address and can be reached at another.

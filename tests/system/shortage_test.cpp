@@ -1,7 +1,10 @@
-// What this file is for: workers that run out of memory or of disk: others do their work, and each result is right.
+// What this file is for: nodes that run out of memory, disk or descriptors: each result is right all the same.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 #include <gtest/gtest.h>
+
+#include <sys/resource.h>
+#include <unistd.h>
 
 #include <filesystem>
 
@@ -32,7 +35,8 @@ struct owner_and_poor {
         << one.report() << one.process.err();
     EXPECT_EQ(rt.report().arrays, 0u);
     EXPECT_EQ(rt.report().bytes_allocated, 0u);
-    // It works as before.
+    // It works as before. (It may just be coming back, if it could not take in what it was told.)
+    ASSERT_TRUE(rt.wait_for_nodes(1, 20s));
     chains next(rt, chains::results::stay_there, 4, 0);
     next.grow(5, at_one);
     EXPECT_EQ(next.wrong(), 0);
@@ -126,12 +130,13 @@ TEST(shortage, of_a_workers_memory_does_not_lose_what_was_computed_there) {
 TEST(shortage, of_a_workers_address_space_costs_no_result) {
   if (sanitized) GTEST_SKIP() << "sanitizers need more address space than there is memory";
   child_options how;
-  how.address_space_max = 600 * MiB;
+  how.address_space_max = 500 * MiB;
   owner_and_poor n(how);
-  work_through(n.rt, 96, 1 << 20, 3);  // 768 MiB
+  work_through(n.rt, 128, 1 << 19, 3);  // 512 MiB
   EXPECT_GT(n.one.ran(), 0u) << "there was no room for anything";
   EXPECT_TRUE(n.one.process.is_running()) << n.one.process.err();
-  n.expect_nothing_left();
+  ASSERT_TRUE(n.rt.wait_for_nodes(1, 20s));
+  work_through(n.rt, 8, 1 << 19, 3);
 }
 
 TEST(shortage, of_a_workers_disk_costs_no_result) {
@@ -150,6 +155,58 @@ TEST(shortage, of_a_workers_disk_costs_no_result) {
   work_through(n->rt, 128, 8192, 10);  // 8 MiB: memory and disk together have room for 3
   EXPECT_GT(n->one.ran(), 0u);
   n->expect_nothing_left();
+}
+
+// Strangers take all that there are. What is connected stays so, and when they have gone others come in again.
+TEST(shortage, of_a_workers_descriptors_costs_no_result) {
+  child_options few;
+  few.descriptors_max = 40;
+  owner_and_poor n(few);
+  const std::string address = n.one.address();
+  chains work(n.rt, chains::results::come_home, 8, 500);
+  child strangers({"/proc/self/exe", "flood", address.substr(address.rfind(':') + 1), "200"});
+  for (int round = 0; round < 3; ++round) {
+    work.grow(40, anywhere);
+    strangers.line_after("round ");
+    EXPECT_GE(n.one.process.facts().descriptors, 39u) << "they have left it some";
+  }
+  ASSERT_TRUE(n.rt.wait_all_for(20s));
+  EXPECT_EQ(work.wrong(), 0);
+  EXPECT_GT(n.one.ran(), 0u);
+  strangers.end_input();
+  strangers.wait();
+  worker late("late", n.proof, address);  // of whom only that worker is told
+  EXPECT_TRUE(n.rt.wait_for_nodes(2, 20s));
+}
+
+TEST(shortage, of_an_owners_descriptors_costs_no_result) {
+  const secret proof;
+  troupe::runtime rt(owner_options(proof));
+  const std::string address = rt.addresses().front();
+  worker one("one", proof, address);
+  ASSERT_TRUE(rt.wait_for_nodes(1, 10s));
+  chains work(rt, chains::results::come_home, 8, 500);
+  child strangers({"/proc/self/exe", "flood", address.substr(address.rfind(':') + 1), "200"});
+  const std::size_t used = facts_of(getpid()).descriptors;
+  rlimit before{};
+  ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &before), 0);
+  rlimit few = before;
+  few.rlim_cur = used + 4;
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &few), 0);
+  for (int round = 0; round < 3; ++round) {
+    work.grow(40, scope::at("one"));
+    strangers.line_after("round ");
+  }
+  const bool done = rt.wait_all_for(20s);
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &before), 0);
+  ASSERT_TRUE(done);
+  EXPECT_EQ(work.wrong(), 0);
+  EXPECT_EQ(one.ran(), work.spawned());
+  strangers.end_input();
+  strangers.wait();
+  worker late("late", proof, address);
+  EXPECT_TRUE(rt.wait_for_nodes(2, 20s));
+  EXPECT_TRUE(comes_true(rt, [&] { return facts_of(getpid()).descriptors <= used + 8; }));  // late's, and its pipes
 }
 
 }  // namespace
