@@ -21,6 +21,9 @@
 
 namespace troupe::detail {
 
+/// Of the host accesses that doors are.
+extern const kernel_info access_kernel;
+
 class guest_actor final : public guest_house, private task_listener {
  public:
   guest_actor(engine& house, placement& p, wait_board& b, house_link& link, std::shared_ptr<net::session> s,
@@ -101,7 +104,7 @@ class guest_actor final : public guest_house, private task_listener {
   void closed(door&);
   void close(door&);
   void sent(task_record*);
-  void tell_cannot(std::uint64_t number, const std::exception_ptr& why);
+  void tell_cannot(const door&, const std::exception_ptr& why);
 
   // ---- guest_pulls.cpp
   void keep_for_others(const wire::box_request&);

@@ -9,9 +9,9 @@
 
 namespace troupe::detail {
 
-namespace {
-
 const kernel_info access_kernel{.name = "access from another node", .key = 2};
+
+namespace {
 
 [[noreturn]] void refuse(const char* what) { throw error(errc::bad_frame, what); }
 
@@ -52,14 +52,12 @@ void guest_actor::opened(door& d) {
   try {
     d.view = d.context->view_of(0);
   } catch (...) {
-    if (d.what != door::use::in) {
-      if (d.what == door::use::home) tell_cannot(d.number, std::current_exception());
-      if (d.what == door::use::lend) d.never = std::current_exception();
-      close(d);
-      return;
-    }
-    // No memory for what was to come: what waits for it must not run.
-    session_->close(std::current_exception());
+    if (d.what == door::use::in)  // no memory for what was to come: what waits for it must not run
+      d.task->error = task_error(*d.task, "host", 1, std::current_exception());
+    else if (d.what == door::use::lend)
+      d.never = std::current_exception();
+    else
+      tell_cannot(d, std::current_exception());
     close(d);
     return;
   }
@@ -105,11 +103,10 @@ void guest_actor::close(door& d) {
 
 // Retired: it was closed, or never opened, because what it was to show is in error.
 void guest_actor::closed(door& d) {
-  if (d.task->error) {
-    if (d.what == door::use::home) tell_cannot(d.number, d.task->error);
-    if (d.what == door::use::back && !left_) session_->close(d.task->error);  // it has just been written
-  }
-  if (d.what == door::use::lend) lend_ended(d);
+  if (d.what == door::use::lend)
+    lend_ended(d);
+  else if (d.task->error && d.what != door::use::in)
+    tell_cannot(d, d.task->error);
   if (guest* const g = d.of; g && --g->on_their_way == 0 && !g->task) {
     for (array_core* a : g->arrays) to_drop_.push_back(a);
     guests_.erase(g->id);
@@ -193,11 +190,14 @@ void guest_actor::sent(task_record* t) {
   work_off(hold);
 }
 
-void guest_actor::tell_cannot(std::uint64_t number, const std::exception_ptr& why) {
+void guest_actor::tell_cannot(const door& d, const std::exception_ptr& why) {
+  if (left_) return;
+  // Memory or disk that is short may be had elsewhere; a tile that was only here is lost.
+  const errc code = d.what == door::use::back ? errc::out_of_memory : errc::data_lost;
   net::writer frame;
   frame.fixed(wire::kind::cannot);
-  frame.varint(number);
-  frame.varint(static_cast<std::uint64_t>(errc::data_lost));
+  frame.varint(d.number);
+  frame.varint(static_cast<std::uint64_t>(code));
   frame.text(text_of(why).substr(0, wire::text_max));
   session_->send(frame.view());
 }

@@ -22,26 +22,46 @@ errc code_of(const std::exception_ptr& why) {
     std::rethrow_exception(why);
   } catch (const error& e) {
     return e.code();
+  } catch (const std::bad_alloc&) {
+    return errc::out_of_memory;
   } catch (...) {
     return errc::task_failed;
   }
 }
 
+wire::task_end failed(errc code, std::string text) {
+  wire::task_end e;
+  e.how = wire::outcome::failed;
+  e.code = code;
+  e.text = std::move(text);
+  return e;
+}
+
 // What made it fail, without the names that were wrapped around it here: the owner has names of its own.
-std::pair<errc, std::string> told_of(const task_record& t) {
+wire::task_end end_of(const task_record& t) {
   try {
     throw_task_error(t);
   } catch (const task_failed& f) {
-    if (f.code() == errc::task_failed && f.cause()) return {code_of(f.cause()), text_of(f.cause())};
-    return {f.code(), f.what()};
-  } catch (const error& e) {
-    return {e.code(), e.what()};
-  } catch (const std::exception& e) {
-    return {errc::task_failed, e.what()};
+    wire::task_end e = failed(f.code(), f.what());
+    e.attempts = f.attempts();
+    if (f.code() == errc::task_failed && f.cause()) {
+      e.code = code_of(f.cause());
+      e.text = text_of(f.cause());
+    }
+    if (f.code() != errc::poisoned) return e;
+    e.how = wire::outcome::not_run;
+    if (f.root_task() != access_kernel.name || !f.cause()) return e;
+    // Nothing of the owner's has failed: what it was to read has not come in.
+    e.how = wire::outcome::no_room;
+    e.code = code_of(f.cause());
+    e.text = text_of(f.cause());
+    return e;
   } catch (...) {
-    return {errc::task_failed, "an exception of an unknown type"};
+    return failed(code_of(std::current_exception()), text_of(std::current_exception()));
   }
-  return {errc::task_failed, ""};
+  wire::task_end e;
+  e.measured_ns = std::max(0.0f, t.measured_ns);
+  return e;
 }
 
 }  // namespace
@@ -147,12 +167,11 @@ void guest_actor::start(const wire::task_card& c) {
     const offered_kernel* const k = find_offer(c.kernel);
     if (!k) throw error(errc::no_executor, "the kernel is not offered there");
     fill_in(g, c, *k);
-  } catch (const error& e) {
+  } catch (const std::exception& e) {
     for (array_core* a : g.arrays) to_drop_.push_back(a);
-    if (e.code() == errc::bad_frame) throw;
-    g.end.how = wire::outcome::failed;
-    g.end.code = e.code();
-    g.end.text = e.what();
+    g.end = failed(code_of(std::current_exception()), e.what());
+    g.end.id = c.id;
+    if (g.end.code == errc::bad_frame) throw;
     tell_end(g.end);
     return;
   }
@@ -278,16 +297,8 @@ void guest_actor::after_turn() {
 
 void guest_actor::ended(guest& g) {
   by_task_.erase(g.task);
-  if (g.task->error) {
-    const auto [code, text] = told_of(*g.task);
-    const bool depends = code == errc::poisoned;
-    g.end.how = depends ? wire::outcome::not_run : wire::outcome::failed;
-    g.end.code = code;
-    g.end.text = text;
-  } else {
-    g.end.how = wire::outcome::ran;
-    g.end.measured_ns = std::max(0.0f, g.task->measured_ns);
-  }
+  g.end = end_of(*g.task);
+  g.end.id = g.id;
   to_release_.push_back(g.task);
   g.task = nullptr;
   if (g.end.how == wire::outcome::ran && !left_ && !g.returns.empty()) send_back(g);

@@ -49,9 +49,13 @@ void node_actor::tell(std::unique_lock<std::mutex>& hold) {
   const std::vector<task_record*> done = std::exchange(done_, {}), returned = std::exchange(returned_, {});
   const auto orders = std::exchange(orders_, {}), refused = std::exchange(refused_lends_, {});
   const auto unlends = std::exchange(unlends_, {});
+  const auto spoilt = std::exchange(spoilt_, {});
   hold.unlock();
   settle_lends(orders, refused, unlends);
   if (!done.empty()) placement_.report_done(done, this);
+  if (!spoilt.empty())
+    placement_.report_lost(*this, spoilt,
+                           std::make_exception_ptr(error(errc::out_of_memory, "it was short of memory")));
   if (!returned.empty()) placement_.report_returned(returned);
   idle_.notify_all();
   if (leaving_.load(std::memory_order_relaxed)) save_all();
@@ -117,6 +121,8 @@ void node_actor::lose(std::exception_ptr why) {
       for (const auto& [tile, c] : known.tiles)
         if (c.dirty) lost.emplace_back(known.core, tile);
     const std::vector<task_record*> done = std::exchange(done_, {}), returned = std::exchange(returned_, {});
+    lost.insert(lost.end(), spoilt_.begin(), spoilt_.end());
+    spoilt_.clear();
     hold.unlock();
     // What they wrote is among what is lost.
     if (!done.empty()) placement_.report_done(done, this);
@@ -210,7 +216,12 @@ void node_actor::frame(std::span<const std::byte> bytes) {
         const auto code =
             static_cast<errc>(from.at_most(static_cast<std::uint64_t>(errc::unknown_outcome), "an error"));
         const error why(code, from.text(wire::text_max));
-        if (job* j = find_job(number)) come_home(*j, std::make_exception_ptr(why));
+        job* const j = find_job(number);
+        if (!j) continue;
+        if (is_internal(j->task->kind))
+          come_home(*j, std::make_exception_ptr(why));
+        else
+          finish(*j, {.id = number, .how = wire::outcome::failed, .code = code, .text = why.what()});
       }
       break;
     default:

@@ -134,6 +134,7 @@ class node_actor final : public node, private task_listener {
   void end_errand(task_record&, std::exception_ptr);
   std::exception_ptr lost_with(const task_record&, const std::exception_ptr& why) const;
   static bool may_run_again(task_record&, bool begun);
+  static bool lacks_room(const task_record&, const wire::task_end&);
 
   // ---- node_saving.cpp
   void granted(task_record&) override;
@@ -164,7 +165,7 @@ class node_actor final : public node, private task_listener {
   template <class F>
   void each_written(const task_record&, F&&);
   void note_written(const task_record&);
-  void note_spoilt(const task_record&);
+  void note_spoilt(const task_record&, bool runs_again);
   void note_refused(const task_record&);
   bool start_errand(task_record&);
   void serve_wants(net::reader&);
@@ -200,6 +201,8 @@ class node_actor final : public node, private task_listener {
   net::writer new_arrays_, new_tasks_;  // of the frame that is being written
   std::size_t array_count_ = 0, task_count_ = 0;
   std::vector<task_record*> done_, returned_, put_off_;
+  std::vector<std::pair<array_core*, std::uint32_t>>
+      spoilt_;  // that tasks among those returned have been the last to have
 
   // Between this node and others of them.
   std::vector<node_actor*> all_;

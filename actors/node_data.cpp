@@ -100,9 +100,23 @@ void node_actor::note_written(const task_record& t) {
   });
 }
 
-// Nobody knows what is there.
-void node_actor::note_spoilt(const task_record& t) {
-  each_written(t, [](const access&, copy& c) { c = {}; });
+// Nobody knows what is there. If the task is to run elsewhere, it needs what was only there before.
+void node_actor::note_spoilt(const task_record& t, bool runs_again) {
+  each_written(t, [&](const access& x, copy& c) {
+    if (runs_again && c.dirty && c.version != c.dirty_since) spoilt_.emplace_back(x.array, x.tile);
+    c = {};
+  });
+  if (!runs_again) return;
+  // What it was to read may not have found room: then others that read it are not to take it for being there.
+  for (int i = 0; i < t.access_count; ++i) {
+    const access& x = t.accesses[i];
+    const auto known = x.array ? arrays_.find(x.array->id) : arrays_.end();
+    if (known == arrays_.end()) continue;
+    logic::each_tile_of(x, [&](std::uint32_t tile) {
+      if (const auto c = known->second.tiles.find(tile); c != known->second.tiles.end() && !c->second.dirty)
+        c->second = {};
+    });
+  }
 }
 
 // A node that is leaving has not touched it: what is there is what was there before, and that may be the only copy.

@@ -285,19 +285,32 @@ void node_actor::finish(job& j, const wire::task_end& e) {
   }
   if (why) take_back_lends(j);
   give_job(j);
+  const bool no_room = why && lacks_room(t, e);
   if (why) {
     ++setbacks_;
     if (e.how == wire::outcome::not_run && e.code == errc::runtime_stopped)
       note_refused(t);
     else
-      note_spoilt(t);
+      note_spoilt(t, no_room);
   }
-  if (e.how == wire::outcome::not_run) {
+  if (no_room) {
+    if (!t.extra) t.extra = new task_extra;
+    t.extra->refused = true;
+    t.extra->refusal = why;
+  }
+  if (no_room || e.how == wire::outcome::not_run) {
     t.phase.fetch_and(~(phase_mask | behind_mask), std::memory_order_acq_rel);  // waiting again
     returned_.push_back(&t);
     return;
   }
   end_task(t, why, e.measured_ns);
+}
+
+// That node is short of memory or of disk: it is no fault of the task's, and others may have more.
+bool node_actor::lacks_room(const task_record& t, const wire::task_end& e) {
+  if (e.how == wire::outcome::no_room) return true;
+  return e.how == wire::outcome::failed && (e.code == errc::out_of_memory || e.code == errc::disk_full) &&
+         t.kernel->repeat != purity::once;
 }
 
 // To one of this node's own partials, which is nobody else's for the moment.

@@ -57,6 +57,8 @@ const char* text_of_end(logic::node_end why) {
       return "others found that it is gone";
     case logic::node_end::forgot_us:
       return "it had given this node up";
+    case logic::node_end::given_up:
+      return "it was given up, because something that it sent could not be taken in";
   }
   return "it is gone";
 }
@@ -368,6 +370,18 @@ neighbours::peer_ptr neighbours::find(net::session& s) const {
   return nullptr;
 }
 
+// Something of what it said is lost: another connection would go on without it, and somebody would wait for ever.
+void neighbours::give_up(net::session& s, const std::exception_ptr& why) {
+  try {
+    std::rethrow_exception(why);
+  } catch (const error& e) {
+    if (e.code() != errc::no_resource) cluster_->give_up(name_of(s.peer().id));
+  } catch (...) {
+    cluster_->give_up(name_of(s.peer().id));
+  }
+  s.close(why);
+}
+
 // ---- messages -------------------------------------------------------------------------------------------------------
 
 void neighbours::frame(net::session& s, std::span<const std::byte> bytes) {
@@ -376,7 +390,7 @@ void neighbours::frame(net::session& s, std::span<const std::byte> bytes) {
   try {
     p->line->take(s, bytes, *p);
   } catch (...) {
-    s.close(std::current_exception());
+    give_up(s, std::current_exception());
   }
 }
 
@@ -397,7 +411,7 @@ void neighbours::arrived(net::session& s, std::span<const std::byte> head, bool 
   try {
     p->line->arrived(s, head, whole, *p);
   } catch (...) {
-    s.close(std::current_exception());
+    give_up(s, std::current_exception());
   }
 }
 

@@ -141,6 +141,21 @@ void membership::heard(const node_id& n, time_point when) {
   if (is_connected(m)) trust(m);
 }
 
+void membership::give_up(const node_id& n, time_point now) {
+  const auto found = members_.find(n);
+  if (found == members_.end() || !found->second.met) return;
+  member& m = found->second;
+  m.met = m.doubted = false;
+  turns_.clear();
+  actions_.push_back(gone{n, node_end::given_up});
+  if (!std::exchange(m.session, false)) return;
+  m.greeted = false;
+  m.since = now;
+  actions_.push_back(close{n});
+  dials_.lost(n, now, true);
+  dials_.want(n, m.record.addresses, now);
+}
+
 void membership::leave(time_point) {
   if (self_.is_out()) return;
   ++self_.round;

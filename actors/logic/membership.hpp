@@ -49,6 +49,7 @@ enum class node_end : std::uint8_t {
   replaced,   ///< another process listens where it did, or has its id
   said,       ///< others found one of these
   forgot_us,  ///< it had given this node up and comes back as new
+  given_up,   ///< this node has lost track of what they had agreed on
 };
 
 struct membership_options {
@@ -128,6 +129,8 @@ class membership {
   void message(const node_id& from, const membership_message&, time_point now);
   /// At `wake()`, or earlier.
   void tick(time_point now);
+  /// What this node and that one had built up for each other does not fit any more: both begin anew.
+  void give_up(const node_id&, time_point now);
   /// Says goodbye to all; nothing is dialled afterwards.
   void leave(time_point now);
 

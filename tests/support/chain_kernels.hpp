@@ -52,4 +52,11 @@ inline constexpr auto end_process = troupe::kernel<troupe::inout<std::uint64_t, 
                                           a(a.lo(0)) += 1;
                                         });
 
+/// A step of a chain that also looks at other data.
+inline constexpr auto mix_in =
+    troupe::kernel<troupe::in<std::uint64_t, 1>, troupe::inout<std::uint64_t, 1>>("system.mix_in")
+        .on(troupe::cpu, [](troupe::view<const std::uint64_t, 1> from, troupe::view<std::uint64_t, 1> a) {
+          for (troupe::index_t i = a.lo(0); i < a.hi(0); ++i) a(i) = hashed(a(i), from(from.lo(0)));
+        });
+
 }  // namespace test

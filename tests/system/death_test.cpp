@@ -246,8 +246,10 @@ TEST(slow_death, a_worker_killed_every_two_seconds_costs_no_result) {
   troupe::runtime rt(owner_options(proof));
   worker steady("two", proof, rt.addresses().front());
   ASSERT_TRUE(rt.wait_for_nodes(1, 10s));
-  const process_facts before = facts_of(getpid());
   chains work(rt, chains::results::come_home, 8, 500);
+  work.grow(10, on_workers);
+  rt.wait_all();
+  const process_facts before = facts_of(getpid()), theirs = steady.process.facts();
   std::unique_ptr<worker> mortal;
   for (const auto begin = clock::now(); seconds_since(begin) < 60;) {
     mortal = std::make_unique<worker>("one", proof, rt.addresses().front());
@@ -264,7 +266,13 @@ TEST(slow_death, a_worker_killed_every_two_seconds_costs_no_result) {
   }
   rt.wait_all();
   EXPECT_EQ(work.wrong(), 0);
-  EXPECT_TRUE(comes_true(rt, [&] { return facts_of(getpid()).descriptors <= before.descriptors + 4; }));
+  mortal.reset();
+  ASSERT_TRUE(comes_true(rt, [&] { return rt.nodes().size() == 1; }));
+  EXPECT_TRUE(comes_true(rt, [&] { return facts_of(getpid()).descriptors <= before.descriptors; }));
+  EXPECT_LE(facts_of(getpid()).threads, before.threads);
+  EXPECT_LE(steady.process.facts().threads, theirs.threads);
+  EXPECT_TRUE(comes_true(rt, [&] { return steady.process.facts().descriptors <= theirs.descriptors; }));
+  EXPECT_TRUE(comes_true(rt, [&] { return steady.report().find("nodes 1 unfinished 0 ") == 0; })) << steady.report();
 }
 
 }  // namespace

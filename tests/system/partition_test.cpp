@@ -3,9 +3,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include <gtest/gtest.h>
 
-#include <sched.h>
-#include <thread>
-
 #include "tests/support/netns.hpp"
 #include "tests/system/cluster.hpp"
 
@@ -14,18 +11,6 @@ namespace {
 using namespace test;
 
 const scope on_workers = scope::at("one") | scope::at("two");
-
-// Its threads stay where they were made: on host 0.
-std::unique_ptr<troupe::runtime> owner_on_host_0(const network& net, const secret& proof) {
-  std::unique_ptr<troupe::runtime> rt;
-  std::thread([&] {
-    if (::setns(net.on(0).net_namespace, CLONE_NEWNET) != 0) return;
-    troupe::options o = owner_options(proof);
-    o.cluster.listen = {net.address(0) + ":4711"};
-    rt = std::make_unique<troupe::runtime>(std::move(o));
-  }).join();
-  return rt;
-}
 
 struct partition : testing::Test {
   void SetUp() override {

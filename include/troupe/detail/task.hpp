@@ -181,6 +181,8 @@ struct tile_source {
 struct task_extra {
   task_options options;
   std::uint64_t executors = ~std::uint64_t{0};  // options.where, resolved
+  std::exception_ptr refusal;                   // of an executor that has no room for it: others may have
+  bool refused = false;                         // by the one that hands it back
   std::atomic<int> attempt{1};
   task_listener* listener = nullptr;
   bool watched = false;
@@ -223,10 +225,10 @@ inline constexpr float never_ran = -1.0f;
 inline constexpr std::uint16_t mark_holds_resources = 1, mark_sent = 2, mark_known = 4;
 inline constexpr std::uint16_t mark_handed = 8, mark_leads = 16, mark_behind = 32, mark_early = 64;
 inline constexpr std::uint16_t mark_has_room = 128;
-// A host access that has been granted, and so counts as finished.
-inline constexpr std::uint16_t mark_granted = 512;
 // Bytes of host memory change while it runs, which the log has been told.
 inline constexpr std::uint16_t mark_overwrites = 256;
+// A host access whose view is open.
+inline constexpr std::uint16_t mark_open = 512;
 
 // Phases of a task. Whoever moves it from waiting to claimed runs (or cancels) it.
 inline constexpr std::uint32_t phase_waiting = 0, phase_claimed = 1, phase_done = 2, phase_mask = 3, phase_watched = 4;

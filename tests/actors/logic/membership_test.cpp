@@ -306,6 +306,29 @@ TEST_F(membership_of, a_member_that_has_given_this_node_up_is_lost_and_joins_as_
   EXPECT_EQ(state(1), node_state::live);
 }
 
+TEST_F(membership_of, a_member_that_this_node_gives_up_is_lost_at_once_and_joins_as_new_over_another_session) {
+  join(1);
+  done.clear();
+  m.give_up(id_of(1), now);
+  collect();
+  EXPECT_EQ(taken<membership::gone>().at(0).why, node_end::given_up);
+  EXPECT_EQ(taken<membership::close>().at(0).node, id_of(1));
+  down(1);
+  EXPECT_TRUE(taken<membership::gone>().empty());
+  pass(100ms);
+  EXPECT_EQ(taken<membership::dial>().size(), 1u);
+  done.clear();
+  up(1);
+  EXPECT_FALSE(said<node_hello>().at(0).second.knows_you);
+  hello(1, true);  // which has not noticed yet
+  EXPECT_EQ(taken<membership::joined>().size(), 1u);
+  EXPECT_TRUE(taken<membership::resumed>().empty());
+  EXPECT_EQ(state(1), node_state::live);
+  m.give_up(id_of(2), now);  // whom nobody knows
+  collect();
+  EXPECT_TRUE(taken<membership::gone>().empty());
+}
+
 TEST_F(membership_of, the_refutation_leaves_before_the_peer_has_joined) {
   up(1);
   done.clear();
