@@ -9,6 +9,7 @@
 #include <fstream>
 #include <string>
 
+#include "tests/support/driver_leaks.hpp"
 #include "tests/system/cluster.hpp"
 
 namespace {
