@@ -5,7 +5,8 @@
 
 // PoCL and its compiler; UCX, a hundred bytes now and then. The sanitizer's library has to see it: it is not hidden.
 extern "C" __attribute__((visibility("default")))  // NOLINTNEXTLINE(bugprone-reserved-identifier)
-const char* __lsan_default_suppressions();
+const char*
+__lsan_default_suppressions();
 extern "C" const char* __lsan_default_suppressions() {
   return "leak:libpocl\nleak:libLLVM\nleak:libclang\nleak:libuct";
 }
