@@ -92,7 +92,6 @@ group migration(const link& by, const settings& how) {
   return all;
 }
 
-<<<<<<< HEAD
 group fabric_migration() {
   return {"net_fabric",
           "a tile of 256 MiB to another node of this machine, from memory to memory",
@@ -104,7 +103,8 @@ group fabric_migration() {
             return taken.empty() ? figures{} : figures{0.25 * 1e9 / percentile(taken, 0.5)};
           }),
           {}};
-=======
+}
+
 /// In a process of its own, in which copies are counted.
 group copies(const link& by) {
   const auto name = "net_copies/" + by.text();
@@ -133,7 +133,6 @@ group copies(const link& by) {
           }),
           {},
           1};
->>>>>>> 197a13ed0a54451e436810eeb5c3ce179062102d
 }
 
 group control_latency(const link& by, const settings& how) {
@@ -227,11 +226,8 @@ std::vector<group> node_groups(const settings& how) {
   for (const auto& by : links) groups.push_back(round_trip(by));
   for (const auto& by : links) groups.push_back(tasks(by));
   for (const auto& by : links) groups.push_back(migration(by, how));
-<<<<<<< HEAD
   groups.push_back(fabric_migration());
-=======
   for (const auto& by : {plain, tls}) groups.push_back(copies(by));
->>>>>>> 197a13ed0a54451e436810eeb5c3ce179062102d
   for (const auto& by : links) groups.push_back(control_latency(by, how));
   for (const auto& by : links)
     if (by.secure) groups.push_back(factorisation(by));

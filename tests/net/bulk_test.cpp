@@ -248,8 +248,31 @@ TEST_F(malformed, a_head_that_is_too_long) {
 
 TEST_F(malformed, no_part_that_is_known) {
   auto h = begin(1, 10);
-  h.what = static_cast<part>(9);
+  h.what = static_cast<part>(10);
   refused(h, {}, "makes no sense");
+}
+
+TEST_F(malformed, a_note_where_nobody_has_a_fabric) {
+  auto h = begin(1, 10);
+  h.what = part::take;
+  refused(h, {}, "nobody understands");
+}
+
+TEST_F(malformed, a_note_that_is_long_or_not_what_its_checksum_says) {
+  int told = 0;
+  r_.in.tell([](auto...) { return pieces{}; }, [](auto...) {}, [&](auto...) { ++told; });
+  const bytes content = noise(100, 1);
+  chunk_header h{.what = part::fabric, .raw = 100, .stored = 100, .hash = chunk_hash::of(content)};
+  say(h, content);
+  EXPECT_EQ(told, 1);
+  h.hash ^= 1;
+  refused(h, content, "checksum of a note");
+  EXPECT_EQ(told, 1);
+}
+
+TEST_F(malformed, a_note_that_is_longer_than_any) {
+  r_.in.tell([](auto...) { return pieces{}; }, [](auto...) {}, [](auto...) {});
+  refused({.what = part::fabric, .raw = 16385, .stored = 16385}, {}, "a note is too long");
 }
 
 TEST_F(malformed, a_bomb_that_unpacks_to_more_than_it_says) {

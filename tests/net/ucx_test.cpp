@@ -18,6 +18,7 @@
 
 #include "net/ucx/plugin.hpp"
 #include "tcp_network.hpp"
+#include "tests/support/driver_leaks.hpp"
 
 extern char** environ;
 

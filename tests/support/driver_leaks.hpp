@@ -3,6 +3,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
-// PoCL and its compiler.
-extern "C" const char* __lsan_default_suppressions();  // NOLINT(bugprone-reserved-identifier)
-extern "C" const char* __lsan_default_suppressions() { return "leak:libpocl\nleak:libLLVM\nleak:libclang"; }
+// PoCL and its compiler; UCX, a hundred bytes now and then. The sanitizer's library has to see it: it is not hidden.
+extern "C" __attribute__((visibility("default")))  // NOLINTNEXTLINE(bugprone-reserved-identifier)
+const char*
+__lsan_default_suppressions();
+extern "C" const char* __lsan_default_suppressions() {
+  return "leak:libpocl\nleak:libLLVM\nleak:libclang\nleak:libuct";
+}

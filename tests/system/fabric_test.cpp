@@ -9,6 +9,7 @@
 #include <fstream>
 #include <string>
 
+#include "tests/support/driver_leaks.hpp"
 #include "tests/system/cluster.hpp"
 
 namespace {
@@ -117,8 +118,6 @@ TEST(fabric, a_worker_in_a_namespace_of_its_own_gives_the_same_results) {
       EXPECT_EQ(work.wrong(), 0) << kind;
     }
     RecordProperty("fabric" + kind, static_cast<int>(report_of(rt, "one").fabric_out >> 20));
-    std::printf("%s: %llu MiB through the fabric\n", kind.c_str(),
-                static_cast<unsigned long long>(report_of(rt, "one").fabric_out >> 20));
   }
 }
 
