@@ -35,10 +35,13 @@ void placement::told(task_listener& l) {
 }
 
 void placement::admit_node(executor& e, int slots, logic::edge_cost in, logic::edge_cost out) {
-  with_turn([&] {
-    know_link(e.facts().space, in, out);
-    assignment_.restore(e.facts().id, slots);
-  });
+  hold_turn();
+  know_link(e.facts().space, in, out);
+  assignment_.restore(e.facts().id, slots);
+  std::vector<task_record*> kept;  // without this one in mind
+  assignment_.drop_kept([&](task_record& t) { kept.push_back(&t); });
+  for (task_record* t : kept) assign(*t);
+  serve(nullptr);  // leaves the turn
 }
 
 void placement::hold_back(const executor& e, bool back) {

@@ -135,6 +135,10 @@ class assignment {
   };
 
   executor_set mask_of(const detail::task_record&) const;
+  /// A node that is not there yet may run it, too.
+  bool may_wait_for_nodes(const detail::task_record& t) const {
+    return (withdrawn_ & nodes_ & (t.extra ? t.extra->executors : all_)) != 0 && t.kernel->portable;
+  }
   std::uint64_t bytes_of(const detail::task_record&) const;
   run_time& model_of(const detail::task_record&, device_kind);
   float transfer_ns(const detail::task_record&, detail::memory_space where, const sources&) const;
@@ -151,7 +155,7 @@ class assignment {
   std::vector<detail::executor_facts> facts_;
   std::size_t spaces_ = 1;
   std::array<std::uint64_t, executors_max + 1> reach_{};  // of each space, where it can copy from
-  executor_set all_ = 0, withdrawn_ = 0, paused_ = 0;
+  executor_set all_ = 0, withdrawn_ = 0, paused_ = 0, nodes_ = 0;
   std::vector<backlog> backlogs_;
   std::deque<decision> decisions_;
   std::atomic<std::size_t> kept_{0};
