@@ -135,9 +135,9 @@ class assignment {
   };
 
   executor_set mask_of(const detail::task_record&) const;
-  /// A node that is not there yet may run it, too.
+  /// A node that is not there yet may run it, too. Scopes name those that were there when the task was spawned.
   bool may_wait_for_nodes(const detail::task_record& t) const {
-    return (withdrawn_ & nodes_ & (t.extra ? t.extra->executors : all_)) != 0 && t.kernel->portable;
+    return (withdrawn_ & nodes_) != 0 && t.kernel->portable && (!t.extra || t.extra->executors == ~executor_set{0});
   }
   std::uint64_t bytes_of(const detail::task_record&) const;
   run_time& model_of(const detail::task_record&, device_kind);
