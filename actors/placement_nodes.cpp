@@ -43,18 +43,21 @@ void placement::told(task_listener& l) {
 
 // All nodes of a cluster know each other. What copies between them cost nobody has told this one.
 void placement::admit_node(executor& e, int slots, logic::edge_cost in, logic::edge_cost out, bool lends) {
-  with_turn([&] {
-    const memory_space own = e.facts().space;
-    know_link(own, in, out);
-    assignment_.restore(e.facts().id, slots);
-    lenders_ = lends ? lenders_ | logic::bit_of(own) : lenders_ & ~logic::bit_of(own);
-    for (const executor_facts& f : facts()) {
-      if (f.kind != device_kind::node || f.id == e.facts().id || assignment_.is_withdrawn(f.id)) continue;
-      know_peers(own, f.space, in, out);
-      if (lends) assignment_.connect(own, f.space);
-      if (lenders_ & logic::bit_of(f.space)) assignment_.connect(f.space, own);
-    }
-  });
+  hold_turn();
+  const memory_space own = e.facts().space;
+  know_link(own, in, out);
+  assignment_.restore(e.facts().id, slots);
+  lenders_ = lends ? lenders_ | logic::bit_of(own) : lenders_ & ~logic::bit_of(own);
+  for (const executor_facts& f : facts()) {
+    if (f.kind != device_kind::node || f.id == e.facts().id || assignment_.is_withdrawn(f.id)) continue;
+    know_peers(own, f.space, in, out);
+    if (lends) assignment_.connect(own, f.space);
+    if (lenders_ & logic::bit_of(f.space)) assignment_.connect(f.space, own);
+  }
+  std::vector<task_record*> kept;  // without this one in mind
+  assignment_.drop_kept([&](task_record& t) { kept.push_back(&t); });
+  for (task_record* t : kept) assign(*t);
+  serve(nullptr);  // leaves the turn
 }
 
 // By transfers like those that a task waits for, and not by accesses in the order of the program: what has been spawned

@@ -110,6 +110,9 @@ class staff_on_caf final : public staff, private trace_sink {
     system_ = std::make_unique<caf::actor_system>(config_);
     if (traced_) observer_ = system_->spawn(observer, &desk_);
     keeper_ = system_->spawn(keeper, &tidy_, &ring_);
+    // This thread has been given a share in the system's logger, and the system does not end before the last share has
+    // been given back. Whoever ends it may be another thread.
+    caf::logger::set_current_actor_system(nullptr);
   }
   ~staff_on_caf() override { dismiss(); }
 

@@ -32,6 +32,7 @@ void assignment::add(const detail::executor_facts& f) {
   facts_.push_back(f);
   spaces_ = std::max<std::size_t>(spaces_, f.space + 1u);
   all_ |= executor_set{1} << f.id;
+  if (f.kind == device_kind::node) nodes_ |= executor_set{1} << f.id;
 }
 
 std::size_t assignment::executor_of(detail::memory_space s) const {
@@ -102,7 +103,7 @@ void assignment::assign(task_record& t) {
     return;
   }
   const executor_set mask = mask_of(t);
-  if (std::has_single_bit(mask) && (mask & paused_) == 0) {
+  if (std::has_single_bit(mask) && (mask & paused_) == 0 && !may_wait_for_nodes(t)) {
     const auto i = static_cast<std::size_t>(std::countr_zero(mask));
     const run_time& m = model_of(t, facts_[i].kind);
     if (m.known()) t.marks |= detail::mark_known;

@@ -139,6 +139,10 @@ class assignment {
   };
 
   executor_set mask_of(const detail::task_record&) const;
+  /// A node that is not there yet may run it, too. Scopes name those that were there when the task was spawned.
+  bool may_wait_for_nodes(const detail::task_record& t) const {
+    return (withdrawn_ & nodes_) != 0 && t.kernel->portable && (!t.extra || t.extra->executors == ~executor_set{0});
+  }
   std::uint64_t bytes_of(const detail::task_record&) const;
   run_time& model_of(const detail::task_record&, device_kind);
   float arrival_ns(detail::memory_space where, const sources&) const;
@@ -157,7 +161,7 @@ class assignment {
   std::vector<detail::executor_facts> facts_;
   std::size_t spaces_ = 1;
   std::array<std::uint64_t, executors_max + 1> reach_{};  // of each space, where it can copy from
-  executor_set all_ = 0, withdrawn_ = 0, paused_ = 0;
+  executor_set all_ = 0, withdrawn_ = 0, paused_ = 0, nodes_ = 0;
   std::vector<backlog> backlogs_;
   std::deque<decision> decisions_;
   std::atomic<std::size_t> kept_{0};

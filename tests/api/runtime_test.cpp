@@ -7,6 +7,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstring>
+#include <future>
 #include <memory>
 #include <string>
 #include <thread>
@@ -293,6 +294,16 @@ TEST(runtime, writes_nothing_to_the_terminal) {
   }
   EXPECT_EQ(testing::internal::GetCapturedStdout(), "");
   EXPECT_EQ(testing::internal::GetCapturedStderr(), "");
+}
+
+TEST(runtime, may_be_shut_down_by_another_thread_than_the_one_that_made_it) {
+  const auto rt = std::make_shared<runtime>(options{.threads = 1});
+  EXPECT_EQ(rt->spawn([] { return 4; }).get(), 4);
+  const auto complete = std::make_shared<std::promise<bool>>();
+  auto done = complete->get_future();
+  std::thread([rt, complete] { complete->set_value(rt->shutdown(std::chrono::seconds(5)).complete); }).detach();
+  ASSERT_EQ(done.wait_for(test::patience), std::future_status::ready);
+  EXPECT_TRUE(done.get());
 }
 
 }  // namespace

@@ -1,0 +1,63 @@
+// What this file is for: runtimes of one process that are nodes to each other, joined over loopback sockets.
+// SPDX-FileCopyrightText: the troupe authors
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <chrono>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <troupe/troupe.hpp>
+
+namespace test {
+
+using namespace std::chrono_literals;
+
+inline troupe::options node_options(const std::string& name, const std::vector<std::string>& join = {},
+                                    int threads = 2) {
+  troupe::options o;
+  o.threads = threads;
+  o.cluster.name = "several-nodes-test";
+  o.cluster.node = name;
+  o.cluster.insecure_loopback = true;
+  o.cluster.listen = {"127.0.0.1:0"};
+  o.cluster.join = join;
+  return o;
+}
+
+/// "a", where the test spawns, and "b" and "c", which it has found; `others` of them.
+struct several_nodes {
+  explicit several_nodes(int others = 2, int threads = 2) : a(node_options("a", {}, threads)) {
+    for (int i = 0; i < others; ++i)
+      rest.push_back(
+          std::make_unique<troupe::runtime>(node_options(std::string(1, "bcdefgh"[i]), a.addresses(), threads)));
+    EXPECT_TRUE(a.wait_for_nodes(static_cast<std::size_t>(others), 20s));
+    for (const auto& r : rest) EXPECT_TRUE(r->wait_for_nodes(static_cast<std::size_t>(others), 20s));
+  }
+  troupe::runtime& b() { return *rest.at(0); }
+
+  troupe::runtime a;
+  std::vector<std::unique_ptr<troupe::runtime>> rest;
+};
+
+inline std::uint64_t tasks_of(const troupe::runtime& rt, const std::string& executor) {
+  for (const auto& e : rt.executors())
+    if (e.name == executor) return e.tasks;
+  return 0;
+}
+inline troupe::task_options on(const std::string& node) { return {.where = troupe::scope::at(node)}; }
+
+/// Looks until it is true; false if it does not become true in time.
+template <class F>
+bool comes_true(F&& f, std::chrono::seconds limit = 30s) {
+  for (const auto deadline = std::chrono::steady_clock::now() + limit; !f(); std::this_thread::yield())
+    if (std::chrono::steady_clock::now() > deadline) return false;
+  return true;
+}
+
+}  // namespace test
