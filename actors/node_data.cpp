@@ -8,7 +8,6 @@
 
 #include "actors/logic/directory.hpp"
 #include "actors/node_actor.hpp"
-#include "actors/protocol/clock.hpp"
 #include "actors/rows.hpp"
 #include "actors/task_errors.hpp"
 
@@ -169,7 +168,7 @@ void node_actor::come_home(job& j, std::exception_ptr why) {
   --known.coming_home;
   if (!why) {
     known.tiles[x.tile].dirty = false;
-    t.measured_ns = std::max(1.0f, static_cast<float>(static_cast<double>(ticks() - j.begin) * ns_per_tick()));
+    t.measured_ns = std::max(1.0f, link_.clock.ns_since(j.begin));
   } else {
     known.tiles[x.tile] = {};
     why = lost_with(t, why);
@@ -216,11 +215,9 @@ void node_actor::serve_wants(net::reader& from) {
     net::writer head;
     head.fixed(wire::kind::bytes_in);
     head.varint(r.number);
-    const std::uint64_t begin = ticks();
+    const std::uint64_t begin = link_.clock.ticks();
     session_->send_bulk(head.view(), net::const_pieces(body.begin(), body.end()), [this, bytes, begin](bool sent) {
-      if (sent)
-        placement_.report_transfer(host_space, facts_.space, bytes,
-                                   static_cast<float>(static_cast<double>(ticks() - begin) * ns_per_tick()));
+      if (sent) placement_.report_transfer(host_space, facts_.space, bytes, link_.clock.ns_since(begin));
     });
   }
 }

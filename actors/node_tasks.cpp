@@ -10,7 +10,6 @@
 #include "actors/logic/directory.hpp"
 #include "actors/node_actor.hpp"
 #include "actors/protocol/behind.hpp"
-#include "actors/protocol/clock.hpp"
 #include "actors/remaking.hpp"
 #include "actors/task_errors.hpp"
 
@@ -336,7 +335,7 @@ node_actor::job& node_actor::take_job(task_record& t) {
   job& j = jobs_[at];
   j.id = (++generation_ << 20) | at;
   j.task = &t;
-  j.begin = ticks();
+  j.begin = link_.clock.ticks();
   ++under_way_;
   return j;
 }

@@ -34,15 +34,16 @@ constexpr double look_after_ns = 1'000.0;
 placement::placement(const options& o, house_link& link, wait_board& board)
     : link_(link),
       board_(board),
+      clock_(link.clock),
       in_flight_max_(o.tasks_in_flight_max),
       gated_(o.memory_bytes != 0),
-      stale_ticks_(static_cast<std::uint64_t>(stale_after_ns / ns_per_tick())),
-      look_ticks_(static_cast<std::uint64_t>(look_after_ns / ns_per_tick())),
+      stale_ticks_(static_cast<std::uint64_t>(stale_after_ns / clock_.ns_per_tick())),
+      look_ticks_(static_cast<std::uint64_t>(look_after_ns / clock_.ns_per_tick())),
       deps_(*this),
       assignment_(static_cast<float>(std::chrono::duration<double, std::nano>(o.window).count()), o.decisions_kept),
       admission_(o.resources, static_cast<std::uint64_t>(
                                   std::min(std::chrono::duration<double, std::nano>(o.card_wait).count(), wait_max_ns) /
-                                  ns_per_tick())),
+                                  clock_.ns_per_tick())),
       budget_(o.memory_bytes != 0 ? std::make_unique<logic::host_budget>(o.memory_bytes) : nullptr) {
   link_.bounded = o.memory_bytes != 0;
 }
@@ -92,7 +93,7 @@ void placement::submit(task_record* t, bool inside) {
   if (asleep != 0) {
     // Decide here if nobody works, or if those who do do not seem to come for the mail. The latter is looked at now and
     // then: it costs a cache line from the thread that takes the turns.
-    if (active() == 0 || ((waiting == 1 || waiting % look_every == 0) && has_stale_mail(ticks())))
+    if (active() == 0 || ((waiting == 1 || waiting % look_every == 0) && has_stale_mail(clock_.ticks())))
       inside ? take_turn(nullptr) : take_turn_waiting();
     else if (waiting == 1)
       for (executor* e : executors_) e->keep_watch();
@@ -144,7 +145,7 @@ void placement::hold_turn() {
 bool placement::serve(executor* self, bool client) {
   bool any = false;
   for (int rounds = 0;; ++rounds) {
-    const std::uint64_t begin = ticks();
+    const std::uint64_t begin = clock_.ticks();
     was_stale_ = begin - last_turn_.load(std::memory_order_relaxed) > stale_ticks_;
     const bool stale = was_stale_ || active() == 0;
     last_turn_.store(begin, std::memory_order_relaxed);
@@ -212,7 +213,7 @@ bool placement::serve(executor* self, bool client) {
     }
     publish();
     const std::uint64_t finished_now = retired_count_;
-    if (tracing_ && any) lane_.add(0, begin, ticks(), "turn");
+    if (tracing_ && any) lane_.add(0, begin, clock_.ticks(), "turn");
     leave_turn();
     tell_waiters(finished_now);
     // Mail that came while the turn was held may have nobody else to look at it.
@@ -408,7 +409,7 @@ void placement::admit_waiting(std::uint64_t now) {
   const std::uint64_t due = admission_.due();
   if (due == 0 || due == alarm_ || !set_alarm_) return;
   alarm_ = due;
-  const double ns = static_cast<double>(due - std::min(due, now)) * ns_per_tick();
+  const double ns = static_cast<double>(due - std::min(due, now)) * clock_.ns_per_tick();
   set_alarm_(std::chrono::milliseconds(1 + static_cast<std::int64_t>(ns / 1e6)));
 }
 

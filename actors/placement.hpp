@@ -31,6 +31,7 @@
 #include "actors/logic/dependencies.hpp"
 #include "actors/logic/host_budget.hpp"
 #include "actors/logic/lineage.hpp"
+#include "actors/protocol/clock.hpp"
 #include "actors/protocol/executor.hpp"
 #include "actors/protocol/inbox.hpp"
 #include "actors/protocol/phase.hpp"
@@ -61,6 +62,8 @@ class placement final : private logic::dependencies::surroundings {
   void spill_to(spill_disk& d) { disk_ = &d; }
   /// How placement has `look_again` called after a time.
   void use_alarm(std::function<void(std::chrono::milliseconds)> set) { set_alarm_ = std::move(set); }
+  /// Who carries out what takes long, instead of a thread for each; all of it has ended before this does.
+  void use_aside(std::function<void(std::function<void()>)> run) { aside_run_ = std::move(run); }
 
   // ---- any thread ---------------------------------------------------------------------------------------------------
   /// `inside`: the caller is a task, which is never held back at the in-flight bound.
@@ -243,6 +246,7 @@ class placement final : private logic::dependencies::surroundings {
 
   house_link& link_;
   wait_board& board_;
+  const house_clock clock_;
   const std::size_t in_flight_max_;
   bool gated_;  // some executor has memory of its own, or there is a budget: tasks may have to wait for data
 
@@ -265,6 +269,7 @@ class placement final : private logic::dependencies::surroundings {
   logic::assignment assignment_;
   logic::admission admission_;
   std::function<void(std::chrono::milliseconds)> set_alarm_;
+  std::function<void(std::function<void()>)> aside_run_;  // null: threads
   std::uint64_t alarm_ = 0;  // when it will ring, in ticks
   std::vector<executor*> executors_;
   bool has_devices_ = false;                      // some executor has memory of its own

@@ -196,7 +196,7 @@ std::vector<std::pair<array_core*, std::uint32_t>> placement::make_again(
     home.moving = {t, t->sequence};
     tasks.push_back(t);
   }
-  remakers_.emplace_back([this, plan = std::move(plan), copies, tasks] {
+  auto repeat = [this, plan = std::move(plan), copies, tasks] {
     const auto kept = [&](const logic::value& v) { return copies->at(key_of(v)).get(); };
     std::vector<remade_value> results;
     std::exception_ptr failed;
@@ -211,7 +211,11 @@ std::vector<std::pair<array_core*, std::uint32_t>> placement::make_again(
       fulfil(*tasks[i], board_);
     }
     report_done(tasks, nullptr);
-  });
+  };
+  if (aside_run_)
+    aside_run_(std::move(repeat));
+  else
+    remakers_.emplace_back(std::move(repeat));
   return left;
 }
 
