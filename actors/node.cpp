@@ -82,10 +82,15 @@ void node_actor::join(std::shared_ptr<net::session> s, const wire::card& c) {
     facts_.label->set(s->peer().name);
     session_ = std::move(s);
     slots_ = slots;
+    refuses_.store(false);
     memory_bytes_ = c.memory_bytes;
   }
   there_.store(true, std::memory_order_release);
   placement_.admit_node(*this, slots, first_guess, first_guess);
+}
+
+void node_actor::suspect(bool is) {
+  placement_.hold_back(*this, is || refuses_.load());
 }
 
 // As with a device that fails for good: what was done is accounted for, what is lost is marked, the rest is placed again.
@@ -175,6 +180,7 @@ void node_actor::frame(std::span<const std::byte> bytes) {
       break;
     case wire::kind::leaving:
       if (leaving_.exchange(true)) break;
+      refuses_.store(true);
       hold.unlock();
       placement_.hold_back(*this, true);
       hold.lock();

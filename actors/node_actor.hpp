@@ -6,6 +6,7 @@
 
 #include <condition_variable>
 #include <deque>
+#include <map>
 #include <mutex>
 #include <optional>
 #include <stop_token>
@@ -42,6 +43,7 @@ class node_actor final : public node, private task_listener {
   void join(std::shared_ptr<net::session>, const wire::card&) override;
   void lose(std::exception_ptr why) override;
   bool is_there() const override { return there_.load(std::memory_order_acquire); }
+  void suspect(bool) override;
   void bring_home_lent() override;
   bool wait_idle(std::chrono::steady_clock::time_point) override;
   std::string peer_name() const override;
@@ -54,7 +56,9 @@ class node_actor final : public node, private task_listener {
   struct copy {
     std::uint32_t version = 0;      // newer than the directory's while what writes it has not been accounted for
     std::uint32_t dirty_since = 0;  // the first version that is not anywhere else
+    std::uint64_t first = 0, last = 0;  // of the tasks that made it dirty, by their ids
     bool whole = false, dirty = false;
+    bool in_error = false;  // as it was to be fetched: nobody may read it, and nobody asks again
     std::vector<logic::box4> parts;
   };
   struct known_array {
@@ -91,6 +95,7 @@ class node_actor final : public node, private task_listener {
     std::uint64_t id = 0;
     task_record* task = nullptr;
     std::uint64_t begin = 0;
+    std::vector<std::uint32_t> wrote;  // versions of tiles there, in the order of its accesses
     std::unique_ptr<returns> data;
     std::shared_ptr<void> stop_watch;
   };
@@ -127,9 +132,9 @@ class node_actor final : public node, private task_listener {
   void need(wire::access_card&, known_array&, const logic::box4& touched);
   template <class F>
   void each_written(const task_record&, F&&);
-  void note_written(const task_record&);
-  void note_spoilt(const task_record&);
-  void note_refused(const task_record&);
+  void note_written(job&);
+  void note_spoilt(const job&, const task_record&);
+  void note_refused(const job&, const task_record&);
   bool start_errand(task_record&);
   void serve_wants(net::reader&);
   void come_home(job&, std::exception_ptr);
@@ -140,6 +145,7 @@ class node_actor final : public node, private task_listener {
   house_link& link_;
   std::atomic<bool> there_{false};
   std::atomic<bool> leaving_{false};  // the node there: what only it has is to be fetched
+  std::atomic<bool> refuses_{false};  // the node there: it takes no more tasks, from then until it has gone
   const std::atomic<bool> stopping_{false};
   std::atomic<std::size_t> queued_count_{0};
   std::atomic<std::uint64_t> tasks_{0}, failed_{0}, behind_{0}, busy_ns_{0}, bytes_in_{0}, bytes_out_{0};
@@ -165,6 +171,7 @@ class node_actor final : public node, private task_listener {
 
   mutable std::mutex saving_lock_;
   std::vector<task_record*> to_close_, to_release_;
+  std::map<task_record*, std::pair<std::uint64_t, std::uint32_t>> fetched_;  // the array and the tile
   std::atomic<std::size_t> saving_{0};
 };
 

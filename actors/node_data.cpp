@@ -84,25 +84,41 @@ void node_actor::each_written(const task_record& t, F&& f) {
 }
 
 // It is newer there from here on.
-void node_actor::note_written(const task_record& t) {
-  each_written(t, [](const access& x, copy& c) {
+void node_actor::note_written(job& j) {
+  j.wrote.clear();
+  each_written(*j.task, [&](const access& x, copy& c) {
     const std::uint32_t version = known_version(*x.array, x.tile);
     c.version = (is_current(c.version, version) ? c.version : version) + 1;
-    if (!c.dirty) c.dirty_since = c.version;
+    if (!c.dirty) {
+      c.dirty_since = c.version;
+      c.first = j.id;
+    }
+    c.last = j.id;
     c.whole = c.dirty = true;
+    c.in_error = false;
     c.parts.clear();
+    j.wrote.push_back(c.version);
   });
 }
 
-// Nobody knows what is there.
-void node_actor::note_spoilt(const task_record& t) {
-  each_written(t, [](const access&, copy& c) { c = {}; });
+// Nobody knows what is there, unless it has been sent what overwrites it.
+void node_actor::note_spoilt(const job& j, const task_record& t) {
+  auto wrote = j.wrote.begin();
+  each_written(t, [&](const access&, copy& c) {
+    const std::uint32_t version = *wrote++;
+    if (!c.dirty || j.id < c.first) return;  // somebody has found that before
+    if (c.last == j.id)
+      c = {};
+    else if (is_current(version, c.dirty_since))
+      c.dirty_since = version + 1;
+  });
 }
 
 // A node that is leaving has not touched it: what is there is what was there before, and that may be the only copy.
-void node_actor::note_refused(const task_record& t) {
-  each_written(t, [](const access&, copy& c) {
-    if (!c.dirty || c.version == c.dirty_since)
+void node_actor::note_refused(const job& j, const task_record& t) {
+  each_written(t, [&](const access&, copy& c) {
+    if (!c.dirty || j.id < c.first) return;
+    if (c.version == c.dirty_since)
       c = {};
     else
       --c.version;

@@ -201,7 +201,7 @@ void node_actor::encode(job& j) {
   wire::put(new_tasks_, c);
   ++task_count_;
   remember(t, std::move(c));
-  note_written(t);
+  note_written(j);
 }
 
 // Those that write tiles there may have to be repeated.
@@ -257,9 +257,9 @@ void node_actor::finish(job& j, const wire::task_end& e) {
   if (why) {
     ++setbacks_;
     if (e.how == wire::outcome::not_run && e.code == errc::runtime_stopped)
-      note_refused(t);
+      note_refused(j, t);
     else
-      note_spoilt(t);
+      note_spoilt(j, t);
   }
   if (e.how == wire::outcome::not_run) {
     t.phase.fetch_and(~(phase_mask | behind_mask), std::memory_order_acq_rel);  // waiting again

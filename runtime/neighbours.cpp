@@ -271,7 +271,7 @@ void neighbours::give_place(peer& p) {
   }
   if (options_.give_work) house_.kernels().offer((*free)->facts().id, {p.card.kernels.begin(), p.card.kernels.end()});
   (*free)->join(p.line, p.card);
-  if (p.suspect) house_.brain().hold_back(**free, true);
+  if (p.suspect) (*free)->suspect(true);
   std::lock_guard hold(lock_);
   p.place = *free;
   changed_.notify_all();
@@ -299,7 +299,7 @@ void neighbours::refuted(const node_id& id) {
 
 void neighbours::suspect(peer& p, bool is) {
   p.suspect = is;
-  if (p.place) house_.brain().hold_back(*p.place, is);
+  if (p.place) p.place->suspect(is);
 }
 
 // Its connection may still be reading from and writing to memory of this node: first that has to end.

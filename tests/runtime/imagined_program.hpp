@@ -54,6 +54,7 @@ class program : public troupe::array_maker<program>, public troupe::submitter<pr
     stops_[world_.below(stops_.size())].request_stop();
   }
 
+  std::size_t planned = 0;  // calls that are still to be made
   std::size_t unfinished() const {
     std::size_t n = 0;
     for (const auto& f : plain_) n += !f.is_ready();
