@@ -102,7 +102,7 @@ class node_actor final : public node, private task_listener {
 
   // ---- node_tasks.cpp
   void send_some();
-  void forget_all();
+  void turn_away();
   void start_task(task_record&);
   void encode(job&);
   void flush();

@@ -63,7 +63,7 @@ struct ask_to_stop {
 
 void node_actor::send_some() {
   if (!session_) {
-    if (arrays_.empty()) forget_all();  // else what was there is still being accounted for
+    if (arrays_.empty()) turn_away();  // else what was there is still being accounted for
     return;
   }
   for (;;) {
@@ -91,16 +91,21 @@ void node_actor::send_some() {
   flush();
 }
 
-// There is nobody who would have to be told that an array has gone.
-void node_actor::forget_all() {
-  std::lock_guard hold(queue_lock_);
-  std::erase_if(errands_, [&](task_record* t) {
-    if (t->kind != task_kind::forget) return false;
+// There is nobody there: tasks that have waited for their data since before it went run elsewhere.
+void node_actor::turn_away() {
+  std::deque<task_record*> queue, errands;
+  {
+    std::lock_guard hold(queue_lock_);
+    queue.swap(queue_);
+    errands.swap(errands_);
+    queued_count_.store(0, std::memory_order_relaxed);
+  }
+  for (task_record* t : queue) give_back(*t);
+  const auto why = std::make_exception_ptr(error(errc::node_lost, "it is gone"));
+  for (task_record* t : errands) {
     claim(*t);
-    end_errand(*t, nullptr);
-    return true;
-  });
-  queued_count_.store(queue_.size() + errands_.size(), std::memory_order_relaxed);
+    end_errand(*t, t->kind == task_kind::forget ? nullptr : lost_with(*t, why));
+  }
 }
 
 void node_actor::flush() {
