@@ -139,13 +139,22 @@ class program : public troupe::array_maker<program>, public troupe::submitter<pr
     }
     return b;
   }
+  static box<2> tile_of(const field& f, box<2> b) {
+    for (int d = 0; d < 2; ++d) {
+      const index_t tile = f.there.tile(d);
+      b.lo[d] = b.lo[d] / tile * tile;
+      b.hi[d] = std::min(b.lo[d] + tile, f.there.size(d));
+    }
+    return b;
+  }
   plain_view model(field& f, const box<2>& b) { return {f.model.data(), columns_, b}; }
 
   void touch_field() {
     std::array<std::size_t, 3> order{0, 1, 2};
     for (std::size_t i = 2; i > 0; --i) std::swap(order[i], order[world_.below(i + 1)]);
     field &a = fields_[order[0]], &b = fields_[order[1]], &c = fields_[order[2]];
-    const box<2> at_a = some_box(a), at_b = some_box(b), at_c = some_box(c);
+    const box<2> at_a = some_box(a);
+    box<2> at_b = some_box(b), at_c = some_box(c);
     const word salt = next_salt();
     troupe::task_options how;
     how.priority = static_cast<int>(pick(-1, 1));
@@ -167,6 +176,7 @@ class program : public troupe::array_maker<program>, public troupe::submitter<pr
         return keep(spawn(how, kernels::combine, troupe::read(in(a, at_a)), troupe::read(in(b, at_b)),
                           troupe::update(in(c, at_c)), salt));
       case 5: {
+        at_b = tile_of(b, at_b), at_c = tile_of(c, at_c);
         const word h = digest(model(a, at_a), salt);
         produce(model(b, at_b), access_mode::write, h);
         produce(model(c, at_c), access_mode::update, h + 1);
