@@ -312,7 +312,10 @@ void placement::order(task_record& t) {
 task_record* placement::make_settle(array_core& a, reduction& r) { return detail::make_settle(link_, a, r); }
 
 void placement::fail(task_record& t, std::exception_ptr why, bool own) {
-  if (!claim(t)) return;
+  if (!claim(t)) {
+    if (t.marks & mark_behind) doomed_.emplace(&t, std::move(why));
+    return;
+  }
   t.error = std::move(why);
   if (!own) t.measured_ns = never_ran;
   fulfil(t, board_);
@@ -371,6 +374,7 @@ void placement::place_again(task_record& t) {
   if (t.marks & mark_has_room) give_room_back(t);
   t.marks &= static_cast<std::uint16_t>(~(mark_handed | mark_leads | mark_behind));
   t.phase.fetch_and(~behind_mask, std::memory_order_acq_rel);
+  if (auto doom = doomed_.extract(&t)) fail(t, std::move(doom.mapped()), false);
   if (t.pending > 0) return;  // what it comes after has still to be done
   if (abandoning_) abandon(t);
   if ((t.phase.load(std::memory_order_acquire) & phase_mask) != phase_waiting) {
@@ -430,6 +434,7 @@ void placement::work_off() {
 
 void placement::retire(task_record& t) {
   if (has_devices_ && has_ended_early(t)) return;
+  if (!doomed_.empty()) doomed_.erase(&t);
   assignment_.finished(t);
   if (gated_) account_for_data(t);
   if (tracing_)

@@ -276,6 +276,7 @@ class placement final : private logic::dependencies::surroundings {
   std::vector<std::uint32_t> setbacks_;           // of each executor that is a device; see protocol/behind.hpp
   std::vector<std::vector<task_ref>> held_back_;  // what could follow on a device that has enough for now
   std::vector<task_record*> predecessors_;
+  std::unordered_map<task_record*, std::exception_ptr> doomed_;  // by the failure of what they were sent behind
   const task_record* retiring_ = nullptr;  // its successors are being told: nobody may wait for it any more
   std::unique_ptr<logic::host_budget> budget_;
   spill_disk* disk_ = nullptr;
