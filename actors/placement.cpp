@@ -370,6 +370,7 @@ void placement::make_ready(task_record& t) {
 void placement::place_again(task_record& t) {
   note_setback(t);
   count_not_ahead(t);
+  note_not_run(t);
   assignment_.take_back(t);
   if (t.marks & mark_has_room) give_room_back(t);
   t.marks &= static_cast<std::uint16_t>(~(mark_handed | mark_leads | mark_behind));

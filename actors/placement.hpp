@@ -199,6 +199,7 @@ class placement final : private logic::dependencies::surroundings {
   void drop_unwanted();
   void note_overwriting(task_record&, memory_space where);
   void note_at_home(const task_record&, memory_space where);
+  void note_not_run(task_record&);
   std::vector<logic::value> values_read(const task_record&) const;
   bool is_node(const task_record& t) const {
     return (t.marks & mark_sent) && assignment_.facts()[t.executor].kind == device_kind::node;

@@ -85,6 +85,19 @@ void placement::note_at_home(const task_record& t, memory_space where) {
   drop_unwanted();
 }
 
+// It was handed over, and is placed again: what it was to overwrite may have been begun.
+void placement::note_not_run(task_record& t) {
+  if (!log_ || !(t.marks & mark_overwrites)) return;
+  t.marks &= static_cast<std::uint16_t>(~mark_overwrites);
+  const memory_space where = assignment_.space_of(t);
+  for (int i = 0; i < t.access_count; ++i) {
+    const access& x = t.accesses[i];
+    if (!changes_home(x, where)) continue;
+    logic::each_tile_of(x, [&](std::uint32_t tile) { log_->stays_away(x.array->id, tile); });
+  }
+  drop_unwanted();
+}
+
 // What it has read, as the tiles are before its own writes are accounted for.
 std::vector<logic::value> placement::values_read(const task_record& t) const {
   std::vector<logic::value> all;
