@@ -54,12 +54,19 @@ class node_actor final : public node, private task_listener {
  private:
   /// What is known of a tile there.
   struct copy {
-    std::uint32_t version = 0;      // newer than the directory's while what writes it has not been accounted for
-    std::uint32_t dirty_since = 0;  // the first version that is not anywhere else
-    std::uint64_t first = 0, last = 0;  // of the tasks that made it dirty, by their ids
+    std::uint32_t version = 0;  // newer than the directory's while what writes it has not been accounted for
+    // Writes that were sent there, counted: the last of all, the first whose bytes may be there and not anywhere else,
+    // and the last before all that is known was forgotten.
+    std::uint64_t last_write = 0, first_write = 0, forgotten_write = 0;
     bool whole = false, dirty = false;
     bool in_error = false;  // as it was to be fetched: nobody may read it, and nobody asks again
     std::vector<logic::box4> parts;
+
+    void forget() {
+      const std::uint64_t last = last_write;
+      *this = {};
+      last_write = forgotten_write = last;
+    }
   };
   struct known_array {
     array_core* core = nullptr;
@@ -95,7 +102,7 @@ class node_actor final : public node, private task_listener {
     std::uint64_t id = 0;
     task_record* task = nullptr;
     std::uint64_t begin = 0;
-    std::vector<std::uint32_t> wrote;  // versions of tiles there, in the order of its accesses
+    std::vector<std::uint64_t> wrote;  // the numbers of its writes, in the order of its accesses
     std::unique_ptr<returns> data;
     std::shared_ptr<void> stop_watch;
   };
@@ -133,8 +140,7 @@ class node_actor final : public node, private task_listener {
   template <class F>
   void each_written(const task_record&, F&&);
   void note_written(job&);
-  void note_spoilt(const job&, const task_record&);
-  void note_refused(const job&, const task_record&);
+  void note_not_written(const job&, const task_record&, bool touched);
   bool start_errand(task_record&);
   void serve_wants(net::reader&);
   void come_home(job&, std::exception_ptr);

@@ -57,7 +57,7 @@ void node_actor::need(wire::access_card& w, known_array& known, const logic::box
     const logic::box4 part = intersect(touched, all);
     copy& c = known.tiles[tile];
     const std::uint32_t version = known_version(a, tile);
-    if (!is_current(c.version, version)) c = {};
+    if (!is_current(c.version, version)) c.forget();
     c.version = is_current(c.version, version) ? c.version : version;
     if (c.whole) return;
     for (const logic::box4& have : c.parts)
@@ -89,39 +89,24 @@ void node_actor::note_written(job& j) {
   each_written(*j.task, [&](const access& x, copy& c) {
     const std::uint32_t version = known_version(*x.array, x.tile);
     c.version = (is_current(c.version, version) ? c.version : version) + 1;
-    if (!c.dirty) {
-      c.dirty_since = c.version;
-      c.first = j.id;
-    }
-    c.last = j.id;
+    j.wrote.push_back(++c.last_write);
+    if (!c.dirty) c.first_write = c.last_write;
     c.whole = c.dirty = true;
     c.in_error = false;
     c.parts.clear();
-    j.wrote.push_back(c.version);
   });
 }
 
-// Nobody knows what is there, unless it has been sent what overwrites it.
-void node_actor::note_spoilt(const job& j, const task_record& t) {
+// It has failed: what it touched is worth nothing, and what was there before is gone. Or it was refused by a node that is
+// leaving: then what was there before still is, and may be the only copy. What overwrites it may have been sent since.
+void node_actor::note_not_written(const job& j, const task_record& t, bool touched) {
   auto wrote = j.wrote.begin();
   each_written(t, [&](const access&, copy& c) {
-    const std::uint32_t version = *wrote++;
-    if (!c.dirty || j.id < c.first) return;  // somebody has found that before
-    if (c.last == j.id)
-      c = {};
-    else if (is_current(version, c.dirty_since))
-      c.dirty_since = version + 1;
-  });
-}
-
-// A node that is leaving has not touched it: what is there is what was there before, and that may be the only copy.
-void node_actor::note_refused(const job& j, const task_record& t) {
-  each_written(t, [&](const access&, copy& c) {
-    if (!c.dirty || j.id < c.first) return;
-    if (c.version == c.dirty_since)
-      c = {};
-    else
-      --c.version;
+    const std::uint64_t write = *wrote++;
+    if (write <= c.forgotten_write) return;
+    --c.version;
+    if (touched || c.first_write >= write) c.first_write = std::max(c.first_write, write + 1);
+    if (c.first_write > c.last_write) c.forget();
   });
 }
 
@@ -162,7 +147,7 @@ bool node_actor::start_errand(task_record& t) {
     return true;
   }
   if (x.mode == access_mode::write) {  // given up: somebody overwrites all of it
-    *c = {};
+    c->forget();
     end_errand(t, nullptr);
     return true;
   }
@@ -186,7 +171,7 @@ void node_actor::come_home(job& j, std::exception_ptr why) {
     known.tiles[x.tile].dirty = false;
     t.measured_ns = std::max(1.0f, link_.clock.ns_since(j.begin));
   } else {
-    known.tiles[x.tile] = {};
+    known.tiles[x.tile].forget();
     why = lost_with(t, why);
   }
   give_job(j);

@@ -261,10 +261,7 @@ void node_actor::finish(job& j, const wire::task_end& e) {
   give_job(j);
   if (why) {
     ++setbacks_;
-    if (e.how == wire::outcome::not_run && e.code == errc::runtime_stopped)
-      note_refused(j, t);
-    else
-      note_spoilt(j, t);
+    note_not_written(j, t, e.how != wire::outcome::not_run || e.code != errc::runtime_stopped);
   }
   if (e.how == wire::outcome::not_run) {
     t.phase.fetch_and(~(phase_mask | behind_mask), std::memory_order_acq_rel);  // waiting again
