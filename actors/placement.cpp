@@ -300,7 +300,8 @@ void placement::order(task_record& t) {
     if (--s->pending == 0) make_ready(*s);
   settles_.clear();
   if (has_devices_) {
-    for (task_record* p : predecessors_) count_ahead(*p, t);
+    for (const auto& [first, next] : predecessors_)
+      if (next == &t) count_ahead(*first, t);  // others are those of settle tasks
     predecessors_.clear();
   }
   if (--t.pending == 0)

@@ -276,7 +276,7 @@ class placement final : private logic::dependencies::surroundings {
   bool has_devices_ = false;                      // some executor has memory of its own
   std::vector<std::uint32_t> setbacks_;           // of each executor that is a device; see protocol/behind.hpp
   std::vector<std::vector<task_ref>> held_back_;  // what could follow on a device that has enough for now
-  std::vector<task_record*> predecessors_;
+  std::vector<std::pair<task_record*, task_record*>> predecessors_;  // with who waits for them
   std::unordered_map<task_record*, std::exception_ptr> doomed_;  // by the failure of what they were sent behind
   const task_record* retiring_ = nullptr;  // its successors are being told: nobody may wait for it any more
   std::unique_ptr<logic::host_budget> budget_;
