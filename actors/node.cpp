@@ -89,9 +89,7 @@ void node_actor::join(std::shared_ptr<net::session> s, const wire::card& c) {
   placement_.admit_node(*this, slots, first_guess, first_guess);
 }
 
-void node_actor::suspect(bool is) {
-  placement_.hold_back(*this, is || refuses_.load());
-}
+void node_actor::suspect(bool is) { placement_.hold_back(*this, is || refuses_.load()); }
 
 // As with a device that fails for good: what was done is accounted for, what is lost is marked, the rest is placed again.
 void node_actor::lose(std::exception_ptr why) {

@@ -384,12 +384,12 @@ void placement::place_again(task_record& t) {
     retired_.push_back(&t);
     return;
   }
-  assign(t);
+  assign(t, true);
 }
 
-void placement::assign(task_record& t) {
+void placement::assign(task_record& t, bool again) {
   if (!has_devices_ || assignment_.can_run(t)) {
-    assignment_.assign(t);
+    again ? assignment_.assign_again(t) : assignment_.assign(t);
     return;
   }
   const error left(errc::device_lost, "no executor that could run it is left");

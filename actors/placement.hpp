@@ -189,7 +189,7 @@ class placement final : private logic::dependencies::surroundings {
   bool send_behind(task_record&);
   bool has_ended_early(task_record&);
   void note_setback(const task_record&);
-  void assign(task_record&);
+  void assign(task_record&, bool again = false);
   void number(task_record&);
   void hand_over(task_record&, memory_space);
   // placement_lineage.cpp
@@ -271,13 +271,13 @@ class placement final : private logic::dependencies::surroundings {
   logic::admission admission_;
   std::function<void(std::chrono::milliseconds)> set_alarm_;
   std::function<void(std::function<void()>)> aside_run_;  // null: threads
-  std::uint64_t alarm_ = 0;  // when it will ring, in ticks
+  std::uint64_t alarm_ = 0;                               // when it will ring, in ticks
   std::vector<executor*> executors_;
   bool has_devices_ = false;                      // some executor has memory of its own
   std::vector<std::uint32_t> setbacks_;           // of each executor that is a device; see protocol/behind.hpp
   std::vector<std::vector<task_ref>> held_back_;  // what could follow on a device that has enough for now
   std::vector<std::pair<task_record*, task_record*>> predecessors_;  // with who waits for them
-  std::unordered_map<task_record*, std::exception_ptr> doomed_;  // by the failure of what they were sent behind
+  std::unordered_map<task_record*, std::exception_ptr> doomed_;      // by the failure of what they were sent behind
   const task_record* retiring_ = nullptr;  // its successors are being told: nobody may wait for it any more
   std::unique_ptr<logic::host_budget> budget_;
   spill_disk* disk_ = nullptr;

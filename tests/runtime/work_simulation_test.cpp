@@ -292,7 +292,7 @@ class scenario {
   net::transport::time_point began_;
   std::uint16_t places_ = 0;
   bool is_cut_ = false;
-  std::size_t losses_ = 0;   // at most so often a call has lost its node
+  std::size_t losses_ = 0;  // at most so often a call has lost its node
 };
 
 void run_one(std::uint64_t seed) {
