@@ -7,6 +7,8 @@
 // run, the same each time. TROUPE_SEEDS=10000 runs more of them; what fails says how to run it alone.
 #include <gtest/gtest.h>
 
+#include <array>
+#include <cmath>
 #include <cstdlib>
 #include <memory>
 #include <sstream>
@@ -38,7 +40,7 @@ class scenario {
     const std::size_t faults = below(3) == 0 ? 0 : 1 + below(10);
     for (std::size_t i = 0; i <= faults && !testing::Test::HasFailure(); ++i) {
       spawn_some();
-      pass(below(3) == 0 ? below(3000) : below(300));
+      pass(below(std::array<std::uint64_t, 4>{3000, 300, 100, 20}[below(4)]));
       if (i != faults) fault();
       end_leaving();
     }
@@ -82,7 +84,8 @@ class scenario {
     l.delay_least = 20us;
     l.delay_most = 20us + std::chrono::microseconds(1 + below(below(3) ? 500 : 20'000));
     if (below(3) == 0) l.loss = 0.01 * static_cast<double>(below(6));
-    if (below(2)) l.bytes_per_s = 50'000 + below(5'000'000);
+    if (below(3))
+      l.bytes_per_s = static_cast<std::uint64_t>(20'000.0 * std::pow(10.0, 0.001 * static_cast<double>(below(2500))));
     w_.network.set_links(l);
     tell() << n << " nodes, bodies of " << w_.body.count() / 1000 << " us, delays up to "
            << std::chrono::duration_cast<std::chrono::microseconds>(l.delay_most).count() << " us, " << l.bytes_per_s
