@@ -54,9 +54,9 @@ void placement::drop_unwanted() {
   for (const logic::value& v : log_->take_unwanted()) aside_.erase(key_of(v));
 }
 
-// It is about to be handed over.
+// It is about to be handed over; it may be looked at again before it is.
 void placement::note_overwriting(task_record& t, memory_space where) {
-  if (!log_) return;
+  if (!log_ || (t.marks & mark_overwrites)) return;
   for (int i = 0; i < t.access_count; ++i) {
     const access& x = t.accesses[i];
     if (t.kind == task_kind::transfer ? x.mode == access_mode::write : !changes_home(x, where)) continue;
