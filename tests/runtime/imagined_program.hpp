@@ -270,9 +270,6 @@ class program : public troupe::array_maker<program>, public troupe::submitter<pr
       const stone_call& c = calls_[n];
       const auto [code, text] = outcome_of(c.done);
       const std::string what = "stone call " + std::to_string(n) + " (" + text + ")";
-      if (std::getenv("TROUPE_TRACE"))
-        std::fprintf(stderr, "%zu: what %d to %zu from %zu begun %d: %s\n", n, static_cast<int>(c.what), c.to, c.from,
-                     begun()[c.salt], text.c_str());
       const stone from = all[c.what == kind::derive ? c.from : c.to];
       stone& to = all[c.to];
       const bool reads = c.what != kind::write;

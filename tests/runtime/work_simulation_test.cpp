@@ -7,6 +7,7 @@
 // run, the same each time. TROUPE_SEEDS=10000 runs more of them; what fails says how to run it alone.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstdlib>
@@ -300,11 +301,10 @@ class scenario {
 
 void run_one(std::uint64_t seed) {
   scenario s(seed);
-  if (std::getenv("TROUPE_TRACE")) std::fprintf(stderr, "seed %llu\n", static_cast<unsigned long long>(seed));
   s.run();
   if (testing::Test::HasFailure())
     ADD_FAILURE() << "seed " << seed << "; again with TROUPE_SEED=" << seed
-                  << " bin/troupe-runtime-tests --gtest_filter='work_simulation*'\n"
+                  << " bin/troupe-runtime-tests --gtest_filter='work_simulation/work_simulation_of*/0'\n"
                   << s.story();
 }
 
@@ -320,15 +320,102 @@ TEST(work_simulation, does_the_same_for_the_same_seed) {
   }
 }
 
-/// Seeds in four parts, which may run at the same time.
-class work_simulation_of : public testing::TestWithParam<int> {};
+TEST(work_simulation, who_waits_for_a_place_gets_one_when_somebody_goes) {
+  imagined_world w(1);
+  for (std::uint16_t i = 0; i < 4; ++i)
+    w.start(i, 1, [&](troupe::options& o) { o.cluster.nodes_max = i == 0 ? 2 : 15; });
+  w.run_for(2s);
+  const auto names = [&] {
+    std::vector<std::string> all;
+    for (const auto& n : w.nodes[0]->house().others()->report()) all.push_back(n.name);
+    return all;
+  };
+  const std::vector<std::string> first = names();
+  ASSERT_EQ(first.size(), 2u);
+  const auto by_name = [&](const std::string& name) {
+    return std::find_if(w.nodes.begin(), w.nodes.end(), [&](const auto& n) { return n->name() == name; })->get();
+  };
+  imagined_node* waits = nullptr;
+  for (std::size_t i = 1; i < 4; ++i)
+    if (std::find(first.begin(), first.end(), w.nodes[i]->name()) == first.end()) waits = w.nodes[i].get();
+  ASSERT_TRUE(waits);
+  // It is a member all the while: its own tasks may come here.
+  EXPECT_EQ(waits->house().others()->report().size(), 3u);
+  EXPECT_TRUE(w.network.are_connected(w.nodes[0]->id(), waits->id()));
 
-TEST_P(work_simulation_of, no_task_is_lost_no_result_is_wrong_and_nothing_is_left_behind) {
-  if (std::getenv("TROUPE_SEED")) return run_one(number_in("TROUPE_SEED", 0));
-  const std::uint64_t seeds = number_in("TROUPE_SEEDS", 200);
-  for (auto seed = static_cast<std::uint64_t>(GetParam()); seed < seeds && !HasFailure(); seed += 4) run_one(seed);
+  imagined_node* const gone = by_name(first[0]);
+  gone->kill();
+  gone->end();
+  w.run_for(5s);
+  std::vector<std::string> expected{first[1], waits->name()};
+  std::sort(expected.begin(), expected.end());
+  EXPECT_EQ(names(), expected);
+
+  // Who is let go by all may leave, also by one that has no place for him.
+  program p(w, *w.nodes[0]);
+  for (int i = 0; i < 40; ++i) p.call();
+  waits->close_doors();
+  for (int i = 0; i < 100 && !waits->end_if_released(); ++i) w.run_for(100ms);
+  EXPECT_FALSE(waits->lives()) << "it has not been let go";
+  for (int i = 0; i < 100 && p.unfinished() != 0; ++i) w.run_for(100ms);
+  ASSERT_EQ(p.unfinished(), 0u);
+  p.check(0);
 }
 
+TEST(work_simulation, a_node_with_a_place_for_nobody_more_lets_who_leaves_go) {
+  imagined_world w(2);
+  for (std::uint16_t i = 0; i < 3; ++i) w.start(i, 1, [&](troupe::options& o) { o.cluster.nodes_max = 1; });
+  w.run_for(2s);
+  w.nodes[2]->close_doors();
+  for (int i = 0; i < 100 && !w.nodes[2]->end_if_released(); ++i) w.run_for(100ms);
+  EXPECT_FALSE(w.nodes[2]->lives());
+}
+
+/// Seeds in parts, which may run at the same time.
+class work_simulation_of : public testing::TestWithParam<int> {};
+class slow_work_simulation_of : public testing::TestWithParam<int> {};
+
+void run_part(int part, int parts, std::uint64_t begin, std::uint64_t end) {
+  if (std::getenv("TROUPE_SEED")) return run_one(number_in("TROUPE_SEED", 0));
+  for (std::uint64_t seed = begin + static_cast<std::uint64_t>(part); seed < end && !testing::Test::HasFailure();
+       seed += static_cast<std::uint64_t>(parts))
+    run_one(seed);
+}
+
+constexpr std::uint64_t quick_seeds = 200, all_seeds = 10'000;
+
+TEST_P(work_simulation_of, no_task_is_lost_no_result_is_wrong_and_nothing_is_left_behind) {
+  run_part(GetParam(), 4, 0, number_in("TROUPE_SEEDS", quick_seeds));
+}
 INSTANTIATE_TEST_SUITE_P(work_simulation, work_simulation_of, testing::Range(0, 4));
+
+TEST_P(slow_work_simulation_of, no_task_is_lost_no_result_is_wrong_and_nothing_is_left_behind) {
+  run_part(GetParam(), 8, quick_seeds, all_seeds);
+}
+INSTANTIATE_TEST_SUITE_P(work_simulation, slow_work_simulation_of, testing::Range(0, 8));
+
+TEST(slow_work_simulation, a_hundred_and_twenty_nodes_of_which_many_die_lose_nothing) {
+  imagined_world w(3);
+  w.body = 5ms;
+  for (std::uint16_t i = 0; i < 120; ++i)
+    w.start(i, 1 + i % 3, [&](troupe::options& o) { o.cluster.nodes_max = i < 2 ? 60 : 2; });
+  w.run_for(3s);
+  ASSERT_EQ(w.nodes[0]->house().others()->report().size(), 60u);
+  program first(w, *w.nodes[0]), second(w, *w.nodes[1]);
+  for (std::size_t i = 2; i < 82; ++i) {
+    for (int k = 0; k < 20; ++k) first.call(), second.call();
+    w.run_for(10ms);
+    w.nodes[i]->kill();
+    w.nodes[i]->end();
+  }
+  const auto unfinished = [&] { return first.unfinished() + second.unfinished(); };
+  for (int i = 0; i < 1000 && unfinished() != 0; ++i) w.run_for(100ms);
+  ASSERT_EQ(unfinished(), 0u);
+  // So many go at once that some calls may have been on three of them.
+  first.check(80);
+  second.check(80);
+  // Those that had to wait have the places of those that went.
+  EXPECT_EQ(w.nodes[0]->house().others()->report().size(), 39u);
+}
 
 }  // namespace
