@@ -90,6 +90,7 @@ void node_actor::join(std::shared_ptr<net::session> s, const wire::card& c) {
     facts_.label->set(s->peer().name);
     session_ = std::move(s);
     slots_ = slots;
+    refuses_.store(false);
     memory_bytes_ = c.memory_bytes;
     std::lock_guard naming(id_lock_);
     id_ = name_of(session_->peer().id);
@@ -101,6 +102,8 @@ void node_actor::join(std::shared_ptr<net::session> s, const wire::card& c) {
 void node_actor::meet(std::span<const std::shared_ptr<node>> all) {
   for (const auto& n : all) all_.push_back(static_cast<node_actor*>(n.get()));
 }
+
+void node_actor::suspect(bool is) { placement_.hold_back(*this, is || refuses_.load()); }
 
 // As with a device that fails for good: what was done is accounted for, what is lost is marked, the rest is placed again.
 void node_actor::lose(std::exception_ptr why) {
@@ -206,6 +209,7 @@ void node_actor::frame(std::span<const std::byte> bytes) {
       break;
     case wire::kind::leaving:
       if (leaving_.exchange(true)) break;
+      refuses_.store(true);
       hold.unlock();
       placement_.hold_back(*this, true);
       hold.lock();

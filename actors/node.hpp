@@ -34,6 +34,8 @@ class node : public executor {
   /// The session has ended. What was under way is placed again where that is harmless.
   virtual void lose(std::exception_ptr why) = 0;
   virtual bool is_there() const = 0;
+  /// Nothing is heard of it: it is given nothing new for now, or again.
+  virtual void suspect(bool) = 0;
   /// Asks for all that only it has of memory that the caller lent.
   virtual void bring_home_lent() = 0;
   /// Waits until nothing is under way there; false: not in time.

@@ -7,6 +7,7 @@
 
 #include <condition_variable>
 #include <deque>
+#include <map>
 #include <mutex>
 #include <optional>
 #include <stop_token>
@@ -45,6 +46,7 @@ class node_actor final : public node, private task_listener {
   void join(std::shared_ptr<net::session>, const wire::card&) override;
   void lose(std::exception_ptr why) override;
   bool is_there() const override { return there_.load(std::memory_order_acquire); }
+  void suspect(bool) override;
   void bring_home_lent() override;
   bool wait_idle(std::chrono::steady_clock::time_point) override;
   std::string peer_name() const override;
@@ -55,10 +57,19 @@ class node_actor final : public node, private task_listener {
  private:
   /// What is known of a tile there.
   struct copy {
-    std::uint32_t version = 0;      // newer than the directory's while what writes it has not been accounted for
-    std::uint32_t dirty_since = 0;  // the first version that is not anywhere else
+    std::uint32_t version = 0;  // newer than the directory's while what writes it has not been accounted for
+    // Writes that were sent there, counted: the last of all, the first whose bytes may be there and not anywhere else,
+    // and the last before all that is known was forgotten.
+    std::uint64_t last_write = 0, first_write = 0, forgotten_write = 0;
     bool whole = false, dirty = false;
+    bool in_error = false;  // as it was to be fetched: nobody may read it, and nobody asks again
     std::vector<logic::box4> parts;
+
+    void forget() {
+      const std::uint64_t last = last_write;
+      *this = {};
+      last_write = forgotten_write = last;
+    }
   };
   struct known_array {
     array_core* core = nullptr;
@@ -104,6 +115,7 @@ class node_actor final : public node, private task_listener {
     task_record* task = nullptr;
     std::uint64_t begin = 0;
     bool begun = false;  // its body, as far as that was asked for
+    std::vector<std::uint64_t> wrote;  // the numbers of its writes, in the order of its accesses
     std::unique_ptr<returns> data;
     std::shared_ptr<void> stop_watch;
     struct loan {
@@ -117,7 +129,7 @@ class node_actor final : public node, private task_listener {
   // ---- node_tasks.cpp
   void send_some();
   bool may_gather();
-  void forget_all();
+  void turn_away();
   void start_task(task_record&);
   void encode(job&);
   void flush();
@@ -164,9 +176,8 @@ class node_actor final : public node, private task_listener {
   void need(job&, wire::access_card&, known_array&, const logic::box4& touched);
   template <class F>
   void each_written(const task_record&, F&&);
-  void note_written(const task_record&);
-  void note_spoilt(const task_record&, bool runs_again);
-  void note_refused(const task_record&);
+  void note_written(job&);
+  void note_not_written(const job&, const task_record&, bool touched, bool runs_again);
   bool start_errand(task_record&);
   void serve_wants(net::reader&);
   void come_home(job&, std::exception_ptr);
@@ -178,6 +189,7 @@ class node_actor final : public node, private task_listener {
   const std::function<void(std::function<void()>)> soon_;
   std::atomic<bool> there_{false};
   std::atomic<bool> leaving_{false};  // the node there: what only it has is to be fetched
+  std::atomic<bool> refuses_{false};  // the node there: it takes no more tasks, from then until it has gone
   const std::atomic<bool> stopping_{false};
   std::atomic<std::size_t> queued_count_{0};
   std::atomic<std::uint64_t> tasks_{0}, failed_{0}, behind_{0}, busy_ns_{0}, bytes_in_{0}, bytes_out_{0};
@@ -223,6 +235,7 @@ class node_actor final : public node, private task_listener {
 
   mutable std::mutex saving_lock_;
   std::vector<task_record*> to_close_, to_release_;
+  std::map<task_record*, std::pair<std::uint64_t, std::uint32_t>> fetched_;  // the array and the tile
   std::atomic<std::size_t> saving_{0};
 };
 

@@ -8,7 +8,6 @@
 
 #include "actors/logic/directory.hpp"
 #include "actors/node_actor.hpp"
-#include "actors/protocol/clock.hpp"
 #include "actors/rows.hpp"
 #include "actors/task_errors.hpp"
 
@@ -62,7 +61,7 @@ void node_actor::need(job& j, wire::access_card& w, known_array& known, const lo
     const logic::box4 part = intersect(touched, all);
     copy& c = known.tiles[tile];
     const std::uint32_t version = known_version(a, tile);
-    if (!is_current(c.version, version)) c = {};
+    if (!is_current(c.version, version)) c.forget();
     c.version = is_current(c.version, version) ? c.version : version;
     if (c.whole) return;
     for (const logic::box4& have : c.parts)
@@ -89,22 +88,32 @@ void node_actor::each_written(const task_record& t, F&& f) {
 }
 
 // It is newer there from here on.
-void node_actor::note_written(const task_record& t) {
-  each_written(t, [](const access& x, copy& c) {
+void node_actor::note_written(job& j) {
+  j.wrote.clear();
+  each_written(*j.task, [&](const access& x, copy& c) {
     const std::uint32_t version = known_version(*x.array, x.tile);
-    if (!is_current(c.version, version)) c = {};  // somebody else has written it since
+    if (!is_current(c.version, version)) c.forget();  // somebody else has written it since
     c.version = (is_current(c.version, version) ? c.version : version) + 1;
-    if (!c.dirty) c.dirty_since = c.version;
+    j.wrote.push_back(++c.last_write);
+    if (!c.dirty) c.first_write = c.last_write;
     c.whole = c.dirty = true;
+    c.in_error = false;
     c.parts.clear();
   });
 }
 
-// Nobody knows what is there. If the task is to run elsewhere, it needs what was only there before.
-void node_actor::note_spoilt(const task_record& t, bool runs_again) {
+// It has failed: what it touched is worth nothing, and what was there before is gone. Or it was refused by a node that is
+// leaving: then what was there before still is, and may be the only copy. What overwrites it may have been sent since. If
+// the task is to run elsewhere, it needs what was only there before.
+void node_actor::note_not_written(const job& j, const task_record& t, bool touched, bool runs_again) {
+  auto wrote = j.wrote.begin();
   each_written(t, [&](const access& x, copy& c) {
-    if (runs_again && c.dirty && c.version != c.dirty_since) spoilt_.emplace_back(x.array, x.tile);
-    c = {};
+    const std::uint64_t write = *wrote++;
+    if (write <= c.forgotten_write) return;
+    if (runs_again && c.dirty && c.first_write < write) spoilt_.emplace_back(x.array, x.tile);
+    --c.version;
+    if (touched || c.first_write >= write) c.first_write = std::max(c.first_write, write + 1);
+    if (c.first_write > c.last_write) c.forget();
   });
   if (!runs_again) return;
   // What it was to read may not have found room: then others that read it are not to take it for being there.
@@ -114,19 +123,9 @@ void node_actor::note_spoilt(const task_record& t, bool runs_again) {
     if (known == arrays_.end()) continue;
     logic::each_tile_of(x, [&](std::uint32_t tile) {
       if (const auto c = known->second.tiles.find(tile); c != known->second.tiles.end() && !c->second.dirty)
-        c->second = {};
+        c->second.forget();
     });
   }
-}
-
-// A node that is leaving has not touched it: what is there is what was there before, and that may be the only copy.
-void node_actor::note_refused(const task_record& t) {
-  each_written(t, [](const access&, copy& c) {
-    if (!c.dirty || c.version == c.dirty_since)
-      c = {};
-    else
-      --c.version;
-  });
 }
 
 // ---- what placement asks for ----------------------------------------------------------------------------------------
@@ -166,7 +165,7 @@ bool node_actor::start_errand(task_record& t) {
     return true;
   }
   if (x.mode == access_mode::write) {  // given up: somebody overwrites all of it
-    *c = {};
+    c->forget();
     end_errand(t, nullptr);
     return true;
   }
@@ -188,9 +187,9 @@ void node_actor::come_home(job& j, std::exception_ptr why) {
   --known.coming_home;
   if (!why) {
     known.tiles[x.tile].dirty = false;
-    t.measured_ns = std::max(1.0f, static_cast<float>(static_cast<double>(ticks() - j.begin) * ns_per_tick()));
+    t.measured_ns = std::max(1.0f, link_.clock.ns_since(j.begin));
   } else {
-    known.tiles[x.tile] = {};
+    known.tiles[x.tile].forget();
     why = lost_with(t, why);
   }
   give_job(j);
@@ -235,11 +234,9 @@ void node_actor::serve_wants(net::reader& from) {
     net::writer head;
     head.fixed(wire::kind::bytes_in);
     head.varint(r.number);
-    const std::uint64_t begin = ticks();
+    const std::uint64_t begin = link_.clock.ticks();
     session_->send_bulk(head.view(), net::const_pieces(body.begin(), body.end()), [this, bytes, begin](bool sent) {
-      if (sent)
-        placement_.report_transfer(host_space, facts_.space, bytes,
-                                   static_cast<float>(static_cast<double>(ticks() - begin) * ns_per_tick()));
+      if (sent) placement_.report_transfer(host_space, facts_.space, bytes, link_.clock.ns_since(begin));
     });
   }
 }

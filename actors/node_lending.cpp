@@ -130,7 +130,7 @@ void node_actor::note_unfilled(net::reader& from) {
   for (const wire::box_request& r : wire::take_requests(from)) {
     const auto known = arrays_.find(r.array);
     if (known == arrays_.end() || r.what.tile >= known->second.core->tile_count) continue;
-    if (copy& c = known->second.tiles[r.what.tile]; !c.dirty) c = {};
+    if (copy& c = known->second.tiles[r.what.tile]; !c.dirty) c.forget();
   }
 }
 

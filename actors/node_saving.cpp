@@ -23,7 +23,7 @@ void node_actor::save_all() {
     if (!session_ || under_way_ != 0 || queued() != 0 || saving_.load() != 0) return;
     for (auto& [id, known] : arrays_)
       for (auto& [tile, c] : known.tiles)
-        if (c.dirty && known.core->keep()) all.emplace_back(known.core, tile);
+        if (c.dirty && !c.in_error && known.core->keep()) all.emplace_back(known.core, tile);
   }
   const std::size_t coming = all.empty() ? 0 : placement_.fetch_home(*this, all);
   for (const auto& [a, tile] : all) release(a);
@@ -50,6 +50,10 @@ void node_actor::fetch(array_core& a, std::uint32_t tile) {
            nullptr);
   t->access_count = 1;
   extra_of(*t).listener = this;
+  {
+    std::lock_guard hold(saving_lock_);
+    fetched_[t] = {a.id, tile};
+  }
   placement_.submit(t, true);
 }
 
@@ -101,8 +105,17 @@ void node_actor::go_on_saving() {
     gone.swap(to_release_);
   }
   if (!close.empty()) placement_.report_done(close, nullptr);
-  for (task_record* t : gone) release(t);
   if (gone.empty()) return;
+  {
+    std::lock_guard hold(lock_);
+    std::lock_guard saving(saving_lock_);
+    for (task_record* t : gone) {
+      const auto [array, tile] = fetched_.extract(t).mapped();
+      if (!t->error) continue;
+      if (const auto known = arrays_.find(array); known != arrays_.end()) known->second.tiles[tile].in_error = true;
+    }
+  }
+  for (task_record* t : gone) release(t);
   const bool last = saving_.fetch_sub(gone.size()) == gone.size();
   { std::lock_guard hold(lock_); }  // who waits either sees it or is told
   idle_.notify_all();

@@ -10,7 +10,6 @@
 #include "actors/logic/directory.hpp"
 #include "actors/node_actor.hpp"
 #include "actors/protocol/behind.hpp"
-#include "actors/protocol/clock.hpp"
 #include "actors/remaking.hpp"
 #include "actors/task_errors.hpp"
 
@@ -68,7 +67,7 @@ struct ask_to_stop {
 
 void node_actor::send_some() {
   if (!session_) {
-    if (arrays_.empty()) forget_all();  // else what was there is still being accounted for
+    if (arrays_.empty()) turn_away();  // else what was there is still being accounted for
     return;
   }
   for (;;) {
@@ -115,16 +114,21 @@ bool node_actor::may_gather() {
   return true;
 }
 
-// There is nobody who would have to be told that an array has gone.
-void node_actor::forget_all() {
-  std::lock_guard hold(queue_lock_);
-  std::erase_if(errands_, [&](task_record* t) {
-    if (t->kind != task_kind::forget) return false;
+// There is nobody there: tasks that have waited for their data since before it went run elsewhere.
+void node_actor::turn_away() {
+  std::deque<task_record*> queue, errands;
+  {
+    std::lock_guard hold(queue_lock_);
+    queue.swap(queue_);
+    errands.swap(errands_);
+    queued_count_.store(0, std::memory_order_relaxed);
+  }
+  for (task_record* t : queue) give_back(*t);
+  const auto why = std::make_exception_ptr(error(errc::node_lost, "it is gone"));
+  for (task_record* t : errands) {
     claim(*t);
-    end_errand(*t, nullptr);
-    return true;
-  });
-  queued_count_.store(queue_.size() + errands_.size(), std::memory_order_relaxed);
+    end_errand(*t, t->kind == task_kind::forget ? nullptr : lost_with(*t, why));
+  }
 }
 
 void node_actor::flush() {
@@ -231,7 +235,7 @@ void node_actor::encode(job& j) {
   wire::put(new_tasks_, c);
   ++task_count_;
   remember(t, std::move(c));
-  note_written(t);
+  note_written(j);
 }
 
 // Those that write tiles there may have to be repeated.
@@ -288,10 +292,7 @@ void node_actor::finish(job& j, const wire::task_end& e) {
   const bool no_room = why && lacks_room(t, e);
   if (why) {
     ++setbacks_;
-    if (e.how == wire::outcome::not_run && e.code == errc::runtime_stopped)
-      note_refused(t);
-    else
-      note_spoilt(t, no_room);
+    note_not_written(j, t, e.how != wire::outcome::not_run || e.code != errc::runtime_stopped, no_room);
   }
   if (no_room) {
     if (!t.extra) t.extra = new task_extra;
@@ -381,7 +382,7 @@ node_actor::job& node_actor::take_job(task_record& t) {
   job& j = jobs_[at];
   j.id = (++generation_ << 20) | at;
   j.task = &t;
-  j.begin = ticks();
+  j.begin = link_.clock.ticks();
   ++under_way_;
   return j;
 }

@@ -34,15 +34,16 @@ constexpr double look_after_ns = 1'000.0;
 placement::placement(const options& o, house_link& link, wait_board& board)
     : link_(link),
       board_(board),
+      clock_(link.clock),
       in_flight_max_(o.tasks_in_flight_max),
       gated_(o.memory_bytes != 0),
-      stale_ticks_(static_cast<std::uint64_t>(stale_after_ns / ns_per_tick())),
-      look_ticks_(static_cast<std::uint64_t>(look_after_ns / ns_per_tick())),
+      stale_ticks_(static_cast<std::uint64_t>(stale_after_ns / clock_.ns_per_tick())),
+      look_ticks_(static_cast<std::uint64_t>(look_after_ns / clock_.ns_per_tick())),
       deps_(*this),
       assignment_(static_cast<float>(std::chrono::duration<double, std::nano>(o.window).count()), o.decisions_kept),
       admission_(o.resources, static_cast<std::uint64_t>(
                                   std::min(std::chrono::duration<double, std::nano>(o.card_wait).count(), wait_max_ns) /
-                                  ns_per_tick())),
+                                  clock_.ns_per_tick())),
       budget_(o.memory_bytes != 0 ? std::make_unique<logic::host_budget>(o.memory_bytes) : nullptr) {
   link_.bounded = o.memory_bytes != 0;
 }
@@ -92,7 +93,7 @@ void placement::submit(task_record* t, bool inside) {
   if (asleep != 0) {
     // Decide here if nobody works, or if those who do do not seem to come for the mail. The latter is looked at now and
     // then: it costs a cache line from the thread that takes the turns.
-    if (active() == 0 || ((waiting == 1 || waiting % look_every == 0) && has_stale_mail(ticks())))
+    if (active() == 0 || ((waiting == 1 || waiting % look_every == 0) && has_stale_mail(clock_.ticks())))
       inside ? take_turn(nullptr) : take_turn_waiting();
     else if (waiting == 1)
       for (executor* e : executors_) e->keep_watch();
@@ -144,7 +145,7 @@ void placement::hold_turn() {
 bool placement::serve(executor* self, bool client) {
   bool any = false;
   for (int rounds = 0;; ++rounds) {
-    const std::uint64_t begin = ticks();
+    const std::uint64_t begin = clock_.ticks();
     was_stale_ = begin - last_turn_.load(std::memory_order_relaxed) > stale_ticks_;
     const bool stale = was_stale_ || active() == 0;
     last_turn_.store(begin, std::memory_order_relaxed);
@@ -212,7 +213,7 @@ bool placement::serve(executor* self, bool client) {
     }
     publish();
     const std::uint64_t finished_now = retired_count_;
-    if (tracing_ && any) lane_.add(0, begin, ticks(), "turn");
+    if (tracing_ && any) lane_.add(0, begin, clock_.ticks(), "turn");
     leave_turn();
     tell_waiters(finished_now);
     // Mail that came while the turn was held may have nobody else to look at it.
@@ -299,7 +300,8 @@ void placement::order(task_record& t) {
     if (--s->pending == 0) make_ready(*s);
   settles_.clear();
   if (has_devices_) {
-    for (task_record* p : predecessors_) count_ahead(*p, t);
+    for (const auto& [first, next] : predecessors_)
+      if (next == &t) count_ahead(*first, t);  // others are those of settle tasks
     predecessors_.clear();
   }
   if (--t.pending == 0)
@@ -311,7 +313,10 @@ void placement::order(task_record& t) {
 task_record* placement::make_settle(array_core& a, reduction& r) { return detail::make_settle(link_, a, r); }
 
 void placement::fail(task_record& t, std::exception_ptr why, bool own) {
-  if (!claim(t)) return;
+  if (!claim(t)) {
+    if (t.marks & mark_behind) doomed_.emplace(&t, std::move(why));
+    return;
+  }
   t.error = std::move(why);
   if (!own) t.measured_ns = never_ran;
   fulfil(t, board_);
@@ -367,12 +372,14 @@ void placement::make_ready(task_record& t) {
 void placement::place_again(task_record& t) {
   note_setback(t);
   count_not_ahead(t);
+  note_not_run(t);
   assignment_.take_back(t);
   if (t.marks & mark_has_room) give_room_back(t);
   t.marks &= static_cast<std::uint16_t>(~(mark_handed | mark_leads | mark_behind));
   if (t.extra && std::exchange(t.extra->refused, false))
     t.extra->executors &= ~(std::uint64_t{1} << assignment_.facts()[t.executor].id);
   t.phase.fetch_and(~behind_mask, std::memory_order_acq_rel);
+  if (auto doom = doomed_.extract(&t)) fail(t, std::move(doom.mapped()), false);
   if (t.pending > 0) return;  // what it comes after has still to be done
   if (abandoning_) abandon(t);
   if ((t.phase.load(std::memory_order_acquire) & phase_mask) != phase_waiting) {
@@ -380,12 +387,12 @@ void placement::place_again(task_record& t) {
     retired_.push_back(&t);
     return;
   }
-  assign(t);
+  assign(t, true);
 }
 
-void placement::assign(task_record& t) {
+void placement::assign(task_record& t, bool again) {
   if (!has_devices_ || assignment_.can_run(t)) {
-    assignment_.assign(t);
+    again ? assignment_.assign_again(t) : assignment_.assign(t);
     return;
   }
   const error left(errc::device_lost, "no executor that could run it is left");
@@ -412,7 +419,7 @@ void placement::admit_waiting(std::uint64_t now) {
   const std::uint64_t due = admission_.due();
   if (due == 0 || due == alarm_ || !set_alarm_) return;
   alarm_ = due;
-  const double ns = static_cast<double>(due - std::min(due, now)) * ns_per_tick();
+  const double ns = static_cast<double>(due - std::min(due, now)) * clock_.ns_per_tick();
   set_alarm_(std::chrono::milliseconds(1 + static_cast<std::int64_t>(ns / 1e6)));
 }
 
@@ -433,6 +440,7 @@ void placement::work_off() {
 
 void placement::retire(task_record& t) {
   if (has_devices_ && has_ended_early(t)) return;
+  if (!doomed_.empty()) doomed_.erase(&t);
   assignment_.finished(t);
   if (gated_) account_for_data(t);
   if (tracing_)

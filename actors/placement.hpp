@@ -31,6 +31,7 @@
 #include "actors/logic/dependencies.hpp"
 #include "actors/logic/host_budget.hpp"
 #include "actors/logic/lineage.hpp"
+#include "actors/protocol/clock.hpp"
 #include "actors/protocol/executor.hpp"
 #include "actors/protocol/inbox.hpp"
 #include "actors/protocol/phase.hpp"
@@ -61,6 +62,8 @@ class placement final : private logic::dependencies::surroundings {
   void spill_to(spill_disk& d) { disk_ = &d; }
   /// How placement has `look_again` called after a time.
   void use_alarm(std::function<void(std::chrono::milliseconds)> set) { set_alarm_ = std::move(set); }
+  /// Who carries out what takes long, instead of a thread for each; all of it has ended before this does.
+  void use_aside(std::function<void(std::function<void()>)> run) { aside_run_ = std::move(run); }
 
   // ---- any thread ---------------------------------------------------------------------------------------------------
   /// `inside`: the caller is a task, which is never held back at the in-flight bound.
@@ -192,7 +195,7 @@ class placement final : private logic::dependencies::surroundings {
   bool send_behind(task_record&);
   bool has_ended_early(task_record&);
   void note_setback(const task_record&);
-  void assign(task_record&);
+  void assign(task_record&, bool again = false);
   void number(task_record&);
   void hand_over(task_record&, memory_space);
   // placement_lineage.cpp
@@ -202,6 +205,7 @@ class placement final : private logic::dependencies::surroundings {
   void drop_unwanted();
   void note_overwriting(task_record&, memory_space where);
   void note_at_home(const task_record&, memory_space where);
+  void note_not_run(task_record&);
   std::vector<logic::value> values_read(const task_record&) const;
   bool is_node(const task_record& t) const {
     return (t.marks & mark_sent) && assignment_.facts()[t.executor].kind == device_kind::node;
@@ -249,6 +253,7 @@ class placement final : private logic::dependencies::surroundings {
 
   house_link& link_;
   wait_board& board_;
+  const house_clock clock_;
   const std::size_t in_flight_max_;
   bool gated_;  // some executor has memory of its own, or there is a budget: tasks may have to wait for data
 
@@ -271,13 +276,15 @@ class placement final : private logic::dependencies::surroundings {
   logic::assignment assignment_;
   logic::admission admission_;
   std::function<void(std::chrono::milliseconds)> set_alarm_;
-  std::uint64_t alarm_ = 0;  // when it will ring, in ticks
+  std::function<void(std::function<void()>)> aside_run_;  // null: threads
+  std::uint64_t alarm_ = 0;                               // when it will ring, in ticks
   std::vector<executor*> executors_;
   std::uint64_t lenders_ = 0;                     // spaces of nodes from which others may copy
   bool has_devices_ = false;                      // some executor has memory of its own
   std::vector<std::uint32_t> setbacks_;           // of each executor that is a device; see protocol/behind.hpp
   std::vector<std::vector<task_ref>> held_back_;  // what could follow on a device that has enough for now
-  std::vector<task_record*> predecessors_;
+  std::vector<std::pair<task_record*, task_record*>> predecessors_;  // with who waits for them
+  std::unordered_map<task_record*, std::exception_ptr> doomed_;      // by the failure of what they were sent behind
   const task_record* retiring_ = nullptr;  // its successors are being told: nobody may wait for it any more
   std::unique_ptr<logic::host_budget> budget_;
   spill_disk* disk_ = nullptr;

@@ -19,7 +19,7 @@ constexpr std::size_t relief_max = 64;
 
 bool placement::is_work_elsewhere(const executor* idle) const {
   if (executors_.size() < 2 || idle->queued() != 0 || idle->facts().space != host_space) return false;
-  const bool stale = is_stale(ticks());  // then nobody comes for it: some body takes long
+  const bool stale = is_stale(clock_.ticks());  // then nobody comes for it: some body takes long
   for (const executor* e : executors_)
     if (e != idle && e->facts().space == host_space && (e->queued_ns() >= relief_ns || (stale && e->unstarted() != 0)))
       return true;

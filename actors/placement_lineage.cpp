@@ -54,9 +54,9 @@ void placement::drop_unwanted() {
   for (const logic::value& v : log_->take_unwanted()) aside_.erase(key_of(v));
 }
 
-// It is about to be handed over.
+// It is about to be handed over; it may be looked at again before it is.
 void placement::note_overwriting(task_record& t, memory_space where) {
-  if (!log_) return;
+  if (!log_ || (t.marks & mark_overwrites)) return;
   for (int i = 0; i < t.access_count; ++i) {
     const access& x = t.accesses[i];
     if (t.kind == task_kind::transfer ? x.mode == access_mode::write : !changes_home(x, where)) continue;
@@ -81,6 +81,19 @@ void placement::note_at_home(const task_record& t, memory_space where) {
       else
         log_->came_home(x.array->id, tile, version_of(*x.array, tile));
     });
+  }
+  drop_unwanted();
+}
+
+// It was handed over, and is placed again: what it was to overwrite may have been begun.
+void placement::note_not_run(task_record& t) {
+  if (!log_ || !(t.marks & mark_overwrites)) return;
+  t.marks &= static_cast<std::uint16_t>(~mark_overwrites);
+  const memory_space where = assignment_.space_of(t);
+  for (int i = 0; i < t.access_count; ++i) {
+    const access& x = t.accesses[i];
+    if (!changes_home(x, where)) continue;
+    logic::each_tile_of(x, [&](std::uint32_t tile) { log_->stays_away(x.array->id, tile); });
   }
   drop_unwanted();
 }
@@ -196,7 +209,7 @@ std::vector<std::pair<array_core*, std::uint32_t>> placement::make_again(
     home.moving = {t, t->sequence};
     tasks.push_back(t);
   }
-  remakers_.emplace_back([this, plan = std::move(plan), copies, tasks] {
+  auto repeat = [this, plan = std::move(plan), copies, tasks] {
     const auto kept = [&](const logic::value& v) { return copies->at(key_of(v)).get(); };
     std::vector<remade_value> results;
     std::exception_ptr failed;
@@ -211,7 +224,11 @@ std::vector<std::pair<array_core*, std::uint32_t>> placement::make_again(
       fulfil(*tasks[i], board_);
     }
     report_done(tasks, nullptr);
-  });
+  };
+  if (aside_run_)
+    aside_run_(std::move(repeat));
+  else
+    remakers_.emplace_back(std::move(repeat));
   return left;
 }
 

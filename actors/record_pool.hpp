@@ -19,6 +19,7 @@
 
 #include <troupe/detail/task.hpp>
 
+#include "actors/protocol/clock.hpp"
 #include "actors/protocol/prefetch.hpp"
 #include "actors/protocol/spin_lock.hpp"
 #include "actors/tile_memory.hpp"
@@ -210,6 +211,7 @@ struct house_link {
   std::unique_ptr<devices::device> host;
   std::unique_ptr<tile_memory> tiles;  // null: everything comes from the host's allocator
   std::shared_ptr<void> kernels;       // what records say of their kernels is in there
+  house_clock clock;                   // set before anybody asks
   shard_pool<task_record> records;
   shard_pool<region> regions;
 

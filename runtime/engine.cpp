@@ -41,10 +41,11 @@ options checked(options o) {
   return o;
 }
 
-std::unique_ptr<house_link, void (*)(house_link*)> make_link() {
+std::unique_ptr<house_link, void (*)(house_link*)> make_link(const house_clock& clock) {
   std::unique_ptr<house_link, void (*)(house_link*)> link(new house_link, [](house_link* l) { l->release(); });
   link->host = devices::make_host_device();
   link->tiles = std::make_unique<tile_memory>(*link->host);
+  link->clock = clock;
   return link;
 }
 
@@ -109,14 +110,32 @@ void kernel_table::offer(std::uint16_t id, const std::unordered_set<std::uint64_
   }
 }
 
-engine::engine(const options& o) : options_(checked(o)), link_(make_link()), placement_(options_, *link_, board_) {
+engine::engine(const options& o, surroundings s)
+    : options_(checked(o)),
+      around_(std::move(s)),
+      link_(make_link(around_.clock)),
+      placement_(options_, *link_, board_) {
   link_->kernels = kernels_;
 }
 
 void engine::start() {
   link_->house.store(this, std::memory_order_release);
-  std::weak_ptr<engine> self = weak_from_this();
-  staff_ = hire_staff(
+  around_.make_cores ? do_without_staff() : hire_staff();
+  add_groups();
+  add_gpus();
+  add_disk();
+  if (!options_.cluster.name.empty())
+    neighbours_ = std::make_unique<neighbours>(*this, options_.cluster, static_cast<memory_space>(gpus_.size() + 1));
+  placement_.trace_to(sink(), 1);
+  for (auto& g : groups_) g->start();
+  for (auto& g : gpus_) g->start();
+  if (disk_) disk_->start();
+  if (neighbours_) neighbours_->start();
+}
+
+void engine::hire_staff() {
+  const std::weak_ptr<engine> self = weak_from_this();
+  staff_ = detail::hire_staff(
       options_.trace,
       [self] {
         const auto house = self.lock();
@@ -129,16 +148,15 @@ void engine::start() {
   placement_.use_alarm([this](std::chrono::milliseconds after) {
     if (staff_) staff_->call_later(after);
   });
-  add_groups();
-  add_gpus();
-  add_disk();
-  if (!options_.cluster.name.empty())
-    neighbours_ = std::make_unique<neighbours>(*this, options_.cluster, static_cast<memory_space>(gpus_.size() + 1));
-  placement_.trace_to(staff_->sink(), 1);
-  for (auto& g : groups_) g->start();
-  for (auto& g : gpus_) g->start();
-  if (disk_) disk_->start();
-  if (neighbours_) neighbours_->start();
+}
+
+void engine::do_without_staff() {
+  placement_.use_aside(around_.aside);
+  placement_.use_alarm([this](std::chrono::milliseconds after) {
+    around_.call_later(after, [self = weak_from_this()] {
+      if (const auto house = self.lock()) house->placement_.look_again();
+    });
+  });
 }
 
 void engine::add_groups() {
@@ -156,9 +174,14 @@ void engine::add_groups() {
     given += c.facts.slots;
     c.spin = options_.spin;
     c.spare_threads_max = options_.spare_threads_max;
-    c.sink = staff_->sink();
+    c.sink = sink();
     c.first_lane = 1000 * (g + 1);
     c.house = self;
+    if (around_.make_cores) {
+      groups_.push_back(around_.make_cores(std::move(c), placement_, board_, *link_));
+      placement_.add(*groups_.back());
+      continue;
+    }
     groups_.push_back(make_core_group(
         std::move(c), placement_, board_, *link_->host, *link_,
         [](void* staff) { static_cast<detail::staff*>(staff)->went_idle(); }, staff_.get()));
@@ -203,7 +226,7 @@ void engine::add_gpus() {
       return fresh;
     };
     g.spin = options_.spin;
-    g.sink = staff_->sink();
+    g.sink = sink();
     g.lane = 1000 * (id + 1);
     g.house = weak_from_this();
     g.gather = devices::kernels::gather;
@@ -278,7 +301,7 @@ void engine::add_disk() {
     task_record* const one = &t;
     placement_.report_done({&one, 1}, nullptr);
   };
-  d.sink = staff_->sink();
+  d.sink = sink();
   d.lane = 2;
   d.house = weak_from_this();
   disk_ = make_disk(std::move(d), board_, *link_);

@@ -27,6 +27,7 @@
 #include "runtime/accelerators.hpp"
 #include "runtime/known_costs.hpp"
 #include "runtime/neighbours.hpp"
+#include "runtime/surroundings.hpp"
 
 namespace troupe::detail {
 
@@ -48,7 +49,7 @@ class kernel_table {
 
 class engine : public std::enable_shared_from_this<engine> {
  public:
-  explicit engine(const options&);
+  explicit engine(const options&, surroundings = {});
   ~engine();
   engine(const engine&) = delete;
   engine& operator=(const engine&) = delete;
@@ -66,6 +67,8 @@ class engine : public std::enable_shared_from_this<engine> {
   kernel_table& kernels() { return *kernels_; }
   /// Null: it is alone.
   const neighbours* others() const { return neighbours_.get(); }
+  neighbours* others() { return neighbours_.get(); }
+  const surroundings& around() const { return around_; }
   bool help_with(task_record&, const std::function<void()>& begin);
   /// While this lives, its thread, which waits outside all bodies, looks after the devices; see gpu::drive.
   class device_watch {
@@ -95,6 +98,9 @@ class engine : public std::enable_shared_from_this<engine> {
   };
 
  private:
+  void hire_staff();
+  void do_without_staff();
+  trace_sink* sink() { return staff_ ? staff_->sink() : nullptr; }
   void add_groups();
   void add_gpus();
   void pin_tiles(const std::vector<found_accelerator>&);
@@ -105,6 +111,7 @@ class engine : public std::enable_shared_from_this<engine> {
   void add_disk();
 
   const options options_;
+  const surroundings around_;
   const std::unique_ptr<house_link, void (*)(house_link*)> link_;  // first made, last given up
   wait_board board_;
   placement placement_;

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <cstring>
 #include <future>
 
 #include <troupe/error.hpp>
@@ -96,7 +97,8 @@ cluster_options with_environment(cluster_options o) {
 neighbours::neighbours(engine& house, const cluster_options& o, memory_space first_space) : house_(house), options_(o) {
   if (o.nodes_max < 1) throw error(errc::bad_argument, "cluster_options::nodes_max must be at least 1");
   net::identity self;
-  self.id = net::node_id::random();
+  const surroundings& around = house.around();
+  self.id = around.make_id ? around.make_id() : net::node_id::random();
   self.incarnation = 1;
   self.name = o.node.empty() ? own_name() : o.node;
   self.cluster = o.name;
@@ -121,9 +123,14 @@ neighbours::neighbours(engine& house, const cluster_options& o, memory_space fir
   }
   where_.self = self;
   std::string why_not;  // without it all goes through sockets, which node_report shows
-  transport_ = net::make_tcp(std::move(t), o.trusted_fabric ? net::open_ucx(why_not) : nullptr);
+  if (around.make_transport)
+    transport_ = around.make_transport(std::move(t));
+  else
+    transport_ = net::make_tcp(std::move(t), o.trusted_fabric ? net::open_ucx(why_not) : nullptr);
   cluster_events& events = *this;
-  cluster_ = std::make_unique<cluster>(*transport_, self, logic::membership_options{}, events);
+  logic::membership_options m;
+  std::memcpy(&m.seed, self.id.bytes.data(), sizeof m.seed);
+  cluster_ = std::make_unique<cluster>(*transport_, self, m, events);
   for (int i = 0; i < o.nodes_max; ++i) {
     executor_facts f;
     f.id = static_cast<std::uint16_t>(house.brain().facts().size());
@@ -150,6 +157,8 @@ void neighbours::start() {
   discovery_->start([this](std::vector<net::endpoint> all) { cluster_->add_candidates(std::move(all)); });
 }
 
+void neighbours::look_at(std::vector<net::endpoint> all) { cluster_->add_candidates(std::move(all)); }
+
 void neighbours::close_doors() {
   std::vector<peer_ptr> all;
   {
@@ -164,7 +173,7 @@ bool neighbours::wait_released(std::chrono::steady_clock::time_point deadline) {
   std::unique_lock hold(lock_);
   return changed_.wait_until(hold, deadline, [&] {
     return std::ranges::all_of(peers_,
-                               [](const auto& p) { return !p.second->place || p.second->guests->is_released(); });
+                               [](const auto& p) { return !p.second->has_card || p.second->guests->is_released(); });
   });
 }
 
@@ -179,7 +188,11 @@ void neighbours::stop() {
   if (std::exchange(started_, false)) {
     std::promise<void> said;
     cluster_->leave([&] { said.set_value(); });
-    said.get_future().wait();
+    const auto over = said.get_future();
+    if (const auto& wait = house_.around().wait)
+      wait([&] { return over.wait_for(std::chrono::seconds(0)) == std::future_status::ready; });
+    else
+      over.wait();
   }
   transport_->stop();
   // Nothing is told after that: what is left has to be ended here.
@@ -190,6 +203,7 @@ void neighbours::stop() {
     left.insert(left.end(), parting_.begin(), parting_.end());
     peers_.clear();
     parting_.clear();
+    waiting_.clear();
   }
   for (const peer_ptr& p : left)
     part(p, std::make_exception_ptr(error(errc::runtime_stopped, "this runtime was shut down")));
@@ -257,17 +271,30 @@ void neighbours::joined(const node_id& id, const std::shared_ptr<net::session>& 
 }
 
 void neighbours::welcome(peer& p, const wire::card& c) {
-  if (p.place) throw error(errc::bad_frame, "a second card");
+  {
+    std::lock_guard hold(lock_);
+    if (p.has_card) throw error(errc::bad_frame, "a second card");
+    p.card = c;
+    p.has_card = true;
+    if (closing_) p.guests->close_door();
+  }
+  give_place(p);
+}
+
+// Those beyond cluster_options::nodes_max wait until somebody goes: they are members, and may send tasks here.
+void neighbours::give_place(peer& p) {
   const auto free = std::ranges::find_if(places_, [](const auto& n) { return !n->is_there(); });
-  if (free == places_.end())
-    throw error(errc::no_resource, "there are as many nodes as cluster_options::nodes_max allows");
-  if (options_.give_work) house_.kernels().offer((*free)->facts().id, {c.kernels.begin(), c.kernels.end()});
-  (*free)->join(p.line, c);
+  if (free == places_.end()) {
+    std::lock_guard hold(lock_);
+    waiting_.push_back(&p);
+    return;
+  }
+  if (options_.give_work) house_.kernels().offer((*free)->facts().id, {p.card.kernels.begin(), p.card.kernels.end()});
+  (*free)->join(p.line, p.card);
+  if (p.suspect) (*free)->suspect(true);
   std::lock_guard hold(lock_);
-  p.card = c;
   p.place = *free;
   changed_.notify_all();
-  if (closing_) p.guests->close_door();
 }
 
 // Nothing is lost: what was under way comes over this connection.
@@ -279,15 +306,20 @@ void neighbours::resumed(const node_id& id, const std::shared_ptr<net::session>&
     p->over = s.get();
   }
   p->line->attach(s);
-  if (p->place) house_.brain().hold_back(*p->place, false);
+  suspect(*p, false);
 }
 
 void neighbours::suspected(const node_id& id) {
-  if (const peer_ptr p = find(id); p && p->place) house_.brain().hold_back(*p->place, true);
+  if (const peer_ptr p = find(id)) suspect(*p, true);
 }
 
 void neighbours::refuted(const node_id& id) {
-  if (const peer_ptr p = find(id); p && p->place) house_.brain().hold_back(*p->place, false);
+  if (const peer_ptr p = find(id)) suspect(*p, false);
+}
+
+void neighbours::suspect(peer& p, bool is) {
+  p.suspect = is;
+  if (p.place) p.place->suspect(is);
 }
 
 // Its connection may still be reading from and writing to memory of this node: first that has to end.
@@ -326,6 +358,7 @@ void neighbours::part(const peer_ptr& p, const std::exception_ptr& why) {
   {
     std::lock_guard hold(lock_);
     leaving_.push_back(p->guests);
+    std::erase(waiting_, p.get());
     changed_.notify_all();
   }
   p->line->end();
@@ -334,6 +367,14 @@ void neighbours::part(const peer_ptr& p, const std::exception_ptr& why) {
   if (!p->place) return;
   house_.kernels().offer(p->place->facts().id, {});
   p->place->lose(why);
+  peer* next = nullptr;
+  {
+    std::lock_guard hold(lock_);
+    if (waiting_.empty()) return;
+    next = waiting_.front();
+    waiting_.pop_front();
+  }
+  give_place(*next);
 }
 
 std::vector<std::shared_ptr<guest_house>> neighbours::guest_houses() const {
@@ -355,6 +396,7 @@ neighbours::peer_ptr neighbours::take(const node_id& id) {
   if (found == peers_.end()) return nullptr;
   peer_ptr p = std::move(found->second);
   peers_.erase(found);
+  std::erase(waiting_, p.get());
   return p;
 }
 
@@ -442,6 +484,10 @@ void neighbours::peer::frame(std::span<const std::byte> bytes) {
     if (const peer_ptr owner = all->find(r.owner)) owner->guests->cannot_pull(r, name_of(line->peer().id));
   } else if (place) {
     place->frame(bytes);
+  } else if (what == wire::kind::leaving && has_card) {  // nothing of this node's is there
+    net::writer frame;
+    frame.fixed(wire::kind::released);
+    line->send(frame.view());
   } else {
     throw error(errc::bad_frame, "a message before the card");
   }

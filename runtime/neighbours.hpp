@@ -4,6 +4,7 @@
 #pragma once
 
 #include <condition_variable>
+#include <deque>
 #include <memory>
 #include <mutex>
 #include <unordered_map>
@@ -33,6 +34,8 @@ class neighbours final : private cluster_events {
 
   /// Listens and looks for others. Throws error(bad_argument) or error(io_failed).
   void start();
+  /// Others may be there.
+  void look_at(std::vector<net::endpoint>);
   /// Takes no more tasks of others and asks them to fetch what is only here.
   void close_doors();
   /// Waits until they have; false: not in time.
@@ -56,8 +59,9 @@ class neighbours final : private cluster_events {
     neighbours* all = nullptr;
     std::shared_ptr<net::lasting_session> line;
     std::shared_ptr<guest_house> guests;
-    std::shared_ptr<node> place;  // null: its card has not come
+    std::shared_ptr<node> place;  // null: its card has not come, or it waits for one
     wire::card card;
+    bool has_card = false, suspect = false;
     net::session* over = nullptr;  // the connection that there is
     std::exception_ptr gone;       // why, while its connection has not ended
   };
@@ -74,6 +78,8 @@ class neighbours final : private cluster_events {
   void ended(net::session&) override;
 
   void welcome(peer&, const wire::card&);
+  void give_place(peer&);
+  void suspect(peer&, bool);
   void part(const peer_ptr&, const std::exception_ptr& why);
   peer_ptr find(const node_id&) const;
   peer_ptr find(net::session&) const;
@@ -95,6 +101,7 @@ class neighbours final : private cluster_events {
   bool closing_ = false;
   mutable std::condition_variable changed_;
   std::unordered_map<node_id, peer_ptr, node_id_hash> peers_;
+  std::deque<peer*> waiting_;                          // for a place, of those
   std::vector<peer_ptr> parting_;                      // gone, with a connection that has not ended
   std::vector<std::shared_ptr<guest_house>> leaving_;  // with tasks that have not ended
 };

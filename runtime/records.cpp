@@ -259,6 +259,7 @@ bool wait_until(task_record& t, std::chrono::steady_clock::time_point deadline) 
     throw error(errc::bad_argument, "the future stands for a recorded call, which is never ready: wait for the run");
   engine& house = engine_of(t);
   if (current_task()) return wait_inside(t, house.board(), deadline);
+  if (house.around().wait) return house.around().wait([&] { return is_done(t); });
   return look_for_end(house, t, deadline) || house.board().wait(t, deadline);
 }
 

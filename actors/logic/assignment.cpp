@@ -23,6 +23,8 @@ constexpr float guess_ns = 10'000.0f;
 constexpr int tries_per_slot = 2;
 // As a queue: nothing more goes there for now.
 constexpr float never_ns = 1e30f;
+// As the number of those that wait: it does not wait with them.
+constexpr std::size_t at_once = ~std::size_t{0};
 // After this many samples of a kernel only one in eight is looked at.
 constexpr std::uint32_t samples_before_thinning = 64;
 }  // namespace
@@ -93,6 +95,11 @@ float assignment::homecoming_ns(const task_record& t, detail::memory_space where
 float assignment::hop_ns(detail::memory_space from, detail::memory_space to, std::uint64_t bytes) const {
   if (to == detail::host_space || reaches(to, from)) return model_.transfer_ns(from, to, bytes);
   return model_.transfer_ns(from, detail::host_space, bytes) + model_.transfer_ns(detail::host_space, to, bytes);
+}
+
+void assignment::assign_again(task_record& t) {
+  const executor_set now = mask_of(t) & ~paused_;
+  if (std::popcount(now) < 2 || !assign_among(t, now, at_once)) assign(t);
 }
 
 void assignment::assign(task_record& t) {
@@ -192,7 +199,7 @@ bool assignment::assign_among(task_record& t, executor_set mask, std::size_t wai
 // the others would have come to the last of those that wait: it is slower, but would do nothing meanwhile.
 std::size_t assignment::choose(std::span<const offer> offers, std::size_t waiting) const {
   const std::size_t best = best_offer(offers);
-  if (offers[best].queue_ns <= window_ns_) return best;
+  if (offers[best].queue_ns <= window_ns_ || waiting == at_once) return best;
   std::size_t chosen = executors_max;
   for (std::size_t j = 0; j < offers.size(); ++j) {
     if (offers[j].queue_ns > window_ns_) continue;

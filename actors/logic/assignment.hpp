@@ -34,6 +34,8 @@ class assignment {
 
   /// Puts a ready task among some executor's outgoing ones, or keeps it until one has room.
   void assign(detail::task_record&);
+  /// The same of one that was handed over before and has come back: others may wait for it, so it waits for nobody's room.
+  void assign_again(detail::task_record&);
   /// Assigns kept tasks to executors that have room again.
   void refill();
   /// Whether executor i may take the task over from the one that has it.

@@ -116,8 +116,8 @@ class dependencies {
   std::uint64_t next_sequence() { return ++sequence_; }
   /// Every dependency found from now on is noted here as (earlier, later), also on tasks that have retired; for traces.
   void note_edges(std::vector<std::pair<std::uint64_t, std::uint64_t>>* to) { noted_ = to; }
-  /// Every unfinished task that another one is ordered after from now on is noted here, once for each edge.
-  void note_predecessors(std::vector<task_record*>* to) { predecessors_ = to; }
+  /// The same of unfinished tasks only, once for each edge: also those of settle tasks.
+  void note_predecessors(std::vector<std::pair<task_record*, task_record*>>* to) { predecessors_ = to; }
 
  private:
   template <class F>
@@ -145,7 +145,7 @@ class dependencies {
   successor_blocks blocks_;
   std::uint64_t sequence_, floor_ = 0;
   std::vector<std::pair<std::uint64_t, std::uint64_t>>* noted_ = nullptr;
-  std::vector<task_record*>* predecessors_ = nullptr;
+  std::vector<std::pair<task_record*, task_record*>>* predecessors_ = nullptr;
 };
 
 }  // namespace troupe::logic

@@ -5,6 +5,8 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
+#include <utility>
 
 namespace troupe::detail {
 
@@ -19,5 +21,22 @@ inline std::uint64_t ticks() {
 
 /// Nanoseconds per tick. Measured once per process, in well under a millisecond.
 double ns_per_tick();
+
+/// The clock of one runtime: that of the machine, or one that a simulation moves.
+class house_clock {
+ public:
+  house_clock() = default;
+  /// `now_ns` is called whenever somebody wants to know, on any thread.
+  explicit house_clock(std::function<std::uint64_t()> now_ns) : now_ns_(std::move(now_ns)) {}
+
+  std::uint64_t ticks() const { return now_ns_ ? now_ns_() : detail::ticks(); }
+  double ns_per_tick() const { return now_ns_ ? 1.0 : detail::ns_per_tick(); }
+  float ns_since(std::uint64_t begin) const {
+    return static_cast<float>(static_cast<double>(ticks() - begin) * ns_per_tick());
+  }
+
+ private:
+  std::function<std::uint64_t()> now_ns_;
+};
 
 }  // namespace troupe::detail
