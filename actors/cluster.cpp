@@ -55,6 +55,13 @@ void cluster::add_candidates(std::vector<net::endpoint> all) {
   });
 }
 
+void cluster::give_up(const node_id& n) {
+  transport_.at(transport_.now(), [this, n] {
+    members_.give_up(n, transport_.now());
+    act();
+  });
+}
+
 void cluster::leave(std::function<void()> done) {
   transport_.at(transport_.now(), [this, done = std::move(done)]() mutable {
     left_ = std::move(done);

@@ -63,6 +63,8 @@ class cluster final : private net::transport_events {
   void start();
   /// From discovery; any thread, at any time. Those that are known already cost nothing.
   void add_candidates(std::vector<net::endpoint>);
+  /// The node is lost, and joins anew: what was agreed on with it does not hold any more. Any thread, later.
+  void give_up(const node_id&);
   /// Says goodbye; `done` on the control thread, once nobody is connected any more, or after a second. Any thread.
   void leave(std::function<void()> done);
 

@@ -22,26 +22,46 @@ errc code_of(const std::exception_ptr& why) {
     std::rethrow_exception(why);
   } catch (const error& e) {
     return e.code();
+  } catch (const std::bad_alloc&) {
+    return errc::out_of_memory;
   } catch (...) {
     return errc::task_failed;
   }
 }
 
+wire::task_end failed(errc code, std::string text) {
+  wire::task_end e;
+  e.how = wire::outcome::failed;
+  e.code = code;
+  e.text = std::move(text);
+  return e;
+}
+
 // What made it fail, without the names that were wrapped around it here: the owner has names of its own.
-std::pair<errc, std::string> told_of(const task_record& t) {
+wire::task_end end_of(const task_record& t) {
   try {
     throw_task_error(t);
   } catch (const task_failed& f) {
-    if (f.code() == errc::task_failed && f.cause()) return {code_of(f.cause()), text_of(f.cause())};
-    return {f.code(), f.what()};
-  } catch (const error& e) {
-    return {e.code(), e.what()};
-  } catch (const std::exception& e) {
-    return {errc::task_failed, e.what()};
+    wire::task_end e = failed(f.code(), f.what());
+    e.attempts = f.attempts();
+    if (f.code() == errc::task_failed && f.cause()) {
+      e.code = code_of(f.cause());
+      e.text = text_of(f.cause());
+    }
+    if (f.code() != errc::poisoned) return e;
+    e.how = wire::outcome::not_run;
+    if (f.root_task() != access_kernel.name || !f.cause()) return e;
+    // Nothing of the owner's has failed: what it was to read has not come in.
+    e.how = wire::outcome::no_room;
+    e.code = code_of(f.cause());
+    e.text = text_of(f.cause());
+    return e;
   } catch (...) {
-    return {errc::task_failed, "an exception of an unknown type"};
+    return failed(code_of(std::current_exception()), text_of(std::current_exception()));
   }
-  return {errc::task_failed, ""};
+  wire::task_end e;
+  e.measured_ns = std::max(0.0f, t.measured_ns);
+  return e;
 }
 
 }  // namespace
@@ -53,6 +73,9 @@ bool is_for_guest_house(wire::kind k) {
     case wire::kind::give:
     case wire::kind::forget:
     case wire::kind::released:
+    case wire::kind::lend:
+    case wire::kind::unlend:
+    case wire::kind::no_pull:
     case wire::kind::bytes_in:
       return true;
     default:
@@ -84,6 +107,17 @@ void guest_actor::frame(std::span<const std::byte> bytes) {
     case wire::kind::released:
       released_ = closed_;
       break;
+    case wire::kind::lend:
+      for (const wire::box_request& r : wire::take_requests(from)) keep_for_others(r);
+      break;
+    case wire::kind::unlend:
+      for (const std::uint64_t number : wire::take_numbers(from)) unlend(number);
+      break;
+    case wire::kind::no_pull: {
+      const std::uint64_t number = from.varint();
+      no_pull(number, wire::take_node(from));
+      break;
+    }
     default:
       refuse("a message of an unknown kind");
   }
@@ -133,12 +167,11 @@ void guest_actor::start(const wire::task_card& c) {
     const offered_kernel* const k = find_offer(c.kernel);
     if (!k) throw error(errc::no_executor, "the kernel is not offered there");
     fill_in(g, c, *k);
-  } catch (const error& e) {
+  } catch (const std::exception& e) {
     for (array_core* a : g.arrays) to_drop_.push_back(a);
-    if (e.code() == errc::bad_frame) throw;
-    g.end.how = wire::outcome::failed;
-    g.end.code = e.code();
-    g.end.text = e.what();
+    g.end = failed(code_of(std::current_exception()), e.what());
+    g.end.id = c.id;
+    if (g.end.code == errc::bad_frame) throw;
     tell_end(g.end);
     return;
   }
@@ -216,6 +249,7 @@ void guest_actor::fill_in(guest& g, const wire::task_card& c, const offered_kern
   apply(house_, t, o);
   check_kernel(house_, t);
   extra_of(t).listener = this;
+  t.extra->watched = c.watched;
   k.fill(t, k.body.get(), values);
   g.task = std::exchange(made.task, nullptr);
 }
@@ -232,6 +266,17 @@ void guest_actor::cancel(std::uint64_t id) {
 void guest_actor::note(task_record& t, bool was_granted) {
   std::lock_guard hold(notes_lock_);
   notes_.emplace_back(&t, was_granted);
+}
+
+// From the thread that runs it: if the process does not survive that, the owner is to know by whom.
+void guest_actor::began(task_record& t) {
+  std::lock_guard hold(lock_);
+  const auto g = by_task_.find(&t);
+  if (left_ || g == by_task_.end()) return;
+  net::writer frame;
+  frame.fixed(wire::kind::begun);
+  frame.varint(g->second->id);
+  session_->send(frame.view());
 }
 
 void guest_actor::after_turn() {
@@ -252,16 +297,8 @@ void guest_actor::after_turn() {
 
 void guest_actor::ended(guest& g) {
   by_task_.erase(g.task);
-  if (g.task->error) {
-    const auto [code, text] = told_of(*g.task);
-    const bool depends = code == errc::poisoned;
-    g.end.how = depends ? wire::outcome::not_run : wire::outcome::failed;
-    g.end.code = code;
-    g.end.text = text;
-  } else {
-    g.end.how = wire::outcome::ran;
-    g.end.measured_ns = std::max(0.0f, g.task->measured_ns);
-  }
+  g.end = end_of(*g.task);
+  g.end.id = g.id;
   to_release_.push_back(g.task);
   g.task = nullptr;
   if (g.end.how == wire::outcome::ran && !left_ && !g.returns.empty()) send_back(g);
@@ -284,6 +321,10 @@ void guest_actor::work_off(std::unique_lock<std::mutex>& hold) {
     session_->send(wants_.view());
     wants_.clear();
   }
+  if (!unfilled_.empty()) {  // before the ends of those that needed it
+    session_->send(unfilled_.view());
+    unfilled_.clear();
+  }
   if (!done_.empty()) {
     session_->send(done_.view());
     done_.clear();
@@ -292,12 +333,16 @@ void guest_actor::work_off(std::unique_lock<std::mutex>& hold) {
              release_tasks = std::exchange(to_release_, {});
   const auto drop = std::exchange(to_drop_, {});
   const auto parcels = std::exchange(to_send_, {});
+  auto ask = std::exchange(to_ask_, {});
+  const auto answers = std::exchange(to_answer_, {});
   hold.unlock();
-  for (const parcel& p : parcels) session_->send_bulk(p.head, p.body, [this, t = p.task](bool) { sent(t); });
+  for (const parcel& p : parcels) p.over->send_bulk(p.head, p.body, [this, t = p.task](bool) { sent(t); });
+  for (const auto& [line, frame] : answers) line->send(frame.view());
   if (!close.empty()) placement_.report_done(close, nullptr);
   for (task_record* t : submit) placement_.submit(t, true);
   for (task_record* t : release_tasks) release(t);
   for (array_core* a : drop) release(a);
+  if (!ask.empty()) ask_others(std::move(ask));
 }
 
 void guest_actor::close_door() {
@@ -330,6 +375,7 @@ void guest_actor::leave() {
   for (auto& [t, d] : doors_)
     if (d->open && d->what == door::use::in) close(*d);
   coming_.clear();
+  drop_lends();
   while (!arrays_.empty()) drop(arrays_.begin());
   work_off(hold);
 }
@@ -340,8 +386,8 @@ bool guest_actor::is_empty() const {
 }
 
 std::shared_ptr<guest_house> make_guest_house(engine& house, placement& p, wait_board& b, house_link& link,
-                                              std::shared_ptr<net::session> s) {
-  return std::make_shared<guest_actor>(house, p, b, link, std::move(s));
+                                              std::shared_ptr<net::session> s, find_line lines) {
+  return std::make_shared<guest_actor>(house, p, b, link, std::move(s), std::move(lines));
 }
 
 }  // namespace troupe::detail

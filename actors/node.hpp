@@ -27,6 +27,8 @@ namespace troupe::detail {
 
 class node : public executor {
  public:
+  /// All places for nodes that there are, this one among them; before anybody joins. They stay as long as this one.
+  virtual void meet(std::span<const std::shared_ptr<node>>) = 0;
   /// From here on it may be given tasks that the other node offers.
   virtual void join(std::shared_ptr<net::session>, const wire::card&) = 0;
   /// The session has ended. What was under way is placed again where that is harmless.

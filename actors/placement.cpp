@@ -348,6 +348,7 @@ void placement::make_ready(task_record& t) {
       }
       // Granted: it counts as finished, and retires when the view is closed.
       fulfil(t, board_);
+      t.marks |= mark_open;
       ++retired_count_;
       ++open_views_;
       if (t.extra && t.extra->listener) {
@@ -369,6 +370,8 @@ void placement::place_again(task_record& t) {
   assignment_.take_back(t);
   if (t.marks & mark_has_room) give_room_back(t);
   t.marks &= static_cast<std::uint16_t>(~(mark_handed | mark_leads | mark_behind));
+  if (t.extra && std::exchange(t.extra->refused, false))
+    t.extra->executors &= ~(std::uint64_t{1} << assignment_.facts()[t.executor].id);
   t.phase.fetch_and(~behind_mask, std::memory_order_acq_rel);
   if (t.pending > 0) return;  // what it comes after has still to be done
   if (abandoning_) abandon(t);
@@ -386,7 +389,8 @@ void placement::assign(task_record& t) {
     return;
   }
   const error left(errc::device_lost, "no executor that could run it is left");
-  fail(t, task_error(t, "", 0, std::make_exception_ptr(left)), true);
+  const std::exception_ptr refusal = t.extra ? t.extra->refusal : nullptr;
+  fail(t, refusal ? refusal : task_error(t, "", 0, std::make_exception_ptr(left)), true);
   await_verdict(t);
   retired_.push_back(&t);
 }
@@ -451,7 +455,7 @@ void placement::retire(task_record& t) {
   if (t.kind == task_kind::settle) delete t.accesses[0].where->partials;
   if (is_internal(t.kind))  // nobody submitted it, so it is not counted: who needs it is
     ;
-  else if (t.kind == task_kind::host_access && !t.error)
+  else if (t.marks & mark_open)
     --open_views_;
   else
     ++retired_count_;

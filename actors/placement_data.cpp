@@ -36,9 +36,14 @@ bool placement::must_wait_for_data(task_record& t) {
     return true;
   }
   bool waits = false;
-  if (t.extra) t.extra->loans.clear();
+  const bool node = where != host_space && is_node(t), pulls = node && !(t.extra && t.extra->no_pulls);
+  if (t.extra) {
+    t.extra->loans.clear();
+    t.extra->pulls.clear();
+  }
   logic::each_in_the_way(t, where, [&](array_core& a, std::uint32_t tile, tile_home& home, logic::wanted w) {
-    if (w == logic::wanted::anywhere && assignment_.reaches(where, home.dirty_in)) {
+    if (pulls && w == logic::wanted::only_read && assignment_.reaches(where, home.dirty_in)) return;
+    if (!node && w >= logic::wanted::anywhere && assignment_.reaches(where, home.dirty_in)) {
       const borrowed b = borrow(t, a, tile, home);
       if (b == borrowed::waits) waits = true;
       if (b != borrowed::refused) return;
@@ -59,8 +64,9 @@ bool placement::must_wait_for_data(task_record& t) {
   if (waits) return true;
   note_overwriting(t, where);
   if (has_devices_) logic::note_parts(t, where, alive);
-  if (where != host_space) logic::note_sent(t, where);
-  return waits;
+  if (pulls) choose_sources(t, where);
+  if (where != host_space) logic::note_sent(t, where, node);
+  return false;
 }
 
 // Of a task that nobody submitted.
@@ -96,7 +102,7 @@ void placement::account_for_data(task_record& t) {
     if (home.moving.task != &t) return;  // its device failed, and another one is asked
     home.moving = {};
     if (x.mode == access_mode::update && home.dirty_in != no_space) return;  // it was written meanwhile
-    home.dirty_in = host_space;
+    const memory_space from = std::exchange(home.dirty_in, host_space);
     home.loan = nullptr;
     if (t.measured_ns > 0)
       assignment_.learn_transfer(assignment_.facts()[t.executor].space, host_space,
@@ -106,6 +112,11 @@ void placement::account_for_data(task_record& t) {
       home.cached &= ~logic::bit_of(assignment_.facts()[t.executor].space);
       rescue(*x.array, x.tile, home, t.error);
       if (home.dirty_in == no_space) return;  // somebody else is asked
+    } else if (t.error && from != no_space && assignment_.facts()[t.executor].kind == device_kind::node) {
+      home.dirty_in = from;  // it cannot give it; no_space: nor could it be made again
+      const std::pair<array_core*, std::uint32_t> lost{x.array, x.tile};
+      lose(*executors_[t.executor], {&lost, 1}, t.error);
+      if (home.dirty_in == no_space) return;  // it is made again
     } else if (t.error) {
       home.cached = 0;
       home.lost = t.error;
@@ -142,6 +153,8 @@ void placement::report_failure(const executor& e, std::span<const std::pair<arra
 
 void placement::report_lost(const executor& e, std::span<const std::pair<array_core*, std::uint32_t>> lost,
                             std::exception_ptr why) {
+  hold_turn();
+  serve(nullptr);  // what was done before must have been accounted for; leaves the turn
   hold_turn();
   lose(e, lost, why);
   leave_turn();

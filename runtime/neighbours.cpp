@@ -57,6 +57,8 @@ const char* text_of_end(logic::node_end why) {
       return "others found that it is gone";
     case logic::node_end::forgot_us:
       return "it had given this node up";
+    case logic::node_end::given_up:
+      return "it was given up, because something that it sent could not be taken in";
   }
   return "it is gone";
 }
@@ -134,6 +136,7 @@ neighbours::neighbours(engine& house, const cluster_options& o, memory_space fir
                                 [this](auto what) { transport_->at(transport_->now() + a_moment, std::move(what)); }));
     house.brain().add(*places_.back());
   }
+  for (const auto& n : places_) n->meet(places_);
 }
 
 neighbours::~neighbours() { stop(); }
@@ -234,7 +237,11 @@ void neighbours::joined(const node_id& id, const std::shared_ptr<net::session>& 
   p->all = this;
   p->line = std::make_shared<net::lasting_session>(s);
   p->over = s.get();
-  p->guests = make_guest_house(house_, house_.brain(), house_.board(), house_.link(), p->line);
+  p->guests = make_guest_house(house_, house_.brain(), house_.board(), house_.link(), p->line,
+                               [this](const node_id& n) -> std::shared_ptr<net::session> {
+                                 const peer_ptr other = find(n);
+                                 return other ? other->line : nullptr;
+                               });
   {
     std::lock_guard hold(lock_);
     peers_.insert_or_assign(id, p);
@@ -242,6 +249,7 @@ void neighbours::joined(const node_id& id, const std::shared_ptr<net::session>& 
   }
   wire::card c;
   c.threads = static_cast<std::uint32_t>(house_.settings().threads);
+  c.lends = house_.settings().memory_bytes == 0;
   if (options_.take_work) c.kernels = offered_keys();
   net::writer frame;
   wire::put(frame, c);
@@ -322,9 +330,17 @@ void neighbours::part(const peer_ptr& p, const std::exception_ptr& why) {
   }
   p->line->end();
   p->guests->leave();
+  for (const auto& g : guest_houses()) g->lost(name_of(p->line->peer().id));
   if (!p->place) return;
   house_.kernels().offer(p->place->facts().id, {});
   p->place->lose(why);
+}
+
+std::vector<std::shared_ptr<guest_house>> neighbours::guest_houses() const {
+  std::lock_guard hold(lock_);
+  std::vector<std::shared_ptr<guest_house>> all;
+  for (const auto& [id, p] : peers_) all.push_back(p->guests);
+  return all;
 }
 
 neighbours::peer_ptr neighbours::find(const node_id& id) const {
@@ -354,6 +370,18 @@ neighbours::peer_ptr neighbours::find(net::session& s) const {
   return nullptr;
 }
 
+// Something of what it said is lost: another connection would go on without it, and somebody would wait for ever.
+void neighbours::give_up(net::session& s, const std::exception_ptr& why) {
+  try {
+    std::rethrow_exception(why);
+  } catch (const error& e) {
+    if (e.code() != errc::no_resource) cluster_->give_up(name_of(s.peer().id));
+  } catch (...) {
+    cluster_->give_up(name_of(s.peer().id));
+  }
+  s.close(why);
+}
+
 // ---- messages -------------------------------------------------------------------------------------------------------
 
 void neighbours::frame(net::session& s, std::span<const std::byte> bytes) {
@@ -362,7 +390,7 @@ void neighbours::frame(net::session& s, std::span<const std::byte> bytes) {
   try {
     p->line->take(s, bytes, *p);
   } catch (...) {
-    s.close(std::current_exception());
+    give_up(s, std::current_exception());
   }
 }
 
@@ -383,7 +411,7 @@ void neighbours::arrived(net::session& s, std::span<const std::byte> head, bool 
   try {
     p->line->arrived(s, head, whole, *p);
   } catch (...) {
-    s.close(std::current_exception());
+    give_up(s, std::current_exception());
   }
 }
 
@@ -398,6 +426,20 @@ void neighbours::peer::frame(std::span<const std::byte> bytes) {
       std::lock_guard hold(all->lock_);
       all->changed_.notify_all();
     }
+  } else if (what == wire::kind::pull) {
+    net::reader from(bytes.subspan(1));
+    const wire::pull_request r = wire::take_pull(from);
+    if (const peer_ptr owner = all->find(r.owner)) {
+      owner->guests->pull(r, line);
+    } else {
+      net::writer frame;
+      wire::put(frame, wire::pull_refusal{r.owner, r.number, "its owner is not known here"});
+      line->send(frame.view());
+    }
+  } else if (what == wire::kind::cannot_pull) {
+    net::reader from(bytes.subspan(1));
+    const wire::pull_refusal r = wire::take_pull_refusal(from);
+    if (const peer_ptr owner = all->find(r.owner)) owner->guests->cannot_pull(r, name_of(line->peer().id));
   } else if (place) {
     place->frame(bytes);
   } else {
@@ -407,6 +449,10 @@ void neighbours::peer::frame(std::span<const std::byte> bytes) {
 
 net::pieces neighbours::peer::arriving(std::span<const std::byte> head, std::uint64_t bytes) {
   if (is_for_guest_house(wire::kind_of(head))) return guests->arriving(head, bytes);
+  if (wire::kind_of(head) == wire::kind::bytes_pulled) {
+    const peer_ptr owner = all->find(wire::owner_of_pulled(head));
+    return owner ? owner->guests->pulled_arriving(head, bytes, name_of(line->peer().id)) : net::pieces();
+  }
   const std::shared_ptr<node> to = all->place_of(*this);
   return to ? to->arriving(head, bytes) : net::pieces();
 }
@@ -414,7 +460,9 @@ net::pieces neighbours::peer::arriving(std::span<const std::byte> head, std::uin
 void neighbours::peer::arrived(std::span<const std::byte> head) {
   if (is_for_guest_house(wire::kind_of(head)))
     guests->arrived(head, true);
-  else if (const std::shared_ptr<node> to = all->place_of(*this))
+  else if (wire::kind_of(head) == wire::kind::bytes_pulled) {
+    if (const peer_ptr owner = all->find(wire::owner_of_pulled(head))) owner->guests->arrived(head, true);
+  } else if (const std::shared_ptr<node> to = all->place_of(*this))
     to->arrived(head, true);
 }
 

@@ -77,7 +77,7 @@ float assignment::homecoming_ns(const task_record& t, detail::memory_space where
   std::uint64_t bytes = 0;
   const auto come_home = [&] { ns += model_.transfer_ns(from, detail::host_space, bytes); };
   each_in_the_way(t, where, [&](const array_core& a, std::uint32_t tile, const tile_home& home, wanted w) {
-    if (w == wanted::nothing || (w == wanted::anywhere && reaches(where, home.dirty_in))) return;
+    if (w == wanted::nothing || (w >= wanted::anywhere && reaches(where, home.dirty_in))) return;
     if (home.dirty_in != from) {
       come_home();
       from = home.dirty_in;
@@ -146,10 +146,11 @@ bool assignment::assign_among(task_record& t, executor_set mask, std::size_t wai
     o.run_ns = m.known() ? m.predicted_ns() : guess_ns;
     if (spaces_ > 1) {
       const bool alike = (holders & bit_of(f.space)) == 0 && f.space != detail::host_space;
-      if (!alike || !same.there || same.reach != reach_[f.space]) {
+      const std::uint64_t reach = reach_[f.space] | bit_of(f.space);  // it has nothing itself
+      if (!alike || !same.there || same.reach != reach) {
         same.there = alike;
-        same.reach = reach_[f.space];
-        same.from = sources(same.reach);
+        same.reach = reach;
+        same.from = sources(reach_[f.space]);
         same.bytes = bytes_missing(t, f.space, same.from);
         same.home_ns = homecoming_ns(t, f.space);
       }

@@ -83,6 +83,8 @@ class assignment {
   void know_link(detail::memory_space from, detail::memory_space to, edge_cost c) { model_.set_edge(from, to, c); }
   /// Copies from one space of a device to another one's need not go through the host's memory.
   void connect(detail::memory_space from, detail::memory_space to) { reach_[to] |= std::uint64_t{1} << from; }
+  bool is_withdrawn(std::size_t i) const { return (withdrawn_ >> facts_[i].id & 1) != 0; }
+  bool is_paused(std::size_t i) const { return (paused_ >> facts_[i].id & 1) != 0; }
   /// All of a device's copies go through the host's memory from now on.
   void disconnect(detail::memory_space s) {
     for (std::uint64_t& mask : reach_) mask &= ~(std::uint64_t{1} << s);

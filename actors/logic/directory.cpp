@@ -110,7 +110,7 @@ std::exception_ptr lost_input(const task_record& t) {
   return why;
 }
 
-void note_sent(const task_record& t, memory_space where) {
+void note_sent(const task_record& t, memory_space where, bool parts) {
   for (int i = 0; i < t.access_count; ++i) {
     const access& x = t.accesses[i];
     if (!x.array) continue;
@@ -121,7 +121,7 @@ void note_sent(const task_record& t, memory_space where) {
       a.homes->tiles[x.tile].cached |= bit_of(where);
     else if (uses_copies(x))
       each_part_of(x, [&](std::uint32_t tile, std::uint64_t part, std::uint64_t whole) {
-        if (fetches_whole(part, whole)) a.homes->tiles[tile].cached |= bit_of(where);
+        if (parts ? part == whole : fetches_whole(part, whole)) a.homes->tiles[tile].cached |= bit_of(where);
       });
   }
 }

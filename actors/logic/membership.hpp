@@ -49,6 +49,7 @@ enum class node_end : std::uint8_t {
   replaced,   ///< another process listens where it did, or has its id
   said,       ///< others found one of these
   forgot_us,  ///< it had given this node up and comes back as new
+  given_up,   ///< this node has lost track of what they had agreed on
 };
 
 struct membership_options {
@@ -128,6 +129,8 @@ class membership {
   void message(const node_id& from, const membership_message&, time_point now);
   /// At `wake()`, or earlier.
   void tick(time_point now);
+  /// What this node and that one had built up for each other does not fit any more: both begin anew.
+  void give_up(const node_id&, time_point now);
   /// Says goodbye to all; nothing is dialled afterwards.
   void leave(time_point now);
 
@@ -160,6 +163,7 @@ class membership {
     time_point heard{}, asked{};  // an answer is awaited if asked is later
     time_point since{};           // with, or without session
     time_point alive{};           // as others say
+    time_point deaf{};            // since when it hears nothing of this node, as it says
     time_point probed{}, ended{}, differs{};
     std::vector<node_address> empty{};                     // where nobody listens any more
     std::vector<std::pair<node_id, time_point>> askers{};  // that wait for a sign of life of it
@@ -200,6 +204,7 @@ class membership {
   // membership_timers.cpp: what time brings
   void excuse(time_point::duration late, time_point now);
   void beat(time_point now);
+  bool is_deaf(const member& m) const { return m.session && is_mesh_ && m.deaf != time_point{}; }
   void look_after(member&, time_point now);
   void probe(member&, time_point now);
   void agree(time_point now);

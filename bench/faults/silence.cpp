@@ -28,8 +28,11 @@ figures stop_briefly() {
   s.await_work();
   s.process(0).signal(SIGSTOP);
   if (!nobody_goes(s.rt, 2s)) throw wrong_answer("it was given up");
+  const auto ran = test::tasks_of(s.rt, worker_name(0));
   s.process(0).signal(SIGCONT);
-  const double flows = flows_again(work);
+  const auto goes_on = clock::now();
+  await(s.rt, "it works again", [&] { return test::tasks_of(s.rt, worker_name(0)) > ran; });
+  const double flows = ms_since(goes_on);
   check(s.rt, work);
   if (s.all[0]->ran() + s.all[1]->ran() != work.spawned()) throw wrong_answer("a task was repeated or lost");
   return {flows};

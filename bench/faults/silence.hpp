@@ -8,8 +8,7 @@
 
 namespace bench {
 
-/// Stopped for two seconds, which is no reason to give it up: from its going on until work flows, and the longest time
-/// in which nobody's task ended.
+/// Stopped for two seconds, which is no reason to give it up: from its going on until a task of its ends.
 figures stop_briefly();
 /// Stopped until it is given up, `for_s` seconds in all; then until it is taken in again.
 figures stop_for_long(std::chrono::seconds for_s);

@@ -197,6 +197,18 @@ TEST(cluster, who_leaves_says_so_and_is_not_called_again) {
   EXPECT_TRUE(w.until([&] { return w.agree_on_view(); }, 2s));
 }
 
+TEST(cluster, who_is_given_up_joins_again_as_new_on_both_sides) {
+  world w(31);
+  w.start_all(4);
+  w[1].cluster().give_up(w[2].id());
+  ASSERT_TRUE(w.until([&] { return w[1].loss_of(w[2]) && w[2].loss_of(w[1]); }, 2s));
+  EXPECT_EQ(w[1].loss_of(w[2])->why, node_end::given_up);
+  EXPECT_EQ(w[2].loss_of(w[1])->why, node_end::forgot_us);
+  EXPECT_TRUE(w.until([&] { return w.agree(); }, 2s)) << w.disagreement();
+  EXPECT_EQ(w[0].count("lost"), 0u);
+  EXPECT_EQ(w[3].count("lost"), 0u);
+}
+
 TEST(cluster, frames_of_members_pass_and_those_of_membership_do_not) {
   world w(17);
   w.start_all(2);

@@ -50,7 +50,7 @@ inline troupe::options owner_options(const std::string& secret) {
 }
 
 /// Works for others until its input ends. Answers lines of it: "report" with what it holds, "ran" with how many tasks;
-/// others by `more`, which gives the answer.
+/// others by `more`, which gives the answer. WORKER_MEMORY and WORKER_SPILL are its memory and where it may spill.
 inline int serve(const std::vector<std::string>& words,
                  const std::function<std::string(const std::string&)>& more = {}) {
   const auto say = [](const std::string& line) {
@@ -61,6 +61,8 @@ inline int serve(const std::vector<std::string>& words,
   if (words.at(3) != "-") o.cluster.listen = {words[3]};
   if (words.size() > 4) o.cluster.join = {words[4]};
   if (words.size() > 5) o.threads = std::stoi(words[5]);
+  if (const char* bytes = std::getenv("WORKER_MEMORY")) o.memory_bytes = std::stoull(bytes);
+  if (const char* folder = std::getenv("WORKER_SPILL")) o.spill_directory = folder;
   troupe::runtime rt(std::move(o));
   for (const std::string& a : rt.addresses()) say("listening " + a);
   say("ready");

@@ -7,6 +7,7 @@
 #include <poll.h>
 #include <sched.h>
 #include <sys/mman.h>
+#include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
@@ -88,6 +89,7 @@ struct beginning {
   int input, output, errors, report;
   pid_t parent;
   const child_options* with;
+  const char* disk_size;
 
   [[noreturn]] void run() const {
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -99,10 +101,15 @@ struct beginning {
     bool good =
         ::dup2(input, STDIN_FILENO) >= 0 && ::dup2(output, STDOUT_FILENO) >= 0 && ::dup2(errors, STDERR_FILENO) >= 0;
     if (with->net_namespace >= 0) good = good && ::setns(with->net_namespace, CLONE_NEWNET) == 0;
-    if (with->descriptors_max > 0) {
-      const rlimit limit{with->descriptors_max, with->descriptors_max};
-      good = good && ::setrlimit(RLIMIT_NOFILE, &limit) == 0;
-    }
+    const auto limit_to = [&](auto what, std::size_t most) {
+      const rlimit limit{most, most};
+      good = good && (most == 0 || ::setrlimit(what, &limit) == 0);
+    };
+    limit_to(RLIMIT_NOFILE, with->descriptors_max);
+    limit_to(RLIMIT_AS, with->address_space_max);
+    if (!with->small_disk.empty())  // which nobody else sees, and which is gone with the process
+      good = good && ::unshare(CLONE_NEWNS) == 0 && ::mount("", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0 &&
+             ::mount("tmpfs", with->small_disk.c_str(), "tmpfs", 0, disk_size) == 0;
     // None of this process's but the three, wherever they come from.
     good = good && ::syscall(SYS_close_range, 3u, ~0u, close_range_cloexec) == 0;
     if (good) ::execvpe(words[0], words, environment);
@@ -153,6 +160,7 @@ child::child(std::vector<std::string> words, const child_options& with) : name_(
   if (errors_ < 0) fail("memfd_create");
   auto environment = environment_with(with.environment);
   const auto word_pointers = pointers_to(words), environment_pointers = pointers_to(environment);
+  const std::string disk_size = "size=" + std::to_string(with.small_disk_bytes);
   const beginning b{const_cast<char**>(word_pointers.data()),
                     const_cast<char**>(environment_pointers.data()),
                     input.reading,
@@ -160,7 +168,8 @@ child::child(std::vector<std::string> words, const child_options& with) : name_(
                     errors_,
                     report.writing,
                     ::getpid(),
-                    &with};
+                    &with,
+                    disk_size.c_str()};
   id_ = ::fork();
   if (id_ == 0) b.run();
   if (id_ < 0) {

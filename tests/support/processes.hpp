@@ -42,6 +42,9 @@ struct child_options {
   std::vector<std::string> environment{};  ///< "NAME=value", in place of or beside this process's
   int net_namespace = -1;                  ///< a descriptor of the one to run in
   std::size_t descriptors_max = 0;         ///< RLIMIT_NOFILE; 0: as for this process
+  std::size_t address_space_max = 0;       ///< RLIMIT_AS, in bytes; 0: as for this process
+  std::string small_disk{};          ///< a folder that is a disk of its own to it (needs CAP_SYS_ADMIN); empty: none
+  std::size_t small_disk_bytes = 0;  ///< what that has room for
 };
 
 /// A running program. Its stdout is read in lines; its stderr is kept. It does not outlive the test: the destructor kills

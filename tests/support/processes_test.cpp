@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <csignal>
+#include <cstdlib>
 #include <filesystem>
 #include <utility>
 
@@ -189,6 +190,29 @@ TEST(processes, see_the_environment_and_the_limits_that_they_are_given) {
   with.descriptors_max = 33;
   const auto done = run(shell("echo $TROUPE_TEST_WORD $HOME; ulimit -n; test -n \"$PATH\" && echo path"), with);
   EXPECT_EQ(done.out, "some /elsewhere\n33\npath\n");
+  child_options small;
+  small.address_space_max = 1 << 30;
+  EXPECT_EQ(run(shell("ulimit -v"), small).out, "1048576\n");
+}
+
+TEST(processes, have_a_small_disk_of_their_own_where_they_are_given_one) {
+  char folder[] = "/tmp/troupe-disk-XXXXXX";
+  ASSERT_NE(::mkdtemp(folder), nullptr);
+  child_options with;
+  with.small_disk = folder;
+  with.small_disk_bytes = 1 << 20;
+  std::string said;
+  try {
+    said = run(shell(std::string("cd ") + folder + "; head -c 600000 /dev/zero > one && echo one; " +
+                     "head -c 600000 /dev/zero > two || echo full"),
+               with)
+               .out;
+  } catch (const std::runtime_error&) {  // no right to mount
+  }
+  EXPECT_TRUE(std::filesystem::is_empty(folder));
+  std::filesystem::remove(folder);
+  if (said.empty()) GTEST_SKIP() << "a disk of its own needs CAP_SYS_ADMIN";
+  EXPECT_EQ(said, "one\nfull\n");
 }
 
 }  // namespace

@@ -5,14 +5,18 @@
 
 #include <gtest/gtest.h>
 
+#include <sched.h>
+
 #include <algorithm>
 #include <chrono>
 #include <string>
+#include <thread>
 
 #include <troupe/credentials.hpp>
 #include <troupe/troupe.hpp>
 
 #include "tests/support/chains.hpp"
+#include "tests/support/netns.hpp"
 #include "tests/support/nodes.hpp"
 #include "tests/support/proxy.hpp"
 #include "tests/support/scratch_folder.hpp"
@@ -35,6 +39,18 @@ class secret {
  private:
   scratch_folder folder_;
 };
+
+/// An owner whose threads stay where they were made, on host 0 of a network; null if they cannot.
+inline std::unique_ptr<troupe::runtime> owner_on_host_0(const network& net, const secret& proof) {
+  std::unique_ptr<troupe::runtime> rt;
+  std::thread([&] {
+    if (::setns(net.on(0).net_namespace, CLONE_NEWNET) != 0) return;
+    troupe::options o = owner_options(proof);
+    o.cluster.listen = {net.address(0) + ":4711"};
+    rt = std::make_unique<troupe::runtime>(std::move(o));
+  }).join();
+  return rt;
+}
 
 /// Expects that a node is found gone in time, and that the work first in line is done soon afterwards.
 inline void expect_gone_and_flowing(const troupe::runtime& rt, const std::string& name, clock::time_point since,

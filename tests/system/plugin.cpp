@@ -4,5 +4,5 @@
 #include "tests/support/chain_kernels.hpp"
 
 namespace {
-const troupe::offer offered{test::link_on, test::weigh};
+const troupe::offer offered{test::link_on, test::weigh, test::mix_in, test::end_process};
 }

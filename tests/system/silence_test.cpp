@@ -55,6 +55,48 @@ TEST(silence, a_worker_that_is_stopped_for_longer_is_given_up_and_taken_in_again
   EXPECT_GE(one.ran(), ran + 80);
 }
 
+TEST(slow_silence, a_worker_that_is_stopped_for_twenty_seconds_costs_no_result_and_leaves_nothing_behind) {
+  const secret proof;
+  troupe::runtime rt(owner_options(proof));
+  worker one("one", proof, rt.addresses().front()), two("two", proof, rt.addresses().front());
+  ASSERT_TRUE(rt.wait_for_nodes(2, 10s));
+  const std::string empty = "nodes 2 unfinished 0 arrays 0 bytes 0";
+  {
+    chains first(rt, chains::results::stay_there, 8, 100);
+    first.grow(20, on_workers);
+    EXPECT_EQ(first.wrong(), 0);
+  }
+  const auto all_is_quiet = [&] { return one.report() == empty && two.report() == empty; };  // they know each other
+  ASSERT_TRUE(comes_true(rt, all_is_quiet)) << one.report() << "; " << two.report();
+  const process_facts mine = facts_of(getpid()), theirs = one.process.facts();
+  {
+    chains home(rt, chains::results::come_home, 8, 2'000), stays(rt, chains::results::stay_there, 8, 2'000);
+    home.grow(100, on_workers);
+    stays.grow(100, on_workers);
+    ASSERT_TRUE(comes_true(rt, [&] { return tasks_of(rt, "one") > 50; }));
+    const auto stopped = clock::now();
+    one.process.signal(SIGSTOP);
+    expect_gone_and_flowing(rt, "one", stopped, 3.5, home);
+    while (seconds_since(stopped) < 20) {  // others work all the while
+      home.grow(10, on_workers);
+      ASSERT_TRUE(rt.wait_all_for(20s));
+    }
+    one.process.signal(SIGCONT);
+    ASSERT_TRUE(comes_true(rt, [&] { return is_there(rt, "one"); })) << "it was not taken in again";
+    home.grow(10, scope::at("one"));
+    stays.grow(10, scope::at("one"));
+    ASSERT_TRUE(rt.wait_all_for(20s));
+    EXPECT_EQ(home.wrong(), 0);
+    EXPECT_EQ(stays.wrong(), 0);
+  }
+  EXPECT_TRUE(comes_true(rt, all_is_quiet)) << one.report() << "; " << two.report();
+  EXPECT_EQ(rt.report().arrays, 0u);
+  EXPECT_TRUE(comes_true(rt, [&] { return facts_of(getpid()).descriptors <= mine.descriptors; }));
+  EXPECT_TRUE(comes_true(rt, [&] { return one.process.facts().descriptors <= theirs.descriptors; }));
+  EXPECT_LE(facts_of(getpid()).threads, mine.threads);
+  EXPECT_LE(one.process.facts().threads, theirs.threads);
+}
+
 TEST(silence, connections_reset_every_half_second_lose_nothing_and_repeat_nothing) {
   const secret proof;
   support::proxy between;
