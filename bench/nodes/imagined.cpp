@@ -90,7 +90,7 @@ class imagined_house {
     for (int i = 1; i <= nodes; ++i) {
       const auto id = static_cast<std::uint16_t>(i);
       add({id, "node:" + std::to_string(i), troupe::device_kind::node, id, 1});
-      brain_->admit_node(*nodes_.back(), 8, {50'000.0F, 1.0F}, {50'000.0F, 1.0F});
+      brain_->admit_node(*nodes_.back(), 8, {50'000.0F, 1.0F}, {50'000.0F, 1.0F}, true);
       offering |= std::uint64_t{1} << i;
     }
     offered_ = offering;

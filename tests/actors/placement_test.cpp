@@ -239,7 +239,7 @@ TEST(placement, weighs_each_candidate_by_what_it_has_and_by_its_own_link) {
   for (std::uint16_t i = 0; i < 5; ++i) {
     collector& node =
         s.add({i, "node:" + std::to_string(i), troupe::device_kind::node, static_cast<memory_space>(i + 1), 1});
-    s.brain->admit_node(node, 1, {1'000.0f * static_cast<float>(i + 1), 1}, {50'000, 1});
+    s.brain->admit_node(node, 1, {1'000.0f * static_cast<float>(i + 1), 1}, {50'000, 1}, true);
   }
   static const troupe::detail::shown<std::uint64_t> offering{0b11111};
   static const kernel_info offered{.name = "offered", .key = 80, .kinds = 0, .nodes = &offering};

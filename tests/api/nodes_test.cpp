@@ -35,10 +35,10 @@ constexpr auto blur = troupe::kernel<troupe::in<int, 2>, troupe::out<int, 2>>("n
                           .on(troupe::cpu, [](troupe::view<const int, 2> from, troupe::view<int, 2> to) {
                             for (index_t y = to.lo(0); y < to.hi(0); ++y)
                               for (index_t x = to.lo(1); x < to.hi(1); ++x) {
-                                int sum = 0;
+                                unsigned sum = 0;  // which may go round
                                 for (index_t v = -1; v <= 1; ++v)
-                                  for (index_t u = -1; u <= 1; ++u) sum += from(y + v, x + u);
-                                to(y, x) = sum;
+                                  for (index_t u = -1; u <= 1; ++u) sum += static_cast<unsigned>(from(y + v, x + u));
+                                to(y, x) = static_cast<int>(sum);
                               }
                           });
 constexpr auto sum_up = troupe::kernel<troupe::in<int, 1>, troupe::red<long, 1>>("nodes.sum_up")
