@@ -302,6 +302,7 @@ void gpu_actor::launch(job& j) {
 }
 
 void gpu_actor::launch_text(task_record& t, gpu_context& with, int lane) {
+  if (t.extra && t.extra->watched) t.extra->listener->began(t);
   t.ops->run(t, with);  // hands its arguments over
   const kernel_text& text = source_of(t);
   device_->launch(lane, loaded(t), with.shape(text), with.arguments());

@@ -1,5 +1,5 @@
 // What this file is for: the state of a guest house. Its parts: guest_tasks.cpp (what comes and runs), guest_data.cpp
-// (bytes in and out).
+// (bytes in and out), guest_pulls.cpp (bytes from and to other guest houses).
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
@@ -7,6 +7,8 @@
 #include <deque>
 #include <list>
 #include <mutex>
+#include <optional>
+#include <set>
 #include <stop_token>
 #include <unordered_map>
 #include <unordered_set>
@@ -24,12 +26,17 @@ extern const kernel_info access_kernel;
 
 class guest_actor final : public guest_house, private task_listener {
  public:
-  guest_actor(engine& house, placement& p, wait_board& b, house_link& link, std::shared_ptr<net::session> s)
-      : house_(house), placement_(p), board_(b), link_(link), session_(std::move(s)) {}
+  guest_actor(engine& house, placement& p, wait_board& b, house_link& link, std::shared_ptr<net::session> s,
+              find_line lines)
+      : house_(house), placement_(p), board_(b), link_(link), session_(std::move(s)), lines_(std::move(lines)) {}
 
   void frame(std::span<const std::byte>) override;
   net::pieces arriving(std::span<const std::byte> head, std::uint64_t bytes) override;
   void arrived(std::span<const std::byte> head, bool whole) override;
+  void pull(const wire::pull_request&, const std::shared_ptr<net::session>& line) override;
+  void cannot_pull(const wire::pull_refusal&, const node_id& by) override;
+  net::pieces pulled_arriving(std::span<const std::byte> head, std::uint64_t bytes, const node_id& from) override;
+  void lost(const node_id&) override;
   void close_door() override;
   bool is_released() const override;
   void leave() override;
@@ -46,17 +53,25 @@ class guest_actor final : public guest_house, private task_listener {
     std::size_t on_their_way = 0;
     wire::task_end end;
   };
+  /// Another guest house that pulls, and its number.
+  struct asker {
+    std::shared_ptr<net::session> line;
+    std::uint64_t number = 0;
+    logic::box4 where;
+  };
   /// Bytes of an array on their way in or out: a host access of this runtime.
   struct door {
-    enum class use { in, home, back } what = use::in;
-    std::uint64_t number = 0;  // ours of what comes in, the owner's of what goes
+    enum class use { in, home, back, lend } what = use::in;
+    std::uint64_t number = 0;  // ours of what comes in, the owner's of what goes and of what is lent
     int access = 0;
     guest* of = nullptr;  // back
     task_record* task = nullptr;
     std::size_t element = 1;
     std::uint64_t array = 0;
-    wire::gap what_box;
-    bool open = false;
+    wire::gap what_box;                                  // if it names somebody, that one is asked
+    std::exception_ptr never;                            // in: it will not come
+    std::optional<asker> whom;                           // lend: who has pulled
+    bool open = false, sending = false, placed = false;  // in: its bytes are being written
     raw_view view;
     scratch buffers;
     std::unique_ptr<run_context> context;
@@ -66,6 +81,7 @@ class guest_actor final : public guest_house, private task_listener {
   void granted(task_record& t) override { note(t, true); }
   void retired(task_record& t) override { note(t, false); }
   void after_turn() override;
+  void began(task_record&) override;
   void note(task_record&, bool was_granted);
 
   // ---- guest_tasks.cpp
@@ -79,6 +95,7 @@ class guest_actor final : public guest_house, private task_listener {
   void work_off(std::unique_lock<std::mutex>&);
 
   // ---- guest_data.cpp
+  static void check(const array_core&, const wire::gap&);
   void ask_for(array_core&, std::uint64_t array, const wire::gap&);
   void open_door(array_core&, access_mode, const logic::box4& where, std::unique_ptr<door>);
   void give(const wire::box_request&);
@@ -89,11 +106,25 @@ class guest_actor final : public guest_house, private task_listener {
   void sent(task_record*);
   void tell_cannot(const door&, const std::exception_ptr& why);
 
+  // ---- guest_pulls.cpp
+  void keep_for_others(const wire::box_request&);
+  void unlend(std::uint64_t number);
+  void no_pull(std::uint64_t lent, const node_id& by);
+  void ask_other(door&);
+  void never_comes(door&, const std::exception_ptr& why);
+  void fail(door&);
+  void answer(door&);
+  void turn_away(const asker&, const std::string& why);
+  void lend_ended(door&);
+  void drop_lends();
+  void ask_others(std::vector<std::pair<node_id, net::writer>>);
+
   engine& house_;
   placement& placement_;
   wait_board& board_;
   house_link& link_;
   const std::shared_ptr<net::session> session_;
+  const find_line lines_;
   const std::atomic<bool> never_stopping_{false};
 
   std::mutex notes_lock_;
@@ -114,9 +145,16 @@ class guest_actor final : public guest_house, private task_listener {
     std::vector<std::byte> head;
     net::const_pieces body;
     task_record* task;  // its door, which stays open until it has been sent
+    std::shared_ptr<net::session> over;
   };
   std::vector<parcel> to_send_;
-  net::writer done_, wants_;
+  net::writer done_, wants_, unfilled_;
+  // Between guest houses.
+  std::unordered_map<std::uint64_t, door*> lends_;  // by the owner's number
+  std::set<std::uint64_t> unlent_;
+  std::unordered_map<std::uint64_t, asker> early_;  // for what has not been lent yet
+  std::vector<std::pair<node_id, net::writer>> to_ask_;
+  std::vector<std::pair<std::shared_ptr<net::session>, net::writer>> to_answer_;
 };
 
 }  // namespace troupe::detail

@@ -15,13 +15,12 @@ namespace {
 
 [[noreturn]] void refuse(const char* what) { throw error(errc::bad_frame, what); }
 
-const array_core& checked(const array_core& a, const wire::gap& g) {
+}  // namespace
+
+void guest_actor::check(const array_core& a, const wire::gap& g) {
   if (g.tile >= a.tile_count || g.where.empty() || !a.tile_box(g.tile).contains(g.where))
     refuse("a box that is not in its tile");
-  return a;
 }
-
-}  // namespace
 
 // ---- host accesses --------------------------------------------------------------------------------------------------
 
@@ -55,14 +54,25 @@ void guest_actor::opened(door& d) {
   } catch (...) {
     if (d.what == door::use::in)  // no memory for what was to come: what waits for it must not run
       d.task->error = task_error(*d.task, "host", 1, std::current_exception());
+    else if (d.what == door::use::lend)
+      d.never = std::current_exception();
     else
       tell_cannot(d, std::current_exception());
     close(d);
     return;
   }
+  if (d.what == door::use::lend) {
+    if (d.never)
+      close(d);
+    else if (d.whom)
+      answer(d);
+    return;
+  }
   if (d.what == door::use::in) {
     if (left_) return close(d);
+    if (d.never) return fail(d);
     coming_.emplace(d.number, &d);
+    if (d.what_box.lent != 0) return ask_other(d);
     if (wants_.empty()) wants_.fixed(wire::kind::want);
     wire::put(wants_, wire::box_request{d.number, d.array, d.what_box});
     return;
@@ -77,7 +87,7 @@ void guest_actor::opened(door& d) {
     head.varint(static_cast<std::uint64_t>(d.access));
   }
   const net::pieces body = rows_of(d.view, d.element);
-  to_send_.push_back({head.take(), {body.begin(), body.end()}, d.task});
+  to_send_.push_back({head.take(), {body.begin(), body.end()}, d.task, session_});
 }
 
 // What it shows may change again. The record goes back once it has retired.
@@ -93,7 +103,10 @@ void guest_actor::close(door& d) {
 
 // Retired: it was closed, or never opened, because what it was to show is in error.
 void guest_actor::closed(door& d) {
-  if (d.task->error && d.what != door::use::in) tell_cannot(d, d.task->error);
+  if (d.what == door::use::lend)
+    lend_ended(d);
+  else if (d.task->error && d.what != door::use::in)
+    tell_cannot(d, d.task->error);
   if (guest* const g = d.of; g && --g->on_their_way == 0 && !g->task) {
     for (array_core* a : g->arrays) to_drop_.push_back(a);
     guests_.erase(g->id);
@@ -105,7 +118,7 @@ void guest_actor::closed(door& d) {
 // ---- in -------------------------------------------------------------------------------------------------------------
 
 void guest_actor::ask_for(array_core& a, std::uint64_t array, const wire::gap& g) {
-  checked(a, g);
+  check(a, g);
   auto d = std::make_unique<door>();
   d->what = door::use::in;
   d->number = ++last_number_;
@@ -119,7 +132,8 @@ net::pieces guest_actor::arriving(std::span<const std::byte> head, std::uint64_t
   (void)from.fixed<wire::kind>();
   std::lock_guard hold(lock_);
   const auto d = coming_.find(from.varint());
-  if (left_ || d == coming_.end()) return {};
+  if (left_ || d == coming_.end() || d->second->what_box.lent != 0) return {};
+  d->second->placed = true;
   net::pieces to = rows_of(d->second->view, d->second->element);
   std::uint64_t room = 0;
   for (const auto& piece : to) room += piece.size();
@@ -133,7 +147,7 @@ void guest_actor::arrived(std::span<const std::byte> head, bool whole) {
   (void)from.fixed<wire::kind>();
   std::unique_lock hold(lock_);
   const auto d = coming_.find(from.varint());
-  if (d == coming_.end()) return;
+  if (d == coming_.end() || !d->second->placed) return;
   door& one = *d->second;
   coming_.erase(d);
   close(one);
@@ -145,7 +159,7 @@ void guest_actor::arrived(std::span<const std::byte> head, bool whole) {
 void guest_actor::give(const wire::box_request& r) {
   const auto a = arrays_.find(r.array);
   if (a == arrays_.end()) refuse("a tile of an array that was not named before");
-  checked(*a->second, r.what);
+  check(*a->second, r.what);
   auto d = std::make_unique<door>();
   d->what = door::use::home;
   d->number = r.number;
@@ -169,7 +183,10 @@ void guest_actor::send_back(guest& g) {
 // From the transport's bulk thread, or from where it was to be sent.
 void guest_actor::sent(task_record* t) {
   std::unique_lock hold(lock_);
-  if (const auto d = doors_.find(t); d != doors_.end()) close(*d->second);
+  if (const auto d = doors_.find(t); d != doors_.end()) {
+    d->second->sending = false;
+    close(*d->second);
+  }
   work_off(hold);
 }
 

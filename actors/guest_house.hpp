@@ -8,6 +8,7 @@
 // work and not with memory: every number is checked against what it is about.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <span>
 
@@ -27,6 +28,13 @@ class guest_house {
   virtual void frame(std::span<const std::byte>) = 0;
   virtual net::pieces arriving(std::span<const std::byte> head, std::uint64_t bytes) = 0;
   virtual void arrived(std::span<const std::byte> head, bool whole) = 0;
+  // ---- from other guest houses of the same owner, on other nodes
+  /// Asks for what the owner had kept here; answered over that line.
+  virtual void pull(const wire::pull_request&, const std::shared_ptr<net::session>& line) = 0;
+  virtual void cannot_pull(const wire::pull_refusal&, const node_id& by) = 0;
+  virtual net::pieces pulled_arriving(std::span<const std::byte> head, std::uint64_t bytes, const node_id& from) = 0;
+  /// A third node has gone: nothing is to be expected of it.
+  virtual void lost(const node_id&) = 0;
   /// Takes no more tasks, and asks the owner to fetch what is here.
   virtual void close_door() = 0;
   /// The owner has, or has gone.
@@ -40,7 +48,10 @@ class guest_house {
 /// The kinds of messages that are for a guest house; the others are for a node.
 bool is_for_guest_house(wire::kind);
 
+/// The session with another node, if there is one. Not called with a guest house's lock held.
+using find_line = std::function<std::shared_ptr<net::session>(const node_id&)>;
+
 std::shared_ptr<guest_house> make_guest_house(engine&, placement&, wait_board&, house_link&,
-                                              std::shared_ptr<net::session>);
+                                              std::shared_ptr<net::session>, find_line);
 
 }  // namespace troupe::detail

@@ -57,7 +57,9 @@ wire::task_end end_of(const task_record& t) {
     e.text = text_of(f.cause());
     return e;
   } catch (...) {
-    return failed(code_of(std::current_exception()), text_of(std::current_exception()));
+    wire::task_end e = failed(code_of(std::current_exception()), text_of(std::current_exception()));
+    if (e.code == errc::poisoned) e.how = wire::outcome::not_run;  // what it was to pull has not come
+    return e;
   }
   wire::task_end e;
   e.measured_ns = std::max(0.0f, t.measured_ns);
@@ -73,6 +75,9 @@ bool is_for_guest_house(wire::kind k) {
     case wire::kind::give:
     case wire::kind::forget:
     case wire::kind::released:
+    case wire::kind::lend:
+    case wire::kind::unlend:
+    case wire::kind::no_pull:
     case wire::kind::bytes_in:
       return true;
     default:
@@ -104,6 +109,17 @@ void guest_actor::frame(std::span<const std::byte> bytes) {
     case wire::kind::released:
       released_ = closed_;
       break;
+    case wire::kind::lend:
+      for (const wire::box_request& r : wire::take_requests(from)) keep_for_others(r);
+      break;
+    case wire::kind::unlend:
+      for (const std::uint64_t number : wire::take_numbers(from)) unlend(number);
+      break;
+    case wire::kind::no_pull: {
+      const std::uint64_t number = from.varint();
+      no_pull(number, wire::take_node(from));
+      break;
+    }
     default:
       refuse("a message of an unknown kind");
   }
@@ -235,6 +251,7 @@ void guest_actor::fill_in(guest& g, const wire::task_card& c, const offered_kern
   apply(house_, t, o);
   check_kernel(house_, t);
   extra_of(t).listener = this;
+  t.extra->watched = c.watched;
   k.fill(t, k.body.get(), values);
   g.task = std::exchange(made.task, nullptr);
 }
@@ -251,6 +268,17 @@ void guest_actor::cancel(std::uint64_t id) {
 void guest_actor::note(task_record& t, bool was_granted) {
   std::lock_guard hold(notes_lock_);
   notes_.emplace_back(&t, was_granted);
+}
+
+// From the thread that runs it: if the process does not survive that, the owner is to know by whom.
+void guest_actor::began(task_record& t) {
+  std::lock_guard hold(lock_);
+  const auto g = by_task_.find(&t);
+  if (left_ || g == by_task_.end()) return;
+  net::writer frame;
+  frame.fixed(wire::kind::begun);
+  frame.varint(g->second->id);
+  session_->send(frame.view());
 }
 
 void guest_actor::after_turn() {
@@ -295,6 +323,10 @@ void guest_actor::work_off(std::unique_lock<std::mutex>& hold) {
     session_->send(wants_.view());
     wants_.clear();
   }
+  if (!unfilled_.empty()) {  // before the ends of those that needed it
+    session_->send(unfilled_.view());
+    unfilled_.clear();
+  }
   if (!done_.empty()) {
     session_->send(done_.view());
     done_.clear();
@@ -303,12 +335,16 @@ void guest_actor::work_off(std::unique_lock<std::mutex>& hold) {
              release_tasks = std::exchange(to_release_, {});
   const auto drop = std::exchange(to_drop_, {});
   const auto parcels = std::exchange(to_send_, {});
+  auto ask = std::exchange(to_ask_, {});
+  const auto answers = std::exchange(to_answer_, {});
   hold.unlock();
-  for (const parcel& p : parcels) session_->send_bulk(p.head, p.body, [this, t = p.task](bool) { sent(t); });
+  for (const parcel& p : parcels) p.over->send_bulk(p.head, p.body, [this, t = p.task](bool) { sent(t); });
+  for (const auto& [line, frame] : answers) line->send(frame.view());
   if (!close.empty()) placement_.report_done(close, nullptr);
   for (task_record* t : submit) placement_.submit(t, true);
   for (task_record* t : release_tasks) release(t);
   for (array_core* a : drop) release(a);
+  if (!ask.empty()) ask_others(std::move(ask));
 }
 
 void guest_actor::close_door() {
@@ -341,6 +377,7 @@ void guest_actor::leave() {
   for (auto& [t, d] : doors_)
     if (d->open && d->what == door::use::in) close(*d);
   coming_.clear();
+  drop_lends();
   while (!arrays_.empty()) drop(arrays_.begin());
   work_off(hold);
 }
@@ -351,8 +388,8 @@ bool guest_actor::is_empty() const {
 }
 
 std::shared_ptr<guest_house> make_guest_house(engine& house, placement& p, wait_board& b, house_link& link,
-                                              std::shared_ptr<net::session> s) {
-  return std::make_shared<guest_actor>(house, p, b, link, std::move(s));
+                                              std::shared_ptr<net::session> s, find_line lines) {
+  return std::make_shared<guest_actor>(house, p, b, link, std::move(s), std::move(lines));
 }
 
 }  // namespace troupe::detail

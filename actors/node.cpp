@@ -5,6 +5,7 @@
 
 #include <troupe/error.hpp>
 
+#include "actors/node_names.hpp"
 #include "actors/protocol/behind.hpp"
 #include "actors/protocol/clock.hpp"
 #include "actors/task_errors.hpp"
@@ -38,7 +39,7 @@ std::size_t node_actor::take_back(std::span<task_record*> room, const std::funct
 
 void node_actor::after_turn() {
   std::unique_lock hold(lock_);
-  send_some();
+  if (!may_gather()) send_some();
   tell(hold);
   if (saving_.load(std::memory_order_acquire) != 0) go_on_saving();
 }
@@ -46,8 +47,11 @@ void node_actor::after_turn() {
 // What has ended, outside of the lock.
 void node_actor::tell(std::unique_lock<std::mutex>& hold) {
   const std::vector<task_record*> done = std::exchange(done_, {}), returned = std::exchange(returned_, {});
+  const auto orders = std::exchange(orders_, {}), refused = std::exchange(refused_lends_, {});
+  const auto unlends = std::exchange(unlends_, {});
   const auto spoilt = std::exchange(spoilt_, {});
   hold.unlock();
+  settle_lends(orders, refused, unlends);
   if (!done.empty()) placement_.report_done(done, this);
   if (!spoilt.empty())
     placement_.report_lost(*this, spoilt,
@@ -87,9 +91,15 @@ void node_actor::join(std::shared_ptr<net::session> s, const wire::card& c) {
     session_ = std::move(s);
     slots_ = slots;
     memory_bytes_ = c.memory_bytes;
+    std::lock_guard naming(id_lock_);
+    id_ = name_of(session_->peer().id);
   }
   there_.store(true, std::memory_order_release);
-  placement_.admit_node(*this, slots, first_guess, first_guess);
+  placement_.admit_node(*this, slots, first_guess, first_guess, c.lends);
+}
+
+void node_actor::meet(std::span<const std::shared_ptr<node>> all) {
+  for (const auto& n : all) all_.push_back(static_cast<node_actor*>(n.get()));
 }
 
 // As with a device that fails for good: what was done is accounted for, what is lost is marked, the rest is placed again.
@@ -101,6 +111,12 @@ void node_actor::lose(std::exception_ptr why) {
     there_.store(false, std::memory_order_release);
     leaving_.store(false, std::memory_order_relaxed);
     session_.reset();
+    {
+      std::lock_guard naming(id_lock_);
+      id_.reset();
+    }
+    refused_lends_.insert(refused_lends_.end(), waiting_lends_.begin(), waiting_lends_.end());
+    waiting_lends_.clear();
     for (const auto& [id, known] : arrays_)
       for (const auto& [tile, c] : known.tiles)
         if (c.dirty) lost.emplace_back(known.core, tile);
@@ -120,19 +136,21 @@ void node_actor::lose(std::exception_ptr why) {
     if (!j.task) continue;
     task_record& t = *j.task;
     if (j.data) j.data->context.roll_back();
+    take_back_lends(j);
+    const bool begun = j.begun;
     give_job(j);
     ++setbacks_;
     if (is_internal(t.kind)) {
       end_errand(t, t.kind == task_kind::forget ? nullptr : lost_with(t, why));
-    } else if (may_run_again(t)) {
+    } else if (may_run_again(t, begun)) {
       t.phase.fetch_and(~(phase_mask | behind_mask), std::memory_order_acq_rel);  // waiting again
       returned_.push_back(&t);
     } else {
       const bool once = t.kernel->repeat == purity::once;
       const error ended(once ? errc::unknown_outcome : errc::node_lost,
                         peer_name() +
-                            (once ? " went while it ran a task that must run once only: "
-                                  : " went, as others did that ran this task: ") +
+                            (once ? " went while it had a task that must run once only: "
+                                  : " went, as others did that ran this task, which is not tried again: ") +
                             text_of(why));
       end_task(t, std::make_exception_ptr(ended), 0);
     }
@@ -179,6 +197,13 @@ void node_actor::frame(std::span<const std::byte> bytes) {
     case wire::kind::want:
       serve_wants(from);
       break;
+    case wire::kind::begun:
+      for (const std::uint64_t id : wire::take_numbers(from))
+        if (job* j = find_job(id)) j->begun = true;
+      break;
+    case wire::kind::unfilled:
+      note_unfilled(from);
+      break;
     case wire::kind::leaving:
       if (leaving_.exchange(true)) break;
       hold.unlock();
@@ -206,9 +231,10 @@ void node_actor::frame(std::span<const std::byte> bytes) {
   tell(hold);
 }
 
-std::shared_ptr<node> make_node(executor_facts f, placement& p, wait_board& b, house_link& link) {
+std::shared_ptr<node> make_node(executor_facts f, placement& p, wait_board& b, house_link& link,
+                                std::function<void(std::function<void()>)> soon) {
   f.label = std::make_shared<node_label>();
-  return std::make_shared<node_actor>(std::move(f), p, b, link);
+  return std::make_shared<node_actor>(std::move(f), p, b, link, std::move(soon));
 }
 
 }  // namespace troupe::detail

@@ -13,6 +13,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -26,6 +27,8 @@ namespace troupe::detail {
 
 class node : public executor {
  public:
+  /// All places for nodes that there are, this one among them; before anybody joins. They stay as long as this one.
+  virtual void meet(std::span<const std::shared_ptr<node>>) = 0;
   /// From here on it may be given tasks that the other node offers.
   virtual void join(std::shared_ptr<net::session>, const wire::card&) = 0;
   /// The session has ended. What was under way is placed again where that is harmless.
@@ -44,6 +47,8 @@ class node : public executor {
   virtual void arrived(std::span<const std::byte> head, bool whole) = 0;
 };
 
-std::shared_ptr<node> make_node(executor_facts, placement&, wait_board&, house_link&);
+/// `soon` runs what it is given a moment later, on the transport's control thread.
+std::shared_ptr<node> make_node(executor_facts, placement&, wait_board&, house_link&,
+                                std::function<void(std::function<void()>)> soon);
 
 }  // namespace troupe::detail

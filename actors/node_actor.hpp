@@ -1,5 +1,6 @@
 // What this file is for: the state of a node's actor. Its parts: node.cpp (as others see it), node_tasks.cpp (tasks sent
-// and ended), node_data.cpp (which bytes are there, what travels), node_saving.cpp (what is fetched before it goes).
+// and ended), node_data.cpp (which bytes are there, what travels), node_lending.cpp (what passes between two of them),
+// node_saving.cpp (what is fetched before it goes).
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
@@ -20,8 +21,9 @@ namespace troupe::detail {
 
 class node_actor final : public node, private task_listener {
  public:
-  node_actor(executor_facts f, placement& p, wait_board& b, house_link& link)
-      : facts_(std::move(f)), placement_(p), board_(b), link_(link) {}
+  node_actor(executor_facts f, placement& p, wait_board& b, house_link& link,
+             std::function<void(std::function<void()>)> soon)
+      : facts_(std::move(f)), placement_(p), board_(b), link_(link), soon_(std::move(soon)) {}
 
   // ---- executor
   const executor_facts& facts() const override { return facts_; }
@@ -39,6 +41,7 @@ class node_actor final : public node, private task_listener {
   void save(array_core&, std::uint32_t tile) override;
 
   // ---- node
+  void meet(std::span<const std::shared_ptr<node>> all) override;
   void join(std::shared_ptr<net::session>, const wire::card&) override;
   void lose(std::exception_ptr why) override;
   bool is_there() const override { return there_.load(std::memory_order_acquire); }
@@ -86,17 +89,34 @@ class node_actor final : public node, private task_listener {
     std::size_t awaited = 0;
     std::optional<wire::task_end> end;
   };
+  /// A box of a tile that the node here keeps for another one, which has been told to pull it under that number.
+  struct lend_order {
+    node_actor* lender;
+    node_id lender_id;
+    std::uint64_t number, array;
+    std::uint32_t tile, version;
+    logic::box4 where;
+    node_actor* borrower;
+  };
   /// A task or an errand that is under way there.
   struct job {
     std::uint64_t id = 0;
     task_record* task = nullptr;
     std::uint64_t begin = 0;
+    bool begun = false;  // its body, as far as that was asked for
     std::unique_ptr<returns> data;
     std::shared_ptr<void> stop_watch;
+    struct loan {
+      node_actor* lender;
+      node_id id;
+      std::uint64_t number;
+    };
+    std::vector<loan> lent;
   };
 
   // ---- node_tasks.cpp
   void send_some();
+  bool may_gather();
   void forget_all();
   void start_task(task_record&);
   void encode(job&);
@@ -113,7 +133,7 @@ class node_actor final : public node, private task_listener {
   void add_partial(job&, const back&);
   void end_errand(task_record&, std::exception_ptr);
   std::exception_ptr lost_with(const task_record&, const std::exception_ptr& why) const;
-  static bool may_run_again(task_record&);
+  static bool may_run_again(task_record&, bool begun);
   static bool lacks_room(const task_record&, const wire::task_end&);
 
   // ---- node_saving.cpp
@@ -123,9 +143,25 @@ class node_actor final : public node, private task_listener {
   void fetch(array_core&, std::uint32_t tile);
   void go_on_saving();
 
+  // ---- node_lending.cpp
+  node_actor* at(memory_space) const;
+  std::optional<node_id> lender_id() const;
+  bool find_lenders(const task_record&);
+  void ask_to_lend(job&, wire::gap&, const array_core&);
+  void lend(const lend_order&);
+  bool try_to_lend(const lend_order&);
+  void try_waiting_lends();
+  void unlend(std::uint64_t number);
+  void tell_no_pull(const lend_order&);
+  void send_no_pull(std::uint64_t number, const node_id& by);
+  void take_back_lends(job&);
+  void note_unfilled(net::reader&);
+  static void settle_lends(std::span<const lend_order> orders, std::span<const lend_order> refused,
+                           std::span<const std::pair<node_actor*, std::uint64_t>> unlends);
+
   // ---- node_data.cpp
   known_array& know(array_core&);
-  void need(wire::access_card&, known_array&, const logic::box4& touched);
+  void need(job&, wire::access_card&, known_array&, const logic::box4& touched);
   template <class F>
   void each_written(const task_record&, F&&);
   void note_written(const task_record&);
@@ -139,6 +175,7 @@ class node_actor final : public node, private task_listener {
   placement& placement_;
   wait_board& board_;
   house_link& link_;
+  const std::function<void(std::function<void()>)> soon_;
   std::atomic<bool> there_{false};
   std::atomic<bool> leaving_{false};  // the node there: what only it has is to be fetched
   const std::atomic<bool> stopping_{false};
@@ -158,6 +195,7 @@ class node_actor final : public node, private task_listener {
   std::deque<job> jobs_;  // by place; those without a task are free
   std::vector<std::uint32_t> free_jobs_;
   std::size_t under_way_ = 0;
+  bool gathers_ = false;  // what is queued goes soon
   std::uint64_t generation_ = 0;
   std::unordered_map<std::uint64_t, known_array> arrays_;
   net::writer new_arrays_, new_tasks_;  // of the frame that is being written
@@ -165,6 +203,23 @@ class node_actor final : public node, private task_listener {
   std::vector<task_record*> done_, returned_, put_off_;
   std::vector<std::pair<array_core*, std::uint32_t>>
       spoilt_;  // that tasks among those returned have been the last to have
+
+  // Between this node and others of them.
+  std::vector<node_actor*> all_;
+  mutable std::mutex id_lock_;
+  std::optional<node_id> id_;  // of who is there
+  std::atomic<std::uint64_t> last_lent_{0};
+  struct lender {
+    const array_core* array;
+    std::uint32_t tile, version;
+    node_actor* who;
+    node_id id;
+  };
+  std::vector<lender> lenders_;            // of the task that is being encoded
+  std::vector<lend_order> orders_;         // to be given to others, outside of the lock
+  std::vector<lend_order> waiting_lends_;  // for what has not been sent there yet
+  std::vector<lend_order> refused_lends_;
+  std::vector<std::pair<node_actor*, std::uint64_t>> unlends_;
 
   mutable std::mutex saving_lock_;
   std::vector<task_record*> to_close_, to_release_;

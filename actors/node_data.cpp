@@ -52,8 +52,12 @@ node_actor::known_array& node_actor::know(array_core& a) {
 }
 
 // What of the box is not there has to be sent for; from then on it is.
-void node_actor::need(wire::access_card& w, known_array& known, const logic::box4& touched) {
+void node_actor::need(job& j, wire::access_card& w, known_array& known, const logic::box4& touched) {
   array_core& a = *known.core;
+  const auto add = [&](std::uint32_t tile, const logic::box4& where) {
+    w.gaps.push_back({tile, where});
+    if (w.mode == access_mode::read) ask_to_lend(j, w.gaps.back(), a);
+  };
   a.each_tile(touched, [&](std::uint32_t tile, const logic::box4& all) {
     const logic::box4 part = intersect(touched, all);
     copy& c = known.tiles[tile];
@@ -64,11 +68,11 @@ void node_actor::need(wire::access_card& w, known_array& known, const logic::box
     for (const logic::box4& have : c.parts)
       if (have.contains(part)) return;
     if (part == all || c.parts.size() == parts_max) {
-      w.gaps.push_back({tile, all});
+      add(tile, all);
       c.whole = true;
       c.parts.clear();
     } else {
-      w.gaps.push_back({tile, part});
+      add(tile, part);
       c.parts.push_back(part);
     }
   });
@@ -88,6 +92,7 @@ void node_actor::each_written(const task_record& t, F&& f) {
 void node_actor::note_written(const task_record& t) {
   each_written(t, [](const access& x, copy& c) {
     const std::uint32_t version = known_version(*x.array, x.tile);
+    if (!is_current(c.version, version)) c = {};  // somebody else has written it since
     c.version = (is_current(c.version, version) ? c.version : version) + 1;
     if (!c.dirty) c.dirty_since = c.version;
     c.whole = c.dirty = true;

@@ -35,6 +35,8 @@ logic::box4 take_box(net::reader& from) {
 void put(net::writer& to, const gap& g) {
   to.varint(g.tile);
   put_box(to, g.where);
+  to.varint(g.lent);
+  if (g.lent != 0) wire::put(to, g.from);
 }
 
 // Each is decoded before there is room for the next: what is not there costs nothing.
@@ -48,6 +50,8 @@ gap take_gap(net::reader& from) {
   gap g;
   g.tile = static_cast<std::uint32_t>(from.at_most(0xffffffff, "a tile"));
   g.where = take_box(from);
+  g.lent = from.varint();
+  if (g.lent != 0) g.from = take_node(from);
   return g;
 }
 
@@ -107,6 +111,7 @@ task_card take_task(net::reader& from) {
   t.name = from.text(name_max);
   t.priority = static_cast<std::int32_t>(from.signed_varint());
   t.retries = static_cast<std::uint32_t>(from.at_most(1u << 30, "a number of retries"));
+  t.watched = from.at_most(1, "a yes or no") != 0;
   take_list(from, t.accesses, accesses_max, "a number of accesses", take_access);
   take_list(from, t.values, values_max, "a number of values", [](net::reader& r) {
     const auto bytes = r.bytes();
@@ -118,6 +123,16 @@ task_card take_task(net::reader& from) {
 
 }  // namespace
 
+void put(net::writer& to, const node_id& n) { to.raw(n.bytes.data(), n.bytes.size()); }
+
+node_id take_node(net::reader& from) {
+  node_id n;
+  const auto bytes = from.raw(n.bytes.size());
+  std::transform(bytes.begin(), bytes.end(), n.bytes.begin(),
+                 [](std::byte b) { return std::to_integer<std::uint8_t>(b); });
+  return n;
+}
+
 kind kind_of(std::span<const std::byte> frame) {
   if (frame.empty()) refuse("nothing");
   return static_cast<kind>(frame[0]);
@@ -127,6 +142,7 @@ void put(net::writer& to, const card& c) {
   to.fixed(kind::card);
   to.varint(c.threads);
   to.varint(c.memory_bytes);
+  to.fixed(static_cast<std::uint8_t>(c.lends));
   to.varint(c.kernels.size());
   for (const std::uint64_t k : c.kernels) to.fixed(k);
 }
@@ -135,6 +151,7 @@ card take_card(net::reader& from) {
   card c;
   c.threads = static_cast<std::uint32_t>(from.at_most(1u << 20, "a number of threads"));
   c.memory_bytes = from.varint();
+  c.lends = from.fixed<std::uint8_t>() != 0;
   c.kernels.resize(std::min(from.count(8, "a number of kernels"), kernels_max));
   for (std::uint64_t& k : c.kernels) k = from.fixed<std::uint64_t>();
   from.end();
@@ -159,6 +176,7 @@ void put(net::writer& to, const task_card& t) {
   to.text(std::string_view(t.name).substr(0, name_max));
   to.signed_varint(t.priority);
   to.varint(t.retries);
+  to.varint(t.watched ? 1 : 0);
   to.varint(t.accesses.size());
   for (const access_card& x : t.accesses) put(to, x);
   to.varint(t.values.size());
@@ -227,6 +245,53 @@ std::vector<box_request> take_requests(net::reader& from) {
     r.what = take_gap(from);
   }
   return all;
+}
+
+void put(net::writer& to, const pull_request& r) {
+  to.fixed(kind::pull);
+  put(to, r.owner);
+  to.varint(r.lent);
+  to.varint(r.number);
+  put_box(to, r.where);
+}
+
+pull_request take_pull(net::reader& from) {
+  pull_request r;
+  r.owner = take_node(from);
+  r.lent = from.varint();
+  r.number = from.varint();
+  r.where = take_box(from);
+  from.end();
+  return r;
+}
+
+void put(net::writer& to, const pull_refusal& r) {
+  to.fixed(kind::cannot_pull);
+  put(to, r.owner);
+  to.varint(r.number);
+  to.text(std::string_view(r.text).substr(0, text_max));
+}
+
+pull_refusal take_pull_refusal(net::reader& from) {
+  pull_refusal r;
+  r.owner = take_node(from);
+  r.number = from.varint();
+  r.text = from.text(text_max);
+  from.end();
+  return r;
+}
+
+void put_pulled_head(net::writer& to, std::uint64_t number, const node_id& owner) {
+  to.fixed(kind::bytes_pulled);
+  to.varint(number);
+  put(to, owner);
+}
+
+node_id owner_of_pulled(std::span<const std::byte> head) {
+  net::reader from(head);
+  (void)from.fixed<kind>();
+  (void)from.varint();
+  return take_node(from);
 }
 
 std::vector<std::uint64_t> take_numbers(net::reader& from) {

@@ -18,6 +18,7 @@
 #include <troupe/error.hpp>
 
 #include "actors/logic/box4.hpp"
+#include "actors/protocol/node.hpp"
 #include "net/codec.hpp"
 
 namespace troupe::detail::wire {
@@ -34,10 +35,19 @@ enum class kind : std::uint8_t {
   forget = 0x17,    ///< owner to guest house: arrays that will not be named again
   leaving = 0x18,   ///< guest house to owner: send no more tasks, fetch what is only here; answered by `released`
   released = 0x19,  ///< owner to guest house: nothing of mine is left that I could not do without
+  lend = 0x1a,      ///< owner to guest house: keep these bytes for another guest house, which pulls them once
+  unlend = 0x1b,    ///< owner to guest house: nobody will pull these any more
+  pull =
+      0x1c,  ///< guest house to guest house: send what you were to keep; answered by `bytes_pulled`, or `cannot_pull`
+  cannot_pull = 0x1d,  ///< the answer to `pull` where there is nothing to send
+  no_pull = 0x1e,      ///< owner to guest house: what you were to pull is not there
+  unfilled = 0x1f,     ///< guest house to owner: what was to be pulled has not come
+  begun = 0x24,        ///< guest house to owner: tasks under suspicion whose bodies are about to run
   // heads of transfers
-  bytes_in = 0x20,    ///< what was wanted
-  bytes_home = 0x21,  ///< a tile
-  bytes_back = 0x22,  ///< what a task has written into memory of its owner's
+  bytes_in = 0x20,      ///< what was wanted
+  bytes_home = 0x21,    ///< a tile
+  bytes_back = 0x22,    ///< what a task has written into memory of its owner's
+  bytes_pulled = 0x23,  ///< from guest house to guest house
 };
 
 inline constexpr std::size_t name_max = 256, text_max = 4096, kernels_max = 65536;
@@ -48,6 +58,7 @@ kind kind_of(std::span<const std::byte> frame);
 struct card {
   std::uint32_t threads = 0;       ///< that run bodies
   std::uint64_t memory_bytes = 0;  ///< of the machine that the process may use
+  bool lends = true;               ///< other nodes may pull from it; not where tiles may have to leave its memory
   std::vector<std::uint64_t> kernels;
 };
 
@@ -64,6 +75,9 @@ struct array_card {
 struct gap {
   std::uint32_t tile = 0;
   logic::box4 where;
+  /// Who has them: nobody stands for the owner, else it is to be pulled there, under the number with which it is lent.
+  node_id from{};
+  std::uint64_t lent = 0;
 };
 
 struct access_card {
@@ -85,6 +99,7 @@ struct task_card {
   std::string name;
   std::int32_t priority = 0;
   std::uint32_t retries = 0;
+  bool watched = false;  ///< a node went while it had this task: when its body begins is to be told
   std::vector<access_card> accesses;
   std::vector<std::vector<std::byte>> values;
 };
@@ -125,11 +140,33 @@ void put(net::writer&, const task_card&);
 void put(net::writer&, const task_end&);
 void put(net::writer&, const box_request&);
 
+/// One guest house asks another one for bytes of an array that belongs to a third node. The head of what comes is
+/// `bytes_pulled`, the number, the owner.
+struct pull_request {
+  node_id owner;
+  std::uint64_t lent = 0, number = 0;  ///< the owner's, the asker's
+  logic::box4 where;
+};
+struct pull_refusal {
+  node_id owner;
+  std::uint64_t number = 0;
+  std::string text;
+};
+void put(net::writer&, const pull_request&);
+void put(net::writer&, const pull_refusal&);
+void put(net::writer&, const node_id&);
+void put_pulled_head(net::writer&, std::uint64_t number, const node_id& owner);
+
 /// After the kind has been taken off.
 card take_card(net::reader&);
 tasks take_tasks(net::reader&);
 std::vector<task_end> take_done(net::reader&);
 std::vector<box_request> take_requests(net::reader&);
 std::vector<std::uint64_t> take_numbers(net::reader&);
+pull_request take_pull(net::reader&);
+pull_refusal take_pull_refusal(net::reader&);
+node_id take_node(net::reader&);
+/// Of a head, with its kind.
+node_id owner_of_pulled(std::span<const std::byte> head);
 
 }  // namespace troupe::detail::wire

@@ -2,8 +2,8 @@
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// A tile is fetched by a host access that reads it and shows it to nobody: so it takes its place in the order of the
-// program like any other, and what is written later is written elsewhere, for the node is given nothing new.
+// A node that is leaving is given nothing new, so its tiles rest, and transfers bring them home. What is to be saved from
+// one that goes on is read by a host access that shows it to nobody: it takes its place in the order of the program.
 #include "actors/node_actor.hpp"
 #include "actors/task_errors.hpp"
 
@@ -15,32 +15,24 @@ const kernel_info saving_kernel{.name = "saving", .key = 3};
 
 }  // namespace
 
-// Once nothing is under way there. Each tile is asked for once; when all have come, it may go.
+// Once nothing is under way there, and again when what was asked for has come; when nothing is left, it may go.
 void node_actor::save_all() {
   std::vector<std::pair<array_core*, std::uint32_t>> all;
-  std::shared_ptr<net::session> let_go;
   {
     std::lock_guard hold(lock_);
     if (!session_ || under_way_ != 0 || queued() != 0 || saving_.load() != 0) return;
     for (auto& [id, known] : arrays_)
       for (auto& [tile, c] : known.tiles)
         if (c.dirty && known.core->keep()) all.emplace_back(known.core, tile);
-    saving_.store(all.size());
-    if (all.empty()) {
-      let_go = session_;
-      leaving_.store(false, std::memory_order_relaxed);
-    }
   }
-  if (let_go) {
-    net::writer frame;
-    frame.fixed(wire::kind::released);
-    let_go->send(frame.view());
-    return;
-  }
-  for (const auto& [a, tile] : all) {
-    fetch(*a, tile);
-    release(a);
-  }
+  const std::size_t coming = all.empty() ? 0 : placement_.fetch_home(*this, all);
+  for (const auto& [a, tile] : all) release(a);
+  if (coming != 0) return;
+  std::lock_guard hold(lock_);
+  if (!session_ || !leaving_.exchange(false, std::memory_order_relaxed)) return;
+  net::writer frame;
+  frame.fixed(wire::kind::released);
+  session_->send(frame.view());
 }
 
 void node_actor::fetch(array_core& a, std::uint32_t tile) {

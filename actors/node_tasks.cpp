@@ -20,9 +20,13 @@ namespace {
 
 // Tasks that the other node has and has not told the end of, at most.
 constexpr std::size_t under_way_max = 8192;
+// With so many more under way than it has threads it does not run dry before it says something.
+constexpr std::size_t plenty = 64;
+// Then tasks go so many at a time: a frame and a call of the system for each would cost more than the tasks.
+constexpr std::size_t gathered_max = 32;
 // A frame is sent when it has grown so large.
 constexpr std::size_t frame_bytes = 48u << 10;
-// A task is tried on so many nodes that go away while they have it.
+// A task is given up when so many nodes have gone that had it; from the second on those count only on which it had begun.
 constexpr int attempts_max = 3;
 
 /// Collects the values of a call; views go by their accesses.
@@ -90,6 +94,25 @@ void node_actor::send_some() {
     if (new_tasks_.size() + new_arrays_.size() >= frame_bytes) flush();
   }
   flush();
+  try_waiting_lends();
+}
+
+// What is queued may wait for more: until there is a batch, until something comes from there, or a moment.
+bool node_actor::may_gather() {
+  if (!session_ || under_way_ < static_cast<std::size_t>(slots_) + plenty) return false;
+  {
+    std::lock_guard hold(queue_lock_);
+    if (!errands_.empty() || queue_.size() >= gathered_max) return false;
+    if (queue_.empty()) return true;
+  }
+  if (std::exchange(gathers_, true)) return true;
+  soon_([this] {
+    std::unique_lock hold(lock_);
+    gathers_ = false;
+    send_some();
+    tell(hold);
+  });
+  return true;
 }
 
 // There is nobody who would have to be told that an array has gone.
@@ -123,6 +146,10 @@ void node_actor::start_task(task_record& t) {
   if ((phase & phase_mask) != phase_waiting) return end_cancelled(t);
   // One that was sent ahead of its time, and what it comes after may not have been run well.
   if (is_behind(phase) && behind_of(phase) != behind_mark(setbacks_)) return give_back(t);
+  if (!find_lenders(t)) {
+    t.extra->no_pulls = true;
+    return give_back(t);
+  }
   if (!claim(t)) return end_cancelled(t);
   if (is_behind(phase)) behind_.fetch_add(1, std::memory_order_relaxed);
   job& j = take_job(t);
@@ -131,6 +158,7 @@ void node_actor::start_task(task_record& t) {
   } catch (...) {
     const std::exception_ptr why = std::current_exception();
     if (j.data) j.data->context.roll_back();
+    take_back_lends(j);
     give_job(j);
     ++setbacks_;
     end_task(t, task_error(t, peer_name(), 1, why), 0);
@@ -143,6 +171,7 @@ void node_actor::encode(job& j) {
   c.id = j.id;
   c.kernel = t.kernel->key;
   if (t.extra) {
+    c.watched = t.extra->attempt.load(std::memory_order_relaxed) > 1;
     const task_options& o = t.extra->options;
     c.name = o.name;
     c.priority = o.priority;
@@ -162,7 +191,7 @@ void node_actor::encode(job& j) {
     if (logic::is_whole(x)) {
       w.where = a.tile_box(x.tile);
       w.limit = x.worker != 0 ? w.where : a.whole_box();
-      if (x.mode != access_mode::write) need(w, known, w.where);
+      if (x.mode != access_mode::write) need(j, w, known, w.where);
       continue;
     }
     const region& r = *x.where;
@@ -171,12 +200,12 @@ void node_actor::encode(job& j) {
     w.edge = r.edge;
     w.fill = r.fill;
     if (logic::uses_copies(x)) {
-      logic::each_touched(r, [&](const logic::box4& b) { need(w, known, b); });
+      logic::each_touched(r, [&](const logic::box4& b) { need(j, w, known, b); });
       continue;
     }
     w.returns = true;
     w.fresh = x.mode == access_mode::reduce;
-    if (x.mode == access_mode::update) logic::each_touched(r, [&](const logic::box4& b) { need(w, known, b); });
+    if (x.mode == access_mode::update) logic::each_touched(r, [&](const logic::box4& b) { need(j, w, known, b); });
     if (!j.data) {
       j.data = std::make_unique<returns>(link_, facts_.name.c_str(), stopping_);
       j.data->context.bind(t);
@@ -254,6 +283,7 @@ void node_actor::finish(job& j, const wire::task_end& e) {
       why = task_error(t, peer_name(), e.attempts, std::current_exception());
     }
   }
+  if (why) take_back_lends(j);
   give_job(j);
   const bool no_room = why && lacks_room(t, e);
   if (why) {
@@ -329,10 +359,12 @@ void node_actor::give_back(task_record& t) {
   returned_.push_back(&t);
 }
 
-// Whoever has been under way on several nodes that went away may be what kills them.
-bool node_actor::may_run_again(task_record& t) {
+// Whoever was running on several nodes when they went may be what kills them. Thousands may be under way on each of them,
+// so it is asked for who has begun; but of those only that have seen a node go, because it costs a message.
+bool node_actor::may_run_again(task_record& t, bool begun) {
   if (t.kernel->repeat == purity::once) return false;
   if (!t.extra) t.extra = new task_extra;
+  if (t.extra->attempt.load(std::memory_order_relaxed) > 1 && !begun) return true;
   return t.extra->attempt.fetch_add(1, std::memory_order_relaxed) < attempts_max;
 }
 
@@ -363,6 +395,8 @@ void node_actor::give_job(job& j) {
   j.task = nullptr;
   j.data.reset();
   j.stop_watch.reset();
+  j.lent.clear();
+  j.begun = false;
   free_jobs_.push_back(static_cast<std::uint32_t>(j.id & 0xfffff));
   --under_way_;
 }

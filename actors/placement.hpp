@@ -78,10 +78,13 @@ class placement final : private logic::dependencies::surroundings {
   /// to it any more. `for_good`: it gets no more tasks.
   void report_failure(const executor&, std::span<const std::pair<array_core*, std::uint32_t>> lost,
                       std::exception_ptr why, bool for_good);
-  /// A node is there, and may be given tasks; it was added without one. Costs of copies to and from it.
-  void admit_node(executor&, int slots, logic::edge_cost in, logic::edge_cost out);
+  /// A node is there, and may be given tasks; it was added without one. Costs of copies to and from it, and whether other
+  /// nodes may copy from it.
+  void admit_node(executor&, int slots, logic::edge_cost in, logic::edge_cost out, bool lends);
   /// What is being made again after a loss has been, or cannot be.
   void wait_remade();
+  /// Brings home what only that node has of these, which nothing under way there writes. Gives how many are on their way.
+  std::size_t fetch_home(const executor&, std::span<const std::pair<array_core*, std::uint32_t>>);
   /// A node is given nothing new for now, or again.
   void hold_back(const executor&, bool);
   /// The executor goes on, and has spoilt the only copies of these.
@@ -165,6 +168,9 @@ class placement final : private logic::dependencies::surroundings {
   }
   // placement_nodes.cpp
   void leave_and_tell();
+  void choose_sources(task_record&, memory_space where);
+  memory_space source_of(const array_core&, std::uint32_t tile, tile_home&, memory_space where, bool whole);
+  bool gives(memory_space, memory_space to) const;
   void told(executor&);
   void told(task_listener&);
   bool serve(executor* self, bool client = false);  // drains and decides; leaves the turn
@@ -267,6 +273,7 @@ class placement final : private logic::dependencies::surroundings {
   std::function<void(std::chrono::milliseconds)> set_alarm_;
   std::uint64_t alarm_ = 0;  // when it will ring, in ticks
   std::vector<executor*> executors_;
+  std::uint64_t lenders_ = 0;                     // spaces of nodes from which others may copy
   bool has_devices_ = false;                      // some executor has memory of its own
   std::vector<std::uint32_t> setbacks_;           // of each executor that is a device; see protocol/behind.hpp
   std::vector<std::vector<task_ref>> held_back_;  // what could follow on a device that has enough for now

@@ -107,7 +107,7 @@ bool placement::send_behind(task_record& t) {
   if (!assignment_.assign_behind(t, i)) return false;
   if (budget_) take_room(t, budget_->needs_of(t));
   logic::note_parts(t, where, alive);
-  logic::note_sent(t, where);
+  logic::note_sent(t, where, assignment_.facts()[i].kind == device_kind::node);
   t.marks |= mark_behind;
   t.phase.fetch_or(behind_mark(setbacks_[i]), std::memory_order_acq_rel);
   return true;

@@ -36,9 +36,14 @@ bool placement::must_wait_for_data(task_record& t) {
     return true;
   }
   bool waits = false;
-  if (t.extra) t.extra->loans.clear();
+  const bool node = where != host_space && is_node(t), pulls = node && !(t.extra && t.extra->no_pulls);
+  if (t.extra) {
+    t.extra->loans.clear();
+    t.extra->pulls.clear();
+  }
   logic::each_in_the_way(t, where, [&](array_core& a, std::uint32_t tile, tile_home& home, logic::wanted w) {
-    if (w == logic::wanted::anywhere && assignment_.reaches(where, home.dirty_in)) {
+    if (pulls && w == logic::wanted::only_read && assignment_.reaches(where, home.dirty_in)) return;
+    if (!node && w >= logic::wanted::anywhere && assignment_.reaches(where, home.dirty_in)) {
       const borrowed b = borrow(t, a, tile, home);
       if (b == borrowed::waits) waits = true;
       if (b != borrowed::refused) return;
@@ -59,8 +64,9 @@ bool placement::must_wait_for_data(task_record& t) {
   if (waits) return true;
   note_overwriting(t, where);
   if (has_devices_) logic::note_parts(t, where, alive);
-  if (where != host_space) logic::note_sent(t, where);
-  return waits;
+  if (pulls) choose_sources(t, where);
+  if (where != host_space) logic::note_sent(t, where, node);
+  return false;
 }
 
 // Of a task that nobody submitted.

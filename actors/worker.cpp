@@ -89,6 +89,7 @@ bool worker::run_body(run_context& c, task_record& t) {
     t.error = at_.owner->run_graph(*this, t);
     return !t.error;
   }
+  if (t.extra && t.extra->watched) t.extra->listener->began(t);
   const int tries = 1 + (t.extra ? std::max(0, t.extra->options.retries) : 0);
   for (int attempt = 1;; ++attempt) {
     try {

@@ -86,12 +86,7 @@ std::string output_of_child(std::vector<std::string> arguments) {
 figures child_turn(const group& work, const contender& who, const settings& how) {
   std::vector<std::string> arguments{"--turn", work.name, who.name(), "--threads", std::to_string(how.threads)};
   if (how.quick) arguments.emplace_back("--quick");
-  std::istringstream lines(output_of_child(std::move(arguments)));
-  figures found;
-  for (std::string key, value; lines >> key;)
-    if (key == "figure" && lines >> value)
-      found.push_back(value == "-" ? std::nullopt : std::optional(std::strtod(value.c_str(), nullptr)));
-  return found;
+  return figures_in(output_of_child(std::move(arguments)));
 }
 
 /// A contender in the run of one group: out as soon as it fails once.
@@ -249,10 +244,19 @@ void note_absent(const std::string& what) {
 
 std::vector<std::string> noted_absences() { return absences; }
 
+figures figures_in(const std::string& output) {
+  std::istringstream lines(output);
+  figures found;
+  for (std::string key, value; lines >> key;)
+    if (key == "figure" && lines >> value)
+      found.push_back(value == "-" ? std::nullopt : std::optional(std::strtod(value.c_str(), nullptr)));
+  return found;
+}
+
 outcome run_group(const group& work, const std::vector<std::unique_ptr<contender>>& contenders, const settings& how) {
   group_run run(work, how);
   for (const auto& each : contenders) run.enter(*each);
-  if (work.where != stage::child) run.repetition(true);
+  if (work.where != stage::child && work.warms_up) run.repetition(true);
   for (int r = 0; r < std::min(how.repetitions, work.repetitions_max); ++r) run.repetition(false);
   run.leave();
   auto all = std::move(run).result();

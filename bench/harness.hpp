@@ -56,6 +56,9 @@ enum class stage {
   child,      ///< each turn in a fresh process: for memory and idle time, which earlier turns would colour
 };
 
+/// Who takes part: task runtimes, who is asked for by default; what joins processes; troupe alone, with faults.
+enum class family { tasks, net, faults };
+
 /// One figure per row of the group, in order; nothing where the contender does not support it.
 using figures = std::vector<std::optional<double>>;
 
@@ -69,6 +72,8 @@ struct group {
   std::function<figures(contender&, const settings&)> measure;
   std::function<void(contender&)> verify{};  ///< once per contender, untimed; throws `wrong_answer`
   int repetitions_max = 1000;                ///< where one alone takes long
+  bool warms_up = true;                      ///< a first turn that does not count
+  family of = family::tasks;
 };
 
 struct summary {
@@ -95,6 +100,9 @@ struct outcome {
 /// What could not be measured here, and why; no failure. Said once, below the table.
 void note_absent(const std::string&);
 std::vector<std::string> noted_absences();
+
+/// What a child process of `run_child_turn` has written.
+figures figures_in(const std::string& output);
 
 outcome run_group(const group&, const std::vector<std::unique_ptr<contender>>&, const settings&);
 

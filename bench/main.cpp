@@ -1,6 +1,10 @@
 // troupe-bench: the same work on troupe and on its peers, side by side in one run.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
+#include "bench/faults/benchmarks.hpp"
+#include "bench/faults/killing.hpp"
+#include "bench/nodes/benchmarks.hpp"
+#include "bench/nodes/worker.hpp"
 #include "benchmarks.hpp"
 #include "device_benchmarks.hpp"
 #include "report.hpp"
@@ -10,6 +14,7 @@
 #include <charconv>
 #include <fstream>
 #include <iostream>
+#include <map>
 #include <stdexcept>
 #include <string_view>
 
@@ -34,11 +39,12 @@ struct request {
 constexpr std::string_view usage =
     "usage: troupe-bench [name...] [--json FILE] [--repetitions N] [--threads N] [--quick] [--list]\n"
     "                    [--only CONTENDER]... [--device NAME]... [--quota MIB]\n"
-    "  name              a benchmark as --list shows it; none: all of them\n"
+    "  name              a benchmark as --list shows it, or net or faults for all about nodes; none: all but those\n"
     "  --json FILE       also write the rows to FILE\n"
     "  --repetitions N   interleaved repetitions, at least 9 (default 9; --quick: at least 1, default 3)\n"
     "  --threads N       threads per contender (default: the cores this process may use)\n"
-    "  --only CONTENDER  troupe, starpu, tbb, openmp, handoff, raw, cuda or dpotrf; may be repeated (default: all)\n"
+    "  --only CONTENDER  troupe, starpu, tbb, openmp, handoff, raw, cuda, dpotrf; of net troupe, asio, one_node,\n"
+    "                    ucx_perftest; may be repeated (default: all)\n"
     "  --device NAME     accelerators of the rows about them; may be repeated (default: the first of each kind)\n"
     "  --quota MIB       of device memory in gpu_out_of_core, whose matrices take four times as much (default: 8192 "
     "on\n"
@@ -96,8 +102,10 @@ request parse(const std::vector<std::string>& arguments) {
   return wanted;
 }
 
-std::vector<std::unique_ptr<contender>> make_contenders() {
-  std::vector<std::unique_ptr<contender>> all;
+using contenders = std::vector<std::unique_ptr<contender>>;
+
+contenders make_contenders() {
+  contenders all;
   const auto add = [&all](std::unique_ptr<contender> one) {
     if (one) all.push_back(std::move(one));
   };
@@ -120,20 +128,50 @@ std::vector<std::unique_ptr<contender>> make_contenders() {
   return all;
 }
 
-void keep_only(std::vector<std::unique_ptr<contender>>& all, const std::vector<std::string>& names) {
-  for (const auto& name : names)
-    if (std::none_of(all.begin(), all.end(), [&](const auto& one) { return one->name() == name; }))
-      throw usage_error("this build has no contender '" + name + "'");
-  if (!names.empty())
-    std::erase_if(all,
-                  [&](const auto& one) { return std::find(names.begin(), names.end(), one->name()) == names.end(); });
+contenders contenders_for(family of) {
+  return of == family::tasks ? make_contenders() : of == family::net ? node_contenders() : fault_contenders();
 }
 
-/// A name may be a group or one of its rows; a row brings its whole group, which is measured together.
+bool is_among(const std::vector<std::string>& names, const std::string& name) {
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+void keep_only(std::map<family, contenders>& all, const std::vector<std::string>& names) {
+  for (const auto& name : names)
+    if (std::none_of(all.begin(), all.end(), [&](const auto& one) {
+          return std::any_of(one.second.begin(), one.second.end(),
+                             [&](const auto& who) { return who->name() == name; });
+        }))
+      throw usage_error("this build has no contender '" + name + "' for that");
+  for (auto& [of, some] : all)
+    if (!names.empty()) std::erase_if(some, [&](const auto& one) { return !is_among(names, one->name()); });
+}
+
+/// Those about nodes are made only if they are asked for: that needs to know what networks there can be.
+std::vector<group> groups_for(const settings& how, const std::vector<std::string>& names, bool every = false) {
+  auto groups = all_groups(how);
+  const auto concerns = [&](const std::string& beginning) {
+    return every ||
+           std::any_of(names.begin(), names.end(), [&](const auto& name) { return name.starts_with(beginning); });
+  };
+  if (concerns("net"))
+    for (auto& each : node_groups(how)) groups.push_back(std::move(each));
+  if (concerns("fault"))
+    for (auto& each : fault_groups(how)) groups.push_back(std::move(each));
+  return groups;
+}
+
+/// A name may be a family, a group, the beginning of its name up to a slash, or one of its rows; a row brings its whole
+/// group, which is measured together.
 std::vector<group> select(std::vector<group> groups, const std::vector<std::string>& names) {
-  if (names.empty()) return groups;
+  if (names.empty()) {
+    std::erase_if(groups, [](const group& each) { return each.of != family::tasks; });
+    return groups;
+  }
   const auto names_group = [](const std::string& name, const group& candidate) {
-    if (name == candidate.name) return true;
+    if (name == candidate.name || candidate.name.starts_with(name + "/")) return true;
+    if ((name == "net" && candidate.of == family::net) || (name == "faults" && candidate.of == family::faults))
+      return true;
     for (const auto& each : candidate.rows)
       if (each.name == name) return true;
     return false;
@@ -160,8 +198,8 @@ void list(const std::vector<group>& groups) {
 }
 
 int child_turn(const request& wanted) {
-  const auto groups = select(all_groups(wanted.how), {wanted.turn_group});
-  for (const auto& each : make_contenders())
+  const auto groups = select(groups_for(wanted.how, {wanted.turn_group}), {wanted.turn_group});
+  for (const auto& each : contenders_for(groups.at(0).of))
     if (each->name() == wanted.turn_contender) return run_child_turn(groups.at(0), *each, wanted.how);
   throw usage_error("no contender is called '" + wanted.turn_contender + "'");
 }
@@ -171,20 +209,23 @@ int run(request wanted) {
     wanted.how.devices = only_present(wanted.how.devices);
   else if (concerns_devices(wanted.names))
     wanted.how.devices = first_devices();
-  const auto groups = select(all_groups(wanted.how), wanted.names);
+  const auto groups = select(groups_for(wanted.how, wanted.names), wanted.names);
   std::ofstream json;
   if (!wanted.json_path.empty()) {
     json.open(wanted.json_path, std::ios::app);  // find out now, not after an hour; keeps an old file until the end
     if (!json) throw usage_error("cannot write '" + wanted.json_path + "'");
     json.close();
   }
-  auto contenders = make_contenders();
-  keep_only(contenders, wanted.only);
+  std::map<family, contenders> who;
+  for (const auto& each : groups)
+    if (!who.contains(each.of)) who.emplace(each.of, contenders_for(each.of));
+  keep_only(who, wanted.only);
   const auto where = machine::here();
   std::cout << where.line() << '\n'
             << wanted.how.threads << " threads, " << wanted.how.repetitions << " repetitions"
             << (wanted.how.quick ? ", quick: sizes too small for conclusions" : "") << '\n';
-  for (const auto& each : contenders) std::cout << "  " << each->name() << ": " << each->description() << '\n';
+  for (const auto& [of, some] : who)
+    for (const auto& each : some) std::cout << "  " << each->name() << ": " << each->description() << '\n';
   std::cout << std::endl;
 
   const disturbance others;
@@ -192,7 +233,7 @@ int run(request wanted) {
   std::vector<std::string> problems;
   for (std::size_t i = 0; i < groups.size(); ++i) {
     std::cerr << "[" << i + 1 << "/" << groups.size() << "] " << groups[i].name << std::endl;
-    auto one = run_group(groups[i], contenders, wanted.how);
+    auto one = run_group(groups[i], who.at(groups[i].of), wanted.how);
     results.insert(results.end(), one.rows.begin(), one.rows.end());
     problems.insert(problems.end(), one.problems.begin(), one.problems.end());
   }
@@ -217,7 +258,14 @@ int run(request wanted) {
 
 int main(int argc, char** argv) {
   try {
-    const auto wanted = parse(std::vector<std::string>(argv + 1, argv + argc));
+    const std::vector<std::string> words(argv + 1, argv + argc);
+    const std::string mode = words.empty() ? "" : words[0];
+    if (mode == "worker") return work_as_node(words);
+    if (mode == "owner") return own_until_killed(words);
+#if defined(TROUPE_BENCH_HAVE_ASIO)
+    if (mode == "asio-peer") return answer_asio(words);
+#endif
+    const auto wanted = parse(words);
     if (wanted.help) {
       std::cout << usage;
       return 0;
@@ -225,7 +273,8 @@ int main(int argc, char** argv) {
     if (wanted.list) {
       auto how = wanted.how;
       if (how.devices.empty()) how.devices = first_devices();
-      list(select(all_groups(how), wanted.names));
+      const auto groups = groups_for(how, wanted.names, true);
+      list(wanted.names.empty() ? groups : select(groups, wanted.names));
       return 0;
     }
     return wanted.turn_group.empty() ? run(wanted) : child_turn(wanted);

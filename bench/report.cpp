@@ -194,9 +194,11 @@ std::string machine::line() const {
 }
 
 void print_table(std::ostream& out, const std::vector<row_result>& results) {
-  const auto line = [&out](const std::array<std::string, 9>& cells) {
+  std::size_t widest = 28;
+  for (const auto& result : results) widest = std::max(widest, result.spec.name.size());
+  const auto line = [&out, width = static_cast<int>(widest)](const std::array<std::string, 9>& cells) {
     std::array<char, 256> text{};
-    std::snprintf(text.data(), text.size(), "%-28s %-16s %-10s %11s %11s %11s %9s  %-26s %s", cells[0].c_str(),
+    std::snprintf(text.data(), text.size(), "%-*s %-16s %-10s %11s %11s %11s %9s  %-26s %s", width, cells[0].c_str(),
                   cells[1].c_str(), cells[2].c_str(), cells[3].c_str(), cells[4].c_str(), cells[5].c_str(),
                   cells[6].c_str(), cells[7].c_str(), cells[8].c_str());
     std::string trimmed = text.data();

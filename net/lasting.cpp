@@ -237,6 +237,8 @@ void lasting_session::attach(std::shared_ptr<session> next) {
   if (now_) {
     sent_before_ += now_->bytes_sent();
     received_before_ += now_->bytes_received();
+    fabric_sent_before_ += now_->fabric_sent();
+    fabric_received_before_ += now_->fabric_received();
   }
   now_ = std::move(next);
   in_step_ = false;
@@ -283,6 +285,16 @@ std::uint64_t lasting_session::bytes_sent() const {
 std::uint64_t lasting_session::bytes_received() const {
   std::lock_guard hold(lock_);
   return received_before_ + (now_ ? now_->bytes_received() : 0);
+}
+
+std::uint64_t lasting_session::fabric_sent() const {
+  std::lock_guard hold(lock_);
+  return fabric_sent_before_ + (now_ ? now_->fabric_sent() : 0);
+}
+
+std::uint64_t lasting_session::fabric_received() const {
+  std::lock_guard hold(lock_);
+  return fabric_received_before_ + (now_ ? now_->fabric_received() : 0);
 }
 
 void lasting_session::close(std::exception_ptr why) {

@@ -60,6 +60,8 @@ class lasting_session final : public session, public std::enable_shared_from_thi
   std::chrono::steady_clock::time_point heard() const override;
   std::uint64_t bytes_sent() const override;
   std::uint64_t bytes_received() const override;
+  std::uint64_t fabric_sent() const override;
+  std::uint64_t fabric_received() const override;
   /// Breaks the connection; another one may follow.
   void close(std::exception_ptr why) override;
 
@@ -84,7 +86,8 @@ class lasting_session final : public session, public std::enable_shared_from_thi
   mutable std::mutex lock_;
   std::shared_ptr<session> now_;
   bool ended_ = false, in_step_ = true;  // false: the peer has not said what it expects over this connection
-  std::uint64_t sent_before_ = 0, received_before_ = 0;  // over connections that are gone
+  // Over connections that are gone.
+  std::uint64_t sent_before_ = 0, received_before_ = 0, fabric_sent_before_ = 0, fabric_received_before_ = 0;
 
   std::uint64_t first_ = 1;  // of the frames that are kept
   std::deque<std::vector<std::byte>> kept_;

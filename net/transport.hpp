@@ -160,6 +160,9 @@ class session {
   /// Bytes over the wire, with all that frames and encryption add.
   virtual std::uint64_t bytes_sent() const = 0;
   virtual std::uint64_t bytes_received() const = 0;
+  /// How many of them went through a fabric (bulk_fabric.hpp), in clear.
+  virtual std::uint64_t fabric_sent() const { return 0; }
+  virtual std::uint64_t fabric_received() const { return 0; }
   /// Ends the session; `down` follows, on both sides.
   virtual void close(std::exception_ptr why) = 0;
 };

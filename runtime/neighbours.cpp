@@ -15,11 +15,15 @@
 #include "actors/offers.hpp"
 #include "net/credentials/credentials.hpp"
 #include "net/tcp/tcp.hpp"
+#include "net/ucx/ucx.hpp"
 #include "runtime/engine.hpp"
 
 namespace troupe::detail {
 
 namespace {
+
+// As long as a busy node may be kept waiting for more work, so that it comes in batches.
+constexpr std::chrono::microseconds a_moment{200};
 
 std::string own_name() {
   char host[256] = "node";
@@ -85,6 +89,7 @@ cluster_options with_environment(cluster_options o) {
   o.multicast = text("TROUPE_MULTICAST") == "1";
   o.secret_file = text("TROUPE_SECRET_FILE");
   o.insecure_loopback = text("TROUPE_INSECURE_LOOPBACK") == "1";
+  o.trusted_fabric = text("TROUPE_TRUSTED_FABRIC") == "1";
   return o;
 }
 
@@ -115,7 +120,8 @@ neighbours::neighbours(engine& house, const cluster_options& o, memory_space fir
                   "discovery_key_file where certificates are used");
   }
   where_.self = self;
-  transport_ = net::make_tcp(std::move(t));
+  std::string why_not;  // without it all goes through sockets, which node_report shows
+  transport_ = net::make_tcp(std::move(t), o.trusted_fabric ? net::open_ucx(why_not) : nullptr);
   cluster_events& events = *this;
   cluster_ = std::make_unique<cluster>(*transport_, self, logic::membership_options{}, events);
   for (int i = 0; i < o.nodes_max; ++i) {
@@ -126,9 +132,11 @@ neighbours::neighbours(engine& house, const cluster_options& o, memory_space fir
     f.name = "node:" + std::to_string(i);
     f.kind = device_kind::node;
     f.space = static_cast<memory_space>(first_space + i);
-    places_.push_back(make_node(std::move(f), house.brain(), house.board(), house.link()));
+    places_.push_back(make_node(std::move(f), house.brain(), house.board(), house.link(),
+                                [this](auto what) { transport_->at(transport_->now() + a_moment, std::move(what)); }));
     house.brain().add(*places_.back());
   }
+  for (const auto& n : places_) n->meet(places_);
 }
 
 neighbours::~neighbours() { stop(); }
@@ -202,6 +210,8 @@ std::vector<node_report> neighbours::report() const {
     r.tasks = p->place->report().tasks;
     r.bytes_out = p->line->bytes_sent();
     r.bytes_in = p->line->bytes_received();
+    r.fabric_out = p->line->fabric_sent();
+    r.fabric_in = p->line->fabric_received();
   }
   std::ranges::sort(all, {}, &node_report::name);
   return all;
@@ -227,7 +237,11 @@ void neighbours::joined(const node_id& id, const std::shared_ptr<net::session>& 
   p->all = this;
   p->line = std::make_shared<net::lasting_session>(s);
   p->over = s.get();
-  p->guests = make_guest_house(house_, house_.brain(), house_.board(), house_.link(), p->line);
+  p->guests = make_guest_house(house_, house_.brain(), house_.board(), house_.link(), p->line,
+                               [this](const node_id& n) -> std::shared_ptr<net::session> {
+                                 const peer_ptr other = find(n);
+                                 return other ? other->line : nullptr;
+                               });
   {
     std::lock_guard hold(lock_);
     peers_.insert_or_assign(id, p);
@@ -235,6 +249,7 @@ void neighbours::joined(const node_id& id, const std::shared_ptr<net::session>& 
   }
   wire::card c;
   c.threads = static_cast<std::uint32_t>(house_.settings().threads);
+  c.lends = house_.settings().memory_bytes == 0;
   if (options_.take_work) c.kernels = offered_keys();
   net::writer frame;
   wire::put(frame, c);
@@ -315,9 +330,17 @@ void neighbours::part(const peer_ptr& p, const std::exception_ptr& why) {
   }
   p->line->end();
   p->guests->leave();
+  for (const auto& g : guest_houses()) g->lost(name_of(p->line->peer().id));
   if (!p->place) return;
   house_.kernels().offer(p->place->facts().id, {});
   p->place->lose(why);
+}
+
+std::vector<std::shared_ptr<guest_house>> neighbours::guest_houses() const {
+  std::lock_guard hold(lock_);
+  std::vector<std::shared_ptr<guest_house>> all;
+  for (const auto& [id, p] : peers_) all.push_back(p->guests);
+  return all;
 }
 
 neighbours::peer_ptr neighbours::find(const node_id& id) const {
@@ -403,6 +426,20 @@ void neighbours::peer::frame(std::span<const std::byte> bytes) {
       std::lock_guard hold(all->lock_);
       all->changed_.notify_all();
     }
+  } else if (what == wire::kind::pull) {
+    net::reader from(bytes.subspan(1));
+    const wire::pull_request r = wire::take_pull(from);
+    if (const peer_ptr owner = all->find(r.owner)) {
+      owner->guests->pull(r, line);
+    } else {
+      net::writer frame;
+      wire::put(frame, wire::pull_refusal{r.owner, r.number, "its owner is not known here"});
+      line->send(frame.view());
+    }
+  } else if (what == wire::kind::cannot_pull) {
+    net::reader from(bytes.subspan(1));
+    const wire::pull_refusal r = wire::take_pull_refusal(from);
+    if (const peer_ptr owner = all->find(r.owner)) owner->guests->cannot_pull(r, name_of(line->peer().id));
   } else if (place) {
     place->frame(bytes);
   } else {
@@ -412,6 +449,10 @@ void neighbours::peer::frame(std::span<const std::byte> bytes) {
 
 net::pieces neighbours::peer::arriving(std::span<const std::byte> head, std::uint64_t bytes) {
   if (is_for_guest_house(wire::kind_of(head))) return guests->arriving(head, bytes);
+  if (wire::kind_of(head) == wire::kind::bytes_pulled) {
+    const peer_ptr owner = all->find(wire::owner_of_pulled(head));
+    return owner ? owner->guests->pulled_arriving(head, bytes, name_of(line->peer().id)) : net::pieces();
+  }
   const std::shared_ptr<node> to = all->place_of(*this);
   return to ? to->arriving(head, bytes) : net::pieces();
 }
@@ -419,7 +460,9 @@ net::pieces neighbours::peer::arriving(std::span<const std::byte> head, std::uin
 void neighbours::peer::arrived(std::span<const std::byte> head) {
   if (is_for_guest_house(wire::kind_of(head)))
     guests->arrived(head, true);
-  else if (const std::shared_ptr<node> to = all->place_of(*this))
+  else if (wire::kind_of(head) == wire::kind::bytes_pulled) {
+    if (const peer_ptr owner = all->find(wire::owner_of_pulled(head))) owner->guests->arrived(head, true);
+  } else if (const std::shared_ptr<node> to = all->place_of(*this))
     to->arrived(head, true);
 }
 

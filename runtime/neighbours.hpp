@@ -79,6 +79,7 @@ class neighbours final : private cluster_events {
   peer_ptr find(net::session&) const;
   std::shared_ptr<node> place_of(const peer&) const;
   peer_ptr take(const node_id&);
+  std::vector<std::shared_ptr<guest_house>> guest_houses() const;
   void give_up(net::session&, const std::exception_ptr& why);
 
   engine& house_;

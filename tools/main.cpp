@@ -72,6 +72,8 @@ int main(int count, char** words) {
     to->add_option("--key", how.cluster.key, "its key");
     to->add_option("--ca", how.cluster.authority, "the authority's certificate");
     to->add_flag("--insecure-loopback", how.cluster.insecure_loopback, "neither proof nor encryption; loopback only");
+    to->add_flag("--trusted-fabric", how.cluster.trusted_fabric,
+                 "long bodies through UCX, in clear (docs/security.md)");
   };
   auto* work_command = app.add_subcommand("node", "Works for a cluster until SIGTERM");
   add_membership(work_command);

@@ -105,6 +105,16 @@ struct reduction {
 
 class peer_loan;
 
+/// Through which spaces a version of a tile spreads over the nodes: each passes it on to so many others at most.
+struct tile_spread {
+  struct holder {
+    memory_space space;
+    std::uint8_t passed_on = 0;
+  };
+  std::uint32_t version = 0;
+  std::vector<holder> holders;  // in the order in which they get it
+};
+
 /// Where a task record comes from and goes to; outlives the runtime while handles or futures do.
 struct house_link;
 
@@ -121,6 +131,7 @@ struct tile_home {
   std::exception_ptr lost;                // the only current copy went with its device
   std::shared_ptr<peer_loan> loan;        // of dirty_in to other devices, if it is for this version; see lending
   task_ref lending;                       // the errand that opens the loan
+  std::unique_ptr<tile_spread> spread;    // null: it has not been sent to several nodes
   // Tasks under way that may copy all of the host's bytes though they need a part, and that write a part of them.
   ref_list part_readers, part_writers;
 };

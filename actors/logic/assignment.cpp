@@ -65,15 +65,20 @@ run_time& assignment::model_of(const task_record& t, device_kind kind) {
 
 // What another device holds alone comes over their link, where they have one; else it comes home first. So the order of
 // costs is: in this device's memory, in the memory of a device that it reaches or in the host's, in another device's.
-float assignment::transfer_ns(const task_record& t, detail::memory_space where, const sources& missing) const {
+float assignment::arrival_ns(detail::memory_space where, const sources& missing) const {
   float ns = 0;
   if (where != detail::host_space)
     missing.each([&](detail::memory_space s, std::uint64_t n) { ns += model_.transfer_ns(s, where, n); });
+  return ns;
+}
+
+float assignment::homecoming_ns(const task_record& t, detail::memory_space where) const {
+  float ns = 0;
   detail::memory_space from = detail::host_space;
   std::uint64_t bytes = 0;
   const auto come_home = [&] { ns += model_.transfer_ns(from, detail::host_space, bytes); };
   each_in_the_way(t, where, [&](const array_core& a, std::uint32_t tile, const tile_home& home, wanted w) {
-    if (w == wanted::nothing || (w == wanted::anywhere && reaches(where, home.dirty_in))) return;
+    if (w == wanted::nothing || (w >= wanted::anywhere && reaches(where, home.dirty_in))) return;
     if (home.dirty_in != from) {
       come_home();
       from = home.dirty_in;
@@ -118,25 +123,48 @@ void assignment::assign(task_record& t) {
 bool assignment::assign_among(task_record& t, executor_set mask, std::size_t waiting) {
   offer offers[executors_max];
   std::size_t n = 0, chosen = executors_max;
+  static_assert(static_cast<int>(device_kind::node) == device_kind_count);
+  std::array<const run_time*, device_kind_count + 1> models{};  // of nodes too
+  const auto model = [&](device_kind kind) -> const run_time& {
+    const run_time*& m = models[static_cast<std::size_t>(kind)];
+    return m ? *m : *(m = &model_of(t, kind));
+  };
+  // To all that have nothing of its data, and can get it from the same places, the same has to travel.
+  const std::uint64_t holders = spaces_ > 1 ? spaces_with_data_of(t) : 0;
+  struct {
+    bool there = false;
+    std::uint64_t reach = 0, bytes = 0;
+    sources from;
+    float home_ns = 0;
+  } same;
   for (executor_set left = mask; left != 0; left &= left - 1) {
     const auto i = static_cast<std::size_t>(std::countr_zero(left));
     const detail::executor_facts& f = facts_[i];
-    const run_time& m = model_of(t, f.kind);
+    const run_time& m = model(f.kind);
     offer& o = offers[n++];
     o.executor = f.id;
     o.queue_ns = std::max(places_[i].outstanding_ns, 0.0f) / static_cast<float>(places_[i].slots);
     o.run_ns = m.known() ? m.predicted_ns() : guess_ns;
     if (spaces_ > 1) {
-      sources from(reach_[f.space]);
-      o.bytes_missing = bytes_missing(t, f.space, from);
-      o.bytes_direct = from.direct();
-      o.transfer_ns = transfer_ns(t, f.space, from);
+      const bool alike = (holders & bit_of(f.space)) == 0 && f.space != detail::host_space;
+      const std::uint64_t reach = reach_[f.space] | bit_of(f.space);  // it has nothing itself
+      if (!alike || !same.there || same.reach != reach) {
+        same.there = alike;
+        same.reach = reach;
+        same.from = sources(reach_[f.space]);
+        same.bytes = bytes_missing(t, f.space, same.from);
+        same.home_ns = homecoming_ns(t, f.space);
+      }
+      o.bytes_missing = same.bytes;
+      o.bytes_direct = same.from.direct();
+      o.transfer_ns = arrival_ns(f.space, same.from) + same.home_ns;
+      if (o.transfer_ns > 0) o.link_ns = places_[i].moving_ns;
     }
   }
   // Between cores and devices a guess is worth nothing: who has not shown how fast he is with this kernel tries a few
   // before he gets more. Not where somebody who is known and has room is done before the data has even come, by a link
   // that is known too.
-  const auto is_known = [&](const offer& o) { return model_of(t, facts_[o.executor].kind).known(); };
+  const auto is_known = [&](const offer& o) { return model(facts_[o.executor].kind).known(); };
   float known_ns = never_ns;
   for (std::size_t k = 0; k < n && spaces_ > 1; ++k)
     if (offers[k].queue_ns <= window_ns_ && is_known(offers[k])) known_ns = std::min(known_ns, offers[k].finish_ns());
@@ -156,7 +184,7 @@ bool assignment::assign_among(task_record& t, executor_set mask, std::size_t wai
   if (best == executors_max) return false;
   if (is_known(offers[best])) t.marks |= detail::mark_known;
   note_decision(t, {offers, n}, best);
-  send_to(t, offers[best].executor, offers[best].run_ns);
+  send_to(t, offers[best].executor, offers[best].run_ns, offers[best].transfer_ns);
   return true;
 }
 
@@ -178,14 +206,24 @@ std::size_t assignment::choose(std::span<const offer> offers, std::size_t waitin
   return chosen;
 }
 
-void assignment::send_to(task_record& t, std::size_t i, float predicted) {
+void assignment::send_to(task_record& t, std::size_t i, float predicted, float transfer) {
   place& p = places_[i];
+  ++p.under_way;
+  p.moving_ns += transfer;
   t.executor = static_cast<std::uint16_t>(i);
   t.predicted_ns = predicted;
   t.marks |= detail::mark_sent;
   p.outstanding_ns += predicted;
   if (!(t.marks & detail::mark_known)) ++p.tries;
   p.outgoing.push_back(&t);
+}
+
+// Which copies were for this task is not remembered: its share.
+void assignment::take_off(place& p, const task_record& t) {
+  p.outstanding_ns -= t.predicted_ns;
+  if (p.outstanding_ns < 1.0f) p.outstanding_ns = 0;
+  if (!(t.marks & detail::mark_known)) --p.tries;
+  p.moving_ns -= p.moving_ns / static_cast<float>(p.under_way--);
 }
 
 bool assignment::has_enough(const task_record& t, std::size_t i, bool far) {
@@ -233,14 +271,19 @@ bool assignment::assign_behind(task_record& t, std::size_t i) {
 
 void assignment::note_decision(const task_record& t, std::span<const offer> offers, std::size_t chosen) {
   if (decisions_max_ == 0) return;
-  if (decisions_.size() >= decisions_max_) decisions_.pop_front();
-  decisions_.push_back({t.sequence, {offers.begin(), offers.end()}, chosen});
+  decision d;
+  if (decisions_.size() >= decisions_max_) {
+    d = std::move(decisions_.front());  // and its memory
+    decisions_.pop_front();
+  }
+  d.task = t.sequence;
+  d.offers.assign(offers.begin(), offers.end());
+  d.chosen = chosen;
+  decisions_.push_back(std::move(d));
 }
 
 void assignment::move(task_record& t, std::size_t i) {
-  place& from = places_[t.executor];
-  from.outstanding_ns = std::max(0.0f, from.outstanding_ns - t.predicted_ns);
-  if (!(t.marks & detail::mark_known)) --from.tries;
+  take_off(places_[t.executor], t);
   const run_time& m = model_of(t, facts_[i].kind);
   send_to(t, i, m.known() ? m.predicted_ns() : guess_ns);
   for (auto d = decisions_.rbegin(); d != decisions_.rend(); ++d) {
@@ -252,9 +295,7 @@ void assignment::move(task_record& t, std::size_t i) {
 }
 
 void assignment::take_back(task_record& t) {
-  place& p = places_[t.executor];
-  p.outstanding_ns = std::max(0.0f, p.outstanding_ns - t.predicted_ns);
-  if (!(t.marks & detail::mark_known)) --p.tries;
+  take_off(places_[t.executor], t);
   t.marks &= static_cast<std::uint16_t>(~(detail::mark_sent | detail::mark_known));
   t.ahead = 0;
 }
@@ -278,9 +319,7 @@ void assignment::refill() {
 void assignment::finished(task_record& t) {
   if (!(t.marks & detail::mark_sent)) return;
   place& p = places_[t.executor];
-  p.outstanding_ns -= t.predicted_ns;
-  if (p.outstanding_ns < 1.0f) p.outstanding_ns = 0;
-  if (!(t.marks & detail::mark_known)) --p.tries;
+  take_off(p, t);
   if (!(t.measured_ns > 0)) return;
   run_time& m = model_of(t, facts_[t.executor].kind);
   if (m.seen() < samples_before_thinning || (t.sequence & 7) == 0) m.learn(t.measured_ns);

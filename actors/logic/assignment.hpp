@@ -83,6 +83,8 @@ class assignment {
   void know_link(detail::memory_space from, detail::memory_space to, edge_cost c) { model_.set_edge(from, to, c); }
   /// Copies from one space of a device to another one's need not go through the host's memory.
   void connect(detail::memory_space from, detail::memory_space to) { reach_[to] |= std::uint64_t{1} << from; }
+  bool is_withdrawn(std::size_t i) const { return (withdrawn_ >> facts_[i].id & 1) != 0; }
+  bool is_paused(std::size_t i) const { return (paused_ >> facts_[i].id & 1) != 0; }
   /// All of a device's copies go through the host's memory from now on.
   void disconnect(detail::memory_space s) {
     for (std::uint64_t& mask : reach_) mask &= ~(std::uint64_t{1} << s);
@@ -123,15 +125,17 @@ class assignment {
   };
   struct place {
     float outstanding_ns = 0;
+    float moving_ns = 0;  // copies for those that are under way
+    int under_way = 0;
     int slots = 1;
     int tries = 0;  // tasks on their way whose time is a guess
     std::vector<detail::task_record*> outgoing;
     double predicted_ns = 0, measured_ns = 0;
   };
   struct decision {
-    std::uint64_t task;
+    std::uint64_t task = 0;
     std::vector<offer> offers;
-    std::size_t chosen;
+    std::size_t chosen = 0;
   };
 
   executor_set mask_of(const detail::task_record&) const;
@@ -141,11 +145,13 @@ class assignment {
   }
   std::uint64_t bytes_of(const detail::task_record&) const;
   run_time& model_of(const detail::task_record&, device_kind);
-  float transfer_ns(const detail::task_record&, detail::memory_space where, const sources&) const;
+  float arrival_ns(detail::memory_space where, const sources&) const;
+  float homecoming_ns(const detail::task_record&, detail::memory_space where) const;
   float hop_ns(detail::memory_space from, detail::memory_space to, std::uint64_t bytes) const;
   bool assign_among(detail::task_record&, executor_set, std::size_t waiting);
   std::size_t choose(std::span<const offer>, std::size_t waiting) const;
-  void send_to(detail::task_record&, std::size_t place, float predicted_ns);
+  void send_to(detail::task_record&, std::size_t place, float predicted_ns, float transfer_ns = 0);
+  static void take_off(place&, const detail::task_record&);
   void note_decision(const detail::task_record&, std::span<const offer>, std::size_t chosen);
 
   const float window_ns_;

@@ -40,8 +40,6 @@ constexpr float learning = 0.25f, surprise_max = 4;
 // Fewer samples are no median.
 constexpr std::uint32_t samples_to_keep = 3;
 
-std::uint32_t edge_of(std::uint16_t from, std::uint16_t to) { return (std::uint32_t{from} << 16) | to; }
-
 std::uint32_t rest_of(size_class size, device_kind kind) {
   return (std::uint32_t{size} << 8) | static_cast<std::uint32_t>(kind);
 }
@@ -92,11 +90,24 @@ std::vector<remembered_time> cost_model::measured() const {
   return all;
 }
 
-void cost_model::set_edge(std::uint16_t from, std::uint16_t to, edge_cost c) { edges_[edge_of(from, to)] = {c, true}; }
+cost_model::edge& cost_model::edge_of(std::uint16_t from, std::uint16_t to) {
+  const std::size_t spaces = std::max<std::size_t>({spaces_, from + 1u, to + 1u});
+  if (spaces > spaces_) {
+    std::vector<edge> larger(spaces * spaces, edge{unknown_edge, false});
+    for (std::size_t row = 0; row < spaces_; ++row)
+      for (std::size_t column = 0; column < spaces_; ++column)
+        larger[row * spaces + column] = edges_[row * spaces_ + column];
+    edges_ = std::move(larger);
+    spaces_ = spaces;
+  }
+  return edges_[from * spaces_ + to];
+}
+
+void cost_model::set_edge(std::uint16_t from, std::uint16_t to, edge_cost c) { edge_of(from, to) = {c, true}; }
 
 void cost_model::learn_transfer(std::uint16_t from, std::uint16_t to, std::uint64_t bytes, float ns) {
   if (bytes == 0 || !(ns > 0)) return;
-  edge& e = edges_[edge_of(from, to)];
+  edge& e = edge_of(from, to);
   if (!e.measured) e.cost = unknown_edge;
   auto& [latency, rate] = e.cost;
   const float moving = static_cast<float>(bytes) / rate, expected = latency + moving, surprise = ns / expected;
@@ -112,19 +123,19 @@ void cost_model::learn_transfer(std::uint16_t from, std::uint16_t to, std::uint6
     e.measured = true;
   }
   const edge_cost learned = e.cost;
-  if (edge& back = edges_[edge_of(to, from)]; !back.measured) back.cost = learned;
+  if (edge& back = edge_of(to, from); !back.measured) back.cost = learned;
 }
 
 float cost_model::transfer_ns(std::uint16_t from, std::uint16_t to, std::uint64_t bytes) const {
   if (from == to || bytes == 0) return 0;
-  const auto known = edges_.find(edge_of(from, to));
-  const edge_cost e = known == edges_.end() ? unknown_edge : known->second.cost;
+  const edge* const known = find(from, to);
+  const edge_cost e = known ? known->cost : unknown_edge;
   return e.latency_ns + static_cast<float>(bytes) / e.bytes_per_ns;
 }
 
 bool cost_model::knows_edge(std::uint16_t from, std::uint16_t to) const {
-  const auto e = edges_.find(edge_of(from, to));
-  return e != edges_.end() && e->second.measured;
+  const edge* const e = find(from, to);
+  return e && e->measured;
 }
 
 std::size_t best_offer(std::span<const offer> offers) {

@@ -93,18 +93,27 @@ class cost_model {
     edge_cost cost;
     bool measured = false;  // false: as the way back
   };
-  std::unordered_map<std::uint32_t, edge> edges_;
+  edge& edge_of(std::uint16_t from, std::uint16_t to);
+  const edge* find(std::uint16_t from, std::uint16_t to) const {
+    return from < spaces_ && to < spaces_ ? &edges_[from * spaces_ + to] : nullptr;
+  }
+  std::vector<edge> edges_;  // a square, as large as the spaces that were named
+  std::size_t spaces_ = 0;
 };
 
 /// One executor as a candidate for a task.
 struct offer {
   std::uint16_t executor = 0;
   float queue_ns = 0;     // until it is free
-  float transfer_ns = 0;  // until the data is there
+  float link_ns = 0;      // until its link is free
+  float transfer_ns = 0;  // from then on, until the data is there
   float run_ns = 0;
   std::uint64_t bytes_missing = 0;
   std::uint64_t bytes_direct = 0;  // of these: from other devices, not through the host
-  float finish_ns() const { return (queue_ns > transfer_ns ? queue_ns : transfer_ns) + run_ns; }
+  float finish_ns() const {
+    const float there_ns = link_ns + transfer_ns;
+    return (queue_ns > there_ns ? queue_ns : there_ns) + run_ns;
+  }
 };
 
 /// The index of the offer with the earliest finish; ties go to fewer bytes moved, then to the lower id.

@@ -58,6 +58,20 @@ std::uint64_t bytes_missing(const task_record& t, memory_space where, sources& f
   return bytes;
 }
 
+std::uint64_t spaces_with_data_of(const task_record& t) {
+  std::uint64_t spaces = 0;
+  for (int i = 0; i < t.access_count; ++i) {
+    const access& x = t.accesses[i];
+    if (!x.array || !x.array->homes) continue;
+    each_tile_of(x, [&](std::uint32_t tile) {
+      const tile_home& home = x.array->homes->tiles[tile];
+      spaces |= home.cached;
+      if (home.dirty_in < 64) spaces |= bit_of(home.dirty_in);
+    });
+  }
+  return spaces;
+}
+
 std::uint64_t bytes_at_once(const task_record& t) {
   // The tile that the access is, or that a part of which is read may be seen inside; none where there are several.
   const auto tile_of = [](const access& x) {
@@ -96,7 +110,7 @@ std::exception_ptr lost_input(const task_record& t) {
   return why;
 }
 
-void note_sent(const task_record& t, memory_space where) {
+void note_sent(const task_record& t, memory_space where, bool parts) {
   for (int i = 0; i < t.access_count; ++i) {
     const access& x = t.accesses[i];
     if (!x.array) continue;
@@ -107,7 +121,7 @@ void note_sent(const task_record& t, memory_space where) {
       a.homes->tiles[x.tile].cached |= bit_of(where);
     else if (uses_copies(x))
       each_part_of(x, [&](std::uint32_t tile, std::uint64_t part, std::uint64_t whole) {
-        if (fetches_whole(part, whole)) a.homes->tiles[tile].cached |= bit_of(where);
+        if (parts ? part == whole : fetches_whole(part, whole)) a.homes->tiles[tile].cached |= bit_of(where);
       });
   }
 }

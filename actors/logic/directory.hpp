@@ -48,9 +48,9 @@ void each_tile_of(const access& x, F&& f) {
   each_touched(*x.where, [&](const box4& b) { x.array->each_tile(b, [&](std::uint32_t t, const box4&) { f(t); }); });
 }
 
-/// What a task wants of a tile whose only current copy is elsewhere: the host's copy to be made current, any current
-/// copy that its device can get at, or nothing: it overwrites all of it.
-enum class wanted { at_home, anywhere, nothing };
+/// What a task wants of a tile whose only current copy is elsewhere: nothing, it overwrites all of it; the host's copy to
+/// be made current; any current copy that its device can get at; the same, and it leaves it as it is.
+enum class wanted { nothing, at_home, anywhere, only_read };
 
 /// Calls f(array, tile, home, wanted) for each tile whose only current copy stands in the way of a task that is to run in
 /// space `where`: it must be brought home first, lent by the device that has it, or given up.
@@ -64,8 +64,9 @@ void each_in_the_way(const task_record& t, memory_space where, F&& f) {
       if (home.dirty_in == host_space || (uses_copies(x) && home.dirty_in == where)) return;
       f(*x.array, tile, home,
         is_whole(x) && x.mode == access_mode::write ? wanted::nothing
-        : where != host_space && uses_copies(x)     ? wanted::anywhere
-                                                    : wanted::at_home);
+        : where == host_space || !uses_copies(x)    ? wanted::at_home
+        : x.mode == access_mode::read               ? wanted::only_read
+                                                    : wanted::anywhere);
     });
   }
 }
@@ -147,10 +148,13 @@ inline std::uint64_t bytes_missing(const task_record& t, memory_space where) {
   sources unused;
   return bytes_missing(t, where, unused);
 }
+/// Spaces other than the host's that have a copy of a tile that the task touches, a bit each; may be more.
+std::uint64_t spaces_with_data_of(const task_record&);
 /// Bytes that the task takes in a memory other than the host's while it runs there.
 std::uint64_t bytes_at_once(const task_record&);
 /// The task goes to a space other than the host's: what it reads will be there.
-void note_sent(const task_record&, memory_space where);
+/// `parts`: a device copies the whole tile where it needs much of it; a node gets what it needs.
+void note_sent(const task_record&, memory_space where, bool parts = false);
 /// The task ran in the space and has ended, well or not.
 void note_done(const task_record&, memory_space where);
 

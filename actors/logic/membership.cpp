@@ -73,7 +73,7 @@ void membership::session_up(const node_id& n, std::uint64_t incarnation, const s
   m.session = true;
   m.greeted = false;
   m.heard = m.since = now;
-  m.asked = {};
+  m.asked = m.deaf = {};
   m.empty.clear();
   m.challenged.reset();
   if (!addresses.empty()) m.record.addresses = addresses;
@@ -135,6 +135,7 @@ void membership::heard(const node_id& n, time_point when) {
   member& m = found->second;
   if (!m.session || when <= m.heard) return;
   m.heard = when;
+  if (is_deaf(m)) return;  // it speaks, but nobody can work with it
   for (const auto& [asker, since] : m.askers) say(asker, node_alive{n});
   m.askers.clear();
   if (is_connected(m)) trust(m);
@@ -262,6 +263,7 @@ void membership::take_message(member& m, const node_hello& h, time_point now) {
 
 void membership::take_message(member& m, const node_beat& b, time_point now) {
   if (!is_connected(m)) return;
+  m.deaf = b.deaf_ms == 0 ? time_point{} : now - std::chrono::milliseconds(b.deaf_ms);
   if (b.answer) say(m.record.node, node_beat{false, digest(), views_.agreed().rank(), {}});
   for (const node_record& r : b.news) merge(r, now);
   if (!is_connected(m)) return;

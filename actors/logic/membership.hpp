@@ -163,6 +163,7 @@ class membership {
     time_point heard{}, asked{};  // an answer is awaited if asked is later
     time_point since{};           // with, or without session
     time_point alive{};           // as others say
+    time_point deaf{};            // since when it hears nothing of this node, as it says
     time_point probed{}, ended{}, differs{};
     std::vector<node_address> empty{};                     // where nobody listens any more
     std::vector<std::pair<node_id, time_point>> askers{};  // that wait for a sign of life of it
@@ -203,6 +204,7 @@ class membership {
   // membership_timers.cpp: what time brings
   void excuse(time_point::duration late, time_point now);
   void beat(time_point now);
+  bool is_deaf(const member& m) const { return m.session && is_mesh_ && m.deaf != time_point{}; }
   void look_after(member&, time_point now);
   void probe(member&, time_point now);
   void agree(time_point now);

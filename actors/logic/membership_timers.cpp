@@ -45,6 +45,7 @@ void membership::excuse(time_point::duration late, time_point now) {
     shift(m.asked);
     shift(m.since);
     shift(m.alive);
+    shift(m.deaf);
   }
 }
 
@@ -53,6 +54,8 @@ void membership::beat(time_point now) {
   const auto tell = [&](const node_id& n, bool answer) {
     node_beat b{answer, digest(), view, {}};
     tell_news(b.news);
+    if (const auto quiet = now - members_.at(n).heard; is_mesh_ && quiet >= 2 * options_.heartbeat)
+      b.deaf_ms = static_cast<std::uint32_t>(std::chrono::duration_cast<std::chrono::milliseconds>(quiet).count());
     say(n, std::move(b));
   };
   if (is_mesh_) {
@@ -93,7 +96,8 @@ void membership::look_after(member& m, time_point now) {
   }
   // Since when this node has no sign of life of its own.
   time_point quiet = m.since;
-  if (m.session && is_mesh_) quiet = m.heard;
+  if (!m.session && is_mesh_ && m.heard != time_point{}) quiet = std::min(m.since, m.heard);
+  if (m.session && is_mesh_) quiet = is_deaf(m) ? std::min(m.heard, m.deaf) : m.heard;
   if (m.session && !is_mesh_) quiet = m.asked > m.heard ? m.asked : now;
   if (now - quiet >= options_.suspect) {
     doubt(m);

@@ -68,6 +68,7 @@ struct node_beat {
   std::uint64_t digest = 0;
   std::uint64_t view = 0;  ///< rank of the last agreed one
   std::vector<node_record> news{};
+  std::uint32_t deaf_ms = 0;  ///< the sender has heard nothing of the peer for so long; 0: for less than two heartbeats
 };
 
 /// Asks a third for a sign of life of a node; it answers once it has heard of that node, or never.

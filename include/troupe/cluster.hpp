@@ -17,9 +17,9 @@ namespace troupe {
 /// Of `options::cluster`. Without a name there is no cluster, and nothing listens or is dialled.
 ///
 /// If the name is empty, the environment is read when the runtime is constructed: TROUPE_CLUSTER is the name, and with it
-/// TROUPE_NODE, TROUPE_LISTEN, TROUPE_JOIN (both lists, separated by commas), TROUPE_MULTICAST ("1") and
-/// TROUPE_SECRET_FILE stand for what is below; TROUPE_INSECURE_LOOPBACK ("1") for no proof between processes of one
-/// machine. Set `from_environment` to false where a program must not become a node that way.
+/// TROUPE_NODE, TROUPE_LISTEN, TROUPE_JOIN (both lists, separated by commas), TROUPE_MULTICAST ("1"), TROUPE_SECRET_FILE and
+/// TROUPE_TRUSTED_FABRIC ("1") stand for what is below; TROUPE_INSECURE_LOOPBACK ("1") for no proof between processes of
+/// one machine. Set `from_environment` to false where a program must not become a node that way.
 struct cluster_options {
   bool from_environment = true;
   /// Nodes of another name are strangers.
@@ -46,6 +46,11 @@ struct cluster_options {
   std::string certificate{}, key{}, authority{};
   /// No proof and no encryption; on loopback addresses only.
   bool insecure_loopback = false;
+  /// Long bodies go from memory to memory through UCX (libtroupe_ucx.so), in clear, between nodes that have it and say so
+  /// here: by shared memory on one machine, by RDMA between machines. Members are admitted as without it, and what does
+  /// not reach goes through sockets. Only where whoever is on the fabric or has this process's user is trusted
+  /// (docs/security.md).
+  bool trusted_fabric = false;
   /// Takes tasks of other nodes. Off: it only gives.
   bool take_work = true;
   /// Tasks spawned here may run elsewhere.
@@ -60,9 +65,10 @@ struct node_report {
   std::string id;       ///< 32 hexadecimal digits, anew for each process
   std::string address;  ///< where it listens; empty: nowhere
   int threads = 0;
-  std::uint64_t kernels = 0;                  ///< that it offers
-  std::uint64_t tasks = 0;                    ///< of this node that it has run
-  std::uint64_t bytes_out = 0, bytes_in = 0;  ///< over the wire, from and to this node
+  std::uint64_t kernels = 0;                    ///< that it offers
+  std::uint64_t tasks = 0;                      ///< of this node that it has run
+  std::uint64_t bytes_out = 0, bytes_in = 0;    ///< over the wire, from and to this node
+  std::uint64_t fabric_out = 0, fabric_in = 0;  ///< of these, through the trusted fabric
 };
 
 }  // namespace troupe

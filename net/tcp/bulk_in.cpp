@@ -25,6 +25,7 @@ constexpr std::size_t read_max = 256u << 10;
 }  // namespace
 
 outcome bulk_in::step(stream& io, std::size_t budget) {
+  sums_ = io.plain();
   for (std::size_t taken = 0; taken < budget;) {
     const moved m = read(io);
     if (m.what != outcome::moved) return m.what;
@@ -46,7 +47,7 @@ outcome bulk_in::step(stream& io, std::size_t budget) {
       if (state_ == state::header) {
         header_read();
       } else if (state_ == state::head) {
-        begin_read();
+        is_note(header_.what) ? note_read() : begin_read();
       } else {
         chunk_read();
       }
@@ -81,9 +82,11 @@ void bulk_in::next_header() {
 void bulk_in::header_read() {
   header_ = chunk_header::read(header_bytes_);
   hash_.start();
-  hashes_ = header_.how == packing::none;
+  hashes_ = header_.how == packing::none && (sums_ || header_.what != part::chunk);
   if (header_.what == part::begin) {
     expect_begin();
+  } else if (is_note(header_.what)) {
+    expect_note();
   } else {
     expect_chunk();
   }
@@ -94,6 +97,17 @@ void bulk_in::expect_begin() {
   if (open_.size() >= transfers_max) wrong("too many are under way at once");
   if (header_.raw > head_max || header_.raw != header_.stored || header_.how != packing::none)
     wrong("its head is too long");
+  expect_head();
+}
+
+void bulk_in::expect_note() {
+  if (!note_) wrong("a note that nobody understands");
+  if (header_.raw > note_max || header_.raw != header_.stored || header_.how != packing::none)
+    wrong("a note is too long");
+  expect_head();
+}
+
+void bulk_in::expect_head() {
   head_.resize(header_.raw);
   state_ = state::head;
   targets_.clear();
@@ -114,6 +128,12 @@ void bulk_in::begin_read() {
     const auto node = open_.extract(header_.transfer);
     arrived_(node.mapped().head, true);
   }
+}
+
+void bulk_in::note_read() {
+  if (hash_.value() != header_.hash) wrong("the checksum of a note is wrong");
+  next_header();
+  note_(header_.what, header_.transfer, header_.offset, head_);
 }
 
 void bulk_in::expect_chunk() {
@@ -147,8 +167,8 @@ void bulk_in::chunk_read() {
       raw = raw.subspan(b.size());
     }
   }
-  if ((t.wanted || header_.how == packing::none) && hash_.value() != header_.hash)
-    wrong("the checksum of a chunk is wrong");
+  const bool has_sum = header_.how == packing::none ? sums_ : t.wanted;
+  if (has_sum && hash_.value() != header_.hash) wrong("the checksum of a chunk is wrong");
   t.at += header_.raw;
   next_header();
   if (t.at == t.size) {

@@ -24,12 +24,14 @@ class bulk_in {
  public:
   using arriving_told = std::function<pieces(std::span<const std::byte> head, std::uint64_t bytes)>;
   using arrived_told = std::function<void(std::span<const std::byte> head, bool whole)>;
+  using note_told = std::function<void(part, std::uint64_t transfer, std::uint64_t size, std::span<const std::byte>)>;
 
   /// No chunk is larger than that.
   explicit bulk_in(std::size_t chunk_max) : chunk_max_(chunk_max) {}
-  void tell(arriving_told a, arrived_told b) {
+  void tell(arriving_told a, arrived_told b, note_told c = {}) {
     arriving_ = std::move(a);
     arrived_ = std::move(b);
+    note_ = std::move(c);
   }
 
   /// Reads about so many bytes. `moved`: there may be more. Throws `error(bad_frame)`.
@@ -47,8 +49,11 @@ class bulk_in {
 
   void header_read();
   void begin_read();
+  void note_read();
   void chunk_read();
   void expect_begin();
+  void expect_note();
+  void expect_head();
   void expect_chunk();
   /// In place, or where it can be copied from.
   std::span<const std::byte> unpacked(std::span<const std::byte> stored);
@@ -60,6 +65,7 @@ class bulk_in {
   const std::size_t chunk_max_;
   arriving_told arriving_;
   arrived_told arrived_;
+  note_told note_;
   std::map<std::uint64_t, transfer> open_;
   std::uint64_t last_number_ = 0;
 
@@ -71,6 +77,7 @@ class bulk_in {
   std::vector<std::byte> head_, scratch_, unpacked_;
   std::vector<std::span<std::byte>> belongs_;  ///< where the chunk's bytes go in the end
   bool direct_ = false;                        ///< they are read there, without a stop
+  bool sums_ = true;                           ///< no: TLS has looked after that, but for what was packed
   bool hashes_ = false;                        ///< what is read is what the checksum is of
   chunk_hash hash_;
 };

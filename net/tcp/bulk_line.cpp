@@ -14,16 +14,28 @@ namespace {
 constexpr std::size_t turn_bytes = 1u << 20;
 }  // namespace
 
-bulk_line::bulk_line(loop& l, std::unique_ptr<stream> io, std::size_t out_max, std::size_t in_max, std::string peer)
-    : loop_(l), peer_(std::move(peer)), io_(std::move(io)), in_(in_max), out_(out_max) {}
+bulk_line::bulk_line(loop& l, std::unique_ptr<stream> io, std::size_t out_max, std::size_t in_max, std::string peer,
+                     std::unique_ptr<fabric_line> fabric)
+    : loop_(l), peer_(std::move(peer)), io_(std::move(io)), in_(in_max), out_(out_max), fabric_(std::move(fabric)) {}
 
 bulk_line::~bulk_line() = default;
 
 void bulk_line::begin(bulk_in::arriving_told arriving, bulk_in::arrived_told arrived, failure failed) {
   if (!io_) return;
   failed_ = std::move(failed);
-  in_.tell(std::move(arriving), std::move(arrived));
+  in_.tell(arriving, arrived,
+           [this](part what, std::uint64_t transfer, std::uint64_t size, std::span<const std::byte> content) {
+             fabric_->hear(what, transfer, size, content);
+           });
   watch_ = std::make_unique<watch>(loop_, io_->socket());
+  fabric_->begin(
+      std::move(arriving), std::move(arrived),
+      [this](part what, std::uint64_t transfer, std::uint64_t size, std::span<const std::byte> content) {
+        if (!watch_) return;
+        out_.say(what, transfer, size, content);
+        if (!writing_) put_out();
+      },
+      failed_);
   take_in();
   collect();
 }
@@ -43,7 +55,7 @@ void bulk_line::send(transfer_out t) {
   t.done(false);
 }
 
-void bulk_line::close() {
+void bulk_line::close(std::function<void()> closed) {
   std::vector<transfer_out> never;
   {
     const std::lock_guard hold(lock_);
@@ -56,6 +68,7 @@ void bulk_line::close() {
   in_.abort();
   out_.abort();
   for (auto& t : never) t.done(false);
+  fabric_->close(std::move(closed));
 }
 
 void bulk_line::collect() {
@@ -66,7 +79,13 @@ void bulk_line::collect() {
     told_ = false;
     fresh.swap(new_);
   }
-  for (auto& t : fresh) out_.add(std::move(t));
+  for (auto& t : fresh) {
+    if (fabric_->takes(piece_cursor<const std::byte>::size(t.body))) {
+      fabric_->send(std::move(t));
+    } else {
+      out_.add(std::move(t));
+    }
+  }
   if (!writing_) put_out();
 }
 

@@ -12,6 +12,7 @@
 
 #include "net/tcp/bulk_in.hpp"
 #include "net/tcp/bulk_out.hpp"
+#include "net/tcp/fabric_line.hpp"
 #include "net/tcp/loop.hpp"
 #include "net/tcp/stream.hpp"
 
@@ -21,8 +22,10 @@ class bulk_line {
  public:
   using failure = std::function<void(std::exception_ptr)>;
 
-  /// Chunks that are sent, and those that arrive, are no larger than that.
-  bulk_line(loop&, std::unique_ptr<stream>, std::size_t out_max, std::size_t in_max, std::string peer);
+  /// Chunks that are sent, and those that arrive, are no larger than that. Long bodies go through the fabric, if there is
+  /// one that both sides have.
+  bulk_line(loop&, std::unique_ptr<stream>, std::size_t out_max, std::size_t in_max, std::string peer,
+            std::unique_ptr<fabric_line> fabric);
   ~bulk_line();
 
   /// Who holds this line, before anybody else knows it.
@@ -31,8 +34,8 @@ class bulk_line {
   void begin(bulk_in::arriving_told, bulk_in::arrived_told, failure failed);
   /// Any thread.
   void send(transfer_out);
-  /// On the loop: answers for every transfer and closes the connection.
-  void close();
+  /// On the loop: answers for every transfer and closes the connection; then `closed`, perhaps at once.
+  void close(std::function<void()> closed);
 
  private:
   void take_in();
@@ -49,6 +52,7 @@ class bulk_line {
   std::unique_ptr<watch> watch_;
   bulk_in in_;
   bulk_out out_;
+  const std::unique_ptr<fabric_line> fabric_;
   bool writing_ = false;              ///< waits until it may go on
   bool reading_wants_write_ = false;  ///< TLS has to say something before it reads on
 

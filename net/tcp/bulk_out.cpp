@@ -21,6 +21,7 @@ constexpr std::size_t sample_bytes = 64u << 10;
 }  // namespace
 
 outcome bulk_out::step(stream& io, std::size_t budget) {
+  sums_ = io.plain();
   for (std::size_t written = 0; written < budget;) {
     if (segments_.empty()) prepare();
     if (segments_.empty()) break;
@@ -36,6 +37,7 @@ outcome bulk_out::step(stream& io, std::size_t budget) {
 
 void bulk_out::abort() {
   segments_.clear();
+  notes_.clear();
   auto turns = std::exchange(turns_, {});
   auto waiting = std::exchange(waiting_, {});
   for (auto& t : turns) t.done(false);
@@ -54,7 +56,21 @@ moved bulk_out::write(stream& io) {
   return io.write(std::span(pieces).first(n));
 }
 
+void bulk_out::say(part what, std::uint64_t transfer, std::uint64_t size, std::span<const std::byte> content) {
+  chunk_header h{.what = what, .transfer = transfer, .offset = size, .hash = chunk_hash::of(content)};
+  h.raw = h.stored = static_cast<std::uint32_t>(content.size());
+  h.write(notes_);
+  notes_.raw(content.data(), content.size());
+}
+
 void bulk_out::prepare() {
+  saying_ = !notes_.empty();
+  if (saying_) {
+    std::swap(gathered_, notes_);
+    notes_.clear();
+    segments_.assign(1, gathered_.view());
+    return;
+  }
   while (turns_.size() < transfers_max && !waiting_.empty()) {
     transfer_out t = std::move(waiting_.front());
     waiting_.pop_front();
@@ -85,11 +101,15 @@ void bulk_out::next_chunk(turn& t) {
   const auto n = static_cast<std::size_t>(std::min<std::uint64_t>(std::min(chunk_bytes_, chunk_near), t.size - t.at));
   std::vector<std::span<const std::byte>> body;
   t.body.take(n, body);
-  hash_.start();
-  for (const auto& b : body) hash_.add(b);
-  chunk_header h{.transfer = t.number, .offset = t.at, .hash = hash_.value()};
+  chunk_header h{.transfer = t.number, .offset = t.at};
   h.raw = h.stored = static_cast<std::uint32_t>(n);
-  if (const auto smaller = packed(body, n); !smaller.empty()) {
+  const auto smaller = packed(body, n);
+  if (sums_ || !smaller.empty()) {
+    hash_.start();
+    for (const auto& b : body) hash_.add(b);
+    h.hash = hash_.value();
+  }
+  if (!smaller.empty()) {
     body.assign(1, smaller);
     h.how = packing::lz4;
     h.stored = static_cast<std::uint32_t>(smaller.size());
@@ -134,6 +154,11 @@ double bulk_out::seconds_since(std::chrono::steady_clock::time_point began) cons
 }
 
 void bulk_out::finish_turn() {
+  if (std::exchange(saying_, false)) {
+    segments_.clear();
+    segment_ = at_ = 0;
+    return;
+  }
   std::size_t bytes = 0;
   for (const auto& s : segments_) bytes += s.size();
   choice_.wrote(bytes, seconds_since(part_began_));

@@ -37,7 +37,9 @@ class bulk_out {
       : chunk_bytes_(chunk_bytes), now_(std::move(now)) {}
 
   void add(transfer_out t) { waiting_.push_back(std::move(t)); }
-  bool idle() const { return segments_.empty() && turns_.empty() && waiting_.empty(); }
+  /// Goes before what has not been begun.
+  void say(part, std::uint64_t transfer, std::uint64_t size, std::span<const std::byte> content);
+  bool idle() const { return segments_.empty() && turns_.empty() && waiting_.empty() && notes_.empty(); }
   /// Writes about so many bytes. `moved`: there may be more to do, or nothing; otherwise why not.
   outcome step(stream&, std::size_t budget);
   /// Answers for all of them: they will not be sent.
@@ -66,10 +68,14 @@ class bulk_out {
   std::deque<transfer_out> waiting_;
   std::list<turn> turns_;  ///< the first is the one whose part is being written
   std::uint64_t last_number_ = 0;
+  writer notes_;
+  bool saying_ = false;  ///< the part that is being written is made of notes
 
   writer gathered_;
   std::vector<std::span<const std::byte>> segments_;  ///< of the part that is being written
   std::size_t segment_ = 0, at_ = 0;
+  bool sums_ =
+      true;  ///< no: each record of TLS has a checksum, and a stronger one; only what is packed has its own too
   chunk_hash hash_;
 
   packing_choice choice_;

@@ -19,7 +19,18 @@ inline constexpr std::size_t scattered_below = 4u << 10;
 enum class part : std::uint8_t {
   begin = 1,  ///< `offset` is the size of the whole; what follows is the head
   chunk = 2,
+  // Notes, of a session that has a fabric for its bodies. Their transfers have numbers of their own.
+  fabric = 3,  ///< this side has one; what follows says which, its address, and what to carry
+  ready = 4,   ///< what was sent through the fabric has arrived here
+  offer = 5,   ///< a transfer through it; otherwise like `begin`
+  take = 6,    ///< there is memory for it
+  leave = 7,   ///< it is not wanted
+  have = 8,    ///< all of it is there
+  kept = 9,    ///< and the memory that it was read from was as it had to be until now
 };
+
+inline bool is_note(part p) { return p >= part::fabric; }
+inline constexpr std::size_t note_max = 16u << 10;  ///< bytes that follow one
 
 enum class packing : std::uint8_t { none = 0, lz4 = 1 };
 
@@ -32,7 +43,7 @@ struct chunk_header {
   std::uint64_t offset = 0;
   std::uint32_t raw = 0;     ///< bytes of the chunk
   std::uint32_t stored = 0;  ///< bytes that follow
-  std::uint64_t hash = 0;    ///< XXH3-64 of the raw bytes
+  std::uint64_t hash = 0;    ///< XXH3-64 of the raw bytes; of a chunk through TLS only if it is packed
 
   void write(writer& w) const {
     w.fixed(what);
@@ -58,7 +69,7 @@ struct chunk_header {
     h.stored = r.fixed<std::uint32_t>();
     const auto none = r.fixed<std::uint32_t>();
     r.end();
-    if ((h.what != part::begin && h.what != part::chunk) || h.how > packing::lz4 || zero != 0 || none != 0)
+    if (h.what < part::begin || h.what > part::kept || h.how > packing::lz4 || zero != 0 || none != 0)
       throw error(errc::bad_frame, "what stands before a chunk of a transfer makes no sense");
     return h;
   }

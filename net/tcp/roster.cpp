@@ -25,7 +25,7 @@ bool same_place(const tcp_session::terms& a, const tcp_session::terms& b) {
 void roster::admit(tcp_session::terms t, tcp_session::streams s) {
   if (done_) return;
   peers_.begins(t.peer, t.number);
-  auto fresh = tcp_session::make(control_, bulk_, std::move(t), std::move(s), events_,
+  auto fresh = tcp_session::make(control_, bulk_, fabric_, std::move(t), std::move(s), events_,
                                  [this](const auto& which, std::exception_ptr why) { ended(which, std::move(why)); });
   const auto& mine = fresh->agreed();
   coming next{fresh, {}};

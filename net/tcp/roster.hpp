@@ -17,8 +17,8 @@ namespace troupe::net::tcp {
 /// On the control thread.
 class roster {
  public:
-  roster(loop& control, loop& bulk, node_id self, transport_events& events)
-      : control_(control), bulk_(bulk), events_(events), peers_(self) {}
+  roster(loop& control, loop& bulk, fabric_drive* fabric, node_id self, transport_events& events)
+      : control_(control), bulk_(bulk), fabric_(fabric), events_(events), peers_(self) {}
 
   peers& rules() { return peers_; }
   /// The session is to be: `up` is told once those that it takes the place of are down.
@@ -37,6 +37,7 @@ class roster {
 
   loop& control_;
   loop& bulk_;
+  fabric_drive* const fabric_;
   transport_events& events_;
   peers peers_;
   std::vector<std::shared_ptr<tcp_session>> live_;

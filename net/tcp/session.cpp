@@ -24,10 +24,10 @@ std::unique_ptr<stream> admitted(std::unique_ptr<stream> s, const std::shared_pt
 
 }  // namespace
 
-std::shared_ptr<tcp_session> tcp_session::make(loop& control, loop& bulk, terms t, streams s, transport_events& events,
-                                               ended_told ended) {
+std::shared_ptr<tcp_session> tcp_session::make(loop& control, loop& bulk, fabric_drive* fabric, terms t, streams s,
+                                               transport_events& events, ended_told ended) {
   const std::shared_ptr<tcp_session> made(
-      new tcp_session(control, bulk, std::move(t), std::move(s), events, std::move(ended)));
+      new tcp_session(control, bulk, fabric, std::move(t), std::move(s), events, std::move(ended)));
   // The lines belong to the session, so what they call may hold it by address.
   made->control_line_.owned_by(
       made, [self = made.get()](std::span<const std::byte> f) { self->events_.frame(*self, f); },
@@ -36,7 +36,8 @@ std::shared_ptr<tcp_session> tcp_session::make(loop& control, loop& bulk, terms 
   return made;
 }
 
-tcp_session::tcp_session(loop& control, loop& bulk, terms t, streams s, transport_events& events, ended_told ended)
+tcp_session::tcp_session(loop& control, loop& bulk, fabric_drive* fabric, terms t, streams s, transport_events& events,
+                         ended_told ended)
     : control_(control),
       bulk_(bulk),
       terms_(std::move(t)),
@@ -48,7 +49,7 @@ tcp_session::tcp_session(loop& control, loop& bulk, terms t, streams s, transpor
           named(terms_)),
       bulk_line_(bulk, admitted(std::move(s.bulk), meter_),
                  std::min(terms_.takes.chunk_bytes, terms_.peer_takes.chunk_bytes), terms_.takes.chunk_bytes,
-                 named(terms_)) {}
+                 named(terms_), std::make_unique<fabric_line>(fabric, terms_.peer.id, named(terms_), meter_)) {}
 
 void tcp_session::begin() {
   bulk_.post([self = shared_from_this()] {
@@ -90,8 +91,7 @@ void tcp_session::end(std::exception_ptr why) {
   control_.post([self = shared_from_this(), why = std::move(why)] {
     self->control_line_.close();
     self->bulk_.post([self, why] {
-      self->bulk_line_.close();
-      self->control_.post([self, why] { self->ended_(self, why); });
+      self->bulk_line_.close([self, why] { self->control_.post([self, why] { self->ended_(self, why); }); });
     });
   });
 }

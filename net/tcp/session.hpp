@@ -37,7 +37,9 @@ class tcp_session final : public session, public std::enable_shared_from_this<tc
   /// On the control thread: nothing of this session is called any more.
   using ended_told = std::function<void(const std::shared_ptr<tcp_session>&, std::exception_ptr why)>;
 
-  static std::shared_ptr<tcp_session> make(loop& control, loop& bulk, terms, streams, transport_events&, ended_told);
+  /// `fabric`: null, if this side has none.
+  static std::shared_ptr<tcp_session> make(loop& control, loop& bulk, fabric_drive* fabric, terms, streams,
+                                           transport_events&, ended_told);
 
   /// On the control thread, after `up` has been told: what arrives is passed on.
   void begin();
@@ -49,14 +51,16 @@ class tcp_session final : public session, public std::enable_shared_from_this<tc
   void send_bulk(std::span<const std::byte> head, const_pieces body, std::function<void(bool)> done) override;
   std::size_t unsent() const override { return control_line_.unsent(); }
   std::chrono::steady_clock::time_point heard() const override;
-  std::uint64_t bytes_sent() const override { return meter_->sent; }
-  std::uint64_t bytes_received() const override { return meter_->received; }
+  std::uint64_t bytes_sent() const override { return meter_->sent + meter_->fabric_sent; }
+  std::uint64_t bytes_received() const override { return meter_->received + meter_->fabric_received; }
+  std::uint64_t fabric_sent() const override { return meter_->fabric_sent; }
+  std::uint64_t fabric_received() const override { return meter_->fabric_received; }
   void close(std::exception_ptr why) override;
 
   const terms& agreed() const { return terms_; }
 
  private:
-  tcp_session(loop& control, loop& bulk, terms, streams, transport_events&, ended_told);
+  tcp_session(loop& control, loop& bulk, fabric_drive*, terms, streams, transport_events&, ended_told);
   void end(std::exception_ptr why);
 
   loop& control_;

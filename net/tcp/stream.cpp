@@ -26,6 +26,12 @@ constexpr std::size_t record_max = 16u << 10;
 constexpr long stranger_record_max = 2048;
 /// What a member's stream may take from the socket at once.
 constexpr std::size_t read_ahead = 128u << 10;
+/// After a record of at least that size some are taken one by one: OpenSSL moves all that it has read ahead each time it
+/// comes to the next, to have it in line. That was four copies of every byte. Small ones stand between the large.
+constexpr std::size_t large_record = 4u << 10;
+constexpr int one_by_one_after = 16;
+/// With what TLS adds.
+constexpr std::size_t record_on_wire_max = record_cursor::header + record_max + 256;
 
 // OpenSSL's own BIO of a socket would write without MSG_NOSIGNAL: a peer that is gone would end the process.
 int bio_write(BIO* bio, const char* from, int n) {
@@ -160,26 +166,70 @@ moved stream::drain(std::span<std::byte> nowhere) {
 bool stream::holds_more() const { return tls_ != nullptr && SSL_has_pending(tls_) == 1; }
 
 ssize_t stream::receive(void* to, std::size_t bytes) {
-  socket_error_ = 0;
+  socket_error_ = std::exchange(late_error_, 0);
+  if (socket_error_ != 0) {
+    errno = socket_error_;
+    return -1;
+  }
   if (std::exchange(short_read_, false)) {
     errno = EAGAIN;
     return -1;
   }
+  const std::span room(static_cast<std::byte*>(to), bytes);
+  const std::size_t saved = take_saved(room);
+  if (saved == bytes) return static_cast<ssize_t>(saved);
+  const ssize_t n = take(room.subspan(saved));
+  if (n >= 0) return static_cast<ssize_t>(saved) + n;
+  if (errno != EAGAIN && errno != EWOULDBLOCK) socket_error_ = errno;
+  if (saved == 0) return n;
+  // Once more, when it is asked again.
+  late_error_ = std::exchange(socket_error_, 0);
+  short_read_ = late_error_ == 0;
+  return static_cast<ssize_t>(saved);
+}
+
+std::size_t stream::take_saved(std::span<std::byte> to) {
+  if (saved_bytes_ == 0) return 0;
+  const std::size_t n = std::min(saved_bytes_, to.size());
+  std::copy_n(saved_.begin(), n, to.begin());
+  std::copy(saved_.begin() + static_cast<std::ptrdiff_t>(n), saved_.end(), saved_.begin());
+  saved_bytes_ -= n;
+  records_taken_.pass(to.first(n));
+  return n;
+}
+
+// Where records are large, at most to the end of one, and the header of the next, which says how long that is.
+ssize_t stream::take(std::span<std::byte> to) {
+  bool to_the_end = false;
+  if (records_taken_.length() >= large_record)
+    one_by_one_ = one_by_one_after;
+  else if (one_by_one_ > 0)
+    --one_by_one_;
+  if (tls_ != nullptr && !guard_ && one_by_one_ > 0) {
+    const std::size_t left = records_taken_.left() != 0 ? records_taken_.left() : record_on_wire_max;
+    to_the_end = left == records_taken_.left() && left <= to.size();
+    to = to.first(std::min(left, to.size()));
+  }
+  iovec pieces[] = {{to.data(), to.size()}, {saved_.data(), saved_.size()}};
+  msghdr m{};
+  m.msg_iov = pieces;
+  m.msg_iovlen = to_the_end ? 2 : 1;
   ssize_t n;
   do {
-    n = ::recv(socket_, to, bytes, 0);
+    n = ::recvmsg(socket_, &m, 0);
   } while (n < 0 && errno == EINTR);
-  if (n < 0) socket_error_ = errno;
   if (n <= 0) return n;
-  const auto got = static_cast<std::size_t>(n);
-  short_read_ = got < bytes;
+  const auto got = static_cast<std::size_t>(n), here = std::min(got, to.size());
+  saved_bytes_ = got - here;
+  short_read_ = got < to.size() + (to_the_end ? saved_.size() : 0);
   meter_->received += got;
   meter_->heard_ns = std::chrono::steady_clock::now().time_since_epoch().count();
-  if (guard_ && !guard_->pass({static_cast<const std::byte*>(to), got})) {
-    errno = socket_error_ = EMSGSIZE;
+  if (tls_ != nullptr) records_taken_.pass(to.first(here));
+  if (guard_ && !guard_->pass(to.first(here))) {
+    errno = EMSGSIZE;
     return -1;
   }
-  return n;
+  return static_cast<ssize_t>(here);
 }
 
 ssize_t stream::send(const void* from, std::size_t bytes) {

@@ -7,6 +7,7 @@
 
 #include <sys/uio.h>
 
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <cstddef>
@@ -15,6 +16,8 @@
 #include <span>
 #include <string>
 
+#include "net/tcp/record_cursor.hpp"
+
 struct ssl_st;
 
 namespace troupe::net::tcp {
@@ -22,6 +25,7 @@ namespace troupe::net::tcp {
 /// What went over the wire, of all streams of a session.
 struct meter {
   std::atomic<std::uint64_t> sent{0}, received{0};
+  std::atomic<std::uint64_t> fabric_sent{0}, fabric_received{0};  ///< of bodies, beside it
   std::atomic<std::int64_t> heard_ns{std::chrono::steady_clock::now().time_since_epoch().count()};
 };
 
@@ -79,13 +83,20 @@ class stream {
   ssize_t send(const void* from, std::size_t bytes);
 
  private:
+  std::size_t take_saved(std::span<std::byte> to);
+  ssize_t take(std::span<std::byte> to);
   moved from_system(ssize_t n, outcome wait);
   moved from_tls(int result);
 
   int socket_;
   ssl_st* tls_;
   bool short_read_ = false;  ///< the last read took all there was: the next would only hear that
-  int socket_error_ = 0;
+  int socket_error_ = 0, late_error_ = 0;
+  // Of TLS, what has been taken from the socket: how far, and a header that TLS has not asked for.
+  record_cursor records_taken_;
+  std::array<std::byte, record_cursor::header> saved_{};
+  std::size_t saved_bytes_ = 0;
+  int one_by_one_ = 0;  ///< so many records more
   std::uint64_t records_ = 0, records_a_key_ = 1u << 22;
   std::shared_ptr<meter> meter_ = std::make_shared<meter>();
   std::unique_ptr<tls_guard> guard_;

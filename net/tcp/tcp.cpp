@@ -12,6 +12,7 @@
 #include "net/tcp/admission.hpp"
 #include "net/tcp/dialling.hpp"
 #include "net/tcp/doorway.hpp"
+#include "net/tcp/fabric_drive.hpp"
 
 namespace troupe::net {
 
@@ -37,9 +38,10 @@ void check(const transport_options& o) {
 
 /// Everything between `start` and `stop`.
 struct running {
-  running(const transport_options& o, std::unique_ptr<tls> p, loop& control, loop& bulk, transport_events& events)
+  running(const transport_options& o, std::unique_ptr<tls> p, fabric_drive* fabric, loop& control, loop& bulk,
+          transport_events& events)
       : proof(std::move(p)),
-        sessions(control, bulk, o.self.id, events),
+        sessions(control, bulk, fabric, o.self.id, events),
         door{o, o.self, proof.get(), control, bulk, events, sessions},
         accepts(door, listens),
         dials(door) {}
@@ -54,7 +56,9 @@ struct running {
 
 class tcp_transport final : public transport {
  public:
-  explicit tcp_transport(transport_options o) : options_(std::move(o)) {}
+  tcp_transport(transport_options o, std::unique_ptr<bulk_fabric> f) : options_(std::move(o)) {
+    if (f) fabric_ = std::make_unique<fabric_drive>(bulk_, std::move(f));
+  }
   ~tcp_transport() override { stop(); }
 
   void start(transport_events& events) override {
@@ -62,12 +66,15 @@ class tcp_transport final : public transport {
     if (running_ || stopped_) throw error(errc::bad_argument, "a transport starts once: make another");
     check(options_);
     auto proof = options_.insecure_loopback ? nullptr : std::make_unique<tls>(options_.proof, options_.self.cluster);
-    auto fresh = std::make_unique<running>(options_, std::move(proof), control_, bulk_, events);
+    auto fresh = std::make_unique<running>(options_, std::move(proof), fabric_.get(), control_, bulk_, events);
     fresh->listens.open(options_.listen, options_.insecure_loopback);
     listening_ = fresh->listens.told();
     if (fresh->door.self.listens_on.empty()) fresh->door.self.listens_on = listening_;
     running_ = std::move(fresh);
-    bulk_.post([r = running_.get()] { r->accepts.begin(); });
+    bulk_.post([this, r = running_.get()] {
+      if (fabric_) fabric_->begin();
+      r->accepts.begin();
+    });
     control_.start();
     bulk_.start();
   }
@@ -99,8 +106,12 @@ class tcp_transport final : public transport {
       r->accepts.end();
       control_.post([&, r] {
         r->dials.end();
-        r->sessions.end_all(std::make_exception_ptr(error(errc::runtime_stopped, "this node has stopped")),
-                            [&] { ended.set_value(); });
+        r->sessions.end_all(std::make_exception_ptr(error(errc::runtime_stopped, "this node has stopped")), [&] {
+          bulk_.post([&] {
+            if (fabric_) fabric_->end();
+            ended.set_value();
+          });
+        });
       });
     });
     ended.get_future().wait();
@@ -115,6 +126,7 @@ class tcp_transport final : public transport {
   // The loops outlive what runs on them; sessions that somebody still holds have no part in either any more.
   loop control_{"troupe-control"};
   loop bulk_{"troupe-bulk"};
+  std::unique_ptr<fabric_drive> fabric_;
   std::unique_ptr<running> running_;
   std::vector<endpoint> listening_;
   bool stopped_ = false;
@@ -124,6 +136,8 @@ class tcp_transport final : public transport {
 
 }  // namespace tcp
 
-std::unique_ptr<transport> make_tcp(transport_options o) { return std::make_unique<tcp::tcp_transport>(std::move(o)); }
+std::unique_ptr<transport> make_tcp(transport_options o, std::unique_ptr<bulk_fabric> f) {
+  return std::make_unique<tcp::tcp_transport>(std::move(o), std::move(f));
+}
 
 }  // namespace troupe::net

@@ -5,11 +5,13 @@
 
 #include <memory>
 
+#include "net/bulk_fabric.hpp"
 #include "net/transport.hpp"
 
 namespace troupe::net {
 
-/// Two threads, one for control and admission, one for bulk; they run from `start` to `stop`.
-std::unique_ptr<transport> make_tcp(transport_options);
+/// Two threads, one for control and admission, one for bulk; they run from `start` to `stop`. With a fabric, long bodies go
+/// through it, in clear, to and from peers that have the same and are reached by it.
+std::unique_ptr<transport> make_tcp(transport_options, std::unique_ptr<bulk_fabric> = nullptr);
 
 }  // namespace troupe::net

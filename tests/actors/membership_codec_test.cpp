@@ -26,7 +26,7 @@ std::vector<membership_message> examples() {
   return {
       node_hello{record, true, record, 3, ~std::uint64_t{0}},
       node_hello{},
-      node_beat{true, 5, std::uint64_t{1} << 40, {record, record}},
+      node_beat{true, 5, std::uint64_t{1} << 40, {record, record}, 2750},
       node_probe{id_of(2)},
       node_alive{id_of(3)},
       node_news{true, false, {record}},

@@ -26,6 +26,7 @@ tasks an_example() {
   one.name = "blur";
   one.priority = -3;
   one.retries = 2;
+  one.watched = true;
   access_card& x = one.accesses.emplace_back();
   x.array = a.id;
   x.mode = access_mode::read;
@@ -35,7 +36,8 @@ tasks an_example() {
   x.edge = border::fill;
   x.fill[0] = std::byte{9};
   x.gaps.push_back({5, {{0, 63, 0, 0}, {100, 64, 1, 1}}});
-  x.gaps.push_back({6, {{0, 64, 0, 0}, {100, 128, 1, 1}}});
+  x.gaps.push_back(
+      {6, {{0, 64, 0, 0}, {100, 128, 1, 1}}, {{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 255}}, 77});
   access_card& y = one.accesses.emplace_back();
   y.array = a.id;
   y.mode = access_mode::reduce;
@@ -66,6 +68,7 @@ TEST(node_messages, tasks_come_out_as_they_went_in) {
   EXPECT_EQ(b.name, a.name);
   EXPECT_EQ(b.priority, a.priority);
   EXPECT_EQ(b.retries, a.retries);
+  EXPECT_EQ(b.watched, a.watched);
   EXPECT_EQ(b.values, a.values);
   ASSERT_EQ(b.accesses.size(), 2u);
   for (std::size_t i = 0; i < 2; ++i) {
@@ -81,6 +84,30 @@ TEST(node_messages, tasks_come_out_as_they_went_in) {
   ASSERT_EQ(b.accesses[0].gaps.size(), 2u);
   EXPECT_EQ(b.accesses[0].gaps[1].tile, 6u);
   EXPECT_EQ(b.accesses[0].gaps[1].where, a.accesses[0].gaps[1].where);
+  EXPECT_EQ(b.accesses[0].gaps[0].lent, 0u);
+  EXPECT_EQ(b.accesses[0].gaps[1].lent, 77u);
+  EXPECT_EQ(b.accesses[0].gaps[1].from, a.accesses[0].gaps[1].from);
+}
+
+TEST(node_messages, pulls_and_their_refusals_come_out_as_they_went_in) {
+  const node_id owner{{9, 8, 7, 6, 5, 4, 3, 2, 1, 0, 1, 2, 3, 4, 5, 200}};
+  net::writer w;
+  put(w, pull_request{owner, 1000, 7, {{0, -1, 2, 3}, {4, 5, 6, 7}}});
+  net::reader r(w.view().subspan(1));
+  const pull_request p = take_pull(r);
+  EXPECT_EQ(p.owner, owner);
+  EXPECT_EQ(p.lent, 1000u);
+  EXPECT_EQ(p.number, 7u);
+  EXPECT_EQ(p.where.lo[1], -1);
+  EXPECT_EQ(p.where.hi[3], 7);
+  EXPECT_EQ(kind_of(w.view()), kind::pull);
+  w.clear();
+  put(w, pull_refusal{owner, 5, "gone"});
+  net::reader q(w.view().subspan(1));
+  const pull_refusal f = take_pull_refusal(q);
+  EXPECT_EQ(f.owner, owner);
+  EXPECT_EQ(f.number, 5u);
+  EXPECT_EQ(f.text, "gone");
 }
 
 TEST(node_messages, ends_and_requests_come_out_as_they_went_in) {

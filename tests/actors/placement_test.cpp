@@ -201,6 +201,29 @@ TEST(placement, learns_of_a_link_into_a_device_from_copies_reported_by_any_threa
   EXPECT_EQ(run(0, 10'000), &device);
 }
 
+TEST(placement, spreads_tasks_over_links_because_what_travels_on_one_stands_in_line) {
+  stage s(options{});
+  collector& one = s.add({0, "sim:0", troupe::device_kind::sim, 1, 1});
+  collector& two = s.add({1, "sim:1", troupe::device_kind::sim, 2, 1});
+  s.brain->know_link(1, {100'000, 10}, {100'000, 10});
+  s.brain->know_link(2, {90'000, 10}, {90'000, 10});
+  static const kernel_info sim_only{.name = "sim_only", .key = 79, .kinds = 0b10000};
+  const auto next = [&] {
+    task_record* t = s.task({{s.array(), reads}});  // 8 bytes that neither has
+    t->kernel = &sim_only;
+    return s.submit(t);
+  };
+  for (int i = 0; i < 10; ++i) next();
+  EXPECT_EQ(one.held.size(), 5u) << "the other link is a little faster, but not for ten times as much";
+  EXPECT_EQ(two.held.size(), 5u);
+  s.complete_all();
+  for (int i = 0; i < 3; ++i) {  // nothing travels any more
+    task_record* t = next();
+    EXPECT_EQ(s.holder(t), &two);
+    s.complete(t);
+  }
+}
+
 TEST(placement, keeps_a_task_within_its_scope) {
   stage s(3);
   for (const std::uint64_t where : {4u, 1u, 2u}) {
@@ -208,6 +231,34 @@ TEST(placement, keeps_a_task_within_its_scope) {
     s.extra(t).executors = where;
     s.submit(t);
     EXPECT_EQ(1u << s.holder(t)->facts().id, where);
+  }
+}
+
+TEST(placement, weighs_each_candidate_by_what_it_has_and_by_its_own_link) {
+  stage s(options{});
+  for (std::uint16_t i = 0; i < 5; ++i) {
+    collector& node =
+        s.add({i, "node:" + std::to_string(i), troupe::device_kind::node, static_cast<memory_space>(i + 1), 1});
+    s.brain->admit_node(node, 1, {1'000.0f * static_cast<float>(i + 1), 1}, {50'000, 1});
+  }
+  static const troupe::detail::shown<std::uint64_t> offering{0b11111};
+  static const kernel_info offered{.name = "offered", .key = 80, .kinds = 0, .nodes = &offering};
+  const auto next = [&](array_core* a, std::uint64_t where) {
+    task_record* t = s.task({{a, reads}});
+    t->kernel = &offered;
+    stage::extra(t).executors = where;
+    return s.submit(t);
+  };
+  array_core* a = s.array();
+  s.complete(next(a, 0b00100));  // it has a copy now, as the host has
+  const auto e = s.brain->explain(*next(a, 0b11111));
+  ASSERT_EQ(e.candidates.size(), 5u) << e.text();
+  for (std::size_t i = 0; i < 5; ++i) {
+    const std::uint64_t bytes = i == 2 ? 0 : 1;
+    EXPECT_EQ(e.candidates[i].bytes_missing, bytes) << e.text();
+    EXPECT_NEAR(static_cast<double>(e.candidates[i].transfer.count()),
+                i == 2 ? 0 : 1'000.0 * static_cast<double>(i + 1) + 1, 1);
+    EXPECT_EQ(e.candidates[i].chosen, i == 2) << e.text();
   }
 }
 

@@ -60,7 +60,11 @@ constexpr auto wait_for_stop = troupe::kernel<troupe::inout<int, 1>>("nodes.wait
                                      throw std::runtime_error("asked to stop");
                                    });
 
-const troupe::offer offered{add, number, blur, sum_up, fail, wait_for_stop};
+std::atomic<bool> keeps_waiting{false};
+constexpr auto wait_while_held =
+    troupe::kernel<>("nodes.wait_while_held").on(troupe::cpu, [] { keeps_waiting.wait(true); });
+
+const troupe::offer offered{add, number, blur, sum_up, fail, wait_for_stop, wait_while_held};
 
 troupe::options node_options(const std::string& name, const std::vector<std::string>& join = {}) {
   troupe::options o;
@@ -398,6 +402,24 @@ TEST(nodes, tasks_of_a_node_that_leaves_run_elsewhere) {
   const auto v = x.read();
   for (index_t i = 0; i < 64 * 64; ++i) ASSERT_EQ(v(i), 20);
   EXPECT_TRUE(a.nodes().empty());
+}
+
+// What goes to a busy node is gathered, but not until it says something: it may have nothing to say for long.
+TEST(nodes, a_task_for_a_node_that_has_plenty_to_do_and_finishes_nothing_gets_there_all_the_same) {
+  two_nodes n;
+  keeps_waiting = true;
+  const auto arrived = [&] { return n.b.report().spawned; };
+  for (std::uint64_t i = 1; i <= 300; ++i) {
+    n.a.spawn(two_nodes::on_b(), wait_while_held);
+    if (i % 7 != 0) continue;  // some together, some alone
+    const auto deadline = std::chrono::steady_clock::now() + 10s;
+    while (arrived() < i && std::chrono::steady_clock::now() < deadline) std::this_thread::yield();
+    EXPECT_EQ(arrived(), i);
+  }
+  keeps_waiting = false;
+  keeps_waiting.notify_all();
+  n.a.wait_all();
+  EXPECT_EQ(tasks_of(n.b, "cpu:0"), 300u);
 }
 
 }  // namespace

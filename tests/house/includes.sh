@@ -76,6 +76,8 @@ check() {
           return "climbs through folders; write it from the repository root"
         }
         if (starts(path, "troupe/")) return "is a public header; write it as <" path ">"
+        # The benchmark of nodes starts processes and networks as the tests do.
+        if (starts(file, "bench/") && starts(path, "tests/support/")) return ""
         if (starts(path, "tests/")) return starts(file, "tests/") ? "" : "is a test"
         if (starts(file, "tests/") && path !~ /\//) return ""  # a helper header beside the test
         if (room == "include") return "is not a public header"
@@ -100,6 +102,9 @@ check() {
         if (room == "user") {
           if (path !~ /\//) return ""                     # a neighbour in the same folder
           if (file == "bench/raw.cpp" && starts(path, "devices/")) return ""  # drives accelerators by hand, to compare
+          # Imagines nodes for the real decisions, over the network that is made for that.
+          if (file == "bench/nodes/imagined.cpp" &&
+              (starts(path, "actors/") || seam(path) || path == "net/loopback/network.hpp")) return ""
           top = file; sub(/^tests\//, "", top); sub(/\/.*/, "", top)
           if ((top == "examples" || top == "bench") && starts(path, "algorithms/")) return ""  # they ship on top of the public API
           return starts(path, top "/") ? "" : "is not public: only <troupe/...> is"
@@ -118,6 +123,8 @@ check() {
         }
         if (starts(name, "caf/") && room != "actors" && room != "runtime") return "is CAF, which stays in actors/ and runtime/"
         if (name ~ /^hwloc[.\/]/ && room != "devices") return "is hwloc, which stays in devices/"
+        if (file == "bench/peers/asio.cpp" && starts(name, "boost/asio/")) return ""  # the peer of nodes
+        if (name ~ /^uc[pstm]\// && !starts(file, "net/ucx/")) return "is UCX, which stays in net/ucx/"
         if (file == "examples/http_service.cpp" && starts(name, "boost/")) return ""  # shows what embeds the library
         if (starts(name, "boost/") && room != "net") return "is Boost, which stays in net/"
         return ""
@@ -188,6 +195,12 @@ self_test() {
     'bench/a.cpp|"actors/placement.hpp"'
     'bench/a.cpp|"devices/accelerator.hpp"'
     'bench/raw.cpp|"actors/placement.hpp"'
+    'bench/nodes/hosts.cpp|"actors/placement.hpp"'
+    'bench/nodes/imagined.cpp|"net/loopback/process.hpp"'
+    'bench/nodes/a.cpp|"tests/actors/stage.hpp"'
+    'bench/nodes/a.cpp|<boost/asio/ssl.hpp>'
+    'net/tcp/a.cpp|<ucp/api/ucp.h>'
+    'tools/a.cpp|"tests/support/processes.hpp"'
     'tests/actors/logic/a_test.cpp|"actors/placement.hpp"'
     'tests/api/a_test.cpp|"runtime/house.hpp"'
     'tests/fuzz/a.cpp|"runtime/house.hpp"'
@@ -211,6 +224,11 @@ self_test() {
     'bench/peers/tbb.cpp|"bench/row.hpp"'
     'bench/peers/tbb.cpp|"../row.hpp"'
     'bench/raw.cpp|"devices/accelerator.hpp"'
+    'bench/nodes/imagined.cpp|"actors/placement.hpp"'
+    'bench/nodes/imagined.cpp|"net/loopback/network.hpp"'
+    'bench/nodes/a.cpp|"tests/support/processes.hpp"'
+    'bench/peers/asio.cpp|<boost/asio/ssl.hpp>'
+    'net/ucx/a.cpp|<ucp/api/ucp.h>'
     'tests/actors/logic/a_test.cpp|"actors/logic/box.hpp"'
     'tests/actors/a_test.cpp|"tests/support/clock.hpp"'
     'tests/actors/a_test.cpp|"net/loopback/network.hpp"'

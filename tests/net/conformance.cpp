@@ -9,6 +9,7 @@
 #include <random>
 #include <utility>
 
+#include "imagined_fabric.hpp"
 #include "loopback_network.hpp"
 #include "tcp_network.hpp"
 
@@ -19,6 +20,11 @@ const std::vector<candidate>& candidates() {
       {"tcp_plain", [] { return tcp_network(proof::none); }},
       {"tcp_secret", [] { return tcp_network(proof::secret); }},
       {"tcp_certificates", [] { return tcp_network(proof::certificates); }},
+      {"tcp_imagined_fabric",
+       [] { return fabric_network([space = std::make_shared<imagined_space>()] { return space->make(); }); }},
+#ifdef TROUPE_HAVE_UCX
+      {"tcp_ucx", [] { return fabric_network(real_ucx); }},
+#endif
       {"loopback", [] { return loopback_network(); }, 0, true},
   };
   return all;

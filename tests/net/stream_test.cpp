@@ -6,7 +6,10 @@
 #include <gtest/gtest.h>
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <memory>
+#include <random>
+#include <span>
 
 #include "net/tcp/tls.hpp"
 #include "tcp_network.hpp"
@@ -66,6 +69,47 @@ TEST_F(tls_stream, passes_bytes_and_counts_what_encryption_adds) {
   EXPECT_GT(counts_->sent - before, 100'000u);
   EXPECT_LT(counts_->sent - before, 101'000u);
   pass(*b_, *a_, noise(3'000'000, 2));
+}
+
+TEST_F(tls_stream, passes_records_of_all_sizes_in_any_mixture) {
+  const std::size_t sizes[] = {1, 5, 127, 4'000, 4'100, 16'384, 16'385, 100'000};
+  std::mt19937 random(7);
+  for (unsigned i = 0; i < 200; ++i) {
+    bytes what;
+    for (std::size_t k = random() % 6 + 1; k > 0; --k) {
+      const bytes more = noise(sizes[random() % std::size(sizes)], i * 10 + static_cast<unsigned>(k));
+      what.insert(what.end(), more.begin(), more.end());
+    }
+    pass(i % 3 ? *a_ : *b_, i % 3 ? *b_ : *a_, what);
+  }
+}
+
+TEST(record_cursor, finds_the_end_of_each_record_however_the_bytes_come) {
+  const std::size_t lengths[] = {0, 1, 300, 16'401};
+  bytes wire;
+  for (const std::size_t n : lengths) {
+    for (const std::size_t b : {std::size_t{23}, std::size_t{3}, std::size_t{3}, n >> 8, n & 255})
+      wire.push_back(static_cast<std::byte>(b));
+    wire.insert(wire.end(), n, std::byte{23});
+  }
+  for (const std::size_t step : {std::size_t{1}, std::size_t{2}, std::size_t{7}, std::size_t{5'000}, wire.size()}) {
+    record_cursor c;
+    std::size_t record = 0, end = record_cursor::header;  // of the next header
+    for (std::size_t at = 0; at < wire.size();) {
+      const std::size_t n = std::min(step, wire.size() - at);
+      c.pass(std::span(wire).subspan(at, n));
+      at += n;
+      std::size_t body_end = end + lengths[record];
+      while (record + 1 < std::size(lengths) && at >= body_end + record_cursor::header) {
+        end = body_end + record_cursor::header;
+        body_end = end + lengths[++record];
+      }
+      if (at < end) continue;  // within the first header
+      EXPECT_EQ(c.left(), at >= body_end ? 0 : body_end - at) << "at " << at << " by " << step;
+    }
+    EXPECT_EQ(c.left(), 0u);
+    EXPECT_EQ(c.length(), 16'401u);
+  }
 }
 
 TEST_F(tls_stream, renews_its_keys_while_it_is_used) {

@@ -9,6 +9,7 @@
 
 #include "certificates.hpp"
 #include "net/tcp/tcp.hpp"
+#include "net/ucx/ucx.hpp"
 
 namespace wires {
 
@@ -16,7 +17,8 @@ namespace {
 
 class tcp final : public network {
  public:
-  explicit tcp(proof p) : proof_(p) {}
+  explicit tcp(proof p, std::function<std::unique_ptr<bulk_fabric>()> fabric = {})
+      : proof_(p), fabric_(std::move(fabric)) {}
 
   std::unique_ptr<transport> make(transport_options o) override {
     if (proof_ == proof::none) o.insecure_loopback = true;
@@ -25,7 +27,7 @@ class tcp final : public network {
       if (!authority_) authority_ = std::make_unique<authority>();
       o.proof = authority_->issue({.cluster = o.self.cluster});
     }
-    return make_tcp(std::move(o));
+    return make_tcp(std::move(o), fabric_ ? fabric_() : nullptr);
   }
   endpoint anywhere() override { return {"127.0.0.1", 0}; }
   endpoint nowhere() override { return {"127.0.0.1", 1}; }
@@ -33,12 +35,24 @@ class tcp final : public network {
 
  private:
   const proof proof_;
+  const std::function<std::unique_ptr<bulk_fabric>()> fabric_;
   std::unique_ptr<authority> authority_;
 };
 
 }  // namespace
 
 std::unique_ptr<network> tcp_network(proof p) { return std::make_unique<tcp>(p); }
+
+std::unique_ptr<network> fabric_network(std::function<std::unique_ptr<bulk_fabric>()> make) {
+  return std::make_unique<tcp>(proof::secret, std::move(make));
+}
+
+std::unique_ptr<bulk_fabric> real_ucx() {
+  std::string why;
+  auto fabric = open_ucx(why);
+  EXPECT_TRUE(fabric) << why;
+  return fabric;
+}
 
 credentials::secret_bytes secret(std::uint8_t number) {
   credentials::secret_bytes s{};

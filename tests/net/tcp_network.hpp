@@ -3,15 +3,21 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
+#include <functional>
 #include <memory>
 
 #include "conformance.hpp"
+#include "net/bulk_fabric.hpp"
 
 namespace wires {
 
 enum class proof { none, secret, certificates };
 
 std::unique_ptr<network> tcp_network(proof);
+/// The same with a cluster secret, and with long bodies through a fabric, made anew for each node.
+std::unique_ptr<network> fabric_network(std::function<std::unique_ptr<bulk_fabric>()> make);
+/// UCX, or the test fails.
+std::unique_ptr<bulk_fabric> real_ucx();
 /// The secret of that number, always the same.
 credentials::secret_bytes secret(std::uint8_t);
 /// Asks `done` again and again, for a minute.

@@ -1,6 +1,7 @@
 // What this file is for: workers that are killed: their work is done elsewhere, soon, and each result is right.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <csignal>
@@ -108,6 +109,84 @@ TEST(death, a_transfer_that_is_cut_short_by_a_death_is_done_again) {
     }
     EXPECT_EQ(wrong, 0);
   }
+}
+
+// What "one" has made "two" and "three" read; first the one dies from whom it comes, then the one to whom it goes.
+TEST(death, bytes_on_their_way_between_two_workers_are_made_or_sent_again_when_one_of_them_dies) {
+  const troupe::index_t tile = 1 << 18, count = 24;
+  for (const bool lender : {true, false}) {
+    owner_and_two n;
+    worker three("three", n.proof, n.rt.addresses().front());
+    ASSERT_TRUE(n.rt.wait_for_nodes(3, 10s));
+    std::vector<std::uint64_t> start(count * tile);
+    for (std::size_t i = 0; i < start.size(); ++i) start[i] = hashed(i, 11);
+    const auto data = n.rt.adopt(std::vector(start), {count * tile}, troupe::tiles(tile));
+    const auto total = n.rt.filled<std::uint64_t>({1}, troupe::tiles(1), 0);
+    const auto block = [&](troupe::index_t i) { return data.sub(troupe::box<1>{{i * tile}, {(i + 1) * tile}}); };
+    std::uint64_t right = 0;
+    for (const std::uint64_t x : start) right += hashed(hashed(x, 1), 7);
+    for (troupe::index_t i = 0; i < count; ++i)
+      n.rt.spawn({.where = scope::at("one")}, link_on, troupe::update(block(i)), std::uint64_t{1}, std::uint64_t{0});
+    n.rt.wait_all();
+    const scope readers = scope::at("two") | scope::at("three");
+    for (troupe::index_t i = 0; i < count; ++i)
+      n.rt.spawn({.where = readers}, weigh, troupe::read(block(i)), troupe::reduce(total), std::uint64_t{2'000});
+    ASSERT_TRUE(comes_true(n.rt, [&] { return n.two.ran() > 1; })) << n.two.ran() << ", " << three.ran();
+    (lender ? n.one : n.two).process.signal(SIGKILL);
+    ASSERT_TRUE(n.rt.wait_all_for(20s));
+    EXPECT_EQ(total.read()(0), right);
+  }
+}
+
+TEST(death, a_task_that_ends_three_processes_is_given_up_and_only_that_one) {
+  const secret proof;
+  troupe::runtime rt(owner_options(proof));
+  std::vector<std::unique_ptr<worker>> workers;
+  for (int i = 0; i < 5; ++i)
+    workers.push_back(std::make_unique<worker>("w" + std::to_string(i), proof, rt.addresses().front()));
+  ASSERT_TRUE(rt.wait_for_nodes(5, 10s));
+  scope all = scope::at("w0");
+  for (int i = 1; i < 5; ++i) all = all | scope::at("w" + std::to_string(i));
+  chains work(rt, chains::results::come_home, 8, 200);
+  work.grow(200, all);
+  const auto data = rt.filled<std::uint64_t>({1}, troupe::tiles(1), 0);
+  const auto bad = rt.spawn({.where = all}, end_process, troupe::update(data), std::int64_t{getpid()});
+  try {
+    bad.get();
+    ADD_FAILURE() << "it ran";
+  } catch (const troupe::error& e) {
+    EXPECT_EQ(e.code(), troupe::errc::node_lost) << e.what();
+    EXPECT_THAT(e.what(), testing::HasSubstr("not tried again"));
+  }
+  ASSERT_TRUE(comes_true(rt, [&] { return rt.nodes().size() == 2; })) << rt.nodes().size() << " nodes are left";
+  rt.wait_all();
+  EXPECT_EQ(work.wrong(), 0);
+}
+
+// More often than a task may be under suspicion.
+TEST(death, tasks_that_waited_on_five_workers_that_died_are_not_blamed) {
+  const secret proof;
+  troupe::runtime rt(owner_options(proof));
+  std::vector<std::unique_ptr<worker>> workers;
+  scope all = scope::at("w0");
+  for (int i = 0; i < 6; ++i) {
+    const std::string name = "w" + std::to_string(i);
+    workers.push_back(std::make_unique<worker>(name, proof, rt.addresses().front()));
+    ASSERT_TRUE(comes_true(rt, [&] { return is_there(rt, name); }));
+    all = all | scope::at(name);
+  }
+  chains work(rt, chains::results::come_home, 8, 2'000);
+  work.grow(200, all);
+  for (int i = 0; i < 5; ++i) {
+    const std::string name = "w" + std::to_string(i);
+    const std::uint64_t before = tasks_of(rt, name);
+    ASSERT_TRUE(comes_true(rt, [&] { return tasks_of(rt, name) > before + 3; })) << name;
+    workers[static_cast<std::size_t>(i)]->process.signal(SIGKILL);
+    ASSERT_TRUE(comes_true(rt, [&] { return !is_there(rt, name); }));
+  }
+  EXPECT_LT(work.finished(), work.spawned()) << "too little work: it was not in the middle of it";
+  rt.wait_all();
+  EXPECT_EQ(work.wrong(), 0);
 }
 
 TEST(death, a_killed_worker_leaves_no_descriptors_and_no_threads) {

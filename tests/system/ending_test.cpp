@@ -50,4 +50,25 @@ TEST(ending, a_worker_that_is_asked_to_end_hands_over_what_it_has) {
   EXPECT_TRUE(comes_true(rt, [&] { return rt.nodes().empty(); }));
 }
 
+// What has been spawned would take much longer.
+TEST(ending, a_worker_that_is_asked_to_end_does_not_wait_for_the_program) {
+  const secret proof;
+  troupe::runtime rt(owner_options(proof));
+  worker other("other", proof, rt.addresses().front());
+  child node({TROUPE_BIN_DIR "/troupe", "node", "--cluster", "system-test", "--name", "daemon", "--secret-file",
+              proof.file(), "--listen", "127.0.0.1:0", "--join", rt.addresses().front(), "--plugin", SYSTEM_PLUGIN,
+              "--threads", "1"});
+  ASSERT_TRUE(rt.wait_for_nodes(2, 10s)) << node.err();
+  chains work(rt, chains::results::stay_there, 4, 10'000);
+  work.grow(250, scope::at("daemon") | scope::at("other"));
+  ASSERT_TRUE(comes_true(rt, [&] { return tasks_of(rt, "daemon") > 10; }));
+  const auto asked = clock::now();
+  node.signal(SIGTERM);
+  EXPECT_EQ(node.wait(), ended_with(0)) << node.out() << node.err();
+  RecordProperty("ended_ms", static_cast<int>(seconds_since(asked) * 1000));
+  EXPECT_LT(work.finished(), work.spawned()) << "too little work: it was not in the middle of it";
+  ASSERT_TRUE(rt.wait_all_for(60s));
+  EXPECT_EQ(work.wrong(), 0);
+}
+
 }  // namespace

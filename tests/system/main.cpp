@@ -3,9 +3,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 //   troupe-system-tests                                     the tests
-//   troupe-system-tests worker NAME SECRET LISTEN|- [JOIN]  works for others, with the memory and the spill folder of
-//                                                           WORKER_MEMORY and WORKER_SPILL; answers lines of its input:
-//                                                           "report" with what it holds, "ran" with how many bodies
+//   troupe-system-tests worker NAME SECRET LISTEN|- [JOIN]  works for others, see tests/support/nodes.hpp; with the memory
+//                                                           and the spill folder of WORKER_MEMORY and WORKER_SPILL;
 //                                                           "clock SECONDS" sets its clock, and says what it shows
 //   troupe-system-tests flood PORT COUNT                    keeps so many connections to a port of this host that say
 //                                                           nothing or half of a hello; one line for each round
@@ -27,52 +26,23 @@
 #include <utility>
 #include <vector>
 
+#include "tests/support/chain_kernels.hpp"
+#include "tests/support/nodes.hpp"
 #include "tests/system/clock.hpp"
-#include "tests/system/kernels.hpp"
 
 namespace {
 
-using namespace std::chrono_literals;
-
-const troupe::offer offered{test::link_on, test::weigh, test::mix_in};
+const troupe::offer offered{test::link_on, test::weigh, test::mix_in, test::end_process};
 
 void say(const std::string& line) {
   std::printf("%s\n", line.c_str());
   std::fflush(stdout);
 }
 
-troupe::options node(const std::string& name, const std::string& secret) {
-  troupe::options o;
-  o.threads = 1;
-  o.cluster.name = "system-test";
-  o.cluster.node = name;
-  o.cluster.secret_file = secret;
-  return o;
-}
-
-int work(int count, char** words) {
-  troupe::options o = node(words[2], words[3]);
-  if (std::string(words[4]) != "-") o.cluster.listen = {words[4]};
-  if (count > 5) o.cluster.join = {words[5]};
-  if (const char* bytes = std::getenv("WORKER_MEMORY")) o.memory_bytes = std::stoull(bytes);
-  if (const char* folder = std::getenv("WORKER_SPILL")) o.spill_directory = folder;
-  troupe::runtime rt(std::move(o));
-  for (const std::string& a : rt.addresses()) say("listening " + a);
-  say("ready");
-  for (std::string line; std::getline(std::cin, line);) {
-    const troupe::runtime_report r = rt.report();
-    if (line == "report")
-      say("report nodes " + std::to_string(rt.nodes().size()) + " unfinished " +
-          std::to_string(r.spawned - r.finished) + " arrays " + std::to_string(r.arrays) + " bytes " +
-          std::to_string(r.bytes_allocated));
-    else if (line == "ran")
-      say("ran " + std::to_string(rt.executors(troupe::scope::here()).front().tasks));
-    else if (line.starts_with("clock ")) {
-      test::set_clock(std::chrono::seconds(std::stol(line.substr(6))));
-      say("clock " + std::to_string(std::time(nullptr)));
-    }
-  }
-  return 0;
+std::string answer(const std::string& line) {
+  if (!line.starts_with("clock ")) return "what?";
+  test::set_clock(std::chrono::seconds(std::stol(line.substr(6))));
+  return "clock " + std::to_string(std::time(nullptr));
 }
 
 int flood(char** words) {
@@ -112,11 +82,11 @@ int flood(char** words) {
 }
 
 int own(char** words) {
-  troupe::options o = node(words[2], words[3]);
+  troupe::options o = test::node_options(words[2], words[3]);
   o.cluster.join = {words[4]};
   o.cluster.listen = {"127.0.0.1:0"};
   troupe::runtime rt(std::move(o));
-  if (!rt.wait_for_nodes(1, 10s)) return 1;
+  if (!rt.wait_for_nodes(1, std::chrono::seconds(10))) return 1;
   const std::string worker = rt.nodes().front().name;
   const auto a = rt.filled<std::uint64_t>({1 << 20}, troupe::tiles(1 << 14), 1);
   for (std::uint64_t i = 0; i < 40; ++i)
@@ -133,7 +103,7 @@ int own(char** words) {
 int main(int count, char** words) {
   const std::string what = count > 1 ? words[1] : "";
   try {
-    if (what == "worker" && count > 4) return work(count, words);
+    if (what == "worker" && count > 4) return test::serve({words + 1, words + count}, answer);
     if (what == "owner" && count > 4) return own(words);
     if (what == "flood" && count > 3) return flood(words);
   } catch (const std::exception& e) {

@@ -159,6 +159,8 @@ class task_listener {
  public:
   /// A host access may use its view; who asked for it closes it by reporting it done.
   virtual void granted(task_record&) = 0;
+  /// Its body is about to run, on the thread that runs it; only where task_extra::watched says so.
+  virtual void began(task_record&) {}
   /// It has run, failed, or never will run; its data is as others will see it.
   virtual void retired(task_record&) = 0;
   /// The turn in which it was told something has been left.
@@ -166,6 +168,13 @@ class task_listener {
 
  protected:
   ~task_listener() = default;
+};
+
+/// A tile that a node is to get from another one: in which space it is, and which version.
+struct tile_source {
+  const array_core* array;
+  std::uint32_t tile, version;
+  std::uint16_t space;
 };
 
 /// What few tasks need, kept out of the record.
@@ -176,13 +185,16 @@ struct task_extra {
   bool refused = false;                         // by the one that hands it back
   std::atomic<int> attempt{1};
   task_listener* listener = nullptr;
+  bool watched = false;
   std::shared_ptr<const void> call;  // what was sent to another node, so that it can be repeated
   std::shared_ptr<void> payload;     // recorded graphs
   std::shared_ptr<void> stop_watch;  // the callback registered with options.stop
   std::uint64_t waits_since = 0;     // for devices, in ticks; placement's, as the next
   std::vector<held_device> devices;  // before it is sent
   std::vector<std::shared_ptr<peer_loan>>
-      loans;  // tiles that are copied from other devices; set when it is handed over
+      loans;                       // tiles that are copied from other devices; set when it is handed over
+  std::vector<tile_source> pulls;  // the same between nodes
+  bool no_pulls = false;           // one of them has failed: what it reads comes from here
 };
 
 /// From settle on they are the runtime's own: transfers make the host's copy of a tile current (or give up the device's),

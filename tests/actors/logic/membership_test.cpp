@@ -193,6 +193,66 @@ TEST_F(membership_of, who_is_asked_for_another_answers_once_it_has_heard_of_it) 
   EXPECT_EQ(said<node_alive>()[0].first, id_of(1));
 }
 
+TEST_F(membership_of, one_that_hears_nothing_of_this_node_is_given_up_when_it_gives_this_node_up) {
+  join(1);
+  for (std::uint32_t deaf_ms = 250; deaf_ms < 750; deaf_ms += 250) {
+    say(1, node_beat{false, 0, 0, {}, deaf_ms});
+    pass(250ms, {1});
+  }
+  EXPECT_EQ(state(1), node_state::live) << "not yet a second";
+  for (std::uint32_t deaf_ms = 750; deaf_ms < 1'250; deaf_ms += 250) {
+    say(1, node_beat{false, 0, 0, {}, deaf_ms});
+    pass(250ms, {1});
+  }
+  EXPECT_EQ(state(1), node_state::suspect) << "it is heard all the time";
+  for (std::uint32_t deaf_ms = 1'250; deaf_ms < 3'000; deaf_ms += 250) {
+    say(1, node_beat{false, 0, 0, {}, deaf_ms});
+    pass(250ms, {1});
+  }
+  EXPECT_EQ(state(1), node_state::gone);
+}
+
+TEST_F(membership_of, one_that_hears_again_is_trusted_again) {
+  join(1);
+  say(1, node_beat{false, 0, 0, {}, 1'500});
+  pass(250ms, {1});
+  EXPECT_EQ(state(1), node_state::suspect);
+  say(1, node_beat{});
+  pass(250ms, {1});
+  EXPECT_EQ(state(1), node_state::live);
+}
+
+TEST_F(membership_of, says_for_how_long_it_has_heard_nothing) {
+  join(1);
+  pass(400ms);
+  for (const auto& [to, b] : said<node_beat>()) EXPECT_EQ(b.deaf_ms, 0u);
+  done.clear();
+  pass(800ms);
+  ASSERT_GE(said<node_beat>().size(), 3u);
+  EXPECT_NEAR(said<node_beat>().back().second.deaf_ms, 1'125, 130);
+}
+
+TEST_F(membership_of, one_that_hears_nobody_is_no_sign_of_life_for_others) {
+  join(1);
+  join(2);
+  say(2, node_beat{false, 0, 0, {}, 600});
+  say(1, node_probe{id_of(2)});
+  pass(10ms, {2});
+  EXPECT_TRUE(said<node_alive>().empty());
+  say(2, node_beat{});
+  pass(10ms, {2});
+  EXPECT_EQ(said<node_alive>().size(), 1u);
+}
+
+TEST_F(membership_of, a_session_that_ends_after_long_silence_gives_no_new_respite) {
+  join(1);
+  pass(2900ms);
+  EXPECT_EQ(state(1), node_state::suspect);
+  down(1);
+  pass(300ms);
+  EXPECT_EQ(state(1), node_state::gone);
+}
+
 TEST_F(membership_of, a_member_whose_session_ends_is_suspect_at_once_and_dialled) {
   join(1);
   down(1);

@@ -1,4 +1,4 @@
-// What this file is for: what the system tests let other processes run, and what must come out of it.
+// What this file is for: the kernels of chains, whose results show whether each step ran once and in its place.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 //
@@ -6,6 +6,9 @@
 // gives another number.
 #pragma once
 
+#include <unistd.h>
+
+#include <csignal>
 #include <cstdint>
 
 #include <troupe/offer.hpp>
@@ -41,6 +44,13 @@ inline constexpr auto weigh =
               toil(us);
               for (troupe::index_t i = a.lo(0); i < a.hi(0); ++i) total(0) += hashed(a(i), 7);
             });
+
+/// Ends any process in which it runs, but the one with that number.
+inline constexpr auto end_process = troupe::kernel<troupe::inout<std::uint64_t, 1>, std::int64_t>("system.end_process")
+                                        .on(troupe::cpu, [](troupe::view<std::uint64_t, 1> a, std::int64_t spared) {
+                                          if (getpid() != spared) raise(SIGKILL);
+                                          a(a.lo(0)) += 1;
+                                        });
 
 /// A step of a chain that also looks at other data.
 inline constexpr auto mix_in =

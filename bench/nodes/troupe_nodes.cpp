@@ -1,0 +1,243 @@
+// Troupe between two processes: the owner here, a worker that it starts.
+// SPDX-FileCopyrightText: the troupe authors
+// SPDX-License-Identifier: BSD-3-Clause
+#include "compute.hpp"
+#include "contender.hpp"
+#include "kernels.hpp"
+#include "worker.hpp"
+
+#include "../workloads.hpp"
+#include "tests/support/chain_kernels.hpp"
+#include "tests/support/nodes.hpp"
+
+#include <map>
+
+namespace bench {
+
+namespace {
+
+using clock = std::chrono::steady_clock;
+using numbers = troupe::array<std::uint64_t, 1>;
+
+double since(clock::time_point begin) { return std::chrono::duration<double, std::nano>(clock::now() - begin).count(); }
+
+/// An owner in this process and a worker in another one, which know each other.
+class two_nodes {
+ public:
+  /// Each with one thread, bound to a core of its own where `bound`.
+  two_nodes(const link& by, bool bound) : by_(by), bound_(bound) {
+    const std::string secret = by.secure ? cluster_secret() : "-";
+    const auto at = [&](int host) { return address_of(by.over, host) + ":0"; };
+    on_this_host(by.over, [&] {
+      const bound_to mine(bound ? std::vector{cores().at(0)} : cores());
+      auto options = test::owner_options(secret);
+      options.cluster.listen = {at(0)};
+      options.cluster.trusted_fabric = by.fabric;
+      owner_.emplace(std::move(options));
+    });
+    // Not there: it would end with that thread.
+    const bound_to its(bound ? std::vector{cores().at(1)} : cores());
+    auto where = on_other_host(by.over);
+    where.environment.emplace_back("OPENBLAS_NUM_THREADS=1");
+    if (by.fabric) where.environment.emplace_back("TEST_TRUSTED_FABRIC=1");
+    worker_.emplace("worker", secret, owner_->addresses().front(), at(1), where);
+    if (!owner_->wait_for_nodes(1, std::chrono::seconds(10)))
+      throw std::runtime_error("the other node did not come: " + worker_->process.err());
+  }
+
+  [[nodiscard]] bool is(const link& by, bool bound) const { return by == by_ && bound == bound_; }
+  troupe::runtime& owner() { return *owner_; }
+  std::uint64_t copied_there() {
+    worker_->process.tell("copied");
+    return std::stoull(worker_->process.line_after("copied "));
+  }
+  std::uint64_t ran_there() { return owner_->nodes().at(0).tasks; }
+
+  const troupe::task_options there{.where = troupe::scope::at("worker")};
+  std::map<std::size_t, numbers> moved;  // by size in bytes
+  std::vector<troupe::array<int, 1>> updated;
+
+ private:
+  const link by_;
+  const bool bound_;
+  std::optional<troupe::runtime> owner_;
+  std::optional<test::worker> worker_;  // ends first: its input does
+};
+
+class troupe_nodes final : public node_contender {
+ public:
+  std::string name() const override { return "troupe"; }
+  std::string description() const override {
+    return "troupe, an owner here and a worker in another process, one thread each";
+  }
+  void stop() override { nodes_.reset(); }
+
+  std::vector<double> round_trips(const link& by, std::size_t count) override {
+    auto& n = nodes(by);
+    const auto before = n.ran_there();
+    std::vector<double> taken(count);
+    for (auto& nanoseconds : taken) {
+      const auto begin = clock::now();
+      n.owner().spawn(n.there, nothing).get();
+      nanoseconds = since(begin);
+    }
+    expect(n, before, count);
+    return taken;
+  }
+
+  std::optional<double> tasks(const link& by, std::size_t count, bool with_data) override {
+    auto& n = nodes(by);
+    auto& owner = n.owner();
+    if (with_data && n.updated.empty()) {
+      for (int i = 0; i < 64; ++i) n.updated.push_back(owner.filled<int>({16}, troupe::tiles(16), 0));
+      for (const auto& one : n.updated) owner.spawn(n.there, update_nothing, troupe::update(one));
+      owner.wait_all();
+    }
+    const auto before = n.ran_there();
+    const auto begin = clock::now();
+    for (std::size_t i = 0; i < count; ++i) {
+      if (with_data)
+        owner.spawn(n.there, update_nothing, troupe::update(n.updated[i % n.updated.size()]));
+      else
+        owner.spawn(n.there, nothing);
+    }
+    owner.wait_all();
+    const auto spent = since(begin);
+    expect(n, before, count);
+    return spent;
+  }
+
+  std::vector<double> moves(const link& by, std::size_t bytes, int count) override {
+    auto& n = nodes(by);
+    std::vector<double> taken;
+    const auto& data = filled(n, bytes);
+    const auto before = n.owner().nodes().at(0).fabric_out;
+    for (int i = 0; i < count; ++i) taken.push_back(moved(n, data));
+    if (by.fabric && n.owner().nodes().at(0).fabric_out - before < bytes * static_cast<std::size_t>(count))
+      throw missing("net_fabric: bodies do not go through UCX here (libtroupe_ucx.so, shared memory)");
+    return taken;
+  }
+
+  std::optional<copied_shares> copies(const link& by, std::size_t bytes) override {
+    auto& n = nodes(by);
+    const auto& data = filled(n, bytes);
+    const auto here = bytes_copied().value_or(0), there = n.copied_there();
+    moved(n, data);
+    const auto share = [&](std::uint64_t copied) { return static_cast<double>(copied) / static_cast<double>(bytes); };
+    return copied_shares{share(bytes_copied().value_or(0) - here), share(n.copied_there() - there)};
+  }
+
+  std::vector<double> round_trips_beside(const link& by, std::size_t bytes) override {
+    auto& n = nodes(by);
+    const auto& data = filled(n, bytes);
+    std::vector<double> taken;
+    moved(n, data, [&](const troupe::future<void>& arrives) {
+      while (!arrives.is_ready()) {
+        const auto begin = clock::now();
+        n.owner().spawn(n.there, nothing).get();
+        taken.push_back(since(begin));
+      }
+    });
+    return taken;
+  }
+
+  std::optional<two_times> cholesky(const link& by, cholesky_problem& problem, std::size_t tile) override {
+    if (cores().size() < 2) throw missing("two cores");
+    auto& n = nodes(by, true);
+    const bound_to mine({cores().at(0)});
+    return factor_on(n.owner(), problem, tile);
+  }
+
+  std::optional<two_times> filter(const link& by, filter_work& work) override {
+    if (cores().size() < 2) throw missing("two cores");
+    auto& n = nodes(by, true);
+    const bound_to mine({cores().at(0)});
+    return filter_on(n.owner(), work);
+  }
+
+ private:
+  two_nodes& nodes(const link& by, bool bound = false) {
+    if (!nodes_ || !nodes_->is(by, bound)) {
+      nodes_.reset();
+      nodes_.emplace(by, bound);
+    }
+    return *nodes_;
+  }
+
+  static void expect(two_nodes& n, std::uint64_t before, std::size_t count) {
+    if (const auto ran = n.ran_there() - before; ran != count)
+      throw wrong_answer(std::to_string(ran) + " of " + std::to_string(count) + " tasks ran on the other node");
+  }
+
+  /// Numbers that nothing compresses. They have been there once, so that memory is.
+  static const numbers& filled(two_nodes& n, std::size_t bytes) {
+    auto& data = n.moved[bytes];
+    if (!data) {
+      const auto count = static_cast<troupe::index_t>(bytes / sizeof(std::uint64_t));
+      data = n.owner().array<std::uint64_t, 1>({count}, troupe::tiles(count));
+      auto all = data.write();
+      for (troupe::index_t i = 0; i < count; ++i) all(i) = test::hashed(1, static_cast<std::uint64_t>(i));
+      all = {};
+      moved(n, data);
+    }
+    return data;
+  }
+
+  /// What this side has changed is moved and looked through there; nanoseconds.
+  template <class Meanwhile>
+  static double moved(two_nodes& n, const numbers& data, Meanwhile&& meanwhile) {
+    std::uint64_t expected = 0;
+    {
+      const auto all = data.write();
+      for (troupe::index_t i = 0; i < data.size(0); i += sampled_every) expected += ++all(i);
+    }
+    const auto sum = n.owner().filled<std::uint64_t>({1}, troupe::tiles(1), 0);
+    const auto begin = clock::now();
+    const auto arrives = n.owner().spawn(n.there, look_through, troupe::read(data), troupe::write(sum));
+    meanwhile(arrives);
+    arrives.get();
+    const auto spent = since(begin);
+    if (sum.read()(0) != expected) throw wrong_answer("what has been moved is not what was there");
+    return spent;
+  }
+  static double moved(two_nodes& n, const numbers& data) {
+    return moved(n, data, [](const auto&) {});
+  }
+
+  std::optional<two_nodes> nodes_;
+};
+
+/// The same work in one process with both cores.
+class one_node final : public node_contender {
+ public:
+  std::string name() const override { return "one_node"; }
+  std::string description() const override { return "troupe in this process alone, a thread on each of two cores"; }
+  void stop() override { rt_.reset(); }
+
+  std::optional<two_times> cholesky(const link&, cholesky_problem& problem, std::size_t tile) override {
+    const bound_to mine(two_cores());
+    return factor_on(runtime(), problem, tile);
+  }
+  std::optional<two_times> filter(const link&, filter_work& work) override {
+    const bound_to mine(two_cores());
+    return filter_on(runtime(), work);
+  }
+
+ private:
+  static std::vector<int> two_cores() {
+    if (cores().size() < 2) throw missing("two cores");
+    return {cores().at(0), cores().at(1)};
+  }
+  troupe::runtime& runtime() {
+    if (!rt_) rt_.emplace(troupe::options{.threads = 2});
+    return *rt_;
+  }
+  std::optional<troupe::runtime> rt_;
+};
+
+}  // namespace
+
+std::unique_ptr<contender> make_troupe_nodes() { return std::make_unique<troupe_nodes>(); }
+std::unique_ptr<contender> make_one_node() { return std::make_unique<one_node>(); }
+
+}  // namespace bench
