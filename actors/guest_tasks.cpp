@@ -57,7 +57,9 @@ wire::task_end end_of(const task_record& t) {
     e.text = text_of(f.cause());
     return e;
   } catch (...) {
-    return failed(code_of(std::current_exception()), text_of(std::current_exception()));
+    wire::task_end e = failed(code_of(std::current_exception()), text_of(std::current_exception()));
+    if (e.code == errc::poisoned) e.how = wire::outcome::not_run;  // what it was to pull has not come
+    return e;
   }
   wire::task_end e;
   e.measured_ns = std::max(0.0f, t.measured_ns);

@@ -179,7 +179,8 @@ void apply(engine& house, task_record& t, const task_options& o) {
   if (!o.where.is_any()) {
     e.executors = logic::resolve(o.where, facts);
     if (e.executors == 0)
-      throw error(errc::no_executor, "task '" + logic::name_of(t) + "': no executor is in the scope: widen it; there are: " +
+      throw error(errc::no_executor, "task '" + logic::name_of(t) +
+                                         "': no executor is in the scope: widen it; there are: " +
                                          logic::names_of(house.brain().all(), facts));
     if (t.kernel && (e.executors & logic::able_to_run(*t.kernel, facts)) == 0) check_kernel(house, t);
   }

