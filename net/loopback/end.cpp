@@ -196,6 +196,12 @@ void end::settle() {
   if (told_up_) owner_.events->down(*this, why_);
 }
 
+void end::let_go() {
+  settled_ = true;
+  for (auto& t : std::exchange(leaving_, {})) t.done(false);
+  coming_.clear();
+}
+
 void end::far_has_finished(bool reset) {
   finish(std::make_exception_ptr(
              error(errc::node_lost, reset ? "the connection was reset" : "the peer has closed the connection")),

@@ -225,12 +225,12 @@ void network::state::refuse(process& by, std::uint64_t id, dial_error::reason wh
 void network::state::stop(process& p, std::exception_ptr why, bool killed) {
   if (!p.lives || !p.started) {
     p.lives = false;
+    for (const auto& e : std::exchange(p.ending, {})) e->let_go();
     return;
   }
   for (const auto& [n, e] : std::map(p.sessions)) e->finish(why, killed);
   if (!killed)  // nothing is told afterwards
     for (const auto& e : std::exchange(p.ending, {})) e->settle();
-  p.ending.clear();
   p.lives = false;
   p.held.clear();
   p.dials.clear();

@@ -128,6 +128,8 @@ class end final : public session, public std::enable_shared_from_this<end> {
   void finish(std::exception_ptr why, bool reset);
   /// After that: what waits for an answer gets one, and then the owner is told.
   void settle();
+  /// Of a process that was killed, as its memory goes: what was to be sent never will be.
+  void let_go();
   void far_has_finished(bool reset);
   wire control{}, bulk{};
   void pump();
