@@ -94,7 +94,9 @@ void guest_actor::never_comes(door& d, const std::exception_ptr& why) {
 void guest_actor::fail(door& d) {
   if (!std::exchange(d.open, false)) return;
   coming_.erase(d.number);
-  d.task->error = std::make_exception_ptr(error(errc::poisoned, text_of(d.never)));
+  // Whatever the reason: what waits for it is to run again, and its data comes another way.
+  d.task->error =
+      task_error(*d.task, "host", 1, std::make_exception_ptr(error(errc::unreachable, text_of(d.never))));
   d.context->roll_back();
   if (!left_) {
     if (unfilled_.empty()) unfilled_.fixed(wire::kind::unfilled);

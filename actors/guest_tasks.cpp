@@ -52,14 +52,12 @@ wire::task_end end_of(const task_record& t) {
     e.how = wire::outcome::not_run;
     if (f.root_task() != access_kernel.name || !f.cause()) return e;
     // Nothing of the owner's has failed: what it was to read has not come in.
-    e.how = wire::outcome::no_room;
     e.code = code_of(f.cause());
+    e.how = e.code == errc::unreachable ? wire::outcome::unfilled : wire::outcome::no_room;
     e.text = text_of(f.cause());
     return e;
   } catch (...) {
-    wire::task_end e = failed(code_of(std::current_exception()), text_of(std::current_exception()));
-    if (e.code == errc::poisoned) e.how = wire::outcome::not_run;  // what it was to pull has not come
-    return e;
+    return failed(code_of(std::current_exception()), text_of(std::current_exception()));
   }
   wire::task_end e;
   e.measured_ns = std::max(0.0f, t.measured_ns);

@@ -131,6 +131,8 @@ void node_actor::lose(std::exception_ptr why) {
     if (!done.empty()) placement_.report_done(done, this);
     if (!returned.empty()) placement_.report_returned(returned);
   }
+  for (node_actor* n : all_)
+    if (n != this) n->lender_gone(*this);
   placement_.report_failure(*this, lost, why, true);
 
   std::unique_lock hold(lock_);

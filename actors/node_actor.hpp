@@ -167,6 +167,7 @@ class node_actor final : public node, private task_listener {
   void tell_no_pull(const lend_order&);
   void send_no_pull(std::uint64_t number, const node_id& by);
   void take_back_lends(job&);
+  void lender_gone(const node_actor&);
   void note_unfilled(net::reader&);
   static void settle_lends(std::span<const lend_order> orders, std::span<const lend_order> refused,
                            std::span<const std::pair<node_actor*, std::uint64_t>> unlends);

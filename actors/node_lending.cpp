@@ -125,6 +125,15 @@ void node_actor::take_back_lends(job& j) {
   j.task->extra->no_pulls = true;
 }
 
+// It may come back, as another process or with nothing of what it had: nobody would answer then.
+void node_actor::lender_gone(const node_actor& who) {
+  std::lock_guard hold(lock_);
+  for (const job& j : jobs_)
+    if (j.task)
+      for (const job::loan& l : j.lent)
+        if (l.lender == &who) send_no_pull(l.number, l.id);
+}
+
 // What was to come from another node has not.
 void node_actor::note_unfilled(net::reader& from) {
   for (const wire::box_request& r : wire::take_requests(from)) {

@@ -217,7 +217,7 @@ std::vector<task_end> take_done(net::reader& from) {
     task_end& e = all.emplace_back();
     e.id = from.varint();
     e.how = from.fixed<outcome>();
-    if (e.how > outcome::no_room) refuse("an unknown outcome");
+    if (e.how > outcome::unfilled) refuse("an unknown outcome");
     if (e.how == outcome::ran) {
       e.measured_ns = from.fixed<float>();
       if (!(e.measured_ns >= 0)) refuse("a malformed time");

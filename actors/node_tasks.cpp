@@ -289,17 +289,18 @@ void node_actor::finish(job& j, const wire::task_end& e) {
   }
   if (why) take_back_lends(j);
   give_job(j);
-  const bool no_room = why && lacks_room(t, e);
+  const bool no_room = why && lacks_room(t, e), unfilled = e.how == wire::outcome::unfilled;
   if (why) {
     ++setbacks_;
-    note_not_written(j, t, e.how != wire::outcome::not_run || e.code != errc::runtime_stopped, no_room);
+    note_not_written(j, t, e.how != wire::outcome::not_run || e.code != errc::runtime_stopped,
+                     no_room || unfilled);
   }
   if (no_room) {
     if (!t.extra) t.extra = new task_extra;
     t.extra->refused = true;
     t.extra->refusal = why;
   }
-  if (no_room || e.how == wire::outcome::not_run) {
+  if (no_room || unfilled || e.how == wire::outcome::not_run) {
     t.phase.fetch_and(~(phase_mask | behind_mask), std::memory_order_acq_rel);  // waiting again
     returned_.push_back(&t);
     return;
