@@ -64,14 +64,15 @@ net::pieces guest_actor::pulled_arriving(std::span<const std::byte> head, std::u
 
 void guest_actor::cannot_pull(const wire::pull_refusal& r, const node_id& by) {
   std::unique_lock hold(lock_);
-  if (const auto d = coming_.find(r.number); d != coming_.end() && d->second->what_box.from == by)
+  if (const auto d = coming_.find(r.number); d != coming_.end() && d->second->what_box.from == by && !d->second->placed)
     never_comes(*d->second, std::make_exception_ptr(error(errc::data_lost, r.text)));
   work_off(hold);
 }
 
 void guest_actor::no_pull(std::uint64_t lent, const node_id& by) {
   for (auto& [t, d] : doors_)
-    if (d->what == door::use::in && d->what_box.lent == lent && d->what_box.from == by)
+    // What is on its way goes on being written to its place: it comes, or its sender is lost.
+    if (d->what == door::use::in && d->what_box.lent == lent && d->what_box.from == by && !d->placed)
       never_comes(*d, std::make_exception_ptr(error(errc::data_lost, "it is not where it was to be pulled from")));
 }
 

@@ -380,6 +380,7 @@ void placement::place_again(task_record& t) {
     t.extra->executors &= ~(std::uint64_t{1} << assignment_.facts()[t.executor].id);
   t.phase.fetch_and(~behind_mask, std::memory_order_acq_rel);
   if (auto doom = doomed_.extract(&t)) fail(t, std::move(doom.mapped()), false);
+  t.marks |= mark_came_back;
   if (t.pending > 0) return;  // what it comes after has still to be done
   if (abandoning_) abandon(t);
   if ((t.phase.load(std::memory_order_acquire) & phase_mask) != phase_waiting) {
@@ -387,12 +388,12 @@ void placement::place_again(task_record& t) {
     retired_.push_back(&t);
     return;
   }
-  assign(t, true);
+  assign(t);
 }
 
-void placement::assign(task_record& t, bool again) {
+void placement::assign(task_record& t) {
   if (!has_devices_ || assignment_.can_run(t)) {
-    again ? assignment_.assign_again(t) : assignment_.assign(t);
+    (t.marks & mark_came_back) ? assignment_.assign_again(t) : assignment_.assign(t);
     return;
   }
   const error left(errc::device_lost, "no executor that could run it is left");

@@ -195,7 +195,7 @@ class placement final : private logic::dependencies::surroundings {
   bool send_behind(task_record&);
   bool has_ended_early(task_record&);
   void note_setback(const task_record&);
-  void assign(task_record&, bool again = false);
+  void assign(task_record&);
   void number(task_record&);
   void hand_over(task_record&, memory_space);
   // placement_lineage.cpp

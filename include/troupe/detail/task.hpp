@@ -229,6 +229,8 @@ inline constexpr std::uint16_t mark_has_room = 128;
 inline constexpr std::uint16_t mark_overwrites = 256;
 // A host access whose view is open.
 inline constexpr std::uint16_t mark_open = 512;
+// It has come back from an executor: others that hold room there may wait for it.
+inline constexpr std::uint16_t mark_came_back = 1024;
 
 // Phases of a task. Whoever moves it from waiting to claimed runs (or cancels) it.
 inline constexpr std::uint32_t phase_waiting = 0, phase_claimed = 1, phase_done = 2, phase_mask = 3, phase_watched = 4;
