@@ -35,7 +35,8 @@ class guest_actor final : public guest_house, private task_listener {
   void arrived(std::span<const std::byte> head, bool whole) override;
   void pull(const wire::pull_request&, const std::shared_ptr<net::session>& line) override;
   void cannot_pull(const wire::pull_refusal&, const node_id& by) override;
-  net::pieces pulled_arriving(std::span<const std::byte> head, std::uint64_t bytes, const node_id& from) override;
+  net::pieces pulled_arriving(const wire::pulled_head&, std::uint64_t bytes, const node_id& from) override;
+  void pulled_arrived(const wire::pulled_head&, const node_id& from) override;
   void lost(const node_id&) override;
   void close_door() override;
   bool is_released() const override;
@@ -56,7 +57,7 @@ class guest_actor final : public guest_house, private task_listener {
   /// Another guest house that pulls, and its number.
   struct asker {
     std::shared_ptr<net::session> line;
-    std::uint64_t number = 0;
+    std::uint64_t number = 0, lent = 0;
     logic::box4 where;
   };
   /// Bytes of an array on their way in or out: a host access of this runtime.
@@ -111,6 +112,7 @@ class guest_actor final : public guest_house, private task_listener {
   void unlend(std::uint64_t number);
   void no_pull(std::uint64_t lent, const node_id& by);
   void ask_other(door&);
+  door* pulling(std::uint64_t number, std::uint64_t lent, const node_id& from);
   void never_comes(door&, const std::exception_ptr& why);
   void fail(door&);
   void answer(door&);

@@ -147,7 +147,7 @@ void guest_actor::arrived(std::span<const std::byte> head, bool whole) {
   (void)from.fixed<wire::kind>();
   std::unique_lock hold(lock_);
   const auto d = coming_.find(from.varint());
-  if (d == coming_.end() || !d->second->placed) return;
+  if (d == coming_.end() || !d->second->placed || d->second->what_box.lent != 0) return;
   door& one = *d->second;
   coming_.erase(d);
   close(one);

@@ -48,24 +48,39 @@ void guest_actor::ask_others(std::vector<std::pair<node_id, net::writer>> all) {
   for (const node_id& n : unknown) lost(n);
 }
 
-net::pieces guest_actor::pulled_arriving(std::span<const std::byte> head, std::uint64_t bytes, const node_id& by) {
-  net::reader from(head);
-  (void)from.fixed<wire::kind>();
+// What comes may be for one that this house has replaced.
+guest_actor::door* guest_actor::pulling(std::uint64_t number, std::uint64_t lent, const node_id& from) {
+  const auto d = coming_.find(number);
+  if (left_ || d == coming_.end()) return nullptr;
+  const wire::gap& what = d->second->what_box;
+  return lent != 0 && what.lent == lent && what.from == from ? d->second : nullptr;
+}
+
+net::pieces guest_actor::pulled_arriving(const wire::pulled_head& h, std::uint64_t bytes, const node_id& from) {
   std::lock_guard hold(lock_);
-  const auto d = coming_.find(from.varint());
-  if (left_ || d == coming_.end() || d->second->what_box.lent == 0 || d->second->what_box.from != by) return {};
-  d->second->placed = true;
-  net::pieces to = rows_of(d->second->view, d->second->element);
+  door* const d = pulling(h.number, h.lent, from);
+  if (!d) return {};
+  d->placed = true;
+  net::pieces to = rows_of(d->view, d->element);
   std::uint64_t room = 0;
   for (const auto& piece : to) room += piece.size();
   if (room != bytes) throw error(errc::bad_frame, "a transfer of another size than what was asked for");
   return to;
 }
 
+void guest_actor::pulled_arrived(const wire::pulled_head& h, const node_id& from) {
+  std::unique_lock hold(lock_);
+  door* const d = pulling(h.number, h.lent, from);
+  if (!d || !d->placed) return;
+  coming_.erase(h.number);
+  close(*d);
+  work_off(hold);
+}
+
 void guest_actor::cannot_pull(const wire::pull_refusal& r, const node_id& by) {
   std::unique_lock hold(lock_);
-  if (const auto d = coming_.find(r.number); d != coming_.end() && d->second->what_box.from == by && !d->second->placed)
-    never_comes(*d->second, std::make_exception_ptr(error(errc::data_lost, r.text)));
+  if (door* const d = pulling(r.number, r.lent, by); d && !d->placed)
+    never_comes(*d, std::make_exception_ptr(error(errc::data_lost, r.text)));
   work_off(hold);
 }
 
@@ -128,7 +143,7 @@ void guest_actor::keep_for_others(const wire::box_request& r) {
 
 void guest_actor::pull(const wire::pull_request& r, const std::shared_ptr<net::session>& line) {
   std::unique_lock hold(lock_);
-  const asker who{line, r.number, r.where};
+  const asker who{line, r.number, r.lent, r.where};
   if (const auto d = lends_.find(r.lent); d != lends_.end()) {
     door& one = *d->second;
     if (one.whom) throw error(errc::bad_frame, "what was lent once was pulled twice");
@@ -149,7 +164,7 @@ void guest_actor::answer(door& d) {
     return;
   }
   net::writer head;
-  wire::put_pulled_head(head, d.whom->number, name_of(session_->peer().id));
+  wire::put(head, wire::pulled_head{d.whom->number, name_of(session_->peer().id), d.number});
   const net::pieces body = rows_of(d.view, d.element);
   d.sending = true;
   to_send_.push_back({head.take(), {body.begin(), body.end()}, d.task, d.whom->line});
@@ -157,7 +172,7 @@ void guest_actor::answer(door& d) {
 
 void guest_actor::turn_away(const asker& who, const std::string& why) {
   net::writer frame;
-  wire::put(frame, wire::pull_refusal{name_of(session_->peer().id), who.number, why});
+  wire::put(frame, wire::pull_refusal{name_of(session_->peer().id), who.lent, who.number, why});
   to_answer_.emplace_back(who.line, std::move(frame));
 }
 

@@ -44,7 +44,7 @@ void node_actor::ask_to_lend(job& j, wire::gap& g, const array_core& a) {
   for (const lender& l : lenders_) {
     if (l.array != &a || l.tile != g.tile) continue;
     g.from = l.id;
-    g.lent = l.who->last_lent_.fetch_add(1, std::memory_order_relaxed) + 1;
+    g.lent = all_.front()->last_lent_.fetch_add(1, std::memory_order_relaxed) + 1;  // no two of this runtime's
     j.lent.push_back({l.who, l.id, g.lent});
     orders_.push_back({l.who, l.id, g.lent, a.id, l.tile, l.version, g.where, this});
     return;

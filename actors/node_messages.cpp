@@ -268,6 +268,7 @@ pull_request take_pull(net::reader& from) {
 void put(net::writer& to, const pull_refusal& r) {
   to.fixed(kind::cannot_pull);
   put(to, r.owner);
+  to.varint(r.lent);
   to.varint(r.number);
   to.text(std::string_view(r.text).substr(0, text_max));
 }
@@ -275,23 +276,29 @@ void put(net::writer& to, const pull_refusal& r) {
 pull_refusal take_pull_refusal(net::reader& from) {
   pull_refusal r;
   r.owner = take_node(from);
+  r.lent = from.varint();
   r.number = from.varint();
   r.text = from.text(text_max);
   from.end();
   return r;
 }
 
-void put_pulled_head(net::writer& to, std::uint64_t number, const node_id& owner) {
+void put(net::writer& to, const pulled_head& h) {
   to.fixed(kind::bytes_pulled);
-  to.varint(number);
-  put(to, owner);
+  to.varint(h.number);
+  put(to, h.owner);
+  to.varint(h.lent);
 }
 
-node_id owner_of_pulled(std::span<const std::byte> head) {
+pulled_head take_pulled_head(std::span<const std::byte> head) {
   net::reader from(head);
   (void)from.fixed<kind>();
-  (void)from.varint();
-  return take_node(from);
+  pulled_head h;
+  h.number = from.varint();
+  h.owner = take_node(from);
+  h.lent = from.varint();
+  from.end();
+  return h;
 }
 
 std::vector<std::uint64_t> take_numbers(net::reader& from) {

@@ -142,7 +142,8 @@ void put(net::writer&, const task_end&);
 void put(net::writer&, const box_request&);
 
 /// One guest house asks another one for bytes of an array that belongs to a third node. The head of what comes is
-/// `bytes_pulled`, the number, the owner.
+/// `bytes_pulled`, the number, the owner, and under which number of the owner's it was lent: an asker that has begun anew may
+/// use a number of its own again.
 struct pull_request {
   node_id owner;
   std::uint64_t lent = 0, number = 0;  ///< the owner's, the asker's
@@ -150,13 +151,18 @@ struct pull_request {
 };
 struct pull_refusal {
   node_id owner;
-  std::uint64_t number = 0;
+  std::uint64_t lent = 0, number = 0;
   std::string text;
 };
 void put(net::writer&, const pull_request&);
 void put(net::writer&, const pull_refusal&);
 void put(net::writer&, const node_id&);
-void put_pulled_head(net::writer&, std::uint64_t number, const node_id& owner);
+struct pulled_head {
+  std::uint64_t number = 0;
+  node_id owner;
+  std::uint64_t lent = 0;
+};
+void put(net::writer&, const pulled_head&);
 
 /// After the kind has been taken off.
 card take_card(net::reader&);
@@ -167,7 +173,7 @@ std::vector<std::uint64_t> take_numbers(net::reader&);
 pull_request take_pull(net::reader&);
 pull_refusal take_pull_refusal(net::reader&);
 node_id take_node(net::reader&);
-/// Of a head, with its kind.
-node_id owner_of_pulled(std::span<const std::byte> head);
+/// With its kind.
+pulled_head take_pulled_head(std::span<const std::byte>);
 
 }  // namespace troupe::detail::wire

@@ -475,7 +475,7 @@ void neighbours::peer::frame(std::span<const std::byte> bytes) {
       owner->guests->pull(r, line);
     } else {
       net::writer frame;
-      wire::put(frame, wire::pull_refusal{r.owner, r.number, "its owner is not known here"});
+      wire::put(frame, wire::pull_refusal{r.owner, r.lent, r.number, "its owner is not known here"});
       line->send(frame.view());
     }
   } else if (what == wire::kind::cannot_pull) {
@@ -496,8 +496,9 @@ void neighbours::peer::frame(std::span<const std::byte> bytes) {
 net::pieces neighbours::peer::arriving(std::span<const std::byte> head, std::uint64_t bytes) {
   if (is_for_guest_house(wire::kind_of(head))) return guests->arriving(head, bytes);
   if (wire::kind_of(head) == wire::kind::bytes_pulled) {
-    const peer_ptr owner = all->find(wire::owner_of_pulled(head));
-    return owner ? owner->guests->pulled_arriving(head, bytes, name_of(line->peer().id)) : net::pieces();
+    const wire::pulled_head h = wire::take_pulled_head(head);
+    const peer_ptr owner = all->find(h.owner);
+    return owner ? owner->guests->pulled_arriving(h, bytes, name_of(line->peer().id)) : net::pieces();
   }
   const std::shared_ptr<node> to = all->place_of(*this);
   return to ? to->arriving(head, bytes) : net::pieces();
@@ -507,7 +508,8 @@ void neighbours::peer::arrived(std::span<const std::byte> head) {
   if (is_for_guest_house(wire::kind_of(head)))
     guests->arrived(head, true);
   else if (wire::kind_of(head) == wire::kind::bytes_pulled) {
-    if (const peer_ptr owner = all->find(wire::owner_of_pulled(head))) owner->guests->arrived(head, true);
+    const wire::pulled_head h = wire::take_pulled_head(head);
+    if (const peer_ptr owner = all->find(h.owner)) owner->guests->pulled_arrived(h, name_of(line->peer().id));
   } else if (const std::shared_ptr<node> to = all->place_of(*this))
     to->arrived(head, true);
 }

@@ -102,12 +102,20 @@ TEST(node_messages, pulls_and_their_refusals_come_out_as_they_went_in) {
   EXPECT_EQ(p.where.hi[3], 7);
   EXPECT_EQ(kind_of(w.view()), kind::pull);
   w.clear();
-  put(w, pull_refusal{owner, 5, "gone"});
+  put(w, pull_refusal{owner, 1000, 5, "gone"});
   net::reader q(w.view().subspan(1));
   const pull_refusal f = take_pull_refusal(q);
   EXPECT_EQ(f.owner, owner);
+  EXPECT_EQ(f.lent, 1000u);
   EXPECT_EQ(f.number, 5u);
   EXPECT_EQ(f.text, "gone");
+  w.clear();
+  put(w, pulled_head{7, owner, 1000});
+  EXPECT_EQ(kind_of(w.view()), kind::bytes_pulled);
+  const pulled_head h = take_pulled_head(w.view());
+  EXPECT_EQ(h.number, 7u);
+  EXPECT_EQ(h.owner, owner);
+  EXPECT_EQ(h.lent, 1000u);
 }
 
 TEST(node_messages, ends_and_requests_come_out_as_they_went_in) {
