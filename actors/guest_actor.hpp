@@ -112,6 +112,7 @@ class guest_actor final : public guest_house, private task_listener {
   void unlend(std::uint64_t number);
   void no_pull(std::uint64_t lent, const node_id& by);
   void ask_other(door&);
+  void give_up(const node_id&, bool has_ended);
   door* pulling(std::uint64_t number, std::uint64_t lent, const node_id& from);
   void never_comes(door&, const std::exception_ptr& why);
   void fail(door&);

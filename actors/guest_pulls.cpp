@@ -45,13 +45,13 @@ void guest_actor::ask_others(std::vector<std::pair<node_id, net::writer>> all) {
     const std::shared_ptr<net::session> line = lines_(whom);
     if (!line || !line->send(frame.view())) unknown.push_back(whom);
   }
-  for (const node_id& n : unknown) lost(n);
+  for (const node_id& n : unknown) give_up(n, false);  // its connection may not have ended yet
 }
 
 // What comes may be for one that this house has replaced.
 guest_actor::door* guest_actor::pulling(std::uint64_t number, std::uint64_t lent, const node_id& from) {
   const auto d = coming_.find(number);
-  if (left_ || d == coming_.end()) return nullptr;
+  if (d == coming_.end() || (left_ && !d->second->placed)) return nullptr;
   const wire::gap& what = d->second->what_box;
   return lent != 0 && what.lent == lent && what.from == from ? d->second : nullptr;
 }
@@ -91,11 +91,14 @@ void guest_actor::no_pull(std::uint64_t lent, const node_id& by) {
       never_comes(*d, std::make_exception_ptr(error(errc::data_lost, "it is not where it was to be pulled from")));
 }
 
-void guest_actor::lost(const node_id& who) {
+void guest_actor::lost(const node_id& who) { give_up(who, true); }
+
+void guest_actor::give_up(const node_id& who, bool has_ended) {
   const auto why = std::make_exception_ptr(error(errc::node_lost, "the node that was to send it is not there"));
   std::unique_lock hold(lock_);
   for (auto& [t, d] : doors_)
-    if (d->what == door::use::in && d->what_box.lent != 0 && d->what_box.from == who) never_comes(*d, why);
+    if (d->what == door::use::in && d->what_box.lent != 0 && d->what_box.from == who && (has_ended || !d->placed))
+      never_comes(*d, why);
   std::erase_if(early_, [&](const auto& e) { return name_of(e.second.line->peer().id) == who; });
   work_off(hold);
 }
@@ -111,8 +114,7 @@ void guest_actor::fail(door& d) {
   if (!std::exchange(d.open, false)) return;
   coming_.erase(d.number);
   // Whatever the reason: what waits for it is to run again, and its data comes another way.
-  d.task->error =
-      task_error(*d.task, "host", 1, std::make_exception_ptr(error(errc::unreachable, text_of(d.never))));
+  d.task->error = task_error(*d.task, "host", 1, std::make_exception_ptr(error(errc::unreachable, text_of(d.never))));
   d.context->roll_back();
   if (!left_) {
     if (unfilled_.empty()) unfilled_.fixed(wire::kind::unfilled);

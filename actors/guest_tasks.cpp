@@ -372,9 +372,11 @@ void guest_actor::leave() {
     g->stop.request_stop();
   }
   // What was to come never will; those that would have read it have just been cancelled.
+  // But what a third node is sending goes on being written to its place.
+  const auto is_written = [](const door& d) { return d.what_box.lent != 0 && d.placed; };
   for (auto& [t, d] : doors_)
-    if (d->open && d->what == door::use::in) close(*d);
-  coming_.clear();
+    if (d->open && d->what == door::use::in && !is_written(*d)) close(*d);
+  std::erase_if(coming_, [&](const auto& c) { return !is_written(*c.second); });
   drop_lends();
   while (!arrays_.empty()) drop(arrays_.begin());
   work_off(hold);

@@ -381,6 +381,7 @@ std::vector<std::shared_ptr<guest_house>> neighbours::guest_houses() const {
   std::lock_guard hold(lock_);
   std::vector<std::shared_ptr<guest_house>> all;
   for (const auto& [id, p] : peers_) all.push_back(p->guests);
+  all.insert(all.end(), leaving_.begin(), leaving_.end());
   return all;
 }
 
