@@ -114,7 +114,7 @@ class node_actor final : public node, private task_listener {
     std::uint64_t id = 0;
     task_record* task = nullptr;
     std::uint64_t begin = 0;
-    bool begun = false;  // its body, as far as that was asked for
+    bool begun = false;                // its body, as far as that was asked for
     std::vector<std::uint64_t> wrote;  // the numbers of its writes, in the order of its accesses
     std::unique_ptr<returns> data;
     std::shared_ptr<void> stop_watch;
@@ -178,6 +178,7 @@ class node_actor final : public node, private task_listener {
   template <class F>
   void each_written(const task_record&, F&&);
   void note_written(job&);
+  bool is_overtaken(const task_record&);
   void note_not_written(const job&, const task_record&, bool touched, bool runs_again);
   bool start_errand(task_record&);
   void serve_wants(net::reader&);

@@ -128,6 +128,23 @@ void node_actor::note_not_written(const job& j, const task_record& t, bool touch
   }
 }
 
+// What comes after it there has written what it is to read or to write: there it must not run any more.
+bool node_actor::is_overtaken(const task_record& t) {
+  bool is = false;
+  for (int i = 0; i < t.access_count; ++i) {
+    const access& x = t.accesses[i];
+    const auto known = x.array ? arrays_.find(x.array->id) : arrays_.end();
+    if (known == arrays_.end()) continue;
+    logic::each_tile_of(x, [&](std::uint32_t tile) {
+      const auto c = known->second.tiles.find(tile);
+      const std::uint32_t version = known_version(*x.array, tile);
+      is = is ||
+           (c != known->second.tiles.end() && c->second.version != version && is_current(c->second.version, version));
+    });
+  }
+  return is;
+}
+
 // ---- what placement asks for ----------------------------------------------------------------------------------------
 
 // False: it has to wait for what is on its way.

@@ -292,10 +292,9 @@ void node_actor::finish(job& j, const wire::task_end& e) {
   const bool no_room = why && lacks_room(t, e), unfilled = e.how == wire::outcome::unfilled;
   if (why) {
     ++setbacks_;
-    note_not_written(j, t, e.how != wire::outcome::not_run || e.code != errc::runtime_stopped,
-                     no_room || unfilled);
+    note_not_written(j, t, e.how != wire::outcome::not_run || e.code != errc::runtime_stopped, no_room || unfilled);
   }
-  if (no_room) {
+  if (no_room || (unfilled && is_overtaken(t))) {
     if (!t.extra) t.extra = new task_extra;
     t.extra->refused = true;
     t.extra->refusal = why;
