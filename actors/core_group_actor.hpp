@@ -75,7 +75,7 @@ class group_actor final : public core_group,
   // outlook
   bool somebody_works() const override { return placement_.active() != 0; }
   bool work_in_sight() const override {
-    return placement_.has_mail_for_sleeper() || queue_.size_now() != 0 || something_held();
+    return placement_.has_mail_for_sleeper() || queue_.size_now() != 0 || something_held() || has_graph_to_join();
   }
   bool work_overdue() const override {
     if (placement_.is_work_elsewhere(this)) return true;
@@ -106,6 +106,7 @@ class group_actor final : public core_group,
   bool steal(worker&);
   bool something_held() const;
   bool join_graph(worker&);
+  bool has_graph_to_join() const;
   void run_nodes(worker&, graph_run&, bool owner);
 
   // ---- core_group_waits.cpp
@@ -126,7 +127,7 @@ class group_actor final : public core_group,
   std::atomic<const worker*> looking_{nullptr};  // the thread that ran dry last
 
   std::atomic<int> replays_{0};
-  spin_lock replay_lock_;
+  mutable spin_lock replay_lock_;
   std::vector<graph_run*> replaying_;
 
   mutable std::mutex threads_lock_;

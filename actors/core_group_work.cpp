@@ -117,12 +117,19 @@ bool group_actor::join_graph(worker& self) {
   {
     std::lock_guard hold(replay_lock_);
     if (replaying_.empty()) return false;
-    g = replaying_.front();
-    if (!g->join()) return false;
+    const auto open = std::find_if(replaying_.begin(), replaying_.end(), [](const auto* r) { return r->has_shared(); });
+    g = open == replaying_.end() ? replaying_.front() : *open;
+    g->join();
   }
   run_nodes(self, *g, false);
   g->leave();
   return true;
+}
+
+bool group_actor::has_graph_to_join() const {
+  if (replays_.load(std::memory_order_seq_cst) == 0) return false;
+  std::lock_guard hold(replay_lock_);
+  return std::any_of(replaying_.begin(), replaying_.end(), [](const auto* r) { return r->has_shared(); });
 }
 
 void group_actor::run_nodes(worker& self, graph_run& g, bool owner) {

@@ -64,6 +64,9 @@ bool parking::sleep(thread& self, std::unique_lock<std::mutex>& hold) {
   self.cpu = devices::current_cpu();
   asleep_.push_back(&self);
   sleepers_.fetch_add(1, std::memory_order_seq_cst);
+  if (lent_ != 0)  // with this one here, a thread that was called while the slots of all were lent may go
+    for (thread* t : asleep_)
+      if (t->called || t->kept_in) t->wake.notify_one();
   const auto called = [&] {
     return closed_ || (may_leave() && (self.called || slots_wanted_.load(std::memory_order_relaxed) != 0));
   };

@@ -74,10 +74,10 @@ class graph_run {
   bool finished(hand&, std::uint32_t node, bool fine);
   void fail(std::exception_ptr);
 
-  bool join() {
-    guests_.fetch_add(1, std::memory_order_acq_rel);
-    return true;
-  }
+  /// Nodes are laid out that nobody has taken yet. Sequentially consistent: who lays some out looks at the sleepers
+  /// afterwards.
+  bool has_shared() const { return shared_left_.load(std::memory_order_seq_cst) != 0; }
+  void join() { guests_.fetch_add(1, std::memory_order_acq_rel); }
   void leave();
   void wait_for_guests();
 

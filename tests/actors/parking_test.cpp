@@ -20,7 +20,7 @@ using troupe::detail::parking;
 class lot : private parking::outlook {
  public:
   explicit lot(int slots, int spares_max = 0)
-      : place(slots, spares_max, *this), threads_(static_cast<std::size_t>(slots)) {
+      : place(slots, spares_max, *this), threads_(static_cast<std::size_t>(slots) + 1) {
     for (int i = 0; i < slots; ++i) add(true);
   }
   ~lot() {
@@ -120,6 +120,17 @@ TEST(parking, keeps_a_sleeper_in_while_his_slot_is_lent) {
   l.tell([&] { EXPECT_EQ(l.worked, 0); });
   l.place.return_slot();
   ASSERT_TRUE(l.wait([&] { return l.worked == 1; }));
+}
+
+TEST(parking, keeps_a_call_that_reached_a_kept_in_sleeper_once_somebody_else_sleeps) {
+  lot l(1);
+  ASSERT_TRUE(l.all_sleep(1));
+  ASSERT_TRUE(l.place.borrow_slot());
+  l.place.wake(1, parking::nearness::far);  // he may not leave
+  l.add(true);                              // who finds nothing to do, and whose slot is as good
+  ASSERT_TRUE(l.wait([&] { return l.worked == 1; }));
+  l.place.return_slot();
+  ASSERT_TRUE(l.all_sleep(2));
 }
 
 TEST(parking, lends_no_slot_where_nobody_sleeps) {
