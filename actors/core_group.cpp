@@ -92,6 +92,7 @@ executor_report group_actor::report() const {
   r.name = options_.facts.name;
   r.kind = options_.facts.kind;
   r.slots = options_.facts.slots;
+  r.queued = unstarted();
   std::uint64_t busy = 0;
   std::lock_guard hold(threads_lock_);
   const auto add = [&](const auto& t) {

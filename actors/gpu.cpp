@@ -89,6 +89,7 @@ executor_report gpu_actor::report() const {
   r.name = options_.facts.name;
   r.kind = options_.facts.kind;
   r.slots = options_.facts.slots;
+  r.queued = unstarted();
   r.tasks = tasks_.load(std::memory_order_relaxed);
   r.failed = failed_.load(std::memory_order_relaxed);
   r.replays = replays_.load(std::memory_order_relaxed);

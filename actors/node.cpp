@@ -70,6 +70,7 @@ executor_report node_actor::report() const {
   }
   r.name = peer_name();
   r.kind = facts_.kind;
+  r.queued = unstarted();
   r.tasks = tasks_.load(std::memory_order_relaxed);
   r.failed = failed_.load(std::memory_order_relaxed);
   r.behind = behind_.load(std::memory_order_relaxed);

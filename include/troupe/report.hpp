@@ -19,6 +19,7 @@ struct executor_report {
   std::string name;  ///< "cpu:0"
   device_kind kind = device_kind::cpu;
   int slots = 0;                    ///< tasks it runs at once
+  std::uint64_t queued = 0;         ///< tasks that it has been handed and that have not begun
   std::uint64_t tasks = 0;          ///< bodies run (retries count)
   std::uint64_t failed = 0;         ///< bodies that threw
   std::uint64_t replays = 0;        ///< devices: runs of recorded graphs that were one call of the vendor's
