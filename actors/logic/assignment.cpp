@@ -195,14 +195,21 @@ bool assignment::assign_among(task_record& t, executor_set mask, std::size_t wai
   return true;
 }
 
+// A node is given the next task while one runs, however long that takes: else it would do nothing from the end of each
+// until the news has come here and the next one with its data has gone there.
+bool assignment::has_room(const offer& o) const {
+  const bool far = facts_[o.executor].kind == device_kind::node;
+  return o.queue_ns <= window_ns_ + (far ? o.run_ns : 0);
+}
+
 // The earliest finish, if there is room. Else an executor that has room may take the task if it is done with it before
 // the others would have come to the last of those that wait: it is slower, but would do nothing meanwhile.
 std::size_t assignment::choose(std::span<const offer> offers, std::size_t waiting) const {
   const std::size_t best = best_offer(offers);
-  if (offers[best].queue_ns <= window_ns_ || waiting == at_once) return best;
+  if (has_room(offers[best]) || waiting == at_once) return best;
   std::size_t chosen = executors_max;
   for (std::size_t j = 0; j < offers.size(); ++j) {
-    if (offers[j].queue_ns > window_ns_) continue;
+    if (!has_room(offers[j])) continue;
     float rate = 0;  // of the others, in tasks a nanosecond
     for (std::size_t k = 0; k < offers.size(); ++k)
       if (k != j && offers[k].queue_ns < never_ns)

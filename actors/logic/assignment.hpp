@@ -151,6 +151,7 @@ class assignment {
   float homecoming_ns(const detail::task_record&, detail::memory_space where) const;
   float hop_ns(detail::memory_space from, detail::memory_space to, std::uint64_t bytes) const;
   bool assign_among(detail::task_record&, executor_set, std::size_t waiting);
+  bool has_room(const offer&) const;
   std::size_t choose(std::span<const offer>, std::size_t waiting) const;
   void send_to(detail::task_record&, std::size_t place, float predicted_ns, float transfer_ns = 0);
   static void take_off(place&, const detail::task_record&);

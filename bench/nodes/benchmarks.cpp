@@ -154,31 +154,37 @@ group on_two_cores(const std::string& what, const std::string& about, const link
   const auto name = what + "/" + by.text();
   return {name,
           about + ": two nodes of one core each",
-          {{name, "ms", lower, {}, {{"one_node", 0.9}}}, {name + "/here", "ms", lower}},
+          {{name, "ms", lower, {}, {{"one_node", 0.9}}},
+           {name + "/here", "ms", lower},
+           {name + "/cpu", "ms", lower, {}, {{"one_node", 0.9}}},
+           {name + "/share", "%", higher, least_share},
+           {name + "/moved", "MiB", lower}},
           purpose::linear_algebra,
           stage::shared,
           with_nodes([by, work](node_contender& who, const settings& how) -> figures {
             const std::optional<two_times> taken = work(who, by, how);
             if (!taken) return {};
-            return {taken->done / 1e6, taken->here / 1e6};
+            figures found{taken->done / 1e6, taken->here / 1e6, taken->cpu / 1e6, taken->there, taken->bytes_moved};
+            if (found[4]) *found[4] /= 1 << 20;
+            return found;
           }),
           {}};
 }
 
 group factorisation(const link& by) {
-  return on_two_cores("net_cholesky", "tiled Cholesky, tiles of 256 x 256", by,
+  return on_two_cores("net_cholesky", "tiled Cholesky, tiles of 512 x 512", by,
                       [](node_contender& who, const link& over, const settings& how) {
                         static cholesky_problem problem;
-                        const std::size_t n = how.quick ? 2048 : 6144;
+                        const std::size_t n = how.quick ? 4096 : 8192;
                         if (problem.n != n) problem = make_cholesky_problem(n);
-                        return who.cholesky(over, problem, 256);
+                        return who.cholesky(over, problem, 512);
                       });
 }
 
 group convolution(const link& by) {
   return on_two_cores("net_convolution", "a 9 x 9 filter on an image", by,
                       [](node_contender& who, const link& over, const settings& how) {
-                        static filter_work work(how.quick ? 1024 : 4096);
+                        static filter_work work(how.quick ? 1024 : 2048);
                         return who.filter(over, work);
                       });
 }
