@@ -177,14 +177,14 @@ group factorisation(const link& by) {
                         static cholesky_problem problem;
                         const std::size_t n = how.quick ? 4096 : 8192;
                         if (problem.n != n) problem = make_cholesky_problem(n);
-                        return who.cholesky(over, problem, 512);
+                        return who.cholesky(over, problem, how.quick ? 256 : 512);
                       });
 }
 
 group convolution(const link& by) {
-  return on_two_cores("net_convolution", "a 9 x 9 filter on an image", by,
+  return on_two_cores("net_convolution", "a 31 x 31 filter on an image, tiles of 96 x 96", by,
                       [](node_contender& who, const link& over, const settings& how) {
-                        static filter_work work(how.quick ? 1024 : 2048);
+                        static filter_work work(how.quick ? 960 : 1920);
                         return who.filter(over, work);
                       });
 }
@@ -235,10 +235,10 @@ std::vector<group> node_groups(const settings& how) {
   groups.push_back(fabric_migration());
   for (const auto& by : {plain, tls}) groups.push_back(copies(by));
   for (const auto& by : links) groups.push_back(control_latency(by, how));
-  for (const auto& by : links)
-    if (by.secure) groups.push_back(factorisation(by));
-  for (const auto& by : links)
-    if (by.secure) groups.push_back(convolution(by));
+  std::erase(links, plain);
+  links.push_back({.fabric = true});
+  for (const auto& by : links) groups.push_back(factorisation(by));
+  for (const auto& by : links) groups.push_back(convolution(by));
   groups.push_back(placement());
   groups.push_back(gossip());
   for (auto& each : groups) {

@@ -157,7 +157,9 @@ std::optional<two_times> factor_on(troupe::runtime& rt, cholesky_problem& proble
   return taken;
 }
 #else
-std::optional<two_times> factor_on(troupe::runtime&, cholesky_problem&, std::size_t, const processor_time&) { return {}; }
+std::optional<two_times> factor_on(troupe::runtime&, cholesky_problem&, std::size_t, const processor_time&) {
+  return {};
+}
 #endif
 
 }  // namespace bench

@@ -10,18 +10,16 @@
 #include <sys/types.h>
 
 #include <cstddef>
-#include <cstdlib>
 #include <functional>
 #include <optional>
 #include <vector>
 
 namespace bench {
 
-/// An image and what a filter of 9 x 9 makes of some of its pixels.
+/// An image and what a filter of 31 x 31, as examples/convolve has it, makes of some of its pixels.
 class filter_work {
  public:
-  static constexpr troupe::index_t radius = 15, width = 2 * radius + 1;
-  static inline const troupe::index_t tile = std::getenv("XT") ? std::atoi(std::getenv("XT")) : 64;
+  static constexpr troupe::index_t radius = 15, width = 2 * radius + 1, tile = 96;
 
   explicit filter_work(troupe::index_t side);
   /// A new image; what an older one gave is wrong now.

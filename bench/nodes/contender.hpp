@@ -33,6 +33,7 @@ struct link {
   bool fabric = false;  ///< bodies through UCX's shared memory
 
   [[nodiscard]] std::string text() const {
+    if (fabric) return "fabric";
     return std::string(secure ? "tls" : "plain") + (over == route::loopback ? "/loopback" : "/veth");
   }
   bool operator==(const link&) const = default;

@@ -147,9 +147,8 @@ class troupe_nodes final : public node_contender {
 
   std::optional<two_times> cholesky(const link& by, cholesky_problem& problem, std::size_t tile) override {
     if (cores().size() < 2) throw missing("two cores");
-    return shared(by, [&](troupe::runtime& owner, const processor_time& cpu) {
-      return factor_on(owner, problem, tile, cpu);
-    });
+    return shared(
+        by, [&](troupe::runtime& owner, const processor_time& cpu) { return factor_on(owner, problem, tile, cpu); });
   }
 
   std::optional<two_times> filter(const link& by, filter_work& work) override {
