@@ -25,6 +25,8 @@ constexpr int tries_per_slot = 2;
 constexpr float never_ns = 1e30f;
 // As the number of those that wait: it does not wait with them.
 constexpr std::size_t at_once = ~std::size_t{0};
+// So many of those that wait are looked at for one whose data an executor with room has.
+constexpr std::size_t looked_at_max = 24;
 // After this many samples of a kernel only one in eight is looked at.
 constexpr std::uint32_t samples_before_thinning = 64;
 }  // namespace
@@ -99,7 +101,7 @@ float assignment::hop_ns(detail::memory_space from, detail::memory_space to, std
 
 void assignment::assign_again(task_record& t) {
   const executor_set now = mask_of(t) & ~paused_;
-  if (std::popcount(now) < 2 || !assign_among(t, now, at_once)) assign(t);
+  if (std::popcount(now) < 2 || assign_among(t, now, at_once) != outcome::given) assign(t);
 }
 
 void assignment::assign(task_record& t) {
@@ -118,7 +120,10 @@ void assignment::assign(task_record& t) {
     return;
   }
   auto b = std::find_if(backlogs_.begin(), backlogs_.end(), [&](const backlog& x) { return x.mask == mask; });
-  if ((mask & ~paused_) != 0 && assign_among(t, mask & ~paused_, b == backlogs_.end() ? 0 : b->tasks.size())) return;
+  const executor_set now = mask & ~paused_;
+  // Among nodes others may wait whose data is where there is room: `refill` looks.
+  if (now != 0 && assign_among(t, now, b == backlogs_.end() ? 0 : b->tasks.size(), is_far(now)) == outcome::given)
+    return;
   if (b == backlogs_.end()) {
     backlogs_.push_back({mask, {}});
     b = backlogs_.end() - 1;
@@ -127,7 +132,7 @@ void assignment::assign(task_record& t) {
   kept_.fetch_add(1, std::memory_order_relaxed);
 }
 
-bool assignment::assign_among(task_record& t, executor_set mask, std::size_t waiting) {
+assignment::outcome assignment::assign_among(task_record& t, executor_set mask, std::size_t waiting, bool at_home) {
   offer offers[executors_max];
   std::size_t n = 0, chosen = executors_max;
   static_assert(static_cast<int>(device_kind::node) == device_kind_count);
@@ -188,11 +193,14 @@ bool assignment::assign_among(task_record& t, executor_set mask, std::size_t wai
       chosen = k;
   }
   const std::size_t best = chosen != executors_max ? chosen : choose({offers, n}, waiting);
-  if (best == executors_max) return false;
+  if (best == executors_max) return outcome::kept;
+  if (at_home && chosen == executors_max)
+    for (std::size_t k = 0; k < n; ++k)
+      if (offers[k].transfer_ns < offers[best].transfer_ns) return outcome::elsewhere;
   if (is_known(offers[best])) t.marks |= detail::mark_known;
   note_decision(t, {offers, n}, best);
   send_to(t, offers[best].executor, offers[best].run_ns, offers[best].transfer_ns);
-  return true;
+  return outcome::given;
 }
 
 // A node is given the next task while one runs, however long that takes: else it would do nothing from the end of each
@@ -314,14 +322,34 @@ void assignment::take_back(task_record& t) {
   t.ahead = 0;
 }
 
+// Whoever is done first would be given the first that waits, and its data sent there, while the one whose data he has
+// goes to the other. So those of the same urgency are looked through first.
+void assignment::refill_at_home(backlog& b, executor_set mask) {
+  passed_over_.clear();
+  const auto priority = [](const task_record& t) { return t.extra ? t.extra->options.priority : 0; };
+  while (passed_over_.size() < looked_at_max) {
+    task_record* const t = b.tasks.pop();
+    if (!t) break;
+    const bool same = passed_over_.empty() || priority(*t) == priority(*passed_over_.front());
+    const outcome what = same ? assign_among(*t, mask, b.tasks.size() + passed_over_.size(), true) : outcome::kept;
+    if (what == outcome::given)
+      kept_.fetch_sub(1, std::memory_order_relaxed);
+    else
+      passed_over_.push_back(t);
+    if (what == outcome::kept) break;
+  }
+  for (auto t = passed_over_.rbegin(); t != passed_over_.rend(); ++t) b.tasks.push_front(*t, priority(**t));
+}
+
 void assignment::refill() {
   if (kept_.load(std::memory_order_relaxed) == 0) return;
   for (backlog& b : backlogs_) {
     const executor_set mask = b.mask & ~paused_;
+    if (is_far(mask)) refill_at_home(b, mask);
     while (mask != 0 && !b.tasks.empty()) {
       task_record* t = b.tasks.pop();
       if (!t) break;
-      if (!assign_among(*t, mask, b.tasks.size())) {
+      if (assign_among(*t, mask, b.tasks.size()) != outcome::given) {
         b.tasks.push_front(t, t->extra ? t->extra->options.priority : 0);
         break;
       }

@@ -150,7 +150,11 @@ class assignment {
   float arrival_ns(detail::memory_space where, const sources&) const;
   float homecoming_ns(const detail::task_record&, detail::memory_space where) const;
   float hop_ns(detail::memory_space from, detail::memory_space to, std::uint64_t bytes) const;
-  bool assign_among(detail::task_record&, executor_set, std::size_t waiting);
+  enum class outcome { kept, elsewhere, given };
+  /// `at_home`: only to who has least to be sent for it, of those that may run it; `elsewhere`: it would go to another one.
+  outcome assign_among(detail::task_record&, executor_set, std::size_t waiting, bool at_home = false);
+  void refill_at_home(backlog&, executor_set);
+  bool is_far(executor_set mask) const { return (mask & nodes_ & ~withdrawn_) != 0; }
   bool has_room(const offer&) const;
   std::size_t choose(std::span<const offer>, std::size_t waiting) const;
   void send_to(detail::task_record&, std::size_t place, float predicted_ns, float transfer_ns = 0);
@@ -167,6 +171,7 @@ class assignment {
   executor_set all_ = 0, withdrawn_ = 0, paused_ = 0, nodes_ = 0;
   std::vector<backlog> backlogs_;
   std::deque<decision> decisions_;
+  std::vector<detail::task_record*> passed_over_;  // within refill_at_home
   std::atomic<std::size_t> kept_{0};
 };
 

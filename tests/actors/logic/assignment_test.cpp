@@ -29,6 +29,14 @@ class core_and_node {
     choice_.add(core);
     choice_.add(node);
     choice_.know_link(detail::host_space, 1, {50'000, 1});
+    choice_.know_link(1, detail::host_space, {50'000, 1});
+    data_.spec.size[0] = tiles_max << 20;
+    data_.spec.tile[0] = 1 << 20;
+    data_.spec.element = 1;
+    data_.grid[0] = tiles_max;
+    data_.tile_count = tiles_max;
+    data_.tile_bytes_max = 1 << 20;
+    data_.homes = std::make_unique<detail::array_homes>(data_.tile_count);
     while (given(0) < 4 || given(1) < 4) {  // both are known then
       spawn();
       end_all();
@@ -36,8 +44,24 @@ class core_and_node {
     first_[0] = first_[1] = 0;
   }
 
-  void spawn() {
+  void spawn() { submit(tasks_.emplace_back()); }
+  /// One that updates a tile of 1 MiB, which is where it says.
+  void spawn_on_tile(bool of_node) {
+    const auto tile = static_cast<std::uint32_t>(accesses_.size());
+    if (of_node) {
+      data_.homes->tiles[tile].dirty_in = 1;
+      data_.homes->tiles[tile].cached = logic::bit_of(1);
+    }
+    detail::access& x = accesses_.emplace_back();
+    x.array = &data_;
+    x.tile = tile;
+    x.mode = access_mode::update;
     task_record& t = tasks_.emplace_back();
+    t.accesses = &x;
+    t.access_count = 1;
+    submit(t);
+  }
+  void submit(task_record& t) {
     t.kernel = &kernel_;
     t.sequence = tasks_.size();
     choice_.assign(t);
@@ -53,12 +77,17 @@ class core_and_node {
   }
   std::size_t given(std::size_t i) const { return first_[i]; }
   std::size_t has(std::size_t i) const { return running_[i].size(); }
+  /// Tasks given to an executor whose memory does not have their tile.
+  std::size_t moved() const { return moved_; }
   std::size_t kept() const { return choice_.kept(); }
 
  private:
   void take() {
     for (std::size_t i : {0, 1}) {
-      for (task_record* t : choice_.outgoing(i)) running_[i].push_back(t);
+      for (task_record* t : choice_.outgoing(i)) {
+        running_[i].push_back(t);
+        if (t->access_count != 0 && data_.homes->tiles[t->accesses[0].tile].dirty_in != i) ++moved_;
+      }
       first_[i] += choice_.outgoing(i).size();
       choice_.outgoing(i).clear();
     }
@@ -70,7 +99,11 @@ class core_and_node {
       while (!running_[i].empty()) end_one(i);
   }
 
+  static constexpr std::uint32_t tiles_max = 64;
   const float takes_ns_;
+  detail::array_core data_;
+  std::deque<detail::access> accesses_;
+  std::size_t moved_ = 0;
   kernel_info kernel_{.name = "work", .key = 7, .kinds = 1 | 1 << static_cast<int>(device_kind::node)};
   assignment choice_{1 * ms, 0};
   std::deque<task_record> tasks_;
@@ -111,6 +144,26 @@ TEST(assignment, keeps_the_last_tasks_for_who_is_done_with_them_first) {
   w.end_one(0);
   EXPECT_EQ(w.has(0), 1u);
   EXPECT_EQ(w.kept(), 0u);
+}
+
+TEST(assignment, gives_who_has_room_the_tasks_whose_data_he_has_before_it_sends_him_data) {
+  core_and_node w(6 * ms);
+  for (int i = 0; i < 40; ++i) w.spawn_on_tile(i % 4 < 2);
+  while (w.has(0) + w.has(1) != 0)
+    for (const std::size_t i : {0, 1})
+      if (w.has(i) != 0) w.end_one(i);
+  EXPECT_EQ(w.kept(), 0u);
+  EXPECT_LE(w.moved(), 4u);  // the first are guesses, the last go where there is nothing else to do
+}
+
+TEST(assignment, sends_data_to_who_would_have_nothing_to_do) {
+  core_and_node w(6 * ms);
+  for (int i = 0; i < 40; ++i) w.spawn_on_tile(false);
+  while (w.has(0) + w.has(1) != 0)
+    for (const std::size_t i : {0, 1})
+      if (w.has(i) != 0) w.end_one(i);
+  EXPECT_EQ(w.kept(), 0u);
+  EXPECT_GE(w.moved(), 15u);
 }
 
 }  // namespace
