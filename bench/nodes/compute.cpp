@@ -120,13 +120,13 @@ two_times filter_on(troupe::runtime& rt, filter_work& work, const processor_time
 }
 
 #if defined(TROUPE_BENCH_HAVE_BLAS)
-std::optional<two_times> factor_on(troupe::runtime& rt, cholesky_problem& problem, std::size_t rows,
-                                   const processor_time& cpu) {
+std::optional<two_times> factor_on(troupe::runtime& rt, troupe::array<double, 2>& matrix, cholesky_problem& problem,
+                                   std::size_t rows, const processor_time& cpu) {
   const troupe::algorithms::single_threaded_blas guard;
   const auto n = static_cast<index_t>(problem.n), tile = static_cast<index_t>(rows);
   two_times taken;
   {
-    const auto matrix = rt.array<double>({n, n}, troupe::tiles(tile, tile), "A");
+    if (!matrix || matrix.size(0) != n) matrix = rt.array<double>({n, n}, troupe::tiles(tile, tile), "A");
     const auto each_tile = [&](const auto& f) {
       for (index_t i = 0; i < n; i += tile)
         for (index_t j = 0; j <= i; j += tile) f(matrix.sub({{i, j}, {i + tile, j + tile}}), i, j);
@@ -157,7 +157,8 @@ std::optional<two_times> factor_on(troupe::runtime& rt, cholesky_problem& proble
   return taken;
 }
 #else
-std::optional<two_times> factor_on(troupe::runtime&, cholesky_problem&, std::size_t, const processor_time&) {
+std::optional<two_times> factor_on(troupe::runtime&, troupe::array<double, 2>&, cholesky_problem&, std::size_t,
+                                   const processor_time&) {
   return {};
 }
 #endif

@@ -40,7 +40,9 @@ using processor_time = std::function<double()>;
 double processor_time_of(pid_t);
 
 /// `problem.factor` from `problem.matrix`, by algorithms/linear_algebra.hpp; nothing without OpenBLAS.
-std::optional<two_times> factor_on(troupe::runtime&, cholesky_problem&, std::size_t tile, const processor_time&);
+/// `matrix`: made for the first turn and filled anew for each, so that memory on both sides has been used before.
+std::optional<two_times> factor_on(troupe::runtime&, troupe::array<double, 2>& matrix, cholesky_problem&,
+                                   std::size_t tile, const processor_time&);
 two_times filter_on(troupe::runtime&, filter_work&, const processor_time&);
 
 }  // namespace bench

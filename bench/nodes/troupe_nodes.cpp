@@ -60,6 +60,7 @@ class two_nodes {
   const troupe::task_options there{.where = troupe::scope::at("worker")};
   std::map<std::size_t, numbers> moved;  // by size in bytes
   std::vector<troupe::array<int, 1>> updated;
+  troupe::array<double, 2> matrix;
 
  private:
   const link by_;
@@ -147,8 +148,9 @@ class troupe_nodes final : public node_contender {
 
   std::optional<two_times> cholesky(const link& by, cholesky_problem& problem, std::size_t tile) override {
     if (cores().size() < 2) throw missing("two cores");
-    return shared(
-        by, [&](troupe::runtime& owner, const processor_time& cpu) { return factor_on(owner, problem, tile, cpu); });
+    return shared(by, [&](troupe::runtime& owner, const processor_time& cpu) {
+      return factor_on(owner, nodes_->matrix, problem, tile, cpu);
+    });
   }
 
   std::optional<two_times> filter(const link& by, filter_work& work) override {
@@ -243,11 +245,14 @@ class one_node final : public node_contender {
  public:
   std::string name() const override { return "one_node"; }
   std::string description() const override { return "troupe in this process alone, a thread on each of two cores"; }
-  void stop() override { rt_.reset(); }
+  void stop() override {
+    matrix_ = {};
+    rt_.reset();
+  }
 
   std::optional<two_times> cholesky(const link&, cholesky_problem& problem, std::size_t tile) override {
     const bound_to mine(two_cores());
-    return factor_on(runtime(), problem, tile, cpu);
+    return factor_on(runtime(), matrix_, problem, tile, cpu);
   }
   std::optional<two_times> filter(const link&, filter_work& work) override {
     const bound_to mine(two_cores());
@@ -265,6 +270,7 @@ class one_node final : public node_contender {
     return *rt_;
   }
   std::optional<troupe::runtime> rt_;
+  troupe::array<double, 2> matrix_;
 };
 
 }  // namespace
