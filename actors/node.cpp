@@ -92,6 +92,10 @@ void node_actor::join(std::shared_ptr<net::session> s, const wire::card& c) {
     session_ = std::move(s);
     slots_ = slots;
     refuses_.store(false);
+    {
+      std::lock_guard sharing(share_lock_);
+      out_share_ = home_share_ = {};
+    }
     memory_bytes_ = c.memory_bytes;
     std::lock_guard naming(id_lock_);
     id_ = name_of(session_->peer().id);

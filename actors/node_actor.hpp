@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "actors/logic/array_core.hpp"
+#include "actors/logic/link_share.hpp"
 #include "actors/node.hpp"
 #include "actors/run_context.hpp"
 
@@ -113,7 +114,7 @@ class node_actor final : public node, private task_listener {
   struct job {
     std::uint64_t id = 0;
     task_record* task = nullptr;
-    std::uint64_t begin = 0;
+    double begin = 0;                  // of what comes home, in `home_share_`
     bool begun = false;                // its body, as far as that was asked for
     std::vector<std::uint64_t> wrote;  // the numbers of its writes, in the order of its accesses
     std::unique_ptr<returns> data;
@@ -234,6 +235,12 @@ class node_actor final : public node, private task_listener {
   std::vector<lend_order> waiting_lends_;  // for what has not been sent there yet
   std::vector<lend_order> refused_lends_;
   std::vector<std::pair<node_actor*, std::uint64_t>> unlends_;
+
+  // What moving bytes takes, each way. A lock of its own: the transport's bulk thread tells of ends.
+  std::mutex share_lock_;
+  logic::link_share out_share_, home_share_;
+  double begin_share(logic::link_share&);
+  float end_share(logic::link_share&, double begun);
 
   mutable std::mutex saving_lock_;
   std::vector<task_record*> to_close_, to_release_;

@@ -187,6 +187,7 @@ bool node_actor::start_errand(task_record& t) {
     return true;
   }
   job& j = take_job(t);
+  j.begin = begin_share(home_share_);
   ++known->second.coming_home;
   net::writer frame;
   frame.fixed(wire::kind::give);
@@ -202,9 +203,10 @@ void node_actor::come_home(job& j, std::exception_ptr why) {
   const access& x = t.accesses[0];
   known_array& known = arrays_.at(x.array->id);
   --known.coming_home;
+  const float taken_ns = end_share(home_share_, j.begin);
   if (!why) {
     known.tiles[x.tile].dirty = false;
-    t.measured_ns = std::max(1.0f, link_.clock.ns_since(j.begin));
+    t.measured_ns = std::max(1.0f, taken_ns);
   } else {
     known.tiles[x.tile].forget();
     why = lost_with(t, why);
@@ -238,6 +240,15 @@ void node_actor::back::take_over() {
   }
 }
 
+double node_actor::begin_share(logic::link_share& s) {
+  std::lock_guard hold(share_lock_);
+  return s.begin(link_.clock.ticks());
+}
+float node_actor::end_share(logic::link_share& s, double begun) {
+  std::lock_guard hold(share_lock_);
+  return static_cast<float>(s.end(link_.clock.ticks(), begun) * link_.clock.ns_per_tick());
+}
+
 // The tasks that want them have not ended, so nobody writes there.
 void node_actor::serve_wants(net::reader& from) {
   for (const wire::box_request& r : wire::take_requests(from)) {
@@ -251,9 +262,10 @@ void node_actor::serve_wants(net::reader& from) {
     net::writer head;
     head.fixed(wire::kind::bytes_in);
     head.varint(r.number);
-    const std::uint64_t begin = link_.clock.ticks();
+    const double begin = begin_share(out_share_);
     session_->send_bulk(head.view(), net::const_pieces(body.begin(), body.end()), [this, bytes, begin](bool sent) {
-      if (sent) placement_.report_transfer(host_space, facts_.space, bytes, link_.clock.ns_since(begin));
+      const float taken_ns = end_share(out_share_, begin);
+      if (sent) placement_.report_transfer(host_space, facts_.space, bytes, taken_ns);
     });
   }
 }

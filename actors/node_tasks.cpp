@@ -382,7 +382,6 @@ node_actor::job& node_actor::take_job(task_record& t) {
   job& j = jobs_[at];
   j.id = (++generation_ << 20) | at;
   j.task = &t;
-  j.begin = link_.clock.ticks();
   ++under_way_;
   return j;
 }

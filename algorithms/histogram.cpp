@@ -9,6 +9,10 @@
 
 #include "algorithms/histogram_text.hpp"
 
+#include <troupe/offer.hpp>
+
+extern "C" const char troupe_offers_histogram = 0;  // algorithms/CMakeLists.txt names it
+
 namespace troupe::algorithms {
 
 namespace {
@@ -53,6 +57,8 @@ constexpr auto count_numbers =
               });
             })
         .on(gpu, texts::of_rank(texts::count_numbers, N));
+
+const offer offered{count_bytes<1>, count_bytes<2>, count_numbers<1>, count_numbers<2>};
 
 template <class T>
 index_space<1> by_tiles(const array<T, 1>& a) {

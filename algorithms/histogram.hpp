@@ -5,7 +5,7 @@
 // Each function spawns one task per tile of the data and returns at once; every task counts into a private partial,
 // and the partials are added to what `bins` held before when somebody reads it. So `bins` must have been written (for
 // instance made by `runtime::filled`), and several histograms may be counted into one array. Counts are exact,
-// on accelerators too. `where` says which executors may take part.
+// on accelerators too. `where` says which executors may take part; the kernels are offered to other nodes.
 #pragma once
 
 #include <cstdint>

@@ -13,10 +13,14 @@
 #include "algorithms/tile_order.hpp"
 #include "algorithms/triangular_solve.hpp"
 
+#include <troupe/offer.hpp>
+
 #if defined(TROUPE_HAVE_BLAS)
 #include <cblas.h>
 #include <lapacke.h>
 #endif
+
+extern "C" const char troupe_offers_linear_algebra = 0;  // algorithms/CMakeLists.txt names it
 
 namespace troupe::algorithms {
 
@@ -50,10 +54,12 @@ int columns(const tile_in& t) { return static_cast<int>(t.size(1)); }
 int leading(const tile_in& t) { return static_cast<int>(t.stride(0)); }
 
 // ---- kernels --------------------------------------------------------------------------------------------------------
+// Each body holds a guard of its own: on another node there is no other one.
 
 // LAPACK's own layout is column-major, in which a row-major lower triangle is an upper one. LAPACKE's row-major entry
 // would transpose through a copy instead.
 void factor_tile(tile_inout a, tile_inout inverses, index_t block, index_t row, index_t later) {
+  const single_threaded_blas guard;
   const int info = LAPACKE_dpotrf_work(LAPACK_COL_MAJOR, 'U', rows(a), a.data(), leading(a));
   if (info > 0 && later == 0) throw not_positive_definite(block, row + info - 1);
   if (info > 0) a(a.lo(0) + info - 1, a.lo(1) + info - 1) = std::numeric_limits<double>::quiet_NaN();
@@ -74,6 +80,7 @@ void check_diagonal(tile_inout a, index_t block, index_t row) {
 constexpr auto trsm = kernel<in<double, 2>, in<double, 2>, inout<double, 2>>("trsm")
                           .on(cpu,
                               [](tile_in l, tile_in inverses, tile_inout a) {
+                                const single_threaded_blas guard;
                                 solve_with_inverses(layout::row_major, rows(a), columns(a), l.data(), leading(l),
                                                     inverses.data(), a.data(), leading(a));
                               })
@@ -83,6 +90,7 @@ constexpr auto trsm = kernel<in<double, 2>, in<double, 2>, inout<double, 2>>("tr
 constexpr auto syrk = kernel<in<double, 2>, inout<double, 2>>("syrk")
                           .on(cpu,
                               [](tile_in a, tile_inout c) {
+                                const single_threaded_blas guard;
                                 cblas_dsyrk(CblasRowMajor, CblasLower, CblasNoTrans, rows(c), columns(a), -1.0,
                                             a.data(), leading(a), 1.0, c.data(), leading(c));
                               })
@@ -93,12 +101,14 @@ constexpr auto gemm_nt =
     kernel<in<double, 2>, in<double, 2>, inout<double, 2>>("gemm_nt")
         .on(cpu,
             [](tile_in a, tile_in b, tile_inout c) {
+              const single_threaded_blas guard;
               cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasTrans, rows(c), columns(c), columns(a), -1.0, a.data(),
                           leading(a), b.data(), leading(b), 1.0, c.data(), leading(c));
             })
         .on(gpu, texts::gemm_nt);
 
 void multiply(tile_in a, tile_in b, double alpha, double beta, tile_inout c) {
+  const single_threaded_blas guard;
   cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, rows(c), columns(c), columns(a), alpha, a.data(), leading(a),
               b.data(), leading(b), beta, c.data(), leading(c));
 }
@@ -116,6 +126,8 @@ constexpr auto gemm_nn_first =
 
 // Done when the tile is, wherever that is.
 constexpr auto touch = kernel<in<double, 2>>("gemm done").on(cpu, [](tile_in) {}).on(gpu, texts::touch);
+
+const offer offered{potrf, trsm, syrk, gemm_nt, gemm_nn, gemm_nn_first, touch};
 
 // ---- tiles ----------------------------------------------------------------------------------------------------------
 
@@ -143,9 +155,11 @@ bool overlap(const matrix& a, const matrix& b) {
 
 // ---- algorithms -----------------------------------------------------------------------------------------------------
 
+// Or nodes, which may come at any time: an error of theirs is a text.
 bool has_devices(const runtime& rt) {
   const auto all = rt.executors();
-  return std::any_of(all.begin(), all.end(), [](const auto& e) { return e.kind != device_kind::cpu; });
+  return !rt.addresses().empty() ||
+         std::any_of(all.begin(), all.end(), [](const auto& e) { return e.kind != device_kind::cpu; });
 }
 bool has_devices(const recorder&) { return false; }  // a run stays on cores
 

@@ -8,6 +8,10 @@
 
 #include "algorithms/stencil_text.hpp"
 
+#include <troupe/offer.hpp>
+
+extern "C" const char troupe_offers_stencil = 0;  // algorithms/CMakeLists.txt names it
+
 namespace troupe::algorithms {
 
 namespace {
@@ -41,6 +45,8 @@ constexpr auto life_step =
               }
             })
         .on(gpu, texts::life_step);
+
+const offer offered{jacobi_step, life_step};
 
 template <class T>
 window_mapper<2> neighbourhood(border edge, T outside) {

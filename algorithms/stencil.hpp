@@ -5,7 +5,7 @@
 // Each function spawns one task per tile and step and returns at once; steps of different tiles overlap where the data
 // allows it. Reading the array that comes back waits for its last step. The border rule is applied by the window that
 // each task reads through, so the kernels have no branches for edges. On accelerators the results are
-// the same to the last bit. `where` says which executors may take part.
+// the same to the last bit. `where` says which executors may take part; the kernels are offered to other nodes.
 #pragma once
 
 #include <cstdint>

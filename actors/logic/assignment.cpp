@@ -26,6 +26,8 @@ constexpr float never_ns = 1e30f;
 constexpr std::size_t none = ~std::size_t{0};
 // As the number of those that wait: it does not wait with them.
 constexpr std::size_t at_once = ~std::size_t{0};
+// So many of those that wait are looked at for one whose data an executor with room has.
+constexpr std::size_t looked_at_max = 24;
 // After this many samples of a kernel only one in eight is looked at.
 constexpr std::uint32_t samples_before_thinning = 64;
 // Of the nodes that could run a task so many are weighed, half of them such as have some of its data, if there are any.
@@ -103,7 +105,7 @@ float assignment::hop_ns(detail::memory_space from, detail::memory_space to, std
 
 void assignment::assign_again(task_record& t) {
   const executor_set now = mask_of(t) - paused_;
-  if (!now.has_more_than(1) || !assign_among(t, now, at_once)) assign(t);
+  if (!now.has_more_than(1) || assign_among(t, now, at_once) != outcome::given) assign(t);
 }
 
 void assignment::assign(task_record& t) {
@@ -123,7 +125,9 @@ void assignment::assign(task_record& t) {
     return;
   }
   auto b = std::find_if(backlogs_.begin(), backlogs_.end(), [&](const backlog& x) { return x.mask == mask; });
-  if (!now.empty() && assign_among(t, now, b == backlogs_.end() ? 0 : b->tasks.size())) return;
+  // Among nodes others may wait whose data is where there is room: `refill` looks.
+  if (!now.empty() && assign_among(t, now, b == backlogs_.end() ? 0 : b->tasks.size(), is_far(now)) == outcome::given)
+    return;
   if (b == backlogs_.end()) {
     backlogs_.push_back({mask, {}});
     b = backlogs_.end() - 1;
@@ -168,8 +172,9 @@ void assignment::drop_some_nodes(executor_set& mask, const space_set& holders) {
   keep_some(nodes, nodes_, 0);
 }
 
-bool assignment::assign_among(task_record& t, const executor_set& among, std::size_t waiting) {
-  if (waiting != at_once && !among.meets(roomy_)) return false;
+assignment::outcome assignment::assign_among(task_record& t, const executor_set& among, std::size_t waiting,
+                                             bool at_home) {
+  if (waiting != at_once && !among.meets(roomy_)) return outcome::kept;
   std::size_t chosen = none;
   static_assert(static_cast<int>(device_kind::node) == device_kind_count);
   std::array<const run_time*, device_kind_count + 1> models{};  // of nodes too
@@ -241,22 +246,25 @@ bool assignment::assign_among(task_record& t, const executor_set& among, std::si
       chosen = k;
   }
   const std::size_t best = chosen != none ? chosen : choose(offers, waiting, nodes_each);
-  if (best == none) return false;
+  if (best == none) return outcome::kept;
+  if (at_home && chosen == none)
+    for (const offer& o : offers)
+      if (o.transfer_ns < offers[best].transfer_ns) return outcome::elsewhere;
   if (is_known(offers[best])) t.marks |= detail::mark_known;
   if (nodes_each > 1 && nodes_.contains(offers[best].executor)) turn_ = offers[best].executor + 1u;
   note_decision(t, offers, best);
   send_to(t, offers[best].executor, offers[best].run_ns, offers[best].transfer_ns);
-  return true;
+  return outcome::given;
 }
 
 // The earliest finish, if there is room. Else an executor that has room may take the task if it is done with it before
 // the others would have come to the last of those that wait: it is slower, but would do nothing meanwhile.
 std::size_t assignment::choose(std::span<const offer> offers, std::size_t waiting, float nodes_each) const {
   const std::size_t best = best_offer(offers);
-  if (offers[best].queue_ns <= window_ns_ || waiting == at_once) return best;
+  if (has_room(offers[best]) || waiting == at_once) return best;
   std::size_t chosen = none;
   for (std::size_t j = 0; j < offers.size(); ++j) {
-    if (offers[j].queue_ns > window_ns_) continue;
+    if (!has_room(offers[j])) continue;
     float rate = 0;  // of the others, in tasks a nanosecond
     for (std::size_t k = 0; k < offers.size(); ++k)
       if (k != j && offers[k].queue_ns < never_ns)
@@ -292,10 +300,15 @@ float assignment::queue_ns(std::size_t i) const {
   return p.under_way < p.slots ? 0 : std::max(p.outstanding_ns, 0.0f) / static_cast<float>(p.slots);
 }
 
+// A node is given the next task of each slot while one runs, however long that takes: else it would do nothing from the
+// end of each until the news has come here and the next one with its data has gone there.
 void assignment::note_load(std::size_t i) {
-  roomy_.set(i, queue_ns(i) <= window_ns_);
-  free_.set(i, places_[i].under_way < places_[i].slots);
+  const place& p = places_[i];
+  free_.set(i, p.under_way < p.slots);
+  roomy_.set(i, queue_ns(i) <= window_ns_ || (facts_[i].kind == device_kind::node && p.under_way < 2 * p.slots));
 }
+
+bool assignment::has_room(const offer& o) const { return o.queue_ns < never_ns && roomy_.contains(o.executor); }
 
 // Which copies were for this task is not remembered: its share.
 void assignment::take_off(std::size_t i, const task_record& t) {
@@ -384,15 +397,35 @@ void assignment::take_back(task_record& t) {
   t.ahead = 0;
 }
 
+// Whoever is done first would be given the first that waits, and its data sent there, while the one whose data he has
+// goes to the other. So those of the same urgency are looked through first.
+void assignment::refill_at_home(backlog& b, const executor_set& mask) {
+  passed_over_.clear();
+  const auto priority = [](const task_record& t) { return t.extra ? t.extra->options.priority : 0; };
+  while (passed_over_.size() < looked_at_max) {
+    task_record* const t = b.tasks.pop();
+    if (!t) break;
+    const bool same = passed_over_.empty() || priority(*t) == priority(*passed_over_.front());
+    const outcome what = same ? assign_among(*t, mask, b.tasks.size() + passed_over_.size(), true) : outcome::kept;
+    if (what == outcome::given)
+      kept_.fetch_sub(1, std::memory_order_relaxed);
+    else
+      passed_over_.push_back(t);
+    if (what == outcome::kept) break;
+  }
+  for (auto t = passed_over_.rbegin(); t != passed_over_.rend(); ++t) b.tasks.push_front(*t, priority(**t));
+}
+
 void assignment::refill() {
   if (kept_.load(std::memory_order_relaxed) == 0) return;
   for (backlog& b : backlogs_) {
     if (b.tasks.empty() || !b.mask.meets(roomy_)) continue;
     const executor_set mask = b.mask - paused_;
+    if (is_far(mask)) refill_at_home(b, mask);
     while (!mask.empty() && !b.tasks.empty()) {
       task_record* t = b.tasks.pop();
       if (!t) break;
-      if (!assign_among(*t, mask, b.tasks.size())) {
+      if (assign_among(*t, mask, b.tasks.size()) != outcome::given) {
         b.tasks.push_front(t, t->extra ? t->extra->options.priority : 0);
         break;
       }

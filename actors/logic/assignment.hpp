@@ -169,7 +169,12 @@ class assignment {
   float arrival_ns(detail::memory_space where, const sources&) const;
   float homecoming_ns(const detail::task_record&, detail::memory_space where) const;
   float hop_ns(detail::memory_space from, detail::memory_space to, std::uint64_t bytes) const;
-  bool assign_among(detail::task_record&, const executor_set&, std::size_t waiting);
+  enum class outcome { kept, elsewhere, given };
+  /// `at_home`: only to who has least to be sent for it, of those that may run it; `elsewhere`: it would go to another one.
+  outcome assign_among(detail::task_record&, const executor_set&, std::size_t waiting, bool at_home = false);
+  void refill_at_home(backlog&, const executor_set&);
+  bool is_far(const executor_set& mask) const { return mask.meets(nodes_); }
+  bool has_room(const offer&) const;
   void drop_some_nodes(executor_set&, const space_set& holders);
   std::size_t choose(std::span<const offer>, std::size_t waiting, float nodes_each) const;
   void send_to(detail::task_record&, std::size_t place, float predicted_ns, float transfer_ns = 0);
@@ -189,12 +194,13 @@ class assignment {
   std::vector<std::uint16_t> by_space_;  // the executor whose it is
   abilities abilities_;
   executor_set all_, withdrawn_, paused_, nodes_;
-  executor_set roomy_, free_;  // who has less than a window to do, and who has a slot for which there is nothing
+  executor_set roomy_, free_;  // to whom more may be given, and who has a slot for which there is nothing
   executor_set outgoing_;      // for whom there may be something outgoing
   std::size_t turn_ = 0;       // the node that is the next one to be weighed
   std::vector<offer> offers_;  // of the task at hand
   std::vector<backlog> backlogs_;
   std::deque<decision> decisions_;
+  std::vector<detail::task_record*> passed_over_;  // within refill_at_home
   std::atomic<std::size_t> kept_{0};
 };
 

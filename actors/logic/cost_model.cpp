@@ -36,7 +36,9 @@ namespace {
 constexpr edge_cost unknown_edge{10'000, 1};
 // How far one transfer moves an edge, and how much slower or faster than expected it counts as at most: one that was
 // held up moves little, and a link that has become ten times slower is known as such after about eight.
-constexpr float learning = 0.25f, surprise_max = 4;
+// Down as fast as up: 1 + learning * 3 is the inverse of 1 - learning_faster * 0.75. Else whoever is held up now and then
+// would be known for slower than he mostly is.
+constexpr float learning = 0.25f, learning_faster = 4.0f / 7, surprise_max = 4;
 // Fewer samples are no median.
 constexpr std::uint32_t samples_to_keep = 3;
 
@@ -115,7 +117,8 @@ void cost_model::learn_transfer(std::uint16_t from, std::uint16_t to, std::uint6
   if (e.measured) {
     // What it took longer is the latency's and the rate's in the shares that they had: small copies teach the one,
     // large ones the other.
-    const float change = learning * (std::clamp(surprise, 1 / surprise_max, surprise_max) - 1) / expected;
+    const float change = (surprise < 1 ? learning_faster : learning) *
+                         (std::clamp(surprise, 1 / surprise_max, surprise_max) - 1) / expected;
     latency *= 1 + change * latency;
     rate /= 1 + change * moving;
   } else {  // all that is known

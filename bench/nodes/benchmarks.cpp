@@ -154,31 +154,37 @@ group on_two_cores(const std::string& what, const std::string& about, const link
   const auto name = what + "/" + by.text();
   return {name,
           about + ": two nodes of one core each",
-          {{name, "ms", lower, {}, {{"one_node", 0.9}}}, {name + "/here", "ms", lower}},
+          {{name, "ms", lower, {}, {{"one_node", 0.9}}},
+           {name + "/here", "ms", lower},
+           {name + "/cpu", "ms", lower, {}, {{"one_node", 0.9}}},
+           {name + "/share", "%", higher, least_share},
+           {name + "/moved", "MiB", lower}},
           purpose::linear_algebra,
           stage::shared,
           with_nodes([by, work](node_contender& who, const settings& how) -> figures {
             const std::optional<two_times> taken = work(who, by, how);
             if (!taken) return {};
-            return {taken->done / 1e6, taken->here / 1e6};
+            figures found{taken->done / 1e6, taken->here / 1e6, taken->cpu / 1e6, taken->there, taken->bytes_moved};
+            if (found[4]) *found[4] /= 1 << 20;
+            return found;
           }),
           {}};
 }
 
 group factorisation(const link& by) {
-  return on_two_cores("net_cholesky", "tiled Cholesky, tiles of 256 x 256", by,
+  return on_two_cores("net_cholesky", "tiled Cholesky, tiles of 512 x 512", by,
                       [](node_contender& who, const link& over, const settings& how) {
                         static cholesky_problem problem;
-                        const std::size_t n = how.quick ? 2048 : 6144;
+                        const std::size_t n = how.quick ? 4096 : 8192;
                         if (problem.n != n) problem = make_cholesky_problem(n);
-                        return who.cholesky(over, problem, 256);
+                        return who.cholesky(over, problem, how.quick ? 256 : 512);
                       });
 }
 
 group convolution(const link& by) {
-  return on_two_cores("net_convolution", "a 9 x 9 filter on an image", by,
+  return on_two_cores("net_convolution", "a 31 x 31 filter on an image, tiles of 96 x 96", by,
                       [](node_contender& who, const link& over, const settings& how) {
-                        static filter_work work(how.quick ? 1024 : 4096);
+                        static filter_work work(how.quick ? 960 : 1920);
                         return who.filter(over, work);
                       });
 }
@@ -229,10 +235,10 @@ std::vector<group> node_groups(const settings& how) {
   groups.push_back(fabric_migration());
   for (const auto& by : {plain, tls}) groups.push_back(copies(by));
   for (const auto& by : links) groups.push_back(control_latency(by, how));
-  for (const auto& by : links)
-    if (by.secure) groups.push_back(factorisation(by));
-  for (const auto& by : links)
-    if (by.secure) groups.push_back(convolution(by));
+  std::erase(links, plain);
+  links.push_back({.fabric = true});
+  for (const auto& by : links) groups.push_back(factorisation(by));
+  for (const auto& by : links) groups.push_back(convolution(by));
   groups.push_back(placement());
   groups.push_back(gossip());
   for (auto& each : groups) {

@@ -1,4 +1,4 @@
-// Kernels, task lists and checks of compute.hpp.
+// Kernels and checks of compute.hpp.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 #include "compute.hpp"
@@ -12,7 +12,9 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <ctime>
 #include <span>
+#include <stdexcept>
 #include <string>
 
 namespace bench {
@@ -46,34 +48,15 @@ constexpr auto filter_tile =
 
 const troupe::offer offered_filter{filter_tile};
 
-// ---- the factorisation ---------------------------------------------------------------------------------------------
-
-#if defined(TROUPE_BENCH_HAVE_BLAS)
-using in = troupe::in<double, 1>;
-using inout = troupe::inout<double, 1>;
-using tile_in = troupe::view<const double, 1>;
-using tile_inout = troupe::view<double, 1>;
-
-constexpr auto potrf = troupe::kernel<inout, index_t>("bench.potrf").on(troupe::cpu, [](tile_inout c, index_t rows) {
-  run_step(step::potrf, static_cast<std::size_t>(rows), c.data(), nullptr, nullptr);
-});
-constexpr auto trsm =
-    troupe::kernel<in, inout, index_t>("bench.trsm").on(troupe::cpu, [](tile_in a, tile_inout c, index_t rows) {
-      run_step(step::trsm, static_cast<std::size_t>(rows), c.data(), a.data(), nullptr);
-    });
-constexpr auto syrk =
-    troupe::kernel<in, inout, index_t>("bench.syrk").on(troupe::cpu, [](tile_in a, tile_inout c, index_t rows) {
-      run_step(step::syrk, static_cast<std::size_t>(rows), c.data(), a.data(), nullptr);
-    });
-constexpr auto gemm = troupe::kernel<in, in, inout, index_t>("bench.gemm")
-                          .on(troupe::cpu, [](tile_in a, tile_in b, tile_inout c, index_t rows) {
-                            run_step(step::gemm, static_cast<std::size_t>(rows), c.data(), a.data(), b.data());
-                          });
-
-const troupe::offer offered_factorisation{potrf, trsm, syrk, gemm};
-#endif
-
 }  // namespace
+
+double processor_time_of(pid_t process) {
+  clockid_t which{};
+  timespec t{};
+  if (clock_getcpuclockid(process, &which) != 0 || clock_gettime(which, &t) != 0)
+    throw std::runtime_error("the clock of process " + std::to_string(process) + " cannot be read");
+  return static_cast<double>(t.tv_sec) * 1e9 + static_cast<double>(t.tv_nsec);
+}
 
 filter_work::filter_work(index_t side_)
     : side(side_),
@@ -97,7 +80,7 @@ void filter_work::check() const {
     return static_cast<std::size_t>(std::clamp<index_t>(y, 0, side - 1) * side + std::clamp<index_t>(x, 0, side - 1));
   };
   const auto any = [&] { return static_cast<index_t>(random() % static_cast<std::uint32_t>(side)); };
-  for (int i = 0; i < 20'000; ++i) {
+  for (int i = 0; i < 2000; ++i) {
     const index_t y = any(), x = any();
     double expected = 0;
     for (index_t v = 0; v < width; ++v)
@@ -111,7 +94,7 @@ void filter_work::check() const {
   }
 }
 
-two_times filter_on(troupe::runtime& rt, filter_work& work) {
+two_times filter_on(troupe::runtime& rt, filter_work& work, const processor_time& cpu) {
   work.renew();
   const index_t side = work.side, tile = filter_work::tile, width = filter_work::width;
   two_times taken;
@@ -120,12 +103,14 @@ two_times filter_on(troupe::runtime& rt, filter_work& work) {
     const auto image = rt.borrow<float>(std::span(work.image), {side, side}, tiles);
     const auto result = rt.borrow<float>(std::span(work.result), {side, side}, tiles);
     const auto weights = rt.borrow<float>(std::span(work.weights), {width, width}, troupe::tiles(width, width));
+    const auto before = cpu();
     const auto begin = clock::now();
     rt.for_each(troupe::grid(side, side).chunks(tile, tile), filter_tile,
                 troupe::read(image, troupe::window(filter_work::radius, filter_work::radius).clamp()),
                 troupe::read(weights, troupe::all{}), troupe::write(result))
         .get();
     taken.done = since(begin);
+    taken.cpu = cpu() - before;
     const auto here = result.read();
     taken.here = since(begin);
   }
@@ -135,52 +120,47 @@ two_times filter_on(troupe::runtime& rt, filter_work& work) {
 }
 
 #if defined(TROUPE_BENCH_HAVE_BLAS)
-std::optional<two_times> factor_on(troupe::runtime& rt, cholesky_problem& problem, std::size_t rows) {
+std::optional<two_times> factor_on(troupe::runtime& rt, troupe::array<double, 2>& matrix, cholesky_problem& problem,
+                                   std::size_t rows, const processor_time& cpu) {
   const troupe::algorithms::single_threaded_blas guard;
-  tiled_matrix matrix(problem.n, rows);
-  matrix.load(problem);
-  const auto tiles = matrix.tiles();
-  const auto tile_size = static_cast<index_t>(matrix.tile_size());
-  const auto size = tiles * tiles * matrix.tile_size();
+  const auto n = static_cast<index_t>(problem.n), tile = static_cast<index_t>(rows);
   two_times taken;
   {
-    const auto whole =
-        rt.borrow<double>(std::span(matrix(0, 0), size), {static_cast<index_t>(size)}, troupe::tiles(tile_size));
-    const auto at = [&](std::size_t i, std::size_t j) {
-      const auto k = static_cast<index_t>(i + j * tiles);
-      return whole.sub({{k * tile_size}, {(k + 1) * tile_size}});
+    if (!matrix || matrix.size(0) != n) matrix = rt.array<double>({n, n}, troupe::tiles(tile, tile), "A");
+    const auto each_tile = [&](const auto& f) {
+      for (index_t i = 0; i < n; i += tile)
+        for (index_t j = 0; j <= i; j += tile) f(matrix.sub({{i, j}, {i + tile, j + tile}}), i, j);
     };
-    const auto n = static_cast<index_t>(rows);
+    const auto at = [&](index_t i, index_t j) { return static_cast<std::size_t>(i + j * n); };
+    const auto each_number = [tile](const auto& seen, const auto& f) {
+      for (index_t y = 0; y < tile; ++y)
+        for (index_t x = 0; x < tile; ++x) f(seen(y, x), y, x);
+    };
+    each_tile([&](const auto& t, index_t i, index_t j) {  // symmetric: rows may be read as columns
+      each_number(t.write(), [&](double& to, index_t y, index_t x) { to = problem.matrix[at(j + x, i + y)]; });
+    });
+    const auto before = cpu();
     const auto begin = clock::now();
-    for (const auto& task : cholesky_tasks(tiles)) {
-      const auto target = at(task.out_i, task.out_j);
-      switch (task.kind) {
-        case step::potrf:
-          rt.spawn(potrf, troupe::update(target), n);
-          break;
-        case step::trsm:
-          rt.spawn(trsm, troupe::read(at(task.a_i, task.a_j)), troupe::update(target), n);
-          break;
-        case step::syrk:
-          rt.spawn(syrk, troupe::read(at(task.a_i, task.a_j)), troupe::update(target), n);
-          break;
-        case step::gemm:
-          rt.spawn(gemm, troupe::read(at(task.a_i, task.a_j)), troupe::read(at(task.b_i, task.b_j)),
-                   troupe::update(target), n);
-      }
-    }
-    rt.wait_all();
+    troupe::algorithms::cholesky(rt, matrix).get();
     taken.done = since(begin);
-    const auto here = whole.read();
+    taken.cpu = cpu() - before;
+    each_tile([](const auto& t, index_t, index_t) { t.read(); });
     taken.here = since(begin);
+    each_tile([&](const auto& t, index_t i, index_t j) {
+      each_number(t.read(), [&](double from, index_t y, index_t x) {
+        if (j + x <= i + y) problem.factor[at(i + y, j + x)] = from;
+      });
+    });
   }
   rt.wait_all();
-  matrix.store(problem);
   check_factor(problem);
   return taken;
 }
 #else
-std::optional<two_times> factor_on(troupe::runtime&, cholesky_problem&, std::size_t) { return {}; }
+std::optional<two_times> factor_on(troupe::runtime&, troupe::array<double, 2>&, cholesky_problem&, std::size_t,
+                                   const processor_time&) {
+  return {};
+}
 #endif
 
 }  // namespace bench

@@ -7,16 +7,19 @@
 
 #include <troupe/troupe.hpp>
 
+#include <sys/types.h>
+
 #include <cstddef>
+#include <functional>
 #include <optional>
 #include <vector>
 
 namespace bench {
 
-/// An image and what a filter of 9 x 9 makes of some of its pixels.
+/// An image and what a filter of 31 x 31, as examples/convolve has it, makes of some of its pixels.
 class filter_work {
  public:
-  static constexpr troupe::index_t radius = 4, width = 2 * radius + 1, tile = 128;
+  static constexpr troupe::index_t radius = 15, width = 2 * radius + 1, tile = 96;
 
   explicit filter_work(troupe::index_t side);
   /// A new image; what an older one gave is wrong now.
@@ -31,8 +34,15 @@ class filter_work {
   float scale_ = 1;
 };
 
-/// `problem.factor` from `problem.matrix`; nothing without OpenBLAS.
-std::optional<two_times> factor_on(troupe::runtime&, cholesky_problem&, std::size_t tile);
-two_times filter_on(troupe::runtime&, filter_work&);
+/// Nanoseconds that all processes of a contender have used of processors.
+using processor_time = std::function<double()>;
+/// Of one process; 0: this one.
+double processor_time_of(pid_t);
+
+/// `problem.factor` from `problem.matrix`, by algorithms/linear_algebra.hpp; nothing without OpenBLAS.
+/// `matrix`: made for the first turn and filled anew for each, so that memory on both sides has been used before.
+std::optional<two_times> factor_on(troupe::runtime&, troupe::array<double, 2>& matrix, cholesky_problem&,
+                                   std::size_t tile, const processor_time&);
+two_times filter_on(troupe::runtime&, filter_work&, const processor_time&);
 
 }  // namespace bench

@@ -20,7 +20,10 @@ struct copied_shares {
   double here = 0, there = 0;
 };
 struct two_times {
-  double done = 0, here = 0;
+  double done = 0, here = 0;            ///< nanoseconds until all is done, and until it can be read here
+  double cpu = 0;                       ///< nanoseconds of processors, of all processes, until all is done
+  std::optional<double> there{};        ///< percent of the tasks that the other node ran
+  std::optional<double> bytes_moved{};  ///< between the two
 };
 
 /// How the two processes reach each other, and what keeps others out.
@@ -30,6 +33,7 @@ struct link {
   bool fabric = false;  ///< bodies through UCX's shared memory
 
   [[nodiscard]] std::string text() const {
+    if (fabric) return "fabric";
     return std::string(secure ? "tls" : "plain") + (over == route::loopback ? "/loopback" : "/veth");
   }
   bool operator==(const link&) const = default;
@@ -37,6 +41,12 @@ struct link {
 
 /// A task that says whether what has been moved has arrived as it was: the sum of one number in each MiB.
 inline constexpr std::size_t sampled_every = (1u << 20) / sizeof(std::uint64_t);
+
+/// Two nodes were to work, and one did.
+struct not_shared : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+inline constexpr double least_share = 20;  ///< percent of the tasks
 
 class node_contender : public contender {
  public:
@@ -54,7 +64,7 @@ class node_contender : public contender {
   virtual std::optional<copied_shares> copies(const link&, std::size_t) { return {}; }
   /// Round trips while so many bytes are on their way.
   virtual std::vector<double> round_trips_beside(const link&, std::size_t) { return {}; }
-  /// A factorisation, on two cores in all; nanoseconds until all is done, and until it can be read here.
+  /// A factorisation, on two cores in all. Throws `not_shared` where one of the nodes has run next to nothing.
   virtual std::optional<two_times> cholesky(const link&, cholesky_problem&, std::size_t) { return {}; }
   /// A filtered image, on two cores in all; the same.
   virtual std::optional<two_times> filter(const link&, filter_work&) { return {}; }

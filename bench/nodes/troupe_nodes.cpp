@@ -10,7 +10,10 @@
 #include "tests/support/chain_kernels.hpp"
 #include "tests/support/nodes.hpp"
 
+#include <algorithm>
 #include <map>
+#include <sstream>
+#include <utility>
 
 namespace bench {
 
@@ -51,11 +54,13 @@ class two_nodes {
     worker_->process.tell("copied");
     return std::stoull(worker_->process.line_after("copied "));
   }
+  double cpu_there() { return processor_time_of(worker_->process.id()); }
   std::uint64_t ran_there() { return owner_->nodes().at(0).tasks; }
 
   const troupe::task_options there{.where = troupe::scope::at("worker")};
   std::map<std::size_t, numbers> moved;  // by size in bytes
   std::vector<troupe::array<int, 1>> updated;
+  troupe::array<double, 2> matrix;
 
  private:
   const link by_;
@@ -143,16 +148,16 @@ class troupe_nodes final : public node_contender {
 
   std::optional<two_times> cholesky(const link& by, cholesky_problem& problem, std::size_t tile) override {
     if (cores().size() < 2) throw missing("two cores");
-    auto& n = nodes(by, true);
-    const bound_to mine({cores().at(0)});
-    return factor_on(n.owner(), problem, tile);
+    return shared(by, [&](troupe::runtime& owner, const processor_time& cpu) {
+      return factor_on(owner, nodes_->matrix, problem, tile, cpu);
+    });
   }
 
   std::optional<two_times> filter(const link& by, filter_work& work) override {
     if (cores().size() < 2) throw missing("two cores");
-    auto& n = nodes(by, true);
-    const bound_to mine({cores().at(0)});
-    return filter_on(n.owner(), work);
+    return shared(by, [&](troupe::runtime& owner, const processor_time& cpu) -> std::optional<two_times> {
+      return filter_on(owner, work, cpu);
+    });
   }
 
  private:
@@ -162,6 +167,34 @@ class troupe_nodes final : public node_contender {
       nodes_.emplace(by, bound);
     }
     return *nodes_;
+  }
+
+  /// Work of both nodes, each on a core, and what each had of it.
+  template <class Work>
+  std::optional<two_times> shared(const link& by, Work&& work) {
+    auto& n = nodes(by, true);
+    const bound_to mine({cores().at(0)});
+    const auto count = [&](const troupe::scope& where) {
+      std::pair<std::uint64_t, std::uint64_t> all;
+      for (const auto& e : n.owner().executors(where)) all.first += e.tasks, all.second += e.bytes_moved;
+      return all;
+    };
+    const auto here = count(troupe::scope::here()), there = count(n.there.where);
+    std::optional<two_times> taken = work(n.owner(), [&] { return processor_time_of(0) + n.cpu_there(); });
+    if (!taken) return {};
+    const auto now_here = count(troupe::scope::here()), now_there = count(n.there.where);
+    const auto by_it = static_cast<double>(now_there.first - there.first),
+               by_owner = static_cast<double>(now_here.first - here.first);
+    taken->there = 100 * by_it / (by_it + by_owner);
+    taken->bytes_moved = static_cast<double>(now_there.second - there.second);
+    if (std::min(*taken->there, 100 - *taken->there) < least_share) {
+      std::ostringstream text;
+      text.precision(3);
+      text << "not shared: the other node ran " << *taken->there << " % of the tasks, and each is to run at least "
+           << least_share << " %; " << taken->done / 1e6 << " ms until all was done";
+      throw not_shared(text.str());
+    }
+    return taken;
   }
 
   static void expect(two_nodes& n, std::uint64_t before, std::size_t count) {
@@ -212,27 +245,32 @@ class one_node final : public node_contender {
  public:
   std::string name() const override { return "one_node"; }
   std::string description() const override { return "troupe in this process alone, a thread on each of two cores"; }
-  void stop() override { rt_.reset(); }
+  void stop() override {
+    matrix_ = {};
+    rt_.reset();
+  }
 
   std::optional<two_times> cholesky(const link&, cholesky_problem& problem, std::size_t tile) override {
     const bound_to mine(two_cores());
-    return factor_on(runtime(), problem, tile);
+    return factor_on(runtime(), matrix_, problem, tile, cpu);
   }
   std::optional<two_times> filter(const link&, filter_work& work) override {
     const bound_to mine(two_cores());
-    return filter_on(runtime(), work);
+    return filter_on(runtime(), work, cpu);
   }
 
  private:
+  static double cpu() { return processor_time_of(0); }
   static std::vector<int> two_cores() {
     if (cores().size() < 2) throw missing("two cores");
     return {cores().at(0), cores().at(1)};
   }
   troupe::runtime& runtime() {
-    if (!rt_) rt_.emplace(troupe::options{.threads = 2});
+    if (!rt_) rt_.emplace(troupe::options{.threads = 2, .bind_threads = true});  // as the two nodes are
     return *rt_;
   }
   std::optional<troupe::runtime> rt_;
+  troupe::array<double, 2> matrix_;
 };
 
 }  // namespace

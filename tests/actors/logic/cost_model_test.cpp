@@ -181,6 +181,16 @@ TEST(cost_model, is_moved_little_by_one_transfer_that_was_held_up) {
   EXPECT_LT(model.transfer_ns(0, 1, 1 << 20), 2 * before);
 }
 
+TEST(cost_model, knows_a_link_that_is_held_up_now_and_then_for_what_it_mostly_is) {
+  cost_model m;
+  m.set_edge(0, 1, {1'000, 1});
+  for (int i = 0; i < 100; ++i) {
+    m.learn_transfer(0, 1, 1'000'000, 4'004'000);
+    for (int k = 0; k < 3; ++k) m.learn_transfer(0, 1, 1'000'000, 1'001'000);
+  }
+  EXPECT_LT(m.transfer_ns(0, 1, 1'000'000), 1.2f * 1'001'000);
+}
+
 TEST(cost_model, takes_nothing_absurd_from_a_copy_that_was_faster_than_the_latency) {
   cost_model model;
   model.set_edge(0, 1, {20'000, 10});

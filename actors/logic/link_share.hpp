@@ -1,0 +1,40 @@
+// What this file is for: what a transfer would have taken on a link that it shares with others, had it been alone.
+// SPDX-FileCopyrightText: the troupe authors
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Of several that are under way at once each counts its part of the time, as a processor's time is counted. Whether the
+// link takes them one after the other or in turns, on the average each has then taken what it would alone; from being
+// asked for to being there, all of them look slow, and most so where the link does best. Pure; times come from the caller.
+#pragma once
+
+#include <cstdint>
+
+namespace troupe::logic {
+
+class link_share {
+ public:
+  /// A transfer begins; `end` wants what comes back.
+  double begin(std::uint64_t now) {
+    pass(now);
+    ++under_way_;
+    return own_;
+  }
+  /// In the units of `now`.
+  double end(std::uint64_t now, double begun) {
+    pass(now);
+    if (under_way_ > 0) --under_way_;
+    return own_ - begun;
+  }
+
+ private:
+  void pass(std::uint64_t now) {
+    if (under_way_ > 0 && now > last_) own_ += static_cast<double>(now - last_) / under_way_;
+    last_ = now;
+  }
+
+  std::uint64_t last_ = 0;
+  double own_ = 0;  // of somebody who has been under way from the first on
+  int under_way_ = 0;
+};
+
+}  // namespace troupe::logic
