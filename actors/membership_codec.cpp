@@ -35,9 +35,11 @@ class putter {
   void number(const std::uint32_t& v) { w.varint(v); }
   void fixed(const std::uint64_t& v) { w.fixed(v); }
   void flag(const bool& v) { w.fixed(static_cast<std::uint8_t>(v)); }
-  void flag_and_rare(bool v, std::uint32_t n) {
-    w.varint((v ? 1u : 0u) | (n != 0 ? 2u : 0u));
-    if (n != 0) w.varint(n);
+  void flag_and_rare(const bool& v, const std::uint32_t& a, const std::uint64_t& b, const std::uint64_t& c) {
+    w.varint((v ? 1u : 0u) | (a != 0 ? 2u : 0u) | (b != 0 ? 4u : 0u) | (c != 0 ? 8u : 0u));
+    if (a != 0) w.varint(a);
+    if (b != 0) w.varint(b);
+    if (c != 0) w.varint(c);
   }
   void claim(const node_claim& c) { w.fixed(c); }
   void id(const node_id& n) { w.raw(n.bytes.data(), n.bytes.size()); }
@@ -65,13 +67,18 @@ class getter {
   void number(std::uint32_t& v) { v = static_cast<std::uint32_t>(r.at_most(UINT32_MAX, "a number")); }
   void fixed(std::uint64_t& v) { v = r.fixed<std::uint64_t>(); }
   void flag(bool& v) { v = r.at_most(1, "a flag") != 0; }
-  void flag_and_rare(bool& v, std::uint32_t& n) {
-    const std::uint64_t bits = r.at_most(3, "flags");
+  void flag_and_rare(bool& v, std::uint32_t& a, std::uint64_t& b, std::uint64_t& c) {
+    const std::uint64_t bits = r.at_most(15, "flags");
     v = (bits & 1) != 0;
-    n = 0;
-    if ((bits & 2) == 0) return;
-    number(n);
-    if (n == 0) throw error(errc::bad_frame, "a number in a frame is there and zero");
+    const auto rare = [&](bool is_there, auto& n) {
+      n = 0;
+      if (!is_there) return;
+      number(n);
+      if (n == 0) throw error(errc::bad_frame, "a number in a frame is there and zero");
+    };
+    rare((bits & 2) != 0, a);
+    rare((bits & 4) != 0, b);
+    rare((bits & 8) != 0, c);
   }
   void claim(node_claim& c) {
     c = static_cast<node_claim>(r.at_most(static_cast<std::uint64_t>(node_claim::left), "a claim"));
@@ -132,7 +139,7 @@ void fields(W& w, M& m) {
     w.number(m.members);
     w.fixed(m.digest);
   } else if constexpr (std::is_same_v<T, node_beat>) {
-    w.flag_and_rare(m.answer, m.deaf_ms);
+    w.flag_and_rare(m.answer, m.deaf_ms, m.sent, m.heard);
     w.fixed(m.digest);
     w.number(m.view);
     records(w, m.news);

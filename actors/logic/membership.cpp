@@ -28,6 +28,7 @@ membership::membership(const node_id& self, std::uint64_t incarnation, std::vect
       self_{self, incarnation, 0, node_claim::live, std::move(addresses)},
       dials_(options.dials, options.seed),
       views_(self),
+      began_(now),
       next_beat_(now),
       promised_(now),
       random_(options.seed + 1) {
@@ -72,8 +73,9 @@ void membership::session_up(const node_id& n, std::uint64_t incarnation, const s
   if (m.session) session_down(n, now);
   m.session = true;
   m.greeted = false;
-  m.heard = m.since = now;
+  m.heard = m.since = m.answered = now;
   m.asked = m.deaf = {};
+  m.sent = 0;
   m.empty.clear();
   m.challenged.reset();
   if (!addresses.empty()) m.record.addresses = addresses;
@@ -103,7 +105,7 @@ void membership::session_down(const node_id& n, time_point now) {
   if (m.record.is_out() || self_.is_out()) return;
   if (m.met) {
     dials_.want(n, m.record.addresses, now);
-    doubt(m);
+    doubt(m, now);
   }
 }
 
@@ -135,10 +137,23 @@ void membership::heard(const node_id& n, time_point when) {
   member& m = found->second;
   if (!m.session || when <= m.heard) return;
   m.heard = when;
-  if (is_deaf(m)) return;  // it speaks, but nobody can work with it
-  for (const auto& [asker, since] : m.askers) say(asker, node_alive{n});
-  m.askers.clear();
-  if (is_connected(m)) trust(m);
+  believe(m, when);
+}
+
+// It speaks; but nobody can work with who does not hear, and what has been on its way for long is no sign of life.
+void membership::believe(member& m, time_point now) {
+  const bool hears = hears_us(m, now);
+  std::erase_if(m.askers, [&](const auto& a) {
+    const bool is = hears || (!is_deaf(m) && m.answered >= a.second);
+    if (is) say(a.first, node_alive{m.record.node});
+    return is;
+  });
+  if (hears && is_connected(m)) trust(m);
+}
+
+bool membership::hears_us(const member& m, time_point now) const {
+  if (is_deaf(m)) return false;
+  return m.sent == 0 || now - m.answered < options_.suspect || (m.doubted && m.answered >= m.doubted_at);
 }
 
 void membership::give_up(const node_id& n, time_point now) {
@@ -176,9 +191,10 @@ void membership::join(member& m) {
   turns_.clear();
 }
 
-void membership::doubt(member& m) {
+void membership::doubt(member& m, time_point now) {
   if (m.doubted || !m.met) return;
   m.doubted = true;
+  m.doubted_at = now;
   m.probed = {};
   actions_.push_back(suspected{m.record.node});
 }
@@ -214,8 +230,10 @@ void membership::end(member& m, node_end why, node_claim claim, time_point now) 
 void membership::message(const node_id& from, const membership_message& what, time_point now) {
   const auto found = members_.find(from);
   if (found == members_.end() || !found->second.session) return;
-  heard(from, now);
   member& m = found->second;
+  if (const auto* b = std::get_if<node_beat>(&what)) note(m, *b, now);
+  m.heard = std::max(m.heard, now);
+  believe(m, now);
   std::visit(
       [&](const auto& x) {
         if constexpr (requires { take_message(m, x, now); }) {
@@ -261,10 +279,17 @@ void membership::take_message(member& m, const node_hello& h, time_point now) {
     say(n, node_news{true, true, everything()});
 }
 
-void membership::take_message(member& m, const node_beat& b, time_point now) {
+void membership::note(member& m, const node_beat& b, time_point now) {
   if (!is_connected(m)) return;
   m.deaf = b.deaf_ms == 0 ? time_point{} : now - std::chrono::milliseconds(b.deaf_ms);
-  if (b.answer) say(m.record.node, node_beat{false, digest(), views_.agreed().rank(), {}});
+  m.sent = std::max(m.sent, b.sent);
+  if (b.heard != 0 && b.heard <= own_time(now))
+    m.answered = std::max(m.answered, std::min(began_ + std::chrono::milliseconds(b.heard), now));
+}
+
+void membership::take_message(member& m, const node_beat& b, time_point now) {
+  if (!is_connected(m)) return;
+  if (b.answer) say(m.record.node, beat_for(m, false, now));
   for (const node_record& r : b.news) merge(r, now);
   if (!is_connected(m)) return;
   compare(m, b.digest, now);
@@ -278,7 +303,7 @@ void membership::take_message(member& m, const node_probe& p, time_point now) {
   std::erase_if(target.askers,
                 [&](const auto& a) { return a.first == m.record.node || now - a.second > options_.suspect; });
   target.askers.emplace_back(m.record.node, now);
-  say(p.target, node_beat{true, digest(), views_.agreed().rank(), {}});
+  say(p.target, beat_for(target, true, now));
 }
 
 void membership::take_message(member&, const node_alive& a, time_point now) {

@@ -164,6 +164,9 @@ class membership {
     time_point since{};           // with, or without session
     time_point alive{};           // as others say
     time_point deaf{};            // since when it hears nothing of this node, as it says
+    time_point answered{};        // when that was sent to it which it has shown to have heard
+    time_point doubted_at{};
+    std::uint64_t sent = 0;  // its own time, as it has said last; 0: it has said none
     time_point probed{}, ended{}, differs{};
     std::vector<node_address> empty{};                     // where nobody listens any more
     std::vector<std::pair<node_id, time_point>> askers{};  // that wait for a sign of life of it
@@ -183,8 +186,10 @@ class membership {
   void take_message(member&, const detail::node_news&, time_point now);
   void join(member&);
   void end(member&, node_end, node_claim, time_point now);
-  void doubt(member&);
+  void doubt(member&, time_point now);
   void trust(member&);
+  void note(member&, const detail::node_beat&, time_point now);
+  void believe(member&, time_point now);
   void say(const node_id& to, membership_message m) { actions_.push_back(send{to, std::move(m)}); }
   void say_all(const std::vector<node_record>&);
 
@@ -205,6 +210,9 @@ class membership {
   void excuse(time_point::duration late, time_point now);
   void beat(time_point now);
   bool is_deaf(const member& m) const { return m.session && is_mesh_ && m.deaf != time_point{}; }
+  bool hears_us(const member& m, time_point now) const;
+  std::uint64_t own_time(time_point now) const;
+  detail::node_beat beat_for(const member&, bool answer, time_point now) const;
   void look_after(member&, time_point now);
   void probe(member&, time_point now);
   void agree(time_point now);
@@ -223,6 +231,7 @@ class membership {
   std::size_t next_rumour_ = 0;
   bool is_mesh_ = true;         // heartbeats go to all
   std::vector<node_id> turns_;  // members in a random order, to be asked
+  const time_point began_;
   time_point next_beat_, promised_, told_all_{};
   mutable std::optional<std::uint64_t> digest_;
   std::mt19937_64 random_;

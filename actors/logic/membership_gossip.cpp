@@ -76,9 +76,9 @@ void membership::merge(const node_record& r, time_point now) {
     challenge(m, r);
   } else {
     m.record.claim = node_claim::suspect;
-    doubt(m);
+    doubt(m, now);
     if (is_connected(m)) {
-      say(r.node, detail::node_beat{true, digest(), views_.agreed().rank(), {}});
+      say(r.node, beat_for(m, true, now));
       if (m.asked <= m.heard) m.asked = now;
     }
     spread(r.node);

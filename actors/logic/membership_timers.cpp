@@ -46,16 +46,26 @@ void membership::excuse(time_point::duration late, time_point now) {
     shift(m.since);
     shift(m.alive);
     shift(m.deaf);
+    shift(m.answered);
+    shift(m.doubted_at);
   }
 }
 
+std::uint64_t membership::own_time(time_point now) const {
+  return static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::milliseconds>(now - began_).count()) + 1;
+}
+
+node_beat membership::beat_for(const member& m, bool answer, time_point now) const {
+  node_beat b{answer, digest(), views_.agreed().rank(), {}, 0, own_time(now), m.sent};
+  if (const auto quiet = now - m.heard; is_mesh_ && quiet >= 2 * options_.heartbeat)
+    b.deaf_ms = static_cast<std::uint32_t>(std::chrono::duration_cast<std::chrono::milliseconds>(quiet).count());
+  return b;
+}
+
 void membership::beat(time_point now) {
-  const std::uint64_t view = views_.agreed().rank();
   const auto tell = [&](const node_id& n, bool answer) {
-    node_beat b{answer, digest(), view, {}};
+    node_beat b = beat_for(members_.at(n), answer, now);
     tell_news(b.news);
-    if (const auto quiet = now - members_.at(n).heard; is_mesh_ && quiet >= 2 * options_.heartbeat)
-      b.deaf_ms = static_cast<std::uint32_t>(std::chrono::duration_cast<std::chrono::milliseconds>(quiet).count());
     say(n, std::move(b));
   };
   if (is_mesh_) {
@@ -64,7 +74,7 @@ void membership::beat(time_point now) {
     return;
   }
   for (auto& [n, m] : members_)
-    if (m.session && m.greeted && m.asked > m.heard) tell(n, true);
+    if (m.session && m.greeted && (m.asked > m.heard || m.doubted)) tell(n, true);
   std::size_t asked = 0;
   for (std::size_t tried = 0; asked < options_.asked && tried < members_.size() + 1; ++tried) {
     if (turns_.empty()) {
@@ -95,12 +105,16 @@ void membership::look_after(member& m, time_point now) {
     return;
   }
   // Since when this node has no sign of life of its own.
+  time_point heard = is_deaf(m) ? std::min(m.heard, m.deaf) : m.heard;
+  // What came last may have been on its way for long: what its sender had heard by then tells.
+  if (m.sent != 0 && (is_deaf(m) || now - m.heard >= 2 * options_.heartbeat))
+    heard = std::min(heard, m.answered + options_.heartbeat);
   time_point quiet = m.since;
-  if (!m.session && is_mesh_ && m.heard != time_point{}) quiet = std::min(m.since, m.heard);
-  if (m.session && is_mesh_) quiet = is_deaf(m) ? std::min(m.heard, m.deaf) : m.heard;
+  if (!m.session && is_mesh_ && m.heard != time_point{}) quiet = std::min(m.since, heard);
+  if (m.session && is_mesh_) quiet = heard;
   if (m.session && !is_mesh_) quiet = m.asked > m.heard ? m.asked : now;
   if (now - quiet >= options_.suspect) {
-    doubt(m);
+    doubt(m, now);
     if (m.record.claim == node_claim::live && now - m.alive >= options_.suspect) {
       m.record.claim = node_claim::suspect;
       spread(n);

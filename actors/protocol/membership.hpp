@@ -69,6 +69,9 @@ struct node_beat {
   std::uint64_t view = 0;  ///< rank of the last agreed one
   std::vector<node_record> news{};
   std::uint32_t deaf_ms = 0;  ///< the sender has heard nothing of the peer for so long; 0: for less than two heartbeats
+  /// When it was sent, and the last such number of the peer's that has come: by the clocks of those who say it first, in
+  /// milliseconds. What a connection delivers late shows by this that it is old. 0: not said.
+  std::uint64_t sent = 0, heard = 0;
 };
 
 /// Asks a third for a sign of life of a node; it answers once it has heard of that node, or never.

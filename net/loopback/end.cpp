@@ -36,7 +36,7 @@ void end::open() {
   open_ = told_up_ = true;
   heard_ = network_.now;
   owner_.sessions[peer_.id] = shared_from_this();
-  owner_.events->up(shared_from_this());
+  network_.tell([&] { owner_.events->up(shared_from_this()); });
 }
 
 // ---- control --------------------------------------------------------------------------------------------------------
@@ -70,15 +70,18 @@ std::size_t end::unsent() const {
 void end::received(const std::vector<std::byte>& frame) {
   if (!open_) return;
   count(frame.size() + overhead, false);
-  owner_.events->frame(*this, frame);
+  network_.tell([&] { owner_.events->frame(*this, frame); });
 }
 
 // ---- bulk -----------------------------------------------------------------------------------------------------------
 
 void end::send_bulk(std::span<const std::byte> head, const_pieces body, std::function<void(bool)> done) {
   if (head.size() > head_max) throw error(errc::bad_argument, "the head of a transfer may have 4096 bytes; send less");
-  const std::lock_guard hold(network_.lock);
-  if (!open_) return done(false);
+  std::unique_lock hold(network_.lock);
+  if (!open_) {
+    hold.unlock();
+    return done(false);
+  }
   std::uint64_t bytes = 0;
   for (const auto& p : body) bytes += p.size();
   leaving_.push_back({++transfers_, {head.begin(), head.end()}, std::move(body), 0, 0, bytes, std::move(done), true});
@@ -121,9 +124,9 @@ void end::pump() {
     if (last) {
       const auto x =
           std::find_if(self->leaving_.begin(), self->leaving_.end(), [&](const auto& l) { return l.id == id; });
-      const auto done = std::move(x->done);
+      auto done = std::move(x->done);
       self->leaving_.erase(x);
-      done(true);
+      self->network_.tell([done = std::move(done)] { done(true); });
     }
     self->pump();
   });
@@ -133,10 +136,10 @@ void end::received(const chunk& c) {
   if (!open_) return;
   count(c.bytes.size() + c.head.size() + overhead, false);
   if (c.first) {
-    coming made{c.head, owner_.events->arriving(*this, c.head, c.total), 0, 0, false};
+    coming made{c.head, network_.tell([&] { return owner_.events->arriving(*this, c.head, c.total); }), 0, 0, false};
     made.wanted = bytes_of(made.body) == c.total;
     if (!open_) {  // by what it was told
-      owner_.events->arrived(*this, made.head, false);
+      network_.tell([&] { owner_.events->arrived(*this, made.head, false); });
       return;
     }
     coming_[c.id] = std::move(made);
@@ -160,7 +163,7 @@ void end::received(const chunk& c) {
   if (!c.last) return;
   const coming whole = std::move(t);
   coming_.erase(found);
-  owner_.events->arrived(*this, whole.head, true);
+  network_.tell([&] { owner_.events->arrived(*this, whole.head, true); });
 }
 
 // ---- the end --------------------------------------------------------------------------------------------------------
@@ -191,15 +194,19 @@ void end::settle() {
   if (std::exchange(settled_, true)) return;
   const auto self = shared_from_this();
   std::erase(owner_.ending, self);
-  for (auto& t : std::exchange(leaving_, {})) t.done(false);
-  for (auto& [id, t] : std::exchange(coming_, {})) owner_.events->arrived(*this, t.head, false);
-  if (told_up_) owner_.events->down(*this, why_);
+  network_.tell([&, leaving = std::exchange(leaving_, {}), coming = std::exchange(coming_, {})] {
+    for (const auto& t : leaving) t.done(false);
+    for (const auto& [id, t] : coming) owner_.events->arrived(*this, t.head, false);
+    if (told_up_) owner_.events->down(*this, why_);
+  });
 }
 
 void end::let_go() {
   settled_ = true;
-  for (auto& t : std::exchange(leaving_, {})) t.done(false);
   coming_.clear();
+  network_.tell([leaving = std::exchange(leaving_, {})] {
+    for (const auto& t : leaving) t.done(false);
+  });
 }
 
 void end::far_has_finished(bool reset) {

@@ -19,10 +19,12 @@ void network::state::post(time_point at, process* to, task f) {
 }
 
 bool network::state::step(time_point until) {
+  const std::lock_guard turn(running);
+  event e;  // ends after the lock has been left: it may be the last to know something
   const std::lock_guard hold(lock);
   if (queue.empty() || queue.front().at > until) return false;
   std::pop_heap(queue.begin(), queue.end(), later);
-  event e = std::move(queue.back());
+  e = std::move(queue.back());
   queue.pop_back();
   now = e.at;
   ++done;
@@ -36,24 +38,32 @@ bool network::state::step(time_point until) {
   return true;
 }
 
+void network::state::pass(time_point until) {
+  const std::lock_guard hold(lock);
+  now = until;
+}
+
 void network::run_for(duration d) {
-  const time_point until = state_->now + d;
+  const time_point until = now() + d;
   while (state_->step(until)) {
   }
-  state_->now = until;
+  state_->pass(until);
 }
 
 bool network::run_until(const std::function<bool()>& f, duration limit) {
-  const time_point until = state_->now + limit;
+  const time_point until = now() + limit;
   while (!f()) {
     if (state_->step(until)) continue;
-    state_->now = until;
+    state_->pass(until);
     return f();
   }
   return true;
 }
 
-void network::at(time_point t, std::function<void()> f) { state_->post(t, nullptr, std::move(f)); }
+void network::at(time_point t, std::function<void()> f) {
+  const std::lock_guard hold(state_->lock);
+  state_->post(t, nullptr, [s = state_.get(), f = std::move(f)] { s->tell([&] { f(); }); });
+}
 
 // ---- paths ----------------------------------------------------------------------------------------------------------
 
@@ -216,7 +226,7 @@ void network::state::refuse(process& by, std::uint64_t id, dial_error::reason wh
       text += "it does not admit this node";
       if (at && at->self.cluster != by.self.cluster) text += ": it belongs to cluster " + at->self.cluster;
     }
-    by.events->refused(to, std::make_exception_ptr(dial_error(why, text, peer)));
+    tell([&] { by.events->refused(to, std::make_exception_ptr(dial_error(why, text, peer))); });
   });
 }
 
@@ -236,18 +246,30 @@ void network::state::stop(process& p, std::exception_ptr why, bool killed) {
   p.dials.clear();
 }
 
-void network::set_links(const link& l) { state_->links = l; }
-void network::set_link(const node_id& from, const node_id& to, const link& l) { state_->own_links[{from, to}] = l; }
-void network::cut(const node_id& from, const node_id& to) { state_->cuts.insert({from, to}); }
+void network::set_links(const link& l) {
+  const std::lock_guard hold(state_->lock);
+  state_->links = l;
+}
+void network::set_link(const node_id& from, const node_id& to, const link& l) {
+  const std::lock_guard hold(state_->lock);
+  state_->own_links[{from, to}] = l;
+}
+void network::cut(const node_id& from, const node_id& to) {
+  const std::lock_guard hold(state_->lock);
+  state_->cuts.insert({from, to});
+}
 void network::mend(const node_id& from, const node_id& to) {
+  const std::lock_guard hold(state_->lock);
   if (state_->cuts.erase({from, to})) state_->flush();
 }
 void network::mend_all() {
+  const std::lock_guard hold(state_->lock);
   state_->cuts.clear();
   state_->flush();
 }
 
 void network::reset(const node_id& a, const node_id& b) {
+  const std::lock_guard hold(state_->lock);
   process* p = state_->find(a);
   if (!p) return;
   const auto found = p->sessions.find(b);
@@ -256,13 +278,18 @@ void network::reset(const node_id& a, const node_id& b) {
   e->finish(std::make_exception_ptr(error(errc::node_lost, "the connection was reset")), true);
 }
 
-void network::break_dials(double part) { state_->broken_dials = part; }
+void network::break_dials(double part) {
+  const std::lock_guard hold(state_->lock);
+  state_->broken_dials = part;
+}
 
 void network::pause(const node_id& n) {
+  const std::lock_guard hold(state_->lock);
   if (process* p = state_->find(n)) p->paused = true;
 }
 
 void network::resume(const node_id& n) {
+  const std::scoped_lock hold(state_->running, state_->lock);
   process* p = state_->find(n);
   if (!p || !p->paused) return;
   p->paused = false;
@@ -274,6 +301,7 @@ void network::resume(const node_id& n) {
 }
 
 void network::kill(const node_id& n) {
+  const std::scoped_lock hold(state_->running, state_->lock);
   if (process* p = state_->find(n)) {
     p->paused = false;
     state_->stop(*p, nullptr, true);
@@ -289,9 +317,16 @@ network::~network() {
     if (const auto e = x.lock()) e->control.held.clear(), e->bulk.held.clear();
 }
 
-time_point network::now() const { return state_->now; }
-bool network::is_cut(const node_id& from, const node_id& to) const { return state_->cuts.contains({from, to}); }
+time_point network::now() const {
+  const std::lock_guard hold(state_->lock);
+  return state_->now;
+}
+bool network::is_cut(const node_id& from, const node_id& to) const {
+  const std::lock_guard hold(state_->lock);
+  return state_->cuts.contains({from, to});
+}
 bool network::are_connected(const node_id& a, const node_id& b) const {
+  const std::lock_guard hold(state_->lock);
   const process* p = state_->find(a);
   if (!p) return false;
   const auto found = p->sessions.find(b);
@@ -300,13 +335,18 @@ bool network::are_connected(const node_id& a, const node_id& b) const {
   return far && far->is_open();
 }
 std::uint64_t network::bytes_sent(const node_id& n) const {
+  const std::lock_guard hold(state_->lock);
   const process* p = state_->find(n);
   return p ? p->bytes_sent : 0;
 }
 std::uint64_t network::frames_sent(const node_id& n) const {
+  const std::lock_guard hold(state_->lock);
   const process* p = state_->find(n);
   return p ? p->frames_sent : 0;
 }
-std::uint64_t network::events() const { return state_->done; }
+std::uint64_t network::events() const {
+  const std::lock_guard hold(state_->lock);
+  return state_->done;
+}
 
 }  // namespace troupe::net::loopback

@@ -55,15 +55,16 @@ struct network::state {
   explicit state(std::uint64_t seed) : random(seed) {}
 
   struct event {
-    time_point at;
-    std::uint64_t turn;
-    process* to;  // nobody's: null
-    task f;
+    time_point at{};
+    std::uint64_t turn = 0;
+    process* to = nullptr;  // nobody's: null
+    task f{};
   };
   static bool later(const event& a, const event& b) { return std::pair(a.at, a.turn) > std::pair(b.at, b.turn); }
 
   void post(time_point, process*, task);
   bool step(time_point until);
+  void pass(time_point until);
   double chance() { return static_cast<double>(random() >> 11) * 0x1p-53; }
   const link& link_of(const process& from, const process& to) const;
   time_point::duration delay(const process& from, const process& to);
@@ -83,7 +84,22 @@ struct network::state {
   void stop(process&, std::exception_ptr why, bool killed);
   process* find(const node_id&) const;
 
-  /// Held by whatever uses any of this: several threads may send, though all is told on one.
+  /// Calls what is not this network's own, which may wait for a thread that sends. `lock` is held before and afterwards.
+  template <class F>
+  auto tell(F f) {
+    struct relock {
+      std::recursive_mutex& lock;
+      ~relock() { lock.lock(); }
+    };
+    lock.unlock();
+    const relock then{lock};
+    F mine = std::move(f);  // ends before that
+    return mine();
+  }
+
+  /// Held by whoever makes something happen: all is told by one thread at a time. Taken before `lock`.
+  std::recursive_mutex running;
+  /// Held by whatever uses any of this, but not while something is told: others may send meanwhile.
   std::recursive_mutex lock;
   time_point now{std::chrono::hours(1)};
   std::uint64_t turns = 0, done = 0, dials = 0;
@@ -113,9 +129,9 @@ class end final : public session, public std::enable_shared_from_this<end> {
   bool send(std::span<const std::byte>) override;
   void send_bulk(std::span<const std::byte> head, const_pieces, std::function<void(bool)> done) override;
   std::size_t unsent() const override;
-  time_point heard() const override { return heard_; }
-  std::uint64_t bytes_sent() const override { return sent_; }
-  std::uint64_t bytes_received() const override { return received_; }
+  time_point heard() const override { return read(heard_); }
+  std::uint64_t bytes_sent() const override { return read(sent_); }
+  std::uint64_t bytes_received() const override { return read(received_); }
   void close(std::exception_ptr why) override;
 
   void connect(const std::shared_ptr<end>& other) { far_ = other; }
@@ -160,6 +176,11 @@ class end final : public session, public std::enable_shared_from_this<end> {
   void received(const std::vector<std::byte>& frame);
   void received(const chunk&);
   void count(std::size_t bytes, bool sent);
+  template <class T>
+  T read(const T& x) const {
+    const std::lock_guard hold(network_.lock);
+    return x;
+  }
 
   network::state& network_;
   process& owner_;

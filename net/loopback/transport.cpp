@@ -48,14 +48,14 @@ class attached final : public transport {
   }
   void at(time_point t, std::function<void()> f) override {
     const std::lock_guard hold(network_.lock);
-    network_.post(t, &process_, std::move(f));
+    network_.post(t, &process_, [&n = network_, f = std::move(f)] { n.tell([&] { f(); }); });
   }
   time_point now() const override {
     const std::lock_guard hold(network_.lock);
     return network_.now;
   }
   void stop() override {
-    const std::lock_guard hold(network_.lock);
+    const std::scoped_lock hold(network_.running, network_.lock);
     network_.stop(process_, std::make_exception_ptr(error(errc::runtime_stopped, "the transport has been stopped")),
                   false);
   }

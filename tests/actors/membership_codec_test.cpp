@@ -27,6 +27,7 @@ std::vector<membership_message> examples() {
       node_hello{record, true, record, 3, ~std::uint64_t{0}},
       node_hello{},
       node_beat{true, 5, std::uint64_t{1} << 40, {record, record}, 2750},
+      node_beat{false, 5, 6, {record}, 500, std::uint64_t{1} << 33, 7},
       node_probe{id_of(2)},
       node_alive{id_of(3)},
       node_news{true, false, {record}},
@@ -65,8 +66,18 @@ TEST(membership_codec, keeps_every_field_of_a_record) {
   EXPECT_FALSE(std::get<node_news>(m).want);
 }
 
+TEST(membership_codec, keeps_the_times_of_a_heartbeat) {
+  const auto m = decode_membership(encode(node_beat{true, 5, 6, {}, 0, std::uint64_t{1} << 33, 7}));
+  EXPECT_TRUE(std::get<node_beat>(m).answer);
+  EXPECT_EQ(std::get<node_beat>(m).deaf_ms, 0u);
+  EXPECT_EQ(std::get<node_beat>(m).sent, std::uint64_t{1} << 33);
+  EXPECT_EQ(std::get<node_beat>(m).heard, 7u);
+}
+
 TEST(membership_codec, a_quiet_heartbeat_is_small) {
   EXPECT_LE(encode(node_beat{false, ~0ull, 1ull << 30, {}}).size(), 16u);
+  const std::uint64_t a_day = 86'400'000;
+  EXPECT_LE(encode(node_beat{false, ~0ull, 1ull << 30, {}, 0, a_day, a_day}).size(), 24u);
 }
 
 TEST(membership_codec, a_frame_that_was_cut_anywhere_or_goes_on_is_refused) {

@@ -3,6 +3,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include <atomic>
 #include <cstring>
+#include <future>
 
 #include "conformance.hpp"
 
@@ -64,6 +65,23 @@ TEST_P(frames, of_many_threads_arrive_whole_and_in_the_order_of_each) {
     bytes expected = noise(f.size(), static_cast<unsigned>(mark[0] * each + mark[1]));
     ASSERT_EQ(std::memcmp(f.data() + 8, expected.data() + 8, f.size() - 8), 0);
   }
+}
+
+TEST_P(frames, can_be_sent_by_others_while_one_is_told) {
+  const auto a = begin("a");
+  const auto b = std::make_unique<node>(*network_, options("b"));
+  std::promise<bool> was_sent;
+  b->also = [&](const node::event& e) {
+    if (e.what != kind::frame) return;
+    const auto other = std::async(std::launch::async, [s = b->with_anyone()] { return s->send(as_bytes("answer")); });
+    was_sent.set_value(other.wait_for(std::chrono::seconds(20)) == std::future_status::ready);
+  };
+  b->start();
+  join(*a, *b);
+  ASSERT_TRUE(a->with(*b)->send(as_bytes("question")));
+  ASSERT_TRUE(until([&] { return a->count(kind::frame) == 1; }));
+  EXPECT_TRUE(was_sent.get_future().get())
+      << "whoever sends with a lock that is taken where frames are told would have waited for ever";
 }
 
 TEST_P(frames, larger_than_allowed_are_not_sent) {

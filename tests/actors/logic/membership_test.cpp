@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <deque>
 #include <string>
 
 namespace {
@@ -61,6 +62,16 @@ class membership_of : public testing::Test {
       collect();
     }
   }
+  /// The peer hears this node, and says so.
+  void talk(std::uint8_t n, std::chrono::milliseconds d) {
+    for (auto t = 0ms; t < d; t += 250ms) {
+      pass(250ms);
+      say(n, beat(static_cast<std::uint64_t>(t / 250ms + 1), own_time_said()));
+    }
+  }
+  static node_beat beat(std::uint64_t sent, std::uint64_t heard) { return {false, 0, 0, {}, 0, sent, heard}; }
+  /// In its last heartbeat.
+  std::uint64_t own_time_said() { return said<node_beat>().back().second.sent; }
   void collect() {
     for (auto& a : m.take()) done.push_back(std::move(a));
   }
@@ -242,6 +253,78 @@ TEST_F(membership_of, one_that_hears_nobody_is_no_sign_of_life_for_others) {
   say(2, node_beat{});
   pass(10ms, {2});
   EXPECT_EQ(said<node_alive>().size(), 1u);
+}
+
+TEST_F(membership_of, what_a_connection_delivers_late_is_no_sign_of_life_of_one_that_hears_nothing) {
+  join(1);
+  talk(1, 2s);
+  const std::uint64_t last = own_time_said();
+  const auto cut = now;
+  for (const auto late : {200ms, 400ms, 800ms, 1'400ms}) {  // as TCP tries again
+    pass(late);
+    say(1, beat(100, last));
+  }
+  EXPECT_EQ(state(1), node_state::suspect) << "it is heard, but has heard nothing since";
+  pass(std::chrono::duration_cast<std::chrono::milliseconds>(cut + 3'500ms - now));
+  EXPECT_EQ(state(1), node_state::gone);
+}
+
+TEST_F(membership_of, one_that_is_suspect_is_trusted_once_it_has_heard_what_was_said_since) {
+  join(1);
+  talk(1, 2s);
+  const std::uint64_t last = own_time_said();
+  pass(1'500ms);
+  ASSERT_EQ(state(1), node_state::suspect);
+  say(1, beat(100, last));
+  EXPECT_EQ(state(1), node_state::suspect);
+  say(1, beat(101, own_time_said()));
+  EXPECT_EQ(state(1), node_state::live);
+}
+
+TEST_F(membership_of, one_that_is_far_away_but_never_silent_is_live) {
+  join(1);
+  std::deque<std::uint64_t> on_their_way(16, 0);
+  for (int i = 0; i < 60; ++i) {
+    pass(250ms);
+    on_their_way.push_back(own_time_said());
+    say(1, beat(static_cast<std::uint64_t>(i + 1), on_their_way.front()));  // of four seconds ago
+    on_their_way.pop_front();
+    ASSERT_EQ(state(1), node_state::live);
+  }
+}
+
+TEST_F(membership_of, what_comes_late_of_one_that_hears_nothing_is_no_sign_of_life_for_others) {
+  join(1);
+  join(2);
+  talk(2, 2s);
+  const std::uint64_t last = own_time_said();
+  pass(1'500ms, {1});
+  say(1, node_probe{id_of(2)});
+  say(2, beat(100, last));
+  pass(10ms, {1, 2});
+  EXPECT_TRUE(said<node_alive>().empty());
+  say(2, beat(101, own_time_said()));
+  EXPECT_EQ(said<node_alive>().size(), 1u);
+}
+
+TEST_F(membership_of, the_first_word_of_one_that_hears_nothing_is_no_sign_of_life_for_others_either) {
+  join(1);
+  join(2);
+  say(1, node_probe{id_of(2)});
+  now += 10ms;
+  say(2, node_beat{false, 0, 0, {}, 600});
+  EXPECT_TRUE(said<node_alive>().empty());
+}
+
+TEST_F(membership_of, says_in_its_heartbeats_when_they_were_sent_and_what_it_has_heard) {
+  join(1);
+  say(1, beat(77, 0));
+  pass(250ms);
+  const auto first = said<node_beat>().back().second;
+  pass(250ms);
+  const auto second = said<node_beat>().back().second;
+  EXPECT_EQ(second.heard, 77u);
+  EXPECT_EQ(second.sent, first.sent + 250);
 }
 
 TEST_F(membership_of, a_session_that_ends_after_long_silence_gives_no_new_respite) {
