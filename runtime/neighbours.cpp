@@ -71,11 +71,11 @@ neighbours::neighbours(engine& house, const cluster_options& o, memory_space fir
                   "discovery_key_file where certificates are used");
   }
   where_.self = self;
-  std::string why_not;  // without it all goes through sockets, which node_report shows
   if (around.make_transport)
     transport_ = around.make_transport(std::move(t));
   else
-    transport_ = net::make_tcp(std::move(t), o.trusted_fabric ? net::open_ucx(why_not) : nullptr);
+    transport_ = net::make_tcp(std::move(t), open_fabric());
+  made_ = transport_->now();
   cluster_events& events = *this;
   logic::membership_options m;
   std::memcpy(&m.seed, self.id.bytes.data(), sizeof m.seed);
@@ -97,9 +97,21 @@ neighbours::neighbours(engine& house, const cluster_options& o, memory_space fir
 
 neighbours::~neighbours() { stop(); }
 
+// Without it all goes through sockets.
+std::unique_ptr<net::bulk_fabric> neighbours::open_fabric() {
+  bulk_ = "sockets";
+  if (!options_.trusted_fabric) return nullptr;
+  std::string why_not;
+  auto fabric = net::open_ucx(why_not);
+  // Of the kind, what a reader of a table wants: "ucx 1.13".
+  bulk_ = fabric ? fabric->kind().substr(0, fabric->kind().find(" parts")) : "sockets, without UCX: " + why_not;
+  return fabric;
+}
+
 void neighbours::start() {
   cluster_->start();
   started_ = true;
+  transport_->at(transport_->now(), [this] { tell_again(); });
   if (where_.seeds.empty() && where_.file.empty() && where_.names.empty() && !where_.multicast) return;
   if (where_.self.listens_on.empty()) where_.self.listens_on = transport_->listening();
   discovery_ = net::make_discovery(where_);

@@ -39,7 +39,7 @@ const char* text_of_end(logic::node_end why) {
 void neighbours::joined(const node_id& id, const std::shared_ptr<net::session>& s) {
   auto p = std::make_shared<peer>();
   p->all = this;
-  p->line = std::make_shared<net::lasting_session>(s);
+  p->line = std::make_shared<net::lasting_session>(s, [this] { return transport_->now(); });
   p->over = s.get();
   p->guests = make_guest_house(house_, house_.brain(), house_.board(), house_.link(), p->line,
                                [this](const node_id& n) -> std::shared_ptr<net::session> {
@@ -149,6 +149,7 @@ void neighbours::part(const peer_ptr& p, const std::exception_ptr& why) {
     std::lock_guard hold(lock_);
     leaving_.push_back(p->guests);
     std::erase(waiting_, p.get());
+    for (auto& [number, s] : surveys_) s.awaited.erase(name_of(p->line->peer().id));
     changed_.notify_all();
   }
   p->line->end();

@@ -50,6 +50,9 @@ void neighbours::peer::frame(std::span<const std::byte> bytes) {
       std::lock_guard hold(all->lock_);
       all->changed_.notify_all();
     }
+  } else if (what >= wire::kind::load && what <= wire::kind::described && has_card) {
+    net::reader from(bytes.subspan(1));
+    all->hear(*this, what, from);
   } else if (what == wire::kind::pull) {
     net::reader from(bytes.subspan(1));
     const wire::pull_request r = wire::take_pull(from);

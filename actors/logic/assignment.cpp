@@ -151,6 +151,7 @@ bool assignment::assign_among(task_record& t, executor_set mask, std::size_t wai
     offer& o = offers[n++];
     o.executor = f.id;
     o.queue_ns = std::max(places_[i].outstanding_ns, 0.0f) / static_cast<float>(places_[i].slots);
+    o.others_ns = places_[i].others_ns;
     o.run_ns = m.known() ? m.predicted_ns() : guess_ns;
     if (spaces_ > 1) {
       const bool alike = (holders & bit_of(f.space)) == 0 && f.space != detail::host_space;
@@ -223,6 +224,11 @@ void assignment::send_to(task_record& t, std::size_t i, float predicted, float t
   p.outstanding_ns += predicted;
   if (!(t.marks & detail::mark_known)) ++p.tries;
   p.outgoing.push_back(&t);
+  if (t.extra && t.extra->listener) {
+    load& l = of_listeners_[t.extra->listener];
+    ++l.tasks;
+    l.ns += predicted;
+  }
 }
 
 // Which copies were for this task is not remembered: its share.
@@ -231,6 +237,21 @@ void assignment::take_off(place& p, const task_record& t) {
   if (p.outstanding_ns < 1.0f) p.outstanding_ns = 0;
   if (!(t.marks & detail::mark_known)) --p.tries;
   p.moving_ns -= p.moving_ns / static_cast<float>(p.under_way--);
+  if (!t.extra || !t.extra->listener) return;
+  const auto of = of_listeners_.find(t.extra->listener);
+  if (of == of_listeners_.end()) return;
+  of->second.ns -= t.predicted_ns;
+  if (--of->second.tasks == 0) of_listeners_.erase(of);
+}
+
+assignment::load assignment::given() const {
+  load all;
+  for (std::size_t i = 0; i < places_.size(); ++i) {
+    if (facts_[i].kind == device_kind::node) continue;
+    all.tasks += static_cast<std::uint64_t>(places_[i].under_way);
+    all.ns += places_[i].outstanding_ns;
+  }
+  return all;
 }
 
 bool assignment::has_enough(const task_record& t, std::size_t i, bool far) {
@@ -251,6 +272,7 @@ bool assignment::assign_behind(task_record& t, std::size_t i) {
       offer& o = offers[n++];
       o.executor = facts_[k].id;
       o.queue_ns = std::max(places_[k].outstanding_ns, 0.0f) / static_cast<float>(places_[k].slots);
+      o.others_ns = places_[k].others_ns;
       const run_time& m = model_of(t, facts_[k].kind);
       o.run_ns = m.known() ? m.predicted_ns() : 0;
       return o;
@@ -349,8 +371,8 @@ explanation assignment::explain(const task_record& t) const {
     if (key == 0 || d.task != key) continue;
     for (std::size_t i = 0; i < d.offers.size(); ++i) {
       const offer& o = d.offers[i];
-      e.candidates.push_back({facts_[o.executor].name, ns(o.queue_ns), ns(o.transfer_ns), ns(o.run_ns), o.bytes_missing,
-                              o.bytes_direct, i == d.chosen});
+      e.candidates.push_back({facts_[o.executor].name, ns(o.queue_ns + o.others_ns), ns(o.transfer_ns), ns(o.run_ns),
+                              o.bytes_missing, o.bytes_direct, i == d.chosen});
     }
   }
   if (e.candidates.empty() && (t.marks & detail::mark_sent))  // one candidate: nothing had to be weighed
