@@ -117,6 +117,7 @@ class neighbours final : private cluster_events {
   void answer(peer&, std::uint64_t number);
   // neighbours_asking.cpp
   wire::self_card describe() const;
+  std::vector<wire::link_card> own_links() const;
   heard_member heard(const peer&) const;
   heard_member heard_self(wire::self_card) const;
   void note_answer(const peer&, wire::self_card);

@@ -43,11 +43,18 @@ wire::self_card neighbours::describe() const {
   c.memory_machine = devices::memory_bytes();
   c.load_percent = static_cast<std::uint32_t>(rounded(100 * devices::load_average()));
   c.bulk = bulk_;
+  c.links = own_links();
   std::lock_guard hold(lock_);
   c.leaving = closing_;
+  return c;
+}
+
+std::vector<wire::link_card> neighbours::own_links() const {
+  std::vector<wire::link_card> all;
+  std::lock_guard hold(lock_);
   for (const auto& [id, p] : peers_) {
     if (!p->has_card) continue;
-    wire::link_card& k = c.links.emplace_back();
+    wire::link_card& k = all.emplace_back();
     const net::lasting_session& line = *p->line;
     k.peer = id;
     k.name = line.peer().name;
@@ -57,7 +64,7 @@ wire::self_card neighbours::describe() const {
     k.out = way_of(line.rate_out(), line.bytes_sent(), line.fabric_sent());
     k.in = way_of(line.rate_in(), line.bytes_received(), line.fabric_received());
   }
-  return c;
+  return all;
 }
 
 heard_member neighbours::heard(const peer& p) const {
@@ -84,7 +91,11 @@ heard_member neighbours::heard_self(wire::self_card c) const {
   return m;
 }
 
-std::vector<link_report> neighbours::links() const { return links_of(heard_self(describe())); }
+std::vector<link_report> neighbours::links() const {
+  wire::self_card c;
+  c.links = own_links();
+  return links_of(heard_self(std::move(c)));
+}
 
 cluster_report neighbours::survey(std::chrono::steady_clock::time_point deadline) {
   net::writer frame;

@@ -50,7 +50,7 @@ TEST(member_messages, a_member_comes_out_as_it_went_in) {
   const self_card s = an_example();
   const auto bytes = bytes_of(s);
   EXPECT_EQ(kind_of(bytes), kind::described);
-  net::reader r(std::span(bytes).subspan(1));
+  net::reader r{std::span<const std::byte>(bytes).subspan(1)};
   const self_card t = take_self(r);
   EXPECT_EQ(t.number, s.number);
   EXPECT_EQ(t.takes_work, s.takes_work);
@@ -101,11 +101,11 @@ TEST(member_messages, loads_and_numbers_come_out_as_they_went_in) {
 TEST(member_messages, what_ends_too_early_or_too_late_is_refused) {
   auto bytes = bytes_of(an_example());
   for (std::size_t n = 1; n < bytes.size(); ++n) {
-    net::reader r(std::span<const std::byte>(bytes).subspan(1, n - 1));
+    net::reader r{std::span<const std::byte>(bytes).subspan(1, n - 1)};
     EXPECT_THROW(take_self(r), error) << n;
   }
   bytes.push_back(std::byte{0});
-  net::reader r(std::span<const std::byte>(bytes).subspan(1));
+  net::reader r{std::span<const std::byte>(bytes).subspan(1)};
   EXPECT_THROW(take_self(r), error);
 }
 
@@ -117,7 +117,7 @@ TEST(member_messages, any_change_of_a_byte_is_refused_or_harmless) {
     std::vector<std::byte> bad = bytes;
     for (unsigned k = 0; k <= random() % 3; ++k)
       bad[1 + random() % (bad.size() - 1)] = static_cast<std::byte>(random());
-    net::reader r(std::span<const std::byte>(bad).subspan(1));
+    net::reader r{std::span<const std::byte>(bad).subspan(1)};
     try {
       const self_card s = take_self(r);
       ASSERT_LE(s.links.size(), 2u);
@@ -140,7 +140,7 @@ TEST(member_messages, more_links_than_a_cluster_can_have_are_refused_before_they
   count.varint(links_max + 1);
   bytes.insert(bytes.end(), count.view().begin(), count.view().end());
   bytes.resize(bytes.size() + 40 * (links_max + 1));
-  net::reader r(std::span<const std::byte>(bytes).subspan(1));
+  net::reader r{std::span<const std::byte>(bytes).subspan(1)};
   try {
     take_self(r);
     FAIL() << "they were taken";
@@ -153,7 +153,7 @@ TEST(member_messages, who_has_more_links_than_fit_tells_of_those_that_do) {
   self_card s;
   s.links.resize(links_max + 10);
   const auto bytes = bytes_of(s);
-  net::reader r(std::span<const std::byte>(bytes).subspan(1));
+  net::reader r{std::span<const std::byte>(bytes).subspan(1)};
   EXPECT_EQ(take_self(r).links.size(), links_max);
 }
 

@@ -28,11 +28,11 @@ task_record* submitted_by(stage& s, task_listener* owner) {
 
 TEST(placement_load, who_is_busy_for_others_comes_after_who_is_not) {
   stage s(2);
-  s.brain->know_others(s.groups[0]->facts(), 50ms);
+  s.brain->know_others(*s.groups[0], 50ms);
   for (int i = 0; i < 4; ++i) s.submitted();
   EXPECT_EQ(s.groups[0]->held.size(), 0u);
   EXPECT_EQ(s.groups[1]->held.size(), 4u);
-  s.brain->know_others(s.groups[0]->facts(), {});
+  s.brain->know_others(*s.groups[0], {});
   for (int i = 0; i < 4; ++i) s.submitted();
   EXPECT_EQ(s.groups[0]->held.size(), 4u);
 }
@@ -40,7 +40,7 @@ TEST(placement_load, who_is_busy_for_others_comes_after_who_is_not) {
 // No owner can keep another one from a node by giving it much to do.
 TEST(placement_load, all_may_be_busy_for_others_and_are_given_work_all_the_same) {
   stage s(2);
-  for (const auto& g : s.groups) s.brain->know_others(g->facts(), 10s);
+  for (const auto& g : s.groups) s.brain->know_others(*g, 10s);
   std::vector<task_record*> all;
   for (int i = 0; i < 4; ++i) all.push_back(s.submitted());
   EXPECT_EQ(s.groups[0]->held.size(), 2u);
