@@ -58,7 +58,7 @@ int main(int count, char** words) {
 
   troupe::tools::node_command work;
   troupe::options& how = work.how;
-  int drain_seconds = 30, look_ms = 1000;
+  int drain_seconds = 30, look_ms = 3000;
   double memory_gib = 0;
   std::string drain_on = "SIGTERM";
   const auto add_membership = [&](CLI::App* to) {
