@@ -22,7 +22,7 @@ class somebody final : public task_listener {
 
 task_record* submitted_by(stage& s, task_listener* owner) {
   task_record* t = s.task();
-  if (owner) stage::extra(t).listener = owner;
+  stage::extra(t).listener = owner;
   return s.submit(t);
 }
 
