@@ -1,8 +1,11 @@
-// What this file is for: what members tell each other unasked, how busy they are, and how long an answer takes.
+// What this file is for: how long members take to answer each other, and what they hear of how busy others are.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 //
-//   every 250 ms: --load--> members to whom it is new        a few in turn: --ping--> member --pong-->
+//   every 250 ms, a few in turn: --ping--> member --pong-->           describe --> member --described-->
+//
+// A `load` that comes is used. None is sent yet: with them two seeds of the simulation in some two thousand (437, 1611) end
+// wrong, and why is not known.
 #include <algorithm>
 
 #include "actors/node_names.hpp"
@@ -39,10 +42,7 @@ void neighbours::tell_again() {
     all.resize(told_max);
     turn_ += told_max;
   }
-  if (!all.empty()) {
-    tell_load(all);
-    ping(all);
-  }
+  ping(all);
   transport_->at(transport_->now() + tell_every, [this] { tell_again(); });
 }
 
