@@ -42,6 +42,7 @@ class guest_actor final : public guest_house, private task_listener {
   bool is_released() const override;
   void leave() override;
   bool is_empty() const override;
+  const task_listener* listener() const override { return this; }
 
  private:
   /// A task that runs here.

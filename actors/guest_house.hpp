@@ -42,6 +42,8 @@ class guest_house {
   virtual bool is_released() const = 0;
   /// The session has ended: nobody waits for what is here. What has not started never will, the rest is asked to stop.
   virtual void leave() = 0;
+  /// Who listens to its tasks.
+  virtual const task_listener* listener() const = 0;
   /// Nothing of it is left in the runtime. After `leave` it stays so.
   virtual bool is_empty() const = 0;
 };

@@ -43,6 +43,12 @@ enum class kind : std::uint8_t {
   no_pull = 0x1e,      ///< owner to guest house: what you were to pull is not there
   unfilled = 0x1f,     ///< guest house to owner: what was to be pulled has not come
   begun = 0x24,        ///< guest house to owner: tasks under suspicion whose bodies are about to run
+  // of members, whatever they do for each other; see member_messages.hpp
+  load = 0x25,       ///< what the sender has to do
+  ping = 0x26,       ///< say this number again; answered by `pong`
+  pong = 0x27,       ///< the answer to `ping`
+  describe = 0x28,   ///< say what you are and what you know of your links; answered by `described`
+  described = 0x29,  ///< the answer to `describe`
   // heads of transfers
   bytes_in = 0x20,      ///< what was wanted
   bytes_home = 0x21,    ///< a tile

@@ -90,6 +90,16 @@ class placement final : private logic::dependencies::surroundings {
   std::size_t fetch_home(const executor&, std::span<const std::pair<array_core*, std::uint32_t>>);
   /// A node is given nothing new for now, or again.
   void hold_back(const executor&, bool);
+  /// A node has told how long the work of others will keep it busy.
+  void know_others(const executor&, std::chrono::nanoseconds);
+  /// What there is to do here.
+  struct load_report {
+    int slots = 0, busy = 0;
+    std::uint64_t queued = 0;                      // tasks that are ready and have not begun
+    std::vector<std::chrono::nanoseconds> others;  // for each: until what is not theirs is done, as predicted
+  };
+  /// `owners`: who listens to the tasks of other nodes.
+  load_report load(std::span<const task_listener* const> owners);
   /// The executor goes on, and has spoilt the only copies of these.
   void report_lost(const executor&, std::span<const std::pair<array_core*, std::uint32_t>> lost,
                    std::exception_ptr why);

@@ -141,4 +141,33 @@ void placement::hold_back(const executor& e, bool back) {
   with_turn([&] { assignment_.pause(e.facts().id, back); });
 }
 
+// ---- what nodes tell of what they have to do ------------------------------------------------------------------------
+
+void placement::know_others(const executor& e, std::chrono::nanoseconds busy) {
+  with_turn([&] { assignment_.know_others(e.facts().id, static_cast<float>(busy.count())); });
+}
+
+// What is queued is looked up beside the turn: executors may have to ask their threads.
+placement::load_report placement::load(std::span<const task_listener* const> owners) {
+  load_report r;
+  std::size_t queued = 0;
+  for (const executor* e : executors_) {
+    if (e->facts().kind == device_kind::node) continue;
+    r.slots += e->facts().slots;
+    queued += e->unstarted();
+  }
+  with_turn([&] {
+    const logic::assignment::load all = assignment_.given();
+    const auto running =
+        std::max<std::int64_t>(0, static_cast<std::int64_t>(all.tasks) - static_cast<std::int64_t>(queued));
+    r.busy = static_cast<int>(std::min<std::int64_t>(running, r.slots));
+    for (const task_listener* o : owners) {
+      const float ns = std::max(0.0f, all.ns - assignment_.given(o).ns) / static_cast<float>(std::max(1, r.slots));
+      r.others.emplace_back(static_cast<std::int64_t>(ns));
+    }
+  });
+  r.queued = queued + assignment_.kept();
+  return r;
+}
+
 }  // namespace troupe::detail

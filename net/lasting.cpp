@@ -31,9 +31,16 @@ constexpr std::size_t kept_bytes_max = 256u << 20;
 
 [[noreturn]] void refuse(const char* what) { throw error(errc::bad_frame, what); }
 
+std::uint64_t size_of(const const_pieces& body) {
+  std::uint64_t bytes = 0;
+  for (const auto& piece : body) bytes += piece.size();
+  return bytes;
+}
+
 }  // namespace
 
-lasting_session::lasting_session(std::shared_ptr<session> first) : peer_(first->peer()), now_(std::move(first)) {}
+lasting_session::lasting_session(std::shared_ptr<session> first, clock c)
+    : peer_(first->peer()), clock_(std::move(c)), now_(std::move(first)) {}
 
 // ---- sending --------------------------------------------------------------------------------------------------------
 
@@ -66,11 +73,14 @@ void lasting_session::send_kept(std::uint64_t number, std::span<const std::byte>
 
 void lasting_session::send_bulk(std::span<const std::byte> head, const_pieces body, std::function<void(bool)> done) {
   std::uint64_t number = 0;
+  const std::uint64_t bytes = size_of(body);
+  const auto now = clock_();
   {
     std::lock_guard hold(lock_);
     if (!ended_) {
       number = next_parcel_++;
-      parcels_.emplace(number, parcel{{head.begin(), head.end()}, std::move(body), std::move(done)});
+      parcels_.emplace(number, parcel{{head.begin(), head.end()}, std::move(body), std::move(done), bytes});
+      out_.begin(bytes, now);
     }
   }
   if (number == 0)
@@ -117,6 +127,7 @@ void lasting_session::let_go(std::uint64_t number) {
 void lasting_session::take(session& over, std::span<const std::byte> frame, lasting_events& to) {
   reader from(frame);
   const auto what = from.fixed<kind>();
+  const auto now = what == kind::whole ? clock_() : transfer_rate::time_point();
   std::unique_lock hold(lock_);
   if (!is_current(over)) return;
   switch (what) {
@@ -140,7 +151,7 @@ void lasting_session::take(session& over, std::span<const std::byte> frame, last
     case kind::whole: {
       std::function<void(bool)> done;
       if (const auto p = parcels_.find(from.varint()); p != parcels_.end()) {
-        p->second.whole = true;
+        if (!std::exchange(p->second.whole, true)) out_.end(p->second.bytes, true, now);
         if (p->second.under_way == 0) {
           done = std::move(p->second.done);
           parcels_.erase(p);
@@ -200,17 +211,30 @@ pieces lasting_session::arriving(session& over, std::span<const std::byte> head,
       return {};
     }
   }
-  return to.arriving(from.raw(from.left()), bytes);
+  pieces where = to.arriving(from.raw(from.left()), bytes);
+  if (where.empty()) return where;  // it is thrown away
+  const auto now = clock_();
+  std::lock_guard hold(lock_);
+  if (coming_.emplace(std::pair(&over, number), bytes).second) in_.begin(bytes, now);
+  return where;
 }
 
 void lasting_session::arrived(session& over, std::span<const std::byte> head, bool whole, lasting_events& to) {
-  if (!whole) return;  // it is sent again
   reader from(head);
-  if (from.fixed<kind>() != kind::parcel) refuse("a transfer of an unknown kind");
+  if (from.fixed<kind>() != kind::parcel) {
+    if (!whole) return;  // as was said when it began
+    refuse("a transfer of an unknown kind");
+  }
   const std::uint64_t number = from.varint();
+  const auto now = clock_();
   bool is_new;
   {
     std::lock_guard hold(lock_);
+    if (const auto c = coming_.find({&over, number}); c != coming_.end()) {
+      in_.end(c->second, whole, now);
+      coming_.erase(c);
+    }
+    if (!whole) return;  // it is sent again
     is_new = number > whole_until_ && whole_.insert(number).second;
     while (!whole_.empty() && *whole_.begin() == whole_until_ + 1) {
       ++whole_until_;
@@ -239,6 +263,7 @@ void lasting_session::attach(std::shared_ptr<session> next) {
     received_before_ += now_->bytes_received();
     fabric_sent_before_ += now_->fabric_sent();
     fabric_received_before_ += now_->fabric_received();
+    ++resets_;
   }
   now_ = std::move(next);
   in_step_ = false;
@@ -295,6 +320,21 @@ std::uint64_t lasting_session::fabric_sent() const {
 std::uint64_t lasting_session::fabric_received() const {
   std::lock_guard hold(lock_);
   return fabric_received_before_ + (now_ ? now_->fabric_received() : 0);
+}
+
+std::uint64_t lasting_session::resets() const {
+  std::lock_guard hold(lock_);
+  return resets_;
+}
+
+double lasting_session::rate_out() const {
+  std::lock_guard hold(lock_);
+  return out_.bytes_per_second();
+}
+
+double lasting_session::rate_in() const {
+  std::lock_guard hold(lock_);
+  return in_.bytes_per_second();
 }
 
 void lasting_session::close(std::exception_ptr why) {

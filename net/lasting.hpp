@@ -18,6 +18,7 @@
 #include <span>
 #include <vector>
 
+#include "net/transfer_rate.hpp"
 #include "net/transport.hpp"
 
 namespace troupe::net {
@@ -39,7 +40,8 @@ class lasting_events {
 
 class lasting_session final : public session, public std::enable_shared_from_this<lasting_session> {
  public:
-  explicit lasting_session(std::shared_ptr<session> first);
+  using clock = std::function<transfer_rate::time_point()>;
+  explicit lasting_session(std::shared_ptr<session> first, clock = std::chrono::steady_clock::now);
 
   /// Another connection to the same process, which has kept its side, too.
   void attach(std::shared_ptr<session>);
@@ -65,11 +67,19 @@ class lasting_session final : public session, public std::enable_shared_from_thi
   /// Breaks the connection; another one may follow.
   void close(std::exception_ptr why) override;
 
+  // ---- what it has seen of the link
+  /// Times that a connection was replaced by another one.
+  std::uint64_t resets() const;
+  /// Of bodies, while some were under way: out until the peer has said that it has them, in as they came. 0: none.
+  double rate_out() const;
+  double rate_in() const;
+
  private:
   struct parcel {
     std::vector<std::byte> head;
     const_pieces body;
     std::function<void(bool)> done;
+    std::uint64_t bytes = 0;
     bool whole = false;  // the peer has all of it
     int under_way = 0;   // over connections that have not let go of it
   };
@@ -83,11 +93,16 @@ class lasting_session final : public session, public std::enable_shared_from_thi
   static void confirm(session& over, std::uint64_t number);
 
   const identity peer_;
+  const clock clock_;
   mutable std::mutex lock_;
   std::shared_ptr<session> now_;
   bool ended_ = false, in_step_ = true;  // false: the peer has not said what it expects over this connection
   // Over connections that are gone.
   std::uint64_t sent_before_ = 0, received_before_ = 0, fabric_sent_before_ = 0, fabric_received_before_ = 0;
+
+  std::uint64_t resets_ = 0;
+  transfer_rate out_, in_;
+  std::map<std::pair<const session*, std::uint64_t>, std::uint64_t> coming_;  // bytes of what is under way, by number
 
   std::uint64_t first_ = 1;  // of the frames that are kept
   std::deque<std::vector<std::byte>> kept_;

@@ -3,21 +3,31 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
+#include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <deque>
+#include <map>
 #include <memory>
 #include <mutex>
+#include <set>
+#include <string>
 #include <unordered_map>
 #include <vector>
 
 #include <troupe/cluster.hpp>
+#include <troupe/cluster_report.hpp>
 
 #include "actors/cluster.hpp"
 #include "actors/guest_house.hpp"
+#include "actors/logic/round_trips.hpp"
+#include "actors/member_messages.hpp"
 #include "actors/node.hpp"
+#include "net/bulk_fabric.hpp"
 #include "net/discovery.hpp"
 #include "net/lasting.hpp"
 #include "net/transport.hpp"
+#include "runtime/cluster_picture.hpp"
 
 namespace troupe::detail {
 
@@ -46,6 +56,9 @@ class neighbours final : private cluster_events {
   void stop();
 
   std::vector<node_report> report() const;
+  std::vector<link_report> links() const;
+  /// Asks everybody; who has not answered by then is left out of the wait.
+  cluster_report survey(std::chrono::steady_clock::time_point deadline);
   std::vector<std::string> addresses() const;
   /// Waits until so many nodes are there.
   bool wait_for(std::size_t nodes, std::chrono::steady_clock::time_point deadline) const;
@@ -61,11 +74,18 @@ class neighbours final : private cluster_events {
     std::shared_ptr<guest_house> guests;
     std::shared_ptr<node> place;  // null: its card has not come, or it waits for one
     wire::card card;
-    bool has_card = false, suspect = false;
+    bool has_card = false;
+    std::atomic<bool> suspect{false};
     net::session* over = nullptr;  // the connection that there is
     std::exception_ptr gone;       // why, while its connection has not ended
+    logic::round_trips trips;
+    std::uint64_t pings = 0;  // on the control thread, as what follows
+    net::transport::time_point pinged{};
+    std::uint64_t loads_heard = 0;
   };
   using peer_ptr = std::shared_ptr<peer>;
+
+  std::unique_ptr<net::bulk_fabric> open_fabric();
 
   void joined(const node_id&, const std::shared_ptr<net::session>&) override;
   void resumed(const node_id&, const std::shared_ptr<net::session>&) override;
@@ -87,20 +107,44 @@ class neighbours final : private cluster_events {
   peer_ptr take(const node_id&);
   std::vector<std::shared_ptr<guest_house>> guest_houses() const;
   void give_up(net::session&, const std::exception_ptr& why);
+  // neighbours_telling.cpp
+  void tell_again();
+  void ping(std::span<const peer_ptr>);
+  void hear(peer&, wire::kind, net::reader&);
+  void hear_load(peer&, const wire::load_notice&);
+  void answer(peer&, std::uint64_t number);
+  // neighbours_asking.cpp
+  wire::self_card describe() const;
+  std::vector<wire::link_card> own_links() const;
+  heard_member heard(const peer&) const;
+  heard_member heard_self(wire::self_card) const;
+  void note_answer(const peer&, wire::self_card);
 
   engine& house_;
   const cluster_options options_;
   net::discovery_options where_;
+  std::string bulk_;  // how long bodies travel, for people
+  net::transport::time_point made_{};
   std::unique_ptr<net::transport> transport_;
   std::unique_ptr<cluster> cluster_;
   std::unique_ptr<net::discovery> discovery_;  // null: nobody is looked for
   std::vector<std::shared_ptr<node>> places_;
   bool started_ = false;
+  // On the control thread: what members tell each other of themselves.
+  std::size_t turn_ = 0;
+  wire::self_card last_card_;
+  net::transport::time_point carded_{};
 
   mutable std::mutex lock_;
   bool closing_ = false;
   mutable std::condition_variable changed_;
   std::unordered_map<node_id, peer_ptr, node_id_hash> peers_;
+  struct survey_answers {
+    std::set<node_id> awaited;
+    std::map<node_id, wire::self_card> cards;
+  };
+  std::map<std::uint64_t, survey_answers> surveys_;
+  std::uint64_t last_survey_ = 0;
   std::deque<peer*> waiting_;                          // for a place, of those
   std::vector<peer_ptr> parting_;                      // gone, with a connection that has not ended
   std::vector<std::shared_ptr<guest_house>> leaving_;  // with tasks that have not ended

@@ -52,6 +52,14 @@ std::vector<node_report> runtime::nodes() const {
   const detail::neighbours* const n = house().others();
   return n ? n->report() : std::vector<node_report>();
 }
+std::vector<link_report> runtime::links() const {
+  const detail::neighbours* const n = house().others();
+  return n ? n->links() : std::vector<link_report>();
+}
+cluster_report runtime::survey(std::chrono::milliseconds limit) const {
+  detail::neighbours* const n = house().others();
+  return n ? n->survey(std::chrono::steady_clock::now() + limit) : cluster_report();
+}
 bool runtime::wait_for_nodes(std::size_t count, std::chrono::milliseconds limit) const {
   const detail::neighbours* const n = house().others();
   return n ? n->wait_for(count, std::chrono::steady_clock::now() + limit) : count == 0;

@@ -10,6 +10,7 @@
 #include "tools/credentials.hpp"
 #include "tools/devices.hpp"
 #include "tools/node.hpp"
+#include "tools/nodes.hpp"
 
 namespace {
 
@@ -57,7 +58,7 @@ int main(int count, char** words) {
 
   troupe::tools::node_command work;
   troupe::options& how = work.how;
-  int drain_seconds = 30, look_ms = 1000;
+  int drain_seconds = 30, look_ms = 3000;
   double memory_gib = 0;
   std::string drain_on = "SIGTERM";
   const auto add_membership = [&](CLI::App* to) {
@@ -93,7 +94,8 @@ int main(int count, char** words) {
     code = troupe::tools::run_node(std::move(work));
   });
 
-  auto* nodes = app.add_subcommand("nodes", "Lists the nodes of a cluster");
+  auto* nodes = app.add_subcommand(
+      "nodes", "Lists the nodes of a cluster, what they have to do, and the links between them with what they carry");
   add_membership(nodes);
   nodes->add_flag("--json", json, "for programs");
   nodes->add_option("--look", look_ms, "milliseconds to wait for another one to answer")->capture_default_str();

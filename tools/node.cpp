@@ -1,4 +1,4 @@
-// What this file is for: a worker of a cluster as a program, and a look at the nodes of one.
+// What this file is for: a worker of a cluster as a program.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 #include "tools/node.hpp"
@@ -6,13 +6,14 @@
 #include <dlfcn.h>
 #include <pthread.h>
 
-#include <algorithm>
 #include <csignal>
 #include <cstdio>
 #include <set>
 
 #include <troupe/error.hpp>
 #include <troupe/runtime.hpp>
+
+#include "tools/words.hpp"
 
 namespace troupe::tools {
 
@@ -37,13 +38,6 @@ int next_signal(const sigset_t& all, std::chrono::nanoseconds limit) {
   return sigtimedwait(&all, nullptr, &t);
 }
 
-// Others choose their names: nothing of them is a command to a terminal.
-std::string shown(std::string name) {
-  std::replace_if(
-      name.begin(), name.end(), [](unsigned char c) { return c < ' ' || c == 127; }, '?');
-  return name;
-}
-
 void say(const char* what, const std::string& who) {
   std::printf("%s %s\n", what, shown(who).c_str());
   std::fflush(stdout);
@@ -53,15 +47,6 @@ std::set<std::string> names_of(const std::vector<node_report>& all) {
   std::set<std::string> names;
   for (const node_report& n : all) names.insert(n.name);
   return names;
-}
-
-std::string quoted(const std::string& s) {
-  std::string q = "\"";
-  for (const char c : s) {
-    if (c == '"' || c == '\\') q += '\\';
-    q += static_cast<unsigned char>(c) < 0x20 ? ' ' : c;
-  }
-  return q + "\"";
 }
 
 }  // namespace
@@ -88,35 +73,6 @@ int run_node(node_command c) {
   const shutdown_report r = rt.shutdown(c.drain);
   say("ended", r.complete ? "complete" : "before all was done");
   return r.complete ? 0 : 1;
-}
-
-int show_nodes(options o, std::chrono::milliseconds look, bool json) {
-  o.threads = 1;
-  o.cluster.take_work = o.cluster.give_work = false;
-  runtime rt(std::move(o));
-  // Whoever answers tells of the others: until nobody new has come for a while.
-  std::size_t seen = 0;
-  while (rt.wait_for_nodes(seen + 1, look)) seen = rt.nodes().size();
-  const std::vector<node_report> all = rt.nodes();
-  if (json) {
-    std::printf("[");
-    for (const node_report& n : all)
-      std::printf("%s{\"name\": %s, \"id\": \"%s\", \"address\": %s, \"threads\": %d, \"kernels\": %llu}",
-                  &n == &all.front() ? "" : ", ", quoted(n.name).c_str(), n.id.c_str(), quoted(n.address).c_str(),
-                  n.threads, static_cast<unsigned long long>(n.kernels));
-    std::printf("]\n");
-    return all.empty() ? 1 : 0;
-  }
-  if (all.empty()) {
-    std::printf("no node answered\n");
-    return 1;
-  }
-  std::printf("%-24s %-24s %8s %8s\n", "name", "address", "threads", "kernels");
-  for (const node_report& n : all)
-    std::printf("%-24s %-24s %8d %8llu\n", shown(n.name).c_str(),
-                n.address.empty() ? "(dials only)" : shown(n.address).c_str(), n.threads,
-                static_cast<unsigned long long>(n.kernels));
-  return 0;
 }
 
 }  // namespace troupe::tools

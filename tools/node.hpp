@@ -1,4 +1,4 @@
-// What this file is for: the commands `troupe node` and `troupe nodes`.
+// What this file is for: the command `troupe node`.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
@@ -19,7 +19,5 @@ struct node_command {
 
 /// A worker, until SIGTERM or SIGINT. Prints a line for each thing that happens.
 int run_node(node_command);
-/// Joins, prints the others, leaves.
-int show_nodes(options, std::chrono::milliseconds look, bool json);
 
 }  // namespace troupe::tools

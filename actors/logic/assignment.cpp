@@ -208,6 +208,7 @@ assignment::outcome assignment::assign_among(task_record& t, const executor_set&
     offer& o = offers_.emplace_back();
     o.executor = f.id;
     o.queue_ns = queue_ns(i);
+    o.others_ns = places_[i].others_ns;
     o.run_ns = m.known() ? m.predicted_ns() : guess_ns;
     if (spaces_ > 1) {
       const bool alike = !holders.contains(f.space) && f.space != detail::host_space;
@@ -287,6 +288,11 @@ void assignment::send_to(task_record& t, std::size_t i, float predicted, float t
   if (!(t.marks & detail::mark_known)) ++p.tries;
   note_load(i);
   put_out(t, i);
+  if (t.extra && t.extra->listener) {
+    load& l = of_listeners_[t.extra->listener];
+    ++l.tasks;
+    l.ns += predicted;
+  }
 }
 
 void assignment::put_out(task_record& t, std::size_t i) {
@@ -318,6 +324,21 @@ void assignment::take_off(std::size_t i, const task_record& t) {
   if (!(t.marks & detail::mark_known)) --p.tries;
   p.moving_ns -= p.moving_ns / static_cast<float>(p.under_way--);
   note_load(i);
+  if (!t.extra || !t.extra->listener) return;
+  const auto of = of_listeners_.find(t.extra->listener);
+  if (of == of_listeners_.end()) return;
+  of->second.ns -= t.predicted_ns;
+  if (--of->second.tasks == 0) of_listeners_.erase(of);
+}
+
+assignment::load assignment::given() const {
+  load all;
+  for (std::size_t i = 0; i < places_.size(); ++i) {
+    if (facts_[i].kind == device_kind::node) continue;
+    all.tasks += static_cast<std::uint64_t>(places_[i].under_way);
+    all.ns += places_[i].outstanding_ns;
+  }
+  return all;
 }
 
 bool assignment::has_enough(const task_record& t, std::size_t i, bool far) {
@@ -340,6 +361,7 @@ bool assignment::assign_behind(task_record& t, std::size_t i) {
       offer o;
       o.executor = facts_[k].id;
       o.queue_ns = queue_ns(k);
+      o.others_ns = places_[k].others_ns;
       const run_time& m = model_of(t, facts_[k].kind);
       o.run_ns = m.known() ? m.predicted_ns() : 0;
       return o;
@@ -460,8 +482,8 @@ explanation assignment::explain(const task_record& t) const {
     if (key == 0 || d.task != key) continue;
     for (std::size_t i = 0; i < d.offers.size(); ++i) {
       const offer& o = d.offers[i];
-      e.candidates.push_back({facts_[o.executor].name, ns(o.queue_ns), ns(o.transfer_ns), ns(o.run_ns), o.bytes_missing,
-                              o.bytes_direct, i == d.chosen});
+      e.candidates.push_back({facts_[o.executor].name, ns(o.queue_ns + o.others_ns), ns(o.transfer_ns), ns(o.run_ns),
+                              o.bytes_missing, o.bytes_direct, i == d.chosen});
     }
   }
   if (e.candidates.empty() && (t.marks & detail::mark_sent))  // one candidate: nothing had to be weighed

@@ -14,6 +14,7 @@
 #include <atomic>
 #include <cstddef>
 #include <deque>
+#include <unordered_map>
 #include <vector>
 
 #include <troupe/report.hpp>
@@ -66,7 +67,11 @@ class assignment {
     pause(i, false);
     places_[i].slots = slots;
     note_load(i);
+    places_[i].others_ns = 0;
   }
+  /// A node has so much to do for others, which comes before what it is given from here; it said so itself. It has room for
+  /// tasks of this node all the same, so that no owner keeps another one out: this only says who is done earlier.
+  void know_others(std::size_t i, float ns) { places_[i].others_ns = ns; }
   /// Executor i gets no tasks for now; those that only it may run wait.
   void pause(std::size_t i, bool paused) { paused_.set(facts_[i].id, paused); }
   /// False: all that could run it have been withdrawn.
@@ -132,6 +137,18 @@ class assignment {
   double measured_ns(std::size_t i) const { return places_[i].measured_ns; }
   explanation explain(const detail::task_record&) const;
 
+  /// What executors that are no nodes have been given and not finished: tasks, and what they are predicted to take.
+  struct load {
+    std::uint64_t tasks = 0;
+    float ns = 0;
+  };
+  load given() const;
+  /// Of that, what tasks with this listener are; those of other nodes have one.
+  load given(const detail::task_listener* l) const {
+    const auto found = of_listeners_.find(l);
+    return found == of_listeners_.end() ? load() : found->second;
+  }
+
  private:
   struct backlog {
     executor_set mask;
@@ -140,6 +157,7 @@ class assignment {
   struct place {
     float outstanding_ns = 0;
     float moving_ns = 0;  // copies for those that are under way
+    float others_ns = 0;  // of a node
     int under_way = 0;
     int slots = 1;
     int tries = 0;  // tasks on their way whose time is a guess
@@ -201,6 +219,7 @@ class assignment {
   std::vector<backlog> backlogs_;
   std::deque<decision> decisions_;
   std::vector<detail::task_record*> passed_over_;  // within refill_at_home
+  std::unordered_map<const detail::task_listener*, load> of_listeners_;
   std::atomic<std::size_t> kept_{0};
 };
 

@@ -104,15 +104,17 @@ class cost_model {
 /// One executor as a candidate for a task.
 struct offer {
   std::uint16_t executor = 0;
-  float queue_ns = 0;     // until it is free
+  float queue_ns = 0;     // until it is free of what it was given from here
   float link_ns = 0;      // until its link is free
   float transfer_ns = 0;  // from then on, until the data is there
   float run_ns = 0;
   std::uint64_t bytes_missing = 0;
   std::uint64_t bytes_direct = 0;  // of these: from other devices, not through the host
+  float others_ns = 0;             // of a node: what others have given it, which is done before, too
   float finish_ns() const {
     const float there_ns = link_ns + transfer_ns;
-    return (queue_ns > there_ns ? queue_ns : there_ns) + run_ns;
+    const float free_ns = queue_ns + others_ns;
+    return (free_ns > there_ns ? free_ns : there_ns) + run_ns;
   }
 };
 

@@ -111,8 +111,10 @@ void membership::revive(member& m, const node_record& r, time_point now) {
   if (m.session && m.greeted) return join(m);
   if (m.session) return;
   m.since = now;
-  // Both have just heard of each other: one of them dials, the other only if it cannot be reached.
-  if (!self_.is_out()) dials_.want(r.node, m.record.addresses, self_.node < r.node ? now : now + 1s);
+  // Both have just heard of each other: one of them dials, the other only if it cannot be reached. One that listens nowhere
+  // cannot.
+  const bool dials_first = self_.addresses.empty() || self_.node < r.node;
+  if (!self_.is_out()) dials_.want(r.node, m.record.addresses, dials_first ? now : now + 1s);
 }
 
 void membership::about_me(const node_record& r) {

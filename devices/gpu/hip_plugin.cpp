@@ -7,6 +7,8 @@
 #include <filesystem>
 #include <vector>
 
+#include <troupe/detail/plugin_folders.hpp>
+
 #include "devices/gpu/absent_source.hpp"
 #include "devices/gpu/gpu.hpp"
 
@@ -17,14 +19,7 @@ namespace {
 void* open_plugin(const rtc::settings& wishes, std::string& why) {
   static constexpr const char* name = "libtroupe_hip.so";
   std::vector<std::filesystem::path> files;
-  if (Dl_info here{}; ::dladdr(reinterpret_cast<void*>(&open_plugin), &here) && here.dli_fname) {
-    // The program's own name may be one without a folder.
-    std::error_code failed;
-    auto self = std::filesystem::path(here.dli_fname);
-    if (!self.has_parent_path()) self = std::filesystem::read_symlink("/proc/self/exe", failed);
-    files.push_back(self.parent_path() / name);
-    files.push_back(self.parent_path() / "../lib" / name);
-  }
+  for (const auto& folder : detail::plugin_folders()) files.push_back(folder / name);
   for (const auto& folder : wishes.libraries) files.push_back(folder / name);
   files.emplace_back(name);
   for (const auto& file : files) {

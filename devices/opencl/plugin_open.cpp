@@ -7,6 +7,8 @@
 #include <utility>
 #include <vector>
 
+#include <troupe/detail/plugin_folders.hpp>
+
 #include "devices/gpu/absent_source.hpp"
 #include "devices/opencl/opencl.hpp"
 #include "devices/opencl/plugin.hpp"
@@ -17,14 +19,7 @@ namespace {
 
 std::vector<std::filesystem::path> places(std::span<const std::filesystem::path> folders) {
   std::vector<std::filesystem::path> files;
-  if (Dl_info here{}; ::dladdr(reinterpret_cast<void*>(&places), &here) && here.dli_fname) {
-    // The program's own name may be one without a folder.
-    std::error_code failed;
-    auto self = std::filesystem::path(here.dli_fname);
-    if (!self.has_parent_path()) self = std::filesystem::read_symlink("/proc/self/exe", failed);
-    files.push_back(self.parent_path() / opencl::plugin_file);
-    files.push_back(self.parent_path() / "../lib" / opencl::plugin_file);
-  }
+  for (const auto& folder : detail::plugin_folders()) files.push_back(folder / opencl::plugin_file);
   for (const auto& folder : folders) files.push_back(folder / opencl::plugin_file);
   files.emplace_back(opencl::plugin_file);
   return files;

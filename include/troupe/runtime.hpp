@@ -19,6 +19,7 @@
 
 #include <troupe/array.hpp>
 #include <troupe/cluster.hpp>
+#include <troupe/cluster_report.hpp>
 #include <troupe/detail/make.hpp>
 #include <troupe/detail/submit.hpp>
 #include <troupe/future.hpp>
@@ -61,6 +62,12 @@ class runtime : public array_maker<runtime>, public submitter<runtime> {
   runtime_report report() const;
   /// The other nodes that are there, by name.
   std::vector<node_report> nodes() const;
+  /// The links of this node, `from` always being itself, by name; what this end knows. Asks nobody. Any thread.
+  std::vector<link_report> links() const;
+  /// Asks all members for what they have to do and for their links, and waits for the answers, `limit` at most: who has not
+  /// answered then is named with what is known here. Without a cluster: nobody. Any thread, also inside a
+  /// task, which it holds up.
+  cluster_report survey(std::chrono::milliseconds limit) const;
   /// Waits until so many other nodes are there; false if the time has passed.
   bool wait_for_nodes(std::size_t count, std::chrono::milliseconds limit) const;
   /// Where this node listens, with the ports that it got.

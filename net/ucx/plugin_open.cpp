@@ -5,7 +5,10 @@
 
 #include <system_error>
 #include <thread>
+#include <utility>
 #include <vector>
+
+#include <troupe/detail/plugin_folders.hpp>
 
 #include "net/ucx/plugin.hpp"
 #include "net/ucx/ucx.hpp"
@@ -16,14 +19,7 @@ namespace {
 
 std::vector<std::filesystem::path> places(std::span<const std::filesystem::path> folders) {
   std::vector<std::filesystem::path> all(folders.begin(), folders.end());
-  if (Dl_info here{}; ::dladdr(reinterpret_cast<void*>(&places), &here) && here.dli_fname) {
-    // The program's own name may be one without a folder, or a link.
-    std::error_code failed;
-    const std::filesystem::path named(here.dli_fname);
-    const auto self = std::filesystem::canonical(named.has_parent_path() ? named : "/proc/self/exe", failed);
-    all.push_back(self.parent_path());
-    all.push_back(self.parent_path() / "../lib");
-  }
+  for (auto& folder : detail::plugin_folders()) all.push_back(std::move(folder));
   all.emplace_back();  // where the system looks
   return all;
 }

@@ -1,7 +1,7 @@
 // What this file is for: what nodes say to each other about tasks and data, made of any bytes.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
-#include "actors/node_messages.hpp"
+#include "actors/member_messages.hpp"
 #include "tests/fuzz/fuzz.hpp"
 
 using namespace troupe;
@@ -52,6 +52,20 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       case wire::kind::unfilled:
         (void)from.fixed<wire::kind>();
         wire::take_requests(from);
+        break;
+      case wire::kind::load:
+        (void)from.fixed<wire::kind>();
+        says_the_same(wire::take_load(from), wire::take_load);
+        break;
+      case wire::kind::described:
+        (void)from.fixed<wire::kind>();
+        says_the_same(wire::take_self(from), wire::take_self);
+        break;
+      case wire::kind::ping:
+      case wire::kind::pong:
+      case wire::kind::describe:
+        (void)from.fixed<wire::kind>();
+        wire::take_number(from);
         break;
       default:
         (void)from.fixed<wire::kind>();

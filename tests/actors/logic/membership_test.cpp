@@ -527,6 +527,18 @@ TEST_F(membership_of, of_two_that_hear_of_each_other_the_smaller_dials_first) {
   EXPECT_EQ(taken<membership::dial>().size(), 1u);
 }
 
+TEST_F(membership_of, one_that_nobody_can_dial_waits_for_nobody) {
+  membership deaf(id_of(me), 1, {}, {}, now);
+  deaf.session_up(id_of(1), 1, {address_of(1)}, address_of(1), now);
+  deaf.message(id_of(1), node_hello{record_of(1), false, {}, 2, 0}, now);
+  deaf.message(id_of(1), node_news{false, false, {record_of(2)}}, now);
+  deaf.tick(now);
+  for (auto& a : deaf.take()) done.push_back(std::move(a));
+  const auto dialled = taken<membership::dial>();
+  ASSERT_EQ(dialled.size(), 1u);
+  EXPECT_EQ(dialled[0].to, address_of(2));
+}
+
 TEST_F(membership_of, old_news_change_nothing) {
   join(1);
   news(1, record_of(7, node_claim::gone, 3));
