@@ -73,7 +73,11 @@ class scenario {
   imagined_node& add() {
     const int threads = 1 + static_cast<int>(below(4));
     const int nodes_max = below(4) ? 15 : 1 + static_cast<int>(below(3));
-    return w_.start(places_++, threads, [&](troupe::options& o) { o.cluster.nodes_max = nodes_max; });
+    const std::chrono::milliseconds replay_max(below(2) ? 1000 : below(20));
+    return w_.start(places_++, threads, [&](troupe::options& o) {
+      o.cluster.nodes_max = nodes_max;
+      o.cluster.replay_max = replay_max;
+    });
   }
 
   void begin() {
