@@ -16,6 +16,7 @@
 
 #include "actors/guest_house.hpp"
 #include "actors/logic/array_core.hpp"
+#include "actors/node_names.hpp"
 #include "actors/offers.hpp"
 #include "actors/run_context.hpp"
 
@@ -39,6 +40,7 @@ class guest_actor final : public guest_house, private task_listener {
   void pulled_arrived(const wire::pulled_head&, const node_id& from) override;
   void lost(const node_id&) override;
   void close_door() override;
+  node_id owner() const override { return name_of(session_->peer().id); }
   bool is_released() const override;
   void leave() override;
   bool is_empty() const override;

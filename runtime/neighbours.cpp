@@ -283,6 +283,7 @@ void neighbours::welcome(peer& p, const wire::card& c) {
 
 // Those beyond cluster_options::nodes_max wait until somebody goes: they are members, and may send tasks here.
 void neighbours::give_place(peer& p) {
+  if (p.leaves) return;
   const auto free = std::ranges::find_if(places_, [](const auto& n) { return !n->is_there(); });
   if (free == places_.end()) {
     std::lock_guard hold(lock_);
@@ -382,6 +383,13 @@ std::vector<std::shared_ptr<guest_house>> neighbours::guest_houses() const {
   std::vector<std::shared_ptr<guest_house>> all;
   for (const auto& [id, p] : peers_) all.push_back(p->guests);
   all.insert(all.end(), leaving_.begin(), leaving_.end());
+  return all;
+}
+
+// Also of an owner that has gone: what was on its way when it went goes on being written, and is sent again after a reset.
+std::vector<std::shared_ptr<guest_house>> neighbours::guests_of(const node_id& owner) const {
+  std::vector<std::shared_ptr<guest_house>> all = guest_houses();
+  std::erase_if(all, [&](const auto& g) { return g->owner() != owner; });
   return all;
 }
 
@@ -486,6 +494,11 @@ void neighbours::peer::frame(std::span<const std::byte> bytes) {
   } else if (place) {
     place->frame(bytes);
   } else if (what == wire::kind::leaving && has_card) {  // nothing of this node's is there
+    {
+      std::lock_guard hold(all->lock_);
+      leaves = true;
+      std::erase(all->waiting_, this);
+    }
     net::writer frame;
     frame.fixed(wire::kind::released);
     line->send(frame.view());
@@ -498,8 +511,9 @@ net::pieces neighbours::peer::arriving(std::span<const std::byte> head, std::uin
   if (is_for_guest_house(wire::kind_of(head))) return guests->arriving(head, bytes);
   if (wire::kind_of(head) == wire::kind::bytes_pulled) {
     const wire::pulled_head h = wire::take_pulled_head(head);
-    const peer_ptr owner = all->find(h.owner);
-    return owner ? owner->guests->pulled_arriving(h, bytes, name_of(line->peer().id)) : net::pieces();
+    for (const auto& g : all->guests_of(h.owner))
+      if (auto to = g->pulled_arriving(h, bytes, name_of(line->peer().id)); !to.empty()) return to;
+    return {};
   }
   const std::shared_ptr<node> to = all->place_of(*this);
   return to ? to->arriving(head, bytes) : net::pieces();
@@ -510,7 +524,7 @@ void neighbours::peer::arrived(std::span<const std::byte> head) {
     guests->arrived(head, true);
   else if (wire::kind_of(head) == wire::kind::bytes_pulled) {
     const wire::pulled_head h = wire::take_pulled_head(head);
-    if (const peer_ptr owner = all->find(h.owner)) owner->guests->pulled_arrived(h, name_of(line->peer().id));
+    for (const auto& g : all->guests_of(h.owner)) g->pulled_arrived(h, name_of(line->peer().id));
   } else if (const std::shared_ptr<node> to = all->place_of(*this))
     to->arrived(head, true);
 }

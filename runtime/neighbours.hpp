@@ -62,6 +62,7 @@ class neighbours final : private cluster_events {
     std::shared_ptr<node> place;  // null: its card has not come, or it waits for one
     wire::card card;
     bool has_card = false, suspect = false;
+    bool leaves = false;           // and was let go while it had no place: it gets none
     net::session* over = nullptr;  // the connection that there is
     std::exception_ptr gone;       // why, while its connection has not ended
   };
@@ -86,6 +87,7 @@ class neighbours final : private cluster_events {
   std::shared_ptr<node> place_of(const peer&) const;
   peer_ptr take(const node_id&);
   std::vector<std::shared_ptr<guest_house>> guest_houses() const;
+  std::vector<std::shared_ptr<guest_house>> guests_of(const node_id& owner) const;
   void give_up(net::session&, const std::exception_ptr& why);
 
   engine& house_;

@@ -375,6 +375,28 @@ TEST(work_simulation, a_node_with_a_place_for_nobody_more_lets_who_leaves_go) {
   EXPECT_FALSE(w.nodes[2]->lives());
 }
 
+// It has been let go, and is still busy with something.
+TEST(work_simulation, who_is_leaving_is_given_no_place_that_becomes_free) {
+  imagined_world w(4);
+  for (std::uint16_t i = 0; i < 3; ++i)
+    w.start(i, 1, [&](troupe::options& o) { o.cluster.nodes_max = i == 0 ? 1 : 15; });
+  w.run_for(2s);
+  const auto there = w.nodes[0]->house().others()->report();
+  ASSERT_EQ(there.size(), 1u);
+  const std::size_t has = there[0].name == w.nodes[1]->name() ? 1 : 2, waits = 3 - has;
+  w.nodes[waits]->close_doors();
+  w.run_for(1s);
+  w.nodes[has]->kill();
+  w.nodes[has]->end();
+  w.run_for(5s);
+  EXPECT_TRUE(w.nodes[0]->house().others()->report().empty());
+  program p(w, *w.nodes[0]);
+  for (int i = 0; i < 40; ++i) p.call();
+  w.run_for(10s);
+  ASSERT_EQ(p.unfinished(), 0u);
+  p.check(0);
+}
+
 /// Seeds in parts, which may run at the same time.
 class work_simulation_of : public testing::TestWithParam<int> {};
 class slow_work_simulation_of : public testing::TestWithParam<int> {};
