@@ -40,17 +40,15 @@ void placement::take_home(memory_space from, saved_tile& s) {
     log_->not_saved(a.id, s.tile);
     return;
   }
+  put_aside(a, s.tile, true);
   if (a.spec.adopted) {
-    put_aside(a, s.tile, false);
     const std::byte* bytes = s.bytes.get();
     for (const auto& row : rows_of(link_, a, s.tile, a.tile_box(s.tile), true)) {
       std::copy_n(bytes, row.size(), row.data());
       bytes += row.size();
     }
   } else {
-    const auto needed = log_->must_keep(a.id, s.tile);
-    std::shared_ptr<std::byte[]> old = exchange_host_tile(link_, a, s.tile, std::move(s.bytes));
-    if (needed && log_->kept(*needed, a.bytes_of(s.tile))) aside_[key_of(*needed)] = std::move(old);
+    exchange_host_tile(link_, a, s.tile, std::move(s.bytes));
   }
   log_->leaves_home(a.id, s.tile);
   log_->came_home(a.id, s.tile, s.version);

@@ -157,6 +157,17 @@ TEST(nodes_replicas, more_than_two_or_none_are_refused) {
     }
 }
 
+TEST(nodes_replicas, less_than_nothing_to_repeat_is_refused) {
+  troupe::options o = test::node_options("a");
+  o.cluster.replay_max = -1ms;
+  try {
+    troupe::runtime rt(o);
+    FAIL();
+  } catch (const troupe::error& e) {
+    EXPECT_EQ(e.code(), troupe::errc::bad_argument);
+  }
+}
+
 // What was computed elsewhere from what is on this node's disk meanwhile.
 TEST(nodes_replicas, what_a_lost_tile_was_made_of_may_be_on_the_disk) {
   constexpr index_t tile = 1 << 14, tiles = 4, size = tile * tiles;
