@@ -179,7 +179,9 @@ TEST(nodes_replicas, what_a_lost_tile_was_made_of_may_be_on_the_disk) {
   const auto from = n.a->array<int>({size}, troupe::tiles(tile)), to = n.a->array<int>({size}, troupe::tiles(tile));
   n.a->for_each({.where = scope::here()}, troupe::grid(size), set, troupe::write(from), 3);
   n.a->for_each(on("b"), troupe::grid(size).chunks(tile), twice, troupe::read(from), troupe::write(to));
-  n.a->for_each(on("b"), troupe::grid(size), add, troupe::update(to), 1).get();
+  n.a->wait_all();  // so that `from` was used before all of `to`
+  n.a->for_each(on("b"), troupe::grid(size), add, troupe::update(to), 1);
+  n.a->wait_all();
   const auto other = n.a->array<int>({size}, troupe::tiles(tile));  // for which `from` leaves
   n.a->for_each({.where = scope::here()}, troupe::grid(size), set, troupe::write(other), 0).get();
   EXPECT_GE(n.a->report().bytes_spilled, size * sizeof(int));
