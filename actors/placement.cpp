@@ -55,6 +55,7 @@ placement::~placement() {
 
 void placement::add(executor& e) {
   executors_.push_back(&e);
+  if (e.facts().kind != device_kind::node) near_.push_back(&e);
   assignment_.add(e.facts());
   setbacks_.push_back(0);
   held_back_.emplace_back();
@@ -93,14 +94,14 @@ void placement::submit(task_record* t, bool inside) {
   std::uint64_t n;
   const std::size_t waiting = inbox_.post(mail(t, mail::submitted), submitted_, n);
   int asleep = 0;
-  for (const executor* e : executors_) asleep += e->sleepers();
+  for (const executor* e : near_) asleep += e->sleepers();
   if (asleep != 0) {
     // Decide here if nobody works, or if those who do do not seem to come for the mail. The latter is looked at now and
     // then: it costs a cache line from the thread that takes the turns.
     if (active() == 0 || ((waiting == 1 || waiting % look_every == 0) && has_stale_mail(clock_.ticks())))
       inside ? take_turn(nullptr) : take_turn_waiting();
     else if (waiting == 1)
-      for (executor* e : executors_) e->keep_watch();
+      for (executor* e : near_) e->keep_watch();
   }
   if (closed()) take_turn(nullptr);
   if (!inside && (in_flight_max_ < 64 * look_every || n % look_every == 0) &&
@@ -198,12 +199,16 @@ bool placement::serve(executor* self, bool client) {
       admit_waiting(begin);
       assignment_.refill();
     }
-    if (self && executors_.size() > 1) relieve_others(*self);
-    for (std::size_t i = 0; i < executors_.size(); ++i) {
+    if (self && near_.size() > 1) relieve_others(*self);
+    for (int e = next_to_send(0); e != logic::executor_set::end; e = next_to_send(e + 1)) {
+      const auto i = static_cast<std::size_t>(e);
       std::vector<task_record*>& outgoing = assignment_.outgoing(i);
       const bool device = executors_[i]->facts().space != host_space;
       if (device) send_held_back(i);
-      if (outgoing.empty()) continue;
+      if (outgoing.empty()) {
+        assignment_.sent(i);
+        continue;
+      }
       told(*executors_[i]);
       any = true;
       if (device) hand_to_device(i);
@@ -211,9 +216,10 @@ bool placement::serve(executor* self, bool client) {
                                          : device && client    ? executor::attention::client
                                          : stale               ? executor::attention::nobody
                                                                : executor::attention::somebody);
-      outgoing.clear();
-      for (executor* e : executors_)  // they look up now and then whether they are to relieve this one
-        if (e != executors_[i] && is_work_elsewhere(e)) e->keep_watch();
+      assignment_.sent(i);
+      if (device) continue;
+      for (executor* other : near_)  // they look up now and then whether they are to relieve this one
+        if (other != executors_[i] && is_work_elsewhere(other)) other->keep_watch();
     }
     publish();
     const std::uint64_t finished_now = retired_count_;
@@ -225,7 +231,7 @@ bool placement::serve(executor* self, bool client) {
     if (rounds >= 4) {
       // Enough for one visit. Who is awake looks when what he runs has ended.
       const bool nobody = active() == 0;
-      for (executor* e : executors_) {
+      for (executor* e : near_) {
         if (e->sleepers() == 0) continue;
         if (!nobody) {
           e->keep_watch();
@@ -380,8 +386,7 @@ void placement::place_again(task_record& t) {
   assignment_.take_back(t);
   if (t.marks & mark_has_room) give_room_back(t);
   t.marks &= static_cast<std::uint16_t>(~(mark_handed | mark_leads | mark_behind));
-  if (t.extra && std::exchange(t.extra->refused, false))
-    t.extra->executors &= ~(std::uint64_t{1} << assignment_.facts()[t.executor].id);
+  if (t.extra && std::exchange(t.extra->refused, false)) t.extra->executors.erase(assignment_.facts()[t.executor].id);
   t.phase.fetch_and(~behind_mask, std::memory_order_acq_rel);
   if (auto doom = doomed_.extract(&t)) fail(t, std::move(doom.mapped()), false);
   t.marks |= mark_came_back;

@@ -198,6 +198,9 @@ class placement final : private logic::dependencies::surroundings {
   void count_ahead(task_record& first, task_record& next);
   void count_not_ahead(task_record& first);
   void send_held_back(std::size_t executor);
+  int next_to_send(int from) const {
+    return std::min(assignment_.next_outgoing(from), holding_back_.next(static_cast<std::size_t>(from)));
+  }
   bool send_behind(task_record&);
   bool has_ended_early(task_record&);
   void note_setback(const task_record&);
@@ -289,10 +292,12 @@ class placement final : private logic::dependencies::surroundings {
   std::function<void(std::function<void()>)> aside_run_;  // null: threads
   std::uint64_t alarm_ = 0;                               // when it will ring, in ticks
   std::vector<executor*> executors_;
-  std::uint64_t lenders_ = 0;                     // spaces of nodes from which others may copy
+  std::vector<executor*> near_;                   // of these, those that are no nodes
+  logic::space_set lenders_;                      // spaces of nodes from which others may copy
   bool has_devices_ = false;                      // some executor has memory of its own
   std::vector<std::uint32_t> setbacks_;           // of each executor that is a device; see protocol/behind.hpp
   std::vector<std::vector<task_ref>> held_back_;  // what could follow on a device that has enough for now
+  logic::executor_set holding_back_;              // those for which there is something
   std::vector<std::pair<task_record*, task_record*>> predecessors_;  // with who waits for them
   std::unordered_map<task_record*, std::exception_ptr> doomed_;      // by the failure of what they were sent behind
   const task_record* retiring_ = nullptr;  // its successors are being told: nobody may wait for it any more
@@ -308,7 +313,8 @@ class placement final : private logic::dependencies::surroundings {
   std::vector<std::uint64_t> joined_;                           // of each executor, how often a node has
   std::vector<std::thread> remakers_;
   std::vector<mail> work_;
-  std::vector<executor*> told_nodes_;  // in this turn, as the next
+  std::vector<executor*> told_nodes_;  // in this turn, as the next two
+  logic::executor_set told_;
   std::vector<task_listener*> told_listeners_;
   std::vector<task_record*> settles_, ready_, retired_;
   std::uint64_t retired_count_ = 0, turns_ = 0, last_drain_ = 0, last_look_ = 0;

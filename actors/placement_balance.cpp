@@ -18,9 +18,9 @@ constexpr std::size_t relief_max = 64;
 }  // namespace
 
 bool placement::is_work_elsewhere(const executor* idle) const {
-  if (executors_.size() < 2 || idle->queued() != 0 || idle->facts().space != host_space) return false;
+  if (near_.size() < 2 || idle->queued() != 0 || idle->facts().space != host_space) return false;
   const bool stale = is_stale(clock_.ticks());  // then nobody comes for it: some body takes long
-  for (const executor* e : executors_)
+  for (const executor* e : near_)
     if (e != idle && e->facts().space == host_space && (e->queued_ns() >= relief_ns || (stale && e->unstarted() != 0)))
       return true;
   return false;
@@ -30,7 +30,7 @@ void placement::relieve_others(executor& idle) {
   const std::size_t to = idle.facts().id;
   if (idle.facts().space != host_space) return;
   if (idle.queued() != 0 || !assignment_.outgoing(to).empty() || assignment_.kept() != 0) return;
-  for (executor* e : executors_) {
+  for (executor* e : near_) {
     if (e == &idle || e->facts().space != host_space || (e->queued_ns() < relief_ns && !was_stale_)) continue;
     std::array<task_record*, relief_max> back;
     const std::size_t half = std::min((e->unstarted() + 1) / 2, back.size());

@@ -81,6 +81,7 @@ void placement::hand_to_device(std::size_t i) {
 // Before the device has run dry.
 void placement::send_held_back(std::size_t i) {
   if (held_back_[i].empty() || !assignment_.runs_low(i)) return;
+  holding_back_.erase(i);
   for (const task_ref& r : std::exchange(held_back_[i], {}))
     if (deps_.alive(r)) send_behind(*r.task);
 }
@@ -102,6 +103,7 @@ bool placement::send_behind(task_record& t) {
       executors_[i]->looks_ahead() && executors_[i]->queued() + assignment_.outgoing(i).size() < far_ahead_max;
   if (assignment_.has_enough(t, i, far)) {
     if (held_back_[i].size() < held_back_max) held_back_[i].push_back({&t, t.sequence});
+    holding_back_.insert(i);
     return false;
   }
   if (!assignment_.assign_behind(t, i)) return false;

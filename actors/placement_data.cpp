@@ -17,7 +17,7 @@ namespace troupe::detail {
 // True if a task has failed meanwhile.
 bool placement::set_aside_for_data() {
   do {
-    for (std::size_t i = 0; i < executors_.size(); ++i)
+    for (int i = assignment_.next_outgoing(0); i != logic::executor_set::end; i = assignment_.next_outgoing(i + 1))
       std::erase_if(assignment_.outgoing(i), [&](task_record* t) {
         return !(t->marks & mark_behind) && must_wait_for_data(*t);  // it has been looked at
       });
@@ -109,7 +109,7 @@ void placement::account_for_data(task_record& t) {
                                  static_cast<std::uint64_t>(x.array->tile_box(x.tile).volume()) * x.array->spec.element,
                                  t.measured_ns);
     if (t.error && x.mode == access_mode::update) {
-      home.cached &= ~logic::bit_of(assignment_.facts()[t.executor].space);
+      home.cached.erase(assignment_.facts()[t.executor].space);
       rescue(*x.array, x.tile, home, t.error);
       if (home.dirty_in == no_space) return;  // somebody else is asked
     } else if (t.error && from != no_space && assignment_.facts()[t.executor].kind == device_kind::node) {
@@ -118,7 +118,7 @@ void placement::account_for_data(task_record& t) {
       lose(*executors_[t.executor], {&lost, 1}, t.error);
       if (home.dirty_in == no_space) return;  // it is made again
     } else if (t.error) {
-      home.cached = 0;
+      home.cached.clear();
       home.lost = t.error;
     }
     if (budget_) went_home(x);
@@ -170,7 +170,7 @@ void placement::lose(const executor& e, std::span<const std::pair<array_core*, s
   for (const auto& [array, tile] : lost) {
     tile_home& home = array->homes->tiles[tile];
     if (home.dirty_in != e.facts().space) continue;
-    home.cached &= ~logic::bit_of(e.facts().space);
+    home.cached.erase(e.facts().space);
     rescue(*array, tile, home,
            std::make_exception_ptr(error(errc::data_lost, "array '" + array->spec.name + "', tile " +
                                                               std::to_string(tile) + ": its only copy went with " +
@@ -182,7 +182,7 @@ void placement::lose(const executor& e, std::span<const std::pair<array_core*, s
 
 void placement::free_if_unused(array_core& a) {
   if (!a.dropped || a.users != 0) return;
-  if (a.homes && a.homes->spaces != 0) {
+  if (a.homes && !a.homes->spaces.empty()) {
     if (a.spec.adopted && bring_home(a)) return;
     forget_in_log(a);
     forget_copies(a);
@@ -208,8 +208,9 @@ bool placement::bring_home(array_core& a) {
 
 // Each device frees its copies; the last one to have done so frees the array.
 void placement::forget_copies(array_core& a) {
-  for (std::uint64_t left = std::exchange(a.homes->spaces, 0); left != 0; left &= left - 1)
-    hand_over(*make_forget(link_, a), static_cast<memory_space>(std::countr_zero(left)));
+  std::exchange(a.homes->spaces, {}).each([&](std::size_t s) {
+    hand_over(*make_forget(link_, a), static_cast<memory_space>(s));
+  });
 }
 
 }  // namespace troupe::detail

@@ -225,7 +225,7 @@ std::vector<std::pair<array_core*, std::uint32_t>> placement::make_again(
     t->executor = e.facts().id;
     note_overwriting(*t, host_space);
     tile_home& home = a.homes->tiles[s.what.tile];
-    home.cached &= ~logic::bit_of(e.facts().space);
+    home.cached.erase(e.facts().space);
     home.dirty_in = no_space;
     home.moving = {t, t->sequence};
     tasks.push_back(t);

@@ -18,13 +18,13 @@ constexpr std::uint8_t passed_on_max = 2;
 // Whoever was told something in this turn goes on outside of it.
 void placement::leave_and_tell() {
   const std::vector<executor*> nodes = std::exchange(told_nodes_, {});
+  told_.clear();
   const std::vector<task_listener*> listeners = std::exchange(told_listeners_, {});
   std::vector<std::pair<executor*, std::pair<array_core*, std::uint32_t>>> saves;
   for (const auto& s : std::exchange(to_save_, {})) {
     const memory_space in = s.first->homes->tiles[s.second].dirty_in;
-    const auto of = std::ranges::find_if(
-        executors_, [&](executor* e) { return e->facts().kind == device_kind::node && e->facts().space == in; });
-    saves.emplace_back(of == executors_.end() ? nullptr : *of, s);
+    executor* const of = in == host_space || in == no_space ? nullptr : executors_[assignment_.executor_of(in)];
+    saves.emplace_back(of && of->facts().kind == device_kind::node ? of : nullptr, s);
   }
   turn_.store(false, std::memory_order_seq_cst);
   for (const auto& [e, s] : saves) e ? e->save(*s.first, s.second) : release(s.first);
@@ -33,8 +33,9 @@ void placement::leave_and_tell() {
 }
 
 void placement::told(executor& e) {
-  if (e.facts().kind == device_kind::node && std::ranges::find(told_nodes_, &e) == told_nodes_.end())
-    told_nodes_.push_back(&e);
+  if (e.facts().kind != device_kind::node || told_.contains(e.facts().id)) return;
+  told_.insert(e.facts().id);
+  told_nodes_.push_back(&e);
 }
 
 void placement::told(task_listener& l) {
@@ -48,12 +49,12 @@ void placement::admit_node(executor& e, int slots, logic::edge_cost in, logic::e
   know_link(own, in, out);
   assignment_.restore(e.facts().id, slots);
   ++joined_[e.facts().id];
-  lenders_ = lends ? lenders_ | logic::bit_of(own) : lenders_ & ~logic::bit_of(own);
+  lenders_.set(own, lends);
   for (const executor_facts& f : facts()) {
     if (f.kind != device_kind::node || f.id == e.facts().id || assignment_.is_withdrawn(f.id)) continue;
     know_peers(own, f.space, in, out);
     if (lends) assignment_.connect(own, f.space);
-    if (lenders_ & logic::bit_of(f.space)) assignment_.connect(f.space, own);
+    if (lenders_.contains(f.space)) assignment_.connect(f.space, own);
   }
   std::vector<task_record*> kept;  // without this one in mind
   assignment_.drop_kept([&](task_record& t) { kept.push_back(&t); });
@@ -99,7 +100,7 @@ memory_space placement::source_of(const array_core& a, std::uint32_t tile, tile_
     s.version = version;
     s.holders.assign({{root}});
   }
-  const auto has_it = [&](memory_space h) { return h == root || (home.cached & logic::bit_of(h)) != 0; };
+  const auto has_it = [&](memory_space h) { return h == root || home.cached.contains(h); };
   if (std::ranges::find(s.holders, where, &tile_spread::holder::space) != s.holders.end()) return root;
   memory_space from = root;
   for (tile_spread::holder& h : s.holders) {
@@ -121,7 +122,7 @@ void placement::choose_sources(task_record& t, memory_space where) {
     const auto choose = [&](std::uint32_t tile, bool whole) {
       tile_home& home = a.homes->tiles[tile];
       const memory_space root = home.dirty_in;
-      if (root == where || (root == host_space && (home.cached & logic::bit_of(where)))) return;
+      if (root == where || (root == host_space && home.cached.contains(where))) return;
       const memory_space from = source_of(a, tile, home, where, whole);
       if (from == host_space) return;
       if (!t.extra) t.extra = new task_extra;

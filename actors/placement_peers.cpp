@@ -49,12 +49,12 @@ void placement::rescue(array_core& a, std::uint32_t tile, tile_home& home, std::
   // Who has written it since will tell so: till then nobody else wants it.
   const bool replaced = home.loan && home.loan->is_replaced();
   home.loan = nullptr;
-  if (home.cached == 0 || replaced) {
+  if (home.cached.empty() || replaced) {
     home.dirty_in = host_space;
     home.lost = std::move(lost);
     return;
   }
-  const auto guest = static_cast<memory_space>(std::countr_zero(home.cached));
+  const auto guest = static_cast<memory_space>(home.cached.first());
   task_record* const errand = make_rescue(link_, a, tile, std::move(lost));
   hand_over(*errand, guest);
   home.dirty_in = no_space;

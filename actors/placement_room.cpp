@@ -45,11 +45,11 @@ void placement::check_size(const task_record& t) const {
   if (t.extra) able &= t.extra->executors;
   std::uint64_t most = 0;
   for (const executor_facts& f : facts) {
-    if (!(able >> f.id & 1)) continue;
+    if (!able.contains(f.id)) continue;
     if (f.memory_bytes == 0) return;  // the host's
     most = std::max(most, f.memory_bytes);
   }
-  if (const std::uint64_t bytes = able != 0 ? logic::bytes_at_once(t) : 0; bytes > most)
+  if (const std::uint64_t bytes = !able.empty() ? logic::bytes_at_once(t) : 0; bytes > most)
     throw error(errc::out_of_memory, "task '" + logic::name_of(t) + "' needs " + bytes_text(bytes) +
                                          " at once, and of " + logic::names_of(able, facts) +
                                          ", which may run it, none has more than " + bytes_text(most) +

@@ -40,13 +40,13 @@ struct recorded_graph {
   std::vector<replay_node> nodes;
   std::vector<std::uint32_t> successors;  // highest bit: carries data
   std::vector<std::uint32_t> roots;
-  logic::executor_set executors = ~logic::executor_set{0};  // within the scopes of all calls: a run stays on one
-  std::vector<access> touched;                              // what a run as a whole reads and writes; whole tiles
-  std::vector<access> tiles;                                // the same tile by tile, where a device may run it
-  logic::executor_set devices = 0;                          // of the executors, those that are
-  bool once = false;                                        // some call may run once only
-  std::mutex lock;                                          // guards last
-  task_record* last = nullptr;                              // the newest run; a reference is held
+  logic::executor_set executors = logic::executor_set::every();  // within the scopes of all calls: a run stays on one
+  std::vector<access> touched;                                   // what a run as a whole reads and writes; whole tiles
+  std::vector<access> tiles;                                     // the same tile by tile, where a device may run it
+  logic::executor_set devices;                                   // of the executors, those that are
+  bool once = false;                                             // some call may run once only
+  std::mutex lock;                                               // guards last
+  task_record* last = nullptr;                                   // the newest run; a reference is held
 };
 
 /// Calls taken down by a recorder, in program order.

@@ -83,7 +83,7 @@ const kernel_info* kernel_table::intern(const kernel_info& k) {
   for (const kernel_info& have : kept_)
     if (same(have)) return &have;
   kernel_info& fresh = kept_.emplace_back(k);
-  shown<std::uint64_t>& nodes = nodes_.emplace_back();
+  shown_ids& nodes = nodes_.emplace_back();
   if (const auto known = offered_.find(k.key); known != offered_.end() && k.portable) nodes = known->second;
   fresh.nodes = &nodes;
   for (std::size_t kind = 0; kind < k.texts.size(); ++kind)
@@ -98,15 +98,14 @@ const kernel_info* kernel_table::intern(const kernel_info& k) {
 }
 
 void kernel_table::offer(std::uint16_t id, const std::unordered_set<std::uint64_t>& keys) {
-  const std::uint64_t bit = std::uint64_t{1} << id;
   std::lock_guard hold(lock_);
-  for (auto& [key, nodes] : offered_) nodes &= ~bit;
-  for (const std::uint64_t key : keys) offered_[key] |= bit;
-  std::erase_if(offered_, [](const auto& o) { return o.second == 0; });
+  for (auto& [key, nodes] : offered_) nodes.erase(id);
+  for (const std::uint64_t key : keys) offered_[key].insert(id);
+  std::erase_if(offered_, [](const auto& o) { return o.second.empty(); });
   auto nodes = nodes_.begin();
   for (const kernel_info& k : kept_) {
     const auto known = offered_.find(k.key);
-    *nodes++ = known != offered_.end() && k.portable ? known->second : 0;
+    *nodes++ = known != offered_.end() && k.portable ? known->second : logic::executor_set();
   }
 }
 
@@ -205,7 +204,7 @@ void engine::add_gpus() {
   std::vector<opened_gpu> all;
   for (auto& device : found) {
     const auto id = static_cast<std::uint16_t>(placement_.facts().size() + all.size());
-    if (id >= logic::executors_max) throw error(errc::bad_argument, "more than 64 core groups and devices");
+    if (id >= logic::executors_max) throw error(errc::bad_argument, "more than 1,024 core groups and devices");
     gpu_options& g = all.emplace_back().options;
     g.facts.id = id;
     g.facts.name = device.name;

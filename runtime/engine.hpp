@@ -42,9 +42,9 @@ class kernel_table {
   static constexpr std::size_t slots = 1024;
   std::array<std::atomic<const kernel_info*>, slots> table_{};
   std::mutex lock_;
-  std::unordered_map<std::uint64_t, std::uint64_t> offered_;  // by key: nodes, a bit each
+  std::unordered_map<std::uint64_t, logic::executor_set> offered_;  // by key: nodes
   std::deque<kernel_info> kept_;
-  std::deque<shown<std::uint64_t>> nodes_;  // of those in the same place
+  std::deque<shown_ids> nodes_;  // of those in the same place
 };
 
 class engine : public std::enable_shared_from_this<engine> {

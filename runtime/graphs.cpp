@@ -70,20 +70,20 @@ void find_executors(recorded_graph& g, const recording& tape, const std::vector<
     return t == tape.tasks.end() ? nullptr : *t;
   };
   const logic::executor_set scope = g.executors;
-  g.executors = 0;
+  g.executors.clear();
   const task_record* not_for_cores =
       first_that_is_not([](const task_record& t) { return (t.kernel->kinds & cpu_bit) != 0; });
   if (!not_for_cores) g.executors = scope & logic::with_body(cpu_bit, facts);
   for (const executor_facts& f : facts) {
-    const logic::executor_set bit = logic::executor_set{1} << f.id;
-    if (f.space == host_space || !(scope & bit)) continue;
-    const bool can = !first_that_is_not(
-        [&](const task_record& t) { return is_plain(t, f.kind) && (logic::able_to_run(*t.kernel, facts) & bit) != 0; });
-    if (can) g.devices |= bit;
+    if (f.space == host_space || !scope.contains(f.id)) continue;
+    const bool can = !first_that_is_not([&](const task_record& t) {
+      return is_plain(t, f.kind) && logic::able_to_run(*t.kernel, facts).contains(f.id);
+    });
+    if (can) g.devices.insert(f.id);
   }
   g.executors |= g.devices;
   g.once = first_that_is_not([](const task_record& t) { return t.kernel->repeat != purity::once; }) != nullptr;
-  if (g.executors != 0) return;
+  if (!g.executors.empty()) return;
   if (not_for_cores)
     throw error(
         errc::not_supported,
@@ -92,7 +92,7 @@ void find_executors(recorded_graph& g, const recording& tape, const std::vector<
             "call, and accesses that are whole tiles");
   throw error(errc::no_executor,
               "no core group is in the scopes of all recorded calls, and a run stays on one executor; there are: " +
-                  logic::names_of(~logic::executor_set{0}, facts));
+                  logic::names_of(logic::executor_set::every(), facts));
 }
 
 void summarize(recorded_graph& g, recording& tape) {
@@ -109,7 +109,7 @@ void summarize(recorded_graph& g, recording& tape) {
         std::all_of(tiles.begin(), tiles.end(), [&](const auto& t) { return t.second == tiles[0].second; });
     access x;
     x.array = array;
-    if (g.devices != 0)
+    if (!g.devices.empty())
       for (const auto& [tile, mode] : tiles) {
         x.tile = tile;
         x.mode = mode;
@@ -206,7 +206,7 @@ future<void> runtime::run(const task_options& options, const graph& g) {
   const target to{&e, nullptr};
   task_record* t = make_record(to, &options, &run_on_device, &run_nothing, static_cast<const box<1>*>(nullptr),
                                static_cast<const extent<1>*>(nullptr));
-  if ((t->extra->executors & rg.executors & e.brain().all()) == 0) {
+  if ((t->extra->executors & rg.executors & e.brain().all()).empty()) {
     discard(t);
     release(t);
     throw error(errc::no_executor,
@@ -214,8 +214,8 @@ future<void> runtime::run(const task_options& options, const graph& g) {
   }
   // On cores where they can: how long a whole graph takes on which device is not known beforehand.
   t->extra->executors &= rg.executors;
-  if (t->extra->executors & ~rg.devices) t->extra->executors &= ~rg.devices;
-  const bool on_device = (t->extra->executors & rg.devices) != 0;
+  if (const auto rest = t->extra->executors - rg.devices; !rest.empty()) t->extra->executors = rest;
+  const bool on_device = !(t->extra->executors & rg.devices).empty();
   t->kernel = !on_device ? &t->ops->closure : rg.once ? &run_on_device_once : &run_on_device;
   const std::vector<access>& touched = on_device ? rg.tiles : rg.touched;
   t->kind = task_kind::graph_run;

@@ -136,7 +136,8 @@ neighbours::neighbours(engine& house, const cluster_options& o, memory_space fir
     executor_facts f;
     f.id = static_cast<std::uint16_t>(house.brain().facts().size());
     if (f.id >= logic::executors_max)
-      throw error(errc::bad_argument, "more than 64 core groups, devices and nodes: lower cluster_options::nodes_max");
+      throw error(errc::bad_argument,
+                  "more than 1,024 core groups, devices and nodes: lower cluster_options::nodes_max");
     f.name = "node:" + std::to_string(i);
     f.kind = device_kind::node;
     f.space = static_cast<memory_space>(first_space + i);

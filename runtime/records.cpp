@@ -140,14 +140,13 @@ void check_slots(engine& house, const task_record& t, task_extra& e) {
   if (slots <= 1) return;
   int most = 0;
   for (const executor_facts& f : house.brain().facts()) {
-    const logic::executor_set bit = logic::executor_set{1} << f.id;
-    if (f.kind != device_kind::cpu || !(e.executors & bit)) continue;
+    if (f.kind != device_kind::cpu || !e.executors.contains(f.id)) continue;
     most = std::max(most, f.slots);
-    if (f.slots < slots) e.executors &= ~bit;
+    if (f.slots < slots) e.executors.erase(f.id);
   }
   const logic::executor_set able =
       t.kernel ? logic::able_to_run(*t.kernel, house.brain().facts()) : house.brain().all();
-  if ((e.executors & able & house.brain().all()) == 0 && most < slots)
+  if ((e.executors & able & house.brain().all()).empty() && most < slots)
     throw error(errc::no_resource, "task '" + logic::name_of(t) + "': cpu: " + std::to_string(slots) +
                                        " slots asked, " + std::to_string(most) +
                                        " is the maximum, the slots of the largest core group in its scope");
@@ -158,7 +157,7 @@ void check_devices(engine& house, const task_record& t, task_extra& e) {
   if (!logic::asks_for_devices(e.options.resources)) return;
   constexpr unsigned char cores = 1u << static_cast<int>(device_kind::cpu);
   e.executors &= logic::with_body(cores, house.brain().facts());
-  if (e.executors == 0 || (t.kernel && !(t.kernel->kinds & cores)))
+  if (e.executors.empty() || (t.kernel && !(t.kernel->kinds & cores)))
     throw error(errc::no_executor, "task '" + logic::name_of(t) +
                                        "' holds devices (gpu) for a body on a core: it needs one, and a core group in "
                                        "its scope; kernels of the runtime take no gpu");
@@ -178,11 +177,11 @@ void apply(engine& house, task_record& t, const task_options& o) {
   const auto& facts = house.brain().facts();
   if (!o.where.is_any()) {
     e.executors = logic::resolve(o.where, facts);
-    if (e.executors == 0)
+    if (e.executors.empty())
       throw error(errc::no_executor, "task '" + logic::name_of(t) +
                                          "': no executor is in the scope: widen it; there are: " +
                                          logic::names_of(house.brain().all(), facts));
-    if (t.kernel && (e.executors & logic::able_to_run(*t.kernel, facts)) == 0) check_kernel(house, t);
+    if (t.kernel && (e.executors & logic::able_to_run(*t.kernel, facts)).empty()) check_kernel(house, t);
   }
   check_devices(house, t, e);
   check_slots(house, t, e);
@@ -193,7 +192,7 @@ void check_kernel(engine& house, const task_record& t) {
   const auto& facts = house.brain().facts();
   const logic::executor_set able = logic::able_to_run(*t.kernel, facts);
   const logic::executor_set allowed = t.extra ? t.extra->executors & house.brain().all() : house.brain().all();
-  if ((able & allowed) != 0) return;
+  if (!(able & allowed).empty()) return;
   std::string left_out;
   for (const executor_facts& f : facts)
     if (const std::string_view why = logic::reason_against(*t.kernel, f); !why.empty())

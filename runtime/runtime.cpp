@@ -42,7 +42,8 @@ bool runtime::wait_all_until(std::chrono::steady_clock::time_point deadline) {
 std::vector<executor_report> runtime::executors(const scope& where) const {
   std::vector<executor_report> all = house().brain().report().executors;
   const logic::executor_set wanted = logic::resolve(where, house().brain().facts());
-  std::erase_if(all, [&, id = 0](const executor_report&) mutable { return (wanted >> id++ & 1) == 0; });
+  std::erase_if(
+      all, [&, id = 0](const executor_report&) mutable { return !wanted.contains(static_cast<std::size_t>(id++)); });
   std::erase_if(all, [](const executor_report& e) { return e.kind == device_kind::node && e.slots == 0; });
   return all;
 }

@@ -126,7 +126,7 @@ struct tile_bytes {
 struct tile_home {
   std::atomic<std::uint32_t> version{1};  // of the bytes; executors look at it while nobody may write
   memory_space dirty_in = host_space;     // the only space whose copy is current, the host's unless said
-  std::uint64_t cached = 0;               // spaces believed to hold a current copy, a bit each
+  compact_ids cached;                     // spaces believed to hold a current copy
   task_ref moving;                        // the transfer that makes the host's copy current
   std::exception_ptr lost;                // the only current copy went with its device
   std::shared_ptr<peer_loan> loan;        // of dirty_in to other devices, if it is for this version; see lending
@@ -140,7 +140,7 @@ struct tile_home {
 struct array_homes {
   explicit array_homes(std::uint32_t count) : tiles(new tile_home[count]) {}
   std::unique_ptr<tile_home[]> tiles;
-  std::uint64_t spaces = 0;  // that may hold copies, a bit each
+  id_set spaces;  // that may hold copies
 };
 
 /// Where a tile is that counts against the host memory budget, and who uses it. Placement's.

@@ -4,7 +4,6 @@
 #include "actors/logic/assignment.hpp"
 
 #include <algorithm>
-#include <bit>
 #include <chrono>
 
 #include "actors/logic/array_core.hpp"
@@ -23,29 +22,34 @@ constexpr float guess_ns = 10'000.0f;
 constexpr int tries_per_slot = 2;
 // As a queue: nothing more goes there for now.
 constexpr float never_ns = 1e30f;
+// As an offer: there is none.
+constexpr std::size_t none = ~std::size_t{0};
 // As the number of those that wait: it does not wait with them.
 constexpr std::size_t at_once = ~std::size_t{0};
 // After this many samples of a kernel only one in eight is looked at.
 constexpr std::uint32_t samples_before_thinning = 64;
+// Of the nodes that could run a task so many are weighed, half of them such as have some of its data, if there are any.
+constexpr int nodes_weighed = 4;
+// As long as there are no more than these, all are.
+constexpr int nodes_few = 8;
 }  // namespace
 
 void assignment::add(const detail::executor_facts& f) {
   places_.emplace_back().slots = f.slots;
   facts_.push_back(f);
   spaces_ = std::max<std::size_t>(spaces_, f.space + 1u);
-  all_ |= executor_set{1} << f.id;
-  if (f.kind == device_kind::node) nodes_ |= executor_set{1} << f.id;
-}
-
-std::size_t assignment::executor_of(detail::memory_space s) const {
-  const auto f = std::find_if(facts_.begin(), facts_.end(), [&](const auto& e) { return e.space == s; });
-  return static_cast<std::size_t>(f - facts_.begin());
+  name_space(f.space);
+  if (f.space != detail::host_space) by_space_[f.space] = f.id;
+  abilities_.add(f);
+  all_.insert(f.id);
+  if (f.kind == device_kind::node) nodes_.insert(f.id);
+  note_load(f.id);
 }
 
 executor_set assignment::mask_of(const task_record& t) const {
-  executor_set mask = all_ & ~withdrawn_;
+  executor_set mask = abilities_.of(*t.kernel);
   if (t.extra) mask &= t.extra->executors;
-  return mask & able_to_run(*t.kernel, facts_);
+  return mask -= withdrawn_;
 }
 
 std::uint64_t assignment::bytes_of(const task_record& t) const {
@@ -98,8 +102,8 @@ float assignment::hop_ns(detail::memory_space from, detail::memory_space to, std
 }
 
 void assignment::assign_again(task_record& t) {
-  const executor_set now = mask_of(t) & ~paused_;
-  if (std::popcount(now) < 2 || !assign_among(t, now, at_once)) assign(t);
+  const executor_set now = mask_of(t) - paused_;
+  if (!now.has_more_than(1) || !assign_among(t, now, at_once)) assign(t);
 }
 
 void assignment::assign(task_record& t) {
@@ -110,15 +114,16 @@ void assignment::assign(task_record& t) {
     return;
   }
   const executor_set mask = mask_of(t);
-  if (std::has_single_bit(mask) && (mask & paused_) == 0 && !may_wait_for_nodes(t)) {
-    const auto i = static_cast<std::size_t>(std::countr_zero(mask));
+  const executor_set now = mask - paused_;
+  if (mask.has_single() && !now.empty() && !may_wait_for_nodes(t)) {
+    const auto i = static_cast<std::size_t>(mask.first());
     const run_time& m = model_of(t, facts_[i].kind);
     if (m.known()) t.marks |= detail::mark_known;
     send_to(t, i, m.known() ? m.predicted_ns() : guess_ns);
     return;
   }
   auto b = std::find_if(backlogs_.begin(), backlogs_.end(), [&](const backlog& x) { return x.mask == mask; });
-  if ((mask & ~paused_) != 0 && assign_among(t, mask & ~paused_, b == backlogs_.end() ? 0 : b->tasks.size())) return;
+  if (!now.empty() && assign_among(t, now, b == backlogs_.end() ? 0 : b->tasks.size())) return;
   if (b == backlogs_.end()) {
     backlogs_.push_back({mask, {}});
     b = backlogs_.end() - 1;
@@ -127,9 +132,45 @@ void assignment::assign(task_record& t) {
   kept_.fetch_add(1, std::memory_order_relaxed);
 }
 
-bool assignment::assign_among(task_record& t, executor_set mask, std::size_t waiting) {
-  offer offers[executors_max];
-  std::size_t n = 0, chosen = executors_max;
+// Leaves in the set, beside those that are no nodes: some of the nodes that have data, then some that have room, those
+// with a free slot first; each time others.
+void assignment::drop_some_nodes(executor_set& mask, const space_set& holders) {
+  const executor_set nodes = mask & nodes_;
+  mask -= nodes_;
+  int left = nodes_weighed;
+  const auto keep_some = [&](const executor_set& among, const executor_set& that_are, int down_to) {
+    std::size_t from = turn_;
+    for (bool wrapped = false; left > down_to;) {
+      const int i = among.next_with(that_are, from);
+      if (i == executor_set::end || (wrapped && static_cast<std::size_t>(i) >= turn_)) {
+        if (wrapped) return;
+        wrapped = true;
+        from = 0;
+        continue;
+      }
+      from = static_cast<std::size_t>(i) + 1;
+      if (mask.contains(static_cast<std::size_t>(i))) continue;
+      mask.insert(static_cast<std::size_t>(i));
+      --left;
+    }
+  };
+  if (!holders.empty()) {
+    executor_set have;
+    holders.each([&](std::size_t s) {
+      if (nodes.contains(by_space_[s])) have.insert(by_space_[s]);
+    });
+    keep_some(have, free_, nodes_weighed / 2);
+    keep_some(have, roomy_, nodes_weighed / 2);
+    keep_some(have, nodes_, nodes_weighed / 2);
+  }
+  keep_some(nodes, free_, 0);
+  keep_some(nodes, roomy_, 0);
+  keep_some(nodes, nodes_, 0);
+}
+
+bool assignment::assign_among(task_record& t, const executor_set& among, std::size_t waiting) {
+  if (waiting != at_once && !among.meets(roomy_)) return false;
+  std::size_t chosen = none;
   static_assert(static_cast<int>(device_kind::node) == device_kind_count);
   std::array<const run_time*, device_kind_count + 1> models{};  // of nodes too
   const auto model = [&](device_kind kind) -> const run_time& {
@@ -137,28 +178,39 @@ bool assignment::assign_among(task_record& t, executor_set mask, std::size_t wai
     return m ? *m : *(m = &model_of(t, kind));
   };
   // To all that have nothing of its data, and can get it from the same places, the same has to travel.
-  const std::uint64_t holders = spaces_ > 1 ? spaces_with_data_of(t) : 0;
+  const space_set holders = spaces_ > 1 ? spaces_with_data_of(t) : space_set();
+  const executor_set* mask = &among;
+  executor_set some = among & nodes_;
+  float nodes_each = 1;  // so many does each one that is weighed stand for
+  if (some.has_more_than(nodes_few)) {
+    nodes_each = static_cast<float>(some.count()) / nodes_weighed;
+    some = among;
+    drop_some_nodes(some, holders);
+    mask = &some;
+  }
+  const bool somebody_has = !holders.empty();
   struct {
     bool there = false;
-    std::uint64_t reach = 0, bytes = 0;
+    space_set reach;
+    std::uint64_t bytes = 0;
     sources from;
     float home_ns = 0;
   } same;
-  for (executor_set left = mask; left != 0; left &= left - 1) {
-    const auto i = static_cast<std::size_t>(std::countr_zero(left));
+  offers_.clear();
+  mask->each([&](std::size_t i) {
     const detail::executor_facts& f = facts_[i];
     const run_time& m = model(f.kind);
-    offer& o = offers[n++];
+    offer& o = offers_.emplace_back();
     o.executor = f.id;
-    o.queue_ns = std::max(places_[i].outstanding_ns, 0.0f) / static_cast<float>(places_[i].slots);
+    o.queue_ns = queue_ns(i);
     o.run_ns = m.known() ? m.predicted_ns() : guess_ns;
     if (spaces_ > 1) {
-      const bool alike = (holders & bit_of(f.space)) == 0 && f.space != detail::host_space;
-      const std::uint64_t reach = reach_[f.space] | bit_of(f.space);  // it has nothing itself
-      if (!alike || !same.there || same.reach != reach) {
+      const bool alike = !holders.contains(f.space) && f.space != detail::host_space;
+      // Where nobody has anything, it is the same for all that have nothing.
+      if (!alike || !same.there || (somebody_has && !(same.reach == (reach_[f.space] & holders)))) {
         same.there = alike;
-        same.reach = reach;
-        same.from = sources(reach_[f.space]);
+        if (somebody_has) same.reach = reach_[f.space] & holders;
+        same.from = sources(&reach_[f.space]);
         same.bytes = bytes_missing(t, f.space, same.from);
         same.home_ns = homecoming_ns(t, f.space);
       }
@@ -167,7 +219,9 @@ bool assignment::assign_among(task_record& t, executor_set mask, std::size_t wai
       o.transfer_ns = arrival_ns(f.space, same.from) + same.home_ns;
       if (o.transfer_ns > 0) o.link_ns = places_[i].moving_ns;
     }
-  }
+  });
+  const std::span<offer> offers = offers_;
+  const std::size_t n = offers.size();
   // Between cores and devices a guess is worth nothing: who has not shown how fast he is with this kernel tries a few
   // before he gets more. Not where somebody who is known and has room is done before the data has even come, by a link
   // that is known too.
@@ -175,40 +229,41 @@ bool assignment::assign_among(task_record& t, executor_set mask, std::size_t wai
   float known_ns = never_ns;
   for (std::size_t k = 0; k < n && spaces_ > 1; ++k)
     if (offers[k].queue_ns <= window_ns_ && is_known(offers[k])) known_ns = std::min(known_ns, offers[k].finish_ns());
-  const bool alike = std::all_of(
-      offers, offers + n, [&](const offer& o) { return facts_[o.executor].kind == facts_[offers[0].executor].kind; });
+  const bool alike = std::ranges::all_of(
+      offers, [&](const offer& o) { return facts_[o.executor].kind == facts_[offers[0].executor].kind; });
   for (std::size_t k = 0; k < n && !alike; ++k) {
     const std::size_t i = offers[k].executor;
     if (is_known(offers[k])) continue;
     if (places_[i].tries >= tries_per_slot * (facts_[i].space == detail::host_space ? places_[i].slots : 1) ||
         (offers[k].transfer_ns > known_ns && model_.knows_edge(detail::host_space, facts_[i].space)))
       offers[k].queue_ns = never_ns;
-    else if (offers[k].queue_ns <= window_ns_ &&
-             (chosen == executors_max || offers[k].finish_ns() < offers[chosen].finish_ns()))
+    else if (offers[k].queue_ns <= window_ns_ && (chosen == none || offers[k].finish_ns() < offers[chosen].finish_ns()))
       chosen = k;
   }
-  const std::size_t best = chosen != executors_max ? chosen : choose({offers, n}, waiting);
-  if (best == executors_max) return false;
+  const std::size_t best = chosen != none ? chosen : choose(offers, waiting, nodes_each);
+  if (best == none) return false;
   if (is_known(offers[best])) t.marks |= detail::mark_known;
-  note_decision(t, {offers, n}, best);
+  if (nodes_each > 1 && nodes_.contains(offers[best].executor)) turn_ = offers[best].executor + 1u;
+  note_decision(t, offers, best);
   send_to(t, offers[best].executor, offers[best].run_ns, offers[best].transfer_ns);
   return true;
 }
 
 // The earliest finish, if there is room. Else an executor that has room may take the task if it is done with it before
 // the others would have come to the last of those that wait: it is slower, but would do nothing meanwhile.
-std::size_t assignment::choose(std::span<const offer> offers, std::size_t waiting) const {
+std::size_t assignment::choose(std::span<const offer> offers, std::size_t waiting, float nodes_each) const {
   const std::size_t best = best_offer(offers);
   if (offers[best].queue_ns <= window_ns_ || waiting == at_once) return best;
-  std::size_t chosen = executors_max;
+  std::size_t chosen = none;
   for (std::size_t j = 0; j < offers.size(); ++j) {
     if (offers[j].queue_ns > window_ns_) continue;
     float rate = 0;  // of the others, in tasks a nanosecond
     for (std::size_t k = 0; k < offers.size(); ++k)
       if (k != j && offers[k].queue_ns < never_ns)
-        rate += static_cast<float>(places_[offers[k].executor].slots) / std::max(offers[k].run_ns, 1.0f);
+        rate += (nodes_.contains(offers[k].executor) ? nodes_each : 1.0f) *
+                static_cast<float>(places_[offers[k].executor].slots) / std::max(offers[k].run_ns, 1.0f);
     if (offers[j].finish_ns() * rate > static_cast<float>(waiting)) continue;
-    if (chosen == executors_max || offers[j].finish_ns() < offers[chosen].finish_ns()) chosen = j;
+    if (chosen == none || offers[j].finish_ns() < offers[chosen].finish_ns()) chosen = j;
   }
   return chosen;
 }
@@ -222,54 +277,76 @@ void assignment::send_to(task_record& t, std::size_t i, float predicted, float t
   t.marks |= detail::mark_sent;
   p.outstanding_ns += predicted;
   if (!(t.marks & detail::mark_known)) ++p.tries;
-  p.outgoing.push_back(&t);
+  note_load(i);
+  put_out(t, i);
+}
+
+void assignment::put_out(task_record& t, std::size_t i) {
+  places_[i].outgoing.push_back(&t);
+  outgoing_.insert(i);
+}
+
+// Until a slot is free.
+float assignment::queue_ns(std::size_t i) const {
+  const place& p = places_[i];
+  return p.under_way < p.slots ? 0 : std::max(p.outstanding_ns, 0.0f) / static_cast<float>(p.slots);
+}
+
+void assignment::note_load(std::size_t i) {
+  roomy_.set(i, queue_ns(i) <= window_ns_);
+  free_.set(i, places_[i].under_way < places_[i].slots);
 }
 
 // Which copies were for this task is not remembered: its share.
-void assignment::take_off(place& p, const task_record& t) {
+void assignment::take_off(std::size_t i, const task_record& t) {
+  place& p = places_[i];
   p.outstanding_ns -= t.predicted_ns;
   if (p.outstanding_ns < 1.0f) p.outstanding_ns = 0;
   if (!(t.marks & detail::mark_known)) --p.tries;
   p.moving_ns -= p.moving_ns / static_cast<float>(p.under_way--);
+  note_load(i);
 }
 
 bool assignment::has_enough(const task_record& t, std::size_t i, bool far) {
-  if (places_[i].outstanding_ns <= window_ns_ || (far && std::has_single_bit(mask_of(t)))) return false;
+  if (places_[i].outstanding_ns <= window_ns_ || (far && mask_of(t).has_single())) return false;
   return places_[i].outstanding_ns > std::max(window_ns_, 1.5f * model_of(t, facts_[i].kind).predicted_ns());
 }
 
 // What it reads of its predecessors is there, and has to be brought to the others: all it reads, at the most.
 bool assignment::assign_behind(task_record& t, std::size_t i) {
   const executor_set mask = mask_of(t);
-  if (((mask & ~paused_) >> facts_[i].id & 1) == 0) return false;
+  if (!mask.contains(i) || paused_.contains(i)) return false;
   const run_time& mine = model_of(t, facts_[i].kind);
-  if (!std::has_single_bit(mask)) {
+  if (!mask.has_single()) {
     if (!mine.known()) return false;
-    offer offers[executors_max];
-    std::size_t n = 0;
-    const auto add = [&](std::size_t k) -> offer& {
-      offer& o = offers[n++];
+    executor_set others = mask;
+    others.erase(i);
+    if ((others & nodes_).has_more_than(nodes_few)) drop_some_nodes(others, {});
+    offers_.clear();
+    const auto add = [&](std::size_t k) {
+      offer o;
       o.executor = facts_[k].id;
-      o.queue_ns = std::max(places_[k].outstanding_ns, 0.0f) / static_cast<float>(places_[k].slots);
+      o.queue_ns = queue_ns(k);
       const run_time& m = model_of(t, facts_[k].kind);
       o.run_ns = m.known() ? m.predicted_ns() : 0;
       return o;
     };
     const detail::memory_space here = facts_[i].space;
-    offer& own = add(i);
+    offer own = add(i);
     own.bytes_missing = bytes_missing(t, here);
     own.transfer_ns = model_.transfer_ns(detail::host_space, here, own.bytes_missing);
-    for (executor_set left = mask & ~(executor_set{1} << facts_[i].id); left != 0; left &= left - 1) {
-      const auto k = static_cast<std::size_t>(std::countr_zero(left));
-      offer& o = add(k);
+    offers_.push_back(own);
+    bool to_be_tried = false;
+    others.each([&](std::size_t k) {
+      offer& o = offers_.emplace_back(add(k));
       o.bytes_missing = bytes_of(t);
       if (reaches(facts_[k].space, here)) o.bytes_direct = o.bytes_missing;
       o.transfer_ns = hop_ns(here, facts_[k].space, o.bytes_missing);
       // Who is not known is to be tried, unless the data would take longer to come.
-      if (!model_of(t, facts_[k].kind).known() && o.transfer_ns <= own.finish_ns()) return false;
-    }
-    if (best_offer({offers, n}) != 0) return false;
-    note_decision(t, {offers, n}, 0);
+      to_be_tried |= !model_of(t, facts_[k].kind).known() && o.transfer_ns <= own.finish_ns();
+    });
+    if (to_be_tried || best_offer(offers_) != 0) return false;
+    note_decision(t, offers_, 0);
   }
   if (mine.known()) t.marks |= detail::mark_known;
   send_to(t, i, mine.known() ? mine.predicted_ns() : guess_ns);
@@ -290,7 +367,7 @@ void assignment::note_decision(const task_record& t, std::span<const offer> offe
 }
 
 void assignment::move(task_record& t, std::size_t i) {
-  take_off(places_[t.executor], t);
+  take_off(t.executor, t);
   const run_time& m = model_of(t, facts_[i].kind);
   send_to(t, i, m.known() ? m.predicted_ns() : guess_ns);
   for (auto d = decisions_.rbegin(); d != decisions_.rend(); ++d) {
@@ -302,7 +379,7 @@ void assignment::move(task_record& t, std::size_t i) {
 }
 
 void assignment::take_back(task_record& t) {
-  take_off(places_[t.executor], t);
+  take_off(t.executor, t);
   t.marks &= static_cast<std::uint16_t>(~(detail::mark_sent | detail::mark_known));
   t.ahead = 0;
 }
@@ -310,8 +387,9 @@ void assignment::take_back(task_record& t) {
 void assignment::refill() {
   if (kept_.load(std::memory_order_relaxed) == 0) return;
   for (backlog& b : backlogs_) {
-    const executor_set mask = b.mask & ~paused_;
-    while (mask != 0 && !b.tasks.empty()) {
+    if (b.tasks.empty() || !b.mask.meets(roomy_)) continue;
+    const executor_set mask = b.mask - paused_;
+    while (!mask.empty() && !b.tasks.empty()) {
       task_record* t = b.tasks.pop();
       if (!t) break;
       if (!assign_among(*t, mask, b.tasks.size())) {
@@ -326,7 +404,7 @@ void assignment::refill() {
 void assignment::finished(task_record& t) {
   if (!(t.marks & detail::mark_sent)) return;
   place& p = places_[t.executor];
-  take_off(p, t);
+  take_off(t.executor, t);
   if (!(t.measured_ns > 0)) return;
   run_time& m = model_of(t, facts_[t.executor].kind);
   if (m.seen() < samples_before_thinning || (t.sequence & 7) == 0) m.learn(t.measured_ns);
@@ -358,7 +436,7 @@ explanation assignment::explain(const task_record& t) const {
   if (t.kernel)
     for (const detail::executor_facts& f : facts_)
       if (const std::string_view why = reason_against(*t.kernel, f);
-          !why.empty() && (!t.extra || (t.extra->executors >> f.id & 1)))
+          !why.empty() && (!t.extra || t.extra->executors.contains(f.id)))
         e.candidates.push_back({f.name, {}, {}, {}, 0, 0, false, std::string(why)});
   return e;
 }

@@ -4,8 +4,12 @@
 //
 // Late binding: an executor is given about a window of predicted work; what is ready beyond that stays here, free to go
 // to whoever is done first. Owned by placement; no thread, no clock.
+//
+// All core groups and devices are weighed for a task, and of many nodes a few: those that have some of what it reads, and
+// such as have room, in turn. So the cost of a task does not grow with the cluster.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cstddef>
@@ -40,10 +44,10 @@ class assignment {
   void refill();
   /// Whether executor i may take the task over from the one that has it.
   bool suits(const detail::task_record& t, std::size_t i) const {
-    return (mask_of(t) >> facts_[i].id & 1) != 0 && facts_[t.executor].space == facts_[i].space;
+    return mask_of(t).contains(facts_[i].id) && facts_[t.executor].space == facts_[i].space;
   }
   /// A task that was assigned and had to wait for its data goes to its executor now.
-  void resume(detail::task_record& t) { places_[t.executor].outgoing.push_back(&t); }
+  void resume(detail::task_record& t) { put_out(t, t.executor); }
   /// Whether a device has enough to do for now to be sent a task behind others: a window of work, and in any case one
   /// behind the one that runs. `far`: where nobody else may run it, it may come long before its turn.
   bool has_enough(const detail::task_record&, std::size_t i, bool far);
@@ -55,24 +59,22 @@ class assignment {
   /// The executor could not run it: it is as if it had not been assigned.
   void take_back(detail::task_record&);
   /// Executor i gets no more tasks.
-  void withdraw(std::size_t i) { withdrawn_ |= executor_set{1} << facts_[i].id; }
+  void withdraw(std::size_t i) { withdrawn_.insert(facts_[i].id); }
   /// It does again, with so many slots.
   void restore(std::size_t i, int slots) {
-    withdrawn_ &= ~(executor_set{1} << facts_[i].id);
+    withdrawn_.erase(facts_[i].id);
     pause(i, false);
     places_[i].slots = slots;
+    note_load(i);
   }
   /// Executor i gets no tasks for now; those that only it may run wait.
-  void pause(std::size_t i, bool paused) {
-    const executor_set bit = executor_set{1} << facts_[i].id;
-    paused_ = paused ? paused_ | bit : paused_ & ~bit;
-  }
+  void pause(std::size_t i, bool paused) { paused_.set(facts_[i].id, paused); }
   /// False: all that could run it have been withdrawn.
-  bool can_run(const detail::task_record& t) const { return mask_of(t) != 0; }
+  bool can_run(const detail::task_record& t) const { return !mask_of(t).empty(); }
   /// The space that an assigned task will run in.
   detail::memory_space space_of(const detail::task_record& t) const { return facts_[t.executor].space; }
   /// The executor of another space than the host's.
-  std::size_t executor_of(detail::memory_space) const;
+  std::size_t executor_of(detail::memory_space s) const { return by_space_[s]; }
   /// A task that some executor has handed back goes to executor i instead.
   void move(detail::task_record&, std::size_t i);
   /// A task that was assigned has ended: its load is gone, its time is learned.
@@ -88,16 +90,20 @@ class assignment {
   int slots_of(std::size_t i) const { return places_[i].slots; }
   void know_link(detail::memory_space from, detail::memory_space to, edge_cost c) { model_.set_edge(from, to, c); }
   /// Copies from one space of a device to another one's need not go through the host's memory.
-  void connect(detail::memory_space from, detail::memory_space to) { reach_[to] |= std::uint64_t{1} << from; }
-  bool is_withdrawn(std::size_t i) const { return (withdrawn_ >> facts_[i].id & 1) != 0; }
-  bool is_paused(std::size_t i) const { return (paused_ >> facts_[i].id & 1) != 0; }
+  void connect(detail::memory_space from, detail::memory_space to) {
+    name_space(std::max(from, to));
+    reach_[to].insert(from);
+  }
+  bool is_withdrawn(std::size_t i) const { return withdrawn_.contains(facts_[i].id); }
+  bool is_paused(std::size_t i) const { return paused_.contains(facts_[i].id); }
   /// All of a device's copies go through the host's memory from now on.
   void disconnect(detail::memory_space s) {
-    for (std::uint64_t& mask : reach_) mask &= ~(std::uint64_t{1} << s);
-    reach_[s] = 0;
+    name_space(s);
+    for (space_set& from : reach_) from.erase(s);
+    reach_[s].clear();
   }
   bool reaches(detail::memory_space to, detail::memory_space from) const {
-    return from != detail::no_space && (reach_[to] >> from & 1) != 0;
+    return from != detail::no_space && to < reach_.size() && reach_[to].contains(from);
   }
   void know_time(const remembered_time& t) { model_.remember(t); }
   std::vector<remembered_time> measured_times() const { return model_.measured(); }
@@ -109,11 +115,17 @@ class assignment {
     kept_.store(0);
   }
 
-  /// What is to be handed to executor i; the caller empties it.
+  /// What is to be handed to executor i; who empties it says so.
   std::vector<detail::task_record*>& outgoing(std::size_t i) { return places_[i].outgoing; }
+  void sent(std::size_t i) {
+    places_[i].outgoing.clear();
+    outgoing_.erase(i);
+  }
+  /// The first executor from this one on for which there may be something; executor_set::end if there is none.
+  int next_outgoing(int from) const { return outgoing_.next(static_cast<std::size_t>(from)); }
   bool something_outgoing() const {
-    for (const place& p : places_)
-      if (!p.outgoing.empty()) return true;
+    for (int i = next_outgoing(0); i != executor_set::end; i = next_outgoing(i + 1))
+      if (!places_[static_cast<std::size_t>(i)].outgoing.empty()) return true;
     return false;
   }
   /// Ready tasks that no executor has room for. Any thread.
@@ -144,20 +156,31 @@ class assignment {
     std::size_t chosen = 0;
   };
 
+  // What there is for each space is there from now on; links are known before executors are.
+  void name_space(detail::memory_space s) {
+    if (s < reach_.size()) return;
+    reach_.resize(s + 1u);
+    by_space_.resize(s + 1u);
+  }
   executor_set mask_of(const detail::task_record&) const;
   /// A node that is not there yet may run it, too. Scopes name those that were there when the task was spawned.
   bool may_wait_for_nodes(const detail::task_record& t) const {
-    return (withdrawn_ & nodes_) != 0 && t.kernel->portable && (!t.extra || t.extra->executors == ~executor_set{0});
+    return !(withdrawn_ & nodes_).empty() && t.kernel->portable &&
+           (!t.extra || t.extra->executors == executor_set::every());
   }
   std::uint64_t bytes_of(const detail::task_record&) const;
   run_time& model_of(const detail::task_record&, device_kind);
   float arrival_ns(detail::memory_space where, const sources&) const;
   float homecoming_ns(const detail::task_record&, detail::memory_space where) const;
   float hop_ns(detail::memory_space from, detail::memory_space to, std::uint64_t bytes) const;
-  bool assign_among(detail::task_record&, executor_set, std::size_t waiting);
-  std::size_t choose(std::span<const offer>, std::size_t waiting) const;
+  bool assign_among(detail::task_record&, const executor_set&, std::size_t waiting);
+  void drop_some_nodes(executor_set&, const space_set& holders);
+  std::size_t choose(std::span<const offer>, std::size_t waiting, float nodes_each) const;
   void send_to(detail::task_record&, std::size_t place, float predicted_ns, float transfer_ns = 0);
-  static void take_off(place&, const detail::task_record&);
+  void take_off(std::size_t place, const detail::task_record&);
+  float queue_ns(std::size_t place) const;
+  void note_load(std::size_t place);
+  void put_out(detail::task_record&, std::size_t place);
   void note_decision(const detail::task_record&, std::span<const offer>, std::size_t chosen);
 
   const float window_ns_;
@@ -166,8 +189,14 @@ class assignment {
   std::vector<place> places_;
   std::vector<detail::executor_facts> facts_;
   std::size_t spaces_ = 1;
-  std::array<std::uint64_t, executors_max + 1> reach_{};  // of each space, where it can copy from
-  executor_set all_ = 0, withdrawn_ = 0, paused_ = 0, nodes_ = 0;
+  std::vector<space_set> reach_;         // of each space, where it can copy from
+  std::vector<std::uint16_t> by_space_;  // the executor whose it is
+  abilities abilities_;
+  executor_set all_, withdrawn_, paused_, nodes_;
+  executor_set roomy_, free_;  // who has less than a window to do, and who has a slot for which there is nothing
+  executor_set outgoing_;      // for whom there may be something outgoing
+  std::size_t turn_ = 0;       // the node that is the next one to be weighed
+  std::vector<offer> offers_;  // of the task at hand
   std::vector<backlog> backlogs_;
   std::deque<decision> decisions_;
   std::atomic<std::size_t> kept_{0};

@@ -93,12 +93,13 @@ std::vector<remembered_time> cost_model::measured() const {
 cost_model::edge& cost_model::edge_of(std::uint16_t from, std::uint16_t to) {
   const std::size_t spaces = std::max<std::size_t>({spaces_, from + 1u, to + 1u});
   if (spaces > spaces_) {
-    std::vector<edge> larger(spaces * spaces, edge{unknown_edge, false});
+    const std::size_t side = std::bit_ceil(spaces);  // they are named one after the other
+    std::vector<edge> larger(side * side, edge{unknown_edge, false});
     for (std::size_t row = 0; row < spaces_; ++row)
       for (std::size_t column = 0; column < spaces_; ++column)
-        larger[row * spaces + column] = edges_[row * spaces_ + column];
+        larger[row * side + column] = edges_[row * spaces_ + column];
     edges_ = std::move(larger);
-    spaces_ = spaces;
+    spaces_ = side;
   }
   return edges_[from * spaces_ + to];
 }

@@ -39,13 +39,13 @@ std::uint64_t bytes_missing(const task_record& t, memory_space where, sources& f
     if (is_whole(x)) {
       if (!needs_contents) continue;
       const tile_home* home = x.array->homes ? &x.array->homes->tiles[x.tile] : nullptr;
-      if (!home || !(home->cached & bit_of(where))) add(home, x.array->bytes_of(x.tile));
+      if (!home || !home->cached.contains(where)) add(home, x.array->bytes_of(x.tile));
       continue;
     }
     if (uses_copies(x)) {
       each_part_of(x, [&](std::uint32_t tile, std::uint64_t part, std::uint64_t whole) {
         const tile_home* home = x.array->homes ? &x.array->homes->tiles[tile] : nullptr;
-        if (!home || !(home->cached & bit_of(where)))
+        if (!home || !home->cached.contains(where))
           add(home, (fetches_whole(part, whole) ? whole : part) * x.array->spec.element);
       });
       continue;
@@ -58,15 +58,15 @@ std::uint64_t bytes_missing(const task_record& t, memory_space where, sources& f
   return bytes;
 }
 
-std::uint64_t spaces_with_data_of(const task_record& t) {
-  std::uint64_t spaces = 0;
+space_set spaces_with_data_of(const task_record& t) {
+  space_set spaces;
   for (int i = 0; i < t.access_count; ++i) {
     const access& x = t.accesses[i];
     if (!x.array || !x.array->homes) continue;
     each_tile_of(x, [&](std::uint32_t tile) {
       const tile_home& home = x.array->homes->tiles[tile];
-      spaces |= home.cached;
-      if (home.dirty_in < 64) spaces |= bit_of(home.dirty_in);
+      home.cached.add_to(spaces);
+      if (home.dirty_in != host_space && home.dirty_in != detail::no_space) spaces.insert(home.dirty_in);
     });
   }
   return spaces;
@@ -116,12 +116,12 @@ void note_sent(const task_record& t, memory_space where, bool parts) {
     if (!x.array) continue;
     array_core& a = *x.array;
     if (!a.homes) a.homes = std::make_unique<detail::array_homes>(a.tile_count);
-    a.homes->spaces |= bit_of(where);
+    a.homes->spaces.insert(where);
     if (is_whole(x))
-      a.homes->tiles[x.tile].cached |= bit_of(where);
+      a.homes->tiles[x.tile].cached.insert(where);
     else if (uses_copies(x))
       each_part_of(x, [&](std::uint32_t tile, std::uint64_t part, std::uint64_t whole) {
-        if (parts ? part == whole : fetches_whole(part, whole)) a.homes->tiles[tile].cached |= bit_of(where);
+        if (parts ? part == whole : fetches_whole(part, whole)) a.homes->tiles[tile].cached.insert(where);
       });
   }
 }
@@ -138,7 +138,8 @@ void note_done(const task_record& t, memory_space where) {
       home.version.store(home.version.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
       home.dirty_in = is_whole(x) ? where : host_space;
       if (is_whole(x)) home.lost = nullptr;
-      home.cached = home.dirty_in == host_space ? 0 : bit_of(where);
+      home.cached.clear();
+      if (home.dirty_in != host_space) home.cached.insert(where);
     });
   }
 }

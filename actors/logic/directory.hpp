@@ -29,7 +29,7 @@ using detail::memory_space;
 using detail::task_record;
 using detail::tile_home;
 
-constexpr std::uint64_t bit_of(memory_space s) { return std::uint64_t{1} << s; }
+using space_set = detail::id_set;
 
 /// The access is one whole tile.
 inline bool is_whole(const access& x) { return !x.where; }
@@ -108,9 +108,9 @@ std::exception_ptr lost_input(const task_record&);
 /// Where bytes come from: the host's memory, which they may have to be brought to first, or directly another device's.
 class sources {
  public:
-  /// `reach`: the spaces from which there is a direct way, a bit each.
-  explicit sources(std::uint64_t reach = 0) : reach_(reach) {}
-  bool reaches(memory_space s) const { return s != detail::no_space && (reach_ >> s & 1) != 0; }
+  /// `reach`: the spaces from which there is a direct way; null: none. Must live as long.
+  explicit sources(const space_set* reach = nullptr) : reach_(reach) {}
+  bool reaches(memory_space s) const { return reach_ && reach_->contains(s); }
   void add(memory_space from, std::uint64_t bytes) {
     if (from == host_space) {
       from_host_ += bytes;
@@ -137,7 +137,8 @@ class sources {
   }
 
  private:
-  std::uint64_t reach_, from_host_ = 0;
+  const space_set* reach_;
+  std::uint64_t from_host_ = 0;
   std::size_t count_ = 0;
   std::array<std::pair<memory_space, std::uint64_t>, 8> others_{};
 };
@@ -148,8 +149,8 @@ inline std::uint64_t bytes_missing(const task_record& t, memory_space where) {
   sources unused;
   return bytes_missing(t, where, unused);
 }
-/// Spaces other than the host's that have a copy of a tile that the task touches, a bit each; may be more.
-std::uint64_t spaces_with_data_of(const task_record&);
+/// Spaces other than the host's that have a copy of a tile that the task touches; may be more.
+space_set spaces_with_data_of(const task_record&);
 /// Bytes that the task takes in a memory other than the host's while it runs there.
 std::uint64_t bytes_at_once(const task_record&);
 /// The task goes to a space other than the host's: what it reads will be there.

@@ -40,42 +40,59 @@ namespace logic {
 
 namespace {
 executor_set resolve_node(const scope::node* n, std::span<const detail::executor_facts> all) {
-  if (!n) return ~executor_set{0};
+  if (!n) return executor_set::every();
   using op = scope::node::op;
   if (n->what == op::either) return resolve_node(n->a.get(), all) | resolve_node(n->b.get(), all);
   if (n->what == op::both) return resolve_node(n->a.get(), all) & resolve_node(n->b.get(), all);
-  executor_set set = 0;
+  executor_set set;
   for (const auto& e : all) {
     const bool fits = n->what == op::kind       ? e.kind == n->kind
                       : n->what == op::executor ? e.name == n->name
                       : n->what == op::here     ? e.kind != device_kind::node
                       : n->what == op::at       ? e.label && e.label->is(n->name)
                                                 : e.kind != device_kind::cpu && e.kind != device_kind::node;
-    if (fits) set |= executor_set{1} << e.id;
+    if (fits) set.insert(e.id);
   }
   return set;
 }
 }  // namespace
 
 executor_set resolve(const scope& s, std::span<const detail::executor_facts> all) {
-  executor_set every = 0;
-  for (const auto& e : all) every |= executor_set{1} << e.id;
+  executor_set every;
+  for (const auto& e : all) every.insert(e.id);
   return resolve_node(s.root(), all) & every;
 }
 
 executor_set with_body(unsigned char kinds, std::span<const detail::executor_facts> all) {
-  executor_set set = 0;
+  executor_set set;
   for (const auto& e : all)
-    if (kinds & (1u << static_cast<int>(e.kind))) set |= executor_set{1} << e.id;
+    if (kinds & (1u << static_cast<int>(e.kind))) set.insert(e.id);
   return set;
 }
 
 executor_set able_to_run(const detail::kernel_info& k, std::span<const detail::executor_facts> all) {
   executor_set set = with_body(k.kinds, all);
-  if (k.nodes) set |= *k.nodes;
+  if (k.nodes) set |= k.nodes->get();
   if (k.doubles == 0) return set;
   for (const auto& e : all)
-    if (!reason_against(k, e).empty()) set &= ~(executor_set{1} << e.id);
+    if (!reason_against(k, e).empty()) set.erase(e.id);
+  return set;
+}
+
+void abilities::add(const detail::executor_facts& e) {
+  of_kind_[static_cast<std::size_t>(e.kind)].insert(e.id);
+  if (e.kind != device_kind::node && !e.has_double) lack_doubles_[static_cast<std::size_t>(e.kind)].insert(e.id);
+}
+
+executor_set abilities::of(const detail::kernel_info& k) const {
+  executor_set set;
+  for (unsigned kind = 0; kind < of_kind_.size(); ++kind) {
+    const unsigned bit = 1u << kind;
+    if ((k.kinds & bit) == 0) continue;
+    set |= of_kind_[kind];
+    if (k.doubles & bit) set -= lack_doubles_[kind];
+  }
+  if (k.nodes) set |= k.nodes->get();
   return set;
 }
 
@@ -112,7 +129,7 @@ bool uses_double(std::string_view text) {
 std::string names_of(executor_set set, std::span<const detail::executor_facts> all) {
   std::string text;
   for (const auto& e : all)
-    if (set & (executor_set{1} << e.id)) {
+    if (set.contains(e.id)) {
       const std::string name = e.label ? e.label->text() : e.name;
       if (!name.empty()) text += (text.empty() ? "" : ", ") + name;
     }

@@ -3,20 +3,22 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <span>
 #include <string>
 #include <string_view>
 
+#include <troupe/detail/id_set.hpp>
 #include <troupe/scope.hpp>
 
 #include "actors/protocol/executor.hpp"
 
 namespace troupe::logic {
 
-/// A set of executors, one bit per id; at most 64 executors on a node.
-using executor_set = std::uint64_t;
-inline constexpr int executors_max = 64;
+/// Executors by their ids.
+using executor_set = detail::id_set;
+inline constexpr int executors_max = executor_set::end;
 
 /// The executors that the scope names. Unknown names name nobody.
 executor_set resolve(const scope&, std::span<const detail::executor_facts>);
@@ -24,6 +26,18 @@ executor_set resolve(const scope&, std::span<const detail::executor_facts>);
 executor_set with_body(unsigned char kinds, std::span<const detail::executor_facts>);
 /// The executors that have a body of the kernel and can run it.
 executor_set able_to_run(const detail::kernel_info&, std::span<const detail::executor_facts>);
+
+/// The same for many kernels: costs what the kinds cost, not what the executors do.
+class abilities {
+ public:
+  void add(const detail::executor_facts&);
+  executor_set of(const detail::kernel_info&) const;
+
+ private:
+  std::array<executor_set, device_kind_count + 1> of_kind_;       // nodes among them
+  std::array<executor_set, device_kind_count + 1> lack_doubles_;  // of that kind
+};
+
 /// Why the executor cannot run the body that the kernel has for its kind; empty if it can.
 std::string_view reason_against(const detail::kernel_info&, const detail::executor_facts&);
 /// A text that uses the type double, outside of its comments.

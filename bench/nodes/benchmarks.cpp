@@ -185,7 +185,7 @@ group convolution(const link& by) {
 
 group placement() {
   group all{"net_placement", "placing a task among imagined nodes", {}, {}, stage::unstarted, {}, {}};
-  const std::vector<int> counts{1, 8, 16, 32, imagined_nodes_max()};
+  const std::vector<int> counts{1, 8, 64, 256, imagined_nodes_max()};
   for (const int n : counts) all.rows.push_back({"net_placement/" + std::to_string(n), "ns/task", lower});
   all.rows.push_back({"net_placement/growth", "x", lower, 2});
   all.measure = [counts](contender& who, const settings& how) -> figures {

@@ -86,12 +86,12 @@ class imagined_house {
     link_->house.store(reinterpret_cast<detail::engine*>(this));  // records ask only whether there is one
     brain_ = std::make_unique<detail::placement>(options_, *link_, board_);
     add({0, "cpu:0", troupe::device_kind::cpu, detail::host_space, 1});
-    std::uint64_t offering = 0;
+    detail::id_set offering;
     for (int i = 1; i <= nodes; ++i) {
       const auto id = static_cast<std::uint16_t>(i);
       add({id, "node:" + std::to_string(i), troupe::device_kind::node, id, 1});
       brain_->admit_node(*nodes_.back(), 8, {50'000.0F, 1.0F}, {50'000.0F, 1.0F}, true);
-      offering |= std::uint64_t{1} << i;
+      offering.insert(id);
     }
     offered_ = offering;
     kernel_.nodes = &offered_;
@@ -162,7 +162,7 @@ class imagined_house {
   troupe::options options_;
   detail::house_link* link_;
   detail::wait_board board_;
-  detail::shown<std::uint64_t> offered_{0};
+  detail::shown_ids offered_;
   detail::kernel_info kernel_{.name = "k", .key = 1};
   std::vector<std::unique_ptr<imagined_node>> nodes_;
   std::unique_ptr<detail::placement> brain_;

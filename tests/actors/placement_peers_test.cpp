@@ -29,7 +29,7 @@ class placement_peers : public testing::Test {
   }
   task_record* spawn_on(int executor, const std::vector<stage::use>& uses) {
     task_record* t = s.task(uses);
-    stage::extra(t).executors = std::uint64_t{1} << executor;
+    stage::extra(t).executors = {static_cast<int>(executor)};
     return s.submit(t);
   }
   // The tile is dirty there.

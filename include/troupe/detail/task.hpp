@@ -20,6 +20,7 @@
 
 #include <troupe/access.hpp>
 #include <troupe/box.hpp>
+#include <troupe/detail/id_set.hpp>
 #include <troupe/device_call.hpp>
 #include <troupe/options.hpp>
 #include <troupe/view.hpp>
@@ -116,7 +117,7 @@ struct kernel_info {
   std::array<kernel_text, device_kind_count> texts{};
   std::array<routine_fn, device_kind_count> routines{};  // before texts
   bool portable = false;                                 // its scalars may travel as bytes
-  const shown<std::uint64_t>* nodes = nullptr;  // executors that are nodes and offer it; the runtime's own copy knows
+  const shown_ids* nodes = nullptr;  // executors that are nodes and offer it; the runtime's own copy knows
 };
 
 /// The box of one access, where it is not exactly one tile. In coordinates of the array that owns the bytes.
@@ -180,9 +181,9 @@ struct tile_source {
 /// What few tasks need, kept out of the record.
 struct task_extra {
   task_options options;
-  std::uint64_t executors = ~std::uint64_t{0};  // options.where, resolved
-  std::exception_ptr refusal;                   // of an executor that has no room for it: others may have
-  bool refused = false;                         // by the one that hands it back
+  id_set executors = id_set::every();  // options.where, resolved
+  std::exception_ptr refusal;          // of an executor that has no room for it: others may have
+  bool refused = false;                // by the one that hands it back
   std::atomic<int> attempt{1};
   task_listener* listener = nullptr;
   bool watched = false;

@@ -1,0 +1,104 @@
+// What this file is for: of many nodes few are weighed for a task, and yet all get work and data is found where it is.
+// SPDX-FileCopyrightText: the troupe authors
+// SPDX-License-Identifier: BSD-3-Clause
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <set>
+
+#include "actors/logic/scope.hpp"
+#include "stage.hpp"
+
+namespace {
+
+using namespace test;
+
+constexpr auto reads = troupe::access_mode::read;
+
+/// A core group and so many nodes of two slots, for tasks that only nodes run.
+class crowd : public stage {
+ public:
+  explicit crowd(int nodes) : stage(troupe::options{}) {
+    add({0, "cpu:0", troupe::device_kind::cpu, host_space, 1});
+    troupe::detail::id_set offering;
+    for (int i = 1; i <= nodes; ++i) {
+      const auto id = static_cast<std::uint16_t>(i);
+      collector& node = add({id, "node:" + std::to_string(i), troupe::device_kind::node, id, 2});
+      brain->admit_node(node, 2, {1'000, 10}, {1'000, 10}, true);
+      offering.insert(id);
+    }
+    offered_ = offering;
+    kernel_.nodes = &offered_;
+  }
+  task_record* next(const std::vector<use>& uses = {}) {
+    task_record* t = task(uses);
+    t->kernel = &kernel_;
+    return submit(t);
+  }
+  std::size_t most() const {
+    std::size_t n = 0;
+    for (const auto& g : groups) n = std::max(n, g->held.size());
+    return n;
+  }
+
+ private:
+  troupe::detail::shown_ids offered_;
+  kernel_info kernel_{.name = "for nodes", .key = 91, .kinds = 0};
+};
+
+TEST(placement_crowd, gives_every_node_work_before_any_gets_more_than_it_has_slots) {
+  crowd c(troupe::logic::executors_max - 1);
+  for (int i = 1; i < troupe::logic::executors_max; ++i) c.next();
+  EXPECT_LE(c.most(), 2u);
+  for (int i = 1; i < troupe::logic::executors_max; ++i) c.next();
+  EXPECT_EQ(c.most(), 2u);
+  for (std::size_t i = 1; i < c.groups.size(); ++i) ASSERT_EQ(c.groups[i]->held.size(), 2u) << i;
+}
+
+TEST(placement_crowd, sends_a_task_to_the_one_that_has_its_data_whichever_that_is) {
+  crowd c(300);
+  for (const int who : {299, 64, 1, 130}) {
+    array_core* const a = c.array();
+    task_record* const first = c.task({{a, reads}});
+    static troupe::detail::shown_ids here;
+    here = troupe::detail::id_set{who};
+    kernel_info only{.name = "only there", .key = 92, .kinds = 0, .nodes = &here};
+    first->kernel = &only;
+    c.submit(first);
+    ASSERT_EQ(c.holder(first)->facts().id, who);
+    c.complete(first);
+    for (int i = 0; i < 5; ++i) {
+      task_record* const t = c.next({{a, reads}});
+      EXPECT_EQ(c.holder(t)->facts().id, who);
+      c.complete(t);
+    }
+    first->kernel = &first->ops->closure;  // the other goes
+  }
+}
+
+TEST(placement_crowd, explains_with_those_that_were_weighed) {
+  crowd c(300);
+  task_record* const t = c.next();
+  const auto why = c.brain->explain(*t);
+  EXPECT_GE(why.candidates.size(), 2u);
+  EXPECT_LE(why.candidates.size(), 16u) << "the cost must not grow with the cluster";
+  EXPECT_EQ(std::ranges::count_if(why.candidates, [](const auto& x) { return x.chosen; }), 1);
+}
+
+TEST(placement_crowd, keeps_tasks_when_all_are_busy_and_gives_them_to_whoever_is_done) {
+  crowd c(100);
+  for (int i = 0; i < 200; ++i) {  // it is known how long they take: longer than a window
+    task_record* const t = c.next();
+    c.complete(t, 1e9f);
+  }
+  std::size_t out = 0;
+  for (; c.holder(c.next()) != nullptr; ++out) ASSERT_LT(out, 1000u) << "they are to wait";
+  EXPECT_EQ(out, 200u) << "two slots each";
+  collector& done = *c.groups[77];
+  const std::size_t had = done.held.size();
+  const auto others = c.out().size() - had;
+  while (done.held.size() == had) c.complete(done.held.front(), 1e9f);
+  EXPECT_EQ(c.out().size() - done.held.size(), others) << "nobody else got what was kept";
+}
+
+}  // namespace
