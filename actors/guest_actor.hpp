@@ -16,6 +16,7 @@
 
 #include "actors/guest_house.hpp"
 #include "actors/logic/array_core.hpp"
+#include "actors/node_names.hpp"
 #include "actors/offers.hpp"
 #include "actors/run_context.hpp"
 
@@ -39,6 +40,7 @@ class guest_actor final : public guest_house, private task_listener {
   void pulled_arrived(const wire::pulled_head&, const node_id& from) override;
   void lost(const node_id&) override;
   void close_door() override;
+  node_id owner() const override { return name_of(session_->peer().id); }
   bool is_released() const override;
   void leave() override;
   bool is_empty() const override;
@@ -74,6 +76,7 @@ class guest_actor final : public guest_house, private task_listener {
     std::exception_ptr never;                            // in: it will not come
     std::optional<asker> whom;                           // lend: who has pulled
     bool open = false, sending = false, placed = false;  // in: its bytes are being written
+    bool copies = false;                                 // home: others may go on at once
     raw_view view;
     scratch buffers;
     std::unique_ptr<run_context> context;
@@ -100,7 +103,8 @@ class guest_actor final : public guest_house, private task_listener {
   static void check(const array_core&, const wire::gap&);
   void ask_for(array_core&, std::uint64_t array, const wire::gap&);
   void open_door(array_core&, access_mode, const logic::box4& where, std::unique_ptr<door>);
-  void give(const wire::box_request&);
+  void give(const wire::box_request&, bool copies);
+  bool send_copy(door&, std::vector<std::byte>& head, const net::pieces& rows);
   void send_back(guest&);
   void opened(door&);
   void closed(door&);
@@ -148,8 +152,9 @@ class guest_actor final : public guest_house, private task_listener {
   struct parcel {
     std::vector<std::byte> head;
     net::const_pieces body;
-    task_record* task;  // its door, which stays open until it has been sent
+    task_record* task;  // its door, which stays open until it has been sent; null: what is sent is a copy
     std::shared_ptr<net::session> over;
+    std::shared_ptr<std::vector<std::byte>> copied{};
   };
   std::vector<parcel> to_send_;
   net::writer done_, wants_, unfilled_;

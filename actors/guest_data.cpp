@@ -13,6 +13,9 @@ const kernel_info access_kernel{.name = "access from another node", .key = 2};
 
 namespace {
 
+// Up to so large a tile is copied before it is sent, where tasks wait for the copy only.
+constexpr std::size_t copied_bytes_max = 64u << 20;
+
 [[noreturn]] void refuse(const char* what) { throw error(errc::bad_frame, what); }
 
 }  // namespace
@@ -87,7 +90,27 @@ void guest_actor::opened(door& d) {
     head.varint(static_cast<std::uint64_t>(d.access));
   }
   const net::pieces body = rows_of(d.view, d.element);
-  to_send_.push_back({head.take(), {body.begin(), body.end()}, d.task, session_});
+  auto title = head.take();
+  if (d.copies && send_copy(d, title, body)) return;
+  to_send_.push_back({std::move(title), {body.begin(), body.end()}, d.task, session_});
+}
+
+// Not where memory is counted: there it is sent from where it is.
+bool guest_actor::send_copy(door& d, std::vector<std::byte>& head, const net::pieces& rows) {
+  std::size_t bytes = 0;
+  for (const auto& r : rows) bytes += r.size();
+  if (link_.bounded || bytes > copied_bytes_max) return false;
+  auto all = std::make_shared<std::vector<std::byte>>();
+  try {
+    all->reserve(bytes);
+  } catch (const std::bad_alloc&) {
+    return false;
+  }
+  for (const auto& r : rows) all->insert(all->end(), r.begin(), r.end());
+  const std::span<const std::byte> body(*all);
+  to_send_.push_back({std::move(head), {body}, nullptr, session_, std::move(all)});
+  close(d);
+  return true;
 }
 
 // What it shows may change again. The record goes back once it has retired.
@@ -156,12 +179,13 @@ void guest_actor::arrived(std::span<const std::byte> head, bool whole) {
 
 // ---- out ------------------------------------------------------------------------------------------------------------
 
-void guest_actor::give(const wire::box_request& r) {
+void guest_actor::give(const wire::box_request& r, bool copies) {
   const auto a = arrays_.find(r.array);
   if (a == arrays_.end()) refuse("a tile of an array that was not named before");
   check(*a->second, r.what);
   auto d = std::make_unique<door>();
   d->what = door::use::home;
+  d->copies = copies;
   d->number = r.number;
   open_door(*a->second, access_mode::read, r.what.where, std::move(d));
 }

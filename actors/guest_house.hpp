@@ -38,6 +38,7 @@ class guest_house {
   virtual void lost(const node_id&) = 0;
   /// Takes no more tasks, and asks the owner to fetch what is here.
   virtual void close_door() = 0;
+  virtual node_id owner() const = 0;
   /// The owner has, or has gone.
   virtual bool is_released() const = 0;
   /// The session has ended: nobody waits for what is here. What has not started never will, the rest is asked to stop.

@@ -71,6 +71,7 @@ bool is_for_guest_house(wire::kind k) {
     case wire::kind::tasks:
     case wire::kind::cancel:
     case wire::kind::give:
+    case wire::kind::copy:
     case wire::kind::forget:
     case wire::kind::released:
     case wire::kind::lend:
@@ -98,7 +99,8 @@ void guest_actor::frame(std::span<const std::byte> bytes) {
       for (const std::uint64_t id : wire::take_numbers(from)) cancel(id);
       break;
     case wire::kind::give:
-      for (const wire::box_request& r : wire::take_requests(from)) give(r);
+    case wire::kind::copy:
+      for (const wire::box_request& r : wire::take_requests(from)) give(r, what == wire::kind::copy);
       break;
     case wire::kind::forget:
       for (const std::uint64_t id : wire::take_numbers(from))
@@ -336,7 +338,12 @@ void guest_actor::work_off(std::unique_lock<std::mutex>& hold) {
   auto ask = std::exchange(to_ask_, {});
   const auto answers = std::exchange(to_answer_, {});
   hold.unlock();
-  for (const parcel& p : parcels) p.over->send_bulk(p.head, p.body, [this, t = p.task](bool) { sent(t); });
+  for (const parcel& p : parcels) {
+    if (p.task)
+      p.over->send_bulk(p.head, p.body, [this, t = p.task](bool) { sent(t); });
+    else
+      p.over->send_bulk(p.head, p.body, [kept = p.copied](bool) {});
+  }
   for (const auto& [line, frame] : answers) line->send(frame.view());
   if (!close.empty()) placement_.report_done(close, nullptr);
   for (task_record* t : submit) placement_.submit(t, true);

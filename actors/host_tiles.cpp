@@ -31,6 +31,13 @@ namespace {
 std::byte* new_bytes(house_link& home, std::size_t bytes) {
   return home.tiles ? home.tiles->allocate(bytes) : home.host->allocate(bytes, 64);
 }
+
+void count_bytes(house_link& home, std::size_t bytes) {
+  const std::size_t now = home.array_bytes.fetch_add(bytes, std::memory_order_relaxed) + bytes;
+  std::size_t most = home.array_bytes_max.load(std::memory_order_relaxed);
+  while (now > most && !home.array_bytes_max.compare_exchange_weak(most, now, std::memory_order_relaxed)) {
+  }
+}
 }  // namespace
 
 void give_back_bytes(house_link& home, std::byte* p, std::size_t bytes) noexcept {
@@ -66,19 +73,25 @@ std::byte* host_tile(house_link& home, array_core& a, std::uint32_t t, bool over
     give_back_bytes(home, fresh, bytes);
     return expected;
   }
-  const std::size_t now = home.array_bytes.fetch_add(bytes, std::memory_order_relaxed) + bytes;
-  std::size_t most = home.array_bytes_max.load(std::memory_order_relaxed);
-  while (now > most && !home.array_bytes_max.compare_exchange_weak(most, now, std::memory_order_relaxed)) {
-  }
+  count_bytes(home, bytes);
   return fresh;
 }
 
-void free_host_tile(house_link& home, array_core& a, std::uint32_t t) noexcept {
-  std::byte* const p = a.bytes[t].data.exchange(nullptr, std::memory_order_acq_rel);
-  if (!p) return;
+void free_host_tile(house_link& home, array_core& a, std::uint32_t t) noexcept { take_host_tile(home, a, t); }
+
+loose_bytes new_loose_bytes(house_link& home, std::size_t bytes) { return {new_bytes(home, bytes), {&home, bytes}}; }
+
+loose_bytes take_host_tile(house_link& home, array_core& a, std::uint32_t t) noexcept {
+  return exchange_host_tile(home, a, t, {});
+}
+
+loose_bytes exchange_host_tile(house_link& home, array_core& a, std::uint32_t t, loose_bytes fresh) noexcept {
   const std::size_t bytes = a.bytes_of(t);
-  give_back_bytes(home, p, bytes);
-  home.array_bytes.fetch_sub(bytes, std::memory_order_relaxed);
+  std::byte* const now = fresh.release();
+  std::byte* const old = a.bytes[t].data.exchange(now, std::memory_order_acq_rel);
+  if (now && !old) count_bytes(home, bytes);
+  if (old && !now) home.array_bytes.fetch_sub(bytes, std::memory_order_relaxed);
+  return {old, {&home, bytes}};
 }
 
 }  // namespace troupe::detail

@@ -5,6 +5,7 @@
 
 #include <array>
 #include <cstdint>
+#include <memory>
 
 #include "actors/logic/array_core.hpp"
 #include "actors/record_pool.hpp"
@@ -18,6 +19,27 @@ std::byte* host_tile(house_link&, array_core&, std::uint32_t tile, bool overwrit
 void free_host_tile(house_link&, array_core&, std::uint32_t tile) noexcept;
 /// Where its bytes go back to.
 void give_back_bytes(house_link&, std::byte*, std::size_t bytes) noexcept;
+
+/// Bytes of the size of a tile, of the kind that tiles are made of, packed.
+struct give_back {
+  house_link* home = nullptr;
+  std::size_t bytes = 0;
+  void operator()(std::byte* p) const noexcept { give_back_bytes(*home, p, bytes); }
+};
+using loose_bytes = std::unique_ptr<std::byte[], give_back>;
+loose_bytes new_loose_bytes(house_link&, std::size_t bytes);
+/// Takes a tile's bytes out of it, or puts others in their place and gives those: nobody uses the tile. Not for memory of
+/// the caller.
+loose_bytes take_host_tile(house_link&, array_core&, std::uint32_t tile) noexcept;
+loose_bytes exchange_host_tile(house_link&, array_core&, std::uint32_t tile, loose_bytes) noexcept;
+
+/// A version of a tile that has come from another node.
+struct saved_tile {
+  array_core* array = nullptr;
+  std::uint32_t tile = 0, version = 0;
+  loose_bytes bytes;
+};
+
 /// Distances between neighbours in those bytes, in elements.
 std::array<index_t, rank_max> host_strides(const array_core&, const logic::box4& tile_box);
 /// Distances in a packed copy of a box.

@@ -57,6 +57,7 @@ void node_actor::tell(std::unique_lock<std::mutex>& hold) {
     placement_.report_lost(*this, spoilt,
                            std::make_exception_ptr(error(errc::out_of_memory, "it was short of memory")));
   if (!returned.empty()) placement_.report_returned(returned);
+  tell_saved();
   idle_.notify_all();
   if (leaving_.load(std::memory_order_relaxed)) save_all();
 }
@@ -91,6 +92,7 @@ void node_actor::join(std::shared_ptr<net::session> s, const wire::card& c) {
     facts_.label->set(s->peer().name);
     session_ = std::move(s);
     slots_ = slots;
+    ++joined_;
     refuses_.store(false);
     {
       std::lock_guard sharing(share_lock_);
@@ -112,6 +114,7 @@ void node_actor::suspect(bool is) { placement_.hold_back(*this, is || refuses_.l
 
 // As with a device that fails for good: what was done is accounted for, what is lost is marked, the rest is placed again.
 void node_actor::lose(std::exception_ptr why) {
+  std::vector<std::pair<array_core*, std::uint32_t>> copies;
   std::vector<std::pair<array_core*, std::uint32_t>> lost;
   std::deque<task_record*> queue, errands;
   {
@@ -135,6 +138,9 @@ void node_actor::lose(std::exception_ptr why) {
     // What they wrote is among what is lost.
     if (!done.empty()) placement_.report_done(done, this);
     if (!returned.empty()) placement_.report_returned(returned);
+    tell_saved();  // what has come is here
+    hold.lock();
+    copies = drop_copies();
   }
   for (node_actor* n : all_)
     if (n != this) n->lender_gone(*this);
@@ -183,6 +189,7 @@ void node_actor::lose(std::exception_ptr why) {
   }
   facts_.label->set("");
   tell(hold);
+  release_saved(copies);
 }
 
 std::exception_ptr node_actor::lost_with(const task_record& t, const std::exception_ptr& why) const {
@@ -227,6 +234,10 @@ void node_actor::frame(std::span<const std::byte> bytes) {
         const auto code =
             static_cast<errc>(from.at_most(static_cast<std::uint64_t>(errc::unknown_outcome), "an error"));
         const error why(code, from.text(wire::text_max));
+        if (copies_.contains(number)) {
+          copy_arrived(number, false);
+          continue;
+        }
         job* const j = find_job(number);
         if (!j) continue;
         if (is_internal(j->task->kind))

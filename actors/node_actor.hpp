@@ -1,6 +1,6 @@
 // What this file is for: the state of a node's actor. Its parts: node.cpp (as others see it), node_tasks.cpp (tasks sent
 // and ended), node_data.cpp (which bytes are there, what travels), node_lending.cpp (what passes between two of them),
-// node_saving.cpp (what is fetched before it goes).
+// node_saving.cpp (what is copied home while it goes on, or fetched before it goes).
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
@@ -99,7 +99,6 @@ class node_actor final : public node, private task_listener {
     run_context context;
     std::vector<back> to;
     std::size_t awaited = 0;
-    std::optional<wire::task_end> end;
   };
   /// A box of a tile that the node here keeps for another one, which has been told to pull it under that number.
   struct lend_order {
@@ -125,6 +124,17 @@ class node_actor final : public node, private task_listener {
       std::uint64_t number;
     };
     std::vector<loan> lent;
+    std::optional<wire::task_end> end;  // it has ended there; something of it is still on its way
+    std::size_t copies = 0;             // of these, copies of tiles that it wrote there
+    std::vector<saved_tile> brought;    // which have come
+    bool is_awaited() const { return copies != 0 || (data && data->awaited != 0); }
+  };
+  /// A copy of a tile that is on its way home while tasks there go on with it.
+  struct copy_home {
+    saved_tile what;
+    std::uint64_t write = 0;    // the last one that it has seen
+    std::uint64_t for_job = 0;  // that ends when it is here; 0: nobody's, then a handle of the array is held
+    bool spoilt = false;        // that write has failed
   };
 
   // ---- node_tasks.cpp
@@ -136,6 +146,7 @@ class node_actor final : public node, private task_listener {
   void flush();
   void remember(task_record&, wire::task_card);
   void finish(job&, const wire::task_end&);
+  void finish_awaited(job&);
   void end_task(task_record&, std::exception_ptr, float measured_ns);
   void end_cancelled(task_record&);
   void give_back(task_record&);
@@ -153,6 +164,12 @@ class node_actor final : public node, private task_listener {
   void granted(task_record&) override;
   void retired(task_record&) override;
   void save_all();
+  bool ask_for_copy(array_core&, std::uint32_t tile, std::uint64_t for_job);
+  void copy_arrived(std::uint64_t number, bool whole);
+  void spoil_copies(const array_core&, std::uint32_t tile, std::uint64_t write);
+  std::vector<std::pair<array_core*, std::uint32_t>> drop_copies();
+  void tell_saved();
+  void release_saved(std::span<const std::pair<array_core*, std::uint32_t>>);
   void fetch(array_core&, std::uint32_t tile);
   void go_on_saving();
 
@@ -179,11 +196,13 @@ class node_actor final : public node, private task_listener {
   template <class F>
   void each_written(const task_record&, F&&);
   void note_written(job&);
+  void ask_for_written(job&);
   bool is_overtaken(const task_record&);
   void note_not_written(const job&, const task_record&, bool touched, bool runs_again);
   bool start_errand(task_record&);
   void serve_wants(net::reader&);
   void come_home(job&, std::exception_ptr);
+  void one_less_coming(std::uint64_t array);
 
   const executor_facts facts_;
   placement& placement_;
@@ -211,7 +230,10 @@ class node_actor final : public node, private task_listener {
   std::vector<std::uint32_t> free_jobs_;
   std::size_t under_way_ = 0;
   bool gathers_ = false;  // what is queued goes soon
-  std::uint64_t generation_ = 0;
+  std::uint64_t generation_ = 0, joined_ = 0;
+  std::unordered_map<std::uint64_t, copy_home> copies_;  // by number
+  std::vector<copy_home> saved_;                         // that have come, and placement has not been told of
+  std::vector<std::pair<array_core*, std::uint32_t>> not_saved_;
   std::unordered_map<std::uint64_t, known_array> arrays_;
   net::writer new_arrays_, new_tasks_;  // of the frame that is being written
   std::size_t array_count_ = 0, task_count_ = 0;

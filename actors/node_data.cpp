@@ -102,6 +102,11 @@ void node_actor::note_written(job& j) {
   });
 }
 
+// It ends when that is here.
+void node_actor::ask_for_written(job& j) {
+  each_written(*j.task, [&](const access& x, copy&) { j.copies += ask_for_copy(*x.array, x.tile, j.id); });
+}
+
 // It has failed: what it touched is worth nothing, and what was there before is gone. Or it was refused by a node that is
 // leaving: then what was there before still is, and may be the only copy. What overwrites it may have been sent since. If
 // the task is to run elsewhere, it needs what was only there before.
@@ -109,6 +114,7 @@ void node_actor::note_not_written(const job& j, const task_record& t, bool touch
   auto wrote = j.wrote.begin();
   each_written(t, [&](const access& x, copy& c) {
     const std::uint64_t write = *wrote++;
+    spoil_copies(*x.array, x.tile, write);
     if (write <= c.forgotten_write) return;
     if (runs_again && c.dirty && c.first_write < write) spoilt_.emplace_back(x.array, x.tile);
     --c.version;
@@ -202,7 +208,6 @@ void node_actor::come_home(job& j, std::exception_ptr why) {
   if (!is_internal(t.kind)) throw error(errc::bad_frame, "the answer to what was not asked");
   const access& x = t.accesses[0];
   known_array& known = arrays_.at(x.array->id);
-  --known.coming_home;
   const float taken_ns = end_share(home_share_, j.begin);
   if (!why) {
     known.tiles[x.tile].dirty = false;
@@ -213,6 +218,11 @@ void node_actor::come_home(job& j, std::exception_ptr why) {
   }
   give_job(j);
   end_errand(t, std::move(why));
+  one_less_coming(known.core->id);
+}
+
+void node_actor::one_less_coming(std::uint64_t array) {
+  --arrays_.at(array).coming_home;
   if (!put_off_.empty()) {
     std::lock_guard hold(queue_lock_);
     errands_.insert(errands_.end(), put_off_.begin(), put_off_.end());
@@ -274,7 +284,16 @@ net::pieces node_actor::arriving(std::span<const std::byte> head, std::uint64_t 
   net::reader from(head);
   const auto what = from.fixed<wire::kind>();
   std::lock_guard hold(lock_);
-  job* const j = find_job(from.varint());
+  const std::uint64_t number = from.varint();
+  if (const auto c = copies_.find(number); c != copies_.end() && what == wire::kind::bytes_home && session_) {
+    saved_tile& s = c->second.what;
+    const std::size_t room = s.array->bytes_of(s.tile);
+    if (room != bytes) throw error(errc::bad_frame, "a transfer of another size than what was asked for");
+    if (!s.bytes) s.bytes = new_loose_bytes(link_, room);
+    bytes_in_.fetch_add(bytes, std::memory_order_relaxed);
+    return {{s.bytes.get(), room}};
+  }
+  job* const j = find_job(number);
   if (!j || !session_) return {};
   net::pieces to;
   if (what == wire::kind::bytes_home && j->task->kind == task_kind::transfer) {
@@ -297,13 +316,18 @@ void node_actor::arrived(std::span<const std::byte> head, bool whole) {
   net::reader from(head);
   const auto what = from.fixed<wire::kind>();
   std::unique_lock hold(lock_);
-  job* const j = find_job(from.varint());
-  if (!j || !session_) return;
-  if (what == wire::kind::bytes_home) {
+  const std::uint64_t number = from.varint();
+  job* const j = find_job(number);
+  if (!session_) return;
+  if (copies_.contains(number)) {
+    copy_arrived(number, true);
+  } else if (!j) {
+    return;
+  } else if (what == wire::kind::bytes_home) {
     come_home(*j, nullptr);
-  } else if (j->data && j->data->awaited != 0 && --j->data->awaited == 0 && j->data->end) {
-    const wire::task_end end = *j->data->end;
-    finish(*j, end);
+  } else if (j->data && j->data->awaited != 0) {
+    --j->data->awaited;
+    finish_awaited(*j);
   }
   send_some();
   tell(hold);

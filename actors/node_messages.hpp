@@ -42,6 +42,7 @@ enum class kind : std::uint8_t {
   cannot_pull = 0x1d,  ///< the answer to `pull` where there is nothing to send
   no_pull = 0x1e,      ///< owner to guest house: what you were to pull is not there
   unfilled = 0x1f,     ///< guest house to owner: what was to be pulled has not come
+  copy = 0x2a,         ///< owner to guest house: as `give`, but what comes after it there need not wait for it
   begun = 0x24,        ///< guest house to owner: tasks under suspicion whose bodies are about to run
   // of members, whatever they do for each other; see member_messages.hpp
   load = 0x25,       ///< what the sender has to do

@@ -159,6 +159,7 @@ void node_actor::start_task(task_record& t) {
   job& j = take_job(t);
   try {
     encode(j);
+    if (!is_repeatable(t)) ask_for_written(j);
   } catch (...) {
     const std::exception_ptr why = std::current_exception();
     if (j.data) j.data->context.roll_back();
@@ -262,8 +263,8 @@ void node_actor::remember(task_record& t, wire::task_card c) {
 
 void node_actor::finish(job& j, const wire::task_end& e) {
   if (is_internal(j.task->kind)) throw error(errc::bad_frame, "the end of a task that is none");
-  if (e.how == wire::outcome::ran && j.data && j.data->awaited != 0) {
-    j.data->end = e;  // what it wrote for us is still on its way
+  if (e.how == wire::outcome::ran && j.is_awaited()) {
+    j.end = e;  // what it wrote for us is still on its way
     return;
   }
   task_record& t = *j.task;
@@ -288,6 +289,8 @@ void node_actor::finish(job& j, const wire::task_end& e) {
     }
   }
   if (why) take_back_lends(j);
+  if (!why && !j.brought.empty() && t.extra && t.extra->call)
+    static_cast<const repeatable_call*>(t.extra->call.get())->brought = std::move(j.brought);
   give_job(j);
   const bool no_room = why && lacks_room(t, e), unfilled = e.how == wire::outcome::unfilled;
   if (why) {
@@ -305,6 +308,12 @@ void node_actor::finish(job& j, const wire::task_end& e) {
     return;
   }
   end_task(t, why, e.measured_ns);
+}
+
+void node_actor::finish_awaited(job& j) {
+  if (!j.end || j.is_awaited()) return;
+  const wire::task_end end = *j.end;
+  finish(j, end);
 }
 
 // That node is short of memory or of disk: it is no fault of the task's, and others may have more.
@@ -396,6 +405,9 @@ void node_actor::give_job(job& j) {
   j.data.reset();
   j.stop_watch.reset();
   j.lent.clear();
+  j.end.reset();
+  j.brought.clear();
+  j.copies = 0;
   j.begun = false;
   free_jobs_.push_back(static_cast<std::uint32_t>(j.id & 0xfffff));
   --under_way_;

@@ -1,6 +1,6 @@
 // What this file is for: taking turns, ordering, choosing, retiring. Questions are in placement_answers.cpp, data in
-// placement_data.cpp, placement_room.cpp, placement_peers.cpp and placement_lineage.cpp, tasks sent ahead in
-// placement_behind.cpp, who is relieved or told afterwards in placement_balance.cpp and placement_nodes.cpp.
+// placement_data.cpp, placement_room.cpp, placement_peers.cpp, placement_lineage.cpp and placement_saving.cpp, tasks sent
+// ahead in placement_behind.cpp, who is relieved or told afterwards in placement_balance.cpp and placement_nodes.cpp.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 #include "actors/placement.hpp"
@@ -36,6 +36,7 @@ placement::placement(const options& o, house_link& link, wait_board& board)
       board_(board),
       clock_(link.clock),
       in_flight_max_(o.tasks_in_flight_max),
+      replay_max_ns_(std::chrono::duration<double, std::nano>(o.cluster.replay_max).count()),
       gated_(o.memory_bytes != 0),
       stale_ticks_(static_cast<std::uint64_t>(stale_after_ns / clock_.ns_per_tick())),
       look_ticks_(static_cast<std::uint64_t>(look_after_ns / clock_.ns_per_tick())),
@@ -60,7 +61,10 @@ void placement::add(executor& e) {
   held_back_.emplace_back();
   if (e.facts().space == host_space) return;
   has_devices_ = gated_ = true;
-  if (e.facts().kind == device_kind::node && !log_) log_ = std::make_unique<logic::lineage>();
+  joined_.resize(executors_.size());
+  // Half of what is risked is left for what comes while a tile is on its way.
+  if (e.facts().kind == device_kind::node && !log_)
+    log_ = std::make_unique<logic::lineage>(logic::lineage_bounds{.cost_ns = replay_max_ns_ / 2});
   if (e.facts().kind == device_kind::node)
     assignment_.withdraw(e.facts().id);  // until one has joined
   else

@@ -26,6 +26,7 @@
 #include <troupe/options.hpp>
 #include <troupe/report.hpp>
 
+#include "actors/host_tiles.hpp"
 #include "actors/logic/admission.hpp"
 #include "actors/logic/assignment.hpp"
 #include "actors/logic/dependencies.hpp"
@@ -88,6 +89,11 @@ class placement final : private logic::dependencies::surroundings {
   void wait_remade();
   /// Brings home what only that node has of these, which nothing under way there writes. Gives how many are on their way.
   std::size_t fetch_home(const executor&, std::span<const std::pair<array_core*, std::uint32_t>>);
+  /// Versions of tiles that the node has sent home while it goes on; `times`: how often a node had joined in that place
+  /// when they were asked for. Who has written them has been accounted for.
+  void report_saved(const executor&, std::uint64_t times, std::span<saved_tile>);
+  /// Those have not come.
+  void report_not_saved(std::span<const std::pair<array_core*, std::uint32_t>>);
   /// A node is given nothing new for now, or again.
   void hold_back(const executor&, bool);
   /// A node has told how long the work of others will keep it busy.
@@ -211,10 +217,13 @@ class placement final : private logic::dependencies::surroundings {
   void assign(task_record&);
   void number(task_record&);
   void hand_over(task_record&, memory_space);
+  // placement_saving.cpp
+  void take_home(memory_space from, saved_tile&);
+  void save_some();
   // placement_lineage.cpp
   using value_key = std::tuple<std::uint64_t, std::uint32_t, std::uint32_t>;
   static value_key key_of(const logic::value& v) { return {v.array, v.tile, v.version}; }
-  void put_aside(array_core&, std::uint32_t tile);
+  void put_aside(array_core&, std::uint32_t tile, bool overwritten);
   void drop_unwanted();
   void note_overwriting(task_record&, memory_space where);
   void note_at_home(const task_record&, memory_space where);
@@ -225,7 +234,7 @@ class placement final : private logic::dependencies::surroundings {
   }
   void note_ran(task_record&, memory_space where, std::vector<logic::value> reads);
   void forget_in_log(array_core&);
-  void save_some();
+  std::shared_ptr<std::byte[]> copy_of(array_core&, std::uint32_t tile);
   std::vector<std::pair<array_core*, std::uint32_t>> make_again(
       const executor&, std::span<const std::pair<array_core*, std::uint32_t>> lost);
   // placement_peers.cpp
@@ -268,6 +277,7 @@ class placement final : private logic::dependencies::surroundings {
   wait_board& board_;
   const house_clock clock_;
   const std::size_t in_flight_max_;
+  const double replay_max_ns_;
   bool gated_;  // some executor has memory of its own, or there is a budget: tasks may have to wait for data
 
   inbox inbox_;
@@ -310,6 +320,7 @@ class placement final : private logic::dependencies::surroundings {
   std::unordered_map<std::uint64_t, array_core*> logged_;       // arrays that it names
   std::map<value_key, std::shared_ptr<std::byte[]>> aside_;     // what it needs and host memory no longer has
   std::vector<std::pair<array_core*, std::uint32_t>> to_save_;  // with a handle each
+  std::vector<std::uint64_t> joined_;                           // of each executor, how often a node has
   std::vector<std::thread> remakers_;
   std::vector<mail> work_;
   std::vector<executor*> told_nodes_;  // in this turn, as the next two

@@ -20,9 +20,6 @@ namespace troupe::detail {
 
 namespace {
 
-// What the log wants saved is asked for in portions of this.
-constexpr std::uint64_t save_bytes = 64u << 20;
-
 std::uint32_t version_of(const array_core& a, std::uint32_t tile) {
   return a.homes ? a.homes->tiles[tile].version.load(std::memory_order_relaxed) : 1;
 }
@@ -32,21 +29,53 @@ bool changes_home(const access& x, memory_space where) {
   return x.array && logic::writes(x) && (where == host_space || !logic::is_whole(x));
 }
 
-std::shared_ptr<std::byte[]> copy_of(house_link& link, array_core& a, std::uint32_t tile) {
-  std::shared_ptr<std::byte[]> copy(new std::byte[a.bytes_of(tile)]);
-  std::byte* to = copy.get();
-  for (const auto& row : rows_of(link, a, tile, a.tile_box(tile), false)) to = std::copy(row.begin(), row.end(), to);
-  return copy;
+// What it costs to copy tiles home is to be little beside what they cost to make.
+constexpr float worth_of_a_link = 10;
+
+std::exception_ptr not_made_again(const task_record& t, const std::string& node, const std::exception_ptr& why) {
+  const access& x = t.accesses[0];
+  return std::make_exception_ptr(error(
+      errc::data_lost, "array '" + x.array->spec.name + "', tile " + std::to_string(x.tile) +
+                           ": its only copy went with " + node + ", and it could not be made again: " + text_of(why)));
+}
+
+// All of the tile is overwritten, and the task does not look at what was there.
+bool replaces_home(const task_record& t, const access& x) {
+  if (t.kind == task_kind::transfer) return true;
+  if (!logic::is_whole(x) || x.mode != access_mode::write) return false;
+  return std::none_of(t.accesses, t.accesses + t.access_count,
+                      [&](const access& other) { return &other != &x && other.array == x.array; });
 }
 
 }  // namespace
 
 // ---- what the log is told -------------------------------------------------------------------------------------------
 
-void placement::put_aside(array_core& a, std::uint32_t tile) {
+// Packed. What has no room in memory is on the disk, or on its way from there or to it.
+std::shared_ptr<std::byte[]> placement::copy_of(array_core& a, std::uint32_t tile) {
+  using stage = tile_place::stage;
+  const std::size_t bytes = a.bytes_of(tile);
+  std::shared_ptr<std::byte[]> copy(new std::byte[bytes]);
+  if (budget_ && a.places && !a.spec.adopted) {
+    const tile_place& p = a.places->tiles[tile];
+    const auto is_there = [&] { return a.bytes[tile].data.load(std::memory_order_acquire) != nullptr; };
+    const bool leaves = p.at == stage::leaving;
+    if (p.offset >= 0 && (leaves || p.at == stage::coming || !is_there())) {
+      disk_->read(static_cast<std::uint64_t>(p.offset), copy.get(), bytes);
+      if (!leaves || !is_there()) return copy;  // else it could not leave
+    }
+  }
+  std::byte* to = copy.get();
+  for (const auto& row : rows_of(link_, a, tile, a.tile_box(tile), false)) to = std::copy(row.begin(), row.end(), to);
+  return copy;
+}
+
+// `overwritten`: nobody else needs the host's bytes, so they need not be copied.
+void placement::put_aside(array_core& a, std::uint32_t tile, bool overwritten) {
   const auto needed = log_->must_keep(a.id, tile);
   if (!needed) return;
-  auto copy = copy_of(link_, a, tile);
+  const bool takes = overwritten && !a.spec.adopted && a.bytes[tile].data.load(std::memory_order_acquire);
+  std::shared_ptr<std::byte[]> copy = takes ? take_host_tile(link_, a, tile) : copy_of(a, tile);
   if (log_->kept(*needed, a.bytes_of(tile))) aside_[key_of(*needed)] = std::move(copy);
 }
 
@@ -62,7 +91,7 @@ void placement::note_overwriting(task_record& t, memory_space where) {
     if (t.kind == task_kind::transfer ? x.mode == access_mode::write : !changes_home(x, where)) continue;
     t.marks |= mark_overwrites;
     logic::each_tile_of(x, [&](std::uint32_t tile) {
-      put_aside(*x.array, tile);
+      put_aside(*x.array, tile, replaces_home(t, x));
       log_->leaves_home(x.array->id, tile);
     });
   }
@@ -113,17 +142,17 @@ void placement::note_ran(task_record& t, memory_space where, std::vector<logic::
   if (where == host_space || t.error) return;
   const bool node = is_node(t);
   logic::lineage::call c;
-  bool all_whole = true;
+  const float worth = node ? worth_of_a_link * static_cast<float>(assignment_.slots_of(t.executor)) : 0;
   for (int i = 0; i < t.access_count; ++i) {
     const access& x = t.accesses[i];
-    if (!x.array || x.mode == access_mode::read) continue;
-    if (!logic::is_whole(x)) {
-      all_whole = false;
-      continue;
-    }
+    if (!x.array || x.mode == access_mode::read || !logic::is_whole(x)) continue;
     const std::uint32_t version = version_of(*x.array, x.tile);
+    const std::uint64_t bytes = x.array->bytes_of(x.tile);
     if (node)
-      c.writes.push_back({{x.array->id, x.tile, version}, x.array->bytes_of(x.tile)});
+      c.writes.push_back({{x.array->id, x.tile, version},
+                          bytes,
+                          worth * assignment_.transfer_ns(where, host_space, bytes),
+                          x.array->spec.replicas > 1});
     else
       log_->overwritten(x.array->id, x.tile, version);
   }
@@ -131,34 +160,26 @@ void placement::note_ran(task_record& t, memory_space where, std::vector<logic::
   c.reads = std::move(reads);
   c.what = t.extra ? t.extra->call : nullptr;
   c.cost_ns = t.measured_ns;
-  // What it has done to this node's memory must not be done twice.
-  c.repeatable = all_whole && c.what && t.kernel->repeat != purity::once;
+  c.repeatable = c.what && is_repeatable(t);
+  c.place = assignment_.facts()[t.executor].id;
   for (int i = 0; i < t.access_count; ++i)
     if (array_core* a = t.accesses[i].array) logged_[a->id] = a;
   log_->ran(std::move(c));
+  if (t.extra && t.extra->call)
+    for (saved_tile& s : std::exchange(static_cast<const repeatable_call*>(t.extra->call.get())->brought, {})) {
+      s.version = version_of(*s.array, s.tile);
+      take_home(where, s);
+    }
   save_some();
 }
 
 // Nobody names the array any more; its bytes go.
 void placement::forget_in_log(array_core& a) {
   if (!log_) return;
-  for (const logic::value& v : log_->must_keep(a.id))
-    if (log_->kept(v, a.bytes_of(v.tile))) aside_[key_of(v)] = copy_of(link_, a, v.tile);
+  for (const logic::value& v : log_->must_keep(a.id)) put_aside(a, v.tile, true);
   log_->forget(a.id);
   logged_.erase(a.id);
   drop_unwanted();
-}
-
-// A host access that reads a tile brings it home, in its place in the order of the program.
-void placement::save_some() {
-  for (const auto& [id, tile] : log_->to_save(save_bytes)) {
-    const auto known = logged_.find(id);
-    if (known == logged_.end() || !known->second->keep()) {
-      log_->not_saved(id, tile);
-      continue;
-    }
-    to_save_.emplace_back(known->second, tile);
-  }
 }
 
 // ---- after a loss ---------------------------------------------------------------------------------------------------
@@ -188,7 +209,7 @@ std::vector<std::pair<array_core*, std::uint32_t>> placement::make_again(
     using place = logic::remake_plan::place;
     if (s.where == place::step) return;
     std::shared_ptr<std::byte[]>& copy = (*copies)[key_of(s.what)];
-    if (s.where == place::home && !copy) copy = copy_of(link_, *logged_.at(s.what.array), s.what.tile);
+    if (s.where == place::home && !copy) copy = copy_of(*logged_.at(s.what.array), s.what.tile);
     if (s.where == place::kept && !copy) copy = aside_.at(key_of(s.what));
     s.where = place::kept;
   };
@@ -209,7 +230,7 @@ std::vector<std::pair<array_core*, std::uint32_t>> placement::make_again(
     home.moving = {t, t->sequence};
     tasks.push_back(t);
   }
-  auto repeat = [this, plan = std::move(plan), copies, tasks] {
+  auto repeat = [this, plan = std::move(plan), copies, tasks, name = e.facts().shown_name()] {
     const auto kept = [&](const logic::value& v) { return copies->at(key_of(v)).get(); };
     std::vector<remade_value> results;
     std::exception_ptr failed;
@@ -220,7 +241,8 @@ std::vector<std::pair<array_core*, std::uint32_t>> placement::make_again(
     }
     for (std::size_t i = 0; i < tasks.size(); ++i) {
       claim(*tasks[i]);
-      tasks[i]->error = i < results.size() ? results[i].error : failed;
+      if (const std::exception_ptr why = i < results.size() ? results[i].error : failed)
+        tasks[i]->error = not_made_again(*tasks[i], name, why);
       fulfil(*tasks[i], board_);
     }
     report_done(tasks, nullptr);

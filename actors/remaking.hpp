@@ -8,7 +8,9 @@
 #include <memory>
 #include <vector>
 
+#include "actors/host_tiles.hpp"
 #include "actors/logic/array_core.hpp"
+#include "actors/logic/directory.hpp"
 #include "actors/logic/lineage.hpp"
 #include "actors/node_messages.hpp"
 #include "actors/record_pool.hpp"
@@ -22,7 +24,16 @@ struct repeatable_call {
   // their place: until it is forgotten.
   std::vector<std::shared_ptr<const wire::array_card>> shapes;
   std::vector<array_core*> arrays;
+  mutable std::vector<saved_tile> brought;  // what it wrote, where the task ended only when that was here
 };
+
+/// It ran on another node. What may not be done twice, or has been done to this node's memory, is not repeated: what such
+/// a task writes there comes home with its end.
+inline bool is_repeatable(const task_record& t) {
+  for (int i = 0; i < t.access_count; ++i)
+    if (const access& x = t.accesses[i]; x.array && !logic::is_whole(x) && logic::writes(x)) return false;
+  return t.kernel->repeat != purity::once;
+}
 
 struct remade_value {
   logic::value what;

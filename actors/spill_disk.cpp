@@ -5,6 +5,7 @@
 
 #include <condition_variable>
 #include <deque>
+#include <future>
 #include <mutex>
 #include <thread>
 #include <utility>
@@ -28,6 +29,11 @@ class disk final : public disk_thread, public std::enable_shared_from_this<disk>
 
   void move(task_record& t, std::uint64_t offset) override { add({&t, offset, 0}); }
   void discard(std::uint64_t offset, std::uint64_t bytes) override { add({nullptr, offset, bytes}); }
+  void read(std::uint64_t offset, std::byte* to, std::size_t bytes) override {
+    std::promise<void> done;
+    add({nullptr, offset, bytes, to, &done});
+    done.get_future().get();
+  }
   std::uint64_t bytes_out() const override { return out_.load(std::memory_order_relaxed); }
   std::uint64_t bytes_in() const override { return in_.load(std::memory_order_relaxed); }
 
@@ -45,14 +51,18 @@ class disk final : public disk_thread, public std::enable_shared_from_this<disk>
 
  private:
   struct order {
-    task_record* task;  // null: a discard
+    task_record* task;  // null: a discard, or somebody waits for a copy
     std::uint64_t offset, bytes;
+    std::byte* to = nullptr;
+    std::promise<void>* done = nullptr;
   };
 
   void add(order);
   void thread_main();
   void carry_out(task_record&, std::uint64_t offset);
+  void copy_out(const order&);
   void refuse(task_record&);
+  static void refuse(const order&);
 
   disk_options options_;
   wait_board& board_;
@@ -73,10 +83,12 @@ void disk::add(order o) {
     if (!ended_) {
       queue_.push_back(o);
       o.task = nullptr;
+      o.done = nullptr;
     }
   }
   bell_.notify_all();
   if (o.task) refuse(*o.task);
+  if (o.done) refuse(o);
 }
 
 void disk::thread_main() {
@@ -92,6 +104,8 @@ void disk::thread_main() {
     }
     if (next.task)
       carry_out(*next.task, next.offset);
+    else if (next.done)
+      copy_out(next);
     else
       options_.file->discard(next.offset, static_cast<std::size_t>(next.bytes));
   }
@@ -104,8 +118,19 @@ void disk::thread_main() {
     late.swap(queue_);
   }
   bell_.notify_all();
-  for (const order& o : late)
+  for (const order& o : late) {
     if (o.task) refuse(*o.task);
+    if (o.done) refuse(o);
+  }
+}
+
+void disk::copy_out(const order& o) {
+  try {
+    options_.file->read(o.offset, o.to, static_cast<std::size_t>(o.bytes));
+    o.done->set_value();
+  } catch (...) {
+    o.done->set_exception(std::current_exception());
+  }
 }
 
 void disk::carry_out(task_record& t, std::uint64_t offset) {
@@ -132,9 +157,16 @@ void disk::carry_out(task_record& t, std::uint64_t offset) {
   options_.report_done(t);
 }
 
+namespace {
+std::exception_ptr closed() {
+  return std::make_exception_ptr(error(errc::runtime_stopped, "the runtime was shut down: the disk is closed"));
+}
+}  // namespace
+
+void disk::refuse(const order& o) { o.done->set_exception(closed()); }
+
 void disk::refuse(task_record& t) {
-  if (claim(t))
-    t.error = std::make_exception_ptr(error(errc::runtime_stopped, "the runtime was shut down: the disk is closed"));
+  if (claim(t)) t.error = closed();
   fulfil(t, board_);
   options_.report_done(t);
 }

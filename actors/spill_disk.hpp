@@ -29,6 +29,8 @@ class spill_disk {
   /// A spill writes the tile there and frees its memory; a load allocates and reads. Either is reported with its error,
   /// after which the tile is where it was. Any thread; never blocks.
   virtual void move(task_record&, std::uint64_t offset) = 0;
+  /// Waits for all that was asked before, then copies what is there. Throws what the disk says.
+  virtual void read(std::uint64_t offset, std::byte* to, std::size_t bytes) = 0;
   /// Nobody needs what is there.
   virtual void discard(std::uint64_t offset, std::uint64_t bytes) = 0;
   virtual std::uint64_t bytes_out() const = 0;

@@ -40,6 +40,9 @@ array_core* new_array(engine& house, array_spec s) {
                   "array '" + s.name + "': tiles must be at least 1 along dimension " + std::to_string(d));
     s.tile[d] = std::clamp<index_t>(s.tile[d], 1, std::max<index_t>(s.size[d], 1));
   }
+  if (s.replicas != 1 && s.replicas != 2)
+    throw error(errc::bad_argument, "array '" + s.name + "': " + std::to_string(s.replicas) +
+                                        " replicas; 1 or 2 (array_options::replicas)");
   // Sizes that cannot be addressed are caught before anything is allocated.
   double elements = 1, tiles_wanted = 1;
   auto a = std::make_unique<array_core>();

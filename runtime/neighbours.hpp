@@ -76,6 +76,7 @@ class neighbours final : private cluster_events {
     wire::card card;
     bool has_card = false;
     std::atomic<bool> suspect{false};
+    bool leaves = false;           // and was let go while it had no place: it gets none
     net::session* over = nullptr;  // the connection that there is
     std::exception_ptr gone;       // why, while its connection has not ended
     logic::round_trips trips;
@@ -106,6 +107,7 @@ class neighbours final : private cluster_events {
   std::shared_ptr<node> place_of(const peer&) const;
   peer_ptr take(const node_id&);
   std::vector<std::shared_ptr<guest_house>> guest_houses() const;
+  std::vector<std::shared_ptr<guest_house>> guests_of(const node_id& owner) const;
   void give_up(net::session&, const std::exception_ptr& why);
   // neighbours_telling.cpp
   void tell_again();

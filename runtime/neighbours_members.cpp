@@ -73,6 +73,7 @@ void neighbours::welcome(peer& p, const wire::card& c) {
 
 // Those beyond cluster_options::nodes_max wait until somebody goes: they are members, and may send tasks here.
 void neighbours::give_place(peer& p) {
+  if (p.leaves) return;
   const auto free = std::ranges::find_if(places_, [](const auto& n) { return !n->is_there(); });
   if (free == places_.end()) {
     std::lock_guard hold(lock_);
@@ -173,6 +174,13 @@ std::vector<std::shared_ptr<guest_house>> neighbours::guest_houses() const {
   std::vector<std::shared_ptr<guest_house>> all;
   for (const auto& [id, p] : peers_) all.push_back(p->guests);
   all.insert(all.end(), leaving_.begin(), leaving_.end());
+  return all;
+}
+
+// Also of an owner that has gone: what was on its way when it went goes on being written, and is sent again after a reset.
+std::vector<std::shared_ptr<guest_house>> neighbours::guests_of(const node_id& owner) const {
+  std::vector<std::shared_ptr<guest_house>> all = guest_houses();
+  std::erase_if(all, [&](const auto& g) { return g->owner() != owner; });
   return all;
 }
 

@@ -70,6 +70,11 @@ void neighbours::peer::frame(std::span<const std::byte> bytes) {
   } else if (place) {
     place->frame(bytes);
   } else if (what == wire::kind::leaving && has_card) {  // nothing of this node's is there
+    {
+      std::lock_guard hold(all->lock_);
+      leaves = true;
+      std::erase(all->waiting_, this);
+    }
     net::writer frame;
     frame.fixed(wire::kind::released);
     line->send(frame.view());
@@ -82,8 +87,9 @@ net::pieces neighbours::peer::arriving(std::span<const std::byte> head, std::uin
   if (is_for_guest_house(wire::kind_of(head))) return guests->arriving(head, bytes);
   if (wire::kind_of(head) == wire::kind::bytes_pulled) {
     const wire::pulled_head h = wire::take_pulled_head(head);
-    const peer_ptr owner = all->find(h.owner);
-    return owner ? owner->guests->pulled_arriving(h, bytes, name_of(line->peer().id)) : net::pieces();
+    for (const auto& g : all->guests_of(h.owner))
+      if (auto to = g->pulled_arriving(h, bytes, name_of(line->peer().id)); !to.empty()) return to;
+    return {};
   }
   const std::shared_ptr<node> to = all->place_of(*this);
   return to ? to->arriving(head, bytes) : net::pieces();
@@ -94,7 +100,7 @@ void neighbours::peer::arrived(std::span<const std::byte> head) {
     guests->arrived(head, true);
   else if (wire::kind_of(head) == wire::kind::bytes_pulled) {
     const wire::pulled_head h = wire::take_pulled_head(head);
-    if (const peer_ptr owner = all->find(h.owner)) owner->guests->pulled_arrived(h, name_of(line->peer().id));
+    for (const auto& g : all->guests_of(h.owner)) g->pulled_arrived(h, name_of(line->peer().id));
   } else if (const std::shared_ptr<node> to = all->place_of(*this))
     to->arrived(head, true);
 }

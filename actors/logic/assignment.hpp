@@ -89,6 +89,10 @@ class assignment {
     model_.learn_transfer(from, to, bytes, ns);
   }
   /// What was measured before the first task.
+  float transfer_ns(detail::memory_space from, detail::memory_space to, std::uint64_t bytes) const {
+    return model_.transfer_ns(from, to, bytes);
+  }
+  int slots_of(std::size_t i) const { return places_[i].slots; }
   void know_link(detail::memory_space from, detail::memory_space to, edge_cost c) { model_.set_edge(from, to, c); }
   /// Copies from one space of a device to another one's need not go through the host's memory.
   void connect(detail::memory_space from, detail::memory_space to) {

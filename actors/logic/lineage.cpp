@@ -22,7 +22,9 @@ void lineage::ran(call c) {
   l.number = ++last_number_;
   l.what = std::move(c.what);
   l.cost_ns = c.cost_ns > 0 ? static_cast<std::uint64_t>(std::llround(c.cost_ns)) : 0;
+  l.place = c.place;
   cost_ns_ += l.cost_ns;
+  sites_[c.place].cost_ns += l.cost_ns;
   ++call_count_;
   l.broken = !c.repeatable;
   l.why = remake_plan::reason::runs_once;
@@ -42,7 +44,13 @@ void lineage::ran(call c) {
     check_version(t, t.newest);
     if (!t.newest || is_newer(w.what.version, *t.newest)) {
       t.bytes = w.bytes;
+      t.worth_ns = w.worth_ns > 0 ? static_cast<std::uint64_t>(std::llround(w.worth_ns)) : 0;
+      t.at_once = w.at_once;
       t.given_up = false;
+      if (std::exchange(t.rests, false) && t.away) {
+        link_last(t);
+        hurry(t);
+      }
     }
     note_newest(t, w.what.version);
     known_value& k = know(t, w.what.version);
@@ -180,38 +188,53 @@ std::vector<lineage::tile_of> lineage::to_save(std::uint64_t bytes) {
   const auto ask = [&](known_tile& t) {
     unlink(t);
     t.asked = true;
+    t.asked_in = t.away_in;
     t.asked_bytes = t.bytes;
-    asked_bytes_ += t.bytes;
+    sites_[t.asked_in].asked_bytes += t.bytes;
     all.emplace_back(t.of->id, t.number);
   };
   for (const tile_of& h : std::exchange(hurried_, {})) {
     known_tile* const t = find(h.first, h.second);
-    if (!t || !t->away || t->asked) continue;
-    const known_value* const v = find(*t, *t->newest);
-    if (v && v->maker && v->maker->broken) ask(*t);
+    if (t && t->away && !t->asked && is_urgent(*t)) ask(*t);
   }
-  if (!over_bounds()) return all;
-  while (first_away_ && (asked_bytes_ == 0 || asked_bytes_ + first_away_->bytes <= bytes)) ask(*first_away_);
+  const bool too_many = call_count_ > bounds_.calls || kept_bytes_ > bounds_.kept_bytes;
+  for (auto& [number, p] : sites_)
+    if (too_many || is_dear(p))
+      while (p.first && (p.asked_bytes == 0 || p.asked_bytes + p.first->bytes <= bytes)) ask(*p.first);
   return all;
 }
 
-void lineage::not_saved(std::uint64_t array, std::uint32_t tile) {
+bool lineage::is_dear(const site& p) const {
+  return static_cast<double>(p.cost_ns) > std::max(bounds_.cost_ns, static_cast<double>(p.away_ns));
+}
+
+bool lineage::is_wanted(const value& name) const {
+  const known_value* const v = find(name);
+  return v && v->maker && !is_here(*v) && !v->tile->of->forgotten;
+}
+
+void lineage::not_saved(std::uint64_t array, std::uint32_t tile, bool at_once) {
   known_tile* const t = find(array, tile);
   if (!t || !t->asked) return;
+  t->rests = !at_once;
   not_asked(*t);
   if (t->away) hurry(*t);
 }
 
 void lineage::not_asked(known_tile& t) {
   if (!std::exchange(t.asked, false)) return;
-  asked_bytes_ -= t.asked_bytes;
-  if (t.away) link_last(t);
+  sites_[t.asked_in].asked_bytes -= t.asked_bytes;
+  if (t.away && !t.rests) link_last(t);
 }
 
 // What a broken call wrote is worth bringing home at once.
-void lineage::hurry(known_tile& t) {
+bool lineage::is_urgent(const known_tile& t) {
   const known_value* const v = t.newest ? find(t, *t.newest) : nullptr;
-  if (v && v->maker && v->maker->broken && !t.asked) hurried_.emplace_back(t.of->id, t.number);
+  return v && v->maker && (v->maker->broken || t.at_once);
+}
+
+void lineage::hurry(known_tile& t) {
+  if (!t.asked && !t.rests && is_urgent(t)) hurried_.emplace_back(t.of->id, t.number);
 }
 
 // ---- what is known --------------------------------------------------------------------------------------------------
@@ -346,6 +369,7 @@ void lineage::drop(logged& c) {
   c.number = 0;
   c.broken = false;
   cost_ns_ -= c.cost_ns;
+  sites_[c.place].cost_ns -= c.cost_ns;
   --call_count_;
   free_calls_.push_back(&c);
 }
@@ -380,28 +404,35 @@ void lineage::stop_reading(logged& c) {
 void lineage::note_away(known_tile& t) {
   const known_value* const v = t.newest ? find(t, *t.newest) : nullptr;
   const bool away = v && v->maker && !is_here(*v) && is_current(*v);
-  if (away == t.away) return;
+  if (!away && !t.away) return;
+  const std::uint16_t in = away ? v->maker->place : t.away_in;
+  if (t.away) sites_[t.away_in].away_ns -= t.away_ns;
+  t.away_ns = away ? t.worth_ns : 0;
+  sites_[in].away_ns += t.away_ns;
+  if (away && t.away && in == t.away_in) return;
+  unlink(t);
+  if (!t.away) t.rests = false;
   t.away = away;
-  if (!away) {
-    unlink(t);
-  } else {
-    if (!t.asked) link_last(t);
-    hurry(t);
-  }
+  t.away_in = in;
+  if (!away || t.rests) return;
+  if (!t.asked) link_last(t);
+  hurry(t);
 }
 
 void lineage::link_last(known_tile& t) {
   if (std::exchange(t.listed, true)) return;
-  t.before = last_away_;
+  site& p = sites_[t.away_in];
+  t.before = p.last;
   t.after = nullptr;
-  (last_away_ ? last_away_->after : first_away_) = &t;
-  last_away_ = &t;
+  (p.last ? p.last->after : p.first) = &t;
+  p.last = &t;
 }
 
 void lineage::unlink(known_tile& t) {
   if (!std::exchange(t.listed, false)) return;
-  (t.before ? t.before->after : first_away_) = t.after;
-  (t.after ? t.after->before : last_away_) = t.before;
+  site& p = sites_[t.away_in];
+  (t.before ? t.before->after : p.first) = t.after;
+  (t.after ? t.after->before : p.last) = t.before;
 }
 
 }  // namespace troupe::logic

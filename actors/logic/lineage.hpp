@@ -6,7 +6,11 @@
 // spawned the tasks. The log has those calls only of which some write is needed: it is the newest of its tile and home
 // does not have it, or another call of the log reads it and it is neither at home nor kept. A value that such a call
 // reads and that home is about to overwrite is kept: copied aside. So the log is as short as what is at home allows:
-// bring home what is nowhere else, and it is empty.
+// bring home what is nowhere else, and it is empty. It need not be the newest: what came before it is not needed then.
+//
+// What each place (a node) has to itself is bounded by the cost of the calls that ran there and might have to be repeated
+// if it died. Beyond, what has been there longest is to be brought home; but not so often that this takes more of a link
+// than it is worth: who tells of a write says which cost of calls makes up for bringing that tile home.
 //
 // A call is *broken* if it cannot be repeated: it must run once only, or what it read is gone for good. It stays while
 // what it wrote is needed, but needs nothing itself; what it wrote should be saved soon.
@@ -17,6 +21,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -64,7 +69,7 @@ struct remake_plan {
 
 struct lineage_bounds {
   std::size_t calls = 100'000;
-  double cost_ns = 2e9;  // of all calls of the log
+  double cost_ns = 1e9;  // of the calls of one place
   std::uint64_t kept_bytes = 256u << 20;
 };
 
@@ -74,6 +79,8 @@ class lineage {
   struct write {
     value what;
     std::uint64_t bytes = 0;
+    float worth_ns = 0;    // bringing it home is worth so much
+    bool at_once = false;  // it is to be at home soon, whatever it costs
   };
   struct call {
     std::vector<value> reads;   // what the tiles hold at the time of telling, what it updated itself aside
@@ -81,6 +88,7 @@ class lineage {
     std::shared_ptr<const void> what;
     float cost_ns = 0;
     bool repeatable = true;
+    std::uint16_t place = 0;  // where it ran
   };
   using tile_of = std::pair<std::uint64_t, std::uint32_t>;  // array, tile
 
@@ -115,12 +123,14 @@ class lineage {
   std::vector<value> take_unwanted();
 
   // ---- keeping it short ---------------------------------------------------------------------------------------------
-  /// What should be brought home now: at once what a broken call wrote; and, while a bound is exceeded, the oldest. Of
-  /// the latter at most so many bytes are asked for and not home at any time, or one tile. Named once, until it has come
-  /// home.
+  /// What should be brought home now: at once what a broken call wrote, and what is to be; and, while a bound is exceeded,
+  /// what is away longest. Of the latter at most so many bytes of each place are asked for and not home at any time, or one
+  /// tile. Named once, until it has come home.
   std::vector<tile_of> to_save(std::uint64_t bytes);
-  /// It could not be brought home, and may be named again.
-  void not_saved(std::uint64_t array, std::uint32_t tile);
+  /// The log would be shorter if the tile were of this version at home.
+  bool is_wanted(const value&) const;
+  /// It could not be brought home, and may be named again: at once, or when it has been written again.
+  void not_saved(std::uint64_t array, std::uint32_t tile, bool at_once = true);
 
   // ---- after a loss -------------------------------------------------------------------------------------------------
   remake_plan remake(std::span<const value> lost) const;
@@ -129,8 +139,9 @@ class lineage {
   std::size_t calls() const { return call_count_; }
   double cost_ns() const { return static_cast<double>(cost_ns_); }
   std::uint64_t kept_bytes() const { return kept_bytes_; }
-  bool over_bounds() const {
-    return call_count_ > bounds_.calls || cost_ns() > bounds_.cost_ns || kept_bytes_ > bounds_.kept_bytes;
+  double cost_ns(std::uint16_t place) const {
+    const auto p = sites_.find(place);
+    return p == sites_.end() ? 0 : static_cast<double>(p->second.cost_ns);
   }
 
  private:
@@ -153,6 +164,7 @@ class lineage {
     std::vector<known_value*> writes;
     std::shared_ptr<const void> what;
     std::uint64_t cost_ns = 0;
+    std::uint16_t place = 0;
     std::uint32_t needed = 0;  // writes that are
     bool broken = false;
     remake_plan::reason why = remake_plan::reason::gone;
@@ -174,10 +186,18 @@ class lineage {
     known_value* values = nullptr;  // newest first
     std::optional<std::uint32_t> newest, home;
     std::uint32_t overwriting = 0;
-    std::uint64_t bytes = 0, asked_bytes = 0;  // as of the last write
+    std::uint64_t bytes = 0, asked_bytes = 0;  // as of the last write, as the next
+    std::uint64_t worth_ns = 0, away_ns = 0;
+    bool at_once = false, rests = false;
     bool given_up = false, asked = false, away = false, listed = false;
-    known_tile* before = nullptr;  // of those that are away and have not been asked for, oldest first
+    std::uint16_t away_in = 0, asked_in = 0;
+    known_tile* before = nullptr;  // of those that are away in one place and have not been asked for, oldest first
     known_tile* after = nullptr;
+  };
+  struct site {
+    std::uint64_t cost_ns = 0, away_ns = 0, asked_bytes = 0;
+    known_tile* first = nullptr;
+    known_tile* last = nullptr;
   };
   struct known_array {
     std::uint64_t id = 0;
@@ -217,6 +237,8 @@ class lineage {
   void unlink(known_tile&);
   void not_asked(known_tile&);
   void hurry(known_tile&);
+  static bool is_urgent(const known_tile&);
+  bool is_dear(const site&) const;
 
   const bounds bounds_;
   std::unordered_map<std::uint64_t, known_array> arrays_;
@@ -224,10 +246,9 @@ class lineage {
   std::deque<known_value> values_;
   std::vector<logged*> free_calls_;
   std::vector<known_value*> free_values_;
-  std::uint64_t last_number_ = 0, cost_ns_ = 0, kept_bytes_ = 0, asked_bytes_ = 0;
+  std::uint64_t last_number_ = 0, cost_ns_ = 0, kept_bytes_ = 0;
   std::size_t call_count_ = 0;
-  known_tile* first_away_ = nullptr;
-  known_tile* last_away_ = nullptr;
+  std::map<std::uint16_t, site> sites_;  // places of which something has been told
   std::vector<tile_of> hurried_;
   std::vector<value> unwanted_;
   std::vector<known_value*> to_check_;  // within one change, as the next

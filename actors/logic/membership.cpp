@@ -70,22 +70,27 @@ void membership::session_up(const node_id& n, std::uint64_t incarnation, const s
     actions_.push_back(close{n});
     return;
   }
-  if (m.session) session_down(n, now);
-  m.session = true;
-  m.greeted = false;
-  m.heard = m.since = m.answered = now;
-  m.asked = m.deaf = {};
-  m.sent = 0;
-  m.empty.clear();
-  m.challenged.reset();
-  if (!addresses.empty()) m.record.addresses = addresses;
+  if (m.session) {
+    const node_record record = m.record;
+    session_down(n, now);  // who came and went is forgotten
+    members_[n].record = record;
+  }
+  member& up = members_[n];
+  up.session = true;
+  up.greeted = false;
+  up.heard = up.since = up.answered = now;
+  up.asked = up.deaf = {};
+  up.sent = 0;
+  up.empty.clear();
+  up.challenged.reset();
+  if (!addresses.empty()) up.record.addresses = addresses;
   dials_.reached(n, addresses, dialled);
   for (auto& [other, o] : members_)  // where one process listens, no other does
     if (other != n && o.known && !o.session && !o.record.is_out() && share_an_address(addresses, o.record.addresses))
       end(o, node_end::replaced, node_claim::gone, now);
 
-  node_hello h{self_, m.met, {}, static_cast<std::uint32_t>(members().size()), digest()};
-  if (m.record.claim != node_claim::live) h.of_you = m.record;
+  node_hello h{self_, up.met, {}, static_cast<std::uint32_t>(members().size()), digest()};
+  if (up.record.claim != node_claim::live) h.of_you = up.record;
   say(n, std::move(h));
 }
 

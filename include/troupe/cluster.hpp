@@ -57,6 +57,11 @@ struct cluster_options {
   bool give_work = true;
   /// Other nodes that this one works with at once.
   int nodes_max = 15;
+  /// What a node has computed and nobody else has is computed again when it dies, by one thread of this node: at most
+  /// about so much run time of tasks for each node that dies. Before that would be exceeded, tiles are copied to this node
+  /// in the background, those first that have been away longest. More is risked while a tenth of what the link carries
+  /// would not do. 0: as often as that allows.
+  std::chrono::milliseconds replay_max{1000};
 };
 
 /// Another node as this one sees it.

@@ -1,4 +1,4 @@
-// What this file is for: everything that can be set on a runtime or on one task, each with its default.
+// What this file is for: everything that can be set on a runtime, an array or one task, each with its default.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
@@ -106,6 +106,16 @@ struct options {
   std::chrono::microseconds window{1000};
   /// Other nodes to work with; none unless it has a name.
   cluster_options cluster{};
+};
+
+/// What may be said about one array.
+struct array_options {
+  /// 2: of what other nodes compute of it, each tile is brought to the node that made the array soon after it has been
+  /// written, so that it is in two places whenever it is left alone, and a node that dies costs nothing but what it was
+  /// at. 1: it stays where it was written until it is needed, and is computed again if it is lost; see
+  /// `cluster_options::replay_max`. What the program put in is on this node in any case, and so is what a call has
+  /// written that must not be repeated (`kernel::once`), when it has ended.
+  int replicas = 1;
 };
 
 /// What may be said about one call. Everything has a default; name what differs.

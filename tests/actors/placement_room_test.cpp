@@ -27,6 +27,7 @@ class paper_disk final : public spill_disk {
     std::uint64_t offset;
   };
   void move(task_record& t, std::uint64_t offset) override { orders.push_back({&t, offset}); }
+  void read(std::uint64_t, std::byte*, std::size_t) override {}
   void discard(std::uint64_t, std::uint64_t bytes) override { discarded += bytes; }
   std::uint64_t bytes_out() const override { return 0; }
   std::uint64_t bytes_in() const override { return 0; }

@@ -48,6 +48,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
         break;
       case wire::kind::want:
       case wire::kind::give:
+      case wire::kind::copy:
       case wire::kind::lend:
       case wire::kind::unfilled:
         (void)from.fixed<wire::kind>();

@@ -73,7 +73,11 @@ class scenario {
   imagined_node& add() {
     const int threads = 1 + static_cast<int>(below(4));
     const int nodes_max = below(4) ? 15 : 1 + static_cast<int>(below(3));
-    return w_.start(places_++, threads, [&](troupe::options& o) { o.cluster.nodes_max = nodes_max; });
+    const std::chrono::milliseconds replay_max(below(2) ? 1000 : below(20));
+    return w_.start(places_++, threads, [&](troupe::options& o) {
+      o.cluster.nodes_max = nodes_max;
+      o.cluster.replay_max = replay_max;
+    });
   }
 
   void begin() {
@@ -369,6 +373,28 @@ TEST(work_simulation, a_node_with_a_place_for_nobody_more_lets_who_leaves_go) {
   w.nodes[2]->close_doors();
   for (int i = 0; i < 100 && !w.nodes[2]->end_if_released(); ++i) w.run_for(100ms);
   EXPECT_FALSE(w.nodes[2]->lives());
+}
+
+// It has been let go, and is still busy with something.
+TEST(work_simulation, who_is_leaving_is_given_no_place_that_becomes_free) {
+  imagined_world w(4);
+  for (std::uint16_t i = 0; i < 3; ++i)
+    w.start(i, 1, [&](troupe::options& o) { o.cluster.nodes_max = i == 0 ? 1 : 15; });
+  w.run_for(2s);
+  const auto there = w.nodes[0]->house().others()->report();
+  ASSERT_EQ(there.size(), 1u);
+  const std::size_t has = there[0].name == w.nodes[1]->name() ? 1 : 2, waits = 3 - has;
+  w.nodes[waits]->close_doors();
+  w.run_for(1s);
+  w.nodes[has]->kill();
+  w.nodes[has]->end();
+  w.run_for(5s);
+  EXPECT_TRUE(w.nodes[0]->house().others()->report().empty());
+  program p(w, *w.nodes[0]);
+  for (int i = 0; i < 40; ++i) p.call();
+  w.run_for(10s);
+  ASSERT_EQ(p.unfinished(), 0u);
+  p.check(0);
 }
 
 /// Seeds in parts, which may run at the same time.

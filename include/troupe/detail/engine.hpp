@@ -54,6 +54,7 @@ struct array_spec {
   void* adopted = nullptr;  // row-major bytes that the owner keeps alive
   std::shared_ptr<void> owner;
   const void* fill = nullptr;  // one element: every byte is written before first use
+  int replicas = 1;
 };
 array_core* new_array(engine&, array_spec);
 void retain(array_core*) noexcept;

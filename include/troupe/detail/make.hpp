@@ -15,6 +15,7 @@
 #include <troupe/array.hpp>
 #include <troupe/detail/engine.hpp>
 #include <troupe/error.hpp>
+#include <troupe/options.hpp>
 
 namespace troupe {
 
@@ -22,44 +23,49 @@ template <class Derived>
 class array_maker {
  public:
   /// A new array. Bytes are allocated tile by tile at first write; reading what nobody wrote is an error.
-  /// Without tiles the array is one tile. Throws `error(bad_argument)` for negative sizes and tiles below 1.
+  /// Without tiles the array is one tile. Throws `error(bad_argument)` for negative sizes, tiles below 1 and replicas other
+  /// than 1 and 2.
   template <class T, std::size_t N>
-  troupe::array<T, static_cast<int>(N)> array(const index_t (&size)[N], std::string name = {}) {
-    return make<T, static_cast<int>(N)>(sizes(size), sizes(size), std::move(name), nullptr);
+  troupe::array<T, static_cast<int>(N)> array(const index_t (&size)[N], std::string name = {},
+                                              const array_options& how = {}) {
+    return make<T, static_cast<int>(N)>(sizes(size), sizes(size), std::move(name), nullptr, how);
   }
   template <class T, std::size_t N>
   troupe::array<T, static_cast<int>(N)> array(const index_t (&size)[N], const tile_shape<static_cast<int>(N)>& t,
-                                              std::string name = {}) {
-    return make<T, static_cast<int>(N)>(sizes(size), t.size, std::move(name), nullptr);
+                                              std::string name = {}, const array_options& how = {}) {
+    return make<T, static_cast<int>(N)>(sizes(size), t.size, std::move(name), nullptr, how);
   }
   template <class T, int N>
-  troupe::array<T, N> array(const extent<N>& size, const tile_shape<N>& t, std::string name = {}) {
-    return make<T, N>(size, t.size, std::move(name), nullptr);
+  troupe::array<T, N> array(const extent<N>& size, const tile_shape<N>& t, std::string name = {},
+                            const array_options& how = {}) {
+    return make<T, N>(size, t.size, std::move(name), nullptr, how);
   }
   /// A new array with every element equal to `value`.
   template <class T, std::size_t N>
   troupe::array<T, static_cast<int>(N)> filled(const index_t (&size)[N], const tile_shape<static_cast<int>(N)>& t,
-                                               const T& value, std::string name = {}) {
-    return make<T, static_cast<int>(N)>(sizes(size), t.size, std::move(name), &value);
+                                               const T& value, std::string name = {}, const array_options& how = {}) {
+    return make<T, static_cast<int>(N)>(sizes(size), t.size, std::move(name), &value, how);
   }
   /// Takes over a vector as a row-major array, without copying. Its size must be the product of the sizes.
   template <class T, std::size_t N>
   troupe::array<T, static_cast<int>(N)> adopt(std::vector<T> data, const index_t (&size)[N],
-                                              const tile_shape<static_cast<int>(N)>& t, std::string name = {}) {
+                                              const tile_shape<static_cast<int>(N)>& t, std::string name = {},
+                                              const array_options& how = {}) {
     auto kept = std::make_shared<std::vector<T>>(std::move(data));
     const std::span<T> bytes(*kept);
-    return adopt_shared<T, static_cast<int>(N)>(std::move(kept), bytes, sizes(size), t.size, std::move(name));
+    return adopt_shared<T, static_cast<int>(N)>(std::move(kept), bytes, sizes(size), t.size, std::move(name), how);
   }
   template <class T>
-  troupe::array<T, 1> adopt(std::vector<T> data, std::string name = {}) {
+  troupe::array<T, 1> adopt(std::vector<T> data, std::string name = {}, const array_options& how = {}) {
     const index_t n[1] = {static_cast<index_t>(data.size())};
-    return adopt<T, 1>(std::move(data), n, tile_shape<1>{{{n[0]}}}, std::move(name));
+    return adopt<T, 1>(std::move(data), n, tile_shape<1>{{{n[0]}}}, std::move(name), how);
   }
   /// Uses row-major memory of the caller, who keeps it alive and untouched until the last handle is gone.
   template <class T, std::size_t N>
   troupe::array<T, static_cast<int>(N)> borrow(std::span<T> data, const index_t (&size)[N],
-                                               const tile_shape<static_cast<int>(N)>& t, std::string name = {}) {
-    return adopt_shared<T, static_cast<int>(N)>(nullptr, data, sizes(size), t.size, std::move(name));
+                                               const tile_shape<static_cast<int>(N)>& t, std::string name = {},
+                                               const array_options& how = {}) {
+    return adopt_shared<T, static_cast<int>(N)>(nullptr, data, sizes(size), t.size, std::move(name), how);
   }
 
  protected:
@@ -75,15 +81,16 @@ class array_maker {
   }
 
   template <class T, int N>
-  troupe::array<T, N> make(const extent<N>& size, const extent<N>& tile, std::string name, const T* fill) {
-    detail::array_spec s = spec<T, N>(size, tile, std::move(name));
+  troupe::array<T, N> make(const extent<N>& size, const extent<N>& tile, std::string name, const T* fill,
+                           const array_options& how) {
+    detail::array_spec s = spec<T, N>(size, tile, std::move(name), how);
     s.fill = fill;
     return troupe::array<T, N>(detail::new_array(house(), std::move(s)), whole(size));
   }
   template <class T, int N>
   troupe::array<T, N> adopt_shared(std::shared_ptr<void> owner, std::span<T> data, const extent<N>& size,
-                                   const extent<N>& tile, std::string name) {
-    detail::array_spec s = spec<T, N>(size, tile, std::move(name));
+                                   const extent<N>& tile, std::string name, const array_options& how) {
+    detail::array_spec s = spec<T, N>(size, tile, std::move(name), how);
     if (static_cast<index_t>(data.size()) != whole(size).volume())
       throw error(errc::bad_argument, "adopted data has " + std::to_string(data.size()) + " elements, the array " +
                                           std::to_string(whole(size).volume()));
@@ -92,7 +99,8 @@ class array_maker {
     return troupe::array<T, N>(detail::new_array(house(), std::move(s)), whole(size));
   }
   template <class T, int N>
-  static detail::array_spec spec(const extent<N>& size, const extent<N>& tile, std::string name) {
+  static detail::array_spec spec(const extent<N>& size, const extent<N>& tile, std::string name,
+                                 const array_options& how) {
     static_assert(N >= 1 && N <= rank_max, "arrays have 1 to 4 dimensions");
     detail::array_spec s;
     s.rank = N;
@@ -103,6 +111,7 @@ class array_maker {
     s.element = sizeof(T);
     s.align = alignof(T);
     s.name = std::move(name);
+    s.replicas = how.replicas;
     return s;
   }
   detail::engine& house() const { return *static_cast<const Derived*>(this)->submission_target().house; }

@@ -364,6 +364,88 @@ TEST(lineage, a_tile_that_was_written_on_while_it_came_home_is_the_youngest) {
   EXPECT_THAT(l.to_save(1), ElementsAre(Pair(A, 1)));
 }
 
+/// One call at a place that writes one tile.
+void write_at(told& l, std::uint16_t where, value what, float cost_ns, float worth_ns = 0, bool at_once = false) {
+  lineage::call c;
+  c.writes.push_back({what, 100, worth_ns, at_once});
+  c.what = std::make_shared<const std::string>("w");
+  c.cost_ns = cost_ns;
+  c.place = where;
+  l.ran(std::move(c));
+}
+
+TEST(lineage, bounds_what_each_place_has_to_itself) {
+  told l(lineage::bounds{.cost_ns = 5000});
+  for (std::uint16_t where = 0; where < 10; ++where) write_at(l, where, {A, where, 2}, 4000);
+  EXPECT_THAT(l.to_save(1000), IsEmpty()) << "if one of them dies, only that is lost";
+  write_at(l, 3, {B, 0, 2}, 4000);
+  EXPECT_THAT(l.to_save(100), ElementsAre(Pair(A, 3)));
+  EXPECT_EQ(l.cost_ns(3), 8000);
+  l.came_home(A, 3, 2);
+  EXPECT_EQ(l.cost_ns(3), 4000);
+  EXPECT_THAT(l.to_save(100), IsEmpty());
+  write_at(l, 4, {B, 0, 3}, 4000);  // that tile has moved on
+  EXPECT_THAT(l.to_save(100), ElementsAre(Pair(A, 4)));
+  EXPECT_EQ(l.cost_ns(3), 0);
+}
+
+TEST(lineage, copies_no_more_than_it_is_worth) {
+  told l(lineage::bounds{.cost_ns = 1000});
+  write_at(l, 1, {A, 0, 2}, 3000, 10'000);
+  write_at(l, 1, {A, 1, 2}, 3000, 10'000);
+  EXPECT_THAT(l.to_save(1000), IsEmpty()) << "copying both is worth 20 us of calls";
+  for (std::uint32_t v = 2; v < 7; ++v) {
+    lineage::call u;
+    u.reads = {{A, 1, v}};
+    u.writes.push_back({{A, 1, v + 1}, 100, 10'000});
+    u.what = std::make_shared<const std::string>("u");
+    u.cost_ns = 3000;
+    u.place = 1;
+    l.ran(std::move(u));
+  }
+  EXPECT_THAT(l.to_save(1000), UnorderedElementsAre(Pair(A, 0), Pair(A, 1)));
+}
+
+TEST(lineage, wants_at_once_what_is_to_be_here_too) {
+  told l;
+  write_at(l, 1, {A, 0, 2}, 1, 1e9F, true);
+  write_at(l, 1, {A, 1, 2}, 1, 0, false);
+  EXPECT_THAT(l.to_save(0), ElementsAre(Pair(A, 0)));
+  write_at(l, 1, {A, 0, 3}, 1, 1e9F, true);
+  EXPECT_THAT(l.to_save(0), IsEmpty()) << "one version at a time";
+  l.came_home(A, 0, 2);
+  EXPECT_THAT(l.to_save(0), ElementsAre(Pair(A, 0))) << "which is the next one";
+  l.came_home(A, 0, 3);
+  EXPECT_THAT(l.to_save(0), IsEmpty());
+}
+
+TEST(lineage, asks_for_what_cannot_be_had_when_it_has_been_written_again) {
+  told l(lineage::bounds{.cost_ns = 1000});
+  write_at(l, 1, {A, 0, 2}, 2000);
+  write_at(l, 1, {B, 0, 2}, 1, 0, true);
+  EXPECT_THAT(l.to_save(1000), UnorderedElementsAre(Pair(A, 0), Pair(B, 0)));
+  l.not_saved(A, 0, false);
+  l.not_saved(B, 0, false);
+  EXPECT_THAT(l.to_save(1000), IsEmpty());
+  write_at(l, 1, {C, 0, 2}, 1);
+  EXPECT_THAT(l.to_save(1000), ElementsAre(Pair(C, 0)));
+  write_at(l, 1, {A, 0, 3}, 2000);
+  write_at(l, 1, {B, 0, 3}, 1, 0, true);
+  EXPECT_THAT(l.to_save(1000), UnorderedElementsAre(Pair(A, 0), Pair(B, 0)));
+}
+
+TEST(lineage, says_whether_a_version_is_of_use_at_home) {
+  told l;
+  for (std::uint32_t v = 1; v < 6; ++v) l.call(std::to_string(v + 1), {{A, 0, v}}, {{A, 0, v + 1}});
+  EXPECT_TRUE(l.is_wanted({A, 0, 4}));
+  EXPECT_TRUE(l.is_wanted({A, 0, 6}));
+  EXPECT_FALSE(l.is_wanted({A, 0, 7})) << "nobody has written it yet";
+  l.replace(A, 0, 4);
+  EXPECT_FALSE(l.is_wanted({A, 0, 3}));
+  EXPECT_FALSE(l.is_wanted({A, 0, 4}));
+  EXPECT_TRUE(l.is_wanted({A, 0, 5}));
+}
+
 // What is written goes on being read by others a step behind: it is when all of it has come home that the log is empty.
 TEST(lineage, is_empty_after_a_grid_of_neighbours_has_come_home) {
   told l(lineage::bounds{.calls = 20});

@@ -116,6 +116,14 @@ TEST_F(membership_of, a_candidate_is_dialled_at_once_and_then_after_longer_and_l
   EXPECT_LT(dials.back() - dials[dials.size() - 2], 13s);
 }
 
+TEST_F(membership_of, who_connects_again_before_he_has_said_anything_is_heard) {
+  up(1);
+  up(1);
+  hello(1);
+  EXPECT_EQ(state(1), node_state::live);
+  EXPECT_EQ(m.members().size(), 2u);
+}
+
 TEST_F(membership_of, its_own_address_is_not_dialled) {
   m.candidate(address_of(me), now);
   pass(1s);
