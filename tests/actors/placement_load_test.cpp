@@ -73,6 +73,7 @@ TEST(placement_load, a_task_that_has_begun_is_not_queued_and_one_that_has_ended_
   EXPECT_EQ(l.busy, 1);
   EXPECT_EQ(l.queued, 0u);
   EXPECT_EQ(l.others[0], 0us);
+  s.groups[0]->held.push_back(t);
   s.complete(t);
   l = s.brain->load(owners);
   EXPECT_EQ(l.busy, 0);
