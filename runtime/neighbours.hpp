@@ -82,6 +82,7 @@ class neighbours final : private cluster_events {
     logic::round_trips trips;
     std::uint64_t pings = 0;  // on the control thread, as what follows
     net::transport::time_point pinged{};
+    wire::load_notice told_load{};
     std::uint64_t loads_heard = 0;
   };
   using peer_ptr = std::shared_ptr<peer>;
@@ -111,6 +112,7 @@ class neighbours final : private cluster_events {
   void give_up(net::session&, const std::exception_ptr& why);
   // neighbours_telling.cpp
   void tell_again();
+  void tell_load(std::span<const peer_ptr>);
   void ping(std::span<const peer_ptr>);
   void hear(peer&, wire::kind, net::reader&);
   void hear_load(peer&, const wire::load_notice&);

@@ -46,6 +46,23 @@ void neighbours::tell_again() {
   transport_->at(transport_->now() + tell_every, [this] { tell_again(); });
 }
 
+void neighbours::tell_load(std::span<const peer_ptr> to) {
+  std::vector<const task_listener*> owners;
+  for (const peer_ptr& p : to) owners.push_back(p->guests->listener());
+  const placement::load_report l = house_.brain().load(owners);
+  for (std::size_t i = 0; i < to.size(); ++i) {
+    wire::load_notice now;
+    now.busy = static_cast<std::uint32_t>(l.busy);
+    now.queued = l.queued;
+    now.others_us = static_cast<std::uint64_t>(l.others[i].count() / 1000);
+    if (now == to[i]->told_load) continue;
+    to[i]->told_load = now;
+    net::writer frame;
+    wire::put(frame, now);
+    to[i]->line->send(frame.view());
+  }
+}
+
 void neighbours::ping(std::span<const peer_ptr> all) {
   const auto now = transport_->now();
   std::vector<peer*> due;
