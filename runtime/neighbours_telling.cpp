@@ -1,11 +1,8 @@
-// What this file is for: how long members take to answer each other, and what they hear of how busy others are.
+// What this file is for: what members tell each other unasked, how busy they are, and how long an answer takes.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 //
-//   every 250 ms, a few in turn: --ping--> member --pong-->           describe --> member --described-->
-//
-// A `load` that comes is used. None is sent yet: with them two seeds of the simulation in some two thousand (437, 1611) end
-// wrong, and why is not known.
+//   every 250 ms: --load--> members to whom it is new        a few in turn: --ping--> member --pong-->
 #include <algorithm>
 
 #include "actors/node_names.hpp"
@@ -42,7 +39,10 @@ void neighbours::tell_again() {
     all.resize(told_max);
     turn_ += told_max;
   }
-  ping(all);
+  if (!all.empty()) {
+    tell_load(all);
+    ping(all);
+  }
   transport_->at(transport_->now() + tell_every, [this] { tell_again(); });
 }
 

@@ -33,7 +33,13 @@ constexpr auto noise = troupe::kernel<troupe::out<char, 1>>("links.noise").on(tr
 });
 std::atomic<bool> held{false};
 constexpr auto wait_while_held = troupe::kernel<>("links.wait_while_held").on(troupe::cpu, [] { held.wait(true); });
-const troupe::offer offered{add, wait_while_held};
+// As long as it takes, whatever it reads.
+constexpr auto work =
+    troupe::kernel<troupe::in<char, 1>>("links.work").on(troupe::cpu, [](troupe::view<const char, 1>) {
+      for (const auto end = std::chrono::steady_clock::now() + 5ms; std::chrono::steady_clock::now() < end;)
+        std::this_thread::yield();
+    });
+const troupe::offer offered{add, wait_while_held, work};
 
 const member_report* member(const cluster_report& c, const std::string& name) {
   for (const member_report& m : c.members)
@@ -135,6 +141,34 @@ TEST(nodes_links, a_member_says_what_it_has_and_what_it_has_to_do) {
     const member_report* b = member(r, "b");
     return b && b->busy == 0 && b->queued == 0 && b->tasks == 7;
   }));
+}
+
+// What c has given to b: a knows of it, and has given b nothing.
+TEST(nodes_links, a_node_that_is_busy_for_others_is_taken_for_busy) {
+  several_nodes n;
+  troupe::runtime &a = n.a, &c = *n.rest[1];
+  const index_t size = 16 << 20;  // which takes longer to send than to work on
+  const auto x = a.filled<char>({size}, troupe::tiles(size), 'x'), y = a.filled<char>({size}, troupe::tiles(size), 'y');
+  const auto z = c.filled<char>({size}, troupe::tiles(size), 'z');
+  for (int i = 0; i < 4; ++i) {  // so that all know how long one takes
+    c.spawn(on("b"), work, troupe::read(z)).get();
+    a.spawn(on("c"), work, troupe::read(y)).get();
+    a.spawn({.where = troupe::scope::here()}, work, troupe::read(x)).get();
+  }
+  const auto queue_at_b = [&] {
+    const auto f = a.spawn(work, troupe::read(x));
+    f.get();
+    for (const troupe::candidate& k : a.explain(f).candidates)
+      if (k.executor.starts_with("node:") && k.queue > 100ms && k.queue < 100s) return true;
+    return false;
+  };
+  EXPECT_FALSE(queue_at_b());
+  std::vector<troupe::future<void>> all;
+  for (int i = 0; i < 600; ++i) all.push_back(c.spawn(on("b"), work, troupe::read(z)));
+  EXPECT_TRUE(comes_true(queue_at_b));
+  EXPECT_EQ(tasks_of(a, "b"), 0u);
+  for (auto& f : all) f.get();
+  EXPECT_TRUE(comes_true([&] { return !queue_at_b(); }));
 }
 
 TEST(nodes_links, connections_that_were_replaced_are_counted) {
