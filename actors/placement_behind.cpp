@@ -8,6 +8,7 @@
 #include "actors/logic/directory.hpp"
 #include "actors/placement.hpp"
 #include "actors/protocol/behind.hpp"
+#include "actors/remaking.hpp"
 
 namespace troupe::detail {
 
@@ -40,6 +41,12 @@ bool waits_for_tasks(const task_record& t) {
 // What it computes is worth nothing if who lends fails meanwhile, which is known once it has ended.
 bool has_loans(const task_record& t) { return t.extra && !t.extra->loans.empty(); }
 
+// What it has computed is copied home before it ends, and until then the node's death is its failure: by that time what
+// was sent behind it might have ended well.
+bool ends_at_home(const task_record& t, const executor_facts& where) {
+  return where.kind == device_kind::node && !is_repeatable(t);
+}
+
 // Of different priorities, the device might begin with the later one.
 bool may_count(const task_record& first, const task_record& next) {
   return (first.marks & mark_leads) && !(next.marks & mark_sent) && is_calls(next) &&
@@ -69,7 +76,7 @@ void placement::hand_to_device(std::size_t i) {
     task_record& t = *outgoing[k];
     if (is_internal(t.kind)) continue;
     t.marks |= mark_handed;
-    if (!stays_on_device(t) || has_loans(t)) continue;
+    if (!stays_on_device(t) || has_loans(t) || ends_at_home(t, assignment_.facts()[i])) continue;
     t.marks |= mark_leads;
     deps_.each_successor(t, [&](task_record& next, bool) {
       count_ahead(t, next);

@@ -101,4 +101,27 @@ TEST(placement_crowd, keeps_tasks_when_all_are_busy_and_gives_them_to_whoever_is
   EXPECT_EQ(c.out().size() - done.held.size(), others) << "nobody else got what was kept";
 }
 
+TEST(placement_crowd, sends_nothing_behind_what_ends_only_when_its_results_are_home) {
+  crowd c(1);
+  static troupe::detail::shown_ids here;
+  here = troupe::detail::id_set{1};
+  for (const auto how : {troupe::detail::purity::pure, troupe::detail::purity::once}) {
+    const kernel_info k{.name = "there", .key = 93, .kinds = 0, .repeat = how, .nodes = &here};
+    array_core* const a = c.array();
+    std::vector<task_record*> both;
+    for (int i = 0; i < 2; ++i) {
+      task_record* const t = c.task({{a, troupe::access_mode::update}});
+      t->kernel = &k;
+      both.push_back(c.submit(t));
+    }
+    EXPECT_TRUE(c.is_out(both[0]));
+    EXPECT_EQ(c.is_out(both[1]), how == troupe::detail::purity::pure) << "it could end well before the first has failed";
+    for (task_record* t : both) {
+      ASSERT_TRUE(c.is_out(t));
+      c.complete(t);
+      t->kernel = &t->ops->closure;
+    }
+  }
+}
+
 }  // namespace
