@@ -24,7 +24,7 @@ void lineage::ran(call c) {
   l.cost_ns = c.cost_ns > 0 ? static_cast<std::uint64_t>(std::llround(c.cost_ns)) : 0;
   l.place = c.place;
   cost_ns_ += l.cost_ns;
-  sites_[c.place].cost_ns += l.cost_ns;
+  changed_site(c.place).cost_ns += l.cost_ns;
   ++call_count_;
   l.broken = !c.repeatable;
   l.why = remake_plan::reason::runs_once;
@@ -198,9 +198,16 @@ std::vector<lineage::tile_of> lineage::to_save(std::uint64_t bytes) {
     if (t && t->away && !t->asked && is_urgent(*t)) ask(*t);
   }
   const bool too_many = call_count_ > bounds_.calls || kept_bytes_ > bounds_.kept_bytes;
-  for (auto& [number, p] : sites_)
+  const auto ask_some = [&](site& p) {
     if (too_many || is_dear(p))
       while (p.first && (p.asked_bytes == 0 || p.asked_bytes + p.first->bytes <= bytes)) ask(*p.first);
+  };
+  // Of the others nothing is different from what it was the last time.
+  const std::set<std::uint16_t> changed = std::exchange(changed_, {});
+  if (too_many)
+    for (auto& [number, p] : sites_) ask_some(p);
+  else
+    for (const std::uint16_t number : changed) ask_some(sites_[number]);
   return all;
 }
 
@@ -223,7 +230,7 @@ void lineage::not_saved(std::uint64_t array, std::uint32_t tile, bool at_once) {
 
 void lineage::not_asked(known_tile& t) {
   if (!std::exchange(t.asked, false)) return;
-  sites_[t.asked_in].asked_bytes -= t.asked_bytes;
+  changed_site(t.asked_in).asked_bytes -= t.asked_bytes;
   if (t.away && !t.rests) link_last(t);
 }
 
@@ -369,7 +376,7 @@ void lineage::drop(logged& c) {
   c.number = 0;
   c.broken = false;
   cost_ns_ -= c.cost_ns;
-  sites_[c.place].cost_ns -= c.cost_ns;
+  changed_site(c.place).cost_ns -= c.cost_ns;
   --call_count_;
   free_calls_.push_back(&c);
 }
@@ -406,9 +413,9 @@ void lineage::note_away(known_tile& t) {
   const bool away = v && v->maker && !is_here(*v) && is_current(*v);
   if (!away && !t.away) return;
   const std::uint16_t in = away ? v->maker->place : t.away_in;
-  if (t.away) sites_[t.away_in].away_ns -= t.away_ns;
+  if (t.away) changed_site(t.away_in).away_ns -= t.away_ns;
   t.away_ns = away ? t.worth_ns : 0;
-  sites_[in].away_ns += t.away_ns;
+  changed_site(in).away_ns += t.away_ns;
   if (away && t.away && in == t.away_in) return;
   unlink(t);
   if (!t.away) t.rests = false;
@@ -421,7 +428,7 @@ void lineage::note_away(known_tile& t) {
 
 void lineage::link_last(known_tile& t) {
   if (std::exchange(t.listed, true)) return;
-  site& p = sites_[t.away_in];
+  site& p = changed_site(t.away_in);
   t.before = p.last;
   t.after = nullptr;
   (p.last ? p.last->after : p.first) = &t;

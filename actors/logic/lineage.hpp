@@ -24,6 +24,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <span>
 #include <unordered_map>
 #include <utility>
@@ -239,6 +240,10 @@ class lineage {
   void hurry(known_tile&);
   static bool is_urgent(const known_tile&);
   bool is_dear(const site&) const;
+  site& changed_site(std::uint16_t place) {
+    changed_.insert(place);
+    return sites_[place];
+  }
 
   const bounds bounds_;
   std::unordered_map<std::uint64_t, known_array> arrays_;
@@ -249,6 +254,7 @@ class lineage {
   std::uint64_t last_number_ = 0, cost_ns_ = 0, kept_bytes_ = 0;
   std::size_t call_count_ = 0;
   std::map<std::uint16_t, site> sites_;  // places of which something has been told
+  std::set<std::uint16_t> changed_;      // those of which `to_save` has not seen the latest
   std::vector<tile_of> hurried_;
   std::vector<value> unwanted_;
   std::vector<known_value*> to_check_;  // within one change, as the next
