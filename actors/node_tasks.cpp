@@ -392,6 +392,7 @@ node_actor::job& node_actor::take_job(task_record& t) {
   j.id = (++generation_ << 20) | at;
   j.task = &t;
   ++under_way_;
+  link_.on_nodes.fetch_add(1, std::memory_order_relaxed);
   return j;
 }
 
@@ -411,6 +412,7 @@ void node_actor::give_job(job& j) {
   j.begun = false;
   free_jobs_.push_back(static_cast<std::uint32_t>(j.id & 0xfffff));
   --under_way_;
+  link_.on_nodes.fetch_sub(1, std::memory_order_relaxed);
 }
 
 }  // namespace troupe::detail

@@ -206,6 +206,7 @@ struct house_link {
   std::atomic<long> references{1};
   std::atomic<std::size_t> array_bytes{0}, array_bytes_max{0}, arrays{0};
   std::atomic<std::uint64_t> array_ids{0};
+  std::atomic<std::size_t> on_nodes{0};  // tasks and transfers that are under way on other nodes
   bool bounded = false;               // there is a host memory budget
   std::array<std::mutex, 16> makers;  // then of two threads that want to allocate a tile, one does
   std::unique_ptr<devices::device> host;

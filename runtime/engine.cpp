@@ -172,6 +172,7 @@ void engine::add_groups() {
       c.cores.push_back(cores[static_cast<std::size_t>(given + i) % cores.size()]);
     given += c.facts.slots;
     c.spin = options_.spin;
+    if (!options_.cluster.name.empty()) c.spin = std::max(options_.spin, options_.cluster.spin);
     c.spare_threads_max = options_.spare_threads_max;
     c.sink = sink();
     c.first_lane = 1000 * (g + 1);

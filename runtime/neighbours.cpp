@@ -45,6 +45,7 @@ std::vector<net::endpoint> parsed(const std::vector<std::string>& texts, const c
 
 neighbours::neighbours(engine& house, const cluster_options& o, memory_space first_space) : house_(house), options_(o) {
   if (o.nodes_max < 1) throw error(errc::bad_argument, "cluster_options::nodes_max must be at least 1");
+  if (o.spin.count() < 0) throw error(errc::bad_argument, "cluster_options::spin must not be negative");
   if (o.replay_max.count() < 0) throw error(errc::bad_argument, "cluster_options::replay_max must not be negative");
   net::identity self;
   const surroundings& around = house.around();
@@ -60,6 +61,7 @@ neighbours::neighbours(engine& house, const cluster_options& o, memory_space fir
   t.self = self;
   t.listen = parsed(o.listen, "listen");
   t.insecure_loopback = o.insecure_loopback;
+  t.looks = o.spin;
   if (!o.secret_file.empty() || !o.certificate.empty() || !o.key.empty() || !o.authority.empty())
     t.proof = net::load({o.secret_file, o.certificate, o.key, o.authority}, o.name);
   if (o.multicast) {

@@ -12,6 +12,7 @@
 
 #include "actors/replay.hpp"
 #include "actors/task_errors.hpp"
+#include "net/patience.hpp"
 #include "runtime/engine.hpp"
 
 namespace troupe::detail {
@@ -234,12 +235,20 @@ bool look_for_end(engine& house, task_record& t, std::chrono::steady_clock::time
       house.settings().waiting_thread_helps && deadline == std::chrono::steady_clock::time_point::max();
   const auto begin = std::chrono::steady_clock::now();
   auto spin_until = std::min(deadline, begin + house.settings().spin);
+  thread_local net::patience patience;
+  bool for_nodes =
+      house.link().on_nodes.load(std::memory_order_relaxed) != 0 &&
+      patience.begin(begin, std::min<std::chrono::nanoseconds>(deadline - begin, house.settings().cluster.spin));
   const auto device_until = std::min(deadline, begin + (1 + device_patience) * house.settings().spin);
   engine::device_watch devices(house);
   for (int looks = 0;; ++looks) {
     if (is_done(t)) return true;
     if (house.brain().take_turn_waiting() || devices.look()) continue;
     if (may_help && house.help_with(t, [&] { devices.end(); })) return true;
+    if (for_nodes) {
+      for_nodes = patience.goes_on();
+      continue;
+    }
     if ((looks & 15) == 15 && std::chrono::steady_clock::now() >= spin_until) {
       if (!devices.busy() || spin_until == device_until) return false;
       spin_until = device_until;

@@ -62,6 +62,10 @@ struct cluster_options {
   /// in the background, those first that have been away longest. More is risked while a tenth of what the link carries
   /// would not do. 0: as often as that allows.
   std::chrono::milliseconds replay_max{1000};
+  /// How long a thread that has just heard of another node, has run something for one or waits for one looks for more
+  /// before it sleeps: on a core that sleeps, waking it takes longer than an empty task's way there and back. Where others
+  /// want the core it sleeps at once. 0: always.
+  std::chrono::microseconds spin{50};
 };
 
 /// Another node as this one sees it.

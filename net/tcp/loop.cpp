@@ -19,6 +19,7 @@
 #include <utility>
 #include <vector>
 
+#include "net/patience.hpp"
 #include "net/threads.hpp"
 
 namespace troupe::net::tcp {
@@ -26,8 +27,18 @@ namespace troupe::net::tcp {
 namespace asio = boost::asio;
 
 struct loop::inside {
-  explicit inside(std::string n) : name(std::move(n)) {}
+  inside(std::string n, std::chrono::nanoseconds l) : name(std::move(n)), looks(l) {}
 
+  void run() {
+    patience more;
+    while (context.run_one() != 0)
+      while (more.begin(std::chrono::steady_clock::now(), looks) && finds_more(more)) continue;
+  }
+  bool finds_more(patience& more) {
+    while (context.poll() == 0)
+      if (context.stopped() || !more.goes_on()) return false;
+    return true;
+  }
   void run_posted() {
     std::vector<std::function<void()>> now;
     {
@@ -67,6 +78,7 @@ struct loop::inside {
   }
 
   const std::string name;
+  const std::chrono::nanoseconds looks;
   asio::io_context context{1};
   asio::executor_work_guard<asio::io_context::executor_type> work{context.get_executor()};
   asio::steady_timer timer{context};
@@ -77,14 +89,15 @@ struct loop::inside {
   std::thread thread;
 };
 
-loop::loop(std::string thread_name) : inside_(std::make_unique<inside>(std::move(thread_name))) {}
+loop::loop(std::string thread_name, std::chrono::nanoseconds looks)
+    : inside_(std::make_unique<inside>(std::move(thread_name), looks)) {}
 
 loop::~loop() { stop(); }
 
 void loop::start() {
   inside_->thread = std::thread([in = inside_.get()] {
     name_this_thread(in->name);
-    in->context.run();
+    in->run();
   });
 }
 

@@ -17,7 +17,8 @@ class loop {
  public:
   using time_point = std::chrono::steady_clock::time_point;
 
-  explicit loop(std::string thread_name);
+  /// `looks`: so long after something has happened its thread looks for more before it sleeps (patience.hpp).
+  explicit loop(std::string thread_name, std::chrono::nanoseconds looks = {});
   ~loop();
   loop(const loop&) = delete;
   loop& operator=(const loop&) = delete;

@@ -31,6 +31,7 @@ void check(const transport_options& o) {
   if (o.frame_max == 0 || o.frame_max > UINT32_MAX) wrong("frame_max has to be from 1 to 4 GiB");
   if (o.chunk_bytes < 1024 || o.chunk_bytes > (64u << 20)) wrong("chunk_bytes has to be from 1 KiB to 64 MiB");
   if (o.handshake.count() <= 0) wrong("the time for a handshake has to be positive");
+  if (o.looks.count() < 0) wrong("looks must not be negative");
   if (o.waiting_max < 1 || o.waiting_each_max < 1) wrong("waiting_max and waiting_each_max have to be at least 1");
   if (o.self.name.size() > 255 || o.self.cluster.size() > 255)
     wrong("the names of node and cluster have at most 255 characters");
@@ -124,7 +125,7 @@ class tcp_transport final : public transport {
   mutable std::mutex lock_;
   std::mutex stopping_;
   // The loops outlive what runs on them; sessions that somebody still holds have no part in either any more.
-  loop control_{"troupe-control"};
+  loop control_{"troupe-control", options_.looks};
   loop bulk_{"troupe-bulk"};
   std::unique_ptr<fabric_drive> fabric_;
   std::unique_ptr<running> running_;

@@ -282,6 +282,22 @@ TEST(nodes, both_give_each_other_work) {
   }
 }
 
+TEST(nodes, who_does_not_look_for_what_comes_is_woken_by_it) {
+  const auto sleeping = [](troupe::options o) {
+    o.spin = o.cluster.spin = 0us;
+    return o;
+  };
+  troupe::runtime a(sleeping(node_options("a"))), b(sleeping(node_options("b", a.addresses())));
+  ASSERT_TRUE(a.wait_for_nodes(1, 10s));
+  const auto x = a.filled<int>({1}, troupe::tiles(1), 0);
+  for (int i = 1; i <= 100; ++i) {
+    a.spawn({.where = scope::at("b")}, add, troupe::update(x), 1).get();
+    if (i % 10 == 0) {
+      ASSERT_EQ(x.read()(0), i);
+    }
+  }
+}
+
 TEST(nodes, data_moves_on_from_one_to_the_next) {
   troupe::runtime a(node_options("a")), b(node_options("b", a.addresses())), c(node_options("c", a.addresses()));
   ASSERT_TRUE(a.wait_for_nodes(2, 10s));

@@ -1,0 +1,77 @@
+// What this file is for: who looks for more before he sleeps, and who does not.
+// SPDX-FileCopyrightText: the troupe authors
+// SPDX-License-Identifier: BSD-3-Clause
+#include "net/patience.hpp"
+
+#include <gtest/gtest.h>
+
+namespace {
+
+using namespace std::chrono_literals;
+using troupe::net::patience;
+constexpr patience::time_point start{1h};
+constexpr auto soon = 1us;
+
+/// Gives the core away, and somebody has it for `taken`.
+bool goes_on(patience& p, patience::time_point& now, patience::duration taken) {
+  const auto before = now;
+  now += taken;
+  return p.goes_on(before, now);
+}
+
+TEST(patience, lasts_as_long_as_it_is_said_to) {
+  patience p;
+  auto now = start;
+  ASSERT_TRUE(p.begin(now, 50us));
+  int looks = 0;
+  while (goes_on(p, now, soon)) ++looks;
+  EXPECT_EQ(looks, 49);
+  EXPECT_TRUE(p.begin(now, 50us)) << "nobody wanted the core";
+}
+
+TEST(patience, begins_anew_with_what_it_finds) {
+  patience p;
+  auto now = start;
+  ASSERT_TRUE(p.begin(now, 50us));
+  for (int i = 0; i < 40; ++i) ASSERT_TRUE(goes_on(p, now, soon));
+  ASSERT_TRUE(p.begin(now, 50us));
+  for (int i = 0; i < 40; ++i) ASSERT_TRUE(goes_on(p, now, soon));
+}
+
+TEST(patience, is_none_without_a_time) {
+  patience p;
+  EXPECT_FALSE(p.begin(start, 0ns));
+}
+
+TEST(patience, ends_where_somebody_else_wants_the_core) {
+  patience p;
+  auto now = start;
+  ASSERT_TRUE(p.begin(now, 50us));
+  EXPECT_TRUE(goes_on(p, now, patience::somebody));
+  EXPECT_FALSE(goes_on(p, now, patience::somebody + 1ns));
+  EXPECT_FALSE(p.begin(now + patience::pause_min - 1ns, 50us));
+  EXPECT_TRUE(p.begin(now + patience::pause_min, 50us));
+}
+
+TEST(patience, tries_less_and_less_often_where_cores_stay_busy) {
+  patience p;
+  auto now = start;
+  for (auto pause = patience::pause_min; pause < patience::pause_max; pause *= 2) {
+    ASSERT_TRUE(p.begin(now, 50us));
+    ASSERT_FALSE(goes_on(p, now, 3ms));
+    ASSERT_FALSE(p.begin(now + pause - 1ns, 50us));
+    now += pause;
+  }
+  for (int i = 0; i < 3; ++i) {
+    ASSERT_TRUE(p.begin(now, 50us));
+    ASSERT_FALSE(goes_on(p, now, 3ms));
+    now += patience::pause_max;
+  }
+  ASSERT_TRUE(p.begin(now, 50us));
+  while (goes_on(p, now, soon)) continue;  // nobody wants it any more
+  ASSERT_TRUE(p.begin(now, 50us));
+  ASSERT_FALSE(goes_on(p, now, 3ms));
+  EXPECT_TRUE(p.begin(now + patience::pause_min, 50us)) << "as short as the first time";
+}
+
+}  // namespace
