@@ -290,8 +290,7 @@ bool assignment::assign_behind(task_record& t, std::size_t i) {
   const run_time& mine = model_of(t, facts_[i].kind);
   if (!mask.has_single()) {
     if (!mine.known()) return false;
-    executor_set others = mask;
-    others.erase(i);
+    executor_set others = mask - executor_set{static_cast<int>(i)};
     if ((others & nodes_).has_more_than(nodes_few)) drop_some_nodes(others, {});
     offers_.clear();
     const auto add = [&](std::size_t k) {
