@@ -127,7 +127,7 @@ check() {
         if (name ~ /^hwloc[.\/]/ && room != "devices") return "is hwloc, which stays in devices/"
         if (file == "bench/peers/asio.cpp" && starts(name, "boost/asio/")) return ""  # the peer of nodes
         if (name ~ /^uc[pstm]\// && !starts(file, "net/ucx/")) return "is UCX, which stays in net/ucx/"
-        if (file == "examples/http_service.cpp" && starts(name, "boost/")) return ""  # shows what embeds the library
+        if (file == "examples/http_server.hpp" && starts(name, "boost/")) return ""  # what embeds the library
         if (starts(name, "boost/") && room != "net") return "is Boost, which stays in net/"
         return ""
       }
@@ -192,6 +192,7 @@ self_test() {
     'examples/convolve/a.cpp|"devices/device.hpp"'
     'examples/a.cpp|<caf/all.hpp>'
     'examples/a.cpp|<boost/asio.hpp>'
+    'examples/http_service.cpp|<boost/asio.hpp>'
     'examples/convolve/a.cpp|"../../actors/placement.hpp"'
     'bench/peers/a.cpp|"../../include/../devices/device.hpp"'
     'bench/a.cpp|"actors/placement.hpp"'
@@ -223,7 +224,7 @@ self_test() {
     'algorithms/a.cpp|"algorithms/cholesky.hpp"'
     'examples/convolve/a.cpp|"image.hpp"'
     'examples/convolve/a.cpp|<png.h>'
-    'examples/http_service.cpp|<boost/beast.hpp>'
+    'examples/http_server.hpp|<boost/beast.hpp>'
     'bench/peers/tbb.cpp|"bench/row.hpp"'
     'bench/peers/tbb.cpp|"../row.hpp"'
     'bench/raw.cpp|"devices/accelerator.hpp"'
