@@ -194,6 +194,7 @@ class placement final : private logic::dependencies::surroundings {
   void told(task_listener&);
   bool serve(executor* self, bool client = false);  // drains and decides; leaves the turn
   void handle(mail);
+  // placement_tasks.cpp
   void order(task_record&);
   void make_ready(task_record&);
   void admit(task_record&);

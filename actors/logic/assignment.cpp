@@ -1,4 +1,4 @@
-// What this file is for: offers, the choice among them, load, and what is remembered of it.
+// What this file is for: who is weighed for a task, and the choice among the offers.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 #include "actors/logic/assignment.hpp"
@@ -37,7 +37,7 @@ constexpr int nodes_few = 8;
 }  // namespace
 
 void assignment::add(const detail::executor_facts& f) {
-  places_.emplace_back().slots = f.slots;
+  work_.add(f.slots, f.kind == device_kind::node);
   facts_.push_back(f);
   spaces_ = std::max<std::size_t>(spaces_, f.space + 1u);
   name_space(f.space);
@@ -45,7 +45,6 @@ void assignment::add(const detail::executor_facts& f) {
   abilities_.add(f);
   all_.insert(f.id);
   if (f.kind == device_kind::node) nodes_.insert(f.id);
-  note_load(f.id);
 }
 
 executor_set assignment::mask_of(const task_record& t) const {
@@ -109,10 +108,10 @@ void assignment::assign_again(task_record& t) {
 }
 
 void assignment::assign(task_record& t) {
-  if (places_.size() == 1 && !t.extra) {
+  if (facts_.size() == 1 && !t.extra) {
     const run_time& m = model_of(t, facts_[0].kind);
     if (m.known()) t.marks |= detail::mark_known;
-    send_to(t, 0, m.predicted_ns());
+    work_.give(t, 0, m.predicted_ns());
     return;
   }
   const executor_set mask = mask_of(t);
@@ -121,7 +120,7 @@ void assignment::assign(task_record& t) {
     const auto i = static_cast<std::size_t>(mask.first());
     const run_time& m = model_of(t, facts_[i].kind);
     if (m.known()) t.marks |= detail::mark_known;
-    send_to(t, i, m.known() ? m.predicted_ns() : guess_ns);
+    work_.give(t, i, m.known() ? m.predicted_ns() : guess_ns);
     return;
   }
   auto b = std::find_if(backlogs_.begin(), backlogs_.end(), [&](const backlog& x) { return x.mask == mask; });
@@ -163,18 +162,18 @@ void assignment::drop_some_nodes(executor_set& mask, const space_set& holders) {
     holders.each([&](std::size_t s) {
       if (nodes.contains(by_space_[s])) have.insert(by_space_[s]);
     });
-    keep_some(have, free_, nodes_weighed / 2);
-    keep_some(have, roomy_, nodes_weighed / 2);
+    keep_some(have, work_.free(), nodes_weighed / 2);
+    keep_some(have, work_.roomy(), nodes_weighed / 2);
     keep_some(have, nodes_, nodes_weighed / 2);
   }
-  keep_some(nodes, free_, 0);
-  keep_some(nodes, roomy_, 0);
+  keep_some(nodes, work_.free(), 0);
+  keep_some(nodes, work_.roomy(), 0);
   keep_some(nodes, nodes_, 0);
 }
 
 assignment::outcome assignment::assign_among(task_record& t, const executor_set& among, std::size_t waiting,
                                              bool at_home) {
-  if (waiting != at_once && !among.meets(roomy_)) return outcome::kept;
+  if (waiting != at_once && !among.meets(work_.roomy())) return outcome::kept;
   std::size_t chosen = none;
   static_assert(static_cast<int>(device_kind::node) == device_kind_count);
   std::array<const run_time*, device_kind_count + 1> models{};  // of nodes too
@@ -207,8 +206,8 @@ assignment::outcome assignment::assign_among(task_record& t, const executor_set&
     const run_time& m = model(f.kind);
     offer& o = offers_.emplace_back();
     o.executor = f.id;
-    o.queue_ns = queue_ns(i);
-    o.others_ns = places_[i].others_ns;
+    o.queue_ns = work_.queue_ns(i);
+    o.others_ns = work_.others_ns(i);
     o.run_ns = m.known() ? m.predicted_ns() : guess_ns;
     if (spaces_ > 1) {
       const bool alike = !holders.contains(f.space) && f.space != detail::host_space;
@@ -223,7 +222,7 @@ assignment::outcome assignment::assign_among(task_record& t, const executor_set&
       o.bytes_missing = same.bytes;
       o.bytes_direct = same.from.direct();
       o.transfer_ns = arrival_ns(f.space, same.from) + same.home_ns;
-      if (o.transfer_ns > 0) o.link_ns = places_[i].moving_ns;
+      if (o.transfer_ns > 0) o.link_ns = work_.moving_ns(i);
     }
   });
   const std::span<offer> offers = offers_;
@@ -240,7 +239,7 @@ assignment::outcome assignment::assign_among(task_record& t, const executor_set&
   for (std::size_t k = 0; k < n && !alike; ++k) {
     const std::size_t i = offers[k].executor;
     if (is_known(offers[k])) continue;
-    if (places_[i].tries >= tries_per_slot * (facts_[i].space == detail::host_space ? places_[i].slots : 1) ||
+    if (work_.tries(i) >= tries_per_slot * (facts_[i].space == detail::host_space ? work_.slots(i) : 1) ||
         (offers[k].transfer_ns > known_ns && model_.knows_edge(detail::host_space, facts_[i].space)))
       offers[k].queue_ns = never_ns;
     else if (offers[k].queue_ns <= window_ns_ && (chosen == none || offers[k].finish_ns() < offers[chosen].finish_ns()))
@@ -253,8 +252,8 @@ assignment::outcome assignment::assign_among(task_record& t, const executor_set&
       if (o.transfer_ns < offers[best].transfer_ns) return outcome::elsewhere;
   if (is_known(offers[best])) t.marks |= detail::mark_known;
   if (nodes_each > 1 && nodes_.contains(offers[best].executor)) turn_ = offers[best].executor + 1u;
-  note_decision(t, offers, best);
-  send_to(t, offers[best].executor, offers[best].run_ns, offers[best].transfer_ns);
+  decisions_.note(t.sequence, offers, best);
+  work_.give(t, offers[best].executor, offers[best].run_ns, offers[best].transfer_ns);
   return outcome::given;
 }
 
@@ -270,80 +269,18 @@ std::size_t assignment::choose(std::span<const offer> offers, std::size_t waitin
     for (std::size_t k = 0; k < offers.size(); ++k)
       if (k != j && offers[k].queue_ns < never_ns)
         rate += (nodes_.contains(offers[k].executor) ? nodes_each : 1.0f) *
-                static_cast<float>(places_[offers[k].executor].slots) / std::max(offers[k].run_ns, 1.0f);
+                static_cast<float>(work_.slots(offers[k].executor)) / std::max(offers[k].run_ns, 1.0f);
     if (offers[j].finish_ns() * rate > static_cast<float>(waiting)) continue;
     if (chosen == none || offers[j].finish_ns() < offers[chosen].finish_ns()) chosen = j;
   }
   return chosen;
 }
 
-void assignment::send_to(task_record& t, std::size_t i, float predicted, float transfer) {
-  place& p = places_[i];
-  ++p.under_way;
-  p.moving_ns += transfer;
-  t.executor = static_cast<std::uint16_t>(i);
-  t.predicted_ns = predicted;
-  t.marks |= detail::mark_sent;
-  p.outstanding_ns += predicted;
-  if (!(t.marks & detail::mark_known)) ++p.tries;
-  note_load(i);
-  put_out(t, i);
-  if (t.extra && t.extra->listener) {
-    load& l = of_listeners_[t.extra->listener];
-    ++l.tasks;
-    l.ns += predicted;
-  }
-}
-
-void assignment::put_out(task_record& t, std::size_t i) {
-  places_[i].outgoing.push_back(&t);
-  outgoing_.insert(i);
-}
-
-// Until a slot is free.
-float assignment::queue_ns(std::size_t i) const {
-  const place& p = places_[i];
-  return p.under_way < p.slots ? 0 : std::max(p.outstanding_ns, 0.0f) / static_cast<float>(p.slots);
-}
-
-// A node is given the next task of each slot while one runs, however long that takes: else it would do nothing from the
-// end of each until the news has come here and the next one with its data has gone there.
-void assignment::note_load(std::size_t i) {
-  const place& p = places_[i];
-  free_.set(i, p.under_way < p.slots);
-  roomy_.set(i, queue_ns(i) <= window_ns_ || (facts_[i].kind == device_kind::node && p.under_way < 2 * p.slots));
-}
-
-bool assignment::has_room(const offer& o) const { return o.queue_ns < never_ns && roomy_.contains(o.executor); }
-
-// Which copies were for this task is not remembered: its share.
-void assignment::take_off(std::size_t i, const task_record& t) {
-  place& p = places_[i];
-  p.outstanding_ns -= t.predicted_ns;
-  if (p.outstanding_ns < 1.0f) p.outstanding_ns = 0;
-  if (!(t.marks & detail::mark_known)) --p.tries;
-  p.moving_ns -= p.moving_ns / static_cast<float>(p.under_way--);
-  note_load(i);
-  if (!t.extra || !t.extra->listener) return;
-  const auto of = of_listeners_.find(t.extra->listener);
-  if (of == of_listeners_.end()) return;
-  of->second.ns -= t.predicted_ns;
-  if (--of->second.tasks == 0) of_listeners_.erase(of);
-}
-
-assignment::load assignment::given() const {
-  load all;
-  for (std::size_t i = 0; i < places_.size(); ++i) {
-    if (facts_[i].kind == device_kind::node) continue;
-    all.tasks += static_cast<std::uint64_t>(places_[i].under_way);
-    all.ns += places_[i].outstanding_ns;
-  }
-  return all;
-}
+bool assignment::has_room(const offer& o) const { return o.queue_ns < never_ns && work_.roomy().contains(o.executor); }
 
 bool assignment::has_enough(const task_record& t, std::size_t i, bool far) {
-  if (places_[i].outstanding_ns <= window_ns_ || (far && mask_of(t).has_single())) return false;
-  return places_[i].outstanding_ns > std::max(window_ns_, 1.5f * model_of(t, facts_[i].kind).predicted_ns());
+  if (work_.outstanding_ns(i) <= window_ns_ || (far && mask_of(t).has_single())) return false;
+  return work_.outstanding_ns(i) > std::max(window_ns_, 1.5f * model_of(t, facts_[i].kind).predicted_ns());
 }
 
 // What it reads of its predecessors is there, and has to be brought to the others: all it reads, at the most.
@@ -353,15 +290,14 @@ bool assignment::assign_behind(task_record& t, std::size_t i) {
   const run_time& mine = model_of(t, facts_[i].kind);
   if (!mask.has_single()) {
     if (!mine.known()) return false;
-    executor_set others = mask;
-    others.erase(i);
+    executor_set others = mask - executor_set{static_cast<int>(i)};
     if ((others & nodes_).has_more_than(nodes_few)) drop_some_nodes(others, {});
     offers_.clear();
     const auto add = [&](std::size_t k) {
       offer o;
       o.executor = facts_[k].id;
-      o.queue_ns = queue_ns(k);
-      o.others_ns = places_[k].others_ns;
+      o.queue_ns = work_.queue_ns(k);
+      o.others_ns = work_.others_ns(k);
       const run_time& m = model_of(t, facts_[k].kind);
       o.run_ns = m.known() ? m.predicted_ns() : 0;
       return o;
@@ -381,40 +317,22 @@ bool assignment::assign_behind(task_record& t, std::size_t i) {
       to_be_tried |= !model_of(t, facts_[k].kind).known() && o.transfer_ns <= own.finish_ns();
     });
     if (to_be_tried || best_offer(offers_) != 0) return false;
-    note_decision(t, offers_, 0);
+    decisions_.note(t.sequence, offers_, 0);
   }
   if (mine.known()) t.marks |= detail::mark_known;
-  send_to(t, i, mine.known() ? mine.predicted_ns() : guess_ns);
+  work_.give(t, i, mine.known() ? mine.predicted_ns() : guess_ns);
   return true;
 }
 
-void assignment::note_decision(const task_record& t, std::span<const offer> offers, std::size_t chosen) {
-  if (decisions_max_ == 0) return;
-  decision d;
-  if (decisions_.size() >= decisions_max_) {
-    d = std::move(decisions_.front());  // and its memory
-    decisions_.pop_front();
-  }
-  d.task = t.sequence;
-  d.offers.assign(offers.begin(), offers.end());
-  d.chosen = chosen;
-  decisions_.push_back(std::move(d));
-}
-
 void assignment::move(task_record& t, std::size_t i) {
-  take_off(t.executor, t);
+  work_.take_off(t);
   const run_time& m = model_of(t, facts_[i].kind);
-  send_to(t, i, m.known() ? m.predicted_ns() : guess_ns);
-  for (auto d = decisions_.rbegin(); d != decisions_.rend(); ++d) {
-    if (d->task != t.sequence) continue;
-    for (std::size_t k = 0; k < d->offers.size(); ++k)
-      if (d->offers[k].executor == facts_[i].id) d->chosen = k;
-    return;
-  }
+  work_.give(t, i, m.known() ? m.predicted_ns() : guess_ns);
+  decisions_.note_move(t.sequence, facts_[i].id);
 }
 
 void assignment::take_back(task_record& t) {
-  take_off(t.executor, t);
+  work_.take_off(t);
   t.marks &= static_cast<std::uint16_t>(~(detail::mark_sent | detail::mark_known));
   t.ahead = 0;
 }
@@ -441,7 +359,7 @@ void assignment::refill_at_home(backlog& b, const executor_set& mask) {
 void assignment::refill() {
   if (kept_.load(std::memory_order_relaxed) == 0) return;
   for (backlog& b : backlogs_) {
-    if (b.tasks.empty() || !b.mask.meets(roomy_)) continue;
+    if (b.tasks.empty() || !b.mask.meets(work_.roomy())) continue;
     const executor_set mask = b.mask - paused_;
     if (is_far(mask)) refill_at_home(b, mask);
     while (!mask.empty() && !b.tasks.empty()) {
@@ -458,36 +376,24 @@ void assignment::refill() {
 
 void assignment::finished(task_record& t) {
   if (!(t.marks & detail::mark_sent)) return;
-  place& p = places_[t.executor];
-  take_off(t.executor, t);
+  work_.take_off(t);
   if (!(t.measured_ns > 0)) return;
   run_time& m = model_of(t, facts_[t.executor].kind);
   if (m.seen() < samples_before_thinning || (t.sequence & 7) == 0) m.learn(t.measured_ns);
-  if (t.marks & detail::mark_known) {
-    p.predicted_ns += static_cast<double>(t.predicted_ns);
-    p.measured_ns += static_cast<double>(t.measured_ns);
-  }
+  work_.note_measured(t);
 }
 
 explanation assignment::explain(const task_record& t) const {
   explanation e;
   e.task = name_of(t);
-  const auto ns = [](float v) { return std::chrono::nanoseconds(static_cast<std::int64_t>(v)); };
   if (t.marks & detail::mark_sent) {
     e.executor = facts_[t.executor].name;
     e.predicted = (t.marks & detail::mark_known) != 0;
   }
-  const std::uint64_t key = t.id;
-  for (const decision& d : decisions_) {
-    if (key == 0 || d.task != key) continue;
-    for (std::size_t i = 0; i < d.offers.size(); ++i) {
-      const offer& o = d.offers[i];
-      e.candidates.push_back({facts_[o.executor].name, ns(o.queue_ns + o.others_ns), ns(o.transfer_ns), ns(o.run_ns),
-                              o.bytes_missing, o.bytes_direct, i == d.chosen});
-    }
-  }
+  if (t.id != 0) e.candidates = decisions_.candidates(t.id, facts_);
   if (e.candidates.empty() && (t.marks & detail::mark_sent))  // one candidate: nothing had to be weighed
-    e.candidates.push_back({e.executor, {}, {}, ns(t.predicted_ns), 0, 0, true});
+    e.candidates.push_back(
+        {e.executor, {}, {}, std::chrono::nanoseconds(static_cast<std::int64_t>(t.predicted_ns)), 0, 0, true});
   if (t.kernel)
     for (const detail::executor_facts& f : facts_)
       if (const std::string_view why = reason_against(*t.kernel, f);

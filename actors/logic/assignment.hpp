@@ -13,16 +13,18 @@
 #include <array>
 #include <atomic>
 #include <cstddef>
-#include <deque>
-#include <unordered_map>
+#include <cstdint>
+#include <span>
 #include <vector>
 
 #include <troupe/report.hpp>
 
 #include "actors/logic/cost_model.hpp"
+#include "actors/logic/decisions.hpp"
 #include "actors/logic/directory.hpp"
 #include "actors/logic/ready_queue.hpp"
 #include "actors/logic/scope.hpp"
+#include "actors/logic/workload.hpp"
 #include "actors/protocol/executor.hpp"
 
 namespace troupe::logic {
@@ -30,7 +32,8 @@ namespace troupe::logic {
 class assignment {
  public:
   /// `decisions_max`: how many choices are remembered for `explain`.
-  assignment(float window_ns, std::size_t decisions_max) : window_ns_(window_ns), decisions_max_(decisions_max) {}
+  assignment(float window_ns, std::size_t decisions_max)
+      : window_ns_(window_ns), work_(window_ns), decisions_(decisions_max) {}
 
   /// An executor; its id is the number of those before it.
   void add(const detail::executor_facts&);
@@ -48,12 +51,12 @@ class assignment {
     return mask_of(t).contains(facts_[i].id) && facts_[t.executor].space == facts_[i].space;
   }
   /// A task that was assigned and had to wait for its data goes to its executor now.
-  void resume(detail::task_record& t) { put_out(t, t.executor); }
+  void resume(detail::task_record& t) { work_.put_out(t); }
   /// Whether a device has enough to do for now to be sent a task behind others: a window of work, and in any case one
   /// behind the one that runs. `far`: where nobody else may run it, it may come long before its turn.
   bool has_enough(const detail::task_record&, std::size_t i, bool far);
   /// Half a window is left of what had been enough.
-  bool runs_low(std::size_t i) const { return places_[i].outstanding_ns <= window_ns_ / 2; }
+  bool runs_low(std::size_t i) const { return work_.outstanding_ns(i) <= window_ns_ / 2; }
   /// Assigns a task to the device that has everything it waits for, to run behind that; false if another executor may be
   /// done with it earlier.
   bool assign_behind(detail::task_record&, std::size_t i);
@@ -65,13 +68,11 @@ class assignment {
   void restore(std::size_t i, int slots) {
     withdrawn_.erase(facts_[i].id);
     pause(i, false);
-    places_[i].slots = slots;
-    note_load(i);
-    places_[i].others_ns = 0;
+    work_.restart(i, slots);
   }
   /// A node has so much to do for others, which comes before what it is given from here; it said so itself. It has room for
   /// tasks of this node all the same, so that no owner keeps another one out: this only says who is done earlier.
-  void know_others(std::size_t i, float ns) { places_[i].others_ns = ns; }
+  void know_others(std::size_t i, float ns) { work_.know_others(i, ns); }
   /// Executor i gets no tasks for now; those that only it may run wait.
   void pause(std::size_t i, bool paused) { paused_.set(facts_[i].id, paused); }
   /// False: all that could run it have been withdrawn.
@@ -92,7 +93,7 @@ class assignment {
   float transfer_ns(detail::memory_space from, detail::memory_space to, std::uint64_t bytes) const {
     return model_.transfer_ns(from, to, bytes);
   }
-  int slots_of(std::size_t i) const { return places_[i].slots; }
+  int slots_of(std::size_t i) const { return work_.slots(i); }
   void know_link(detail::memory_space from, detail::memory_space to, edge_cost c) { model_.set_edge(from, to, c); }
   /// Copies from one space of a device to another one's need not go through the host's memory.
   void connect(detail::memory_space from, detail::memory_space to) {
@@ -121,57 +122,29 @@ class assignment {
   }
 
   /// What is to be handed to executor i; who empties it says so.
-  std::vector<detail::task_record*>& outgoing(std::size_t i) { return places_[i].outgoing; }
-  void sent(std::size_t i) {
-    places_[i].outgoing.clear();
-    outgoing_.erase(i);
-  }
+  std::vector<detail::task_record*>& outgoing(std::size_t i) { return work_.outgoing(i); }
+  void sent(std::size_t i) { work_.sent(i); }
   /// The first executor from this one on for which there may be something; executor_set::end if there is none.
-  int next_outgoing(int from) const { return outgoing_.next(static_cast<std::size_t>(from)); }
-  bool something_outgoing() const {
-    for (int i = next_outgoing(0); i != executor_set::end; i = next_outgoing(i + 1))
-      if (!places_[static_cast<std::size_t>(i)].outgoing.empty()) return true;
-    return false;
-  }
+  int next_outgoing(int from) const { return work_.next_outgoing(from); }
+  bool something_outgoing() const { return work_.something_outgoing(); }
   /// Ready tasks that no executor has room for. Any thread.
   std::size_t kept() const { return kept_.load(std::memory_order_relaxed); }
 
   /// Sums over the tasks of executor i whose kernels were known: predicted against measured.
-  double predicted_ns(std::size_t i) const { return places_[i].predicted_ns; }
-  double measured_ns(std::size_t i) const { return places_[i].measured_ns; }
+  double predicted_ns(std::size_t i) const { return work_.predicted_ns(i); }
+  double measured_ns(std::size_t i) const { return work_.measured_ns(i); }
   explanation explain(const detail::task_record&) const;
 
-  /// What executors that are no nodes have been given and not finished: tasks, and what they are predicted to take.
-  struct load {
-    std::uint64_t tasks = 0;
-    float ns = 0;
-  };
-  load given() const;
+  /// What executors that are no nodes have been given and not finished.
+  using load = workload::load;
+  load given() const { return work_.given(); }
   /// Of that, what tasks with this listener are; those of other nodes have one.
-  load given(const detail::task_listener* l) const {
-    const auto found = of_listeners_.find(l);
-    return found == of_listeners_.end() ? load() : found->second;
-  }
+  load given(const detail::task_listener* l) const { return work_.given(l); }
 
  private:
   struct backlog {
     executor_set mask;
     ready_queue<detail::task_record*> tasks;
-  };
-  struct place {
-    float outstanding_ns = 0;
-    float moving_ns = 0;  // copies for those that are under way
-    float others_ns = 0;  // of a node
-    int under_way = 0;
-    int slots = 1;
-    int tries = 0;  // tasks on their way whose time is a guess
-    std::vector<detail::task_record*> outgoing;
-    double predicted_ns = 0, measured_ns = 0;
-  };
-  struct decision {
-    std::uint64_t task = 0;
-    std::vector<offer> offers;
-    std::size_t chosen = 0;
   };
 
   // What there is for each space is there from now on; links are known before executors are.
@@ -199,31 +172,21 @@ class assignment {
   bool has_room(const offer&) const;
   void drop_some_nodes(executor_set&, const space_set& holders);
   std::size_t choose(std::span<const offer>, std::size_t waiting, float nodes_each) const;
-  void send_to(detail::task_record&, std::size_t place, float predicted_ns, float transfer_ns = 0);
-  void take_off(std::size_t place, const detail::task_record&);
-  float queue_ns(std::size_t place) const;
-  void note_load(std::size_t place);
-  void put_out(detail::task_record&, std::size_t place);
-  void note_decision(const detail::task_record&, std::span<const offer>, std::size_t chosen);
 
   const float window_ns_;
-  const std::size_t decisions_max_;
+  workload work_;
+  decisions decisions_;
   cost_model model_;
-  std::vector<place> places_;
   std::vector<detail::executor_facts> facts_;
   std::size_t spaces_ = 1;
   std::vector<space_set> reach_;         // of each space, where it can copy from
   std::vector<std::uint16_t> by_space_;  // the executor whose it is
   abilities abilities_;
   executor_set all_, withdrawn_, paused_, nodes_;
-  executor_set roomy_, free_;  // to whom more may be given, and who has a slot for which there is nothing
-  executor_set outgoing_;      // for whom there may be something outgoing
   std::size_t turn_ = 0;       // the node that is the next one to be weighed
   std::vector<offer> offers_;  // of the task at hand
   std::vector<backlog> backlogs_;
-  std::deque<decision> decisions_;
   std::vector<detail::task_record*> passed_over_;  // within refill_at_home
-  std::unordered_map<const detail::task_listener*, load> of_listeners_;
   std::atomic<std::size_t> kept_{0};
 };
 

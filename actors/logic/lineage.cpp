@@ -203,11 +203,11 @@ std::vector<lineage::tile_of> lineage::to_save(std::uint64_t bytes) {
       while (p.first && (p.asked_bytes == 0 || p.asked_bytes + p.first->bytes <= bytes)) ask(*p.first);
   };
   // Of the others nothing is different from what it was the last time.
-  const std::set<std::uint16_t> changed = std::exchange(changed_, {});
   if (too_many)
     for (auto& [number, p] : sites_) ask_some(p);
   else
-    for (const std::uint16_t number : changed) ask_some(sites_[number]);
+    changed_.each([&](std::size_t number) { ask_some(sites_[static_cast<std::uint16_t>(number)]); });
+  changed_.clear();
   return all;
 }
 

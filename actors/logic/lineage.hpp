@@ -24,11 +24,12 @@
 #include <map>
 #include <memory>
 #include <optional>
-#include <set>
 #include <span>
 #include <unordered_map>
 #include <utility>
 #include <vector>
+
+#include <troupe/detail/id_set.hpp>
 
 namespace troupe::logic {
 
@@ -89,7 +90,7 @@ class lineage {
     std::shared_ptr<const void> what;
     float cost_ns = 0;
     bool repeatable = true;
-    std::uint16_t place = 0;  // where it ran
+    std::uint16_t place = 0;  // where it ran: the number of an executor
   };
   using tile_of = std::pair<std::uint64_t, std::uint32_t>;  // array, tile
 
@@ -254,7 +255,7 @@ class lineage {
   std::uint64_t last_number_ = 0, cost_ns_ = 0, kept_bytes_ = 0;
   std::size_t call_count_ = 0;
   std::map<std::uint16_t, site> sites_;  // places of which something has been told
-  std::set<std::uint16_t> changed_;      // those of which `to_save` has not seen the latest
+  detail::id_set changed_;               // those of which `to_save` has not seen the latest
   std::vector<tile_of> hurried_;
   std::vector<value> unwanted_;
   std::vector<known_value*> to_check_;  // within one change, as the next

@@ -6,14 +6,13 @@
 #include "actors/cluster.hpp"
 #include "actors/placement.hpp"
 #include "actors/record_pool.hpp"
-#include "devices/device.hpp"
 #include "net/loopback/network.hpp"
+#include "tests/support/plain_device.hpp"
 
 #include <algorithm>
 #include <chrono>
 #include <map>
 #include <memory>
-#include <new>
 #include <random>
 #include <stdexcept>
 #include <string>
@@ -33,24 +32,6 @@ namespace net = troupe::net;
 using namespace std::chrono_literals;
 
 // ---- placement -----------------------------------------------------------------------------------------------------
-
-/// No bytes are moved here.
-class no_device final : public troupe::devices::device {
- public:
-  const troupe::devices::device_facts& facts() const override { return facts_; }
-  std::byte* allocate(std::size_t bytes, std::size_t align) override {
-    return static_cast<std::byte*>(::operator new(bytes + 1, std::align_val_t(align)));
-  }
-  void deallocate(std::byte* p, std::size_t, std::size_t align) noexcept override {
-    ::operator delete(p, std::align_val_t(align));
-  }
-  void copy(std::byte*, const std::array<troupe::index_t, 4>&, const std::byte*, const std::array<troupe::index_t, 4>&,
-            const std::array<troupe::index_t, 4>&, std::size_t) override {}
-  void fill(std::byte*, const std::byte*, std::size_t, std::size_t) override {}
-
- private:
-  troupe::devices::device_facts facts_{"none", 0};
-};
 
 /// Keeps what it is given until it is asked to be done with it.
 class imagined_node final : public detail::executor {
@@ -82,7 +63,7 @@ class imagined_node final : public detail::executor {
 class imagined_house {
  public:
   explicit imagined_house(int nodes) : link_(new detail::house_link) {
-    link_->host = std::make_unique<no_device>();
+    link_->host = std::make_unique<test::plain_device>();
     link_->house.store(reinterpret_cast<detail::engine*>(this));  // records ask only whether there is one
     brain_ = std::make_unique<detail::placement>(options_, *link_, board_);
     add({0, "cpu:0", troupe::device_kind::cpu, detail::host_space, 1});

@@ -6,15 +6,14 @@
 // GPU(MemcpyAsync) is cudaMemcpyAsync, and so on. Each build has a namespace of its own, so that all may be linked.
 #include <algorithm>
 #include <cstring>
-#include <map>
-#include <mutex>
 #include <set>
 #include <unordered_map>
 
 #include <troupe/error.hpp>
 
-#include "devices/gpu/copy_plan.hpp"
+#include "devices/gpu/copies.gpu.h"
 #include "devices/gpu/errors.gpu.h"
+#include "devices/gpu/kernel_table.gpu.h"
 #include "devices/gpu/lane.gpu.h"
 #include "devices/gpu/open_devices.gpu.h"
 #include "devices/gpu/pinning.gpu.h"
@@ -25,7 +24,6 @@ namespace troupe::devices::gpu::GPU_NS {
 
 namespace {
 
-constexpr index_t pitch_max = 0x7fffffff;
 constexpr int peer_access_already_enabled = 704;
 constexpr auto close_wait_max = std::chrono::seconds(10);
 
@@ -34,7 +32,7 @@ void* address(device_pointer p) { return static_cast<std::byte*>(p.base) + p.off
 class gpu_accelerator final : public accelerator {
  public:
   gpu_accelerator(int index, int lanes, std::uint64_t memory_limit, std::shared_ptr<toolchain> tools)
-      : tools_(std::move(tools)), opened_(index), lanes_(static_cast<std::size_t>(lanes)) {
+      : opened_(index), lanes_(static_cast<std::size_t>(lanes)), kernels_(std::move(tools), facts_) {
     facts_.kind = this_kind;
     facts_.index = index;
     facts_.name = GPU_NAME ":" + std::to_string(index);
@@ -126,18 +124,9 @@ class gpu_accelerator final : public accelerator {
     if (element == 0 || element > 16) bad("fill: an element has 1 to 16 bytes, not " + std::to_string(element));
     if (count == 0) return;
     auto* p = static_cast<std::byte*>(address(to));
-    const std::size_t bytes = element * count;
-    const auto set = [&](std::byte* at, std::byte b, std::size_t n) {
-      check(GPU(MemsetAsync)(at, std::to_integer<int>(b), n, in.stream()), "MemsetAsync");
-    };
-    if (std::all_of(value, value + element, [&](std::byte b) { return b == value[0]; })) return set(p, value[0], bytes);
-    if (fill_ && element % 4 == 0 && reinterpret_cast<std::uintptr_t>(p) % 4 == 0)
-      return fill_words(l, p, value, element, bytes / 4);
-    // The first element, then twice as much each time.
-    for (std::size_t i = 0; i < element; ++i) set(p + i, value[i], 1);
-    for (std::size_t done = element; done < bytes; done *= 2)
-      check(GPU(MemcpyAsync)(p + done, p, std::min(done, bytes - done), GPU(MemcpyDeviceToDevice), in.stream()),
-            "MemcpyAsync");
+    const bool in_words = element % 4 == 0 && reinterpret_cast<std::uintptr_t>(p) % 4 == 0;
+    if (fill_ && in_words && !is_one_byte(value, element)) return fill_words(l, p, value, element, element * count / 4);
+    fill_by_copies(in.stream(), p, value, element, count, checker());
   }
 
   // ---- other devices
@@ -151,67 +140,21 @@ class gpu_accelerator final : public accelerator {
                  const strides& fs, const std::array<index_t, rank_max>& count, std::size_t element) override {
     if (other.kind != facts_.kind || !connected_.contains(other.index))
       bad("copy_from: there is no connection to " + other.name);
-    auto& in = enter(l);
-    const auto plan = plan_copy(ts, fs, count, element, pitch_max);
-    if (plan.width == 0) return;
-    const auto width = static_cast<std::size_t>(plan.width);
-    plan.for_each_block([&](index_t t, index_t f) {
-      auto* const block_to = static_cast<std::byte*>(address(to)) + t;
-      const auto* const block_from = static_cast<const std::byte*>(address(from)) + f;
-      if (plan.rows.count == 1)
-        check(GPU(MemcpyPeerAsync)(block_to, facts_.index, block_from, other.index, width, in.stream()),
-              "MemcpyPeerAsync");
-      else  // the addresses say whose they are
-        check(GPU(Memcpy2DAsync)(block_to, static_cast<std::size_t>(plan.rows.to), block_from,
-                                 static_cast<std::size_t>(plan.rows.from), width,
-                                 static_cast<std::size_t>(plan.rows.count), GPU(MemcpyDefault), in.stream()),
-              "Memcpy2DAsync");
-    });
+    const auto stream = enter(l).stream();
+    const auto line = [&](void* t, const void* f, std::size_t bytes) {
+      check(GPU(MemcpyPeerAsync)(t, facts_.index, f, other.index, bytes, stream), "MemcpyPeerAsync");
+    };  // with a pitch the addresses say whose they are
+    enqueue_copy(stream, address(to), ts, address(from), fs, count, element, GPU(MemcpyDefault), line, checker());
   }
 
   // ---- kernels
   kernel_id load(const kernel_source& source) override {
     enter();
-    const auto key = std::make_pair(std::string(source.entry), std::string(source.text));
-    if (const auto at = ids_.find(key); at != ids_.end()) return at->second;
-    entry e;
-    e.name = source.entry;
-    auto code = e.kernel.load(tools_->code(source, target_, facts_.identity), source, tools_->wishes());
-    if (code != GPU(Success) && meaning(code) != errc::device_lost) {
-      // What was on disk may be of no use here; what is fresh must be.
-      (void)GPU(GetLastError)();
-      e.kernel.unload();
-      code = e.kernel.load(tools_->fresh_code(source, target_, facts_.identity), source, tools_->wishes());
-    }
-    if (code != GPU(Success)) {
-      e.kernel.unload();
-      if (meaning(code) != errc::device_lost && !is_broken()) {
-        (void)GPU(GetLastError)();
-        throw error(errc::compile_failed,
-                    rtc::described(source, target_) + " cannot be loaded or is not in the text: " + code_text(code));
-      }
-      check(code, "LibraryLoadData");
-    }
-    kernels_.push_back(std::move(e));
-    return ids_[key] = static_cast<kernel_id>(kernels_.size() - 1);
+    return kernels_.load(
+        source, [this] { return is_broken(); }, checker());
   }
-
   void launch(int l, kernel_id id, const launch_shape& shape, std::span<const kernel_argument> arguments) override {
-    auto& in = enter(l);
-    if (id >= kernels_.size()) bad("launch: no kernel has the id " + std::to_string(id));
-    const auto& e = kernels_[id];
-    if (e.kernel.parameters) rtc::check_arguments(arguments, *e.kernel.parameters, e.name);
-    dim3 groups, group;
-    if (!grid_of(shape, e.name, groups, group)) return;
-    values_.resize(arguments.size());
-    pointers_.resize(arguments.size());
-    for (std::size_t i = 0; i < arguments.size(); ++i) {
-      const auto& a = arguments[i];
-      if (a.is_memory) values_[i] = address(a.memory);
-      pointers_[i] =
-          a.is_memory ? static_cast<void*>(&values_[i]) : const_cast<void*>(static_cast<const void*>(a.value.data()));
-    }
-    check(e.kernel.launch(groups, group, pointers_.data(), in.stream()), "LaunchKernel");
+    kernels_.launch(enter(l).stream(), id, shape, arguments, address, checker());
   }
 
   void begin_capture(int l) override { check(captured_calls::begin(enter(l).stream()), "StreamBeginCapture"); }
@@ -253,11 +196,6 @@ class gpu_accelerator final : public accelerator {
   void listen(std::function<void()> listener) override { listener_ = std::move(listener); }
 
  private:
-  struct entry {
-    std::string name;
-    loaded_kernel kernel;
-  };
-
   [[noreturn]] void bad(const std::string& text) const { throw error(errc::bad_argument, facts_.name + ": " + text); }
 
   /// Every call begins here: the thread's current device is this one, which has not failed.
@@ -320,10 +258,11 @@ class gpu_accelerator final : public accelerator {
     std::size_t free = 0, total = 0;
     check(GPU(MemGetInfo)(&free, &total), "MemGetInfo");
     stages_ = gains_by_pinning(p);
-    target_ = target_of(p);
+    const std::string target = target_of(p);
+    kernels_.open(target, static_cast<std::uint32_t>(p.maxThreadsPerBlock));
     facts_.model = p.name;
     facts_.driver = GPU_NAME " driver " + std::to_string(driver) + ", runtime " + std::to_string(runtime);
-    facts_.identity = facts_.model + ", " + target_ + ", " + facts_.driver;
+    facts_.identity = facts_.model + ", " + target + ", " + facts_.driver;
     char bus[64] = "";
     if (GPU(DeviceGetPCIBusId)(bus, sizeof bus, facts_.index) == GPU(Success))
       facts_.bus = bus;
@@ -333,7 +272,6 @@ class gpu_accelerator final : public accelerator {
     facts_.has_double = has_double(p);
     facts_.captures = captures_calls;
     facts_.compute_units = p.multiProcessorCount;
-    threads_max_ = static_cast<std::uint32_t>(p.maxThreadsPerBlock);
     check(pool_.open(facts_.index), "MemPoolCreate");
     for (auto& l : lanes_) l.open(checker());
     if constexpr (fills_by_kernel) try {
@@ -362,7 +300,7 @@ class gpu_accelerator final : public accelerator {
       for (const auto& [p, size] : sizes_) (void)pool_.free(p, nullptr);
       for (auto* p : pinned_) (void)free_pinned(p);
       for (auto& c : captured_) c.drop();
-      for (auto& e : kernels_) e.kernel.unload();
+      kernels_.unload();
       pool_.close();
     }
     (void)GPU(GetLastError)();
@@ -385,21 +323,11 @@ class gpu_accelerator final : public accelerator {
 
   void copy_blocks(int l, void* to, const strides& ts, const void* from, const strides& fs,
                    const std::array<index_t, rank_max>& count, std::size_t element, GPU(MemcpyKind) kind) {
-    auto& in = enter(l);
-    const auto plan = plan_copy(ts, fs, count, element, pitch_max);
-    if (plan.width == 0) return;
-    const auto width = static_cast<std::size_t>(plan.width);
-    plan.for_each_block([&](index_t t, index_t f) {
-      auto* block_to = static_cast<std::byte*>(to) + t;
-      const auto* block_from = static_cast<const std::byte*>(from) + f;
-      if (plan.rows.count == 1)
-        check(GPU(MemcpyAsync)(block_to, block_from, width, kind, in.stream()), "MemcpyAsync");
-      else
-        check(GPU(Memcpy2DAsync)(block_to, static_cast<std::size_t>(plan.rows.to), block_from,
-                                 static_cast<std::size_t>(plan.rows.from), width,
-                                 static_cast<std::size_t>(plan.rows.count), kind, in.stream()),
-              "Memcpy2DAsync");
-    });
+    const auto stream = enter(l).stream();
+    const auto line = [&](void* t, const void* f, std::size_t bytes) {
+      check(GPU(MemcpyAsync)(t, f, bytes, kind, stream), "MemcpyAsync");
+    };
+    enqueue_copy(stream, to, ts, from, fs, count, element, kind, line, checker());
   }
 
   void fill_words(int l, void* to, const std::byte* value, std::size_t element, std::size_t count) {
@@ -420,29 +348,9 @@ class gpu_accelerator final : public accelerator {
     launch(l, *fill_, {{static_cast<std::uint32_t>(step), 1, 1}, {256, 1, 1}}, arguments);
   }
 
-  // False: nothing to run.
-  bool grid_of(const launch_shape& shape, const std::string& name, dim3& groups, dim3& group) const {
-    std::array<std::uint32_t, 3> g{};
-    std::uint64_t threads = 1;
-    for (std::size_t d = 0; d < 3; ++d) {
-      if (shape.group[d] == 0) bad("kernel " + name + ": a group has at least one work-item in each dimension");
-      threads *= shape.group[d];
-      g[d] = static_cast<std::uint32_t>((std::uint64_t{shape.items[d]} + shape.group[d] - 1) / shape.group[d]);
-      if (threads > threads_max_)
-        bad("kernel " + name + ": a group may have " + std::to_string(threads_max_) + " work-items on this device");
-      if (d > 0 && g[d] > 65535) bad("kernel " + name + ": more than 65535 groups in dimension " + std::to_string(d));
-    }
-    groups = dim3(g[0], g[1], g[2]);
-    group = dim3(shape.group[0], shape.group[1], shape.group[2]);
-    return g[0] && g[1] && g[2];
-  }
-
-  std::shared_ptr<toolchain> tools_;
   open_device opened_;
   bool given_up_ = false;
   accelerator_facts facts_;
-  std::string target_;
-  std::uint32_t threads_max_ = 1024;
   std::vector<lane> lanes_;
   bool stages_ = false;  // copies from and to pageable memory would hold their caller
   staging coming_{true}, going_{false};
@@ -451,11 +359,9 @@ class gpu_accelerator final : public accelerator {
   std::uint64_t used_ = 0;
   std::vector<void*> pinned_;
   std::set<int> connected_;  // indices of devices
-  std::vector<entry> kernels_;
+  kernel_table kernels_;
   std::vector<captured_calls> captured_;
-  std::map<std::pair<std::string, std::string>, kernel_id> ids_;
   std::unique_ptr<kernel_id> fill_;
-  std::vector<void*> values_, pointers_;  // of a launch; kept for their memory
   std::function<void()> listener_;
   std::unique_ptr<error> failure_;
 };

@@ -18,6 +18,7 @@
 #include <memory>
 #include <mutex>
 
+#include "devices/gpu/copies.gpu.h"
 #include "devices/gpu/staged_copy.hpp"
 
 namespace troupe::devices::gpu::GPU_NS {
@@ -161,8 +162,6 @@ class staging {
       for (index_t r = 0; r < rows; ++r, there += pitch, here += bytes) line(there, here, bytes);
     });
   }
-
-  static constexpr index_t pitch_max = 0x7fffffff;
 
   const bool in_;
   GPU(Stream_t) stream_{};

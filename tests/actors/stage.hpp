@@ -6,14 +6,13 @@
 #include <algorithm>
 #include <exception>
 #include <memory>
-#include <new>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "actors/placement.hpp"
 #include "actors/record_pool.hpp"
-#include "devices/device.hpp"
+#include "tests/support/plain_device.hpp"
 
 namespace troupe::detail {
 void retain(task_record*) noexcept;
@@ -23,24 +22,6 @@ void release(task_record*) noexcept;
 namespace test {
 
 using namespace troupe::detail;
-
-/// Plain memory; these tests move no bytes.
-class plain_device final : public troupe::devices::device {
- public:
-  const troupe::devices::device_facts& facts() const override { return facts_; }
-  std::byte* allocate(std::size_t bytes, std::size_t align) override {
-    return static_cast<std::byte*>(::operator new(bytes + 1, std::align_val_t(align)));
-  }
-  void deallocate(std::byte* p, std::size_t, std::size_t align) noexcept override {
-    ::operator delete(p, std::align_val_t(align));
-  }
-  void copy(std::byte*, const std::array<troupe::index_t, 4>&, const std::byte*, const std::array<troupe::index_t, 4>&,
-            const std::array<troupe::index_t, 4>&, std::size_t) override {}
-  void fill(std::byte*, const std::byte*, std::size_t, std::size_t) override {}
-
- private:
-  troupe::devices::device_facts facts_{"plain", 0};
-};
 
 /// Takes everything and starts nothing. One thread.
 class collector final : public executor {

@@ -43,6 +43,22 @@ array<double, 2> packed(runtime& rt, const std::vector<double>& values, const st
   return a;
 }
 
+// As a loop of its own has it: each element of the next grid is `f(now, y, x)`.
+template <class T, class F>
+std::vector<T> in_steps(int steps, std::vector<T> now, F&& f) {
+  std::vector<T> next(now.size());
+  for (int s = 0; s < steps; ++s, now.swap(next))
+    for (index_t y = 0; y < side; ++y)
+      for (index_t x = 0; x < side; ++x) next[at(y, x)] = f(now, y, x);
+  return now;
+}
+template <class T>
+void expect_same(const array<T, 2>& result, const std::vector<T>& right) {
+  const auto seen = result.read();
+  for (index_t y = 0; y < side; ++y)
+    for (index_t x = 0; x < side; ++x) ASSERT_EQ(seen(y, x), right[at(y, x)]) << y << "," << x;
+}
+
 // Every node has run some of the tasks that have ended since the counts were taken, and none ran twice.
 class counted_tasks {
  public:
@@ -171,16 +187,11 @@ TEST_P(algorithms_on_nodes, relax) {
   const auto relaxed = algorithms::jacobi(nodes_.a, a, steps, border::wrap);
   nodes_.a.wait_all();
   tasks.expect_all_took_part(steps * (side / tile) * (side / tile));
-  auto now = start, next = start;
   const auto round = [](index_t i) { return (i + side) % side; };
-  for (int s = 0; s < steps; ++s, now.swap(next))
-    for (index_t y = 0; y < side; ++y)
-      for (index_t x = 0; x < side; ++x)
-        next[at(y, x)] = 0.25 * ((now[at(round(y - 1), x)] + now[at(round(y + 1), x)]) +
-                                 (now[at(y, round(x - 1))] + now[at(y, round(x + 1))]));
-  const auto seen = relaxed.read();
-  for (index_t y = 0; y < side; ++y)
-    for (index_t x = 0; x < side; ++x) ASSERT_EQ(seen(y, x), now[at(y, x)]) << y << "," << x;
+  expect_same(relaxed, in_steps(steps, start, [&](const std::vector<double>& now, index_t y, index_t x) {
+                return 0.25 * ((now[at(round(y - 1), x)] + now[at(round(y + 1), x)]) +
+                               (now[at(y, round(x - 1))] + now[at(y, round(x + 1))]));
+              }));
 }
 
 TEST_P(algorithms_on_nodes, live) {
@@ -193,21 +204,15 @@ TEST_P(algorithms_on_nodes, live) {
   const auto lived = algorithms::life(nodes_.a, a, generations, border::fill);
   nodes_.a.wait_all();
   tasks.expect_all_took_part(generations * (side / tile) * (side / tile));
-  auto now = start, next = start;
-  const auto alive = [&](index_t y, index_t x) {
-    return y >= 0 && x >= 0 && y < side && x < side && now[at(y, x)] != 0 ? 1 : 0;
-  };
-  for (int g = 0; g < generations; ++g, now.swap(next))
-    for (index_t y = 0; y < side; ++y)
-      for (index_t x = 0; x < side; ++x) {
-        int around = -alive(y, x);
-        for (index_t v = -1; v <= 1; ++v)
-          for (index_t u = -1; u <= 1; ++u) around += alive(y + v, x + u);
-        next[at(y, x)] = around == 3 || (around == 2 && alive(y, x) != 0) ? 1 : 0;
-      }
-  const auto seen = lived.read();
-  for (index_t y = 0; y < side; ++y)
-    for (index_t x = 0; x < side; ++x) ASSERT_EQ(seen(y, x), now[at(y, x)]) << y << "," << x;
+  expect_same(lived, in_steps(generations, start, [](const std::vector<std::uint8_t>& now, index_t y, index_t x) {
+                const auto alive = [&](index_t v, index_t u) {
+                  return v >= 0 && u >= 0 && v < side && u < side && now[at(v, u)] != 0 ? 1 : 0;
+                };
+                int around = -alive(y, x);
+                for (index_t v = -1; v <= 1; ++v)
+                  for (index_t u = -1; u <= 1; ++u) around += alive(y + v, x + u);
+                return static_cast<std::uint8_t>(around == 3 || (around == 2 && alive(y, x) != 0));
+              }));
 }
 
 TEST_P(algorithms_on_nodes, count) {

@@ -13,42 +13,18 @@
 #include <troupe/troupe.hpp>
 
 #include "gates.hpp"
+#include "word_kernels.hpp"
 
 namespace {
 
 using namespace troupe;
 using test::code_of;
+using test::cwords;
 using test::error_of;
-
-using word = std::uint32_t;
-using words = view<word, 1>;
-using cwords = view<const word, 1>;
-
-// b = a * factor + addend
-constexpr auto scale = kernel<in<word, 1>, out<word, 1>, word, word>("scale")
-                           .on(cpu,
-                               [](cwords a, words b, word factor, word addend) {
-                                 for (index_t i = b.lo(0); i < b.hi(0); ++i) b(i) = a(i) * factor + addend;
-                               })
-                           .on(gpu, source{R"(
-GPU_KERNEL void scale(GPU_IN(unsigned, a), GPU_OUT(unsigned, b), const unsigned factor, const unsigned addend) {
-  const long i = GPU_LO(b, 0) + GPU_GLOBAL_ID(0);
-  if (i < GPU_HI(b, 0)) GPU_AT1(b, i) = GPU_AT1(a, i) * factor + addend;
-})",
-                                           "scale"});
-
-// a = a * factor + i
-constexpr auto stir = kernel<inout<word, 1>, word>("stir")
-                          .on(cpu,
-                              [](words a, word factor) {
-                                for (index_t i = a.lo(0); i < a.hi(0); ++i) a(i) = a(i) * factor + static_cast<word>(i);
-                              })
-                          .on(gpu, source{R"(
-GPU_KERNEL void stir(GPU_INOUT(unsigned, a), const unsigned factor) {
-  const long i = GPU_LO(a, 0) + GPU_GLOBAL_ID(0);
-  if (i < GPU_HI(a, 0)) GPU_AT1(a, i) = GPU_AT1(a, i) * factor + (unsigned)i;
-})",
-                                          "stir"});
+using test::scale;
+using test::stir;
+using test::word;
+using test::words;
 
 // A cross of five, borders by the mapper.
 constexpr auto cross =

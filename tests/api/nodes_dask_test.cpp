@@ -15,8 +15,8 @@
 #include <troupe/offer.hpp>
 
 #include "gates.hpp"
+#include "nodes_apart.hpp"
 #include "several_nodes.hpp"
-#include "tests/support/proxy.hpp"
 #include "tests/support/scratch_folder.hpp"
 
 namespace {
@@ -66,23 +66,6 @@ constexpr auto constrained = kernel<inout<long, 1>>("dask.constrained").on(cpu, 
   ++a(a.lo(0));
 });
 const offer offered{add, toil, look, total, wait_at_gate, note, constrained};
-
-std::uint16_t port_of(const std::string& address) {
-  return static_cast<std::uint16_t>(std::stoi(address.substr(address.rfind(':') + 1)));
-}
-
-/// "a", and "b" that can only be reached by a way that can be cut for ever.
-struct far_away {
-  explicit far_away(const std::string& name, runtime& a, support::proxy& way) : b(without_door(name, way)) {
-    EXPECT_TRUE(a.wait_for_nodes(1, 20s));
-  }
-  static options without_door(const std::string& name, support::proxy& way) {
-    options o = node_options(name, {way.address()});
-    o.cluster.listen.clear();
-    return o;
-  }
-  runtime b;
-};
 
 // ---- T1, T2, T3: who gets work --------------------------------------------------------------------------------------
 
@@ -183,20 +166,16 @@ TEST(nodes_dask, t5_a_late_task_of_higher_priority_starts_first_on_a_node_too) {
 // ---- T6, T10: nodes that go and come --------------------------------------------------------------------------------
 
 TEST(nodes_dask, t6_ten_results_whose_node_is_gone_still_add_up_to_55_three_times_in_a_row) {
-  auto way = std::make_unique<support::proxy>();
-  options o = node_options("a");
-  o.cluster.announce = {way->address()};
-  runtime a(o);
+  nodes_apart n;
+  runtime& a = n.a;
   const auto results = a.filled<long>({10}, tiles(1), 0);
   for (long i = 0; i < 10; ++i)
     a.spawn({.where = scope::here()}, add, update(results.sub(box<1>{{i}, {i + 1}})), i + 1);
   for (int round = 0; round < 3; ++round) {
-    if (!way) way = std::make_unique<support::proxy>();
-    way->forward_to(port_of(a.addresses().front()));
-    far_away other("b", a, *way);
+    if (round != 0) n.meet();
     a.for_each(on("b"), grid(10), add, update(results), 1L);  // from now on they are there only
     a.wait_all();
-    way.reset();  // for ever
+    n.part();
     const auto sum = a.filled<long>({1}, tiles(1), 0L);
     a.for_each(grid(10), total, read(results), reduce(sum, std::plus<>(), 0L));
     EXPECT_EQ(sum.read()(0), 55 + 10 * (round + 1));
@@ -293,12 +272,8 @@ TEST(nodes_dask, t15_copies_that_are_dropped_are_never_the_last_ones) {
 }
 
 TEST(nodes_dask, t17_after_failures_cancellations_and_resets_every_slot_and_every_byte_is_free) {
-  support::proxy way;
-  options o = node_options("a");
-  o.cluster.announce = {way.address()};
-  runtime a(o);
-  way.forward_to(port_of(a.addresses().front()));
-  far_away other("b", a, way);
+  nodes_apart n;
+  runtime& a = n.a;
   {
     std::vector<array<long, 1>> all;
     std::stop_source stop;
@@ -309,15 +284,15 @@ TEST(nodes_dask, t17_after_failures_cancellations_and_resets_every_slot_and_ever
       if (i % 50 == 49) {
         stop.request_stop();
         stop = std::stop_source();
-        way.cut();
+        n.way->cut();
       }
     }
     ASSERT_TRUE(a.wait_all_for(patience));
     for (std::size_t i = 1; i < all.size(); i += i % 5 == 4 ? 2 : 1) EXPECT_EQ(all[i].read()(1023), 1) << i;
   }
-  EXPECT_TRUE(comes_true([&] { return other.b.report().arrays == 0 && a.report().arrays == 0; }));
-  EXPECT_EQ(other.b.report().bytes_allocated + a.report().bytes_allocated, 0u);
-  EXPECT_EQ(other.b.report().spawned, other.b.report().finished);
+  EXPECT_TRUE(comes_true([&] { return n.b().report().arrays == 0 && a.report().arrays == 0; }));
+  EXPECT_EQ(n.b().report().bytes_allocated + a.report().bytes_allocated, 0u);
+  EXPECT_EQ(n.b().report().spawned, n.b().report().finished);
   // Every thread there takes part again: two bodies that wait for each other.
   gate g;
   held = &g;

@@ -1,8 +1,6 @@
 // What this file is for: what nodes tell of themselves and of their links, as it is and as others see it.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
-#include "several_nodes.hpp"
-
 #include <atomic>
 #include <random>
 #include <string>
@@ -10,7 +8,8 @@
 
 #include <troupe/offer.hpp>
 
-#include "tests/support/proxy.hpp"
+#include "nodes_apart.hpp"
+#include "several_nodes.hpp"
 
 namespace {
 
@@ -172,43 +171,27 @@ TEST(nodes_links, a_node_that_is_busy_for_others_is_taken_for_busy) {
 }
 
 TEST(nodes_links, connections_that_were_replaced_are_counted) {
-  support::proxy between;
-  troupe::options o = node_options("a");
-  o.cluster.announce = {between.address()};
-  troupe::runtime a(o);
-  const std::string address = a.addresses().front();
-  between.forward_to(static_cast<std::uint16_t>(std::stoi(address.substr(address.rfind(':') + 1))));
-  o = node_options("b", {between.address()});
-  o.cluster.listen.clear();
-  troupe::runtime b(o);
-  ASSERT_TRUE(a.wait_for_nodes(1, 20s));
-  ASSERT_TRUE(b.wait_for_nodes(1, 20s));
+  nodes_apart n;
+  troupe::runtime& a = n.a;
+  ASSERT_TRUE(n.b().wait_for_nodes(1, 20s));
   EXPECT_EQ(a.links().at(0).resets, 0u);
   const std::uint64_t before = a.links().at(0).out.bytes;
-  between.cut();
+  n.way->cut();
   EXPECT_TRUE(comes_true([&] {
-    const auto of_a = a.links(), of_b = b.links();
+    const auto of_a = a.links(), of_b = n.b().links();
     return of_a.size() == 1 && of_b.size() == 1 && of_a[0].resets == 1 && of_b[0].resets == 1;
   }));
   EXPECT_GT(a.links().at(0).out.bytes, before) << "what went over the first connection counts, too";
 }
 
 TEST(nodes_links, who_does_not_answer_in_time_is_there_with_what_is_known) {
-  support::proxy between;
-  troupe::options o = node_options("a");
-  o.cluster.announce = {between.address()};
-  troupe::runtime a(o);
-  const std::string address = a.addresses().front();
-  between.forward_to(static_cast<std::uint16_t>(std::stoi(address.substr(address.rfind(':') + 1))));
-  o = node_options("b", {between.address()});
-  o.cluster.listen.clear();
-  troupe::runtime b(o);
-  ASSERT_TRUE(a.wait_for_nodes(1, 20s));
-  between.hold_back(true);  // what b says does not come
+  nodes_apart n;
+  troupe::runtime& a = n.a;
+  n.way->hold_back(true);  // what b says does not come
   const auto begin = std::chrono::steady_clock::now();
   const cluster_report r = a.survey(100ms);
   EXPECT_GE(std::chrono::steady_clock::now() - begin, 100ms);
-  between.hold_back(false);
+  n.way->hold_back(false);
   ASSERT_EQ(r.members.size(), 2u);
   ASSERT_TRUE(member(r, "b"));
   EXPECT_FALSE(member(r, "b")->answered);

@@ -15,6 +15,8 @@
 #include <troupe/offer.hpp>
 #include <troupe/troupe.hpp>
 
+#include "several_nodes.hpp"
+
 namespace {
 
 using troupe::index_t;
@@ -54,24 +56,13 @@ constexpr auto blend =
 
 const troupe::offer offered{make, weigh, lean, blend};
 
-troupe::options node_options(const std::string& name, const std::vector<std::string>& join = {}) {
-  troupe::options o;
-  o.threads = 1;
-  o.cluster.name = "pull-test";
-  o.cluster.node = name;
-  o.cluster.insecure_loopback = true;
-  o.cluster.listen = {"127.0.0.1:0"};
-  o.cluster.join = join;
-  return o;
-}
-
 /// The owner "a", and workers "b", "c", ...
 struct crowd {
-  troupe::runtime a{node_options("a")};
+  troupe::runtime a{test::node_options("a", {}, 1)};
   std::vector<std::unique_ptr<troupe::runtime>> workers;
   explicit crowd(int count, bool workers_listen = true) {
     for (int i = 0; i < count; ++i) {
-      troupe::options o = node_options(name(i), a.addresses());
+      troupe::options o = test::node_options(name(i), a.addresses(), 1);
       if (!workers_listen) o.cluster.listen.clear();
       workers.push_back(std::make_unique<troupe::runtime>(o));
     }

@@ -13,15 +13,15 @@
 #include <vector>
 
 #include <troupe/offer.hpp>
-#include <troupe/troupe.hpp>
 
-#include "tests/support/proxy.hpp"
+#include "nodes_apart.hpp"
+#include "several_nodes.hpp"
 
 namespace {
 
 using troupe::index_t;
 using troupe::scope;
-using namespace std::chrono_literals;
+using namespace test;
 
 constexpr auto add =
     troupe::kernel<troupe::inout<int, 1>, int>("nodes.add").on(troupe::cpu, [](troupe::view<int, 1> a, int by) {
@@ -66,34 +66,6 @@ constexpr auto wait_while_held =
 
 const troupe::offer offered{add, number, blur, sum_up, fail, wait_for_stop, wait_while_held};
 
-troupe::options node_options(const std::string& name, const std::vector<std::string>& join = {}) {
-  troupe::options o;
-  o.threads = 2;
-  o.cluster.name = "nodes-test";
-  o.cluster.node = name;
-  o.cluster.insecure_loopback = true;
-  o.cluster.listen = {"127.0.0.1:0"};
-  o.cluster.join = join;
-  return o;
-}
-
-/// A node "a" where the test spawns, and "b" which it has found.
-struct two_nodes {
-  troupe::runtime a{node_options("a")};
-  troupe::runtime b{node_options("b", a.addresses())};
-  two_nodes() {
-    EXPECT_TRUE(a.wait_for_nodes(1, 10s));
-    EXPECT_TRUE(b.wait_for_nodes(1, 10s));
-  }
-  static troupe::task_options on_b() { return {.where = scope::at("b")}; }
-};
-
-std::uint64_t tasks_of(const troupe::runtime& rt, const std::string& name) {
-  for (const auto& e : rt.executors())
-    if (e.name == name) return e.tasks;
-  return 0;
-}
-
 std::uint64_t bytes_moved(const troupe::runtime& rt, const std::string& name) {
   for (const auto& e : rt.executors())
     if (e.name == name) return e.bytes_moved;
@@ -101,19 +73,19 @@ std::uint64_t bytes_moved(const troupe::runtime& rt, const std::string& name) {
 }
 
 TEST(nodes, know_each_other_by_name) {
-  two_nodes n;
+  several_nodes n(1);
   const auto of_a = n.a.nodes();
   ASSERT_EQ(of_a.size(), 1u);
   EXPECT_EQ(of_a[0].name, "b");
   EXPECT_EQ(of_a[0].threads, 2);
   EXPECT_GE(of_a[0].kernels, 6u);
-  EXPECT_EQ(of_a[0].address, n.b.addresses().front());
+  EXPECT_EQ(of_a[0].address, n.b().addresses().front());
 }
 
 TEST(nodes, a_task_runs_there_and_its_data_comes_back) {
-  two_nodes n;
+  several_nodes n(1);
   const auto x = n.a.filled<int>({1000}, troupe::tiles(1000), 7);
-  const auto f = n.a.spawn(two_nodes::on_b(), add, troupe::update(x), 35);
+  const auto f = n.a.spawn(on("b"), add, troupe::update(x), 35);
   f.get();
   EXPECT_EQ(tasks_of(n.a, "b"), 1u);
   const auto v = x.read();
@@ -121,11 +93,11 @@ TEST(nodes, a_task_runs_there_and_its_data_comes_back) {
 }
 
 TEST(nodes, a_chain_stays_there_and_what_does_not_change_is_sent_once) {
-  two_nodes n;
+  several_nodes n(1);
   const auto x = n.a.filled<int>({1 << 16}, troupe::tiles(1 << 16), 0);
-  n.a.spawn(two_nodes::on_b(), add, troupe::update(x), 1).get();
+  n.a.spawn(on("b"), add, troupe::update(x), 1).get();
   const std::uint64_t before = bytes_moved(n.a, "b");
-  for (int i = 0; i < 200; ++i) n.a.spawn(two_nodes::on_b(), add, troupe::update(x), 1);
+  for (int i = 0; i < 200; ++i) n.a.spawn(on("b"), add, troupe::update(x), 1);
   n.a.wait_all();
   EXPECT_EQ(tasks_of(n.a, "b"), 201u);
   EXPECT_EQ(bytes_moved(n.a, "b"), before);
@@ -134,19 +106,19 @@ TEST(nodes, a_chain_stays_there_and_what_does_not_change_is_sent_once) {
 
 TEST(nodes, windows_with_borders_read_across_tiles) {
   for (const auto edge : {0, 1, 2}) {
-    two_nodes n;
+    several_nodes n(1);
     const index_t size = 60;
     const auto from = n.a.array<int, 2>({size, size}, troupe::tiles(16, 16));
     const auto to = n.a.array<int, 2>({size, size}, troupe::tiles(16, 16));
     n.a.for_each({.where = scope::here()}, troupe::grid(size, size), number, troupe::write(from));
     if (edge == 0)
-      n.a.for_each(two_nodes::on_b(), troupe::grid(size, size), blur, troupe::read(from, troupe::window(1, 1).clamp()),
+      n.a.for_each(on("b"), troupe::grid(size, size), blur, troupe::read(from, troupe::window(1, 1).clamp()),
                    troupe::write(to));
     else if (edge == 1)
-      n.a.for_each(two_nodes::on_b(), troupe::grid(size, size), blur, troupe::read(from, troupe::window(1, 1).wrap()),
+      n.a.for_each(on("b"), troupe::grid(size, size), blur, troupe::read(from, troupe::window(1, 1).wrap()),
                    troupe::write(to));
     else
-      n.a.for_each(two_nodes::on_b(), troupe::grid(size, size), blur, troupe::read(from, troupe::window(1, 1).fill(5)),
+      n.a.for_each(on("b"), troupe::grid(size, size), blur, troupe::read(from, troupe::window(1, 1).fill(5)),
                    troupe::write(to));
     const auto v = to.read();
     const auto at = [&](index_t y, index_t x) {
@@ -173,10 +145,10 @@ TEST(nodes, windows_with_borders_read_across_tiles) {
 }
 
 TEST(nodes, parts_of_tiles_are_written_and_sent_back) {
-  two_nodes n;
+  several_nodes n(1);
   const auto x = n.a.filled<int>({100}, troupe::tiles(100), 1);
   for (index_t i = 0; i < 100; i += 10)
-    n.a.spawn(i % 20 == 0 ? two_nodes::on_b() : troupe::task_options{.where = scope::here()}, add,
+    n.a.spawn(i % 20 == 0 ? on("b") : troupe::task_options{.where = scope::here()}, add,
               troupe::update(x.sub(troupe::box<1>{{i}, {i + 10}})), static_cast<int>(i));
   const auto v = x.read();
   for (index_t i = 0; i < 100; ++i) ASSERT_EQ(v(i), 1 + i / 10 * 10);
@@ -184,17 +156,17 @@ TEST(nodes, parts_of_tiles_are_written_and_sent_back) {
 }
 
 TEST(nodes, reductions_are_combined_where_they_were_asked_for) {
-  two_nodes n;
+  several_nodes n(1);
   const auto x = n.a.filled<int>({1000}, troupe::tiles(10), 3);
   const auto total = n.a.filled<long>({1}, troupe::tiles(1), 0L);
-  n.a.for_each(two_nodes::on_b(), troupe::grid(1000).chunks(10), sum_up, troupe::read(x),
+  n.a.for_each(on("b"), troupe::grid(1000).chunks(10), sum_up, troupe::read(x),
                troupe::reduce(total, std::plus<>(), 0L));
   EXPECT_EQ(total.read()(0), 3000);
   EXPECT_EQ(tasks_of(n.a, "b"), 100u);
 }
 
 TEST(nodes, work_without_a_scope_is_shared) {
-  two_nodes n;
+  several_nodes n(1);
   const auto x = n.a.filled<int>({1 << 20}, troupe::tiles(1 << 12), 0);
   for (int round = 0; round < 10; ++round) n.a.for_each(troupe::grid(1 << 20), add, troupe::update(x), 1);
   const auto v = x.read();
@@ -202,7 +174,7 @@ TEST(nodes, work_without_a_scope_is_shared) {
 }
 
 TEST(nodes, an_error_there_reaches_who_waits_here_with_its_text) {
-  two_nodes n;
+  several_nodes n(1);
   const auto x = n.a.filled<int>({10}, troupe::tiles(10), 0);
   const auto f = n.a.spawn({.where = scope::at("b"), .name = "printer"}, fail, troupe::update(x));
   try {
@@ -215,7 +187,7 @@ TEST(nodes, an_error_there_reaches_who_waits_here_with_its_text) {
     EXPECT_EQ(e.task(), "printer");
   }
   // What depends on it is told whose fault it is; what does not goes on.
-  const auto after = n.a.spawn(two_nodes::on_b(), add, troupe::update(x), 1);
+  const auto after = n.a.spawn(on("b"), add, troupe::update(x), 1);
   try {
     after.get();
     FAIL() << "nothing was thrown";
@@ -224,15 +196,15 @@ TEST(nodes, an_error_there_reaches_who_waits_here_with_its_text) {
     EXPECT_EQ(e.root_task(), "printer");
   }
   const auto y = n.a.filled<int>({10}, troupe::tiles(10), 0);
-  n.a.spawn(two_nodes::on_b(), add, troupe::update(y), 1).get();
+  n.a.spawn(on("b"), add, troupe::update(y), 1).get();
   EXPECT_EQ(y.read()(0), 1);
 }
 
 TEST(nodes, what_is_not_offered_does_not_go_there) {
-  two_nodes n;
+  several_nodes n(1);
   const auto x = n.a.filled<int>({10}, troupe::tiles(10), 0);
   try {
-    n.a.spawn(two_nodes::on_b(), secret_kernel, troupe::update(x));
+    n.a.spawn(on("b"), secret_kernel, troupe::update(x));
     FAIL() << "nothing was thrown";
   } catch (const troupe::error& e) {
     EXPECT_EQ(e.code(), troupe::errc::no_executor);
@@ -243,7 +215,7 @@ TEST(nodes, what_is_not_offered_does_not_go_there) {
 }
 
 TEST(nodes, a_running_task_there_is_asked_to_stop) {
-  two_nodes n;
+  several_nodes n(1);
   waiting = 0;
   const auto x = n.a.filled<int>({10}, troupe::tiles(10), 0);
   std::stop_source stop;
@@ -255,24 +227,24 @@ TEST(nodes, a_running_task_there_is_asked_to_stop) {
 }
 
 TEST(nodes, memory_there_is_free_once_handles_here_are_gone) {
-  two_nodes n;
+  several_nodes n(1);
   {
     const auto x = n.a.filled<int>({1 << 16}, troupe::tiles(1 << 12), 0);
-    n.a.for_each(two_nodes::on_b(), troupe::grid(1 << 16), add, troupe::update(x), 1);
+    n.a.for_each(on("b"), troupe::grid(1 << 16), add, troupe::update(x), 1);
     n.a.wait_all();
-    EXPECT_EQ(n.b.report().arrays, 1u);
+    EXPECT_EQ(n.b().report().arrays, 1u);
   }
-  while (n.b.report().arrays != 0) std::this_thread::yield();
-  EXPECT_EQ(n.b.report().bytes_allocated, 0u);
+  while (n.b().report().arrays != 0) std::this_thread::yield();
+  EXPECT_EQ(n.b().report().bytes_allocated, 0u);
 }
 
 TEST(nodes, both_give_each_other_work) {
-  two_nodes n;
+  several_nodes n(1);
   const auto x = n.a.filled<int>({1000}, troupe::tiles(100), 0);
-  const auto y = n.b.filled<int>({1000}, troupe::tiles(100), 0);
+  const auto y = n.b().filled<int>({1000}, troupe::tiles(100), 0);
   for (int i = 0; i < 50; ++i) {
     n.a.for_each({.where = scope::at("b")}, troupe::grid(1000), add, troupe::update(x), 1);
-    n.b.for_each({.where = scope::at("a")}, troupe::grid(1000), add, troupe::update(y), 2);
+    n.b().for_each({.where = scope::at("a")}, troupe::grid(1000), add, troupe::update(y), 2);
   }
   const auto vx = x.read();
   const auto vy = y.read();
@@ -313,12 +285,12 @@ TEST(nodes, data_moves_on_from_one_to_the_next) {
 TEST(nodes, lent_memory_holds_what_was_computed_there) {
   std::vector<int> mine(1 << 16, 1), kept(1 << 16, 1);
   {
-    two_nodes n;
+    several_nodes n(1);
     const auto held = n.a.borrow<int>(std::span(kept), {1 << 16}, troupe::tiles(1 << 10));
     {
       const auto x = n.a.borrow<int>(std::span(mine), {1 << 16}, troupe::tiles(1 << 10));
-      n.a.for_each(two_nodes::on_b(), troupe::grid(1 << 16), add, troupe::update(x), 1);
-      n.a.for_each(two_nodes::on_b(), troupe::grid(1 << 16), add, troupe::update(held), 2).get();
+      n.a.for_each(on("b"), troupe::grid(1 << 16), add, troupe::update(x), 1);
+      n.a.for_each(on("b"), troupe::grid(1 << 16), add, troupe::update(held), 2).get();
     }
   }
   for (const int v : mine) ASSERT_EQ(v, 2);
@@ -326,62 +298,45 @@ TEST(nodes, lent_memory_holds_what_was_computed_there) {
 }
 
 TEST(nodes, connections_that_break_lose_nothing) {
-  support::proxy between;
-  troupe::options o = node_options("a");
-  o.cluster.announce = {between.address()};
-  troupe::runtime a(o);
-  const std::string address = a.addresses().front();
-  between.forward_to(static_cast<std::uint16_t>(std::stoi(address.substr(address.rfind(':') + 1))));
-  o = node_options("b", {between.address()});
-  o.cluster.listen.clear();  // so that it can only be reached through the proxy
-  troupe::runtime b(o);
-  ASSERT_TRUE(a.wait_for_nodes(1, 10s));
+  nodes_apart n;
+  troupe::runtime& a = n.a;
   const auto x = a.filled<int>({1 << 16}, troupe::tiles(1 << 12), 0);
   const auto y = a.filled<int>({100}, troupe::tiles(100), 0);
   for (int round = 0; round < 20; ++round) {
-    for (int i = 0; i < 10; ++i) a.for_each(two_nodes::on_b(), troupe::grid(1 << 16), add, troupe::update(x), 1);
-    const auto part = a.spawn(two_nodes::on_b(), add, troupe::update(y.sub(troupe::box<1>{{10}, {90}})), 1);
-    if (round % 2 == 0) between.cut();
+    for (int i = 0; i < 10; ++i) a.for_each(on("b"), troupe::grid(1 << 16), add, troupe::update(x), 1);
+    const auto part = a.spawn(on("b"), add, troupe::update(y.sub(troupe::box<1>{{10}, {90}})), 1);
+    if (round % 2 == 0) n.way->cut();
     part.get();
     a.spawn({.where = scope::here()}, add, troupe::update(y), 1);  // brings its tile home
-    if (round % 3 == 0) between.cut();
+    if (round % 3 == 0) n.way->cut();
   }
   const auto v = x.read();
   for (index_t i = 0; i < 1 << 16; ++i) ASSERT_EQ(v(i), 200);
   const auto w = y.read();
   for (index_t i = 0; i < 100; ++i) ASSERT_EQ(w(i), i < 10 || i >= 90 ? 20 : 40);
   EXPECT_EQ(tasks_of(a, "b"), 20u * (10 * 16 + 1));  // each ran once
-  EXPECT_GT(between.connections(), 4);
+  EXPECT_GT(n.way->connections(), 4);
   EXPECT_EQ(a.nodes().size(), 1u);
 }
 
 TEST(nodes, what_went_with_a_node_is_made_again) {
-  auto between = std::make_unique<support::proxy>();
-  troupe::options o = node_options("a");
-  o.cluster.announce = {between->address()};
-  troupe::runtime a(o);
-  const std::string address = a.addresses().front();
-  between->forward_to(static_cast<std::uint16_t>(std::stoi(address.substr(address.rfind(':') + 1))));
-  o = node_options("b", {between->address()});
-  o.cluster.listen.clear();  // so that it can only be reached through the proxy
-  troupe::runtime b(o);
-  ASSERT_TRUE(a.wait_for_nodes(1, 10s));
+  nodes_apart n;
+  troupe::runtime& a = n.a;
   const index_t size = 64;
   const auto x = a.array<int, 2>({size, size}, troupe::tiles(16, 16));
   const auto y = a.array<int, 2>({size, size}, troupe::tiles(16, 16));
   const auto z = a.filled<int>({1000}, troupe::tiles(100), 5);
   a.for_each({.where = scope::here()}, troupe::grid(size, size), number, troupe::write(x));
   for (int i = 0; i < 3; ++i) {
-    a.for_each(two_nodes::on_b(), troupe::grid(size, size), blur, troupe::read(x, troupe::window(1, 1).wrap()),
-               troupe::write(y));
-    a.for_each(two_nodes::on_b(), troupe::grid(size, size), blur, troupe::read(y, troupe::window(1, 1).clamp()),
+    a.for_each(on("b"), troupe::grid(size, size), blur, troupe::read(x, troupe::window(1, 1).wrap()), troupe::write(y));
+    a.for_each(on("b"), troupe::grid(size, size), blur, troupe::read(y, troupe::window(1, 1).clamp()),
                troupe::write(x));
-    a.for_each(two_nodes::on_b(), troupe::grid(1000), add, troupe::update(z), i);
+    a.for_each(on("b"), troupe::grid(1000), add, troupe::update(z), i);
     if (i == 1) a.for_each({.where = scope::here()}, troupe::grid(size, size), number, troupe::write(y));
   }
   a.wait_all();
   EXPECT_EQ(tasks_of(a, "b"), 3u * (16 + 16 + 10));
-  between.reset();  // for ever
+  n.part();  // for ever
   const auto vx = x.read();
   const auto vz = z.read();
   for (index_t i = 0; i < 1000; ++i) ASSERT_EQ(vz(i), 5 + 0 + 1 + 2);
@@ -422,11 +377,11 @@ TEST(nodes, tasks_of_a_node_that_leaves_run_elsewhere) {
 
 // What goes to a busy node is gathered, but not until it says something: it may have nothing to say for long.
 TEST(nodes, a_task_for_a_node_that_has_plenty_to_do_and_finishes_nothing_gets_there_all_the_same) {
-  two_nodes n;
+  several_nodes n(1);
   keeps_waiting = true;
-  const auto arrived = [&] { return n.b.report().spawned; };
+  const auto arrived = [&] { return n.b().report().spawned; };
   for (std::uint64_t i = 1; i <= 300; ++i) {
-    n.a.spawn(two_nodes::on_b(), wait_while_held);
+    n.a.spawn(on("b"), wait_while_held);
     if (i % 7 != 0) continue;  // some together, some alone
     const auto deadline = std::chrono::steady_clock::now() + 10s;
     while (arrived() < i && std::chrono::steady_clock::now() < deadline) std::this_thread::yield();
@@ -435,7 +390,7 @@ TEST(nodes, a_task_for_a_node_that_has_plenty_to_do_and_finishes_nothing_gets_th
   keeps_waiting = false;
   keeps_waiting.notify_all();
   n.a.wait_all();
-  EXPECT_EQ(tasks_of(n.b, "cpu:0"), 300u);
+  EXPECT_EQ(tasks_of(n.b(), "cpu:0"), 300u);
 }
 
 }  // namespace

@@ -14,58 +14,13 @@
 
 #include <troupe/troupe.hpp>
 
+#include "tests/support/hashed_bodies.hpp"
+
 namespace {
 
 using namespace troupe;
 using troupe::index_t;
-using word = std::uint64_t;
-
-// Splitmix64: any change of an input or of the order changes the result.
-word mix(word h, word x) {
-  x += h + 0x9e3779b97f4a7c15;
-  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9;
-  x = (x ^ (x >> 27)) * 0x94d049bb133111eb;
-  return x ^ (x >> 31);
-}
-
-// ---- the same bodies for views and for the model --------------------------------------------------------------------
-
-// A box of a plain row-major array; the model's view. One dimension is a single row.
-struct plain_view {
-  word* data;
-  index_t width;
-  box<2> where;
-};
-
-template <class F>
-void for_elements(const plain_view& v, const F& f) {
-  for (index_t y = v.where.lo[0]; y < v.where.hi[0]; ++y)
-    for (index_t x = v.where.lo[1]; x < v.where.hi[1]; ++x) f(v.data[y * v.width + x]);
-}
-template <class T, class F>
-void for_elements(const view<T, 1>& v, const F& f) {
-  for (index_t x = v.lo(0); x < v.hi(0); ++x) f(v.at(x));
-}
-template <class T, class F>
-void for_elements(const view<T, 2>& v, const F& f) {
-  for (index_t y = v.lo(0); y < v.hi(0); ++y)
-    for (index_t x = v.lo(1); x < v.hi(1); ++x) f(v.at(y, x));
-}
-
-template <class V>
-word digest(const V& v, word h) {
-  for_elements(v, [&](const word& x) { h = mix(h, x); });
-  return h;
-}
-
-template <class V>
-void produce(const V& v, access_mode mode, word h) {
-  word at = 0;
-  for_elements(v, [&](word& x) {
-    const word fresh = mix(h, ++at);
-    x = mode == access_mode::write ? fresh : mode == access_mode::update ? mix(x, fresh) : x + fresh;
-  });
-}
+using namespace test;
 
 // ---- one task -------------------------------------------------------------------------------------------------------
 

@@ -18,11 +18,13 @@ namespace test {
 
 using namespace std::chrono_literals;
 
+inline const std::string cluster_name = "several-nodes-test";
+
 inline troupe::options node_options(const std::string& name, const std::vector<std::string>& join = {},
                                     int threads = 2) {
   troupe::options o;
   o.threads = threads;
-  o.cluster.name = "several-nodes-test";
+  o.cluster.name = cluster_name;
   o.cluster.node = name;
   o.cluster.insecure_loopback = true;
   o.cluster.listen = {"127.0.0.1:0"};

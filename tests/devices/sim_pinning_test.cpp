@@ -5,14 +5,14 @@
 
 #include <atomic>
 #include <chrono>
-#include <future>
 #include <vector>
 
-#include "devices/sim/sim.h"
+#include "sim_suite.hpp"
 
 namespace {
 
 using namespace troupe::soft_gpu;
+using sim_suite::gate;
 
 class sim_pinning : public testing::Test {
  protected:
@@ -31,16 +31,6 @@ class sim_pinning : public testing::Test {
     std::size_t now = 0, most = 0;
     EXPECT_EQ(simPinnedBytes(&now, &most), simSuccess);
     return now;
-  }
-  // Nothing that comes after it in the lane runs before it is opened.
-  struct gate {
-    std::promise<void> opened;
-    std::shared_future<void> wait = opened.get_future().share();
-  };
-  void block(gate& g) {
-    ASSERT_EQ(simLaunchHostFunc(
-                  lane, [](void* p) { static_cast<gate*>(p)->wait.wait(); }, &g),
-              simSuccess);
   }
 
   static constexpr std::size_t bytes = 4096;
@@ -65,10 +55,10 @@ TEST_F(sim_pinning, copies_of_pinned_memory_never_hold_their_caller) {
   std::vector<char> host(bytes);
   ASSERT_EQ(simHostRegister(host.data(), bytes, simHostRegisterPortable), simSuccess);
   gate g;
-  block(g);
+  ASSERT_EQ(g.block(lane), simSuccess);
   ASSERT_EQ(copy_in(host.data()), simSuccess);
   EXPECT_TRUE(is_busy());
-  g.opened.set_value();
+  g.open();
   ASSERT_EQ(simStreamSynchronize(lane), simSuccess);
   EXPECT_EQ(simHostUnregister(host.data()), simSuccess);
 }
@@ -77,10 +67,10 @@ TEST_F(sim_pinning, by_default_no_copy_holds_its_caller) {
   start({});
   const std::vector<char> host(bytes);
   gate g;
-  block(g);
+  ASSERT_EQ(g.block(lane), simSuccess);
   ASSERT_EQ(copy_in(host.data()), simSuccess);
   EXPECT_TRUE(is_busy());
-  g.opened.set_value();
+  g.open();
   ASSERT_EQ(simStreamSynchronize(lane), simSuccess);
 }
 

@@ -109,6 +109,8 @@ check() {
           if ((top == "examples" || top == "bench") && starts(path, "algorithms/")) return ""  # they ship on top of the public API
           return starts(path, top "/") ? "" : "is not public: only <troupe/...> is"
         }
+        # Stands in for the memory of the host, for tests and for the benchmark of placement.
+        if (file == "tests/support/plain_device.hpp" && path == "devices/device.hpp") return ""
         return path ~ /\// ? "is not for shared test code: only <troupe/...> and \"tests/...\" are" : ""
       }
       # The same for what stands in angle brackets.
@@ -125,7 +127,7 @@ check() {
         if (name ~ /^hwloc[.\/]/ && room != "devices") return "is hwloc, which stays in devices/"
         if (file == "bench/peers/asio.cpp" && starts(name, "boost/asio/")) return ""  # the peer of nodes
         if (name ~ /^uc[pstm]\// && !starts(file, "net/ucx/")) return "is UCX, which stays in net/ucx/"
-        if (file == "examples/http_service.cpp" && starts(name, "boost/")) return ""  # shows what embeds the library
+        if (file == "examples/http_server.hpp" && starts(name, "boost/")) return ""  # what embeds the library
         if (starts(name, "boost/") && room != "net") return "is Boost, which stays in net/"
         return ""
       }
@@ -190,6 +192,7 @@ self_test() {
     'examples/convolve/a.cpp|"devices/device.hpp"'
     'examples/a.cpp|<caf/all.hpp>'
     'examples/a.cpp|<boost/asio.hpp>'
+    'examples/http_service.cpp|<boost/asio.hpp>'
     'examples/convolve/a.cpp|"../../actors/placement.hpp"'
     'bench/peers/a.cpp|"../../include/../devices/device.hpp"'
     'bench/a.cpp|"actors/placement.hpp"'
@@ -205,6 +208,7 @@ self_test() {
     'tests/api/a_test.cpp|"runtime/house.hpp"'
     'tests/fuzz/a.cpp|"runtime/house.hpp"'
     'tests/stress/a_test.cpp|<troupe/detail/task.hpp>'
+    'tests/support/a.hpp|"devices/device.hpp"'
   )
   local allowed=(
     'include/troupe/a.hpp|<vector>'
@@ -220,7 +224,7 @@ self_test() {
     'algorithms/a.cpp|"algorithms/cholesky.hpp"'
     'examples/convolve/a.cpp|"image.hpp"'
     'examples/convolve/a.cpp|<png.h>'
-    'examples/http_service.cpp|<boost/beast.hpp>'
+    'examples/http_server.hpp|<boost/beast.hpp>'
     'bench/peers/tbb.cpp|"bench/row.hpp"'
     'bench/peers/tbb.cpp|"../row.hpp"'
     'bench/raw.cpp|"devices/accelerator.hpp"'
@@ -236,6 +240,7 @@ self_test() {
     'tests/fuzz/a.cpp|"net/discovery/datagram.hpp"'
     'tests/fuzz/a.cpp|"tests/fuzz/fuzz.hpp"'
     'tests/algorithms/a_test.cpp|"algorithms/cholesky.hpp"'
+    'tests/support/plain_device.hpp|"devices/device.hpp"'
   )
 
   local entry file include said

@@ -60,6 +60,13 @@ class fabric : public ::testing::Test {
     EXPECT_EQ(ok, 1);
     EXPECT_TRUE(b.body(head) == body);
   }
+  /// Two that join as the test has set their space up: long bodies take the socket.
+  void expect_not_used() {
+    const auto a = begin("a"), b = begin("b");
+    join(*a, *b);
+    for (int i = 0; i < 3; ++i) expect_arrives(*a, *b, "there", 3'000'000);
+    EXPECT_EQ(space_.parts, 0);
+  }
 };
 
 TEST_F(fabric, carries_long_bodies_and_leaves_the_socket_alone) {
@@ -99,26 +106,17 @@ TEST_F(fabric, is_not_used_with_a_peer_that_has_none) {
 TEST_F(fabric, of_another_kind_is_not_used) {
   next_.push_back(space_.make("imagined, version 1"));
   next_.push_back(space_.make("imagined, version 2"));
-  const auto a = begin("a"), b = begin("b");
-  join(*a, *b);
-  for (int i = 0; i < 3; ++i) expect_arrives(*a, *b, "there", 3'000'000);
-  EXPECT_EQ(space_.parts, 0);
+  expect_not_used();
 }
 
 TEST_F(fabric, that_does_not_reach_the_peer_is_not_used) {
   space_.unreachable = true;
-  const auto a = begin("a"), b = begin("b");
-  join(*a, *b);
-  for (int i = 0; i < 3; ++i) expect_arrives(*a, *b, "there", 3'000'000);
-  EXPECT_EQ(space_.parts, 0);
+  expect_not_used();
 }
 
 TEST_F(fabric, is_not_used_before_something_has_come_through) {
   space_.swallows_greetings = true;
-  const auto a = begin("a"), b = begin("b");
-  join(*a, *b);
-  for (int i = 0; i < 3; ++i) expect_arrives(*a, *b, "there", 3'000'000);
-  EXPECT_EQ(space_.parts, 0);
+  expect_not_used();
 }
 
 TEST_F(fabric, that_breaks_before_it_was_used_is_left_and_the_session_goes_on) {

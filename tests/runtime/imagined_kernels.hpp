@@ -1,59 +1,23 @@
-// What this file is for: what programs of imagined nodes compute: hashes, so that any change of an input or of the order
-// of calls changes the result; and the same for a plain array.
+// What this file is for: what programs of imagined nodes compute: the kernels that their nodes offer.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
-#include <cstdint>
 #include <stdexcept>
 #include <unordered_map>
-#include <vector>
 
 #include <troupe/offer.hpp>
 #include <troupe/troupe.hpp>
 
+#include "tests/support/hashed_bodies.hpp"
+
 namespace test {
 
-using word = std::uint64_t;
 using troupe::access_mode;
 using troupe::box;
 using troupe::index_t;
 using troupe::view;
 
-// Splitmix64.
-inline word mix(word h, word x) {
-  x += h + 0x9e3779b97f4a7c15;
-  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9;
-  x = (x ^ (x >> 27)) * 0x94d049bb133111eb;
-  return x ^ (x >> 31);
-}
-
-/// A box of a plain row-major array.
-struct plain_view {
-  word* data;
-  index_t width;
-  box<2> where;
-  index_t lo(int d) const { return where.lo[d]; }
-  index_t hi(int d) const { return where.hi[d]; }
-  word& operator()(index_t y, index_t x) const { return data[y * width + x]; }
-};
-
-template <class V>
-word digest(const V& v, word h) {
-  for (index_t y = v.lo(0); y < v.hi(0); ++y)
-    for (index_t x = v.lo(1); x < v.hi(1); ++x) h = mix(h, v(y, x));
-  return h;
-}
-template <class V>
-void produce(const V& v, access_mode mode, word h) {
-  word at = 0;
-  for (index_t y = v.lo(0); y < v.hi(0); ++y)
-    for (index_t x = v.lo(1); x < v.hi(1); ++x) {
-      const word fresh = mix(h, ++at);
-      word& to = v(y, x);
-      to = mode == access_mode::write ? fresh : mode == access_mode::update ? mix(to, fresh) : to + fresh;
-    }
-}
 /// One element of a blur; `at` takes coordinates beyond the edge.
 template <class F>
 word blurred(const F& at, index_t y, index_t x, word salt) {

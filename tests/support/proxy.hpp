@@ -44,6 +44,10 @@ class proxy {
 
   /// Forwards to this port of 127.0.0.1 from now on.
   void forward_to(std::uint16_t port) { to_ = port; }
+  /// The same by the address of a node, which ends with its port.
+  void forward_to(const std::string& address) {
+    forward_to(static_cast<std::uint16_t>(std::stoi(address.substr(address.rfind(':') + 1))));
+  }
   std::string address() const { return "127.0.0.1:" + std::to_string(port_); }
   /// Resets all connections that there are; new ones are let through.
   void cut() {

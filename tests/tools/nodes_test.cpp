@@ -9,13 +9,13 @@
 #include <random>
 #include <sstream>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include <troupe/offer.hpp>
 #include <troupe/troupe.hpp>
 
 #include "tests/api/json.hpp"
+#include "tests/api/several_nodes.hpp"
 #include "tests/support/processes.hpp"
 
 namespace {
@@ -24,6 +24,7 @@ using namespace std::chrono_literals;
 using test::ended_with;
 using test::finished;
 using test::json;
+using test::node_options;
 using testing::HasSubstr;
 using troupe::index_t;
 
@@ -37,31 +38,17 @@ constexpr auto noise = troupe::kernel<troupe::out<char, 1>>("shown.noise").on(tr
 });
 const troupe::offer offered{add};
 
-troupe::options node_options(const std::string& name, const std::vector<std::string>& join = {}) {
-  troupe::options o;
-  o.threads = 2;
-  o.cluster.name = "shown";
-  o.cluster.node = name;
-  o.cluster.insecure_loopback = true;
-  o.cluster.listen = {"127.0.0.1:0"};
-  o.cluster.join = join;
-  return o;
-}
-
 finished nodes(const std::string& join, std::vector<std::string> more = {}) {
-  std::vector<std::string> words{TROUPE_BIN_DIR "/troupe", "nodes",  "--cluster", "shown",
+  std::vector<std::string> words{TROUPE_BIN_DIR "/troupe", "nodes",  "--cluster", test::cluster_name,
                                  "--insecure-loopback",    "--join", join};
   words.insert(words.end(), more.begin(), more.end());
   return test::run(std::move(words));
 }
 
 /// Two nodes that know each other, and how long an answer takes.
-struct two_nodes {
-  troupe::runtime a{node_options("a")}, b{node_options("b", a.addresses())};
-  two_nodes() {
-    EXPECT_TRUE(a.wait_for_nodes(1, 20s) && b.wait_for_nodes(1, 20s));
-    const auto end = std::chrono::steady_clock::now() + 20s;
-    while (a.links().at(0).round_trip == 0ns && std::chrono::steady_clock::now() < end) std::this_thread::yield();
+struct two_nodes : test::several_nodes {
+  two_nodes() : several_nodes(1) {
+    EXPECT_TRUE(test::comes_true([&] { return a.links().at(0).round_trip != 0ns; }));
   }
 };
 
@@ -77,7 +64,7 @@ void move_something(troupe::runtime& a) {
 
 TEST(the_tool_nodes, shows_members_and_links_to_programs) {
   two_nodes both;
-  troupe::runtime &a = both.a, &b = both.b;
+  troupe::runtime &a = both.a, &b = both.b();
   move_something(a);
   const finished done = nodes(a.addresses().front(), {"--json"});
   EXPECT_EQ(done.how, ended_with(0)) << done.err;
@@ -130,7 +117,7 @@ std::string word(const std::string& text, const std::string& header, const std::
 
 TEST(the_tool_nodes, shows_them_to_people) {
   two_nodes both;
-  troupe::runtime &a = both.a, &b = both.b;
+  troupe::runtime &a = both.a, &b = both.b();
   {
     const finished done = nodes(a.addresses().front());
     EXPECT_EQ(done.how, ended_with(0)) << done.err;

@@ -10,22 +10,15 @@
 
 #include "actors/logic/assembly.hpp"
 #include "actors/logic/region.hpp"
+#include "points.hpp"
 
 namespace {
 
 using namespace troupe;
 using logic::box4;
 using logic::point4;
+using test::each_point;
 using troupe::index_t;
-
-template <class F>
-void each_point(const box4& b, F&& f) {
-  point4 p;
-  for (p[0] = b.lo[0]; p[0] < b.hi[0]; ++p[0])
-    for (p[1] = b.lo[1]; p[1] < b.hi[1]; ++p[1])
-      for (p[2] = b.lo[2]; p[2] < b.hi[2]; ++p[2])
-        for (p[3] = b.lo[3]; p[3] < b.hi[3]; ++p[3]) f(p);
-}
 
 // The element that a point of the view shows; false: the border's constant.
 bool shown(const detail::region& r, point4& p) {

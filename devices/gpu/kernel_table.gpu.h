@@ -1,0 +1,125 @@
+// What this file is for: the kernels that a GPU has loaded, and their launches.
+// SPDX-FileCopyrightText: the troupe authors
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Included after a vendor's header; see backend.gpu.cpp.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <troupe/error.hpp>
+
+#include "devices/gpu/errors.gpu.h"
+#include "devices/gpu/open_devices.gpu.h"
+
+namespace troupe::devices::gpu::GPU_NS {
+
+/// Codes go to `check(code, call)`, which throws.
+class kernel_table {
+ public:
+  /// `device` outlives it, and is complete when the first kernel is loaded.
+  kernel_table(std::shared_ptr<toolchain> tools, const accelerator_facts& device)
+      : tools_(std::move(tools)), device_(device) {}
+  kernel_table(const kernel_table&) = delete;
+  kernel_table& operator=(const kernel_table&) = delete;
+
+  /// What is compiled for, and how many work-items a group may have.
+  void open(std::string target, std::uint32_t group_max) {
+    target_ = std::move(target);
+    group_max_ = group_max;
+  }
+
+  /// `is_broken()`: the device answers no call any more.
+  template <class Broken, class Check>
+  kernel_id load(const kernel_source& source, Broken is_broken, Check check) {
+    const auto key = std::make_pair(std::string(source.entry), std::string(source.text));
+    if (const auto at = ids_.find(key); at != ids_.end()) return at->second;
+    entry e;
+    e.name = source.entry;
+    auto code = e.kernel.load(tools_->code(source, target_, device_.identity), source, tools_->wishes());
+    if (code != GPU(Success) && meaning(code) != errc::device_lost) {
+      // What was on disk may be of no use here; what is fresh must be.
+      (void)GPU(GetLastError)();
+      e.kernel.unload();
+      code = e.kernel.load(tools_->fresh_code(source, target_, device_.identity), source, tools_->wishes());
+    }
+    if (code != GPU(Success)) {
+      e.kernel.unload();
+      if (meaning(code) != errc::device_lost && !is_broken()) {
+        (void)GPU(GetLastError)();
+        throw error(errc::compile_failed,
+                    rtc::described(source, target_) + " cannot be loaded or is not in the text: " + code_text(code));
+      }
+      check(code, "LibraryLoadData");
+    }
+    all_.push_back(std::move(e));
+    return ids_[key] = static_cast<kernel_id>(all_.size() - 1);
+  }
+
+  /// `address(pointer)`: as the device knows it.
+  template <class Address, class Check>
+  void launch(GPU(Stream_t) stream, kernel_id id, const launch_shape& shape, std::span<const kernel_argument> arguments,
+              Address address, Check check) {
+    if (id >= all_.size()) bad("launch: no kernel has the id " + std::to_string(id));
+    const auto& e = all_[id];
+    if (e.kernel.parameters) rtc::check_arguments(arguments, *e.kernel.parameters, e.name);
+    dim3 groups, group;
+    if (!grid_of(shape, e.name, groups, group)) return;
+    values_.resize(arguments.size());
+    pointers_.resize(arguments.size());
+    for (std::size_t i = 0; i < arguments.size(); ++i) {
+      const auto& a = arguments[i];
+      if (a.is_memory) values_[i] = address(a.memory);
+      pointers_[i] =
+          a.is_memory ? static_cast<void*>(&values_[i]) : const_cast<void*>(static_cast<const void*>(a.value.data()));
+    }
+    check(e.kernel.launch(groups, group, pointers_.data(), stream), "LaunchKernel");
+  }
+
+  void unload() noexcept {
+    for (auto& e : all_) e.kernel.unload();
+  }
+
+ private:
+  struct entry {
+    std::string name;
+    loaded_kernel kernel;
+  };
+
+  [[noreturn]] void bad(const std::string& text) const { throw error(errc::bad_argument, device_.name + ": " + text); }
+
+  // False: nothing to run.
+  bool grid_of(const launch_shape& shape, const std::string& name, dim3& groups, dim3& group) const {
+    std::array<std::uint32_t, 3> g{};
+    std::uint64_t threads = 1;
+    for (std::size_t d = 0; d < 3; ++d) {
+      if (shape.group[d] == 0) bad("kernel " + name + ": a group has at least one work-item in each dimension");
+      threads *= shape.group[d];
+      g[d] = static_cast<std::uint32_t>((std::uint64_t{shape.items[d]} + shape.group[d] - 1) / shape.group[d]);
+      if (threads > group_max_)
+        bad("kernel " + name + ": a group may have " + std::to_string(group_max_) + " work-items on this device");
+      if (d > 0 && g[d] > 65535) bad("kernel " + name + ": more than 65535 groups in dimension " + std::to_string(d));
+    }
+    groups = dim3(g[0], g[1], g[2]);
+    group = dim3(shape.group[0], shape.group[1], shape.group[2]);
+    return g[0] && g[1] && g[2];
+  }
+
+  const std::shared_ptr<toolchain> tools_;
+  const accelerator_facts& device_;
+  std::string target_;
+  std::uint32_t group_max_ = 1024;
+  std::vector<entry> all_;
+  std::map<std::pair<std::string, std::string>, kernel_id> ids_;
+  std::vector<void*> values_, pointers_;  // of a launch; kept for their memory
+};
+
+}  // namespace troupe::devices::gpu::GPU_NS
