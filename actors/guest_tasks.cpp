@@ -246,6 +246,7 @@ void guest_actor::fill_in(guest& g, const wire::task_card& c, const offered_kern
   o.name = c.name.empty() ? k.info.name : c.name;
   o.priority = c.priority;
   o.retries = static_cast<int>(c.retries);
+  o.resources = c.resources;
   o.stop = g.stop.get_token();
   o.where = scope::here();
   apply(house_, t, o);

@@ -103,7 +103,7 @@ void node_actor::join(std::shared_ptr<net::session> s, const wire::card& c) {
     id_ = name_of(session_->peer().id);
   }
   there_.store(true, std::memory_order_release);
-  placement_.admit_node(*this, slots, first_guess, first_guess, c.lends);
+  placement_.admit_node(*this, slots, first_guess, first_guess, c.lends, c.resources);
 }
 
 void node_actor::meet(std::span<const std::shared_ptr<node>> all) {

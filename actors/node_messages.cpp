@@ -87,6 +87,25 @@ access_card take_access(net::reader& from) {
   return x;
 }
 
+void put(net::writer& to, const resource& r) {
+  to.text(std::string_view(r.name).substr(0, name_max));
+  to.fixed(r.amount);
+}
+
+resource take_resource(net::reader& from) {
+  resource r;
+  r.name = from.text(name_max);
+  r.amount = from.fixed<double>();
+  if (r.name.empty() || !(r.amount >= 0)) refuse("a malformed quantity");
+  return r;
+}
+
+void put(net::writer& to, std::span<const resource> all) {
+  all = all.first(std::min(all.size(), resources_max));
+  to.varint(all.size());
+  for (const resource& r : all) put(to, r);
+}
+
 array_card take_array(net::reader& from) {
   array_card a;
   a.id = from.varint();
@@ -112,6 +131,7 @@ task_card take_task(net::reader& from) {
   t.priority = static_cast<std::int32_t>(from.signed_varint());
   t.retries = static_cast<std::uint32_t>(from.at_most(1u << 30, "a number of retries"));
   t.watched = from.at_most(1, "a yes or no") != 0;
+  take_list(from, t.resources, resources_max, "a number of quantities", take_resource);
   take_list(from, t.accesses, accesses_max, "a number of accesses", take_access);
   take_list(from, t.values, values_max, "a number of values", [](net::reader& r) {
     const auto bytes = r.bytes();
@@ -143,6 +163,7 @@ void put(net::writer& to, const card& c) {
   to.varint(c.threads);
   to.varint(c.memory_bytes);
   to.fixed(static_cast<std::uint8_t>(c.lends));
+  put(to, c.resources);
   to.varint(c.kernels.size());
   for (const std::uint64_t k : c.kernels) to.fixed(k);
 }
@@ -152,6 +173,11 @@ card take_card(net::reader& from) {
   c.threads = static_cast<std::uint32_t>(from.at_most(1u << 20, "a number of threads"));
   c.memory_bytes = from.varint();
   c.lends = from.fixed<std::uint8_t>() != 0;
+  take_list(from, c.resources, resources_max, "a number of quantities", take_resource);
+  for (const resource& r : c.resources) {
+    const auto same = [&](const resource& other) { return other.name == r.name; };
+    if (r.name == "cpu" || r.name == "gpu" || std::ranges::count_if(c.resources, same) > 1) refuse("a wrong quantity");
+  }
   c.kernels.resize(std::min(from.count(8, "a number of kernels"), kernels_max));
   for (std::uint64_t& k : c.kernels) k = from.fixed<std::uint64_t>();
   from.end();
@@ -177,6 +203,7 @@ void put(net::writer& to, const task_card& t) {
   to.signed_varint(t.priority);
   to.varint(t.retries);
   to.varint(t.watched ? 1 : 0);
+  put(to, t.resources);
   to.varint(t.accesses.size());
   for (const access_card& x : t.accesses) put(to, x);
   to.varint(t.values.size());

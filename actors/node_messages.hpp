@@ -16,6 +16,7 @@
 #include <troupe/access.hpp>
 #include <troupe/box.hpp>
 #include <troupe/error.hpp>
+#include <troupe/options.hpp>
 
 #include "actors/logic/box4.hpp"
 #include "actors/protocol/node.hpp"
@@ -58,14 +59,16 @@ enum class kind : std::uint8_t {
 };
 
 inline constexpr std::size_t name_max = 256, text_max = 4096, kernels_max = 65536;
-inline constexpr std::size_t accesses_max = 65535, gaps_max = 1u << 20, values_max = 256, value_max = 4096;
+inline constexpr std::size_t accesses_max = 65535, resources_max = 256, gaps_max = 1u << 20, values_max = 256,
+                             value_max = 4096;
 
 kind kind_of(std::span<const std::byte> frame);
 
 struct card {
-  std::uint32_t threads = 0;       ///< that run bodies
-  std::uint64_t memory_bytes = 0;  ///< of the machine that the process may use
-  bool lends = true;               ///< other nodes may pull from it; not where tiles may have to leave its memory
+  std::uint32_t threads = 0;          ///< that run bodies
+  std::uint64_t memory_bytes = 0;     ///< of the machine that the process may use
+  bool lends = true;                  ///< other nodes may pull from it; not where tiles may have to leave its memory
+  std::vector<resource> resources{};  ///< quantities of its own that tasks may hold there
   std::vector<std::uint64_t> kernels;
 };
 
@@ -106,7 +109,8 @@ struct task_card {
   std::string name;
   std::int32_t priority = 0;
   std::uint32_t retries = 0;
-  bool watched = false;  ///< a node went while it had this task: when its body begins is to be told
+  bool watched = false;               ///< a node went while it had this task: when its body begins is to be told
+  std::vector<resource> resources{};  ///< that the call asks for, beside those of its kernel
   std::vector<access_card> accesses;
   std::vector<std::vector<std::byte>> values;
 };

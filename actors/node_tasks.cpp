@@ -181,6 +181,7 @@ void node_actor::encode(job& j) {
     c.name = o.name;
     c.priority = o.priority;
     c.retries = static_cast<std::uint32_t>(o.retries);
+    c.resources.assign(o.resources.begin(), o.resources.end() - static_cast<std::ptrdiff_t>(t.kernel->resource_count));
     if (o.stop.stop_possible()) {
       j.stop_watch = std::make_shared<std::stop_callback<ask_to_stop>>(o.stop, ask_to_stop{session_, j.id});
     }

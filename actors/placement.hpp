@@ -83,8 +83,9 @@ class placement final : private logic::dependencies::surroundings {
   void report_failure(const executor&, std::span<const std::pair<array_core*, std::uint32_t>> lost,
                       std::exception_ptr why, bool for_good);
   /// A node is there, and may be given tasks; it was added without one. Costs of copies to and from it, and whether other
-  /// nodes may copy from it.
-  void admit_node(executor&, int slots, logic::edge_cost in, logic::edge_cost out, bool lends);
+  /// nodes may copy from it; quantities that it has of its own.
+  void admit_node(executor&, int slots, logic::edge_cost in, logic::edge_cost out, bool lends,
+                  const std::vector<resource>& has = {});
   /// What is being made again after a loss has been, or cannot be.
   void wait_remade();
   /// Brings home what only that node has of these, which nothing under way there writes. Gives how many are on their way.
@@ -216,6 +217,8 @@ class placement final : private logic::dependencies::surroundings {
   bool has_ended_early(task_record&);
   void note_setback(const task_record&);
   void assign(task_record&);
+  void admit_again(task_record&);
+  void refuse(task_record&, std::exception_ptr);
   void number(task_record&);
   void hand_over(task_record&, memory_space);
   // placement_saving.cpp

@@ -143,11 +143,12 @@ void placement::report_failure(const executor& e, std::span<const std::pair<arra
   lose(e, lost, why);
   if (for_good) {
     assignment_.withdraw(e.facts().id);
+    admission_.remove_node(e.facts().id);
     std::vector<task_record*> kept;  // with this executor in mind
     assignment_.drop_kept([&](task_record& t) { kept.push_back(&t); });
     for (task_record* t : kept) assign(*t);
   }
-  leave_turn();
+  serve(nullptr);  // what nobody else has is refused; leaves the turn
   take_turn(nullptr);
 }
 

@@ -43,8 +43,10 @@ void placement::told(task_listener& l) {
 }
 
 // All nodes of a cluster know each other. What copies between them cost nobody has told this one.
-void placement::admit_node(executor& e, int slots, logic::edge_cost in, logic::edge_cost out, bool lends) {
+void placement::admit_node(executor& e, int slots, logic::edge_cost in, logic::edge_cost out, bool lends,
+                           const std::vector<resource>& has) {
   hold_turn();
+  admission_.add_node(e.facts().id, has);
   const memory_space own = e.facts().space;
   know_link(own, in, out);
   assignment_.restore(e.facts().id, slots);
@@ -139,7 +141,10 @@ void placement::choose_sources(task_record& t, memory_space where) {
 }
 
 void placement::hold_back(const executor& e, bool back) {
-  with_turn([&] { assignment_.pause(e.facts().id, back); });
+  with_turn([&] {
+    assignment_.pause(e.facts().id, back);
+    admission_.look_again();
+  });
 }
 
 // ---- what nodes tell of what they have to do ------------------------------------------------------------------------

@@ -112,7 +112,13 @@ void placement::place_again(task_record& t) {
     retired_.push_back(&t);
     return;
   }
-  assign(t);
+  logic::admission::holds_elsewhere(t) ? admit_again(t) : assign(t);
+}
+
+// What it was to hold is of a node that does not run it.
+void placement::admit_again(task_record& t) {
+  admission_.finished(t);
+  admission_.queue(t);
 }
 
 void placement::assign(task_record& t) {
@@ -120,9 +126,14 @@ void placement::assign(task_record& t) {
     (t.marks & mark_came_back) ? assignment_.assign_again(t) : assignment_.assign(t);
     return;
   }
+  if (logic::admission::holds_elsewhere(t)) return admit_again(t);
   const error left(errc::device_lost, "no executor that could run it is left");
+  refuse(t, task_error(t, "", 0, std::make_exception_ptr(left)));
+}
+
+void placement::refuse(task_record& t, std::exception_ptr why) {
   const std::exception_ptr refusal = t.extra ? t.extra->refusal : nullptr;
-  fail(t, refusal ? refusal : task_error(t, "", 0, std::make_exception_ptr(left)), true);
+  fail(t, refusal ? refusal : std::move(why), true);
   await_verdict(t);
   retired_.push_back(&t);
 }
@@ -135,7 +146,12 @@ void placement::admit(task_record& t) {
 }
 
 void placement::admit_waiting(std::uint64_t now) {
-  admission_.admit(now, [&](task_record& t) { assign(t); });
+  admission_.admit(
+      now, [&](const task_record& t) { return assignment_.places_of(t); }, [&](task_record& t) { assign(t); },
+      [&](task_record& t) {
+        const error gone(errc::no_resource, "no node that is there and may run it has what it asks for");
+        refuse(t, task_error(t, "", 0, std::make_exception_ptr(gone)));
+      });
   const std::uint64_t due = admission_.due();
   if (due == 0 || due == alarm_ || !set_alarm_) return;
   alarm_ = due;

@@ -54,6 +54,7 @@ void neighbours::joined(const node_id& id, const std::shared_ptr<net::session>& 
   wire::card c;
   c.threads = static_cast<std::uint32_t>(house_.settings().threads);
   c.lends = house_.settings().memory_bytes == 0;
+  c.resources = house_.settings().resources;
   if (options_.take_work) c.kernels = offered_keys();
   net::writer frame;
   wire::put(frame, c);

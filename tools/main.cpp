@@ -60,6 +60,7 @@ int main(int count, char** words) {
   troupe::options& how = work.how;
   int drain_seconds = 30, look_ms = 3000;
   double memory_gib = 0;
+  std::vector<std::string> quantities;
   std::string drain_on = "SIGTERM";
   const auto add_membership = [&](CLI::App* to) {
     to->add_option("--cluster", how.cluster.name, "the cluster's name")->required();
@@ -81,6 +82,12 @@ int main(int count, char** words) {
   work_command->add_option("--listen", how.cluster.listen, "address to listen on, HOST:PORT; port 0: any");
   work_command->add_option("--plugin", work.plugins, "a library whose kernels it offers; may be repeated");
   work_command->add_option("--threads", how.threads, "threads that run tasks (default: the cores it may use)");
+  work_command
+      ->add_option("--resource", quantities, "a quantity that tasks may hold here, NAME=AMOUNT; may be repeated")
+      ->check([](const std::string& text) {
+        return troupe::tools::quantity_in(text) ? ""
+                                                : "a quantity is NAME=AMOUNT, as licence=2, and not '" + text + "'";
+      });
   work_command->add_option("--memory", memory_gib, "GiB of host memory for arrays (default: no limit)");
   work_command->add_option("--spill", how.spill_directory, "where tiles go that find no room");
   work_command->add_option("--drain", drain_seconds, "seconds to finish and hand over what it has, once asked to end")
@@ -89,6 +96,7 @@ int main(int count, char** words) {
       ->check(CLI::IsMember({"SIGTERM"}))
       ->capture_default_str();
   work_command->callback([&] {
+    for (const std::string& q : quantities) how.resources.push_back(*troupe::tools::quantity_in(q));
     how.memory_bytes = static_cast<std::uint64_t>(memory_gib * (1 << 30));
     work.drain = std::chrono::seconds(drain_seconds);
     code = troupe::tools::run_node(std::move(work));

@@ -6,6 +6,7 @@
 #include <dlfcn.h>
 #include <pthread.h>
 
+#include <charconv>
 #include <csignal>
 #include <cstdio>
 #include <set>
@@ -50,6 +51,16 @@ std::set<std::string> names_of(const std::vector<node_report>& all) {
 }
 
 }  // namespace
+
+std::optional<resource> quantity_in(const std::string& text) {
+  const std::size_t sign = text.find('=');
+  if (sign == std::string::npos || sign == 0) return {};
+  resource r{text.substr(0, sign), 0};
+  const char* const end = text.data() + text.size();
+  const auto [stop, fault] = std::from_chars(text.data() + sign + 1, end, r.amount);
+  if (fault != std::errc() || stop != end || !(r.amount >= 0)) return {};
+  return r;
+}
 
 int run_node(node_command c) {
   const sigset_t signals = blocked_signals();

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <chrono>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -16,6 +17,9 @@ struct node_command {
   std::vector<std::string> plugins;  ///< libraries whose kernels are offered
   std::chrono::seconds drain{30};    ///< for what is under way, and what only this node has, once it is asked to end
 };
+
+/// "licence=2"; nothing if it is not of that form.
+std::optional<resource> quantity_in(const std::string&);
 
 /// A worker, until SIGTERM or SIGINT. Prints a line for each thing that happens.
 int run_node(node_command);

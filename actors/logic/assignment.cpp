@@ -48,6 +48,24 @@ void assignment::add(const detail::executor_facts& f) {
 }
 
 executor_set assignment::mask_of(const task_record& t) const {
+  executor_set mask = mask_in_scope(t);
+  if (!t.extra || t.extra->holds_at == detail::holds_nowhere) return mask;
+  if (t.extra->holds_at == detail::holds_here) return mask -= nodes_;
+  executor_set one;
+  one.insert(t.extra->holds_at);
+  return mask &= one;
+}
+
+admission::places assignment::places_of(const task_record& t) const {
+  const executor_set mask = mask_in_scope(t);
+  admission::places p;
+  p.nodes = mask & nodes_;
+  p.here = !(mask - nodes_).empty();
+  p.open = p.nodes - paused_;
+  return p;
+}
+
+executor_set assignment::mask_in_scope(const task_record& t) const {
   executor_set mask = abilities_.of(*t.kernel);
   if (t.extra) mask &= t.extra->executors;
   return mask -= withdrawn_;

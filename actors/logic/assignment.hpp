@@ -19,6 +19,7 @@
 
 #include <troupe/report.hpp>
 
+#include "actors/logic/admission.hpp"
 #include "actors/logic/cost_model.hpp"
 #include "actors/logic/decisions.hpp"
 #include "actors/logic/directory.hpp"
@@ -77,6 +78,8 @@ class assignment {
   void pause(std::size_t i, bool paused) { paused_.set(facts_[i].id, paused); }
   /// False: all that could run it have been withdrawn.
   bool can_run(const detail::task_record& t) const { return !mask_of(t).empty(); }
+  /// Where a task may run, whatever it holds.
+  admission::places places_of(const detail::task_record&) const;
   /// The space that an assigned task will run in.
   detail::memory_space space_of(const detail::task_record& t) const { return facts_[t.executor].space; }
   /// The executor of another space than the host's.
@@ -154,10 +157,11 @@ class assignment {
     by_space_.resize(s + 1u);
   }
   executor_set mask_of(const detail::task_record&) const;
+  executor_set mask_in_scope(const detail::task_record&) const;
   /// A node that is not there yet may run it, too. Scopes name those that were there when the task was spawned.
   bool may_wait_for_nodes(const detail::task_record& t) const {
     return !(withdrawn_ & nodes_).empty() && t.kernel->portable &&
-           (!t.extra || t.extra->executors == executor_set::every());
+           (!t.extra || (t.extra->executors == executor_set::every() && t.extra->holds_at == detail::holds_nowhere));
   }
   std::uint64_t bytes_of(const detail::task_record&) const;
   run_time& model_of(const detail::task_record&, device_kind);

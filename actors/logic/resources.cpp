@@ -59,9 +59,28 @@ void resources::check(const std::vector<resource>& request) const {
   }
 }
 
+bool resources::exists(const std::vector<resource>& request) const {
+  return std::ranges::all_of(request, [&](const resource& r) {
+    if (!is_counted(r.name)) return true;
+    const auto have = find(total_, r.name);
+    return have != total_.end() && asked(request, r.name) <= have->amount;
+  });
+}
+
+double resources::left_after(const std::vector<resource>& request) const {
+  double least = 1;
+  for (const resource& r : request) {
+    if (!is_counted(r.name)) continue;
+    const auto have = find(total_, r.name);
+    const double left = have == total_.end() ? -1 : find(free_, r.name)->amount - asked(request, r.name);
+    if (left < 0) return left;
+    least = std::min(least, have->amount > 0 && std::isfinite(left) ? left / have->amount : 1);
+  }
+  return least;
+}
+
 bool resources::take(const std::vector<resource>& request) {
-  for (const resource& r : request)
-    if (is_counted(r.name) && find(free_, r.name)->amount < asked(request, r.name)) return false;
+  if (left_after(request) < 0) return false;
   for (const resource& r : request)
     if (is_counted(r.name)) find(free_, r.name)->amount -= r.amount;
   return true;
@@ -70,6 +89,10 @@ bool resources::take(const std::vector<resource>& request) {
 void resources::give(const std::vector<resource>& request) {
   for (const resource& r : request)
     if (is_counted(r.name)) find(free_, r.name)->amount += r.amount;
+}
+
+bool asks_for_quantities(const std::vector<resource>& request) {
+  return std::ranges::any_of(request, [](const resource& r) { return is_counted(r.name); });
 }
 
 int slots_of(const std::vector<resource>& request) {

@@ -17,6 +17,10 @@ class resources {
 
   /// Throws `error(no_resource)` if the request could never be met. "cpu" and "gpu" are not counted here.
   void check(const std::vector<resource>& request) const;
+  /// Whether so much exists; of names that are counted.
+  bool exists(const std::vector<resource>& request) const;
+  /// What part of the scarcest of what is asked would be left; below 0: it cannot be had now.
+  double left_after(const std::vector<resource>& request) const;
   /// Takes all or nothing.
   bool take(const std::vector<resource>& request);
   void give(const std::vector<resource>& request);
@@ -26,6 +30,8 @@ class resources {
   std::vector<resource> total_, free_;
 };
 
+/// Whether it asks for more than slots and devices, which are counted elsewhere.
+bool asks_for_quantities(const std::vector<resource>& request);
 /// How many slots of a core group the request says; the call's word comes before the kernel's.
 int slots_of(const std::vector<resource>& request);
 

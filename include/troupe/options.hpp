@@ -23,7 +23,9 @@ namespace troupe {
 /// - `"gpu"` is whole devices of `options::devices`, for a body on a core that drives them itself:
 ///   `task_context::devices()` says which. No two tasks have the same one at a time; kernels of the runtime still run
 ///   there. `{"gpu", resource::all}`: every one. A fraction is `error(not_supported)`.
-/// - Every other name must be configured in `options::resources`.
+/// - Every other name is configured in `options::resources`, here or on a node that is there: a quantity is each node's own,
+///   and the task runs where it holds it, where the largest part of it is left. If that node goes and no other one has so
+///   much, the task fails with `error(no_resource)`.
 struct resource {
   static constexpr double all = std::numeric_limits<double>::infinity();
 

@@ -27,6 +27,7 @@ tasks an_example() {
   one.priority = -3;
   one.retries = 2;
   one.watched = true;
+  one.resources = {{"licence", 2}, {"bytes", 1.5e9}};
   access_card& x = one.accesses.emplace_back();
   x.array = a.id;
   x.mode = access_mode::read;
@@ -69,6 +70,10 @@ TEST(node_messages, tasks_come_out_as_they_went_in) {
   EXPECT_EQ(b.priority, a.priority);
   EXPECT_EQ(b.retries, a.retries);
   EXPECT_EQ(b.watched, a.watched);
+  ASSERT_EQ(b.resources.size(), 2u);
+  EXPECT_EQ(b.resources[0].name, "licence");
+  EXPECT_EQ(b.resources[0].amount, 2);
+  EXPECT_EQ(b.resources[1].amount, 1.5e9);
   EXPECT_EQ(b.values, a.values);
   ASSERT_EQ(b.accesses.size(), 2u);
   for (std::size_t i = 0; i < 2; ++i) {

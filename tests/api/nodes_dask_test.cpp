@@ -65,7 +65,15 @@ constexpr auto constrained = kernel<inout<long, 1>>("dask.constrained").on(cpu, 
   --at_once;
   ++a(a.lo(0));
 });
-const offer offered{add, toil, look, total, wait_at_gate, note, constrained};
+meeting* together = nullptr;
+// Takes so many microseconds, the first six of them at the same time.
+constexpr auto six_meet = kernel<inout<long, 1>, long>("dask.six_meet").on(cpu, [](view<long, 1> a, long us) {
+  if (ran++ < 6 && !together->arrive_and_wait()) return;
+  const auto end = std::chrono::steady_clock::now() + std::chrono::microseconds(us);
+  while (std::chrono::steady_clock::now() < end) std::this_thread::yield();
+  ++a(a.lo(0));
+});
+const offer offered{six_meet, add, toil, look, total, wait_at_gate, note, constrained};
 
 // ---- T1, T2, T3: who gets work --------------------------------------------------------------------------------------
 
@@ -141,6 +149,64 @@ TEST(nodes_dask, t4_tasks_that_hold_a_quantity_never_exceed_it_beside_nodes_and_
   for (index_t i = 0; i < 100; ++i) EXPECT_EQ(v(i), 1);
   ASSERT_EQ(a.report().resources_free.size(), 1u);
   EXPECT_EQ(a.report().resources_free[0].amount, 2);
+}
+
+TEST(nodes_dask, t4_a_node_that_joins_with_more_of_a_quantity_gets_its_part_of_those_that_wait_for_it) {
+  options few = node_options("a", {}, 8);
+  few.resources = {{"A", 2}};
+  runtime a(few);
+  ran = 0;
+  meeting six(6);
+  together = &six;
+  constexpr index_t count = 100;
+  const auto x = a.filled<long>({count}, tiles(1), 0);
+  for (index_t i = 0; i < count; ++i)
+    a.spawn({.resources = {{"A", 1}}}, six_meet, update(x.sub(box<1>{{i}, {i + 1}})), 5000L);
+  options more = node_options("b", a.addresses(), 8);
+  more.resources = {{"A", 4}};
+  runtime b(more);
+  a.wait_all();  // six met: two here and four there
+  EXPECT_GE(tasks_of(a, "b"), 20u);
+  EXPECT_LE(tasks_of(a, "b"), 80u);
+  EXPECT_EQ(ran, count);
+  const auto v = x.read();
+  for (index_t i = 0; i < count; ++i) EXPECT_EQ(v(i), 1);
+  EXPECT_EQ(a.report().resources_free.at(0).amount, 2);
+  EXPECT_EQ(b.report().resources_free.at(0).amount, 4);
+}
+
+TEST(nodes_dask, t4_what_only_a_node_has_is_held_there_and_refused_once_that_is_gone) {
+  options o = node_options("b");
+  o.resources = {{"A", 1}};
+  auto b = std::make_unique<runtime>(o);
+  runtime a(node_options("a", b->addresses()));
+  ASSERT_TRUE(a.wait_for_nodes(1, 20s));
+  const auto x = a.filled<long>({2}, tiles(1), 0);
+  const auto ask = [&](index_t i, double amount) {
+    return a.spawn({.resources = {{"A", amount}}}, wait_at_gate, update(x.sub(box<1>{{i}, {i + 1}})));
+  };
+  try {
+    ask(0, 2);
+    FAIL();
+  } catch (const error& e) {
+    EXPECT_EQ(e.code(), errc::no_resource);
+  }
+  gate g;
+  held = &g;
+  const opener open(g);
+  ran = 0;
+  const auto first = ask(0, 1), second = ask(1, 1);
+  ASSERT_TRUE(comes_true([] { return ran == 1; }));
+  EXPECT_EQ(b->report().resources_free.at(0).amount, 0);
+  EXPECT_FALSE(b->shutdown(0s).complete) << "a body has not returned";
+  for (const auto& f : {first, second}) try {
+      ASSERT_TRUE(f.wait_for(patience));
+      f.get();
+      FAIL();
+    } catch (const error& e) {
+      EXPECT_EQ(e.code(), errc::no_resource) << e.what();
+    }
+  EXPECT_EQ(ran, 1) << "the second had to wait for what the first one held";
 }
 
 TEST(nodes_dask, t5_a_late_task_of_higher_priority_starts_first_on_a_node_too) {

@@ -107,6 +107,10 @@ TEST_F(the_tool, says_in_one_line_what_is_wrong_with_the_command_line) {
   EXPECT_THAT(refusal({"issue", at("ca")}, 2), HasSubstr("--name"));
   EXPECT_THAT(refusal({"issue", at("ca"), "--name", "n", "--days", "many"}, 2), HasSubstr("--days"));
   EXPECT_THAT(refusal({"devices", "--yaml"}, 2), HasSubstr("--yaml"));
+  for (const char* quantity : {"two", "=2", "a=", "a=2x", "a=-1", "a=nan"})
+    EXPECT_THAT(refusal({"node", "--cluster", "c", "--insecure-loopback", "--resource", quantity}, 2),
+                HasSubstr(std::string("not '") + quantity));
+  EXPECT_THAT(refusal({"node", "--cluster", "c", "--insecure-loopback", "--resource", "cpu=2"}, 1), HasSubstr("cpu"));
   EXPECT_TRUE(std::filesystem::is_empty(folder.path()));
 }
 

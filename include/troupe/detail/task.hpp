@@ -179,6 +179,10 @@ struct tile_source {
 };
 
 /// What few tasks need, kept out of the record.
+/// Of what a task holds: nothing that would bind it to a place, or something of this node; else of the node that is this
+/// executor.
+inline constexpr std::uint16_t holds_nowhere = 0xffff, holds_here = 0xfffe;
+
 struct task_extra {
   task_options options;
   id_set executors = id_set::every();  // options.where, resolved
@@ -190,7 +194,8 @@ struct task_extra {
   std::shared_ptr<const void> call;  // what was sent to another node, so that it can be repeated
   std::shared_ptr<void> payload;     // recorded graphs
   std::shared_ptr<void> stop_watch;  // the callback registered with options.stop
-  std::uint64_t waits_since = 0;     // for devices, in ticks; placement's, as the next
+  std::uint16_t holds_at = holds_nowhere;  // where it holds options.resources; placement's, as the next two
+  std::uint64_t waits_since = 0;           // for devices, in ticks
   std::vector<held_device> devices;  // before it is sent
   std::vector<std::shared_ptr<peer_loan>>
       loans;                       // tiles that are copied from other devices; set when it is handed over
