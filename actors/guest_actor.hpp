@@ -74,9 +74,9 @@ class guest_actor final : public guest_house, private task_listener {
     task_record* task = nullptr;
     std::size_t element = 1;
     std::uint64_t array = 0;
-    wire::gap what_box;                                  // if it names somebody, that one is asked
-    std::exception_ptr never;                            // in: it will not come
-    std::optional<asker> whom;                           // lend: who has pulled
+    wire::gap what_box;         // if it names somebody, that one is asked
+    std::exception_ptr never;   // in: it will not come
+    std::optional<asker> whom;  // lend: who has pulled
     bool open = false, sending = false;
     bool placed = false, writing = false;  // in: its bytes have been given room; they are being written there
     bool copies = false;                   // home: others may go on at once

@@ -136,7 +136,8 @@ void guest_actor::take_in(const wire::tasks& t) {
     s.align = static_cast<std::size_t>(c.align);
     s.name = c.name;
     double bytes = static_cast<double>(c.element);
-    for (const index_t n : c.size) bytes *= static_cast<double>(std::max<index_t>(n, 1));  // products of some of them too
+    for (const index_t n : c.size)
+      bytes *= static_cast<double>(std::max<index_t>(n, 1));  // products of some of them too
     if (bytes > bytes_max) refuse("an array that is too large");
     if (arrays_.contains(c.id)) refuse("an array that is there already");
     arrays_.emplace(c.id, new_array(house_, std::move(s)));

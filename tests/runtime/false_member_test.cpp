@@ -98,9 +98,7 @@ class false_member final : private troupe::cluster_events, private net::lasting_
   void arrived(net::session& s, std::span<const std::byte> head, bool whole) override {
     line_->arrived(s, head, whole, *this);
   }
-  void frame(std::span<const std::byte> f) override {
-    heard[wire::kind_of(f)].emplace_back(f.begin() + 1, f.end());
-  }
+  void frame(std::span<const std::byte> f) override { heard[wire::kind_of(f)].emplace_back(f.begin() + 1, f.end()); }
   net::pieces arriving(std::span<const std::byte>, std::uint64_t) override { return {}; }
   void arrived(std::span<const std::byte>, bool) override {}
 
@@ -199,8 +197,8 @@ constexpr std::size_t half_bytes = rows / 2 * 3 * sizeof(word);  // takes 12 ms
 TEST_F(false_members, a_task_that_is_said_to_have_failed_ends_when_nothing_of_it_is_written_here_any_more) {
   const grid x = array<word>({rows, 3}, troupe::tiles(rows, 3), "x");
   const auto f = there(kernels::two, troupe::read(filled<word>({1, 3}, troupe::tiles(1, 3), word{7}, "from")),
-                       troupe::write(x.sub({{0, 0}, {rows / 2, 3}})), troupe::update(filled<word>({1, 3}, troupe::tiles(1, 3), word{7}, "to")),
-                       word{1});
+                       troupe::write(x.sub({{0, 0}, {rows / 2, 3}})),
+                       troupe::update(filled<word>({1, 3}, troupe::tiles(1, 3), word{7}, "to")), word{1});
   const wire::task_card t = next_task();
   other->send(wire::kind::bytes_back, {t.id, 1}, half_bytes);
   w.run_for(6ms);
