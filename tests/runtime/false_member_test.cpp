@@ -49,7 +49,8 @@ class false_member final : private troupe::cluster_events, private net::lasting_
     t.chunk_bytes = 256;
     const net::identity self = t.self;
     transport_ = w.network.attach(std::move(t));
-    cluster_ = std::make_unique<troupe::cluster>(*transport_, self, troupe::logic::membership_options{}, *this);
+    troupe::cluster_events& events = *this;
+    cluster_ = std::make_unique<troupe::cluster>(*transport_, self, troupe::logic::membership_options{}, events);
     cluster_->start();
     cluster_->add_candidates({test::imagined_world::endpoint_of(0)});
     // What it sends in bulk takes its time: a byte a microsecond.
