@@ -153,15 +153,16 @@ void lasting_session::take(session& over, std::span<const std::byte> frame, last
       from.end();
       return;
     case kind::whole: {
+      const std::uint64_t number = from.varint();
+      from.end();
       std::function<void(bool)> done;
-      if (const auto p = parcels_.find(from.varint()); p != parcels_.end()) {
+      if (const auto p = parcels_.find(number); p != parcels_.end()) {
         if (!std::exchange(p->second.whole, true)) out_.end(p->second.bytes, true, now);
         if (p->second.under_way == 0) {
           done = std::move(p->second.done);
           parcels_.erase(p);
         }
       }
-      from.end();
       hold.unlock();
       if (done) done(true);
       return;

@@ -110,6 +110,20 @@ TEST(lasting, a_transfer_goes_once_over_each_connection_however_often_it_is_begu
   EXPECT_EQ(done, 1);
 }
 
+TEST(lasting, who_confirms_a_transfer_and_says_more_has_not_confirmed_it) {
+  const auto [c, line] = session();
+  place here;
+  const std::array<std::byte, 8> body{};
+  std::vector<bool> done;
+  line->send_bulk({}, {body}, [&](bool whole) { done.push_back(whole); });
+  c->bodies[0].done(true);
+  auto frame = numbered(net::lasting_first + 2, 1);
+  frame.push_back(std::byte{0});
+  EXPECT_THROW(line->take(*c, frame, here), troupe::error);
+  line->end();
+  EXPECT_EQ(done, std::vector<bool>{false}) << "whoever handed it over is told once";
+}
+
 TEST(lasting, what_is_begun_twice_at_once_is_told_when_nothing_is_written_any_more) {
   const auto [c, line] = session();
   place here;
