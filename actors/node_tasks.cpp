@@ -256,7 +256,6 @@ void node_actor::remember(task_record& t, wire::task_card c) {
     call->arrays.push_back(known.core);
   }
   call->card = std::move(c);
-  if (!t.extra) t.extra = new task_extra;
   t.extra->call = std::move(call);
 }
 
