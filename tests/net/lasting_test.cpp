@@ -7,6 +7,7 @@
 
 #include <array>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "net/codec.hpp"
@@ -38,6 +39,8 @@ class connection final : public net::session {
   std::uint64_t bytes_sent() const override { return 0; }
   std::uint64_t bytes_received() const override { return 0; }
   void close(std::exception_ptr) override {}
+
+  void let_go(std::size_t body, bool sent) { std::exchange(bodies[body].done, nullptr)(sent); }
 
   std::vector<std::vector<std::byte>> frames;
   std::vector<body> bodies;
@@ -103,10 +106,10 @@ TEST(lasting, a_transfer_goes_once_over_each_connection_however_often_it_is_begu
   line->take(*next, numbered(net::lasting_last, 1), here);
   line->take(*next, numbered(net::lasting_last, 1), here);
   ASSERT_EQ(next->bodies.size(), 1u);
-  first->bodies[0].done(false);
+  first->let_go(0, false);
   line->take(*next, numbered(net::lasting_first + 2, 1), here);
   EXPECT_EQ(done, 0) << "its memory is still read";
-  next->bodies[0].done(true);
+  next->let_go(0, true);
   EXPECT_EQ(done, 1);
 }
 
@@ -116,7 +119,7 @@ TEST(lasting, who_confirms_a_transfer_and_says_more_has_not_confirmed_it) {
   const std::array<std::byte, 8> body{};
   std::vector<bool> done;
   line->send_bulk({}, {body}, [&](bool whole) { done.push_back(whole); });
-  c->bodies[0].done(true);
+  c->let_go(0, true);
   auto frame = numbered(net::lasting_first + 2, 1);
   frame.push_back(std::byte{0});
   EXPECT_THROW(line->take(*c, frame, here), troupe::error);
