@@ -24,6 +24,8 @@ namespace troupe::detail {
 
 /// Of the host accesses that doors are.
 extern const kernel_info access_kernel;
+/// What is gathered for the owner is sent when it has grown so large: thousands of errors would be more than a frame holds.
+inline constexpr std::size_t gathered_bytes = 48u << 10;
 
 class guest_actor final : public guest_house, private task_listener {
  public:
@@ -37,7 +39,7 @@ class guest_actor final : public guest_house, private task_listener {
   void pull(const wire::pull_request&, const std::shared_ptr<net::session>& line) override;
   void cannot_pull(const wire::pull_refusal&, const node_id& by) override;
   net::pieces pulled_arriving(const wire::pulled_head&, std::uint64_t bytes, const node_id& from) override;
-  void pulled_arrived(const wire::pulled_head&, const node_id& from) override;
+  void pulled_arrived(const wire::pulled_head&, const node_id& from, bool whole) override;
   void lost(const node_id&) override;
   void close_door() override;
   node_id owner() const override { return name_of(session_->peer().id); }
@@ -72,11 +74,12 @@ class guest_actor final : public guest_house, private task_listener {
     task_record* task = nullptr;
     std::size_t element = 1;
     std::uint64_t array = 0;
-    wire::gap what_box;                                  // if it names somebody, that one is asked
-    std::exception_ptr never;                            // in: it will not come
-    std::optional<asker> whom;                           // lend: who has pulled
-    bool open = false, sending = false, placed = false;  // in: its bytes are being written
-    bool copies = false;                                 // home: others may go on at once
+    wire::gap what_box;         // if it names somebody, that one is asked
+    std::exception_ptr never;   // in: it will not come
+    std::optional<asker> whom;  // lend: who has pulled
+    bool open = false, sending = false;
+    bool placed = false, writing = false;  // in: its bytes have been given room; they are being written there
+    bool copies = false;                   // home: others may go on at once
     raw_view view;
     scratch buffers;
     std::unique_ptr<run_context> context;
@@ -95,6 +98,7 @@ class guest_actor final : public guest_house, private task_listener {
   void fill_in(guest&, const wire::task_card&, const offered_kernel&);
   void ended(guest&);
   void tell_end(const wire::task_end&);
+  void send(net::writer&);
   void cancel(std::uint64_t id);
   void drop(std::unordered_map<std::uint64_t, array_core*>::iterator);
   void work_off(std::unique_lock<std::mutex>&);
@@ -102,6 +106,7 @@ class guest_actor final : public guest_house, private task_listener {
   // ---- guest_data.cpp
   static void check(const array_core&, const wire::gap&);
   void ask_for(array_core&, std::uint64_t array, const wire::gap&);
+  static net::pieces give_room(door&, std::uint64_t bytes);
   void open_door(array_core&, access_mode, const logic::box4& where, std::unique_ptr<door>);
   void give(const wire::box_request&, bool copies);
   bool send_copy(door&, std::vector<std::byte>& head, const net::pieces& rows);

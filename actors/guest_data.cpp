@@ -78,6 +78,7 @@ void guest_actor::opened(door& d) {
     if (d.what_box.lent != 0) return ask_other(d);
     if (wants_.empty()) wants_.fixed(wire::kind::want);
     wire::put(wants_, wire::box_request{d.number, d.array, d.what_box});
+    if (wants_.size() >= gathered_bytes) send(wants_);
     return;
   }
   net::writer head;
@@ -156,22 +157,28 @@ net::pieces guest_actor::arriving(std::span<const std::byte> head, std::uint64_t
   std::lock_guard hold(lock_);
   const auto d = coming_.find(from.varint());
   if (left_ || d == coming_.end() || d->second->what_box.lent != 0) return {};
-  d->second->placed = true;
-  net::pieces to = rows_of(d->second->view, d->second->element);
+  return give_room(*d->second, bytes);
+}
+
+// Once at a time: when that has ended the memory is others'.
+net::pieces guest_actor::give_room(door& d, std::uint64_t bytes) {
+  if (d.writing) refuse("a transfer into a place where another one is being written");
+  net::pieces to = rows_of(d.view, d.element);
   std::uint64_t room = 0;
   for (const auto& piece : to) room += piece.size();
   if (room != bytes) refuse("a transfer of another size than what was asked for");
+  d.placed = d.writing = true;
   return to;
 }
 
 void guest_actor::arrived(std::span<const std::byte> head, bool whole) {
-  if (!whole) return;  // the session is ending
   net::reader from(head);
   (void)from.fixed<wire::kind>();
   std::unique_lock hold(lock_);
   const auto d = coming_.find(from.varint());
-  if (d == coming_.end() || !d->second->placed || d->second->what_box.lent != 0) return;
+  if (d == coming_.end() || d->second->what_box.lent != 0) return;
   door& one = *d->second;
+  if (!std::exchange(one.writing, false) || !whole) return;
   coming_.erase(d);
   close(one);
   work_off(hold);

@@ -27,13 +27,14 @@ class guest_house {
   // ---- from the transport
   virtual void frame(std::span<const std::byte>) = 0;
   virtual net::pieces arriving(std::span<const std::byte> head, std::uint64_t bytes) = 0;
+  /// Nothing writes to that memory any more; not `whole`: what is there may come again.
   virtual void arrived(std::span<const std::byte> head, bool whole) = 0;
   // ---- from other guest houses of the same owner, on other nodes
   /// Asks for what the owner had kept here; answered over that line.
   virtual void pull(const wire::pull_request&, const std::shared_ptr<net::session>& line) = 0;
   virtual void cannot_pull(const wire::pull_refusal&, const node_id& by) = 0;
   virtual net::pieces pulled_arriving(const wire::pulled_head&, std::uint64_t bytes, const node_id& from) = 0;
-  virtual void pulled_arrived(const wire::pulled_head&, const node_id& from) = 0;
+  virtual void pulled_arrived(const wire::pulled_head&, const node_id& from, bool whole) = 0;
   /// A third node has gone: nothing is to be expected of it.
   virtual void lost(const node_id&) = 0;
   /// Takes no more tasks, and asks the owner to fetch what is here.

@@ -59,19 +59,13 @@ guest_actor::door* guest_actor::pulling(std::uint64_t number, std::uint64_t lent
 net::pieces guest_actor::pulled_arriving(const wire::pulled_head& h, std::uint64_t bytes, const node_id& from) {
   std::lock_guard hold(lock_);
   door* const d = pulling(h.number, h.lent, from);
-  if (!d) return {};
-  d->placed = true;
-  net::pieces to = rows_of(d->view, d->element);
-  std::uint64_t room = 0;
-  for (const auto& piece : to) room += piece.size();
-  if (room != bytes) throw error(errc::bad_frame, "a transfer of another size than what was asked for");
-  return to;
+  return d ? give_room(*d, bytes) : net::pieces();
 }
 
-void guest_actor::pulled_arrived(const wire::pulled_head& h, const node_id& from) {
+void guest_actor::pulled_arrived(const wire::pulled_head& h, const node_id& from, bool whole) {
   std::unique_lock hold(lock_);
   door* const d = pulling(h.number, h.lent, from);
-  if (!d || !d->placed) return;
+  if (!d || !std::exchange(d->writing, false) || !whole) return;
   coming_.erase(h.number);
   close(*d);
   work_off(hold);
@@ -119,6 +113,7 @@ void guest_actor::fail(door& d) {
   if (!left_) {
     if (unfilled_.empty()) unfilled_.fixed(wire::kind::unfilled);
     wire::put(unfilled_, wire::box_request{d.number, d.array, {d.what_box.tile, d.what_box.where}});
+    if (unfilled_.size() >= gathered_bytes) send(unfilled_);
   }
   to_close_.push_back(d.task);
 }

@@ -136,7 +136,8 @@ void guest_actor::take_in(const wire::tasks& t) {
     s.align = static_cast<std::size_t>(c.align);
     s.name = c.name;
     double bytes = static_cast<double>(c.element);
-    for (const index_t n : c.size) bytes *= static_cast<double>(n);
+    for (const index_t n : c.size)
+      bytes *= static_cast<double>(std::max<index_t>(n, 1));  // products of some of them too
     if (bytes > bytes_max) refuse("an array that is too large");
     if (arrays_.contains(c.id)) refuse("an array that is there already");
     arrays_.emplace(c.id, new_array(house_, std::move(s)));
@@ -203,7 +204,7 @@ void guest_actor::fill_in(guest& g, const wire::task_card& c, const offered_kern
     double volume = static_cast<double>(s.element);
     for (int d = 0; d < rank_max; ++d) {
       if (x.limit.lo[d] < 0 || x.limit.hi[d] > s.size[d]) refuse("a box outside of its array");
-      volume *= static_cast<double>(x.where.size(d));
+      volume *= static_cast<double>(std::max<index_t>(x.where.size(d), 1));
     }
     if (volume > bytes_max) refuse("a box that is too large");
   }
@@ -315,23 +316,23 @@ void guest_actor::tell_end(const wire::task_end& e) {
   if (left_) return;
   if (done_.empty()) done_.fixed(wire::kind::done);
   wire::put(done_, e);
+  if (done_.size() < gathered_bytes) return;
+  send(unfilled_);  // before the ends of those that needed it
+  send(done_);
+}
+
+void guest_actor::send(net::writer& gathered) {
+  if (gathered.empty()) return;
+  session_->send(gathered.view());
+  gathered.clear();
 }
 
 // ---- what must not be done with the lock held, or can be gathered ---------------------------------------------------
 
 void guest_actor::work_off(std::unique_lock<std::mutex>& hold) {
-  if (!wants_.empty()) {
-    session_->send(wants_.view());
-    wants_.clear();
-  }
-  if (!unfilled_.empty()) {  // before the ends of those that needed it
-    session_->send(unfilled_.view());
-    unfilled_.clear();
-  }
-  if (!done_.empty()) {
-    session_->send(done_.view());
-    done_.clear();
-  }
+  send(wants_);
+  send(unfilled_);  // before the ends of those that needed it
+  send(done_);
   const auto submit = std::exchange(to_submit_, {}), close = std::exchange(to_close_, {}),
              release_tasks = std::exchange(to_release_, {});
   const auto drop = std::exchange(to_drop_, {});

@@ -234,7 +234,8 @@ void node_actor::frame(std::span<const std::byte> bytes) {
         const auto code =
             static_cast<errc>(from.at_most(static_cast<std::uint64_t>(errc::unknown_outcome), "an error"));
         const error why(code, from.text(wire::text_max));
-        if (copies_.contains(number)) {
+        if (const auto c = copies_.find(number); c != copies_.end()) {
+          if (c->second.writing) throw error(errc::bad_frame, "what is coming is refused");
           copy_arrived(number, false);
           continue;
         }

@@ -46,6 +46,7 @@ class node : public executor {
   // ---- from the transport, of the session that joined ---------------------------------------------------------------
   virtual void frame(std::span<const std::byte>) = 0;
   virtual net::pieces arriving(std::span<const std::byte> head, std::uint64_t bytes) = 0;
+  /// Nothing writes to that memory any more; not `whole`: it may come again.
   virtual void arrived(std::span<const std::byte> head, bool whole) = 0;
 };
 

@@ -84,6 +84,7 @@ class node_actor final : public node, private task_listener {
     raw_view to;
     std::size_t element;
     int number;                            // of the access, as it was sent
+    bool writing = false;                  // somebody is
     std::unique_ptr<std::byte[]> partial;  // of a reduction, which others may be adding to meanwhile
     // Of an update: until all has come, what is here stays as it was, for the task may have to run again.
     bool is_update = false;
@@ -127,7 +128,8 @@ class node_actor final : public node, private task_listener {
     std::optional<wire::task_end> end;  // it has ended there; something of it is still on its way
     std::size_t copies = 0;             // of these, copies of tiles that it wrote there
     std::vector<saved_tile> brought;    // which have come
-    bool is_awaited() const { return copies != 0 || (data && data->awaited != 0); }
+    std::size_t writing = 0;            // transfers that are being written to its memory, which stays as long
+    bool is_awaited() const { return writing != 0 || copies != 0 || (data && data->awaited != 0); }
   };
   /// A copy of a tile that is on its way home while tasks there go on with it.
   struct copy_home {
@@ -135,6 +137,7 @@ class node_actor final : public node, private task_listener {
     std::uint64_t write = 0;    // the last one that it has seen
     std::uint64_t for_job = 0;  // that ends when it is here; 0: nobody's, then a handle of the array is held
     bool spoilt = false;        // that write has failed
+    bool writing = false;       // it is coming
   };
 
   // ---- node_tasks.cpp
@@ -197,8 +200,10 @@ class node_actor final : public node, private task_listener {
   void each_written(const task_record&, F&&);
   void note_written(job&);
   void ask_for_written(job&);
+  static back* back_of(job&, std::uint64_t access);
   bool is_overtaken(const task_record&);
   void note_not_written(const job&, const task_record&, bool touched, bool runs_again);
+  void forget_read(const task_record&);
   bool start_errand(task_record&);
   void serve_wants(net::reader&);
   void come_home(job&, std::exception_ptr);

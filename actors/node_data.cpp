@@ -24,6 +24,10 @@ std::uint32_t known_version(const array_core& a, std::uint32_t tile) {
 
 bool is_current(std::uint32_t have, std::uint32_t known) { return static_cast<std::int32_t>(have - known) >= 0; }
 
+[[noreturn]] void refuse_transfer() {
+  throw error(errc::bad_frame, "a transfer that was not asked for, of another size, or of what is coming already");
+}
+
 void put(net::writer& to, std::uint64_t number, const array_core& a, std::uint32_t tile, const logic::box4& where) {
   wire::put(to, wire::box_request{number, a.id, {tile, where}});
 }
@@ -121,8 +125,12 @@ void node_actor::note_not_written(const job& j, const task_record& t, bool touch
     if (touched || c.first_write >= write) c.first_write = std::max(c.first_write, write + 1);
     if (c.first_write > c.last_write) c.forget();
   });
-  if (!runs_again) return;
-  // What it was to read may not have found room: then others that read it are not to take it for being there.
+  // What it was to read may not have found room.
+  if (runs_again) forget_read(t);
+}
+
+// Others that read it are not to take it for being there.
+void node_actor::forget_read(const task_record& t) {
   for (int i = 0; i < t.access_count; ++i) {
     const access& x = t.accesses[i];
     const auto known = x.array ? arrays_.find(x.array->id) : arrays_.end();
@@ -205,7 +213,7 @@ bool node_actor::start_errand(task_record& t) {
 // A tile has come home, or there was nothing to send.
 void node_actor::come_home(job& j, std::exception_ptr why) {
   task_record& t = *j.task;
-  if (!is_internal(t.kind)) throw error(errc::bad_frame, "the answer to what was not asked");
+  if (!is_internal(t.kind) || j.writing != 0) throw error(errc::bad_frame, "the answer to what was not asked");
   const access& x = t.accesses[0];
   known_array& known = arrays_.at(x.array->id);
   const float taken_ns = end_share(home_share_, j.begin);
@@ -288,45 +296,62 @@ net::pieces node_actor::arriving(std::span<const std::byte> head, std::uint64_t 
   if (const auto c = copies_.find(number); c != copies_.end() && what == wire::kind::bytes_home && session_) {
     saved_tile& s = c->second.what;
     const std::size_t room = s.array->bytes_of(s.tile);
-    if (room != bytes) throw error(errc::bad_frame, "a transfer of another size than what was asked for");
+    if (room != bytes || c->second.writing) refuse_transfer();
     if (!s.bytes) s.bytes = new_loose_bytes(link_, room);
+    c->second.writing = true;
     bytes_in_.fetch_add(bytes, std::memory_order_relaxed);
     return {{s.bytes.get(), room}};
   }
   job* const j = find_job(number);
   if (!j || !session_) return {};
   net::pieces to;
-  if (what == wire::kind::bytes_home && j->task->kind == task_kind::transfer) {
+  back* part = nullptr;
+  if (what == wire::kind::bytes_home && j->task->kind == task_kind::transfer && j->writing == 0) {
     const access& x = j->task->accesses[0];
     to = rows_of(link_, *x.array, x.tile, x.array->tile_box(x.tile), true);
-  } else if (what == wire::kind::bytes_back && j->data) {
-    const std::uint64_t access = from.varint();
-    for (back& b : j->data->to)
-      if (static_cast<std::uint64_t>(b.number) == access) to = b.pieces();
+  } else {
+    part = what == wire::kind::bytes_back ? back_of(*j, from.varint()) : nullptr;
+    if (!part || part->writing) refuse_transfer();
+    if (j->end && j->end->how != wire::outcome::ran) return {};  // another part of it could not be sent
+    to = part->pieces();
   }
   std::uint64_t room = 0;
   for (const auto& piece : to) room += piece.size();
-  if (room != bytes) throw error(errc::bad_frame, "a transfer of another size than what was asked for");
+  if (room != bytes) refuse_transfer();
+  if (part) part->writing = true;
+  ++j->writing;
   bytes_in_.fetch_add(bytes, std::memory_order_relaxed);
   return to;
 }
 
+node_actor::back* node_actor::back_of(job& j, std::uint64_t access) {
+  if (!j.data) return nullptr;
+  const auto is_it = [&](const back& b) { return static_cast<std::uint64_t>(b.number) == access; };
+  const auto b = std::ranges::find_if(j.data->to, is_it);
+  return b == j.data->to.end() ? nullptr : &*b;
+}
+
 void node_actor::arrived(std::span<const std::byte> head, bool whole) {
-  if (!whole) return;  // the session is ending
   net::reader from(head);
   const auto what = from.fixed<wire::kind>();
   std::unique_lock hold(lock_);
   const std::uint64_t number = from.varint();
   job* const j = find_job(number);
   if (!session_) return;
-  if (copies_.contains(number)) {
+  if (const auto c = copies_.find(number); c != copies_.end()) {
+    if (!std::exchange(c->second.writing, false) || !whole) return;
     copy_arrived(number, true);
-  } else if (!j) {
+  } else if (!j || j->writing == 0) {
     return;
   } else if (what == wire::kind::bytes_home) {
+    --j->writing;
+    if (!whole) return;
     come_home(*j, nullptr);
-  } else if (j->data && j->data->awaited != 0) {
-    --j->data->awaited;
+  } else {
+    back* const b = back_of(*j, from.varint());
+    if (!b || !std::exchange(b->writing, false)) return;
+    --j->writing;
+    if (whole && j->data->awaited != 0) --j->data->awaited;
     finish_awaited(*j);
   }
   send_some();

@@ -165,6 +165,7 @@ void node_actor::start_task(task_record& t) {
     if (j.data) j.data->context.roll_back();
     take_back_lends(j);
     give_job(j);
+    forget_read(t);  // what was not there was to be asked for by this task
     ++setbacks_;
     end_task(t, task_error(t, peer_name(), 1, why), 0);
   }
@@ -256,7 +257,6 @@ void node_actor::remember(task_record& t, wire::task_card c) {
     call->arrays.push_back(known.core);
   }
   call->card = std::move(c);
-  if (!t.extra) t.extra = new task_extra;
   t.extra->call = std::move(call);
 }
 
@@ -264,8 +264,8 @@ void node_actor::remember(task_record& t, wire::task_card c) {
 
 void node_actor::finish(job& j, const wire::task_end& e) {
   if (is_internal(j.task->kind)) throw error(errc::bad_frame, "the end of a task that is none");
-  if (e.how == wire::outcome::ran && j.is_awaited()) {
-    j.end = e;  // what it wrote for us is still on its way
+  if (e.how == wire::outcome::ran ? j.is_awaited() : j.writing != 0) {
+    j.end = e;  // what it wrote for us is still on its way, or is being written here
     return;
   }
   task_record& t = *j.task;
@@ -312,7 +312,7 @@ void node_actor::finish(job& j, const wire::task_end& e) {
 }
 
 void node_actor::finish_awaited(job& j) {
-  if (!j.end || j.is_awaited()) return;
+  if (!j.end) return;
   const wire::task_end end = *j.end;
   finish(j, end);
 }
@@ -409,7 +409,7 @@ void node_actor::give_job(job& j) {
   j.lent.clear();
   j.end.reset();
   j.brought.clear();
-  j.copies = 0;
+  j.copies = j.writing = 0;
   j.begun = false;
   free_jobs_.push_back(static_cast<std::uint32_t>(j.id & 0xfffff));
   --under_way_;

@@ -5,6 +5,8 @@
 // When a device is handed a task, each of its successors counts it as ahead. A successor all of whose unfinished
 // predecessors are ahead on one device may be handed over at once: the device orders both by their data. See
 // protocol/behind.hpp for what happens when one of them fails.
+#include <algorithm>
+
 #include "actors/logic/directory.hpp"
 #include "actors/placement.hpp"
 #include "actors/protocol/behind.hpp"
@@ -36,6 +38,10 @@ bool waits_for_tasks(const task_record& t) {
   for (int i = 0; i < t.access_count; ++i)
     if (!t.accesses[i].array) return true;
   return false;
+}
+
+bool has_arrays(const task_record& t) {
+  return std::any_of(t.accesses, t.accesses + t.access_count, [](const access& x) { return x.array != nullptr; });
 }
 
 // What it computes is worth nothing if who lends fails meanwhile, which is known once it has ended.
@@ -76,6 +82,10 @@ void placement::hand_to_device(std::size_t i) {
     task_record& t = *outgoing[k];
     if (is_internal(t.kind)) continue;
     t.marks |= mark_handed;
+    const bool node = assignment_.facts()[i].kind == device_kind::node;
+    if (node && !has_arrays(t)) continue;  // nobody waits for its data, so nobody is put behind it
+    // Others look at it here while the node notes there what it was sent: so it is made before the node has the task.
+    if (node && !t.extra) t.extra = new task_extra;
     if (!stays_on_device(t) || has_loans(t) || ends_at_home(t, assignment_.facts()[i])) continue;
     t.marks |= mark_leads;
     deps_.each_successor(t, [&](task_record& next, bool) {

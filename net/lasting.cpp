@@ -31,7 +31,8 @@ constexpr std::size_t kept_bytes_max = 256u << 20;
 
 [[noreturn]] void refuse(const char* what) { throw error(errc::bad_frame, what); }
 
-std::uint64_t size_of(const const_pieces& body) {
+template <class Pieces>
+std::uint64_t size_of(const Pieces& body) {
   std::uint64_t bytes = 0;
   for (const auto& piece : body) bytes += piece.size();
   return bytes;
@@ -97,6 +98,9 @@ void lasting_session::start(std::uint64_t number) {
     std::lock_guard hold(lock_);
     const auto p = parcels_.find(number);
     if (p == parcels_.end() || !now_ || !in_step_) return;
+    // Whoever hands it over and what follows a new connection may both come here: twice, and the peer would write it
+    // twice to one place.
+    if (std::exchange(p->second.over, connections_) == connections_) return;
     over = now_;
     head.fixed(kind::parcel);
     head.varint(number);
@@ -149,15 +153,16 @@ void lasting_session::take(session& over, std::span<const std::byte> frame, last
       from.end();
       return;
     case kind::whole: {
+      const std::uint64_t number = from.varint();
+      from.end();
       std::function<void(bool)> done;
-      if (const auto p = parcels_.find(from.varint()); p != parcels_.end()) {
+      if (const auto p = parcels_.find(number); p != parcels_.end()) {
         if (!std::exchange(p->second.whole, true)) out_.end(p->second.bytes, true, now);
         if (p->second.under_way == 0) {
           done = std::move(p->second.done);
           parcels_.erase(p);
         }
       }
-      from.end();
       hold.unlock();
       if (done) done(true);
       return;
@@ -210,12 +215,17 @@ pieces lasting_session::arriving(session& over, std::span<const std::byte> head,
       confirm(over, number);
       return {};
     }
+    if (const auto c = coming_.find({&over, number}); c != coming_.end()) {
+      ++c->second.begun;
+      return {};
+    }
   }
   pieces where = to.arriving(from.raw(from.left()), bytes);
-  if (where.empty()) return where;  // it is thrown away
+  if (size_of(where) != bytes) return {};  // it is thrown away
   const auto now = clock_();
   std::lock_guard hold(lock_);
-  if (coming_.emplace(std::pair(&over, number), bytes).second) in_.begin(bytes, now);
+  coming_.emplace(std::pair(&over, number), arrival{bytes});
+  in_.begin(bytes, now);
   return where;
 }
 
@@ -227,22 +237,25 @@ void lasting_session::arrived(session& over, std::span<const std::byte> head, bo
   }
   const std::uint64_t number = from.varint();
   const auto now = clock_();
-  bool is_new;
+  bool is_told = false;
   {
     std::lock_guard hold(lock_);
     if (const auto c = coming_.find({&over, number}); c != coming_.end()) {
-      in_.end(c->second, whole, now);
+      arrival& a = c->second;
+      whole = a.whole = a.whole && whole;
+      if (--a.begun != 0) return;
+      in_.end(a.bytes, whole, now);
       coming_.erase(c);
+      is_told = true;
     }
-    if (!whole) return;  // it is sent again
-    is_new = number > whole_until_ && whole_.insert(number).second;
+    if (whole && number > whole_until_) whole_.insert(number);
     while (!whole_.empty() && *whole_.begin() == whole_until_ + 1) {
       ++whole_until_;
       whole_.erase(whole_.begin());
     }
   }
-  if (is_new) to.arrived(from.raw(from.left()));
-  confirm(over, number);
+  if (is_told) to.arrived(from.raw(from.left()), whole);
+  if (whole) confirm(over, number);  // else it is sent again
 }
 
 void lasting_session::confirm(session& over, std::uint64_t number) {
@@ -265,6 +278,7 @@ void lasting_session::attach(std::shared_ptr<session> next) {
     fabric_received_before_ += now_->fabric_received();
     ++resets_;
   }
+  ++connections_;
   now_ = std::move(next);
   in_step_ = false;
   writer w;

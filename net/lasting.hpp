@@ -30,9 +30,11 @@ inline constexpr std::uint8_t lasting_first = 0x30, lasting_last = 0x34;
 class lasting_events {
  public:
   virtual void frame(std::span<const std::byte>) = 0;
-  /// May be asked again for the same transfer, if a connection broke in the middle of it.
+  /// Asked again for the same transfer, if a connection broke in the middle of it.
   virtual pieces arriving(std::span<const std::byte> head, std::uint64_t bytes) = 0;
-  virtual void arrived(std::span<const std::byte> head) = 0;
+  /// Once for each time that `arriving` has given all the room that was asked for, as then nothing writes there any more.
+  /// Not `whole`: the connection broke, and it may come again over another one.
+  virtual void arrived(std::span<const std::byte> head, bool whole) = 0;
 
  protected:
   ~lasting_events() = default;
@@ -80,8 +82,15 @@ class lasting_session final : public session, public std::enable_shared_from_thi
     const_pieces body;
     std::function<void(bool)> done;
     std::uint64_t bytes = 0;
-    bool whole = false;  // the peer has all of it
-    int under_way = 0;   // over connections that have not let go of it
+    bool whole = false;      // the peer has all of it
+    int under_way = 0;       // over connections that have not let go of it
+    std::uint64_t over = 0;  // the last of these, counted
+  };
+  /// A transfer of the peer's, over one connection. What was begun twice has ended once all of it has.
+  struct arrival {
+    std::uint64_t bytes = 0;
+    int begun = 1;
+    bool whole = true;
   };
 
   bool is_current(const session& s) const { return now_.get() == &s; }
@@ -96,13 +105,14 @@ class lasting_session final : public session, public std::enable_shared_from_thi
   const clock clock_;
   mutable std::mutex lock_;
   std::shared_ptr<session> now_;
+  std::uint64_t connections_ = 1;
   bool ended_ = false, in_step_ = true;  // false: the peer has not said what it expects over this connection
   // Over connections that are gone.
   std::uint64_t sent_before_ = 0, received_before_ = 0, fabric_sent_before_ = 0, fabric_received_before_ = 0;
 
   std::uint64_t resets_ = 0;
   transfer_rate out_, in_;
-  std::map<std::pair<const session*, std::uint64_t>, std::uint64_t> coming_;  // bytes of what is under way, by number
+  std::map<std::pair<const session*, std::uint64_t>, arrival> coming_;  // that there is room for, by number
 
   std::uint64_t first_ = 1;  // of the frames that are kept
   std::deque<std::vector<std::byte>> kept_;

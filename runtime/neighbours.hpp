@@ -67,7 +67,7 @@ class neighbours final : private cluster_events {
   struct peer final : net::lasting_events {
     void frame(std::span<const std::byte>) override;
     net::pieces arriving(std::span<const std::byte> head, std::uint64_t bytes) override;
-    void arrived(std::span<const std::byte> head) override;
+    void arrived(std::span<const std::byte> head, bool whole) override;
 
     neighbours* all = nullptr;
     std::shared_ptr<net::lasting_session> line;

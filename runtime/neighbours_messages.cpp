@@ -23,6 +23,9 @@ net::pieces neighbours::arriving(net::session& s, std::span<const std::byte> hea
   if (!p) return {};
   try {
     return p->line->arriving(s, head, bytes, *p);
+  } catch (const error&) {
+    give_up(s, std::current_exception());  // over another connection it would come again
+    return {};
   } catch (...) {
     s.close(std::current_exception());
     return {};
@@ -95,14 +98,14 @@ net::pieces neighbours::peer::arriving(std::span<const std::byte> head, std::uin
   return to ? to->arriving(head, bytes) : net::pieces();
 }
 
-void neighbours::peer::arrived(std::span<const std::byte> head) {
+void neighbours::peer::arrived(std::span<const std::byte> head, bool whole) {
   if (is_for_guest_house(wire::kind_of(head)))
-    guests->arrived(head, true);
+    guests->arrived(head, whole);
   else if (wire::kind_of(head) == wire::kind::bytes_pulled) {
     const wire::pulled_head h = wire::take_pulled_head(head);
-    for (const auto& g : all->guests_of(h.owner)) g->pulled_arrived(h, name_of(line->peer().id));
+    for (const auto& g : all->guests_of(h.owner)) g->pulled_arrived(h, name_of(line->peer().id), whole);
   } else if (const std::shared_ptr<node> to = all->place_of(*this))
-    to->arrived(head, true);
+    to->arrived(head, whole);
 }
 
 }  // namespace troupe::detail

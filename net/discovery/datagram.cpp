@@ -55,7 +55,7 @@ std::vector<std::byte> write_announcement(const announcement& a, const cluster_h
   constexpr std::size_t room = datagram_max - mac_bytes - head_bytes - sizeof(node_id) - 2 * sizeof(std::uint64_t) - 1;
   for (const endpoint& e : a.listens_on) {
     if (count == announced_max || !makes_sense(e) || e.host.size() > host_max ||
-        addresses.size() + 2 + e.host.size() + 2 > room)
+        addresses.size() + (e.host.size() < 0x80 ? 1 : 2) + e.host.size() + sizeof e.port > room)
       continue;
     addresses.text(e.host);
     addresses.fixed(e.port);

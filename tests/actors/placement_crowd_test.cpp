@@ -55,6 +55,17 @@ TEST(placement_crowd, gives_every_node_work_before_any_gets_more_than_it_has_slo
   for (std::size_t i = 1; i < c.groups.size(); ++i) ASSERT_EQ(c.groups[i]->held.size(), 2u) << i;
 }
 
+TEST(placement_crowd, makes_room_for_what_a_node_notes_of_a_task_before_the_node_has_it) {
+  crowd c(2);
+  array_core* const x = c.array();
+  task_record* const first = c.next({{x, troupe::access_mode::update}});
+  ASSERT_TRUE(c.is_out(first));
+  EXPECT_NE(first->extra, nullptr) << "placement reads it for the next one while the node would make it";
+  task_record* const next = c.next({{x, troupe::access_mode::update}});
+  EXPECT_EQ(c.holder(next), c.holder(first)) << "it follows at once";
+  EXPECT_NE(next->extra, nullptr);
+}
+
 TEST(placement_crowd, sends_a_task_to_the_one_that_has_its_data_whichever_that_is) {
   crowd c(300);
   for (const int who : {299, 64, 1, 130}) {
@@ -115,7 +126,8 @@ TEST(placement_crowd, sends_nothing_behind_what_ends_only_when_its_results_are_h
       both.push_back(c.submit(t));
     }
     EXPECT_TRUE(c.is_out(both[0]));
-    EXPECT_EQ(c.is_out(both[1]), how == troupe::detail::purity::pure) << "it could end well before the first has failed";
+    EXPECT_EQ(c.is_out(both[1]), how == troupe::detail::purity::pure)
+        << "it could end well before the first has failed";
     for (task_record* t : both) {
       ASSERT_TRUE(c.is_out(t));
       c.complete(t);

@@ -52,7 +52,7 @@ const link_report* link(const cluster_report& c, const std::string& from, const 
 }
 
 TEST(nodes_links, what_was_carried_is_known_at_both_ends_and_to_a_third) {
-  several_nodes n;
+  several_nodes n(2, 2, 1h);  // where bodies take long, tiles would be copied home besides
   troupe::runtime &a = n.a, &c = *n.rest[1];
   const auto before = a.survey(10s);
   ASSERT_TRUE(link(before, "a", "b"));

@@ -165,6 +165,21 @@ TEST(nodes, reductions_are_combined_where_they_were_asked_for) {
   EXPECT_EQ(tasks_of(n.a, "b"), 100u);
 }
 
+TEST(nodes, what_a_task_was_to_read_is_sent_for_the_next_one_if_it_never_got_there) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "sanitizers end the program on allocations of this size";
+#endif
+  two_nodes n;
+  const auto x = n.a.filled<int>({1000}, troupe::tiles(1000), 3);
+  const auto total = n.a.filled<long>({1}, troupe::tiles(1), 0L);
+  const auto huge = n.a.array<long>({index_t{1} << 46}, troupe::tiles(index_t{1} << 46));
+  const auto f = n.a.spawn(two_nodes::on_b(), sum_up, troupe::read(x), troupe::reduce(huge, std::plus<>(), 0L));
+  EXPECT_THROW(f.get(), troupe::task_failed) << "there is memory for its partial";
+  n.a.spawn(two_nodes::on_b(), sum_up, troupe::read(x), troupe::reduce(total, std::plus<>(), 0L)).get();
+  EXPECT_EQ(total.read()(0), 3000);
+  EXPECT_EQ(tasks_of(n.a, "b"), 2u);
+}
+
 TEST(nodes, work_without_a_scope_is_shared) {
   several_nodes n(1);
   const auto x = n.a.filled<int>({1 << 20}, troupe::tiles(1 << 12), 0);

@@ -20,8 +20,8 @@ using namespace std::chrono_literals;
 
 inline const std::string cluster_name = "several-nodes-test";
 
-inline troupe::options node_options(const std::string& name, const std::vector<std::string>& join = {},
-                                    int threads = 2) {
+inline troupe::options node_options(const std::string& name, const std::vector<std::string>& join = {}, int threads = 2,
+                                    std::chrono::milliseconds replay_max = troupe::cluster_options{}.replay_max) {
   troupe::options o;
   o.threads = threads;
   o.cluster.name = cluster_name;
@@ -29,15 +29,18 @@ inline troupe::options node_options(const std::string& name, const std::vector<s
   o.cluster.insecure_loopback = true;
   o.cluster.listen = {"127.0.0.1:0"};
   o.cluster.join = join;
+  o.cluster.replay_max = replay_max;
   return o;
 }
 
 /// "a", where the test spawns, and "b" and "c", which it has found; `others` of them.
 struct several_nodes {
-  explicit several_nodes(int others = 2, int threads = 2) : a(node_options("a", {}, threads)) {
+  explicit several_nodes(int others = 2, int threads = 2,
+                         std::chrono::milliseconds replay_max = troupe::cluster_options{}.replay_max)
+      : a(node_options("a", {}, threads, replay_max)) {
     for (int i = 0; i < others; ++i)
-      rest.push_back(
-          std::make_unique<troupe::runtime>(node_options(std::string(1, "bcdefgh"[i]), a.addresses(), threads)));
+      rest.push_back(std::make_unique<troupe::runtime>(
+          node_options(std::string(1, "bcdefgh"[i]), a.addresses(), threads, replay_max)));
     EXPECT_TRUE(a.wait_for_nodes(static_cast<std::size_t>(others), 20s));
     for (const auto& r : rest) EXPECT_TRUE(r->wait_for_nodes(static_cast<std::size_t>(others), 20s));
   }

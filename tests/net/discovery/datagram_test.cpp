@@ -144,6 +144,13 @@ TEST(datagrams, leave_out_addresses_that_find_no_room) {
   EXPECT_LE(bytes.size(), datagram_max);
   ASSERT_EQ(signer.read(bytes, a), verdict::good);
   EXPECT_EQ(a.listens_on, (std::vector<endpoint>{many.listens_on[0], many.listens_on[2]}));
+
+  // To the last byte.
+  many.listens_on = {{std::string(255, 'a'), 1}, {std::string(100, 'b'), 1}, {std::string(85, 'c'), 1}};
+  const auto full = signer.write(many);
+  EXPECT_EQ(full.size(), datagram_max);
+  ASSERT_EQ(signer.read(full, a), verdict::good);
+  EXPECT_EQ(a.listens_on, many.listens_on);
 }
 
 // A member with a broken program signs whatever it has.
