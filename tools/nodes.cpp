@@ -122,18 +122,18 @@ std::string json_of(const link_report& l) {
          ", \"suspect\": " + (l.suspect ? "true" : "false") + "}";
 }
 
-template <class T>
-void print_json_list(const char* name, const std::vector<T>& all) {
-  std::printf("\"%s\": [", name);
-  for (const T& one : all) std::printf("%s%s", &one == &all.front() ? "" : ", ", json_of(one).c_str());
-  std::printf("]");
-}
-
 std::string json_of(const refusal_report& r) {
   const char* const code = r.code == errc::unreachable ? "unreachable"
                            : r.code == errc::refused   ? "refused"
                                                        : "no node";
   return "{\"address\": " + quoted(r.address) + ", \"code\": " + quoted(code) + ", \"why\": " + quoted(r.why) + "}";
+}
+
+template <class T>
+void print_json_list(const char* name, const std::vector<T>& all) {
+  std::printf("\"%s\": [", name);
+  for (const T& one : all) std::printf("%s%s", &one == &all.front() ? "" : ", ", json_of(one).c_str());
+  std::printf("]");
 }
 
 // Also of those that have said nothing, if nobody else is there.

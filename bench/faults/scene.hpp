@@ -49,7 +49,7 @@ scope workers(int count);
 /// Chains of tasks for a fault.
 struct work_load {
   chains::results results = chains::results::come_home;
-  int chains = 8;
+  int count = 8;
   std::uint64_t us = 2'000;  ///< a task takes
   troupe::index_t width = 512;
 };
@@ -81,7 +81,7 @@ class scene {
   template <class F>
   aftermath survive(const work_load& what, F&& happens) {
     return survive([&](aftermath& found) {
-      chains work(rt(), what.results, what.chains, what.us, what.width);
+      chains work(rt(), what.results, what.count, what.us, what.width);
       found = happens(work);
       count(rt(), work, found);
     });

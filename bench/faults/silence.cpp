@@ -123,7 +123,7 @@ aftermath resets(int count) {
   behind_a_proxy n;
   scene& s = n.both;
   const auto there = scope::at(worker_name(0));
-  return s.survive({.chains = 4, .us = 500}, [&](chains& home) {
+  return s.survive({.count = 4, .us = 500}, [&](chains& home) {
     chains stays(s.rt(), chains::results::stay_there, 4, 500);
     const auto ran = s.at(0).ran();
     double longest = 0;
@@ -150,24 +150,29 @@ aftermath late_and_twice(int rounds) {
   behind_a_proxy n;
   scene& s = n.both;
   const auto there = scope::at(worker_name(0));
-  const auto found = s.survive({.chains = 4, .us = 500}, [&](chains& home) {
+  const auto found = s.survive({.count = 4, .us = 500}, [&](chains& home) {
     chains stays(s.rt(), chains::results::stay_there, 4, 500);
     const auto ran = s.at(0).ran();
     n.between.delay(30ms);
     aftermath times{.flows = 0};
+    const auto grow = [&] {  // of `home` each step is several messages that wait for each other
+      stays.grow(20, there);
+      home.grow(5, there);
+    };
     for (int i = 0; i < rounds; ++i) {
-      for (auto* work : {&stays, &home}) work->grow(20, there);
+      grow();
       if (!stays.first_in_line_end(10s)) throw wrong_answer("work has stopped");
       // It gets something and cannot say so: over the next connection that comes again.
       const auto has = s.at(0).ran();
       n.between.hold_back(true);
-      for (auto* work : {&stays, &home}) work->grow(20, there);
+      grow();
       await(s.rt(), "tasks of which nothing is known", [&] { return s.at(0).ran() > has; });
       n.between.cut();
       n.between.hold_back(false);
       const auto cut = clock::now();
-      if (!s.rt().wait_all_for(20s)) throw wrong_answer("work has stopped");
+      for (const auto* work : {&stays, &home}) flows_again(*work);
       times.flows = std::max(*times.flows, ms_since(cut));
+      if (!s.rt().wait_all_for(20s)) throw wrong_answer("work has stopped");
     }
     n.between.delay(0ms);
     check(s.rt(), stays);

@@ -26,7 +26,7 @@ aftermath slow_link();
 /// The connections of the only worker end with a reset every half second: the longest pause.
 aftermath resets(int count);
 /// What goes between the owner and its only worker is late, overtaken by what other connections carry, and comes twice:
-/// the longest time from a connection's end until the work of that round was done.
+/// the longest time from a connection's end until the tasks first in line had ended.
 aftermath late_and_twice(int rounds);
 
 }  // namespace bench

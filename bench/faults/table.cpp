@@ -18,7 +18,7 @@ constexpr std::array<const char*, 8> columns{"lost",   "wrong",       "detected"
 struct line {
   std::string fault;
   std::array<std::string, columns.size()> cells{};
-  std::string own, marks, missed;
+  std::string own{}, marks{}, missed{};
   bool judged = false;
 };
 
@@ -39,7 +39,7 @@ void take(line& l, const std::string& figure, const row_result& r) {
   if (column != columns.end())
     l.cells.at(static_cast<std::size_t>(column - columns.begin())) = value;
   else
-    append(l.own, figure + " " + value + " " + r.spec.unit);
+    append(l.own, figure + " " + value + (r.spec.unit == figure ? "" : " " + r.spec.unit));
   if (r.spec.bound && *r.spec.bound != 0) append(l.marks, figure + " " + text_of(*r.spec.bound));
   if (!r.met) return;
   l.judged = true;

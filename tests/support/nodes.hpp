@@ -97,8 +97,11 @@ class worker {
   worker(const std::string& name, const std::string& secret, const std::string& join,
          const std::string& listen = "127.0.0.1:0", const child_options& where = {})
       : process({"/proc/self/exe", "worker", name, secret, listen, join}, where) {}
-  /// Where it listens, once it does.
-  std::string address() { return process.line_after("listening "); }
+  /// Where it listens, once it does. To be asked before all else: it says so once.
+  std::string address() {
+    if (address_.empty()) address_ = process.line_after("listening ");
+    return address_;
+  }
   /// What it holds for others: "nodes 1 unfinished 0 arrays 1 bytes 4096".
   std::string report() {
     process.tell("report");
@@ -116,6 +119,9 @@ class worker {
   }
 
   child process;
+
+ private:
+  std::string address_;
 };
 
 /// Looks whenever something may have changed; false if it does not become true in time.

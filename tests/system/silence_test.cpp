@@ -116,9 +116,9 @@ struct behind_a_proxy {
   std::unique_ptr<troupe::runtime> rt = owner();
   worker one{"one", proof, join(), "-"};
   chains stays{*rt, chains::results::stay_there, 4, 500}, home{*rt, chains::results::come_home, 4, 500};
-  void grow() {
+  void grow(int home_steps) {
     stays.grow(20, scope::at("one"));
-    home.grow(20, scope::at("one"));
+    home.grow(home_steps, scope::at("one"));
   }
   void expect_all_once() {
     EXPECT_EQ(stays.wrong(), 0);
@@ -131,7 +131,7 @@ TEST(silence, connections_reset_every_half_second_lose_nothing_and_repeat_nothin
   behind_a_proxy n;
   for (int resets = 0; resets < 10; ++resets) {
     const auto since = clock::now();
-    n.grow();
+    n.grow(20);
     ASSERT_TRUE(n.stays.first_in_line_end(10s));
     n.between.cut();
     ASSERT_TRUE(n.rt->wait_all_for(10s)) << "after " << resets << " resets";
@@ -146,13 +146,13 @@ TEST(silence, connections_reset_every_half_second_lose_nothing_and_repeat_nothin
 // What the worker has got and could not say so comes again over the next connection.
 TEST(silence, messages_that_are_late_overtaken_and_sent_twice_lose_nothing_and_repeat_nothing) {
   behind_a_proxy n;
-  n.between.delay(30ms);
+  n.between.delay(10ms);
   for (int round = 0; round < 5; ++round) {
-    n.grow();
+    n.grow(5);
     ASSERT_TRUE(n.stays.first_in_line_end(10s));
     const std::uint64_t ran = n.one.ran();
     n.between.hold_back(true);
-    n.grow();
+    n.grow(5);
     ASSERT_TRUE(comes_true(*n.rt, [&] { return n.one.ran() > ran; }));
     n.between.cut();
     n.between.hold_back(false);
