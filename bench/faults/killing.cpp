@@ -18,6 +18,7 @@ namespace {
 
 using test::clock;
 using futures = std::vector<troupe::future<void>>;
+constexpr auto home = chains::results::come_home;
 
 long unfinished(const futures& all) {
   return std::ranges::count_if(all, [](const auto& f) { return !f.is_ready(); });
@@ -120,34 +121,41 @@ aftermath kill_unacknowledged() {
 }
 
 aftermath kill_again_and_again(std::chrono::seconds job) {
+  constexpr int known = 5;  // from then on it has what it needs
   scene s(1);
-  double worst = 0, flows = 0;
+  const auto where = scope::at("mortal") | scope::at(worker_name(0));
   int kills = 0;
-  std::optional<std::size_t> resident;  // once it knows how that is
-  int known = 0;
-  auto all = s.survive({.us = 500}, [&](chains& work) {
-    for (const auto begin = clock::now(); clock::now() - begin < job; ++kills) {
-      test::worker mortal("mortal", cluster_secret(), s.rt().addresses().front());
-      if (!s.rt().wait_for_nodes(2, 20s)) throw std::runtime_error("it did not come");
-      const auto where = scope::at("mortal") | scope::at(worker_name(0));
-      for (const auto born = clock::now(); clock::now() - born < 2s;) {
-        work.grow(20, where);
-        if (!s.rt().wait_all_for(20s)) throw wrong_answer("tasks are lost");
-      }
-      work.grow(60, where);
-      const auto killed = clock::now();
-      mortal.process.signal(SIGKILL);
-      const auto found = recovered(s.rt(), "mortal", killed, work);
-      worst = std::max(worst, *found.detected);
-      flows = std::max(flows, *found.flows);
-      if (++known == 5) resident = test::facts_of(getpid()).resident_bytes;
+  std::size_t resident = 0;
+  // Of what has been done nothing is kept: what this process grows by is left over of deaths.
+  const auto kill_one = [&](aftermath& worst) {
+    test::worker mortal("mortal", cluster_secret(), s.rt().addresses().front());
+    if (!s.rt().wait_for_nodes(2, 20s)) throw std::runtime_error("it did not come");
+    chains work(s.rt(), home, 8, 500);
+    for (const auto born = clock::now(); clock::now() - born < 2s;) {
+      work.grow(20, where);
+      if (!s.rt().wait_all_for(20s)) throw wrong_answer("tasks are lost");
     }
-    return aftermath{.detected = worst, .flows = flows};
+    work.grow(60, where);
+    const auto killed = clock::now();
+    mortal.process.signal(SIGKILL);
+    auto found = recovered(s.rt(), "mortal", killed, work);
+    count(s.rt(), work, found);
+    worst.detected = std::max(worst.detected, found.detected);
+    worst.flows = std::max(worst.flows, found.flows);
+    *worst.lost += *found.lost;
+    *worst.wrong += found.wrong.value_or(0);
+  };
+  auto all = s.survive([&](aftermath& found) {
+    found.lost = found.wrong = 0;
+    for (const auto begin = clock::now(); clock::now() - begin < job;) {
+      kill_one(found);
+      if (++kills == known) resident = test::facts_of(getpid()).resident_bytes;
+    }
   });
   all.more = {kills, {}};
-  if (resident && kills > 5) {
+  if (kills > known) {
     const auto now = test::facts_of(getpid()).resident_bytes;
-    all.more[1] = now < *resident ? 0 : static_cast<double>(now - *resident) / 1024 / (kills - 5);
+    all.more[1] = now < resident ? 0 : static_cast<double>(now - resident) / 1024 / (kills - known);
   }
   return all;
 }
