@@ -5,7 +5,7 @@
 //   discovery -- add_candidates --> +---------+ -- dial, send, close, at --> transport
 //   transport -- up, down, refused, |         |
 //                frames 0x01-0x0f, >| cluster | -- joined, resumed, suspected, refuted, lost --> who places work
-//                time               +---------+ -- other frames, transfers -------------------->
+//                time               +---------+ -- other frames, transfers, refused, reached -->
 #include "actors/cluster.hpp"
 
 #include <string>
@@ -97,6 +97,8 @@ void cluster::up(const std::shared_ptr<net::session>& s) {
   if (const auto e = s->dialled_at()) dialled = address_of(*e);
   peers_[n] = {s, false};
   members_.session_up(n, who.incarnation, addresses_of(who.listens_on), dialled, transport_.now());
+  if (const auto e = s->dialled_at()) events_.reached(*e);
+  for (const net::endpoint& e : who.listens_on) events_.reached(e);
   act();
 }
 
@@ -150,8 +152,13 @@ void cluster::refused(const net::endpoint& where, std::exception_ptr why) {
       members_.known(a, name_of(*e.peer()), transport_.now());
     else
       members_.refused(a, e.why() == reason::nobody_listens, transport_.now());
+    if (e.why() == reason::self || e.why() == reason::known)
+      events_.reached(where);
+    else
+      events_.refused(where, why);
   } catch (...) {
     members_.refused(a, false, transport_.now());
+    events_.refused(where, why);
   }
   act();
 }

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstddef>
+#include <exception>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -34,6 +35,10 @@ class cluster_events {
   virtual void refuted(const node_id&) = 0;
   /// It is gone, and what it knew of this node with it.
   virtual void lost(const node_id&, logic::node_end why) = 0;
+  /// An address led to no member, for what reason; it is dialled again as long as membership wants it.
+  virtual void refused(const net::endpoint&, std::exception_ptr) {}
+  /// Somebody known is there: a member, or this process itself.
+  virtual void reached(const net::endpoint&) {}
   /// The view, or who of it lives, has changed.
   virtual void view_changed() {}
 

@@ -196,8 +196,8 @@ std::optional<bool> judge(const row_result& result) {
   const auto* mine = result.of("troupe");
   if (mine == nullptr || (!result.spec.bound && result.spec.ratios.empty() && result.spec.margins.empty())) return {};
   const bool lower = result.spec.direction == better::lower;
-  if (result.spec.bound && (lower ? mine->median > *result.spec.bound : mine->median < *result.spec.bound))
-    return false;
+  const double judged = !result.spec.by_worst ? mine->median : lower ? mine->max : mine->min;
+  if (result.spec.bound && (lower ? judged > *result.spec.bound : judged < *result.spec.bound)) return false;
   bool peer_missing = false;
   for (const auto& [peer, factor] : result.spec.ratios) {
     const auto advantage = result.advantage_over(peer);
@@ -260,7 +260,11 @@ outcome run_group(const group& work, const std::vector<std::unique_ptr<contender
   for (int r = 0; r < std::min(how.repetitions, work.repetitions_max); ++r) run.repetition(false);
   run.leave();
   auto all = std::move(run).result();
-  for (auto& each : all.rows) each.met = judge(each);
+  for (auto& each : all.rows) {
+    each.met = judge(each);
+    if (each.spec.is_proof && each.met == false)
+      all.problems.push_back(each.spec.name + ": " + std::to_string(each.of("troupe")->max) + " " + each.spec.unit);
+  }
   return all;
 }
 

@@ -47,6 +47,8 @@ struct row {
   std::optional<double> bound{};  ///< for troupe, in `unit`
   std::vector<ratio_target> ratios{};
   std::vector<margin_target> margins{};
+  bool by_worst = false;  ///< the bound holds for each turn, not for the median alone
+  bool is_proof = false;  ///< a bound that does not hold is a problem: the run has failed
 };
 
 /// Where a turn happens.

@@ -2,12 +2,14 @@
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 #include "bench/faults/benchmarks.hpp"
-#include "bench/faults/killing.hpp"
+#include "bench/faults/table.hpp"
 #include "bench/nodes/benchmarks.hpp"
 #include "bench/nodes/worker.hpp"
 #include "benchmarks.hpp"
 #include "device_benchmarks.hpp"
 #include "report.hpp"
+#include "tests/support/doomed_owner.hpp"
+#include "tests/support/strangers.hpp"
 
 #include <unistd.h>
 #include <algorithm>
@@ -229,16 +231,19 @@ int run(request wanted) {
   std::cout << std::endl;
 
   const disturbance others;
-  std::vector<row_result> results;
+  std::vector<row_result> results, of_faults;
   std::vector<std::string> problems;
   for (std::size_t i = 0; i < groups.size(); ++i) {
     std::cerr << "[" << i + 1 << "/" << groups.size() << "] " << groups[i].name << std::endl;
     auto one = run_group(groups[i], who.at(groups[i].of), wanted.how);
-    results.insert(results.end(), one.rows.begin(), one.rows.end());
+    auto& rows = groups[i].of == family::faults ? of_faults : results;
+    rows.insert(rows.end(), one.rows.begin(), one.rows.end());
     problems.insert(problems.end(), one.problems.begin(), one.problems.end());
   }
   const double others_percent = others.percent();
-  print_table(std::cout, results);
+  if (!results.empty()) print_table(std::cout, results);
+  if (!of_faults.empty()) print_faults(std::cout, of_faults);
+  results.insert(results.end(), of_faults.begin(), of_faults.end());
   std::cout << "other processes took " << static_cast<int>(others_percent + 0.5) << " % of the machine meanwhile\n";
   for (const auto& what : noted_absences()) std::cout << "ABSENT " << what << '\n';
   for (const auto& problem : problems) std::cout << "PROBLEM " << problem << '\n';
@@ -261,7 +266,8 @@ int main(int argc, char** argv) {
     const std::vector<std::string> words(argv + 1, argv + argc);
     const std::string mode = words.empty() ? "" : words[0];
     if (mode == "worker") return work_as_node(words);
-    if (mode == "owner") return own_until_killed(words);
+    if (mode == "owner") return test::own_until_killed(words);
+    if (mode == "flood") return test::flood(words);
 #if defined(TROUPE_BENCH_HAVE_ASIO)
     if (mode == "asio-peer") return answer_asio(words);
 #endif

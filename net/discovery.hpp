@@ -18,9 +18,12 @@
 
 namespace troupe::net {
 
-/// Datagrams to a group of IPv4 hosts, signed with a key that only nodes of the cluster have.
+/// Datagrams to a group of hosts, signed with a key that only nodes of the cluster have.
 struct multicast_options {
+  /// An IPv4 group, and one of IPv6 that does not leave the local network. Empty: not over that protocol. A machine that
+  /// does not have one of the two uses the other.
   std::string group = "239.255.84.82";
+  std::string group_v6 = "ff12::5472:6f75:7065";
   std::uint16_t port = 7484;
   /// By name ("eth0"). Empty: all that are up, loopback too, and those that come up later.
   std::vector<std::string> interfaces{};
@@ -43,7 +46,7 @@ struct discovery_options {
   std::chrono::milliseconds tell_again{5000};
   std::optional<multicast_options> multicast{};
   /// With multicast: what is announced, `listens_on` with the ports that it has. A host of "0.0.0.0", "::" or "" stands
-  /// for the address that the datagram comes from.
+  /// for the address that the datagram comes from, "0.0.0.0" for one of IPv4 only.
   identity self{};
   /// With multicast: the cluster's secrets, or those of a file for discovery alone. The first signs, each is accepted.
   std::vector<credentials::secret_bytes> secrets{};
@@ -51,7 +54,7 @@ struct discovery_options {
 
 /// What became of the datagrams of others. `received` is the sum of those from `own` to `accepted`.
 struct discovery_counts {
-  std::uint64_t sent = 0, unsent = 0;  ///< one for each interface
+  std::uint64_t sent = 0, unsent = 0;  ///< one for each interface and protocol
   std::uint64_t lost = 0;              ///< by the system, because too many came
   std::uint64_t received = 0;
   std::uint64_t own = 0;

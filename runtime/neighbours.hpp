@@ -57,6 +57,7 @@ class neighbours final : private cluster_events {
 
   std::vector<node_report> report() const;
   std::vector<link_report> links() const;
+  std::vector<refusal_report> refusals() const;
   /// Asks everybody; who has not answered by then is left out of the wait.
   cluster_report survey(std::chrono::steady_clock::time_point deadline);
   std::vector<std::string> addresses() const;
@@ -94,6 +95,8 @@ class neighbours final : private cluster_events {
   void suspected(const node_id&) override;
   void refuted(const node_id&) override;
   void lost(const node_id&, logic::node_end why) override;
+  void refused(const net::endpoint&, std::exception_ptr why) override;
+  void reached(const net::endpoint&) override;
   void frame(net::session&, std::span<const std::byte>) override;
   net::pieces arriving(net::session&, std::span<const std::byte> head, std::uint64_t bytes) override;
   void arrived(net::session&, std::span<const std::byte> head, bool whole) override;
@@ -149,6 +152,11 @@ class neighbours final : private cluster_events {
   };
   std::map<std::uint64_t, survey_answers> surveys_;
   std::uint64_t last_survey_ = 0;
+  struct refusal {
+    std::exception_ptr why;
+    net::transport::time_point last;
+  };
+  std::map<net::endpoint, refusal> refusals_;          // of addresses that somebody looks for
   std::deque<peer*> waiting_;                          // for a place, of those
   std::vector<peer_ptr> parting_;                      // gone, with a connection that has not ended
   std::vector<std::shared_ptr<guest_house>> leaving_;  // with tasks that have not ended

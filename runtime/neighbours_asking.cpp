@@ -1,6 +1,10 @@
 // What this file is for: what a node says of itself when it is asked, and what it is told when it asks all others.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
+#include <utility>
+
+#include <troupe/error.hpp>
+
 #include "actors/node_names.hpp"
 #include "actors/offers.hpp"
 #include "devices/host/topology.hpp"
@@ -11,6 +15,9 @@
 namespace troupe::detail {
 
 namespace {
+
+// Longer than any pause between two dials of an address (logic::dialling): who was not dialled since is not looked for.
+constexpr std::chrono::seconds refusals_last{30};
 
 std::uint64_t rounded(double v) { return v > 0 ? static_cast<std::uint64_t>(v + 0.5) : 0; }
 
@@ -126,6 +133,35 @@ cluster_report neighbours::survey(std::chrono::steady_clock::time_point deadline
   }
   surveys_.erase(number);
   return picture_of(all);
+}
+
+void neighbours::refused(const net::endpoint& where, std::exception_ptr why) {
+  const auto now = transport_->now();
+  std::lock_guard hold(lock_);
+  std::erase_if(refusals_, [&](const auto& r) { return now - r.second.last > refusals_last; });
+  refusals_.insert_or_assign(where, refusal{std::move(why), now});
+}
+
+void neighbours::reached(const net::endpoint& where) {
+  std::lock_guard hold(lock_);
+  refusals_.erase(where);
+}
+
+std::vector<refusal_report> neighbours::refusals() const {
+  const auto now = transport_->now();
+  std::vector<refusal_report> all;
+  std::lock_guard hold(lock_);
+  for (const auto& [where, r] : refusals_) {
+    if (now - r.last > refusals_last) continue;
+    try {
+      std::rethrow_exception(r.why);
+    } catch (const error& e) {
+      all.push_back({where.text(), e.code(), e.what()});
+    } catch (const std::exception& e) {
+      all.push_back({where.text(), errc::unreachable, e.what()});
+    }
+  }
+  return all;
 }
 
 void neighbours::note_answer(const peer& p, wire::self_card c) {

@@ -56,6 +56,10 @@ std::vector<link_report> runtime::links() const {
   const detail::neighbours* const n = house().others();
   return n ? n->links() : std::vector<link_report>();
 }
+std::vector<refusal_report> runtime::refusals() const {
+  const detail::neighbours* const n = house().others();
+  return n ? n->refusals() : std::vector<refusal_report>();
+}
 cluster_report runtime::survey(std::chrono::milliseconds limit) const {
   detail::neighbours* const n = house().others();
   return n ? n->survey(std::chrono::steady_clock::now() + limit) : cluster_report();

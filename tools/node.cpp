@@ -9,6 +9,7 @@
 #include <charconv>
 #include <csignal>
 #include <cstdio>
+#include <map>
 #include <set>
 
 #include <troupe/error.hpp>
@@ -50,6 +51,18 @@ std::set<std::string> names_of(const std::vector<node_report>& all) {
   return names;
 }
 
+// A line for each that is new, and for each whose reason is another one than before.
+void say_refusals(const std::vector<refusal_report>& now, std::map<std::string, std::string>& told) {
+  std::map<std::string, std::string> all;
+  for (const refusal_report& r : now) {
+    const auto before = told.find(r.address);
+    if (before == told.end() || before->second != r.why)
+      say(r.code == errc::unreachable ? "unreachable" : "refused", r.why);
+    all.emplace(r.address, r.why);
+  }
+  told = std::move(all);
+}
+
 }  // namespace
 
 std::optional<resource> quantity_in(const std::string& text) {
@@ -71,6 +84,7 @@ int run_node(node_command c) {
   for (const std::string& a : rt.addresses()) say("listening", a);
   say("ready", std::to_string(rt.report().threads) + " threads");
   std::set<std::string> there;
+  std::map<std::string, std::string> refusals;
   int signal = 0;
   while ((signal = next_signal(signals, look_every)) < 0) {
     std::set<std::string> now = names_of(rt.nodes());
@@ -79,6 +93,7 @@ int run_node(node_command c) {
     for (const std::string& n : there)
       if (!now.contains(n)) say("gone", n);
     there = std::move(now);
+    say_refusals(rt.refusals(), refusals);
   }
   say("leaving", signal == SIGTERM ? "SIGTERM" : "SIGINT");
   const shutdown_report r = rt.shutdown(c.drain);

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include <troupe/error.hpp>
 #include <troupe/runtime.hpp>
 
 #include "tools/words.hpp"
@@ -121,6 +122,13 @@ std::string json_of(const link_report& l) {
          ", \"suspect\": " + (l.suspect ? "true" : "false") + "}";
 }
 
+std::string json_of(const refusal_report& r) {
+  const char* const code = r.code == errc::unreachable ? "unreachable"
+                           : r.code == errc::refused   ? "refused"
+                                                       : "no node";
+  return "{\"address\": " + quoted(r.address) + ", \"code\": " + quoted(code) + ", \"why\": " + quoted(r.why) + "}";
+}
+
 template <class T>
 void print_json_list(const char* name, const std::vector<T>& all) {
   std::printf("\"%s\": [", name);
@@ -128,11 +136,23 @@ void print_json_list(const char* name, const std::vector<T>& all) {
   std::printf("]");
 }
 
+// Also of those that have said nothing, if nobody else is there.
+void print_refusals(const std::vector<refusal_report>& all, const std::vector<std::string>& asked,
+                    std::chrono::milliseconds look, bool alone) {
+  for (const refusal_report& r : all) std::fprintf(stderr, "troupe: %s\n", shown(r.why).c_str());
+  if (!alone) return;
+  for (const std::string& a : asked)
+    if (std::ranges::none_of(all, [&](const refusal_report& r) { return r.address == a; }))
+      std::fprintf(stderr, "troupe: %s has not answered within %lld ms\n", shown(a).c_str(),
+                   static_cast<long long>(look.count()));
+}
+
 }  // namespace
 
 int show_nodes(options o, std::chrono::milliseconds look, bool json) {
   o.threads = 1;
   o.cluster.take_work = o.cluster.give_work = false;
+  const std::vector<std::string> asked = o.cluster.join;
   runtime rt(std::move(o));
   // Whoever answers names the others: until all that were named are there, or nobody new has come for a while.
   cluster_report c;
@@ -142,6 +162,7 @@ int show_nodes(options o, std::chrono::milliseconds look, bool json) {
     seen = rt.nodes().size();
     c = rt.survey(answer_limit);
   }
+  const std::vector<refusal_report> refusals = rt.refusals();
   std::string self;
   for (const member_report& m : c.members)
     if (m.is_self) self = m.id;
@@ -152,12 +173,15 @@ int show_nodes(options o, std::chrono::milliseconds look, bool json) {
     print_json_list("members", c.members);
     std::printf(", ");
     print_json_list("links", c.links);
+    std::printf(", ");
+    print_json_list("refusals", refusals);
     std::printf("}\n");
   } else if (c.members.empty()) {
     std::printf("no node answered\n");
   } else {
     print(c);
   }
+  print_refusals(refusals, asked, look, c.members.empty());
   return c.members.empty() ? 1 : 0;
 }
 

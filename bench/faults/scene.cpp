@@ -7,26 +7,70 @@
 #include <algorithm>
 #include <stdexcept>
 #include <thread>
+#include <utility>
 
 namespace bench {
 
-double ms_since(test::clock::time_point from) { return test::seconds_since(from) * 1e3; }
+namespace {
 
-void check(const troupe::runtime& rt, const chains& work) {
-  const bool ended = test::comes_true(
-      rt, [&] { return work.finished() == work.spawned(); }, 60s);
-  if (!ended)
-    throw wrong_answer(std::to_string(work.spawned() - work.finished()) + " of " + std::to_string(work.spawned()) +
-                       " tasks are lost");
-  if (const int wrong = work.wrong()) throw wrong_answer(std::to_string(wrong) + " results are wrong");
+/// Threads of a runtime stay where the thread was that made it.
+std::unique_ptr<troupe::runtime> owner_on(const test::network& net) {
+  std::unique_ptr<troupe::runtime> rt;
+  std::exception_ptr failed;
+  std::thread([&] {
+    try {
+      if (setns(net.on(0).net_namespace, CLONE_NEWNET) != 0) throw std::runtime_error("cannot enter a namespace");
+      auto options = test::owner_options(cluster_secret());
+      options.cluster.listen = {net.address(0) + ":4711"};
+      rt = std::make_unique<troupe::runtime>(std::move(options));
+    } catch (...) {
+      failed = std::current_exception();
+    }
+  }).join();
+  if (failed) std::rethrow_exception(failed);
+  return rt;
 }
 
-recovery recovered(const troupe::runtime& rt, const std::string& name, test::clock::time_point since,
-                   const chains& work) {
+bool ended_well(const troupe::future<void>& f) {
+  try {
+    f.get();
+    return true;
+  } catch (const troupe::error&) {
+    return false;
+  }
+}
+
+}  // namespace
+
+double ms_since(test::clock::time_point from) { return test::seconds_since(from) * 1e3; }
+
+std::uint16_t port_of(const std::string& address) {
+  return static_cast<std::uint16_t>(std::stoi(address.substr(address.rfind(':') + 1)));
+}
+
+void count(const troupe::runtime& rt, const chains& work, aftermath& found) {
+  test::comes_true(
+      rt, [&] { return work.finished() == work.spawned(); }, 60s);
+  found.lost = static_cast<double>(
+      std::ranges::count_if(work.tasks(), [](const auto& f) { return !f.is_ready() || !ended_well(f); }));
+  if (*found.lost == 0) found.wrong = work.wrong();
+}
+
+void check(const troupe::runtime& rt, const chains& work) {
+  aftermath found;
+  count(rt, work, found);
+  if (*found.lost != 0) throw wrong_answer(std::to_string(static_cast<int>(*found.lost)) + " tasks are lost");
+  if (*found.wrong != 0) throw wrong_answer(std::to_string(static_cast<int>(*found.wrong)) + " results are wrong");
+}
+
+aftermath recovered(const troupe::runtime& rt, const std::string& name, test::clock::time_point since,
+                    const chains& work) {
   await(rt, name + " is gone", [&] { return !test::is_there(rt, name); });
-  const double detected = ms_since(since);
+  aftermath found;
+  found.detected = ms_since(since);
   if (work.finished() == work.spawned()) throw std::runtime_error("there was too little work: it was done before");
-  return {detected, flows_again(work)};
+  found.flows = flows_again(work);
+  return found;
 }
 
 double flows_again(const chains& work) {
@@ -58,37 +102,47 @@ scope workers(int count) {
   return any;
 }
 
-scene::scene(int count) {
-  for (int i = 0; i < count; ++i)
-    all.push_back(std::make_unique<test::worker>(worker_name(i), cluster_secret(), address()));
-  if (!rt.wait_for_nodes(static_cast<std::size_t>(count), 20s)) throw std::runtime_error("not all workers came");
+scene::scene(int count, troupe::options owner)
+    : scene(std::make_unique<troupe::runtime>(std::move(owner)), count, [this](int i) {
+        return std::make_unique<test::worker>(worker_name(i), cluster_secret(), rt().addresses().front());
+      }) {}
+
+scene::scene(const test::network& net, int count)
+    : scene(owner_on(net), count, [&net](int i) {
+        return std::make_unique<test::worker>(worker_name(i), cluster_secret(), net.address(0) + ":4711",
+                                              net.address(i + 1) + ":4711", net.on(i + 1));
+      }) {}
+
+scene::scene(std::unique_ptr<troupe::runtime> owner, int count, starter start)
+    : rt_(std::move(owner)), start_(std::move(start)) {
+  for (int i = 0; i < count; ++i) workers_.push_back(start_(i));
+  if (!rt().wait_for_nodes(static_cast<std::size_t>(count), 30s)) throw std::runtime_error("not all workers came");
+}
+
+void scene::start_again(int worker) {
+  auto& place = workers_.at(static_cast<std::size_t>(worker));
+  place.reset();
+  place = start_(worker);
 }
 
 void scene::await_work(std::uint64_t tasks) const {
-  await(rt, "all work", [&] {
-    const auto nodes = rt.nodes();
+  await(rt(), "all work", [&] {
+    const auto nodes = rt().nodes();
     return std::ranges::all_of(nodes, [&](const auto& n) { return n.tasks >= tasks; });
   });
 }
 
-network_scene::network_scene(int count) : net(count + 1) {
-  // Threads of a runtime stay where the thread was that made it.
-  std::exception_ptr failed;
-  std::thread([&] {
-    try {
-      if (setns(net.on(0).net_namespace, CLONE_NEWNET) != 0) throw std::runtime_error("cannot enter a namespace");
-      auto options = test::owner_options(cluster_secret());
-      options.cluster.listen = {net.address(0) + ":4711"};
-      rt = std::make_unique<troupe::runtime>(std::move(options));
-    } catch (...) {
-      failed = std::current_exception();
-    }
-  }).join();
-  if (failed) std::rethrow_exception(failed);
-  for (int i = 0; i < count; ++i)
-    all.push_back(std::make_unique<test::worker>(worker_name(i), cluster_secret(), net.address(0) + ":4711",
-                                                 net.address(i + 1) + ":4711", net.on(i + 1)));
-  if (!rt->wait_for_nodes(static_cast<std::size_t>(count), 20s)) throw std::runtime_error("not all workers came");
+aftermath scene::survive(const std::function<void(aftermath&)>& happens) {
+  work_a_little(rt(), workers_);
+  const ledger before(rt(), workers_);
+  aftermath found;
+  happens(found);
+  for (std::size_t i = 0; i < workers_.size(); ++i)
+    if (!workers_[i]->process.is_running()) start_again(static_cast<int>(i));
+  if (!rt().wait_for_nodes(workers_.size(), 30s)) throw std::runtime_error("not all workers came again");
+  work_a_little(rt(), workers_);
+  found.left = before.compare();
+  return found;
 }
 
 }  // namespace bench

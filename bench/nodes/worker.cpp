@@ -3,6 +3,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "worker.hpp"
 
+#include "../faults/clocks.hpp"
 #include "kernels.hpp"
 #include "tests/support/chain_kernels.hpp"
 #include "tests/support/nodes.hpp"
@@ -23,6 +24,7 @@ std::optional<std::uint64_t> bytes_copied() {
 
 int work_as_node(const std::vector<std::string>& words) {
   return test::serve(words, [](const std::string& line) {
+    if (const auto about_clock = answer_about_clock(line)) return *about_clock;
     return line == "copied" ? "copied " + std::to_string(bytes_copied().value_or(0)) : "what?";
   });
 }

@@ -12,6 +12,8 @@
 #include <string>
 #include <vector>
 
+#include <troupe/error.hpp>
+
 namespace troupe {
 
 /// Of `options::cluster`. Without a name there is no cluster, and nothing listens or is dialled.
@@ -78,6 +80,15 @@ struct node_report {
   std::uint64_t tasks = 0;                      ///< of this node that it has run
   std::uint64_t bytes_out = 0, bytes_in = 0;    ///< over the wire, from and to this node
   std::uint64_t fabric_out = 0, fabric_in = 0;  ///< of these, through the trusted fabric
+};
+
+/// An address that led to no node the last time it was dialled.
+struct refusal_report {
+  std::string address;  ///< as it was given, or as others have told it
+  /// `errc::unreachable`: nobody answers there; `errc::refused`: the two do not take each other for nodes of one cluster;
+  /// `errc::bad_frame`: whoever listens there is no node.
+  errc code = errc::unreachable;
+  std::string why;  ///< in words
 };
 
 }  // namespace troupe

@@ -68,6 +68,9 @@ class runtime : public array_maker<runtime>, public submitter<runtime> {
   /// answered then is named with what is known here. Without a cluster: nobody. Any thread, also inside a
   /// task, which it holds up.
   cluster_report survey(std::chrono::milliseconds limit) const;
+  /// Addresses that led to no node when they were last dialled, in order, and why. Each is tried again: it is in the list
+  /// until somebody answers there, or until 30 s after the last try if nobody looks for it any more. Any thread.
+  std::vector<refusal_report> refusals() const;
   /// Waits until so many other nodes are there; false if the time has passed.
   bool wait_for_nodes(std::size_t count, std::chrono::milliseconds limit) const;
   /// Where this node listens, with the ports that it got.

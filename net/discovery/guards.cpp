@@ -24,7 +24,7 @@ bool bucket::has_one(guard_time now) {
   return left_ >= 1;
 }
 
-bool rate_limit::allow(std::uint32_t source, guard_time now) {
+bool rate_limit::allow(std::uint64_t source, guard_time now) {
   // First, so that a flood of forged addresses does not even get an entry.
   if (!all_.has_one(now)) return false;
   auto at = sources_.find(source);

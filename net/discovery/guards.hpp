@@ -34,7 +34,7 @@ class rate_limit {
 
   rate_limit(int each_per_second, int all_per_second, guard_time now)
       : each_per_second_(each_per_second), all_(all_per_second, now) {}
-  bool allow(std::uint32_t source, guard_time now);
+  bool allow(std::uint64_t source, guard_time now);
 
  private:
   struct entry {
@@ -43,7 +43,7 @@ class rate_limit {
   };
   int each_per_second_;
   bucket all_;
-  std::unordered_map<std::uint32_t, entry> sources_;
+  std::unordered_map<std::uint64_t, entry> sources_;
 };
 
 /// Lets each datagram of a node through once, in any order among the last 64 of its latest incarnation. Asked only about

@@ -46,10 +46,10 @@ void lookout::run() {
     for (const endpoint& n : names_) {
       look_at(n);
       if (const auto& addresses = resolved_[n]; !addresses.empty()) found_(addresses);
-      if (stop_.wait(-1, {})) return;
+      if (stop_.wait({}, {})) return;
     }
     next = std::max(next + every_, std::chrono::steady_clock::now());
-    if (stop_.wait(-1, next - std::chrono::steady_clock::now())) return;
+    if (stop_.wait({}, next - std::chrono::steady_clock::now())) return;
     look_at_file();
   }
 }

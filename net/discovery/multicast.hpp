@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <functional>
+#include <memory>
 #include <mutex>
 #include <random>
 #include <string>
@@ -19,7 +20,7 @@
 
 namespace troupe::net {
 
-/// One thread. Answers nobody: what it sends depends on time alone.
+/// One thread, for both protocols. Answers nobody: what it sends depends on time alone.
 class multicast {
  public:
   /// Opens the socket; throws like `discovery::start`.
@@ -36,13 +37,13 @@ class multicast {
   void announce();
   /// True: what else comes may wait.
   bool take_all();
-  void take(std::span<const std::byte> datagram, std::uint32_t address, guard_time now);
+  void take(std::span<const std::byte> datagram, const datagram_source&, guard_time now);
 
   const identity self_;
   const multicast_options options_;
   const std::function<void(std::vector<endpoint>)> found_;
   datagram_signer signer_;
-  multicast_socket socket_;
+  const std::vector<std::unique_ptr<multicast_socket>> sockets_;  // of each protocol that there is
   rate_limit limit_;
   replay_guard replays_;
   std::minstd_rand random_;

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "net/discovery.hpp"
+#include "net/discovery/multicast_group.hpp"
 
 namespace troupe::net {
 
@@ -17,12 +18,13 @@ namespace troupe::net {
 class multicast_socket {
  public:
   /// Throws `error(bad_argument)` for options that make no sense, `error(io_failed)` for what the system refuses.
-  explicit multicast_socket(const multicast_options&);
+  multicast_socket(const multicast_options&, const multicast_group&);
   multicast_socket(const multicast_socket&) = delete;
   multicast_socket& operator=(const multicast_socket&) = delete;
   ~multicast_socket();
 
   int descriptor() const { return socket_; }
+  const multicast_group& group() const { return group_; }
   /// Joins on the interfaces that have come up.
   void look_at_interfaces();
   /// Sends on each interface; never waits.
@@ -30,23 +32,22 @@ class multicast_socket {
     unsigned sent = 0, failed = 0;
   };
   outcome send(std::span<const std::byte>);
-  /// Takes what has come, 64 datagrams at most; `address` is that of an IPv4 host in the order of this machine. Those
-  /// that are too large are cut at one byte more than `datagram_max`. Gives how many there were.
-  using taker = std::function<void(std::span<const std::byte>, std::uint32_t address)>;
+  /// Takes what has come to the group, 64 datagrams at most. Those that are too large are cut at one byte more than
+  /// `datagram_max`. Gives how many there were, with those for others.
+  using taker = std::function<void(std::span<const std::byte>, const datagram_source&)>;
   unsigned receive(const taker&);
   /// Datagrams that the system has dropped because nobody took them in time, as of the last one that was received.
   std::uint32_t lost() const { return lost_; }
 
  private:
   struct interface {
-    unsigned index;
-    std::uint32_t address;  ///< in the order of the network
+    multicast_way way;
     bool joined;
   };
   bool is_wanted(const char* name, unsigned flags) const;
 
   multicast_options options_;
-  std::uint32_t group_ = 0;  ///< in the order of the network
+  const multicast_group group_;
   int socket_ = -1;
   std::vector<interface> interfaces_;
   std::uint32_t lost_ = 0;

@@ -23,11 +23,12 @@ wake_up::~wake_up() { ::close(event_); }
 
 void wake_up::call() noexcept { ::eventfd_write(event_, 1); }
 
-bool wake_up::wait(int descriptor, std::chrono::nanoseconds most) const {
-  pollfd all[] = {{event_, POLLIN, 0}, {descriptor, POLLIN, 0}};
+bool wake_up::wait(std::span<const int> descriptors, std::chrono::nanoseconds most) const {
+  pollfd all[] = {{event_, POLLIN, 0}, {-1, POLLIN, 0}, {-1, POLLIN, 0}};
+  for (std::size_t i = 0; i < descriptors.size() && i < 2; ++i) all[i + 1].fd = descriptors[i];
   const auto ms = std::chrono::ceil<std::chrono::milliseconds>(
       std::clamp<std::chrono::nanoseconds>(most, std::chrono::nanoseconds(0), std::chrono::hours(1)));
-  ::poll(all, 2, static_cast<int>(ms.count()));  // interrupted: as if the time were over
+  ::poll(all, 3, static_cast<int>(ms.count()));  // interrupted: as if the time were over
   return (all[0].revents & POLLIN) != 0;
 }
 

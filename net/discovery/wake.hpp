@@ -4,6 +4,7 @@
 #pragma once
 
 #include <chrono>
+#include <span>
 
 namespace troupe::net {
 
@@ -16,9 +17,8 @@ class wake_up {
   ~wake_up();
 
   void call() noexcept;
-  /// Waits until the descriptor can be read from, or it is called, or the time is over; a descriptor of -1 cannot be read
-  /// from. True: called.
-  bool wait(int descriptor, std::chrono::nanoseconds) const;
+  /// Waits until one of the descriptors, two at most, can be read from, or it is called, or the time is over. True: called.
+  bool wait(std::span<const int> descriptors, std::chrono::nanoseconds) const;
 
  private:
   int event_;

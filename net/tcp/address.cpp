@@ -4,6 +4,7 @@
 #include "net/tcp/address.hpp"
 
 #include <arpa/inet.h>
+#include <net/if.h>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -49,7 +50,7 @@ std::string system_text(int code) { return std::generic_category().message(code)
 }  // namespace
 
 endpoint address::told() const {
-  char text[INET6_ADDRSTRLEN] = "";
+  char text[INET6_ADDRSTRLEN] = "", interface[IF_NAMESIZE] = "";
   if (!is_v6(*this)) {
     ::inet_ntop(AF_INET, &v4(*this).sin_addr, text, sizeof text);
     return {text, ntohs(v4(*this).sin_port)};
@@ -59,6 +60,9 @@ endpoint address::told() const {
     ::inet_ntop(AF_INET, a.s6_addr + 12, text, sizeof text);
   } else {
     ::inet_ntop(AF_INET6, &a, text, sizeof text);
+    // Without its interface nobody can dial it.
+    if (IN6_IS_ADDR_LINKLOCAL(&a) && ::if_indextoname(v6(*this).sin6_scope_id, interface))
+      return {std::string(text) + "%" + interface, ntohs(v6(*this).sin6_port)};
   }
   return {text, ntohs(v6(*this).sin6_port)};
 }

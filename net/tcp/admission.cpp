@@ -134,11 +134,11 @@ void admission::heard(const std::shared_ptr<talk>& t, std::span<const std::byte>
 void admission::judge(const std::shared_ptr<talk>& t, const hello& h) {
   if (h.version != protocol_version)
     return refuse(t, verdict::other_version,
-                  "this node speaks version " + std::to_string(protocol_version) + " of the protocol, not " +
+                  "it speaks version " + std::to_string(protocol_version) + " of the protocol, not " +
                       std::to_string(h.version) + ": all nodes need the same version of troupe");
   if (h.who.cluster != door_.self.cluster)
     return refuse(t, verdict::other_cluster,
-                  "this node belongs to cluster " + door_.self.cluster + ", not to " + h.who.cluster);
+                  "it belongs to cluster " + door_.self.cluster + ", not to " + h.who.cluster);
   door_.control.post([this, waits = std::weak_ptr(t), h] {
     const verdict v = door_.sessions.rules().asked(h);
     // From now on, so that nothing comes in between.

@@ -17,6 +17,7 @@
 #include "gates.hpp"
 #include "nodes_apart.hpp"
 #include "several_nodes.hpp"
+#include "tests/support/sanitizers.hpp"
 #include "tests/support/scratch_folder.hpp"
 
 namespace {
@@ -96,7 +97,10 @@ TEST(nodes_dask, t1_a_node_that_joins_while_tasks_wait_gets_some_of_them_and_non
 
 TEST(nodes_dask, t2_small_tasks_stay_with_a_large_input) {
   several_nodes n(2);
-  const auto root = n.a.filled<long>({1 << 20}, tiles(1 << 20), 3);  // 8 MiB
+  // 8 MiB, which take longer to send than a thousand tasks that look at one number of them. Sanitizers make tasks ten times
+  // as slow and copies hardly slower: then it would be worth it.
+  const index_t numbers = sanitized ? 1 << 23 : 1 << 20;
+  const auto root = n.a.filled<long>({numbers}, tiles(numbers), 3);
   const auto results = n.a.filled<long>({1200}, tiles(1), 0);
   const auto look_at = [&](index_t i, const task_options& o) {
     n.a.spawn(o, look, read(root), write(results.sub(box<1>{{i}, {i + 1}})), static_cast<long>(i));

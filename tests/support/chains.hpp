@@ -16,22 +16,23 @@ namespace test {
 /// Chains of hashes, one for each tile, and each step a task.
 class chains {
  public:
-  static constexpr troupe::index_t width = 512;
   /// `home`: a task changes part of its tile only, so that what it has made comes back with it and is never lost.
   enum class results { come_home, stay_there };
 
-  chains(troupe::runtime& rt, results which, int count, std::uint64_t us)
+  /// So many, of `width` numbers each; a step costs about `us`.
+  chains(troupe::runtime& rt, results which, int count, std::uint64_t us, troupe::index_t width = 512)
       : rt_(rt),
         data_(rt.filled<std::uint64_t>({count * width}, troupe::tiles(width), 1)),
         which_(which),
         count_(count),
+        width_(width),
         us_(us) {}
 
   /// So many more steps of each chain.
   void grow(int steps, const troupe::scope& where = {}) {
     for (int i = 0; i < steps; ++i, ++steps_)
       for (int c = 0; c < count_; ++c) {
-        const troupe::box<1> part{{c * width}, {(c + 1) * width - (which_ == results::come_home ? 1 : 0)}};
+        const troupe::box<1> part{{c * width_}, {(c + 1) * width_ - (which_ == results::come_home ? 1 : 0)}};
         tasks_.push_back(rt_.spawn({.where = where}, link_on, troupe::update(data_.sub(part)), steps_, us_));
       }
   }
@@ -41,8 +42,8 @@ class chains {
     std::uint64_t right = 1;
     for (std::uint64_t s = 0; s < steps_; ++s) right = hashed(right, s);
     int n = 0;
-    for (troupe::index_t i = 0; i < count_ * width; ++i) {
-      const bool untouched = which_ == results::come_home && i % width == width - 1;
+    for (troupe::index_t i = 0; i < count_ * width_; ++i) {
+      const bool untouched = which_ == results::come_home && i % width_ == width_ - 1;
       n += v(i) == (untouched ? 1 : right) ? 0 : 1;
     }
     return n;
@@ -67,6 +68,7 @@ class chains {
   troupe::array<std::uint64_t, 1> data_;
   results which_;
   int count_;
+  troupe::index_t width_;
   std::uint64_t us_, steps_ = 0;
   std::vector<troupe::future<void>> tasks_;
 };

@@ -49,7 +49,8 @@ inline troupe::options owner_options(const std::string& secret) {
   return o;
 }
 
-/// Works for others until its input ends. Answers lines of it: "report" with what it holds, "ran" with how many tasks;
+/// Works for others until its input ends. Answers lines of it: "report" with what it holds, "most" with the most that its
+/// arrays have taken, "ran" with how many tasks;
 /// others by `more`, which gives the answer. WORKER_MEMORY and WORKER_SPILL are its memory and where it may spill.
 inline int serve(const std::vector<std::string>& words,
                  const std::function<std::string(const std::string&)>& more = {}) {
@@ -72,6 +73,8 @@ inline int serve(const std::vector<std::string>& words,
       say("report nodes " + std::to_string(rt.nodes().size()) + " unfinished " +
           std::to_string(r.spawned - r.finished) + " arrays " + std::to_string(r.arrays) + " bytes " +
           std::to_string(r.bytes_allocated));
+    else if (line == "most")
+      say("most " + std::to_string(r.bytes_allocated_max));
     else if (line == "ran")
       say("ran " + std::to_string(rt.executors(scope::here()).front().tasks));
     else if (more)
@@ -80,18 +83,34 @@ inline int serve(const std::vector<std::string>& words,
   return 0;
 }
 
+/// For a worker that has so much memory for arrays, and that folder for what finds no room in it.
+inline child_options with_memory(std::size_t bytes, const std::string& spill = "") {
+  child_options how;
+  how.environment.push_back("WORKER_MEMORY=" + std::to_string(bytes));
+  if (!spill.empty()) how.environment.push_back("WORKER_SPILL=" + spill);
+  return how;
+}
+
 /// A worker process that joins at an address and can be reached at another.
 class worker {
  public:
   worker(const std::string& name, const std::string& secret, const std::string& join,
          const std::string& listen = "127.0.0.1:0", const child_options& where = {})
       : process({"/proc/self/exe", "worker", name, secret, listen, join}, where) {}
-  /// Where it listens, once it does.
-  std::string address() { return process.line_after("listening "); }
+  /// Where it listens, once it does. To be asked before all else: it says so once.
+  std::string address() {
+    if (address_.empty()) address_ = process.line_after("listening ");
+    return address_;
+  }
   /// What it holds for others: "nodes 1 unfinished 0 arrays 1 bytes 4096".
   std::string report() {
     process.tell("report");
     return process.line_after("report ");
+  }
+  /// Bytes that its arrays have taken at most.
+  std::uint64_t most() {
+    process.tell("most");
+    return std::stoull(process.line_after("most "));
   }
   /// Bodies that it has run.
   std::uint64_t ran() {
@@ -100,6 +119,9 @@ class worker {
   }
 
   child process;
+
+ private:
+  std::string address_;
 };
 
 /// Looks whenever something may have changed; false if it does not become true in time.

@@ -6,7 +6,7 @@
 #include <ctime>
 #include <filesystem>
 
-#include "tests/system/clock.hpp"
+#include "tests/support/clock.hpp"
 #include "tests/system/cluster.hpp"
 
 namespace {

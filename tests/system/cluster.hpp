@@ -19,15 +19,10 @@
 #include "tests/support/netns.hpp"
 #include "tests/support/nodes.hpp"
 #include "tests/support/proxy.hpp"
+#include "tests/support/sanitizers.hpp"
 #include "tests/support/scratch_folder.hpp"
 
 namespace test {
-
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-inline constexpr bool sanitized = true;  // everything is slow then: times are recorded, not judged
-#else
-inline constexpr bool sanitized = false;
-#endif
 
 /// A secret for the nodes of one test.
 class secret {

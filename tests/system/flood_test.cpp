@@ -5,6 +5,7 @@
 
 #include <unistd.h>
 
+#include "tests/support/strangers.hpp"
 #include "tests/system/cluster.hpp"
 
 namespace {
@@ -26,12 +27,6 @@ latencies measure(troupe::runtime& rt, const troupe::array<std::uint64_t, 1>& da
   return {all[all.size() / 2], all[all.size() * 99 / 100]};
 }
 
-struct strangers_at {
-  explicit strangers_at(const std::string& address, int count)
-      : process({"/proc/self/exe", "flood", address.substr(address.rfind(':') + 1), std::to_string(count)}) {}
-  child process;
-};
-
 // At a node that gives work and at one that does it.
 TEST(floods, of_900_strangers_cost_little_memory_and_no_result) {
   const secret proof;
@@ -50,8 +45,8 @@ TEST(floods, of_900_strangers_cost_little_memory_and_no_result) {
   std::size_t most_here = 0, most_there = 0;
   for (int round = 0; round < 7; ++round) {  // some of them are there when others have been sent away after 5 s
     work.grow(50, scope::at("one"));
-    here.process.line_after("round ");
-    there.process.line_after("round ");
+    here.come_again();
+    there.come_again();
     most_here = std::max(most_here, facts_of(getpid()).resident_bytes);
     most_there = std::max(most_there, one.process.facts().resident_bytes);
   }
@@ -66,10 +61,7 @@ TEST(floods, of_900_strangers_cost_little_memory_and_no_result) {
   RecordProperty("memory_here_kib", static_cast<int>((most_here - std::min(most_here, mine.resident_bytes)) >> 10));
   RecordProperty("memory_there_kib",
                  static_cast<int>((most_there - std::min(most_there, theirs.resident_bytes)) >> 10));
-  for (child* c : {&here.process, &there.process}) {
-    c->end_input();
-    EXPECT_EQ(c->wait(), ended_with(0));
-  }
+  for (strangers_at* s : {&here, &there}) EXPECT_EQ(s->leave(), ended_with(0));
   worker late("late", proof, its_address);
   EXPECT_TRUE(rt.wait_for_nodes(2, 20s));
   late.process.end_input();
@@ -95,13 +87,13 @@ TEST(slow_floods, of_900_strangers_at_most_double_the_time_of_a_task) {
   for (int round = 0; round < 4; ++round) {
     keep_best(quiet, measure(rt, data, 10'000));
     strangers_at here(rt.addresses().front(), 900), there(its_address, 900);
-    here.process.line_after("round ");
-    there.process.line_after("round ");
+    here.come_again();
+    there.come_again();
     const auto since = clock::now();
     latencies l;
     while (seconds_since(since) < 6) keep_best(flooded, l = measure(rt, data, 10'000));
-    here.process.line_after("round ");  // they were there all the while
-    there.process.line_after("round ");
+    here.come_again();  // they were there all the while
+    there.come_again();
   }
   RecordProperty("quiet_median_us", static_cast<int>(quiet.median));
   RecordProperty("quiet_p99_us", static_cast<int>(quiet.p99));

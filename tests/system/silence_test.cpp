@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <csignal>
+#include <memory>
 
 #include "tests/system/cluster.hpp"
 
@@ -97,33 +98,68 @@ TEST(slow_silence, a_worker_that_is_stopped_for_twenty_seconds_costs_no_result_a
   EXPECT_LE(one.process.facts().threads, theirs.threads);
 }
 
-TEST(silence, connections_reset_every_half_second_lose_nothing_and_repeat_nothing) {
+/// An owner and the worker "one", which reach each other by a proxy alone.
+struct behind_a_proxy {
+  behind_a_proxy() { EXPECT_TRUE(rt->wait_for_nodes(1, 10s)); }
+  std::unique_ptr<troupe::runtime> owner() const {
+    troupe::options o = owner_options(proof);
+    o.cluster.announce = {between.address()};
+    return std::make_unique<troupe::runtime>(std::move(o));
+  }
+  std::string join() {
+    const std::string address = rt->addresses().front();
+    between.forward_to(static_cast<std::uint16_t>(std::stoi(address.substr(address.rfind(':') + 1))));
+    return between.address();
+  }
   const secret proof;
   support::proxy between;
-  troupe::options o = owner_options(proof);
-  o.cluster.announce = {between.address()};
-  troupe::runtime rt(o);
-  const std::string address = rt.addresses().front();
-  between.forward_to(static_cast<std::uint16_t>(std::stoi(address.substr(address.rfind(':') + 1))));
-  worker one("one", proof, between.address(), "-");  // so that it can only be reached through the proxy
-  ASSERT_TRUE(rt.wait_for_nodes(1, 10s));
-  chains stays(rt, chains::results::stay_there, 4, 500), home(rt, chains::results::come_home, 4, 500);
-  const scope there = scope::at("one");
+  std::unique_ptr<troupe::runtime> rt = owner();
+  worker one{"one", proof, join(), "-"};
+  chains stays{*rt, chains::results::stay_there, 4, 500}, home{*rt, chains::results::come_home, 4, 500};
+  void grow(int home_steps) {
+    stays.grow(20, scope::at("one"));
+    home.grow(home_steps, scope::at("one"));
+  }
+  void expect_all_once() {
+    EXPECT_EQ(stays.wrong(), 0);
+    EXPECT_EQ(home.wrong(), 0);
+    EXPECT_EQ(one.ran(), stays.spawned() + home.spawned());
+  }
+};
+
+TEST(silence, connections_reset_every_half_second_lose_nothing_and_repeat_nothing) {
+  behind_a_proxy n;
   for (int resets = 0; resets < 10; ++resets) {
     const auto since = clock::now();
-    stays.grow(20, there);
-    home.grow(20, there);
-    ASSERT_TRUE(stays.first_in_line_end(10s));
-    between.cut();
-    ASSERT_TRUE(rt.wait_all_for(10s)) << "after " << resets << " resets";
+    n.grow(20);
+    ASSERT_TRUE(n.stays.first_in_line_end(10s));
+    n.between.cut();
+    ASSERT_TRUE(n.rt->wait_all_for(10s)) << "after " << resets << " resets";
     comes_true(
-        rt, [] { return false; },
+        *n.rt, [] { return false; },
         std::chrono::milliseconds(500) - std::chrono::duration_cast<std::chrono::milliseconds>(clock::now() - since));
   }
-  EXPECT_EQ(stays.wrong(), 0);
-  EXPECT_EQ(home.wrong(), 0);
-  EXPECT_EQ(one.ran(), stays.spawned() + home.spawned());
-  EXPECT_GE(between.connections(), 12);
+  n.expect_all_once();
+  EXPECT_GE(n.between.connections(), 12);
+}
+
+// What the worker has got and could not say so comes again over the next connection.
+TEST(silence, messages_that_are_late_overtaken_and_sent_twice_lose_nothing_and_repeat_nothing) {
+  behind_a_proxy n;
+  n.between.delay(10ms);
+  for (int round = 0; round < 5; ++round) {
+    n.grow(5);
+    ASSERT_TRUE(n.stays.first_in_line_end(10s));
+    const std::uint64_t ran = n.one.ran();
+    n.between.hold_back(true);
+    n.grow(5);
+    ASSERT_TRUE(comes_true(*n.rt, [&] { return n.one.ran() > ran; }));
+    n.between.cut();
+    n.between.hold_back(false);
+    ASSERT_TRUE(n.rt->wait_all_for(20s)) << "after " << round << " rounds";
+  }
+  n.expect_all_once();
+  EXPECT_GE(n.rt->links().at(0).resets, 5u);
 }
 
 }  // namespace

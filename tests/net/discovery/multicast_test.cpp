@@ -62,6 +62,7 @@ multicast_options quiet_place() {
   static std::atomic<int> places{0};
   multicast_options m;
   m.group = "239.255." + std::to_string(::getpid() % 250 + 1) + "." + std::to_string(++places % 250 + 1);
+  m.group_v6.clear();
   m.port = static_cast<std::uint16_t>(20000 + ::getpid() % 10000);
   m.interfaces = {"lo"};
   return m;

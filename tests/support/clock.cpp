@@ -4,7 +4,7 @@
 //
 // A program's own functions come before those of the libraries that it is linked with, for those libraries too. So the
 // clock of one process can be set as an administrator would set the machine's. Other clocks are passed on.
-#include "tests/system/clock.hpp"
+#include "tests/support/clock.hpp"
 
 #include <dlfcn.h>
 #include <sys/time.h>
@@ -31,6 +31,10 @@ void set_clock(std::chrono::seconds off) { off_by = off.count(); }
 }  // namespace test
 
 extern "C" {
+
+[[gnu::visibility("default")]] void troupe_test_set_clock(long seconds) {
+  test::set_clock(std::chrono::seconds(seconds));
+}
 
 [[gnu::visibility("default")]] int clock_gettime(clockid_t which, timespec* t) noexcept {
   const int done = passed_on(which, t);
