@@ -60,9 +60,10 @@ struct node_hello {
   std::optional<node_record> of_you{};  ///< what has to be refuted first
   std::uint32_t members = 0;
   std::uint64_t digest = 0;  ///< of what is known of the members
+  bool links = true;         ///< the session is a link, to work over; else the sender only looks after the peer
 };
 
-/// Every heartbeat; between more than `mesh_max` members, a probe and its answer.
+/// Every heartbeat, to those that are watched; to others a probe, and its answer.
 struct node_beat {
   bool answer = false;  ///< an answer is wanted
   std::uint64_t digest = 0;
@@ -88,6 +89,20 @@ struct node_news {
   bool want = false;  ///< and the peer's everything is wanted
   std::vector<node_record> records{};
 };
+
+// ---- beyond a mesh --------------------------------------------------------------------------------------------------
+
+/// The session is to be a link from now on. The peer answers with the same, unless it has said so before.
+struct node_link {};
+/// The sender ends the session because it has no use for it: nobody is suspect for that.
+struct node_rest {};
+/// Digests of what the sender knows, each of the nodes whose ids fall to it. The answer are records of those that differ.
+struct node_sums {
+  bool want = false;  ///< and the sums of the peer
+  std::vector<std::uint64_t> sums{};
+};
+
+// ---- views ----------------------------------------------------------------------------------------------------------
 
 /// A proposal for a view, as in Paxos with one decision for each number: larger ballots win.
 struct view_ballot {
@@ -123,7 +138,33 @@ struct view_agreed {
   node_view view{};
 };
 
-using membership_message = std::variant<node_hello, node_beat, node_probe, node_alive, node_news, view_prepare,
-                                        view_promise, view_accept, view_accepted, view_agreed>;
+/// What makes the next view of one: places of those that are out, ascending, and ids of those that are new.
+struct view_change {
+  std::vector<std::uint32_t> out{};
+  std::vector<node_id> in{};
+
+  bool operator==(const view_change&) const = default;
+};
+/// Beyond a mesh votes are not sent to who proposes but gathered on the way, by whoever passes the proposal on: a bit for
+/// each member of the last view that has promised, or accepted.
+struct view_poll {
+  std::uint64_t number = 0;
+  node_id founder{};
+  view_ballot ballot{};
+  bool accepting = false;
+  view_ballot best{};    ///< while promises are gathered: the largest in which one of those has accepted something
+  view_change change{};  ///< and what that was; then, what is to be accepted
+  std::vector<std::uint8_t> votes{};
+};
+/// To one who has the view before that.
+struct view_step {
+  std::uint64_t number = 0;
+  node_id founder{};
+  view_change change{};
+};
+
+using membership_message =
+    std::variant<node_hello, node_beat, node_probe, node_alive, node_news, view_prepare, view_promise, view_accept,
+                 view_accepted, view_agreed, node_link, node_rest, node_sums, view_poll, view_step>;
 
 }  // namespace troupe::detail
