@@ -25,17 +25,21 @@ class cluster_events {
  public:
   using node_id = detail::node_id;
 
-  /// There is a new member. The same node may come again after it was lost, and is as new then, on both sides.
+  /// There is a link with a member: beyond a mesh (logic::membership_options::mesh_max) only with some. The same node may come again after it was lost, and is as new then, on both sides.
   virtual void joined(const node_id&, const std::shared_ptr<net::session>&) = 0;
   /// Its session has ended and there is another, while it was never lost: what was under way may have arrived or not.
   virtual void resumed(const node_id&, const std::shared_ptr<net::session>&) = 0;
   /// Nothing is heard of it, or its session has ended: nothing new should be given to it.
   virtual void suspected(const node_id&) = 0;
   virtual void refuted(const node_id&) = 0;
-  /// It is gone, and what it knew of this node with it.
+  /// It is gone, and what it knew of this node with it; or only the link is (`node_end::let_go`).
   virtual void lost(const node_id&, logic::node_end why) = 0;
   /// The view, or who of it lives, has changed.
   virtual void view_changed() {}
+  /// Of all members, also of those with which there is no link because there are too many for that: it is one now, and it
+  /// is none any more. What is told above is told in between.
+  virtual void came(const node_id&) {}
+  virtual void went(const node_id&, logic::node_end) {}
 
   /// A frame of a member, of a kind that is not membership's.
   virtual void frame(net::session&, std::span<const std::byte>) = 0;
@@ -65,11 +69,15 @@ class cluster final : private net::transport_events {
   void add_candidates(std::vector<net::endpoint>);
   /// The node is lost, and joins anew: what was agreed on with it does not hold any more. Any thread, later.
   void give_up(const node_id&);
+  /// Beyond a mesh: has links with so many members at least, if there are. Any thread.
+  void find_company(std::size_t links);
   /// Says goodbye; `done` on the control thread, once nobody is connected any more, or after a second. Any thread.
   void leave(std::function<void()> done);
 
   // ---- on the control thread ----------------------------------------------------------------------------------------
   const logic::membership& members() const { return members_; }
+  /// There is work with that member: it is linked, and watched, until it is lost.
+  void work_with(const node_id&);
   /// Of a member that is connected; null otherwise.
   std::shared_ptr<net::session> session_of(const node_id&) const;
 

@@ -145,7 +145,8 @@ bool views::message(const node_id& from, const detail::view_poll& m, outbox& out
     return false;
   }
   if (m.number != agreed_.number + 1 || (m.accepting && !changed_by(agreed_.members, m.change))) return false;
-  if (votes_.join(m, agreed_.members.size()) == view_votes::seen::better) attempt_ = std::max(attempt_, m.ballot.attempt);
+  if (votes_.join(m, agreed_.members.size()) == view_votes::seen::better)
+    attempt_ = std::max(attempt_, m.ballot.attempt);
   if (!votes_) return false;
   vote();
   if (votes_.has_more_than(m)) out.emplace_back(from, *votes_);
@@ -178,6 +179,7 @@ bool views::gather() {
     if (!proposal_ || proposal_->accepting || proposal_->ballot != p.ballot) return false;
     proposal_->accepting = true;
     if (p.best == detail::view_ballot{}) p.change = change_between(agreed_.members, proposal_->members);
+    if (!changed_by(agreed_.members, p.change)) return false;
     const view_poll next{p.number, p.founder, p.ballot, true, {}, p.change, {}};
     votes_.begin(next, agreed_.members.size());
     vote();
@@ -194,9 +196,7 @@ bool views::message(const node_id&, const detail::view_step& m, outbox&) {
 }
 
 void views::tell_behind(const node_id& to, std::uint64_t rank, outbox& out) const {
-  const auto has = [&](const detail::view_step& s) {
-    return node_view{s.number - 1, s.founder, {}}.rank() == rank;
-  };
+  const auto has = [&](const detail::view_step& s) { return node_view{s.number - 1, s.founder, {}}.rank() == rank; };
   const auto first = std::find_if(steps_.begin(), steps_.end(), has);
   for (auto s = first; s != steps_.end(); ++s) out.emplace_back(to, *s);
   if (first == steps_.end()) out.emplace_back(to, detail::view_agreed{agreed_});
