@@ -78,7 +78,9 @@ class cluster final : private net::transport_events {
   const logic::membership& members() const { return members_; }
   /// There is work with that member: it is linked, and watched, until it is lost.
   void work_with(const node_id&);
-  /// Of a member that is connected; null otherwise.
+  /// With whomever.
+  std::size_t connections() const { return peers_.size(); }
+  /// Of a member that is linked; null otherwise.
   std::shared_ptr<net::session> session_of(const node_id&) const;
 
  private:

@@ -44,6 +44,7 @@ class putter {
     if (c != 0) w.varint(c);
   }
   void claim(const node_claim& c) { w.fixed(c); }
+  void use(const link_use& u) { w.fixed(u); }
   void id(const node_id& n) { w.raw(n.bytes.data(), n.bytes.size()); }
   void address(const node_address& a) {
     w.text(a.host);
@@ -86,6 +87,7 @@ class getter {
   void claim(node_claim& c) {
     c = static_cast<node_claim>(r.at_most(static_cast<std::uint64_t>(node_claim::left), "a claim"));
   }
+  void use(link_use& u) { u = static_cast<link_use>(r.at_most(static_cast<std::uint64_t>(link_use::work), "a use")); }
   void id(node_id& n) {
     const auto b = r.raw(n.bytes.size());
     std::memcpy(n.bytes.data(), b.data(), b.size());
@@ -147,7 +149,7 @@ void fields(W& w, M& m) {
     w.maybe(m.of_you, [&](auto& r) { record(w, r); });
     w.number(m.members);
     w.fixed(m.digest);
-    w.flag(m.links);
+    w.use(m.link);
   } else if constexpr (std::is_same_v<T, node_beat>) {
     w.flag_and_rare(m.answer, m.deaf_ms, m.sent, m.heard);
     w.fixed(m.digest);
@@ -195,8 +197,10 @@ void fields(W& w, M& m) {
     w.number(m.number);
     w.id(m.founder);
     change(w, m.change);
+  } else if constexpr (std::is_same_v<T, node_link>) {
+    w.use(m.use);
   } else {
-    static_assert(std::is_same_v<T, node_link> || std::is_same_v<T, node_rest>);
+    static_assert(std::is_same_v<T, node_rest>);
   }
 }
 

@@ -95,7 +95,7 @@ void membership::session_up(const node_id& n, std::uint64_t incarnation, const s
 
   attend(up);
   up.said_link = up.met || up.wanted || (is_mesh_ && active_.size() < 2 * options_.mesh_max);
-  node_hello h{self_, up.met, {}, static_cast<std::uint32_t>(known_ + 1), digest(), up.said_link};
+  node_hello h{self_, up.met, {}, static_cast<std::uint32_t>(known_ + 1), digest(), use_of(up)};
   if (up.record.claim != node_claim::live) h.of_you = up.record;
   say(n, std::move(h));
 }
@@ -196,10 +196,18 @@ void membership::leave(time_point) {
 
 // ---- changes of state -----------------------------------------------------------------------------------------------
 
-/// Both have said that the session is a link.
+/// What it is to the peer.
+void membership::link(member& m, time_point now, detail::link_use use) {
+  if (use == detail::link_use::none) return;
+  m.heard_link = true;
+  if (use == detail::link_use::work && !std::exchange(m.wanted, true)) m.watched = now;
+}
+
+/// Once both have said that the session is one.
 void membership::link(member& m) {
   if (m.met || !m.greeted || m.record.is_out()) return;
-  if ((m.wanted || m.heard_link) && !std::exchange(m.said_link, true)) say(m.record.node, detail::node_link{});
+  if ((m.wanted || m.heard_link) && !std::exchange(m.said_link, true))
+    say(m.record.node, detail::node_link{use_of(m)});
   if (m.said_link && m.heard_link) join(m);
 }
 
@@ -290,7 +298,7 @@ void membership::take_message(member& m, const node_hello& h, time_point now) {
   const node_id n = m.record.node;
   if (m.greeted || h.self.node != n) return;
   m.greeted = true;
-  m.heard_link = h.links;
+  link(m, now, h.link);
   // The refutation leaves before anything that is sent because the peer has joined here.
   if (h.of_you) about_me(*h.of_you);
   const bool was_met = m.met;
@@ -324,10 +332,8 @@ void membership::take_message(member& m, const node_hello& h, time_point now) {
     compare(m, h.digest, now);
 }
 
-void membership::take_message(member& m, const detail::node_link&, time_point now) {
-  m.heard_link = true;
-  if (!m.wanted) m.watched = now;
-  m.wanted = true;
+void membership::take_message(member& m, const detail::node_link& l, time_point now) {
+  link(m, now, l.use);
   link(m);
 }
 

@@ -71,11 +71,11 @@ struct membership_options {
   std::size_t probes = 3;                  ///< others that are asked at a time
   std::size_t mesh_max = 64;               ///< members, with this one
   // Beyond:
-  std::size_t watched = 12;    ///< members that are watched in their turn
+  std::size_t watched = 8;     ///< members that are watched in their turn
   milliseconds turn{1000};     ///< between two that begin to be
   std::size_t asked = 4;       ///< of those that are connected and not watched, at each heartbeat
   std::size_t unwatched = 32;  ///< of those that stay connected
-  std::size_t told = 4;        ///< that are told at once of an end of which this node has heard
+  std::size_t told = 6;        ///< that are told at once of an end of which this node has heard
 
   std::size_t nodes = 4096;      ///< that are known, gone ones included
   milliseconds forget{600'000};  ///< nodes that are gone
@@ -222,7 +222,11 @@ class membership {
   void take_message(member&, const detail::node_link&, time_point now);
   void take_message(member&, const detail::node_rest&, time_point now);
   void take_message(member&, const detail::node_sums&, time_point now);
+  void link(member&, time_point now, detail::link_use);
   void link(member&);
+  static detail::link_use use_of(const member& m) {
+    return m.wanted ? detail::link_use::work : m.said_link ? detail::link_use::idle : detail::link_use::none;
+  }
   void join(member&);
   void show(member&, node_end);
   void end(member&, node_end, node_claim, time_point now);
@@ -308,7 +312,8 @@ class membership {
   std::set<node_id> active_;  // of which something is awaited
   rounds rounds_;
   std::size_t company_ = 0;
-  time_point differs_{}, next_turn_{}, knocked_{}, polled_{};
+  time_point next_turn_{}, knocked_{}, polled_{};
+  std::size_t differing_ = 0;  // heartbeats of those that know other things, less those of others
   std::tuple<detail::view_ballot, bool, std::size_t> last_poll_{};
   std::mt19937_64 random_;
   std::vector<action> actions_;

@@ -54,7 +54,7 @@ void membership::make_mesh(time_point now) {
     if (m.record.is_out() || !m.known) continue;
     attend(m);
     if (m.session && m.greeted) {
-      if (!std::exchange(m.said_link, true)) say(n, detail::node_link{});
+      if (!std::exchange(m.said_link, true)) say(n, detail::node_link{use_of(m)});
       link(m);
     } else if (!m.session) {
       dials_.want(n, m.record.addresses, self_.addresses.empty() || self_.node < n ? now : now + 1s);
@@ -100,6 +100,7 @@ void membership::beat_beyond(time_point now) {
     if (found == members_.end()) continue;
     member& m = found->second;
     if (!is_connected(m) || is_watched(m) || is_awaited(m)) continue;
+    if (now - m.heard < 2 * options_.heartbeat) continue;  // it has said something unasked
     m.asked = now;
     ++asked;
     beat_to(m, true, now);
@@ -190,6 +191,10 @@ void membership::work_with(const node_id& n, time_point now) {
   m.watched = now;
   if (is_mesh_) return;
   watch(m, now);
+  if (m.session && m.greeted) {
+    m.said_link = true;
+    say(n, detail::node_link{detail::link_use::work});
+  }
   link(m);
 }
 

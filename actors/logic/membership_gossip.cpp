@@ -19,6 +19,7 @@ namespace {
 
 constexpr std::size_t news_max = 8, news_beyond_max = 24;  // with one heartbeat
 constexpr auto sync_every = 500ms, sync_beyond_every = 2000ms;
+constexpr std::size_t differing_max = 100;  // heartbeats: those of about two seconds
 
 }  // namespace
 
@@ -154,12 +155,12 @@ void membership::tell_news(std::vector<node_record>& to) {
 
 void membership::compare(member& m, std::uint64_t other, time_point now) {
   if (!is_mesh_) {
+    // Of many peers some may lack the same: it is the rest that counts.
     if (other == digest()) {
-      differs_ = {};
-    } else if (differs_ == time_point{}) {
-      differs_ = now;
-    } else if (now - differs_ >= sync_beyond_every && now - told_all_ >= sync_beyond_every) {
+      differing_ -= std::min<std::size_t>(differing_, 4);
+    } else if (++differing_ > differing_max && now - told_all_ >= sync_beyond_every) {
       told_all_ = now;
+      differing_ = 0;
       say(m.record.node, detail::node_sums{true, sums()});
     }
   } else if (other == digest()) {

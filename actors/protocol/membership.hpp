@@ -53,6 +53,13 @@ struct node_view {
   }
 };
 
+/// What a session is to the one who says so. Once both have said `idle` or `work` it is a link.
+enum class link_use : std::uint8_t {
+  none,  ///< only to look after the peer
+  idle,
+  work,  ///< not to be ended by the peer either
+};
+
 /// The first on a session, from both sides.
 struct node_hello {
   node_record self{};
@@ -60,7 +67,7 @@ struct node_hello {
   std::optional<node_record> of_you{};  ///< what has to be refuted first
   std::uint32_t members = 0;
   std::uint64_t digest = 0;  ///< of what is known of the members
-  bool links = true;         ///< the session is a link, to work over; else the sender only looks after the peer
+  link_use link = link_use::idle;
 };
 
 /// Every heartbeat, to those that are watched; to others a probe, and its answer.
@@ -92,8 +99,11 @@ struct node_news {
 
 // ---- beyond a mesh --------------------------------------------------------------------------------------------------
 
-/// The session is to be a link from now on. The peer answers with the same, unless it has said so before.
-struct node_link {};
+/// The session is a link from now on; or there is work with the peer now. The peer answers with the same, unless it has
+/// said so before.
+struct node_link {
+  link_use use = link_use::idle;
+};
 /// The sender ends the session because it has no use for it: nobody is suspect for that.
 struct node_rest {};
 /// Digests of what the sender knows, each of the nodes whose ids fall to it. The answer are records of those that differ.

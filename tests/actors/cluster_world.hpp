@@ -66,6 +66,8 @@ class node : public troupe::cluster_events {
       if (e->what == "went" && e->who == other.id()) return &*e;
     return nullptr;
   }
+  /// Sessions, links among them.
+  std::size_t connections() const { return cluster_->connections(); }
   std::size_t count(const std::string& what) const {
     return static_cast<std::size_t>(
         std::count_if(told_.begin(), told_.end(), [&](const event& e) { return e.what == what; }));
