@@ -69,7 +69,7 @@ class cluster final : private net::transport_events {
   void add_candidates(std::vector<net::endpoint>);
   /// The node is lost, and joins anew: what was agreed on with it does not hold any more. Any thread, later.
   void give_up(const node_id&);
-  /// Beyond a mesh: has links with so many members at least, if there are. Any thread.
+  /// Beyond a mesh: has links with so many members at least from now on, if there are. Any thread.
   void find_company(std::size_t links);
   /// Says goodbye; `done` on the control thread, once nobody is connected any more, or after a second. Any thread.
   void leave(std::function<void()> done);

@@ -60,6 +60,7 @@ void neighbours::joined(const node_id& id, const std::shared_ptr<net::session>& 
   net::writer frame;
   wire::put(frame, c);
   p->line->send(frame.view());
+  cluster_->work_with(id);  // what the two know of each other lasts until one of them is gone
 }
 
 void neighbours::welcome(peer& p, const wire::card& c) {

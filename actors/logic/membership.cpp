@@ -17,6 +17,7 @@ using detail::node_probe;
 namespace {
 
 constexpr auto heard_of_late = 10s;
+constexpr auto a_while = 1s;  // a connection that has lasted for so long was no attempt
 
 bool share_an_address(const std::vector<node_address>& a, const std::vector<node_address>& b) {
   return std::find_first_of(a.begin(), a.end(), b.begin(), b.end()) != a.end();
@@ -105,17 +106,23 @@ void membership::session_down(const node_id& n, time_point now) {
   if (found == members_.end()) return;
   member& m = found->second;
   if (!m.session && m.known && !m.record.is_out()) return;
+  const bool had_use = !is_mesh_ && m.known && !m.record.is_out() && now - m.since >= a_while;
   m.session = m.greeted = false;
   m.since = now;
   m.empty.clear();
-  dials_.lost(n, now, m.met || !is_mesh_);
+  dials_.lost(n, now, m.met || had_use);
   if (!m.known && !m.record.is_out()) {
     members_.erase(found);  // it came and went, and nobody has spoken of it
     active_.erase(n);
     return;
   }
   if (m.record.is_out() || self_.is_out()) return;
-  if (!is_mesh_) ask(m, now);  // a process that has ended is found out by this
+  if (had_use) {
+    ask(m, now);  // a process that has ended is found out by this
+  } else if (!is_mesh_) {
+    m.asked = now;
+    attend(m);
+  }
   if (m.met) {
     dials_.want(n, m.record.addresses, now);
     doubt(m, now);
@@ -191,6 +198,7 @@ void membership::leave(time_point) {
   if (self_.is_out()) return;
   ++self_.round;
   self_.claim = node_claim::left;
+  live_.reset();
   say_all({self_});
 }
 
@@ -206,8 +214,7 @@ void membership::link(member& m, time_point now, detail::link_use use) {
 /// Once both have said that the session is one.
 void membership::link(member& m) {
   if (m.met || !m.greeted || m.record.is_out()) return;
-  if ((m.wanted || m.heard_link) && !std::exchange(m.said_link, true))
-    say(m.record.node, detail::node_link{use_of(m)});
+  if ((m.wanted || m.heard_link) && !std::exchange(m.said_link, true)) say(m.record.node, detail::node_link{use_of(m)});
   if (m.said_link && m.heard_link) join(m);
 }
 
@@ -241,6 +248,7 @@ void membership::show(member& m, node_end why) {
   const bool is = m.met || (!is_mesh_ && m.known && !m.record.is_out());
   if (is == m.shown) return;
   m.shown = is;
+  live_.reset();
   if (is)
     actions_.push_back(came{m.record.node});
   else
@@ -430,8 +438,9 @@ std::vector<node_id> membership::members() const {
   return all;
 }
 
-std::vector<node_id> membership::live() const {
-  std::vector<node_id> all;
+const std::vector<node_id>& membership::live() const {
+  if (live_) return *live_;
+  std::vector<node_id>& all = live_.emplace();
   if (!self_.is_out()) all.push_back(self_.node);
   for (const auto& [n, m] : members_)
     if (m.shown) all.push_back(n);

@@ -18,6 +18,7 @@
 // "Lifeguard").
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <map>
@@ -156,8 +157,8 @@ class membership {
   void give_up(const node_id&, time_point now);
   /// There is work with it: beyond a mesh it is linked and watched until it is gone.
   void work_with(const node_id&, time_point now);
-  /// Beyond a mesh it is linked with so many others at least, if there are; which, is left to chance.
-  void find_company(std::size_t links) { company_ = links; }
+  /// Beyond a mesh it is linked with so many others at least from now on, if there are; which, is left to chance.
+  void find_company(std::size_t links) { company_ = std::max(company_, links); }
   /// Says goodbye to all; nothing is dialled afterwards.
   void leave(time_point now);
 
@@ -170,7 +171,7 @@ class membership {
   /// All that are not gone, this node among them, sorted; whether connected or only heard of.
   std::vector<node_id> members() const;
   /// Those that are connected or were, and are not gone, beyond a mesh all members; this node among them, sorted.
-  std::vector<node_id> live() const;
+  const std::vector<node_id>& live() const;
   bool is_mesh() const { return is_mesh_; }
   const node_record& self() const { return self_; }
   std::optional<node_record> record_of(const node_id&) const;
@@ -308,6 +309,7 @@ class membership {
   time_point next_beat_, promised_, told_all_{}, forgot_{};
   record_sums sums_;
   std::size_t known_ = 0;  // members besides this one
+  mutable std::optional<std::vector<node_id>> live_;
   // Beyond a mesh.
   std::set<node_id> active_;  // of which something is awaited
   rounds rounds_;

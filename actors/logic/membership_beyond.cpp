@@ -245,8 +245,11 @@ void membership::let_rest(time_point now) {
 
 /// Those that were apart for long enough to be gone for each other find each other again.
 void membership::knock(time_point now) {
-  if (now - knocked_ < knock_every) return;
+  if (now - knocked_ < knock_every || members_.size() == known_) return;
   knocked_ = now;
+  // All together about once a second at each door.
+  const std::size_t out = members_.size() - known_;
+  if (random_() % (known_ + 1) >= out) return;
   member* at = nullptr;
   std::size_t seen = 0;
   for (auto& [n, m] : members_)

@@ -122,7 +122,7 @@ void membership::look_after(member& m, time_point now) {
   probe(m, now);
   if (now - std::max(quiet, m.alive) >= options_.gone) return end(m, node_end::silent, node_claim::gone, now);
   // Others hear it: it is the path from here.
-  if (!is_mesh_ && !m.met && !m.wanted && now - quiet >= options_.suspect && now - m.alive < options_.suspect)
+  if (!is_mesh_ && !m.wanted && now - quiet >= options_.suspect && now - m.alive < options_.suspect)
     rest(m, now, false);
 }
 
@@ -155,7 +155,7 @@ void membership::forget(time_point now) {
     const auto found = members_.find(n);
     return found == members_.end() || !needs_attention(found->second);
   });
-  if (now - forgot_ < forget_every) return;
+  if (now - forgot_ < forget_every || members_.size() == known_) return;
   forgot_ = now;
   if (members_.size() < options_.nodes / 2) {
     std::erase_if(members_, [&](const auto& x) {

@@ -47,7 +47,7 @@ class node : public troupe::cluster_events {
   const net::node_id& wire_id() const { return self_.id; }
   const net::endpoint& at() const { return self_.listens_on.front(); }
   std::uint64_t incarnation() const { return self_.incarnation; }
-  troupe::cluster& cluster() { return *cluster_; }
+  troupe::cluster& cluster() const { return *cluster_; }
   const troupe::logic::membership& members() const { return cluster_->members(); }
   bool lives() const { return lives_; }
   bool is_paused() const { return paused_; }
@@ -122,6 +122,19 @@ class world {
     troupe::logic::membership_options own = options;
     own.seed = random();
     nodes.push_back(std::make_unique<node>(*this, place, self, own));
+    nodes.back()->cluster().start();
+    nodes.back()->cluster().add_candidates(seeds);
+    return *nodes.back();
+  }
+  /// One that listens nowhere.
+  node& start_deaf(const std::vector<net::endpoint>& seeds) {
+    net::identity self;
+    for (auto& b : self.id.bytes) b = static_cast<std::uint8_t>(random());
+    self.incarnation = 1;
+    self.cluster = "imagined";
+    troupe::logic::membership_options own = options;
+    own.seed = random();
+    nodes.push_back(std::make_unique<node>(*this, std::uint16_t{0xffff}, self, own));
     nodes.back()->cluster().start();
     nodes.back()->cluster().add_candidates(seeds);
     return *nodes.back();
