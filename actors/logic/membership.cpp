@@ -330,7 +330,6 @@ void membership::take_message(member& m, const node_hello& h, time_point now) {
     show(m, node_end::forgot_us);
   }
   link(m);
-  if (!is_mesh_ && !m.askers.empty()) say(n, beat_for(m, true, now));
   // Who comes from outside, or from the smaller part, hears at once of all that it can join.
   const std::size_t ours = known_ + 1;
   const bool is_less = is_mesh_ ? h.members < ours || (h.members == ours && self_.node < n) : h.members < ours / 2;
