@@ -330,13 +330,16 @@ void membership::take_message(member& m, const node_hello& h, time_point now) {
     show(m, node_end::forgot_us);
   }
   link(m);
-  // Who comes from outside, or from the smaller part, hears at once of all that it can join.
   const std::size_t ours = known_ + 1;
-  const bool is_less = is_mesh_ ? h.members < ours || (h.members == ours && self_.node < n) : h.members < ours / 2;
-  if (h.digest != digest() && is_less)
-    say(n, node_news{true, true, everything()});
-  else if (!is_mesh_)
+  if (h.digest == digest()) return;
+  if (is_mesh_ && h.members <= options_.mesh_max) {
+    // Who comes from outside, or from the smaller part, hears at once of all that it can join.
+    if (h.members < ours || (h.members == ours && self_.node < n)) say(n, node_news{true, true, everything()});
+  } else if (h.members >= 2 * ours) {
+    ask_for_all(m, now);
+  } else if (!is_mesh_) {
     compare(m, h.digest, now);
+  }
 }
 
 void membership::take_message(member& m, const detail::node_link& l, time_point now) {

@@ -246,6 +246,7 @@ class membership {
   void challenge(member&, const node_record&);
   void spread(const node_id&);
   void tell_news(std::vector<node_record>& to);
+  void ask_for_all(member&, time_point now);
   void compare(member&, std::uint64_t digest, time_point now);
   std::vector<node_record> everything() const;
   std::uint64_t digest() const;

@@ -153,6 +153,13 @@ void membership::tell_news(std::vector<node_record>& to) {
   }
 }
 
+/// Of many that have more to tell one is asked.
+void membership::ask_for_all(member& m, time_point now) {
+  if (now - told_all_ < sync_every) return;
+  told_all_ = now;
+  say(m.record.node, detail::node_sums{true, sums()});
+}
+
 void membership::compare(member& m, std::uint64_t other, time_point now) {
   if (!is_mesh_) {
     // Of many peers some may lack the same: it is the rest that counts.
@@ -198,6 +205,7 @@ void membership::take_message(member& m, const detail::node_sums& theirs, time_p
   node_news news;
   for (node_record& r : everything())
     if (differs(r.node)) news.records.push_back(std::move(r));
+  news.all = news.records.size() > news_beyond_max;  // others know most of it
   if (!news.records.empty()) say(m.record.node, std::move(news));
   if (theirs.want) say(m.record.node, detail::node_sums{false, ours});
 }

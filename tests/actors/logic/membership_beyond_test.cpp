@@ -264,6 +264,7 @@ TEST_F(membership_beyond, sums_that_differ_are_answered_with_what_they_stand_for
   for (std::uint8_t n = 1; n <= 40; ++n)
     if (n != 17) theirs.change(id_of(n), record_sums::sum_of(record_of(n)));
   theirs.change(id_of(200), record_sums::sum_of(m.self()));
+  take_said<node_sums>();
   say(1, node_sums{true, theirs.all()});
   const auto news = take_said<node_news>();
   ASSERT_EQ(news.size(), 1u);
@@ -278,6 +279,21 @@ TEST_F(membership_beyond, sums_that_differ_are_answered_with_what_they_stand_for
   EXPECT_TRUE(take_said<node_news>().empty());
   say(1, node_sums{true, {1, 2, 3}});
   EXPECT_TRUE(take_said<node_news>().empty()) << "of another kind";
+}
+
+TEST_F(membership_beyond, who_knows_few_asks_one_of_those_that_know_many) {
+  membership x(id_of(201), 1, {address_of(201)}, options_of_few(), now);
+  std::size_t asked = 0;
+  for (const std::uint8_t n : {1, 2, 3}) {
+    x.session_up(id_of(n), 1, {address_of(n)}, address_of(n), now);
+    x.message(id_of(n), node_hello{record_of(n), false, {}, 41, 7, link_use::none}, now);
+    for (const auto& a : x.take())
+      if (const auto* s = std::get_if<membership::send>(&a)) asked += std::holds_alternative<node_sums>(s->message);
+  }
+  EXPECT_EQ(asked, 1u);
+  take_said<node_news>();
+  up(50);
+  EXPECT_TRUE(take_said<node_news>().empty()) << "nobody is told unasked";
 }
 
 TEST_F(membership_beyond, so_few_that_they_fit_a_mesh_again_are_all_dialled_and_linked) {
