@@ -66,6 +66,10 @@ void cluster::find_company(std::size_t links) {
   transport_.at(transport_.now(), [this, links] { members_.find_company(links); });
 }
 
+void cluster::reach(const node_id& n) {
+  transport_.at(transport_.now(), [this, n] { work_with(n); });
+}
+
 void cluster::work_with(const node_id& n) {
   members_.work_with(n, transport_.now());
   act();

@@ -71,6 +71,8 @@ class cluster final : private net::transport_events {
   void give_up(const node_id&);
   /// Beyond a mesh: has links with so many members at least from now on, if there are. Any thread.
   void find_company(std::size_t links);
+  /// As work_with, later. Any thread.
+  void reach(const node_id&);
   /// Says goodbye; `done` on the control thread, once nobody is connected any more, or after a second. Any thread.
   void leave(std::function<void()> done);
 

@@ -46,6 +46,7 @@ void neighbours::joined(const node_id& id, const std::shared_ptr<net::session>& 
   p->guests = make_guest_house(house_, house_.brain(), house_.board(), house_.link(), p->line,
                                [this](const node_id& n) -> std::shared_ptr<net::session> {
                                  const peer_ptr other = find(n);
+                                 if (!other) cluster_->reach(n);  // for the next time
                                  return other ? other->line : nullptr;
                                });
   {
