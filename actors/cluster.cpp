@@ -62,6 +62,19 @@ void cluster::give_up(const node_id& n) {
   });
 }
 
+void cluster::find_company(std::size_t links) {
+  transport_.at(transport_.now(), [this, links] { members_.find_company(links); });
+}
+
+void cluster::reach(const node_id& n) {
+  transport_.at(transport_.now(), [this, n] { work_with(n); });
+}
+
+void cluster::work_with(const node_id& n) {
+  members_.work_with(n, transport_.now());
+  act();
+}
+
 void cluster::leave(std::function<void()> done) {
   transport_.at(transport_.now(), [this, done = std::move(done)]() mutable {
     left_ = std::move(done);
@@ -205,6 +218,10 @@ void cluster::act_on(const membership::action& what) {
           }
         } else if constexpr (std::is_same_v<T, membership::view_changed>) {
           events_.view_changed();
+        } else if constexpr (std::is_same_v<T, membership::came>) {
+          events_.came(a.node);
+        } else if constexpr (std::is_same_v<T, membership::went>) {
+          events_.went(a.node, a.why);
         } else if constexpr (std::is_same_v<T, membership::suspected>) {
           events_.suspected(a.node);
         } else if constexpr (std::is_same_v<T, membership::refuted>) {

@@ -26,14 +26,14 @@ class cluster_events {
  public:
   using node_id = detail::node_id;
 
-  /// There is a new member. The same node may come again after it was lost, and is as new then, on both sides.
+  /// There is a link with a member: beyond a mesh (logic::membership_options::mesh_max) only with some. The same node may come again after it was lost, and is as new then, on both sides.
   virtual void joined(const node_id&, const std::shared_ptr<net::session>&) = 0;
   /// Its session has ended and there is another, while it was never lost: what was under way may have arrived or not.
   virtual void resumed(const node_id&, const std::shared_ptr<net::session>&) = 0;
   /// Nothing is heard of it, or its session has ended: nothing new should be given to it.
   virtual void suspected(const node_id&) = 0;
   virtual void refuted(const node_id&) = 0;
-  /// It is gone, and what it knew of this node with it.
+  /// It is gone, and what it knew of this node with it; or only the link is (`node_end::let_go`).
   virtual void lost(const node_id&, logic::node_end why) = 0;
   /// An address led to no member, for what reason; it is dialled again as long as membership wants it.
   virtual void refused(const net::endpoint&, std::exception_ptr) {}
@@ -41,6 +41,10 @@ class cluster_events {
   virtual void reached(const net::endpoint&) {}
   /// The view, or who of it lives, has changed.
   virtual void view_changed() {}
+  /// Of all members, also of those with which there is no link because there are too many for that: it is one now, and it
+  /// is none any more. What is told above is told in between.
+  virtual void came(const node_id&) {}
+  virtual void went(const node_id&, logic::node_end) {}
 
   /// A frame of a member, of a kind that is not membership's.
   virtual void frame(net::session&, std::span<const std::byte>) = 0;
@@ -70,12 +74,20 @@ class cluster final : private net::transport_events {
   void add_candidates(std::vector<net::endpoint>);
   /// The node is lost, and joins anew: what was agreed on with it does not hold any more. Any thread, later.
   void give_up(const node_id&);
+  /// Beyond a mesh: has links with so many members at least from now on, if there are. Any thread.
+  void find_company(std::size_t links);
+  /// As work_with, later. Any thread.
+  void reach(const node_id&);
   /// Says goodbye; `done` on the control thread, once nobody is connected any more, or after a second. Any thread.
   void leave(std::function<void()> done);
 
   // ---- on the control thread ----------------------------------------------------------------------------------------
   const logic::membership& members() const { return members_; }
-  /// Of a member that is connected; null otherwise.
+  /// There is work with that member: it is linked, and watched, until it is lost.
+  void work_with(const node_id&);
+  /// With whomever.
+  std::size_t connections() const { return peers_.size(); }
+  /// Of a member that is linked; null otherwise.
   std::shared_ptr<net::session> session_of(const node_id&) const;
 
  private:

@@ -16,6 +16,7 @@ namespace {
 constexpr std::size_t addresses_max = 8, host_max = 255;
 constexpr std::size_t nodes_max = 16'384;  // in one message
 constexpr std::size_t id_bytes = 16, record_bytes_min = id_bytes + 4;
+constexpr std::size_t sums_max = 256, votes_max = nodes_max / 8;
 
 template <std::size_t I = 0>
 membership_message made(std::size_t kind) {
@@ -34,6 +35,7 @@ class putter {
   void number(const std::uint64_t& v) { w.varint(v); }
   void number(const std::uint32_t& v) { w.varint(v); }
   void fixed(const std::uint64_t& v) { w.fixed(v); }
+  void byte(const std::uint8_t& v) { w.fixed(v); }
   void flag(const bool& v) { w.fixed(static_cast<std::uint8_t>(v)); }
   void flag_and_rare(const bool& v, const std::uint32_t& a, const std::uint64_t& b, const std::uint64_t& c) {
     w.varint((v ? 1u : 0u) | (a != 0 ? 2u : 0u) | (b != 0 ? 4u : 0u) | (c != 0 ? 8u : 0u));
@@ -42,6 +44,7 @@ class putter {
     if (c != 0) w.varint(c);
   }
   void claim(const node_claim& c) { w.fixed(c); }
+  void use(const link_use& u) { w.fixed(u); }
   void id(const node_id& n) { w.raw(n.bytes.data(), n.bytes.size()); }
   void address(const node_address& a) {
     w.text(a.host);
@@ -66,6 +69,7 @@ class getter {
   void number(std::uint64_t& v) { v = r.varint(); }
   void number(std::uint32_t& v) { v = static_cast<std::uint32_t>(r.at_most(UINT32_MAX, "a number")); }
   void fixed(std::uint64_t& v) { v = r.fixed<std::uint64_t>(); }
+  void byte(std::uint8_t& v) { v = r.fixed<std::uint8_t>(); }
   void flag(bool& v) { v = r.at_most(1, "a flag") != 0; }
   void flag_and_rare(bool& v, std::uint32_t& a, std::uint64_t& b, std::uint64_t& c) {
     const std::uint64_t bits = r.at_most(15, "flags");
@@ -83,6 +87,7 @@ class getter {
   void claim(node_claim& c) {
     c = static_cast<node_claim>(r.at_most(static_cast<std::uint64_t>(node_claim::left), "a claim"));
   }
+  void use(link_use& u) { u = static_cast<link_use>(r.at_most(static_cast<std::uint64_t>(link_use::work), "a use")); }
   void id(node_id& n) {
     const auto b = r.raw(n.bytes.size());
     std::memcpy(n.bytes.data(), b.data(), b.size());
@@ -128,6 +133,12 @@ void ballot(W& w, B& b) {
   w.id(b.proposer);
 }
 
+template <class W, class C>
+void change(W& w, C& c) {
+  w.all(c.out, 1, nodes_max, [&](auto& place) { w.number(place); });
+  ids(w, c.in);
+}
+
 /// The fields of a message, in the order in which they stand in a frame.
 template <class W, class M>
 void fields(W& w, M& m) {
@@ -138,6 +149,7 @@ void fields(W& w, M& m) {
     w.maybe(m.of_you, [&](auto& r) { record(w, r); });
     w.number(m.members);
     w.fixed(m.digest);
+    w.use(m.link);
   } else if constexpr (std::is_same_v<T, node_beat>) {
     w.flag_and_rare(m.answer, m.deaf_ms, m.sent, m.heard);
     w.fixed(m.digest);
@@ -166,10 +178,29 @@ void fields(W& w, M& m) {
   } else if constexpr (std::is_same_v<T, view_accepted>) {
     w.number(m.number);
     ballot(w, m.ballot);
-  } else {
+  } else if constexpr (std::is_same_v<T, view_agreed>) {
     w.number(m.view.number);
     w.id(m.view.founder);
     ids(w, m.view.members);
+  } else if constexpr (std::is_same_v<T, node_sums>) {
+    w.flag(m.want);
+    w.all(m.sums, 8, sums_max, [&](auto& s) { w.fixed(s); });
+  } else if constexpr (std::is_same_v<T, view_poll>) {
+    w.number(m.number);
+    w.id(m.founder);
+    ballot(w, m.ballot);
+    w.flag(m.accepting);
+    ballot(w, m.best);
+    change(w, m.change);
+    w.all(m.votes, 1, votes_max, [&](auto& v) { w.byte(v); });
+  } else if constexpr (std::is_same_v<T, view_step>) {
+    w.number(m.number);
+    w.id(m.founder);
+    change(w, m.change);
+  } else if constexpr (std::is_same_v<T, node_link>) {
+    w.use(m.use);
+  } else {
+    static_assert(std::is_same_v<T, node_rest>);
   }
 }
 

@@ -203,6 +203,7 @@ std::vector<std::string> neighbours::addresses() const {
 }
 
 bool neighbours::wait_for(std::size_t nodes, std::chrono::steady_clock::time_point deadline) const {
+  cluster_->find_company(std::min(nodes, places_.size()));
   std::unique_lock hold(lock_);
   const auto there = [](const auto& p) { return p.second->place != nullptr; };
   return changed_.wait_until(hold, deadline,

@@ -116,6 +116,7 @@ class neighbours final : private cluster_events {
   // neighbours_telling.cpp
   void tell_again();
   void tell_load(std::span<const peer_ptr>);
+  void look_for_company();
   void ping(std::span<const peer_ptr>);
   void hear(peer&, wire::kind, net::reader&);
   void hear_load(peer&, const wire::load_notice&);
@@ -138,7 +139,7 @@ class neighbours final : private cluster_events {
   std::vector<std::shared_ptr<node>> places_;
   bool started_ = false;
   // On the control thread: what members tell each other of themselves.
-  std::size_t turn_ = 0;
+  std::size_t turn_ = 0, company_ = 0;
   wire::self_card last_card_;
   net::transport::time_point carded_{};
 

@@ -30,6 +30,8 @@ const char* text_of_end(logic::node_end why) {
       return "it had given this node up";
     case logic::node_end::given_up:
       return "it was given up, because something that it sent could not be taken in";
+    case logic::node_end::let_go:
+      return "there was no use for the connection with it";
   }
   return "it is gone";
 }
@@ -44,6 +46,7 @@ void neighbours::joined(const node_id& id, const std::shared_ptr<net::session>& 
   p->guests = make_guest_house(house_, house_.brain(), house_.board(), house_.link(), p->line,
                                [this](const node_id& n) -> std::shared_ptr<net::session> {
                                  const peer_ptr other = find(n);
+                                 if (!other) cluster_->reach(n);  // for the next time
                                  return other ? other->line : nullptr;
                                });
   {
@@ -59,6 +62,7 @@ void neighbours::joined(const node_id& id, const std::shared_ptr<net::session>& 
   net::writer frame;
   wire::put(frame, c);
   p->line->send(frame.view());
+  cluster_->work_with(id);  // what the two know of each other lasts until one of them is gone
 }
 
 void neighbours::welcome(peer& p, const wire::card& c) {

@@ -16,9 +16,10 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr auto tell_every = 250ms;
-constexpr std::size_t told_max = 64;  // members that are told at a time; of more, those that are next
-constexpr auto ping_every = 1s;       // each member
-constexpr int pings_max = 8;          // at a time
+constexpr std::size_t told_max = 64;      // members that are told at a time; of more, those that are next
+constexpr std::size_t company_first = 8;  // links, among more members than are all connected; more if there is work
+constexpr auto ping_every = 1s;           // each member
+constexpr int pings_max = 8;              // at a time
 // What others keep a node busy with is believed for as long as that is to take, and not for longer than this.
 constexpr auto believed_max = 10s;
 // Who is asked again within that time says the same again: to describe a node costs it more than to ask.
@@ -43,6 +44,7 @@ void neighbours::tell_again() {
     tell_load(all);
     ping(all);
   }
+  look_for_company();
   transport_->at(transport_->now() + tell_every, [this] { tell_again(); });
 }
 
@@ -61,6 +63,14 @@ void neighbours::tell_load(std::span<const peer_ptr> to) {
     wire::put(frame, now);
     to[i]->line->send(frame.view());
   }
+}
+
+// Who has more tasks than he can begin doubles the number of those that may take some, while that lasts.
+void neighbours::look_for_company() {
+  if (cluster_->members().is_mesh() || company_ >= places_.size()) return;
+  if (company_ != 0 && (!options_.give_work || house_.brain().load({}).queued == 0)) return;
+  company_ = std::min(std::max(company_first, 2 * company_), places_.size());
+  cluster_->find_company(company_);
 }
 
 void neighbours::ping(std::span<const peer_ptr> all) {

@@ -33,7 +33,7 @@ void dialling::want(const node_id& n, const std::vector<node_address>& addresses
     if (!e || (e->rests && e->node != n)) continue;  // it leads to another that is there
     e->node = n;
     e->until = time_point::max();
-    e->rests = false;
+    e->rests = e->once = false;
     if (is_new || (!e->asked && e->next > first)) e->next = first;
   }
 }
@@ -45,7 +45,7 @@ void dialling::reached(const node_id& n, const std::vector<node_address>& addres
     if (entry* e = entry_of(a)) {
       e->node = n;
       e->rests = true;
-      e->asked = false;
+      e->asked = e->once = false;
       e->until = time_point::max();
     }
   };
@@ -82,10 +82,36 @@ void dialling::drop(const node_id& n) {
     }
 }
 
+void dialling::let_be(const node_id& n, time_point now, bool is_there) {
+  changed();
+  std::erase_if(entries_, [&](const auto& x) { return x.second.node == n && !x.second.found; });
+  for (auto& [a, e] : entries_) {
+    if (e.node != n) continue;
+    e.rests = is_there;
+    if (!is_there && !e.asked) failed(e, now);
+  }
+}
+
+void dialling::knock(const node_id& n, const std::vector<node_address>& addresses, time_point now) {
+  changed();
+  for (const node_address& a : addresses) {
+    if (entries_.contains(a)) continue;
+    entry* e = entry_of(a);
+    if (!e) return;
+    e->node = n;
+    e->next = now;
+    e->once = true;
+  }
+}
+
 void dialling::refused(const node_address& a, time_point now) {
   changed();
   const auto found = entries_.find(a);
-  if (found != entries_.end() && !found->second.rests) failed(found->second, now);
+  if (found == entries_.end() || found->second.rests) return;
+  if (found->second.once)
+    entries_.erase(found);
+  else
+    failed(found->second, now);
 }
 
 void dialling::is_self(const node_address& a) {
@@ -93,7 +119,7 @@ void dialling::is_self(const node_address& a) {
   if (entry* e = entry_of(a)) {
     e->node.reset();
     e->rests = true;
-    e->asked = false;
+    e->asked = e->once = false;
   }
 }
 
@@ -111,7 +137,7 @@ std::vector<node_address> dialling::due(time_point now) {
   std::vector<node_address> all;
   for (auto i = entries_.begin(); i != entries_.end();) {
     entry& e = i->second;
-    if (e.until <= now) {
+    if (e.until <= now || (e.once && e.asked && e.next <= now)) {
       i = entries_.erase(i);
       continue;
     }

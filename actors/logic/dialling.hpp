@@ -46,6 +46,10 @@ class dialling {
   void lost(const node_id&, time_point now, bool at_once);
   /// The node will not come back.
   void drop(const node_id&);
+  /// Nobody needs to reach it: what discovery has not named is forgotten, the rest rests while it is believed to be there.
+  void let_be(const node_id&, time_point now, bool is_there);
+  /// Looks once whether somebody is there.
+  void knock(const node_id&, const std::vector<node_address>&, time_point now);
   void refused(const node_address&, time_point now);
   /// It leads to this process.
   void is_self(const node_address&);
@@ -66,6 +70,7 @@ class dialling {
     bool found = false;  // by discovery: stays
     bool rests = false;  // leads to a node that is connected, or to this one
     bool asked = false;  // a dial is under way, until `next` at most
+    bool once = false;   // that was the only one
   };
   entry* entry_of(const node_address&);
   void failed(entry&, time_point now);

@@ -16,6 +16,9 @@ using detail::node_probe;
 
 namespace {
 
+constexpr auto heard_of_late = 10s;
+constexpr auto a_while = 1s;  // a connection that has lasted for so long was no attempt
+
 bool share_an_address(const std::vector<node_address>& a, const std::vector<node_address>& b) {
   return std::find_first_of(a.begin(), a.end(), b.begin(), b.end()) != a.end();
 }
@@ -31,6 +34,7 @@ membership::membership(const node_id& self, std::uint64_t incarnation, std::vect
       began_(now),
       next_beat_(now),
       promised_(now),
+      rounds_(options.seed + 2),
       random_(options.seed + 1) {
   for (const node_address& a : self_.addresses) dials_.is_self(a);
 }
@@ -41,7 +45,6 @@ void membership::listens(std::vector<node_address> addresses) {
   self_.addresses = std::move(addresses);
   if (members_.empty()) return;
   ++self_.round;
-  changed();
   say_all({self_});
 }
 
@@ -53,6 +56,7 @@ void membership::candidate(const node_address& a, time_point now) {
 
 void membership::session_up(const node_id& n, std::uint64_t incarnation, const std::vector<node_address>& addresses,
                             const std::optional<node_address>& dialled, time_point now) {
+  fit_mesh(now);
   if (n == self_.node || self_.is_out() || (!members_.contains(n) && members_.size() >= options_.nodes)) {
     if (dialled && n == self_.node) dials_.is_self(*dialled);
     actions_.push_back(close{n});
@@ -65,7 +69,6 @@ void membership::session_up(const node_id& n, std::uint64_t incarnation, const s
     if (!m.record.is_out() && m.known) end(m, node_end::replaced, node_claim::gone, now);
     m = {};
     m.record = {n, incarnation, 0, node_claim::live, addresses};
-    changed();
   } else if (incarnation < m.record.incarnation || m.record.claim == node_claim::left) {
     actions_.push_back(close{n});
     return;
@@ -78,6 +81,7 @@ void membership::session_up(const node_id& n, std::uint64_t incarnation, const s
   member& up = members_[n];
   up.session = true;
   up.greeted = false;
+  up.said_link = up.heard_link = false;
   up.heard = up.since = up.answered = now;
   up.asked = up.deaf = {};
   up.sent = 0;
@@ -85,11 +89,14 @@ void membership::session_up(const node_id& n, std::uint64_t incarnation, const s
   up.challenged.reset();
   if (!addresses.empty()) up.record.addresses = addresses;
   dials_.reached(n, addresses, dialled);
-  for (auto& [other, o] : members_)  // where one process listens, no other does
-    if (other != n && o.known && !o.session && !o.record.is_out() && share_an_address(addresses, o.record.addresses))
-      end(o, node_end::replaced, node_claim::gone, now);
+  if (is_mesh_ || !up.known)
+    for (auto& [other, o] : members_)  // where one process listens, no other does
+      if (other != n && o.known && !o.session && !o.record.is_out() && share_an_address(addresses, o.record.addresses))
+        end(o, node_end::replaced, node_claim::gone, now);
 
-  node_hello h{self_, up.met, {}, static_cast<std::uint32_t>(members().size()), digest()};
+  attend(up);
+  up.said_link = up.met || up.wanted || (is_mesh_ && active_.size() < 2 * options_.mesh_max);
+  node_hello h{self_, up.met, {}, static_cast<std::uint32_t>(known_ + 1), digest(), use_of(up)};
   if (up.record.claim != node_claim::live) h.of_you = up.record;
   say(n, std::move(h));
 }
@@ -99,15 +106,23 @@ void membership::session_down(const node_id& n, time_point now) {
   if (found == members_.end()) return;
   member& m = found->second;
   if (!m.session && m.known && !m.record.is_out()) return;
+  const bool had_use = !is_mesh_ && m.known && !m.record.is_out() && now - m.since >= a_while;
   m.session = m.greeted = false;
   m.since = now;
   m.empty.clear();
-  dials_.lost(n, now, m.met);
+  dials_.lost(n, now, m.met || had_use);
   if (!m.known && !m.record.is_out()) {
     members_.erase(found);  // it came and went, and nobody has spoken of it
+    active_.erase(n);
     return;
   }
   if (m.record.is_out() || self_.is_out()) return;
+  if (had_use) {
+    ask(m, now);  // a process that has ended is found out by this
+  } else if (!is_mesh_) {
+    m.asked = now;
+    attend(m);
+  }
   if (m.met) {
     dials_.want(n, m.record.addresses, now);
     doubt(m, now);
@@ -120,7 +135,9 @@ void membership::refused(const node_address& a, bool nobody_listens, time_point 
   const auto found = n ? members_.find(*n) : members_.end();
   if (!nobody_listens || found == members_.end()) return;
   member& m = found->second;
-  if (!m.met || m.session || std::find(m.empty.begin(), m.empty.end(), a) != m.empty.end()) return;
+  // Beyond a mesh a connection that ended just now says that somebody was there.
+  const bool was_here = m.met || (!is_mesh_ && m.known && !m.record.is_out() && now - m.heard < heard_of_late);
+  if (!was_here || m.session || std::find(m.empty.begin(), m.empty.end(), a) != m.empty.end()) return;
   m.empty.push_back(a);
   // An alias from discovery does not count: there could be others.
   for (const node_address& own : m.record.addresses)
@@ -168,6 +185,7 @@ void membership::give_up(const node_id& n, time_point now) {
   m.met = m.doubted = false;
   turns_.clear();
   actions_.push_back(gone{n, node_end::given_up});
+  show(m, node_end::given_up);
   if (!std::exchange(m.session, false)) return;
   m.greeted = false;
   m.since = now;
@@ -180,11 +198,25 @@ void membership::leave(time_point) {
   if (self_.is_out()) return;
   ++self_.round;
   self_.claim = node_claim::left;
-  changed();
+  live_.reset();
   say_all({self_});
 }
 
 // ---- changes of state -----------------------------------------------------------------------------------------------
+
+/// What it is to the peer.
+void membership::link(member& m, time_point now, detail::link_use use) {
+  if (use == detail::link_use::none) return;
+  m.heard_link = true;
+  if (use == detail::link_use::work && !std::exchange(m.wanted, true)) m.watched = now;
+}
+
+/// Once both have said that the session is one.
+void membership::link(member& m) {
+  if (m.met || !m.greeted || m.record.is_out()) return;
+  if ((m.wanted || m.heard_link) && !std::exchange(m.said_link, true)) say(m.record.node, detail::node_link{use_of(m)});
+  if (m.said_link && m.heard_link) join(m);
+}
 
 void membership::join(member& m) {
   m.met = true;
@@ -192,6 +224,7 @@ void membership::join(member& m) {
   m.challenged.reset();
   if (m.record.claim == node_claim::suspect) m.record.claim = node_claim::live;
   dials_.proved(m.record.node);
+  show(m, node_end::said);
   actions_.push_back(joined{m.record.node});
   turns_.clear();
 }
@@ -211,23 +244,40 @@ void membership::trust(member& m) {
   if (m.met) actions_.push_back(refuted{m.record.node});
 }
 
+void membership::show(member& m, node_end why) {
+  const bool is = m.met || (!is_mesh_ && m.known && !m.record.is_out());
+  if (is == m.shown) return;
+  m.shown = is;
+  live_.reset();
+  if (is)
+    actions_.push_back(came{m.record.node});
+  else
+    actions_.push_back(went{m.record.node, why});
+}
+
 void membership::end(member& m, node_end why, node_claim claim, time_point now) {
   const node_id n = m.record.node;
   const bool was_met = std::exchange(m.met, false), had_session = std::exchange(m.session, false);
   m.record.claim = claim;
-  m.greeted = m.doubted = false;
+  m.greeted = m.doubted = m.wanted = m.chosen = m.said_link = m.heard_link = false;
   m.ended = now;
   m.askers.clear();
   turns_.clear();
-  changed();
   if (was_met) actions_.push_back(gone{n, why});
+  show(m, why);
+  changed(m);
   if (had_session) actions_.push_back(close{n});
   if (claim == node_claim::left)
     dials_.drop(n);
-  else
+  else if (is_mesh_)
     dials_.lost(n, now, why != node_end::ended);
+  else
+    dials_.let_be(n, now, false);
   spread(n);
-  if (why != node_end::said && why != node_end::left) say_all({m.record});
+  if (why != node_end::said && why != node_end::left)
+    say_all({m.record});
+  else if (!is_mesh_)
+    pass_on(m);
 }
 
 // ---- messages -------------------------------------------------------------------------------------------------------
@@ -256,6 +306,7 @@ void membership::take_message(member& m, const node_hello& h, time_point now) {
   const node_id n = m.record.node;
   if (m.greeted || h.self.node != n) return;
   m.greeted = true;
+  link(m, now, h.link);
   // The refutation leaves before anything that is sent because the peer has joined here.
   if (h.of_you) about_me(*h.of_you);
   const bool was_met = m.met;
@@ -266,7 +317,7 @@ void membership::take_message(member& m, const node_hello& h, time_point now) {
     const auto addresses = std::move(m.record.addresses);
     m.record = h.self;
     if (m.record.addresses.empty()) m.record.addresses = addresses;
-    changed();
+    changed(m);
     spread(n);
   }
   if (was_met && h.knows_you) {
@@ -276,13 +327,27 @@ void membership::take_message(member& m, const node_hello& h, time_point now) {
   } else if (was_met) {
     m.met = false;
     actions_.push_back(gone{n, node_end::forgot_us});
+    show(m, node_end::forgot_us);
   }
-  if (!m.met) join(m);
-  // Who comes from outside, or from the smaller part, hears at once of all that it can join.
-  const std::size_t ours = members().size();
-  if (h.digest != digest() && (h.members < ours || (h.members == ours && self_.node < n)))
-    say(n, node_news{true, true, everything()});
+  link(m);
+  const std::size_t ours = known_ + 1;
+  if (h.digest == digest()) return;
+  if (is_mesh_ && h.members <= options_.mesh_max) {
+    // Who comes from outside, or from the smaller part, hears at once of all that it can join.
+    if (h.members < ours || (h.members == ours && self_.node < n)) say(n, node_news{true, true, everything()});
+  } else if (h.members >= 2 * ours) {
+    ask_for_all(m, now);
+  } else if (!is_mesh_) {
+    compare(m, h.digest, now);
+  }
 }
+
+void membership::take_message(member& m, const detail::node_link& l, time_point now) {
+  link(m, now, l.use);
+  link(m);
+}
+
+void membership::take_message(member& m, const detail::node_rest&, time_point now) { rest(m, now, false); }
 
 void membership::note(member& m, const node_beat& b, time_point now) {
   if (!is_connected(m)) return;
@@ -294,21 +359,37 @@ void membership::note(member& m, const node_beat& b, time_point now) {
 
 void membership::take_message(member& m, const node_beat& b, time_point now) {
   if (!is_connected(m)) return;
-  if (b.answer) say(m.record.node, beat_for(m, false, now));
+  if (b.answer) {
+    node_beat answer = beat_for(m, false, now);
+    if (!is_mesh_) tell_news(answer.news);
+    say(m.record.node, std::move(answer));
+  }
   for (const node_record& r : b.news) merge(r, now);
   if (!is_connected(m)) return;
   compare(m, b.digest, now);
-  if (m.met && b.view < views_.agreed().rank()) say(m.record.node, detail::view_agreed{views_.agreed()});
+  if (b.view >= views_.agreed().rank()) return;
+  if (is_mesh_) {
+    if (m.met) say(m.record.node, detail::view_agreed{views_.agreed()});
+  } else if (now - m.told_view >= options_.probe) {  // others tell it, too
+    m.told_view = now;
+    views::outbox out;
+    views_.tell_behind(m.record.node, b.view, out);
+    for (auto& [to, message] : out) say(to, std::move(message));
+  }
 }
 
 void membership::take_message(member& m, const node_probe& p, time_point now) {
   const auto found = members_.find(p.target);
-  if (found == members_.end() || !is_connected(found->second)) return;
+  if (found == members_.end()) return;
   member& target = found->second;
+  if (!is_connected(target) && (is_mesh_ || !target.known || target.record.is_out())) return;
   std::erase_if(target.askers,
                 [&](const auto& a) { return a.first == m.record.node || now - a.second > options_.suspect; });
   target.askers.emplace_back(m.record.node, now);
-  say(p.target, beat_for(target, true, now));
+  if (is_connected(target))
+    say(p.target, beat_for(target, true, now));
+  else if (!is_awaited(target))
+    ask(target, now);
 }
 
 void membership::take_message(member&, const node_alive& a, time_point now) {
@@ -318,15 +399,18 @@ void membership::take_message(member&, const node_alive& a, time_point now) {
 
 void membership::take_message(member& m, const node_news& news, time_point now) {
   const node_id from = m.record.node;
+  is_old_news_ = news.all && !is_mesh_;
   for (const node_record& r : news.records) merge(r, now);
+  is_old_news_ = false;
   const auto found = members_.find(from);
   if (news.all && news.want && found != members_.end() && is_connected(found->second))
     say(from, node_news{true, false, everything()});
 }
 
 void membership::say_all(const std::vector<node_record>& records) {
-  for (const auto& [n, m] : members_)
-    if (m.session && (m.greeted || m.record.is_out())) say(n, node_news{false, false, records});
+  for (const node_id& n : attended())
+    if (const member& m = members_.at(n); m.session && (m.greeted || m.record.is_out()))
+      say(n, node_news{false, false, records});
 }
 
 // ---- what is known --------------------------------------------------------------------------------------------------
@@ -337,6 +421,7 @@ node_state membership::state_of(const node_id& n) const {
   if (found == members_.end()) return node_state::unknown;
   const member& m = found->second;
   if (m.met) return m.doubted ? node_state::suspect : node_state::live;
+  if (m.shown) return m.record.claim == node_claim::suspect ? node_state::suspect : node_state::live;
   if (m.session) return node_state::joining;
   return m.record.is_out() ? node_state::gone : node_state::candidate;
 }
@@ -355,11 +440,12 @@ std::vector<node_id> membership::members() const {
   return all;
 }
 
-std::vector<node_id> membership::live() const {
-  std::vector<node_id> all;
+const std::vector<node_id>& membership::live() const {
+  if (live_) return *live_;
+  std::vector<node_id>& all = live_.emplace();
   if (!self_.is_out()) all.push_back(self_.node);
   for (const auto& [n, m] : members_)
-    if (m.met) all.push_back(n);
+    if (m.shown) all.push_back(n);
   std::sort(all.begin(), all.end());
   return all;
 }

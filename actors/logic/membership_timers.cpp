@@ -10,6 +10,12 @@ namespace troupe::logic {
 using namespace std::chrono_literals;
 using detail::node_beat;
 
+namespace {
+
+constexpr auto forget_every = 1s;
+
+}  // namespace
+
 // Who has left dials nobody.
 membership::time_point membership::wake() const {
   return self_.is_out() ? next_beat_ : std::min(next_beat_, dials_.next());
@@ -18,15 +24,16 @@ membership::time_point membership::wake() const {
 void membership::tick(time_point now) {
   if (now - promised_ > options_.late) excuse(now - promised_, now);
   if (now >= next_beat_) {
-    const auto met = std::count_if(members_.begin(), members_.end(), [](const auto& x) { return x.second.met; });
-    is_mesh_ = static_cast<std::size_t>(met) < options_.mesh_max;
+    fit_mesh(now);
+    if (!is_mesh_ && known_ + 1 <= options_.mesh_max - options_.mesh_max / 8) make_mesh(now);
     next_beat_ += options_.heartbeat;
     if (next_beat_ <= now) next_beat_ = now + options_.heartbeat;
     forget(now);
     if (!self_.is_out()) {
       beat(now);
-      for (auto& [n, m] : members_)
-        if (!m.record.is_out() || m.session) look_after(m, now);
+      for (const node_id& n : attended())
+        if (member& m = members_.at(n); !m.record.is_out() || m.session) look_after(m, now);
+      if (!is_mesh_) look_around(now);
       agree(now);
     }
   }
@@ -40,7 +47,8 @@ void membership::excuse(time_point::duration late, time_point now) {
   const auto shift = [&](time_point& t) {
     if (t != time_point{}) t = std::min(t + late, now);
   };
-  for (auto& [n, m] : members_) {
+  for (const node_id& n : attended()) {
+    member& m = members_.at(n);
     shift(m.heard);
     shift(m.asked);
     shift(m.since);
@@ -48,6 +56,7 @@ void membership::excuse(time_point::duration late, time_point now) {
     shift(m.deaf);
     shift(m.answered);
     shift(m.doubted_at);
+    shift(m.watched);
   }
 }
 
@@ -57,41 +66,37 @@ std::uint64_t membership::own_time(time_point now) const {
 
 node_beat membership::beat_for(const member& m, bool answer, time_point now) const {
   node_beat b{answer, digest(), views_.agreed().rank(), {}, 0, own_time(now), m.sent};
-  if (const auto quiet = now - m.heard; is_mesh_ && quiet >= 2 * options_.heartbeat)
+  if (const auto quiet = now - m.heard; is_watched(m) && quiet >= 2 * options_.heartbeat)
     b.deaf_ms = static_cast<std::uint32_t>(std::chrono::duration_cast<std::chrono::milliseconds>(quiet).count());
   return b;
 }
 
 void membership::beat(time_point now) {
-  const auto tell = [&](const node_id& n, bool answer) {
-    node_beat b = beat_for(members_.at(n), answer, now);
-    tell_news(b.news);
-    say(n, std::move(b));
-  };
-  if (is_mesh_) {
-    for (auto& [n, m] : members_)
-      if (m.session && m.greeted) tell(n, now - m.heard >= 2 * options_.heartbeat);
-    return;
-  }
+  if (!is_mesh_) return beat_beyond(now);
   for (auto& [n, m] : members_)
-    if (m.session && m.greeted && (m.asked > m.heard || m.doubted)) tell(n, true);
-  std::size_t asked = 0;
-  for (std::size_t tried = 0; asked < options_.asked && tried < members_.size() + 1; ++tried) {
-    if (turns_.empty()) {
-      for (const auto& [n, m] : members_)
-        if (m.met) turns_.push_back(n);
-      std::shuffle(turns_.begin(), turns_.end(), random_);
-      if (turns_.empty()) return;
-    }
-    const auto found = members_.find(turns_.back());
-    turns_.pop_back();
-    if (found == members_.end() || !is_connected(found->second)) continue;
-    member& m = found->second;
-    if (m.asked > m.heard) continue;
-    m.asked = now;
-    ++asked;
-    tell(m.record.node, true);
+    if (m.session && m.greeted) beat_to(m, now - m.heard >= 2 * options_.heartbeat, now);
+}
+
+void membership::beat_to(const member& m, bool answer, time_point now) {
+  node_beat b = beat_for(m, answer, now);
+  tell_news(b.news);
+  say(m.record.node, std::move(b));
+}
+
+/// Since when this node has no sign of life of its own.
+membership::time_point membership::quiet_since(const member& m, time_point now) const {
+  if (!is_watched(m)) {
+    if (m.met && !m.session) return m.since;
+    return is_awaited(m) ? m.asked : now;
   }
+  time_point heard = is_deaf(m) ? std::min(m.heard, m.deaf) : m.heard;
+  // What came last may have been on its way for long: what its sender had heard by then tells.
+  if (m.sent != 0 && (is_deaf(m) || now - m.heard >= 2 * options_.heartbeat))
+    heard = std::min(heard, m.answered + options_.heartbeat);
+  time_point quiet = m.since;
+  if (!m.session && m.heard != time_point{}) quiet = std::min(m.since, heard);
+  if (m.session) quiet = heard;
+  return is_mesh_ ? quiet : std::max(quiet, m.watched);
 }
 
 void membership::look_after(member& m, time_point now) {
@@ -104,15 +109,7 @@ void membership::look_after(member& m, time_point now) {
     dials_.lost(n, now, false);
     return;
   }
-  // Since when this node has no sign of life of its own.
-  time_point heard = is_deaf(m) ? std::min(m.heard, m.deaf) : m.heard;
-  // What came last may have been on its way for long: what its sender had heard by then tells.
-  if (m.sent != 0 && (is_deaf(m) || now - m.heard >= 2 * options_.heartbeat))
-    heard = std::min(heard, m.answered + options_.heartbeat);
-  time_point quiet = m.since;
-  if (!m.session && is_mesh_ && m.heard != time_point{}) quiet = std::min(m.since, heard);
-  if (m.session && is_mesh_) quiet = heard;
-  if (m.session && !is_mesh_) quiet = m.asked > m.heard ? m.asked : now;
+  const time_point quiet = quiet_since(m, now);
   if (now - quiet >= options_.suspect) {
     doubt(m, now);
     if (m.record.claim == node_claim::live && now - m.alive >= options_.suspect) {
@@ -120,30 +117,46 @@ void membership::look_after(member& m, time_point now) {
       spread(n);
     }
   }
-  if (!m.doubted && m.record.claim != node_claim::suspect && now - quiet < options_.suspect) return;
+  if (!is_mesh_ && now - quiet < options_.suspect / 2) return;  // it may be suspect to others
+  if (is_mesh_ && !m.doubted && m.record.claim != node_claim::suspect && now - quiet < options_.suspect) return;
   probe(m, now);
-  if (now - std::max(quiet, m.alive) >= options_.gone) end(m, node_end::silent, node_claim::gone, now);
+  if (now - std::max(quiet, m.alive) >= options_.gone) return end(m, node_end::silent, node_claim::gone, now);
+  // Others hear it: it is the path from here.
+  if (!is_mesh_ && !m.wanted && now - quiet >= options_.suspect && now - m.alive < options_.suspect)
+    rest(m, now, false);
 }
 
 void membership::probe(member& m, time_point now) {
   if (now - m.probed < options_.probe) return;
   m.probed = now;
-  std::vector<node_id> others;
-  for (const auto& [n, o] : members_)
-    if (&o != &m && is_connected(o) && !o.doubted) others.push_back(n);
-  for (std::size_t i = 0; i < options_.probes && i < others.size(); ++i) {
-    std::swap(others[i], others[i + random_() % (others.size() - i)]);
-    say(others[i], detail::node_probe{m.record.node});
-  }
+  for (const node_id& n : some_connected(options_.probes, m.record.node)) say(n, detail::node_probe{m.record.node});
+}
+
+/// At random; not those that are suspect themselves.
+std::vector<node_id> membership::some_connected(std::size_t count, const node_id& but) {
+  std::vector<node_id> some;
+  for (const node_id& n : attended())
+    if (const member& m = members_.at(n); n != but && is_connected(m) && !m.doubted) some.push_back(n);
+  for (std::size_t i = 0; i < count && i < some.size(); ++i)
+    std::swap(some[i], some[i + random_() % (some.size() - i)]);
+  some.resize(std::min(count, some.size()));
+  return some;
 }
 
 void membership::agree(time_point now) {
   views::outbox out;
-  if (views_.tick(live(), now, out)) actions_.emplace_back(std::in_place_type<view_changed>);
+  if (views_.tick(live(), now, out, !is_mesh_)) actions_.emplace_back(std::in_place_type<view_changed>);
   for (auto& [to, message] : out) say(to, std::move(message));
+  pass_polls_on(now);
 }
 
 void membership::forget(time_point now) {
+  std::erase_if(active_, [&](const node_id& n) {
+    const auto found = members_.find(n);
+    return found == members_.end() || !needs_attention(found->second);
+  });
+  if (now - forgot_ < forget_every || members_.size() == known_) return;
+  forgot_ = now;
   if (members_.size() < options_.nodes / 2) {
     std::erase_if(members_, [&](const auto& x) {
       const member& m = x.second;

@@ -10,7 +10,9 @@ namespace troupe::logic {
 namespace {
 
 constexpr views::milliseconds settle{500};  // what changes together becomes one view
-constexpr views::milliseconds patience{1000};
+constexpr views::milliseconds patience{1000}, patience_carried{4000};
+constexpr std::size_t in_carried_max = 256;  // new members in one view: each of them is named to everybody
+constexpr std::size_t steps_max = 8;
 
 bool is_in(const std::vector<node_id>& sorted, const node_id& n) {
   return std::binary_search(sorted.begin(), sorted.end(), n);
@@ -29,22 +31,24 @@ bool views::has_majority(const std::vector<node_id>& live) const {
       std::count_if(agreed_.members.begin(), agreed_.members.end(), [&](const node_id& n) { return is_in(live, n); })));
 }
 
-std::vector<node_id> views::wanted(const std::vector<node_id>& live) const {
-  std::vector<node_id> next;
+std::vector<node_id> views::wanted(const std::vector<node_id>& live, std::size_t in_max) const {
+  std::vector<node_id> next, members = agreed_.members;
   for (const node_id& n : agreed_.members)
     if (is_in(live, n)) next.push_back(n);
+  std::sort(members.begin(), members.end());
+  std::size_t in = 0;
   for (const node_id& n : live)
-    if (!agreed_.has(n)) next.push_back(n);
+    if (in < in_max && !is_in(members, n)) ++in, next.push_back(n);
   return next;
 }
 
-bool views::tick(const std::vector<node_id>& live, time_point now, outbox& out) {
+bool views::tick(const std::vector<node_id>& live, time_point now, outbox& out, bool carried) {
   if (coordinator(live) != self_ || !has_majority(live)) {
     proposal_.reset();
     settling_.clear();
     return false;
   }
-  std::vector<node_id> next = wanted(live);
+  std::vector<node_id> next = wanted(live, carried ? in_carried_max : live.size());
   if (next == agreed_.members) {
     proposal_.reset();
     return false;
@@ -53,11 +57,18 @@ bool views::tick(const std::vector<node_id>& live, time_point now, outbox& out) 
     settling_ = std::move(next);
     settling_since_ = now;
   }
-  if (now - settling_since_ < settle || (proposal_ && now - proposal_->since < patience)) return false;
+  if (now - settling_since_ < settle) return false;
+  if (proposal_ && now - proposal_->since < (carried ? patience_carried : patience)) return false;
+  attempt_ = std::max(attempt_, promised_.attempt) + 1;
   proposal_.emplace();
-  proposal_->ballot = {++attempt_, self_};
+  proposal_->ballot = {attempt_, self_};
   proposal_->since = now;
   proposal_->members = settling_;
+  if (carried) {
+    votes_.begin({agreed_.number + 1, agreed_.founder, proposal_->ballot}, agreed_.members.size());
+    vote();
+    return gather();
+  }
   return to_members(detail::view_prepare{agreed_.number + 1, agreed_.founder, proposal_->ballot}, out);
 }
 
@@ -124,12 +135,89 @@ bool views::message(const node_id&, const detail::view_agreed& m, outbox&) {
   return adopt(v);
 }
 
+// ---- votes that are carried -----------------------------------------------------------------------------------------
+
+bool views::message(const node_id& from, const detail::view_poll& m, outbox& out) {
+  if (m.founder != agreed_.founder) return false;
+  if (m.number <= agreed_.number) {
+    const node_view before{m.number - 1, m.founder, {}};
+    tell_behind(from, before.rank(), out);
+    return false;
+  }
+  if (m.number != agreed_.number + 1 || (m.accepting && !changed_by(agreed_.members, m.change))) return false;
+  if (votes_.join(m, agreed_.members.size()) == view_votes::seen::better)
+    attempt_ = std::max(attempt_, m.ballot.attempt);
+  if (!votes_) return false;
+  vote();
+  if (votes_.has_more_than(m)) out.emplace_back(from, *votes_);
+  return gather();
+}
+
+/// As one who is asked.
+void views::vote() {
+  view_poll& p = *votes_;
+  const auto self = std::find(agreed_.members.begin(), agreed_.members.end(), self_);
+  if (self == agreed_.members.end() || p.ballot < promised_) return;
+  const auto place = static_cast<std::size_t>(self - agreed_.members.begin());
+  if (votes_.has_voted(place)) return;
+  promised_ = p.ballot;
+  if (p.accepting) {
+    accepted_in_ = p.ballot;
+    accepted_ = *changed_by(agreed_.members, p.change);
+  } else if (!accepted_.empty() && accepted_in_ > p.best) {
+    p.best = accepted_in_;
+    p.change = change_between(agreed_.members, accepted_);
+  }
+  votes_.vote(place);
+}
+
+/// Whether there are enough votes to go on.
+bool views::gather() {
+  if (!is_majority(votes_.count())) return false;
+  view_poll& p = *votes_;
+  if (!p.accepting) {
+    if (!proposal_ || proposal_->accepting || proposal_->ballot != p.ballot) return false;
+    proposal_->accepting = true;
+    if (p.best == detail::view_ballot{}) p.change = change_between(agreed_.members, proposal_->members);
+    if (!changed_by(agreed_.members, p.change)) return false;
+    const view_poll next{p.number, p.founder, p.ballot, true, {}, p.change, {}};
+    votes_.begin(next, agreed_.members.size());
+    vote();
+    return gather();
+  }
+  const auto members = changed_by(agreed_.members, p.change);
+  return members && !members->empty() && adopt({p.number, p.founder, *members});
+}
+
+bool views::message(const node_id&, const detail::view_step& m, outbox&) {
+  if (m.founder != agreed_.founder || m.number != agreed_.number + 1) return false;
+  const auto members = changed_by(agreed_.members, m.change);
+  return members && !members->empty() && adopt({m.number, m.founder, *members});
+}
+
+void views::tell_behind(const node_id& to, std::uint64_t rank, outbox& out) const {
+  const auto has = [&](const detail::view_step& s) { return node_view{s.number - 1, s.founder, {}}.rank() == rank; };
+  const auto first = std::find_if(steps_.begin(), steps_.end(), has);
+  for (auto s = first; s != steps_.end(); ++s) out.emplace_back(to, *s);
+  if (first == steps_.end()) out.emplace_back(to, detail::view_agreed{agreed_});
+}
+
 bool views::adopt(const node_view& v) {
+  const bool follows = v.founder == agreed_.founder && v.number == agreed_.number + 1;
+  view_change c;
+  if (follows) c = change_between(agreed_.members, v.members);
+  if (follows && changed_by(agreed_.members, c) == v.members) {
+    steps_.push_back({v.number, v.founder, std::move(c)});
+    if (steps_.size() > steps_max) steps_.pop_front();
+  } else {
+    steps_.clear();
+  }
   agreed_ = v;
   promised_ = accepted_in_ = {};
   accepted_.clear();
   proposal_.reset();
   settling_.clear();
+  votes_.clear();
   return true;
 }
 

@@ -6,15 +6,20 @@
 // view is agreed, whoever proposes and whoever dies meanwhile (Lamport, "Paxos made simple", once for each number). A
 // node begins with a view of itself alone; of clusters that began apart, all adopt the view with the largest rank when
 // they meet, and until then each has a majority of its own. Two members have a majority only together.
+//
+// Up to a mesh who proposes asks all; beyond, proposals gather votes on their way (view_votes). Either counts, whoever
+// goes by which: what a node promises and accepts is the same.
 #pragma once
 
 #include <chrono>
 #include <cstdint>
+#include <deque>
 #include <optional>
 #include <set>
 #include <utility>
 #include <vector>
 
+#include "actors/logic/view_votes.hpp"
 #include "actors/protocol/membership.hpp"
 
 namespace troupe::logic {
@@ -34,14 +39,20 @@ class views {
 
   // Each answers whether the agreed view has changed.
 
-  /// The members that live, this node among them, sorted. At every heartbeat.
-  bool tick(const std::vector<node_id>& live, time_point now, outbox&);
+  /// The members that live, this node among them, sorted. At every heartbeat. `carried`: not all can be asked.
+  bool tick(const std::vector<node_id>& live, time_point now, outbox&, bool carried = false);
   bool message(const node_id& from, const detail::view_prepare&, outbox&);
   bool message(const node_id& from, const detail::view_promise&, outbox&);
   bool message(const node_id& from, const detail::view_accept&, outbox&);
   bool message(const node_id& from, const detail::view_accepted&, outbox&);
   bool message(const node_id& from, const detail::view_agreed&, outbox&);
+  bool message(const node_id& from, const detail::view_poll&, outbox&);
+  bool message(const node_id& from, const detail::view_step&, outbox&);
 
+  /// A proposal that gathers votes, for some others; null: there is none.
+  const view_poll* poll() const { return votes_ ? &*votes_ : nullptr; }
+  /// To one whose view has that rank, and a smaller one than this node's: what it lacks.
+  void tell_behind(const node_id& to, std::uint64_t rank, outbox&) const;
   const node_view& agreed() const { return agreed_; }
   /// More than half of the agreed members live.
   bool has_majority(const std::vector<node_id>& live) const;
@@ -57,7 +68,9 @@ class views {
     std::set<node_id> promised{}, accepted{};
     bool accepting = false;
   };
-  std::vector<node_id> wanted(const std::vector<node_id>& live) const;
+  std::vector<node_id> wanted(const std::vector<node_id>& live, std::size_t in_max) const;
+  void vote();
+  bool gather();
   bool is_majority(std::size_t n) const { return 2 * n > agreed_.members.size(); }
   bool adopt(const node_view&);
   bool to_members(const membership_message&, outbox&);
@@ -67,6 +80,8 @@ class views {
   // As one who is asked, about the number after the agreed one.
   detail::view_ballot promised_{}, accepted_in_{};
   std::vector<node_id> accepted_{};
+  view_votes votes_;
+  std::deque<detail::view_step> steps_;  // the last ones to the agreed view
   // As the one who proposes.
   std::optional<proposal> proposal_;
   std::uint32_t attempt_ = 0;

@@ -53,6 +53,13 @@ struct node_view {
   }
 };
 
+/// What a session is to the one who says so. Once both have said `idle` or `work` it is a link.
+enum class link_use : std::uint8_t {
+  none,  ///< only to look after the peer
+  idle,
+  work,  ///< not to be ended by the peer either
+};
+
 /// The first on a session, from both sides.
 struct node_hello {
   node_record self{};
@@ -60,9 +67,10 @@ struct node_hello {
   std::optional<node_record> of_you{};  ///< what has to be refuted first
   std::uint32_t members = 0;
   std::uint64_t digest = 0;  ///< of what is known of the members
+  link_use link = link_use::idle;
 };
 
-/// Every heartbeat; between more than `mesh_max` members, a probe and its answer.
+/// Every heartbeat, to those that are watched; to others a probe, and its answer.
 struct node_beat {
   bool answer = false;  ///< an answer is wanted
   std::uint64_t digest = 0;
@@ -88,6 +96,23 @@ struct node_news {
   bool want = false;  ///< and the peer's everything is wanted
   std::vector<node_record> records{};
 };
+
+// ---- beyond a mesh --------------------------------------------------------------------------------------------------
+
+/// The session is a link from now on; or there is work with the peer now. The peer answers with the same, unless it has
+/// said so before.
+struct node_link {
+  link_use use = link_use::idle;
+};
+/// The sender ends the session because it has no use for it: nobody is suspect for that.
+struct node_rest {};
+/// Digests of what the sender knows, each of the nodes whose ids fall to it. The answer are records of those that differ.
+struct node_sums {
+  bool want = false;  ///< and the sums of the peer
+  std::vector<std::uint64_t> sums{};
+};
+
+// ---- views ----------------------------------------------------------------------------------------------------------
 
 /// A proposal for a view, as in Paxos with one decision for each number: larger ballots win.
 struct view_ballot {
@@ -123,7 +148,33 @@ struct view_agreed {
   node_view view{};
 };
 
-using membership_message = std::variant<node_hello, node_beat, node_probe, node_alive, node_news, view_prepare,
-                                        view_promise, view_accept, view_accepted, view_agreed>;
+/// What makes the next view of one: places of those that are out, ascending, and ids of those that are new.
+struct view_change {
+  std::vector<std::uint32_t> out{};
+  std::vector<node_id> in{};
+
+  bool operator==(const view_change&) const = default;
+};
+/// Beyond a mesh votes are not sent to who proposes but gathered on the way, by whoever passes the proposal on: a bit for
+/// each member of the last view that has promised, or accepted.
+struct view_poll {
+  std::uint64_t number = 0;
+  node_id founder{};
+  view_ballot ballot{};
+  bool accepting = false;
+  view_ballot best{};    ///< while promises are gathered: the largest in which one of those has accepted something
+  view_change change{};  ///< and what that was; then, what is to be accepted
+  std::vector<std::uint8_t> votes{};
+};
+/// To one who has the view before that.
+struct view_step {
+  std::uint64_t number = 0;
+  node_id founder{};
+  view_change change{};
+};
+
+using membership_message =
+    std::variant<node_hello, node_beat, node_probe, node_alive, node_news, view_prepare, view_promise, view_accept,
+                 view_accepted, view_agreed, node_link, node_rest, node_sums, view_poll, view_step>;
 
 }  // namespace troupe::detail

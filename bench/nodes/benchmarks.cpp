@@ -204,19 +204,34 @@ group placement() {
   return all;
 }
 
-group gossip() {
-  return {"net_gossip",
-          "heartbeats and gossip of 64 imagined nodes, the one that sends most",
-          {{"net_gossip/quiet", "kB/s", lower, 50}, {"net_gossip/changing", "kB/s", lower, 50}},
-          {},
-          stage::unstarted,
-          [](contender& who, const settings&) -> figures {
-            if (who.name() != "troupe") return {};
-            const auto most = traffic_of_imagined(64);
-            return {most.quiet / 1e3, most.changing / 1e3};
-          },
-          {},
-          1};
+// The first number of nodes fits a mesh, the others do not.
+group gossip(const settings& how) {
+  std::vector<int> counts{64, 200};
+  if (!how.quick) counts.push_back(1000);
+  group all{"net_gossip",
+            "heartbeats and gossip of imagined nodes, the one that sends most",
+            {},
+            {},
+            stage::unstarted,
+            {},
+            {},
+            1};
+  for (const int n : counts) {
+    const std::string name = n == 64 ? "net_gossip" : "net_gossip/" + std::to_string(n);
+    all.rows.push_back({name + "/quiet", "kB/s", lower, 50});
+    all.rows.push_back({name + "/changing", "kB/s", lower, 50});
+  }
+  all.measure = [counts](contender& who, const settings&) -> figures {
+    if (who.name() != "troupe") return {};
+    figures found;
+    for (const int n : counts) {
+      const auto most = traffic_of_imagined(n);
+      found.emplace_back(most.quiet / 1e3);
+      found.emplace_back(most.changing / 1e3);
+    }
+    return found;
+  };
+  return all;
 }
 
 }  // namespace
@@ -240,7 +255,7 @@ std::vector<group> node_groups(const settings& how) {
   for (const auto& by : links) groups.push_back(factorisation(by));
   for (const auto& by : links) groups.push_back(convolution(by));
   groups.push_back(placement());
-  groups.push_back(gossip());
+  groups.push_back(gossip(how));
   for (auto& each : groups) {
     each.of = family::net;
     each.warms_up = !how.quick;

@@ -25,7 +25,8 @@ std::uint64_t number_in(const char* variable, std::uint64_t otherwise) {
 /// One cluster, its faults, and what they were.
 class scenario {
  public:
-  explicit scenario(std::uint64_t seed) : w_(seed) {}
+  /// Of so many nodes; 0: as chance has it.
+  explicit scenario(std::uint64_t seed, std::size_t nodes = 0) : w_(seed), nodes_(nodes) {}
 
   void run() {
     begin();
@@ -69,7 +70,8 @@ class scenario {
   void begin() {
     began_ = w_.network.now();
     const std::uint64_t kind = below(200);
-    const std::size_t n = kind < 150   ? 2 + below(9)
+    const std::size_t n = nodes_ != 0  ? nodes_
+                          : kind < 150 ? 2 + below(9)
                           : kind < 190 ? 11 + below(20)
                           : kind < 198 ? 31 + below(34)
                                        : 65 + below(136);
@@ -174,17 +176,19 @@ class scenario {
   }
 
   world w_;
+  const std::size_t nodes_;
   std::ostringstream story_;
   test::net::transport::time_point began_;
   std::uint16_t places_ = 0;
 };
 
-void run_one(std::uint64_t seed) {
-  scenario s(seed);
+void run_one(std::uint64_t seed, std::size_t nodes = 0) {
+  scenario s(seed, nodes);
   s.run();
   if (testing::Test::HasFailure())
     ADD_FAILURE() << "seed " << seed << "; again with TROUPE_SEED=" << seed
-                  << " bin/troupe-actor-tests --gtest_filter='cluster_simulation.*'\n"
+                  << " bin/troupe-actor-tests --gtest_filter='"
+                  << (nodes == 0 ? "*/cluster_simulation.*/0" : "*/slow_cluster_simulation.*/0") << "'\n"
                   << s.story();
 }
 
@@ -196,6 +200,14 @@ TEST_P(cluster_simulation, all_that_live_agree_on_the_members_after_the_last_fau
   const std::uint64_t seeds = number_in("TROUPE_SEEDS", 200);
   for (auto seed = static_cast<std::uint64_t>(GetParam()); seed < seeds && !HasFailure(); seed += 4) run_one(seed);
 }
+
+/// The same with a thousand.
+class slow_cluster_simulation : public testing::TestWithParam<std::uint64_t> {};
+
+TEST_P(slow_cluster_simulation, a_thousand_agree_on_the_members_after_the_last_fault) {
+  run_one(number_in("TROUPE_SEED", GetParam()), 1000);
+}
+INSTANTIATE_TEST_SUITE_P(seed, slow_cluster_simulation, testing::Range<std::uint64_t>(0, 4));
 
 INSTANTIATE_TEST_SUITE_P(quarter, cluster_simulation, testing::Range(0, 4));
 

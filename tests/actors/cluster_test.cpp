@@ -264,6 +264,7 @@ TEST(cluster, a_hundred_nodes_notice_a_killed_and_a_silent_one_in_time) {
   w.step(5s);
   EXPECT_LT(w.network.bytes_sent(w[9].wire_id()) - sent, 5 * 25'000u);
   for (const node* n : w.living()) EXPECT_LE(n->count("lost"), 1u);
+  for (const node* n : w.living()) EXPECT_EQ(n->count("went"), 1u);
   w.pause(w[8]);
   const auto lost = [&] {
     for (const node* n : w.living())

@@ -47,7 +47,7 @@ class node : public troupe::cluster_events {
   const net::node_id& wire_id() const { return self_.id; }
   const net::endpoint& at() const { return self_.listens_on.front(); }
   std::uint64_t incarnation() const { return self_.incarnation; }
-  troupe::cluster& cluster() { return *cluster_; }
+  troupe::cluster& cluster() const { return *cluster_; }
   const troupe::logic::membership& members() const { return cluster_->members(); }
   bool lives() const { return lives_; }
   bool is_paused() const { return paused_; }
@@ -60,12 +60,14 @@ class node : public troupe::cluster_events {
     node_end why{};
   };
   const std::vector<event>& told() const { return told_; }
-  /// When it lost that node for the last time, and why.
+  /// When it lost that node as a member for the last time, and why.
   const event* loss_of(const node& other) const {
     for (auto e = told_.rbegin(); e != told_.rend(); ++e)
-      if (e->what == "lost" && e->who == other.id()) return &*e;
+      if (e->what == "went" && e->who == other.id()) return &*e;
     return nullptr;
   }
+  /// Sessions, links among them.
+  std::size_t connections() const { return cluster_->connections(); }
   std::size_t count(const std::string& what) const {
     return static_cast<std::size_t>(
         std::count_if(told_.begin(), told_.end(), [&](const event& e) { return e.what == what; }));
@@ -77,6 +79,8 @@ class node : public troupe::cluster_events {
   void suspected(const node_id&) override;
   void refuted(const node_id&) override;
   void lost(const node_id&, node_end) override;
+  void came(const node_id&) override;
+  void went(const node_id&, node_end) override;
   void frame(net::session&, std::span<const std::byte>) override;
   net::pieces arriving(net::session&, std::span<const std::byte>, std::uint64_t) override { return {}; }
   void arrived(net::session&, std::span<const std::byte>, bool) override {}
@@ -93,7 +97,8 @@ class node : public troupe::cluster_events {
   const node_id id_;
   std::unique_ptr<net::transport> transport_;
   std::unique_ptr<troupe::cluster> cluster_;
-  std::map<node_id, bool> believed_;  // members as told; whether suspect
+  std::set<node_id> members_;         // as told
+  std::map<node_id, bool> believed_;  // those that are linked, as told; whether suspect
   std::vector<event> told_;
   bool lives_ = true, paused_ = false;
 };
@@ -117,6 +122,19 @@ class world {
     troupe::logic::membership_options own = options;
     own.seed = random();
     nodes.push_back(std::make_unique<node>(*this, place, self, own));
+    nodes.back()->cluster().start();
+    nodes.back()->cluster().add_candidates(seeds);
+    return *nodes.back();
+  }
+  /// One that listens nowhere.
+  node& start_deaf(const std::vector<net::endpoint>& seeds) {
+    net::identity self;
+    for (auto& b : self.id.bytes) b = static_cast<std::uint8_t>(random());
+    self.incarnation = 1;
+    self.cluster = "imagined";
+    troupe::logic::membership_options own = options;
+    own.seed = random();
+    nodes.push_back(std::make_unique<node>(*this, std::uint16_t{0xffff}, self, own));
     nodes.back()->cluster().start();
     nodes.back()->cluster().add_candidates(seeds);
     return *nodes.back();
@@ -188,7 +206,7 @@ class world {
   }
 
   // ---- what holds ---------------------------------------------------------------------------------------------------
-  /// All that live count all that live as members, and nobody else, and are connected with all of them.
+  /// All that live count all that live as members, and nobody else, and suspect nobody to whom they are linked.
   bool agree() const {
     const std::vector<node*> all = living();
     std::vector<node_id> ids;
@@ -270,6 +288,7 @@ inline void node::note(const char* what, const node_id& who, node_end why) {
 
 inline void node::joined(const node_id& n, const std::shared_ptr<net::session>& s) {
   note("joined", n);
+  EXPECT_TRUE(members_.contains(n)) << "who is no member cannot join";
   EXPECT_TRUE(believed_.try_emplace(n, false).second) << "a member joined again without having been lost";
   EXPECT_EQ(name_of(s->peer().id), n);
 }
@@ -290,8 +309,17 @@ inline void node::refuted(const node_id& n) {
   if (found != believed_.end()) found->second = false;
 }
 inline void node::lost(const node_id& n, node_end why) {
-  note("lost", n, why);
-  EXPECT_EQ(believed_.erase(n), 1u) << "who is no member cannot be lost";
+  note(why == node_end::let_go ? "let go" : "lost", n, why);
+  EXPECT_EQ(believed_.erase(n), 1u) << "who is not linked cannot be lost";
+}
+inline void node::came(const node_id& n) {
+  note("came", n);
+  EXPECT_TRUE(members_.insert(n).second) << "a member came again without having gone";
+}
+inline void node::went(const node_id& n, node_end why) {
+  note("went", n, why);
+  EXPECT_EQ(members_.erase(n), 1u) << "who is no member cannot go";
+  EXPECT_FALSE(believed_.contains(n)) << "a link with one who is no member";
 }
 inline void node::frame(net::session& s, std::span<const std::byte> f) {
   EXPECT_TRUE(believed_.contains(name_of(s.peer().id))) << "a frame of one who is no member";
@@ -299,15 +327,16 @@ inline void node::frame(net::session& s, std::span<const std::byte> f) {
 }
 
 inline void node::check() const {
-  std::vector<node_id> told{id_};
   for (const auto& [n, suspect] : believed_) {
-    told.push_back(n);
     ASSERT_EQ(members().state_of(n), suspect ? node_state::suspect : node_state::live);
   }
-  std::sort(told.begin(), told.end());
-  if (members().state_of(id_) == node_state::live) {
-    ASSERT_EQ(told, members().live());
+  if (members().is_mesh()) {
+    ASSERT_EQ(members_.size(), believed_.size()) << "in a mesh all members are linked";
   }
+  if (members().state_of(id_) != node_state::live) return;
+  std::vector<node_id> told(members_.begin(), members_.end());
+  told.insert(std::lower_bound(told.begin(), told.end(), id_), id_);
+  ASSERT_EQ(told, members().live());
 }
 
 }  // namespace test

@@ -26,6 +26,7 @@ std::vector<membership_message> examples() {
   return {
       node_hello{record, true, record, 3, ~std::uint64_t{0}},
       node_hello{},
+      node_hello{record, false, {}, 900, 7, link_use::none},
       node_beat{true, 5, std::uint64_t{1} << 40, {record, record}, 2750},
       node_beat{false, 5, 6, {record}, 500, std::uint64_t{1} << 33, 7},
       node_probe{id_of(2)},
@@ -36,6 +37,11 @@ std::vector<membership_message> examples() {
       view_accept{4, id_of(4), {9, id_of(5)}, {id_of(1)}},
       view_accepted{4, {9, id_of(5)}},
       view_agreed{{4, id_of(4), {id_of(1), id_of(2), id_of(3)}}},
+      node_link{link_use::work},
+      node_rest{},
+      node_sums{true, {1, ~std::uint64_t{0}, 3}},
+      view_poll{4, id_of(4), {9, id_of(5)}, true, {1, id_of(6)}, {{0, 300}, {id_of(7)}}, {0xff, 0x01}},
+      view_step{5, id_of(4), {{7}, {id_of(8), id_of(9)}}},
   };
 }
 
@@ -72,6 +78,22 @@ TEST(membership_codec, keeps_the_times_of_a_heartbeat) {
   EXPECT_EQ(std::get<node_beat>(m).deaf_ms, 0u);
   EXPECT_EQ(std::get<node_beat>(m).sent, std::uint64_t{1} << 33);
   EXPECT_EQ(std::get<node_beat>(m).heard, 7u);
+}
+
+TEST(membership_codec, keeps_what_a_proposal_has_gathered) {
+  const view_poll p{4, id_of(4), {9, id_of(5)}, true, {1, id_of(6)}, {{0, 300}, {id_of(7)}}, {0xff, 0x01}};
+  const auto again = std::get<view_poll>(decode_membership(encode(p)));
+  EXPECT_TRUE(again.accepting);
+  EXPECT_EQ(again.best, p.best);
+  EXPECT_EQ(again.change, p.change);
+  EXPECT_EQ(again.votes, p.votes);
+  const auto h = std::get<node_hello>(decode_membership(encode(node_hello{{}, false, {}, 1, 2, link_use::none})));
+  EXPECT_EQ(h.link, link_use::none);
+}
+
+TEST(membership_codec, votes_of_a_thousand_take_125_bytes_and_who_is_out_two_at_most) {
+  view_poll p{1000, id_of(4), {9, id_of(5)}, true, {}, {{5, 700}, {}}, std::vector<std::uint8_t>(125)};
+  EXPECT_LE(encode(p).size(), 125u + 70u);
 }
 
 TEST(membership_codec, a_quiet_heartbeat_is_small) {

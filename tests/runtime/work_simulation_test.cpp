@@ -397,6 +397,39 @@ TEST(work_simulation, who_is_leaving_is_given_no_place_that_becomes_free) {
   p.check(0);
 }
 
+// Beyond 64 members not all are connected with all.
+TEST(work_simulation, of_more_nodes_than_are_all_connected_some_take_the_tasks_of_a_program) {
+  imagined_world w(6);
+  for (std::uint16_t i = 0; i < 90; ++i) w.start(i, 1);
+  w.run_for(10s);
+  // All that began at once have links with those whom they met first; this one has met nobody then.
+  imagined_node& late = w.start(90, 1);
+  w.run_for(5s);
+  const auto nodes = [&] { return late.house().others()->report().size(); };
+  EXPECT_GE(nodes(), 8u);
+  program p(w, late);
+  for (int i = 0; i < 300; ++i) p.call();
+  w.run_for(2s);
+  EXPECT_EQ(nodes(), 15u) << "as many as it may work with";
+  for (int i = 0; i < 100 && p.unfinished() != 0; ++i) w.run_for(100ms);
+  ASSERT_EQ(p.unfinished(), 0u);
+  p.check(0);
+
+  // And those whom it works with may die.
+  for (int i = 0; i < 300; ++i) p.call();
+  w.run_for(20ms);
+  std::size_t killed = 0;
+  for (const auto& r : late.house().others()->report()) {
+    const auto n = std::find_if(w.nodes.begin(), w.nodes.end(), [&](const auto& x) { return x->name() == r.name; });
+    if (++killed > 3) break;
+    (*n)->kill();
+    (*n)->end();
+  }
+  for (int i = 0; i < 100 && p.unfinished() != 0; ++i) w.run_for(100ms);
+  ASSERT_EQ(p.unfinished(), 0u);
+  p.check(3);
+}
+
 /// Seeds in parts, which may run at the same time.
 class work_simulation_of : public testing::TestWithParam<int> {};
 class slow_work_simulation_of : public testing::TestWithParam<int> {};
