@@ -40,8 +40,9 @@ bool waits_for_tasks(const task_record& t) {
   return false;
 }
 
-bool has_arrays(const task_record& t) {
-  return std::any_of(t.accesses, t.accesses + t.access_count, [](const access& x) { return x.array != nullptr; });
+bool writes_tiles(const task_record& t) {
+  return std::any_of(t.accesses, t.accesses + t.access_count,
+                     [](const access& x) { return x.array && logic::is_whole(x) && logic::writes(x); });
 }
 
 // What it computes is worth nothing if who lends fails meanwhile, which is known once it has ended.
@@ -82,10 +83,8 @@ void placement::hand_to_device(std::size_t i) {
     task_record& t = *outgoing[k];
     if (is_internal(t.kind)) continue;
     t.marks |= mark_handed;
-    const bool node = assignment_.facts()[i].kind == device_kind::node;
-    if (node && !has_arrays(t)) continue;  // nobody waits for its data, so nobody is put behind it
-    // Others look at it here while the node notes there what it was sent: so it is made before the node has the task.
-    if (node && !t.extra) t.extra = new task_extra;
+    // It is looked at here for those that follow while the node notes there what it was sent: so it is made before that.
+    if (assignment_.facts()[i].kind == device_kind::node && !t.extra && writes_tiles(t)) t.extra = new task_extra;
     if (!stays_on_device(t) || has_loans(t) || ends_at_home(t, assignment_.facts()[i])) continue;
     t.marks |= mark_leads;
     deps_.each_successor(t, [&](task_record& next, bool) {

@@ -56,7 +56,7 @@ TEST(placement_crowd, gives_every_node_work_before_any_gets_more_than_it_has_slo
 }
 
 TEST(placement_crowd, makes_room_for_what_a_node_notes_of_a_task_before_the_node_has_it) {
-  crowd c(2);
+  crowd c(1);
   array_core* const x = c.array();
   task_record* const first = c.next({{x, troupe::access_mode::update}});
   ASSERT_TRUE(c.is_out(first));
