@@ -18,6 +18,7 @@ using namespace std::chrono_literals;
 namespace {
 
 constexpr std::size_t new_at_once = 4;       // connections that are begun at a heartbeat
+constexpr auto patience = 2s;                // with one that knows of more members than this node does
 constexpr auto knock_every = 1000ms;         // at the door of one that is gone: it may have been the path
 constexpr std::size_t suspects_skipped = 8;  // of so many that are suspect already one is looked at
 
@@ -225,7 +226,8 @@ void membership::rest(member& m, time_point now, bool says_so) {
     actions_.push_back(gone{n, node_end::let_go});
     show(m, node_end::let_go);
   }
-  if (m.wanted) watch(m, now);
+  if (m.wanted && !is_mesh_) watch(m, now);
+  if (is_mesh_) dials_.want(n, m.record.addresses, now + patience);
 }
 
 void membership::let_rest(time_point now) {
