@@ -314,7 +314,7 @@ class membership {
   // Beyond a mesh.
   std::set<node_id> active_;  // of which something is awaited
   rounds rounds_;
-  std::size_t company_ = 0;
+  std::size_t company_ = 0, passed_ = 0;
   time_point next_turn_{}, knocked_{}, polled_{};
   std::size_t differing_ = 0;  // heartbeats of those that know other things, less those of others
   std::tuple<detail::view_ballot, bool, std::size_t> last_poll_{};

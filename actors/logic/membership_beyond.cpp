@@ -17,9 +17,10 @@ using namespace std::chrono_literals;
 
 namespace {
 
-constexpr std::size_t new_at_once = 4;       // connections that are begun at a heartbeat
-constexpr auto patience = 2s;                // with one that knows of more members than this node does
-constexpr auto knock_every = 1000ms;         // at the door of one that is gone: it may have been the path
+constexpr std::size_t new_at_once = 4;  // connections that are begun at a heartbeat
+constexpr std::size_t passed_max = 32;  // ends that are passed on at once between two heartbeats; those tell the rest
+constexpr auto patience = 2s;           // with one that knows of more members than this node does
+constexpr auto knock_every = 1000ms;    // at the door of one that is gone: it may have been the path
 constexpr std::size_t suspects_skipped = 8;  // of so many that are suspect already one is looked at
 
 }  // namespace
@@ -109,6 +110,7 @@ void membership::beat_beyond(time_point now) {
 }
 
 void membership::look_around(time_point now) {
+  passed_ = 0;
   choose(now);
   keep_company(now);
   let_rest(now);
@@ -264,6 +266,7 @@ void membership::knock(time_point now) {
 
 /// That one is gone is told before the next heartbeat.
 void membership::pass_on(const member& m) {
+  if (++passed_ > passed_max) return;
   for (const node_id& n : some_connected(options_.told, m.record.node))
     say(n, detail::node_news{false, false, {m.record}});
 }

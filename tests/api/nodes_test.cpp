@@ -169,13 +169,13 @@ TEST(nodes, what_a_task_was_to_read_is_sent_for_the_next_one_if_it_never_got_the
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
   GTEST_SKIP() << "sanitizers end the program on allocations of this size";
 #endif
-  two_nodes n;
+  several_nodes n(1);
   const auto x = n.a.filled<int>({1000}, troupe::tiles(1000), 3);
   const auto total = n.a.filled<long>({1}, troupe::tiles(1), 0L);
   const auto huge = n.a.array<long>({index_t{1} << 46}, troupe::tiles(index_t{1} << 46));
-  const auto f = n.a.spawn(two_nodes::on_b(), sum_up, troupe::read(x), troupe::reduce(huge, std::plus<>(), 0L));
+  const auto f = n.a.spawn(on("b"), sum_up, troupe::read(x), troupe::reduce(huge, std::plus<>(), 0L));
   EXPECT_THROW(f.get(), troupe::task_failed) << "there is memory for its partial";
-  n.a.spawn(two_nodes::on_b(), sum_up, troupe::read(x), troupe::reduce(total, std::plus<>(), 0L)).get();
+  n.a.spawn(on("b"), sum_up, troupe::read(x), troupe::reduce(total, std::plus<>(), 0L)).get();
   EXPECT_EQ(total.read()(0), 3000);
   EXPECT_EQ(tasks_of(n.a, "b"), 2u);
 }

@@ -82,7 +82,7 @@ class false_member final : private troupe::cluster_events, private net::lasting_
     line_ = std::make_shared<net::lasting_session>(s, [this] { return transport_->now(); });
     is_member = true;
     net::writer w;
-    wire::put(w, wire::card{1, 0, true, troupe::detail::offered_keys()});
+    wire::put(w, wire::card{1, 0, true, {}, troupe::detail::offered_keys()});
     say(w);
   }
   void resumed(const node_id&, const std::shared_ptr<net::session>& s) override { line_->attach(s); }
