@@ -149,8 +149,8 @@ void placement::admit_waiting(std::uint64_t now) {
   admission_.admit(
       now, [&](const task_record& t) { return assignment_.places_of(t); }, [&](task_record& t) { assign(t); },
       [&](task_record& t) {
-        const error gone(errc::no_resource, "no node that is there and may run it has what it asks for");
-        refuse(t, task_error(t, "", 0, std::make_exception_ptr(gone)));
+        refuse(t,
+               refused_error(t, errc::no_resource, "no node that is there and may run it has so much of what it asks"));
       });
   const std::uint64_t due = admission_.due();
   if (due == 0 || due == alarm_ || !set_alarm_) return;

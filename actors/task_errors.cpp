@@ -37,6 +37,12 @@ std::exception_ptr cancelled_error(const task_record& t, const std::string& exec
       task_failed(errc::cancelled, "task '" + name + "' was cancelled", name, executor, name, 0, nullptr));
 }
 
+std::exception_ptr refused_error(const task_record& t, errc code, const std::string& why) {
+  const std::string name = logic::name_of(t);
+  return std::make_exception_ptr(
+      task_failed(code, "task '" + name + "' was not run: " + why, name, "", name, 0, nullptr));
+}
+
 void throw_task_error(const task_record& t) {
   if (!t.error) return;
   if (t.measured_ns != never_ran) std::rethrow_exception(t.error);

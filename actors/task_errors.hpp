@@ -7,6 +7,7 @@
 #include <string>
 
 #include <troupe/detail/task.hpp>
+#include <troupe/error.hpp>
 
 namespace troupe::detail {
 
@@ -14,6 +15,8 @@ namespace troupe::detail {
 std::exception_ptr task_error(const task_record& t, const std::string& executor, int attempt, std::exception_ptr cause);
 /// Somebody asked `t` to stop.
 std::exception_ptr cancelled_error(const task_record& t, const std::string& executor);
+/// Nobody is there who could run `t`.
+std::exception_ptr refused_error(const task_record& t, errc, const std::string& why);
 /// Throws the task's error, if it has one; a failure that came from another task is told as such.
 void throw_task_error(const task_record& t);
 /// The text of an exception.

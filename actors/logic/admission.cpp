@@ -75,16 +75,17 @@ bool admission::take_somewhere(task_record& t, const places& p) {
   } else {
     double most = p.here ? resources_.left_after(request) : -1;
     resources* from = most >= 0 ? &resources_ : nullptr;
-    e.holds_at = detail::holds_here;
+    std::uint16_t at = detail::holds_here;
     for (node_pool& n : nodes_) {
       if (!p.open.contains(n.executor)) continue;
       const double left = n.has.left_after(request);
       if (left < 0 || (from && left <= most)) continue;
       most = left;
       from = &n.has;
-      e.holds_at = n.executor;
+      at = n.executor;
     }
     if (!from || !from->take(request)) return false;
+    e.holds_at = at;
   }
   t.marks |= detail::mark_holds_resources;
   return true;
