@@ -477,4 +477,47 @@ TEST(slow_work_simulation, a_hundred_and_twenty_nodes_of_which_many_die_lose_not
   EXPECT_EQ(w.nodes[0]->house().others()->report().size(), 39u);
 }
 
+// Each is a whole runtime. Two programs work with hundreds of them, which go one after the other; the others look after each
+// other, and take the places of those that have gone.
+TEST(slow_work_simulation, a_thousand_nodes_of_which_many_die_lose_nothing) {
+  imagined_world w(8);
+  w.body = 5ms;
+  constexpr std::uint16_t all = 1000;
+  for (std::uint16_t i = 0; i < all; ++i)
+    w.start(i, 1, [&](troupe::options& o) { o.cluster.nodes_max = i < 2 ? 300 : 2; });
+  w.run_for(12s);
+  program first(w, *w.nodes[0]), second(w, *w.nodes[1]);
+  const auto with = [&](std::size_t owner) { return w.nodes[owner]->house().others()->report(); };
+  // While tasks wait they ask for more and more to work with.
+  for (int i = 0; i < 100 && (with(0).size() < 100 || with(1).size() < 100); ++i) {
+    for (int k = 0; k < 100; ++k) first.call(), second.call();
+    w.run_for(100ms);
+  }
+  ASSERT_GE(with(0).size(), 100u);
+  ASSERT_GE(with(1).size(), 100u);
+  std::size_t killed = 0;
+  const auto kill_one_of = [&](std::size_t owner) {
+    const auto there = with(owner);
+    const std::string& name = there[w.below(there.size())].name;
+    const auto n = std::ranges::find_if(w.nodes, [&](const auto& x) { return x->name() == name; });
+    if ((*n)->place() < 2) return;
+    (*n)->kill();
+    (*n)->end();
+    ++killed;
+  };
+  for (int i = 0; i < 50; ++i) {
+    for (int k = 0; k < 20; ++k) first.call(), second.call();
+    w.run_for(10ms);
+    kill_one_of(0);
+    kill_one_of(1);
+  }
+  EXPECT_GE(killed, 90u);
+  const auto unfinished = [&] { return first.unfinished() + second.unfinished(); };
+  for (int i = 0; i < 1000 && unfinished() != 0; ++i) w.run_for(100ms);
+  ASSERT_EQ(unfinished(), 0u);
+  first.check(killed);
+  second.check(killed);
+  EXPECT_GE(with(0).size(), 50u) << "others have come in their place, or were there";
+}
+
 }  // namespace
