@@ -91,11 +91,9 @@ void node::record(event e) {
 }
 
 void node::up(const std::shared_ptr<session>& s) {
-  {
-    const std::lock_guard hold(lock_);
-    sessions_.push_back(s);
-  }
-  record({.what = kind::up, .of = s.get(), .peer = s->peer().id});
+  const std::lock_guard hold(lock_);  // who sees the session sees that it has been told
+  sessions_.push_back(s);
+  events_.push_back({.what = kind::up, .of = s.get(), .peer = s->peer().id});
 }
 
 void node::frame(session& s, std::span<const std::byte> f) {
