@@ -81,19 +81,18 @@ bytes node::body(const std::string& head) const {
   return it == bodies_.end() ? bytes{} : it->second;
 }
 
-void node::record(event e) {
+void node::record(event e, const std::shared_ptr<session>& fresh) {
   e.thread = std::this_thread::get_id();
   {
-    const std::lock_guard hold(lock_);
+    const std::lock_guard hold(lock_);  // who sees the session sees that it has been told
+    if (fresh) sessions_.push_back(fresh);
     events_.push_back(e);
   }
   if (also) also(e);
 }
 
 void node::up(const std::shared_ptr<session>& s) {
-  const std::lock_guard hold(lock_);  // who sees the session sees that it has been told
-  sessions_.push_back(s);
-  events_.push_back({.what = kind::up, .of = s.get(), .peer = s->peer().id});
+  record({.what = kind::up, .of = s.get(), .peer = s->peer().id}, s);
 }
 
 void node::frame(session& s, std::span<const std::byte> f) {

@@ -103,7 +103,7 @@ class node final : private transport_events {
   void arrived(session&, std::span<const std::byte>, bool) override;
   void down(session&, std::exception_ptr) override;
   void refused(const endpoint&, std::exception_ptr) override;
-  void record(event);
+  void record(event, const std::shared_ptr<session>& fresh = nullptr);
 
   identity self_;
   std::unique_ptr<transport> wire_;
