@@ -70,8 +70,7 @@ bool admission::take_somewhere(task_record& t, const places& p) {
   detail::task_extra& e = *t.extra;
   const std::vector<resource>& request = e.options.resources;
   if (!asks_for_quantities(request)) {
-    e.holds_at = p.open.empty() ? detail::holds_here : detail::holds_nowhere;
-    if (!p.here) e.holds_at = detail::holds_nowhere;
+    e.holds_at = p.here && p.open.empty() ? detail::holds_here : detail::holds_nowhere;
   } else {
     double most = p.here ? resources_.left_after(request) : -1;
     resources* from = most >= 0 ? &resources_ : nullptr;

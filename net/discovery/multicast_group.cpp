@@ -10,23 +10,13 @@
 #include <cstring>
 #include <system_error>
 
-#include <troupe/error.hpp>
+#include "net/discovery/socket_calls.hpp"
 
 namespace troupe::net {
 
 namespace {
 
 constexpr int ipv6_multicast_all = 29;  // IPV6_MULTICAST_ALL, which old headers do not know
-
-[[noreturn]] void refused(const std::string& what) {
-  const int code = errno;
-  throw error(errc::io_failed, "multicast: " + what + ": " + std::generic_category().message(code));
-}
-
-template <class T>
-void set(int socket, int level, int name, const T& value, const char* what) {
-  if (::setsockopt(socket, level, name, &value, sizeof value) != 0) refused(what);
-}
 
 template <class T>
 void put_control(msghdr& m, int level, int type, const T& value) {

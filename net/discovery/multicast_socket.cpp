@@ -17,22 +17,13 @@
 #include <system_error>
 
 #include "net/discovery/datagram.hpp"
+#include "net/discovery/socket_calls.hpp"
 
 namespace troupe::net {
 
 namespace {
 
 constexpr unsigned batch = 64;
-
-[[noreturn]] void refused(const std::string& what) {
-  const int code = errno;
-  throw error(errc::io_failed, "multicast: " + what + ": " + std::generic_category().message(code));
-}
-
-template <class T>
-void set(int socket, int level, int name, const T& value, const char* what) {
-  if (::setsockopt(socket, level, name, &value, sizeof value) != 0) refused(what);
-}
 
 }  // namespace
 

@@ -35,6 +35,15 @@ class crowd : public stage {
     t->kernel = &kernel_;
     return submit(t);
   }
+  /// The first node has so much of a quantity.
+  void give(troupe::resource r) { brain->admit_node(*groups[1], 2, {1'000, 10}, {1'000, 10}, true, {std::move(r)}); }
+  task_record* next_with(troupe::resource asked, const std::vector<use>& uses) {
+    task_record* t = task(uses);
+    t->kernel = &kernel_;
+    t->extra = new task_extra;
+    t->extra->options.resources = {std::move(asked)};
+    return submit(t);
+  }
   std::size_t most() const {
     std::size_t n = 0;
     for (const auto& g : groups) n = std::max(n, g->held.size());
@@ -64,6 +73,22 @@ TEST(placement_crowd, makes_room_for_what_a_node_notes_of_a_task_before_the_node
   task_record* const next = c.next({{x, troupe::access_mode::update}});
   EXPECT_EQ(c.holder(next), c.holder(first)) << "it follows at once";
   EXPECT_NE(next->extra, nullptr);
+}
+
+TEST(placement_crowd, ends_at_once_what_waits_for_a_task_that_nobody_can_run_any_more) {
+  crowd c(1);
+  c.give({"A", 1});
+  array_core* const x = c.array();
+  task_record* const first = c.submitted({{x, troupe::access_mode::write}});
+  task_record* const asks = c.next_with({"A", 1}, {{x, troupe::access_mode::update}});
+  task_record* const after = c.submitted({{x, reads}});
+  ASSERT_TRUE(c.is_out(first));
+  c.brain->report_failure(*c.groups[1], {}, std::make_exception_ptr(std::runtime_error("gone")), true);
+  ASSERT_FALSE(is_fulfilled(*asks));
+  c.complete(first);
+  EXPECT_TRUE(is_fulfilled(*asks));
+  EXPECT_TRUE(is_fulfilled(*after)) << "nobody else takes a turn for it";
+  EXPECT_TRUE(c.brain->is_quiet());
 }
 
 TEST(placement_crowd, sends_a_task_to_the_one_that_has_its_data_whichever_that_is) {

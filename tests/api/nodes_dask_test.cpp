@@ -203,6 +203,7 @@ TEST(nodes_dask, t4_what_only_a_node_has_is_held_there_and_refused_once_that_is_
   const opener open(g);
   ran = 0;
   const auto first = ask(0, 1), second = ask(1, 1);
+  const auto after = a.spawn({.where = scope::here()}, add, update(x.sub(box<1>{{1}, {2}})), 1L);
   ASSERT_TRUE(comes_true([] { return ran == 1; }));
   EXPECT_EQ(b->report().resources_free.at(0).amount, 0);
   EXPECT_FALSE(b->shutdown(0s).complete) << "a body has not returned";
@@ -214,6 +215,9 @@ TEST(nodes_dask, t4_what_only_a_node_has_is_held_there_and_refused_once_that_is_
       EXPECT_EQ(e.code(), errc::no_resource) << e.what();
     }
   EXPECT_EQ(ran, 1) << "the second had to wait for what the first one held";
+  EXPECT_TRUE(a.wait_all_for(patience)) << "what depends on a task that is refused has ended, too";
+  ASSERT_TRUE(after.is_ready());
+  EXPECT_THROW(after.get(), task_failed);
 }
 
 TEST(nodes_dask, t5_a_late_task_of_higher_priority_starts_first_on_a_node_too) {

@@ -40,7 +40,7 @@ class connection final : public net::session {
   std::uint64_t bytes_received() const override { return 0; }
   void close(std::exception_ptr) override {}
 
-  void let_go(std::size_t body, bool sent) { std::exchange(bodies[body].done, nullptr)(sent); }
+  void let_go(std::size_t which, bool sent) { std::exchange(bodies[which].done, nullptr)(sent); }
 
   std::vector<std::vector<std::byte>> frames;
   std::vector<body> bodies;
