@@ -44,7 +44,33 @@ void assignment::add(const detail::executor_facts& f) {
   if (f.space != detail::host_space) by_space_[f.space] = f.id;
   abilities_.add(f);
   all_.insert(f.id);
-  if (f.kind == device_kind::node) nodes_.insert(f.id);
+  (f.kind == device_kind::node ? nodes_ : near_).insert(f.id);
+  ++changes_;
+}
+
+const assignment::masks& assignment::masks_of(const task_record& t) {
+  if (t.extra) {
+    other_masks_.all = mask_of(t);
+    other_masks_.now = other_masks_.all;
+    other_masks_.now -= paused_;
+    return other_masks_;
+  }
+  const detail::kernel_info& k = *t.kernel;
+  const std::uint32_t offered = k.nodes ? k.nodes->changes() : 0;
+  known_masks& m = known_masks_[(reinterpret_cast<std::uintptr_t>(&k) >> 6) % known_masks_.size()];
+  if (m.kernel != &k || m.nodes != k.nodes || m.changes != changes_ || m.offered != offered || m.kinds != k.kinds ||
+      m.doubles != k.doubles) {
+    m.kernel = &k;
+    m.nodes = k.nodes;
+    m.changes = changes_;
+    m.offered = offered;
+    m.kinds = k.kinds;
+    m.doubles = k.doubles;
+    m.found.all = mask_of(t);
+    m.found.now = m.found.all;
+    m.found.now -= paused_;
+  }
+  return m.found;
 }
 
 executor_set assignment::mask_of(const task_record& t) const {
@@ -121,7 +147,7 @@ float assignment::hop_ns(detail::memory_space from, detail::memory_space to, std
 }
 
 void assignment::assign_again(task_record& t) {
-  const executor_set now = mask_of(t) - paused_;
+  const executor_set& now = masks_of(t).now;
   if (!now.has_more_than(1) || assign_among(t, now, at_once) != outcome::given) assign(t);
 }
 
@@ -132,8 +158,7 @@ void assignment::assign(task_record& t) {
     work_.give(t, 0, m.predicted_ns());
     return;
   }
-  const executor_set mask = mask_of(t);
-  const executor_set now = mask - paused_;
+  const auto& [mask, now] = masks_of(t);
   if (mask.has_single() && !now.empty() && !may_wait_for_nodes(t)) {
     const auto i = static_cast<std::size_t>(mask.first());
     const run_time& m = model_of(t, facts_[i].kind);
@@ -141,7 +166,8 @@ void assignment::assign(task_record& t) {
     work_.give(t, i, m.known() ? m.predicted_ns() : guess_ns);
     return;
   }
-  auto b = std::find_if(backlogs_.begin(), backlogs_.end(), [&](const backlog& x) { return x.mask == mask; });
+  auto b = backlogs_.begin();
+  while (b != backlogs_.end() && !(b->mask == mask)) ++b;
   // Among nodes others may wait whose data is where there is room: `refill` looks.
   if (!now.empty() && assign_among(t, now, b == backlogs_.end() ? 0 : b->tasks.size(), is_far(now)) == outcome::given)
     return;
@@ -153,16 +179,22 @@ void assignment::assign(task_record& t) {
   kept_.fetch_add(1, std::memory_order_relaxed);
 }
 
-// Leaves in the set, beside those that are no nodes: some of the nodes that have data, then some that have room, those
-// with a free slot first; each time others.
-void assignment::drop_some_nodes(executor_set& mask, const space_set& holders) {
-  const executor_set nodes = mask & nodes_;
-  mask -= nodes_;
+// All of them, unless there are many nodes. Then, beside those that are no nodes, some of the nodes that have data and some
+// that have room, those with a free slot first; each time others. False: all.
+bool assignment::look_for_some(const executor_set& among, const space_set& holders) {
+  weighed_.clear();
+  const auto add = [&](std::size_t i) { weighed_.push_back(static_cast<std::uint16_t>(i)); };
+  if (!among.has_more_than_with(nodes_, nodes_few)) {
+    among.each(add);
+    return false;
+  }
+  for (int i = near_.next_with(among, 0); i != executor_set::end; i = near_.next_with(among, static_cast<std::size_t>(i) + 1))
+    add(static_cast<std::size_t>(i));
   int left = nodes_weighed;
-  const auto keep_some = [&](const executor_set& among, const executor_set& that_are, int down_to) {
+  const auto add_some = [&](const executor_set& of, const executor_set& that_are, int down_to) {
     std::size_t from = turn_;
     for (bool wrapped = false; left > down_to;) {
-      const int i = among.next_with(that_are, from);
+      const int i = of.next_with(that_are, from);
       if (i == executor_set::end || (wrapped && static_cast<std::size_t>(i) >= turn_)) {
         if (wrapped) return;
         wrapped = true;
@@ -170,23 +202,25 @@ void assignment::drop_some_nodes(executor_set& mask, const space_set& holders) {
         continue;
       }
       from = static_cast<std::size_t>(i) + 1;
-      if (mask.contains(static_cast<std::size_t>(i))) continue;
-      mask.insert(static_cast<std::size_t>(i));
+      if (near_.contains(static_cast<std::size_t>(i)) || std::ranges::find(weighed_, i) != weighed_.end()) continue;
+      add(static_cast<std::size_t>(i));
       --left;
     }
   };
   if (!holders.empty()) {
     executor_set have;
     holders.each([&](std::size_t s) {
-      if (nodes.contains(by_space_[s])) have.insert(by_space_[s]);
+      if (const std::size_t i = by_space_[s]; among.contains(i)) have.insert(i);
     });
-    keep_some(have, work_.free(), nodes_weighed / 2);
-    keep_some(have, work_.roomy(), nodes_weighed / 2);
-    keep_some(have, nodes_, nodes_weighed / 2);
+    add_some(have, work_.free(), nodes_weighed / 2);
+    add_some(have, work_.roomy(), nodes_weighed / 2);
+    add_some(have, nodes_, nodes_weighed / 2);
   }
-  keep_some(nodes, work_.free(), 0);
-  keep_some(nodes, work_.roomy(), 0);
-  keep_some(nodes, nodes_, 0);
+  add_some(among, work_.free(), 0);
+  add_some(among, work_.roomy(), 0);
+  add_some(among, nodes_, 0);
+  std::ranges::sort(weighed_);  // of equal ones it is the first
+  return true;
 }
 
 assignment::outcome assignment::assign_among(task_record& t, const executor_set& among, std::size_t waiting,
@@ -199,50 +233,48 @@ assignment::outcome assignment::assign_among(task_record& t, const executor_set&
     const run_time*& m = models[static_cast<std::size_t>(kind)];
     return m ? *m : *(m = &model_of(t, kind));
   };
-  // To all that have nothing of its data, and can get it from the same places, the same has to travel.
   const space_set holders = spaces_ > 1 ? spaces_with_data_of(t) : space_set();
-  const executor_set* mask = &among;
-  executor_set some = among & nodes_;
-  float nodes_each = 1;  // so many does each one that is weighed stand for
-  if (some.has_more_than(nodes_few)) {
-    nodes_each = static_cast<float>(some.count()) / nodes_weighed;
-    some = among;
-    drop_some_nodes(some, holders);
-    mask = &some;
-  }
-  const bool somebody_has = !holders.empty();
-  struct {
-    bool there = false;
+  const bool some = look_for_some(among, holders);
+  struct missing {
     space_set reach;
-    std::uint64_t bytes = 0;
     sources from;
+    std::uint64_t bytes = 0;
     float home_ns = 0;
-  } same;
+  } same, own;
+  const auto look = [&](missing& m, detail::memory_space where) {
+    m.from.restart(&reach_[where]);
+    m.bytes = bytes_missing(t, where, m.from);
+    m.home_ns = homecoming_ns(t, where);
+  };
+  bool same_there = false, all_known = true;
   offers_.clear();
-  mask->each([&](std::size_t i) {
+  for (const std::uint16_t i : weighed_) {
     const detail::executor_facts& f = facts_[i];
     const run_time& m = model(f.kind);
+    all_known &= m.known();
     offer& o = offers_.emplace_back();
-    o.executor = f.id;
+    o.executor = i;
     o.queue_ns = work_.queue_ns(i);
     o.others_ns = work_.others_ns(i);
     o.run_ns = m.known() ? m.predicted_ns() : guess_ns;
-    if (spaces_ > 1) {
-      const bool alike = !holders.contains(f.space) && f.space != detail::host_space;
-      // Where nobody has anything, it is the same for all that have nothing.
-      if (!alike || !same.there || (somebody_has && !(same.reach == (reach_[f.space] & holders)))) {
-        same.there = alike;
-        if (somebody_has) same.reach = reach_[f.space] & holders;
-        same.from = sources(&reach_[f.space]);
-        same.bytes = bytes_missing(t, f.space, same.from);
-        same.home_ns = homecoming_ns(t, f.space);
-      }
-      o.bytes_missing = same.bytes;
-      o.bytes_direct = same.from.direct();
-      o.transfer_ns = arrival_ns(f.space, same.from) + same.home_ns;
-      if (o.transfer_ns > 0) o.link_ns = work_.moving_ns(i);
+    if (spaces_ == 1) continue;
+    // To all that have nothing of its data, and can get it from the same places, the same has to travel. Where nobody has
+    // anything, these are the same places.
+    const bool alike = !holders.contains(f.space) && f.space != detail::host_space;
+    if (!alike) {
+      look(own, f.space);
+    } else if (!same_there || (!holders.empty() && !same.reach.is_both(reach_[f.space], holders))) {
+      same_there = true;
+      same.reach = holders;
+      same.reach &= reach_[f.space];
+      look(same, f.space);
     }
-  });
+    const missing& lacks = alike ? same : own;
+    o.bytes_missing = lacks.bytes;
+    o.bytes_direct = lacks.from.direct();
+    o.transfer_ns = arrival_ns(f.space, lacks.from) + lacks.home_ns;
+    if (o.transfer_ns > 0) o.link_ns = work_.moving_ns(i);
+  }
   const std::span<offer> offers = offers_;
   const std::size_t n = offers.size();
   // Between cores and devices a guess is worth nothing: who has not shown how fast he is with this kernel tries a few
@@ -250,10 +282,11 @@ assignment::outcome assignment::assign_among(task_record& t, const executor_set&
   // that is known too.
   const auto is_known = [&](const offer& o) { return model(facts_[o.executor].kind).known(); };
   float known_ns = never_ns;
-  for (std::size_t k = 0; k < n && spaces_ > 1; ++k)
+  for (std::size_t k = 0; k < n && spaces_ > 1 && !all_known; ++k)
     if (offers[k].queue_ns <= window_ns_ && is_known(offers[k])) known_ns = std::min(known_ns, offers[k].finish_ns());
-  const bool alike = std::ranges::all_of(
-      offers, [&](const offer& o) { return facts_[o.executor].kind == facts_[offers[0].executor].kind; });
+  const bool alike = all_known || std::ranges::all_of(offers, [&](const offer& o) {
+                       return facts_[o.executor].kind == facts_[offers[0].executor].kind;
+                     });
   for (std::size_t k = 0; k < n && !alike; ++k) {
     const std::size_t i = offers[k].executor;
     if (is_known(offers[k])) continue;
@@ -263,13 +296,13 @@ assignment::outcome assignment::assign_among(task_record& t, const executor_set&
     else if (offers[k].queue_ns <= window_ns_ && (chosen == none || offers[k].finish_ns() < offers[chosen].finish_ns()))
       chosen = k;
   }
-  const std::size_t best = chosen != none ? chosen : choose(offers, waiting, nodes_each);
+  const std::size_t best = chosen != none ? chosen : choose(offers, waiting, among, some);
   if (best == none) return outcome::kept;
   if (at_home && chosen == none)
     for (const offer& o : offers)
       if (o.transfer_ns < offers[best].transfer_ns) return outcome::elsewhere;
   if (is_known(offers[best])) t.marks |= detail::mark_known;
-  if (nodes_each > 1 && nodes_.contains(offers[best].executor)) turn_ = offers[best].executor + 1u;
+  if (some && nodes_.contains(offers[best].executor)) turn_ = offers[best].executor + 1u;
   decisions_.note(t.sequence, offers, best);
   work_.give(t, offers[best].executor, offers[best].run_ns, offers[best].transfer_ns);
   return outcome::given;
@@ -277,9 +310,12 @@ assignment::outcome assignment::assign_among(task_record& t, const executor_set&
 
 // The earliest finish, if there is room. Else an executor that has room may take the task if it is done with it before
 // the others would have come to the last of those that wait: it is slower, but would do nothing meanwhile.
-std::size_t assignment::choose(std::span<const offer> offers, std::size_t waiting, float nodes_each) const {
+std::size_t assignment::choose(std::span<const offer> offers, std::size_t waiting, const executor_set& among,
+                               bool some) const {
   const std::size_t best = best_offer(offers);
   if (has_room(offers[best]) || waiting == at_once) return best;
+  // So many does each node that is weighed stand for.
+  const float nodes_each = some ? static_cast<float>((among & nodes_).count()) / nodes_weighed : 1;
   std::size_t chosen = none;
   for (std::size_t j = 0; j < offers.size(); ++j) {
     if (!has_room(offers[j])) continue;
@@ -297,19 +333,20 @@ std::size_t assignment::choose(std::span<const offer> offers, std::size_t waitin
 bool assignment::has_room(const offer& o) const { return o.queue_ns < never_ns && work_.roomy().contains(o.executor); }
 
 bool assignment::has_enough(const task_record& t, std::size_t i, bool far) {
-  if (work_.outstanding_ns(i) <= window_ns_ || (far && mask_of(t).has_single())) return false;
+  if (work_.outstanding_ns(i) <= window_ns_ || (far && masks_of(t).all.has_single())) return false;
   return work_.outstanding_ns(i) > std::max(window_ns_, 1.5f * model_of(t, facts_[i].kind).predicted_ns());
 }
 
 // What it reads of its predecessors is there, and has to be brought to the others: all it reads, at the most.
 bool assignment::assign_behind(task_record& t, std::size_t i) {
-  const executor_set mask = mask_of(t);
+  const executor_set& mask = masks_of(t).all;
   if (!mask.contains(i) || paused_.contains(i)) return false;
   const run_time& mine = model_of(t, facts_[i].kind);
   if (!mask.has_single()) {
     if (!mine.known()) return false;
-    executor_set others = mask - executor_set{static_cast<int>(i)};
-    if ((others & nodes_).has_more_than(nodes_few)) drop_some_nodes(others, {});
+    executor_set others = mask;
+    others.erase(i);
+    look_for_some(others, {});
     offers_.clear();
     const auto add = [&](std::size_t k) {
       offer o;
@@ -326,14 +363,14 @@ bool assignment::assign_behind(task_record& t, std::size_t i) {
     own.transfer_ns = model_.transfer_ns(detail::host_space, here, own.bytes_missing);
     offers_.push_back(own);
     bool to_be_tried = false;
-    others.each([&](std::size_t k) {
+    for (const std::uint16_t k : weighed_) {
       offer& o = offers_.emplace_back(add(k));
       o.bytes_missing = bytes_of(t);
       if (reaches(facts_[k].space, here)) o.bytes_direct = o.bytes_missing;
       o.transfer_ns = hop_ns(here, facts_[k].space, o.bytes_missing);
       // Who is not known is to be tried, unless the data would take longer to come.
       to_be_tried |= !model_of(t, facts_[k].kind).known() && o.transfer_ns <= own.finish_ns();
-    });
+    }
     if (to_be_tried || best_offer(offers_) != 0) return false;
     decisions_.note(t.sequence, offers_, 0);
   }

@@ -64,20 +64,26 @@ class assignment {
   /// The executor could not run it: it is as if it had not been assigned.
   void take_back(detail::task_record&);
   /// Executor i gets no more tasks.
-  void withdraw(std::size_t i) { withdrawn_.insert(facts_[i].id); }
+  void withdraw(std::size_t i) {
+    withdrawn_.insert(facts_[i].id);
+    ++changes_;
+  }
   /// It does again, with so many slots.
   void restore(std::size_t i, int slots) {
     withdrawn_.erase(facts_[i].id);
-    pause(i, false);
+    pause(i, false);  // and counts as a change
     work_.restart(i, slots);
   }
   /// A node has so much to do for others, which comes before what it is given from here; it said so itself. It has room for
   /// tasks of this node all the same, so that no owner keeps another one out: this only says who is done earlier.
   void know_others(std::size_t i, float ns) { work_.know_others(i, ns); }
   /// Executor i gets no tasks for now; those that only it may run wait.
-  void pause(std::size_t i, bool paused) { paused_.set(facts_[i].id, paused); }
+  void pause(std::size_t i, bool paused) {
+    paused_.set(facts_[i].id, paused);
+    ++changes_;
+  }
   /// False: all that could run it have been withdrawn.
-  bool can_run(const detail::task_record& t) const { return !mask_of(t).empty(); }
+  bool can_run(const detail::task_record& t) { return !masks_of(t).all.empty(); }
   /// Where a task may run, whatever it holds.
   admission::places places_of(const detail::task_record&) const;
   /// The space that an assigned task will run in.
@@ -156,6 +162,12 @@ class assignment {
     reach_.resize(s + 1u);
     by_space_.resize(s + 1u);
   }
+  /// Who may run a task, and who of them may be given it now.
+  struct masks {
+    executor_set all, now;
+  };
+  /// Valid until the next call, or until somebody is withdrawn or the like.
+  const masks& masks_of(const detail::task_record&);
   executor_set mask_of(const detail::task_record&) const;
   executor_set mask_in_scope(const detail::task_record&) const;
   /// A node that is not there yet may run it, too. Scopes name those that were there when the task was spawned.
@@ -174,8 +186,8 @@ class assignment {
   void refill_at_home(backlog&, const executor_set&);
   bool is_far(const executor_set& mask) const { return mask.meets(nodes_); }
   bool has_room(const offer&) const;
-  void drop_some_nodes(executor_set&, const space_set& holders);
-  std::size_t choose(std::span<const offer>, std::size_t waiting, float nodes_each) const;
+  bool look_for_some(const executor_set& among, const space_set& holders);
+  std::size_t choose(std::span<const offer>, std::size_t waiting, const executor_set& among, bool some) const;
 
   const float window_ns_;
   workload work_;
@@ -186,9 +198,22 @@ class assignment {
   std::vector<space_set> reach_;         // of each space, where it can copy from
   std::vector<std::uint16_t> by_space_;  // the executor whose it is
   abilities abilities_;
-  executor_set all_, withdrawn_, paused_, nodes_;
+  executor_set all_, withdrawn_, paused_, nodes_, near_;  // near: no nodes
+  // Of tasks without a scope, by kernel: they are the same from task to task.
+  struct known_masks {
+    const detail::kernel_info* kernel = nullptr;
+    const detail::shown_ids* nodes = nullptr;
+    std::uint64_t changes = 0;
+    std::uint32_t offered = 0;
+    unsigned char kinds = 0, doubles = 0;
+    masks found;
+  };
+  std::array<known_masks, 16> known_masks_;
+  masks other_masks_;
+  std::uint64_t changes_ = 1;  // of what masks follow from, beside kernels
   std::size_t turn_ = 0;       // the node that is the next one to be weighed
   std::vector<offer> offers_;  // of the task at hand
+  std::vector<std::uint16_t> weighed_;
   std::vector<backlog> backlogs_;
   std::vector<detail::task_record*> passed_over_;  // within refill_at_home
   std::atomic<std::size_t> kept_{0};

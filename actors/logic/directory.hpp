@@ -110,6 +110,12 @@ class sources {
  public:
   /// `reach`: the spaces from which there is a direct way; null: none. Must live as long.
   explicit sources(const space_set* reach = nullptr) : reach_(reach) {}
+  /// As if it were new.
+  void restart(const space_set* reach) {
+    reach_ = reach;
+    from_host_ = 0;
+    count_ = 0;
+  }
   bool reaches(memory_space s) const { return reach_ && reach_->contains(s); }
   void add(memory_space from, std::uint64_t bytes) {
     if (from == host_space) {
@@ -117,8 +123,8 @@ class sources {
       return;
     }
     for (std::size_t i = 0; i < count_; ++i)
-      if (others_[i].first == from || i + 1 == others_.size()) {  // more of them than that are all alike
-        others_[i].second += bytes;
+      if (others_[i].from == from || i + 1 == others_.size()) {  // more of them than that are all alike
+        others_[i].bytes += bytes;
         return;
       }
     others_[count_++] = {from, bytes};
@@ -126,21 +132,25 @@ class sources {
   std::uint64_t from_host() const { return from_host_; }
   std::uint64_t direct() const {
     std::uint64_t bytes = 0;
-    for (std::size_t i = 0; i < count_; ++i) bytes += others_[i].second;
+    for (std::size_t i = 0; i < count_; ++i) bytes += others_[i].bytes;
     return bytes;
   }
   /// f(space, bytes), the host's among them.
   template <class F>
   void each(F&& f) const {
     f(host_space, from_host_);
-    for (std::size_t i = 0; i < count_; ++i) f(others_[i].first, others_[i].second);
+    for (std::size_t i = 0; i < count_; ++i) f(others_[i].from, others_[i].bytes);
   }
 
  private:
+  struct part {
+    memory_space from;
+    std::uint64_t bytes;
+  };
   const space_set* reach_;
   std::uint64_t from_host_ = 0;
   std::size_t count_ = 0;
-  std::array<std::pair<memory_space, std::uint64_t>, 8> others_{};
+  std::array<part, 8> others_;  // so many of them
 };
 
 /// Bytes that must be brought to `where` before the task may run there; adds where they come from.

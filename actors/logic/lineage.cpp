@@ -204,9 +204,9 @@ std::vector<lineage::tile_of> lineage::to_save(std::uint64_t bytes) {
   };
   // Of the others nothing is different from what it was the last time.
   if (too_many)
-    for (auto& [number, p] : sites_) ask_some(p);
+    for (site& p : sites_) ask_some(p);
   else
-    changed_.each([&](std::size_t number) { ask_some(sites_[static_cast<std::uint16_t>(number)]); });
+    changed_.each([&](std::size_t number) { ask_some(sites_[number]); });
   changed_.clear();
   return all;
 }

@@ -21,7 +21,6 @@
 
 #include <cstdint>
 #include <deque>
-#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -142,8 +141,7 @@ class lineage {
   double cost_ns() const { return static_cast<double>(cost_ns_); }
   std::uint64_t kept_bytes() const { return kept_bytes_; }
   double cost_ns(std::uint16_t place) const {
-    const auto p = sites_.find(place);
-    return p == sites_.end() ? 0 : static_cast<double>(p->second.cost_ns);
+    return place < sites_.size() ? static_cast<double>(sites_[place].cost_ns) : 0;
   }
 
  private:
@@ -243,6 +241,7 @@ class lineage {
   bool is_dear(const site&) const;
   site& changed_site(std::uint16_t place) {
     changed_.insert(place);
+    if (place >= sites_.size()) sites_.resize(place + 1u);
     return sites_[place];
   }
 
@@ -254,7 +253,7 @@ class lineage {
   std::vector<known_value*> free_values_;
   std::uint64_t last_number_ = 0, cost_ns_ = 0, kept_bytes_ = 0;
   std::size_t call_count_ = 0;
-  std::map<std::uint16_t, site> sites_;  // places of which something has been told
+  std::deque<site> sites_;               // up to the last place of which something has been told
   detail::id_set changed_;               // those of which `to_save` has not seen the latest
   std::vector<tile_of> hurried_;
   std::vector<value> unwanted_;
