@@ -118,8 +118,10 @@ run_time& assignment::model_of(const task_record& t, device_kind kind) {
 // costs is: in this device's memory, in the memory of a device that it reaches or in the host's, in another device's.
 float assignment::arrival_ns(detail::memory_space where, const sources& missing) const {
   float ns = 0;
-  if (where != detail::host_space)
-    missing.each([&](detail::memory_space s, std::uint64_t n) { ns += model_.transfer_ns(s, where, n); });
+  if (where == detail::host_space) return ns;
+  missing.each([&](detail::memory_space s, std::uint64_t n) {
+    if (n != 0) ns += model_.transfer_ns(s, where, n);
+  });
   return ns;
 }
 
@@ -182,8 +184,8 @@ void assignment::assign(task_record& t) {
 // All of them, unless there are many nodes. Then, beside those that are no nodes, some of the nodes that have data and some
 // that have room, those with a free slot first; each time others. False: all.
 bool assignment::look_for_some(const executor_set& among, const space_set& holders) {
-  weighed_.clear();
-  const auto add = [&](std::size_t i) { weighed_.push_back(static_cast<std::uint16_t>(i)); };
+  weighed_count_ = 0;
+  const auto add = [&](std::size_t i) { weighed_[weighed_count_++] = static_cast<std::uint16_t>(i); };
   if (!among.has_more_than_with(nodes_, nodes_few)) {
     among.each(add);
     return false;
@@ -202,8 +204,10 @@ bool assignment::look_for_some(const executor_set& among, const space_set& holde
         continue;
       }
       from = static_cast<std::size_t>(i) + 1;
-      if (near_.contains(static_cast<std::size_t>(i)) || std::ranges::find(weighed_, i) != weighed_.end()) continue;
-      add(static_cast<std::size_t>(i));
+      if (near_.contains(static_cast<std::size_t>(i)) || std::ranges::find(weighed(), i) != weighed().end()) continue;
+      std::size_t k = weighed_count_++;  // of equal ones it is the first
+      for (; k > 0 && weighed_[k - 1] > i; --k) weighed_[k] = weighed_[k - 1];
+      weighed_[k] = static_cast<std::uint16_t>(i);
       --left;
     }
   };
@@ -219,7 +223,6 @@ bool assignment::look_for_some(const executor_set& among, const space_set& holde
   add_some(among, work_.free(), 0);
   add_some(among, work_.roomy(), 0);
   add_some(among, nodes_, 0);
-  std::ranges::sort(weighed_);  // of equal ones it is the first
   return true;
 }
 
@@ -235,41 +238,51 @@ assignment::outcome assignment::assign_among(task_record& t, const executor_set&
   };
   const space_set holders = spaces_ > 1 ? spaces_with_data_of(t) : space_set();
   const bool some = look_for_some(among, holders);
+  // To all that have nothing of its data, and can get it from the same places, the same has to travel. Where nobody has
+  // anything, these are the same places.
+  std::array<detail::memory_space, 32> holding;
+  std::size_t holding_count = 0;
+  holders.each([&](std::size_t s) {
+    if (holding_count++ < holding.size()) holding[holding_count - 1] = static_cast<detail::memory_space>(s);
+  });
+  const auto reached_from = [&](detail::memory_space where) {
+    std::uint32_t reached = 0;
+    for (std::size_t k = 0; k < holding_count; ++k) reached = reached << 1 | (reach_[where].contains(holding[k]) ? 1 : 0);
+    return reached;
+  };
   struct missing {
-    space_set reach;
     sources from;
     std::uint64_t bytes = 0;
     float home_ns = 0;
+    std::uint32_t reached = 0;
+    bool looked_at = false;
   } same, own;
   const auto look = [&](missing& m, detail::memory_space where) {
     m.from.restart(&reach_[where]);
     m.bytes = bytes_missing(t, where, m.from);
     m.home_ns = homecoming_ns(t, where);
   };
-  bool same_there = false, all_known = true;
-  offers_.clear();
-  for (const std::uint16_t i : weighed_) {
+  bool all_known = true;
+  offers_.resize(weighed_count_);
+  for (std::size_t k = 0; k < weighed_count_; ++k) {
+    const std::size_t i = weighed_[k];
     const detail::executor_facts& f = facts_[i];
     const run_time& m = model(f.kind);
     all_known &= m.known();
-    offer& o = offers_.emplace_back();
-    o.executor = i;
-    o.queue_ns = work_.queue_ns(i);
-    o.others_ns = work_.others_ns(i);
-    o.run_ns = m.known() ? m.predicted_ns() : guess_ns;
+    offer& o = offers_[k];
+    o = {.executor = f.id,
+         .queue_ns = work_.queue_ns(i),
+         .run_ns = m.known() ? m.predicted_ns() : guess_ns,
+         .others_ns = work_.others_ns(i)};
     if (spaces_ == 1) continue;
-    // To all that have nothing of its data, and can get it from the same places, the same has to travel. Where nobody has
-    // anything, these are the same places.
     const bool alike = !holders.contains(f.space) && f.space != detail::host_space;
-    if (!alike) {
-      look(own, f.space);
-    } else if (!same_there || (!holders.empty() && !same.reach.is_both(reach_[f.space], holders))) {
-      same_there = true;
-      same.reach = holders;
-      same.reach &= reach_[f.space];
-      look(same, f.space);
+    missing& lacks = alike ? same : own;
+    const std::uint32_t reached = alike && holding_count <= holding.size() ? reached_from(f.space) : 0;
+    if (!alike || !same.looked_at || reached != same.reached || holding_count > holding.size()) {
+      look(lacks, f.space);
+      lacks.reached = reached;
+      lacks.looked_at = true;
     }
-    const missing& lacks = alike ? same : own;
     o.bytes_missing = lacks.bytes;
     o.bytes_direct = lacks.from.direct();
     o.transfer_ns = arrival_ns(f.space, lacks.from) + lacks.home_ns;
@@ -363,7 +376,7 @@ bool assignment::assign_behind(task_record& t, std::size_t i) {
     own.transfer_ns = model_.transfer_ns(detail::host_space, here, own.bytes_missing);
     offers_.push_back(own);
     bool to_be_tried = false;
-    for (const std::uint16_t k : weighed_) {
+    for (const std::uint16_t k : weighed()) {
       offer& o = offers_.emplace_back(add(k));
       o.bytes_missing = bytes_of(t);
       if (reaches(facts_[k].space, here)) o.bytes_direct = o.bytes_missing;

@@ -187,6 +187,7 @@ class assignment {
   bool is_far(const executor_set& mask) const { return mask.meets(nodes_); }
   bool has_room(const offer&) const;
   bool look_for_some(const executor_set& among, const space_set& holders);
+  std::span<const std::uint16_t> weighed() const { return {weighed_.data(), weighed_count_}; }
   std::size_t choose(std::span<const offer>, std::size_t waiting, const executor_set& among, bool some) const;
 
   const float window_ns_;
@@ -213,7 +214,8 @@ class assignment {
   std::uint64_t changes_ = 1;  // of what masks follow from, beside kernels
   std::size_t turn_ = 0;       // the node that is the next one to be weighed
   std::vector<offer> offers_;  // of the task at hand
-  std::vector<std::uint16_t> weighed_;
+  std::array<std::uint16_t, executors_max> weighed_;  // for it; so many of them:
+  std::size_t weighed_count_ = 0;
   std::vector<backlog> backlogs_;
   std::vector<detail::task_record*> passed_over_;  // within refill_at_home
   std::atomic<std::size_t> kept_{0};

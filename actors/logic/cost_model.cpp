@@ -32,8 +32,6 @@ void run_time::remember(float ns) {
 
 namespace {
 
-// An edge nobody has measured: slow enough to prefer a known one.
-constexpr edge_cost unknown_edge{10'000, 1};
 // How far one transfer moves an edge, and how much slower or faster than expected it counts as at most: one that was
 // held up moves little, and a link that has become ten times slower is known as such after about eight.
 // Down as fast as up: 1 + learning * 3 is the inverse of 1 - learning_faster * 0.75. Else whoever is held up now and then
@@ -130,13 +128,6 @@ void cost_model::learn_transfer(std::uint16_t from, std::uint16_t to, std::uint6
   if (edge& back = edge_of(to, from); !back.measured) back.cost = learned;
 }
 
-float cost_model::transfer_ns(std::uint16_t from, std::uint16_t to, std::uint64_t bytes) const {
-  if (from == to || bytes == 0) return 0;
-  const edge* const known = find(from, to);
-  const edge_cost e = known ? known->cost : unknown_edge;
-  return e.latency_ns + static_cast<float>(bytes) / e.bytes_per_ns;
-}
-
 bool cost_model::knows_edge(std::uint16_t from, std::uint16_t to) const {
   const edge* const e = find(from, to);
   return e && e->measured;
@@ -144,9 +135,12 @@ bool cost_model::knows_edge(std::uint16_t from, std::uint16_t to) const {
 
 std::size_t best_offer(std::span<const offer> offers) {
   std::size_t best = 0;
+  float earliest = offers[0].finish_ns();
   for (std::size_t i = 1; i < offers.size(); ++i) {
-    const float a = offers[i].finish_ns(), b = offers[best].finish_ns();
-    if (a < b || (a == b && offers[i].bytes_missing < offers[best].bytes_missing)) best = i;
+    const float finish = offers[i].finish_ns();
+    if (finish > earliest || (finish == earliest && offers[i].bytes_missing >= offers[best].bytes_missing)) continue;
+    best = i;
+    earliest = finish;
   }
   return best;
 }

@@ -71,7 +71,12 @@ class cost_model {
   void set_edge(std::uint16_t from, std::uint16_t to, edge_cost);
   /// A copy of so many bytes took so long. While nobody has measured the way back, it is taken for the same.
   void learn_transfer(std::uint16_t from, std::uint16_t to, std::uint64_t bytes, float ns);
-  float transfer_ns(std::uint16_t from, std::uint16_t to, std::uint64_t bytes) const;
+  float transfer_ns(std::uint16_t from, std::uint16_t to, std::uint64_t bytes) const {
+    if (from == to || bytes == 0) return 0;
+    const edge* const known = find(from, to);
+    const edge_cost& e = known ? known->cost : unknown_edge;
+    return e.latency_ns + static_cast<float>(bytes) / e.bytes_per_ns;
+  }
   /// That figure is no guess.
   bool knows_edge(std::uint16_t from, std::uint16_t to) const;
 
@@ -85,6 +90,8 @@ class cost_model {
     run_time time;
     remembered_time key;  // kernel 0: not for later
   };
+  // An edge nobody has measured: slow enough to prefer a known one.
+  static constexpr edge_cost unknown_edge{10'000, 1};
   static constexpr std::size_t shortcut_count = 64;
   std::array<shortcut, shortcut_count> shortcuts_{};
   std::unordered_map<std::uint64_t, std::unique_ptr<entry>> entries_;

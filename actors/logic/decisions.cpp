@@ -10,22 +10,20 @@ namespace troupe::logic {
 
 void decisions::note(std::uint64_t task, std::span<const offer> offers, std::size_t chosen) {
   if (kept_max_ == 0) return;
-  decision d;
-  if (kept_.size() >= kept_max_) {
-    d = std::move(kept_.front());  // and its memory
-    kept_.pop_front();
-  }
+  const bool full = kept_.size() >= kept_max_;
+  decision& d = full ? kept_[oldest_] : kept_.emplace_back();
+  if (full && ++oldest_ == kept_max_) oldest_ = 0;
   d.task = task;
   d.offers.assign(offers.begin(), offers.end());
   d.chosen = chosen;
-  kept_.push_back(std::move(d));
 }
 
 void decisions::note_move(std::uint64_t task, std::uint16_t executor) {
-  for (auto d = kept_.rbegin(); d != kept_.rend(); ++d) {
-    if (d->task != task) continue;
-    for (std::size_t k = 0; k < d->offers.size(); ++k)
-      if (d->offers[k].executor == executor) d->chosen = k;
+  for (std::size_t n = kept_.size(); n > 0; --n) {
+    decision& d = kept_[(oldest_ + n - 1) % kept_.size()];
+    if (d.task != task) continue;
+    for (std::size_t k = 0; k < d.offers.size(); ++k)
+      if (d.offers[k].executor == executor) d.chosen = k;
     return;
   }
 }
@@ -33,7 +31,8 @@ void decisions::note_move(std::uint64_t task, std::uint16_t executor) {
 std::vector<candidate> decisions::candidates(std::uint64_t task, std::span<const detail::executor_facts> facts) const {
   std::vector<candidate> all;
   const auto ns = [](float v) { return std::chrono::nanoseconds(static_cast<std::int64_t>(v)); };
-  for (const decision& d : kept_) {
+  for (std::size_t n = 0; n < kept_.size(); ++n) {
+    const decision& d = kept_[(oldest_ + n) % kept_.size()];
     if (d.task != task) continue;
     for (std::size_t i = 0; i < d.offers.size(); ++i) {
       const offer& o = d.offers[i];

@@ -7,7 +7,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <deque>
 #include <span>
 #include <vector>
 
@@ -37,7 +36,8 @@ class decisions {
   };
 
   const std::size_t kept_max_;
-  std::deque<decision> kept_;
+  std::vector<decision> kept_;
+  std::size_t oldest_ = 0;  // once there are as many as may be
 };
 
 }  // namespace troupe::logic

@@ -253,7 +253,7 @@ class lineage {
   std::vector<known_value*> free_values_;
   std::uint64_t last_number_ = 0, cost_ns_ = 0, kept_bytes_ = 0;
   std::size_t call_count_ = 0;
-  std::deque<site> sites_;               // up to the last place of which something has been told
+  std::vector<site> sites_;              // up to the last place of which something has been told
   detail::id_set changed_;               // those of which `to_save` has not seen the latest
   std::vector<tile_of> hurried_;
   std::vector<value> unwanted_;

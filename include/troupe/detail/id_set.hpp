@@ -110,17 +110,6 @@ class id_set {
   friend id_set operator|(id_set a, const id_set& b) noexcept { return a |= b; }
   friend id_set operator&(id_set a, const id_set& b) noexcept { return a &= b; }
   friend id_set operator-(id_set a, const id_set& b) noexcept { return a -= b; }
-  /// It is a & b.
-  bool is_both(const id_set& a, const id_set& b) const noexcept {
-    std::uint32_t seen = 0;
-    for (std::uint32_t words = a.used_ & b.used_; words != 0; words &= words - 1) {
-      const std::size_t w = first_of(words);
-      const std::uint64_t bits = a.both(b, w);
-      if (bits != word(w)) return false;
-      if (bits != 0) seen |= std::uint32_t{1} << w;
-    }
-    return seen == used_;
-  }
   friend bool operator==(const id_set& a, const id_set& b) noexcept {
     if (a.used_ != b.used_) return false;
     for (std::uint32_t words = a.used_; words != 0; words &= words - 1)
