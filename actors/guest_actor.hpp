@@ -57,7 +57,6 @@ class guest_actor final : public guest_house, private task_listener {
     std::vector<std::pair<int, wire::access_card>> returns;  // what goes back, by the number of the access
     std::vector<array_core*> arrays;                         // of those; a reference each
     std::size_t on_their_way = 0;
-    wire::task_end end;
   };
   /// Another guest house that pulls, and its number.
   struct asker {
@@ -93,8 +92,10 @@ class guest_actor final : public guest_house, private task_listener {
   void note(task_record&, bool was_granted);
 
   // ---- guest_tasks.cpp
-  void take_in(const wire::tasks&);
+  void take_in(const wire::array_card&);
   void start(const wire::task_card&);
+  guest& new_guest(std::uint64_t id);
+  void forget(guest&);
   void fill_in(guest&, const wire::task_card&, const offered_kernel&);
   void ended(guest&);
   void tell_end(const wire::task_end&);
@@ -139,15 +140,22 @@ class guest_actor final : public guest_house, private task_listener {
   const std::shared_ptr<net::session> session_;
   const find_line lines_;
   const std::atomic<bool> never_stopping_{false};
+  const scope here_ = scope::here();
 
   std::mutex notes_lock_;
   std::vector<std::pair<task_record*, bool>> notes_;  // tasks and whether they were granted; else they have retired
 
   mutable std::mutex lock_;  // all that follows; never held while placement is asked something that takes its turn
   bool left_ = false, closed_ = false, released_ = false;
+  std::vector<std::pair<task_record*, bool>> noted_;       // notes that are being worked off
   std::unordered_map<std::uint64_t, array_core*> arrays_;  // by the owner's id
-  std::unordered_map<std::uint64_t, std::unique_ptr<guest>> guests_;
-  std::unordered_map<task_record*, guest*> by_task_;
+  using guests = std::unordered_map<std::uint64_t, std::unique_ptr<guest>>;
+  using guests_by_task = std::unordered_map<task_record*, guest*>;
+  guests guests_;
+  guests_by_task by_task_;
+  // Of those that have ended: thousands a second come and go.
+  std::vector<guests::node_type> idle_guests_;
+  std::vector<guests_by_task::node_type> idle_places_;
   std::unordered_map<task_record*, std::unique_ptr<door>> doors_;
   std::unordered_map<std::uint64_t, door*> coming_;  // by number
   std::uint64_t last_number_ = 0, newest_ = 0;

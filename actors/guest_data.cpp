@@ -133,7 +133,7 @@ void guest_actor::closed(door& d) {
     tell_cannot(d, d.task->error);
   if (guest* const g = d.of; g && --g->on_their_way == 0 && !g->task) {
     for (array_core* a : g->arrays) to_drop_.push_back(a);
-    guests_.erase(g->id);
+    forget(*g);
   }
   to_release_.push_back(d.task);
   doors_.erase(d.task);

@@ -12,8 +12,18 @@ namespace troupe::detail {
 namespace {
 
 constexpr std::size_t early_max = 65536;
+// So many that have ended are kept for others.
+constexpr std::size_t idle_max = 1024;
 // An array of which more could not be addressed.
 constexpr double bytes_max = 1e15;
+
+// As many as there were will come again.
+template <class T>
+std::vector<T> take_all(std::vector<T>& from) {
+  std::vector<T> fresh;
+  fresh.reserve(from.size());
+  return std::exchange(from, std::move(fresh));
+}
 
 [[noreturn]] void refuse(const std::string& what) { throw error(errc::bad_frame, what); }
 
@@ -93,7 +103,8 @@ void guest_actor::frame(std::span<const std::byte> bytes) {
   if (left_) return;
   switch (what) {
     case wire::kind::tasks:
-      take_in(wire::take_tasks(from));
+      wire::take_tasks(
+          from, [this](const wire::array_card& c) { take_in(c); }, [this](const wire::task_card& c) { start(c); });
       break;
     case wire::kind::cancel:
       for (const std::uint64_t id : wire::take_numbers(from)) cancel(id);
@@ -126,23 +137,19 @@ void guest_actor::frame(std::span<const std::byte> bytes) {
   work_off(hold);
 }
 
-void guest_actor::take_in(const wire::tasks& t) {
-  for (const wire::array_card& c : t.arrays) {
-    array_spec s;
-    s.rank = c.rank;
-    s.size = c.size;
-    s.tile = c.tile;
-    s.element = static_cast<std::size_t>(c.element);
-    s.align = static_cast<std::size_t>(c.align);
-    s.name = c.name;
-    double bytes = static_cast<double>(c.element);
-    for (const index_t n : c.size)
-      bytes *= static_cast<double>(std::max<index_t>(n, 1));  // products of some of them too
-    if (bytes > bytes_max) refuse("an array that is too large");
-    if (arrays_.contains(c.id)) refuse("an array that is there already");
-    arrays_.emplace(c.id, new_array(house_, std::move(s)));
-  }
-  for (const wire::task_card& c : t.all) start(c);
+void guest_actor::take_in(const wire::array_card& c) {
+  array_spec s;
+  s.rank = c.rank;
+  s.size = c.size;
+  s.tile = c.tile;
+  s.element = static_cast<std::size_t>(c.element);
+  s.align = static_cast<std::size_t>(c.align);
+  s.name = c.name;
+  double bytes = static_cast<double>(c.element);
+  for (const index_t n : c.size) bytes *= static_cast<double>(std::max<index_t>(n, 1));  // products of some of them too
+  if (bytes > bytes_max) refuse("an array that is too large");
+  if (arrays_.contains(c.id)) refuse("an array that is there already");
+  arrays_.emplace(c.id, new_array(house_, std::move(s)));
 }
 
 void guest_actor::drop(std::unordered_map<std::uint64_t, array_core*>::iterator a) {
@@ -155,33 +162,63 @@ void guest_actor::drop(std::unordered_map<std::uint64_t, array_core*>::iterator 
 void guest_actor::start(const wire::task_card& c) {
   if (guests_.contains(c.id)) refuse("a task that is there already");
   newest_ = std::max(newest_, c.id);
-  auto made = std::make_unique<guest>();
-  guest& g = *made;
-  g.id = c.id;
-  g.end.id = c.id;
+  const auto not_started = [&](wire::task_end e) {
+    e.id = c.id;
+    tell_end(e);
+  };
   if (closed_) {
-    g.end.how = wire::outcome::not_run;
-    g.end.code = errc::runtime_stopped;
-    g.end.text = "the node is leaving";
-    tell_end(g.end);
-    return;
+    wire::task_end e = failed(errc::runtime_stopped, "the node is leaving");
+    e.how = wire::outcome::not_run;
+    return not_started(std::move(e));
   }
+  guest& g = new_guest(c.id);
   try {
     const offered_kernel* const k = find_offer(c.kernel);
     if (!k) throw error(errc::no_executor, "the kernel is not offered there");
     fill_in(g, c, *k);
   } catch (const std::exception& e) {
+    wire::task_end end = failed(code_of(std::current_exception()), e.what());
     for (array_core* a : g.arrays) to_drop_.push_back(a);
-    g.end = failed(code_of(std::current_exception()), e.what());
-    g.end.id = c.id;
-    if (g.end.code == errc::bad_frame) throw;
-    tell_end(g.end);
-    return;
+    forget(g);
+    if (end.code == errc::bad_frame) throw;
+    return not_started(std::move(end));
   }
-  by_task_.emplace(g.task, &g);
-  guests_.emplace(c.id, std::move(made));
+  if (idle_places_.empty()) {
+    by_task_.emplace(g.task, &g);
+  } else {
+    auto place = std::move(idle_places_.back());
+    idle_places_.pop_back();
+    place.key() = g.task;
+    place.mapped() = &g;
+    by_task_.insert(std::move(place));
+  }
   to_submit_.push_back(g.task);
   if (cancelled_early_.erase(c.id) != 0) g.stop.request_stop();
+}
+
+guest_actor::guest& guest_actor::new_guest(std::uint64_t id) {
+  if (idle_guests_.empty()) {
+    guest& g = *guests_.emplace(id, std::make_unique<guest>()).first->second;
+    g.id = id;
+    return g;
+  }
+  auto place = std::move(idle_guests_.back());
+  idle_guests_.pop_back();
+  place.key() = id;
+  guest& g = *guests_.insert(std::move(place)).position->second;
+  g.id = id;
+  return g;
+}
+
+// Who was asked to stop is not used again: that cannot be taken back.
+void guest_actor::forget(guest& g) {
+  auto place = guests_.extract(g.id);
+  if (idle_guests_.size() == idle_max || g.stop.stop_requested()) return;
+  g.task = nullptr;
+  g.returns.clear();
+  g.arrays.clear();
+  g.on_their_way = 0;
+  idle_guests_.push_back(std::move(place));
 }
 
 void guest_actor::fill_in(guest& g, const wire::task_card& c, const offered_kernel& k) {
@@ -244,12 +281,12 @@ void guest_actor::fill_in(guest& g, const wire::task_card& c, const offered_kern
   }
   t.kernel = intern(house_, k.info);
   task_options o;
-  o.name = c.name.empty() ? k.info.name : c.name;
+  o.name = c.name;
   o.priority = c.priority;
   o.retries = static_cast<int>(c.retries);
   o.resources = c.resources;
   o.stop = g.stop.get_token();
-  o.where = scope::here();
+  o.where = here_;
   apply(house_, t, o);
   check_kernel(house_, t);
   extra_of(t).listener = this;
@@ -285,12 +322,12 @@ void guest_actor::began(task_record& t) {
 
 void guest_actor::after_turn() {
   std::unique_lock hold(lock_);
-  std::vector<std::pair<task_record*, bool>> notes;
+  noted_.clear();
   {
     std::lock_guard noted(notes_lock_);
-    notes.swap(notes_);
+    noted_.swap(notes_);
   }
-  for (const auto& [t, was_granted] : notes) {
+  for (const auto& [t, was_granted] : noted_) {
     if (const auto d = doors_.find(t); d != doors_.end())
       was_granted ? opened(*d->second) : closed(*d->second);
     else if (const auto g = by_task_.find(t); g != by_task_.end())
@@ -300,16 +337,17 @@ void guest_actor::after_turn() {
 }
 
 void guest_actor::ended(guest& g) {
-  by_task_.erase(g.task);
-  g.end = end_of(*g.task);
-  g.end.id = g.id;
+  auto place = by_task_.extract(g.task);
+  if (idle_places_.size() < idle_max) idle_places_.push_back(std::move(place));
+  wire::task_end end = end_of(*g.task);
+  end.id = g.id;
   to_release_.push_back(g.task);
   g.task = nullptr;
-  if (g.end.how == wire::outcome::ran && !left_ && !g.returns.empty()) send_back(g);
-  tell_end(g.end);
+  if (end.how == wire::outcome::ran && !left_ && !g.returns.empty()) send_back(g);
+  tell_end(end);
   if (g.on_their_way != 0) return;
   for (array_core* a : g.arrays) to_drop_.push_back(a);
-  guests_.erase(g.id);
+  forget(g);
 }
 
 void guest_actor::tell_end(const wire::task_end& e) {
@@ -333,9 +371,8 @@ void guest_actor::work_off(std::unique_lock<std::mutex>& hold) {
   send(wants_);
   send(unfilled_);  // before the ends of those that needed it
   send(done_);
-  const auto submit = std::exchange(to_submit_, {}), close = std::exchange(to_close_, {}),
-             release_tasks = std::exchange(to_release_, {});
-  const auto drop = std::exchange(to_drop_, {});
+  const auto submit = take_all(to_submit_), close = take_all(to_close_), release_tasks = take_all(to_release_);
+  const auto drop = take_all(to_drop_);
   const auto parcels = std::exchange(to_send_, {});
   auto ask = std::exchange(to_ask_, {});
   const auto answers = std::exchange(to_answer_, {});

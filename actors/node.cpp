@@ -46,7 +46,10 @@ void node_actor::after_turn() {
 
 // What has ended, outside of the lock.
 void node_actor::tell(std::unique_lock<std::mutex>& hold) {
-  const std::vector<task_record*> done = std::exchange(done_, {}), returned = std::exchange(returned_, {});
+  std::vector<task_record*> done;
+  done.reserve(done_.size());  // as many will come again
+  done.swap(done_);
+  const std::vector<task_record*> returned = std::exchange(returned_, {});
   const auto orders = std::exchange(orders_, {}), refused = std::exchange(refused_lends_, {});
   const auto unlends = std::exchange(unlends_, {});
   const auto spoilt = std::exchange(spoilt_, {});

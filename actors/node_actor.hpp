@@ -147,7 +147,7 @@ class node_actor final : public node, private task_listener {
   void start_task(task_record&);
   void encode(job&);
   void flush();
-  void remember(task_record&, wire::task_card);
+  void remember(task_record&, const wire::task_card&, std::span<const std::byte> sent);
   void finish(job&, const wire::task_end&);
   void finish_awaited(job&);
   void end_task(task_record&, std::exception_ptr, float measured_ns);
@@ -241,6 +241,7 @@ class node_actor final : public node, private task_listener {
   std::vector<std::pair<array_core*, std::uint32_t>> not_saved_;
   std::unordered_map<std::uint64_t, known_array> arrays_;
   net::writer new_arrays_, new_tasks_;  // of the frame that is being written
+  wire::task_card card_;                // of the task that is being encoded
   std::size_t array_count_ = 0, task_count_ = 0;
   std::vector<task_record*> done_, returned_, put_off_;
   std::vector<std::pair<array_core*, std::uint32_t>>

@@ -123,8 +123,8 @@ array_card take_array(net::reader& from) {
   return a;
 }
 
-task_card take_task(net::reader& from) {
-  task_card t;
+void take_into(net::reader& from, task_card& t) {
+  clear(t);
   t.id = from.varint();
   t.kernel = from.fixed<std::uint64_t>();
   t.name = from.text(name_max);
@@ -138,7 +138,6 @@ task_card take_task(net::reader& from) {
     if (bytes.size() > value_max) refuse("a value that is too large");
     return std::vector<std::byte>(bytes.begin(), bytes.end());
   });
-  return t;
 }
 
 }  // namespace
@@ -218,11 +217,42 @@ void put(net::writer& to, const tasks& t) {
   for (const task_card& one : t.all) put(to, one);
 }
 
+void clear(task_card& t) {
+  t.id = t.kernel = 0;
+  t.name.clear();
+  t.priority = 0;
+  t.retries = 0;
+  t.watched = false;
+  t.resources.clear();
+  t.accesses.clear();
+  t.values.clear();
+}
+
+task_card take_task(net::reader& from) {
+  task_card t;
+  take_into(from, t);
+  return t;
+}
+
+void take_tasks(net::reader& from, const std::function<void(array_card&)>& array,
+                const std::function<void(task_card&)>& task) {
+  for (std::uint64_t left = from.at_most(from.left(), "a number of arrays"); left != 0; --left) {
+    array_card a = take_array(from);
+    array(a);
+  }
+  task_card t;
+  for (std::uint64_t left = from.at_most(from.left(), "a number of tasks"); left != 0; --left) {
+    take_into(from, t);
+    task(t);
+  }
+  from.end();
+}
+
 tasks take_tasks(net::reader& from) {
   tasks t;
-  take_list(from, t.arrays, from.left(), "a number of arrays", take_array);
-  take_list(from, t.all, from.left(), "a number of tasks", take_task);
-  from.end();
+  take_tasks(
+      from, [&](array_card& a) { t.arrays.push_back(std::move(a)); },
+      [&](task_card& one) { t.all.push_back(std::move(one)); });
   return t;
 }
 

@@ -9,6 +9,7 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <string>
 #include <vector>
@@ -115,6 +116,9 @@ struct task_card {
   std::vector<std::vector<std::byte>> values;
 };
 
+/// As a new one, but for the memory.
+void clear(task_card&);
+
 struct tasks {
   std::vector<array_card> arrays;
   std::vector<task_card> all;
@@ -178,6 +182,10 @@ void put(net::writer&, const pulled_head&);
 /// After the kind has been taken off.
 card take_card(net::reader&);
 tasks take_tasks(net::reader&);
+/// The same one after the other, arrays first; who is called must be done with each when it returns.
+void take_tasks(net::reader&, const std::function<void(array_card&)>&, const std::function<void(task_card&)>&);
+/// What `put` has made of one.
+task_card take_task(net::reader&);
 std::vector<task_end> take_done(net::reader&);
 std::vector<box_request> take_requests(net::reader&);
 std::vector<std::uint64_t> take_numbers(net::reader&);

@@ -173,7 +173,8 @@ void node_actor::start_task(task_record& t) {
 
 void node_actor::encode(job& j) {
   task_record& t = *j.task;
-  wire::task_card c;
+  wire::task_card& c = card_;
+  clear(c);
   c.id = j.id;
   c.kernel = t.kernel->key;
   if (t.extra) {
@@ -235,14 +236,15 @@ void node_actor::encode(job& j) {
   if (j.data) j.data->awaited = j.data->to.size();
   value_sink values(c.values);
   t.ops->run(t, values);  // hands its values over
+  const std::size_t begin = new_tasks_.size();
   wire::put(new_tasks_, c);
   ++task_count_;
-  remember(t, std::move(c));
+  remember(t, c, new_tasks_.view().subspan(begin));
   note_written(j);
 }
 
 // Those that write tiles there may have to be repeated.
-void node_actor::remember(task_record& t, wire::task_card c) {
+void node_actor::remember(task_record& t, const wire::task_card& c, std::span<const std::byte> sent) {
   bool writes = false;
   for (int i = 0; i < t.access_count; ++i) {
     const access& x = t.accesses[i];
@@ -250,13 +252,14 @@ void node_actor::remember(task_record& t, wire::task_card c) {
   }
   if (!writes) return;
   auto call = std::make_shared<repeatable_call>();
-  for (wire::access_card& x : c.accesses) {
-    x.gaps.clear();
+  call->shapes.reserve(c.accesses.size());
+  call->arrays.reserve(c.accesses.size());
+  for (const wire::access_card& x : c.accesses) {
     const known_array& known = arrays_.at(x.array);
     call->shapes.push_back(known.shape);
     call->arrays.push_back(known.core);
   }
-  call->card = std::move(c);
+  call->card.assign(sent.begin(), sent.end());
   t.extra->call = std::move(call);
 }
 

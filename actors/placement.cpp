@@ -54,6 +54,7 @@ placement::~placement() {
 
 void placement::add(executor& e) {
   executors_.push_back(&e);
+  executors_changed();
   if (e.facts().kind != device_kind::node) near_.push_back(&e);
   assignment_.add(e.facts());
   setbacks_.push_back(0);

@@ -150,6 +150,7 @@ class placement final : private logic::dependencies::surroundings {
   std::vector<logic::remembered_time> measured_times();
   const std::vector<executor_facts>& facts() const { return assignment_.facts(); }
   logic::executor_set all() const { return assignment_.all(); }
+  logic::executor_set able_to_run(const kernel_info& k) const { return assignment_.able_to_run(k); }
   void check_resources(const std::vector<resource>& r) const { admission_.check(r); }
 
   /// No task may be submitted any more. What has not started fails with runtime_stopped; gives their number.
@@ -232,11 +233,11 @@ class placement final : private logic::dependencies::surroundings {
   void note_overwriting(task_record&, memory_space where);
   void note_at_home(const task_record&, memory_space where);
   void note_not_run(task_record&);
-  std::vector<logic::value> values_read(const task_record&) const;
+  void note_read(const task_record&);
   bool is_node(const task_record& t) const {
     return (t.marks & mark_sent) && assignment_.facts()[t.executor].kind == device_kind::node;
   }
-  void note_ran(task_record&, memory_space where, std::vector<logic::value> reads);
+  void note_ran(task_record&, memory_space where);
   void forget_in_log(array_core&);
   std::shared_ptr<std::byte[]> copy_of(array_core&, std::uint32_t tile);
   std::vector<std::pair<array_core*, std::uint32_t>> make_again(
@@ -321,6 +322,7 @@ class placement final : private logic::dependencies::surroundings {
   std::uint64_t requests_ = 0, passes_ = 0, moves_ = 0;
   bool room_changed_ = false;
   std::unique_ptr<logic::lineage> log_;                         // of what other nodes have; null: there are none
+  logic::lineage::call ran_;                                    // that the log is about to be told
   std::unordered_map<std::uint64_t, array_core*> logged_;       // arrays that it names
   std::map<value_key, std::shared_ptr<std::byte[]>> aside_;     // what it needs and host memory no longer has
   std::vector<std::pair<array_core*, std::uint32_t>> to_save_;  // with a handle each

@@ -124,12 +124,11 @@ void placement::account_for_data(task_record& t) {
     if (budget_) went_home(x);
   } else if (t.kind == task_kind::host_access || (t.marks & mark_sent)) {
     const memory_space where = t.kind == task_kind::host_access ? host_space : assignment_.space_of(t);
-    std::vector<logic::value> reads;
-    if (log_ && is_node(t)) reads = values_read(t);
+    if (log_ && is_node(t)) note_read(t);
     logic::note_done(t, where);
     if (log_) {
       note_at_home(t, where);
-      note_ran(t, where, std::move(reads));
+      note_ran(t, where);
     }
   }
 }

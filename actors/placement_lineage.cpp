@@ -128,20 +128,22 @@ void placement::note_not_run(task_record& t) {
 }
 
 // What it has read, as the tiles are before its own writes are accounted for.
-std::vector<logic::value> placement::values_read(const task_record& t) const {
-  std::vector<logic::value> all;
+void placement::note_read(const task_record& t) {
+  ran_.reads.clear();
   for (int i = 0; i < t.access_count; ++i) {
     const access& x = t.accesses[i];
     if (!x.array || x.mode == access_mode::write || x.mode == access_mode::reduce) continue;
-    logic::each_tile_of(x, [&](std::uint32_t tile) { all.push_back({x.array->id, tile, version_of(*x.array, tile)}); });
+    logic::each_tile_of(x, [&](std::uint32_t tile) {
+      ran_.reads.push_back({x.array->id, tile, version_of(*x.array, tile)});
+    });
   }
-  return all;
 }
 
-void placement::note_ran(task_record& t, memory_space where, std::vector<logic::value> reads) {
+void placement::note_ran(task_record& t, memory_space where) {
   if (where == host_space || t.error) return;
   const bool node = is_node(t);
-  logic::lineage::call c;
+  logic::lineage::call& c = ran_;
+  c.writes.clear();
   const float worth = node ? worth_of_a_link * static_cast<float>(assignment_.slots_of(t.executor)) : 0;
   for (int i = 0; i < t.access_count; ++i) {
     const access& x = t.accesses[i];
@@ -157,7 +159,6 @@ void placement::note_ran(task_record& t, memory_space where, std::vector<logic::
       log_->overwritten(x.array->id, x.tile, version);
   }
   if (!node || c.writes.empty()) return;
-  c.reads = std::move(reads);
   c.what = t.extra ? t.extra->call : nullptr;
   c.cost_ns = t.measured_ns;
   c.repeatable = c.what && is_repeatable(t);

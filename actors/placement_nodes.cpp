@@ -17,6 +17,16 @@ constexpr std::uint8_t passed_on_max = 2;
 
 // Whoever was told something in this turn goes on outside of it.
 void placement::leave_and_tell() {
+  if (told_nodes_.size() + told_listeners_.size() == 1 && to_save_.empty()) {  // mostly
+    executor* const node = told_nodes_.empty() ? nullptr : told_nodes_.front();
+    task_listener* const listener = node ? nullptr : told_listeners_.front();
+    told_nodes_.clear();
+    told_listeners_.clear();
+    told_.clear();
+    turn_.store(false, std::memory_order_seq_cst);
+    node ? node->after_turn() : listener->after_turn();
+    return;
+  }
   const std::vector<executor*> nodes = std::exchange(told_nodes_, {});
   told_.clear();
   const std::vector<task_listener*> listeners = std::exchange(told_listeners_, {});

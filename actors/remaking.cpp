@@ -150,20 +150,22 @@ class remaker {
 
   void run_step(const remake_plan::step& s) {
     const auto& call = *static_cast<const repeatable_call*>(s.what.get());
+    net::reader sent(call.card);
+    const wire::task_card card = wire::take_task(sent);
     for (const remake_plan::source& r : s.reads)
       if (r.where == place::step && errors_[r.step]) std::rethrow_exception(errors_[r.step]);
-    const offered_kernel* const k = find_offer(call.card.kernel);
+    const offered_kernel* const k = find_offer(card.kernel);
     if (!k)
       throw error(errc::no_executor,
-                  "task '" + call.card.name + "' cannot be repeated: its kernel is not offered here (troupe::offer)");
+                  "task '" + card.name + "' cannot be repeated: its kernel is not offered here (troupe::offer)");
     if (!(k->info.kinds & 1u << static_cast<int>(device_kind::cpu)))
-      throw error(errc::no_executor, std::string("task '") + name_of(call, *k) +
+      throw error(errc::no_executor, std::string("task '") + name_of(card, *k) +
                                          "' cannot be repeated: its kernel has no body for CPUs; add one");
     record r(link_);
     uses touched;
-    fill_in(r.task, call, *k, touched);
+    fill_in(r.task, call, card, *k, touched);
     for (auto& [at, u] : touched) provide(s, at.first, at.second, u);
-    run(r.task, call.card.retries);
+    run(r.task, card.retries);
     for (const value& v : s.writes) {
       const auto b = written_.find({v.array, v.tile});
       if (b == written_.end()) throw error(errc::bad_argument, "a call of the log does not write what it is said to");
@@ -171,12 +173,12 @@ class remaker {
     }
   }
 
-  static std::string name_of(const repeatable_call& c, const offered_kernel& k) {
-    return c.card.name.empty() ? k.info.name : c.card.name;
+  static std::string name_of(const wire::task_card& c, const offered_kernel& k) {
+    return c.name.empty() ? k.info.name : c.name;
   }
 
-  void fill_in(task_record& t, const repeatable_call& call, const offered_kernel& k, uses& touched) {
-    const wire::task_card& c = call.card;
+  void fill_in(task_record& t, const repeatable_call& call, const wire::task_card& c, const offered_kernel& k,
+               uses& touched) {
     std::vector<std::span<const std::byte>> values;
     std::size_t arrays = 0, value = 0;
     bool fits = true;
@@ -190,11 +192,11 @@ class remaker {
     }
     if (!fits || arrays != c.accesses.size() || value != c.values.size() || call.shapes.size() != arrays ||
         call.arrays.size() != arrays)
-      throw error(errc::bad_argument, "task '" + name_of(call, k) + "' is logged with other arguments than it has");
+      throw error(errc::bad_argument, "task '" + name_of(c, k) + "' is logged with other arguments than it has");
 
     t.kernel = &k.info;
     t.extra = new task_extra;
-    t.extra->options.name = name_of(call, k);
+    t.extra->options.name = name_of(c, k);
     t.extra->options.retries = static_cast<int>(c.retries);
     if (arrays > task_record::inline_accesses) t.accesses = new access[arrays];
     for (std::size_t i = 0; i < arrays; ++i) {

@@ -17,9 +17,9 @@
 
 namespace troupe::detail {
 
-/// What `lineage::call::what` points to. The gaps of the card are of no use here.
+/// What `lineage::call::what` points to. There may be a hundred thousand of them, so they are kept as they were sent.
 struct repeatable_call {
-  wire::task_card card;
+  std::vector<std::byte> card;  // a wire::task_card; its gaps are of no use here
   // Of each access of the card. The array is looked at only where its host's bytes are read, or lost ones are put in
   // their place: until it is forgotten.
   std::vector<std::shared_ptr<const wire::array_card>> shapes;

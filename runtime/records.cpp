@@ -145,8 +145,7 @@ void check_slots(engine& house, const task_record& t, task_extra& e) {
     most = std::max(most, f.slots);
     if (f.slots < slots) e.executors.erase(f.id);
   }
-  const logic::executor_set able =
-      t.kernel ? logic::able_to_run(*t.kernel, house.brain().facts()) : house.brain().all();
+  const logic::executor_set able = t.kernel ? house.brain().able_to_run(*t.kernel) : house.brain().all();
   if ((e.executors & able & house.brain().all()).empty() && most < slots)
     throw error(errc::no_resource, "task '" + logic::name_of(t) + "': cpu: " + std::to_string(slots) +
                                        " slots asked, " + std::to_string(most) +
@@ -165,6 +164,23 @@ void check_devices(engine& house, const task_record& t, task_extra& e) {
 }
 }  // namespace
 
+namespace {
+// The last scope that this thread has asked for is remembered: calls of a loop have one and the same.
+const logic::executor_set& executors_in(engine& house, const scope& where) {
+  struct answer {
+    const engine* house = nullptr;
+    std::uint64_t changes = 0;
+    scope where;  // keeps its root
+    logic::executor_set found;
+  };
+  thread_local answer last;
+  const std::uint64_t changes = executor_changes.load(std::memory_order_acquire);
+  if (last.house != &house || last.changes != changes || last.where.root() != where.root())
+    last = {&house, changes, where, logic::resolve(where, house.brain().facts())};
+  return last.found;
+}
+}  // namespace
+
 void apply(engine& house, task_record& t, const task_options& o) {
   task_extra& e = extra_of(t);
   e.options = o;
@@ -177,12 +193,12 @@ void apply(engine& house, task_record& t, const task_options& o) {
   if (!e.options.resources.empty()) house.brain().check_resources(e.options.resources);
   const auto& facts = house.brain().facts();
   if (!o.where.is_any()) {
-    e.executors = logic::resolve(o.where, facts);
+    e.executors = executors_in(house, o.where);
     if (e.executors.empty())
       throw error(errc::no_executor, "task '" + logic::name_of(t) +
                                          "': no executor is in the scope: widen it; there are: " +
                                          logic::names_of(house.brain().all(), facts));
-    if (t.kernel && (e.executors & logic::able_to_run(*t.kernel, facts)).empty()) check_kernel(house, t);
+    if (t.kernel && (e.executors & house.brain().able_to_run(*t.kernel)).empty()) check_kernel(house, t);
   }
   check_devices(house, t, e);
   check_slots(house, t, e);
@@ -191,7 +207,7 @@ void apply(engine& house, task_record& t, const task_options& o) {
 
 void check_kernel(engine& house, const task_record& t) {
   const auto& facts = house.brain().facts();
-  const logic::executor_set able = logic::able_to_run(*t.kernel, facts);
+  const logic::executor_set able = house.brain().able_to_run(*t.kernel);
   const logic::executor_set allowed = t.extra ? t.extra->executors & house.brain().all() : house.brain().all();
   if (!(able & allowed).empty()) return;
   std::string left_out;

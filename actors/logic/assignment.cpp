@@ -190,7 +190,8 @@ bool assignment::look_for_some(const executor_set& among, const space_set& holde
     among.each(add);
     return false;
   }
-  for (int i = near_.next_with(among, 0); i != executor_set::end; i = near_.next_with(among, static_cast<std::size_t>(i) + 1))
+  for (int i = near_.next_with(among, 0); i != executor_set::end;
+       i = near_.next_with(among, static_cast<std::size_t>(i) + 1))
     add(static_cast<std::size_t>(i));
   int left = nodes_weighed;
   const auto add_some = [&](const executor_set& of, const executor_set& that_are, int down_to) {
@@ -247,7 +248,8 @@ assignment::outcome assignment::assign_among(task_record& t, const executor_set&
   });
   const auto reached_from = [&](detail::memory_space where) {
     std::uint32_t reached = 0;
-    for (std::size_t k = 0; k < holding_count; ++k) reached = reached << 1 | (reach_[where].contains(holding[k]) ? 1 : 0);
+    for (std::size_t k = 0; k < holding_count; ++k)
+      reached = reached << 1 | (reach_[where].contains(holding[k]) ? 1 : 0);
     return reached;
   };
   struct missing {

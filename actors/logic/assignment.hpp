@@ -40,6 +40,8 @@ class assignment {
   void add(const detail::executor_facts&);
   const std::vector<detail::executor_facts>& facts() const { return facts_; }
   executor_set all() const { return all_; }
+  /// Who has a body of the kernel and can run it. Any thread, once all have been added.
+  executor_set able_to_run(const detail::kernel_info& k) const { return abilities_.of(k); }
 
   /// Puts a ready task among some executor's outgoing ones, or keeps it until one has room.
   void assign(detail::task_record&);
@@ -211,9 +213,9 @@ class assignment {
   };
   std::array<known_masks, 16> known_masks_;
   masks other_masks_;
-  std::uint64_t changes_ = 1;  // of what masks follow from, beside kernels
-  std::size_t turn_ = 0;       // the node that is the next one to be weighed
-  std::vector<offer> offers_;  // of the task at hand
+  std::uint64_t changes_ = 1;                         // of what masks follow from, beside kernels
+  std::size_t turn_ = 0;                              // the node that is the next one to be weighed
+  std::vector<offer> offers_;                         // of the task at hand
   std::array<std::uint16_t, executors_max> weighed_;  // for it; so many of them:
   std::size_t weighed_count_ = 0;
   std::vector<backlog> backlogs_;

@@ -14,7 +14,7 @@ bool is_newer(std::uint32_t a, std::uint32_t b) { return static_cast<std::int32_
 
 // ---- what happens ---------------------------------------------------------------------------------------------------
 
-void lineage::ran(call c) {
+void lineage::ran(call&& c) {
   if (c.writes.empty()) return;
   if (free_calls_.empty()) free_calls_.push_back(&logged_.emplace_back());
   logged& l = *free_calls_.back();

@@ -98,8 +98,8 @@ class lineage {
   lineage& operator=(const lineage&) = delete;
 
   // ---- what happens -------------------------------------------------------------------------------------------------
-  /// A task ran on another node.
-  void ran(call);
+  /// A task ran on another node. Takes what it points to; the lists stay the caller's.
+  void ran(call&&);
   /// The host's bytes of the tile are about to be overwritten, in part or as a whole, or freed: from now on home has no
   /// version of it. Ask `must_keep` before. Ends with `came_home` or `stays_away`; several may overlap.
   void leaves_home(std::uint64_t array, std::uint32_t tile);
@@ -253,8 +253,8 @@ class lineage {
   std::vector<known_value*> free_values_;
   std::uint64_t last_number_ = 0, cost_ns_ = 0, kept_bytes_ = 0;
   std::size_t call_count_ = 0;
-  std::vector<site> sites_;              // up to the last place of which something has been told
-  detail::id_set changed_;               // those of which `to_save` has not seen the latest
+  std::vector<site> sites_;  // up to the last place of which something has been told
+  detail::id_set changed_;   // those of which `to_save` has not seen the latest
   std::vector<tile_of> hurried_;
   std::vector<value> unwanted_;
   std::vector<known_value*> to_check_;  // within one change, as the next

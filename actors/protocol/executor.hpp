@@ -6,6 +6,7 @@
 // for mail when it runs dry. Non-blocking but for start and stop. Nothing here says that an executor is a CPU.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -25,12 +26,18 @@ inline constexpr memory_space host_space = 0;
 /// Of a tile whose dirty copy is lost, while others are asked for a copy of it.
 inline constexpr memory_space no_space = 0xffff;
 
+/// In this process: how often executors have been made or have got another name. As long as it is the same, scopes of a
+/// runtime name the same ones.
+inline std::atomic<std::uint64_t> executor_changes{1};
+inline void executors_changed() { executor_changes.fetch_add(1, std::memory_order_release); }
+
 /// The name of the node that has a place among the executors now. Thread-safe.
 class node_label {
  public:
   void set(std::string name) {
     std::lock_guard hold(lock_);
     name_ = std::move(name);
+    executors_changed();
   }
   std::string text() const {
     std::lock_guard hold(lock_);

@@ -129,11 +129,12 @@ class remaking : public testing::Test {
   void ran_with_retries(const troupe::kernel<P...>& k, std::uint32_t retries, const std::vector<part>& parts,
                         const V&... values) {
     auto what = std::make_shared<repeatable_call>();
-    what->card.kernel = k.info().key;
-    what->card.retries = retries;
+    wire::task_card card;
+    card.kernel = k.info().key;
+    card.retries = retries;
     [[maybe_unused]] const auto keep = [&](const auto& v) {
       const auto* b = reinterpret_cast<const std::byte*>(&v);
-      what->card.values.emplace_back(b, b + sizeof v);
+      card.values.emplace_back(b, b + sizeof v);
     };
     (keep(values), ...);
     lineage::call told;
@@ -141,7 +142,7 @@ class remaking : public testing::Test {
     for (const part& p : parts) {
       arrays_[p.array->id] = p.array;
       const array_spec& s = p.array->spec;
-      wire::access_card& x = what->card.accesses.emplace_back();
+      wire::access_card& x = card.accesses.emplace_back();
       x.array = p.array->id;
       x.mode = p.mode;
       x.fresh = p.fresh;
@@ -176,6 +177,9 @@ class remaking : public testing::Test {
         });
       });
     }
+    troupe::net::writer sent;
+    wire::put(sent, card);
+    what->card = sent.take();
     told.what = what;
     for (const auto& w : told.writes) versions_[{w.what.array, w.what.tile}] = w.what.version;
     log.ran(std::move(told));

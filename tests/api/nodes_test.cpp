@@ -60,11 +60,16 @@ constexpr auto wait_for_stop = troupe::kernel<troupe::inout<int, 1>>("nodes.wait
                                      throw std::runtime_error("asked to stop");
                                    });
 
+constexpr auto is_asked_to_stop = troupe::kernel<troupe::inout<int, 1>>("nodes.is_asked_to_stop")
+                                      .on(troupe::cpu, [](troupe::task_context& c, troupe::view<int, 1> a) {
+                                        a(0) += c.stop_requested() ? 1000 : 1;
+                                      });
+
 std::atomic<bool> keeps_waiting{false};
 constexpr auto wait_while_held =
     troupe::kernel<>("nodes.wait_while_held").on(troupe::cpu, [] { keeps_waiting.wait(true); });
 
-const troupe::offer offered{add, number, blur, sum_up, fail, wait_for_stop, wait_while_held};
+const troupe::offer offered{add, number, blur, sum_up, fail, wait_for_stop, is_asked_to_stop, wait_while_held};
 
 std::uint64_t bytes_moved(const troupe::runtime& rt, const std::string& name) {
   for (const auto& e : rt.executors())
@@ -239,6 +244,38 @@ TEST(nodes, a_running_task_there_is_asked_to_stop) {
   stop.request_stop();
   EXPECT_THROW(f.get(), troupe::task_failed);
   EXPECT_EQ(waiting.load(), 1);
+}
+
+TEST(nodes, a_task_that_was_asked_to_stop_there_stops_none_of_those_after_it) {
+  several_nodes n(1);
+  const auto x = n.a.filled<int>({10}, troupe::tiles(10), 0);
+  for (int i = 1; i <= 5; ++i) {
+    const auto y = n.a.filled<int>({10}, troupe::tiles(10), 0);
+    waiting = 0;
+    std::stop_source stop;
+    const auto f = n.a.spawn({.where = scope::at("b"), .stop = stop.get_token()}, wait_for_stop, troupe::update(y));
+    waiting.wait(0);
+    stop.request_stop();
+    EXPECT_THROW(f.get(), troupe::task_failed);
+    for (int k = 0; k < 10; ++k) n.a.spawn(on("b"), is_asked_to_stop, troupe::update(x));
+    EXPECT_EQ(x.read()(0), 10 * i);
+  }
+}
+
+TEST(nodes, a_name_is_that_of_who_has_it_now) {
+  troupe::runtime a(node_options("a"));
+  const scope at_b = scope::at("b");
+  const auto y = a.filled<int>({10}, troupe::tiles(10), 0);
+  for (int round = 0; round < 3; ++round) {
+    EXPECT_THROW(a.spawn({.where = at_b}, add, troupe::update(y), 1), troupe::error) << "nobody is called so";
+    troupe::runtime b(node_options("b", a.addresses()));
+    ASSERT_TRUE(a.wait_for_nodes(1, 10s));
+    a.spawn({.where = at_b}, add, troupe::update(y), 1).get();
+    EXPECT_EQ(y.read()(0), round + 1);
+    EXPECT_EQ(tasks_of(a, "b"), 1u);
+    b.shutdown();
+    ASSERT_TRUE(comes_true(a, [&] { return a.executors(at_b).empty(); }));
+  }
 }
 
 TEST(nodes, memory_there_is_free_once_handles_here_are_gone) {

@@ -120,7 +120,9 @@ class id_set {
  private:
   friend class shown_ids;
   static constexpr std::size_t words_max = end / 64;
-  static std::size_t first_of(std::uint32_t words) noexcept { return static_cast<std::size_t>(std::countr_zero(words)); }
+  static std::size_t first_of(std::uint32_t words) noexcept {
+    return static_cast<std::size_t>(std::countr_zero(words));
+  }
   static int number(std::size_t w, std::uint64_t left) noexcept {
     return static_cast<int>(w * 64) + std::countr_zero(left);
   }

@@ -67,6 +67,7 @@ TEST(id_set, does_what_a_set_does) {
     ASSERT_EQ(a.mine.next_with(b.mine, static_cast<std::size_t>(from)), after == common.end() ? id_set::end : *after);
     ASSERT_EQ(a.mine.meets(b.mine), !common.empty());
     ASSERT_EQ(a.mine.has_more_than(7), a.model.size() > 7);
+    ASSERT_EQ(a.mine.has_more_than_with(b.mine, 3), common.size() > 3);
     ASSERT_EQ(a.mine.contains(static_cast<std::size_t>(from)), a.model.contains(from));
     id_set less = a.mine;
     for (const int id : b.model) less.erase(static_cast<std::size_t>(id));
@@ -112,6 +113,48 @@ TEST(compact_ids, hold_small_and_large_ones) {
   ids.insert(5);
   ids.clear();
   EXPECT_TRUE(ids.empty());
+}
+
+TEST(compact_ids, do_what_a_set_does) {
+  std::mt19937 random(8);
+  for (int round = 0; round < 500; ++round) {
+    compact_ids mine;
+    std::set<int> model;
+    const int limit = std::vector{64, 130, id_set::end}[random() % 3], from = random() % 2 == 0 ? 0 : limit - 60;
+    for (int step = 0; step < 40; ++step) {
+      const int id = from + static_cast<int>(random() % static_cast<unsigned>(limit - from));
+      switch (random() % 8) {
+        case 0:
+          mine.clear();
+          model.clear();
+          break;
+        case 1:
+        case 2:
+        case 3:
+          mine.erase(static_cast<std::size_t>(id));
+          model.erase(id);
+          break;
+        default:
+          mine.insert(static_cast<std::size_t>(id));
+          model.insert(id);
+      }
+      id_set all;
+      mine.add_to(all);
+      ASSERT_EQ(listed(all), std::vector<int>(model.begin(), model.end()));
+      ASSERT_EQ(mine.empty(), model.empty());
+      ASSERT_EQ(mine.first(), model.empty() ? id_set::end : *model.begin());
+      ASSERT_EQ(mine.contains(static_cast<std::size_t>(id)), model.contains(id));
+      ASSERT_EQ(mine.contains(static_cast<std::size_t>(id ^ 64)), model.contains(id ^ 64));
+    }
+  }
+}
+
+TEST(shown_ids, say_when_they_have_changed) {
+  shown_ids shown;
+  const auto before = shown.changes();
+  EXPECT_EQ(shown.changes(), before);
+  shown = id_set{2};
+  EXPECT_NE(shown.changes(), before);
 }
 
 TEST(shown_ids, show_what_was_set_last) {
