@@ -188,108 +188,109 @@ TEST(assignment, keeps_nothing_that_a_node_gives_back_however_much_who_is_left_h
   w.node_goes();
   EXPECT_EQ(w.has(0), 3u);
   EXPECT_EQ(w.kept(), 17u);
+}
 
-  // A core and nodes. A kernel that runs on those that offer it.
-  class some_nodes {
-   public:
-    explicit some_nodes(int count) {
-      detail::executor_facts f;
-      f.name = "cpu:0";
+// A core and nodes. A kernel that runs on those that offer it.
+class some_nodes {
+ public:
+  explicit some_nodes(int count) {
+    detail::executor_facts f;
+    f.name = "cpu:0";
+    choice.add(f);
+    f.kind = device_kind::node;
+    for (int i = 1; i <= count; ++i) {
+      f.id = f.space = static_cast<std::uint16_t>(i);
+      f.name = "node:" + std::to_string(i);
       choice.add(f);
-      f.kind = device_kind::node;
-      for (int i = 1; i <= count; ++i) {
-        f.id = f.space = static_cast<std::uint16_t>(i);
-        f.name = "node:" + std::to_string(i);
-        choice.add(f);
-        choice.know_link(detail::host_space, f.space, {50'000, 1});
-        choice.know_link(f.space, detail::host_space, {50'000, 1});
-      }
-      kernel.nodes = &offering;
+      choice.know_link(detail::host_space, f.space, {50'000, 1});
+      choice.know_link(f.space, detail::host_space, {50'000, 1});
     }
-    task_record& spawned() {
-      task_record& t = tasks_.emplace_back();
-      t.kernel = &kernel;
-      t.sequence = tasks_.size();
-      t.id = t.sequence;
-      can_run = choice.can_run(t);
-      choice.assign(t);
-      return t;
-    }
-    /// To whom it went; 0: it is kept.
-    int spawn() {
-      const task_record& t = spawned();
-      return t.marks & detail::mark_sent ? t.executor : 0;
-    }
-    void end_last() {
-      tasks_.back().measured_ns = 10'000;
-      choice.finished(tasks_.back());
-    }
-    std::size_t weighed() const { return choice.explain(tasks_.back()).candidates.size(); }
-
-    detail::shown_ids offering;
-    kernel_info kernel{.name = "work", .key = 8, .kinds = 0};
-    bool can_run = false;
-    assignment choice{1 * ms, 3};
-
-   private:
-    std::deque<task_record> tasks_;
-  };
-
-  TEST(assignment, knows_at_once_who_may_run_a_kernel_from_now_on) {
-    some_nodes w(3);
-    w.spawn();
-    EXPECT_FALSE(w.can_run) << "nobody offers it";
-    w.offering = logic::executor_set{2};
-    EXPECT_EQ(w.spawn(), 2);
-    EXPECT_TRUE(w.can_run);
-    w.offering = logic::executor_set{3};
-    EXPECT_EQ(w.spawn(), 3);
-    w.choice.withdraw(3);
-    w.spawn();
-    EXPECT_FALSE(w.can_run);
-    w.choice.restore(3, 1);
-    EXPECT_EQ(w.spawn(), 3);
-    w.choice.pause(3, true);
-    EXPECT_EQ(w.spawn(), 0) << "it is held back";
-    EXPECT_TRUE(w.can_run);
-    w.choice.pause(3, false);
-    EXPECT_EQ(w.spawn(), 3);
-    w.kernel.nodes = nullptr;  // another one in the same place
-    w.kernel.kinds = 1;
-    EXPECT_EQ(w.spawn(), 0);
-    EXPECT_TRUE(w.can_run) << "here";
+    kernel.nodes = &offering;
   }
-
-  TEST(assignment, weighs_few_of_many_nodes_and_each_of_them_in_turn) {
-    constexpr int count = 200;
-    some_nodes w(count);
-    logic::executor_set all;
-    for (int i = 1; i <= count; ++i) all.insert(static_cast<std::size_t>(i));
-    w.offering = all;
-    std::vector<int> given(count + 1);
-    for (int i = 0; i < 3 * count; ++i) {
-      const int to = w.spawn();
-      ASSERT_NE(to, 0);
-      ++given[static_cast<std::size_t>(to)];
-      ASSERT_EQ(w.weighed(), 4u);
-      w.end_last();
-    }
-    for (int i = 1; i <= count; ++i) EXPECT_EQ(given[static_cast<std::size_t>(i)], 3) << i;
+  task_record& spawned() {
+    task_record& t = tasks_.emplace_back();
+    t.kernel = &kernel;
+    t.sequence = tasks_.size();
+    t.id = t.sequence;
+    can_run = choice.can_run(t);
+    choice.assign(t);
+    return t;
   }
-
-  TEST(assignment, explains_as_many_of_its_latest_choices_as_it_was_told_to) {
-    some_nodes w(2);
-    w.offering = logic::executor_set{1, 2};
-    std::vector<task_record*> tasks(8);
-    for (task_record*& t : tasks) t = &w.spawned();
-    for (std::size_t i = 0; i < tasks.size(); ++i)
-      EXPECT_EQ(w.choice.explain(*tasks[i]).candidates.size(), i < 5 ? 1u : 2u) << i;  // of others only where it went
-    // One that is moved is explained as it is now.
-    task_record& moved = *tasks.back();
-    const std::size_t to = moved.executor == 1 ? 2 : 1;
-    w.choice.move(moved, to);
-    for (const candidate& c : w.choice.explain(moved).candidates)
-      EXPECT_EQ(c.chosen, c.executor == w.choice.facts()[to].name) << c.executor;
+  /// To whom it went; 0: it is kept.
+  int spawn() {
+    const task_record& t = spawned();
+    return t.marks & detail::mark_sent ? t.executor : 0;
   }
+  void end_last() {
+    tasks_.back().measured_ns = 10'000;
+    choice.finished(tasks_.back());
+  }
+  std::size_t weighed() const { return choice.explain(tasks_.back()).candidates.size(); }
+
+  detail::shown_ids offering;
+  kernel_info kernel{.name = "work", .key = 8, .kinds = 0};
+  bool can_run = false;
+  assignment choice{1 * ms, 3};
+
+ private:
+  std::deque<task_record> tasks_;
+};
+
+TEST(assignment, knows_at_once_who_may_run_a_kernel_from_now_on) {
+  some_nodes w(3);
+  w.spawn();
+  EXPECT_FALSE(w.can_run) << "nobody offers it";
+  w.offering = logic::executor_set{2};
+  EXPECT_EQ(w.spawn(), 2);
+  EXPECT_TRUE(w.can_run);
+  w.offering = logic::executor_set{3};
+  EXPECT_EQ(w.spawn(), 3);
+  w.choice.withdraw(3);
+  w.spawn();
+  EXPECT_FALSE(w.can_run);
+  w.choice.restore(3, 1);
+  EXPECT_EQ(w.spawn(), 3);
+  w.choice.pause(3, true);
+  EXPECT_EQ(w.spawn(), 0) << "it is held back";
+  EXPECT_TRUE(w.can_run);
+  w.choice.pause(3, false);
+  EXPECT_EQ(w.spawn(), 3);
+  w.kernel.nodes = nullptr;  // another one in the same place
+  w.kernel.kinds = 1;
+  EXPECT_EQ(w.spawn(), 0);
+  EXPECT_TRUE(w.can_run) << "here";
+}
+
+TEST(assignment, weighs_few_of_many_nodes_and_each_of_them_in_turn) {
+  constexpr int count = 200;
+  some_nodes w(count);
+  logic::executor_set all;
+  for (int i = 1; i <= count; ++i) all.insert(static_cast<std::size_t>(i));
+  w.offering = all;
+  std::vector<int> given(count + 1);
+  for (int i = 0; i < 3 * count; ++i) {
+    const int to = w.spawn();
+    ASSERT_NE(to, 0);
+    ++given[static_cast<std::size_t>(to)];
+    ASSERT_EQ(w.weighed(), 4u);
+    w.end_last();
+  }
+  for (int i = 1; i <= count; ++i) EXPECT_EQ(given[static_cast<std::size_t>(i)], 3) << i;
+}
+
+TEST(assignment, explains_as_many_of_its_latest_choices_as_it_was_told_to) {
+  some_nodes w(2);
+  w.offering = logic::executor_set{1, 2};
+  std::vector<task_record*> tasks(8);
+  for (task_record*& t : tasks) t = &w.spawned();
+  for (std::size_t i = 0; i < tasks.size(); ++i)
+    EXPECT_EQ(w.choice.explain(*tasks[i]).candidates.size(), i < 5 ? 1u : 2u) << i;  // of others only where it went
+  // One that is moved is explained as it is now.
+  task_record& moved = *tasks.back();
+  const std::size_t to = moved.executor == 1 ? 2 : 1;
+  w.choice.move(moved, to);
+  for (const candidate& c : w.choice.explain(moved).candidates)
+    EXPECT_EQ(c.chosen, c.executor == w.choice.facts()[to].name) << c.executor;
+}
 
 }  // namespace
