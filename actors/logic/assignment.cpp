@@ -206,9 +206,7 @@ bool assignment::look_for_some(const executor_set& among, const space_set& holde
       }
       from = static_cast<std::size_t>(i) + 1;
       if (near_.contains(static_cast<std::size_t>(i)) || std::ranges::find(weighed(), i) != weighed().end()) continue;
-      std::size_t k = weighed_count_++;  // of equal ones it is the first
-      for (; k > 0 && weighed_[k - 1] > i; --k) weighed_[k] = weighed_[k - 1];
-      weighed_[k] = static_cast<std::uint16_t>(i);
+      add(static_cast<std::size_t>(i));
       --left;
     }
   };

@@ -125,7 +125,7 @@ struct offer {
   }
 };
 
-/// The index of the offer with the earliest finish; ties go to fewer bytes moved, then to the lower id.
+/// The index of the offer with the earliest finish; ties go to fewer bytes moved, then to the first.
 std::size_t best_offer(std::span<const offer>);
 
 }  // namespace troupe::logic
