@@ -26,6 +26,9 @@ constexpr std::size_t give_back_at = 64;
 constexpr double stale_after_ns = 5'000.0;
 // No wait for a card is longer than ten years.
 constexpr double wait_max_ns = 3e17;
+// Calls that the log has at most before tiles come home. Of tiny ones there are soon so many; the more there are, the more
+// of them are not in caches when they are dropped.
+constexpr std::size_t logged_calls_max = 32'000;
 // Who has a next task looks for mail this often.
 constexpr double look_after_ns = 1'000.0;
 }  // namespace
@@ -64,7 +67,8 @@ void placement::add(executor& e) {
   joined_.resize(executors_.size());
   // Half of what is risked is left for what comes while a tile is on its way.
   if (e.facts().kind == device_kind::node && !log_)
-    log_ = std::make_unique<logic::lineage>(logic::lineage_bounds{.cost_ns = replay_max_ns_ / 2});
+    log_ = std::make_unique<logic::lineage>(
+        logic::lineage_bounds{.calls = logged_calls_max, .cost_ns = replay_max_ns_ / 2});
   if (e.facts().kind == device_kind::node)
     assignment_.withdraw(e.facts().id);  // until one has joined
   else
