@@ -78,6 +78,7 @@ bool is_for_guest_house(wire::kind k) {
     case wire::kind::unlend:
     case wire::kind::no_pull:
     case wire::kind::bytes_in:
+    case wire::kind::bytes_pushed:
       return true;
     default:
       return false;
@@ -163,6 +164,7 @@ void guest_actor::start(const wire::task_card& c) {
     g.end.how = wire::outcome::not_run;
     g.end.code = errc::runtime_stopped;
     g.end.text = "the node is leaving";
+    forget_pushes(c);
     tell_end(g.end);
     return;
   }
@@ -172,6 +174,7 @@ void guest_actor::start(const wire::task_card& c) {
     fill_in(g, c, *k);
   } catch (const std::exception& e) {
     for (array_core* a : g.arrays) to_drop_.push_back(a);
+    forget_pushes(c);
     g.end = failed(code_of(std::current_exception()), e.what());
     g.end.id = c.id;
     if (g.end.code == errc::bad_frame) throw;
@@ -386,6 +389,7 @@ void guest_actor::leave() {
   for (auto& [t, d] : doors_)
     if (d->open && d->what == door::use::in && !is_written(*d)) close(*d);
   std::erase_if(coming_, [&](const auto& c) { return !is_written(*c.second); });
+  std::erase_if(pushes_, [](const auto& p) { return !p.second.to && !p.second.writing; });
   drop_lends();
   while (!arrays_.empty()) drop(arrays_.begin());
   work_off(hold);
