@@ -101,13 +101,15 @@ void node_actor::note_written(job& j) {
     const std::uint32_t version = known_version(*x.array, x.tile);
     if (!is_current(c.version, version)) c.forget();  // somebody else has written it since
     c.version = (is_current(c.version, version) ? c.version : version) + 1;
-    j.wrote.push_back(++c.last_write);
+    c.last_write = ++writes_;
+    j.wrote.push_back(c.last_write);
     if (!c.dirty) c.first_write = c.last_write;
     c.last_job = j.id;
     c.whole = c.dirty = true;
     c.in_error = false;
     c.parts.clear();
   });
+  j.last_write = writes_;
 }
 
 // It ends when that is here.
@@ -133,31 +135,35 @@ void node_actor::note_not_written(const job& j, const task_record& t, bool touch
   if (runs_again) forget_read(t);
 }
 
-// Others that read it are not to take it for being there.
+// Others that read it are not to take it for being there. Nor a part that it was to change there and send back: that has
+// failed with it, and this node has what was there before, for otherwise it could not have had the part changed.
 void node_actor::forget_read(const task_record& t) {
   for (int i = 0; i < t.access_count; ++i) {
     const access& x = t.accesses[i];
     const auto known = x.array ? arrays_.find(x.array->id) : arrays_.end();
     if (known == arrays_.end()) continue;
+    const bool sends_back = !logic::is_whole(x) && !logic::uses_copies(x) && x.mode == access_mode::update;
     logic::each_tile_of(x, [&](std::uint32_t tile) {
-      if (const auto c = known->second.tiles.find(tile); c != known->second.tiles.end() && !c->second.dirty)
-        c->second.forget();
+      const auto c = known->second.tiles.find(tile);
+      if (c != known->second.tiles.end() && (!c->second.dirty || sends_back)) c->second.forget();
     });
   }
 }
 
-// What comes after it there has written what it is to read or to write: there it must not run any more.
-bool node_actor::is_overtaken(const task_record& t) {
+// What comes after it there has written what it is to read or to write: there it must not run any more, and what was
+// nowhere else is gone.
+bool node_actor::note_overtaken(const job& j, task_record& t) {
   bool is = false;
   for (int i = 0; i < t.access_count; ++i) {
     const access& x = t.accesses[i];
     const auto known = x.array ? arrays_.find(x.array->id) : arrays_.end();
     if (known == arrays_.end()) continue;
+    const bool needs = !(logic::is_whole(x) && x.mode == access_mode::write);
     logic::each_tile_of(x, [&](std::uint32_t tile) {
       const auto c = known->second.tiles.find(tile);
-      const std::uint32_t version = known_version(*x.array, tile);
-      is = is ||
-           (c != known->second.tiles.end() && c->second.version != version && is_current(c->second.version, version));
+      if (c == known->second.tiles.end() || c->second.last_write <= j.last_write) return;
+      is = true;
+      if (needs && c->second.dirty && c->second.first_write <= j.last_write) overtaken_.push_back({&t, x.array, tile});
     });
   }
   return is;
