@@ -1,5 +1,5 @@
 // What this file is for: the state of a guest house. Its parts: guest_tasks.cpp (what comes and runs), guest_data.cpp
-// (bytes in and out), guest_pulls.cpp (bytes from and to other guest houses).
+// (bytes in and out), guest_pulls.cpp (bytes from and to other guest houses), guest_pushes.cpp (bytes that come unasked).
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "actors/guest_house.hpp"
+#include "actors/host_tiles.hpp"
 #include "actors/logic/array_core.hpp"
 #include "actors/node_names.hpp"
 #include "actors/offers.hpp"
@@ -84,6 +85,15 @@ class guest_actor final : public guest_house, private task_listener {
     std::unique_ptr<run_context> context;
   };
 
+  /// Bytes of an array that come unasked: into their place if they may, else they are kept until then.
+  struct push {
+    door* to = nullptr;  // null: the task that they go with has not been told yet, or its access has ended
+    std::uint64_t size = 0;
+    loose_bytes kept;
+    bool writing = false, whole = false;  // of what is kept
+    bool refused = false;                 // there was no room for them: they are asked for
+  };
+
   // ---- task_listener: with placement's turn, so it is only noted
   void granted(task_record& t) override { note(t, true); }
   void retired(task_record& t) override { note(t, false); }
@@ -117,6 +127,17 @@ class guest_actor final : public guest_house, private task_listener {
   void close(door&);
   void sent(task_record*);
   void tell_cannot(const door&, const std::exception_ptr& why);
+
+  // ---- guest_pushes.cpp
+  void expect_push(door&, const array_core&);
+  bool await_push(door&);
+  net::pieces push_arriving(std::uint64_t number, std::uint64_t bytes);
+  void push_arrived(std::uint64_t number, bool whole);
+  void make_room(push&);
+  void put_in_place(door&, push&);
+  void forget_push(const door&);
+  void forget_pushes(const wire::task_card&);
+  void drop_kept(push&);
 
   // ---- guest_pulls.cpp
   void keep_for_others(const wire::box_request&);
@@ -158,7 +179,9 @@ class guest_actor final : public guest_house, private task_listener {
   std::vector<guests_by_task::node_type> idle_places_;
   std::unordered_map<task_record*, std::unique_ptr<door>> doors_;
   std::unordered_map<std::uint64_t, door*> coming_;  // by number
-  std::uint64_t last_number_ = 0, newest_ = 0;
+  std::unordered_map<std::uint64_t, push> pushes_;   // by the owner's number
+  std::uint64_t pushed_bytes_ = 0;                   // that are kept
+  std::uint64_t last_number_ = 0, newest_ = 0, newest_push_ = 0;
   std::unordered_set<std::uint64_t> cancelled_early_;
   std::vector<task_record*> to_submit_, to_close_, to_release_;
   std::vector<array_core*> to_drop_;

@@ -74,6 +74,7 @@ void guest_actor::opened(door& d) {
   if (d.what == door::use::in) {
     if (left_) return close(d);
     if (d.never) return fail(d);
+    if (await_push(d)) return;
     coming_.emplace(d.number, &d);
     if (d.what_box.lent != 0) return ask_other(d);
     if (wants_.empty()) wants_.fixed(wire::kind::want);
@@ -135,6 +136,7 @@ void guest_actor::closed(door& d) {
     for (array_core* a : g->arrays) to_drop_.push_back(a);
     forget(*g);
   }
+  forget_push(d);
   to_release_.push_back(d.task);
   doors_.erase(d.task);
 }
@@ -148,13 +150,16 @@ void guest_actor::ask_for(array_core& a, std::uint64_t array, const wire::gap& g
   d->number = ++last_number_;
   d->array = array;
   d->what_box = g;
+  door& one = *d;
   open_door(a, access_mode::write, g.where, std::move(d));
+  if (g.pushed != 0) expect_push(one, a);
 }
 
 net::pieces guest_actor::arriving(std::span<const std::byte> head, std::uint64_t bytes) {
   net::reader from(head);
-  (void)from.fixed<wire::kind>();
+  const auto what = from.fixed<wire::kind>();
   std::lock_guard hold(lock_);
+  if (what == wire::kind::bytes_pushed) return push_arriving(from.varint(), bytes);
   const auto d = coming_.find(from.varint());
   if (left_ || d == coming_.end() || d->second->what_box.lent != 0) return {};
   return give_room(*d->second, bytes);
@@ -173,8 +178,12 @@ net::pieces guest_actor::give_room(door& d, std::uint64_t bytes) {
 
 void guest_actor::arrived(std::span<const std::byte> head, bool whole) {
   net::reader from(head);
-  (void)from.fixed<wire::kind>();
+  const auto what = from.fixed<wire::kind>();
   std::unique_lock hold(lock_);
+  if (what == wire::kind::bytes_pushed) {
+    push_arrived(from.varint(), whole);
+    return work_off(hold);
+  }
   const auto d = coming_.find(from.varint());
   if (d == coming_.end() || d->second->what_box.lent != 0) return;
   door& one = *d->second;

@@ -88,6 +88,7 @@ bool is_for_guest_house(wire::kind k) {
     case wire::kind::unlend:
     case wire::kind::no_pull:
     case wire::kind::bytes_in:
+    case wire::kind::bytes_pushed:
       return true;
     default:
       return false;
@@ -169,6 +170,7 @@ void guest_actor::start(const wire::task_card& c) {
   if (closed_) {
     wire::task_end e = failed(errc::runtime_stopped, "the node is leaving");
     e.how = wire::outcome::not_run;
+    forget_pushes(c);
     return not_started(std::move(e));
   }
   guest& g = new_guest(c.id);
@@ -180,6 +182,7 @@ void guest_actor::start(const wire::task_card& c) {
     wire::task_end end = failed(code_of(std::current_exception()), e.what());
     for (array_core* a : g.arrays) to_drop_.push_back(a);
     forget(g);
+    forget_pushes(c);
     if (end.code == errc::bad_frame) throw;
     return not_started(std::move(end));
   }
@@ -423,6 +426,7 @@ void guest_actor::leave() {
   for (auto& [t, d] : doors_)
     if (d->open && d->what == door::use::in && !is_written(*d)) close(*d);
   std::erase_if(coming_, [&](const auto& c) { return !is_written(*c.second); });
+  std::erase_if(pushes_, [](const auto& p) { return !p.second.to && !p.second.writing; });
   drop_lends();
   while (!arrays_.empty()) drop(arrays_.begin());
   work_off(hold);

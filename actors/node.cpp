@@ -53,8 +53,10 @@ void node_actor::tell(std::unique_lock<std::mutex>& hold) {
   const auto orders = std::exchange(orders_, {}), refused = std::exchange(refused_lends_, {});
   const auto unlends = std::exchange(unlends_, {});
   const auto spoilt = std::exchange(spoilt_, {});
+  auto pushes = std::exchange(pushes_, {});
   const auto overtaken = std::exchange(overtaken_, {});
   hold.unlock();
+  start_pushes(std::move(pushes));
   settle_lends(orders, refused, unlends);
   if (!done.empty()) placement_.report_done(done, this);
   if (!spoilt.empty())
@@ -104,6 +106,7 @@ void node_actor::join(std::shared_ptr<net::session> s, const wire::card& c) {
       out_share_ = home_share_ = {};
     }
     memory_bytes_ = c.memory_bytes;
+    takes_pushes_ = c.lends;
     std::lock_guard naming(id_lock_);
     id_ = name_of(session_->peer().id);
   }
@@ -127,6 +130,7 @@ void node_actor::lose(std::exception_ptr why) {
     there_.store(false, std::memory_order_release);
     leaving_.store(false, std::memory_order_relaxed);
     session_.reset();
+    while (!pushes_.empty()) drop_pushes(pushes_.back().job);
     {
       std::lock_guard naming(id_lock_);
       id_.reset();

@@ -63,13 +63,15 @@ class node_actor final : public node, private task_listener {
     // else, and the last before all that is known was forgotten.
     std::uint64_t last_write = 0, first_write = 0, forgotten_write = 0;
     bool whole = false, dirty = false;
-    bool in_error = false;  // as it was to be fetched: nobody may read it, and nobody asks again
+    bool in_error = false;       // as it was to be fetched: nobody may read it, and nobody asks again
+    std::uint64_t last_job = 0;  // that touches it there
     std::vector<logic::box4> parts;
 
     void forget() {
-      const std::uint64_t last = last_write;
+      const std::uint64_t last = last_write, touches = last_job;
       *this = {};
       last_write = forgotten_write = last;
+      last_job = touches;
     }
   };
   struct known_array {
@@ -130,7 +132,16 @@ class node_actor final : public node, private task_listener {
     std::size_t copies = 0;             // of these, copies of tiles that it wrote there
     std::vector<saved_tile> brought;    // which have come
     std::size_t writing = 0;            // transfers that are being written to its memory, which stays as long
+    std::size_t pushing = 0;            // transfers that are being read from what the task reads, which stays, too
     bool is_awaited() const { return writing != 0 || copies != 0 || (data && data->awaited != 0); }
+    bool is_touched() const { return writing != 0 || pushing != 0; }
+  };
+  /// Bytes that go with a task, before they are asked for.
+  struct push {
+    std::shared_ptr<net::session> to;
+    std::uint64_t job = 0, bytes = 0;
+    std::vector<std::byte> head;
+    net::const_pieces body;
   };
   /// A copy of a tile that is on its way home while tasks there go on with it.
   struct copy_home {
@@ -194,6 +205,12 @@ class node_actor final : public node, private task_listener {
   static void settle_lends(std::span<const lend_order> orders, std::span<const lend_order> refused,
                            std::span<const std::pair<node_actor*, std::uint64_t>> unlends);
 
+  // ---- node_pushes.cpp
+  void push_with(job&, wire::gap&, array_core&);
+  void drop_pushes(std::uint64_t with);
+  void start_pushes(std::vector<push>);
+  void pushed(std::uint64_t with, std::uint64_t bytes);
+
   // ---- node_data.cpp
   known_array& know(array_core&);
   void need(job&, wire::access_card&, known_array&, const logic::box4& touched);
@@ -241,6 +258,9 @@ class node_actor final : public node, private task_listener {
   std::vector<copy_home> saved_;                         // that have come, and placement has not been told of
   std::vector<std::pair<array_core*, std::uint32_t>> not_saved_;
   std::unordered_map<std::uint64_t, known_array> arrays_;
+  std::vector<push> pushes_;  // of tasks that have been sent, or are about to be
+  std::uint64_t last_push_ = 0, pushing_bytes_ = 0;
+  bool takes_pushes_ = false;           // the node there: its memory is not counted
   net::writer new_arrays_, new_tasks_;  // of the frame that is being written
   wire::task_card card_;                // of the task that is being encoded
   std::size_t array_count_ = 0, task_count_ = 0;

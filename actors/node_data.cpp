@@ -57,9 +57,10 @@ node_actor::known_array& node_actor::know(array_core& a) {
 // What of the box is not there has to be sent for; from then on it is.
 void node_actor::need(job& j, wire::access_card& w, known_array& known, const logic::box4& touched) {
   array_core& a = *known.core;
-  const auto add = [&](std::uint32_t tile, const logic::box4& where) {
+  const auto add = [&](std::uint32_t tile, const logic::box4& where, bool in_use) {
     w.gaps.push_back({tile, where});
     if (w.mode == access_mode::read) ask_to_lend(j, w.gaps.back(), a);
+    if (!in_use) push_with(j, w.gaps.back(), a);
   };
   a.each_tile(touched, [&](std::uint32_t tile, const logic::box4& all) {
     const logic::box4 part = intersect(touched, all);
@@ -67,15 +68,17 @@ void node_actor::need(job& j, wire::access_card& w, known_array& known, const lo
     const std::uint32_t version = known_version(a, tile);
     if (!is_current(c.version, version)) c.forget();
     c.version = is_current(c.version, version) ? c.version : version;
+    const bool in_use = c.last_job != j.id && find_job(c.last_job);
+    c.last_job = j.id;
     if (c.whole) return;
     for (const logic::box4& have : c.parts)
       if (have.contains(part)) return;
     if (part == all || c.parts.size() == parts_max) {
-      add(tile, all);
+      add(tile, all, in_use);
       c.whole = true;
       c.parts.clear();
     } else {
-      add(tile, part);
+      add(tile, part, in_use);
       c.parts.push_back(part);
     }
   });
@@ -101,6 +104,7 @@ void node_actor::note_written(job& j) {
     c.last_write = ++writes_;
     j.wrote.push_back(c.last_write);
     if (!c.dirty) c.first_write = c.last_write;
+    c.last_job = j.id;
     c.whole = c.dirty = true;
     c.in_error = false;
     c.parts.clear();
@@ -131,15 +135,17 @@ void node_actor::note_not_written(const job& j, const task_record& t, bool touch
   if (runs_again) forget_read(t);
 }
 
-// Others that read it are not to take it for being there.
+// Others that read it are not to take it for being there. Nor a part that it was to change there and send back: that has
+// failed with it, and this node has what was there before, for otherwise it could not have had the part changed.
 void node_actor::forget_read(const task_record& t) {
   for (int i = 0; i < t.access_count; ++i) {
     const access& x = t.accesses[i];
     const auto known = x.array ? arrays_.find(x.array->id) : arrays_.end();
     if (known == arrays_.end()) continue;
+    const bool sends_back = !logic::is_whole(x) && !logic::uses_copies(x) && x.mode == access_mode::update;
     logic::each_tile_of(x, [&](std::uint32_t tile) {
-      if (const auto c = known->second.tiles.find(tile); c != known->second.tiles.end() && !c->second.dirty)
-        c->second.forget();
+      const auto c = known->second.tiles.find(tile);
+      if (c != known->second.tiles.end() && (!c->second.dirty || sends_back)) c->second.forget();
     });
   }
 }

@@ -37,6 +37,7 @@ void put(net::writer& to, const gap& g) {
   put_box(to, g.where);
   to.varint(g.lent);
   if (g.lent != 0) wire::put(to, g.from);
+  to.varint(g.pushed);
 }
 
 // Each is decoded before there is room for the next: what is not there costs nothing.
@@ -52,6 +53,8 @@ gap take_gap(net::reader& from) {
   g.where = take_box(from);
   g.lent = from.varint();
   if (g.lent != 0) g.from = take_node(from);
+  g.pushed = from.varint();
+  if (g.lent != 0 && g.pushed != 0) refuse("bytes that come from two nodes");
   return g;
 }
 
@@ -300,6 +303,7 @@ std::vector<box_request> take_requests(net::reader& from) {
     r.number = from.varint();
     r.array = from.varint();
     r.what = take_gap(from);
+    if (r.what.pushed != 0) refuse("a request for what has been sent");
   }
   return all;
 }

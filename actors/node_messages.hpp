@@ -57,11 +57,14 @@ enum class kind : std::uint8_t {
   bytes_home = 0x21,    ///< a tile
   bytes_back = 0x22,    ///< what a task has written into memory of its owner's
   bytes_pulled = 0x23,  ///< from guest house to guest house
+  bytes_pushed = 0x2b,  ///< what a task reads, sent with it before anybody has asked
 };
 
 inline constexpr std::size_t name_max = 256, text_max = 4096, kernels_max = 65536;
 inline constexpr std::size_t accesses_max = 65535, resources_max = 256, gaps_max = 1u << 20, values_max = 256,
                              value_max = 4096;
+/// Of what an owner sends unasked so much is under way at once; what finds no place at once is kept, and no more than that.
+inline constexpr std::uint64_t pushed_bytes_max = 8u << 20;
 
 kind kind_of(std::span<const std::byte> frame);
 
@@ -89,6 +92,8 @@ struct gap {
   /// Who has them: nobody stands for the owner, else it is to be pulled there, under the number with which it is lent.
   node_id from{};
   std::uint64_t lent = 0;
+  /// The owner sends them at once, under that number; 0: when it is asked.
+  std::uint64_t pushed = 0;
 };
 
 struct access_card {

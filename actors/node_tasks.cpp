@@ -167,6 +167,7 @@ void node_actor::start_task(task_record& t) {
     const std::exception_ptr why = std::current_exception();
     if (j.data) j.data->context.roll_back();
     take_back_lends(j);
+    drop_pushes(j.id);
     give_job(j);
     forget_read(t);  // what was not there was to be asked for by this task
     ++setbacks_;
@@ -270,8 +271,10 @@ void node_actor::remember(task_record& t, const wire::task_card& c, std::span<co
 
 void node_actor::finish(job& j, const wire::task_end& e) {
   if (is_internal(j.task->kind)) throw error(errc::bad_frame, "the end of a task that is none");
-  if (e.how == wire::outcome::ran ? j.is_awaited() : j.writing != 0) {
-    j.end = e;  // what it wrote for us is still on its way, or is being written here
+  if (e.how == wire::outcome::ran ? j.is_awaited() : j.is_touched()) {
+    // What it wrote for us is still on its way, or its memory is being written here, or read: if it has run, all of that has
+    // arrived, and what was sent behind it must not end before it.
+    j.end = e;
     return;
   }
   task_record& t = *j.task;
@@ -419,7 +422,7 @@ void node_actor::give_job(job& j) {
   j.lent.clear();
   j.end.reset();
   j.brought.clear();
-  j.copies = j.writing = 0;
+  j.copies = j.writing = j.pushing = 0;
   j.begun = false;
   free_jobs_.push_back(static_cast<std::uint32_t>(j.id & 0xfffff));
   --under_way_;

@@ -56,6 +56,12 @@ outcome bulk_in::step(stream& io, std::size_t budget) {
   return outcome::moved;
 }
 
+std::size_t bulk_in::outstanding() const {
+  std::size_t bytes = 0;
+  for (std::size_t i = target_; i < targets_.size(); ++i) bytes += targets_[i].size();
+  return bytes - at_;
+}
+
 void bulk_in::abort() {
   auto open = std::exchange(open_, {});
   for (auto& [number, t] : open) arrived_(t.head, false);

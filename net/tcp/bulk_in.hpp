@@ -36,6 +36,8 @@ class bulk_in {
 
   /// Reads about so many bytes. `moved`: there may be more. Throws `error(bad_frame)`.
   outcome step(stream&, std::size_t budget);
+  /// Of the part that is being read, bytes that have not come.
+  std::size_t outstanding() const;
   /// Answers for all that were arriving: they will not be whole.
   void abort();
 

@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <climits>
 #include <system_error>
 #include <utility>
 
@@ -157,6 +158,15 @@ void stream::finish() {
     SSL_free(std::exchange(tls_, nullptr));
   }
   ::shutdown(socket_, SHUT_WR);
+}
+
+// What TLS has of a record that is not complete has been taken from the socket already.
+void stream::await(std::size_t bytes) {
+  constexpr std::size_t held = record_on_wire_max + record_cursor::header;
+  if (tls_ != nullptr) bytes -= std::min(bytes, held);
+  const int low = static_cast<int>(std::clamp<std::size_t>(bytes, 1, INT_MAX));
+  if (std::exchange(awaited_, low) == low) return;
+  ::setsockopt(socket_, SOL_SOCKET, SO_RCVLOWAT, &low, sizeof low);
 }
 
 moved stream::drain(std::span<std::byte> nowhere) {

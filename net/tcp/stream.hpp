@@ -68,6 +68,9 @@ class stream {
   moved write(std::span<const iovec> from);
   /// Says that nothing more follows. What arrives after that can only be drained.
   void finish();
+  /// At least so many bytes are to be read before there is anything to do: until then the socket need not become readable,
+  /// unless it ends. Called when a read has found nothing.
+  void await(std::size_t bytes);
 
   bool plain() const { return tls_ == nullptr; }
   /// Takes what arrives from the socket, whatever it is.
@@ -96,6 +99,7 @@ class stream {
   record_cursor records_taken_;
   std::array<std::byte, record_cursor::header> saved_{};
   std::size_t saved_bytes_ = 0;
+  int awaited_ = 1;     ///< bytes that make the socket readable
   int one_by_one_ = 0;  ///< so many records more
   std::uint64_t records_ = 0, records_a_key_ = 1u << 22;
   std::shared_ptr<meter> meter_ = std::make_shared<meter>();

@@ -311,4 +311,26 @@ TEST_F(malformed, noise) {
   }
 }
 
+TEST(bulk_in, says_how_much_of_a_chunk_is_still_to_come) {
+  ends e;
+  bulk_out out(1u << 20);
+  receiving to;
+  const bytes body = noise(100'000, 1);
+  out.add({as_bytes("body"), {std::span(body)}, [](bool) {}});
+  ASSERT_EQ(out.step(*e.a, 1u << 20), outcome::moved);
+  ASSERT_TRUE(out.idle());
+  const std::uint64_t first = 2 * chunk_header::bytes + 4;  // with the head
+  EXPECT_EQ(to.in.outstanding(), chunk_header::bytes);
+  // Half of it comes: what is on the wire is taken off and put on again in two parts.
+  bytes wire(first + body.size());
+  for (std::size_t at = 0; at < wire.size();) at += e.b->read(wire.data() + at, wire.size() - at).bytes;
+  ASSERT_EQ(e.a->write(wire.data(), first + 40'000).bytes, first + 40'000);
+  EXPECT_EQ(to.in.step(*e.b, 1u << 20), outcome::wants_read);
+  EXPECT_EQ(to.in.outstanding(), 60'000u);
+  ASSERT_EQ(e.a->write(wire.data() + first + 40'000, 60'000).bytes, 60'000u);
+  EXPECT_EQ(to.in.step(*e.b, 1u << 20), outcome::wants_read);
+  EXPECT_EQ(to.in.outstanding(), chunk_header::bytes);
+  EXPECT_TRUE(to.bodies["body"] == body);
+}
+
 }  // namespace

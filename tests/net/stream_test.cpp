@@ -3,13 +3,19 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "net/tcp/stream.hpp"
 
+#include <arpa/inet.h>
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <poll.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <memory>
 #include <random>
 #include <span>
+#include <utility>
 
 #include "net/tcp/tls.hpp"
 #include "tcp_network.hpp"
@@ -81,6 +87,109 @@ TEST_F(tls_stream, passes_records_of_all_sizes_in_any_mixture) {
       what.insert(what.end(), more.begin(), more.end());
     }
     pass(i % 3 ? *a_ : *b_, i % 3 ? *b_ : *a_, what);
+  }
+}
+
+/// Both ends of a connection over loopback.
+std::pair<int, int> connected() {
+  const int door = ::socket(AF_INET, SOCK_STREAM, 0);
+  sockaddr_in at{};
+  at.sin_family = AF_INET;
+  at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t size = sizeof at;
+  EXPECT_EQ(::bind(door, reinterpret_cast<sockaddr*>(&at), size), 0);
+  EXPECT_EQ(::listen(door, 1), 0);
+  EXPECT_EQ(::getsockname(door, reinterpret_cast<sockaddr*>(&at), &size), 0);
+  const int a = ::socket(AF_INET, SOCK_STREAM, 0);
+  EXPECT_EQ(::connect(a, reinterpret_cast<sockaddr*>(&at), size), 0);
+  const int b = ::accept4(door, nullptr, nullptr, SOCK_NONBLOCK);
+  ::close(door);
+  return {a, b};
+}
+
+bool is_readable(const stream& s, int timeout_ms) {
+  pollfd p{s.socket(), POLLIN, 0};
+  return ::poll(&p, 1, timeout_ms) == 1;
+}
+
+constexpr int in_time_ms = 10'000;
+
+TEST(plain_stream, becomes_readable_when_what_is_awaited_has_come_or_nothing_more_will) {
+  const auto [one, other] = connected();
+  auto a = std::make_unique<stream>(one, nullptr);
+  stream b(other, nullptr);
+  const bytes some = noise(1000, 1);
+  bytes got(2000);
+  ASSERT_EQ(a->write(some.data(), 600).bytes, 600u);
+  ASSERT_TRUE(is_readable(b, in_time_ms));
+  b.await(1000);
+  EXPECT_FALSE(is_readable(b, 0)) << "there are 600";
+  ASSERT_EQ(a->write(some.data() + 600, 400).bytes, 400u);
+  EXPECT_TRUE(is_readable(b, in_time_ms));
+  EXPECT_EQ(b.read(got.data(), got.size()).bytes, 1000u);
+  EXPECT_TRUE(std::equal(some.begin(), some.end(), got.begin()));
+  ASSERT_EQ(b.read(got.data(), got.size()).what, outcome::wants_read);
+  b.await(1);
+  ASSERT_EQ(a->write(some.data(), 1).bytes, 1u);
+  EXPECT_TRUE(is_readable(b, in_time_ms));
+  EXPECT_EQ(b.read(got.data(), got.size()).bytes, 1u);
+  ASSERT_EQ(b.read(got.data(), got.size()).what, outcome::wants_read);
+  b.await(500);
+  ASSERT_EQ(a->write(some.data(), 3).bytes, 3u);
+  a.reset();
+  EXPECT_TRUE(is_readable(b, in_time_ms)) << "its end is told at once";
+}
+
+/// What has come to one end goes out of the other one, at most so many bytes.
+std::size_t pass_on(int from, int to, std::size_t most) {
+  bytes some(most);
+  const ssize_t n = ::recv(from, some.data(), most, MSG_DONTWAIT);
+  if (n <= 0) return 0;
+  EXPECT_EQ(::send(to, some.data(), static_cast<std::size_t>(n), 0), n);
+  return static_cast<std::size_t>(n);
+}
+
+// TLS has taken a part of a record from the socket: who waited for more than is still to come would wait for ever.
+TEST(secure_stream, becomes_readable_for_what_is_left_wherever_records_are_torn) {
+  const tls proof({.secrets = {wires::secret(1)}}, "test");
+  const bytes some = noise(200'000, 1);
+  for (const std::size_t torn : {std::size_t{1'000}, std::size_t{9'999}, std::size_t{16'000}, std::size_t{40'000}}) {
+    const auto [one, its_other] = connected();
+    const auto [other, near_b] = connected();
+    stream a(one, proof.dials()), b(near_b, proof.accepts());
+    const auto counts = std::make_shared<meter>();
+    a.count_in(counts);
+    ::fcntl(one, F_SETFL, O_NONBLOCK);
+    std::size_t written = 0, read = 0, passed = 0;
+    outcome at_a = outcome::wants_read, at_b = outcome::wants_read;
+    for (int i = 0; i < 1'000'000 && (at_a != outcome::moved || at_b != outcome::moved); ++i) {
+      if (at_a != outcome::moved) at_a = a.handshake().what;
+      if (at_b != outcome::moved) at_b = b.handshake().what;
+      passed += pass_on(its_other, other, 10'000);
+      pass_on(other, its_other, 10'000);
+    }
+    ASSERT_EQ(at_b, outcome::moved);
+    a.trust();
+    b.trust();
+    bytes got(some.size());
+    while (read < got.size()) {
+      if (written < some.size()) written += a.write(some.data() + written, some.size() - written).bytes;
+      passed += pass_on(its_other, other, torn);
+      const bool all_is_there = written == some.size() && passed == counts->sent;
+      if (!is_readable(b, all_is_there ? in_time_ms : 0)) {
+        ASSERT_FALSE(all_is_there) << read << " of " << got.size() << ", torn at " << torn;
+        continue;
+      }
+      moved m{outcome::moved};
+      while (m.what == outcome::moved && read < got.size()) {
+        m = b.read(got.data() + read, got.size() - read);
+        read += m.bytes;
+      }
+      if (m.what != outcome::moved) b.await(got.size() - read);
+    }
+    EXPECT_TRUE(got == some);
+    ::close(its_other);
+    ::close(other);
   }
 }
 
