@@ -94,6 +94,7 @@ class guest_actor final : public guest_house, private task_listener {
 
   // ---- guest_tasks.cpp
   void take_in(const wire::tasks&);
+  void take_in(const wire::gaps&);
   void start(const wire::task_card&);
   void fill_in(guest&, const wire::task_card&, const offered_kernel&);
   void ended(guest&);

@@ -69,6 +69,7 @@ wire::task_end end_of(const task_record& t) {
 bool is_for_guest_house(wire::kind k) {
   switch (k) {
     case wire::kind::tasks:
+    case wire::kind::fill:
     case wire::kind::cancel:
     case wire::kind::give:
     case wire::kind::copy:
@@ -94,6 +95,9 @@ void guest_actor::frame(std::span<const std::byte> bytes) {
   switch (what) {
     case wire::kind::tasks:
       take_in(wire::take_tasks(from));
+      break;
+    case wire::kind::fill:
+      take_in(wire::take_gaps(from));
       break;
     case wire::kind::cancel:
       for (const std::uint64_t id : wire::take_numbers(from)) cancel(id);
@@ -143,6 +147,14 @@ void guest_actor::take_in(const wire::tasks& t) {
     arrays_.emplace(c.id, new_array(house_, std::move(s)));
   }
   for (const wire::task_card& c : t.all) start(c);
+}
+
+// For a task that comes next. Once the door is closed none does.
+void guest_actor::take_in(const wire::gaps& g) {
+  const auto a = arrays_.find(g.array);
+  if (a == arrays_.end()) refuse("an array that was not named before");
+  if (closed_) return;
+  for (const wire::gap& one : g.all) ask_for(*a->second, g.array, one);
 }
 
 void guest_actor::drop(std::unordered_map<std::uint64_t, array_core*>::iterator a) {

@@ -50,12 +50,14 @@ void node_actor::tell(std::unique_lock<std::mutex>& hold) {
   const auto orders = std::exchange(orders_, {}), refused = std::exchange(refused_lends_, {});
   const auto unlends = std::exchange(unlends_, {});
   const auto spoilt = std::exchange(spoilt_, {});
+  const auto turned_away = std::exchange(refused_, {});
   hold.unlock();
   settle_lends(orders, refused, unlends);
   if (!done.empty()) placement_.report_done(done, this);
   if (!spoilt.empty())
     placement_.report_lost(*this, spoilt,
                            std::make_exception_ptr(error(errc::out_of_memory, "it was short of memory")));
+  placement_.note_refusals(turned_away);
   if (!returned.empty()) placement_.report_returned(returned);
   tell_saved();
   idle_.notify_all();
@@ -117,6 +119,7 @@ void node_actor::lose(std::exception_ptr why) {
   std::vector<std::pair<array_core*, std::uint32_t>> copies;
   std::vector<std::pair<array_core*, std::uint32_t>> lost;
   std::deque<task_record*> queue, errands;
+  std::vector<task_record*> under_way;  // whose attempts are counted below
   {
     std::unique_lock hold(lock_);
     there_.store(false, std::memory_order_release);
@@ -134,10 +137,15 @@ void node_actor::lose(std::exception_ptr why) {
     const std::vector<task_record*> done = std::exchange(done_, {}), returned = std::exchange(returned_, {});
     lost.insert(lost.end(), spoilt_.begin(), spoilt_.end());
     spoilt_.clear();
+    const auto turned_away = std::exchange(refused_, {});
+    for (const job& j : jobs_)
+      if (j.task && !is_internal(j.task->kind)) under_way.push_back(j.task);
     hold.unlock();
     // What they wrote is among what is lost.
     if (!done.empty()) placement_.report_done(done, this);
+    placement_.note_refusals(turned_away);
     if (!returned.empty()) placement_.report_returned(returned);
+    placement_.make_extras(under_way);
     tell_saved();  // what has come is here
     hold.lock();
     copies = drop_copies();

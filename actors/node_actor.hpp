@@ -143,9 +143,11 @@ class node_actor final : public node, private task_listener {
   // ---- node_tasks.cpp
   void send_some();
   bool may_gather();
+  void send_soon();
   void turn_away();
   void start_task(task_record&);
   void encode(job&);
+  void send_gaps(wire::task_card&);
   void flush();
   void remember(task_record&, wire::task_card);
   void finish(job&, const wire::task_end&);
@@ -153,6 +155,7 @@ class node_actor final : public node, private task_listener {
   void end_task(task_record&, std::exception_ptr, float measured_ns);
   void end_cancelled(task_record&);
   void give_back(task_record&);
+  void refuse(task_record&, std::exception_ptr why);
   job& take_job(task_record&);
   job* find_job(std::uint64_t id);
   void give_job(job&);
@@ -243,6 +246,7 @@ class node_actor final : public node, private task_listener {
   net::writer new_arrays_, new_tasks_;  // of the frame that is being written
   std::size_t array_count_ = 0, task_count_ = 0;
   std::vector<task_record*> done_, returned_, put_off_;
+  std::vector<std::pair<task_record*, std::exception_ptr>> refused_;  // of those returned: why not to come here again
   std::vector<std::pair<array_core*, std::uint32_t>>
       spoilt_;  // that tasks among those returned have been the last to have
 

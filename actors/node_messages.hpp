@@ -44,6 +44,7 @@ enum class kind : std::uint8_t {
   no_pull = 0x1e,      ///< owner to guest house: what you were to pull is not there
   unfilled = 0x1f,     ///< guest house to owner: what was to be pulled has not come
   copy = 0x2a,         ///< owner to guest house: as `give`, but what comes after it there need not wait for it
+  fill = 0x2b,         ///< owner to guest house: bytes that a task needs which comes next, where there are many of them
   begun = 0x24,        ///< guest house to owner: tasks under suspicion whose bodies are about to run
   // of members, whatever they do for each other; see member_messages.hpp
   load = 0x25,       ///< what the sender has to do
@@ -61,6 +62,9 @@ enum class kind : std::uint8_t {
 inline constexpr std::size_t name_max = 256, text_max = 4096, kernels_max = 65536;
 inline constexpr std::size_t accesses_max = 65535, resources_max = 256, gaps_max = 1u << 20, values_max = 256,
                              value_max = 4096;
+/// What a peer has to take at once. Nothing that is sent is larger: lists that can be are sent in several frames of about
+/// 48 KiB; a task without its gaps stays below 13 MiB, by the limits above; all else is far smaller.
+inline constexpr std::size_t frame_max_least = (16u << 20) - 64;
 
 kind kind_of(std::span<const std::byte> frame);
 
@@ -120,6 +124,12 @@ struct tasks {
   std::vector<task_card> all;
 };
 
+/// Gaps of one array.
+struct gaps {
+  std::uint64_t array = 0;
+  std::vector<gap> all;
+};
+
 /// How a task ended.
 enum class outcome : std::uint8_t {
   ran,      ///< well
@@ -149,6 +159,7 @@ void put(net::writer&, const tasks&);
 /// The parts of a `tasks` frame, for who writes it as it goes along.
 void put(net::writer&, const array_card&);
 void put(net::writer&, const task_card&);
+void put(net::writer&, const gap&);
 void put(net::writer&, const task_end&);
 void put(net::writer&, const box_request&);
 
@@ -178,6 +189,8 @@ void put(net::writer&, const pulled_head&);
 /// After the kind has been taken off.
 card take_card(net::reader&);
 tasks take_tasks(net::reader&);
+/// A `fill`: the array, then as many as there are.
+gaps take_gaps(net::reader&);
 std::vector<task_end> take_done(net::reader&);
 std::vector<box_request> take_requests(net::reader&);
 std::vector<std::uint64_t> take_numbers(net::reader&);

@@ -152,6 +152,8 @@ class session {
   /// Sends a frame, a copy of it. Never blocks; from the calling thread if nothing is waiting to be sent. Frames arrive in
   /// order. False: the session has ended, or the frame is larger than `frame_max`.
   virtual bool send(std::span<const std::byte> frame) = 0;
+  /// Bytes of a frame that both sides take, at most.
+  virtual std::size_t frame_max() const = 0;
   /// Sends a body by bulk; the memory stays as it is until `done(ok)`, which is called once, on the bulk thread or, if the
   /// session has ended, on the caller's. Several are under way at once and take turns by chunks. `head`: at most 4 KiB.
   virtual void send_bulk(std::span<const std::byte> head, const_pieces body, std::function<void(bool)> done) = 0;

@@ -127,6 +127,7 @@ class end final : public session, public std::enable_shared_from_this<end> {
   bool dialled() const override { return dialled_.has_value(); }
   std::optional<endpoint> dialled_at() const override { return dialled_; }
   bool send(std::span<const std::byte>) override;
+  std::size_t frame_max() const override;
   void send_bulk(std::span<const std::byte> head, const_pieces, std::function<void(bool)> done) override;
   std::size_t unsent() const override;
   time_point heard() const override { return read(heard_); }
