@@ -207,7 +207,8 @@ void cluster::act_on(const membership::action& what) {
       [&](const auto& a) {
         using T = std::remove_cvref_t<decltype(a)>;
         if constexpr (std::is_same_v<T, membership::dial>) {
-          transport_.dial(detail::endpoint_of(a.to));
+          const peer* const p = a.instead ? peer_of(*a.instead) : nullptr;
+          if (p || !a.instead) transport_.dial(detail::endpoint_of(a.to), p ? p->session : nullptr);
         } else if constexpr (std::is_same_v<T, membership::send>) {
           if (peer* p = peer_of(a.to)) p->session->send(detail::encode(a.message));
         } else if constexpr (std::is_same_v<T, membership::close>) {

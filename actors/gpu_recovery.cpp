@@ -45,7 +45,10 @@ void gpu_actor::fail_device(std::exception_ptr why) {
   done_.clear();
   placement_.report_failure(*this, lost, why, for_good);
 
-  std::vector<task_record*> returned;
+  std::vector<task_record*> under_way, returned;
+  for (const job& j : jobs_)
+    if (j.task && !is_internal(j.task->kind)) under_way.push_back(j.task);
+  placement_.make_extras(under_way);
   while (!jobs_.empty()) {
     job& j = jobs_.front();
     task_record* const t = j.task;
@@ -92,10 +95,9 @@ void gpu_actor::fail_device(std::exception_ptr why) {
   placement_.report_returned(returned);
 }
 
-// Whoever has been under way in several failures may be what causes them.
+// Whoever has been under way in several failures may be what causes them. Placement has made room to count that.
 bool gpu_actor::may_run_again(task_record& t) {
   if (t.kernel->repeat == purity::once) return false;
-  if (!t.extra) t.extra = new task_extra;
   return t.extra->attempt.fetch_add(1, std::memory_order_relaxed) < attempts_max;
 }
 

@@ -103,6 +103,7 @@ class guest_actor final : public guest_house, private task_listener {
 
   // ---- guest_tasks.cpp
   void take_in(const wire::array_card&);
+  void take_in(const wire::gaps&);
   void start(const wire::task_card&);
   guest& new_guest(std::uint64_t id);
   void forget(guest&);

@@ -79,6 +79,7 @@ wire::task_end end_of(const task_record& t) {
 bool is_for_guest_house(wire::kind k) {
   switch (k) {
     case wire::kind::tasks:
+    case wire::kind::fill:
     case wire::kind::cancel:
     case wire::kind::give:
     case wire::kind::copy:
@@ -106,6 +107,9 @@ void guest_actor::frame(std::span<const std::byte> bytes) {
     case wire::kind::tasks:
       wire::take_tasks(
           from, [this](const wire::array_card& c) { take_in(c); }, [this](const wire::task_card& c) { start(c); });
+      break;
+    case wire::kind::fill:
+      take_in(wire::take_gaps(from));
       break;
     case wire::kind::cancel:
       for (const std::uint64_t id : wire::take_numbers(from)) cancel(id);
@@ -151,6 +155,14 @@ void guest_actor::take_in(const wire::array_card& c) {
   if (bytes > bytes_max) refuse("an array that is too large");
   if (arrays_.contains(c.id)) refuse("an array that is there already");
   arrays_.emplace(c.id, new_array(house_, std::move(s)));
+}
+
+// For a task that comes next. Once the door is closed none does.
+void guest_actor::take_in(const wire::gaps& g) {
+  const auto a = arrays_.find(g.array);
+  if (a == arrays_.end()) refuse("an array that was not named before");
+  if (closed_) return;
+  for (const wire::gap& one : g.all) ask_for(*a->second, g.array, one);
 }
 
 void guest_actor::drop(std::unordered_map<std::uint64_t, array_core*>::iterator a) {

@@ -7,13 +7,14 @@
 #include <utility>
 #include <variant>
 
+#include "actors/node_names.hpp"
 #include "net/codec.hpp"
 
 namespace troupe::detail {
 
 namespace {
 
-constexpr std::size_t addresses_max = 8, host_max = 255;
+constexpr std::size_t host_max = 255;
 constexpr std::size_t nodes_max = 16'384;  // in one message
 constexpr std::size_t id_bytes = 16, record_bytes_min = id_bytes + 4;
 constexpr std::size_t sums_max = 256, votes_max = nodes_max / 8;

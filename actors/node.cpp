@@ -55,6 +55,7 @@ void node_actor::tell(std::unique_lock<std::mutex>& hold) {
   const auto spoilt = std::exchange(spoilt_, {});
   auto pushes = std::exchange(pushes_, {});
   const auto overtaken = std::exchange(overtaken_, {});
+  const auto turned_away = std::exchange(refused_, {});
   hold.unlock();
   start_pushes(std::move(pushes));
   settle_lends(orders, refused, unlends);
@@ -63,6 +64,7 @@ void node_actor::tell(std::unique_lock<std::mutex>& hold) {
     placement_.report_lost(*this, spoilt,
                            std::make_exception_ptr(error(errc::out_of_memory, "it was short of memory")));
   if (!overtaken.empty()) placement_.report_overtaken(*this, overtaken);
+  placement_.note_refusals(turned_away);
   if (!returned.empty()) placement_.report_returned(returned);
   tell_saved();
   idle_.notify_all();
@@ -125,6 +127,7 @@ void node_actor::lose(std::exception_ptr why) {
   std::vector<std::pair<array_core*, std::uint32_t>> copies;
   std::vector<std::pair<array_core*, std::uint32_t>> lost;
   std::deque<task_record*> queue, errands;
+  std::vector<task_record*> under_way;  // whose attempts are counted below
   {
     std::unique_lock hold(lock_);
     there_.store(false, std::memory_order_release);
@@ -144,10 +147,15 @@ void node_actor::lose(std::exception_ptr why) {
     lost.insert(lost.end(), spoilt_.begin(), spoilt_.end());
     spoilt_.clear();
     overtaken_.clear();
+    const auto turned_away = std::exchange(refused_, {});
+    for (const job& j : jobs_)
+      if (j.task && !is_internal(j.task->kind)) under_way.push_back(j.task);
     hold.unlock();
     // What they wrote is among what is lost.
     if (!done.empty()) placement_.report_done(done, this);
+    placement_.note_refusals(turned_away);
     if (!returned.empty()) placement_.report_returned(returned);
+    placement_.make_extras(under_way);
     tell_saved();  // what has come is here
     hold.lock();
     copies = drop_copies();

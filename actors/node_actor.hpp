@@ -155,9 +155,11 @@ class node_actor final : public node, private task_listener {
   // ---- node_tasks.cpp
   void send_some();
   bool may_gather();
+  void send_soon();
   void turn_away();
   void start_task(task_record&);
   void encode(job&);
+  void send_gaps(wire::task_card&);
   void flush();
   void remember(task_record&, const wire::task_card&, std::span<const std::byte> sent);
   void finish(job&, const wire::task_end&);
@@ -165,6 +167,7 @@ class node_actor final : public node, private task_listener {
   void end_task(task_record&, std::exception_ptr, float measured_ns);
   void end_cancelled(task_record&);
   void give_back(task_record&);
+  void refuse(task_record&, std::exception_ptr why);
   job& take_job(task_record&);
   job* find_job(std::uint64_t id);
   void give_job(job&);
@@ -265,6 +268,7 @@ class node_actor final : public node, private task_listener {
   wire::task_card card_;                // of the task that is being encoded
   std::size_t array_count_ = 0, task_count_ = 0;
   std::vector<task_record*> done_, returned_, put_off_;
+  std::vector<std::pair<task_record*, std::exception_ptr>> refused_;  // of those returned: why not to come here again
   std::vector<std::pair<array_core*, std::uint32_t>>
       spoilt_;                             // that tasks among those returned have been the last to have
   std::vector<overtaken_tile> overtaken_;  // of those returned

@@ -32,14 +32,6 @@ logic::box4 take_box(net::reader& from) {
   return b;
 }
 
-void put(net::writer& to, const gap& g) {
-  to.varint(g.tile);
-  put_box(to, g.where);
-  to.varint(g.lent);
-  if (g.lent != 0) wire::put(to, g.from);
-  to.varint(g.pushed);
-}
-
 // Each is decoded before there is room for the next: what is not there costs nothing.
 template <class T, class F>
 void take_list(net::reader& from, std::vector<T>& to, std::uint64_t most, const char* what, F&& take) {
@@ -67,7 +59,7 @@ void put(net::writer& to, const access_card& x) {
   put_box(to, x.limit);
   if (x.fresh || x.edge == border::fill) to.raw(x.fill.data(), x.fill.size());
   to.varint(x.gaps.size());
-  for (const gap& g : x.gaps) put(to, g);
+  for (const gap& g : x.gaps) wire::put(to, g);
 }
 
 access_card take_access(net::reader& from) {
@@ -145,6 +137,21 @@ void take_into(net::reader& from, task_card& t) {
 
 }  // namespace
 
+void put(net::writer& to, const gap& g) {
+  to.varint(g.tile);
+  put_box(to, g.where);
+  to.varint(g.lent);
+  if (g.lent != 0) put(to, g.from);
+  to.varint(g.pushed);
+}
+
+gaps take_gaps(net::reader& from) {
+  gaps g;
+  g.array = from.varint();
+  while (from.left() != 0) g.all.push_back(take_gap(from));
+  return g;
+}
+
 void put(net::writer& to, const node_id& n) { to.raw(n.bytes.data(), n.bytes.size()); }
 
 node_id take_node(net::reader& from) {
@@ -166,8 +173,9 @@ void put(net::writer& to, const card& c) {
   to.varint(c.memory_bytes);
   to.fixed(static_cast<std::uint8_t>(c.lends));
   put(to, c.resources);
-  to.varint(c.kernels.size());
-  for (const std::uint64_t k : c.kernels) to.fixed(k);
+  const std::size_t kernels = std::min(c.kernels.size(), kernels_max);
+  to.varint(kernels);
+  for (std::size_t i = 0; i < kernels; ++i) to.fixed(c.kernels[i]);
 }
 
 card take_card(net::reader& from) {

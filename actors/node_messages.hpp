@@ -45,6 +45,7 @@ enum class kind : std::uint8_t {
   no_pull = 0x1e,      ///< owner to guest house: what you were to pull is not there
   unfilled = 0x1f,     ///< guest house to owner: what was to be pulled has not come
   copy = 0x2a,         ///< owner to guest house: as `give`, but what comes after it there need not wait for it
+  fill = 0x2b,         ///< owner to guest house: bytes that a task needs which comes next, where there are many of them
   begun = 0x24,        ///< guest house to owner: tasks under suspicion whose bodies are about to run
   // of members, whatever they do for each other; see member_messages.hpp
   load = 0x25,       ///< what the sender has to do
@@ -57,7 +58,7 @@ enum class kind : std::uint8_t {
   bytes_home = 0x21,    ///< a tile
   bytes_back = 0x22,    ///< what a task has written into memory of its owner's
   bytes_pulled = 0x23,  ///< from guest house to guest house
-  bytes_pushed = 0x2b,  ///< what a task reads, sent with it before anybody has asked
+  bytes_pushed = 0x2c,  ///< what a task reads, sent with it before anybody has asked
 };
 
 inline constexpr std::size_t name_max = 256, text_max = 4096, kernels_max = 65536;
@@ -65,6 +66,9 @@ inline constexpr std::size_t accesses_max = 65535, resources_max = 256, gaps_max
                              value_max = 4096;
 /// Of what an owner sends unasked so much is under way at once; what finds no place at once is kept, and no more than that.
 inline constexpr std::uint64_t pushed_bytes_max = 8u << 20;
+/// What a peer has to take at once. Nothing that is sent is larger: lists that can be are sent in several frames of about
+/// 48 KiB; a task without its gaps stays below 13 MiB, by the limits above; all else is far smaller.
+inline constexpr std::size_t frame_max_least = (16u << 20) - 64;
 
 kind kind_of(std::span<const std::byte> frame);
 
@@ -129,6 +133,12 @@ struct tasks {
   std::vector<task_card> all;
 };
 
+/// Gaps of one array.
+struct gaps {
+  std::uint64_t array = 0;
+  std::vector<gap> all;
+};
+
 /// How a task ended.
 enum class outcome : std::uint8_t {
   ran,      ///< well
@@ -158,6 +168,7 @@ void put(net::writer&, const tasks&);
 /// The parts of a `tasks` frame, for who writes it as it goes along.
 void put(net::writer&, const array_card&);
 void put(net::writer&, const task_card&);
+void put(net::writer&, const gap&);
 void put(net::writer&, const task_end&);
 void put(net::writer&, const box_request&);
 
@@ -191,6 +202,8 @@ tasks take_tasks(net::reader&);
 void take_tasks(net::reader&, const std::function<void(array_card&)>&, const std::function<void(task_card&)>&);
 /// What `put` has made of one.
 task_card take_task(net::reader&);
+/// A `fill`: the array, then as many as there are.
+gaps take_gaps(net::reader&);
 std::vector<task_end> take_done(net::reader&);
 std::vector<box_request> take_requests(net::reader&);
 std::vector<std::uint64_t> take_numbers(net::reader&);

@@ -3,6 +3,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
+#include <cstddef>
 #include <vector>
 
 #include "actors/protocol/node.hpp"
@@ -15,9 +16,11 @@ inline net::node_id name_of(const node_id& n) { return {n.bytes}; }
 
 inline node_address address_of(const net::endpoint& e) { return {e.host, e.port}; }
 inline net::endpoint endpoint_of(const node_address& a) { return {a.host, a.port}; }
+/// Members say so many of a process; more are refused as malformed.
+inline constexpr std::size_t addresses_max = 8;
 inline std::vector<node_address> addresses_of(const std::vector<net::endpoint>& all) {
   std::vector<node_address> to;
-  for (const net::endpoint& e : all) to.push_back(address_of(e));
+  for (std::size_t i = 0; i < all.size() && i < addresses_max; ++i) to.push_back(address_of(all[i]));
   return to;
 }
 

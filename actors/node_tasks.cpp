@@ -27,6 +27,10 @@ constexpr std::size_t plenty = 64;
 constexpr std::size_t gathered_max = 32;
 // A frame is sent when it has grown so large.
 constexpr std::size_t frame_bytes = 48u << 10;
+// A task with more gaps than that is told of them before, in frames of their own.
+constexpr std::size_t gaps_inside_max = 512;
+// While the peer has so much to take, nothing is added.
+constexpr std::size_t unsent_bytes_max = 16u << 20;
 // A task is given up when so many nodes have gone that had it; from the second on those count only on which it had begun.
 constexpr int attempts_max = 3;
 
@@ -50,6 +54,25 @@ class value_sink final : public task_context, private argument_sink {
 
   std::vector<std::vector<std::byte>>& to_;
 };
+
+/// A call that does not go into what nodes say to each other. Other executors may take it.
+class too_much final : public error {
+ public:
+  explicit too_much(const std::string& what) : error(errc::no_executor, what + ": widen the scope") {}
+};
+
+void check_size(const wire::task_card& c) {
+  if (c.values.size() > wire::values_max)
+    throw too_much("a call with " + std::to_string(c.values.size()) +
+                   " values does not go to another node, which takes " + std::to_string(wire::values_max));
+  for (std::size_t i = 0; i < c.values.size(); ++i)
+    if (c.values[i].size() > wire::value_max)
+      throw too_much("value " + std::to_string(i + 1) + " of the call has " + std::to_string(c.values[i].size()) +
+                     " bytes, to another node go " + std::to_string(wire::value_max) + "; give it as an array, or");
+  if (c.resources.size() > wire::resources_max)
+    throw too_much("a call that holds " + std::to_string(c.resources.size()) +
+                   " quantities does not go to another node, which takes " + std::to_string(wire::resources_max));
+}
 
 /// What a stop token does to a task that is there. It may arrive before the task does, or after it has ended.
 struct ask_to_stop {
@@ -93,7 +116,9 @@ void node_actor::send_some() {
       flush();  // what it asks for comes after what has been sent before
       if (!start_errand(*t)) put_off_.push_back(t);
     }
-    if (new_tasks_.size() + new_arrays_.size() >= frame_bytes) flush();
+    if (new_tasks_.size() + new_arrays_.size() < frame_bytes) continue;
+    flush();
+    if (session_->unsent() > unsent_bytes_max) return send_soon();
   }
   flush();
   try_waiting_lends();
@@ -107,14 +132,18 @@ bool node_actor::may_gather() {
     if (!errands_.empty() || queue_.size() >= gathered_max) return false;
     if (queue_.empty()) return true;
   }
-  if (std::exchange(gathers_, true)) return true;
+  send_soon();
+  return true;
+}
+
+void node_actor::send_soon() {
+  if (std::exchange(gathers_, true)) return;
   soon_([this] {
     std::unique_lock hold(lock_);
     gathers_ = false;
     send_some();
     tell(hold);
   });
-  return true;
 }
 
 // There is nobody there: tasks that have waited for their data since before it went run elsewhere.
@@ -135,7 +164,7 @@ void node_actor::turn_away() {
 }
 
 void node_actor::flush() {
-  if (task_count_ == 0) return;
+  if (task_count_ == 0 && array_count_ == 0) return;
   net::writer frame;
   frame.fixed(wire::kind::tasks);
   frame.varint(array_count_);
@@ -160,18 +189,54 @@ void node_actor::start_task(task_record& t) {
   if (!claim(t)) return end_cancelled(t);
   if (is_behind(phase)) behind_.fetch_add(1, std::memory_order_relaxed);
   job& j = take_job(t);
-  try {
-    encode(j);
-    if (!is_repeatable(t)) ask_for_written(j);
-  } catch (...) {
-    const std::exception_ptr why = std::current_exception();
+  const auto undo = [&] {
     if (j.data) j.data->context.roll_back();
     take_back_lends(j);
     drop_pushes(j.id);
     give_job(j);
     forget_read(t);  // what was not there was to be asked for by this task
     ++setbacks_;
+  };
+  try {
+    encode(j);
+    if (!is_repeatable(t)) ask_for_written(j);
+  } catch (const too_much&) {
+    const std::exception_ptr why = std::current_exception();
+    undo();
+    refuse(t, task_error(t, peer_name(), 0, why));
+    t.phase.fetch_and(~(phase_mask | behind_mask), std::memory_order_acq_rel);  // waiting again
+    returned_.push_back(&t);
+  } catch (...) {
+    const std::exception_ptr why = std::current_exception();
+    undo();
     end_task(t, task_error(t, peer_name(), 1, why), 0);
+  }
+}
+
+// Many boxes, of small tiles or of parts of them, would be more than a frame holds. They are filled in the order in which
+// they are told, so it does not matter that the task comes after all of them.
+void node_actor::send_gaps(wire::task_card& c) {
+  std::size_t count = 0;
+  for (const wire::access_card& x : c.accesses) count += x.gaps.size();
+  if (count <= gaps_inside_max) return;
+  if (count > wire::gaps_max)
+    throw too_much("what the task reads is in " + std::to_string(count) + " pieces elsewhere, to one node go " +
+                   std::to_string(wire::gaps_max) + " for a task; use larger tiles, or");
+  flush();  // the arrays have to be known, and what is before it comes before it
+  for (wire::access_card& x : c.accesses) {
+    net::writer frame;
+    for (const wire::gap& g : x.gaps) {
+      if (frame.empty()) {
+        frame.fixed(wire::kind::fill);
+        frame.varint(x.array);
+      }
+      wire::put(frame, g);
+      if (frame.size() < frame_bytes) continue;
+      session_->send(frame.view());
+      frame.clear();
+    }
+    if (!frame.empty()) session_->send(frame.view());
+    x.gaps.clear();
   }
 }
 
@@ -240,6 +305,8 @@ void node_actor::encode(job& j) {
   if (j.data) j.data->awaited = j.data->to.size();
   value_sink values(c.values);
   t.ops->run(t, values);  // hands its values over
+  check_size(c);
+  send_gaps(c);
   const std::size_t begin = new_tasks_.size();
   wire::put(new_tasks_, c);
   ++task_count_;
@@ -311,11 +378,7 @@ void node_actor::finish(job& j, const wire::task_end& e) {
     note_not_written(j, t, touched, no_room || unfilled);
   }
   const bool overtaken = comes_back && touched && note_overtaken(j, t);
-  if (no_room || overtaken) {
-    if (!t.extra) t.extra = new task_extra;
-    t.extra->refused = true;
-    if (no_room || unfilled) t.extra->refusal = why;
-  }
+  if (no_room || overtaken) refuse(t, no_room || unfilled ? why : nullptr);
   if (comes_back) {
     t.phase.fetch_and(~(phase_mask | behind_mask), std::memory_order_acq_rel);  // waiting again
     returned_.push_back(&t);
@@ -383,11 +446,13 @@ void node_actor::give_back(task_record& t) {
   returned_.push_back(&t);
 }
 
+// It comes back and is to go elsewhere. Noted where placement has the turn, which looks there for tasks that follow.
+void node_actor::refuse(task_record& t, std::exception_ptr why) { refused_.emplace_back(&t, std::move(why)); }
+
 // Whoever was running on several nodes when they went may be what kills them. Thousands may be under way on each of them,
 // so it is asked for who has begun; but of those only that have seen a node go, because it costs a message.
 bool node_actor::may_run_again(task_record& t, bool begun) {
   if (t.kernel->repeat == purity::once) return false;
-  if (!t.extra) t.extra = new task_extra;
   if (t.extra->attempt.load(std::memory_order_relaxed) > 1 && !begun) return true;
   return t.extra->attempt.fetch_add(1, std::memory_order_relaxed) < attempts_max;
 }

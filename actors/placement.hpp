@@ -80,6 +80,11 @@ class placement final : private logic::dependencies::surroundings {
   void report_returned(std::span<task_record* const>);
   /// Of tasks that are about to be returned.
   void report_overtaken(const executor&, std::span<const overtaken_tile>);
+  /// Executors write into task_record::extra of tasks that they have, and who follows them may be looked at here meanwhile:
+  /// so it is made here.
+  void make_extras(std::span<task_record* const>);
+  /// They come back and are not to go there again; if nobody else takes them they end with that.
+  void note_refusals(std::span<const std::pair<task_record*, std::exception_ptr>>);
   /// An executor's memory is gone, with the only copies of these tiles (array, tile); nothing is copied directly from or
   /// to it any more. `for_good`: it gets no more tasks.
   void report_failure(const executor&, std::span<const std::pair<array_core*, std::uint32_t>> lost,

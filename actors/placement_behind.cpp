@@ -156,6 +156,25 @@ bool placement::has_ended_early(task_record& t) {
   return false;
 }
 
+void placement::make_extras(std::span<task_record* const> tasks) {
+  if (std::ranges::none_of(tasks, [](const task_record* t) { return t->extra == nullptr; })) return;
+  with_turn([&] {
+    for (task_record* t : tasks)
+      if (!t->extra) t->extra = new task_extra;
+  });
+}
+
+void placement::note_refusals(std::span<const std::pair<task_record*, std::exception_ptr>> all) {
+  if (all.empty()) return;
+  with_turn([&] {
+    for (const auto& [t, why] : all) {
+      if (!t->extra) t->extra = new task_extra;
+      t->extra->refused = true;
+      t->extra->refusal = why;
+    }
+  });
+}
+
 void placement::note_setback(const task_record& t) {
   if (t.marks & mark_handed) ++setbacks_[t.executor];
 }

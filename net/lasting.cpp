@@ -23,6 +23,8 @@ enum class kind : std::uint8_t {
   again = 0x34,     ///< after a new connection: number of the frame that the sender expects next
 };
 
+// Before a frame stand a kind and two numbers.
+constexpr std::size_t numbered_bytes = 1 + 2 * 10;
 // The peer is told what has arrived at the latest after so many bytes or frames.
 constexpr std::size_t receipt_bytes = 256u << 10;
 constexpr std::uint64_t receipt_frames = 64;
@@ -41,7 +43,10 @@ std::uint64_t size_of(const Pieces& body) {
 }  // namespace
 
 lasting_session::lasting_session(std::shared_ptr<session> first, clock c)
-    : peer_(first->peer()), clock_(std::move(c)), now_(std::move(first)) {}
+    : peer_(first->peer()),
+      frame_max_(first->frame_max() - std::min(first->frame_max(), numbered_bytes)),
+      clock_(std::move(c)),
+      now_(std::move(first)) {}
 
 // ---- sending --------------------------------------------------------------------------------------------------------
 
@@ -49,7 +54,7 @@ bool lasting_session::send(std::span<const std::byte> frame) {
   std::shared_ptr<session> too_slow;
   {
     std::lock_guard hold(lock_);
-    if (ended_) return false;
+    if (ended_ || frame.size() > frame_max_) return false;
     const std::uint64_t number = first_ + kept_.size();
     kept_.emplace_back(frame.begin(), frame.end());
     kept_bytes_ += frame.size();

@@ -57,7 +57,9 @@ class lasting_session final : public session, public std::enable_shared_from_thi
   // ---- session
   const identity& peer() const override { return peer_; }
   bool dialled() const override { return false; }
+  /// False also where a frame is larger than `frame_max`: it could not be sent again for ever.
   bool send(std::span<const std::byte> frame) override;
+  std::size_t frame_max() const override { return frame_max_; }
   /// `done(true)` once the peer has all of it.
   void send_bulk(std::span<const std::byte> head, const_pieces body, std::function<void(bool)> done) override;
   std::size_t unsent() const override;
@@ -102,6 +104,7 @@ class lasting_session final : public session, public std::enable_shared_from_thi
   static void confirm(session& over, std::uint64_t number);
 
   const identity peer_;
+  const std::size_t frame_max_;  // what the first connection takes, less what is put before a frame
   const clock clock_;
   mutable std::mutex lock_;
   std::shared_ptr<session> now_;

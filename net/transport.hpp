@@ -152,6 +152,8 @@ class session {
   /// Sends a frame, a copy of it. Never blocks; from the calling thread if nothing is waiting to be sent. Frames arrive in
   /// order. False: the session has ended, or the frame is larger than `frame_max`.
   virtual bool send(std::span<const std::byte> frame) = 0;
+  /// Bytes of a frame that both sides take, at most.
+  virtual std::size_t frame_max() const = 0;
   /// Sends a body by bulk; the memory stays as it is until `done(ok)`, which is called once, on the bulk thread or, if the
   /// session has ended, on the caller's. Several are under way at once and take turns by chunks. `head`: at most 4 KiB.
   virtual void send_bulk(std::span<const std::byte> head, const_pieces body, std::function<void(bool)> done) = 0;
@@ -180,8 +182,10 @@ class transport {
   /// Where it listens, with the ports that it got.
   virtual std::vector<endpoint> listening() const = 0;
   /// Looks for a peer there; `up` or `refused` follows, or nothing if there is a session with that process already. Of two
-  /// processes that dial each other one session stays.
-  virtual void dial(const endpoint&) = 0;
+  /// processes that dial each other one session stays. `instead`: a session that has become silent. If its peer is reached
+  /// and it has said nothing meanwhile, the new one takes its place: it is told `down`, then the other one `up`.
+  virtual void dial(const endpoint&, std::shared_ptr<session> instead) = 0;
+  void dial(const endpoint& e) { dial(e, nullptr); }
   /// Runs `f` on the control thread, not before that time. Later calls for the same time come later.
   virtual void at(time_point, std::function<void()> f) = 0;
   virtual time_point now() const = 0;

@@ -2,6 +2,7 @@
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 #include <algorithm>
+#include <string>
 
 #include <troupe/error.hpp>
 
@@ -39,6 +40,12 @@ const char* text_of_end(logic::node_end why) {
 }  // namespace
 
 void neighbours::joined(const node_id& id, const std::shared_ptr<net::session>& s) {
+  if (s->frame_max() <
+      wire::frame_max_least) {  // what does not fit would be lost, and somebody would wait for it for ever
+    cluster_->give_up(id);
+    return s->close(std::make_exception_ptr(
+        error(errc::refused, "the peer takes frames of " + std::to_string(s->frame_max()) + " bytes only")));
+  }
   auto p = std::make_shared<peer>();
   p->all = this;
   p->line = std::make_shared<net::lasting_session>(s, [this] { return transport_->now(); });

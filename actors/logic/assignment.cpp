@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <limits>
 
 #include "actors/logic/array_core.hpp"
 #include "actors/logic/dependencies.hpp"
@@ -20,8 +21,6 @@ namespace {
 constexpr float guess_ns = 10'000.0f;
 // Tasks of a kernel that an executor without samples is given at once; two make a sample.
 constexpr int tries_per_slot = 2;
-// As a queue: nothing more goes there for now.
-constexpr float never_ns = 1e30f;
 // As an offer: there is none.
 constexpr std::size_t none = ~std::size_t{0};
 // As the number of those that wait: it does not wait with them.
@@ -294,7 +293,7 @@ assignment::outcome assignment::assign_among(task_record& t, const executor_set&
   // before he gets more. Not where somebody who is known and has room is done before the data has even come, by a link
   // that is known too.
   const auto is_known = [&](const offer& o) { return model(facts_[o.executor].kind).known(); };
-  float known_ns = never_ns;
+  float known_ns = std::numeric_limits<float>::max();
   for (std::size_t k = 0; k < n && spaces_ > 1 && !all_known; ++k)
     if (offers[k].queue_ns <= window_ns_ && is_known(offers[k])) known_ns = std::min(known_ns, offers[k].finish_ns());
   const bool alike = all_known || std::ranges::all_of(offers, [&](const offer& o) {
@@ -305,7 +304,7 @@ assignment::outcome assignment::assign_among(task_record& t, const executor_set&
     if (is_known(offers[k])) continue;
     if (work_.tries(i) >= tries_per_slot * (facts_[i].space == detail::host_space ? work_.slots(i) : 1) ||
         (offers[k].transfer_ns > known_ns && model_.knows_edge(detail::host_space, facts_[i].space)))
-      offers[k].queue_ns = never_ns;
+      offers[k].waits = true;
     else if (offers[k].queue_ns <= window_ns_ && (chosen == none || offers[k].finish_ns() < offers[chosen].finish_ns()))
       chosen = k;
   }
@@ -334,7 +333,7 @@ std::size_t assignment::choose(std::span<const offer> offers, std::size_t waitin
     if (!has_room(offers[j])) continue;
     float rate = 0;  // of the others, in tasks a nanosecond
     for (std::size_t k = 0; k < offers.size(); ++k)
-      if (k != j && offers[k].queue_ns < never_ns)
+      if (k != j && !offers[k].waits)
         rate += (nodes_.contains(offers[k].executor) ? nodes_each : 1.0f) *
                 static_cast<float>(work_.slots(offers[k].executor)) / std::max(offers[k].run_ns, 1.0f);
     if (offers[j].finish_ns() * rate > static_cast<float>(waiting)) continue;
@@ -343,7 +342,7 @@ std::size_t assignment::choose(std::span<const offer> offers, std::size_t waitin
   return chosen;
 }
 
-bool assignment::has_room(const offer& o) const { return o.queue_ns < never_ns && work_.roomy().contains(o.executor); }
+bool assignment::has_room(const offer& o) const { return !o.waits && work_.roomy().contains(o.executor); }
 
 bool assignment::has_enough(const task_record& t, std::size_t i, bool far) {
   if (work_.outstanding_ns(i) <= window_ns_ || (far && masks_of(t).all.has_single())) return false;

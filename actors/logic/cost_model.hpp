@@ -118,7 +118,9 @@ struct offer {
   std::uint64_t bytes_missing = 0;
   std::uint64_t bytes_direct = 0;  // of these: from other devices, not through the host
   float others_ns = 0;             // of a node: what others have given it, which is done before, too
+  bool waits = false;              // for what it tries already: it gets no more until it is known how fast it is
   float finish_ns() const {
+    if (waits) return 1e30f;
     const float there_ns = link_ns + transfer_ns;
     const float free_ns = queue_ns + others_ns;
     return (free_ns > there_ns ? free_ns : there_ns) + run_ns;

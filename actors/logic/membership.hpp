@@ -91,6 +91,7 @@ class membership {
   // ---- what it wants done -------------------------------------------------------------------------------------------
   struct dial {
     node_address to;
+    std::optional<node_id> instead{};  ///< of the silent session with that node, if it stays so
   };
   struct send {
     node_id to;
@@ -203,7 +204,7 @@ class membership {
     time_point answered{};        // when that was sent to it which it has shown to have heard
     time_point doubted_at{};
     std::uint64_t sent = 0;  // its own time, as it has said last; 0: it has said none
-    time_point probed{}, ended{}, differs{};
+    time_point probed{}, ended{}, differs{}, redialled{};
     std::vector<node_address> empty{};                     // where nobody listens any more
     std::vector<std::pair<node_id, time_point>> askers{};  // that wait for a sign of life of it
     std::optional<std::pair<std::uint32_t, node_claim>> challenged{};
@@ -263,6 +264,7 @@ class membership {
   detail::node_beat beat_for(const member&, bool answer, time_point now) const;
   void look_after(member&, time_point now);
   void probe(member&, time_point now);
+  void dial_anew(member&, time_point now);
   time_point quiet_since(const member&, time_point now) const;
   void agree(time_point now);
   void pass_polls_on(time_point now);

@@ -38,7 +38,7 @@ void membership::tick(time_point now) {
     }
   }
   if (!self_.is_out())
-    for (const node_address& a : dials_.due(now)) actions_.push_back(dial{a});
+    for (const node_address& a : dials_.due(now)) actions_.push_back(dial{a, {}});
   promised_ = std::max(now, wake());
 }
 
@@ -121,6 +121,7 @@ void membership::look_after(member& m, time_point now) {
   if (is_mesh_ && !m.doubted && m.record.claim != node_claim::suspect && now - quiet < options_.suspect) return;
   probe(m, now);
   if (now - std::max(quiet, m.alive) >= options_.gone) return end(m, node_end::silent, node_claim::gone, now);
+  if (m.doubted && m.session) dial_anew(m, now);
   // Others hear it: it is the path from here.
   if (!is_mesh_ && !m.wanted && now - quiet >= options_.suspect && now - m.alive < options_.suspect)
     rest(m, now, false);
@@ -130,6 +131,13 @@ void membership::probe(member& m, time_point now) {
   if (now - m.probed < options_.probe) return;
   m.probed = now;
   for (const node_id& n : some_connected(options_.probes, m.record.node)) say(n, detail::node_probe{m.record.node});
+}
+
+/// After a cut of a second the system tries again only at three, when the peer is gone; a new connection is there at once.
+void membership::dial_anew(member& m, time_point now) {
+  if (now - m.redialled < options_.probe) return;
+  m.redialled = now;
+  for (const node_address& a : m.record.addresses) actions_.push_back(dial{a, m.record.node});
 }
 
 /// At random; not those that are suspect themselves.

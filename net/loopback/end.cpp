@@ -43,7 +43,7 @@ void end::open() {
 
 bool end::send(std::span<const std::byte> frame) {
   const std::lock_guard hold(network_.lock);
-  if (!open_ || frame.size() > std::min(owner_.options.frame_max, other_.options.frame_max)) return false;
+  if (!open_ || frame.size() > frame_max()) return false;
   const std::size_t bytes = frame.size() + overhead;
   count(bytes, true);
   network_.carry(control, owner_, other_, bytes,
@@ -56,6 +56,8 @@ bool end::send(std::span<const std::byte> frame) {
          true);
   return false;
 }
+
+std::size_t end::frame_max() const { return std::min(owner_.options.frame_max, other_.options.frame_max); }
 
 std::size_t end::unsent() const {
   const std::lock_guard hold(network_.lock);

@@ -83,7 +83,7 @@ time_point::duration network::state::delay(const process& from, const process& t
 }
 
 time_point network::state::carry(wire& w, process& from, process& to, std::size_t bytes, task arrive) {
-  if (is_cut(from, to)) {
+  if (is_cut(from, to) || w.stalled) {
     w.held.push_back({bytes, std::move(arrive)});
     w.held_bytes += bytes;
     return now;
@@ -110,8 +110,8 @@ void network::state::flush() {
     const auto e = x.lock();
     if (!e || is_cut(e->owner(), e->other())) continue;
     for (wire* w : {&e->control, &e->bulk}) {
+      if (w->held.empty() || w->stalled) continue;
       auto held = std::exchange(w->held, {});
-      if (held.empty()) continue;
       w->held_bytes = 0;
       w->free = std::max(w->free, now + std::chrono::milliseconds(random() % 200));  // when it is tried again
       for (auto& i : held) carry(*w, e->owner(), e->other(), i.bytes, std::move(i.arrive));
@@ -127,9 +127,9 @@ process* network::state::find(const node_id& n) const {
 
 // ---- dials ----------------------------------------------------------------------------------------------------------
 
-void network::state::dial(process& by, const endpoint& to) {
+void network::state::dial(process& by, const endpoint& to, std::shared_ptr<session> instead) {
   const std::uint64_t id = ++dials;
-  by.dials[id].to = to;
+  by.dials[id] = {to, nullptr, false, std::move(instead), now};
   post(now + by.options.handshake, &by, [this, &by, id] {
     if (by.dials.contains(id)) refuse(by, id, dial_error::reason::no_answer, {}, now);
   });
@@ -176,8 +176,14 @@ void network::state::requested(process& at, process& by, std::uint64_t id) {
   const auto old = at.sessions.find(by.self.id);
   if (old != at.sessions.end()) {
     const std::shared_ptr<end> e = old->second;
+    process::dial& d = by.dials.at(id);
     if (const auto far = e->far(); far && far->is_open() && &far->owner() == &by) {
-      return refuse(by, id, reason::known, at.self.id, now + delay(at, by));
+      if (d.instead != far || far->has_heard_since(d.began))
+        return refuse(by, id, reason::known, at.self.id, now + delay(at, by));
+      if (!std::exchange(d.waited, true)) {  // as long as a handshake takes: it may speak meanwhile
+        const auto handshake = 2 * (delay(at, by) + delay(by, at));
+        return post(now + handshake, &at, [this, &at, &by, id] { requested(at, by, id); });
+      }
     } else if (far && &far->owner() == &by && !by.sessions.contains(at.self.id) && e->is_open() && !far->has_ended()) {
       return;  // another dial of the same process was answered a moment ago
     }
@@ -203,8 +209,15 @@ void network::state::requested(process& at, process& by, std::uint64_t id) {
 }
 
 void network::state::answered(process& at, std::uint64_t id, const std::shared_ptr<end>& e) {
+  const auto d = at.dials.find(id);
+  const auto old = at.sessions.find(e->peer().id);
+  if (d != at.dials.end() && old != at.sessions.end() && d->second.instead == old->second && !e->has_ended()) {
+    const std::shared_ptr<end> replaced = old->second;
+    replaced->finish(std::make_exception_ptr(error(errc::node_lost, "another connection has taken its place")), true);
+    replaced->settle();  // `down` comes first
+  }
   if (!at.dials.contains(id) || at.sessions.contains(e->peer().id) || e->has_ended()) return e->finish(nullptr, true);
-  std::erase_if(at.dials, [&](const auto& d) { return d.first == id || d.second.target == &e->other(); });
+  std::erase_if(at.dials, [&](const auto& x) { return x.first == id || x.second.target == &e->other(); });
   e->open();
 }
 
@@ -266,6 +279,16 @@ void network::mend_all() {
   const std::lock_guard hold(state_->lock);
   state_->cuts.clear();
   state_->flush();
+}
+
+void network::stall(const node_id& a, const node_id& b) {
+  const std::lock_guard hold(state_->lock);
+  const process* const p = state_->find(a);
+  if (!p) return;
+  const auto found = p->sessions.find(b);
+  if (found == p->sessions.end()) return;
+  for (const auto& e : {found->second, found->second->far()})
+    if (e) e->control.stalled = e->bulk.stalled = true;
 }
 
 void network::reset(const node_id& a, const node_id& b) {

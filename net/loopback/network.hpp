@@ -53,6 +53,9 @@ class network {
   void cut(const node_id& from, const node_id& to);  ///< one way
   void mend(const node_id& from, const node_id& to);
   void mend_all();
+  /// The session that the two have carries nothing any more, either way, as one whose packets were lost for so long that they
+  /// will not be tried again soon. A new one does.
+  void stall(const node_id&, const node_id&);
   /// The session of the two breaks, as by a reset of its connection; what is under way is lost from some point on.
   void reset(const node_id&, const node_id&);
   /// This part of the dials breaks off.

@@ -34,6 +34,9 @@ struct process {
     endpoint to;
     process* target = nullptr;
     bool sent = false;
+    std::shared_ptr<session> instead{};
+    time_point began{};
+    bool waited = false;
   };
   std::map<std::uint64_t, dial> dials{};
   std::vector<std::shared_ptr<end>> ending{};  // that have to tell it so
@@ -48,6 +51,7 @@ struct wire {
   };
   time_point free{}, last{};
   std::deque<item> held{};  // while the path is cut
+  bool stalled = false;     // and for ever
   std::size_t held_bytes = 0;
 };
 
@@ -75,7 +79,7 @@ struct network::state {
   /// What was held back and need not be any more goes on its way.
   void flush();
 
-  void dial(process&, const endpoint&);
+  void dial(process&, const endpoint&, std::shared_ptr<session> instead);
   void try_dial(process&, std::uint64_t id);
   void requested(process& at, process& by, std::uint64_t id);
   void answered(process& at, std::uint64_t id, const std::shared_ptr<end>&);
@@ -127,6 +131,7 @@ class end final : public session, public std::enable_shared_from_this<end> {
   bool dialled() const override { return dialled_.has_value(); }
   std::optional<endpoint> dialled_at() const override { return dialled_; }
   bool send(std::span<const std::byte>) override;
+  std::size_t frame_max() const override;
   void send_bulk(std::span<const std::byte> head, const_pieces, std::function<void(bool)> done) override;
   std::size_t unsent() const override;
   time_point heard() const override { return read(heard_); }
@@ -139,6 +144,7 @@ class end final : public session, public std::enable_shared_from_this<end> {
   void open();
   bool is_open() const { return open_; }
   bool has_ended() const { return ended_; }
+  bool has_heard_since(time_point t) const { return heard_ > t; }
   /// It ends here: what is under way is answered for, and the owner told. The other end learns of it over the wire, in
   /// order or, if `reset`, ahead of what is under way.
   void finish(std::exception_ptr why, bool reset);

@@ -42,9 +42,10 @@ class attached final : public transport {
   }
 
   std::vector<endpoint> listening() const override { return listening_; }
-  void dial(const endpoint& e) override {
+  using transport::dial;
+  void dial(const endpoint& e, std::shared_ptr<session> instead) override {
     const std::lock_guard hold(network_.lock);
-    if (process_.lives && process_.started) network_.dial(process_, e);
+    if (process_.lives && process_.started) network_.dial(process_, e, std::move(instead));
   }
   void at(time_point t, std::function<void()> f) override {
     const std::lock_guard hold(network_.lock);

@@ -3,6 +3,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "net/tcp/dialling.hpp"
 
+#include <chrono>
 #include <cstring>
 #include <functional>
 #include <mutex>
@@ -31,7 +32,8 @@ std::exception_ptr refusal(const endpoint& where, const std::string& why) {
 
 class dialling::attempt : public std::enable_shared_from_this<attempt> {
  public:
-  attempt(dialling& all, endpoint where) : all_(all), door_(all.door_), where_(std::move(where)) {}
+  attempt(dialling& all, endpoint where, std::shared_ptr<session> instead)
+      : all_(all), door_(all.door_), where_(std::move(where)), instead_(std::move(instead)) {}
 
   void found(std::vector<address> addresses) {
     addresses_ = std::move(addresses);
@@ -110,12 +112,18 @@ class dialling::attempt : public std::enable_shared_from_this<attempt> {
   }
 
   void control_answer() {
-    const verdict v = door_.sessions.rules().dialled(answer_.who, number_);
+    const verdict v = door_.sessions.rules().dialled(answer_.who, number_, replaced());
     if (v == verdict::yourself) return itself();
     if (v == verdict::outdated) return failed(refusal(where_, "a later incarnation of that process has been seen"));
     if (v == verdict::duplicate) return superseded();
     peer_ = answer_.who;
     open(bulk_, control_->peer(), channel::bulk, [this] { bulk_answer(); });
+  }
+
+  /// The number of the session that this one is to replace; 0: none, or it has said something since.
+  std::uint64_t replaced() const {
+    const auto* const old = dynamic_cast<const tcp_session*>(instead_.get());
+    return old != nullptr && old->peer().id == answer_.who.id && old->heard() < began_ ? old->agreed().number : 0;
   }
 
   void bulk_answer() {
@@ -152,6 +160,8 @@ class dialling::attempt : public std::enable_shared_from_this<attempt> {
   dialling& all_;
   const doorway& door_;
   const endpoint where_;
+  const std::shared_ptr<session> instead_;
+  const std::chrono::steady_clock::time_point began_ = std::chrono::steady_clock::now();
   const std::uint64_t number_ = random_number();
   std::vector<address> addresses_;
   std::size_t next_ = 0;
@@ -174,8 +184,8 @@ dialling::dialling(const doorway& d) : door_(d), way_back_(std::make_shared<way_
 
 dialling::~dialling() { end(); }
 
-void dialling::dial(const endpoint& where) {
-  const auto a = std::make_shared<attempt>(*this, where);
+void dialling::dial(const endpoint& where, std::shared_ptr<session> instead) {
+  const auto a = std::make_shared<attempt>(*this, where, std::move(instead));
   attempts_.insert(a);
   const std::weak_ptr which(a);
   look_up(

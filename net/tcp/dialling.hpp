@@ -16,7 +16,8 @@ class dialling {
   explicit dialling(const doorway&);
   ~dialling();
 
-  void dial(const endpoint&);
+  /// `instead`: of that session, if it stays silent; null: there is none.
+  void dial(const endpoint&, std::shared_ptr<session> instead);
   void end();
 
  private:

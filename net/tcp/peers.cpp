@@ -14,24 +14,26 @@ const peers::entry* peers::find(const node_id& id) const {
   return it == entries_.end() ? nullptr : &it->second;
 }
 
-verdict peers::dialled(const identity& who, std::uint64_t number) {
+verdict peers::dialled(const identity& who, std::uint64_t number, std::uint64_t instead) {
   if (who.id == self_) return verdict::yourself;
   entry& e = entries_[who.id];
   if (e.now && e.now->incarnation > who.incarnation) return verdict::outdated;
-  if (e.own || (e.now && e.now->incarnation == who.incarnation)) return verdict::duplicate;
+  const bool replaces = e.now && instead != 0 && e.now->number == instead;
+  if (e.own || (e.now && e.now->incarnation == who.incarnation && !replaces)) return verdict::duplicate;
   e.own = number;
+  e.instead = replaces ? instead : 0;
   return verdict::welcome;
 }
 
 bool peers::wanted(const node_id& id, std::uint64_t number) const {
   const entry* e = find(id);
-  return e != nullptr && e->own == number && !e->now;
+  return e != nullptr && e->own == number && (!e->now || e->is_replaced());
 }
 
 bool peers::settled(const identity& who, std::uint64_t number) {
   gave_up(who.id, number);
   const entry* e = find(who.id);
-  return e == nullptr || !e->now || e->now->incarnation < who.incarnation;
+  return e == nullptr || !e->now || e->is_replaced() || e->now->incarnation < who.incarnation;
 }
 
 void peers::gave_up(const node_id& id, std::uint64_t number) {
@@ -68,7 +70,8 @@ bool peers::has(const node_id& id) const {
 
 std::uint64_t peers::last(const node_id& id) const {
   const entry* e = find(id);
-  return e == nullptr ? 0 : e->last;
+  if (e == nullptr) return 0;
+  return e->own && e->is_replaced() ? e->instead : e->last;
 }
 
 void peers::forget_oldest() {

@@ -7,7 +7,8 @@
 // the other's when the second connection asks (`asked`). The one with the larger id takes what it is given.
 //
 // A session that the decider believes to live may have ended for the other, which then dials again. It says which one it
-// has seen end (`last`); without that, its dial is one that crossed with the session that lives, and is not wanted.
+// has seen end (`last`); without that, its dial is one that crossed with the session that lives, and is not wanted. It says
+// the same of one that has become silent and is to be replaced.
 #pragma once
 
 #include <cstddef>
@@ -27,7 +28,8 @@ class peers {
   explicit peers(node_id self) : self_(self) {}
 
   /// This process dialled, and that one answered. `welcome`: go on with it, until `settled` or `gave_up`.
-  verdict dialled(const identity&, std::uint64_t number);
+  /// `instead`: the session that is to be replaced by this one; 0: none.
+  verdict dialled(const identity&, std::uint64_t number, std::uint64_t instead = 0);
   /// What was dialled is still wanted.
   bool wanted(const node_id&, std::uint64_t number) const;
   /// The other side agrees, all connections stand: true if the session is to be, false if another came first.
@@ -41,7 +43,7 @@ class peers {
   void begins(const identity&, std::uint64_t number);
   void ended(const node_id&, std::uint64_t number);
   bool has(const node_id&) const;
-  /// The last session with it that has been seen to end; 0: none.
+  /// The last session with it that has been seen to end, or that what is dialled is to replace; 0: none.
   std::uint64_t last(const node_id&) const;
 
  private:
@@ -50,8 +52,10 @@ class peers {
   };
   struct entry {
     std::optional<live> now{};
-    std::optional<std::uint64_t> own{};  ///< dialled by this process, not settled
-    std::uint64_t last = 0;
+    std::optional<std::uint64_t> own{};   ///< dialled by this process, not settled
+    std::uint64_t last = 0, instead = 0;  ///< `instead` goes with `own`
+
+    bool is_replaced() const { return now && instead != 0 && now->number == instead; }
   };
 
   const entry* find(const node_id&) const;

@@ -43,10 +43,8 @@ tcp_session::tcp_session(loop& control, loop& bulk, fabric_drive* fabric, terms 
       terms_(std::move(t)),
       events_(events),
       ended_(std::move(ended)),
-      control_line_(
-          control, admitted(std::move(s.control), meter_),
-          {std::min(terms_.takes.frame_max, terms_.peer_takes.frame_max), terms_.takes.frame_max, terms_.unsent_max},
-          named(terms_)),
+      control_line_(control, admitted(std::move(s.control), meter_),
+                    {frame_max(), terms_.takes.frame_max, terms_.unsent_max}, named(terms_)),
       bulk_line_(bulk, admitted(std::move(s.bulk), meter_),
                  std::min(terms_.takes.chunk_bytes, terms_.peer_takes.chunk_bytes), terms_.takes.chunk_bytes,
                  named(terms_), std::make_unique<fabric_line>(fabric, terms_.peer.id, named(terms_), meter_)) {}

@@ -5,6 +5,7 @@
 //   end (any thread) -> control: frames stop -> bulk: transfers are answered for, closed -> control: closed, `ended`
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <functional>
 #include <memory>
@@ -48,6 +49,9 @@ class tcp_session final : public session, public std::enable_shared_from_this<tc
   bool dialled() const override { return terms_.dialled.has_value(); }
   std::optional<endpoint> dialled_at() const override { return terms_.dialled; }
   bool send(std::span<const std::byte> frame) override { return control_line_.send(frame); }
+  std::size_t frame_max() const override {
+    return static_cast<std::size_t>(std::min(terms_.takes.frame_max, terms_.peer_takes.frame_max));
+  }
   void send_bulk(std::span<const std::byte> head, const_pieces body, std::function<void(bool)> done) override;
   std::size_t unsent() const override { return control_line_.unsent(); }
   std::chrono::steady_clock::time_point heard() const override;

@@ -85,10 +85,11 @@ class tcp_transport final : public transport {
     return listening_;
   }
 
-  void dial(const endpoint& where) override {
+  using transport::dial;
+  void dial(const endpoint& where, std::shared_ptr<session> instead) override {
     const std::lock_guard hold(lock_);
     if (!running_) throw error(errc::bad_argument, "a transport dials between start and stop");
-    control_.post([r = running_.get(), where] { r->dials.dial(where); });
+    control_.post([r = running_.get(), where, old = std::move(instead)] { r->dials.dial(where, old); });
   }
 
   void at(time_point when, std::function<void()> f) override { control_.at(when, std::move(f)); }

@@ -94,6 +94,32 @@ TEST(node_messages, tasks_come_out_as_they_went_in) {
   EXPECT_EQ(b.accesses[0].gaps[1].from, a.accesses[0].gaps[1].from);
 }
 
+TEST(node_messages, boxes_to_be_filled_come_out_as_they_went_in) {
+  const std::vector<gap> all = an_example().all.at(0).accesses.at(0).gaps;
+  net::writer w;
+  w.varint(300);
+  for (const gap& g : all) put(w, g);
+  net::reader r(w.view());
+  const gaps g = take_gaps(r);
+  EXPECT_EQ(g.array, 300u);
+  ASSERT_EQ(g.all.size(), 2u);
+  for (std::size_t i = 0; i < 2; ++i) {
+    EXPECT_EQ(g.all[i].tile, all[i].tile);
+    EXPECT_EQ(g.all[i].where, all[i].where);
+    EXPECT_EQ(g.all[i].lent, all[i].lent);
+    EXPECT_EQ(g.all[i].from, all[i].from);
+  }
+  test::expect_refuses_or_takes_what_is_changed(w.view(), [](net::reader& changed) { take_gaps(changed); });
+}
+
+TEST(node_messages, a_card_names_no_more_kernels_than_its_peer_takes) {
+  card c{4, 0, true, {}, std::vector<std::uint64_t>(kernels_max + 1, 7)};
+  net::writer w;
+  put(w, c);
+  net::reader r(w.view().subspan(1));
+  EXPECT_EQ(take_card(r).kernels.size(), kernels_max);
+}
+
 TEST(node_messages, pulls_and_their_refusals_come_out_as_they_went_in) {
   const node_id owner{{9, 8, 7, 6, 5, 4, 3, 2, 1, 0, 1, 2, 3, 4, 5, 200}};
   net::writer w;

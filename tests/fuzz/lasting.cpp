@@ -28,6 +28,7 @@ class connection final : public net::session {
     fuzz::must(seen_.insert(from.varint()).second);  // once over each connection
     sending_.push_back(std::move(done));
   }
+  std::size_t frame_max() const override { return 1000; }
   std::size_t unsent() const override { return 0; }
   std::chrono::steady_clock::time_point heard() const override { return {}; }
   std::uint64_t bytes_sent() const override { return 0; }

@@ -46,6 +46,10 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
         (void)from.fixed<wire::kind>();
         says_the_same(wire::take_pull_refusal(from), wire::take_pull_refusal);
         break;
+      case wire::kind::fill:
+        (void)from.fixed<wire::kind>();
+        wire::take_gaps(from);
+        break;
       case wire::kind::want:
       case wire::kind::give:
       case wire::kind::copy:

@@ -167,6 +167,32 @@ TEST_P(sessions, of_a_process_that_started_again_replace_the_older) {
   EXPECT_EQ(code_of(first->events(kind::refused).at(0).why), errc::refused);
 }
 
+TEST_P(sessions, that_say_nothing_are_replaced_by_what_is_dialled_instead) {
+  const auto a = begin("a"), b = begin("b");
+  for (const auto& [from, to] : {std::pair(a.get(), b.get()), std::pair(b.get(), a.get())}) {
+    const std::size_t before = a->count(kind::up);
+    if (before == 0) join(*from, *to);
+    const std::size_t ups = a->count(kind::up) + 1;
+    const auto old = from->with(*to);
+    from->wire().dial(to->address(), old);
+    ASSERT_TRUE(until([&] { return a->count(kind::up) == ups && b->count(kind::up) == ups; }));
+    ASSERT_TRUE(until([&] { return a->count(kind::down) == ups - 1 && b->count(kind::down) == ups - 1; }));
+    for (const node* n : {from, to}) {
+      const auto told = n->events();
+      EXPECT_EQ(told.back().what, kind::up) << "the older is down before the newer is up";
+      EXPECT_EQ(told[told.size() - 2].what, kind::down);
+    }
+    EXPECT_NE(from->with(*to), old);
+    // That one has been replaced: nothing is to be replaced any more.
+    from->wire().dial(to->address(), old);
+    const auto fresh = from->with(*to);
+    ASSERT_TRUE(fresh->send(as_bytes("over the new one")));
+    ASSERT_TRUE(until([&] { return !to->frames().empty(); }));
+    EXPECT_EQ(to->frames().at(0), as_bytes("over the new one"));
+    EXPECT_EQ(from->with(*to), fresh);
+  }
+}
+
 TEST_P(sessions, are_told_on_one_thread_and_none_after_stop) {
   const auto a = begin("a"), b = begin("b");
   join(*a, *b);

@@ -34,6 +34,7 @@ class connection final : public net::session {
   void send_bulk(std::span<const std::byte> head, net::const_pieces from, std::function<void(bool)> done) override {
     bodies.push_back({{head.begin(), head.end()}, std::move(from), std::move(done)});
   }
+  std::size_t frame_max() const override { return 1000; }
   std::size_t unsent() const override { return 0; }
   std::chrono::steady_clock::time_point heard() const override { return {}; }
   std::uint64_t bytes_sent() const override { return 0; }
@@ -111,6 +112,17 @@ TEST(lasting, a_transfer_goes_once_over_each_connection_however_often_it_is_begu
   EXPECT_EQ(done, 0) << "its memory is still read";
   next->let_go(0, true);
   EXPECT_EQ(done, 1);
+}
+
+TEST(lasting, a_frame_that_no_connection_takes_is_refused_and_does_not_hold_up_the_next) {
+  const auto [c, line] = session();
+  EXPECT_EQ(c->frame_max() - line->frame_max(), 21u) << "a kind and two numbers of ten bytes each stand before it";
+  EXPECT_FALSE(line->send(std::vector<std::byte>(line->frame_max() + 1)));
+  EXPECT_TRUE(c->frames.empty());
+  EXPECT_EQ(line->unsent(), 0u) << "it is not kept";
+  EXPECT_TRUE(line->send(std::vector<std::byte>(line->frame_max())));
+  ASSERT_EQ(c->frames.size(), 1u);
+  EXPECT_EQ(c->frames[0][1], std::byte{1}) << "the first that is sent";
 }
 
 TEST(lasting, who_confirms_a_transfer_and_says_more_has_not_confirmed_it) {

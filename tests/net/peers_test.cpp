@@ -57,6 +57,9 @@ class world {
     dial(side);
   }
 
+  /// It has become silent for that side, which dials instead of it.
+  void replace(int side) { dial(side, *live_[side]); }
+
   std::optional<std::uint64_t> live(int side) const { return live_[side]; }
   int ups(int side) const { return ups_[side]; }
 
@@ -67,10 +70,12 @@ class world {
     std::uint64_t number;
     stage at = stage::control_hello;
     verdict answered = verdict::welcome;
-    std::uint64_t last = 0;
+    std::uint64_t last = 0, instead = 0;
   };
 
-  void dial(int side) { wires_.push_back({.from = side, .number = ++numbers_}); }
+  void dial(int side, std::uint64_t instead = 0) {
+    wires_.push_back({.from = side, .number = ++numbers_, .instead = instead});
+  }
   void begin(int side, std::uint64_t number) {
     if (live_[side] && *live_[side] != number) {
       const std::uint64_t old = *live_[side];
@@ -98,7 +103,8 @@ class world {
         w.answered = theirs.asked(says(ids_[here], channel::control, w.number));
         return moved_on(stage::control_answer);
       case stage::control_answer:
-        if (w.answered != verdict::welcome || mine.dialled(ids_[there], w.number) != verdict::welcome) return true;
+        if (w.answered != verdict::welcome || mine.dialled(ids_[there], w.number, w.instead) != verdict::welcome)
+          return true;
         return moved_on(stage::bulk_connects);
       case stage::bulk_connects:
         if (!mine.wanted(other, w.number)) {
@@ -185,6 +191,41 @@ TEST(peers, come_to_one_session_again_whoever_lost_it_and_dials) {
     });
     EXPECT_GT(ends, 1000);
   }
+}
+
+TEST(peers, come_to_one_new_session_whoever_finds_the_old_one_silent) {
+  for (const std::set<int>& who_dials : {std::set{0}, std::set{1}, std::set{0, 1}}) {
+    int ends = 0;
+    every_order(world(), 0, [&](const world& up) {
+      if (ends > 5000) return;
+      world silent = up;
+      const std::uint64_t old = *up.live(0);
+      for (const int side : who_dials) silent.replace(side);
+      every_order(silent, 0, [&](const world& w) {
+        ++ends;
+        ASSERT_TRUE(w.live(0)) << "no session is left";
+        ASSERT_EQ(w.live(0), w.live(1));
+        ASSERT_NE(*w.live(0), old) << "nothing has become of it";
+        for (const int side : {0, 1}) {
+          ASSERT_GE(w.ups(side), 2);
+          ASSERT_LE(w.ups(side), 1 + static_cast<int>(who_dials.size()));
+        }
+      });
+    });
+    EXPECT_GT(ends, 100);
+  }
+}
+
+TEST(peers, do_not_replace_a_session_by_a_dial_that_was_meant_for_another) {
+  peers p(who(1).id);
+  p.begins(who(2), 11);
+  EXPECT_EQ(p.dialled(who(2), 12, 10), verdict::duplicate) << "the one that it was meant for has been replaced";
+  EXPECT_EQ(p.dialled(who(2), 12, 11), verdict::welcome);
+  EXPECT_TRUE(p.wanted(who(2).id, 12));
+  EXPECT_EQ(p.last(who(2).id), 11u) << "the peer is told which one is given up";
+  p.begins(who(2), 13);  // the peer's own dial was faster
+  EXPECT_FALSE(p.wanted(who(2).id, 12));
+  EXPECT_FALSE(p.settled(who(2), 12));
 }
 
 TEST(peers, admit_the_one_who_lost_a_session_that_the_other_believes_in) {

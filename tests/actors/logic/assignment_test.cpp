@@ -293,4 +293,35 @@ TEST(assignment, explains_as_many_of_its_latest_choices_as_it_was_told_to) {
     EXPECT_EQ(c.chosen, c.executor == w.choice.facts()[to].name) << c.executor;
 }
 
+// Who tries a kernel for the first time gets no more of it for now: that is no queue.
+TEST(assignment, tells_of_who_tries_a_kernel_how_much_he_has_to_do) {
+  assignment choice(1 * ms, 64);
+  detail::executor_facts core, node;
+  core.name = "cpu:0";
+  node.id = 1;
+  node.name = "node:0";
+  node.kind = device_kind::node;
+  node.space = 1;
+  choice.add(core);
+  choice.add(node);
+  choice.know_link(detail::host_space, 1, {50'000, 1});
+  choice.know_link(1, detail::host_space, {50'000, 1});
+  const kernel_info kernel{.name = "work", .key = 7, .kinds = 1 | 1 << static_cast<int>(device_kind::node)};
+  std::deque<task_record> tasks;
+  bool somebody_waited = false;
+  for (std::uint64_t i = 1; i <= 6; ++i) {
+    task_record& t = tasks.emplace_back();
+    t.kernel = &kernel;
+    t.sequence = t.id = i;
+    choice.assign(t);
+    for (const candidate& c : choice.explain(t).candidates) {
+      EXPECT_GE(c.queue.count(), 0) << c.executor << " of task " << i;
+      EXPECT_LE(c.queue, std::chrono::microseconds(100)) << c.executor << " of task " << i;
+      somebody_waited = somebody_waited || c.queue.count() > 0;
+    }
+  }
+  EXPECT_EQ(choice.explain(tasks[2]).candidates.size(), 2u);
+  EXPECT_TRUE(somebody_waited);
+}
+
 }  // namespace

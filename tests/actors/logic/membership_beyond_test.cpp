@@ -68,6 +68,7 @@ class membership_beyond : public testing::Test {
   /// Whom it has dialled connects; whom it asks answers.
   void answer() {
     for (const auto& d : take<membership::dial>()) {
+      if (d.instead && mute.contains(d.instead->bytes[0])) continue;
       dialled.push_back(d.to);
       up(static_cast<std::uint8_t>(std::stoi(d.to.host.substr(7))));
     }
