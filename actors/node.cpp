@@ -53,12 +53,14 @@ void node_actor::tell(std::unique_lock<std::mutex>& hold) {
   const auto orders = std::exchange(orders_, {}), refused = std::exchange(refused_lends_, {});
   const auto unlends = std::exchange(unlends_, {});
   const auto spoilt = std::exchange(spoilt_, {});
+  const auto overtaken = std::exchange(overtaken_, {});
   hold.unlock();
   settle_lends(orders, refused, unlends);
   if (!done.empty()) placement_.report_done(done, this);
   if (!spoilt.empty())
     placement_.report_lost(*this, spoilt,
                            std::make_exception_ptr(error(errc::out_of_memory, "it was short of memory")));
+  if (!overtaken.empty()) placement_.report_overtaken(*this, overtaken);
   if (!returned.empty()) placement_.report_returned(returned);
   tell_saved();
   idle_.notify_all();
@@ -137,6 +139,7 @@ void node_actor::lose(std::exception_ptr why) {
     const std::vector<task_record*> done = std::exchange(done_, {}), returned = std::exchange(returned_, {});
     lost.insert(lost.end(), spoilt_.begin(), spoilt_.end());
     spoilt_.clear();
+    overtaken_.clear();
     hold.unlock();
     // What they wrote is among what is lost.
     if (!done.empty()) placement_.report_done(done, this);
