@@ -268,13 +268,14 @@ TEST(nodes, a_name_is_that_of_who_has_it_now) {
   const auto y = a.filled<int>({10}, troupe::tiles(10), 0);
   for (int round = 0; round < 3; ++round) {
     EXPECT_THROW(a.spawn({.where = at_b}, add, troupe::update(y), 1), troupe::error) << "nobody is called so";
-    troupe::runtime b(node_options("b", a.addresses()));
-    ASSERT_TRUE(a.wait_for_nodes(1, 10s));
-    a.spawn({.where = at_b}, add, troupe::update(y), 1).get();
-    EXPECT_EQ(y.read()(0), round + 1);
-    EXPECT_EQ(tasks_of(a, "b"), 1u);
-    b.shutdown();
-    ASSERT_TRUE(comes_true(a, [&] { return a.executors(at_b).empty(); }));
+    {
+      troupe::runtime b(node_options("b", a.addresses()));
+      ASSERT_TRUE(a.wait_for_nodes(1, 10s));
+      a.spawn({.where = at_b}, add, troupe::update(y), 1).get();
+      EXPECT_EQ(y.read()(0), round + 1);
+      EXPECT_EQ(tasks_of(a, "b"), 1u);
+    }
+    ASSERT_TRUE(comes_true([&] { return a.executors(at_b).empty(); }));
   }
 }
 
