@@ -273,7 +273,7 @@ TEST(nodes, a_name_is_that_of_who_has_it_now) {
       ASSERT_TRUE(a.wait_for_nodes(1, 10s));
       a.spawn({.where = at_b}, add, troupe::update(y), 1).get();
       EXPECT_EQ(y.read()(0), round + 1);
-      EXPECT_EQ(tasks_of(a, "b"), 1u);
+      EXPECT_EQ(tasks_of(b, "cpu:0"), 1u);
     }
     ASSERT_TRUE(comes_true([&] { return a.executors(at_b).empty(); }));
   }
