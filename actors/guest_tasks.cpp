@@ -105,7 +105,7 @@ void guest_actor::frame(std::span<const std::byte> bytes) {
   if (left_) return;
   switch (what) {
     case wire::kind::tasks:
-      wire::take_tasks(
+      wire::each_of_tasks(
           from, [this](const wire::array_card& c) { take_in(c); }, [this](const wire::task_card& c) { start(c); });
       break;
     case wire::kind::fill:

@@ -245,8 +245,8 @@ task_card take_task(net::reader& from) {
   return t;
 }
 
-void take_tasks(net::reader& from, const std::function<void(array_card&)>& array,
-                const std::function<void(task_card&)>& task) {
+void each_of_tasks(net::reader& from, const std::function<void(array_card&)>& array,
+                   const std::function<void(task_card&)>& task) {
   for (std::uint64_t left = from.at_most(from.left(), "a number of arrays"); left != 0; --left) {
     array_card a = take_array(from);
     array(a);
@@ -261,7 +261,7 @@ void take_tasks(net::reader& from, const std::function<void(array_card&)>& array
 
 tasks take_tasks(net::reader& from) {
   tasks t;
-  take_tasks(
+  each_of_tasks(
       from, [&](array_card& a) { t.arrays.push_back(std::move(a)); },
       [&](task_card& one) { t.all.push_back(std::move(one)); });
   return t;

@@ -199,7 +199,7 @@ void put(net::writer&, const pulled_head&);
 card take_card(net::reader&);
 tasks take_tasks(net::reader&);
 /// The same one after the other, arrays first; who is called must be done with each when it returns.
-void take_tasks(net::reader&, const std::function<void(array_card&)>&, const std::function<void(task_card&)>&);
+void each_of_tasks(net::reader&, const std::function<void(array_card&)>&, const std::function<void(task_card&)>&);
 /// What `put` has made of one.
 task_card take_task(net::reader&);
 /// A `fill`: the array, then as many as there are.

@@ -446,4 +446,22 @@ TEST(nodes, a_task_for_a_node_that_has_plenty_to_do_and_finishes_nothing_gets_th
   EXPECT_EQ(tasks_of(n.b(), "cpu:0"), 300u);
 }
 
+TEST(nodes, what_a_node_has_not_ended_is_bounded_and_the_rest_waits_here) {
+  constexpr std::uint64_t all = 3000, there = 1024;
+  several_nodes n(1);
+  keeps_waiting = true;
+  for (std::uint64_t i = 0; i < all; ++i) n.a.spawn(on("b"), wait_while_held);
+  const auto waits_here = [&] {
+    for (const auto& e : n.a.executors())
+      if (e.name == "b") return e.queued;
+    return std::uint64_t{0};
+  };
+  EXPECT_TRUE(comes_true([&] { return waits_here() == all - there && n.b().report().spawned == there; }))
+      << waits_here() << " wait here, " << n.b().report().spawned << " there";
+  keeps_waiting = false;
+  keeps_waiting.notify_all();
+  n.a.wait_all();
+  EXPECT_EQ(tasks_of(n.b(), "cpu:0"), all);
+}
+
 }  // namespace
