@@ -157,13 +157,14 @@ TEST_F(pushes, what_is_for_a_task_that_cannot_run_here_is_dropped) {
 }
 
 TEST_F(pushes, what_is_of_another_size_than_its_box_ends_the_membership) {
-  for (const bool before : {true, false}) {
+  for (const int when : {0, 1, 2}) {
     const int losses = other->losses;
-    if (before) push(1, bytes / 2);
+    if (when == 0) push(1, bytes / 2);
     w.run_for(100ms);
     give(1, 1, 1);
+    give(2, 1, 2, rows, false);  // its place is free after the first
     w.run_for(100ms);
-    if (!before) push(1, bytes / 2);
+    if (when != 0) push(static_cast<std::uint64_t>(when), bytes / 2);
     EXPECT_TRUE(until([&] { return other->losses > losses; })) << "it was not given up";
     EXPECT_TRUE(until([&] { return other->is_member && nodes() == 1; }));
   }
