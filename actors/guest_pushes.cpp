@@ -44,6 +44,7 @@ bool guest_actor::await_push(door& d) {
   if (p == pushes_.end()) return false;
   if (p->second.refused) {
     pushes_.erase(p);
+    d.what_box.pushed = 0;
     return false;
   }
   if (p->second.whole) put_in_place(d, p->second);

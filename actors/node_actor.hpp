@@ -1,6 +1,7 @@
 // What this file is for: the state of a node's actor. Its parts: node.cpp (as others see it), node_tasks.cpp (tasks sent
-// and ended), node_data.cpp (which bytes are there, what travels), node_lending.cpp (what passes between two of them),
-// node_saving.cpp (what is copied home while it goes on, or fetched before it goes).
+// and ended), node_data.cpp (which bytes are there, what travels), node_pushes.cpp (what goes with its task),
+// node_lending.cpp (what passes between two of them), node_saving.cpp (what is copied home while it goes on, or fetched
+// before it goes).
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once

@@ -36,7 +36,7 @@ tasks an_example() {
   x.limit.hi = a.size;
   x.edge = border::fill;
   x.fill[0] = std::byte{9};
-  x.gaps.push_back({5, {{0, 63, 0, 0}, {100, 64, 1, 1}}});
+  x.gaps.push_back({.tile = 5, .where = {{0, 63, 0, 0}, {100, 64, 1, 1}}, .pushed = 300});
   x.gaps.push_back(
       {6, {{0, 64, 0, 0}, {100, 128, 1, 1}}, {{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 255}}, 77});
   access_card& y = one.accesses.emplace_back();
@@ -90,6 +90,8 @@ TEST(node_messages, tasks_come_out_as_they_went_in) {
   EXPECT_EQ(b.accesses[0].gaps[1].tile, 6u);
   EXPECT_EQ(b.accesses[0].gaps[1].where, a.accesses[0].gaps[1].where);
   EXPECT_EQ(b.accesses[0].gaps[0].lent, 0u);
+  EXPECT_EQ(b.accesses[0].gaps[0].pushed, 300u);
+  EXPECT_EQ(b.accesses[0].gaps[1].pushed, 0u);
   EXPECT_EQ(b.accesses[0].gaps[1].lent, 77u);
   EXPECT_EQ(b.accesses[0].gaps[1].from, a.accesses[0].gaps[1].from);
 }
@@ -167,6 +169,19 @@ TEST(node_messages, ends_and_requests_come_out_as_they_went_in) {
   ASSERT_EQ(requests.size(), 1u);
   EXPECT_EQ(requests[0].number, 9u);
   EXPECT_EQ(requests[0].what.where.hi[3], 8);
+}
+
+TEST(node_messages, bytes_come_from_one_place_and_what_has_been_sent_is_not_asked_for) {
+  tasks t = an_example();
+  t.all[0].accesses[0].gaps[1].pushed = 5;  // and it is lent
+  net::writer w;
+  put(w, t);
+  net::reader r(w.view().subspan(1));
+  EXPECT_THROW(take_tasks(r), error);
+  w.clear();
+  put(w, box_request{9, 8, {.tile = 7, .where = {{1, 2, 3, 4}, {5, 6, 7, 8}}, .pushed = 5}});
+  net::reader q(w.view());
+  EXPECT_THROW(take_requests(q), error);
 }
 
 TEST(node_messages, what_ends_too_early_is_refused_wherever_it_ends) {

@@ -1,4 +1,4 @@
-// What this file is for: a member that has been admitted and says what a test wants it to say, and a runtime that knows it.
+// What this file is for: a member that says what a test wants it to say, and a runtime that hears it.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
@@ -6,10 +6,12 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include <troupe/detail/make.hpp>
@@ -21,16 +23,21 @@
 #include "imagined_kernels.hpp"
 #include "imagined_world.hpp"
 #include "net/lasting.hpp"
+#include "tests/support/hashed_bodies.hpp"
 
 namespace test {
 
+using namespace std::chrono_literals;
+namespace net = troupe::net;
 namespace wire = troupe::detail::wire;
 using troupe::detail::node_id;
 
 /// A process that is admitted and says what the test wants it to say. It asks for nothing by itself.
 class false_member final : private troupe::cluster_events, private net::lasting_events {
  public:
-  explicit false_member(imagined_world& w, std::size_t frame_max = 16u << 20) : world_(w) {
+  /// `lends`: its memory is not counted, or so it says.
+  explicit false_member(imagined_world& w, bool lends = true, std::size_t frame_max = 16u << 20)
+      : world_(w), lends_(lends) {
     net::transport_options t;
     t.self.id.bytes.fill(0xee);
     t.self.incarnation = 1;
@@ -70,13 +77,20 @@ class false_member final : private troupe::cluster_events, private net::lasting_
   bool is_member = false;
   int losses = 0;
   std::map<wire::kind, std::vector<std::vector<std::byte>>> heard;  // frames, without their kinds
+  struct body {
+    wire::kind what;
+    std::uint64_t number;
+    std::vector<std::byte> bytes;
+    bool whole = false;
+  };
+  std::deque<body> bodies;  // that it is sent
 
  private:
   void joined(const node_id&, const std::shared_ptr<net::session>& s) override {
     line_ = std::make_shared<net::lasting_session>(s, [this] { return transport_->now(); });
     is_member = true;
     net::writer w;
-    wire::put(w, wire::card{1, 0, true, {}, troupe::detail::offered_keys()});
+    wire::put(w, wire::card{1, 0, lends_, {}, troupe::detail::offered_keys()});
     say(w);
   }
   void resumed(const node_id&, const std::shared_ptr<net::session>& s) override { line_->attach(s); }
@@ -88,15 +102,27 @@ class false_member final : private troupe::cluster_events, private net::lasting_
     line_->end();
   }
   void frame(net::session& s, std::span<const std::byte> f) override { line_->take(s, f, *this); }
-  net::pieces arriving(net::session&, std::span<const std::byte>, std::uint64_t) override { return {}; }
+  net::pieces arriving(net::session& s, std::span<const std::byte> head, std::uint64_t bytes) override {
+    return line_->arriving(s, head, bytes, *this);
+  }
   void arrived(net::session& s, std::span<const std::byte> head, bool whole) override {
     line_->arrived(s, head, whole, *this);
   }
   void frame(std::span<const std::byte> f) override { heard[wire::kind_of(f)].emplace_back(f.begin() + 1, f.end()); }
-  net::pieces arriving(std::span<const std::byte>, std::uint64_t) override { return {}; }
-  void arrived(std::span<const std::byte>, bool) override {}
+  net::pieces arriving(std::span<const std::byte> head, std::uint64_t bytes) override {
+    net::reader from(head.subspan(1));
+    bodies.push_back({wire::kind_of(head), from.varint(), std::vector<std::byte>(bytes)});
+    return {std::span(bodies.back().bytes)};
+  }
+  void arrived(std::span<const std::byte> head, bool whole) override {
+    net::reader from(head.subspan(1));
+    const std::uint64_t number = from.varint();
+    for (body& b : bodies)
+      if (b.what == wire::kind_of(head) && b.number == number) b.whole = whole;
+  }
 
   imagined_world& world_;
+  const bool lends_;
   std::unique_ptr<net::transport> transport_;
   std::unique_ptr<troupe::cluster> cluster_;
   std::shared_ptr<net::lasting_session> line_;
@@ -157,10 +183,10 @@ class false_members : public testing::Test,
   }
   /// It names an array of so many rows of three words, in tiles as large, and a task that runs the kernel on all of it.
   void give_task(std::uint64_t id, std::uint64_t kernel, troupe::index_t rows, bool with_array, bool asks,
-                 std::vector<std::vector<std::byte>> values) {
+                 std::vector<std::vector<std::byte>> values, std::uint64_t array = 1, std::uint64_t pushed = 0) {
     wire::tasks t;
     wire::array_card a;
-    a.id = 1;
+    a.id = array;
     a.rank = 2;
     a.size = a.tile = {rows, 3, 1, 1};
     a.element = a.align = sizeof(word);
@@ -174,7 +200,7 @@ class false_members : public testing::Test,
     x.array = a.id;
     x.mode = troupe::access_mode::update;
     x.where.hi = x.limit.hi = a.size;
-    if (asks) x.gaps.push_back({0, x.where});
+    if (asks) x.gaps.push_back({.where = x.where, .pushed = pushed});
     net::writer f;
     wire::put(f, t);
     other->say(f);

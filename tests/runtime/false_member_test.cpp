@@ -1,14 +1,10 @@
 // What this file is for: members that have been admitted and do not keep to the protocol: they cost this node no memory.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
-#include <gtest/gtest.h>
+#include "false_member.hpp"
 
 #include <algorithm>
 #include <stdexcept>
-#include <string>
-#include <vector>
-
-#include "false_member.hpp"
 
 namespace {
 
