@@ -57,6 +57,7 @@ class guest_actor final : public guest_house, private task_listener {
     std::vector<std::pair<int, wire::access_card>> returns;  // what goes back, by the number of the access
     std::vector<array_core*> arrays;                         // of those; a reference each
     std::size_t on_their_way = 0;
+    bool is_told = false;  // its end
     wire::task_end end;
   };
   /// Another guest house that pulls, and its number.
@@ -98,6 +99,7 @@ class guest_actor final : public guest_house, private task_listener {
   void start(const wire::task_card&);
   void fill_in(guest&, const wire::task_card&, const offered_kernel&);
   void ended(guest&);
+  void refuse_task(std::unique_ptr<guest>, wire::task_end);
   void tell_end(const wire::task_end&);
   void send(net::writer&);
   void cancel(std::uint64_t id);
@@ -153,6 +155,7 @@ class guest_actor final : public guest_house, private task_listener {
   std::unordered_map<std::uint64_t, door*> coming_;  // by number
   std::uint64_t last_number_ = 0, newest_ = 0;
   std::unordered_set<std::uint64_t> cancelled_early_;
+  std::vector<task_record*> asked_;  // doors through which comes what the next task needs
   std::vector<task_record*> to_submit_, to_close_, to_release_;
   std::vector<array_core*> to_drop_;
   struct parcel {

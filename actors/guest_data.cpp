@@ -132,6 +132,7 @@ void guest_actor::closed(door& d) {
   else if (d.task->error && d.what != door::use::in)
     tell_cannot(d, d.task->error);
   if (guest* const g = d.of; g && --g->on_their_way == 0 && !g->task) {
+    if (!g->is_told) tell_end(g->end);
     for (array_core* a : g->arrays) to_drop_.push_back(a);
     guests_.erase(g->id);
   }
@@ -149,6 +150,7 @@ void guest_actor::ask_for(array_core& a, std::uint64_t array, const wire::gap& g
   d->array = array;
   d->what_box = g;
   open_door(a, access_mode::write, g.where, std::move(d));
+  asked_.push_back(to_submit_.back());
 }
 
 net::pieces guest_actor::arriving(std::span<const std::byte> head, std::uint64_t bytes) {

@@ -172,28 +172,45 @@ void guest_actor::start(const wire::task_card& c) {
   g.id = c.id;
   g.end.id = c.id;
   if (closed_) {
-    g.end.how = wire::outcome::not_run;
-    g.end.code = errc::runtime_stopped;
-    g.end.text = "the node is leaving";
-    tell_end(g.end);
-    return;
+    wire::task_end end = failed(errc::runtime_stopped, "the node is leaving");
+    end.how = wire::outcome::not_run;
+    return refuse_task(std::move(made), std::move(end));
   }
   try {
     const offered_kernel* const k = find_offer(c.kernel);
     if (!k) throw error(errc::no_executor, "the kernel is not offered there");
     fill_in(g, c, *k);
   } catch (const std::exception& e) {
-    for (array_core* a : g.arrays) to_drop_.push_back(a);
-    g.end = failed(code_of(std::current_exception()), e.what());
-    g.end.id = c.id;
-    if (g.end.code == errc::bad_frame) throw;
-    tell_end(g.end);
-    return;
+    wire::task_end end = failed(code_of(std::current_exception()), e.what());
+    if (end.code == errc::bad_frame) {
+      to_drop_.insert(to_drop_.end(), g.arrays.begin(), g.arrays.end());
+      throw;
+    }
+    return refuse_task(std::move(made), std::move(end));
   }
+  asked_.clear();
   by_task_.emplace(g.task, &g);
   guests_.emplace(c.id, std::move(made));
   to_submit_.push_back(g.task);
   if (cancelled_early_.erase(c.id) != 0) g.stop.request_stop();
+}
+
+// What it was to read has been asked for, and the owner keeps that until it has been told the end.
+void guest_actor::refuse_task(std::unique_ptr<guest> made, wire::task_end end) {
+  guest& g = *made;
+  end.id = g.id;
+  g.end = std::move(end);
+  for (task_record* t : std::exchange(asked_, {}))
+    if (const auto d = doors_.find(t); d != doors_.end() && d->second->what == door::use::in && !d->second->of) {
+      d->second->of = &g;
+      ++g.on_their_way;
+    }
+  if (g.on_their_way != 0) {
+    guests_.emplace(g.id, std::move(made));
+    return;
+  }
+  for (array_core* a : g.arrays) to_drop_.push_back(a);
+  tell_end(g.end);
 }
 
 void guest_actor::fill_in(guest& g, const wire::task_card& c, const offered_kernel& k) {
@@ -319,6 +336,7 @@ void guest_actor::ended(guest& g) {
   g.task = nullptr;
   if (g.end.how == wire::outcome::ran && !left_ && !g.returns.empty()) send_back(g);
   tell_end(g.end);
+  g.is_told = true;
   if (g.on_their_way != 0) return;
   for (array_core* a : g.arrays) to_drop_.push_back(a);
   guests_.erase(g.id);

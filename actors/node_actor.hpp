@@ -56,6 +56,10 @@ class node_actor final : public node, private task_listener {
   void arrived(std::span<const std::byte> head, bool whole) override;
 
  private:
+  /// A number of a job is its place, in the lowest bits, and how often one has been taken. This is nobody's place.
+  static constexpr int place_bits = 20;
+  static constexpr std::uint64_t no_job = (1u << place_bits) - 1;
+
   /// What is known of a tile there.
   struct copy {
     std::uint32_t version = 0;  // newer than the directory's while what writes it has not been accounted for
@@ -65,11 +69,14 @@ class node_actor final : public node, private task_listener {
     bool whole = false, dirty = false;
     bool in_error = false;  // as it was to be fetched: nobody may read it, and nobody asks again
     std::vector<logic::box4> parts;
+    std::vector<std::uint64_t> asks;  // jobs that were told to ask for boxes of it; some may have ended
 
     void forget() {
       const std::uint64_t last = last_write;
+      std::vector<std::uint64_t> still = std::move(asks);
       *this = {};
       last_write = forgotten_write = last;
+      asks = std::move(still);
     }
   };
   struct known_array {
@@ -129,6 +136,7 @@ class node_actor final : public node, private task_listener {
     std::size_t copies = 0;             // of these, copies of tiles that it wrote there
     std::vector<saved_tile> brought;    // which have come
     std::size_t writing = 0;            // transfers that are being written to its memory, which stays as long
+    std::size_t sending = 0;            // and those that are being read from what it reads
     bool is_awaited() const { return writing != 0 || copies != 0 || (data && data->awaited != 0); }
   };
   /// A copy of a tile that is on its way home while tasks there go on with it.
@@ -157,6 +165,7 @@ class node_actor final : public node, private task_listener {
   void give_back(task_record&);
   void refuse(task_record&, std::exception_ptr why);
   job& take_job(task_record&);
+  bool has_free_job() const { return !free_jobs_.empty() || jobs_.size() < no_job; }
   job* find_job(std::uint64_t id);
   void give_job(job&);
   void tell(std::unique_lock<std::mutex>&);
@@ -209,6 +218,8 @@ class node_actor final : public node, private task_listener {
   void forget_read(const task_record&);
   bool start_errand(task_record&);
   void serve_wants(net::reader&);
+  job* asker_of(copy&);
+  void sent(std::uint64_t job);
   void come_home(job&, std::exception_ptr);
   void one_less_coming(std::uint64_t array);
 

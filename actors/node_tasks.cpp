@@ -331,8 +331,9 @@ void node_actor::remember(task_record& t, wire::task_card c) {
 
 void node_actor::finish(job& j, const wire::task_end& e) {
   if (is_internal(j.task->kind)) throw error(errc::bad_frame, "the end of a task that is none");
-  if (e.how == wire::outcome::ran ? j.is_awaited() : j.writing != 0) {
-    j.end = e;  // what it wrote for us is still on its way, or is being written here
+  if (j.sending != 0 || (e.how == wire::outcome::ran ? j.is_awaited() : j.writing != 0)) {
+    j.end =
+        e;  // what it wrote for us is still on its way, or is being written here; or what it reads is still being sent
     return;
   }
   task_record& t = *j.task;
@@ -446,7 +447,6 @@ bool node_actor::may_run_again(task_record& t, bool begun) {
 
 // ---- jobs -----------------------------------------------------------------------------------------------------------
 
-// An id is a place and how often it has been taken.
 node_actor::job& node_actor::take_job(task_record& t) {
   if (free_jobs_.empty()) {
     free_jobs_.push_back(static_cast<std::uint32_t>(jobs_.size()));
@@ -455,7 +455,7 @@ node_actor::job& node_actor::take_job(task_record& t) {
   const std::uint32_t at = free_jobs_.back();
   free_jobs_.pop_back();
   job& j = jobs_[at];
-  j.id = (++generation_ << 20) | at;
+  j.id = (++generation_ << place_bits) | at;
   j.task = &t;
   ++under_way_;
   link_.on_nodes.fetch_add(1, std::memory_order_relaxed);
@@ -463,7 +463,7 @@ node_actor::job& node_actor::take_job(task_record& t) {
 }
 
 node_actor::job* node_actor::find_job(std::uint64_t id) {
-  const std::size_t at = id & 0xfffff;
+  const std::size_t at = id & no_job;
   return at < jobs_.size() && jobs_[at].task && jobs_[at].id == id ? &jobs_[at] : nullptr;
 }
 
@@ -474,9 +474,9 @@ void node_actor::give_job(job& j) {
   j.lent.clear();
   j.end.reset();
   j.brought.clear();
-  j.copies = j.writing = 0;
+  j.copies = j.writing = j.sending = 0;
   j.begun = false;
-  free_jobs_.push_back(static_cast<std::uint32_t>(j.id & 0xfffff));
+  free_jobs_.push_back(static_cast<std::uint32_t>(j.id & no_job));
   --under_way_;
   link_.on_nodes.fetch_sub(1, std::memory_order_relaxed);
 }
