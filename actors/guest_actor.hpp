@@ -58,6 +58,7 @@ class guest_actor final : public guest_house, private task_listener {
     std::vector<std::pair<int, wire::access_card>> returns;  // what goes back, by the number of the access
     std::vector<array_core*> arrays;                         // of those; a reference each
     std::size_t on_their_way = 0;
+    std::unique_ptr<wire::task_end> untold;  // how it ended, told when what it asked for has come
   };
   /// Another guest house that pulls, and its number.
   struct asker {
@@ -109,6 +110,7 @@ class guest_actor final : public guest_house, private task_listener {
   void forget(guest&);
   void fill_in(guest&, const wire::task_card&, const offered_kernel&);
   void ended(guest&);
+  void refuse_task(guest&, wire::task_end);
   void tell_end(const wire::task_end&);
   void send(net::writer&);
   void cancel(std::uint64_t id);
@@ -137,7 +139,7 @@ class guest_actor final : public guest_house, private task_listener {
   void make_room(push&);
   void put_in_place(door&, push&);
   void forget_push(const door&);
-  void forget_pushes(const wire::task_card&);
+  void forget_pushes(const std::vector<wire::gap>&);
   void drop_kept(push&);
 
   // ---- guest_pulls.cpp
@@ -184,6 +186,7 @@ class guest_actor final : public guest_house, private task_listener {
   std::uint64_t pushed_bytes_ = 0;                   // that are kept
   std::uint64_t last_number_ = 0, newest_ = 0, newest_push_ = 0;
   std::unordered_set<std::uint64_t> cancelled_early_;
+  std::vector<task_record*> asked_;  // doors through which comes what the next task needs
   std::vector<task_record*> to_submit_, to_close_, to_release_;
   std::vector<array_core*> to_drop_;
   struct parcel {

@@ -133,6 +133,7 @@ void guest_actor::closed(door& d) {
   else if (d.task->error && d.what != door::use::in)
     tell_cannot(d, d.task->error);
   if (guest* const g = d.of; g && --g->on_their_way == 0 && !g->task) {
+    if (g->untold) tell_end(*g->untold);
     for (array_core* a : g->arrays) to_drop_.push_back(a);
     forget(*g);
   }
@@ -153,6 +154,7 @@ void guest_actor::ask_for(array_core& a, std::uint64_t array, const wire::gap& g
   door& one = *d;
   open_door(a, access_mode::write, g.where, std::move(d));
   if (g.pushed != 0) expect_push(one, a);
+  asked_.push_back(to_submit_.back());
 }
 
 net::pieces guest_actor::arriving(std::span<const std::byte> head, std::uint64_t bytes) {

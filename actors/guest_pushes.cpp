@@ -131,16 +131,15 @@ void guest_actor::forget_push(const door& d) {
 }
 
 // The task does not run here.
-void guest_actor::forget_pushes(const wire::task_card& c) {
-  for (const wire::access_card& x : c.accesses)
-    for (const wire::gap& g : x.gaps) {
-      if (g.pushed <= newest_push_) continue;
-      newest_push_ = g.pushed;
-      if (const auto at = pushes_.find(g.pushed); at != pushes_.end() && !at->second.writing) {
-        drop_kept(at->second);
-        pushes_.erase(at);
-      }
+void guest_actor::forget_pushes(const std::vector<wire::gap>& all) {
+  for (const wire::gap& g : all) {
+    if (g.pushed <= newest_push_) continue;
+    newest_push_ = g.pushed;
+    if (const auto at = pushes_.find(g.pushed); at != pushes_.end() && !at->second.writing) {
+      drop_kept(at->second);
+      pushes_.erase(at);
     }
+  }
 }
 
 void guest_actor::drop_kept(push& p) {

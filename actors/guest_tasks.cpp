@@ -161,7 +161,7 @@ void guest_actor::take_in(const wire::array_card& c) {
 void guest_actor::take_in(const wire::gaps& g) {
   const auto a = arrays_.find(g.array);
   if (a == arrays_.end()) refuse("an array that was not named before");
-  if (closed_) return;
+  if (closed_) return forget_pushes(g.all);
   for (const wire::gap& one : g.all) ask_for(*a->second, g.array, one);
 }
 
@@ -175,29 +175,28 @@ void guest_actor::drop(std::unordered_map<std::uint64_t, array_core*>::iterator 
 void guest_actor::start(const wire::task_card& c) {
   if (guests_.contains(c.id)) refuse("a task that is there already");
   newest_ = std::max(newest_, c.id);
-  const auto not_started = [&](wire::task_end e) {
-    e.id = c.id;
-    tell_end(e);
-  };
-  if (closed_) {
-    wire::task_end e = failed(errc::runtime_stopped, "the node is leaving");
-    e.how = wire::outcome::not_run;
-    forget_pushes(c);
-    return not_started(std::move(e));
-  }
   guest& g = new_guest(c.id);
+  if (closed_) {
+    wire::task_end end = failed(errc::runtime_stopped, "the node is leaving");
+    end.how = wire::outcome::not_run;
+    for (const wire::access_card& x : c.accesses) forget_pushes(x.gaps);
+    return refuse_task(g, std::move(end));
+  }
   try {
     const offered_kernel* const k = find_offer(c.kernel);
     if (!k) throw error(errc::no_executor, "the kernel is not offered there");
     fill_in(g, c, *k);
   } catch (const std::exception& e) {
     wire::task_end end = failed(code_of(std::current_exception()), e.what());
-    for (array_core* a : g.arrays) to_drop_.push_back(a);
-    forget(g);
-    forget_pushes(c);
-    if (end.code == errc::bad_frame) throw;
-    return not_started(std::move(end));
+    for (const wire::access_card& x : c.accesses) forget_pushes(x.gaps);
+    if (end.code == errc::bad_frame) {
+      to_drop_.insert(to_drop_.end(), g.arrays.begin(), g.arrays.end());
+      forget(g);
+      throw;
+    }
+    return refuse_task(g, std::move(end));
   }
+  asked_.clear();
   if (idle_places_.empty()) {
     by_task_.emplace(g.task, &g);
   } else {
@@ -233,7 +232,25 @@ void guest_actor::forget(guest& g) {
   g.returns.clear();
   g.arrays.clear();
   g.on_their_way = 0;
+  g.untold.reset();
   idle_guests_.push_back(std::move(place));
+}
+
+// What it was to read has been asked for, and the owner keeps that until it has been told the end.
+void guest_actor::refuse_task(guest& g, wire::task_end end) {
+  end.id = g.id;
+  for (task_record* t : std::exchange(asked_, {}))
+    if (const auto d = doors_.find(t); d != doors_.end() && d->second->what == door::use::in && !d->second->of) {
+      d->second->of = &g;
+      ++g.on_their_way;
+    }
+  if (g.on_their_way != 0) {
+    g.untold = std::make_unique<wire::task_end>(std::move(end));
+    return;
+  }
+  for (array_core* a : g.arrays) to_drop_.push_back(a);
+  forget(g);
+  tell_end(end);
 }
 
 void guest_actor::fill_in(guest& g, const wire::task_card& c, const offered_kernel& k) {

@@ -57,6 +57,10 @@ class node_actor final : public node, private task_listener {
   void arrived(std::span<const std::byte> head, bool whole) override;
 
  private:
+  /// A number of a job is its place, in the lowest bits, and how often one has been taken. This is nobody's place.
+  static constexpr int place_bits = 20;
+  static constexpr std::uint64_t no_job = (1u << place_bits) - 1;
+
   /// What is known of a tile there.
   struct copy {
     std::uint32_t version = 0;  // newer than the directory's while what writes it has not been accounted for
@@ -67,12 +71,15 @@ class node_actor final : public node, private task_listener {
     bool in_error = false;       // as it was to be fetched: nobody may read it, and nobody asks again
     std::uint64_t last_job = 0;  // that touches it there
     std::vector<logic::box4> parts;
+    std::vector<std::uint64_t> asks;  // jobs that were told to ask for boxes of it; some may have ended
 
     void forget() {
       const std::uint64_t last = last_write, touches = last_job;
+      std::vector<std::uint64_t> still = std::move(asks);
       *this = {};
       last_write = forgotten_write = last;
       last_job = touches;
+      asks = std::move(still);
     }
   };
   struct known_array {
@@ -134,6 +141,7 @@ class node_actor final : public node, private task_listener {
     std::vector<saved_tile> brought;    // which have come
     std::size_t writing = 0;            // transfers that are being written to its memory, which stays as long
     std::size_t pushing = 0;            // transfers that are being read from what the task reads, which stays, too
+    std::size_t sending = 0;            // and those that were asked for
     bool is_awaited() const { return writing != 0 || copies != 0 || (data && data->awaited != 0); }
     bool is_touched() const { return writing != 0 || pushing != 0; }
   };
@@ -170,6 +178,7 @@ class node_actor final : public node, private task_listener {
   void give_back(task_record&);
   void refuse(task_record&, std::exception_ptr why);
   job& take_job(task_record&);
+  bool has_free_job() const { return !free_jobs_.empty() || jobs_.size() < no_job; }
   job* find_job(std::uint64_t id);
   void give_job(job&);
   void tell(std::unique_lock<std::mutex>&);
@@ -228,6 +237,8 @@ class node_actor final : public node, private task_listener {
   void forget_read(const task_record&);
   bool start_errand(task_record&);
   void serve_wants(net::reader&);
+  job* asker_of(copy&);
+  void sent(std::uint64_t job);
   void come_home(job&, std::exception_ptr);
   void one_less_coming(std::uint64_t array);
 

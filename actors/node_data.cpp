@@ -3,6 +3,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include <algorithm>
 #include <cstring>
+#include <thread>
 
 #include <troupe/error.hpp>
 
@@ -60,7 +61,11 @@ void node_actor::need(job& j, wire::access_card& w, known_array& known, const lo
   const auto add = [&](std::uint32_t tile, const logic::box4& where, bool in_use) {
     w.gaps.push_back({tile, where});
     if (w.mode == access_mode::read) ask_to_lend(j, w.gaps.back(), a);
+    if (w.gaps.back().lent != 0) return;
     if (!in_use) push_with(j, w.gaps.back(), a);
+    std::vector<std::uint64_t>& asks = known.tiles[tile].asks;
+    if (asks.size() >= parts_max) std::erase_if(asks, [&](std::uint64_t id) { return !find_job(id); });
+    if (asks.empty() || asks.back() != j.id) asks.push_back(j.id);
   };
   a.each_tile(touched, [&](std::uint32_t tile, const logic::box4& all) {
     const logic::box4 part = intersect(touched, all);
@@ -210,6 +215,7 @@ bool node_actor::start_errand(task_record& t) {
     end_errand(t, nullptr);
     return true;
   }
+  if (!has_free_job()) return false;
   job& j = take_job(t);
   j.begin = begin_share(home_share_);
   ++known->second.coming_home;
@@ -277,13 +283,36 @@ float node_actor::end_share(logic::link_share& s, double begun) {
   return static_cast<float>(s.end(link_.clock.ticks(), begun) * link_.clock.ns_per_tick());
 }
 
-// The tasks that want them have not ended, so nobody writes there.
+// One that has not ended, so nobody else has that memory.
+node_actor::job* node_actor::asker_of(copy& c) {
+  while (!c.asks.empty()) {
+    if (job* const j = find_job(c.asks.back())) return j;
+    c.asks.pop_back();
+  }
+  return nullptr;
+}
+
+// It has been read. What has been said of the task's end meanwhile holds from now on.
+void node_actor::sent(std::uint64_t id) {
+  std::unique_lock hold(lock_);
+  job* const j = find_job(id);
+  if (!session_ || !j || j->sending == 0) return;
+  if (--j->sending != 0 || !j->end) return;
+  finish_awaited(*j);
+  send_some();
+  tell(hold);
+}
+
+// The tasks that want them have not ended, so nobody writes there; and they do not end before it has been sent.
 void node_actor::serve_wants(net::reader& from) {
   for (const wire::box_request& r : wire::take_requests(from)) {
     const auto known = arrays_.find(r.array);
     const bool fits = known != arrays_.end() && r.what.tile < known->second.core->tile_count &&
                       known->second.core->tile_box(r.what.tile).contains(r.what.where) && !r.what.where.empty();
     if (!fits) throw error(errc::bad_frame, "bytes of an array were asked for that are not there");
+    job* const asker = asker_of(known->second.tiles[r.what.tile]);
+    if (!asker) throw error(errc::bad_frame, "bytes were asked for that no task there is to read");
+    ++asker->sending;
     const net::pieces body = rows_of(link_, *known->second.core, r.what.tile, r.what.where, false);
     const std::uint64_t bytes = static_cast<std::uint64_t>(r.what.where.volume()) * known->second.core->spec.element;
     bytes_out_.fetch_add(bytes, std::memory_order_relaxed);
@@ -291,10 +320,19 @@ void node_actor::serve_wants(net::reader& from) {
     head.fixed(wire::kind::bytes_in);
     head.varint(r.number);
     const double begin = begin_share(out_share_);
-    session_->send_bulk(head.view(), net::const_pieces(body.begin(), body.end()), [this, bytes, begin](bool sent) {
-      const float taken_ns = end_share(out_share_, begin);
-      if (sent) placement_.report_transfer(host_space, facts_.space, bytes, taken_ns);
-    });
+    // If the session has ended it is told at once, with the lock held; then all of its tasks come back anyway.
+    struct call {
+      const std::thread::id by = std::this_thread::get_id();
+      bool is_under_way = true;  // looked at by that thread only
+    };
+    const auto here = std::make_shared<call>();
+    session_->send_bulk(head.view(), net::const_pieces(body.begin(), body.end()),
+                        [this, bytes, begin, here, id = asker->id](bool all) {
+                          const float taken_ns = end_share(out_share_, begin);
+                          if (all) placement_.report_transfer(host_space, facts_.space, bytes, taken_ns);
+                          if (here->by != std::this_thread::get_id() || !here->is_under_way) sent(id);
+                        });
+    here->is_under_way = false;
   }
 }
 

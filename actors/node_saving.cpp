@@ -82,7 +82,7 @@ bool node_actor::ask_for_copy(array_core& a, std::uint32_t tile, std::uint64_t f
   const copy& c = at->second;
   const std::uint32_t version = a.homes->tiles[tile].version.load(std::memory_order_relaxed);
   if (!c.whole || !c.dirty || c.in_error || static_cast<std::int32_t>(c.version - version) < 0) return false;
-  const std::uint64_t number = (++generation_ << 20) | 0xfffff;  // no job's
+  const std::uint64_t number = (++generation_ << place_bits) | no_job;
   copy_home& h = copies_[number];
   h.what.array = &a;
   h.what.tile = tile;

@@ -338,7 +338,7 @@ void node_actor::remember(task_record& t, const wire::task_card& c, std::span<co
 
 void node_actor::finish(job& j, const wire::task_end& e) {
   if (is_internal(j.task->kind)) throw error(errc::bad_frame, "the end of a task that is none");
-  if (e.how == wire::outcome::ran ? j.is_awaited() : j.is_touched()) {
+  if (j.sending != 0 || (e.how == wire::outcome::ran ? j.is_awaited() : j.is_touched())) {
     // What it wrote for us is still on its way, or its memory is being written here, or read: if it has run, all of that has
     // arrived, and what was sent behind it must not end before it.
     j.end = e;
@@ -459,7 +459,6 @@ bool node_actor::may_run_again(task_record& t, bool begun) {
 
 // ---- jobs -----------------------------------------------------------------------------------------------------------
 
-// An id is a place and how often it has been taken.
 node_actor::job& node_actor::take_job(task_record& t) {
   if (free_jobs_.empty()) {
     free_jobs_.push_back(static_cast<std::uint32_t>(jobs_.size()));
@@ -468,7 +467,7 @@ node_actor::job& node_actor::take_job(task_record& t) {
   const std::uint32_t at = free_jobs_.back();
   free_jobs_.pop_back();
   job& j = jobs_[at];
-  j.id = (++generation_ << 20) | at;
+  j.id = (++generation_ << place_bits) | at;
   j.task = &t;
   ++under_way_;
   link_.on_nodes.fetch_add(1, std::memory_order_relaxed);
@@ -476,7 +475,7 @@ node_actor::job& node_actor::take_job(task_record& t) {
 }
 
 node_actor::job* node_actor::find_job(std::uint64_t id) {
-  const std::size_t at = id & 0xfffff;
+  const std::size_t at = id & no_job;
   return at < jobs_.size() && jobs_[at].task && jobs_[at].id == id ? &jobs_[at] : nullptr;
 }
 
@@ -487,9 +486,9 @@ void node_actor::give_job(job& j) {
   j.lent.clear();
   j.end.reset();
   j.brought.clear();
-  j.copies = j.writing = j.pushing = 0;
+  j.copies = j.writing = j.pushing = j.sending = 0;
   j.begun = false;
-  free_jobs_.push_back(static_cast<std::uint32_t>(j.id & 0xfffff));
+  free_jobs_.push_back(static_cast<std::uint32_t>(j.id & no_job));
   --under_way_;
   link_.on_nodes.fetch_sub(1, std::memory_order_relaxed);
 }

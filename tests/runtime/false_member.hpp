@@ -48,6 +48,7 @@ class false_member final : private troupe::cluster_events, private net::lasting_
     t.chunk_bytes = 256;
     t.frame_max = frame_max;
     const net::identity self = t.self;
+    id_ = self.id;
     transport_ = w.network.attach(std::move(t));
     troupe::cluster_events& events = *this;
     cluster_ = std::make_unique<troupe::cluster>(*transport_, self, troupe::logic::membership_options{}, events);
@@ -73,6 +74,8 @@ class false_member final : private troupe::cluster_events, private net::lasting_
     body_.resize(std::max(body_.size(), bytes), std::byte{1});
     line_->send_bulk(head.view(), {std::span(body_).first(bytes)}, [](bool) {});
   }
+
+  const net::node_id& id() const { return id_; }
 
   bool is_member = false;
   int losses = 0;
@@ -123,6 +126,7 @@ class false_member final : private troupe::cluster_events, private net::lasting_
 
   imagined_world& world_;
   const bool lends_;
+  net::node_id id_{};
   std::unique_ptr<net::transport> transport_;
   std::unique_ptr<troupe::cluster> cluster_;
   std::shared_ptr<net::lasting_session> line_;
@@ -173,6 +177,13 @@ class false_members : public testing::Test,
     wire::put(f, wire::task_end{.id = task, .how = how, .text = "as it says"});
     other->say(f);
   }
+  /// It asks for a box of a tile, under a number of its own.
+  void want(std::uint64_t number, std::uint64_t array, const wire::gap& what) {
+    net::writer f;
+    f.varint(static_cast<std::uint64_t>(wire::kind::want));
+    wire::put(f, wire::box_request{number, array, what});
+    other->say(f);
+  }
   void cannot(std::uint64_t number) {
     net::writer f;
     f.fixed(wire::kind::cannot);
@@ -183,7 +194,8 @@ class false_members : public testing::Test,
   }
   /// It names an array of so many rows of three words, in tiles as large, and a task that runs the kernel on all of it.
   void give_task(std::uint64_t id, std::uint64_t kernel, troupe::index_t rows, bool with_array, bool asks,
-                 std::vector<std::vector<std::byte>> values, std::uint64_t array = 1, std::uint64_t pushed = 0) {
+                 std::vector<std::vector<std::byte>> values, std::uint64_t array = 1, std::uint64_t pushed = 0,
+                 std::vector<troupe::resource> quantities = {}) {
     wire::tasks t;
     wire::array_card a;
     a.id = array;
@@ -196,6 +208,7 @@ class false_members : public testing::Test,
     c.id = id;
     c.kernel = kernel;
     c.values = std::move(values);
+    c.resources = std::move(quantities);
     wire::access_card& x = c.accesses.emplace_back();
     x.array = a.id;
     x.mode = troupe::access_mode::update;

@@ -128,6 +128,57 @@ TEST_F(false_members, thousands_of_tasks_that_end_with_long_texts_are_all_told_o
   EXPECT_EQ(other->losses, 0);
 }
 
+TEST_F(false_members, what_a_task_reads_is_not_sent_once_it_has_ended) {
+  const grid x = filled<word>({rows, 3}, troupe::tiles(rows, 3), word{7}, "x");
+  const grid y = filled<word>({1, 3}, troupe::tiles(1, 3), word{7}, "y");
+  const auto f = there(kernels::derive, troupe::read(x), troupe::write(y), word{1});
+  const wire::task_card t = next_task();
+  ASSERT_EQ(t.accesses.at(0).gaps.size(), 1u);
+  const auto sent = [&] { return w.network.bytes_sent(w.nodes[0]->id()); };
+  const auto before = sent();
+  want(1, t.accesses[0].array, t.accesses[0].gaps[0]);
+  ASSERT_TRUE(until([&] { return sent() - before > 2 * half_bytes; }));
+  ended(t.id, wire::outcome::ran);
+  ASSERT_TRUE(until([&] { return f.is_ready(); }));
+  EXPECT_EQ(nodes(), 1u);
+  want(2, t.accesses[0].array, t.accesses[0].gaps[0]);
+  EXPECT_TRUE(until([&] { return other->losses == 1; })) << "it was not given up";
+}
+
+TEST_F(false_members, a_task_does_not_end_while_what_it_reads_is_being_sent) {
+  w.network.set_link(w.nodes[0]->id(), other->id(), {.bytes_per_s = 1'000'000});
+  const grid x = filled<word>({rows, 3}, troupe::tiles(rows, 3), word{7}, "x");
+  const grid y = filled<word>({1, 3}, troupe::tiles(1, 3), word{7}, "y");
+  const auto f = there(kernels::derive, troupe::read(x), troupe::write(y), word{1});
+  const wire::task_card t = next_task();
+  want(1, t.accesses.at(0).array, t.accesses[0].gaps.at(0));  // takes 24 ms
+  ended(t.id, wire::outcome::ran);
+  w.run_for(10ms);
+  EXPECT_FALSE(f.is_ready()) << "its memory would be another's, and is still read";
+  ASSERT_TRUE(until([&] { return f.is_ready(); }));
+  EXPECT_NO_THROW(f.get());
+  EXPECT_EQ(nodes(), 1u);
+}
+
+TEST_F(false_members, a_task_that_cannot_begin_is_told_of_once_what_it_reads_has_come) {
+  give_task(1, 12345, 4, true, true, {});  // a kernel that is not offered here
+  w.run_for(50ms);
+  EXPECT_EQ(other->heard[wire::kind::done].size(), 1u) << "nothing has been asked for";
+  give_task(2, kernels::change.info().key, 4, false, true, {one_word()}, 1, 0,
+            {{"licence", 1}});  // nor is there one here
+  const std::uint64_t number = next_number(wire::kind::want);
+  w.run_for(50ms);
+  EXPECT_EQ(other->heard[wire::kind::done].size(), 1u) << "its owner would not keep any more what is to come";
+  other->send(wire::kind::bytes_in, {number}, 4 * 3 * sizeof(word));
+  ASSERT_TRUE(until([&] { return other->heard[wire::kind::done].size() == 2; }));
+  net::reader from(other->heard[wire::kind::done][1]);
+  const auto ends = wire::take_done(from);
+  EXPECT_EQ(ends.at(0).id, 2u);
+  EXPECT_EQ(ends.at(0).how, wire::outcome::failed);
+  EXPECT_EQ(ends.at(0).code, troupe::errc::no_resource);
+  EXPECT_EQ(other->losses, 0);
+}
+
 TEST_F(false_members, who_takes_less_than_what_may_be_said_to_it_is_given_no_work) {
   other.reset();
   ASSERT_TRUE(until([&] { return nodes() == 0; }));
