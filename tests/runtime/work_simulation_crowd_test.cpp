@@ -19,7 +19,7 @@ using test::program;
 // Beyond 64 members not all are connected with all.
 TEST(work_simulation, of_more_nodes_than_are_all_connected_some_take_the_tasks_of_a_program) {
   imagined_world w(6);
-  w.body = 20ms;  // so that tasks wait whenever it is looked whether there are any
+  w.body = 20ms;  // long enough for tasks to wait, which is what more links are for
   for (std::uint16_t i = 0; i < 90; ++i) w.start(i, 1);
   w.run_for(10s);
   // All that began at once have links with those whom they met first; this one has met nobody then.
