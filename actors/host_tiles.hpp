@@ -39,6 +39,12 @@ struct saved_tile {
   std::uint32_t tile = 0, version = 0;
   loose_bytes bytes;
 };
+/// One that a task still needs, and that a node has overwritten after the task came back from there.
+struct overtaken_tile {
+  const task_record* task;
+  array_core* array;
+  std::uint32_t tile;
+};
 
 /// Distances between neighbours in those bytes, in elements.
 std::array<index_t, rank_max> host_strides(const array_core&, const logic::box4& tile_box);

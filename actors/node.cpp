@@ -51,6 +51,7 @@ void node_actor::tell(std::unique_lock<std::mutex>& hold) {
   const auto unlends = std::exchange(unlends_, {});
   const auto spoilt = std::exchange(spoilt_, {});
   const auto turned_away = std::exchange(refused_, {});
+  const auto overtaken = std::exchange(overtaken_, {});
   hold.unlock();
   settle_lends(orders, refused, unlends);
   if (!done.empty()) placement_.report_done(done, this);
@@ -58,6 +59,7 @@ void node_actor::tell(std::unique_lock<std::mutex>& hold) {
     placement_.report_lost(*this, spoilt,
                            std::make_exception_ptr(error(errc::out_of_memory, "it was short of memory")));
   placement_.note_refusals(turned_away);
+  if (!overtaken.empty()) placement_.report_overtaken(*this, overtaken);
   if (!returned.empty()) placement_.report_returned(returned);
   tell_saved();
   idle_.notify_all();
@@ -140,6 +142,7 @@ void node_actor::lose(std::exception_ptr why) {
     const auto turned_away = std::exchange(refused_, {});
     for (const job& j : jobs_)
       if (j.task && !is_internal(j.task->kind)) under_way.push_back(j.task);
+    overtaken_.clear();
     hold.unlock();
     // What they wrote is among what is lost.
     if (!done.empty()) placement_.report_done(done, this);

@@ -63,8 +63,8 @@ class node_actor final : public node, private task_listener {
   /// What is known of a tile there.
   struct copy {
     std::uint32_t version = 0;  // newer than the directory's while what writes it has not been accounted for
-    // Writes that were sent there, counted: the last of all, the first whose bytes may be there and not anywhere else,
-    // and the last before all that is known was forgotten.
+    // Writes that were sent there, by their numbers: the last of all, the first whose bytes may be there and not anywhere
+    // else, and the last before all that is known was forgotten.
     std::uint64_t last_write = 0, first_write = 0, forgotten_write = 0;
     bool whole = false, dirty = false;
     bool in_error = false;  // as it was to be fetched: nobody may read it, and nobody asks again
@@ -124,6 +124,7 @@ class node_actor final : public node, private task_listener {
     double begin = 0;                  // of what comes home, in `home_share_`
     bool begun = false;                // its body, as far as that was asked for
     std::vector<std::uint64_t> wrote;  // the numbers of its writes, in the order of its accesses
+    std::uint64_t last_write = 0;      // of all when it was sent, its own included
     std::unique_ptr<returns> data;
     std::shared_ptr<void> stop_watch;
     struct loan {
@@ -213,7 +214,7 @@ class node_actor final : public node, private task_listener {
   void note_written(job&);
   void ask_for_written(job&);
   static back* back_of(job&, std::uint64_t access);
-  bool is_overtaken(const task_record&);
+  bool note_overtaken(const job&, task_record&);
   void note_not_written(const job&, const task_record&, bool touched, bool runs_again);
   void forget_read(const task_record&);
   bool start_errand(task_record&);
@@ -259,7 +260,9 @@ class node_actor final : public node, private task_listener {
   std::vector<task_record*> done_, returned_, put_off_;
   std::vector<std::pair<task_record*, std::exception_ptr>> refused_;  // of those returned: why not to come here again
   std::vector<std::pair<array_core*, std::uint32_t>>
-      spoilt_;  // that tasks among those returned have been the last to have
+      spoilt_;                             // that tasks among those returned have been the last to have
+  std::vector<overtaken_tile> overtaken_;  // of those returned
+  std::uint64_t writes_ = 0;
 
   // Between this node and others of them.
   std::vector<node_actor*> all_;

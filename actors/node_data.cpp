@@ -103,12 +103,14 @@ void node_actor::note_written(job& j) {
     const std::uint32_t version = known_version(*x.array, x.tile);
     if (!is_current(c.version, version)) c.forget();  // somebody else has written it since
     c.version = (is_current(c.version, version) ? c.version : version) + 1;
-    j.wrote.push_back(++c.last_write);
+    c.last_write = ++writes_;
+    j.wrote.push_back(c.last_write);
     if (!c.dirty) c.first_write = c.last_write;
     c.whole = c.dirty = true;
     c.in_error = false;
     c.parts.clear();
   });
+  j.last_write = writes_;
 }
 
 // It ends when that is here.
@@ -147,18 +149,20 @@ void node_actor::forget_read(const task_record& t) {
   }
 }
 
-// What comes after it there has written what it is to read or to write: there it must not run any more.
-bool node_actor::is_overtaken(const task_record& t) {
+// What comes after it there has written what it is to read or to write: there it must not run any more, and what was
+// nowhere else is gone.
+bool node_actor::note_overtaken(const job& j, task_record& t) {
   bool is = false;
   for (int i = 0; i < t.access_count; ++i) {
     const access& x = t.accesses[i];
     const auto known = x.array ? arrays_.find(x.array->id) : arrays_.end();
     if (known == arrays_.end()) continue;
+    const bool needs = !(logic::is_whole(x) && x.mode == access_mode::write);
     logic::each_tile_of(x, [&](std::uint32_t tile) {
       const auto c = known->second.tiles.find(tile);
-      const std::uint32_t version = known_version(*x.array, tile);
-      is = is ||
-           (c != known->second.tiles.end() && c->second.version != version && is_current(c->second.version, version));
+      if (c == known->second.tiles.end() || c->second.last_write <= j.last_write) return;
+      is = true;
+      if (needs && c->second.dirty && c->second.first_write <= j.last_write) overtaken_.push_back({&t, x.array, tile});
     });
   }
   return is;

@@ -362,12 +362,16 @@ void node_actor::finish(job& j, const wire::task_end& e) {
     static_cast<const repeatable_call*>(t.extra->call.get())->brought = std::move(j.brought);
   give_job(j);
   const bool no_room = why && lacks_room(t, e), unfilled = e.how == wire::outcome::unfilled;
+  const bool comes_back = no_room || unfilled || e.how == wire::outcome::not_run;
+  // Who is leaving runs nothing of what comes after it either.
+  const bool touched = e.how != wire::outcome::not_run || e.code != errc::runtime_stopped;
   if (why) {
     ++setbacks_;
-    note_not_written(j, t, e.how != wire::outcome::not_run || e.code != errc::runtime_stopped, no_room || unfilled);
+    note_not_written(j, t, touched, no_room || unfilled);
   }
-  if (no_room || (unfilled && is_overtaken(t))) refuse(t, why);
-  if (no_room || unfilled || e.how == wire::outcome::not_run) {
+  const bool overtaken = comes_back && touched && note_overtaken(j, t);
+  if (no_room || overtaken) refuse(t, no_room || unfilled ? why : nullptr);
+  if (comes_back) {
     t.phase.fetch_and(~(phase_mask | behind_mask), std::memory_order_acq_rel);  // waiting again
     returned_.push_back(&t);
     return;

@@ -131,6 +131,12 @@ void placement::report_returned(std::span<task_record* const> tasks) {
   take_turn(nullptr);
 }
 
+void placement::report_overtaken(const executor& e, std::span<const overtaken_tile> all) {
+  with_turn([&] {
+    for (const overtaken_tile& o : all) overtaken_.emplace(o.task, overtaken{&e, o.array, o.tile});
+  });
+}
+
 void placement::drop(array_core* a) {
   inbox_.post(mail(a));
   take_turn(nullptr);

@@ -81,8 +81,10 @@ class placement final : private logic::dependencies::surroundings {
   /// Executors write into task_record::extra of tasks that they have, and who follows them may be looked at here meanwhile:
   /// so it is made here.
   void make_extras(std::span<task_record* const>);
-  /// They come back and are not to go there again; if nobody else takes them they end with that.
+  /// They come back and are not to go there again; if nobody else takes them they end with that error, if there is one.
   void note_refusals(std::span<const std::pair<task_record*, std::exception_ptr>>);
+  /// Of tasks that are about to be returned.
+  void report_overtaken(const executor&, std::span<const overtaken_tile>);
   /// An executor's memory is gone, with the only copies of these tiles (array, tile); nothing is copied directly from or
   /// to it any more. `for_good`: it gets no more tasks.
   void report_failure(const executor&, std::span<const std::pair<array_core*, std::uint32_t>> lost,
@@ -212,7 +214,8 @@ class placement final : private logic::dependencies::surroundings {
   void place_again(task_record&);
   // placement_behind.cpp
   void hand_to_device(std::size_t executor);
-  void count_ahead(task_record& first, task_record& next);
+  void count_ahead(task_record& first, task_record& next, bool data);
+  bool follows_surely(task_record& first, const task_record& next, bool data);
   void count_not_ahead(task_record& first);
   void send_held_back(std::size_t executor);
   int next_to_send(int from) const {
@@ -223,6 +226,7 @@ class placement final : private logic::dependencies::surroundings {
   void note_setback(const task_record&);
   void assign(task_record&);
   void admit_again(task_record&);
+  void lose_overtaken(const task_record&);
   void refuse(task_record&, std::exception_ptr);
   void number(task_record&);
   void hand_over(task_record&, memory_space);
@@ -246,6 +250,11 @@ class placement final : private logic::dependencies::surroundings {
   std::shared_ptr<std::byte[]> copy_of(array_core&, std::uint32_t tile);
   std::vector<std::pair<array_core*, std::uint32_t>> make_again(
       const executor&, std::span<const std::pair<array_core*, std::uint32_t>> lost);
+  struct overtaken {
+    const executor* at;
+    array_core* array;
+    std::uint32_t tile;
+  };
   // placement_peers.cpp
   enum class borrowed { waits, has, refused };
   borrowed borrow(task_record&, array_core&, std::uint32_t tile, tile_home&);
@@ -317,8 +326,9 @@ class placement final : private logic::dependencies::surroundings {
   std::vector<std::uint32_t> setbacks_;           // of each executor that is a device; see protocol/behind.hpp
   std::vector<std::vector<task_ref>> held_back_;  // what could follow on a device that has enough for now
   logic::executor_set holding_back_;              // those for which there is something
-  std::vector<std::pair<task_record*, task_record*>> predecessors_;  // with who waits for them
-  std::unordered_map<task_record*, std::exception_ptr> doomed_;      // by the failure of what they were sent behind
+  std::vector<logic::dependencies::dependency> predecessors_;
+  std::unordered_multimap<const task_record*, overtaken> overtaken_;  // what it needs, which is to be made again
+  std::unordered_map<task_record*, std::exception_ptr> doomed_;       // by the failure of what they were sent behind
   const task_record* retiring_ = nullptr;  // its successors are being told: nobody may wait for it any more
   std::unique_ptr<logic::host_budget> budget_;
   spill_disk* disk_ = nullptr;

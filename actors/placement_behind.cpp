@@ -62,17 +62,28 @@ bool may_count(const task_record& first, const task_record& next) {
 
 }  // namespace
 
-void placement::count_ahead(task_record& first, task_record& next) {
-  if (!may_count(first, next)) return;
+// Not if the first might come back without the next one; see mark_uncertain.
+bool placement::follows_surely(task_record& first, const task_record& next, bool data) {
+  if (data || !(first.marks & mark_uncertain)) return true;
+  deps_.each_successor(first, [&](task_record& n, bool d) { data = data || (d && &n == &next); });
+  return data;
+}
+
+void placement::count_ahead(task_record& first, task_record& next, bool data) {
+  if (!may_count(first, next) || !follows_surely(first, next, data)) return;
   if (next.ahead == 0) next.executor = first.executor;
-  if (next.executor == first.executor) ++next.ahead;
+  if (next.executor != first.executor) return;
+  ++next.ahead;
+  next.marks |= first.marks & mark_uncertain;
 }
 
 // It has ended, or its device has given it back.
 void placement::count_not_ahead(task_record& first) {
   if (!(first.marks & mark_leads)) return;
-  deps_.each_successor(first, [&](task_record& next, bool) {
-    if (may_count(first, next) && next.executor == first.executor && next.ahead > 0) --next.ahead;
+  deps_.each_successor(first, [&](task_record& next, bool data) {
+    if (may_count(first, next) && next.executor == first.executor && next.ahead > 0 &&
+        follows_surely(first, next, data))
+      --next.ahead;
   });
 }
 
@@ -85,10 +96,13 @@ void placement::hand_to_device(std::size_t i) {
     t.marks |= mark_handed;
     // It is looked at here for those that follow while the node notes there what it was sent: so it is made before that.
     if (assignment_.facts()[i].kind == device_kind::node && !t.extra && writes_tiles(t)) t.extra = new task_extra;
+    const bool pulls = t.extra && !t.extra->pulls.empty();
+    if (!(t.marks & mark_behind)) t.marks &= static_cast<std::uint16_t>(~mark_uncertain);
+    if (pulls) t.marks |= mark_uncertain;
     if (!stays_on_device(t) || has_loans(t) || ends_at_home(t, assignment_.facts()[i])) continue;
     t.marks |= mark_leads;
-    deps_.each_successor(t, [&](task_record& next, bool) {
-      count_ahead(t, next);
+    deps_.each_successor(t, [&](task_record& next, bool data) {
+      count_ahead(t, next, data);
       send_behind(next);
     });
   }
@@ -156,7 +170,7 @@ void placement::note_refusals(std::span<const std::pair<task_record*, std::excep
     for (const auto& [t, why] : all) {
       if (!t->extra) t->extra = new task_extra;
       t->extra->refused = true;
-      t->extra->refusal = why;
+      if (why) t->extra->refusal = why;
     }
   });
 }

@@ -25,8 +25,8 @@ void placement::order(task_record& t) {
     if (--s->pending == 0) make_ready(*s);
   settles_.clear();
   if (has_devices_) {
-    for (const auto& [first, next] : predecessors_)
-      if (next == &t) count_ahead(*first, t);  // others are those of settle tasks
+    for (const auto& [first, next, data] : predecessors_)
+      if (next == &t) count_ahead(*first, t, data);  // others are those of settle tasks
     predecessors_.clear();
   }
   if (--t.pending == 0)
@@ -100,7 +100,7 @@ void placement::place_again(task_record& t) {
   note_not_run(t);
   assignment_.take_back(t);
   if (t.marks & mark_has_room) give_room_back(t);
-  t.marks &= static_cast<std::uint16_t>(~(mark_handed | mark_leads | mark_behind));
+  t.marks &= static_cast<std::uint16_t>(~(mark_handed | mark_leads | mark_behind | mark_uncertain));
   if (t.extra && std::exchange(t.extra->refused, false)) t.extra->executors.erase(assignment_.facts()[t.executor].id);
   t.phase.fetch_and(~behind_mask, std::memory_order_acq_rel);
   if (auto doom = doomed_.extract(&t)) fail(t, std::move(doom.mapped()), false);
@@ -122,6 +122,7 @@ void placement::admit_again(task_record& t) {
 }
 
 void placement::assign(task_record& t) {
+  if (!overtaken_.empty()) lose_overtaken(t);
   if (!has_devices_ || assignment_.can_run(t)) {
     (t.marks & mark_came_back) ? assignment_.assign_again(t) : assignment_.assign(t);
     return;
@@ -129,6 +130,17 @@ void placement::assign(task_record& t) {
   if (logic::admission::holds_elsewhere(t)) return admit_again(t);
   const error left(errc::device_lost, "no executor that could run it is left");
   refuse(t, task_error(t, "", 0, std::make_exception_ptr(left)));
+}
+
+// As if the node had gone with it: what has overwritten it there ends after this task.
+void placement::lose_overtaken(const task_record& t) {
+  const auto [begin, end] = overtaken_.equal_range(&t);
+  for (auto o = begin; o != end; ++o) {
+    const std::pair<array_core*, std::uint32_t> one{o->second.array, o->second.tile};
+    lose(*o->second.at, {&one, 1},
+         std::make_exception_ptr(error(errc::out_of_memory, "it could not run all that it was given, and went on")));
+  }
+  overtaken_.erase(begin, end);
 }
 
 void placement::refuse(task_record& t, std::exception_ptr why) {
@@ -170,6 +182,7 @@ void placement::work_off() {
 void placement::retire(task_record& t) {
   if (has_devices_ && has_ended_early(t)) return;
   if (!doomed_.empty()) doomed_.erase(&t);
+  if (!overtaken_.empty()) overtaken_.erase(&t);
   assignment_.finished(t);
   if (gated_) account_for_data(t);
   if (tracing_)

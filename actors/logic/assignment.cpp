@@ -121,7 +121,7 @@ float assignment::hop_ns(detail::memory_space from, detail::memory_space to, std
 
 void assignment::assign_again(task_record& t) {
   const executor_set now = mask_of(t) - paused_;
-  if (!now.has_more_than(1) || assign_among(t, now, at_once) != outcome::given) assign(t);
+  if (now.empty() || assign_among(t, now, at_once) != outcome::given) assign(t);
 }
 
 void assignment::assign(task_record& t) {

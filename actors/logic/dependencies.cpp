@@ -56,7 +56,7 @@ bool dependencies::link(task_ref from, task_record& to, bool data) {
   if (noted_ && from.sequence != 0 && from.sequence != to.sequence) noted_->emplace_back(from.sequence, to.sequence);
   if (!alive(from) || from.task == &to) return false;
   task_record& f = *from.task;
-  if (predecessors_) predecessors_->emplace_back(&f, &to);
+  if (predecessors_) predecessors_->push_back({&f, &to, data});
   const std::uintptr_t edge = reinterpret_cast<std::uintptr_t>(&to) | (data ? 1 : 0);
   const std::uint32_t n = f.successor_count++;
   if (n < 3) {

@@ -110,6 +110,12 @@ class dependencies {
     each_further(task, left, f);
   }
 
+  /// `to` waits for `from`; `data`: for what that writes, so it fails with it.
+  struct dependency {
+    task_record *from, *to;
+    bool data;
+  };
+
   bool alive(task_ref r) const { return r.sequence > floor_ && r.task->sequence == r.sequence; }
   /// No task is unfinished: forgets every record, so that their memory may go.
   void forget_all() { floor_ = sequence_; }
@@ -117,7 +123,7 @@ class dependencies {
   /// Every dependency found from now on is noted here as (earlier, later), also on tasks that have retired; for traces.
   void note_edges(std::vector<std::pair<std::uint64_t, std::uint64_t>>* to) { noted_ = to; }
   /// The same of unfinished tasks only, once for each edge: also those of settle tasks.
-  void note_predecessors(std::vector<std::pair<task_record*, task_record*>>* to) { predecessors_ = to; }
+  void note_predecessors(std::vector<dependency>* to) { predecessors_ = to; }
 
  private:
   template <class F>
@@ -145,7 +151,7 @@ class dependencies {
   successor_blocks blocks_;
   std::uint64_t sequence_, floor_ = 0;
   std::vector<std::pair<std::uint64_t, std::uint64_t>>* noted_ = nullptr;
-  std::vector<std::pair<task_record*, task_record*>>* predecessors_ = nullptr;
+  std::vector<dependency>* predecessors_ = nullptr;
 };
 
 }  // namespace troupe::logic

@@ -14,6 +14,10 @@
 
 namespace troupe::detail {
 
+/// In task_record::marks: a node may give it back though it and all before it run well, because what it is to pull may not
+/// come. Who waits for what it writes comes back with it; who only overwrites what it reads must not be sent behind it.
+inline constexpr std::uint16_t mark_uncertain = 2048;
+
 /// In the upper bits of a task's phase; zero: it comes behind nobody.
 inline constexpr std::uint32_t behind_shift = 8, behind_mask = ~std::uint32_t{0} << behind_shift;
 

@@ -54,7 +54,15 @@ constexpr auto blend =
           for (index_t i = 0; i < n; ++i) b(b.lo(0) + i) = mixed(b(b.lo(0) + i), a(a.lo(0) + i));
         });
 
-const troupe::offer offered{make, weigh, lean, blend};
+constexpr auto join =
+    troupe::kernel<troupe::in<std::uint64_t, 1>, troupe::in<std::uint64_t, 1>, troupe::out<std::uint64_t, 1>>(
+        "pull.join")
+        .on(troupe::cpu, [](troupe::view<const std::uint64_t, 1> a, troupe::view<const std::uint64_t, 1> b,
+                            troupe::view<std::uint64_t, 1> to) {
+          for (index_t i = to.lo(0); i < to.hi(0); ++i) to(i) = mixed(a(i), b(i));
+        });
+
+const troupe::offer offered{make, weigh, lean, blend, join};
 
 /// The owner "a", and workers "b", "c", ...
 struct crowd {
@@ -159,6 +167,28 @@ TEST(nodes_pull, nodes_that_do_not_reach_each_other_get_it_from_the_owner) {
     n.a.spawn(crowd::on(1), weigh, troupe::read(x), troupe::reduce(total));
   }
   EXPECT_EQ(total.read()(0), weight_of(large, 1) + weight_of(large, 2) + weight_of(large, 3));
+}
+
+// What is to be pulled does not come, and the task runs again: what it reads beside that must still be there.
+TEST(nodes_pull, a_task_that_comes_back_reads_what_was_there_before_the_next_one_has_changed_it) {
+  crowd n(2, false);
+  for (const bool pinned : {true, false}) {
+    const troupe::task_options there{.where = pinned ? scope::at("c") : scope::any()};
+    const auto x = n.a.array<std::uint64_t, 1>({large}, troupe::tiles(large));
+    const auto y = n.a.array<std::uint64_t, 1>({large}, troupe::tiles(large));
+    const auto z = n.a.array<std::uint64_t, 1>({large}, troupe::tiles(large));
+    n.a.spawn(crowd::on(0), make, troupe::write(x), std::uint64_t{2});
+    n.a.spawn(crowd::on(1), make, troupe::write(y), std::uint64_t{3}).get();
+    n.a.spawn(there, join, troupe::read(x), troupe::read(y), troupe::write(z));
+    n.a.spawn(crowd::on(1), blend, troupe::read(y), troupe::update(y));
+    n.a.spawn(crowd::on(1), make, troupe::write(y), std::uint64_t{5});
+    const auto after = y.read(), v = z.read();
+    for (index_t i = 0; i < large; ++i) {
+      const auto k = static_cast<std::uint64_t>(i);
+      ASSERT_EQ(v(i), mixed(mixed(k, 2), mixed(k, 3))) << i;
+      ASSERT_EQ(after(i), mixed(k, 5)) << i;
+    }
+  }
 }
 
 // Random programs over three workers and this node: who writes what next does not wait for anything but its order.

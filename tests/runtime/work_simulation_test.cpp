@@ -397,40 +397,6 @@ TEST(work_simulation, who_is_leaving_is_given_no_place_that_becomes_free) {
   p.check(0);
 }
 
-// Beyond 64 members not all are connected with all.
-TEST(work_simulation, of_more_nodes_than_are_all_connected_some_take_the_tasks_of_a_program) {
-  imagined_world w(6);
-  w.body = 20ms;  // so that tasks wait whenever it is looked whether there are any
-  for (std::uint16_t i = 0; i < 90; ++i) w.start(i, 1);
-  w.run_for(10s);
-  // All that began at once have links with those whom they met first; this one has met nobody then.
-  imagined_node& late = w.start(90, 1);
-  w.run_for(5s);
-  const auto nodes = [&] { return late.house().others()->report().size(); };
-  EXPECT_GE(nodes(), 8u);
-  program p(w, late);
-  for (int i = 0; i < 300; ++i) p.call();
-  w.run_for(2s);
-  EXPECT_EQ(nodes(), 15u) << "as many as it may work with";
-  for (int i = 0; i < 100 && p.unfinished() != 0; ++i) w.run_for(100ms);
-  ASSERT_EQ(p.unfinished(), 0u);
-  p.check(0);
-
-  // And those whom it works with may die.
-  for (int i = 0; i < 300; ++i) p.call();
-  w.run_for(20ms);
-  std::size_t killed = 0;
-  for (const auto& r : late.house().others()->report()) {
-    const auto n = std::find_if(w.nodes.begin(), w.nodes.end(), [&](const auto& x) { return x->name() == r.name; });
-    if (++killed > 3) break;
-    (*n)->kill();
-    (*n)->end();
-  }
-  for (int i = 0; i < 100 && p.unfinished() != 0; ++i) w.run_for(100ms);
-  ASSERT_EQ(p.unfinished(), 0u);
-  p.check(3);
-}
-
 /// Seeds in parts, which may run at the same time.
 class work_simulation_of : public testing::TestWithParam<int> {};
 class slow_work_simulation_of : public testing::TestWithParam<int> {};
@@ -453,72 +419,5 @@ TEST_P(slow_work_simulation_of, no_task_is_lost_no_result_is_wrong_and_nothing_i
   run_part(GetParam(), 8, quick_seeds, all_seeds);
 }
 INSTANTIATE_TEST_SUITE_P(work_simulation, slow_work_simulation_of, testing::Range(0, 8));
-
-TEST(slow_work_simulation, a_hundred_and_twenty_nodes_of_which_many_die_lose_nothing) {
-  imagined_world w(3);
-  w.body = 5ms;
-  for (std::uint16_t i = 0; i < 120; ++i)
-    w.start(i, 1 + i % 3, [&](troupe::options& o) { o.cluster.nodes_max = i < 2 ? 60 : 2; });
-  w.run_for(3s);
-  ASSERT_EQ(w.nodes[0]->house().others()->report().size(), 60u);
-  program first(w, *w.nodes[0]), second(w, *w.nodes[1]);
-  for (std::size_t i = 2; i < 82; ++i) {
-    for (int k = 0; k < 20; ++k) first.call(), second.call();
-    w.run_for(10ms);
-    w.nodes[i]->kill();
-    w.nodes[i]->end();
-  }
-  const auto unfinished = [&] { return first.unfinished() + second.unfinished(); };
-  for (int i = 0; i < 1000 && unfinished() != 0; ++i) w.run_for(100ms);
-  ASSERT_EQ(unfinished(), 0u);
-  // So many go at once that some calls may have been on three of them.
-  first.check(80);
-  second.check(80);
-  // Those that had to wait have the places of those that went.
-  EXPECT_EQ(w.nodes[0]->house().others()->report().size(), 39u);
-}
-
-// Each is a whole runtime. Two programs work with hundreds of them, which go one after the other; the others look after each
-// other, and take the places of those that have gone.
-TEST(slow_work_simulation, a_thousand_nodes_of_which_many_die_lose_nothing) {
-  imagined_world w(8);
-  w.body = 5ms;
-  constexpr std::uint16_t all = 1000;
-  for (std::uint16_t i = 0; i < all; ++i)
-    w.start(i, 1, [&](troupe::options& o) { o.cluster.nodes_max = i < 2 ? 300 : 2; });
-  w.run_for(12s);
-  program first(w, *w.nodes[0]), second(w, *w.nodes[1]);
-  const auto with = [&](std::size_t owner) { return w.nodes[owner]->house().others()->report(); };
-  // While tasks wait they ask for more and more to work with.
-  for (int i = 0; i < 100 && (with(0).size() < 100 || with(1).size() < 100); ++i) {
-    for (int k = 0; k < 100; ++k) first.call(), second.call();
-    w.run_for(100ms);
-  }
-  ASSERT_GE(with(0).size(), 100u);
-  ASSERT_GE(with(1).size(), 100u);
-  std::size_t killed = 0;
-  const auto kill_one_of = [&](std::size_t owner) {
-    const auto there = with(owner);
-    const std::string& name = there[w.below(there.size())].name;
-    const auto n = std::ranges::find_if(w.nodes, [&](const auto& x) { return x->name() == name; });
-    if ((*n)->place() < 2) return;
-    (*n)->kill();
-    (*n)->end();
-    ++killed;
-  };
-  for (int i = 0; i < 50; ++i) {
-    for (int k = 0; k < 20; ++k) first.call(), second.call();
-    w.run_for(10ms);
-    kill_one_of(0);
-    kill_one_of(1);
-  }
-  EXPECT_GE(killed, 90u);
-  const auto unfinished = [&] { return first.unfinished() + second.unfinished(); };
-  for (int i = 0; i < 1000 && unfinished() != 0; ++i) w.run_for(100ms);
-  ASSERT_EQ(unfinished(), 0u);
-  first.check(killed);
-  second.check(killed);
-  EXPECT_GE(with(0).size(), 50u) << "others have come in their place, or were there";
-}
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include <deque>
+#include <utility>
 
 namespace {
 
@@ -75,6 +76,15 @@ class core_and_node {
     choice_.refill();
     take();
   }
+  /// What it has comes back, and nobody knows whether there will be another one.
+  void node_goes() {
+    choice_.withdraw(1);
+    for (task_record* t : std::exchange(running_[1], {})) {
+      choice_.take_back(*t);
+      choice_.assign_again(*t);
+    }
+    take();
+  }
   std::size_t given(std::size_t i) const { return first_[i]; }
   std::size_t has(std::size_t i) const { return running_[i].size(); }
   /// Tasks given to an executor whose memory does not have their tile.
@@ -104,7 +114,8 @@ class core_and_node {
   detail::array_core data_;
   std::deque<detail::access> accesses_;
   std::size_t moved_ = 0;
-  kernel_info kernel_{.name = "work", .key = 7, .kinds = 1 | 1 << static_cast<int>(device_kind::node)};
+  kernel_info kernel_{
+      .name = "work", .key = 7, .kinds = 1 | 1 << static_cast<int>(device_kind::node), .portable = true};
   assignment choice_{1 * ms, 0};
   std::deque<task_record> tasks_;
   std::deque<task_record*> running_[2];
@@ -195,6 +206,17 @@ TEST(assignment, tells_of_who_tries_a_kernel_how_much_he_has_to_do) {
   }
   EXPECT_EQ(choice.explain(tasks[2]).candidates.size(), 2u);
   EXPECT_TRUE(somebody_waited);
+}
+
+// The one that fills the core may wait for them.
+TEST(assignment, keeps_nothing_that_a_node_gives_back_however_much_who_is_left_has_to_do) {
+  core_and_node w(6 * ms);
+  for (int i = 0; i < 20; ++i) w.spawn();
+  ASSERT_EQ(w.has(0), 1u);
+  ASSERT_EQ(w.has(1), 2u);
+  w.node_goes();
+  EXPECT_EQ(w.has(0), 3u);
+  EXPECT_EQ(w.kept(), 17u);
 }
 
 }  // namespace
