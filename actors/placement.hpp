@@ -83,7 +83,7 @@ class placement final : private logic::dependencies::surroundings {
   /// Executors write into task_record::extra of tasks that they have, and who follows them may be looked at here meanwhile:
   /// so it is made here.
   void make_extras(std::span<task_record* const>);
-  /// They come back and are not to go there again; if nobody else takes them they end with that.
+  /// They come back and are not to go there again; if nobody else takes them they end with that error, if there is one.
   void note_refusals(std::span<const std::pair<task_record*, std::exception_ptr>>);
   /// An executor's memory is gone, with the only copies of these tiles (array, tile); nothing is copied directly from or
   /// to it any more. `for_good`: it gets no more tasks.

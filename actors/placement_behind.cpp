@@ -170,7 +170,7 @@ void placement::note_refusals(std::span<const std::pair<task_record*, std::excep
     for (const auto& [t, why] : all) {
       if (!t->extra) t->extra = new task_extra;
       t->extra->refused = true;
-      t->extra->refusal = why;
+      if (why) t->extra->refusal = why;
     }
   });
 }
