@@ -143,6 +143,13 @@ class false_members : public testing::Test,
     other.emplace(w);
     EXPECT_TRUE(until([&] { return other->is_member && nodes() == 1; }));
   }
+  /// In its place; its memory is counted, so it is sent nothing that it has not asked for.
+  void have_one_that_counts_memory() {
+    other.reset();
+    ASSERT_TRUE(until([&] { return nodes() == 0; }));
+    other.emplace(w, false);
+    ASSERT_TRUE(until([&] { return other->is_member && nodes() == 1; }));
+  }
   bool until(const std::function<bool()>& f) { return w.network.run_until(f, 60s); }
   std::size_t nodes() const { return w.nodes[0]->house().others()->report().size(); }
   template <class K, class... A>

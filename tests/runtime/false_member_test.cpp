@@ -129,6 +129,7 @@ TEST_F(false_members, thousands_of_tasks_that_end_with_long_texts_are_all_told_o
 }
 
 TEST_F(false_members, what_a_task_reads_is_not_sent_once_it_has_ended) {
+  have_one_that_counts_memory();
   const grid x = filled<word>({rows, 3}, troupe::tiles(rows, 3), word{7}, "x");
   const grid y = filled<word>({1, 3}, troupe::tiles(1, 3), word{7}, "y");
   const auto f = there(kernels::derive, troupe::read(x), troupe::write(y), word{1});
@@ -146,6 +147,7 @@ TEST_F(false_members, what_a_task_reads_is_not_sent_once_it_has_ended) {
 }
 
 TEST_F(false_members, a_task_does_not_end_while_what_it_reads_is_being_sent) {
+  have_one_that_counts_memory();
   w.network.set_link(w.nodes[0]->id(), other->id(), {.bytes_per_s = 1'000'000});
   const grid x = filled<word>({rows, 3}, troupe::tiles(rows, 3), word{7}, "x");
   const grid y = filled<word>({1, 3}, troupe::tiles(1, 3), word{7}, "y");
@@ -182,7 +184,7 @@ TEST_F(false_members, a_task_that_cannot_begin_is_told_of_once_what_it_reads_has
 TEST_F(false_members, who_takes_less_than_what_may_be_said_to_it_is_given_no_work) {
   other.reset();
   ASSERT_TRUE(until([&] { return nodes() == 0; }));
-  other.emplace(w, 1u << 20);
+  other.emplace(w, true, 1u << 20);
   ASSERT_TRUE(until([&] { return other->losses == 1; }));
   EXPECT_EQ(nodes(), 0u);
   EXPECT_TRUE(w.nodes[0]->house().others()->links().empty());

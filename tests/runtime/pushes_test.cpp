@@ -207,10 +207,7 @@ TEST_F(pushes, no_more_than_eight_mebibytes_are_under_way) {
 }
 
 TEST_F(pushes, nothing_goes_to_where_memory_is_counted) {
-  other.reset();
-  ASSERT_TRUE(until([&] { return nodes() == 0; }));
-  other.emplace(w, false);
-  ASSERT_TRUE(until([&] { return other->is_member && nodes() == 1; }));
+  have_one_that_counts_memory();
   const auto f = reads(made());
   EXPECT_EQ(pushed_with(next_task()), 0u);
 }
