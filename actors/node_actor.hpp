@@ -1,7 +1,7 @@
 // What this file is for: the state of a node's actor. Its parts: node.cpp (as others see it), node_tasks.cpp (tasks sent
-// and ended), node_data.cpp (which bytes are there, what travels), node_pushes.cpp (what goes with its task),
-// node_lending.cpp (what passes between two of them), node_saving.cpp (what is copied home while it goes on, or fetched
-// before it goes).
+// and ended), node_calls.cpp (what is said of a task), node_data.cpp (which bytes are there, what travels),
+// node_pushes.cpp (what goes with its task), node_lending.cpp (what passes between two of them), node_saving.cpp (what is
+// copied home while it goes on, or fetched before it goes).
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
@@ -15,12 +15,20 @@
 #include <unordered_map>
 #include <vector>
 
+#include <troupe/error.hpp>
+
 #include "actors/logic/array_core.hpp"
 #include "actors/logic/link_share.hpp"
 #include "actors/node.hpp"
 #include "actors/run_context.hpp"
 
 namespace troupe::detail {
+
+/// A call that does not go into what nodes say to each other. Other executors may take it.
+class too_much final : public error {
+ public:
+  explicit too_much(const std::string& what) : error(errc::no_executor, what + ": widen the scope") {}
+};
 
 class node_actor final : public node, private task_listener {
  public:
@@ -57,6 +65,8 @@ class node_actor final : public node, private task_listener {
   void arrived(std::span<const std::byte> head, bool whole) override;
 
  private:
+  /// A frame is sent when it has grown so large.
+  static constexpr std::size_t frame_bytes = 48u << 10;
   /// A number of a job is its place, in the lowest bits, and how often one has been taken. This is nobody's place.
   static constexpr int place_bits = 20;
   static constexpr std::uint64_t no_job = (1u << place_bits) - 1;
@@ -167,10 +177,7 @@ class node_actor final : public node, private task_listener {
   void send_soon();
   void turn_away();
   void start_task(task_record&);
-  void encode(job&);
-  void send_gaps(wire::task_card&);
   void flush();
-  void remember(task_record&, const wire::task_card&, std::span<const std::byte> sent);
   void finish(job&, const wire::task_end&);
   void finish_awaited(job&);
   void end_task(task_record&, std::exception_ptr, float measured_ns);
@@ -217,6 +224,11 @@ class node_actor final : public node, private task_listener {
   void note_unfilled(net::reader&);
   static void settle_lends(std::span<const lend_order> orders, std::span<const lend_order> refused,
                            std::span<const std::pair<node_actor*, std::uint64_t>> unlends);
+
+  // ---- node_calls.cpp
+  void encode(job&);
+  void send_gaps(wire::task_card&);
+  void remember(task_record&, wire::task_card&, std::span<const std::byte> sent);
 
   // ---- node_pushes.cpp
   void push_with(job&, wire::gap&, array_core&);

@@ -40,8 +40,8 @@ const char* text_of_end(logic::node_end why) {
 }  // namespace
 
 void neighbours::joined(const node_id& id, const std::shared_ptr<net::session>& s) {
-  if (s->frame_max() <
-      wire::frame_max_least) {  // what does not fit would be lost, and somebody would wait for it for ever
+  // What does not fit would be lost, and somebody would wait for it for ever.
+  if (s->frame_max() < wire::frame_max_least) {
     cluster_->give_up(id);
     return s->close(std::make_exception_ptr(
         error(errc::refused, "the peer takes frames of " + std::to_string(s->frame_max()) + " bytes only")));

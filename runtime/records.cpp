@@ -162,9 +162,7 @@ void check_devices(engine& house, const task_record& t, task_extra& e) {
                                        "' holds devices (gpu) for a body on a core: it needs one, and a core group in "
                                        "its scope; kernels of the runtime take no gpu");
 }
-}  // namespace
 
-namespace {
 // The last scope that this thread has asked for is remembered: calls of a loop have one and the same.
 const logic::executor_set& executors_in(engine& house, const scope& where) {
   struct answer {
