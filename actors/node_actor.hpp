@@ -153,7 +153,7 @@ class node_actor final : public node, private task_listener {
     std::size_t pushing = 0;            // transfers that are being read from what the task reads, which stays, too
     std::size_t sending = 0;            // and those that were asked for
     bool is_awaited() const { return writing != 0 || copies != 0 || (data && data->awaited != 0); }
-    bool is_touched() const { return writing != 0 || pushing != 0; }
+    bool is_touched() const { return writing != 0 || pushing != 0 || sending != 0; }
   };
   /// Bytes that go with a task, before they are asked for.
   struct push {

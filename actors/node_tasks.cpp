@@ -161,9 +161,8 @@ void node_actor::start_task(task_record& t) {
 
 void node_actor::finish(job& j, const wire::task_end& e) {
   if (is_internal(j.task->kind)) throw error(errc::bad_frame, "the end of a task that is none");
-  if (j.sending != 0 || (e.how == wire::outcome::ran ? j.is_awaited() : j.is_touched())) {
-    // What it wrote for us is still on its way, or its memory is being written here, or read: if it has run, all of that has
-    // arrived, and what was sent behind it must not end before it.
+  if (j.is_touched() || (e.how == wire::outcome::ran && j.is_awaited())) {
+    // Its memory is being written here, or read, or what it wrote for us is still on its way.
     j.end = e;
     return;
   }

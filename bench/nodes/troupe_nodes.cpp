@@ -221,7 +221,7 @@ class troupe_nodes final : public node_contender {
   static double moved(two_nodes& n, const numbers& data, Meanwhile&& meanwhile) {
     std::uint64_t expected = 0;
     {
-      const auto all = data.write();
+      const auto all = data.update();
       for (troupe::index_t i = 0; i < data.size(0); i += sampled_every) expected += ++all(i);
     }
     const auto sum = n.owner().filled<std::uint64_t>({1}, troupe::tiles(1), 0);

@@ -76,6 +76,7 @@ class stage {
     complete_all();
     for (task_record* t : tasks_) release(t);
     for (array_core* a : arrays_) brain->drop(a);
+    complete_all();  // what is elsewhere is forgotten there first
     brain.reset();
     link->release();
   }
