@@ -14,15 +14,18 @@ namespace troupe::detail {
 
 // ---- before a task is handed over -----------------------------------------------------------------------------------
 
-// True if a task has failed meanwhile.
+// True if a task has failed meanwhile, or there is room for others. Not under a budget: they would compete for its room.
 bool placement::set_aside_for_data() {
+  bool any = false;
   do {
     for (int i = assignment_.next_outgoing(0); i != logic::executor_set::end; i = assignment_.next_outgoing(i + 1))
       std::erase_if(assignment_.outgoing(i), [&](task_record* t) {
-        return !(t->marks & mark_behind) && must_wait_for_data(*t);  // it has been looked at
+        if ((t->marks & mark_behind) || !must_wait_for_data(*t)) return false;  // behind: it has been looked at
+        if (!budget_) assignment_.set_aside(*t);
+        return any = true;
       });
   } while (budget_ && make_room());
-  return !retired_.empty();
+  return !retired_.empty() || (any && !budget_ && assignment_.kept() != 0);
 }
 
 // Where the only current copy of what the task touches is elsewhere, it waits for a transfer like for any other task.

@@ -33,6 +33,12 @@ constexpr std::uint32_t samples_before_thinning = 64;
 constexpr int nodes_weighed = 4;
 // As long as there are no more than these, all are.
 constexpr int nodes_few = 8;
+
+// What a task changes is afterwards only where it has run, and tasks that follow change it there; what it reads is a copy,
+// of use to others too.
+bool is_nearer(const offer& a, const offer& b) {
+  return a.bytes_changed != b.bytes_changed ? a.bytes_changed < b.bytes_changed : a.transfer_ns < b.transfer_ns;
+}
 }  // namespace
 
 void assignment::add(const detail::executor_facts& f) {
@@ -251,7 +257,7 @@ assignment::outcome assignment::assign_among(task_record& t, const executor_set&
   };
   struct missing {
     sources from;
-    std::uint64_t bytes = 0;
+    std::uint64_t bytes = 0, changed = 0;
     float home_ns = 0;
     std::uint32_t reached = 0;
     bool looked_at = false;
@@ -259,6 +265,7 @@ assignment::outcome assignment::assign_among(task_record& t, const executor_set&
   const auto look = [&](missing& m, detail::memory_space where) {
     m.from.restart(&reach_[where]);
     m.bytes = bytes_missing(t, where, m.from);
+    m.changed = bytes_changed_missing(t, where);
     m.home_ns = homecoming_ns(t, where);
   };
   bool all_known = true;
@@ -283,6 +290,7 @@ assignment::outcome assignment::assign_among(task_record& t, const executor_set&
       lacks.looked_at = true;
     }
     o.bytes_missing = lacks.bytes;
+    o.bytes_changed = lacks.changed;
     o.bytes_direct = lacks.from.direct();
     o.transfer_ns = arrival_ns(f.space, lacks.from) + lacks.home_ns;
     if (o.transfer_ns > 0) o.link_ns = work_.moving_ns(i);
@@ -310,9 +318,9 @@ assignment::outcome assignment::assign_among(task_record& t, const executor_set&
   }
   const std::size_t best = chosen != none ? chosen : choose(offers, waiting, among, some);
   if (best == none) return outcome::kept;
-  if (at_home && chosen == none)
-    for (const offer& o : offers)
-      if (o.transfer_ns < offers[best].transfer_ns) return outcome::elsewhere;
+  if (at_home && chosen == none &&
+      std::ranges::any_of(offers, [&](const offer& o) { return is_nearer(o, offers[best]); }))
+    return outcome::elsewhere;
   if (is_known(offers[best])) t.marks |= detail::mark_known;
   if (some && nodes_.contains(offers[best].executor)) turn_ = offers[best].executor + 1u;
   decisions_.note(t.sequence, offers, best);

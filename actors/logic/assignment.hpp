@@ -54,7 +54,9 @@ class assignment {
     return mask_of(t).contains(facts_[i].id) && facts_[t.executor].space == facts_[i].space;
   }
   /// A task that was assigned and had to wait for its data goes to its executor now.
-  void resume(detail::task_record& t) { work_.put_out(t); }
+  void resume(detail::task_record& t) { work_.resume(t); }
+  /// It has to: its executor may be given another one meanwhile.
+  void set_aside(detail::task_record& t) { work_.set_aside(t); }
   /// Whether a device has enough to do for now to be sent a task behind others: a window of work, and in any case one
   /// behind the one that runs. `far`: where nobody else may run it, it may come long before its turn.
   bool has_enough(const detail::task_record&, std::size_t i, bool far);
@@ -183,7 +185,8 @@ class assignment {
   float homecoming_ns(const detail::task_record&, detail::memory_space where) const;
   float hop_ns(detail::memory_space from, detail::memory_space to, std::uint64_t bytes) const;
   enum class outcome { kept, elsewhere, given };
-  /// `at_home`: only to who has least to be sent for it, of those that may run it; `elsewhere`: it would go to another one.
+  /// `at_home`: only to who has what it changes, or else has least to be sent for it, of those that may run it;
+  /// `elsewhere`: it would go to another one.
   outcome assign_among(detail::task_record&, const executor_set&, std::size_t waiting, bool at_home = false);
   void refill_at_home(backlog&, const executor_set&);
   bool is_far(const executor_set& mask) const { return mask.meets(nodes_); }

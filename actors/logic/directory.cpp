@@ -58,6 +58,18 @@ std::uint64_t bytes_missing(const task_record& t, memory_space where, sources& f
   return bytes;
 }
 
+std::uint64_t bytes_changed_missing(const task_record& t, memory_space where) {
+  std::uint64_t bytes = 0;
+  for (int i = 0; i < t.access_count; ++i) {
+    const access& x = t.accesses[i];
+    if (!x.array || !is_whole(x) || x.mode != access_mode::update) continue;
+    const tile_home* const home = x.array->homes ? &x.array->homes->tiles[x.tile] : nullptr;
+    const bool has = where == host_space ? !home || home->dirty_in == host_space : home && home->cached.contains(where);
+    if (!has) bytes += x.array->bytes_of(x.tile);
+  }
+  return bytes;
+}
+
 space_set spaces_with_data_of(const task_record& t) {
   space_set spaces;
   for (int i = 0; i < t.access_count; ++i) {

@@ -159,6 +159,8 @@ inline std::uint64_t bytes_missing(const task_record& t, memory_space where) {
   sources unused;
   return bytes_missing(t, where, unused);
 }
+/// Of these, bytes of tiles that it changes.
+std::uint64_t bytes_changed_missing(const task_record&, memory_space where);
 /// Spaces other than the host's that have a copy of a tile that the task touches; may be more.
 space_set spaces_with_data_of(const task_record&);
 /// Bytes that the task takes in a memory other than the host's while it runs there.

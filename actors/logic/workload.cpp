@@ -32,9 +32,25 @@ void workload::give(task_record& t, std::size_t i, float predicted, float transf
   }
 }
 
+void workload::set_aside(task_record& t) {
+  if (t.marks & detail::mark_aside) return;
+  t.marks |= detail::mark_aside;
+  ++places_[t.executor].aside;
+  note_room(t.executor);
+}
+
+void workload::resume(task_record& t) {
+  if (t.marks & detail::mark_aside) --places_[t.executor].aside;
+  t.marks &= static_cast<std::uint16_t>(~detail::mark_aside);
+  note_room(t.executor);
+  put_out(t);
+}
+
 // Which copies were for this task is not remembered: its share.
-void workload::take_off(const task_record& t) {
+void workload::take_off(task_record& t) {
   place& p = places_[t.executor];
+  if (t.marks & detail::mark_aside) --p.aside;
+  t.marks &= static_cast<std::uint16_t>(~detail::mark_aside);
   p.outstanding_ns -= t.predicted_ns;
   if (p.outstanding_ns < 1.0f) p.outstanding_ns = 0;
   if (!(t.marks & detail::mark_known)) --p.tries;

@@ -42,9 +42,14 @@ class workload {
   /// The task is for executor i, where it is predicted to take so long, and its data so long to come.
   void give(detail::task_record&, std::size_t i, float predicted_ns, float transfer_ns = 0);
   /// It is not any more: it has ended or comes back.
-  void take_off(const detail::task_record&);
+  void take_off(detail::task_record&);
   /// It took so long; what was predicted of it counts if its kernel was known.
   void note_measured(const detail::task_record&);
+
+  /// It waits for its data: until it resumes, its executor may be given another one for the slot.
+  void set_aside(detail::task_record&);
+  /// Its data has come, or it has to wait again: it is to be handed over.
+  void resume(detail::task_record&);
 
   // ---- what is to be handed over ------------------------------------------------------------------------------------
   void put_out(detail::task_record& t) {
@@ -69,7 +74,7 @@ class workload {
   /// Until a slot is free.
   float queue_ns(std::size_t i) const {
     const place& p = places_[i];
-    return p.under_way < p.slots ? 0 : std::max(p.outstanding_ns, 0.0f) / static_cast<float>(p.slots);
+    return counted(p) < p.slots ? 0 : std::max(p.outstanding_ns, 0.0f) / static_cast<float>(p.slots);
   }
   /// All that it has been given.
   float outstanding_ns(std::size_t i) const { return places_[i].outstanding_ns; }
@@ -101,6 +106,7 @@ class workload {
     float moving_ns = 0;
     float others_ns = 0;
     int under_way = 0;
+    int aside = 0;  // of these, those that wait for their data
     int slots = 1;
     int tries = 0;
     bool is_node = false;
@@ -108,12 +114,15 @@ class workload {
     double predicted_ns = 0, measured_ns = 0;
   };
 
+  // Of those that wait for their data two for each slot are not: others have their slots meanwhile.
+  static int counted(const place& p) { return p.under_way - std::min(p.aside, 2 * p.slots); }
+
   // A node is given the next task of each slot while one runs, however long that takes: else it would do nothing from the
   // end of each until the news has come here and the next one with its data has gone there.
   void note_room(std::size_t i) {
     const place& p = places_[i];
-    free_.set(i, p.under_way < p.slots);
-    roomy_.set(i, queue_ns(i) <= window_ns_ || (p.is_node && p.under_way < 2 * p.slots));
+    free_.set(i, counted(p) < p.slots);
+    roomy_.set(i, queue_ns(i) <= window_ns_ || (p.is_node && counted(p) < 2 * p.slots));
   }
 
   const float window_ns_;

@@ -13,7 +13,8 @@ namespace {
 
 using namespace test;
 
-constexpr auto reads = troupe::access_mode::read;
+constexpr auto reads = troupe::access_mode::read, writes = troupe::access_mode::write,
+               updates = troupe::access_mode::update;
 
 /// A core group and so many nodes of two slots, for tasks that only nodes run.
 class crowd : public stage {
@@ -28,11 +29,17 @@ class crowd : public stage {
       offering.insert(id);
     }
     offered_ = offering;
-    kernel_.nodes = &offered_;
+    kernel_.nodes = for_all_.nodes = &offered_;
   }
   task_record* next(const std::vector<use>& uses = {}) {
     task_record* t = task(uses);
     t->kernel = &kernel_;
+    return submit(t);
+  }
+  /// One that the core group may run, too.
+  task_record* next_for_all(const std::vector<use>& uses = {}) {
+    task_record* t = task(uses);
+    t->kernel = &for_all_;
     return submit(t);
   }
   /// The first node has so much of a quantity.
@@ -53,6 +60,7 @@ class crowd : public stage {
  private:
   troupe::detail::shown_ids offered_;
   kernel_info kernel_{.name = "for nodes", .key = 91, .kinds = 0};
+  kernel_info for_all_{.name = "for all", .key = 94, .kinds = 1};
 };
 
 TEST(placement_crowd, gives_every_node_work_before_any_gets_more_than_it_has_slots) {
@@ -135,6 +143,29 @@ TEST(placement_crowd, keeps_tasks_when_all_are_busy_and_gives_them_to_whoever_is
   const auto others = c.out().size() - had;
   while (done.held.size() == had) c.complete(done.held.front(), 1e9f);
   EXPECT_EQ(c.out().size() - done.held.size(), others) << "nobody else got what was kept";
+}
+
+TEST(placement_crowd, gives_a_core_something_else_while_what_one_task_reads_comes_home) {
+  crowd n(1);
+  constexpr float long_ns = 6e6f;  // several windows
+  for (int i = 0; i < 8; ++i) {
+    task_record* const both[] = {n.next_for_all(), n.next_for_all()};
+    for (task_record* t : both) n.complete(t, long_ns);
+  }
+  array_core *const x = n.array(), *const y = n.array(), *const z = n.array();
+  n.complete(n.next({{x, writes}}));
+  ASSERT_EQ(x->homes->tiles[0].dirty_in, 1);
+  task_record* const waits = n.next_for_all({{x, reads}, {y, updates}});
+  EXPECT_FALSE(n.is_out(waits));
+  ASSERT_EQ(n.out().size(), 1u);
+  task_record* const transfer = n.out().front();
+  EXPECT_EQ(transfer->kind, task_kind::transfer);
+  task_record* const other = n.next_for_all({{z, updates}});
+  EXPECT_EQ(n.holder(other), n.groups[0].get()) << "which has nothing to do meanwhile";
+  n.complete(transfer);
+  EXPECT_EQ(n.holder(waits), n.groups[0].get());
+  n.complete_all();
+  EXPECT_FALSE(waits->error);
 }
 
 TEST(placement_crowd, sends_nothing_behind_what_ends_only_when_its_results_are_home) {

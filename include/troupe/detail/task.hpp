@@ -237,6 +237,8 @@ inline constexpr std::uint16_t mark_overwrites = 256;
 inline constexpr std::uint16_t mark_open = 512;
 // It has come back from an executor: others that hold room there may wait for it.
 inline constexpr std::uint16_t mark_came_back = 1024;
+/// It was given to an executor and waits for its data.
+inline constexpr std::uint16_t mark_aside = 4096;
 
 // Phases of a task. Whoever moves it from waiting to claimed runs (or cancels) it.
 inline constexpr std::uint32_t phase_waiting = 0, phase_claimed = 1, phase_done = 2, phase_mask = 3, phase_watched = 4;

@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include <deque>
+#include <vector>
 
 namespace {
 
@@ -65,6 +66,36 @@ TEST_F(workload_of, a_node_has_room_for_the_next_task_of_each_slot) {
   w.restart(1, 2);
   EXPECT_TRUE(w.roomy().contains(1)) << "it has two slots now";
   EXPECT_EQ(w.slots(1), 2);
+}
+
+TEST_F(workload_of, who_waits_for_data_leaves_its_slot_to_another_one) {
+  task_record& first = given(0, 8 * ms);
+  given(0, 8 * ms);
+  ASSERT_FALSE(w.roomy().contains(0));
+  w.set_aside(first);
+  w.set_aside(first);  // once
+  EXPECT_TRUE(w.free().contains(0));
+  EXPECT_TRUE(w.roomy().contains(0));
+  EXPECT_EQ(w.queue_ns(0), 0);
+  task_record& other = given(0, 8 * ms);
+  EXPECT_FALSE(w.roomy().contains(0));
+  w.outgoing(0).clear();
+  w.sent(0);
+  w.resume(first);
+  EXPECT_THAT(w.outgoing(0), ElementsAre(&first));
+  w.take_off(other);
+  EXPECT_FALSE(w.free().contains(0)) << "the first has come back to its slot";
+  EXPECT_EQ(w.queue_ns(0), 8 * ms);
+}
+
+TEST_F(workload_of, no_more_than_two_for_each_slot_do_so) {
+  for (int i = 0; i < 4; ++i) w.set_aside(given(0, 8 * ms));
+  EXPECT_TRUE(w.roomy().contains(0));
+  std::vector<task_record*> more;
+  for (int i = 0; i < 2; ++i) w.set_aside(*more.emplace_back(&given(0, 8 * ms)));
+  EXPECT_FALSE(w.roomy().contains(0));
+  w.take_off(*more[0]);  // it has failed meanwhile
+  EXPECT_TRUE(w.roomy().contains(0));
 }
 
 TEST_F(workload_of, copies_under_way_go_with_their_share_of_the_tasks) {
