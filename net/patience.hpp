@@ -42,8 +42,9 @@ class patience {
     return goes_on(before, std::chrono::steady_clock::now());
   }
 
-  /// A core that nobody else wants is back sooner than that.
-  static constexpr duration somebody = std::chrono::microseconds(20);
+  /// A core that nobody else wants is back sooner than that, also where others look for something on it and find it. Who
+  /// computes keeps it for longer: the kernel lets him, for most of a millisecond at least.
+  static constexpr duration somebody = std::chrono::microseconds(60);
   /// Nobody looks for so long after somebody else has had the core, twice as long the next time.
   static constexpr duration pause_min = std::chrono::milliseconds(10), pause_max = std::chrono::seconds(1);
 
