@@ -46,7 +46,7 @@ TEST(patience, is_none_without_a_time) {
 TEST(patience, ends_where_somebody_else_wants_the_core) {
   patience p;
   auto now = start;
-  ASSERT_TRUE(p.begin(now, 50us));
+  ASSERT_TRUE(p.begin(now, 3 * patience::somebody));
   EXPECT_TRUE(goes_on(p, now, patience::somebody));
   EXPECT_FALSE(goes_on(p, now, patience::somebody + 1ns));
   EXPECT_FALSE(p.begin(now + patience::pause_min - 1ns, 50us));
