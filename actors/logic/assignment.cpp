@@ -257,7 +257,7 @@ assignment::outcome assignment::assign_among(task_record& t, const executor_set&
   };
   struct missing {
     sources from;
-    std::uint64_t bytes = 0, changed = 0;
+    std::uint64_t bytes = 0;
     float home_ns = 0;
     std::uint32_t reached = 0;
     bool looked_at = false;
@@ -265,7 +265,6 @@ assignment::outcome assignment::assign_among(task_record& t, const executor_set&
   const auto look = [&](missing& m, detail::memory_space where) {
     m.from.restart(&reach_[where]);
     m.bytes = bytes_missing(t, where, m.from);
-    m.changed = bytes_changed_missing(t, where);
     m.home_ns = homecoming_ns(t, where);
   };
   bool all_known = true;
@@ -290,7 +289,7 @@ assignment::outcome assignment::assign_among(task_record& t, const executor_set&
       lacks.looked_at = true;
     }
     o.bytes_missing = lacks.bytes;
-    o.bytes_changed = lacks.changed;
+    o.bytes_changed = lacks.from.changed();
     o.bytes_direct = lacks.from.direct();
     o.transfer_ns = arrival_ns(f.space, lacks.from) + lacks.home_ns;
     if (o.transfer_ns > 0) o.link_ns = work_.moving_ns(i);

@@ -116,10 +116,10 @@ struct offer {
   float transfer_ns = 0;  // from then on, until the data is there
   float run_ns = 0;
   std::uint64_t bytes_missing = 0;
-  std::uint64_t bytes_changed = 0;  // of these: of tiles that the task changes
-  std::uint64_t bytes_direct = 0;   // and: from other devices, not through the host
-  float others_ns = 0;             // of a node: what others have given it, which is done before, too
-  bool waits = false;              // for what it tries already: it gets no more until it is known how fast it is
+  std::uint64_t bytes_changed = 0;  // of these: of tiles that the task changes as a whole
+  std::uint64_t bytes_direct = 0;   // of those missing: from other devices, not through the host
+  float others_ns = 0;              // of a node: what others have given it, which is done before, too
+  bool waits = false;               // for what it tries already: it gets no more until it is known how fast it is
   float finish_ns() const {
     if (waits) return 1e30f;
     const float there_ns = link_ns + transfer_ns;

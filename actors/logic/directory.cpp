@@ -17,6 +17,8 @@ void each_part_of(const access& x, F&& f) {
     });
   });
 }
+
+bool is_changed(const access& x) { return is_whole(x) && x.mode == access_mode::update; }
 }  // namespace
 
 std::uint64_t bytes_missing(const task_record& t, memory_space where, sources& from) {
@@ -32,14 +34,18 @@ std::uint64_t bytes_missing(const task_record& t, memory_space where, sources& f
     if (where == host_space) {
       if (!x.array->homes || !needs_contents) continue;
       each_tile_of(x, [&](std::uint32_t tile) {
-        if (x.array->homes->tiles[tile].dirty_in != host_space) bytes += x.array->bytes_of(tile);
+        if (x.array->homes->tiles[tile].dirty_in == host_space) return;
+        bytes += x.array->bytes_of(tile);
+        if (is_changed(x)) from.add_changed(x.array->bytes_of(tile));
       });
       continue;
     }
     if (is_whole(x)) {
       if (!needs_contents) continue;
       const tile_home* home = x.array->homes ? &x.array->homes->tiles[x.tile] : nullptr;
-      if (!home || !home->cached.contains(where)) add(home, x.array->bytes_of(x.tile));
+      if (home && home->cached.contains(where)) continue;
+      add(home, x.array->bytes_of(x.tile));
+      if (is_changed(x)) from.add_changed(x.array->bytes_of(x.tile));
       continue;
     }
     if (uses_copies(x)) {
@@ -54,18 +60,6 @@ std::uint64_t bytes_missing(const task_record& t, memory_space where, sources& f
     const auto box = static_cast<std::uint64_t>(view_box(*x.where).volume()) * x.array->spec.element;
     if (needs_contents) add(nullptr, box);
     if (writes(x) || x.mode == access_mode::reduce) add(nullptr, box);
-  }
-  return bytes;
-}
-
-std::uint64_t bytes_changed_missing(const task_record& t, memory_space where) {
-  std::uint64_t bytes = 0;
-  for (int i = 0; i < t.access_count; ++i) {
-    const access& x = t.accesses[i];
-    if (!x.array || !is_whole(x) || x.mode != access_mode::update) continue;
-    const tile_home* const home = x.array->homes ? &x.array->homes->tiles[x.tile] : nullptr;
-    const bool has = where == host_space ? !home || home->dirty_in == host_space : home && home->cached.contains(where);
-    if (!has) bytes += x.array->bytes_of(x.tile);
   }
   return bytes;
 }

@@ -113,7 +113,7 @@ class sources {
   /// As if it were new.
   void restart(const space_set* reach) {
     reach_ = reach;
-    from_host_ = 0;
+    from_host_ = changed_ = 0;
     count_ = 0;
   }
   bool reaches(memory_space s) const { return reach_ && reach_->contains(s); }
@@ -129,6 +129,9 @@ class sources {
       }
     others_[count_++] = {from, bytes};
   }
+  /// So many of these bytes are of tiles that the task changes as a whole.
+  void add_changed(std::uint64_t bytes) { changed_ += bytes; }
+  std::uint64_t changed() const { return changed_; }
   std::uint64_t from_host() const { return from_host_; }
   std::uint64_t direct() const {
     std::uint64_t bytes = 0;
@@ -148,7 +151,7 @@ class sources {
     std::uint64_t bytes;
   };
   const space_set* reach_;
-  std::uint64_t from_host_ = 0;
+  std::uint64_t from_host_ = 0, changed_ = 0;
   std::size_t count_ = 0;
   std::array<part, 8> others_;  // so many of them
 };
@@ -159,8 +162,6 @@ inline std::uint64_t bytes_missing(const task_record& t, memory_space where) {
   sources unused;
   return bytes_missing(t, where, unused);
 }
-/// Of these, bytes of tiles that it changes.
-std::uint64_t bytes_changed_missing(const task_record&, memory_space where);
 /// Spaces other than the host's that have a copy of a tile that the task touches; may be more.
 space_set spaces_with_data_of(const task_record&);
 /// Bytes that the task takes in a memory other than the host's while it runs there.

@@ -39,9 +39,14 @@ void workload::set_aside(task_record& t) {
   note_room(t.executor);
 }
 
-void workload::resume(task_record& t) {
-  if (t.marks & detail::mark_aside) --places_[t.executor].aside;
+void workload::end_wait(task_record& t) {
+  if (!(t.marks & detail::mark_aside)) return;
   t.marks &= static_cast<std::uint16_t>(~detail::mark_aside);
+  --places_[t.executor].aside;
+}
+
+void workload::resume(task_record& t) {
+  end_wait(t);
   note_room(t.executor);
   put_out(t);
 }
@@ -49,8 +54,7 @@ void workload::resume(task_record& t) {
 // Which copies were for this task is not remembered: its share.
 void workload::take_off(task_record& t) {
   place& p = places_[t.executor];
-  if (t.marks & detail::mark_aside) --p.aside;
-  t.marks &= static_cast<std::uint16_t>(~detail::mark_aside);
+  end_wait(t);
   p.outstanding_ns -= t.predicted_ns;
   if (p.outstanding_ns < 1.0f) p.outstanding_ns = 0;
   if (!(t.marks & detail::mark_known)) --p.tries;

@@ -48,7 +48,7 @@ class workload {
 
   /// It waits for its data: until it resumes, its executor may be given another one for the slot.
   void set_aside(detail::task_record&);
-  /// Its data has come, or it has to wait again: it is to be handed over.
+  /// Its data has come: it is to be handed over.
   void resume(detail::task_record&);
 
   // ---- what is to be handed over ------------------------------------------------------------------------------------
@@ -113,6 +113,8 @@ class workload {
     std::vector<detail::task_record*> outgoing;
     double predicted_ns = 0, measured_ns = 0;
   };
+
+  void end_wait(detail::task_record&);
 
   // Of those that wait for their data two for each slot are not: others have their slots meanwhile.
   static int counted(const place& p) { return p.under_way - std::min(p.aside, 2 * p.slots); }
