@@ -23,9 +23,7 @@ constexpr int rest_max = 64;
 // ---- the executor ---------------------------------------------------------------------------------------------------
 
 void group_actor::run_tasks(std::span<task_record* const> tasks, attention who) {
-  const auto slots_of = [](const task_record* t) {
-    return t->extra ? logic::slots_of(t->extra->options.resources) : 1;
-  };
+  const auto slots_of = [](const task_record* t) { return logic::slots_needed(*t); };
   std::size_t handed = tasks.size();
   if (std::all_of(tasks.begin(), tasks.end(), [&](const task_record* t) { return slots_of(t) == 1; })) {
     queue_.push(tasks);
@@ -47,23 +45,18 @@ void group_actor::run_tasks(std::span<task_record* const> tasks, attention who) 
   const auto threads = static_cast<std::size_t>(queue_.worth_ns() / wake_worth_ns);
   if (threads != 0)
     parking_.wake(std::min(threads, handed), parking::nearness::far);
-  else if (who == attention::nobody)
+  else if (who == attention::nobody || awake_.load(std::memory_order_seq_cst) == 0)  // others do not look here
     parking_.wake(1, parking::nearness::near);
   else if (who != attention::caller || handed > 1)
     parking_.keep_watch();
 }
 
 void group_actor::run_wide(task_record& t, int slots) {
-  if (parking_.give_wide(t, slots, t.extra->options.priority)) make_spare();
+  make_spares(parking_.give_wide(t, slots, t.extra->options.priority));
 }
 
 void group_actor::run_without_slot(task_record& t) {
-  if (!parking_.give_slotless(t) || add_spare()) return;
-  if (!parking_.no_spare()) return;
-  // The system gives no more threads: better late on a worker than never.
-  task_record* back[1];
-  const auto slotless = [](const task_record& x) { return logic::slots_of(x.extra->options.resources) == 0; };
-  while (parking_.take_unstarted(back, 1, slotless) != 0) queue_.push(back);
+  make_spares(parking_.give_slotless(t));
 }
 
 std::size_t group_actor::unstarted() const {
@@ -83,7 +76,7 @@ std::size_t group_actor::take_back(std::span<task_record*> room,
   }
   const std::size_t n = queue_.take_newest(room, wanted);
   const std::size_t more = parking_.take_unstarted(room.data() + n, room.size() - n, wanted);
-  if (more != 0 && parking_.spare_due()) make_spare();
+  if (more != 0) make_spares(parking_.spares_due());
   return n + more;
 }
 
@@ -162,8 +155,18 @@ bool group_actor::add_spare() {
     add_thread();
     return true;
   } catch (const std::system_error&) {
-    return false;  // no more threads: those that exist must do
+    return false;
   }
+}
+
+void group_actor::make_spares(int n) {
+  for (; n > 0; --n)
+    if (!add_spare()) parking_.no_spare();  // the system gives no more: those that exist must do
+}
+
+bool group_actor::is_stalled() const {
+  return awake_.load() == 0 && (queue_.size() != 0 || something_held() || has_graph_to_join()) &&
+         parking_.unused_slots() != 0;
 }
 
 void group_actor::be_awake(worker& self, bool now) {
@@ -227,12 +230,12 @@ void group_actor::thread_main(worker& self) {
     be_awake(self, false);
     const parking::woken why = parking_.park(place);
     if (why == parking::woken::to_end) break;
+    make_spares(std::exchange(place.spares_due, 0));
     if (why != parking::woken::for_task) continue;
-    if (std::exchange(place.spare_due, false)) make_spare();
     be_awake(self, place.has_slot);
-    run_and_report(self, *place.task);
+    run_and_report(self, *place.task, place.has_slot ? this : nullptr);
     if (place.more == 0) continue;
-    if (parking_.give_slots(std::exchange(place.more, 0))) make_spare();
+    make_spares(parking_.give_slots(std::exchange(place.more, 0)));
     work_once(self);  // small tasks are not to wait for the end of a row of these
   }
   self.lane.flush();

@@ -54,6 +54,11 @@ class group_actor final : public core_group,
   std::size_t take_back(std::span<task_record*> room, const std::function<bool(const task_record&)>& wanted) override;
 
   executor_report report() const override;
+  waiting_load waiting() const override {
+    return {waiting_slots_.load(std::memory_order_relaxed),
+            static_cast<float>(waiting_ns_.load(std::memory_order_relaxed))};
+  }
+  bool is_stalled() const override;
 
   // ---- core_group ---------------------------------------------------------------------------------------------------
 
@@ -77,8 +82,16 @@ class group_actor final : public core_group,
   bool work_in_sight() const override {
     return placement_.has_mail_for_sleeper() || queue_.size_now() != 0 || something_held() || has_graph_to_join();
   }
+  bool left_alone() const override {
+    return awake_.load(std::memory_order_seq_cst) == 0 &&
+           (queue_.size_now() != 0 || something_held() || has_graph_to_join());
+  }
   bool work_overdue() const override {
-    if (placement_.is_work_elsewhere(this)) return true;
+    // Turns may be taken all the time, by others who do not look here.
+    const std::uint32_t takes = queue_.takes();
+    const bool nobody_came = queue_.size() != 0 && takes == seen_takes_;
+    seen_takes_ = takes;
+    if (nobody_came || left_alone() || placement_.is_work_elsewhere(this)) return true;
     return placement_.is_stale(ticks()) && (placement_.has_mail() || queue_.size() != 0 || something_held() ||
                                             replays_.load(std::memory_order_relaxed) != 0);
   }
@@ -91,18 +104,17 @@ class group_actor final : public core_group,
   void run_wide(task_record&, int slots);
   void add_thread();
   bool add_spare();
-  void make_spare() {
-    if (!add_spare()) parking_.no_spare();
-  }
+  void make_spares(int n);
   void thread_main(worker&);
   void be_awake(worker&, bool);
   bool is_worth_looking() const;
 
   // ---- core_group_work.cpp
   bool work_once(worker&);
-  void run_and_report(worker&, task_record&);
-  void report_done(worker&);
+  void run_and_report(worker&, task_record&, executor* looks_next);
+  void report_done(worker&, executor* looks_next);
   bool return_batch(worker&, const task_record* awaited);
+  void lay_out_hands(worker&);
   bool steal(worker&);
   bool something_held() const;
   bool join_graph(worker&);
@@ -110,6 +122,10 @@ class group_actor final : public core_group,
   void run_nodes(worker&, graph_run&, bool owner);
 
   // ---- core_group_waits.cpp
+  class waiting_body;
+  void note_waiting(const worker::standing&, int sign);
+  void leave_slots(worker&);
+  void come_back(worker&);
   std::unique_ptr<worker> take_guest();
   void give_guest(std::unique_ptr<worker>);
 
@@ -122,8 +138,11 @@ class group_actor final : public core_group,
   std::atomic<bool> stopping_{false};
   const workplace workplace_;
   task_queue queue_;
-  parking parking_;
-  std::atomic<int> awake_{0};
+  mutable parking parking_;
+  std::atomic<int> awake_{0};                // threads with a slot that run, look for work or decide
+  std::atomic<int> waiting_slots_{0};        // of bodies that wait
+  std::atomic<std::int64_t> waiting_ns_{0};  // what these were predicted to take
+  mutable std::uint32_t seen_takes_ = 0;     // under parking's lock
   std::atomic<const worker*> looking_{nullptr};  // the thread that ran dry last
 
   std::atomic<int> replays_{0};

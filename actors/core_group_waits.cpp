@@ -16,44 +16,78 @@ constexpr int depth_max = 128;
 
 // ---- waiting inside a body ------------------------------------------------------------------------------------------
 
-void group_actor::give_slot(worker& self) {
+// Placement's books have a waiting body neither as one that uses a slot nor as one that ends soon: what it waits for may
+// have to be given its place. While the awaited task runs on the same stack, it uses the slot.
+class group_actor::waiting_body {
+ public:
+  waiting_body(group_actor& g, const worker& w) : group_(g), body_(w.body()) { group_.note_waiting(body_, 1); }
+  ~waiting_body() { group_.note_waiting(body_, -1); }
+  waiting_body(const waiting_body&) = delete;
+  waiting_body& operator=(const waiting_body&) = delete;
+
+ private:
+  group_actor& group_;
+  const worker::standing body_;
+};
+
+void group_actor::note_waiting(const worker::standing& body, int sign) {
+  waiting_slots_.fetch_add(sign * body.slots, std::memory_order_relaxed);
+  waiting_ns_.fetch_add(sign * static_cast<std::int64_t>(body.predicted_ns), std::memory_order_relaxed);
+  placement_.waits_changed();
+}
+
+// The thread goes to sleep inside a body: nothing that it could do may be left to it.
+void group_actor::leave_slots(worker& self) {
+  report_done(self, nullptr);
   return_batch(self, nullptr);
-  if (const std::size_t n = queue_.size(); n != 0) parking_.wake(n, parking::nearness::far);
-  report_done(self);  // tasks that this thread has finished must not be held back while it waits
+  lay_out_hands(self);
   if (self.active) {
+    awake_.fetch_sub(1, std::memory_order_seq_cst);
     placement_.became_idle();
-    awake_.fetch_sub(1, std::memory_order_relaxed);
   }
-  if (parking_.give_slots(self.place.slots())) make_spare();
+  make_spares(parking_.give_slots(self.place.slots()));
+  if (const std::size_t n = queue_.size_now(); n != 0) parking_.wake(n, parking::nearness::far);
+  placement_.take_turn(nullptr);  // mail, and tasks for which there was no slot
+}
+
+void group_actor::come_back(worker& self) {
+  if (self.active) {
+    placement_.became_active();
+    awake_.fetch_add(1, std::memory_order_seq_cst);
+  }
+  parking_.take_slots(self.place.slots());
+}
+
+void group_actor::give_slot(worker& self) {
+  note_waiting(self.body(), 1);
+  leave_slots(self);
 }
 
 void group_actor::take_slot(worker& self) {
-  if (self.active) {
-    placement_.became_active();
-    awake_.fetch_add(1, std::memory_order_relaxed);
-  }
-  parking_.take_slots(self.place.slots());
-  if (parking_.spare_due()) make_spare();
+  come_back(self);
+  note_waiting(self.body(), -1);
 }
 
 bool group_actor::wait_inside(worker& self, task_record& awaited, wait_board& board,
                               std::chrono::steady_clock::time_point deadline) {
-  report_done(self);
-  placement_.take_turn(this);
+  const waiting_body here(*this, self);
+  report_done(self, nullptr);
+  placement_.take_turn(nullptr);
   if (is_fulfilled(awaited)) return true;
   // Run it here if it is ready and nobody has it: the same order on the stack as a plain call.
   if (self.depth() < depth_max && (return_batch(self, &awaited) || queue_.take(awaited))) {
-    run_and_report(self, awaited);
+    lay_out_hands(self);
+    run_and_report(self, awaited, nullptr);
     return true;
   }
-  if (task_record* here = self.context()->task();
-      here->home == awaited.home && placement_.would_deadlock(*here, awaited))
-    throw error(errc::would_deadlock, "task '" + logic::name_of(*here) + "' waits for '" + logic::name_of(awaited) +
+  if (task_record* inside = self.context()->task();
+      inside->home == awaited.home && placement_.would_deadlock(*inside, awaited))
+    throw error(errc::would_deadlock, "task '" + logic::name_of(*inside) + "' waits for '" + logic::name_of(awaited) +
                                           "', which can only go on after it: wait outside the task");
   if (is_fulfilled(awaited)) return true;
-  give_slot(self);
+  leave_slots(self);
   const bool finished = board.wait(awaited, deadline);
-  take_slot(self);
+  come_back(self);
   return finished;
 }
 
@@ -71,7 +105,7 @@ bool group_actor::help_with(task_record& awaited, const std::function<void()>& b
     this_worker = before;
     give_guest(std::move(guest));
   }
-  parking_.return_slot();
+  make_spares(parking_.return_slot());
   if (mine) {
     task_record* done = &awaited;
     placement_.report_done({&done, 1}, nullptr);

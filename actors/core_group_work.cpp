@@ -32,22 +32,24 @@ bool group_actor::work_once(worker& self) {
       self.run(*t);
       self.done.push(t);
     }
-    report_done(self);
+    report_done(self, this);
     return true;
   }
   if (placement_.take_turn(this)) return true;
   return replays_.load(std::memory_order_relaxed) != 0 && join_graph(self);
 }
 
-void group_actor::run_and_report(worker& self, task_record& t) {
+// `looks_next`: this group, if the thread holds a slot and looks for work next. Else what its report makes ready must be
+// announced to others: a thread without a slot parks, one inside a body goes on with that or waits.
+void group_actor::run_and_report(worker& self, task_record& t, executor* looks_next) {
   self.run(t);
   task_record* done = &t;
-  placement_.report_done({&done, 1}, this);
+  placement_.report_done({&done, 1}, looks_next);
 }
 
-void group_actor::report_done(worker& self) {
+void group_actor::report_done(worker& self, executor* looks_next) {
   task_record* done[worker::ring::capacity];
-  if (const std::size_t n = self.done.pop_all(done)) placement_.report_done({done, n}, this);
+  if (const std::size_t n = self.done.pop_all(done)) placement_.report_done({done, n}, looks_next);
 }
 
 // A thread that waits inside a body must not sit on tasks that others could run. True if the awaited one was among
@@ -78,8 +80,8 @@ bool group_actor::steal(worker& self) {
     }
   }
   if (!victim) return false;
-  report_done(*victim);
-  if (task_record* t = victim->batch.pop()) run_and_report(self, *t);
+  report_done(*victim, this);
+  if (task_record* t = victim->batch.pop()) run_and_report(self, *t, this);
   return true;
 }
 
@@ -134,10 +136,33 @@ bool group_actor::has_graph_to_join() const {
 
 void group_actor::run_nodes(worker& self, graph_run& g, bool owner) {
   graph_run::hand mine;
-  for (std::uint32_t node; g.next(mine, node, owner);) {
-    const bool shared = g.finished(mine, node, self.run_node(g, node));
-    if (shared && parking_.sleepers() != 0) parking_.wake(1, parking::nearness::far);
+  mine.run = &g;
+  mine.outer = std::exchange(self.hands, &mine);
+  for (std::uint32_t node;;) {
+    if (g.next(mine, node)) {
+      const bool shared = g.finished(mine, node, self.run_node(g, node));
+      if (shared && parking_.sleepers() != 0) parking_.wake(1, parking::nearness::far);
+      if (!parking_.slot_wanted()) continue;
+      // A body that has waited goes on first, as between plain tasks.
+      g.lay_out(mine);
+      if (!owner) break;
+    } else if (!owner || g.is_over()) {
+      break;
+    }
+    if (g.is_over()) break;
+    // Nodes of others may be waiting for this thread's slot.
+    leave_slots(self);
+    if (!g.has_shared()) g.await_more();
+    come_back(self);
   }
+  self.hands = mine.outer;
+}
+
+// A thread that waits inside a body must not sit on nodes of recorded graphs either.
+void group_actor::lay_out_hands(worker& self) {
+  bool any = false;
+  for (graph_run::hand* h = self.hands; h; h = h->outer) any = h->run->lay_out(*h) || any;
+  if (any) parking_.wake(static_cast<std::size_t>(options_.facts.slots), parking::nearness::far);
 }
 
 }  // namespace troupe::detail

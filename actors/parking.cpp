@@ -1,4 +1,4 @@
-// What this file is for: sleeping, napping, waking, and handing slots on.
+// What this file is for: sleeping, napping and waking.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 #include "actors/parking.hpp"
@@ -6,107 +6,167 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
-#include <iterator>
+#include <utility>
 
 #include "devices/threads.hpp"
 
 namespace troupe::detail {
 
+using logic::slots;
+
 namespace {
 constexpr auto nap = std::chrono::milliseconds(1);
 }
 
+// ---- threads of the group -------------------------------------------------------------------------------------------
+
 parking::woken parking::park(thread& self) {
   std::unique_lock hold(lock_);
-  if (self.has_slot) {
-    if (can_begin(1)) return begin_first(self);
-    if (!line_.empty() && free_slots_ < line_.front().slots) {
-      // Whoever is first in line goes on instead of this thread.
-      ++free_slots_;
-      self.has_slot = false;
-      slot_free_.notify_all();
-      return woken::to_work;  // it comes back, without a slot
-    }
-    if (closed_) return woken::to_end;
-    self.look = sleep(self, hold);
+  if (self.seat == thread::nowhere) {
+    self.seat = book_.add(!self.has_slot);
+    threads_.push_back(&self);
+  }
+  book_.arrive(self.seat, self.slots());
+  carry_out();
+  if (book_.done().spares != 0 && book_.place_of(self.seat) != slots::place::awake) {  // it makes them and comes back
+    self.has_slot = book_.leave(self.seat) != 0;
+    self.spares_due = take_spares();
+    publish();
     return woken::to_work;
   }
-  ++spares_idle_;
-  spare_work_.wait(hold,
-                   [&] { return closed_ || !slotless_.empty() || can_begin(0) || (free_slots_ > 0 && line_.empty()); });
-  --spares_idle_;
-  if (!slotless_.empty()) {
-    self.task = slotless_.pop_front();
-    return woken::for_task;
+  while (book_.place_of(self.seat) != slots::place::awake) {
+    if (closed_) {
+      self.has_slot = book_.leave(self.seat) != 0;
+      publish();
+      return woken::to_end;
+    }
+    if (book_.place_of(self.seat) == slots::place::asleep)
+      sleep(self, hold);
+    else
+      self.wake.wait(hold, [&] { return closed_ || book_.place_of(self.seat) != slots::place::idle; });
   }
-  if (can_begin(0)) return begin_first(self);
-  if (closed_) return woken::to_end;
-  --free_slots_;
-  self.has_slot = true;
+  self.coming = false;
+  const slots::duty d = book_.take_duty(self.seat);
+  self.has_slot = d.slots != 0;
+  self.more = std::max(0, d.slots - 1);
+  self.task = d.task;
+  self.look = !d.task;
+  self.spares_due = take_spares();
+  if (d.task) return woken::for_task;
+  if (watch_wanted_) pass_watch_on();  // it may have been this one's to keep
   return woken::to_work;
 }
 
-parking::woken parking::begin_first(thread& self) {
-  const claimant first = line_.front();
-  line_.pop_front();
-  note_line();
-  free_slots_ -= first.slots - self.slots();
-  self.has_slot = true;
-  self.more = first.slots - 1;
-  self.task = first.task;
-  self.spare_due = serve_line();
-  return woken::for_task;
-}
-
-// Sleeps until there is a reason to look. True: look even if it seems not to be worth it.
-bool parking::sleep(thread& self, std::unique_lock<std::mutex>& hold) {
-  self.called = false;
+// Sleeps until it is given something, has lost its slot, or has found work.
+void parking::sleep(thread& self, std::unique_lock<std::mutex>& hold) {
   self.cpu = devices::current_cpu();
-  asleep_.push_back(&self);
-  sleepers_.fetch_add(1, std::memory_order_seq_cst);
-  if (lent_ != 0)  // with this one here, a thread that was called while the slots of all were lent may go
-    for (thread* t : asleep_)
-      if (t->called || t->kept_in) t->wake.notify_one();
-  const auto called = [&] {
-    return closed_ || (may_leave() && (self.called || slots_wanted_.load(std::memory_order_relaxed) != 0));
-  };
-  bool look = false;
-  while (!called()) {
-    if (!may_leave()) {
-      self.kept_in = true;
-      self.wake.wait(hold, [&] { return closed_ || may_leave(); });
-      self.kept_in = false;
-    } else if (!world_.somebody_works()) {
-      // Whoever posts work looks at the sleepers after posting; who goes to sleep looks at the work after announcing it.
-      look = world_.work_in_sight();
-      if (look) break;
-      if (static_cast<int>(asleep_.size()) == slots_) world_.all_asleep();
+  const auto stays = [&] { return !closed_ && book_.place_of(self.seat) == slots::place::asleep; };
+  while (stays()) {
+    const bool others_work = world_.somebody_works();
+    // Whoever posts work looks at the sleepers after posting; who goes to sleep looks at the work after announcing it.
+    if (others_work ? world_.left_alone() : world_.work_in_sight()) {
+      book_.call(self.seat);
+      carry_out();
+    } else if (!others_work) {
+      tell_idleness();
       watch_wanted_ = false;
-      self.wake.wait(hold, [&] { return called() || watch_wanted_; });
+      self.wake.wait(hold, [&] { return !stays() || watch_wanted_; });
     } else if (napper_.load(std::memory_order_relaxed)) {
-      self.wake.wait(hold, [&] { return called() || !napper_.load(std::memory_order_relaxed); });
+      self.wake.wait(hold, [&] { return !stays() || !napper_.load(std::memory_order_relaxed); });
     } else {
       watch_wanted_ = false;
+      napping_ = self.seat;
       napper_.store(true, std::memory_order_relaxed);
-      const bool awaited = self.wake.wait_for(hold, nap, called);
+      const bool over = self.wake.wait_for(hold, nap, [&] { return !stays(); });
+      napping_ = thread::nowhere;
       napper_.store(false, std::memory_order_relaxed);
-      look = !awaited && world_.work_overdue() && may_leave();
-      if (!awaited && !look) continue;
+      if (!over && !world_.work_overdue()) continue;
       watch_wanted_ = true;  // who asked for a watch meanwhile counted on this one
-      break;
+      if (stays()) {
+        book_.call(self.seat);
+        carry_out();
+      }
+      pass_watch_on();
     }
   }
-  look = look || self.called;
-  std::erase(asleep_, &self);
-  sleepers_.fetch_sub(1, std::memory_order_relaxed);
-  if (watch_wanted_ && !asleep_.empty()) asleep_.front()->wake.notify_one();  // it may have been this one's to keep
-  return look;
+  if (watch_wanted_ && book_.place_of(self.seat) == slots::place::idle) pass_watch_on();  // it has lost its slot meanwhile
 }
 
 void parking::ended(const thread& self) {
   std::lock_guard hold(lock_);
-  free_slots_ += self.slots();  // for a body that still waits for some
-  slot_free_.notify_all();
+  book_.ended(self.slots());  // for a body that still waits for some
+  carry_out();
+}
+
+void parking::tell_idleness() {
+  if (static_cast<int>(book_.asleep().size()) == slots_) world_.all_asleep();
+}
+
+int parking::give_slots(int n) {
+  if (n == 0) return 0;
+  std::lock_guard hold(lock_);
+  book_.give(n);
+  carry_out();
+  if (!world_.somebody_works()) tell_idleness();
+  return take_spares();
+}
+
+void parking::take_slots(int n) {
+  if (n == 0) return;
+  std::unique_lock hold(lock_);
+  claim mine;
+  mine.granted = book_.take(reinterpret_cast<slots::ticket>(&mine), n);
+  carry_out();
+  mine.go_on.wait(hold, [&] { return mine.granted; });
+}
+
+bool parking::borrow_slot() {
+  std::lock_guard hold(lock_);
+  if (closed_ || !book_.lend(napping_)) return false;
+  publish();
+  return true;
+}
+
+int parking::return_slot() {
+  std::lock_guard hold(lock_);
+  book_.give_back();
+  carry_out();
+  return take_spares();
+}
+
+// ---- any thread -----------------------------------------------------------------------------------------------------
+
+int parking::give_slotless(task_record& t) {
+  std::lock_guard hold(lock_);
+  book_.add_slotless(t);
+  carry_out();
+  return take_spares();
+}
+
+int parking::give_wide(task_record& t, int slots, int priority) {
+  std::lock_guard hold(lock_);
+  book_.add_wide(t, slots, priority);
+  carry_out();
+  return take_spares();
+}
+
+void parking::no_spare() {
+  std::lock_guard hold(lock_);
+  book_.no_spare();
+  carry_out();
+}
+
+std::size_t parking::take_unstarted(task_record** room, std::size_t n,
+                                    const std::function<bool(const task_record&)>& wanted) {
+  std::lock_guard hold(lock_);
+  const std::size_t got = book_.take_unstarted(room, n, wanted);
+  carry_out();
+  return got;
+}
+
+int parking::spares_due() {
+  std::lock_guard hold(lock_);
+  return take_spares();
 }
 
 // Whoever is called is told after the lock is free again, as he may start at once on this core.
@@ -118,18 +178,22 @@ void parking::wake(std::size_t n, nearness where) {
     {
       std::lock_guard hold(lock_);
       // One who was called to this core and has not come yet waits for the waker to leave it.
-      const bool pending =
-          std::any_of(asleep_.begin(), asleep_.end(), [&](const thread* t) { return t->called && t->cpu == here; });
+      const bool pending = std::ranges::any_of(threads_, [&](const thread* t) { return t->coming && t->cpu == here; });
       const bool stay = where == nearness::near && !pending;
       const auto call = [&](bool any) {
-        for (auto t = asleep_.rbegin(); t != asleep_.rend() && count < std::min(n, chosen.size()); ++t) {
-          if ((*t)->called || !(any || ((*t)->cpu == here) == stay)) continue;
-          (*t)->called = true;
-          chosen[count++] = *t;
+        for (std::size_t i = book_.asleep().size(); i-- != 0 && count < std::min(n, chosen.size());) {
+          thread* const t = threads_[book_.asleep()[i]];
+          if (!any && (t->cpu == here) != stay) continue;
+          book_.call(t->seat);
+          t->coming = true;
+          chosen[count++] = t;
         }
       };
       call(false);
       call(true);
+      book_.done().roused.clear();
+      if (count < std::min(n, chosen.size())) book_.call_next(n - count);
+      publish();
     }
     for (std::size_t i = 0; i < count; ++i) chosen[i]->wake.notify_one();
     if (count < chosen.size()) return;
@@ -142,131 +206,65 @@ void parking::keep_watch() {
   thread* one = nullptr;
   {
     std::lock_guard hold(lock_);
-    if (asleep_.empty()) return;
+    if (book_.asleep().empty()) return;
     watch_wanted_ = true;
-    one = asleep_.front();
+    one = threads_[book_.asleep().front()];
   }
   one->wake.notify_one();
 }
 
-void parking::tell_sleepers() {
-  for (thread* t : asleep_) t->wake.notify_one();
-}
-
-// ---- slots ----------------------------------------------------------------------------------------------------------
-
-bool parking::make_spare() {
-  if (spares_ >= spares_max_ || closed_) return false;
-  ++spares_;
-  return true;
-}
-
-// Tells those who can use what is free. True if a spare is one of them.
-bool parking::tell_line() {
-  if (free_slots_ == 0 || (!line_.empty() && free_slots_ < line_.front().slots)) return false;
-  const bool for_body = !line_.empty() && !line_.front().task;
-  (for_body ? slot_free_ : spare_work_).notify_all();
-  return !for_body;
-}
-
-// The same. True: make a spare.
-bool parking::serve_line() { return tell_line() && spares_idle_ < (line_.empty() ? free_slots_ : 1) && make_spare(); }
-
-bool parking::spare_due() {
+int parking::unused_slots() {
   std::lock_guard hold(lock_);
-  return serve_line();
-}
-
-bool parking::give_slots(int n) {
-  if (n == 0) return false;
-  std::lock_guard hold(lock_);
-  free_slots_ += n;
-  return serve_line();
-}
-
-void parking::take_slots(int n) {
-  if (n == 0) return;
-  std::unique_lock hold(lock_);
-  if (line_.empty() && free_slots_ >= n) {
-    free_slots_ -= n;
-    return;
-  }
-  const auto me = line_.insert(line_.end(), {n, nullptr, 0});
-  note_line();
-  tell_sleepers();  // they give their slots up
-  slot_free_.wait(hold, [&] { return me == line_.begin() && free_slots_ >= n; });
-  free_slots_ -= n;
-  line_.erase(me);
-  note_line();
-  tell_line();
-}
-
-bool parking::give_wide(task_record& t, int slots, int priority) {
-  std::lock_guard hold(lock_);
-  auto at = line_.end();
-  while (at != line_.begin() && std::prev(at)->task && std::prev(at)->priority < priority) --at;
-  line_.insert(at, {slots, &t, priority});
-  note_line();
-  tell_sleepers();
-  return serve_line();
-}
-
-bool parking::borrow_slot() {
-  std::lock_guard hold(lock_);
-  if (closed_ || !may_leave()) return false;
-  ++lent_;
-  return true;
-}
-
-void parking::return_slot() {
-  std::lock_guard hold(lock_);
-  --lent_;
-  const bool wanted = slots_wanted_.load(std::memory_order_relaxed) != 0;
-  for (thread* t : asleep_)
-    if (wanted || t->called || t->kept_in) t->wake.notify_one();
-}
-
-bool parking::give_slotless(task_record& t) {
-  std::lock_guard hold(lock_);
-  slotless_.push_back(&t);
-  spare_work_.notify_all();
-  return static_cast<std::size_t>(spares_idle_) < slotless_.size() && make_spare();
-}
-
-bool parking::no_spare() {
-  std::lock_guard hold(lock_);
-  return --spares_ == 0;
-}
-
-std::size_t parking::take_unstarted(task_record** room, std::size_t n,
-                                    const std::function<bool(const task_record&)>& wanted) {
-  std::lock_guard hold(lock_);
-  std::size_t got = 0;
-  for (std::size_t left = slotless_.size(); left != 0; --left) {
-    task_record* t = slotless_.pop_front();
-    if (got < n && wanted(*t))
-      room[got++] = t;
-    else
-      slotless_.push_back(t);
-  }
-  const auto before = line_.size();
-  std::erase_if(line_, [&](const claimant& c) {
-    if (!c.task || got == n || !wanted(*c.task)) return false;
-    room[got++] = c.task;
-    return true;
-  });
-  if (line_.size() == before) return got;
-  note_line();
-  tell_line();
-  return got;
+  return static_cast<int>(book_.asleep().size()) + (book_.line() == 0 ? book_.free() : 0);
 }
 
 void parking::close() {
   std::lock_guard hold(lock_);
   closed_ = true;
-  tell_sleepers();
-  spare_work_.notify_all();
-  slot_free_.notify_all();
+  book_.close();
+  for (thread* t : threads_) t->wake.notify_one();
+}
+
+// ---- inside ---------------------------------------------------------------------------------------------------------
+
+void parking::publish() {
+  sleepers_.store(static_cast<int>(book_.asleep().size()), std::memory_order_seq_cst);
+  slots_wanted_.store(static_cast<int>(book_.line()), std::memory_order_seq_cst);
+}
+
+// Tells those who have been given something. Spares that are due are left to the caller, who makes them without the lock.
+void parking::carry_out() {
+  publish();
+  slots::effects& e = book_.done();
+  for (std::size_t i = 0; i < e.promoted.size(); ++i) look_after(e.promoted[i]);
+  e.promoted.clear();
+  for (const slots::ticket t : e.granted) {
+    auto* const body = reinterpret_cast<claim*>(t);
+    body->granted = true;
+    body->go_on.notify_one();
+  }
+  e.granted.clear();
+  for (const slots::seat s : e.roused) {
+    threads_[s]->coming = true;
+    threads_[s]->wake.notify_one();
+  }
+  e.roused.clear();
+}
+
+// An idle thread has got a slot and sleeps on. Who posted work before looked at the sleepers when it was none of them.
+void parking::look_after(slots::seat s) {
+  if (book_.place_of(s) != slots::place::asleep || !world_.work_in_sight()) return;
+  if (!world_.somebody_works() || world_.left_alone()) {
+    book_.call(s);
+    publish();
+  } else if (!napper_.load(std::memory_order_relaxed)) {
+    watch_wanted_ = true;
+    threads_[s]->wake.notify_one();
+  }
+}
+
+void parking::pass_watch_on() {
+  if (!book_.asleep().empty()) threads_[book_.asleep().front()]->wake.notify_one();
 }
 
 }  // namespace troupe::detail

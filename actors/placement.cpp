@@ -179,6 +179,7 @@ bool placement::serve(executor* self, bool client) {
     last_taker_.store(this_thread_mark(), std::memory_order_relaxed);
     ++turns_;
     if (!retired_.empty()) any = true;
+    if (waits_changed_.load(std::memory_order_seq_cst)) look_at_waits();
     if (has_devices_)
       transfers_.take(
           [&](auto from, auto to, auto bytes, float ns) { assignment_.learn_transfer(from, to, bytes, ns); });
@@ -248,8 +249,9 @@ bool placement::serve(executor* self, bool client) {
     if (tracing_ && any) lane_.add(0, begin, clock_.ticks(), "turn");
     leave_turn();
     tell_waiters(finished_now);
-    // Mail that came while the turn was held may have nobody else to look at it.
-    if (later || inbox_.count() == 0) return any;
+    // Mail that came while the turn was held may have nobody else to look at it, nor slots that bodies left meanwhile.
+    if (later || (inbox_.count() == 0 && (assignment_.kept() == 0 || !waits_changed_.load(std::memory_order_seq_cst))))
+      return any;
     if (rounds >= 4) {
       // Enough for one visit. Who is awake looks when what he runs has ended.
       const bool nobody = active() == 0;
@@ -265,6 +267,15 @@ bool placement::serve(executor* self, bool client) {
       return any;
     }
     if (!try_turn()) return any;
+  }
+}
+
+void placement::look_at_waits() {
+  waits_changed_.exchange(false, std::memory_order_seq_cst);
+  for (const executor* e : near_) {
+    if (e->facts().space != host_space) continue;
+    const waiting_load w = e->waiting();
+    assignment_.know_waiting(e->facts().id, w.slots, w.ns);
   }
 }
 

@@ -130,6 +130,8 @@ class placement final : private logic::dependencies::surroundings {
   /// The same for a thread outside all bodies that waits.
   bool take_turn_waiting();
   bool has_mail() const { return inbox_.maybe() || assignment_.kept() != 0; }
+  /// Any thread: bodies have begun to wait, or go on; see executor::waiting. Who takes the next turn looks.
+  void waits_changed() { waits_changed_.store(true, std::memory_order_seq_cst); }
   /// There is mail, and nobody who is awake seems to be coming for it.
   bool has_stale_mail(std::uint64_t now) const { return has_mail() && is_stale(now); }
   /// Another executor has been given more than it gets done: worth a look for `idle`, which may relieve it.
@@ -203,6 +205,7 @@ class placement final : private logic::dependencies::surroundings {
   void told(task_listener&);
   bool serve(executor* self, bool client = false);  // drains and decides; leaves the turn
   void handle(mail);
+  void look_at_waits();
   // placement_tasks.cpp
   void order(task_record&);
   void make_ready(task_record&);
@@ -307,7 +310,7 @@ class placement final : private logic::dependencies::surroundings {
   alignas(64) std::atomic<int> active_{0};
   alignas(64) std::atomic<std::uint64_t> submitted_{0};
   alignas(64) std::atomic<std::uint64_t> finished_{0};
-  std::atomic<bool> closed_{false};
+  std::atomic<bool> closed_{false}, waits_changed_{false};
   std::atomic<int> quiet_waiters_{0}, bound_waiters_{0};
   std::mutex quiet_lock_;
   std::condition_variable quiet_;

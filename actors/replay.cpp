@@ -37,7 +37,7 @@ graph_run::graph_run(recorded_graph& g) : graph(g) {
 
 void graph_run::settle(hand& h) {
   if (h.done == 0) return;
-  const bool over = remaining_.fetch_sub(h.done, std::memory_order_acq_rel) == h.done;
+  const bool over = remaining_.fetch_sub(h.done, std::memory_order_seq_cst) == h.done;
   h.done = 0;
   if (over && owner_sleeps_.load(std::memory_order_seq_cst)) {
     { std::lock_guard hold(sleep_lock_); }
@@ -45,7 +45,7 @@ void graph_run::settle(hand& h) {
   }
 }
 
-bool graph_run::next(hand& h, std::uint32_t& node, bool owner) {
+bool graph_run::next(hand& h, std::uint32_t& node) {
   if (!h.ready.empty()) {
     node = h.ready.back();
     h.ready.pop_back();
@@ -71,17 +71,7 @@ bool graph_run::next(hand& h, std::uint32_t& node, bool owner) {
   bool found = grab();
   if (!found) {
     hungry_.fetch_add(1, std::memory_order_relaxed);
-    for (int looks = 0; !found && remaining_.load(std::memory_order_acquire) != 0; ++looks) {
-      if (looks >= looks_before_sleep) {
-        if (!owner) break;
-        owner_sleeps_.store(true, std::memory_order_seq_cst);
-        std::unique_lock hold(sleep_lock_);
-        wake_.wait(hold, [&] {
-          return shared_left_.load(std::memory_order_seq_cst) != 0 || remaining_.load(std::memory_order_seq_cst) == 0;
-        });
-        owner_sleeps_.store(false, std::memory_order_relaxed);
-        looks = 0;
-      }
+    for (int looks = 0; !found && looks < looks_before_sleep && remaining_.load(std::memory_order_acquire) != 0; ++looks) {
       spin_lock::pause();
       found = grab();
     }
@@ -91,6 +81,13 @@ bool graph_run::next(hand& h, std::uint32_t& node, bool owner) {
   node = h.ready.back();
   h.ready.pop_back();
   return true;
+}
+
+void graph_run::await_more() {
+  owner_sleeps_.store(true, std::memory_order_seq_cst);
+  std::unique_lock hold(sleep_lock_);
+  wake_.wait(hold, [&] { return shared_left_.load(std::memory_order_seq_cst) != 0 || is_over(); });
+  owner_sleeps_.store(false, std::memory_order_relaxed);
 }
 
 bool graph_run::finished(hand& h, std::uint32_t node, bool fine) {
@@ -112,8 +109,18 @@ bool graph_run::finished(hand& h, std::uint32_t node, bool fine) {
 
 // Half of what this thread holds, the older half.
 bool graph_run::share(hand& h) {
-  if (shared_left_.load(std::memory_order_relaxed) != 0) return true;
-  const std::size_t n = h.ready.size() / 2;
+  if (shared_left_.load(std::memory_order_relaxed) == 0) lay_out(h, h.ready.size() / 2);
+  return true;
+}
+
+bool graph_run::lay_out(hand& h) {
+  settle(h);
+  const bool any = !h.ready.empty();
+  if (any) lay_out(h, h.ready.size());
+  return any;
+}
+
+void graph_run::lay_out(hand& h, std::size_t n) {
   {
     std::lock_guard hold(lock_);
     shared_.insert(shared_.end(), h.ready.begin(), h.ready.begin() + static_cast<std::ptrdiff_t>(n));
@@ -124,7 +131,6 @@ bool graph_run::share(hand& h) {
     { std::lock_guard hold(sleep_lock_); }
     wake_.notify_all();
   }
-  return true;
 }
 
 void graph_run::fail(std::exception_ptr e) {

@@ -63,13 +63,20 @@ class graph_run {
   struct hand {
     std::vector<std::uint32_t> ready;
     std::int64_t done = 0;
+    graph_run* run = nullptr;
+    hand* outer = nullptr;  // of a run further down on the same stack
   };
 
   explicit graph_run(recorded_graph&);
 
-  /// The next node for this thread. False: there is none for it now (guests leave) or ever (the run is over). The
-  /// owner waits here until the run is over.
-  bool next(hand&, std::uint32_t& node, bool owner);
+  /// The next node for this thread. False: there is none for it now, or ever.
+  bool next(hand&, std::uint32_t& node);
+  /// Lays everything out that this thread holds and has not begun: it is about to do something else. True if there was
+  /// something.
+  bool lay_out(hand&);
+  bool is_over() const { return remaining_.load(std::memory_order_seq_cst) == 0; }
+  /// Sleeps until nodes are laid out or the run is over. One thread only.
+  void await_more();
   /// Releases the node's successors; they inherit failure along data edges. True if some were laid out for others.
   bool finished(hand&, std::uint32_t node, bool fine);
   void fail(std::exception_ptr);
@@ -86,6 +93,7 @@ class graph_run {
 
  private:
   bool share(hand&);
+  void lay_out(hand&, std::size_t oldest);
   void settle(hand&);
 
   spin_lock lock_;

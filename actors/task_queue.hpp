@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstddef>
+#include <cstdint>
 #include <mutex>
 #include <span>
 
@@ -91,6 +92,8 @@ class task_queue {
   std::size_t size() const { return size_.load(std::memory_order_relaxed); }
   /// For a thread that has just announced that it goes to sleep.
   std::size_t size_now() const { return size_.load(std::memory_order_seq_cst); }
+  /// How often something has been taken: as long as it stays the same, nobody has come.
+  std::uint32_t takes() const { return takes_.load(std::memory_order_relaxed); }
   /// What other threads would save by running what is here: less than its work, as moving it has a price.
   float worth_ns() const { return published_worth_.load(std::memory_order_relaxed); }
 
@@ -117,6 +120,7 @@ class task_queue {
   }
   void note_taken() {
     if (ready_.empty()) worth_ns_ = 0;
+    takes_.store(takes_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);  // one writer, by the lock
     published_worth_.store(worth_ns_, std::memory_order_relaxed);
     size_.store(ready_.size(), std::memory_order_relaxed);
   }
@@ -127,6 +131,7 @@ class task_queue {
   float worth_ns_ = 0;
   alignas(64) std::atomic<std::size_t> size_{0};
   std::atomic<float> published_worth_{0};
+  std::atomic<std::uint32_t> takes_{0};
 };
 
 }  // namespace troupe::detail

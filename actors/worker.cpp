@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "actors/core_group.hpp"
+#include "actors/logic/resources.hpp"
 #include "actors/protocol/clock.hpp"
 #include "actors/protocol/phase.hpp"
 #include "actors/task_errors.hpp"
@@ -32,7 +33,7 @@ void worker::run(task_record& t) {
     await_verdict(t);
     return;
   }
-  run_context& c = enter(t);
+  run_context& c = enter(t, {logic::slots_needed(t), t.predicted_ns});
   const task_record* outer = running_.load(std::memory_order_relaxed);
   running_.store(&t, std::memory_order_relaxed);
   const bool timed = is_timed(t) || lane.on();
@@ -58,7 +59,7 @@ bool worker::run_node(graph_run& g, std::uint32_t n) {
   replay_node& node = g.graph.nodes[n];
   if (node.poisoned.load(std::memory_order_acquire)) return false;
   task_record& t = *node.task;
-  run_context& c = enter(t);
+  run_context& c = enter(t, {});
   const std::uint64_t begin = lane.on() ? ticks() : 0;
   t.error = nullptr;
   const bool fine = run_body(c, t);
@@ -69,10 +70,13 @@ bool worker::run_node(graph_run& g, std::uint32_t n) {
   return fine;
 }
 
-run_context& worker::enter(task_record& t) {
-  if (static_cast<std::size_t>(depth_) == contexts_.size())
+run_context& worker::enter(task_record& t, standing body) {
+  if (static_cast<std::size_t>(depth_) == contexts_.size()) {
+    bodies_.emplace_back();
     contexts_.push_back(
         std::make_unique<run_context>(at_.host, at_.link, buffers_, at_.executor.c_str(), at_.stopping));
+  }
+  bodies_[static_cast<std::size_t>(depth_)] = body;
   run_context& c = *contexts_[static_cast<std::size_t>(depth_++)];
   c.bind(t);
   return c;

@@ -49,6 +49,15 @@ class worker {
   /// The innermost body's; null outside bodies.
   run_context* context() const { return depth_ > 0 ? contexts_[static_cast<std::size_t>(depth_ - 1)].get() : nullptr; }
   int depth() const { return depth_; }
+  /// What placement has of a body: the slots it counts it with and how long it is predicted to take.
+  struct standing {
+    int slots = 1;
+    float predicted_ns = 0;
+  };
+  /// Of the innermost body.
+  standing body() const { return bodies_[static_cast<std::size_t>(depth_ - 1)]; }
+  /// What this thread holds of recorded graphs that it runs, the innermost first.
+  graph_run::hand* hands = nullptr;
 
   // ---- what it holds; any thread may take from these ----------------------------------------------------------------
   using ring = spmc_ring<task_record, 2 * task_queue::batch_max>;
@@ -72,13 +81,14 @@ class worker {
   std::atomic<bool> ended{false};
 
  private:
-  run_context& enter(task_record&);
+  run_context& enter(task_record&, standing);
   bool run_body(run_context&, task_record&);
   void count(run_context&, bool fine);
 
   const workplace& at_;
   scratch buffers_;
-  std::vector<std::unique_ptr<run_context>> contexts_;  // by depth
+  std::vector<std::unique_ptr<run_context>> contexts_;  // by depth, as the next one
+  std::vector<standing> bodies_;
   int depth_ = 0;
   std::atomic<const task_record*> running_{nullptr};
   counters counts_;

@@ -42,7 +42,7 @@ bool is_nearer(const offer& a, const offer& b) {
 }  // namespace
 
 void assignment::add(const detail::executor_facts& f) {
-  work_.add(f.slots, f.kind == device_kind::node);
+  work_.add(f.slots, f.kind);
   facts_.push_back(f);
   spaces_ = std::max<std::size_t>(spaces_, f.space + 1u);
   name_space(f.space);
@@ -183,7 +183,7 @@ void assignment::assign(task_record& t) {
     b = backlogs_.end() - 1;
   }
   b->tasks.push(&t, t.extra ? t.extra->options.priority : 0);
-  kept_.fetch_add(1, std::memory_order_relaxed);
+  kept_.fetch_add(1, std::memory_order_seq_cst);
 }
 
 // All of them, unless there are many nodes. Then, beside those that are no nodes, some of the nodes that have data and some

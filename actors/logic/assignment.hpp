@@ -107,6 +107,8 @@ class assignment {
     return model_.transfer_ns(from, to, bytes);
   }
   int slots_of(std::size_t i) const { return work_.slots(i); }
+  /// Bodies that wait have left so many slots of executor i, and were predicted to take so long.
+  void know_waiting(std::size_t i, int slots, float ns) { work_.know_waiting(i, slots, ns); }
   void know_link(detail::memory_space from, detail::memory_space to, edge_cost c) { model_.set_edge(from, to, c); }
   /// Copies from one space of a device to another one's need not go through the host's memory.
   void connect(detail::memory_space from, detail::memory_space to) {
@@ -141,7 +143,7 @@ class assignment {
   int next_outgoing(int from) const { return work_.next_outgoing(from); }
   bool something_outgoing() const { return work_.something_outgoing(); }
   /// Ready tasks that no executor has room for. Any thread.
-  std::size_t kept() const { return kept_.load(std::memory_order_relaxed); }
+  std::size_t kept() const { return kept_.load(std::memory_order_seq_cst); }
 
   /// Sums over the tasks of executor i whose kernels were known: predicted against measured.
   double predicted_ns(std::size_t i) const { return work_.predicted_ns(i); }

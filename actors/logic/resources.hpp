@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include <troupe/detail/task.hpp>
 #include <troupe/options.hpp>
 
 namespace troupe::logic {
@@ -34,5 +35,7 @@ class resources {
 bool asks_for_quantities(const std::vector<resource>& request);
 /// How many slots of a core group the request says; the call's word comes before the kernel's.
 int slots_of(const std::vector<resource>& request);
+/// The same of a task.
+inline int slots_needed(const detail::task_record& t) { return t.extra ? slots_of(t.extra->options.resources) : 1; }
 
 }  // namespace troupe::logic

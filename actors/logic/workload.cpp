@@ -7,21 +7,23 @@ namespace troupe::logic {
 
 using detail::task_record;
 
-void workload::add(int slots, bool is_node) {
+void workload::add(int slots, device_kind kind) {
   place& p = places_.emplace_back();
   p.slots = slots;
-  p.is_node = is_node;
+  p.kind = kind;
   note_room(places_.size() - 1);
 }
 
 void workload::give(task_record& t, std::size_t i, float predicted, float transfer) {
   place& p = places_[i];
+  const int slots = slots_on(p, t);
   ++p.under_way;
+  p.taken += slots;
   p.moving_ns += transfer;
   t.executor = static_cast<std::uint16_t>(i);
   t.predicted_ns = predicted;
   t.marks |= detail::mark_sent;
-  p.outstanding_ns += predicted;
+  p.outstanding_ns += predicted * static_cast<float>(slots);
   if (!(t.marks & detail::mark_known)) ++p.tries;
   note_room(i);
   put_out(t);
@@ -55,7 +57,9 @@ void workload::resume(task_record& t) {
 void workload::take_off(task_record& t) {
   place& p = places_[t.executor];
   end_wait(t);
-  p.outstanding_ns -= t.predicted_ns;
+  const int slots = slots_on(p, t);
+  p.taken -= slots;
+  p.outstanding_ns -= t.predicted_ns * static_cast<float>(slots);
   if (p.outstanding_ns < 1.0f) p.outstanding_ns = 0;
   if (!(t.marks & detail::mark_known)) --p.tries;
   p.moving_ns -= p.moving_ns / static_cast<float>(p.under_way--);
@@ -76,7 +80,7 @@ void workload::note_measured(const task_record& t) {
 workload::load workload::given() const {
   load all;
   for (const place& p : places_) {
-    if (p.is_node) continue;
+    if (p.kind == device_kind::node) continue;
     all.tasks += static_cast<std::uint64_t>(p.under_way);
     all.ns += p.outstanding_ns;
   }

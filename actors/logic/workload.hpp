@@ -15,6 +15,8 @@
 #include <troupe/detail/id_set.hpp>
 #include <troupe/detail/task.hpp>
 
+#include "actors/logic/resources.hpp"
+
 namespace troupe::logic {
 
 class workload {
@@ -28,7 +30,7 @@ class workload {
   explicit workload(float window_ns) : window_ns_(window_ns) {}
 
   /// An executor; its id is the number of those before it.
-  void add(int slots, bool is_node);
+  void add(int slots, device_kind);
   std::size_t size() const { return places_.size(); }
   /// It starts anew, with so many slots.
   void restart(std::size_t i, int slots) {
@@ -37,6 +39,12 @@ class workload {
     note_room(i);
   }
   void know_others(std::size_t i, float ns) { places_[i].others_ns = ns; }
+  /// Bodies that wait have left so many slots of executor i, and were predicted to take so long.
+  void know_waiting(std::size_t i, int slots, float ns) {
+    places_[i].waiting = slots;
+    places_[i].waiting_ns = ns;
+    note_room(i);
+  }
 
   // ---- what happens -------------------------------------------------------------------------------------------------
   /// The task is for executor i, where it is predicted to take so long, and its data so long to come.
@@ -74,7 +82,7 @@ class workload {
   /// Until a slot is free.
   float queue_ns(std::size_t i) const {
     const place& p = places_[i];
-    return counted(p) < p.slots ? 0 : std::max(p.outstanding_ns, 0.0f) / static_cast<float>(p.slots);
+    return counted(p) < p.slots ? 0 : std::max(p.outstanding_ns - p.waiting_ns, 0.0f) / static_cast<float>(p.slots);
   }
   /// All that it has been given.
   float outstanding_ns(std::size_t i) const { return places_[i].outstanding_ns; }
@@ -105,26 +113,34 @@ class workload {
     float outstanding_ns = 0;
     float moving_ns = 0;
     float others_ns = 0;
-    int under_way = 0;
-    int aside = 0;  // of these, those that wait for their data
+    float waiting_ns = 0;  // of outstanding_ns
+    int under_way = 0;     // tasks
+    int taken = 0;         // slots that they need
+    int waiting = 0;       // of these, those that bodies have left while they wait
+    int aside = 0;         // tasks that wait for their data
     int slots = 1;
     int tries = 0;
-    bool is_node = false;
+    device_kind kind = device_kind::cpu;
     std::vector<detail::task_record*> outgoing;
     double predicted_ns = 0, measured_ns = 0;
   };
 
   void end_wait(detail::task_record&);
 
-  // Of those that wait for their data two for each slot are not: others have their slots meanwhile.
-  static int counted(const place& p) { return p.under_way - std::min(p.aside, 2 * p.slots); }
+  // Slots that are used or spoken for. Of tasks that wait for their data two for each slot are not counted: others have
+  // their slots meanwhile.
+  static int counted(const place& p) { return p.taken - p.waiting - std::min(p.aside, 2 * p.slots); }
+  // A core group's tasks may need several slots, or none; a device's and a node's are one each.
+  static int slots_on(const place& p, const detail::task_record& t) {
+    return p.kind == device_kind::cpu ? slots_needed(t) : 1;
+  }
 
   // A node is given the next task of each slot while one runs, however long that takes: else it would do nothing from the
   // end of each until the news has come here and the next one with its data has gone there.
   void note_room(std::size_t i) {
     const place& p = places_[i];
     free_.set(i, counted(p) < p.slots);
-    roomy_.set(i, queue_ns(i) <= window_ns_ || (p.is_node && counted(p) < 2 * p.slots));
+    roomy_.set(i, queue_ns(i) <= window_ns_ || (p.kind == device_kind::node && counted(p) < 2 * p.slots));
   }
 
   const float window_ns_;

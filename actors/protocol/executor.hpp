@@ -71,6 +71,12 @@ struct executor_facts {
   }
 };
 
+/// Bodies that wait for something: they have given their slots away and go on later.
+struct waiting_load {
+  int slots = 0;
+  float ns = 0;  // what they were predicted to take
+};
+
 class executor {
  public:
   virtual ~executor() = default;
@@ -78,7 +84,7 @@ class executor {
   virtual const executor_facts& facts() const = 0;
   /// Who will look at what was handed over without being woken.
   enum class attention {
-    caller,    ///< the caller is one of the executor's threads and looks for work next
+    caller,    ///< the caller is one of the executor's threads, holds a slot and looks for work next
     somebody,  ///< a thread of this runtime took a turn a moment ago
     nobody,    ///< nobody may be looking
     client,    ///< as nobody; and the calling thread, outside all bodies, may be about to wait for it
@@ -108,6 +114,10 @@ class executor {
   /// as there is room (rebalancing, shutdown).
   virtual std::size_t take_back(std::span<task_record*> room,
                                 const std::function<bool(const task_record&)>& wanted) = 0;
+  /// Of what it was given and has begun. Who changes that tells placement; see placement::waits_changed.
+  virtual waiting_load waiting() const { return {}; }
+  /// It has tasks that could run now, and nobody who is awake to run them. True for a moment on the way to sleep.
+  virtual bool is_stalled() const { return false; }
   virtual executor_report report() const = 0;
   virtual void start() = 0;
 };

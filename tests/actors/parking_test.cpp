@@ -145,8 +145,21 @@ TEST(parking, gives_a_slot_that_a_body_left_to_a_spare_and_takes_one_back_from_a
   l.add(false);
   ASSERT_TRUE(l.wait([&] { return l.worked >= 1; })) << "the spare has the slot";
   ASSERT_TRUE(l.all_sleep(2));
-  l.place.take_slots(1);  // returns once a sleeper has left his
-  ASSERT_TRUE(l.wait([&] { return l.worked >= 2; }));
+  l.place.take_slots(1);  // a sleeper has left his, and sleeps on without
+  EXPECT_EQ(l.place.sleepers(), 1);
+  EXPECT_EQ(l.worked, 1) << "nobody was woken for that";
+  EXPECT_EQ(l.place.give_slots(1), 0) << "there is a thread for it";
+  EXPECT_EQ(l.place.sleepers(), 2);
+}
+
+TEST(parking, calls_an_idle_thread_that_gets_a_slot_while_there_is_work) {
+  lot l(1);
+  ASSERT_TRUE(l.all_sleep(1));
+  l.place.take_slots(1);
+  l.work = true;  // whoever posted it saw no sleeper
+  l.place.give_slots(1);
+  ASSERT_TRUE(l.wait([&] { return l.worked >= 1; }));
+  l.work = false;
 }
 
 TEST(parking, hands_tasks_without_a_slot_to_spares) {

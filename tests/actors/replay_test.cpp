@@ -52,6 +52,15 @@ class made_graph {
   std::vector<edge> edges_;
 };
 
+// The next node for this thread; the owner of a run waits until it is over.
+bool next(graph_run& run, graph_run::hand& h, std::uint32_t& node, bool owner) {
+  while (!run.next(h, node)) {
+    if (!owner || run.is_over()) return false;
+    run.await_more();
+  }
+  return true;
+}
+
 std::vector<edge> random_edges(std::uint32_t nodes, std::mt19937& random) {
   std::vector<edge> edges;
   for (std::uint32_t to = 1; to < nodes; ++to)
@@ -67,7 +76,7 @@ std::vector<std::uint32_t> run_alone(recorded_graph& g, const Fails& fails) {
   graph_run::hand hand;
   std::vector<std::uint32_t> order;
   std::uint32_t n = 0;
-  while (run.next(hand, n, true)) {
+  while (next(run, hand, n, true)) {
     order.push_back(n);
     run.finished(hand, n, !g.nodes[n].poisoned.load() && !fails(n));
   }
@@ -144,14 +153,14 @@ TEST(graph_run, sends_a_guest_away_who_finds_nothing_while_the_owner_works) {
   graph_run run(g.graph);
   graph_run::hand owner, guest;
   std::uint32_t n = 9;
-  ASSERT_TRUE(run.next(owner, n, true));
+  ASSERT_TRUE(next(run, owner, n, true));
   EXPECT_EQ(n, 0u);
-  EXPECT_FALSE(run.next(guest, n, false));
+  EXPECT_FALSE(next(run, guest, n, false));
   run.finished(owner, 0, true);
-  ASSERT_TRUE(run.next(owner, n, true));
+  ASSERT_TRUE(next(run, owner, n, true));
   EXPECT_EQ(n, 1u);
   run.finished(owner, 1, true);
-  EXPECT_FALSE(run.next(owner, n, true));
+  EXPECT_FALSE(next(run, owner, n, true));
 }
 
 TEST(graph_run, with_guests_runs_every_node_once_and_in_order) {
@@ -166,7 +175,7 @@ TEST(graph_run, with_guests_runs_every_node_once_and_in_order) {
     const auto work = [&](bool owner) {
       graph_run::hand hand;
       std::uint32_t n = 0;
-      while (run.next(hand, n, owner)) {
+      while (next(run, hand, n, owner)) {
         for (const std::uint32_t p : before[n])
           if (times[p].load(std::memory_order_acquire) == 0) ++early;
         times[n].fetch_add(1, std::memory_order_release);

@@ -349,6 +349,45 @@ TEST(replay, refuses_what_it_cannot_run_again_yet) {
   EXPECT_EQ(rt.spawn([] { return 1; }).get(), 1);
 }
 
+// What a thread has taken of a run is not its own while its body waits.
+TEST(replay, begins_all_that_is_ready_while_bodies_wait) {
+  constexpr int count = 10;
+  for (const int threads : {1, 2, 4}) {
+    runtime rt(options{.threads = threads});
+    test::meeting all_there(count);
+    std::atomic<int> met{0};
+    const graph g = rt.record([&](recorder& tape) {
+      for (int i = 0; i < count; ++i)
+        tape.spawn([&] { met += yield_core([&] { return all_there.arrive_and_wait(); }) ? 1 : 0; });
+    });
+    auto run = rt.run(g);
+    ASSERT_TRUE(run.wait_for(2 * test::patience)) << threads;
+    run.get();
+    EXPECT_EQ(met, count) << threads;
+  }
+}
+
+// Whoever runs a graph leaves its slot while the bodies of others are all that is missing.
+TEST(replay, ends_when_bodies_that_waited_need_the_slot_of_who_runs_it) {
+  for (const int groups : {1, 2})
+    for (int round = 0; round < 50; ++round) {
+      runtime rt(options{.threads = 2, .core_groups = groups});
+      std::atomic<int> sum{0};
+      const graph g = rt.record([&](recorder& tape) {
+        for (int i = 0; i < 12; ++i)
+          tape.spawn([&rt, &sum, i] {
+            auto first = rt.spawn([i] { return i; });
+            sum += rt.spawn([](int n) { return n; }, first).get();
+          });
+      });
+      auto one = rt.run(g);
+      auto beside = rt.spawn([&] { return rt.spawn([] { return 1; }).get(); });
+      ASSERT_TRUE(one.wait_for(test::patience)) << groups << " groups, round " << round;
+      ASSERT_TRUE(beside.wait_for(test::patience));
+      EXPECT_EQ(sum, 66);
+    }
+}
+
 TEST(replay, of_a_recording_that_throws_leaves_nothing_behind) {
   runtime rt(options{.threads = 1});
   std::atomic<int> ran{0};

@@ -28,8 +28,8 @@ class listening final : public task_listener {
 class workload_of : public testing::Test {
  protected:
   workload_of() {
-    w.add(2, false);
-    w.add(1, true);
+    w.add(2, troupe::device_kind::cpu);
+    w.add(1, troupe::device_kind::node);
   }
   task_record& given(std::size_t to, float ns, float transfer_ns = 0) {
     task_record& t = tasks_.emplace_back();
