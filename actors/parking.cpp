@@ -123,7 +123,7 @@ void parking::take_slots(int n) {
 bool parking::borrow_slot() {
   std::lock_guard hold(lock_);
   if (closed_ || !book_.lend(napping_)) return false;
-  publish();
+  carry_out();
   return true;
 }
 

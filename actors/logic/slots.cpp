@@ -78,6 +78,7 @@ bool slots::take(ticket body, int n) {
     reclaim(n);
     if (free_ >= n) {
       free_ -= n;
+      settle();  // who has lost its slot may have something else to do
       return true;
     }
   }
@@ -130,6 +131,7 @@ bool slots::lend(seat not_his) {
   idle_.push_back(*one);
   asleep_.erase(one);
   ++lent_;
+  settle();
   return true;
 }
 

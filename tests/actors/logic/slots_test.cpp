@@ -1,0 +1,239 @@
+// What this file is for: every slot is in one hand at a time, and no work waits beside a thread that could do it.
+// SPDX-FileCopyrightText: the troupe authors
+// SPDX-License-Identifier: BSD-3-Clause
+#include <gtest/gtest.h>
+
+#include <random>
+#include <vector>
+
+#include "actors/logic/slots.hpp"
+
+namespace {
+
+using troupe::detail::task_record;
+using troupe::logic::slots;
+using place = slots::place;
+
+// So many threads with a slot each, all of them asleep.
+slots group(int n, int spares_max) {
+  slots s(spares_max);
+  for (int i = 0; i < n; ++i) s.arrive(s.add(false), 1);
+  return s;
+}
+int made(slots& s) { return std::exchange(s.done().spares, 0); }
+std::vector<slots::seat> roused(slots& s) { return std::exchange(s.done().roused, {}); }
+std::vector<slots::ticket> granted(slots& s) { return std::exchange(s.done().granted, {}); }
+
+TEST(slots, of_sleepers_go_to_a_body_without_waking_anybody) {
+  slots s = group(2, 4);
+  EXPECT_TRUE(s.take(1, 1));
+  EXPECT_EQ(s.asleep().size(), 1u);
+  EXPECT_TRUE(roused(s).empty());
+  s.give(1);
+  EXPECT_EQ(s.asleep().size(), 2u);
+  EXPECT_EQ(s.done().promoted.size(), 1u) << "somebody has to look whether there is work for it";
+  EXPECT_EQ(made(s), 0);
+}
+
+TEST(slots, that_nobody_uses_are_for_a_spare) {
+  slots s = group(1, 4);
+  s.call(0);  // runs something
+  (void)roused(s);
+  s.give(1);  // waits inside
+  EXPECT_EQ(made(s), 1);
+  const slots::seat spare = s.add(true);
+  s.arrive(spare, 0);
+  ASSERT_EQ(s.place_of(spare), place::awake) << "nobody has looked for work since the slot was left";
+  EXPECT_EQ(s.take_duty(spare).slots, 1);
+}
+
+TEST(slots, count_an_idle_thread_for_one_purpose_only) {
+  task_record t;
+  slots s = group(1, 4);
+  ASSERT_TRUE(s.take(1, 1));  // the sleeper is idle
+  s.add_slotless(t);
+  EXPECT_EQ(roused(s), std::vector<slots::seat>{0});
+  EXPECT_EQ(made(s), 0);
+  s.give(1);  // the one who was idle may be a long time at its task
+  EXPECT_EQ(made(s), 1);
+  EXPECT_EQ(s.take_duty(0).task, &t);
+}
+
+TEST(slots, are_gathered_for_a_task_that_needs_several) {
+  task_record t;
+  slots s = group(3, 0);
+  s.call(0);
+  (void)roused(s);
+  s.add_wide(t, 3, 0);
+  EXPECT_TRUE(roused(s).empty());
+  EXPECT_TRUE(s.asleep().empty()) << "they have left theirs";
+  s.arrive(0, 1);
+  ASSERT_EQ(s.place_of(0), place::awake);
+  const slots::duty d = s.take_duty(0);
+  EXPECT_EQ(d.task, &t);
+  EXPECT_EQ(d.slots, 3);
+  s.give(2);
+  EXPECT_EQ(s.asleep().size(), 2u);
+}
+
+TEST(slots, are_given_in_line_whoever_asks_for_fewer) {
+  task_record t;
+  slots s = group(2, 0);
+  s.call(0);
+  s.call(1);
+  (void)roused(s);
+  s.add_wide(t, 2, 0);
+  EXPECT_FALSE(s.take(7, 1));
+  s.arrive(0, 1);
+  EXPECT_EQ(s.place_of(0), place::idle);
+  EXPECT_TRUE(granted(s).empty()) << "one slot is free, but not the second one's turn";
+  s.arrive(1, 1);
+  const slots::duty d = s.take_duty(1);
+  EXPECT_EQ(d.task, &t);
+  s.give(1);
+  EXPECT_EQ(granted(s), std::vector<slots::ticket>{7});
+}
+
+TEST(slots, that_are_lent_come_back_and_calls_meanwhile_are_kept) {
+  slots s = group(1, 0);
+  ASSERT_TRUE(s.lend(99));
+  EXPECT_FALSE(s.lend(99)) << "there is one";
+  s.call_next(2);
+  s.give_back();
+  EXPECT_EQ(roused(s), std::vector<slots::seat>{0}) << "once: one slot was lent";
+}
+
+TEST(slots, are_left_by_a_sleeper_for_a_task_without_one_where_no_spare_can_be_made) {
+  task_record t;
+  slots s = group(2, 1);
+  s.call(1);
+  (void)roused(s);
+  s.add_slotless(t);
+  EXPECT_EQ(made(s), 1);
+  s.no_spare();  // the system gives no thread
+  EXPECT_EQ(roused(s), std::vector<slots::seat>{0});
+  EXPECT_EQ(s.take_duty(0).slots, 0);
+  EXPECT_EQ(s.free(), 1);
+  s.arrive(1, 1);
+  s.arrive(0, 0);
+  EXPECT_EQ(s.asleep().size(), 1u);
+  EXPECT_EQ(s.take_duty(0).slots, 1) << "both slots are in use again";
+}
+
+// At random, against counting: each slot is somewhere, and what waits has a reason to.
+TEST(slots, are_never_lost_and_nothing_waits_without_a_reason) {
+  for (unsigned seed = 0; seed < 400; ++seed) {
+    std::mt19937 random(seed);
+    const auto draw = [&](int n) { return static_cast<int>(random() % static_cast<unsigned>(n)); };
+    const int total = 1 + draw(4), spares_max = draw(6);
+    std::vector<task_record> records(64);
+    std::size_t next_record = 0;
+    slots s(spares_max);
+    struct thread {
+      int held = 0;
+      bool here = true, slotless = false;  // awake and acting
+    };
+    std::vector<thread> threads;
+    std::vector<std::pair<slots::ticket, int>> bodies;  // in line
+    slots::ticket next_ticket = 1;
+    int in_bodies = 0, lent = 0, coming = 0;
+    std::vector<int> waiting_bodies;  // each has given so many away
+    for (int i = 0; i < total; ++i) {
+      (void)s.add(false);
+      threads.push_back({1});
+    }
+    const auto settle = [&] {
+      coming += made(s);
+      s.done().promoted.clear();
+      for (const slots::seat r : roused(s)) {
+        threads[r].here = true;
+        const slots::duty d = s.take_duty(r);
+        threads[r].held = d.slots;
+        threads[r].slotless = d.task && d.slots == 0;
+      }
+      for (const slots::ticket t : granted(s)) {
+        const auto b = std::ranges::find(bodies, t, &std::pair<slots::ticket, int>::first);
+        ASSERT_NE(b, bodies.end());
+        in_bodies += b->second;
+        bodies.erase(b);
+      }
+    };
+    for (int step = 0; step < 300; ++step) {
+      switch (draw(9)) {
+        case 0:
+        case 1:
+        case 2: {  // a thread has nothing to do
+          const auto i = static_cast<std::size_t>(draw(static_cast<int>(threads.size())));
+          if (!threads[i].here) break;
+          if (threads[i].held > 1) {
+            s.give(threads[i].held - 1);
+            threads[i].held = 1;
+            settle();
+          }
+          s.arrive(static_cast<slots::seat>(i), threads[i].held);
+          threads[i] = {0, false};
+          if (s.place_of(static_cast<slots::seat>(i)) == place::awake) {
+            threads[i].here = true;
+            const slots::duty d = s.take_duty(static_cast<slots::seat>(i));
+            threads[i].held = d.slots;
+          }
+          break;
+        }
+        case 3:  // a spare comes
+          if (coming == 0) break;
+          --coming;
+          (void)s.add(true);
+          threads.push_back({0});
+          break;
+        case 4: {  // a body on that thread waits, or goes on
+          if (!waiting_bodies.empty() && draw(2)) {
+            const int n = waiting_bodies.back();
+            waiting_bodies.pop_back();
+            if (s.take(next_ticket, n))
+              in_bodies += n;
+            else
+              bodies.emplace_back(next_ticket, n);
+            ++next_ticket;
+            break;
+          }
+          const auto i = static_cast<std::size_t>(draw(static_cast<int>(threads.size())));
+          if (!threads[i].here || threads[i].held == 0) break;
+          waiting_bodies.push_back(threads[i].held);
+          s.give(std::exchange(threads[i].held, 0));
+          break;
+        }
+        case 5:
+          if (next_record < records.size()) s.add_slotless(records[next_record++]);
+          break;
+        case 6:
+          if (next_record < records.size() && total > 1) s.add_wide(records[next_record++], 2 + draw(total - 1), draw(3));
+          break;
+        case 7:
+          if (lent != 0 && draw(2)) {
+            --lent;
+            s.give_back();
+          } else if (s.lend(0)) {
+            ++lent;
+          }
+          break;
+        default:  // a body that went on has ended: its slots are free
+          if (in_bodies != 0) s.give(std::exchange(in_bodies, 0));
+      }
+      settle();
+      int held = in_bodies + lent + s.free() + static_cast<int>(s.asleep().size());
+      bool somebody_idle = false;
+      for (std::size_t i = 0; i < threads.size(); ++i) {
+        held += threads[i].held;
+        somebody_idle |= s.place_of(static_cast<slots::seat>(i)) == place::idle;
+      }
+      ASSERT_EQ(held, total) << "seed " << seed << ", step " << step;
+      if (somebody_idle) {
+        ASSERT_EQ(s.slotless(), 0u) << "seed " << seed << ", step " << step;
+        if (s.line() == 0) ASSERT_EQ(s.free(), 0) << "seed " << seed << ", step " << step;
+      }
+      if (!s.asleep().empty()) ASSERT_EQ(s.line(), 0u) << "seed " << seed << ", step " << step;
+    }
+  }
+}
+
+}  // namespace
