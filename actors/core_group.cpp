@@ -165,8 +165,7 @@ void group_actor::make_spares(int n) {
 }
 
 bool group_actor::is_stalled() const {
-  return awake_.load() == 0 && (queue_.size() != 0 || something_held() || has_graph_to_join()) &&
-         parking_.unused_slots() != 0;
+  return left_alone() && !stopping_.load() && parking_.has_slot_for_nobody();
 }
 
 void group_actor::be_awake(worker& self, bool now) {

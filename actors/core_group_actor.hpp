@@ -14,6 +14,7 @@
 #include "actors/parking.hpp"
 #include "actors/protocol/clock.hpp"
 #include "actors/replay.hpp"
+#include "actors/stall_watch.hpp"
 #include "actors/task_queue.hpp"
 #include "actors/worker.hpp"
 
@@ -33,7 +34,10 @@ class group_actor final : public core_group,
         spin_ticks_(static_cast<std::uint64_t>(static_cast<double>(options_.spin.count()) / tick_ns_)),
         workplace_{this, host, link, b, options_.facts.name, stopping_, tick_ns_},
         queue_(options_.facts.slots),
-        parking_(options_.facts.slots, options_.spare_threads_max, *this) {}
+        parking_(options_.facts.slots, options_.spare_threads_max, *this) {
+    watch_for_stalls(*this);
+  }
+  ~group_actor() override { forget_stalls(*this); }
 
   // ---- executor -----------------------------------------------------------------------------------------------------
 

@@ -213,9 +213,11 @@ void parking::keep_watch() {
   one->wake.notify_one();
 }
 
-int parking::unused_slots() {
+bool parking::has_slot_for_nobody() {
   std::lock_guard hold(lock_);
-  return static_cast<int>(book_.asleep().size()) + (book_.line() == 0 ? book_.free() : 0);
+  const bool there_is_one = !book_.asleep().empty() || (book_.line() == 0 && book_.free() != 0);
+  return there_is_one && !napper_.load(std::memory_order_relaxed) && book_.coming() == 0 &&
+         std::ranges::none_of(threads_, &thread::coming);
 }
 
 void parking::close() {

@@ -96,8 +96,8 @@ class parking {
   /// There is work that somebody who is awake is to see to: makes sure that a sleeper looks up now and then.
   void keep_watch();
   int sleepers() const { return sleepers_.load(std::memory_order_seq_cst); }
-  /// Slots that no thread uses.
-  int unused_slots();
+  /// A slot is free or a sleeper's, nobody naps, and no thread is on its way.
+  bool has_slot_for_nobody();
   void close();
 
  private:

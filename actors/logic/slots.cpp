@@ -191,9 +191,7 @@ void slots::serve_line() {
   }
 }
 
-// After anything that makes a slot free, a thread idle, or work wait.
-void slots::settle(bool no_more_spares) {
-  no_more_spares = no_more_spares || closed_ || spares_ >= spares_max_;
+void slots::serve_slotless(bool no_more_spares) {
   std::size_t given = 0;
   while (given < slotless_.size()) {
     if (idle_.empty() && no_more_spares && coming_ == 0) reclaim(free_ + 1);  // nobody else comes
@@ -201,7 +199,14 @@ void slots::settle(bool no_more_spares) {
     rouse(take_idle(), {slotless_[given++], 0});
   }
   slotless_.erase(slotless_.begin(), slotless_.begin() + static_cast<std::ptrdiff_t>(given));
+}
+
+// After anything that makes a slot free, a thread idle, or work wait.
+void slots::settle(bool no_more_spares) {
+  no_more_spares = no_more_spares || closed_ || spares_ >= spares_max_;
+  serve_slotless(no_more_spares);
   serve_line();
+  serve_slotless(no_more_spares);  // the line may have made threads idle
   if (line_.empty()) {
     for (; free_ > 0 && !idle_.empty(); --free_) {
       const seat s = take_idle();

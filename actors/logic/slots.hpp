@@ -91,6 +91,8 @@ class slots {
   void close() { closed_ = true; }
 
   int free() const { return free_; }
+  /// Spares that have been asked for and are not here yet.
+  int coming() const { return coming_; }
   std::size_t line() const { return line_.size(); }
   /// Nobody is there who could take these on.
   std::size_t slotless() const { return slotless_.size(); }
@@ -116,6 +118,7 @@ class slots {
   seat take_idle();
   void reclaim(int needed);
   void serve_line();
+  void serve_slotless(bool no_more_spares);
   void settle(bool no_more_spares = false);
 
   int spares_max_;
