@@ -101,7 +101,9 @@ class dependencies {
   /// Adds the edge unless `from` has retired.
   bool link(task_ref from, task_record& to, bool data);
   /// True if a path of unfinished tasks leads from one to the other. Linear in the edges; for diagnosis.
-  bool reaches(task_record& from, const task_record& to);
+  bool reaches(task_record& from, const task_record& to) { return reaches(from, &to); }
+  /// The same; null: to any task that somebody may wait for.
+  bool reaches(task_record& from, const task_record* to);
 
   template <class F>
   void each_successor(task_record& task, F&& f) {

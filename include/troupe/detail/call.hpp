@@ -125,6 +125,14 @@ template <class F, class... A>
 using result_of_call = std::remove_cvref_t<decltype(std::declval<call_state<F, A...>&>()(
     std::declval<task_record&>(), std::declval<task_context&>()))>;
 
+template <class T>
+void end_life(T* x) noexcept {
+  if constexpr (!std::is_trivially_destructible_v<T>) {
+    const no_waiting here;
+    x->~T();
+  }
+}
+
 // The state of a call and its result, in the record where they fit, else on the heap.
 template <class State, class R>
 struct call_storage {
@@ -161,10 +169,10 @@ struct call_storage {
     new (place) R((*std::launder(reinterpret_cast<State*>(f.state)))(r, c));
     f.has_value = true;
   }
-  static void drop_body(task_record& r) noexcept { std::launder(reinterpret_cast<State*>(of(r).state))->~State(); }
+  static void drop_body(task_record& r) noexcept { end_life(std::launder(reinterpret_cast<State*>(of(r).state))); }
   static void drop_result(task_record& r) noexcept {
     filled& f = of(r);
-    if (f.has_value) std::launder(reinterpret_cast<R*>(f.value))->~R();
+    if (f.has_value) end_life(std::launder(reinterpret_cast<R*>(f.value)));
     if constexpr (!inside) delete &f;
   }
   static void* result(task_record& r) noexcept { return of(r).value; }
@@ -188,10 +196,12 @@ struct call_storage<State, void> {
   }
   static void run(task_record& r, task_context& c) { of(r)(r, c); }
   static void drop_body(task_record& r) noexcept {
-    if constexpr (inside)
-      of(r).~State();
-    else
+    if constexpr (inside) {
+      end_life(&of(r));
+    } else {
+      const no_waiting here;
       delete &of(r);
+    }
   }
   static void drop_result(task_record&) noexcept {}
   static void* result(task_record&) noexcept { return nullptr; }
