@@ -234,6 +234,29 @@ void describe(engine& house, access& to, array_core& a, access_mode mode, const 
   to.where = r;
 }
 
+namespace {
+template <class F>
+void each_box_of(const access& x, F&& f) {
+  if (!x.where)
+    f(x.array->tile_box(x.tile));
+  else
+    logic::each_touched(*x.where, f);
+}
+}  // namespace
+
+void check_clash(const task_record& t, const access& x, const access& y) {
+  each_box_of(x, [&](const box4& a) {
+    each_box_of(y, [&](const box4& b) {
+      if (a.empty() || b.empty() || !logic::overlap(a, b)) return;
+      throw error(errc::overlapping_write,
+                  "array '" + x.array->spec.name + "': two arguments of one call of '" + logic::name_of(t) +
+                      "' touch the same elements, and one of them changes these: " + text_of_box(*x.array, a.lo, a.hi) +
+                      " and " + text_of_box(*x.array, b.lo, b.hi) +
+                      "; pass them once, with update(), or boxes that do not overlap");
+    });
+  });
+}
+
 void choose_chunk(engine& house, int rank, const index_t* size, const array_core* output, index_t* chunk) {
   bool same = output && output->spec.rank == rank;
   for (int d = 0; same && d < rank; ++d) same = output->spec.size[d] == size[d];

@@ -87,6 +87,9 @@ void describe(engine&, access& to, array_core&, access_mode, const std::array<in
               const std::array<index_t, rank_max>& limit_hi, border, const void* fill, std::size_t fill_size,
               combine_fn);
 
+/// Throws overlapping_write if the two accesses of the call touch the same elements.
+void check_clash(const task_record&, const access&, const access&);
+
 /// Chunk size for an index space of this extent, where the caller named none.
 void choose_chunk(engine&, int rank, const index_t* size, const array_core* output, index_t* chunk);
 

@@ -108,7 +108,7 @@ class shown {
 /// What is known of a kernel. One per kernel name and signature in a runtime; one per type for closures.
 struct kernel_info {
   const char* name = "task";
-  std::uint64_t key = 0;      // identifies the kernel to the cost model
+  std::uint64_t key = 0;      // identifies the kernel to the cost model; 0, closures: its address does
   unsigned char kinds = 1;    // bit per device_kind that has a body
   unsigned char doubles = 0;  // bit per device_kind whose text needs them; the runtime's own copy knows
   purity repeat = purity::pure;
