@@ -198,7 +198,7 @@ void gpu_actor::close_device() {
   try {
     if (device_)
       memory_.each([&](logic::replica& r) {
-        if (gpu_memory::take_back(r) && r.dirty && r.array->spec.adopted) memory_.send_home(r, take_job());
+        if (gpu_memory::take_back(r) && r.dirty && r.array->is_borrowed()) memory_.send_home(r, take_job());
       });
     lanes_.keep_promises();
     while (!jobs_.empty())

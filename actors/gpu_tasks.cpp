@@ -120,13 +120,11 @@ void gpu_actor::end_task(task_record& t, std::exception_ptr error, std::uint64_t
   const std::uint64_t end = ticks();
   if (!is_internal(t.kind)) {
     const double ns = static_cast<double>(end - begin) * tick_ns_;
-    tasks_.fetch_add(1, std::memory_order_relaxed);
+    tasks_.fetch_add(static_cast<std::uint64_t>(attempts), std::memory_order_relaxed);
+    failed_.fetch_add(static_cast<std::uint64_t>(attempts - (error ? 0 : 1)), std::memory_order_relaxed);
     busy_ns_.fetch_add(static_cast<std::uint64_t>(ns), std::memory_order_relaxed);
     t.measured_ns = std::max(1.0f, static_cast<float>(ns));
-    if (error) {
-      failed_.fetch_add(1, std::memory_order_relaxed);
-      t.error = task_error(t, options_.facts.name, attempts, error);
-    }
+    if (error) t.error = task_error(t, options_.facts.name, attempts, error);
     if (!t.body_gone) {
       t.ops->drop_body(t);
       t.body_gone = true;

@@ -180,7 +180,7 @@ class node_actor final : public node, private task_listener {
   void flush();
   void finish(job&, const wire::task_end&);
   void finish_awaited(job&);
-  void end_task(task_record&, std::exception_ptr, float measured_ns);
+  void end_task(task_record&, std::exception_ptr, float measured_ns, int attempts = 1);
   void end_cancelled(task_record&);
   void give_back(task_record&);
   void refuse(task_record&, std::exception_ptr why);

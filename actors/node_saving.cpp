@@ -27,7 +27,7 @@ void node_actor::save_all() {
         if (c.dirty && !c.in_error && known.core->keep()) all.emplace_back(known.core, tile);
   }
   const std::size_t coming = all.empty() ? 0 : placement_.fetch_home(*this, all);
-  for (const auto& [a, tile] : all) release(a);
+  for (const auto& [a, tile] : all) let_go(a);
   if (coming != 0) return;
   std::lock_guard hold(lock_);
   if (!session_ || !leaving_.exchange(false, std::memory_order_relaxed)) return;
@@ -70,7 +70,7 @@ void node_actor::save(array_core& a, std::uint32_t tile) {
     }
   }
   placement_.report_not_saved({&one, 1});
-  release(&a);
+  let_go(&a);
 }
 
 // False: there is nothing that only the node has.
@@ -166,7 +166,7 @@ void node_actor::tell_saved() {
 // Those of which a handle was held.
 void node_actor::release_saved(std::span<const std::pair<array_core*, std::uint32_t>> all) {
   if (all.empty()) return;
-  for (const auto& [a, tile] : all) release(a);
+  for (const auto& [a, tile] : all) let_go(a);
   const bool last = saving_.fetch_sub(all.size()) == all.size();
   { std::lock_guard hold(lock_); }  // who waits either sees it or is told
   idle_.notify_all();
@@ -183,12 +183,12 @@ void node_actor::bring_home_lent() {
     if (!session_) return;
     for (auto& [id, known] : arrays_)
       for (auto& [tile, c] : known.tiles)
-        if (c.dirty && known.core->spec.adopted && known.core->keep()) all.emplace_back(known.core, tile);
+        if (c.dirty && known.core->is_borrowed() && known.core->keep()) all.emplace_back(known.core, tile);
     saving_.fetch_add(all.size());
   }
   for (const auto& [a, tile] : all) {
     fetch(*a, tile);
-    release(a);
+    let_go(a);
   }
 }
 

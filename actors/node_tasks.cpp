@@ -206,7 +206,9 @@ void node_actor::finish(job& j, const wire::task_end& e) {
     returned_.push_back(&t);
     return;
   }
-  end_task(t, why, e.measured_ns);
+  // The member says how often it has tried; it was allowed so many times.
+  const int tries_max = 1 + (t.extra ? std::max(0, t.extra->options.retries) : 0);
+  end_task(t, why, e.measured_ns, e.how == wire::outcome::failed ? std::clamp<int>(e.attempts, 1, tries_max) : 1);
 }
 
 void node_actor::finish_awaited(job& j) {
@@ -235,9 +237,9 @@ void node_actor::add_partial(job& j, const back& b) {
   r.combiner(mine.data, b.partial.get(), count);
 }
 
-void node_actor::end_task(task_record& t, std::exception_ptr why, float measured_ns) {
-  tasks_.fetch_add(1, std::memory_order_relaxed);
-  if (why) failed_.fetch_add(1, std::memory_order_relaxed);
+void node_actor::end_task(task_record& t, std::exception_ptr why, float measured_ns, int attempts) {
+  tasks_.fetch_add(static_cast<std::uint64_t>(attempts), std::memory_order_relaxed);
+  failed_.fetch_add(static_cast<std::uint64_t>(attempts - (why ? 0 : 1)), std::memory_order_relaxed);
   busy_ns_.fetch_add(static_cast<std::uint64_t>(measured_ns), std::memory_order_relaxed);
   t.measured_ns = std::max(1.0f, measured_ns);
   t.error = std::move(why);

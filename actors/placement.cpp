@@ -18,6 +18,8 @@ namespace troupe::detail {
 namespace {
 // The in-flight bound and stale mail are looked at once in so many submissions; see options::tasks_in_flight_max.
 constexpr std::uint64_t look_every = 16;
+// A thread that is held back looks so often whether it is what others wait for: they may have come meanwhile.
+constexpr std::chrono::milliseconds look_for_holders_after{50};
 // Mail that may wait for an executor's thread with something to do.
 constexpr std::size_t gather = 64;
 // Records are given back in chains of this many while work goes on.
@@ -112,13 +114,21 @@ void placement::submit(task_record* t, bool inside) {
       n - finished_.load(std::memory_order_relaxed) > in_flight_max_) {
     // Over the bound: plan what is there, then sleep until a quarter has drained.
     take_turn(nullptr);
-    bound_waiters_.fetch_add(1, std::memory_order_seq_cst);
-    std::unique_lock hold(quiet_lock_);
-    quiet_.wait(hold, [&] {
-      return submitted_.load() - finished_.load(std::memory_order_seq_cst) <= in_flight_max_ - in_flight_max_ / 4;
-    });
-    bound_waiters_.fetch_sub(1, std::memory_order_relaxed);
+    wait_for_bound();
   }
+}
+
+// They would never end if they wait for a view that this thread holds.
+void placement::wait_for_bound() {
+  const auto is_below = [&] {
+    return submitted_.load() - finished_.load(std::memory_order_seq_cst) <= in_flight_max_ - in_flight_max_ / 4;
+  };
+  bound_waiters_.fetch_add(1, std::memory_order_seq_cst);
+  while (!holds_up_ || !holds_up_()) {
+    std::unique_lock hold(quiet_lock_);
+    if (quiet_.wait_for(hold, look_for_holders_after, is_below)) break;
+  }
+  bound_waiters_.fetch_sub(1, std::memory_order_relaxed);
 }
 
 void placement::report_done(std::span<task_record* const> done, executor* self) {

@@ -66,6 +66,9 @@ class placement final : private logic::dependencies::surroundings {
   /// Who carries out what takes long, instead of a thread for each; all of it has ended before this does.
   void use_aside(std::function<void(std::function<void()>)> run) { aside_run_ = std::move(run); }
 
+  /// How placement finds out that tasks wait for what the calling thread holds: then it is not held back itself.
+  void use_hold_up(std::function<bool()> holds) { holds_up_ = std::move(holds); }
+
   // ---- any thread ---------------------------------------------------------------------------------------------------
   /// `inside`: the caller is a task, which is never held back at the in-flight bound.
   void submit(task_record*, bool inside);
@@ -122,6 +125,11 @@ class placement final : private logic::dependencies::surroundings {
     transfers_.add(from, to, bytes, ns);
   }
   void drop(array_core*);
+  /// The last handle of borrowed memory is going: `t`, a farewell, comes after all tasks that use the array, and ends when
+  /// that is gone, so that its memory is the caller's again; at once after `end_farewells`.
+  void bid_farewell(task_record& t);
+  /// The runtime ends, and waits for no array any more.
+  void end_farewells();
   /// Something that waits for time to pass may be due.
   void look_again();
   /// Decides what there is to decide, if there is any and the turn is free. `self`: the caller is about to look for
@@ -149,11 +157,16 @@ class placement final : private logic::dependencies::surroundings {
   bool has_mail_for_sleeper() const { return inbox_.count() != 0; }
 
   bool is_quiet() const {
-    return finished_.load(std::memory_order_acquire) == submitted_.load(std::memory_order_acquire);
+    return finished_.load(std::memory_order_acquire) == submitted_.load(std::memory_order_acquire) &&
+           farewells_left_.load(std::memory_order_seq_cst) == 0;
   }
-  /// Waits until nothing is in flight.
+  /// Waits until nothing is in flight, and no borrowed memory without a handle.
   bool wait_quiet(std::chrono::steady_clock::time_point);
   bool would_deadlock(task_record& inside, task_record& awaited);
+  /// Nobody waits for this host access any more: its place in the order stays, and what it was to change is as before.
+  void give_up(task_record& host_access);
+  /// True if the awaited task comes after one of these, which are host accesses whose views are open; null: any task does.
+  bool is_behind(std::span<task_record* const> open, const task_record* awaited);
   explanation explain(task_record&);
   runtime_report report();
   std::vector<logic::remembered_time> measured_times();
@@ -268,6 +281,7 @@ class placement final : private logic::dependencies::surroundings {
   bool bring_home(array_core&);
   void forget_copies(array_core&);
   void free(array_core&);
+  void end_farewell(task_record&);
   // Host memory under a budget; see placement_room.cpp.
   struct room_request {
     task_record* task;
@@ -292,6 +306,7 @@ class placement final : private logic::dependencies::surroundings {
   void free_if_unused(array_core&);
   void publish();
   void tell_waiters(std::uint64_t finished);
+  void wait_for_bound();
   bool leaves_mail(std::uint64_t now);
   void give_records_back();
 
@@ -312,6 +327,10 @@ class placement final : private logic::dependencies::surroundings {
   alignas(64) std::atomic<std::uint64_t> finished_{0};
   std::atomic<bool> closed_{false}, waits_changed_{false};
   std::atomic<int> quiet_waiters_{0}, bound_waiters_{0};
+  std::atomic<std::size_t> farewells_left_{0};
+  std::mutex farewells_lock_;
+  std::vector<task_record*> farewells_;  // unfinished ones
+  bool farewells_over_ = false;
   std::mutex quiet_lock_;
   std::condition_variable quiet_;
   transfer_reports transfers_;
@@ -321,6 +340,7 @@ class placement final : private logic::dependencies::surroundings {
   logic::assignment assignment_;
   logic::admission admission_;
   std::function<void(std::chrono::milliseconds)> set_alarm_;
+  std::function<bool()> holds_up_;  // any thread calls it
   std::function<void(std::function<void()>)> aside_run_;  // null: threads
   std::uint64_t alarm_ = 0;                               // when it will ring, in ticks
   std::vector<executor*> executors_;

@@ -48,6 +48,27 @@ bool placement::would_deadlock(task_record& inside, task_record& awaited) {
   return yes;
 }
 
+void placement::give_up(task_record& t) {
+  bool granted = false;
+  with_turn([&] {
+    granted = (t.marks & mark_open) != 0;
+    t.marks |= mark_given_up;
+  });
+  task_record* const one = &t;
+  if (granted) report_done({&one, 1}, nullptr);
+}
+
+bool placement::is_behind(std::span<task_record* const> open, const task_record* awaited) {
+  hold_turn();
+  serve(nullptr);  // as above; leaves the turn
+  hold_turn();
+  bool yes = false;
+  for (task_record* t : open) yes = yes || deps_.reaches(*t, awaited);
+  leave_turn();
+  take_turn(nullptr);
+  return yes;
+}
+
 explanation placement::explain(task_record& t) {
   hold_turn();
   explanation e = assignment_.explain(t);

@@ -186,7 +186,7 @@ void placement::lose(const executor& e, std::span<const std::pair<array_core*, s
 void placement::free_if_unused(array_core& a) {
   if (!a.dropped || a.users != 0) return;
   if (a.homes && !a.homes->spaces.empty()) {
-    if (a.spec.adopted && bring_home(a)) return;
+    if (a.is_borrowed() && bring_home(a)) return;
     forget_in_log(a);
     forget_copies(a);
     return;
@@ -207,6 +207,41 @@ bool placement::bring_home(array_core& a) {
     any = true;
   }
   return any;
+}
+
+void placement::bid_farewell(task_record& t) {
+  bool over;
+  {
+    std::lock_guard hold(farewells_lock_);
+    over = farewells_over_;
+    if (!over) {
+      farewells_.push_back(&t);
+      farewells_left_.store(farewells_.size(), std::memory_order_seq_cst);
+    }
+  }
+  if (over && claim(t)) fulfil(t, board_);
+  inbox_.post(mail(&t, mail::submitted));
+}
+
+void placement::end_farewell(task_record& t) {
+  {
+    std::lock_guard hold(farewells_lock_);
+    std::erase(farewells_, &t);
+    farewells_left_.store(farewells_.size(), std::memory_order_seq_cst);
+  }
+  if (claim(t)) fulfil(t, board_);
+  if (t.references.fetch_sub(1, std::memory_order_acq_rel) == 1) recycle(&t);
+}
+
+void placement::end_farewells() {
+  with_turn([&] {  // nobody ends one meanwhile
+    std::lock_guard hold(farewells_lock_);
+    farewells_over_ = true;
+    for (task_record* t : farewells_)
+      if (claim(*t)) fulfil(*t, board_);
+    farewells_.clear();
+    farewells_left_.store(0, std::memory_order_seq_cst);
+  });
 }
 
 // Each device frees its copies; the last one to have done so frees the array.

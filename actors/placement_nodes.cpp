@@ -37,7 +37,7 @@ void placement::leave_and_tell() {
     saves.emplace_back(of && of->facts().kind == device_kind::node ? of : nullptr, s);
   }
   turn_.store(false, std::memory_order_seq_cst);
-  for (const auto& [e, s] : saves) e ? e->save(*s.first, s.second) : release(s.first);
+  for (const auto& [e, s] : saves) e ? e->save(*s.first, s.second) : let_go(s.first);
   for (executor* e : nodes) e->after_turn();
   for (task_listener* l : listeners) l->after_turn();
 }

@@ -298,7 +298,9 @@ void placement::free(array_core& a) {
     budget_->forget(a, [&](std::uint64_t at, std::uint64_t bytes) { disk_->discard(at, bytes); });
     room_changed_ = true;
   }
+  task_record* const farewell = a.farewell;
   destroy(a);
+  if (farewell) end_farewell(*farewell);
 }
 
 }  // namespace troupe::detail

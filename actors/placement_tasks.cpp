@@ -58,13 +58,16 @@ void placement::make_ready(task_record& t) {
       deps_.each_successor(t, [&](task_record& next, bool) { send_behind(next); });  // there is room again
     return;
   }
-  if (abandoning_) abandon(t);
+  if (abandoning_ && t.kind != task_kind::farewell) abandon(t);
   if ((t.phase.load(std::memory_order_acquire) & phase_mask) != phase_waiting) {
     await_verdict(t);
     retired_.push_back(&t);  // failed or cancelled before it could start
     return;
   }
   switch (t.kind) {
+    case task_kind::farewell:
+      retired_.push_back(&t);  // it is done when the array is gone
+      return;
     case task_kind::join:
       if (claim(t)) fulfil(t, board_);
       retired_.push_back(&t);
@@ -78,6 +81,10 @@ void placement::make_ready(task_record& t) {
       }
       // Granted: it counts as finished, and retires when the view is closed.
       fulfil(t, board_);
+      if (t.marks & mark_given_up) {
+        retired_.push_back(&t);
+        return;
+      }
       t.marks |= mark_open;
       ++retired_count_;
       ++open_views_;

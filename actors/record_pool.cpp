@@ -119,6 +119,20 @@ task_record* make_lend(house_link& home, std::shared_ptr<peer_loan> loan) {
   return t;
 }
 
+task_record* make_farewell(house_link& home, array_core& a) {
+  static constexpr task_ops ops = nothing_to_run("end of borrowed memory", 0xfa4e);
+  // A write comes after all others, whether they failed or not.
+  task_record* t = make_internal(home, ops, task_kind::farewell, a, 0, access_mode::write);
+  if (a.tile_count == 1 && !a.whole_box().empty()) return t;
+  region* where = home.regions.take();
+  *where = {};
+  where->hi = a.spec.size;
+  where->limit_hi = a.spec.size;
+  where->edge = border::refuse;
+  t->accesses[0].where = where;
+  return t;
+}
+
 void destroy(array_core& a) noexcept {
   house_link& home = *a.home;
   delete a.open;

@@ -238,6 +238,8 @@ task_record* make_load(house_link&, array_core&, std::uint32_t tile);
 task_record* make_lend(house_link&, std::shared_ptr<peer_loan>);
 /// A task that frees a device's copies of an array.
 task_record* make_forget(house_link&, array_core&);
+/// A task that comes after all that use the array, and waits for its end.
+task_record* make_farewell(house_link&, array_core&);
 /// Frees an array that no handle and no task refers to.
 void destroy(array_core&) noexcept;
 /// Gives a record, its accesses' regions and what its body captured back. Nobody refers to it any more.

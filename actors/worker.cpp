@@ -38,12 +38,12 @@ void worker::run(task_record& t) {
   running_.store(&t, std::memory_order_relaxed);
   const bool timed = is_timed(t) || lane.on();
   const std::uint64_t begin = timed ? ticks() : 0;
-  const bool fine = run_body(c, t);
+  const outcome end_of_body = run_body(c, t);
   const std::uint64_t end =
       timed ? ticks() : static_cast<std::uint64_t>(static_cast<double>(t.predicted_ns) / at_.tick_ns);
   running_.store(outer, std::memory_order_release);
   --depth_;
-  count(c, fine);
+  count(c, end_of_body);
   bump(counts_.busy_ticks, end - begin);
   if (timed) t.measured_ns = std::max(1.0f, static_cast<float>(static_cast<double>(end - begin) * at_.tick_ns));
   if (lane.on()) lane.add(t.id, begin, end, logic::name_of(t).c_str());
@@ -62,12 +62,12 @@ bool worker::run_node(graph_run& g, std::uint32_t n) {
   run_context& c = enter(t, {});
   const std::uint64_t begin = lane.on() ? ticks() : 0;
   t.error = nullptr;
-  const bool fine = run_body(c, t);
-  if (!fine) g.fail(t.error);
+  const outcome end_of_body = run_body(c, t);
+  if (!end_of_body.fine) g.fail(t.error);
   --depth_;
   if (begin) lane.add(t.id, begin, ticks(), logic::name_of(t).c_str());
-  count(c, fine);
-  return fine;
+  count(c, end_of_body);
+  return end_of_body.fine;
 }
 
 run_context& worker::enter(task_record& t, standing body) {
@@ -82,16 +82,16 @@ run_context& worker::enter(task_record& t, standing body) {
   return c;
 }
 
-void worker::count(run_context& c, bool fine) {
-  bump(counts_.tasks, std::uint64_t{1});
-  if (!fine) bump(counts_.failed, std::uint64_t{1});
+void worker::count(run_context& c, outcome o) {
+  bump(counts_.tasks, static_cast<std::uint64_t>(o.bodies));
+  if (const int threw = o.bodies - (o.fine ? 1 : 0); threw != 0) bump(counts_.failed, static_cast<std::uint64_t>(threw));
   if (const std::uint64_t moved = c.take_bytes_moved()) bump(counts_.bytes, moved);
 }
 
-bool worker::run_body(run_context& c, task_record& t) {
+worker::outcome worker::run_body(run_context& c, task_record& t) {
   if (t.kind == task_kind::graph_run) {
     t.error = at_.owner->run_graph(*this, t);
-    return !t.error;
+    return {!t.error};
   }
   if (t.extra && t.extra->watched) t.extra->listener->began(t);
   const int tries = 1 + (t.extra ? std::max(0, t.extra->options.retries) : 0);
@@ -99,14 +99,14 @@ bool worker::run_body(run_context& c, task_record& t) {
     try {
       if (t.extra && t.extra->options.stop.stop_requested()) {
         t.error = cancelled_error(t, at_.executor);
-        return false;
+        return {false, attempt - 1};
       }
       if (t.kind == task_kind::settle)
         settle_reduction(t, at_.host, c);
       else
         t.ops->run(t, c);
       c.commit();
-      return true;
+      return {true, attempt};
     } catch (...) {
       c.roll_back();
       if (attempt < tries && !c.stop_requested()) {
@@ -114,7 +114,7 @@ bool worker::run_body(run_context& c, task_record& t) {
         continue;
       }
       t.error = task_error(t, at_.executor, attempt, std::current_exception());
-      return false;
+      return {false, attempt};
     }
   }
 }

@@ -82,8 +82,12 @@ class worker {
 
  private:
   run_context& enter(task_record&, standing);
-  bool run_body(run_context&, task_record&);
-  void count(run_context&, bool fine);
+  struct outcome {
+    bool fine = false;
+    int bodies = 1;  // that have run; all but the last have thrown
+  };
+  outcome run_body(run_context&, task_record&);
+  void count(run_context&, outcome);
 
   const workplace& at_;
   scratch buffers_;

@@ -234,7 +234,7 @@ future<void> factor(Submitter& to, const matrix& a, const scope& where) {
     const task_options check{.name = "potrf check"};
     for (index_t k = 0; k < n; ++k)
       last = to.spawn(
-          check, [k, t](tile_inout d, auto&&) { check_diagonal(d, k, k * t); }, update(tile_of(a, k, k)), last);
+          check, [k, t](tile_inout d) { check_diagonal(d, k, k * t); }, update(tile_of(a, k, k)), last);
   }
   // Every other task is an ancestor of the last potrf, so this one ends the whole.
   return to.spawn(

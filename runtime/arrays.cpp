@@ -87,13 +87,73 @@ array_core* new_array(engine& house, array_spec s) {
 
 void retain(array_core* a) noexcept { a->handles.fetch_add(1, std::memory_order_relaxed); }
 
-void release(array_core* a) noexcept {
-  if (a->handles.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
+namespace {
+
+thread_local int may_not_wait = 0;
+
+void give_handles(array_core* a, std::int64_t handles) noexcept {
+  if (a->handles.fetch_sub(handles, std::memory_order_acq_rel) != handles) return;
   // Tasks that use it were submitted before this: placement frees it once they are done, at once if there are none.
   if (engine* house = a->home->house.load(std::memory_order_acquire))
     house->brain().drop(a);
   else
     destroy(*a);
+}
+
+// True for the last of the program's handles, which the runtime then keeps.
+bool take_last(array_core& a) noexcept {
+  std::int64_t n = a.handles.load(std::memory_order_relaxed);
+  for (;;) {
+    const bool last = n % array_core::kept_once == 1;
+    if (a.handles.compare_exchange_weak(n, last ? n - 1 + array_core::kept_once : n - 1, std::memory_order_acq_rel))
+      return last;
+  }
+}
+
+// What ends when its memory is the caller's again, with a reference; null: this was not the last handle, or nobody waits.
+task_record* give_back_borrowed(array_core* a) noexcept {
+  engine* const house = a->home->house.load(std::memory_order_acquire);
+  if (!house) {
+    give_handles(a, 1);
+    return nullptr;
+  }
+  if (!take_last(*a)) return nullptr;
+  task_record* t = nullptr;
+  try {
+    t = make_farewell(*a->home, *a);
+    t->references.store(3, std::memory_order_relaxed);  // the runtime's, the array's, the caller's
+    a->farewell = t;
+    house->brain().bid_farewell(*t);
+  } catch (const std::bad_alloc&) {  // nobody can be told
+    a->farewell = nullptr;
+    if (t) recycle(t);
+    t = nullptr;
+  }
+  give_handles(a, array_core::kept_once);
+  return t;
+}
+
+}  // namespace
+
+no_waiting::no_waiting() noexcept { ++may_not_wait; }
+no_waiting::~no_waiting() { --may_not_wait; }
+
+void let_go(array_core* a) noexcept { give_handles(a, array_core::kept_once); }
+
+void release(array_core* a) noexcept {
+  if (!a->is_borrowed()) return give_handles(a, 1);
+  if (task_record* t = give_back_borrowed(a)) release(t);
+}
+
+void release_and_wait(array_core* a) noexcept {
+  if (!a->is_borrowed()) return give_handles(a, 1);
+  task_record* const t = give_back_borrowed(a);
+  if (!t) return;
+  try {
+    if (may_not_wait == 0) wait(*t);
+  } catch (...) {  // it would never end, here; or there is no memory to find out
+  }
+  release(t);
 }
 
 const array_spec& spec_of(const array_core& a) noexcept { return a.spec; }
@@ -174,6 +234,29 @@ void describe(engine& house, access& to, array_core& a, access_mode mode, const 
   to.where = r;
 }
 
+namespace {
+template <class F>
+void each_box_of(const access& x, F&& f) {
+  if (!x.where)
+    f(x.array->tile_box(x.tile));
+  else
+    logic::each_touched(*x.where, f);
+}
+}  // namespace
+
+void check_clash(const task_record& t, const access& x, const access& y) {
+  each_box_of(x, [&](const box4& a) {
+    each_box_of(y, [&](const box4& b) {
+      if (a.empty() || b.empty() || !logic::overlap(a, b)) return;
+      throw error(errc::overlapping_write,
+                  "array '" + x.array->spec.name + "': two arguments of one call of '" + logic::name_of(t) +
+                      "' touch the same elements, and one of them changes these: " + text_of_box(*x.array, a.lo, a.hi) +
+                      " and " + text_of_box(*x.array, b.lo, b.hi) +
+                      "; pass them once, with update(), or boxes that do not overlap");
+    });
+  });
+}
+
 void choose_chunk(engine& house, int rank, const index_t* size, const array_core* output, index_t* chunk) {
   bool same = output && output->spec.rank == rank;
   for (int d = 0; same && d < rank; ++d) same = output->spec.size[d] == size[d];
@@ -227,10 +310,12 @@ const kernel_info host_kernel{.name = "host access", .key = 1};
 struct host_access {
   task_record* task;
   engine* house;
+  array_core* array = nullptr;  // with a handle, once it is open
+  open_view listed;
   scratch buffers;
   run_context context;
   host_access(engine& h, task_record* t)
-      : task(t), house(&h), context(*h.link().host, h.link(), buffers, "host", never_stopping) {
+      : task(t), house(&h), listed(t), context(*h.link().host, h.link(), buffers, "host", never_stopping) {
     context.bind(*t);
   }
 };
@@ -263,7 +348,9 @@ host_access* open_host(array_core& a, access_mode mode, const std::array<index_t
   try {
     granted = wait_until(*t, deadline);
   } catch (...) {
-    if (claim(*t)) {
+    if (mode == access_mode::update) {
+      to.house->brain().give_up(*t);
+    } else if (claim(*t)) {
       t->error = cancelled_error(*t, "");
       fulfil(*t, to.house->board());
     }
@@ -284,6 +371,9 @@ host_access* open_host(array_core& a, access_mode mode, const std::array<index_t
     } keep{t};
     throw_error(*t);
   }
+  retain(&a);
+  h->array = &a;
+  to.house->views().add(h->listed);
   try {
     view = h->context.view_of(0);
   } catch (...) {
@@ -301,8 +391,12 @@ void close_host(host_access* h) noexcept {
     h->context.roll_back();
   }
   task_record* t = h->task;
+  h->house->views().remove(h->listed);
   h->house->brain().report_done({&t, 1}, nullptr);
   release(t);
+  release_and_wait(h->array);
 }
+
+void hold_host(host_access* h, const void* view) noexcept { open_views::move(h->listed, view); }
 
 }  // namespace troupe::detail

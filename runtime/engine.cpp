@@ -115,6 +115,10 @@ engine::engine(const options& o, surroundings s)
       link_(make_link(around_.clock)),
       placement_(options_, *link_, board_) {
   link_->kernels = kernels_;
+  placement_.use_hold_up([this] {
+    const open_views::held views = views_.of_this_thread();
+    return !views.empty() && placement_.is_behind(views.tasks(), nullptr);
+  });
 }
 
 void engine::start() {
@@ -362,6 +366,7 @@ shutdown_report engine::shutdown(std::chrono::steady_clock::time_point deadline)
   }
   placement_.wait_remade();
   placement_.abandon_queued();  // what became ready while bodies were ending
+  placement_.end_farewells();
   keep_costs();
   if (staff_) {
     placement_.flush_trace();

@@ -27,6 +27,7 @@
 #include "runtime/accelerators.hpp"
 #include "runtime/known_costs.hpp"
 #include "runtime/neighbours.hpp"
+#include "runtime/open_views.hpp"
 #include "runtime/surroundings.hpp"
 
 namespace troupe::detail {
@@ -64,6 +65,7 @@ class engine : public std::enable_shared_from_this<engine> {
   house_link& link() { return *link_; }
   placement& brain() { return placement_; }
   wait_board& board() { return board_; }
+  open_views& views() { return views_; }
   kernel_table& kernels() { return *kernels_; }
   /// Null: it is alone.
   const neighbours* others() const { return neighbours_.get(); }
@@ -114,6 +116,7 @@ class engine : public std::enable_shared_from_this<engine> {
   const surroundings around_;
   const std::unique_ptr<house_link, void (*)(house_link*)> link_;  // first made, last given up
   wait_board board_;
+  open_views views_;
   placement placement_;
   const std::shared_ptr<kernel_table> kernels_ = std::make_shared<kernel_table>();  // also the link's
   std::unique_ptr<staff> staff_;

@@ -274,6 +274,16 @@ bool look_for_end(engine& house, task_record& t, std::chrono::steady_clock::time
   }
 }
 
+// Throws if this thread holds a view that has to be closed before the task can run.
+void check_views(engine& house, const task_record& t, std::chrono::steady_clock::time_point deadline) {
+  if (deadline != std::chrono::steady_clock::time_point::max()) return;
+  const open_views::held views = house.views().of_this_thread();
+  if (views.empty() || !house.brain().is_behind(views.tasks(), &t) || is_done(t)) return;
+  throw error(errc::would_deadlock,
+              "'" + logic::name_of(t) + "' can only go on after a host view that this thread holds (of " + views.names() +
+                  "): close the view before you wait, or move it to the thread that is to close it");
+}
+
 }  // namespace
 
 bool wait_until(task_record& t, std::chrono::steady_clock::time_point deadline) {
@@ -281,9 +291,14 @@ bool wait_until(task_record& t, std::chrono::steady_clock::time_point deadline) 
   if (t.kind == task_kind::recorded)
     throw error(errc::bad_argument, "the future stands for a recorded call, which is never ready: wait for the run");
   engine& house = engine_of(t);
-  if (current_task()) return wait_inside(t, house.board(), deadline);
+  if (current_task()) {
+    check_views(house, t, deadline);
+    return wait_inside(t, house.board(), deadline);
+  }
   if (house.around().wait) return house.around().wait([&] { return is_done(t); });
-  return look_for_end(house, t, deadline) || house.board().wait(t, deadline);
+  if (look_for_end(house, t, deadline)) return true;
+  check_views(house, t, deadline);
+  return house.board().wait(t, deadline);
 }
 
 void throw_error(const task_record& t) { throw_task_error(t); }

@@ -11,6 +11,11 @@
 
 namespace troupe {
 
+namespace {
+// Who waits for all tasks with a view in its hands looks so often whether one of them waits for that.
+constexpr std::chrono::milliseconds views_looked_at_after{50};
+}  // namespace
+
 runtime::runtime(options o) : engine_(std::make_shared<detail::engine>(o)) { engine_->start(); }
 runtime::runtime(runtime&&) noexcept = default;
 runtime& runtime::operator=(runtime&& o) noexcept {
@@ -36,7 +41,17 @@ bool runtime::wait_all_until(std::chrono::steady_clock::time_point deadline) {
   if (detail::current_task())
     throw error(errc::would_deadlock, "wait_all() inside a task would wait for that task: wait for futures instead");
   { const detail::engine::device_watch told(house()); }  // this thread sleeps: nobody is to leave a device to it
-  return house().brain().wait_quiet(deadline);
+  detail::placement& brain = house().brain();
+  constexpr auto forever = std::chrono::steady_clock::time_point::max();
+  const detail::open_views::held views = house().views().of_this_thread();
+  if (views.empty() || deadline != forever) return brain.wait_quiet(deadline);
+  // What can only go on after one of these may come later, too.
+  do
+    if (brain.is_behind(views.tasks(), nullptr))
+      throw error(errc::would_deadlock, "tasks can only go on after a host view that this thread holds (one of " +
+                                            views.names() + "): close it before wait_all()");
+  while (!brain.wait_quiet(std::chrono::steady_clock::now() + views_looked_at_after));
+  return true;
 }
 
 std::vector<executor_report> runtime::executors(const scope& where) const {

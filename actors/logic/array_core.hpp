@@ -200,14 +200,19 @@ struct alignas(128) array_core {
   std::unique_ptr<tile_bytes[]> many_bytes;
 
   // Any thread.
-  std::atomic<long> handles{1};
-  /// Takes a handle, unless the last one has gone.
+  /// The program's handles, and in units of `kept_once` how often the runtime itself keeps the array.
+  static constexpr std::int64_t kept_once = std::int64_t{1} << 32;
+  std::atomic<std::int64_t> handles{1};
+  task_record* farewell = nullptr;  // ends with the array; written by who drops the last handle, then placement's
+  /// Keeps the array for the runtime, unless nobody holds it any more. See detail::let_go.
   bool keep() {
-    long n = handles.load(std::memory_order_relaxed);
+    std::int64_t n = handles.load(std::memory_order_relaxed);
     while (n != 0)
-      if (handles.compare_exchange_weak(n, n + 1, std::memory_order_acq_rel)) return true;
+      if (handles.compare_exchange_weak(n, n + kept_once, std::memory_order_acq_rel)) return true;
     return false;
   }
+  /// Its bytes are the caller's, who wants them back when the last handle has gone.
+  bool is_borrowed() const { return spec.adopted && !spec.owner; }
 
   logic::box4 tile_box(std::uint32_t t) const {
     logic::box4 b;

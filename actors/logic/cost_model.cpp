@@ -66,7 +66,8 @@ run_time& cost_model::of(const detail::kernel_info& k, size_class size, device_k
       ((reinterpret_cast<std::uintptr_t>(&k) >> 4) ^ (std::uint64_t{rest} * 0x9e3779b1u >> 7)) % shortcut_count;
   shortcut& s = shortcuts_[place];
   if (s.kernel == &k && s.rest == rest) return *s.entry;
-  auto& e = entries_[key_of(k.key, rest)];
+  // The text of a closure's type may be that of another one in the same function, its constant has a place of its own.
+  auto& e = entries_[key_of(k.key != 0 ? k.key : reinterpret_cast<std::uintptr_t>(&k), rest)];
   if (!e) {
     e = std::make_unique<entry>();
     e->key = {lasting_key(k), size, kind, 0};

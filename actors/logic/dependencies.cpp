@@ -74,13 +74,17 @@ bool dependencies::link(task_ref from, task_record& to, bool data) {
   return true;
 }
 
-bool dependencies::reaches(task_record& from, const task_record& to) {
+bool dependencies::reaches(task_record& from, const task_record* to) {
+  const auto is_meant = [&](const task_record& t) {
+    if (to) return &t == to;
+    return &t != &from && (!is_internal(t.kind) || t.kind == detail::task_kind::farewell);
+  };
   std::unordered_set<const task_record*> seen{&from};
   std::vector<task_record*> open{&from};
   while (!open.empty()) {
     task_record* t = open.back();
     open.pop_back();
-    if (t == &to) return true;
+    if (is_meant(*t)) return true;
     each_successor(*t, [&](task_record& next, bool) {
       if (seen.insert(&next).second) open.push_back(&next);
     });

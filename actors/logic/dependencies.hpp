@@ -86,11 +86,15 @@ class dependencies {
   void retire(task_record& task, Ready&& ready) {
     if (task.error) poison_outputs(task);
     each_successor(task, [&](task_record& next, bool data) {
-      if (data && task.error) around_.fail(next, task.error, false);
+      if (data && task.error) around_.fail(next, task.error, is_own_failure(task, next));
       if (--next.pending == 0) ready(next);
     });
     forget_successors(task);
     task.sequence = 0;
+  }
+  // A join stands for its chunks: what one of them ended with is how it ends, and not a failure that it depends on.
+  static bool is_own_failure(const task_record& failed, const task_record& next) {
+    return next.kind == detail::task_kind::join && failed.measured_ns != detail::never_ran;
   }
   void forget_successors(task_record& task) {
     blocks_.give(task.more_successors);
@@ -101,7 +105,9 @@ class dependencies {
   /// Adds the edge unless `from` has retired.
   bool link(task_ref from, task_record& to, bool data);
   /// True if a path of unfinished tasks leads from one to the other. Linear in the edges; for diagnosis.
-  bool reaches(task_record& from, const task_record& to);
+  bool reaches(task_record& from, const task_record& to) { return reaches(from, &to); }
+  /// The same; null: to any task that somebody may wait for.
+  bool reaches(task_record& from, const task_record* to);
 
   template <class F>
   void each_successor(task_record& task, F&& f) {

@@ -35,6 +35,12 @@ enum class border : unsigned char {
 namespace detail {
 inline constexpr std::size_t fill_bytes_max = 32;
 
+/// The same text for the same type.
+template <class T>
+constexpr const char* text_of_type() {
+  return __PRETTY_FUNCTION__;
+}
+
 /// What a mapper answers: a box that may reach outside, and the rule for the part that does.
 template <int N>
 struct mapped {
@@ -42,6 +48,7 @@ struct mapped {
   border edge = border::refuse;
   const void* fill = nullptr;
   std::size_t fill_size = 0;
+  const char* fill_type = nullptr;  // as text_of_type has it
 };
 }  // namespace detail
 
@@ -91,6 +98,9 @@ struct fixed {
   }
 };
 
+template <int N, class T>
+struct filled_window;
+
 /// The chunk widened by a radius along each dimension, as a stencil or convolution reads. Say what lies beyond the
 /// edge: `.clamp()`, `.wrap()`, `.fill(v)`; without, the view is clipped at the edge.
 template <int N>
@@ -99,17 +109,20 @@ struct window_mapper {
   border edge = border::clip;
   alignas(16) std::array<std::byte, detail::fill_bytes_max> value{};
   std::size_t value_size = 0;
+  const char* value_type = nullptr;
 
   constexpr window_mapper clamp() const { return with(border::clamp); }
   constexpr window_mapper wrap() const { return with(border::wrap); }
-  /// `v` must have the array's element type.
+  /// `v` must have the array's element type: `fill(1.0f)` for an array of float. Another one does not compile; where the
+  /// mapper has become a plain `window_mapper`, which can hold any value, it is `error(bad_argument)` at the call.
   template <class T>
-  window_mapper fill(const T& v) const {
+  filled_window<N, T> fill(const T& v) const {
     static_assert(std::is_trivially_copyable_v<T> && sizeof(T) <= detail::fill_bytes_max,
                   "fill values are trivially copyable and at most 32 bytes");
-    window_mapper copy = with(border::fill);
+    filled_window<N, T> copy{with(border::fill)};
     std::memcpy(copy.value.data(), &v, sizeof v);
     copy.value_size = sizeof v;
+    copy.value_type = detail::text_of_type<T>();
     return copy;
   }
 
@@ -119,7 +132,7 @@ struct window_mapper {
       b.lo[d] -= radius[d];
       b.hi[d] += radius[d];
     }
-    return {b, edge, value.data(), value_size};
+    return {b, edge, value.data(), value_size, value_type};
   }
 
  private:
@@ -129,6 +142,17 @@ struct window_mapper {
     return copy;
   }
 };
+
+/// A window that shows a value of this type beyond the edge; see `window_mapper::fill`.
+template <int N, class T>
+struct filled_window : window_mapper<N> {
+  using fill_type = T;
+};
+
+/// A mapper that fills has a value of the array's element type: write `window(1).fill(1.0f)` for an array of float, not
+/// `fill(1)`.
+template <class M, class T>
+concept fills_with = !requires { typename M::fill_type; } || std::is_same_v<typename M::fill_type, T>;
 
 /// A window of the given radius along each dimension: `window(15, 15).clamp()`.
 template <class... I>
@@ -177,16 +201,19 @@ struct access_argument {
 
 /// The task reads the mapped box.
 template <class T, int N, class M = unmapped>
+  requires fills_with<M, T>
 auto read(const array<T, N>& a, M map = {}) {
   return detail::access_argument<T, N, access_mode::read, M>{&a, std::move(map), nullptr, {}};
 }
 /// The task writes every element of the mapped box; what was there before is not seen.
 template <class T, int N, class M = unmapped>
+  requires fills_with<M, T>
 auto write(const array<T, N>& a, M map = {}) {
   return detail::access_argument<T, N, access_mode::write, M>{&a, std::move(map), nullptr, {}};
 }
 /// The task reads the mapped box and changes it in place.
 template <class T, int N, class M = unmapped>
+  requires fills_with<M, T>
 auto update(const array<T, N>& a, M map = {}) {
   return detail::access_argument<T, N, access_mode::update, M>{&a, std::move(map), nullptr, {}};
 }

@@ -21,17 +21,22 @@ namespace troupe {
 
 /// Access of the host to a box of an array, as RAII. While it lives, tasks that conflict wait; dropping it lets them
 /// go on. Made by `array::read`, `write` and `update`; movable, not copyable; use it on one thread at a time.
-/// Waiting for a conflicting task while holding one never ends: drop the view first.
+/// It keeps the array, as a handle does. Waiting for a task that conflicts, directly or through others, never ends while the
+/// same thread holds the view: `get`, `wait`, `wait_all` and further host accesses throw `error(would_deadlock)` where it is
+/// in a variable of the thread's own; drop the view first, or move it to the thread that is to close it.
 template <class T, int N>
 class host_view : public view<T, N> {
  public:
   host_view() = default;
-  host_view(host_view&& o) noexcept : view<T, N>(o), access_(std::exchange(o.access_, nullptr)) {}
+  host_view(host_view&& o) noexcept : view<T, N>(o), access_(std::exchange(o.access_, nullptr)) {
+    if (access_) detail::hold_host(access_, this);
+  }
   host_view& operator=(host_view&& o) noexcept {
     if (this != &o) {
       close();
       view<T, N>::operator=(o);
       access_ = std::exchange(o.access_, nullptr);
+      if (access_) detail::hold_host(access_, this);
     }
     return *this;
   }
@@ -44,7 +49,9 @@ class host_view : public view<T, N> {
 
  private:
   friend class array<std::remove_const_t<T>, N>;
-  host_view(const detail::raw_view& raw, detail::host_access* a) : view<T, N>(raw), access_(a) {}
+  host_view(const detail::raw_view& raw, detail::host_access* a) : view<T, N>(raw), access_(a) {
+    detail::hold_host(access_, this);
+  }
   detail::host_access* access_ = nullptr;
 };
 
@@ -70,7 +77,7 @@ class array {
     return *this;
   }
   ~array() {
-    if (core_) detail::release(core_);
+    if (core_) detail::release_and_wait(core_);
   }
 
   explicit operator bool() const { return core_ != nullptr; }

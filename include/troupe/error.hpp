@@ -19,12 +19,13 @@ enum class errc {
   no_executor,         ///< no executor in the scope can run the kernel: widen the scope or add a body
   no_resource,         ///< the task asks for more of a resource than exists: ask for less or configure more
   uninitialized_read,  ///< a box was read that nobody wrote: write it first
-  overlapping_write,   ///< two chunks of one call write the same box: change the mapper or use reduce
+  overlapping_write,   ///< one call changes what it also touches otherwise, or two of its chunks write the same: pass the
+                       ///< array once (`update`), use disjoint boxes, change the mapper or use reduce
   out_of_bounds,       ///< an access outside what was declared: declare a larger box or choose a border
   task_failed,         ///< the body of a task threw: see the cause; retry if it may pass
   poisoned,            ///< a task that this one depends on failed: see the root task
   cancelled,           ///< somebody asked for the task to stop
-  would_deadlock,      ///< the wait can never end: wait outside the task, or for another task
+  would_deadlock,      ///< the wait can never end: wait outside the task, close the host view first, or wait for another task
   runtime_stopped,     ///< the runtime was shut down before the task ran: spawn it on a living runtime
   out_of_memory,       ///< memory could not be had, or a budget is too small: free handles or use smaller tiles
   io_failed,           ///< a file could not be read or written: check path and space

@@ -20,8 +20,10 @@ struct executor_report {
   device_kind kind = device_kind::cpu;
   int slots = 0;                    ///< tasks it runs at once
   std::uint64_t queued = 0;         ///< tasks that it has been handed and that have not begun
-  std::uint64_t tasks = 0;          ///< bodies run (retries count)
-  std::uint64_t failed = 0;         ///< bodies that threw
+  /// Bodies run: each attempt of a task counts, and a run of a recorded graph on cores beside its calls. Nodes: of a task
+  /// that went well there in the end, one.
+  std::uint64_t tasks = 0;
+  std::uint64_t failed = 0;         ///< of these, those that threw, also where a later attempt went well
   std::uint64_t replays = 0;        ///< devices: runs of recorded graphs that were one call of the vendor's
   std::uint64_t by_waiters = 0;     ///< devices: of the tasks, those that a waiting thread began itself
   std::uint64_t behind = 0;         ///< devices: kernels enqueued before those whose results they use had ended

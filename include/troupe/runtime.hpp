@@ -40,7 +40,9 @@ class runtime : public array_maker<runtime>, public submitter<runtime> {
 
   // ---- data: array, filled, adopt and borrow come from array_maker; work: spawn and for_each from submitter ---------
 
-  /// Waits until no task is in flight. Does not throw what tasks threw. Inside a task: `error(would_deadlock)`.
+  /// Waits until no task is in flight, and until borrowed memory whose last handle has gone is the caller's again. Does not
+  /// throw what tasks threw. Inside a task, or if a task can only go on after a host view that this thread holds:
+  /// `error(would_deadlock)`.
   void wait_all();
   /// The same with a limit; true if nothing is in flight.
   template <class Rep, class Period>

@@ -199,7 +199,7 @@ TEST(window, with_a_fill_of_another_type_is_an_error) {
   auto a = rt.filled<int>({3}, tiles(3), 0, "a");
   EXPECT_EQ(code_of([&] {
               rt.for_each(
-                  grid(3), [](view<const int, 1>) {}, read(a, window(1).fill(1.0)));
+                  grid(3), [](view<const int, 1>) {}, read(a, window_mapper<1>(window(1).fill(1.0))));
             }),
             errc::bad_argument);
 }

@@ -6,6 +6,7 @@
 // its value, after it), or anything else (copied into the task).
 #pragma once
 
+#include <cstring>
 #include <functional>
 #include <memory>
 #include <new>
@@ -95,7 +96,7 @@ decltype(auto) call_body(F& f, task_context& c, P&&... p) {
   else {
     static_assert(std::is_invocable_v<F&, task_context&, P...>,
                   "the body cannot be called with these arguments: it gets one view per access, the value of each "
-                  "future and a copy of everything else, optionally with task_context& first");
+                  "future that has one and a copy of everything else, optionally with task_context& first");
     return f(c, std::forward<P>(p)...);
   }
 }
@@ -106,6 +107,23 @@ inline constexpr bool takes_nothing = sizeof...(A) > 0 &&
                                       ((argument_of<A>::slots == 1) && ...) && std::is_invocable_v<F&> &&
                                       !std::is_invocable_v<F&, typename argument_of<A>::passed...>;
 
+// What a body gets: everything, or all but what futures of nothing have.
+template <class P>
+using if_something = std::conditional_t<std::is_same_v<P, nothing>, std::tuple<>, std::tuple<P>>;
+template <class P>
+if_something<P> if_any(P p) {
+  if constexpr (std::is_same_v<P, nothing>)
+    return {};
+  else
+    return if_something<P>(std::forward<P>(p));
+}
+
+template <class F, class... A>
+inline constexpr bool takes_no_nothing =
+    (std::is_same_v<typename argument_of<A>::passed, nothing> || ...) &&
+    !std::is_invocable_v<F&, typename argument_of<A>::passed...> &&
+    !std::is_invocable_v<F&, task_context&, typename argument_of<A>::passed...>;
+
 template <class F, class... A>
 struct call_state {
   F body;
@@ -115,6 +133,11 @@ struct call_state {
   decltype(auto) run(task_record& r, task_context& c, std::index_sequence<I...>) {
     if constexpr (takes_nothing<F, A...>)
       return body();
+    else if constexpr (takes_no_nothing<F, A...>)
+      return std::apply(
+          [&](auto&&... p) -> decltype(auto) { return call_body(body, c, std::forward<decltype(p)>(p)...); },
+          std::tuple_cat(if_any<typename argument_of<A>::passed>(
+              argument_of<A>::fetch(r, c, std::get<I>(values), slot_of<I, A...>()))...));
     else
       return call_body(body, c, argument_of<A>::fetch(r, c, std::get<I>(values), slot_of<I, A...>())...);
   }
@@ -124,6 +147,14 @@ struct call_state {
 template <class F, class... A>
 using result_of_call = std::remove_cvref_t<decltype(std::declval<call_state<F, A...>&>()(
     std::declval<task_record&>(), std::declval<task_context&>()))>;
+
+template <class T>
+void end_life(T* x) noexcept {
+  if constexpr (!std::is_trivially_destructible_v<T>) {
+    const no_waiting here;
+    x->~T();
+  }
+}
 
 // The state of a call and its result, in the record where they fit, else on the heap.
 template <class State, class R>
@@ -161,10 +192,10 @@ struct call_storage {
     new (place) R((*std::launder(reinterpret_cast<State*>(f.state)))(r, c));
     f.has_value = true;
   }
-  static void drop_body(task_record& r) noexcept { std::launder(reinterpret_cast<State*>(of(r).state))->~State(); }
+  static void drop_body(task_record& r) noexcept { end_life(std::launder(reinterpret_cast<State*>(of(r).state))); }
   static void drop_result(task_record& r) noexcept {
     filled& f = of(r);
-    if (f.has_value) std::launder(reinterpret_cast<R*>(f.value))->~R();
+    if (f.has_value) end_life(std::launder(reinterpret_cast<R*>(f.value)));
     if constexpr (!inside) delete &f;
   }
   static void* result(task_record& r) noexcept { return of(r).value; }
@@ -188,10 +219,12 @@ struct call_storage<State, void> {
   }
   static void run(task_record& r, task_context& c) { of(r)(r, c); }
   static void drop_body(task_record& r) noexcept {
-    if constexpr (inside)
-      of(r).~State();
-    else
+    if constexpr (inside) {
+      end_life(&of(r));
+    } else {
+      const no_waiting here;
       delete &of(r);
+    }
   }
   static void drop_result(task_record&) noexcept {}
   static void* result(task_record&) noexcept { return nullptr; }
@@ -203,7 +236,7 @@ inline constexpr task_ops ops_of{
     &call_storage<State, R>::drop_body,
     &call_storage<State, R>::drop_result,
     &call_storage<State, R>::result,
-    kernel_info{.name = "task", .key = hash_of(std::string_view(__PRETTY_FUNCTION__))},
+    kernel_info{.name = "task"},
 };
 
 // ---- filling accesses -----------------------------------------------------------------------------------------------
@@ -244,7 +277,7 @@ void fill_access(engine& house, const house_link* home, access& to, const access
       m = answer;
     else
       m.where = answer;
-    if (m.edge == border::fill && m.fill_size != sizeof(T))
+    if (m.edge == border::fill && (!m.fill_type || std::strcmp(m.fill_type, text_of_type<T>()) != 0))
       throw error(errc::bad_argument,
                   "the fill value of a window has another type than array '" + a.target->name() + "'");
   }
@@ -278,6 +311,35 @@ void fill_one(engine& house, task_record& r, int& slot, const A& a, const box<K>
   }
 }
 
+// Two accesses of one call to one array, of which one changes what the other sees. Partials of reductions are private, and
+// any number of them may be combined.
+template <class A, class B>
+struct may_clash : std::false_type {};
+template <class T, int N, access_mode X, class M, access_mode Y, class O>
+struct may_clash<access_argument<T, N, X, M>, access_argument<T, N, Y, O>>
+    : std::bool_constant<(X != access_mode::read || Y != access_mode::read) &&
+                         !(X == access_mode::reduce && Y == access_mode::reduce)> {};
+
+template <std::size_t I, std::size_t J, class... A>
+void check_pair([[maybe_unused]] const task_record& r, [[maybe_unused]] const std::tuple<const A&...>& args) {
+  if constexpr (I < J) {
+    if constexpr (may_clash<std::tuple_element_t<I, std::tuple<A...>>, std::tuple_element_t<J, std::tuple<A...>>>::value) {
+      const access &x = r.accesses[slot_of<I, A...>()], &y = r.accesses[slot_of<J, A...>()];
+      if (x.array != y.array || (!x.where && !y.where && x.tile != y.tile)) return;
+      check_clash(r, x, y);
+    }
+  }
+}
+
+template <class... A>
+void check_pairs(const task_record& r, const A&... args) {
+  constexpr std::size_t n = sizeof...(A);
+  if constexpr (n > 1)
+    [&]<std::size_t... K>(std::index_sequence<K...>, const std::tuple<const A&...>& all) {
+      (check_pair<K / n, K % n, A...>(r, all), ...);
+    }(std::make_index_sequence<n * n>(), std::tuple<const A&...>(args...));
+}
+
 /// One record for one call. `chunk` is null for spawn.
 template <class F, int K, class... A>
 task_record* make_record(target to, const task_options* options, const kernel_info* kernel, F&& f,
@@ -294,6 +356,7 @@ task_record* make_record(target to, const task_options* options, const kernel_in
     [[maybe_unused]] int slot = 0;
     (fill_one(*to.house, *r, slot, args, chunk, space), ...);
     r->kernel = kernel ? kernel : &ops_of<state, result>.closure;
+    check_pairs(*r, args...);
     if (options)
       apply(*to.house, *r, *options);
     else if (r->kernel->resource_count != 0)

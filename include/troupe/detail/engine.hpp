@@ -58,7 +58,22 @@ struct array_spec {
 };
 array_core* new_array(engine&, array_spec);
 void retain(array_core*) noexcept;
+/// Gives a handle back and waits for nothing.
 void release(array_core*) noexcept;
+/// The same for a handle of the program's: the last one of borrowed memory waits until nobody uses that any more, where it
+/// may wait.
+void release_and_wait(array_core*) noexcept;
+/// Gives back what array_core::keep has kept.
+void let_go(array_core*) noexcept;
+/// While one lives, handles that go on its thread wait for nothing: the runtime destroys what calls captured and returned
+/// where it must not wait.
+class no_waiting {
+ public:
+  no_waiting() noexcept;
+  ~no_waiting();
+  no_waiting(const no_waiting&) = delete;
+  no_waiting& operator=(const no_waiting&) = delete;
+};
 const array_spec& spec_of(const array_core&) noexcept;
 /// Of an array that is exactly one tile; else null.
 const house_link* home_of_tile(const array_core&) noexcept;
@@ -72,6 +87,9 @@ void describe(engine&, access& to, array_core&, access_mode, const std::array<in
               const std::array<index_t, rank_max>& limit_hi, border, const void* fill, std::size_t fill_size,
               combine_fn);
 
+/// Throws overlapping_write if the two accesses of the call touch the same elements.
+void check_clash(const task_record&, const access&, const access&);
+
 /// Chunk size for an index space of this extent, where the caller named none.
 void choose_chunk(engine&, int rank, const index_t* size, const array_core* output, index_t* chunk);
 
@@ -81,6 +99,8 @@ host_access* open_host(array_core&, access_mode, const std::array<index_t, rank_
                        const std::array<index_t, rank_max>& hi, raw_view& view,
                        std::chrono::steady_clock::time_point deadline);  // null: not in time
 void close_host(host_access*) noexcept;
+/// The view is at this address from now on: in a variable on the stack of this thread it is known who holds it.
+void hold_host(host_access*, const void* view) noexcept;
 
 /// Throws overlapping_write if two of the boxes (lo, hi pairs of one array) overlap.
 void check_disjoint(const array_core&, int rank, std::span<const std::array<index_t, 2 * rank_max>> boxes);

@@ -60,7 +60,11 @@ class array_maker {
     const index_t n[1] = {static_cast<index_t>(data.size())};
     return adopt<T, 1>(std::move(data), n, tile_shape<1>{{{n[0]}}}, std::move(name), how);
   }
-  /// Uses row-major memory of the caller, who keeps it alive and untouched until the last handle is gone.
+  /// Uses row-major memory of the caller, who keeps it alive and untouched until the last handle is gone: that waits until
+  /// the tasks that use the array are done and what they have computed is in the memory, wherever it was. Host views count
+  /// as handles. The last handle waits for nothing inside a task that uses the array, while its thread holds a host view
+  /// that such a task needs closed, and where tasks have captured it or a recorded graph keeps it: then the memory is the
+  /// caller's again after `wait_all()`. What `shutdown` has left behind may go on using it.
   template <class T, std::size_t N>
   troupe::array<T, static_cast<int>(N)> borrow(std::span<T> data, const index_t (&size)[N],
                                                const tile_shape<static_cast<int>(N)>& t, std::string name = {},

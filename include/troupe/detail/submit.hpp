@@ -69,6 +69,40 @@ template <class T, int N, class M>
 struct writes_freely<access_argument<T, N, access_mode::write, M>>
     : std::bool_constant<!std::is_same_v<M, one_to_one>> {};
 
+// The box that an argument means for a chunk, in coordinates of its (sub-)array.
+template <class T, int N, access_mode Mode, class M, int K>
+box<N> box_of(const access_argument<T, N, Mode, M>& a, const box<K>& chunk, const extent<K>& space) {
+  if constexpr (std::is_same_v<M, unmapped>) {
+    if constexpr (K == N)
+      if (space == a.target->size()) return chunk;
+    return whole(a.target->size());
+  } else {
+    const auto answer = a.map(chunk, a.target->size());
+    if constexpr (std::is_convertible_v<decltype(answer), mapped<N>>) {
+      const mapped<N> m = answer;
+      return m.where;
+    } else {
+      return answer;
+    }
+  }
+}
+
+// Appends the boxes of all chunks, moved by `origin`.
+template <class A, int K, class Box>
+void add_boxes(const A& a, const std::vector<box<K>>& chunks, const extent<K>& space, const Box& origin,
+               std::vector<std::array<index_t, 2 * rank_max>>& to) {
+  constexpr int N = std::remove_cvref_t<decltype(*a.target)>::rank;
+  for (const auto& c : chunks) {
+    const box<N> where = box_of(a, c, space);
+    std::array<index_t, 2 * rank_max> b{};
+    for (int d = 0; d < N; ++d) {
+      b[d] = where.lo[d] + origin.lo[d];
+      b[rank_max + d] = where.hi[d] + origin.lo[d];
+    }
+    to.push_back(b);
+  }
+}
+
 template <class A, int K>
 void check_writes(const A& a, const std::vector<box<K>>& chunks, const extent<K>& space) {
   if constexpr (writes_freely<A>::value) {
@@ -78,26 +112,31 @@ void check_writes(const A& a, const std::vector<box<K>>& chunks, const extent<K>
       if (space == a.target->size()) return;  // one to one
     std::vector<std::array<index_t, 2 * rank_max>> boxes;
     boxes.reserve(chunks.size());
-    for (const auto& c : chunks) {
-      mapped<N> m;
-      if constexpr (std::is_same_v<std::remove_cvref_t<decltype(a.map)>, unmapped>) {
-        m.where = whole(a.target->size());
-      } else {
-        const auto answer = a.map(c, a.target->size());
-        if constexpr (std::is_convertible_v<decltype(answer), mapped<N>>)
-          m = answer;
-        else
-          m.where = answer;
-      }
-      std::array<index_t, 2 * rank_max> b{};
-      for (int d = 0; d < N; ++d) {
-        b[d] = m.where.lo[d];
-        b[rank_max + d] = m.where.hi[d];
-      }
-      boxes.push_back(b);
-    }
+    add_boxes(a, chunks, space, box<N>{}, boxes);
     check_disjoint(*a.target->core(), N, boxes);
   }
+}
+
+// The same for two arguments that both write to one array: a chunk of the one and a chunk of the other.
+template <class A, class B, int K>
+void check_both(const A& a, const B& b, const std::vector<box<K>>& chunks, const extent<K>& space) {
+  if constexpr (may_clash<A, B>::value && argument_of<A>::mode == static_cast<int>(access_mode::write) &&
+                argument_of<B>::mode == static_cast<int>(access_mode::write)) {
+    if (!*a.target || a.target->core() != b.target->core() || chunks.size() < 2) return;
+    std::vector<std::array<index_t, 2 * rank_max>> boxes;
+    boxes.reserve(2 * chunks.size());
+    add_boxes(a, chunks, space, a.target->limit(), boxes);
+    add_boxes(b, chunks, space, b.target->limit(), boxes);
+    check_disjoint(*a.target->core(), std::remove_cvref_t<decltype(*a.target)>::rank, boxes);
+  }
+}
+template <int K>
+void check_all_writes(const std::vector<box<K>>&, const extent<K>&) {}
+template <int K, class A, class... Rest>
+void check_all_writes(const std::vector<box<K>>& chunks, const extent<K>& space, const A& a, const Rest&... rest) {
+  check_writes(a, chunks, space);
+  (check_both(a, rest, chunks, space), ...);
+  check_all_writes(chunks, space, rest...);
 }
 
 inline void join_nothing() {}
@@ -108,8 +147,10 @@ template <class Self>
 class submitter {
  public:
   /// Spawns one task that calls `f` with a view per access, the value of each future, and copies of the other
-  /// arguments. The body runs once its accesses are ordered after earlier conflicting calls, and may run at once.
-  /// Returns the future of what `f` returns. Blocks at `options::tasks_in_flight_max` (never inside a task).
+  /// arguments, in their order. A `future<void>` has no value: nothing is passed for it. A body that wants only the order
+  /// may take no parameters. The body runs once its accesses are ordered after earlier conflicting calls, and may run at once.
+  /// Throws `error(overlapping_write)` if two accesses touch the same element and one of them changes it: pass it once, with
+  /// `update`. Returns the future of what `f` returns. Blocks at `options::tasks_in_flight_max` (never inside a task).
   template <detail::body F, class... A>
   auto spawn(F&& f, const A&... args) {
     return spawn_with<F>(nullptr, nullptr, std::forward<F>(f), args...);
@@ -135,7 +176,7 @@ class submitter {
   /// Spawns one task per chunk of the index space; each array argument's mapper says what a chunk touches. Accesses
   /// without a mapper are one to one where array and index space have the same extent, else the whole array. The future
   /// is done when all chunks are; the first failure is its error. Throws `error(overlapping_write)` if two chunks write
-  /// the same element.
+  /// the same element, or if two arguments of one chunk touch the same element and one of them changes it.
   template <int K, detail::body F, class... A>
   future<void> for_each(const index_space<K>& space, const F& f, const A&... args) {
     return for_each_with(nullptr, nullptr, space, f, args...);
@@ -193,7 +234,7 @@ class submitter {
     for (int d = 0; d < K; ++d)
       if (size[d] == 0) size[d] = std::max<index_t>(space.size[d], 1);
     const std::vector<box<K>> chunks = detail::chunks_of(space, size);
-    (detail::check_writes(args, chunks, space.size), ...);
+    detail::check_all_writes(chunks, space.size, args...);
 
     // All records are made before the first is submitted, so that a wrong argument leaves nothing behind.
     std::vector<detail::task_record*> records;

@@ -108,7 +108,7 @@ class shown {
 /// What is known of a kernel. One per kernel name and signature in a runtime; one per type for closures.
 struct kernel_info {
   const char* name = "task";
-  std::uint64_t key = 0;      // identifies the kernel to the cost model
+  std::uint64_t key = 0;      // identifies the kernel to the cost model; 0, closures: its address does
   unsigned char kinds = 1;    // bit per device_kind that has a body
   unsigned char doubles = 0;  // bit per device_kind whose text needs them; the runtime's own copy knows
   purity repeat = purity::pure;
@@ -205,7 +205,7 @@ struct task_extra {
 
 /// From settle on they are the runtime's own: transfers make the host's copy of a tile current (or give up the device's),
 /// forgetting frees an array's copies on a device, a spill moves a tile from host memory to the disk, a load back, lending
-/// lets other devices copy a tile from a device's memory.
+/// lets other devices copy a tile from a device's memory, a farewell ends when an array of borrowed memory is gone.
 enum class task_kind : unsigned char {
   call,
   join,
@@ -217,7 +217,8 @@ enum class task_kind : unsigned char {
   forget,
   spill,
   load,
-  lend
+  lend,
+  farewell
 };
 /// Nobody submitted it: it is not counted.
 constexpr bool is_internal(task_kind k) { return k >= task_kind::settle; }
@@ -239,6 +240,8 @@ inline constexpr std::uint16_t mark_open = 512;
 inline constexpr std::uint16_t mark_came_back = 1024;
 /// It was given to an executor and waits for its data.
 inline constexpr std::uint16_t mark_aside = 4096;
+/// A host access that nobody waits for any more: it ends when it is granted, and changes nothing.
+inline constexpr std::uint16_t mark_given_up = 8192;
 
 // Phases of a task. Whoever moves it from waiting to claimed runs (or cancels) it.
 inline constexpr std::uint32_t phase_waiting = 0, phase_claimed = 1, phase_done = 2, phase_mask = 3, phase_watched = 4;

@@ -1,0 +1,89 @@
+// What this file is for: the list of open host views, and the bounds of stacks.
+// SPDX-FileCopyrightText: the troupe authors
+// SPDX-License-Identifier: BSD-3-Clause
+#include "runtime/open_views.hpp"
+
+#include <pthread.h>
+
+#include <cstdint>
+#include <string>
+#include <utility>
+
+#include <troupe/detail/engine.hpp>
+
+#include "actors/logic/array_core.hpp"
+
+namespace troupe::detail {
+
+namespace {
+
+struct stack_bounds {
+  std::uintptr_t low = 0, high = 0;  // none: unknown
+  stack_bounds() noexcept {
+    pthread_attr_t a;
+    if (pthread_getattr_np(pthread_self(), &a) != 0) return;
+    void* begin = nullptr;
+    std::size_t size = 0;
+    if (pthread_attr_getstack(&a, &begin, &size) == 0) {
+      low = reinterpret_cast<std::uintptr_t>(begin);
+      high = low + size;
+    }
+    pthread_attr_destroy(&a);
+  }
+};
+
+struct this_thread {
+  stack_bounds stack;
+  const void* mark() const { return this; }
+};
+
+const this_thread& here() {
+  thread_local const this_thread t;
+  return t;
+}
+
+}  // namespace
+
+open_views::held::~held() {
+  for (task_record* t : tasks_) release(t);
+}
+
+std::string open_views::held::names() const {
+  std::string s;
+  for (const task_record* t : tasks_) s += (s.empty() ? "'" : ", '") + t->accesses[0].array->spec.name + "'";
+  return s;
+}
+
+void open_views::add(open_view& v) {
+  std::lock_guard hold(lock_);
+  v.after = std::exchange(first_, &v);
+  if (v.after) v.after->before = &v;
+  count_.fetch_add(1, std::memory_order_relaxed);
+}
+
+void open_views::remove(open_view& v) {
+  std::lock_guard hold(lock_);
+  (v.before ? v.before->after : first_) = v.after;
+  if (v.after) v.after->before = v.before;
+  count_.fetch_sub(1, std::memory_order_relaxed);
+}
+
+void open_views::move(open_view& v, const void* view) noexcept {
+  const this_thread& me = here();
+  const auto at = reinterpret_cast<std::uintptr_t>(view);
+  v.holder.store(at >= me.stack.low && at < me.stack.high ? me.mark() : nullptr, std::memory_order_relaxed);
+}
+
+open_views::held open_views::of_this_thread() const {
+  held h;
+  if (count_.load(std::memory_order_relaxed) == 0) return h;  // what this thread has opened it would see
+  std::lock_guard hold(lock_);
+  for (const open_view* v = first_; v; v = v->after) {
+    if (v->holder.load(std::memory_order_relaxed) != here().mark()) continue;
+    h.tasks_.push_back(v->task);
+    retain(v->task);
+  }
+  return h;
+}
+
+}  // namespace troupe::detail
