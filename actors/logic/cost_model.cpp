@@ -13,7 +13,10 @@ namespace troupe::logic {
 size_class size_class_of(std::uint64_t bytes) { return static_cast<size_class>(std::bit_width(bytes)); }
 
 void run_time::learn(float ns) {
-  if (seen_++ == 0) return;
+  if (seen_++ == 0) {
+    first_ = std::max(ns, 1.0f);
+    return;
+  }
   recent_[kept_++ % window] = ns;
   // Early samples move the median at once; later it is looked at again when the window has been renewed by half.
   if (kept_ > window && kept_ % (window / 2) != 0) return;
