@@ -492,15 +492,15 @@ TEST(placement, leaves_what_others_were_sent_behind_on_the_device_where_it_is) {
     return s.submit(t);
   };
   for (int i = 0; i < 4; ++i)
-    for (const int where : {0, 1}) s.complete(next({}, {where}), 10'000);
-  task_record* const slow = next({}, {0});
-  for (int i = 0; i < 2; ++i) next({}, {1});
+    for (const int where : {0, 1}) s.complete(next({{s.array(), writes}}, {where}), 10'000);
+  task_record* const slow = next({{s.array(), writes}}, {0});
+  for (int i = 0; i < 10; ++i) next({{s.array(), writes}}, {1});
   array_core* const a = s.array();
   task_record* const first = next({{a, writes}});
   ASSERT_EQ(s.holder(first), &one);
   task_record* const second = next({{a, updates}});
   ASSERT_EQ(s.holder(second), &one);
-  for (int i = 0; i < 60; ++i) next({}, {0});
+  for (int i = 0; i < 60; ++i) next({{s.array(), writes}}, {0});
   while (!two.held.empty()) s.complete(two.held.front(), 10'000);
   s.complete(slow, 100'000'000);
   EXPECT_EQ(s.holder(first), &one);
