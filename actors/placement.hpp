@@ -155,6 +155,8 @@ class placement final : private logic::dependencies::surroundings {
   explanation explain(task_record&);
   runtime_report report();
   std::vector<logic::remembered_time> measured_times();
+  /// What copies from one space to another are believed to cost; with the turn taken for a moment.
+  logic::cost_model::learned_edge learned_link(memory_space from, memory_space to);
   const std::vector<executor_facts>& facts() const { return assignment_.facts(); }
   logic::executor_set all() const { return assignment_.all(); }
   logic::executor_set able_to_run(const kernel_info& k) const { return assignment_.able_to_run(k); }

@@ -128,6 +128,9 @@ class assignment {
   float transfer_ns(detail::memory_space from, detail::memory_space to, std::uint64_t bytes) const {
     return model_.transfer_ns(from, to, bytes);
   }
+  cost_model::learned_edge learned(detail::memory_space from, detail::memory_space to) const {
+    return model_.learned(from, to);
+  }
   int slots_of(std::size_t i) const { return work_.slots(i); }
   void know_link(detail::memory_space from, detail::memory_space to, edge_cost c) { model_.set_edge(from, to, c); }
   /// Copies from one space of a device to another one's need not go through the host's memory.

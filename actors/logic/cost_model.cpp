@@ -97,7 +97,7 @@ cost_model::edge& cost_model::edge_of(std::uint16_t from, std::uint16_t to) {
   const std::size_t spaces = std::max<std::size_t>({spaces_, from + 1u, to + 1u});
   if (spaces > spaces_) {
     const std::size_t side = std::bit_ceil(spaces);  // they are named one after the other
-    std::vector<edge> larger(side * side, edge{unknown_edge, false});
+    std::vector<edge> larger(side * side, edge{unknown_edge});
     for (std::size_t row = 0; row < spaces_; ++row)
       for (std::size_t column = 0; column < spaces_; ++column)
         larger[row * side + column] = edges_[row * spaces_ + column];
@@ -107,12 +107,13 @@ cost_model::edge& cost_model::edge_of(std::uint16_t from, std::uint16_t to) {
   return edges_[from * spaces_ + to];
 }
 
-void cost_model::set_edge(std::uint16_t from, std::uint16_t to, edge_cost c) { edge_of(from, to) = {c, true}; }
+void cost_model::set_edge(std::uint16_t from, std::uint16_t to, edge_cost c) { edge_of(from, to) = {c, true, 0}; }
 
 void cost_model::learn_transfer(std::uint16_t from, std::uint16_t to, std::uint64_t bytes, float ns) {
   if (bytes == 0 || !(ns > 0)) return;
   edge& e = edge_of(from, to);
   if (!e.measured) e.cost = unknown_edge;
+  ++e.transfers;
   auto& [latency, rate] = e.cost;
   const float moving = static_cast<float>(bytes) / rate, expected = latency + moving, surprise = ns / expected;
   if (e.measured) {

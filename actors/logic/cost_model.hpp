@@ -79,6 +79,15 @@ class cost_model {
     const edge_cost& e = known ? known->cost : unknown_edge;
     return e.latency_ns + static_cast<float>(bytes) / e.bytes_per_ns;
   }
+  /// What the edge is believed to cost, and from how many transfers that was learned.
+  struct learned_edge {
+    edge_cost cost;
+    std::uint32_t transfers = 0;
+  };
+  learned_edge learned(std::uint16_t from, std::uint16_t to) const {
+    const edge* const e = find(from, to);
+    return e ? learned_edge{e->cost, e->transfers} : learned_edge{unknown_edge, 0};
+  }
   /// That figure is no guess.
   bool knows_edge(std::uint16_t from, std::uint16_t to) const;
 
@@ -101,6 +110,7 @@ class cost_model {
   struct edge {
     edge_cost cost;
     bool measured = false;  // false: as the way back
+    std::uint32_t transfers = 0;
   };
   edge& edge_of(std::uint16_t from, std::uint16_t to);
   const edge* find(std::uint16_t from, std::uint16_t to) const {
