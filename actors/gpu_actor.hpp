@@ -204,10 +204,10 @@ class gpu_actor final : public gpu, public std::enable_shared_from_this<gpu_acto
   gpu_context node_;
   std::map<const void*, std::shared_ptr<void>> states_;  // of routines: handles of libraries
   std::vector<task_record*> done_;
-  int next_lane_ = 0, in_row_ = 0;  // the lane whose turn it is, and small tasks that it has had
-  bool evicts_ = false;             // since it looks ahead, something had to leave
-  bool slept_ = false;              // since the last look at the lanes
-  int probes_left_ = 0;             // until something has run again
+  int next_lane_ = 0, in_row_ = 0;                 // the lane whose turn it is, and small tasks that it has had
+  bool evicts_ = false;                            // since it looks ahead, something had to leave
+  bool slept_ = false;                             // since the last look at the lanes
+  int probes_left_ = 0;                            // until something has run again
   std::uint64_t probe_at_ = 0, probed_after_ = 0;  // ticks; tasks that had run
   struct lane_clock {
     std::uint64_t last_end = 0;  // ticks

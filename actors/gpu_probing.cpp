@@ -62,7 +62,8 @@ bool gpu_actor::probe_link() {
     probes_left_ = looks;
     probe_at_ = ticks() + in_ticks(idle_ns);
   }
-  if (!may_probe() || queued_count_.load() != 0 || errand_count_.load() != 0 || until_probe().count() != 0) return false;
+  if (!may_probe() || queued_count_.load() != 0 || errand_count_.load() != 0 || until_probe().count() != 0)
+    return false;
   bool as_believed = true;
   const std::size_t most = memory_bytes_ / 8 < large_bytes ? small_bytes : large_bytes;
   void* const there = device_->allocate(lane_in, most);

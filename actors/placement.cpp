@@ -46,9 +46,10 @@ placement::placement(const options& o, house_link& link, wait_board& board)
       look_ticks_(static_cast<std::uint64_t>(look_after_ns / clock_.ns_per_tick())),
       deps_(*this),
       assignment_(static_cast<float>(std::chrono::duration<double, std::nano>(o.window).count()), o.decisions_kept),
-      admission_(o.resources, static_cast<std::uint64_t>(
-                                  std::min(std::chrono::duration<double, std::nano>(o.card_wait).count(), wait_max_ns) /
-                                  clock_.ns_per_tick()),
+      admission_(o.resources,
+                 static_cast<std::uint64_t>(
+                     std::min(std::chrono::duration<double, std::nano>(o.card_wait).count(), wait_max_ns) /
+                     clock_.ns_per_tick()),
                  static_cast<std::uint64_t>(unknown_ns / clock_.ns_per_tick())),
       budget_(o.memory_bytes != 0 ? std::make_unique<logic::host_budget>(o.memory_bytes) : nullptr) {
   link_.bounded = o.memory_bytes != 0;

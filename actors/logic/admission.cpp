@@ -77,7 +77,8 @@ void admission::begin_round() {
   for (node_pool& n : nodes_) n.has.begin_round();
 }
 
-bool admission::take(task_record& t, const places& p, std::uint64_t now, std::uint64_t lasts, const bring_bytes& bring) {
+bool admission::take(task_record& t, const places& p, std::uint64_t now, std::uint64_t lasts,
+                     const bring_bytes& bring) {
   detail::task_extra& e = *t.extra;
   const std::size_t count = devices_.asked(e.options.resources);
   if (!take_somewhere(t, p, now, lasts)) return false;

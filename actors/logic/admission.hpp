@@ -94,7 +94,8 @@ class admission {
         keep_for(t, p, now);
         std::vector<detail::task_record*> ended;
         l.tasks.take_first(
-            swept_max, [](const entry& e) { return is_over(*e.task); }, [&](const entry& e) { ended.push_back(e.task); });
+            swept_max, [](const entry& e) { return is_over(*e.task); },
+            [&](const entry& e) { ended.push_back(e.task); });
         for (detail::task_record* e : ended) start(*e);
         open.pop_back();
         continue;

@@ -368,9 +368,7 @@ std::size_t assignment::choose(std::span<const offer> offers, std::size_t waitin
   return chosen;
 }
 
-bool assignment::has_room(const offer& o) const {
-  return !o.waits && !o.guessed && work_.roomy().contains(o.executor);
-}
+bool assignment::has_room(const offer& o) const { return !o.waits && !o.guessed && work_.roomy().contains(o.executor); }
 
 // Who has a free slot may have one more: those that it tries may wait for it.
 bool assignment::tries_enough(std::size_t i) const {
@@ -479,13 +477,16 @@ void assignment::finished(task_record& t) {
   if (!(t.marks & detail::mark_sent)) return;
   work_.take_off(t);
   if (!(t.measured_ns > 0)) return;
-  const float all_ns =
-      t.measured_ns * static_cast<float>(work_.under_way(t.executor)) / static_cast<float>(work_.slots(t.executor));
-  if (facts_.size() > 1 && t.measured_ns > surprise_factor * t.predicted_ns && all_ns > surprise_windows * window_ns_)
-    surprises_.insert(t.executor);
+  if (facts_.size() > 1 && t.measured_ns > surprise_factor * t.predicted_ns) note_surprise(t);
   run_time& m = model_of(t, facts_[t.executor].kind);
   if (m.seen() < samples_before_thinning || (t.sequence & 7) == 0) m.learn(t.measured_ns);
   work_.note_measured(t);
+}
+
+void assignment::note_surprise(const task_record& t) {
+  const std::size_t i = t.executor;
+  const float queued_ns = t.measured_ns * static_cast<float>(work_.under_way(i)) / static_cast<float>(work_.slots(i));
+  if (queued_ns > surprise_windows * window_ns_) surprises_.insert(i);
 }
 
 explanation assignment::explain(const task_record& t) const {

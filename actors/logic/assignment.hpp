@@ -217,6 +217,7 @@ class assignment {
   bool is_far(const executor_set& mask) const { return mask.meets(nodes_); }
   bool has_room(const offer&) const;
   bool tries_enough(std::size_t i) const;
+  void note_surprise(const detail::task_record&);
   bool look_for_some(const executor_set& among, const space_set& holders);
   std::span<const std::uint16_t> weighed() const { return {weighed_.data(), weighed_count_}; }
   std::size_t choose(std::span<const offer>, std::size_t waiting, const executor_set& among, bool some) const;

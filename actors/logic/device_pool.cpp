@@ -162,8 +162,7 @@ device_pool::card* device_pool::nearest_to(std::size_t count, std::uint64_t now)
   reservation::opening first;
   for (card& c : cards_) {
     if (c.slots.size() < count || c.line.is_kept()) continue;
-    const reservation::opening o =
-        c.line.when_back(static_cast<double>(count) - static_cast<double>(c.free), now);
+    const reservation::opening o = c.line.when_back(static_cast<double>(count) - static_cast<double>(c.free), now);
     const bool sooner = nearest && o.sure && first.sure ? o.at < first.at : !nearest || c.free > nearest->free;
     if (!sooner) continue;
     nearest = &c;

@@ -14,7 +14,7 @@ namespace troupe::devices {
 struct link_speed {
   float latency_ns = 0;
   float bytes_per_ns = 0;  ///< GB/s
-  bool agreed = true;      ///< its samples bear each other out; else the machine was busy, and it is the best that is known
+  bool agreed = true;  ///< its samples bear each other out; else the machine was busy, and it is the best that is known
   bool known() const { return bytes_per_ns > 0; }
 };
 

@@ -123,10 +123,11 @@ TEST(reservation, is_for_the_first_in_order_of_priority) {
 }
 
 TEST(reservation, keeps_nothing_of_unknown_length_from_passing_one_at_a_time_where_there_is_long_to_wait) {
-  shop s(3, {{.asks = 1, .lasts = 1000, .predicted = 1000},
-             {.asks = 3, .arrives = 1},
-             {.asks = 1, .arrives = 2, .lasts = 5, .predicted = unknown},
-             {.asks = 1, .arrives = 2, .lasts = 5, .predicted = unknown}},
+  shop s(3,
+         {{.asks = 1, .lasts = 1000, .predicted = 1000},
+          {.asks = 3, .arrives = 1},
+          {.asks = 1, .arrives = 2, .lasts = 5, .predicted = unknown},
+          {.asks = 1, .arrives = 2, .lasts = 5, .predicted = unknown}},
          10);
   EXPECT_TRUE(s.run(3000));
   EXPECT_EQ(s[1].began, 1000u);
@@ -163,9 +164,10 @@ TEST(reservation, is_put_off_by_wrong_predictions_so_often_at_most) {
 // The child needs what is kept for somebody who waits for the parent.
 TEST(reservation, is_no_deadlock_where_a_holder_waits_for_one_that_comes_after_it) {
   for (const logic_time predicted : {logic_time{5}, logic_time{5000}, unknown}) {
-    shop s(2, {{.asks = 1, .lasts = 10, .predicted = 10},
-               {.asks = 2, .arrives = 1, .lasts = 10, .predicted = 10, .priority = 1},
-               {.asks = 1, .arrives = 2, .lasts = 5, .predicted = predicted}},
+    shop s(2,
+           {{.asks = 1, .lasts = 10, .predicted = 10},
+            {.asks = 2, .arrives = 1, .lasts = 10, .predicted = 10, .priority = 1},
+            {.asks = 1, .arrives = 2, .lasts = 5, .predicted = predicted}},
            1);
     s.nest(0, 2);
     EXPECT_TRUE(s.run(1'000'000)) << predicted;
