@@ -33,6 +33,7 @@ struct gpu_options {
   executor_facts facts;
   std::chrono::nanoseconds spin{};
   std::chrono::nanoseconds deadline{};  // a task that takes longer hangs; 0: none does
+  bool probes_link = false;             // what its link costs is measured, not guessed
   trace_sink* sink = nullptr;
   int lane = 0;                 // of the trace
   std::weak_ptr<void> house;    // its thread keeps it alive

@@ -8,6 +8,7 @@
 //   gpu_errands.cpp   copies home, room, arrays forgotten
 //   gpu_driving.cpp   whose turn it is to use the device: the actor's thread, or one that waits
 //   gpu_peers.cpp     tiles lent to other devices and by them
+//   gpu_probing.cpp   what its link costs, looked at while there is nothing to do
 //   gpu_recovery.cpp  a device that fails
 #pragma once
 
@@ -85,7 +86,7 @@ class gpu_actor final : public gpu, public std::enable_shared_from_this<gpu_acto
 
   // ---- gpu_driving.cpp
   void sleep();
-  void wait_for_bell(std::unique_lock<std::mutex>&);
+  void wait_for_bell(std::unique_lock<std::mutex>&, std::chrono::nanoseconds until_look);
   bool has_watcher() const { return watchers_.load(std::memory_order_seq_cst) != 0; }
   bool try_turn() { return !turn_.load(std::memory_order_relaxed) && !turn_.exchange(true, std::memory_order_seq_cst); }
   void hold_turn();
@@ -143,6 +144,14 @@ class gpu_actor final : public gpu, public std::enable_shared_from_this<gpu_acto
   void run_again(job&);
   void trace_peers(memory_space from, std::uint64_t begin, std::uint64_t end);
 
+  // ---- gpu_probing.cpp
+  bool may_probe() const {
+    return options_.probes_link && probes_left_ != 0 && device_ && jobs_.empty() && !stopping_.load();
+  }
+  std::chrono::nanoseconds until_probe() const;
+  bool probe_link();
+  float timed_copy(bool in, void* there, std::byte* here, std::size_t bytes);
+
   // ---- gpu_recovery.cpp
   static bool is_fatal(const error& e) { return e.code() == errc::device_failed || e.code() == errc::device_lost; }
   void fail_device(std::exception_ptr);
@@ -195,9 +204,11 @@ class gpu_actor final : public gpu, public std::enable_shared_from_this<gpu_acto
   gpu_context node_;
   std::map<const void*, std::shared_ptr<void>> states_;  // of routines: handles of libraries
   std::vector<task_record*> done_;
-  int next_lane_ = 0, in_row_ = 0;  // the lane whose turn it is, and small tasks that it has had
-  bool evicts_ = false;             // since it looks ahead, something had to leave
-  bool slept_ = false;              // since the last look at the lanes
+  int next_lane_ = 0, in_row_ = 0;                 // the lane whose turn it is, and small tasks that it has had
+  bool evicts_ = false;                            // since it looks ahead, something had to leave
+  bool slept_ = false;                             // since the last look at the lanes
+  int probes_left_ = 0;                            // until something has run again
+  std::uint64_t probe_at_ = 0, probed_after_ = 0;  // ticks; tasks that had run
   struct lane_clock {
     std::uint64_t last_end = 0;  // ticks
     int ended = 0;               // tasks, at the last look

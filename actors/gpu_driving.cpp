@@ -28,6 +28,11 @@ thread_local const gpu_actor* gpu_actor::driven_here_ = nullptr;
 // Leaves the turn meanwhile.
 void gpu_actor::sleep() {
   slept_ = true;
+  std::chrono::nanoseconds until_look = deadline_ticks_ != 0 ? options_.deadline / 4 : std::chrono::nanoseconds(0);
+  if (may_probe()) {
+    const auto until = std::max(until_probe(), std::chrono::nanoseconds(1));
+    until_look = until_look.count() == 0 ? until : std::min(until, until_look);
+  }
   {
     std::unique_lock hold(lock_);
     running_.clear();
@@ -35,7 +40,7 @@ void gpu_actor::sleep() {
       if (j.task && !is_internal(j.task->kind)) running_.push_back(j.task);
     asleep_.store(true, std::memory_order_seq_cst);
     leave_turn();
-    if (!placement_.has_mail_for_sleeper()) wait_for_bell(hold);
+    if (!placement_.has_mail_for_sleeper()) wait_for_bell(hold, until_look);
     rung_ = patient_ = false;
     running_.clear();
   }
@@ -51,7 +56,8 @@ void gpu_actor::yield() {
   hold_turn();
 }
 
-void gpu_actor::wait_for_bell(std::unique_lock<std::mutex>& hold) {
+// `until_look`: 0, or how long it sleeps at most.
+void gpu_actor::wait_for_bell(std::unique_lock<std::mutex>& hold, std::chrono::nanoseconds until_look) {
   const auto wanted = [&] { return rung_; };
   if (watch_.exchange(false, std::memory_order_relaxed)) {
     bell_.wait_for(hold, nap, wanted);
@@ -68,8 +74,8 @@ void gpu_actor::wait_for_bell(std::unique_lock<std::mutex>& hold) {
       return;
     }
   }
-  if (deadline_ticks_ != 0)
-    bell_.wait_for(hold, options_.deadline / 4, wanted);
+  if (until_look.count() != 0)
+    bell_.wait_for(hold, until_look, wanted);
   else
     bell_.wait(hold, wanted);
 }

@@ -52,6 +52,11 @@ class gpu_lanes {
     if (t > of(other).recorded) keep_promise(other);
     device_->wait(lane, other, t);
   }
+  /// Somebody has used the lane directly, with nothing owed.
+  void note_used(int lane) {
+    of(lane).recorded = device_->recorded(lane);
+    look(lane);
+  }
   /// Asks the device how far the lane has come; throws what it has to complain about.
   void look(int lane) { of(lane).reached = device_->completed(lane); }
   bool is_behind(int lane) const { return of(lane).reached < of(lane).recorded; }

@@ -26,6 +26,8 @@ constexpr std::size_t gather = 64;
 constexpr std::size_t give_back_at = 64;
 // A thread that is awake comes back for mail within this time, or it is inside a body of unknown length.
 constexpr double stale_after_ns = 5'000.0;
+// A task of which nobody knows how long it takes may pass one that waits for more, if that has to wait so much longer.
+constexpr double unknown_ns = 1e6;
 // No wait for a card is longer than ten years.
 constexpr double wait_max_ns = 3e17;
 // Calls that the log has at most before tiles come home. Of tiny ones there are soon so many; the more there are, the more
@@ -46,9 +48,11 @@ placement::placement(const options& o, house_link& link, wait_board& board)
       look_ticks_(static_cast<std::uint64_t>(look_after_ns / clock_.ns_per_tick())),
       deps_(*this),
       assignment_(static_cast<float>(std::chrono::duration<double, std::nano>(o.window).count()), o.decisions_kept),
-      admission_(o.resources, static_cast<std::uint64_t>(
-                                  std::min(std::chrono::duration<double, std::nano>(o.card_wait).count(), wait_max_ns) /
-                                  clock_.ns_per_tick())),
+      admission_(o.resources,
+                 static_cast<std::uint64_t>(
+                     std::min(std::chrono::duration<double, std::nano>(o.card_wait).count(), wait_max_ns) /
+                     clock_.ns_per_tick()),
+                 static_cast<std::uint64_t>(unknown_ns / clock_.ns_per_tick())),
       budget_(o.memory_bytes != 0 ? std::make_unique<logic::host_budget>(o.memory_bytes) : nullptr) {
   link_.bounded = o.memory_bytes != 0;
 }
@@ -225,6 +229,7 @@ bool placement::serve(executor* self, bool client) {
       work_.clear();
       work_off();
     }
+    place_anew();
     admit_waiting(begin);
     assignment_.refill();
     while (gated_ && set_aside_for_data()) {  // what fails for want of its data makes room

@@ -170,6 +170,8 @@ class placement final : private logic::dependencies::surroundings {
   explanation explain(task_record&);
   runtime_report report();
   std::vector<logic::remembered_time> measured_times();
+  /// What copies from one space to another are believed to cost; with the turn taken for a moment.
+  logic::cost_model::learned_edge learned_link(memory_space from, memory_space to);
   const std::vector<executor_facts>& facts() const { return assignment_.facts(); }
   logic::executor_set all() const { return assignment_.all(); }
   logic::executor_set able_to_run(const kernel_info& k) const { return assignment_.able_to_run(k); }
@@ -224,11 +226,13 @@ class placement final : private logic::dependencies::surroundings {
   void make_ready(task_record&);
   void admit(task_record&);
   void admit_waiting(std::uint64_t now);
+  memory_space space_of(const held_device&) const;
   bool set_aside_for_data();
   bool must_wait_for_data(task_record&);
   bool must_wait_for_room(task_record&);
   bool has_room_now(const task_record&);
   void place_again(task_record&);
+  void place_without_setback(task_record&);
   // placement_behind.cpp
   void hand_to_device(std::size_t executor);
   void count_ahead(task_record& first, task_record& next, bool data);
@@ -300,6 +304,8 @@ class placement final : private logic::dependencies::surroundings {
   bool fail_for_room(task_record&, std::exception_ptr);
   void fail_beside(const task_record& inside, task_record& awaited);
   void relieve_others(executor& idle);
+  void place_anew();
+  bool may_go_elsewhere(const task_record&);
   void retire(task_record&);
   void work_off();
   void abandon(task_record&);

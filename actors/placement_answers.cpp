@@ -85,6 +85,15 @@ std::vector<logic::remembered_time> placement::measured_times() {
   return all;
 }
 
+logic::cost_model::learned_edge placement::learned_link(memory_space from, memory_space to) {
+  logic::cost_model::learned_edge e;
+  with_turn([&] {
+    transfers_.take([&](auto f, auto t, auto bytes, float ns) { assignment_.learn_transfer(f, t, bytes, ns); });
+    e = assignment_.learned(from, to);
+  });
+  return e;
+}
+
 runtime_report placement::report() {
   hold_turn();
   serve(nullptr);  // what has been dropped or done by now is accounted for; leaves the turn

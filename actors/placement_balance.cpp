@@ -1,4 +1,5 @@
-// What this file is for: an executor that has run dry takes over what another has not started.
+// What this file is for: what an executor has not started goes elsewhere: to one that has run dry, or to whoever is done
+// with it first once it is known to take much longer than was thought.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 //
@@ -39,6 +40,24 @@ void placement::relieve_others(executor& idle) {
     for (std::size_t i = n; i != 0; --i) assignment_.move(*back[i - 1], to);
     if (n != 0) return;
   }
+}
+
+// What follows a task on its device was sent behind it only there.
+bool placement::may_go_elsewhere(const task_record& t) {
+  if (t.kind != task_kind::call || (t.marks & mark_behind) || !assignment_.has_choice(t)) return false;
+  bool alone = true;
+  if (t.marks & mark_leads)
+    deps_.each_successor(const_cast<task_record&>(t),
+                         [&](task_record& next, bool) { alone = alone && !(next.marks & mark_behind); });
+  return alone;
+}
+
+void placement::place_anew() {
+  assignment_.each_surprise([&](std::size_t i) {
+    std::array<task_record*, relief_max> back;
+    const std::size_t n = executors_[i]->take_back(back, [&](const task_record& t) { return may_go_elsewhere(t); });
+    for (std::size_t k = n; k != 0; --k) place_without_setback(*back[k - 1]);  // the newest come first
+  });
 }
 
 }  // namespace troupe::detail

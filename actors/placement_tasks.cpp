@@ -103,6 +103,11 @@ void placement::make_ready(task_record& t) {
 
 void placement::place_again(task_record& t) {
   note_setback(t);
+  place_without_setback(t);
+}
+
+// Nothing was sent behind it.
+void placement::place_without_setback(task_record& t) {
   count_not_ahead(t);
   note_not_run(t);
   assignment_.take_back(t);
@@ -164,15 +169,25 @@ void placement::admit(task_record& t) {
     assign(t);
 }
 
+memory_space placement::space_of(const held_device& d) const {
+  const auto is = [&](const executor* e) { return e->facts().name == d.name; };
+  const auto at = std::ranges::find_if(near_, is);
+  return at == near_.end() ? host_space : (*at)->facts().space;
+}
+
 void placement::admit_waiting(std::uint64_t now) {
   admission_.admit(
       now, [&](const task_record& t) { return assignment_.places_of(t); }, [&](task_record& t) { assign(t); },
       [&](task_record& t) {
         refuse(t,
                refused_error(t, errc::no_resource, "no node that is there and may run it has so much of what it asks"));
-      });
+      },
+      [&](const task_record& t) {
+        return static_cast<std::uint64_t>(static_cast<double>(assignment_.predicted_ns(t)) / clock_.ns_per_tick());
+      },
+      [&](const task_record& t, const held_device& d) { return assignment_.missing_bytes(t, space_of(d)); });
   const std::uint64_t due = admission_.due();
-  if (due == 0 || due == alarm_ || !set_alarm_) return;
+  if (due == 0 || (alarm_ != 0 && alarm_ <= due) || !set_alarm_) return;
   alarm_ = due;
   const double ns = static_cast<double>(due - std::min(due, now)) * clock_.ns_per_tick();
   set_alarm_(std::chrono::milliseconds(1 + static_cast<std::int64_t>(ns / 1e6)));

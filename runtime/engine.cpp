@@ -23,6 +23,8 @@ namespace {
 constexpr auto stop_grace = std::chrono::milliseconds(100);
 // More workers than this in one process are a slip of the pen.
 constexpr int threads_max = 4096;
+// What fewer transfers have shown of a link is not kept for later runtimes.
+constexpr std::uint32_t transfers_to_correct = 8;
 
 options checked(options o) {
   if (o.threads < 0) throw error(errc::bad_argument, "options::threads is negative");
@@ -229,6 +231,7 @@ void engine::add_gpus() {
       link->tiles->pin_again();
       return fresh;
     };
+    g.probes_link = costs_ != nullptr;
     g.spin = options_.spin;
     g.sink = sink();
     g.lane = 1000 * (id + 1);
@@ -261,8 +264,10 @@ void engine::pin_tiles(const std::vector<found_accelerator>& found) {
 void engine::measure(std::unique_ptr<devices::accelerator>& device, memory_space space) {
   if (!costs_) return;
   try {
-    if (const auto s = costs_->links_of(*device, true))
+    if (const auto s = costs_->links_of(*device, true)) {
       placement_.know_link(space, {s->in.latency_ns, s->in.bytes_per_ns}, {s->out.latency_ns, s->out.bytes_per_ns});
+      links_.emplace_back(space, costs_->key_of(*device));
+    }
   } catch (const error&) {
     device.reset();
   }
@@ -293,7 +298,13 @@ void engine::connect(opened_gpu& a, opened_gpu& b) {
 }
 
 void engine::keep_costs() noexcept try {
-  if (costs_) costs_->keep(placement_.measured_times());
+  if (!costs_) return;
+  costs_->keep(placement_.measured_times());
+  for (const auto& [space, key] : links_) {
+    const auto in = placement_.learned_link(host_space, space), out = placement_.learned_link(space, host_space);
+    if (std::min(in.transfers, out.transfers) < transfers_to_correct) continue;
+    costs_->correct(key, {{in.cost.latency_ns, in.cost.bytes_per_ns}, {out.cost.latency_ns, out.cost.bytes_per_ns}});
+  }
 } catch (...) {  // no memory: measured again next time
 }
 

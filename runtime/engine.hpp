@@ -122,7 +122,8 @@ class engine : public std::enable_shared_from_this<engine> {
   std::unique_ptr<staff> staff_;
   std::vector<std::shared_ptr<core_group>> groups_;
   std::vector<std::shared_ptr<gpu>> gpus_;
-  std::unique_ptr<known_costs> costs_;  // null: no devices, or not wanted
+  std::unique_ptr<known_costs> costs_;                       // null: no devices, or not wanted
+  std::vector<std::pair<memory_space, std::string>> links_;  // that it knows, by name
   std::unique_ptr<neighbours> neighbours_;
   std::shared_ptr<disk_thread> disk_;
   std::mutex shutdown_lock_;

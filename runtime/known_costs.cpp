@@ -15,6 +15,9 @@ namespace troupe::detail {
 
 namespace {
 
+// What was learned of a link replaces what is kept if it is faster by so much.
+constexpr float faster = 1.5f;
+
 cost_time now() {
   return std::chrono::duration_cast<std::chrono::seconds>(std::chrono::system_clock::now().time_since_epoch()).count();
 }
@@ -41,7 +44,11 @@ known_costs::known_costs(const std::string& where, int threads)
 std::optional<devices::link_speeds> known_costs::links_of(devices::accelerator& a, bool measure) {
   const devices::accelerator_facts& f = a.facts();
   hardware_[f.kind].insert(f.identity);
-  return known_or(text_of(f) + " | " + processor_, measure, [&] { return devices::measure_links(a); });
+  return known_or(key_of(a), measure, [&] { return devices::measure_links(a); });
+}
+
+std::string known_costs::key_of(const devices::accelerator& a) const {
+  return on_one_line(text_of(a.facts()) + " | " + processor_);
 }
 
 std::optional<devices::link_speeds> known_costs::peers_of(devices::accelerator& a, devices::accelerator& b,
@@ -58,12 +65,27 @@ std::optional<devices::link_speeds> known_costs::known_or(const std::string& har
   if (!measure) return std::nullopt;
   link.speeds = how();
   if (!link.speeds.in.known() || !link.speeds.out.known()) return std::nullopt;
+  // On a busy machine it is better than nothing for now, and nothing for later.
+  if (link.speeds.in.agreed && link.speeds.out.agreed) keep(link);
+  return link.speeds;
+}
+
+void known_costs::keep(link_cost link) {
   link.when = now();
   cost_table fresh;
   fresh.links.push_back(link);
   table_.merge(fresh, link.when);
   store_.add(fresh, link.when);
-  return link.speeds;
+}
+
+// Not if it was slower: a busy machine is as likely, and who believes a link to be fast finds out.
+void known_costs::correct(const std::string& link, const devices::link_speeds& learned) {
+  const link_cost* const known = table_.find_link(link);
+  const auto is_faster = [](const devices::link_speed& a, const devices::link_speed& b) {
+    return a.latency_ns * faster < b.latency_ns || a.bytes_per_ns > faster * b.bytes_per_ns;
+  };
+  if (known && (is_faster(learned.in, known->speeds.in) || is_faster(learned.out, known->speeds.out)))
+    keep({link, 0, learned});
 }
 
 std::vector<logic::remembered_time> known_costs::times() const {

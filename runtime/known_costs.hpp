@@ -25,6 +25,10 @@ class known_costs {
   /// The links of a device that this runtime has open: as they were, else, if `measure`, as they are now. Throws what
   /// the device throws.
   std::optional<devices::link_speeds> links_of(devices::accelerator&, bool measure);
+  /// Under which name they are kept.
+  std::string key_of(const devices::accelerator&) const;
+  /// What transfers have shown of a device's links since; kept if they are faster than was thought.
+  void correct(const std::string& key, const devices::link_speeds& learned);
   /// The same between two devices that are connected: into the first one, and into the second.
   std::optional<devices::link_speeds> peers_of(devices::accelerator&, devices::accelerator&, bool measure);
   /// Run times on the cores and on the devices that links_of was asked about.
@@ -35,6 +39,7 @@ class known_costs {
   std::optional<devices::link_speeds> known_or(const std::string& hardware, bool measure,
                                                const std::function<devices::link_speeds()>& how);
   std::uint64_t hardware_of(device_kind) const;
+  void keep(link_cost);
 
   cost_store store_;
   cost_table table_;

@@ -20,7 +20,7 @@ void admission::add_node(std::uint16_t executor, const std::vector<resource>& ha
   remove_node(executor);
   if (has.empty()) return;
   const std::lock_guard hold(nodes_lock_);
-  nodes_.push_back({executor, resources(has)});
+  nodes_.push_back({executor, resources(has, guess_)});
 }
 
 void admission::remove_node(std::uint16_t executor) {
@@ -54,53 +54,116 @@ bool admission::exists(const task_record& t, const places& p) const {
                              [&](const node_pool& n) { return p.nodes.contains(n.executor) && n.has.exists(request); });
 }
 
-bool admission::take(task_record& t, const places& p, std::uint64_t now) {
+void admission::queue(task_record& t) {
+  const detail::task_extra& e = *t.extra;
+  const auto is_same = [&](const line& l) {
+    return l.kernel == t.kernel && l.executors == e.executors &&
+           std::ranges::equal(l.asks, e.options.resources, [](const resource& a, const resource& b) {
+             return a.amount == b.amount && a.name == b.name;
+           });
+  };
+  auto l = std::ranges::find_if(lines_, is_same);
+  if (l == lines_.end()) {
+    lines_.push_back({t.kernel, e.options.resources, e.executors, {}});
+    l = lines_.end() - 1;
+  }
+  l->tasks.push({&t, e.options.priority, ++turns_}, e.options.priority);
+  changed_ = true;
+}
+
+void admission::begin_round() {
+  resources_.begin_round();
+  devices_.begin_round();
+  for (node_pool& n : nodes_) n.has.begin_round();
+}
+
+bool admission::take(task_record& t, const places& p, std::uint64_t now, std::uint64_t lasts,
+                     const bring_bytes& bring) {
   detail::task_extra& e = *t.extra;
-  const std::vector<resource>& request = e.options.resources;
-  const std::size_t count = devices_.asked(request);
-  if (!take_somewhere(t, p)) return false;
-  if (count != 0 && !devices_.take(count, e.waits_since, now, e.devices)) {
-    finished(t);
+  const std::size_t count = devices_.asked(e.options.resources);
+  if (!take_somewhere(t, p, now, lasts)) return false;
+  if (count != 0 && !devices_.take(count, e.waits_since, now, e.devices, {&t, lasts, &bring})) {
+    give_back(t);
     return false;
   }
   return true;
 }
 
-bool admission::take_somewhere(task_record& t, const places& p) {
+bool admission::take_somewhere(task_record& t, const places& p, std::uint64_t now, std::uint64_t lasts) {
   detail::task_extra& e = *t.extra;
   const std::vector<resource>& request = e.options.resources;
   if (!asks_for_quantities(request)) {
     e.holds_at = p.here && p.open.empty() ? detail::holds_here : detail::holds_nowhere;
   } else {
-    double most = p.here ? resources_.left_after(request) : -1;
-    resources* from = most >= 0 ? &resources_ : nullptr;
-    std::uint16_t at = detail::holds_here;
-    for (node_pool& n : nodes_) {
-      if (!p.open.contains(n.executor)) continue;
-      const double left = n.has.left_after(request);
-      if (left < 0 || (from && left <= most)) continue;
+    resources* from = nullptr;
+    double most = -1;
+    const auto look = [&](resources& r, std::uint16_t at) {
+      const double left = r.left_after(request);
+      if (left < 0 || (from && left <= most)) return;
+      if (!r.lets_pass(request, now, lasts)) {
+        const std::uint64_t again = r.look_at(request, now, guess_);
+        if (again != reservation::never && (due_ == 0 || again < due_)) due_ = again;
+        return;
+      }
       most = left;
-      from = &n.has;
-      at = n.executor;
+      from = &r;
+      e.holds_at = at;
+    };
+    if (p.here) look(resources_, detail::holds_here);
+    for (node_pool& n : nodes_)
+      if (p.open.contains(n.executor)) look(n.has, n.executor);
+    if (!from || !from->take(request, &t, now, lasts)) {
+      e.holds_at = detail::holds_nowhere;
+      return false;
     }
-    if (!from || !from->take(request)) return false;
-    e.holds_at = at;
   }
   t.marks |= detail::mark_holds_resources;
   return true;
 }
 
-void admission::finished(task_record& t) {
-  if (!(t.marks & detail::mark_holds_resources)) return;
+// Where it is predicted to have all of it first; its devices from the same time on.
+void admission::keep_for(task_record& t, const places& p, std::uint64_t now) {
+  const std::vector<resource>& request = t.extra->options.resources;
+  const std::size_t count = devices_.asked(request);
+  std::uint64_t at = now;
+  resources* first = nullptr;
+  if (asks_for_quantities(request)) {
+    at = reservation::never;
+    const auto look = [&](resources& r) {
+      if (!r.exists(request)) return;
+      const std::uint64_t begins = r.begins(request, now);
+      if (first && begins >= at) return;
+      first = &r;
+      at = begins;
+    };
+    if (p.here) look(resources_);
+    for (node_pool& n : nodes_)
+      if (p.open.contains(n.executor)) look(n.has);
+    if (!first) return;  // all that have it are paused
+  }
+  if (count != 0) {
+    const bool lacks_quantities = at > now;  // else it has kept devices already, where it can
+    at = std::max(at, devices_.begins(count, now));
+    if (lacks_quantities) devices_.keep(count, &t, at, now);
+  }
+  if (first) first->keep(request, &t, at, now);
+}
+
+void admission::give_back(task_record& t) {
   detail::task_extra& e = *t.extra;
   if (holds_elsewhere(t)) {
-    if (node_pool* const n = pool_of(e.holds_at)) n->has.give(e.options.resources);
+    if (node_pool* const n = pool_of(e.holds_at)) n->has.give(e.options.resources, &t);
   } else if (asks_for_quantities(e.options.resources)) {
-    resources_.give(e.options.resources);
+    resources_.give(e.options.resources, &t);
   }
-  devices_.give(e.devices);
+  devices_.give(e.devices, &t);
   e.holds_at = detail::holds_nowhere;
   t.marks &= static_cast<std::uint16_t>(~detail::mark_holds_resources);
+}
+
+void admission::finished(task_record& t) {
+  if (!(t.marks & detail::mark_holds_resources)) return;
+  give_back(t);
   changed_ = true;
 }
 

@@ -11,6 +11,7 @@
 #include "actors/logic/dependencies.hpp"
 #include "actors/logic/directory.hpp"
 #include "actors/logic/region.hpp"
+#include "actors/logic/resources.hpp"
 
 namespace troupe::logic {
 
@@ -21,6 +22,12 @@ namespace {
 constexpr float guess_ns = 10'000.0f;
 // Tasks of a kernel that an executor without samples is given at once; two make a sample.
 constexpr int tries_per_slot = 2;
+// Of a kernel that nobody has timed an executor with a memory of its own has so many on their way: one that runs and some
+// that keep it busy until it is known here how long that took; a device more, which gives back what it has not begun. A
+// core group gets a window of them, since whoever is idle takes over what has not begun there.
+constexpr int guesses_per_slot = 8, guesses_per_slot_of_node = 4;
+// What takes so many times as long as was predicted contradicts the prediction, where so many windows of work are queued.
+constexpr float surprise_factor = 4, surprise_windows = 2;
 // As an offer: there is none.
 constexpr std::size_t none = ~std::size_t{0};
 // As the number of those that wait: it does not wait with them.
@@ -94,6 +101,16 @@ admission::places assignment::places_of(const task_record& t) const {
   p.here = !(mask - nodes_).empty();
   p.open = p.nodes - paused_;
   return p;
+}
+
+float assignment::predicted_ns(const task_record& t) {
+  const executor_set& mask = masks_of(t).all;
+  if (mask.empty()) return 0;
+  return model_of(t, facts_[static_cast<std::size_t>(mask.first())].kind).predicted_ns();
+}
+
+std::uint64_t assignment::missing_bytes(const task_record& t, detail::memory_space where) const {
+  return bytes_missing(t, where);
 }
 
 executor_set assignment::mask_in_scope(const task_record& t) const {
@@ -268,6 +285,7 @@ assignment::outcome assignment::assign_among(task_record& t, const executor_set&
     m.home_ns = homecoming_ns(t, where);
   };
   bool all_known = true;
+  const bool slotless = t.extra && logic::slots_of(t.extra->options.resources) == 0;
   offers_.resize(weighed_count_);
   for (std::size_t k = 0; k < weighed_count_; ++k) {
     const std::size_t i = weighed_[k];
@@ -277,8 +295,9 @@ assignment::outcome assignment::assign_among(task_record& t, const executor_set&
     offer& o = offers_[k];
     o = {.executor = f.id,
          .queue_ns = work_.queue_ns(i),
-         .run_ns = m.known() ? m.predicted_ns() : guess_ns,
+         .run_ns = m.expected_ns(guess_ns),
          .others_ns = work_.others_ns(i)};
+    o.guessed = !m.known() && tries_enough(i) && !slotless;
     if (spaces_ == 1) continue;
     const bool alike = !holders.contains(f.space) && f.space != detail::host_space;
     missing& lacks = alike ? same : own;
@@ -349,7 +368,13 @@ std::size_t assignment::choose(std::span<const offer> offers, std::size_t waitin
   return chosen;
 }
 
-bool assignment::has_room(const offer& o) const { return !o.waits && work_.roomy().contains(o.executor); }
+bool assignment::has_room(const offer& o) const { return !o.waits && !o.guessed && work_.roomy().contains(o.executor); }
+
+// Who has a free slot may have one more: those that it tries may wait for it.
+bool assignment::tries_enough(std::size_t i) const {
+  const int each = nodes_.contains(i) ? guesses_per_slot_of_node : guesses_per_slot;
+  return facts_[i].space != detail::host_space && work_.tries(i) >= each * work_.slots(i) && !work_.free().contains(i);
+}
 
 bool assignment::has_enough(const task_record& t, std::size_t i, bool far) {
   if (work_.outstanding_ns(i) <= window_ns_ || (far && masks_of(t).all.has_single())) return false;
@@ -452,9 +477,16 @@ void assignment::finished(task_record& t) {
   if (!(t.marks & detail::mark_sent)) return;
   work_.take_off(t);
   if (!(t.measured_ns > 0)) return;
+  if (facts_.size() > 1 && t.measured_ns > surprise_factor * t.predicted_ns) note_surprise(t);
   run_time& m = model_of(t, facts_[t.executor].kind);
   if (m.seen() < samples_before_thinning || (t.sequence & 7) == 0) m.learn(t.measured_ns);
   work_.note_measured(t);
+}
+
+void assignment::note_surprise(const task_record& t) {
+  const std::size_t i = t.executor;
+  const float queued_ns = t.measured_ns * static_cast<float>(work_.under_way(i)) / static_cast<float>(work_.slots(i));
+  if (queued_ns > surprise_windows * window_ns_) surprises_.insert(i);
 }
 
 explanation assignment::explain(const task_record& t) const {

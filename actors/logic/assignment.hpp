@@ -15,6 +15,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include <troupe/report.hpp>
@@ -88,6 +89,10 @@ class assignment {
   }
   /// False: all that could run it have been withdrawn.
   bool can_run(const detail::task_record& t) { return !masks_of(t).all.empty(); }
+  /// What its body will take, as predicted; 0: nobody knows.
+  float predicted_ns(const detail::task_record&);
+  /// Of what it touches, what is not in that space.
+  std::uint64_t missing_bytes(const detail::task_record&, detail::memory_space) const;
   /// Where a task may run, whatever it holds.
   admission::places places_of(const detail::task_record&) const;
   /// The space that an assigned task will run in.
@@ -98,6 +103,23 @@ class assignment {
   void move(detail::task_record&, std::size_t i);
   /// A task that was assigned has ended: its load is gone, its time is learned.
   void finished(detail::task_record&);
+  /// Executors that take much longer than was predicted when they were given what they have, while others have nothing to
+  /// do: what has not begun there is to be placed anew. Each is told once.
+  template <class F>
+  void each_surprise(F&& f) {
+    if (surprises_.empty()) return;
+    const executor_set some = std::exchange(surprises_, {});
+    some.each([&](std::size_t i) {
+      executor_set idle = work_.free() - withdrawn_;
+      idle.erase(i);
+      if (!idle.empty()) f(i);
+    });
+  }
+  /// Another executor may run it than the one that has it.
+  bool has_choice(const detail::task_record& t) const {
+    const executor_set mask = mask_of(t);
+    return !mask.empty() && !mask.has_single();
+  }
   /// A copy from one space to another took so long.
   void learn_transfer(detail::memory_space from, detail::memory_space to, std::uint64_t bytes, float ns) {
     model_.learn_transfer(from, to, bytes, ns);
@@ -105,6 +127,9 @@ class assignment {
   /// What was measured before the first task.
   float transfer_ns(detail::memory_space from, detail::memory_space to, std::uint64_t bytes) const {
     return model_.transfer_ns(from, to, bytes);
+  }
+  cost_model::learned_edge learned(detail::memory_space from, detail::memory_space to) const {
+    return model_.learned(from, to);
   }
   int slots_of(std::size_t i) const { return work_.slots(i); }
   /// Bodies that wait have left so many slots of executor i, and were predicted to take so long.
@@ -193,6 +218,8 @@ class assignment {
   void refill_at_home(backlog&, const executor_set&);
   bool is_far(const executor_set& mask) const { return mask.meets(nodes_); }
   bool has_room(const offer&) const;
+  bool tries_enough(std::size_t i) const;
+  void note_surprise(const detail::task_record&);
   bool look_for_some(const executor_set& among, const space_set& holders);
   std::span<const std::uint16_t> weighed() const { return {weighed_.data(), weighed_count_}; }
   std::size_t choose(std::span<const offer>, std::size_t waiting, const executor_set& among, bool some) const;
@@ -207,6 +234,7 @@ class assignment {
   std::vector<std::uint16_t> by_space_;  // the executor whose it is
   abilities abilities_;
   executor_set all_, withdrawn_, paused_, nodes_, near_;  // near: no nodes
+  executor_set surprises_;
   // Of tasks without a scope, by kernel: they are the same from task to task.
   struct known_masks {
     const detail::kernel_info* kernel = nullptr;

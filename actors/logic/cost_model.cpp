@@ -13,7 +13,10 @@ namespace troupe::logic {
 size_class size_class_of(std::uint64_t bytes) { return static_cast<size_class>(std::bit_width(bytes)); }
 
 void run_time::learn(float ns) {
-  if (seen_++ == 0) return;
+  if (seen_++ == 0) {
+    first_ = std::max(ns, 1.0f);
+    return;
+  }
   recent_[kept_++ % window] = ns;
   // Early samples move the median at once; later it is looked at again when the window has been renewed by half.
   if (kept_ > window && kept_ % (window / 2) != 0) return;
@@ -95,7 +98,7 @@ cost_model::edge& cost_model::edge_of(std::uint16_t from, std::uint16_t to) {
   const std::size_t spaces = std::max<std::size_t>({spaces_, from + 1u, to + 1u});
   if (spaces > spaces_) {
     const std::size_t side = std::bit_ceil(spaces);  // they are named one after the other
-    std::vector<edge> larger(side * side, edge{unknown_edge, false});
+    std::vector<edge> larger(side * side, edge{unknown_edge});
     for (std::size_t row = 0; row < spaces_; ++row)
       for (std::size_t column = 0; column < spaces_; ++column)
         larger[row * side + column] = edges_[row * spaces_ + column];
@@ -105,12 +108,13 @@ cost_model::edge& cost_model::edge_of(std::uint16_t from, std::uint16_t to) {
   return edges_[from * spaces_ + to];
 }
 
-void cost_model::set_edge(std::uint16_t from, std::uint16_t to, edge_cost c) { edge_of(from, to) = {c, true}; }
+void cost_model::set_edge(std::uint16_t from, std::uint16_t to, edge_cost c) { edge_of(from, to) = {c, true, 0}; }
 
 void cost_model::learn_transfer(std::uint16_t from, std::uint16_t to, std::uint64_t bytes, float ns) {
   if (bytes == 0 || !(ns > 0)) return;
   edge& e = edge_of(from, to);
   if (!e.measured) e.cost = unknown_edge;
+  ++e.transfers;
   auto& [latency, rate] = e.cost;
   const float moving = static_cast<float>(bytes) / rate, expected = latency + moving, surprise = ns / expected;
   if (e.measured) {

@@ -32,6 +32,8 @@ class run_time {
   /// Nanoseconds; zero while unknown.
   float predicted_ns() const { return median_; }
   bool known() const { return kept_ != 0; }
+  /// The same while it is unknown: what the first one took, though that is no measure, or else `guess_ns`.
+  float expected_ns(float guess_ns) const { return known() ? median_ : first_ > 0 ? first_ : guess_ns; }
   void learn(float ns);
   /// Starts from what was measured elsewhere; only before the first sample.
   void remember(float ns);
@@ -41,7 +43,7 @@ class run_time {
  private:
   std::array<float, window> recent_{};
   std::uint32_t seen_ = 0, kept_ = 0;
-  float median_ = 0;
+  float median_ = 0, first_ = 0;
 };
 
 struct edge_cost {
@@ -77,6 +79,15 @@ class cost_model {
     const edge_cost& e = known ? known->cost : unknown_edge;
     return e.latency_ns + static_cast<float>(bytes) / e.bytes_per_ns;
   }
+  /// What the edge is believed to cost, and from how many transfers that was learned.
+  struct learned_edge {
+    edge_cost cost;
+    std::uint32_t transfers = 0;
+  };
+  learned_edge learned(std::uint16_t from, std::uint16_t to) const {
+    const edge* const e = find(from, to);
+    return e ? learned_edge{e->cost, e->transfers} : learned_edge{unknown_edge, 0};
+  }
   /// That figure is no guess.
   bool knows_edge(std::uint16_t from, std::uint16_t to) const;
 
@@ -99,6 +110,7 @@ class cost_model {
   struct edge {
     edge_cost cost;
     bool measured = false;  // false: as the way back
+    std::uint32_t transfers = 0;
   };
   edge& edge_of(std::uint16_t from, std::uint16_t to);
   const edge* find(std::uint16_t from, std::uint16_t to) const {
@@ -120,6 +132,7 @@ struct offer {
   std::uint64_t bytes_direct = 0;   // of those missing: from other devices, not through the host
   float others_ns = 0;              // of a node: what others have given it, which is done before, too
   bool waits = false;               // for what it tries already: it gets no more until it is known how fast it is
+  bool guessed = false;             // its run time is a guess, and as many as are to be tried are on their way
   float finish_ns() const {
     if (waits) return 1e30f;
     const float there_ns = link_ns + transfer_ns;

@@ -69,6 +69,25 @@ class ready_queue {
     }
     return T{};
   }
+  /// The one that `pop` would give; null if there is none.
+  T* front() {
+    for (auto& l : lanes_) {
+      while (!l.items.empty() && !l.items.at(0)) l.items.pop_front();
+      if (!l.items.empty()) return &l.items.at(0);
+    }
+    return nullptr;
+  }
+  /// Takes out those among the first `reach` entries that `wanted` agrees to; calls `take(v)` for each.
+  template <class Wanted, class Take>
+  void take_first(std::size_t reach, Wanted&& wanted, Take&& take) {
+    for (auto& l : lanes_)
+      for (std::size_t i = 0; i < l.items.size() && reach != 0; ++i, --reach) {
+        T& v = l.items.at(i);
+        if (!v || !wanted(v)) continue;
+        take(std::exchange(v, T{}));
+        --count_;
+      }
+  }
   /// Takes `v` out if it is among the last `reach` entries of some lane.
   bool take(T v, std::size_t reach) {
     for (auto& l : lanes_) {

@@ -27,7 +27,7 @@ auto find(auto& list, const std::string& name) {
 }
 }  // namespace
 
-resources::resources(const std::vector<resource>& configured) {
+resources::resources(const std::vector<resource>& configured, time guess) {
   for (const resource& r : configured) {
     if (r.name.empty() || !is_counted(r.name) || !(r.amount >= 0))
       throw error(errc::bad_argument,
@@ -37,6 +37,14 @@ resources::resources(const std::vector<resource>& configured) {
     total_.push_back(r);
   }
   free_ = total_;
+  for (std::size_t i = 0; i < total_.size(); ++i) lines_.emplace_back(guess);
+}
+
+// `f(i, amount)` for each name that the request wants some of.
+template <class F>
+void resources::each_asked(const std::vector<resource>& request, F&& f) const {
+  for (std::size_t i = 0; i < total_.size(); ++i)
+    if (const double amount = asked(request, total_[i].name); amount > 0) f(i, amount);
 }
 
 void resources::check(const std::vector<resource>& request) const {
@@ -79,16 +87,53 @@ double resources::left_after(const std::vector<resource>& request) const {
   return least;
 }
 
-bool resources::take(const std::vector<resource>& request) {
+bool resources::take(const std::vector<resource>& request, const void* who, time now, time lasts) {
   if (left_after(request) < 0) return false;
-  for (const resource& r : request)
-    if (is_counted(r.name)) find(free_, r.name)->amount -= r.amount;
+  each_asked(request, [&](std::size_t i, double amount) {
+    free_[i].amount -= amount;
+    lines_[i].hold(who, amount, now, lasts);
+  });
   return true;
 }
 
-void resources::give(const std::vector<resource>& request) {
-  for (const resource& r : request)
-    if (is_counted(r.name)) find(free_, r.name)->amount += r.amount;
+void resources::give(const std::vector<resource>& request, const void* who) {
+  each_asked(request, [&](std::size_t i, double amount) {
+    free_[i].amount += amount;
+    lines_[i].end(who);
+  });
+}
+
+void resources::begin_round() {
+  for (reservation& r : lines_) r.begin_round();
+}
+
+bool resources::lets_pass(const std::vector<resource>& request, time now, time lasts) const {
+  bool all = true;
+  each_asked(request, [&](std::size_t i, double amount) { all = all && lines_[i].lets_pass(amount, now, lasts); });
+  return all;
+}
+
+resources::time resources::begins(const std::vector<resource>& request, time now) const {
+  time at = now;
+  each_asked(request, [&](std::size_t i, double amount) {
+    at = std::max(at, lines_[i].when_back(amount - free_[i].amount, now).at);
+  });
+  return at;
+}
+
+void resources::keep(const std::vector<resource>& request, const void* who, time at, time now) {
+  bool earlier = false;
+  each_asked(request, [&](std::size_t i, double) { earlier = earlier || lines_[i].is_kept(); });
+  if (earlier) return;
+  each_asked(request, [&](std::size_t i, double amount) { lines_[i].keep(who, amount, free_[i].amount, at, now); });
+}
+
+resources::time resources::look_at(const std::vector<resource>& request, time now, time step) const {
+  time at = reservation::never;
+  each_asked(request, [&](std::size_t i, double) {
+    if (lines_[i].is_kept()) at = std::min(at, lines_[i].look_at(now, step));
+  });
+  return at;
 }
 
 bool asks_for_quantities(const std::vector<resource>& request) {

@@ -91,6 +91,8 @@ class workload {
   /// What others have given a node.
   float others_ns(std::size_t i) const { return places_[i].others_ns; }
   int slots(std::size_t i) const { return places_[i].slots; }
+  /// Tasks that it has been given and not finished.
+  int under_way(std::size_t i) const { return places_[i].under_way; }
   /// Tasks on their way whose time is a guess.
   int tries(std::size_t i) const { return places_[i].tries; }
   /// To whom more may be given; a node may have the next task of each slot while one runs.

@@ -20,6 +20,7 @@ constexpr int lane_in = 0;
 // Larger copies tell nothing new, and pinning more memory takes longer than copying it.
 constexpr std::size_t bytes_max = std::size_t{8} << 20, bytes_min = std::size_t{16} << 10, bytes_small = 256;
 constexpr std::size_t small_samples = 9, samples = 3;
+constexpr std::size_t samples_max = 1000;
 constexpr int overtime = 10, patience = 40;
 
 constexpr std::chrono::microseconds spin_max(2000), slack(50);
@@ -55,14 +56,16 @@ class bench {
     if (!is_ready()) return {};
     const auto begin = steady::now(), end = begin + budget, last = begin + overtime * budget;
     once(in, bytes_small);  // the first one makes what all others find
-    const auto small = timed(in, bytes_small, small_samples, begin + budget / 4);
+    const auto small = timed(in, bytes_small, small_samples, begin + budget / 4, last);
+    const sample_verdict latency = judge(small);
     link_speed s;
-    s.latency_ns = small[(small.size() - 1) / 2];
+    s.latency_ns = latency.ns;
+    s.agreed = latency.agreed;
     float before = 0;
     for (std::size_t bytes = bytes_min;; bytes *= 4) {
       bytes = std::min(bytes, bytes_);
       // The fastest: a process that takes the core away makes a copy slower by more than a large one takes.
-      const float ns = timed(in, bytes, samples, last).front();
+      const float ns = timed(in, bytes, samples, last, last).front();
       s.bytes_per_ns = static_cast<float>(bytes) / std::max(ns - small.front(), ns / 2);
       const bool is_clear = before != 0 && ns >= 2 * before && ns >= 2 * small.front();
       before = ns;
@@ -113,14 +116,18 @@ class bench {
       std::this_thread::sleep_for(slack);
   }
 
-  // Of as many as there is time for; the fastest first.
-  std::vector<float> timed(bool in, std::size_t bytes, std::size_t n, steady::time_point end) {
+  // Of as many as there is time for; the fastest first. Until `last` while they do not agree, where there are to be more
+  // than make a verdict.
+  std::vector<float> timed(bool in, std::size_t bytes, std::size_t n, steady::time_point end, steady::time_point last) {
     std::vector<float> all;
-    do {
+    for (;;) {
       all.push_back(std::max(once(in, bytes), 1.0f));
-    } while (all.size() < samples || (all.size() < n && steady::now() < end));
-    std::sort(all.begin(), all.end());
-    return all;
+      if (all.size() < samples) continue;
+      const auto now = steady::now();
+      if (all.size() < n && now < end) continue;
+      std::ranges::sort(all);
+      if (n == samples || all.size() >= samples_max || now > last || judge(all).agreed) return all;
+    }
   }
 
   void release() {
@@ -143,6 +150,14 @@ class bench {
 };
 
 }  // namespace
+
+sample_verdict judge(std::span<const float> sorted) {
+  if (sorted.empty()) return {};
+  const auto within = [&](float factor) {
+    return static_cast<std::size_t>(std::ranges::upper_bound(sorted, factor * sorted.front()) - sorted.begin());
+  };
+  return {sorted[(within(2) - 1) / 2], within(1.5f) >= samples};
+}
 
 link_speeds measure_links(accelerator& a, std::chrono::nanoseconds budget) {
   bench on(a, budget);

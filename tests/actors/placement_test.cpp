@@ -452,6 +452,64 @@ TEST(placement, leaves_what_an_idle_executor_may_not_run_where_it_is) {
   for (const task_record* t : pinned) EXPECT_EQ(s.holder(t), s.groups[0].get());
 }
 
+// Known for 10 us, and now they take 100 ms where most of them are.
+TEST(placement, places_what_a_device_has_not_begun_anew_once_it_takes_much_longer_than_was_thought) {
+  stage s(options{});
+  collector& one = s.add({0, "sim:0", troupe::device_kind::sim, 1, 1});
+  collector& two = s.add({1, "sim:1", troupe::device_kind::sim, 2, 1});
+  static const kernel_info sim_only{.name = "sim_only", .key = 80, .kinds = 0b10000};
+  const auto next = [&](const troupe::detail::id_set& where = {}) {
+    task_record* t = s.task();
+    t->kernel = &sim_only;
+    if (!where.empty()) s.extra(t).executors = where;
+    return s.submit(t);
+  };
+  for (int i = 0; i < 4; ++i)
+    for (const int where : {0, 1}) s.complete(next({where}), 10'000);
+  std::vector<task_record*> all;
+  for (int i = 0; i < 100; ++i) all.push_back(next());
+  task_record* const bound = next({0});
+  ASSERT_GE(one.held.size(), 40u);
+  while (!two.held.empty()) s.complete(two.held.front(), 10'000);
+  s.complete(one.held.front(), 100'000'000);
+  EXPECT_GE(two.held.size(), 20u);
+  EXPECT_GE(one.held.size(), 20u);
+  EXPECT_EQ(s.holder(bound), &one);
+  s.complete_all();
+  for (task_record* t : all) EXPECT_TRUE(stage::is_done(t));
+}
+
+// What comes after it there was sent on its heels, and must not run without it.
+TEST(placement, leaves_what_others_were_sent_behind_on_the_device_where_it_is) {
+  stage s(options{});
+  collector& one = s.add({0, "sim:0", troupe::device_kind::sim, 1, 1});
+  collector& two = s.add({1, "sim:1", troupe::device_kind::sim, 2, 1});
+  static const kernel_info sim_only{.name = "sim_only", .key = 81, .kinds = 0b10000};
+  const auto next = [&](const std::vector<stage::use>& uses, const troupe::detail::id_set& where = {}) {
+    task_record* t = s.task(uses);
+    t->kernel = &sim_only;
+    if (!where.empty()) s.extra(t).executors = where;
+    return s.submit(t);
+  };
+  for (int i = 0; i < 4; ++i)
+    for (const int where : {0, 1}) s.complete(next({{s.array(), writes}}, {where}), 10'000);
+  task_record* const slow = next({{s.array(), writes}}, {0});
+  for (int i = 0; i < 10; ++i) next({{s.array(), writes}}, {1});
+  array_core* const a = s.array();
+  task_record* const first = next({{a, writes}});
+  ASSERT_EQ(s.holder(first), &one);
+  task_record* const second = next({{a, updates}});
+  ASSERT_EQ(s.holder(second), &one);
+  for (int i = 0; i < 60; ++i) next({{s.array(), writes}}, {0});
+  while (!two.held.empty()) s.complete(two.held.front(), 10'000);
+  s.complete(slow, 100'000'000);
+  EXPECT_EQ(s.holder(first), &one);
+  EXPECT_EQ(s.holder(second), &one);
+  s.complete_all();
+  EXPECT_TRUE(stage::is_done(second));
+  EXPECT_FALSE(second->error);
+}
+
 TEST(placement, refuses_clients_once_it_is_closed) {
   stage s(1);
   EXPECT_NO_THROW(s.brain->check_open());

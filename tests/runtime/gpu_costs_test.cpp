@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <fstream>
 #include <string>
+#include <thread>
 
 #include <troupe/troupe.hpp>
 
@@ -173,6 +174,44 @@ TEST_F(gpu_costs, the_first_task_of_the_next_runtime_goes_where_the_last_one_fou
   EXPECT_EQ(first_place(true), "cpu:0, a guess");
   EXPECT_EQ(first_place(false), "sim:0, predicted");
   EXPECT_EQ(first_place(false), "sim:0, predicted");  // one call less than a median does not take it away
+}
+
+// As it is left behind by a calibration on a machine that was busy: nothing goes there, so no transfer would tell.
+TEST_F(gpu_costs, a_link_that_is_wrongly_believed_to_be_slow_is_found_out_while_nothing_goes_there) {
+  configure({});
+  first_transfer_ms(with_sim());
+  const auto read_table = [&] {
+    std::ifstream in(folder / "costs");
+    return detail::parse_costs(std::string(std::istreambuf_iterator<char>(in), {}));
+  };
+  auto table = read_table();
+  ASSERT_TRUE(table);
+  // A busy machine leaves nothing to be spoilt.
+  if (table->links.empty()) GTEST_SKIP() << "the machine is too busy to measure a link";
+  for (devices::link_speed* s : {&table->links[0].speeds.in, &table->links[0].speeds.out})
+    *s = {.latency_ns = 1.696e6f, .bytes_per_ns = 0.01f};
+  std::ofstream(folder / "costs") << detail::text_of(*table);
+  {
+    runtime rt(with_sim());
+    auto a = rt.filled<word>({large}, tiles(large), 3);
+    auto b = rt.array<word>({1}, tiles(1));
+    const auto believed = [&] {
+      auto f = rt.spawn(peek, read(a), write(b));
+      f.get();
+      const explanation e = rt.explain(f);
+      EXPECT_EQ(e.candidates.size(), 2u) << e.text();
+      return e.candidates.size() == 2 ? ms(e.candidates[1].transfer) : 0;
+    };
+    EXPECT_GT(believed(), 100);
+    const auto end = std::chrono::steady_clock::now() + 30s;
+    while (believed() > 40 && std::chrono::steady_clock::now() < end) std::this_thread::yield();
+    EXPECT_LT(believed(), 40);
+    EXPECT_EQ(rt.executors()[1].tasks, 0u) << "no task was sent to find out";
+  }
+  table = read_table();
+  ASSERT_TRUE(table);
+  ASSERT_EQ(table->links.size(), 1u);
+  EXPECT_LT(table->links[0].speeds.in.latency_ns, 0.8e6f);
 }
 
 TEST_F(gpu_costs, a_runtime_with_cores_alone_reads_and_writes_nothing) {

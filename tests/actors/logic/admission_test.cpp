@@ -144,6 +144,130 @@ TEST_F(admission_among_nodes, gives_to_the_higher_priority_first) {
   EXPECT_EQ(low.extra->holds_at, holds_nowhere);
 }
 
+// Two of one thing here; times in milliseconds, and how long each is predicted to take.
+class admission_over_time : public testing::Test {
+ protected:
+  ~admission_over_time() override {
+    for (task_record& t : tasks_) delete t.extra;
+  }
+  task_record& queued(double amount, std::uint64_t lasts, int priority = 0, std::string name = "thing") {
+    task_record& t = tasks_.emplace_back();
+    t.extra = new detail::task_extra;
+    t.extra->options.resources = {{std::move(name), amount}};
+    t.extra->options.priority = priority;
+    t.measured_ns = static_cast<float>(lasts);
+    all.queue(t);
+    return t;
+  }
+  std::vector<task_record*> admit(std::uint64_t now) {
+    std::vector<task_record*> started;
+    all.admit(
+        now, [](const task_record&) { return admission::places{}; }, [&](task_record& t) { started.push_back(&t); },
+        [](task_record&) { FAIL(); }, [](const task_record& t) { return static_cast<std::uint64_t>(t.measured_ns); },
+        [&](const task_record&, const held_device& d) { return d.name == near ? 0u : 1'000u; });
+    return started;
+  }
+
+  admission all{{{"thing", 2}, {"other", 1}}, 1000, 1};
+  std::string near;
+
+ private:
+  std::deque<task_record> tasks_;
+};
+
+TEST_F(admission_over_time, begins_a_large_one_of_high_priority_under_a_stream_of_small_ones) {
+  std::deque<std::pair<std::uint64_t, task_record*>> running;
+  for (int i = 0; i < 4; ++i) queued(1, 20);
+  for (task_record* t : admit(0)) running.push_back({20, t});
+  task_record* large = nullptr;
+  for (std::uint64_t now = 5; now < 2000; now += 5) {
+    if (now == 100) large = &queued(2, 20, 100);
+    while (!running.empty() && running.front().first <= now) {
+      all.finished(*running.front().second);
+      running.pop_front();
+      queued(1, 20);  // by who waited for it
+    }
+    for (task_record* t : admit(now)) {
+      running.push_back({now + 20, t});
+      if (t != large) continue;
+      EXPECT_LE(now, 140u);
+      return;
+    }
+    all.look_again();
+  }
+  FAIL() << "it never began";
+}
+
+TEST_F(admission_over_time, lets_those_pass_that_end_before_it_begins) {
+  task_record& holder = queued(1, 100);
+  admit(0);
+  task_record& large = queued(2, 10, 1);
+  task_record& small = queued(1, 50);
+  task_record& longer = queued(1, 150);
+  EXPECT_THAT(admit(10), ElementsAre(&small));
+  all.finished(small);
+  EXPECT_THAT(admit(60), IsEmpty());
+  EXPECT_EQ(all.due(), 100u) << "then it is known whether the prediction was right";
+  all.finished(holder);
+  EXPECT_THAT(admit(99), ElementsAre(&large));
+  all.finished(large);
+  EXPECT_THAT(admit(109), ElementsAre(&longer));
+}
+
+TEST_F(admission_over_time, is_held_up_by_no_number_of_those_that_want_something_else) {
+  task_record& holder = queued(2, 10);
+  EXPECT_THAT(admit(0), ElementsAre(&holder));
+  for (int i = 0; i < 1000; ++i) queued(1, 10);
+  task_record& other = queued(1, 10, 0, "other");
+  EXPECT_THAT(admit(1), ElementsAre(&other));
+}
+
+TEST_F(admission_over_time, takes_those_out_that_were_cancelled_behind_one_that_waits) {
+  task_record& holder = queued(2, 10);
+  EXPECT_THAT(admit(0), ElementsAre(&holder));
+  queued(1, 10);
+  task_record& cancelled = queued(1, 10);
+  cancelled.phase.store(detail::phase_done);
+  EXPECT_THAT(admit(1), ElementsAre(&cancelled));
+}
+
+TEST_F(admission_over_time, gives_the_device_to_which_least_has_to_be_brought) {
+  for (const int i : {0, 1, 2, 3})
+    all.add_device({"sim:" + std::to_string(i), device_kind::sim, i}, static_cast<std::uint16_t>(i / 2));
+  for (const char* const where : {"sim:3", "sim:1", "sim:2", "sim:0"}) {
+    near = where;
+    task_record& t = queued(1, 10, 0, "gpu");
+    EXPECT_THAT(admit(0), ElementsAre(&t));
+    EXPECT_EQ(t.extra->devices.at(0).name, where);
+    all.finished(t);
+  }
+  near = "sim:3";
+  for (const char* const where : {"sim:3", "sim:0", "sim:1"}) {
+    task_record& t = queued(1, 10, 0, "gpu");
+    EXPECT_THAT(admit(0), ElementsAre(&t));
+    EXPECT_EQ(t.extra->devices.at(0).name, where) << "the next card is free, then what is left there";
+  }
+}
+
+TEST_F(admission_over_time, gives_idle_devices_to_short_tasks_while_a_pair_waits) {
+  for (const int i : {0, 1})
+    all.add_device({"sim:" + std::to_string(i), device_kind::sim, i}, static_cast<std::uint16_t>(i));
+  task_record& holder = queued(1, 1000, 0, "gpu");
+  admit(0);
+  task_record& pair = queued(2, 10, 0, "gpu");
+  for (std::uint64_t now = 1; now < 900; now += 10) {
+    task_record& small = queued(1, 1, 0, "gpu");
+    EXPECT_THAT(admit(now), ElementsAre(&small));
+    all.finished(small);
+  }
+  task_record& longer = queued(1, 500, 0, "gpu");
+  EXPECT_THAT(admit(900), IsEmpty());
+  all.finished(holder);
+  EXPECT_THAT(admit(1000), ElementsAre(&pair));
+  all.finished(pair);
+  EXPECT_THAT(admit(1010), ElementsAre(&longer));
+}
+
 TEST_F(admission_among_nodes, knows_no_end_of_what_there_is_without_end) {
   all.add_node(c, {{"E", std::numeric_limits<double>::infinity()}});
   for (int i = 0; i < 3; ++i) queued({{"E", 1e9}});

@@ -335,4 +335,174 @@ TEST(assignment, tells_of_who_tries_a_kernel_how_much_he_has_to_do) {
   EXPECT_TRUE(somebody_waited);
 }
 
+// Two executors of one kind, the first of which has all the data, and tasks of a kernel that nobody has measured; in
+// virtual time, with one slot each.
+class unmeasured {
+ public:
+  static constexpr int count = 60;
+  explicit unmeasured(device_kind kind, float takes_ns) : takes_ns_(takes_ns) {
+    detail::executor_facts f;
+    f.name = "cpu:0";
+    choice_.add(f);
+    f.kind = kind;
+    for (const std::uint16_t i : {1, 2}) {
+      f.id = f.space = i;
+      f.name = "there:" + std::to_string(i);
+      choice_.add(f);
+      choice_.know_link(detail::host_space, i, {50'000, 1});
+      choice_.know_link(i, detail::host_space, {50'000, 1});
+    }
+    choice_.connect(1, 2);
+    choice_.connect(2, 1);
+    choice_.know_link(1, 2, {50'000, 1});
+    choice_.know_link(2, 1, {50'000, 1});
+    data_.spec.element = 1;
+    data_.spec.size[0] = count * bytes;
+    data_.spec.tile[0] = bytes;
+    data_.grid[0] = data_.tile_count = count;
+    data_.tile_bytes_max = bytes;
+    data_.homes = std::make_unique<detail::array_homes>(count);
+    kernel_.kinds = static_cast<unsigned char>(1 << static_cast<int>(kind));
+    for (std::uint32_t i = 0; i < count; ++i) {
+      data_.homes->tiles[i].dirty_in = 1;
+      data_.homes->tiles[i].cached.insert(1);
+    }
+  }
+  // When all have ended; in ms.
+  float run() {
+    for (std::uint32_t i = 0; i < count; ++i) {
+      task_record& t = tasks_.emplace_back();
+      t.kernel = &kernel_;
+      t.sequence = t.id = i + 1;
+      t.accesses = &t.own_accesses[0];
+      t.access_count = 1;
+      t.own_accesses[0].array = &data_;
+      t.own_accesses[0].tile = i;
+      choice_.assign(t);
+    }
+    take();
+    float now = 0;
+    for (int ended = 0; ended < count; ++ended) {
+      std::size_t next = 0;
+      for (const std::size_t i : {1, 2})
+        if (!has_[i].empty() && (next == 0 || end_of(i) < end_of(next))) next = i;
+      if (next == 0) return -1;
+      now = end_of(next);
+      free_at_[next] = now;
+      task_record& t = *has_[next].front().task;
+      has_[next].pop_front();
+      t.measured_ns = takes_ns_;
+      now_ = now;
+      ++ran[next];
+      choice_.finished(t);
+      choice_.each_surprise([&](std::size_t i) {
+        while (has_[i].size() > 1) {  // of which one runs
+          task_record& back = *has_[i].back().task;
+          has_[i].pop_back();
+          choice_.take_back(back);
+          choice_.assign_again(back);
+        }
+      });
+      choice_.refill();
+      take();
+    }
+    return now / ms;
+  }
+  int ran[3] = {0, 0, 0};
+  std::size_t most = 0;  // that one had at once before anything had ended
+
+ private:
+  static constexpr std::uint32_t bytes = 8 << 20;
+  struct given {
+    task_record* task;
+    float ready;
+  };
+  float end_of(std::size_t i) const { return std::max(free_at_[i], has_[i].front().ready) + takes_ns_; }
+  void take() {
+    for (const std::size_t i : {1, 2}) {
+      for (task_record* t : choice_.outgoing(i)) has_[i].push_back({t, now_ + (i == 2 ? 8.4f * ms : 0)});
+      choice_.sent(i);
+      if (now_ == 0) most = std::max(most, has_[i].size());
+    }
+  }
+
+  const float takes_ns_;
+  detail::array_core data_;
+  kernel_info kernel_{.name = "work", .key = 9};
+  assignment choice_{1 * ms, 0};
+  std::deque<task_record> tasks_;
+  std::deque<given> has_[3];
+  float free_at_[3] = {0, 0, 0}, now_ = 0;
+};
+
+TEST(assignment, shares_a_kernel_that_nobody_has_measured_once_it_turns_out_to_take_long) {
+  for (const device_kind kind : {device_kind::node, device_kind::sim}) {
+    unmeasured w(kind, 100 * ms);
+    const float took = w.run();
+    EXPECT_GT(took, 0) << "somebody never ran";
+    EXPECT_LE(w.most, 8u) << "before anything is known few are sent";
+    EXPECT_GE(w.ran[2], 24);
+    EXPECT_LT(took, 3500) << "6,000 where the data is";
+  }
+}
+
+TEST(assignment, leaves_a_kernel_that_nobody_has_measured_with_its_data_where_it_turns_out_to_be_short) {
+  for (const device_kind kind : {device_kind::node, device_kind::sim}) {
+    unmeasured w(kind, 0.01f * ms);
+    const float took = w.run();
+    EXPECT_EQ(w.ran[2], 0);
+    EXPECT_GT(took, 0);
+    EXPECT_LT(took, 1);
+  }
+}
+
+// A kernel of 10 us that takes 100 ms from now on: the window of one executor is full of it, the other one is idle.
+TEST(assignment, tells_where_what_has_not_begun_is_to_be_placed_anew) {
+  assignment choice(1 * ms, 0);
+  detail::executor_facts f;
+  f.name = "cpu:0";
+  choice.add(f);
+  f.id = 1;
+  f.name = "cpu:1";
+  choice.add(f);
+  const kernel_info kernel{.name = "work", .key = 11};
+  std::deque<task_record> tasks;
+  std::vector<std::vector<task_record*>> has(2);
+  const auto spawn = [&] {
+    task_record& t = tasks.emplace_back();
+    t.kernel = &kernel;
+    t.sequence = tasks.size();
+    choice.assign(t);
+    for (const std::size_t i : {0, 1}) {
+      has[i].insert(has[i].end(), choice.outgoing(i).begin(), choice.outgoing(i).end());
+      choice.sent(i);
+    }
+  };
+  const auto end = [&](std::size_t i, float ns) {
+    has[i].front()->measured_ns = ns;
+    choice.finished(*has[i].front());
+    has[i].erase(has[i].begin());
+  };
+  const auto surprised = [&] {
+    std::vector<std::size_t> all;
+    choice.each_surprise([&](std::size_t i) { all.push_back(i); });
+    return all;
+  };
+  for (int i = 0; i < 8; ++i) {
+    spawn();
+    end(has[0].empty() ? 1 : 0, 10'000);
+  }
+  for (int i = 0; i < 100; ++i) spawn();
+  end(0, 20'000);
+  EXPECT_TRUE(surprised().empty()) << "twice as long is within what predictions are good for";
+  end(0, 100 * ms);
+  EXPECT_TRUE(surprised().empty()) << "the other one has something to do";
+  while (!has[1].empty()) end(1, 10'000);
+  end(0, 100 * ms);
+  EXPECT_EQ(surprised(), std::vector<std::size_t>{0});
+  EXPECT_TRUE(surprised().empty()) << "once";
+  ASSERT_GT(has[0].size(), 20u);
+  for (task_record* t : has[0]) EXPECT_TRUE(choice.has_choice(*t));
+}
+
 }  // namespace

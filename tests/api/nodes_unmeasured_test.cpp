@@ -1,0 +1,48 @@
+// What this file is for: a kernel that nobody has measured is shared among nodes as soon as it is known to take long.
+// SPDX-FileCopyrightText: the troupe authors
+// SPDX-License-Identifier: BSD-3-Clause
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <cstdint>
+#include <thread>
+
+#include <troupe/offer.hpp>
+#include <troupe/troupe.hpp>
+
+#include "several_nodes.hpp"
+
+namespace {
+
+using namespace troupe;
+using namespace test;
+
+constexpr auto put_there = kernel<out<long, 1>>("unmeasured.put").on(cpu, [](view<long, 1> v) { v(v.lo(0)) = 1; });
+// It takes so long, whatever else the machine does.
+constexpr auto look_long =
+    kernel<in<long, 1>, out<int, 1>>("unmeasured.look").on(cpu, [](view<const long, 1> v, view<int, 1> to) {
+      std::this_thread::sleep_for(20ms);
+      to(to.lo(0)) = static_cast<int>(v(v.lo(0)));
+    });
+const offer offered{put_there, look_long};
+
+TEST(nodes_unmeasured, tasks_of_an_unmeasured_kernel_do_not_all_go_where_their_data_is) {
+  several_nodes n(2, 1);
+  constexpr index_t count = 40, numbers = 1 << 18;  // 2 MiB each
+  const auto data = n.a.array<long>({count * numbers}, tiles(numbers));
+  const auto results = n.a.filled<int>({count}, tiles(1), 0);
+  for (index_t i = 0; i < count; ++i)
+    n.a.spawn(on("b"), put_there, write(data.sub(box<1>{{i * numbers}, {(i + 1) * numbers}})));
+  n.a.wait_all();
+  const std::uint64_t before = tasks_of(n.a, "b");
+  for (index_t i = 0; i < count; ++i)
+    n.a.spawn(task_options{.where = scope::at("b") | scope::at("c")}, look_long,
+              read(data.sub(box<1>{{i * numbers}, {(i + 1) * numbers}})), write(results.sub(box<1>{{i}, {i + 1}})));
+  n.a.wait_all();
+  EXPECT_GE(tasks_of(n.a, "c"), 8u);
+  EXPECT_EQ(tasks_of(n.a, "b") - before + tasks_of(n.a, "c"), static_cast<std::uint64_t>(count));
+  const auto v = results.read();
+  for (index_t i = 0; i < count; ++i) ASSERT_EQ(v(i), 1);
+}
+
+}  // namespace

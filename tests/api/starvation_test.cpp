@@ -1,0 +1,120 @@
+// What this file is for: who asks for much of something scarce begins in time, and does not idle what it waits for.
+// SPDX-FileCopyrightText: the troupe authors
+// SPDX-License-Identifier: BSD-3-Clause
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <chrono>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <troupe/troupe.hpp>
+
+#include "gates.hpp"
+
+namespace {
+
+using namespace troupe;
+using test::gate;
+using namespace std::chrono_literals;
+
+// Busy for so long: what a body does is not what is tested.
+void work(std::chrono::microseconds us) {
+  const auto until = std::chrono::steady_clock::now() + us;
+  while (std::chrono::steady_clock::now() < until) std::this_thread::yield();
+}
+
+TEST(starvation, of_two_things_at_once_by_tasks_that_want_one_does_not_happen) {
+  options o;
+  o.threads = 4;
+  o.resources = {{"thing", 2}};
+  runtime rt(o);
+  std::atomic<bool> enough{false};
+  std::atomic<int> small{0};
+  std::vector<std::thread> feeding;
+  for (int i = 0; i < 4; ++i)
+    feeding.emplace_back([&] {
+      while (!enough) {
+        rt.spawn(task_options{.resources = {{"thing", 1}}}, [&] {
+            work(2ms);
+            ++small;
+          }).get();
+      }
+    });
+  while (small < 50) std::this_thread::yield();
+  int passed = -1;
+  auto large = rt.spawn(task_options{.priority = 100, .resources = {{"thing", 2}}}, [&] { passed = small; });
+  const int before = small;
+  EXPECT_TRUE(large.wait_for(test::patience));
+  enough = true;
+  for (auto& t : feeding) t.join();
+  EXPECT_LE(passed - before, 40);
+}
+
+TEST(starvation, of_a_child_by_who_waits_for_its_parent_does_not_happen) {
+  options o;
+  o.threads = 4;
+  o.resources = {{"thing", 2}};
+  runtime rt(o);
+  for (int round = 0; round < 10; ++round) {
+    gate begun, spawned;
+    auto parent = rt.spawn(task_options{.resources = {{"thing", 1}}}, [&] {
+      begun.open();
+      EXPECT_TRUE(spawned.pass());
+      return rt.spawn(task_options{.resources = {{"thing", 1}}}, [] { return 1; }).get();
+    });
+    EXPECT_TRUE(begun.pass());
+    auto large = rt.spawn(task_options{.priority = 1, .resources = {{"thing", 2}}}, [] { return 2; });
+    spawned.open();
+    ASSERT_TRUE(parent.wait_for(test::patience));
+    ASSERT_TRUE(large.wait_for(test::patience));
+  }
+}
+
+TEST(starvation, of_short_tasks_on_an_idle_device_by_a_pair_that_waits_does_not_happen) {
+  options o;
+  o.threads = 2;
+  o.cost_cache = "none";
+  o.devices = {{.name = "sim:0", .memory_bytes = 1 << 20}, {.name = "sim:1", .memory_bytes = 1 << 20}};
+  runtime rt(o);
+  const auto gpus = [](double n) { return task_options{.resources = {{"cpu", 0}, {"gpu", n}}}; };
+  gate begun, let_go;
+  const test::opener always(let_go);
+  auto holder = rt.spawn(gpus(1), [&] {
+    begun.open();
+    EXPECT_TRUE(let_go.pass());
+  });
+  EXPECT_TRUE(begun.pass());
+  auto pair = rt.spawn(gpus(2), [] {});
+  for (int i = 0; i < 20; ++i) ASSERT_TRUE(rt.spawn(gpus(1), [] {}).wait_for(test::patience)) << i;
+  EXPECT_FALSE(pair.is_ready());
+  let_go.open();
+  EXPECT_TRUE(pair.wait_for(test::patience));
+}
+
+TEST(starvation, of_the_card_that_has_the_data_does_not_happen) {
+  using word = unsigned;
+  constexpr auto text = R"(GPU_KERNEL void stir(GPU_INOUT(unsigned, a)) {
+    const long i = GPU_LO(a, 0) + GPU_GLOBAL_ID(0);
+    if (i < GPU_HI(a, 0)) GPU_AT1(a, i) = GPU_AT1(a, i) + 1u;
+  })";
+  static const auto stir = kernel<inout<word, 1>>("stir_there").on(gpu, source{text, "stir"});
+  options o;
+  o.threads = 2;
+  o.cost_cache = "none";
+  o.devices = {{"sim:0"}, {"sim:1"}};
+  runtime rt(o);
+  for (const char* const card : {"sim:1", "sim:0"}) {
+    auto a = rt.filled<word>({1 << 14}, tiles(1 << 14), 1);
+    rt.spawn(task_options{.where = scope::executor(card)}, stir, update(a)).get();
+    for (int i = 0; i < 10; ++i)
+      EXPECT_EQ(rt.spawn(
+                      task_options{.resources = {{"gpu", 1}}},
+                      [](task_context& c, view<const word, 1>) { return c.devices()[0].name; }, read(a))
+                    .get(),
+                card);
+  }
+}
+
+}  // namespace
