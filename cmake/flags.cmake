@@ -56,6 +56,13 @@ if(TROUPE_SANITIZE)
   endif()
 endif()
 
+# Plugins are linked as if nothing else were there: a symbol that no library has is an error here, instead of a plugin that
+# never loads. Sanitizers leave theirs to the program.
+add_library(troupe_plugin_flags INTERFACE)
+if(NOT TROUPE_SANITIZE)
+  target_link_options(troupe_plugin_flags INTERFACE LINKER:-z,defs)
+endif()
+
 # For the files that include CAF: its headers bind references to null in function-based spawn, by design.
 add_library(troupe_caf_flags INTERFACE)
 if(TROUPE_SANITIZE MATCHES "undefined")

@@ -42,6 +42,14 @@ inline std::unique_ptr<rtc::compiler> open_compiler(const rtc::settings& s, std:
   return rtc::open_nvrtc(s, why);
 }
 
+/// Calls F(argument, well) on a thread of the driver once the stream has come so far; the stream goes on behind it.
+inline constexpr const char* host_call = "LaunchHostFunc";
+template <void (*F)(void*, bool)>
+cudaError_t call_on_host(cudaStream_t s, void* argument) {
+  return cudaLaunchHostFunc(
+      s, [](void* p) { F(p, true); }, argument);
+}
+
 /// A pool of its own, which keeps what is freed and ends with the device.
 struct memory_pool {
   cudaMemPool_t pool = nullptr;

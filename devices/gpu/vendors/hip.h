@@ -41,6 +41,15 @@ inline std::unique_ptr<rtc::compiler> open_compiler(const rtc::settings&, std::s
   return rtc::open_hiprtc(why);
 }
 
+/// Calls F(argument, well) on a thread of the driver once the stream has come so far; the stream goes on behind it. Why
+/// not LaunchHostFunc: HIP 5.2 declares it, and AMD's library has no such function.
+inline constexpr const char* host_call = "StreamAddCallback";
+template <void (*F)(void*, bool)>
+hipError_t call_on_host(hipStream_t s, void* argument) {
+  return hipStreamAddCallback(
+      s, [](hipStream_t, hipError_t code, void* p) { F(p, code == hipSuccess); }, argument, 0);
+}
+
 /// A pool of its own, which keeps what is freed and ends with the device.
 struct memory_pool {
   hipMemPool_t pool = nullptr;

@@ -46,6 +46,14 @@ inline std::unique_ptr<rtc::compiler> open_compiler(const rtc::settings& s, std:
   return rtc::open_host_compiler(s, why);
 }
 
+/// Calls F(argument, well) on the stream's thread; the stream goes on behind it.
+inline constexpr const char* host_call = "LaunchHostFunc";
+template <void (*F)(void*, bool)>
+troupe::soft_gpu::simError_t call_on_host(troupe::soft_gpu::simStream_t s, void* argument) {
+  return troupe::soft_gpu::simLaunchHostFunc(
+      s, [](void* p) { F(p, true); }, argument);
+}
+
 /// Its allocator has no pools, and no need of them.
 struct memory_pool {
   troupe::soft_gpu::simError_t open(int) { return troupe::soft_gpu::simSuccess; }
