@@ -44,6 +44,7 @@ class kernel_table {
     if (const auto at = ids_.find(key); at != ids_.end()) return at->second;
     entry e;
     e.name = source.entry;
+    e.kernel.watch_by(complaints_, source.name.empty() ? source.entry : source.name);
     auto code = e.kernel.load(tools_->code(source, target_, device_.identity), source, tools_->wishes());
     if (code != GPU(Success) && meaning(code) != errc::device_lost) {
       // What was on disk may be of no use here; what is fresh must be.
@@ -55,6 +56,8 @@ class kernel_table {
       e.kernel.unload();
       if (meaning(code) != errc::device_lost && !is_broken()) {
         (void)GPU(GetLastError)();
+        // SymbolNotFound of CUDA, NotFound of HIP.
+        if (static_cast<int>(code) == 500) throw error(errc::compile_failed, rtc::no_function(source, target_));
         throw error(errc::compile_failed,
                     rtc::described(source, target_) + " cannot be loaded or is not in the text: " + code_text(code));
       }
@@ -81,8 +84,16 @@ class kernel_table {
       pointers_[i] =
           a.is_memory ? static_cast<void*>(&values_[i]) : const_cast<void*>(static_cast<const void*>(a.value.data()));
     }
-    check(e.kernel.launch(groups, group, pointers_.data(), stream), "LaunchKernel");
+    const auto code = e.kernel.launch(groups, group, pointers_.data(), stream, ++launched_);
+    if (const int n = static_cast<int>(code); n == 9 || n == 701) {  // InvalidConfiguration, LaunchOutOfResources
+      (void)GPU(GetLastError)();
+      refuse("kernel " + e.name + ": " GPU_NAME "LaunchKernel answered " + code_text(code));
+    }
+    check(code, "LaunchKernel");
   }
+
+  std::uint64_t launched() const { return launched_; }
+  std::string complaint(std::uint64_t first, std::uint64_t last) { return complaints_.take(first, last); }
 
   void unload() noexcept {
     for (auto& e : all_) e.kernel.unload();
@@ -96,6 +107,10 @@ class kernel_table {
 
   [[noreturn]] void bad(const std::string& text) const { throw error(errc::bad_argument, device_.name + ": " + text); }
 
+  [[noreturn]] void refuse(const std::string& text) const {
+    throw cannot_run(errc::bad_argument, device_.name + ": " + text);
+  }
+
   // False: nothing to run.
   bool grid_of(const launch_shape& shape, const std::string& name, dim3& groups, dim3& group) const {
     std::array<std::uint32_t, 3> g{};
@@ -105,8 +120,9 @@ class kernel_table {
       threads *= shape.group[d];
       g[d] = static_cast<std::uint32_t>((std::uint64_t{shape.items[d]} + shape.group[d] - 1) / shape.group[d]);
       if (threads > group_max_)
-        bad("kernel " + name + ": a group may have " + std::to_string(group_max_) + " work-items on this device");
-      if (d > 0 && g[d] > 65535) bad("kernel " + name + ": more than 65535 groups in dimension " + std::to_string(d));
+        refuse("kernel " + name + ": a group may have " + std::to_string(group_max_) + " work-items on this device");
+      if (d > 0 && g[d] > 65535)
+        refuse("kernel " + name + ": more than 65535 groups in dimension " + std::to_string(d));
     }
     groups = dim3(g[0], g[1], g[2]);
     group = dim3(shape.group[0], shape.group[1], shape.group[2]);
@@ -118,6 +134,8 @@ class kernel_table {
   std::string target_;
   std::uint32_t group_max_ = 1024;
   std::vector<entry> all_;
+  complaint_book complaints_;
+  std::uint64_t launched_ = 0;
   std::map<std::pair<std::string, std::string>, kernel_id> ids_;
   std::vector<void*> values_, pointers_;  // of a launch; kept for their memory
 };

@@ -33,8 +33,7 @@ kernel_id programs::load(const kernel_source& source) {
   cl_int code = CL_SUCCESS;
   e.kernel = kernel_handle(clCreateKernel(program, e.name.c_str(), &code));
   if (meaning(code) == errc::compile_failed)
-    throw error(errc::compile_failed,
-                rtc::described(source, check_.device()) + " is not in the text: " + code_text(code));
+    throw error(errc::compile_failed, rtc::no_function(source, check_.device()));
   check_(code, "clCreateKernel");
   e.parameters = parameters_of(e.kernel.get(), source);
   check_(clGetKernelWorkGroupInfo(e.kernel.get(), device_, CL_KERNEL_WORK_GROUP_SIZE, sizeof e.group_max, &e.group_max,
@@ -97,11 +96,11 @@ void programs::launch(cl_command_queue queue, kernel_id id, const launch_shape& 
     local[d] = shape.group[d];
     if (local[d] == 0) bad(e, "a group has at least one work-item in each dimension");
     if (local[d] > items_max_[d])
-      bad(e, "a group may have " + std::to_string(items_max_[d]) + " work-items in dimension " + std::to_string(d) +
-                 " on this device");
+      refuse(e, "a group may have " + std::to_string(items_max_[d]) + " work-items in dimension " + std::to_string(d) +
+                    " on this device");
     in_group *= local[d];
     if (in_group > e.group_max)
-      bad(e, "a group may have " + std::to_string(e.group_max) + " work-items on this device");
+      refuse(e, "a group may have " + std::to_string(e.group_max) + " work-items on this device");
     global[d] = (shape.items[d] + local[d] - 1) / local[d] * local[d];
   }
   if (global[0] == 0 || global[1] == 0 || global[2] == 0) return;
@@ -109,6 +108,8 @@ void programs::launch(cl_command_queue queue, kernel_id id, const launch_shape& 
   const cl_int code =
       clEnqueueNDRangeKernel(queue, e.kernel.get(), 3, nullptr, global.data(), local.data(), 0, nullptr, nullptr);
   views_.clear();  // the command has its own references
+  if (code == CL_INVALID_WORK_GROUP_SIZE || code == CL_INVALID_WORK_ITEM_SIZE || code == CL_INVALID_GLOBAL_WORK_SIZE)
+    refuse(e, "clEnqueueNDRangeKernel answered " + code_text(code));
   if (meaning(code) == errc::bad_argument && code != CL_SUCCESS)
     bad(e, "clEnqueueNDRangeKernel answered " + code_text(code));
   check_(code, "clEnqueueNDRangeKernel");
@@ -142,6 +143,10 @@ void programs::set_arguments(const entry& e, std::span<const kernel_argument> ar
 
 void programs::bad(const entry& e, const std::string& text) const {
   throw error(errc::bad_argument, check_.device() + ": kernel " + e.name + ": " + text);
+}
+
+void programs::refuse(const entry& e, const std::string& text) const {
+  throw cannot_run(errc::bad_argument, check_.device() + ": kernel " + e.name + ": " + text);
 }
 
 }  // namespace troupe::devices::opencl

@@ -35,6 +35,7 @@ class programs {
   std::vector<rtc::parameter> parameters_of(cl_kernel, const kernel_source&);
   void set_arguments(const entry&, std::span<const kernel_argument>);
   [[noreturn]] void bad(const entry&, const std::string& text) const;
+  [[noreturn]] void refuse(const entry&, const std::string& text) const;
 
   cl_context context_;
   cl_device_id device_;

@@ -134,6 +134,17 @@ std::string described(const kernel_source& source, std::string_view target) {
   return s + " for " + std::string(target);
 }
 
+std::string no_function(const kernel_source& source, std::string_view target) {
+  const std::string text = without_comments(source.text);
+  const auto words = words_of(text);
+  std::string there;
+  for (std::size_t i = 0; i + 2 < words.size(); ++i)
+    if (words[i] == "GPU_KERNEL" && words[i + 1] == "void")
+      there += (there.empty() ? ", which has: " : ", ") + std::string(words[i + 2]);
+  return described(source, target) + ": there is no function '" + std::string(source.entry) + "' in the text" +
+         (there.empty() ? ", which has no GPU_KERNEL void" : there);
+}
+
 void check_arguments(std::span<const kernel_argument> arguments, const std::vector<parameter>& parameters,
                      std::string_view entry) {
   // Runs with every launch: sentences are made only where they are needed.

@@ -28,6 +28,8 @@ struct parameter {
 std::optional<std::vector<parameter>> parameters_of(std::string_view text, std::string_view entry);
 
 /// "kernel scale (scale.k) for sm_90": how messages call it.
+/// "kernel add (sum) for sm_90: there is no function 'add' in the text, which has: mul, div".
+std::string no_function(const kernel_source&, std::string_view target);
 std::string described(const kernel_source&, std::string_view target);
 
 /// Throws error(bad_argument) where arguments and parameters differ.

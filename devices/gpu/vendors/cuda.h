@@ -9,6 +9,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 
 #include "devices/rtc/compiler.hpp"
 #include "devices/rtc/text.hpp"
@@ -86,6 +87,11 @@ struct memory_pool {
   cudaError_t free(void* p, cudaStream_t s) const { return pool ? cudaFreeAsync(p, s) : cudaFree(p); }
 };
 
+/// Kernels are not watched.
+struct complaint_book {
+  static std::string take(std::uint64_t, std::uint64_t) { return {}; }
+};
+
 /// One compiled kernel.
 struct loaded_kernel {
   cudaLibrary_t library = nullptr;
@@ -97,11 +103,12 @@ struct loaded_kernel {
     if (const auto e = cudaLibraryLoadData(&library, binary.data(), nullptr, nullptr, 0, nullptr, nullptr, 0)) return e;
     return cudaLibraryGetKernel(&kernel, library, std::string(source.entry).c_str());
   }
+  static void watch_by(const complaint_book&, std::string_view) {}
   void unload() {
     if (library) (void)cudaLibraryUnload(library);
     library = nullptr;
   }
-  cudaError_t launch(dim3 groups, dim3 group, void** arguments, cudaStream_t s) const {
+  cudaError_t launch(dim3 groups, dim3 group, void** arguments, cudaStream_t s, std::uint64_t) const {
     return cudaLaunchKernel(static_cast<const void*>(kernel), groups, group, arguments, 0, s);
   }
 };

@@ -9,6 +9,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 
 #include "devices/rtc/compiler.hpp"
 #include "devices/rtc/text.hpp"
@@ -86,6 +87,11 @@ struct memory_pool {
   hipError_t free(void* p, hipStream_t s) const { return pool ? hipFreeAsync(p, s) : hipFree(p); }
 };
 
+/// Kernels are not watched.
+struct complaint_book {
+  static std::string take(std::uint64_t, std::uint64_t) { return {}; }
+};
+
 /// One compiled kernel.
 struct loaded_kernel {
   hipModule_t module = nullptr;
@@ -97,11 +103,12 @@ struct loaded_kernel {
     if (const auto e = hipModuleLoadData(&module, binary.data())) return e;
     return hipModuleGetFunction(&kernel, module, std::string(source.entry).c_str());
   }
+  static void watch_by(const complaint_book&, std::string_view) {}
   void unload() {
     if (module) (void)hipModuleUnload(module);
     module = nullptr;
   }
-  hipError_t launch(dim3 groups, dim3 group, void** arguments, hipStream_t s) const {
+  hipError_t launch(dim3 groups, dim3 group, void** arguments, hipStream_t s, std::uint64_t) const {
     return hipModuleLaunchKernel(kernel, groups.x, groups.y, groups.z, group.x, group.y, group.z, 0, s, arguments,
                                  nullptr);
   }
