@@ -320,6 +320,7 @@ gpu_actor::outcome gpu_actor::start_task(task_record& t) {
 
 void gpu_actor::enqueue(job& j) {
   j.lane = j.compute = lane_for(j);
+  j.first_launch = device_->launched() + 1;
   try {
     memory_.fill_in(j);
     launch(j);
@@ -332,6 +333,7 @@ void gpu_actor::enqueue(job& j) {
   } catch (...) {
     j.error = std::current_exception();
   }
+  if (j.last_launch == 0) j.last_launch = device_->launched();
   if (j.error) {
     // Whatever has been enqueued for it by now must have passed before it lets go of anything.
     ++setbacks_;
@@ -360,14 +362,12 @@ int gpu_actor::lane_for(const job& j) {
 
 void gpu_actor::launch(job& j) {
   const task_record& t = *j.task;
-  j.first_launch = device_->launched() + 1;
   if (t.kind == task_kind::graph_run)
     launch_graph(j);
   else if (const routine_fn routine = t.kernel->routines[static_cast<std::size_t>(options_.facts.kind)])
     call_routine(j, routine);
   else
     launch_text(*j.task, j.device, j.lane);
-  if (j.last_launch == 0) j.last_launch = device_->launched();
   memory_.note_launched(j);
   if (memory_.send_out(j)) j.lane = lane_out;
   j.end = lanes_.promise(j.lane);

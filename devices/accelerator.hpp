@@ -74,6 +74,7 @@ struct kernel_source {
   std::string_view name;  ///< for messages
   std::string_view text;
   std::string_view entry;  ///< the function
+  bool checked = false;    ///< set by devices that check; see rtc::with_preludes
 };
 
 /// Work-items in all and per group, fastest dimension first. Global sizes are rounded up to whole groups; the kernel
@@ -131,6 +132,9 @@ class accelerator {
                          std::size_t element) = 0;
 
   // ---- kernels ------------------------------------------------------------------------------------------------------
+  /// Kernels note what they touch outside of their arrays, for `complaint`, and `accelerator_facts::captures` is false.
+  /// Called before the first is loaded. Without, only the software GPU does, in its own way.
+  virtual void check_kernels() {}
   /// Compiles, or finds it compiled on disk; may take seconds. The same source gives the same id. Throws `cannot_run`
   /// where there is no compiler.
   virtual kernel_id load(const kernel_source&) = 0;

@@ -116,7 +116,7 @@ void add_peers(std::vector<device_info>& infos, std::vector<std::unique_ptr<devi
 }  // namespace
 
 std::vector<found_accelerator> find_accelerators(const std::vector<device_use>& in_options, const char* environment,
-                                                 const std::vector<std::string>& plugins,
+                                                 const std::vector<std::string>& plugins, bool check_kernels,
                                                  std::vector<std::string>& absent) {
   const bool from_options = !in_options.empty() || !environment || !*environment;
   const std::string origin = from_options ? "options::devices" : "TROUPE_DEVICES";
@@ -143,11 +143,14 @@ std::vector<found_accelerator> find_accelerators(const std::vector<device_use>& 
       std::string name = kind + ":" + std::to_string(i);
       std::string card = use.group.empty() ? name : "group " + use.group;
       if (const int before = uses[name]++; before != 0) name += "#" + std::to_string(before);
-      all.push_back({std::move(name), source->kind(), i, std::move(card), use.lanes, use.deadline,
-                     [source = source, i, lanes = gpu_copy_lanes + use.lanes, memory = use.memory_bytes] {
-                       return source->open(i, lanes, memory);
-                     },
-                     [source = source, i] { return source->pinning(i); }});
+      all.push_back(
+          {std::move(name), source->kind(), i, std::move(card), use.lanes, use.deadline,
+           [source = source, i, lanes = gpu_copy_lanes + use.lanes, memory = use.memory_bytes, check_kernels] {
+             auto opened = source->open(i, lanes, memory);
+             if (check_kernels) opened->check_kernels();
+             return opened;
+           },
+           [source = source, i] { return source->pinning(i); }});
     }
   }
   return all;
