@@ -18,6 +18,7 @@
 #include <map>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <thread>
 #include <unordered_map>
 
@@ -74,6 +75,7 @@ class gpu_actor final : public gpu, public std::enable_shared_from_this<gpu_acto
     std::weak_ptr<recorded_graph> graph;
     std::vector<void*> memory;
     std::optional<devices::capture_id> captured;
+    std::uint64_t first_launch = 1, last_launch = 0;  // of what was captured
   };
 
   // ---- gpu.cpp
@@ -115,6 +117,9 @@ class gpu_actor final : public gpu, public std::enable_shared_from_this<gpu_acto
   int lane_for(const job&);
   void give_back(task_record&);
   void finish(job&);
+  void pass_on(job&);
+  void look_for_complaints(job&);
+  void give_up_result(job&);
   void end_task(task_record&, std::exception_ptr, std::uint64_t begin, int attempts = 1);
   void end_cancelled(task_record&);
   std::uint64_t serve_time(const job&, std::uint64_t now) const;
@@ -200,6 +205,7 @@ class gpu_actor final : public gpu, public std::enable_shared_from_this<gpu_acto
   float under_way_ns_ = 0;  // predicted, of jobs_
   bool enough_ = false;     // under way
   std::unordered_map<const kernel_info*, devices::kernel_id> kernels_;
+  std::set<const kernel_info*> complained_of_;
   std::unordered_map<const recorded_graph*, run_before> runs_;
   gpu_context node_;
   std::map<const void*, std::shared_ptr<void>> states_;  // of routines: handles of libraries

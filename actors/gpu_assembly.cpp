@@ -7,6 +7,7 @@
 #include "actors/gpu_boxes.hpp"
 #include "actors/gpu_memory.hpp"
 #include "actors/host_tiles.hpp"
+#include "devices/gather.hpp"
 
 namespace troupe::detail {
 
@@ -97,54 +98,22 @@ void gpu_memory::finish_assembly(gpu_job& j) {
   for (const gpu_job::source& s : j.sources) {
     const gpu_job::part& p = j.parts[s.part];
     if (!s.copy || !p.memory) continue;
-    const array_core& a = *s.copy->array;
-    if (!s.piece.is_plain()) {
-      gather(j, p, s);
-      continue;
-    }
-    const counts to_stride = packed_strides(p.where);
-    const box4 b = a.tile_box(s.piece.tile);
-    const counts from_stride = packed_strides(b);
-    const auto to = static_cast<std::size_t>(offset_in(p.where, to_stride, s.piece.to.lo)) * a.spec.element;
-    const auto from = static_cast<std::size_t>(offset_in(b, from_stride, s.piece.from.lo)) * a.spec.element;
-    device_->copy(j.lane, {p.memory, to}, to_stride, {s.copy->memory, from}, from_stride, counts_of(s.piece.to),
-                  a.spec.element);
+    gather(j, p, s);
   }
 }
 
 void gpu_memory::gather(gpu_job& j, const gpu_job::part& p, const gpu_job::source& s) {
-  struct shape {  // as devices/kernels declares it
-    std::array<std::int64_t, rank_max> lo, hi, stride;
-    std::int64_t offset;
-  };
   const array_core& a = *s.copy->array;
   const box4 tile = a.tile_box(s.piece.tile);
-  shape from{}, to{};
-  std::array<std::uint32_t, 3> items{1, 1, 1};
-  from.stride = packed_strides(tile);
-  to.stride = packed_strides(p.where);
-  for (int d = 0; d < rank_max; ++d) {
-    from.lo[d] = s.piece.from.lo[d];
-    from.hi[d] = s.piece.from.hi[d];
-    to.lo[d] = s.piece.to.lo[d] - s.piece.shift[d];
-    to.hi[d] = s.piece.to.hi[d] - s.piece.shift[d];
-    auto& n = items[static_cast<std::size_t>(std::min(rank_max - 1 - d, 2))];
-    n *= static_cast<std::uint32_t>(to.hi[d] - to.lo[d]);
-  }
+  devices::gather_side from{s.piece.from.lo, s.piece.from.hi, packed_strides(tile)};
+  devices::gather_side to{s.piece.to.lo, s.piece.to.hi, packed_strides(p.where)};
   from.offset = offset_in(tile, from.stride, s.piece.from.lo);
   to.offset = offset_in(p.where, to.stride, s.piece.to.lo);
-  std::size_t word = 8;
-  while (a.spec.element % word != 0) word /= 2;
-  const auto words = static_cast<std::int64_t>(a.spec.element / word);
-  items[0] *= static_cast<std::uint32_t>(words);
-  const std::string entry = "gather_" + std::to_string(word);
-  const devices::kernel_id kernel = device_->load({"gather", gather_, entry});
-  const auto by_value = [](const auto& v) {
-    return devices::kernel_argument{false, {}, std::as_bytes(std::span(&v, 1))};
-  };
-  const std::array<devices::kernel_argument, 5> arguments{
-      {{true, {s.copy->memory, 0}, {}}, by_value(from), {true, {p.memory, 0}, {}}, by_value(to), by_value(words)}};
-  device_->launch(j.lane, kernel, {items, {32, 4, 1}}, arguments);
+  for (int d = 0; d < rank_max; ++d) {
+    to.lo[d] -= s.piece.shift[d];
+    to.hi[d] -= s.piece.shift[d];
+  }
+  devices::gather(*device_, j.lane, gather_, from, {s.copy->memory, 0}, to, {p.memory, 0}, a.spec.element);
 }
 
 }  // namespace troupe::detail

@@ -10,6 +10,15 @@
 
 namespace troupe::detail {
 
+namespace {
+// Work-items have numbers of 32 bits with a sign, and those that fill the last group up have one too.
+constexpr index_t ids_max = index_t{1} << 31;
+
+devices::cannot_run too_large() {
+  return {errc::bad_argument, "an array of the kernel is too large for one launch: use smaller chunks"};
+}
+}  // namespace
+
 void gpu_context::bind(const task_record& t) {
   task_ = &t;
   routine_ = nullptr;
@@ -62,8 +71,7 @@ void gpu_context::array(const raw_view& v, int rank, std::size_t) {
   std::array<index_t, 3> n{1, 1, 1};
   for (int d = 0; d < rank; ++d) n[static_cast<std::size_t>(std::min(rank - 1 - d, 2))] *= v.hi[d] - v.lo[d];
   for (int d = 0; d < 3; ++d) {
-    if (n[d] > 0x7fffffff || volume < 0)
-      throw error(errc::bad_argument, "an array of the kernel is too large for one launch: use smaller chunks");
+    if (n[d] > ids_max || volume < 0) throw too_large();
     items_[d] = static_cast<std::uint32_t>(std::max<index_t>(n[d], 1));
   }
 }
@@ -85,6 +93,8 @@ devices::launch_shape gpu_context::shape(const kernel_text& text) const {
     s.group = rank_ == 1   ? std::array<std::uint32_t, 3>{256, 1, 1}
               : rank_ == 2 ? std::array<std::uint32_t, 3>{16, 16, 1}
                            : std::array<std::uint32_t, 3>{16, 4, 4};
+  for (std::size_t d = 0; d < 3; ++d)
+    if ((index_t{s.items[d]} + s.group[d] - 1) / s.group[d] * s.group[d] > ids_max) throw too_large();
   return s;
 }
 

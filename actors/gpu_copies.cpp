@@ -97,7 +97,7 @@ void gpu_memory::view_tiles(const task_record& part, gpu_context& to) {
 
 void gpu_memory::note_launched(gpu_job& j) {
   const replica::use here{j.compute, lanes_.promise(j.compute)};
-  for (const gpu_job::held& h : j.copies) {
+  for (gpu_job::held& h : j.copies) {
     replica& r = *h.copy;
     if (!h.written) {
       r.note_read(here);
@@ -109,6 +109,7 @@ void gpu_memory::note_launched(gpu_job& j) {
     r.filled = true;
     r.dirty = true;
     r.note_write(here);
+    h.write = r.write = ++writes_;
   }
   j.launched = true;
 }

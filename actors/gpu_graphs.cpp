@@ -42,7 +42,11 @@ void gpu_actor::launch_graph(job& j) {
       throw;
     }
     last.captured = device_->end_capture(j.lane);
+    last.first_launch = j.first_launch;
+    last.last_launch = device_->launched();
   }
+  j.first_launch = last.first_launch;
+  j.last_launch = last.last_launch;
   device_->replay(j.lane, *last.captured);
   replays_.fetch_add(1, std::memory_order_relaxed);
 }

@@ -25,7 +25,8 @@ struct gpu_job {
     logic::replica* copy;
     int access;
     bool written;
-    bool whole;  // the access is this tile; else a part of it is taken from here
+    bool whole;               // the access is this tile; else a part of it is taken from here
+    std::uint64_t write = 0;  // its number, once it is enqueued
   };
   /// Not a whole tile: packed in device memory of its own. It comes from tiles there or from the host's memory, and what
   /// is written goes to the host's.
@@ -61,9 +62,11 @@ struct gpu_job {
     task = nullptr;
     leaving = nullptr;
     error = nullptr;
-    launched = from_host = false;
+    launched = from_host = refused = spoiled = false;
     end = 0;
     memory_ready = 0;
+    first_launch = 1;
+    last_launch = 0;
   }
 
   task_record* task = nullptr;        // null: an eviction
@@ -77,9 +80,12 @@ struct gpu_job {
   std::vector<kept> updates;
   std::exception_ptr error;
   bool launched = false;
+  bool refused = false;       // this device cannot run it, others may
+  bool spoiled = false;       // what it read was written by one that failed
   bool from_host = false;     // boxes that it reads come from there as a whole: there is no room for their tiles
   int lane = 0, compute = 0;  // that it ends on, that its kernel runs on
   devices::ticket end = 0;
+  std::uint64_t first_launch = 1, last_launch = 0;  // of its kernels
   devices::ticket memory_ready = 0;  // of the lane of copies in: room for parts, and what came in for them
   std::uint64_t begin = 0;
   std::list<gpu_job>::iterator self;

@@ -131,7 +131,12 @@ void gpu_memory::let_go(gpu_job& j) {
   for (const gpu_job::held& h : j.copies) {
     replica& r = *h.copy;
     --r.pins;
-    if (h.written && j.error && j.launched) r.filled = r.dirty = false;  // half written, and nobody will read it
+    if (h.written && j.error && j.launched) {
+      if (h.write == 0 || r.write == h.write)
+        r.filled = r.dirty = false;  // half written, and nobody will read it
+      else
+        --r.version;  // overwritten since then, by somebody whom placement takes for the first
+    }
     if (!r.filled && r.pins == 0 && !r.dirty && !r.leaving) drop(r);
   }
   j.copies.clear();

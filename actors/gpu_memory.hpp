@@ -151,6 +151,7 @@ class gpu_memory {
   const std::string_view gather_;
   std::atomic<std::uint64_t>& bytes_moved_;
   bool fills_up_ = false;
+  std::uint64_t writes_ = 0;
   std::uint64_t leaving_bytes_ = 0;
   std::atomic<std::uint64_t> bytes_out_{0}, used_max_{0};
   devices::accelerator* device_ = nullptr;

@@ -92,7 +92,10 @@ std::uint64_t gpu_actor::serve_time(const job& j, std::uint64_t now) const {
 void gpu_actor::finish(job& j) {
   if (j.leaving) memory_.note_sent_home(j);
   task_record* const t = j.task;
+  look_for_complaints(j);
   if (!gpu_memory::settle_loans(j)) return run_again(j);
+  if (j.spoiled) return give_up_result(j);
+  if (j.refused) return pass_on(j);
   if (t && !is_internal(t->kind)) {
     try {
       if (j.error) {
@@ -116,6 +119,69 @@ void gpu_actor::finish(job& j) {
   if (t) end_task(*t, error, begin, attempts);
 }
 
+// A kernel went outside of its arrays, which is known only now: what has been enqueued behind it is of no use either,
+// where it reads what that task has written.
+void gpu_actor::look_for_complaints(job& j) {
+  if (j.last_launch < j.first_launch) return;
+  const std::string said = device_->complaint(j.first_launch, j.last_launch);
+  if (j.error || (said.empty() && !j.spoiled)) return;
+  ++setbacks_;
+  if (j.spoiled) {  // by one before, with all that follows
+    j.error = std::make_exception_ptr(error(errc::poisoned, "it read what a task that failed has written"));
+    return;
+  }
+  j.error = std::make_exception_ptr(error(errc::out_of_bounds, said));
+  std::vector<const replica*> spoiled;
+  const auto spoil = [&](const job& by) {
+    for (const job::held& h : by.copies)
+      if (h.written) spoiled.push_back(h.copy);
+  };
+  spoil(j);
+  for (auto next = std::next(j.self); next != jobs_.end(); ++next) {
+    job& one = *next;
+    if (!one.task || !one.launched) continue;
+    for (const job::held& h : one.copies) {
+      const auto at = std::ranges::find(spoiled, h.copy);
+      if (at == spoiled.end()) continue;
+      const access_mode mode =
+          h.access < one.task->access_count ? one.task->accesses[h.access].mode : access_mode::read;
+      if (mode == access_mode::write && h.whole)
+        spoiled.erase(at);
+      else
+        one.spoiled = true;
+    }
+    if (one.spoiled) spoil(one);
+  }
+}
+
+// Its predecessor has failed, which placement will tell it.
+void gpu_actor::give_up_result(job& j) {
+  task_record* const t = j.task;
+  j.host.roll_back();
+  memory_.let_go(j);
+  give_job(j);
+  t->phase.fetch_and(~(phase_mask | behind_mask), std::memory_order_acq_rel);  // waiting again
+  placement_.report_returned({&t, 1});
+}
+
+// Placement gives it to others, or to nobody.
+void gpu_actor::pass_on(job& j) {
+  task_record* const t = j.task;
+  const std::string cause = text_of(j.error);
+  const std::exception_ptr why =
+      task_error(*t, options_.facts.name, 0, std::exchange(j.error, nullptr), errc::no_executor);
+  j.host.roll_back();
+  memory_.let_go(j);
+  give_job(j);
+  if (complained_of_.insert(t->kernel).second)
+    placement_.remark("kernel '" + std::string(t->kernel->name) + "' cannot run on " + options_.facts.name +
+                      " as it was called: " + cause + "; such calls go elsewhere if others may run them");
+  const std::pair<task_record*, std::exception_ptr> refusal{t, why};
+  placement_.note_refusals({&refusal, 1});
+  t->phase.fetch_and(~(phase_mask | behind_mask), std::memory_order_acq_rel);  // waiting again
+  placement_.report_returned({&t, 1});
+}
+
 void gpu_actor::end_task(task_record& t, std::exception_ptr error, std::uint64_t begin, int attempts) {
   const std::uint64_t end = ticks();
   if (!is_internal(t.kind)) {
@@ -124,7 +190,10 @@ void gpu_actor::end_task(task_record& t, std::exception_ptr error, std::uint64_t
     failed_.fetch_add(static_cast<std::uint64_t>(attempts - (error ? 0 : 1)), std::memory_order_relaxed);
     busy_ns_.fetch_add(static_cast<std::uint64_t>(ns), std::memory_order_relaxed);
     t.measured_ns = std::max(1.0f, static_cast<float>(ns));
-    if (error) t.error = task_error(t, options_.facts.name, attempts, error);
+    if (error) {
+      const bool own = t.kernel && t.kernel->routines[static_cast<std::size_t>(options_.facts.kind)];
+      t.error = task_error(t, options_.facts.name, attempts, error, own ? errc::task_failed : failure_code(error));
+    }
     if (!t.body_gone) {
       t.ops->drop_body(t);
       t.body_gone = true;
@@ -251,15 +320,20 @@ gpu_actor::outcome gpu_actor::start_task(task_record& t) {
 
 void gpu_actor::enqueue(job& j) {
   j.lane = j.compute = lane_for(j);
+  j.first_launch = device_->launched() + 1;
   try {
     memory_.fill_in(j);
     launch(j);
+  } catch (const devices::cannot_run&) {
+    j.error = std::current_exception();
+    j.refused = j.task->kind == task_kind::call;  // of a graph's calls some may have run
   } catch (const error& e) {
     if (is_fatal(e)) throw;
     j.error = std::current_exception();
   } catch (...) {
     j.error = std::current_exception();
   }
+  if (j.last_launch == 0) j.last_launch = device_->launched();
   if (j.error) {
     // Whatever has been enqueued for it by now must have passed before it lets go of anything.
     ++setbacks_;

@@ -53,8 +53,13 @@ wire::task_end end_of(const task_record& t) {
     throw_task_error(t);
   } catch (const task_failed& f) {
     wire::task_end e = failed(f.code(), f.what());
+    if (f.code() == errc::no_executor && f.cause()) {  // no device here can, those of others may
+      e.how = wire::outcome::no_room;
+      e.text = text_of(f.cause());
+      return e;
+    }
     e.attempts = f.attempts();
-    if (f.code() == errc::task_failed && f.cause()) {
+    if (f.cause() && (f.code() == errc::task_failed || f.code() == code_of(f.cause()))) {
       e.code = code_of(f.cause());
       e.text = text_of(f.cause());
     }

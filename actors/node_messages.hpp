@@ -144,7 +144,7 @@ enum class outcome : std::uint8_t {
   ran,      ///< well
   failed,   ///< its body threw, or its node could not run it
   not_run,  ///< what it depends on failed there, or its node is leaving
-  no_room,  ///< its node has no room for what it touches: others may
+  no_room,  ///< its node has no room for what it touches, or no device that can run it: others may
   unfilled  ///< what it was to read was to come from a third node, and has not
 };
 

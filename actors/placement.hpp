@@ -88,6 +88,8 @@ class placement final : private logic::dependencies::surroundings {
   void make_extras(std::span<task_record* const>);
   /// They come back and are not to go there again; if nobody else takes them they end with that error, if there is one.
   void note_refusals(std::span<const std::pair<task_record*, std::exception_ptr>>);
+  /// For `runtime_report::remarks`; what has been said is not said again, and nothing once there are many.
+  void remark(std::string text);
   /// An executor's memory is gone, with the only copies of these tiles (array, tile); nothing is copied directly from or
   /// to it any more. `for_good`: it gets no more tasks.
   void report_failure(const executor&, std::span<const std::pair<array_core*, std::uint32_t>> lost,
@@ -350,9 +352,10 @@ class placement final : private logic::dependencies::surroundings {
   std::function<void(std::function<void()>)> aside_run_;  // null: threads
   std::uint64_t alarm_ = 0;                               // when it will ring, in ticks
   std::vector<executor*> executors_;
-  std::vector<executor*> near_;                   // of these, those that are no nodes
-  logic::space_set lenders_;                      // spaces of nodes from which others may copy
-  bool has_devices_ = false;                      // some executor has memory of its own
+  std::vector<executor*> near_;  // of these, those that are no nodes
+  logic::space_set lenders_;     // spaces of nodes from which others may copy
+  bool has_devices_ = false;     // some executor has memory of its own
+  std::vector<std::string> remarks_;
   std::vector<std::uint32_t> setbacks_;           // of each executor that is a device; see protocol/behind.hpp
   std::vector<std::vector<task_ref>> held_back_;  // what could follow on a device that has enough for now
   logic::executor_set holding_back_;              // those for which there is something

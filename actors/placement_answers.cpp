@@ -69,9 +69,40 @@ bool placement::is_behind(std::span<task_record* const> open, const task_record*
   return yes;
 }
 
+namespace {
+// Who was chosen first and sent it back is no candidate any more, but for the reason.
+void tell_refusals(explanation& e, const task_record& t, std::span<const executor_facts> facts) {
+  if (!t.extra || t.extra->refused_by.empty()) return;
+  std::vector<candidate> all;
+  for (auto c = e.candidates.rbegin(); c != e.candidates.rend(); ++c)  // of each the last: chosen among fewer
+    if (std::ranges::find(all, c->executor, &candidate::executor) == all.end()) all.push_back(std::move(*c));
+  std::ranges::reverse(all);
+  for (const auto& [id, why] : t.extra->refused_by) {
+    std::erase_if(all, [&, &name = facts[id].name](const candidate& c) { return c.executor == name; });
+    candidate& c = all.emplace_back();
+    c.executor = facts[id].name;
+    c.left_out = "could not run it: " + why;
+  }
+  const auto at = std::ranges::find(all, e.executor, &candidate::executor);
+  if (at == all.end() && !e.executor.empty())
+    all.insert(all.begin(), {e.executor, {}, {}, std::chrono::nanoseconds(static_cast<std::int64_t>(t.predicted_ns))});
+  for (candidate& c : all) c.chosen = c.executor == e.executor && c.left_out.empty();
+  e.candidates = std::move(all);
+}
+}  // namespace
+
+void placement::remark(std::string text) {
+  constexpr std::size_t remarks_max = 64;
+  with_turn([&] {
+    if (remarks_.size() < remarks_max && std::ranges::find(remarks_, text) == remarks_.end())
+      remarks_.push_back(std::move(text));
+  });
+}
+
 explanation placement::explain(task_record& t) {
   hold_turn();
   explanation e = assignment_.explain(t);
+  tell_refusals(e, t, facts());
   if (is_fulfilled(t) && t.measured_ns > 0)
     e.measured = std::chrono::nanoseconds(static_cast<std::int64_t>(t.measured_ns));
   leave_turn();
@@ -103,6 +134,7 @@ runtime_report placement::report() {
   r.finished = finished_.load();
   r.turns = turns_;
   r.resources_free = admission_.free();
+  r.remarks = remarks_;
   for (std::size_t i = 0; i < executors_.size(); ++i) {
     executor_report e = executors_[i]->report();
     e.predicted = std::chrono::nanoseconds(static_cast<std::int64_t>(assignment_.predicted_ns(i)));

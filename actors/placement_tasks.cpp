@@ -113,7 +113,11 @@ void placement::place_without_setback(task_record& t) {
   assignment_.take_back(t);
   if (t.marks & mark_has_room) give_room_back(t);
   t.marks &= static_cast<std::uint16_t>(~(mark_handed | mark_leads | mark_behind | mark_uncertain));
-  if (t.extra && std::exchange(t.extra->refused, false)) t.extra->executors.erase(assignment_.facts()[t.executor].id);
+  if (t.extra && std::exchange(t.extra->refused, false)) {
+    const std::uint16_t id = assignment_.facts()[t.executor].id;
+    t.extra->executors.erase(id);
+    t.extra->refused_by.emplace_back(id, reason_of(t.extra->refusal));
+  }
   t.phase.fetch_and(~behind_mask, std::memory_order_acq_rel);
   if (auto doom = doomed_.extract(&t)) fail(t, std::move(doom.mapped()), false);
   t.marks |= mark_came_back;

@@ -22,13 +22,33 @@ std::string text_of(const std::exception_ptr& e) noexcept {
   }
 }
 
-std::exception_ptr task_error(const task_record& t, const std::string& executor, int attempt,
-                              std::exception_ptr cause) {
+std::string reason_of(const std::exception_ptr& e) noexcept {
+  try {
+    if (e) std::rethrow_exception(e);
+  } catch (const task_failed& x) {
+    return text_of(x.cause() ? x.cause() : e);
+  } catch (...) {
+  }
+  return text_of(e);
+}
+
+errc failure_code(const std::exception_ptr& e) noexcept {
+  try {
+    if (e) std::rethrow_exception(e);
+  } catch (const error& x) {
+    return x.code() == errc::bad_argument ? errc::task_failed : x.code();
+  } catch (...) {
+  }
+  return errc::task_failed;
+}
+
+std::exception_ptr task_error(const task_record& t, const std::string& executor, int attempt, std::exception_ptr cause,
+                              errc code) {
   const std::string name = logic::name_of(t);
   std::string text = "task '" + name + "' failed on " + executor;
   if (attempt > 1) text += " after " + std::to_string(attempt) + " attempts";
   text += ": " + text_of(cause);
-  return std::make_exception_ptr(task_failed(errc::task_failed, text, name, executor, name, attempt, std::move(cause)));
+  return std::make_exception_ptr(task_failed(code, text, name, executor, name, attempt, std::move(cause)));
 }
 
 std::exception_ptr cancelled_error(const task_record& t, const std::string& executor) {

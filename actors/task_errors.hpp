@@ -11,14 +11,20 @@
 
 namespace troupe::detail {
 
-/// The body of `t` threw `cause` on `executor` at this attempt.
-std::exception_ptr task_error(const task_record& t, const std::string& executor, int attempt, std::exception_ptr cause);
+/// The body of `t` threw `cause` on `executor` at this attempt; or it was not the body that failed, which `code` says.
+std::exception_ptr task_error(const task_record& t, const std::string& executor, int attempt, std::exception_ptr cause,
+                              errc code = errc::task_failed);
+/// What a task that has no say in it fails with: the code of troupe's own error; task_failed for others, and for
+/// bad_argument, which is about calls.
+errc failure_code(const std::exception_ptr&) noexcept;
 /// Somebody asked `t` to stop.
 std::exception_ptr cancelled_error(const task_record& t, const std::string& executor);
 /// Nobody is there who could run `t`.
 std::exception_ptr refused_error(const task_record& t, errc, const std::string& why);
 /// Throws the task's error, if it has one; a failure that came from another task is told as such.
 void throw_task_error(const task_record& t);
+/// Why a task failed, without who and where.
+std::string reason_of(const std::exception_ptr&) noexcept;
 /// The text of an exception.
 std::string text_of(const std::exception_ptr&) noexcept;
 

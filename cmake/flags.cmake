@@ -20,6 +20,12 @@ set(CMAKE_VISIBILITY_INLINES_HIDDEN ON)
 # The static library may end in somebody's shared one.
 set(CMAKE_POSITION_INDEPENDENT_CODE ON)
 
+# What is installed finds the shared library from wherever the prefix is moved to.
+if(BUILD_SHARED_LIBS AND NOT DEFINED CMAKE_INSTALL_RPATH)
+  file(RELATIVE_PATH libraries "${CMAKE_INSTALL_FULL_BINDIR}" "${CMAKE_INSTALL_FULL_LIBDIR}")
+  set(CMAKE_INSTALL_RPATH "$ORIGIN;$ORIGIN/${libraries}")
+endif()
+
 if(PROJECT_IS_TOP_LEVEL)
   if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
     set(CMAKE_BUILD_TYPE Release CACHE STRING "Kind of build" FORCE)
@@ -54,6 +60,13 @@ if(TROUPE_SANITIZE)
   if(TROUPE_SANITIZE MATCHES "undefined")
     target_compile_options(troupe_build_flags INTERFACE -fno-sanitize-recover=undefined)
   endif()
+endif()
+
+# Plugins are linked as if nothing else were there: a symbol that no library has is an error here, instead of a plugin that
+# never loads. Sanitizers leave theirs to the program.
+add_library(troupe_plugin_flags INTERFACE)
+if(NOT TROUPE_SANITIZE)
+  target_link_options(troupe_plugin_flags INTERFACE LINKER:-z,defs)
 endif()
 
 # For the files that include CAF: its headers bind references to null in function-based spawn, by design.

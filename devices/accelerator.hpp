@@ -27,6 +27,12 @@
 
 namespace troupe::devices {
 
+/// What this device cannot run for its size or shape, or for want of a compiler: another one may.
+class cannot_run : public error {
+ public:
+  using error::error;
+};
+
 struct accelerator_facts {
   std::string name;      ///< "sim:0", "cuda:1": the executor's name
   std::string model;     ///< what the vendor calls the device
@@ -68,6 +74,7 @@ struct kernel_source {
   std::string_view name;  ///< for messages
   std::string_view text;
   std::string_view entry;  ///< the function
+  bool checked = false;    ///< set by devices that check; see rtc::with_preludes
 };
 
 /// Work-items in all and per group, fastest dimension first. Global sizes are rounded up to whole groups; the kernel
@@ -125,10 +132,21 @@ class accelerator {
                          std::size_t element) = 0;
 
   // ---- kernels ------------------------------------------------------------------------------------------------------
-  /// Compiles, or finds it compiled on disk; may take seconds. The same source gives the same id.
+  /// Kernels note what they touch outside of their arrays, for `complaint`, and `accelerator_facts::captures` is false.
+  /// Called before the first is loaded. Without, only the software GPU does, in its own way.
+  virtual void check_kernels() {}
+  /// Compiles, or finds it compiled on disk; may take seconds. The same source gives the same id. Throws `cannot_run`
+  /// where there is no compiler.
   virtual kernel_id load(const kernel_source&) = 0;
-  /// Arguments are copied at once. Throws error(bad_argument) for counts, sizes and shapes the device cannot run.
+  /// Arguments are copied at once. Throws error(bad_argument) for what is wrong anywhere, counts and sizes of arguments,
+  /// and `cannot_run` with that code for shapes that this device does not have.
   virtual void launch(int lane, kernel_id, const launch_shape&, std::span<const kernel_argument>) = 0;
+  /// The number of the last launch; they count from 1. Those that were taken down keep theirs.
+  virtual std::uint64_t launched() const { return 0; }
+  /// Of the launches [first, last], which have ended: the first access outside of an array that was noticed, with kernel,
+  /// argument, element and box; empty: none. Forgets it. Such a launch may have ended before its time, or have written
+  /// into its own arrays what it should not.
+  virtual std::string complaint(std::uint64_t, std::uint64_t) { return {}; }
   /// Only where `accelerator_facts::captures`. Launches and copies within the device that are enqueued on the lane from
   /// now on are taken down instead; nothing else may be done with the lane, and nothing loaded.
   virtual void begin_capture(int) { no_capture(); }

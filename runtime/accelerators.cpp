@@ -26,11 +26,14 @@ namespace {
 constexpr int lanes_max = 64;
 constexpr const char* kinds[] = {"cuda", "hip", "opencl", "sim"};
 
-std::unique_ptr<devices::accelerator_source> source_of(const std::string& kind, const std::string& origin) {
-  if (kind == "cuda") return devices::make_cuda_source();
-  if (kind == "hip") return devices::make_hip_source();
-  if (kind == "opencl") return devices::make_opencl_source();
-  if (kind == "sim") return devices::make_sim_source();
+std::unique_ptr<devices::accelerator_source> source_of(const std::string& kind, const std::string& origin,
+                                                       const std::vector<std::string>& plugins) {
+  auto wishes = devices::rtc::settings_from_environment();
+  wishes.plugins = plugins;
+  if (kind == "cuda") return devices::make_cuda_source(wishes);
+  if (kind == "hip") return devices::make_hip_source(wishes);
+  if (kind == "opencl") return devices::make_opencl_source({}, plugins);
+  if (kind == "sim") return devices::make_sim_source(wishes);
   if (kind.empty()) throw error(errc::bad_argument, origin + ": a device without a name");
   throw error(errc::bad_argument, origin + ": '" + kind +
                                       "' is no kind of device; there are cuda, hip, opencl and sim, gpu for the first "
@@ -112,7 +115,9 @@ void add_peers(std::vector<device_info>& infos, std::vector<std::unique_ptr<devi
 
 }  // namespace
 
-std::vector<found_accelerator> find_accelerators(const std::vector<device_use>& in_options, const char* environment) {
+std::vector<found_accelerator> find_accelerators(const std::vector<device_use>& in_options, const char* environment,
+                                                 const std::vector<std::string>& plugins, bool check_kernels,
+                                                 std::vector<std::string>& absent) {
   const bool from_options = !in_options.empty() || !environment || !*environment;
   const std::string origin = from_options ? "options::devices" : "TROUPE_DEVICES";
   const std::vector<device_use> named = from_options ? in_options : split(environment);
@@ -127,17 +132,25 @@ std::vector<found_accelerator> find_accelerators(const std::vector<device_use>& 
       throw error(errc::bad_argument, origin + ": the deadline of '" + use.name + "' is negative");
     const std::string kind = use.name.substr(0, use.name.find(':'));
     auto& source = sources[kind];
-    if (!source) source = source_of(kind, origin);
+    if (!source) {
+      source = source_of(kind, origin, plugins);
+      if (source->count() == 0 && use.name == kind)
+        absent.push_back(origin + ": of '" + kind +
+                         "' there is nothing: " + (source->remark().empty() ? "no device" : source->remark()));
+    }
     const auto [first, last] = range_of(use.name, *source, origin);
     for (int i = first; i < last; ++i) {
       std::string name = kind + ":" + std::to_string(i);
       std::string card = use.group.empty() ? name : "group " + use.group;
       if (const int before = uses[name]++; before != 0) name += "#" + std::to_string(before);
-      all.push_back({std::move(name), source->kind(), i, std::move(card), use.lanes, use.deadline,
-                     [source = source, i, lanes = gpu_copy_lanes + use.lanes, memory = use.memory_bytes] {
-                       return source->open(i, lanes, memory);
-                     },
-                     [source = source, i] { return source->pinning(i); }});
+      all.push_back(
+          {std::move(name), source->kind(), i, std::move(card), use.lanes, use.deadline,
+           [source = source, i, lanes = gpu_copy_lanes + use.lanes, memory = use.memory_bytes, check_kernels] {
+             auto opened = source->open(i, lanes, memory);
+             if (check_kernels) opened->check_kernels();
+             return opened;
+           },
+           [source = source, i] { return source->pinning(i); }});
     }
   }
   return all;
@@ -165,7 +178,7 @@ std::vector<device_listing> list_devices(const listing_options& how) {
   for (const char* kind : detail::kinds) {
     device_listing l;
     l.kind_name = kind;
-    const auto source = detail::source_of(kind, "list_devices");
+    const auto source = detail::source_of(kind, "list_devices", how.plugin_folders);
     l.kind = source->kind();
     l.remark = source->remark();
     std::vector<std::unique_ptr<devices::accelerator>> opened;

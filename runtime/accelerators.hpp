@@ -28,6 +28,9 @@ struct found_accelerator {
 
 /// Where the options name none, those of `environment`, a list with commas; null or "": none. Throws error(no_executor)
 /// for a device that is not there, error(bad_argument) for names that mean nothing, saying which of the two has them.
-std::vector<found_accelerator> find_accelerators(const std::vector<device_use>& in_options, const char* environment);
+/// `plugins`, `check_kernels`: as in the options. `absent`: why there is nothing of a kind that was named, for each.
+std::vector<found_accelerator> find_accelerators(const std::vector<device_use>& in_options, const char* environment,
+                                                 const std::vector<std::string>& plugins, bool check_kernels,
+                                                 std::vector<std::string>& absent);
 
 }  // namespace troupe::detail

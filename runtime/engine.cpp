@@ -204,7 +204,9 @@ struct engine::opened_gpu {
 
 void engine::add_gpus() {
   std::map<std::string, std::uint16_t> cards;
-  auto found = find_accelerators(options_.devices, std::getenv("TROUPE_DEVICES"));
+  auto found = find_accelerators(options_.devices, std::getenv("TROUPE_DEVICES"), options_.plugin_folders,
+                                 options_.check_kernels, absent_devices_);
+  for (const std::string& one : absent_devices_) placement_.remark(one);
   if (!found.empty() && options_.cost_cache != "none")
     costs_ = std::make_unique<known_costs>(options_.cost_cache, options_.threads);
   pin_tiles(found);

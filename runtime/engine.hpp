@@ -62,6 +62,8 @@ class engine : public std::enable_shared_from_this<engine> {
   int threads() const;
 
   const options& settings() const { return options_; }
+  /// Of which kinds of devices that were named there is nothing, and why.
+  const std::vector<std::string>& absent_devices() const { return absent_devices_; }
   house_link& link() { return *link_; }
   placement& brain() { return placement_; }
   wait_board& board() { return board_; }
@@ -113,6 +115,7 @@ class engine : public std::enable_shared_from_this<engine> {
   void add_disk();
 
   const options options_;
+  std::vector<std::string> absent_devices_;
   const surroundings around_;
   const std::unique_ptr<house_link, void (*)(house_link*)> link_;  // first made, last given up
   wait_board board_;

@@ -106,7 +106,7 @@ std::unique_ptr<net::bulk_fabric> neighbours::open_fabric() {
   bulk_ = "sockets";
   if (!options_.trusted_fabric) return nullptr;
   std::string why_not;
-  auto fabric = net::open_ucx(why_not);
+  auto fabric = net::open_ucx(why_not, house_.settings().plugin_folders);
   // Of the kind, what a reader of a table wants: "ucx 1.13".
   bulk_ = fabric ? fabric->kind().substr(0, fabric->kind().find(" parts")) : "sockets, without UCX: " + why_not;
   return fabric;

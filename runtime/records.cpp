@@ -179,6 +179,15 @@ const logic::executor_set& executors_in(engine& house, const scope& where) {
 }
 }  // namespace
 
+namespace {
+// For who asks for devices that are not there.
+std::string hint_of_devices(const engine& house) {
+  std::string hint = "; accelerators are used where options::devices or TROUPE_DEVICES names them";
+  for (const std::string& why : house.absent_devices()) hint += "; " + why;
+  return hint;
+}
+}  // namespace
+
 void apply(engine& house, task_record& t, const task_options& o) {
   task_extra& e = extra_of(t);
   e.options = o;
@@ -195,7 +204,8 @@ void apply(engine& house, task_record& t, const task_options& o) {
     if (e.executors.empty())
       throw error(errc::no_executor, "task '" + logic::name_of(t) +
                                          "': no executor is in the scope: widen it; there are: " +
-                                         logic::names_of(house.brain().all(), facts));
+                                         logic::names_of(house.brain().all(), facts) +
+                                         (logic::names_devices(o.where) ? hint_of_devices(house) : ""));
     if (t.kernel && (e.executors & house.brain().able_to_run(*t.kernel)).empty()) check_kernel(house, t);
   }
   check_devices(house, t, e);
@@ -212,6 +222,9 @@ void check_kernel(engine& house, const task_record& t) {
   for (const executor_facts& f : facts)
     if (const std::string_view why = logic::reason_against(*t.kernel, f); !why.empty())
       left_out += "; " + f.name + " " + std::string(why);
+  // A kernel for devices only, and none of those it is for.
+  constexpr unsigned char others = 1u << static_cast<int>(device_kind::cpu) | 1u << static_cast<int>(device_kind::node);
+  if (able.empty() && left_out.empty() && (t.kernel->kinds & ~others) != 0) left_out = hint_of_devices(house);
   throw error(errc::no_executor,
               "'" + std::string(t.kernel->name) + "' has a body for: " + logic::names_of(able, facts) + left_out +
                   "; the scope allows: " + logic::names_of(allowed, facts) + "; add a body or widen the scope");

@@ -27,6 +27,7 @@ struct replica {
   std::uint32_t tile = 0;
   bool filled = false;        // holds bytes, of this version, once what is enqueued has run
   std::uint32_t version = 0;  // newer than the directory's while what writes it here has not been accounted for
+  std::uint64_t write = 0;    // number of the last write that was enqueued
   void* memory = nullptr;
   std::size_t bytes = 0;
   bool dirty = false;                         // the host's copy is older

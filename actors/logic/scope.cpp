@@ -57,6 +57,26 @@ executor_set resolve_node(const scope::node* n, std::span<const detail::executor
 }
 }  // namespace
 
+namespace {
+bool names_devices_below(const scope::node* n) {
+  if (!n) return false;
+  using op = scope::node::op;
+  switch (n->what) {
+    case op::either:
+    case op::both:
+      return names_devices_below(n->a.get()) || names_devices_below(n->b.get());
+    case op::kind:
+      return n->kind != device_kind::cpu && n->kind != device_kind::node;
+    case op::executor:
+      return !n->name.starts_with("cpu:") && !n->name.starts_with("node:");
+    default:
+      return n->what == op::gpu;
+  }
+}
+}  // namespace
+
+bool names_devices(const scope& s) { return names_devices_below(s.root()); }
+
 executor_set resolve(const scope& s, std::span<const detail::executor_facts> all) {
   executor_set every;
   for (const auto& e : all) every.insert(e.id);

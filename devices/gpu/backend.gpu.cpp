@@ -157,6 +157,13 @@ class gpu_accelerator final : public accelerator {
     kernels_.launch(enter(l).stream(), id, shape, arguments, address, checker());
   }
 
+  void check_kernels() override {
+    kernels_.check_accesses();
+    facts_.captures = false;  // notes are of one launch each
+  }
+  std::uint64_t launched() const override { return kernels_.launched(); }
+  std::string complaint(std::uint64_t first, std::uint64_t last) override { return kernels_.complaint(first, last); }
+
   void begin_capture(int l) override { check(captured_calls::begin(enter(l).stream()), "StreamBeginCapture"); }
   capture_id end_capture(int l) override {
     captured_calls calls;

@@ -13,8 +13,8 @@
 namespace troupe::devices {
 
 std::unique_ptr<accelerator_source> make_cuda_source(const rtc::settings& = rtc::settings_from_environment());
-/// Opens libtroupe_hip.so: beside the program or library that this is part of, in ../lib from there, in
-/// `settings.libraries`, or where the system looks.
+/// Opens libtroupe_hip.so: where `plugin_folders(settings.plugins)` says, in `settings.libraries`, or where the system
+/// looks.
 std::unique_ptr<accelerator_source> make_hip_source(const rtc::settings& = rtc::settings_from_environment());
 std::unique_ptr<accelerator_source> make_sim_source(const rtc::settings& = rtc::settings_from_environment());
 

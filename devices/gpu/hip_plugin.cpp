@@ -5,7 +5,7 @@
 
 #include <dlfcn.h>
 #include <filesystem>
-#include <vector>
+#include <string>
 
 #include <troupe/detail/plugin_folders.hpp>
 
@@ -17,19 +17,14 @@ namespace troupe::devices {
 namespace {
 
 void* open_plugin(const rtc::settings& wishes, std::string& why) {
-  static constexpr const char* name = "libtroupe_hip.so";
-  std::vector<std::filesystem::path> files;
-  for (const auto& folder : detail::plugin_folders()) files.push_back(folder / name);
-  for (const auto& folder : wishes.libraries) files.push_back(folder / name);
-  files.emplace_back(name);
-  for (const auto& file : files) {
-    std::error_code failed;
-    if (file.has_parent_path() && !std::filesystem::exists(file, failed)) continue;
-    if (void* plugin = ::dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL)) return plugin;
-    const char* said = ::dlerror();
-    why = said ? said : "libtroupe_hip.so cannot be opened";
-  }
-  return nullptr;
+  return detail::open_plugin("libtroupe_hip.so", wishes.plugins, wishes.libraries, why,
+                             [](const std::filesystem::path& file, std::string& said) {
+                               void* plugin = ::dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
+                               if (plugin) return plugin;
+                               const char* text = ::dlerror();
+                               said = text ? text : "libtroupe_hip.so cannot be opened";
+                               return plugin;
+                             });
 }
 
 template <class Function>

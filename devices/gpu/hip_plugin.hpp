@@ -12,7 +12,7 @@
 namespace troupe::devices::gpu {
 
 /// Classes cross the border: both sides must be of one release, and of one build of the seam.
-inline constexpr const char* hip_plugin_version = "troupe 0.1.0, seam 4";
+inline constexpr const char* hip_plugin_version = "troupe 0.1.0, seam 5";
 
 /// HIPRTC out of the plugin; null where that is missing. It needs no device.
 std::unique_ptr<rtc::compiler> open_hip_compiler(const rtc::settings&, std::string& why);

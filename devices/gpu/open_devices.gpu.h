@@ -42,7 +42,8 @@ class toolchain {
     if (!compiler_) {
       std::string why;
       compiler_ = open_compiler(wishes_, why);
-      if (!compiler_) throw error(errc::not_supported, rtc::described(source, target) + " cannot be compiled: " + why);
+      if (!compiler_)
+        throw cannot_run(errc::not_supported, rtc::described(source, target) + " cannot be compiled: " + why);
     }
     return *compiler_;
   }

@@ -117,6 +117,13 @@ class staging {
     return true;
   }
 
+  // `well`: what came before it on the stream has not failed.
+  static void run(void* p, bool well) {
+    const std::unique_ptr<host_part> mine(static_cast<host_part*>(p));
+    const std::lock_guard lock(mine->pass->guard);
+    if (well && mine->pass->open) mine->plan->copy_host(mine->piece, mine->host, mine->staged, mine->in);
+  }
+
   // What `later` is given from now on comes after what `earlier` has been given.
   template <class Check>
   static void follow(GPU(Stream_t) later, GPU(Event_t) event, GPU(Stream_t) earlier, Check check) {
@@ -126,17 +133,10 @@ class staging {
 
   template <class Check>
   void call_host(host_part* part, Check check) {
-    const auto code = GPU(LaunchHostFunc)(
-        stream_,
-        [](void* p) {
-          const std::unique_ptr<host_part> mine(static_cast<host_part*>(p));
-          const std::lock_guard lock(mine->pass->guard);
-          if (mine->pass->open) mine->plan->copy_host(mine->piece, mine->host, mine->staged, mine->in);
-        },
-        part);
+    const auto code = call_on_host<&run>(stream_, part);
     if (code == GPU(Success)) return;
     delete part;
-    check(code, "LaunchHostFunc");
+    check(code, host_call);
   }
 
   template <class Check>

@@ -149,6 +149,9 @@ class opencl_accelerator final : public accelerator {
   void launch(int l, kernel_id id, const launch_shape& shape, std::span<const kernel_argument> arguments) override {
     programs_->launch(enter(l).queue(), id, shape, arguments);
   }
+  void check_kernels() override { programs_->check(); }
+  std::uint64_t launched() const override { return programs_->launched(); }
+  std::string complaint(std::uint64_t first, std::uint64_t last) override { return programs_->complaint(first, last); }
   void* native_lane(int l) override { return enter(l).queue(); }
 
   // ---- order

@@ -6,14 +6,15 @@
 #include <filesystem>
 #include <memory>
 #include <span>
+#include <string>
 
 #include "devices/accelerator.hpp"
 
 namespace troupe::devices {
 
-/// Opens libtroupe_opencl.so: beside the program or library that this is part of, in ../lib from there, in `folders`,
-/// or where the system looks. Never throws for want of the plugin, of OpenCL or of a device: the source then counts 0
+/// Opens libtroupe_opencl.so: where `plugin_folders(first)` says, in `folders`, or where the system looks. Never throws for want of the plugin, of OpenCL or of a device: the source then counts 0
 /// and remarks why.
-std::unique_ptr<accelerator_source> make_opencl_source(std::span<const std::filesystem::path> folders = {});
+std::unique_ptr<accelerator_source> make_opencl_source(std::span<const std::filesystem::path> folders = {},
+                                                       std::span<const std::string> first = {});
 
 }  // namespace troupe::devices

@@ -8,7 +8,7 @@
 namespace troupe::devices::opencl {
 
 /// Classes cross the border: both sides must be of one release, and of one build of the seam.
-inline constexpr const char* plugin_version = "troupe 0.1.0, seam 4";
+inline constexpr const char* plugin_version = "troupe 0.1.0, seam 5";
 inline constexpr const char* plugin_file = "libtroupe_opencl.so";
 inline constexpr const char* plugin_entry = "troupe_open_accelerators";
 

@@ -15,35 +15,24 @@
 
 namespace troupe::devices {
 
-namespace {
-
-std::vector<std::filesystem::path> places(std::span<const std::filesystem::path> folders) {
-  std::vector<std::filesystem::path> files;
-  for (const auto& folder : detail::plugin_folders()) files.push_back(folder / opencl::plugin_file);
-  for (const auto& folder : folders) files.push_back(folder / opencl::plugin_file);
-  files.emplace_back(opencl::plugin_file);
-  return files;
-}
-
-}  // namespace
-
-std::unique_ptr<accelerator_source> make_opencl_source(std::span<const std::filesystem::path> folders) {
+std::unique_ptr<accelerator_source> make_opencl_source(std::span<const std::filesystem::path> folders,
+                                                       std::span<const std::string> first) {
   std::string why;
-  for (const auto& file : places(folders)) {
-    std::error_code failed;
-    if (file.has_parent_path() && !std::filesystem::exists(file, failed)) continue;
-    void* plugin = ::dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);  // never closed: drivers keep threads
-    if (!plugin) {
-      const char* said = ::dlerror();
-      why = said ? said : std::string(opencl::plugin_file) + " cannot be opened";
-      continue;
-    }
-    auto* open = reinterpret_cast<opencl::plugin_function*>(::dlsym(plugin, opencl::plugin_entry));
-    if (auto* source = open ? open(opencl::plugin_version) : nullptr)
-      return std::unique_ptr<accelerator_source>(source);
-    why = file.string() + " is of another release";
-  }
-  return gpu::make_absent_source(device_kind::opencl, "no plugin (" + why + ")");
+  auto source = detail::open_plugin(
+      opencl::plugin_file, first, folders, why, [](const std::filesystem::path& file, std::string& said) {
+        std::unique_ptr<accelerator_source> opened;
+        void* plugin = ::dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);  // never closed: drivers keep threads
+        if (!plugin) {
+          const char* text = ::dlerror();
+          said = text ? text : std::string(opencl::plugin_file) + " cannot be opened";
+          return opened;
+        }
+        auto* open = reinterpret_cast<opencl::plugin_function*>(::dlsym(plugin, opencl::plugin_entry));
+        opened.reset(open ? open(opencl::plugin_version) : nullptr);
+        if (!opened) said = file.string() + " is of another release";
+        return opened;
+      });
+  return source ? std::move(source) : gpu::make_absent_source(device_kind::opencl, "no plugin (" + why + ")");
 }
 
 }  // namespace troupe::devices

@@ -24,17 +24,20 @@ programs::programs(cl_context context, cl_device_id device, code_check& check)
   std::copy_n(most.begin(), 3, items_max_.begin());
 }
 
-kernel_id programs::load(const kernel_source& source) {
-  const auto key = std::make_pair(std::string(source.entry), std::string(source.text));
+kernel_id programs::load(const kernel_source& wanted) {
+  const auto key = std::make_pair(std::string(wanted.entry), std::string(wanted.text));
   if (const auto at = ids_.find(key); at != ids_.end()) return at->second;
+  kernel_source source = wanted;
+  source.checked = checks_ && rtc::parameters_of(source.text, source.entry).has_value();
   const cl_program program = program_of(source);
   entry e;
   e.name = source.entry;
+  e.kernel_name = source.name.empty() ? source.entry : source.name;
+  e.checked = source.checked;
   cl_int code = CL_SUCCESS;
   e.kernel = kernel_handle(clCreateKernel(program, e.name.c_str(), &code));
   if (meaning(code) == errc::compile_failed)
-    throw error(errc::compile_failed,
-                rtc::described(source, check_.device()) + " is not in the text: " + code_text(code));
+    throw error(errc::compile_failed, rtc::no_function(source, check_.device()));
   check_(code, "clCreateKernel");
   e.parameters = parameters_of(e.kernel.get(), source);
   check_(clGetKernelWorkGroupInfo(e.kernel.get(), device_, CL_KERNEL_WORK_GROUP_SIZE, sizeof e.group_max, &e.group_max,
@@ -45,7 +48,8 @@ kernel_id programs::load(const kernel_source& source) {
 }
 
 cl_program programs::program_of(const kernel_source& source) {
-  if (const auto at = programs_.find(source.text); at != programs_.end()) return at->second.get();
+  const std::string known = (source.checked ? "checked " : "") + std::string(source.text);
+  if (const auto at = programs_.find(known); at != programs_.end()) return at->second.get();
   const std::string text = rtc::with_preludes(kernels::prelude_opencl, source);
   const char* begin = text.data();
   const std::size_t length = text.size();
@@ -57,7 +61,7 @@ cl_program programs::program_of(const kernel_source& source) {
     throw error(errc::compile_failed, rtc::described(source, check_.device()) + " does not compile (" +
                                           code_text(code) + "):\n" + log_of(program.get()));
   check_(code, "clBuildProgram");
-  return programs_.emplace(std::string(source.text), std::move(program)).first->second.get();
+  return programs_.emplace(known, std::move(program)).first->second.get();
 }
 
 std::string programs::log_of(cl_program program) const {
@@ -73,6 +77,7 @@ std::vector<rtc::parameter> programs::parameters_of(cl_kernel kernel, const kern
   cl_uint n = 0;
   check_(clGetKernelInfo(kernel, CL_KERNEL_NUM_ARGS, sizeof n, &n, nullptr), "clGetKernelInfo");
   const auto read = rtc::parameters_of(source.text, source.entry);
+  if (source.checked) return *read;
   std::vector<rtc::parameter> out(n);
   if (read && read->size() == n) out = *read;
   for (cl_uint i = 0; i < n; ++i) {
@@ -97,11 +102,11 @@ void programs::launch(cl_command_queue queue, kernel_id id, const launch_shape& 
     local[d] = shape.group[d];
     if (local[d] == 0) bad(e, "a group has at least one work-item in each dimension");
     if (local[d] > items_max_[d])
-      bad(e, "a group may have " + std::to_string(items_max_[d]) + " work-items in dimension " + std::to_string(d) +
-                 " on this device");
+      refuse(e, "a group may have " + std::to_string(items_max_[d]) + " work-items in dimension " + std::to_string(d) +
+                    " on this device");
     in_group *= local[d];
     if (in_group > e.group_max)
-      bad(e, "a group may have " + std::to_string(e.group_max) + " work-items on this device");
+      refuse(e, "a group may have " + std::to_string(e.group_max) + " work-items on this device");
     global[d] = (shape.items[d] + local[d] - 1) / local[d] * local[d];
   }
   if (global[0] == 0 || global[1] == 0 || global[2] == 0) return;
@@ -109,12 +114,45 @@ void programs::launch(cl_command_queue queue, kernel_id id, const launch_shape& 
   const cl_int code =
       clEnqueueNDRangeKernel(queue, e.kernel.get(), 3, nullptr, global.data(), local.data(), 0, nullptr, nullptr);
   views_.clear();  // the command has its own references
+  read_notes(queue);
+  if (code == CL_INVALID_WORK_GROUP_SIZE || code == CL_INVALID_WORK_ITEM_SIZE || code == CL_INVALID_GLOBAL_WORK_SIZE)
+    refuse(e, "clEnqueueNDRangeKernel answered " + code_text(code));
   if (meaning(code) == errc::bad_argument && code != CL_SUCCESS)
     bad(e, "clEnqueueNDRangeKernel answered " + code_text(code));
   check_(code, "clEnqueueNDRangeKernel");
 }
 
+// Memory for what the launch notes of this array.
+void programs::set_note(const entry& e, cl_uint argument, const std::string& array) {
+  note& n = notes_.emplace(launched_, note{e.kernel_name, array, {}, {}})->second;
+  cl_int code = CL_SUCCESS;
+  n.there =
+      memory_handle(clCreateBuffer(context_, CL_MEM_READ_WRITE | CL_MEM_COPY_HOST_PTR, sizeof n.here, &n.here, &code));
+  check_(code, "clCreateBuffer");
+  cl_mem memory = n.there.get();
+  check_(clSetKernelArg(e.kernel.get(), argument, sizeof memory, &memory), "clSetKernelArg");
+}
+
+void programs::read_notes(cl_command_queue queue) {
+  const auto [first, last] = notes_.equal_range(launched_);
+  for (auto n = first; n != last; ++n)
+    check_(clEnqueueReadBuffer(queue, n->second.there.get(), CL_FALSE, 0, sizeof n->second.here, &n->second.here, 0,
+                               nullptr, nullptr),
+           "clEnqueueReadBuffer");
+}
+
+std::string programs::complaint(std::uint64_t first, std::uint64_t last) {
+  std::string said;
+  const auto begin = notes_.lower_bound(first), end = notes_.upper_bound(last);
+  for (auto n = begin; n != end; ++n)
+    if (said.empty() && n->second.here.there != 0) said = rtc::told(n->second.here, n->second.kernel, n->second.array);
+  notes_.erase(begin, end);
+  return said;
+}
+
 void programs::set_arguments(const entry& e, std::span<const kernel_argument> arguments) {
+  ++launched_;
+  cl_uint at = 0;  // notes are arguments that nobody passes
   for (std::size_t i = 0; i < arguments.size(); ++i) {
     const auto& a = arguments[i];
     auto memory = static_cast<cl_mem>(a.memory.base);
@@ -132,16 +170,22 @@ void programs::set_arguments(const entry& e, std::span<const kernel_argument> ar
       check_(code, "clCreateSubBuffer");
       views_.emplace_back(memory);
     }
-    code = a.is_memory ? clSetKernelArg(e.kernel.get(), static_cast<cl_uint>(i), sizeof memory, &memory)
-                       : clSetKernelArg(e.kernel.get(), static_cast<cl_uint>(i), a.value.size(), a.value.data());
+    code = a.is_memory ? clSetKernelArg(e.kernel.get(), at, sizeof memory, &memory)
+                       : clSetKernelArg(e.kernel.get(), at, a.value.size(), a.value.data());
+    ++at;
     if (meaning(code) == errc::bad_argument && code != CL_SUCCESS)
       bad(e, "argument " + std::to_string(i) + ": clSetKernelArg answered " + code_text(code));
     check_(code, "clSetKernelArg");
+    if (e.checked && !e.parameters[i].array.empty()) set_note(e, at++, e.parameters[i].array);
   }
 }
 
 void programs::bad(const entry& e, const std::string& text) const {
   throw error(errc::bad_argument, check_.device() + ": kernel " + e.name + ": " + text);
+}
+
+void programs::refuse(const entry& e, const std::string& text) const {
+  throw cannot_run(errc::bad_argument, check_.device() + ": kernel " + e.name + ": " + text);
 }
 
 }  // namespace troupe::devices::opencl

@@ -19,14 +19,26 @@ class programs {
   /// What its functions check codes with must stay as long.
   programs(cl_context, cl_device_id, code_check&);
 
+  /// What kernels touch outside of their arrays is noted from now on.
+  void check() { checks_ = true; }
   kernel_id load(const kernel_source&);
   void launch(cl_command_queue, kernel_id, const launch_shape&, std::span<const kernel_argument>);
+  std::uint64_t launched() const { return launched_; }
+  std::string complaint(std::uint64_t first, std::uint64_t last);
 
  private:
+  // What one launch does outside of one array: in the device's memory, and once it has ended here.
+  struct note {
+    std::string kernel, array;
+    memory_handle there;
+    rtc::access_note here;
+  };
   struct entry {
     std::string name;
     kernel_handle kernel;
-    std::vector<rtc::parameter> parameters;
+    std::vector<rtc::parameter> parameters;  // without those for notes
+    std::string kernel_name;                 // as people know it
+    bool checked = false;
     std::size_t group_max = 1;
   };
 
@@ -34,8 +46,14 @@ class programs {
   std::string log_of(cl_program) const;
   std::vector<rtc::parameter> parameters_of(cl_kernel, const kernel_source&);
   void set_arguments(const entry&, std::span<const kernel_argument>);
+  void set_note(const entry&, cl_uint argument, const std::string& array);
+  void read_notes(cl_command_queue);
   [[noreturn]] void bad(const entry&, const std::string& text) const;
+  [[noreturn]] void refuse(const entry&, const std::string& text) const;
 
+  bool checks_ = false;
+  std::uint64_t launched_ = 0;
+  std::multimap<std::uint64_t, note> notes_;  // by the number of the launch; those that nobody has asked for
   cl_context context_;
   cl_device_id device_;
   code_check& check_;

@@ -5,6 +5,7 @@
 #include <spawn.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#include <algorithm>
 #include <cerrno>
 #include <cstddef>
 #include <cstring>
@@ -29,7 +30,7 @@ namespace {
 static_assert(offsetof(troupe_sim_item, local_id) == 0 && offsetof(troupe_sim_item, group_id) == 12 &&
               offsetof(troupe_sim_item, local_size) == 24 && offsetof(troupe_sim_item, group_count) == 36 &&
               offsetof(troupe_sim_item, barrier) == 48 && offsetof(troupe_sim_item, local_memory) == 56 &&
-              sizeof(troupe_sim_item) == 64);
+              offsetof(troupe_sim_item, outside) == 64 && sizeof(troupe_sim_item) == 72);
 
 // After the kernel: its descriptor, made from its own type. ENTRY and BARRIERS are replaced.
 constexpr std::string_view descriptor = R"(
@@ -60,6 +61,23 @@ extern "C" const gpu_signature<decltype(ENTRY)>::list troupe_kernel_arguments =
 extern "C" const unsigned long troupe_kernel_argument_count = gpu_signature<decltype(ENTRY)>::size;
 extern "C" const bool troupe_kernel_barriers = BARRIERS;
 )";
+
+// What the compiler calls the file of the descriptor: nobody's kernel is called so.
+constexpr std::string_view behind_text = "behind the text";
+
+// The text is right, but not what is made for its entry: there is no such function.
+bool fails_behind_text(const std::string& log) {
+  bool any = false;
+  for (std::size_t at = 0; at < log.size();) {
+    const std::size_t end = std::min(log.find('\n', at), log.size());
+    const std::string_view line(log.data() + at, end - at);
+    at = end + 1;
+    if (line.find("error:") == line.npos) continue;
+    if (!line.starts_with(behind_text)) return false;
+    any = true;
+  }
+  return any;
+}
 
 void replace_all(std::string& text, std::string_view what, std::string_view with) {
   for (auto at = text.find(what); at != std::string::npos; at = text.find(what, at + with.size()))
@@ -108,7 +126,7 @@ class host_compiler final : public compiler {
     std::string text = with_preludes(kernels::prelude_sim, source), after(descriptor);
     replace_all(after, "ENTRY", source.entry);
     replace_all(after, "BARRIERS", source.text.find("GPU_BARRIER") != std::string_view::npos ? "true" : "false");
-    text += "#line 1 \"entry\"";
+    text += "#line 1 \"" + std::string(behind_text) + '"';
     text += after;
     return text;
   }
@@ -126,6 +144,8 @@ class host_compiler final : public compiler {
                                   object.string(), text.string()},
                                  log);
     const std::string made = contents(object);
+    if (const std::string lines = contents(log); !said.empty() && fails_behind_text(lines))
+      throw error(errc::compile_failed, no_function(source, target));
     if (!said.empty() || made.empty())
       throw error(errc::compile_failed, described(source, target) + " does not compile (" + program_.string() + said +
                                             "):\n" + contents(log));

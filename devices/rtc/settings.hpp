@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <string>
 #include <vector>
 
 namespace troupe::devices::rtc {
@@ -14,6 +15,7 @@ struct settings {
   std::uint64_t cache_bytes_max = 256ull << 20;  ///< beyond it the oldest are removed
   std::filesystem::path scratch = "/tmp";        ///< for files that live as long as one compilation
   std::vector<std::filesystem::path> programs;   ///< folders searched for the host's C++ compiler
+  std::vector<std::string> plugins;              ///< folders searched for plugins first; see plugin_folders
   std::vector<std::filesystem::path> libraries;  ///< folders searched for plugins and NVRTC after the usual ones
 };
 

@@ -80,7 +80,7 @@ void read_parameter(std::string_view text, std::vector<parameter>& out) {
   if (words.empty() || (words.size() == 1 && words[0] == "void")) return;
   if (words[0] == "GPU_IN" || words[0] == "GPU_OUT" || words[0] == "GPU_INOUT") {
     out.push_back({true, sizeof(void*)});
-    out.push_back({false, sizeof(kernels::shape)});
+    out.push_back({false, sizeof(kernels::shape), std::string(words.back())});
   } else if (text.find('*') != std::string_view::npos) {
     out.push_back({true, sizeof(void*)});
   } else {
@@ -91,7 +91,8 @@ void read_parameter(std::string_view text, std::vector<parameter>& out) {
 }  // namespace
 
 std::string with_preludes(std::string_view target_prelude, const kernel_source& source) {
-  std::string text(target_prelude);
+  std::string text(source.checked ? "#define GPU_CHECK_ACCESSES\n" : "");
+  text += target_prelude;
   text += kernels::prelude_common;
   text += "#line 1 \"";
   for (const char c : source.name) text += is_word(c) || c == '.' || c == '-' || c == '/' ? c : '_';
@@ -99,6 +100,16 @@ std::string with_preludes(std::string_view target_prelude, const kernel_source& 
   text += source.text;
   text += '\n';
   return text;
+}
+
+std::string told(const access_note& n, std::string_view kernel, std::string_view array) {
+  std::string element, box;
+  for (int d = 0; d < n.rank && d < 4; ++d) {
+    element += (d ? "," : "") + std::to_string(n.at[d]);
+    box += (d ? " x [" : "[") + std::to_string(n.lo[d]) + "," + std::to_string(n.hi[d]) + ")";
+  }
+  return "kernel '" + std::string(kernel) + "': argument '" + std::string(array) + "': element (" + element +
+         ") is outside its box " + box;
 }
 
 std::optional<std::vector<parameter>> parameters_of(std::string_view source, std::string_view entry) {
@@ -132,6 +143,17 @@ std::string described(const kernel_source& source, std::string_view target) {
   std::string s = "kernel " + std::string(source.entry);
   if (!source.name.empty() && source.name != source.entry) s += " (" + std::string(source.name) + ")";
   return s + " for " + std::string(target);
+}
+
+std::string no_function(const kernel_source& source, std::string_view target) {
+  const std::string text = without_comments(source.text);
+  const auto words = words_of(text);
+  std::string there;
+  for (std::size_t i = 0; i + 2 < words.size(); ++i)
+    if (words[i] == "GPU_KERNEL" && words[i + 1] == "void")
+      there += (there.empty() ? ", which has: " : ", ") + std::string(words[i + 2]);
+  return described(source, target) + ": there is no function '" + std::string(source.entry) + "' in the text" +
+         (there.empty() ? ", which has no GPU_KERNEL void" : there);
 }
 
 void check_arguments(std::span<const kernel_argument> arguments, const std::vector<parameter>& parameters,

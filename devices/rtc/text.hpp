@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <span>
 #include <string>
@@ -14,13 +15,25 @@
 
 namespace troupe::devices::rtc {
 
-/// Prelude of the target, prelude of all, the kernel's text; compilers count lines from the latter's first.
+/// Prelude of the target, prelude of all, the kernel's text; compilers count lines from the latter's first. Where the
+/// source is to be checked, each array is three arguments: the last is memory for an access_note.
 std::string with_preludes(std::string_view target_prelude, const kernel_source&);
+
+/// What a kernel notes of the first element that it touches outside of an array; as the preludes write it.
+struct access_note {
+  std::int64_t there = 0, rank = 0;
+  std::int64_t at[4] = {}, lo[4] = {}, hi[4] = {};
+  std::int64_t unused[2] = {};
+};
+static_assert(sizeof(access_note) == 128);
+/// "kernel 'blur': argument 'a': element (5,12) is outside its box [0,5) x [0,12)".
+std::string told(const access_note&, std::string_view kernel, std::string_view array);
 
 /// One parameter as it is passed to a launch.
 struct parameter {
   bool is_memory = false;
   std::size_t bytes = 0;  ///< of a value; 0: not known
+  std::string array{};    ///< of the shape of an array: its name
 };
 
 /// The parameters of the kernel `entry`, read from the text for targets that cannot be asked. Nothing where the text
@@ -28,6 +41,8 @@ struct parameter {
 std::optional<std::vector<parameter>> parameters_of(std::string_view text, std::string_view entry);
 
 /// "kernel scale (scale.k) for sm_90": how messages call it.
+/// "kernel add (sum) for sm_90: there is no function 'add' in the text, which has: mul, div".
+std::string no_function(const kernel_source&, std::string_view target);
 std::string described(const kernel_source&, std::string_view target);
 
 /// Throws error(bad_argument) where arguments and parameters differ.

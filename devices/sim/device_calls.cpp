@@ -39,7 +39,8 @@ module_kernels& modules() {
 std::shared_ptr<const launch> bind(const device& d, const sim_kernel& k, dim3 groups, dim3 group, void** args) {
   constexpr std::size_t unit = sizeof(std::max_align_t);
   const auto rounded = [](std::size_t n) { return (n + unit - 1) / unit * unit; };
-  const auto l = std::make_shared<launch>(launch{k.invoke, k.barriers, groups, group, {}, {}});
+  const auto l = std::make_shared<launch>(
+      launch{k.invoke, k.barriers, groups, group, {}, {}, k.watch ? *k.watch : nullptr, k.launch});
   std::size_t bytes = 0;
   for (std::size_t i = 0; i < k.argument_count; ++i) bytes += rounded(k.arguments[i].bytes);
   l->storage = std::make_unique<std::byte[]>(bytes);
@@ -63,13 +64,38 @@ void run_kernel(device& d, stream& s, const launch& l) {
   this_thread().in_callback = true;
   const std::string why = s.runner().run(l);
   this_thread().in_callback = false;
-  if (!why.empty()) d.fail(simErrorLaunchFailure, why);
+  if (!why.empty()) {
+    if (s.runner().left_an_array() && l.watch)
+      l.watch->complaints->add(l.number, "kernel '" + l.watch->kernel + "': " + why);
+    else
+      d.fail(simErrorLaunchFailure, why);
+  }
   if (const double us = d.in.options.launch_us; us > 0)
     std::this_thread::sleep_until(begin +
                                   std::chrono::ceil<steady::duration>(std::chrono::duration<double, std::micro>(us)));
 }
 
 }  // namespace
+
+void sim_complaints::add(std::uint64_t launch, std::string text) {
+  constexpr std::size_t kept_max = 1024;  // of those whom nobody asks for
+  const std::lock_guard lock(mutex_);
+  if (all_.size() < kept_max) all_.emplace_back(launch, std::move(text));
+  any_.store(true, std::memory_order_release);
+}
+
+std::string sim_complaints::take(std::uint64_t first, std::uint64_t last) {
+  if (!any_.load(std::memory_order_acquire)) return {};
+  const std::lock_guard lock(mutex_);
+  std::string found;
+  std::erase_if(all_, [&](auto& c) {
+    if (c.first < first || c.first > last) return false;
+    if (found.empty()) found = std::move(c.second);
+    return true;
+  });
+  any_.store(!all_.empty(), std::memory_order_release);
+  return found;
+}
 
 simError_t simGetDeviceCount(int* count) {
   return guarded([&] {

@@ -17,6 +17,8 @@ struct troupe_sim_item {
   void (*barrier)(const troupe_sim_item*);
   /// Memory of the group, the same for all its work-items that give the same key; NaN before the first write.
   void* (*local_memory)(const troupe_sim_item*, const void* key, unsigned long bytes);
+  /// The work-item was about to touch element `at` of an array of which it was given the box [lo, hi). Does not return.
+  void (*outside)(const troupe_sim_item*, const char* array, int rank, const long* at, const long* lo, const long* hi);
 };
 
 #endif

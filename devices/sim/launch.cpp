@@ -16,6 +16,10 @@ thread_local const troupe_sim_item* running = nullptr;
 /// Thrown by a barrier to unwind work-items whose group has failed.
 struct group_failed {};
 
+struct outside_of_array : std::out_of_range {
+  using std::out_of_range::out_of_range;
+};
+
 }  // namespace
 
 const troupe_sim_item& self() noexcept {
@@ -26,7 +30,7 @@ const troupe_sim_item& self() noexcept {
 std::string kernel_runner::run(const launch& l) {
   count_ = std::size_t{l.group.x} * l.group.y * l.group.z;
   fibres_on_ = l.barriers && count_ > 1;
-  failed_ = false;
+  failed_ = left_an_array_ = false;
   why_.clear();
   locals_.clear();
   const std::size_t items = fibres_on_ ? count_ : 1;
@@ -59,6 +63,7 @@ void kernel_runner::prepare(item& i, const launch& l, dim3 local) {
   }
   i.barrier = &wait_for_group;
   i.local_memory = &find_local;
+  i.outside = &complain;
   i.runner = this;
   i.arguments = const_cast<void**>(l.arguments.data());
   i.invoke = l.invoke;
@@ -91,6 +96,9 @@ void kernel_runner::run_plain(const launch& l, item& i) {
         for (i.local_id[1] = 0; i.local_id[1] < i.local_size[1]; ++i.local_id[1])
           for (i.local_id[0] = 0; i.local_id[0] < i.local_size[0]; ++i.local_id[0]) l.invoke(&i, i.arguments);
     });
+  } catch (const outside_of_array& e) {
+    left_an_array_ = true;
+    fail(e.what());
   } catch (const std::exception& e) {
     fail(e.what());
   } catch (...) {
@@ -104,6 +112,9 @@ void kernel_runner::run_in_fibre(void* p) {
     i.invoke(&i, i.arguments);
   } catch (const group_failed&) {
     i.runner->failed_ = true;
+  } catch (const outside_of_array& e) {
+    i.runner->left_an_array_ = i.runner->left_an_array_ || !i.runner->failed_;
+    i.runner->fail(e.what());
   } catch (const std::exception& e) {
     i.runner->fail(e.what());
   } catch (...) {
@@ -144,6 +155,16 @@ void kernel_runner::wait_for_group(const troupe_sim_item* p) {
   }
   if (!r.failed_) r.fibres_[static_cast<std::size_t>(i.index)]->pause();
   if (r.failed_) throw group_failed{};
+}
+
+void kernel_runner::complain(const troupe_sim_item*, const char* array, int rank, const long* at, const long* lo,
+                             const long* hi) {
+  std::string element, box;
+  for (int d = 0; d < rank; ++d) {
+    element += (d ? "," : "") + std::to_string(at[d]);
+    box += (d ? " x [" : "[") + std::to_string(lo[d]) + "," + std::to_string(hi[d]) + ")";
+  }
+  throw outside_of_array("argument '" + std::string(array) + "': element (" + element + ") is outside its box " + box);
 }
 
 void* kernel_runner::find_local(const troupe_sim_item* p, const void* key, unsigned long bytes) {

@@ -19,6 +19,8 @@ struct launch {
   dim3 groups, group;
   std::unique_ptr<std::byte[]> storage;
   std::vector<void*> arguments;
+  std::shared_ptr<const sim_watch> watch;
+  std::uint64_t number = 0;
 };
 
 /// Runs launches one after another, group by group; keeps fibres and local memory for the next ones.
@@ -26,6 +28,8 @@ class kernel_runner {
  public:
   /// Empty, or why the kernel failed.
   std::string run(const launch&);
+  /// That was for an access outside of an array.
+  bool left_an_array() const { return left_an_array_; }
 
  private:
   struct item : troupe_sim_item {
@@ -43,6 +47,8 @@ class kernel_runner {
 
   static void wait_for_group(const troupe_sim_item*);
   static void* find_local(const troupe_sim_item*, const void* key, unsigned long bytes);
+  [[noreturn]] static void complain(const troupe_sim_item*, const char* array, int rank, const long* at, const long* lo,
+                                    const long* hi);
   static void run_in_fibre(void*);
 
   void run_plain(const launch&, item&);
@@ -55,7 +61,7 @@ class kernel_runner {
   std::vector<item> items_;
   std::vector<std::unique_ptr<fibre>> fibres_;
   std::vector<local_array> locals_;
-  bool fibres_on_ = false, failed_ = false;
+  bool fibres_on_ = false, failed_ = false, left_an_array_ = false;
   std::size_t count_ = 0;
   std::string why_;
 };

@@ -8,9 +8,12 @@
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <memory>
+#include <mutex>
 #include <string>
 #include <tuple>
 #include <type_traits>
@@ -154,6 +157,25 @@ struct sim_argument {
 /// Called once per work-item; args[i] points to the bytes of the i-th argument.
 using sim_invoke = void (*)(const troupe_sim_item*, void** args);
 
+/// What kernels were about to touch outside of the arrays that they were given, by the numbers of their launches, which
+/// who launches them counts. Such a launch ends there, and the stream goes on. Thread-safe.
+class sim_complaints {
+ public:
+  void add(std::uint64_t launch, std::string text);
+  /// The first of the launches [first, last], all of which are forgotten; empty: there is none.
+  std::string take(std::uint64_t first, std::uint64_t last);
+
+ private:
+  std::atomic<bool> any_ = false;
+  std::mutex mutex_;
+  std::vector<std::pair<std::uint64_t, std::string>> all_;
+};
+/// To whom a kernel's accesses outside of its arrays are told, and by which name.
+struct sim_watch {
+  std::shared_ptr<sim_complaints> complaints;
+  std::string kernel;
+};
+
 /// A kernel's descriptor; its address is what simLaunchKernel takes. Needed no longer than the call of simLaunchKernel.
 struct sim_kernel {
   static constexpr std::uint64_t mark_of_kernels = 0x6c656e72656b6d73;
@@ -162,6 +184,8 @@ struct sim_kernel {
   const sim_argument* arguments = nullptr;
   std::size_t argument_count = 0;
   bool barriers = false;  ///< without, work-items run as a plain loop, about fifty times faster
+  const std::shared_ptr<const sim_watch>* watch = nullptr;  ///< null: accesses outside of arrays break the device (719)
+  std::uint64_t launch = 0;                                 ///< the number that complaints bear
 };
 
 /// Makes the descriptor of a kernel known by its address only. `invoke` must stay until its launches have run.

@@ -55,6 +55,8 @@ struct listing_options {
   bool measure = false;
   /// As `options::cost_cache`. "none": nothing is known from before.
   std::string cost_cache{};
+  /// As `options::plugin_folders`.
+  std::vector<std::string> plugin_folders{};
 };
 
 /// Looks for accelerators of every kind. Opens vendors' runtimes, which may take seconds; keeps nothing open. Thread-safe.

@@ -66,6 +66,14 @@ struct options {
   /// `$XDG_CACHE_HOME/troupe`, or `$HOME/.cache/troupe`. "none": nothing is measured at start, read or written; every
   /// cost is learned from the tasks. What cannot be read or written is no error.
   std::string cost_cache{};
+  /// Folders in which the plugins of HIP, OpenCL and UCX (`libtroupe_*.so`) are looked for before the usual places: beside
+  /// the library or the program, in the library folder next to it, and where the library was installed. Empty: those of the
+  /// environment variable TROUPE_PLUGINS, separated by colons. What is loaded stays loaded, for the whole process.
+  std::vector<std::string> plugin_folders{};
+  /// Kernels as text compare every element they touch by `GPU_AT1` to `GPU_AT4` with the box of its array; a task that
+  /// goes outside fails with `error(out_of_bounds)`, naming kernel, argument, index and box. `sim` always does. On the
+  /// others it makes kernels slower, and recorded graphs are not replayed as one call.
+  bool check_kernels = false;
   /// Host memory for tiles of arrays, in bytes, at most; 0: no limit. Tiles that no task uses and that were used longest
   /// ago go to `spill_directory` and come back when they are needed. A call whose own tiles take more is
   /// `error(out_of_memory)` at once, also a host view. Memory of the caller (`adopt`, `borrow`), private partials of

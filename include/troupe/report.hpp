@@ -46,7 +46,7 @@ struct candidate {
   std::uint64_t bytes_missing = 0;
   std::uint64_t bytes_from_peers = 0;  ///< of these: directly from other devices, not through host memory
   bool chosen = false;
-  std::string left_out{};  ///< why it cannot run the body that there is for its kind; empty: it can
+  std::string left_out{};  ///< why it cannot run the body that there is for its kind, or this call of it; empty: it can
 };
 
 /// Why a task ran where it did.
@@ -81,6 +81,9 @@ struct runtime_report {
   int threads = 0;            ///< threads the runtime has, spare ones included
   std::vector<executor_report> executors;
   std::vector<resource> resources_free;
+  /// What is not as it was asked for, and no error: a kind of device of which there is none, and why; a kernel that a
+  /// device cannot run as it was called, so that others do. Each once, 64 at most.
+  std::vector<std::string> remarks;
 };
 
 }  // namespace troupe

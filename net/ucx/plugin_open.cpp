@@ -17,9 +17,8 @@ namespace troupe::net {
 
 namespace {
 
-std::vector<std::filesystem::path> places(std::span<const std::filesystem::path> folders) {
-  std::vector<std::filesystem::path> all(folders.begin(), folders.end());
-  for (auto& folder : detail::plugin_folders()) all.push_back(std::move(folder));
+std::vector<std::filesystem::path> places(std::span<const std::string> folders) {
+  std::vector<std::filesystem::path> all = detail::plugin_folders(folders);
   all.emplace_back();  // where the system looks
   return all;
 }
@@ -56,7 +55,7 @@ std::unique_ptr<bulk_fabric> open_in(const std::filesystem::path& folder, bool f
   return std::unique_ptr<bulk_fabric>(open ? open(ucx::plugin_version, first, &why) : nullptr);
 }
 
-std::unique_ptr<bulk_fabric> open_first(std::span<const std::filesystem::path> folders, std::string& why) {
+std::unique_ptr<bulk_fabric> open_first(std::span<const std::string> folders, std::string& why) {
   // A program that has UCX already has it as it wants it.
   const bool first = !is_loaded("libucs.so.0");
   for (const auto& folder : places(folders))
@@ -66,7 +65,7 @@ std::unique_ptr<bulk_fabric> open_first(std::span<const std::filesystem::path> f
 
 }  // namespace
 
-std::unique_ptr<bulk_fabric> open_ucx(std::string& why, std::span<const std::filesystem::path> folders) {
+std::unique_ptr<bulk_fabric> open_ucx(std::string& why, std::span<const std::string> folders) {
   std::unique_ptr<bulk_fabric> fabric;
   try {
     // On a thread of its own, because UCX gives the one that loads it another stack for signals.

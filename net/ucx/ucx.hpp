@@ -3,7 +3,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
-#include <filesystem>
 #include <memory>
 #include <span>
 #include <string>
@@ -12,8 +11,7 @@
 
 namespace troupe::net {
 
-/// Opens libtroupe_ucx.so: in `folders`, beside the program or library that this is part of, in ../lib from there, or where
-/// the system looks. Null, and why, for want of the plugin, of UCX or of a transport that it could use. Never throws.
-std::unique_ptr<bulk_fabric> open_ucx(std::string& why, std::span<const std::filesystem::path> folders = {});
+/// Opens libtroupe_ucx.so: where `plugin_folders(folders)` says, or where the system looks. Null, and why, for want of the plugin, of UCX or of a transport that it could use. Never throws.
+std::unique_ptr<bulk_fabric> open_ucx(std::string& why, std::span<const std::string> folders = {});
 
 }  // namespace troupe::net

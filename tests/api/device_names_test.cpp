@@ -115,4 +115,61 @@ TEST(device_names, that_mean_nothing_are_refused_with_the_place_they_stand_in) {
   EXPECT_EQ(devices_of({{"sim:0"}}, nullptr), names{"sim:0"});  // and the next runtime is as it should be
 }
 
+// The kinds of which there is none here.
+names absent() {
+  names all;
+  for (const auto& l : list_devices())
+    if (l.devices.empty()) all.push_back(l.kind_name);
+  return all;
+}
+
+TEST(device_names, of_kinds_that_are_not_there_are_remarked_with_the_place_and_the_reason) {
+  for (const std::string& kind : absent()) {
+    std::optional<runtime> rt;
+    {
+      const environment now((kind + ",sim:0," + kind).c_str());
+      rt.emplace(options{.threads = 1, .cost_cache = "none"});
+    }
+    const auto remarks = rt->report().remarks;
+    ASSERT_EQ(remarks.size(), 1u) << kind;
+    for (const std::string& part : {std::string("TROUPE_DEVICES"), "'" + kind + "'", std::string("no ")})
+      EXPECT_NE(remarks.front().find(part), std::string::npos) << remarks.front();
+    runtime by_options(options{.threads = 1, .devices = {{kind}}, .cost_cache = "none"});
+    ASSERT_EQ(by_options.report().remarks.size(), 1u);
+    EXPECT_TRUE(by_options.report().remarks.front().starts_with("options::devices"))
+        << by_options.report().remarks.front();
+  }
+  const environment none(nullptr);
+  EXPECT_TRUE(runtime(options{.threads = 1, .devices = {{"sim"}}, .cost_cache = "none"}).report().remarks.empty());
+}
+
+constexpr auto on_both = kernel<inout<int, 1>>("on both")
+                             .on(cpu, [](view<int, 1>) {})
+                             .on(gpu, source{"GPU_KERNEL void k(GPU_INOUT(int, a)) {}", "k"});
+constexpr auto on_devices =
+    kernel<inout<int, 1>>("on devices").on(gpu, source{"GPU_KERNEL void k(GPU_INOUT(int, a)) {}", "k"});
+
+TEST(device_names, are_what_a_scope_without_devices_is_told_of) {
+  const environment none(nullptr);
+  runtime rt(options{.threads = 1, .cost_cache = "none"});
+  auto a = rt.filled<int>({10}, tiles(10), 1);
+  for (const scope& where : {scope::gpu(), scope::kind(device_kind::sim), scope::executor("sim:0")}) {
+    const auto e = error_of([&] { rt.spawn({.where = where}, on_both, update(a)); });
+    ASSERT_TRUE(e);
+    EXPECT_EQ(e->code, errc::no_executor) << e->text;
+    EXPECT_TRUE(e->says("options::devices")) << e->text;
+    EXPECT_TRUE(e->says("TROUPE_DEVICES")) << e->text;
+  }
+  const auto e = error_of([&] { rt.spawn(on_devices, update(a)); });
+  ASSERT_TRUE(e);
+  EXPECT_TRUE(e->says("options::devices")) << e->text;
+  for (const std::string& kind : absent()) {
+    runtime with(options{.threads = 1, .devices = {{kind}}, .cost_cache = "none"});
+    auto b = with.filled<int>({10}, tiles(10), 1);
+    const auto why = error_of([&] { with.spawn({.where = scope::gpu()}, on_both, update(b)); });
+    ASSERT_TRUE(why);
+    EXPECT_TRUE(why->says(("of '" + kind + "' there is nothing").c_str())) << why->text;
+  }
+}
+
 }  // namespace

@@ -96,6 +96,19 @@ TEST_P(gpu_bad_input, a_text_that_does_not_compile_fails_the_task) {
   expect_says(failure_of(k), errc::compile_failed, {"typo", "does not compile"});
 }
 
+// Not by its cause alone.
+TEST_P(gpu_bad_input, texts_that_do_not_compile_are_told_by_the_code_of_the_error) {
+  auto a = rt_->filled<word>({100}, tiles(100), 1);
+  const auto typo = adder("typo", {"GPU_KERNEL void typo(GPU_INOUT(unsigned, a)) { a = ; }", "typo"});
+  EXPECT_EQ(test::code_of([&] { rt_->spawn(here(), typo, update(a), word{4}).get(); }), errc::compile_failed);
+  auto b = rt_->filled<word>({100}, tiles(100), 1);
+  const auto lost = adder("lost", {add_text, "subtract"});
+  const auto e = error_of([&] { rt_->spawn(here(), lost, update(b), word{4}).get(); });
+  ASSERT_TRUE(e);
+  expect_says(*e, errc::compile_failed, {"there is no function 'subtract' in the text, which has: add"});
+  EXPECT_EQ(e->text.find('\n'), std::string::npos) << e->text;
+}
+
 TEST_P(gpu_bad_input, parameters_other_than_those_of_the_signature_fail_the_task) {
   constexpr auto fewer = adder("fewer", {"GPU_KERNEL void k(GPU_INOUT(unsigned, a)) { GPU_AT1(a, 0) = 1; }", "k"});
   expect_says(failure_of(fewer), errc::bad_argument, {"fewer", "2", "3"});

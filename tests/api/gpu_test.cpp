@@ -306,7 +306,7 @@ TEST(gpu, a_text_that_does_not_compile_fails_with_the_compilers_log) {
   runtime rt(with_sims(1));
   auto a = rt.filled<word>({10}, tiles(10), 1), b = rt.filled<word>({10}, tiles(10), 1);
   auto f = rt.spawn(broken, update(a));
-  EXPECT_EQ(code_of([&] { f.get(); }), errc::task_failed);
+  EXPECT_EQ(code_of([&] { f.get(); }), errc::compile_failed);
   try {
     f.get();
   } catch (const task_failed& e) {

@@ -172,4 +172,111 @@ TEST(gpu_windows, of_a_neighbour_at_home_fetch_its_rows_only) {
   EXPECT_EQ(moved(rt, "sim:0"), 20u * 16 * 4);
 }
 
+// b = the element one window before, three times, and the one behind, where they are in the view.
+constexpr auto spread_text = R"(
+#define AT(i, j, k, l) ((i) >= GPU_LO(a, 0) && (i) < GPU_HI(a, 0) && (j) >= GPU_LO(a, 1) && (j) < GPU_HI(a, 1) && \
+                        (k) >= GPU_LO(a, 2) && (k) < GPU_HI(a, 2) && (l) >= GPU_LO(a, 3) && (l) < GPU_HI(a, 3) ? \
+                        GPU_AT4(a, i, j, k, l) : 0)
+GPU_KERNEL void spread(GPU_IN(unsigned short, a), GPU_OUT(unsigned short, b), const int r) {
+  const long k = GPU_LO(b, 2) + GPU_GLOBAL_ID(1), l = GPU_LO(b, 3) + GPU_GLOBAL_ID(0);
+  const long i = GPU_LO(b, 0) + GPU_GLOBAL_ID(2) / GPU_SIZE(b, 1), j = GPU_LO(b, 1) + GPU_GLOBAL_ID(2) % GPU_SIZE(b, 1);
+  if (i < GPU_HI(b, 0) && k < GPU_HI(b, 2) && l < GPU_HI(b, 3))
+    GPU_AT4(b, i, j, k, l) = 3 * AT(i - r, j - r, k - r, l - r) + AT(i + r, j + r, k + r, l + r);
+})";
+
+// Arrays with an axis of one element in every place but those that `size` has, so that one text serves all ranks.
+void spread_on_cpu(view<const std::uint16_t, 4> a, view<std::uint16_t, 4> b, int r) {
+  const auto at = [&](index_t i, index_t j, index_t k, index_t l) -> int {
+    return i >= a.lo(0) && i < a.hi(0) && j >= a.lo(1) && j < a.hi(1) && k >= a.lo(2) && k < a.hi(2) && l >= a.lo(3) &&
+                   l < a.hi(3)
+               ? a(i, j, k, l)
+               : 0;
+  };
+  for (index_t i = b.lo(0); i < b.hi(0); ++i)
+    for (index_t j = b.lo(1); j < b.hi(1); ++j)
+      for (index_t k = b.lo(2); k < b.hi(2); ++k)
+        for (index_t l = b.lo(3); l < b.hi(3); ++l)
+          b(i, j, k, l) =
+              static_cast<std::uint16_t>(3 * at(i - r, j - r, k - r, l - r) + at(i + r, j + r, k + r, l + r));
+}
+constexpr auto spread = kernel<in<std::uint16_t, 4>, out<std::uint16_t, 4>, int>("spread")
+                            .on(cpu, &spread_on_cpu)
+                            .on(gpu, source{spread_text, "spread", {16, 4, 4}});
+
+// More elements than a grid has groups in its other dimensions, all in one tile, with every border.
+TEST(gpu_windows, of_many_elements_are_as_on_cores) {
+  using four = extent<4>;
+  for (const four& size : {four{{1, 1, 1, 70'000}}, four{{1, 1, 300, 300}}, four{{1, 40, 41, 42}},
+                           four{{16, 17, 18, 19}}, four{{60, 40, 30, 1}}, four{{1, 1, 40'000, 2}}}) {
+    options o;
+    o.threads = 1;
+    o.devices = {{"sim:0"}};
+    runtime rt(o);
+    auto a = rt.array<std::uint16_t>(size, tiles(size[0], size[1], size[2], size[3]));
+    {
+      auto v = a.write();
+      for (index_t i = 0; i < size[0]; ++i)
+        for (index_t j = 0; j < size[1]; ++j)
+          for (index_t k = 0; k < size[2]; ++k)
+            for (index_t l = 0; l < size[3]; ++l)
+              v(i, j, k, l) = static_cast<std::uint16_t>(i * 7919 + j * 131 + k * 31 + l * 7 + 1);
+    }
+    for (const auto& mapper : {window(1, 1, 1, 1), window(1, 1, 1, 1).clamp(), window(1, 1, 1, 1).wrap(),
+                               window(1, 1, 1, 1).fill(std::uint16_t{5})}) {
+      std::vector<std::uint16_t> results[2];
+      for (int run = 0; run < 2; ++run) {
+        auto b = rt.array<std::uint16_t>(size, tiles(size[0], size[1], size[2], size[3]));
+        rt.for_each({.where = run == 0 ? scope::cpu() : scope::gpu()},
+                    grid(size[0], size[1], size[2], size[3]).chunks(size[0], size[1], size[2], size[3]), spread,
+                    read(a, mapper), write(b), 1)
+            .get();
+        const auto v = b.read();
+        for (index_t i = 0; i < size[0]; ++i)
+          for (index_t j = 0; j < size[1]; ++j)
+            for (index_t k = 0; k < size[2]; ++k)
+              for (index_t l = 0; l < size[3]; ++l) results[run].push_back(v(i, j, k, l));
+      }
+      EXPECT_TRUE(results[0] == results[1]) << size[0] << " x " << size[1] << " x " << size[2] << " x " << size[3];
+    }
+  }
+}
+
+// The ranks that programs have, beside arrays of four dimensions.
+template <int N>
+void expect_clamped(extent<N> size, tile_shape<N> shape, const source& body) {
+  const auto copy = kernel<in<std::uint32_t, N>, out<std::uint32_t, N>>("copy").on(gpu, body);
+  options o;
+  o.threads = 1;
+  o.devices = {{"sim:0"}};
+  runtime rt(o);
+  auto a = rt.filled<std::uint32_t>(size.sizes, shape, 3), b = rt.array<std::uint32_t>(size, shape);
+  if constexpr (N == 1)
+    rt.for_each(grid(size[0]).chunks(size[0]), copy, read(a, window(1).clamp()), write(b)).get();
+  else
+    rt.for_each(grid(size[0], size[1]).chunks(size[0], size[1]), copy, read(a, window(1, 1).clamp()), write(b)).get();
+  const auto v = b.read();
+  if constexpr (N == 1)
+    EXPECT_EQ(v(0) + v(size[0] - 1), 6u);
+  else
+    EXPECT_EQ(v(0, 0) + v(size[0] - 1, size[1] - 1), 6u);
+}
+
+TEST(gpu_windows, of_one_and_two_dimensions_may_be_large) {
+  const source line{R"(
+GPU_KERNEL void copy(GPU_IN(unsigned, a), GPU_OUT(unsigned, b)) {
+  const long x = GPU_LO(b, 0) + GPU_GLOBAL_ID(0);
+  if (x < GPU_HI(b, 0)) GPU_AT1(b, x) = (GPU_AT1(a, x - 1) + GPU_AT1(a, x + 1)) / 2;
+})",
+                    "copy"};
+  const source matrix{R"(
+GPU_KERNEL void copy(GPU_IN(unsigned, a), GPU_OUT(unsigned, b)) {
+  const long x = GPU_LO(b, 1) + GPU_GLOBAL_ID(0), y = GPU_LO(b, 0) + GPU_GLOBAL_ID(1);
+  if (x < GPU_HI(b, 1) && y < GPU_HI(b, 0)) GPU_AT2(b, y, x) = (GPU_AT2(a, y - 1, x - 1) + GPU_AT2(a, y + 1, x + 1)) / 2;
+})",
+                      "copy"};
+  for (const index_t n : {65'535, 65'536, 300'000}) expect_clamped<1>({{n}}, tiles(n), line);
+  for (const auto& size : {extent<2>{{256, 257}}, {{2, 70'000}}, {{70'000, 2}}, {{1250, 1250}}})
+    expect_clamped<2>(size, tiles(size[0], size[1]), matrix);
+}
+
 }  // namespace

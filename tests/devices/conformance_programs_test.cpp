@@ -286,7 +286,8 @@ void expect_gathers(accelerator& a, const char* entry, index_t words) {
             (std::clamp<index_t>(y, 0, h - 1) * w + std::clamp<index_t>(x, 0, w - 1)) * words + k)]);
   const array<T> source_array(a, tile, from), target(a, std::vector<T>(expected.size(), T{9}), to);
   const std::string text(kernels::gather);
-  run(a, source{text.c_str(), entry}, {(w + 4) * words, h + 3, 1}, source_array, target, words);
+  // One block of 2048 words, 64 wide.
+  run(a, source{text.c_str(), entry, {256, 1, 1}}, {256, 1, 1}, source_array, target, words, index_t{0}, index_t{1}, 6);
   EXPECT_EQ(target.content(), expected);
 }
 

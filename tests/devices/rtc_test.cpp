@@ -23,9 +23,11 @@ using namespace gpu_suite;
 
 void expect_compiles(rtc::compiler& c, const std::string& target) {
   const auto has = [&](std::string_view text, std::initializer_list<std::string_view> entries) {
-    const auto binary = c.compile({"core", text, *entries.begin()}, target);
-    const std::string_view bytes(reinterpret_cast<const char*>(binary.data()), binary.size());
-    for (const auto entry : entries) EXPECT_NE(bytes.find(entry), std::string_view::npos) << entry << ", " << target;
+    for (const bool checked : {false, true}) {
+      const auto binary = c.compile({"core", text, *entries.begin(), checked}, target);
+      const std::string_view bytes(reinterpret_cast<const char*>(binary.data()), binary.size());
+      for (const auto entry : entries) EXPECT_NE(bytes.find(entry), std::string_view::npos) << entry << ", " << target;
+    }
   };
   has(kernels::core, {"axpy", "block_sum", "histogram", "dgemm"});
   has(kernels::fill, {"fill"});
@@ -79,6 +81,32 @@ TEST(rtc, reads_the_parameters_of_kernels_from_their_text) {
             "v1v0");
   EXPECT_EQ(sizes("void f(int a) {} GPU_KERNEL void g() { f(1); }", "f"), "none");
   EXPECT_EQ(sizes("GPU_KERNEL void f(unsigned long n, long int m, unsigned k, short int h) {}", "f"), "v8v8v4v2");
+}
+
+// Functions of a text that take arrays, too.
+TEST(rtc, texts_that_pass_arrays_on_compile_checked_and_unchecked) {
+  constexpr std::string_view text = R"(
+GPU_FUNCTION float first(GPU_IN(float, a)) { return GPU_AT1(a, GPU_LO(a, 0)); }
+GPU_KERNEL void copy(GPU_IN(float, a), GPU_OUT(float, b)) { GPU_AT1(b, GPU_LO(b, 0)) = first(GPU_PASS(a)); }
+)";
+  std::string why;
+  std::vector<std::pair<std::unique_ptr<rtc::compiler>, const char*>> all;
+  all.emplace_back(rtc::open_nvrtc(wishes(), why), "sm_90");
+  all.emplace_back(rtc::open_host_compiler(wishes(), why), "host");
+  for (const auto& [compiler, target] : all)
+    for (const bool checked : {false, true})
+      if (compiler) {
+        EXPECT_FALSE(compiler->compile({"copy", text, "copy", checked}, target).empty()) << target;
+      }
+}
+
+TEST(rtc, names_the_arrays_among_the_parameters) {
+  const auto found = rtc::parameters_of(kernels::core, "histogram");
+  ASSERT_TRUE(found);
+  ASSERT_EQ(found->size(), 4u);
+  EXPECT_EQ((*found)[0].array, "");
+  EXPECT_EQ((*found)[1].array, "x");
+  EXPECT_EQ((*found)[3].array, "counts");
 }
 
 TEST(rtc, the_cache_stays_within_its_bytes) {

@@ -30,9 +30,11 @@ std::vector<troupe::source> shipped() {
 
 void expect_compiles(rtc::compiler& c, const std::string& target) {
   for (const auto& s : shipped()) {
-    const auto binary = c.compile({s.entry, s.text, s.entry}, target);
-    const std::string_view bytes(reinterpret_cast<const char*>(binary.data()), binary.size());
-    EXPECT_NE(bytes.find(s.entry), std::string_view::npos) << s.entry << ", " << target;
+    for (const bool checked : {false, true}) {
+      const auto binary = c.compile({s.entry, s.text, s.entry, checked}, target);
+      const std::string_view bytes(reinterpret_cast<const char*>(binary.data()), binary.size());
+      EXPECT_NE(bytes.find(s.entry), std::string_view::npos) << s.entry << ", " << target;
+    }
   }
 }
 

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Installs the built library into a scratch folder, then builds and runs a program that knows only that folder.
+# Installs the built library into a scratch folder, then builds and runs a program that knows only that folder: it must
+# find the plugins there, and so must the installed program, wherever the folder is moved to.
 # SPDX-FileCopyrightText: the troupe authors
 # SPDX-License-Identifier: BSD-3-Clause
 set -euo pipefail
@@ -27,3 +28,51 @@ echo "== configure and build a program against it"
 
 echo "== run it"
 "$scratch/build/stranger"
+
+# A plugin that is installed is found, whatever devices there are: by a program outside, without a variable that helps.
+unset LD_LIBRARY_PATH TROUPE_PLUGINS
+expect_plugins() { # expect_plugins COMMAND...
+  "$@" > "$scratch/said" || { echo "failed with $?: $*"; cat "$scratch/said"; exit 1; }
+  for plugin in "${plugins[@]}"; do
+    if grep -E "^ *$plugin\b.*no plugin" "$scratch/said"; then
+      echo "the plugin of $plugin is installed and not found by: $*"
+      exit 1
+    fi
+  done
+}
+libraries=$(dirname "$(find "$scratch/prefix" -name 'libtroupe.*' | head -n 1)")
+plugins=()
+for plugin in hip opencl; do
+  if [[ -e $libraries/libtroupe_$plugin.so ]]; then plugins+=("$plugin"); fi
+done
+echo "== find the plugins (${plugins[*]-none}) from a program outside"
+expect_plugins "$scratch/build/stranger" devices
+
+tool=$scratch/prefix/bin/troupe
+if [[ -x $tool ]]; then
+  echo "== start the installed program, and find them by it"
+  "$tool" --help > /dev/null
+  expect_plugins "$tool" devices --no-measure
+fi
+
+if ((${#plugins[@]})); then
+  echo "== find them in a folder that an option, or the environment, names"
+  mkdir "$scratch/elsewhere"
+  mv "$libraries"/libtroupe_{hip,opencl,ucx}*.so "$scratch/elsewhere/" 2> "$scratch/none" || true
+  "$scratch/build/stranger" devices > "$scratch/said"
+  for plugin in "${plugins[@]}"; do
+    grep -q "^$plugin 0 no plugin" "$scratch/said" || { echo "$plugin is found where there is none:"; cat "$scratch/said"; exit 1; }
+  done
+  if [[ " ${plugins[*]} " == *" opencl "* ]] && ! grep -q "^remark options::devices.*opencl.*no plugin" "$scratch/said"; then
+    echo "a runtime does not remark that a kind it was told of is missing"
+    cat "$scratch/said"
+    exit 1
+  fi
+  expect_plugins "$scratch/build/stranger" devices "$scratch/elsewhere"
+  TROUPE_PLUGINS="/nowhere:$scratch/elsewhere" expect_plugins "$scratch/build/stranger" devices
+  mv "$scratch/elsewhere"/*.so "$libraries/"
+fi
+
+echo "== move the prefix"
+mv "$scratch/prefix" "$scratch/moved"
+if [[ -x $scratch/moved/bin/troupe ]]; then expect_plugins "$scratch/moved/bin/troupe" devices --no-measure; fi

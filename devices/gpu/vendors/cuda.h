@@ -9,6 +9,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 
 #include "devices/rtc/compiler.hpp"
 #include "devices/rtc/text.hpp"
@@ -40,6 +41,14 @@ inline std::string target_of(const cudaDeviceProp& p) {
 }
 inline std::unique_ptr<rtc::compiler> open_compiler(const rtc::settings& s, std::string& why) {
   return rtc::open_nvrtc(s, why);
+}
+
+/// Calls F(argument, well) on a thread of the driver once the stream has come so far; the stream goes on behind it.
+inline constexpr const char* host_call = "LaunchHostFunc";
+template <void (*F)(void*, bool)>
+cudaError_t call_on_host(cudaStream_t s, void* argument) {
+  return cudaLaunchHostFunc(
+      s, [](void* p) { F(p, true); }, argument);
 }
 
 /// A pool of its own, which keeps what is freed and ends with the device.
@@ -78,6 +87,11 @@ struct memory_pool {
   cudaError_t free(void* p, cudaStream_t s) const { return pool ? cudaFreeAsync(p, s) : cudaFree(p); }
 };
 
+/// Kernels are not watched.
+struct complaint_book {
+  static std::string take(std::uint64_t, std::uint64_t) { return {}; }
+};
+
 /// One compiled kernel.
 struct loaded_kernel {
   cudaLibrary_t library = nullptr;
@@ -89,11 +103,12 @@ struct loaded_kernel {
     if (const auto e = cudaLibraryLoadData(&library, binary.data(), nullptr, nullptr, 0, nullptr, nullptr, 0)) return e;
     return cudaLibraryGetKernel(&kernel, library, std::string(source.entry).c_str());
   }
+  static void watch_by(const complaint_book&, std::string_view) {}
   void unload() {
     if (library) (void)cudaLibraryUnload(library);
     library = nullptr;
   }
-  cudaError_t launch(dim3 groups, dim3 group, void** arguments, cudaStream_t s) const {
+  cudaError_t launch(dim3 groups, dim3 group, void** arguments, cudaStream_t s, std::uint64_t) const {
     return cudaLaunchKernel(static_cast<const void*>(kernel), groups, group, arguments, 0, s);
   }
 };

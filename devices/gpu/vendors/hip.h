@@ -9,6 +9,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 
 #include "devices/rtc/compiler.hpp"
 #include "devices/rtc/text.hpp"
@@ -39,6 +40,15 @@ inline bool is_pinned(const void* p) {
 inline std::string target_of(const hipDeviceProp_t& p) { return p.gcnArchName; }  // gfx90a:sramecc+:xnack-
 inline std::unique_ptr<rtc::compiler> open_compiler(const rtc::settings&, std::string& why) {
   return rtc::open_hiprtc(why);
+}
+
+/// Calls F(argument, well) on a thread of the driver once the stream has come so far; the stream goes on behind it. Why
+/// not LaunchHostFunc: HIP 5.2 declares it, and AMD's library has no such function.
+inline constexpr const char* host_call = "StreamAddCallback";
+template <void (*F)(void*, bool)>
+hipError_t call_on_host(hipStream_t s, void* argument) {
+  return hipStreamAddCallback(
+      s, [](hipStream_t, hipError_t code, void* p) { F(p, code == hipSuccess); }, argument, 0);
 }
 
 /// A pool of its own, which keeps what is freed and ends with the device.
@@ -77,6 +87,11 @@ struct memory_pool {
   hipError_t free(void* p, hipStream_t s) const { return pool ? hipFreeAsync(p, s) : hipFree(p); }
 };
 
+/// Kernels are not watched.
+struct complaint_book {
+  static std::string take(std::uint64_t, std::uint64_t) { return {}; }
+};
+
 /// One compiled kernel.
 struct loaded_kernel {
   hipModule_t module = nullptr;
@@ -88,11 +103,12 @@ struct loaded_kernel {
     if (const auto e = hipModuleLoadData(&module, binary.data())) return e;
     return hipModuleGetFunction(&kernel, module, std::string(source.entry).c_str());
   }
+  static void watch_by(const complaint_book&, std::string_view) {}
   void unload() {
     if (module) (void)hipModuleUnload(module);
     module = nullptr;
   }
-  hipError_t launch(dim3 groups, dim3 group, void** arguments, hipStream_t s) const {
+  hipError_t launch(dim3 groups, dim3 group, void** arguments, hipStream_t s, std::uint64_t) const {
     return hipModuleLaunchKernel(kernel, groups.x, groups.y, groups.z, group.x, group.y, group.z, 0, s, arguments,
                                  nullptr);
   }

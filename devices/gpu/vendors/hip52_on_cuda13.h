@@ -113,12 +113,9 @@ cudaError_t cudaLaunchCooperativeKernelMultiDevice(Any&&...) {
 #include <cstdio>
 
 #define hipMemAllocationTypePinned cudaMemAllocationTypePinned
+#define hipMemAccessFlagsProtReadWrite cudaMemAccessFlagsProtReadWrite
 #define hipMemLocationTypeDevice cudaMemLocationTypeDevice
 #define hipMemPoolAttrReleaseThreshold cudaMemPoolAttrReleaseThreshold
-
-inline hipError_t hipLaunchHostFunc(hipStream_t s, hipHostFn_t f, void* argument) {
-  return hipCUDAErrorTohipError(cudaLaunchHostFunc(s, f, argument));
-}
 
 inline hipError_t troupe_hip_device_attribute(int* value, hipDeviceAttribute_t which, int device) {
   if (which == hipDeviceAttributeMemoryPoolsSupported)

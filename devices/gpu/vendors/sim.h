@@ -4,9 +4,11 @@
 #pragma once
 
 #include <cstddef>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 
 #include "devices/rtc/compiler.hpp"
 #include "devices/rtc/host_module.hpp"
@@ -46,6 +48,14 @@ inline std::unique_ptr<rtc::compiler> open_compiler(const rtc::settings& s, std:
   return rtc::open_host_compiler(s, why);
 }
 
+/// Calls F(argument, well) on the stream's thread; the stream goes on behind it.
+inline constexpr const char* host_call = "LaunchHostFunc";
+template <void (*F)(void*, bool)>
+troupe::soft_gpu::simError_t call_on_host(troupe::soft_gpu::simStream_t s, void* argument) {
+  return troupe::soft_gpu::simLaunchHostFunc(
+      s, [](void* p) { F(p, true); }, argument);
+}
+
 /// Its allocator has no pools, and no need of them.
 struct memory_pool {
   troupe::soft_gpu::simError_t open(int) { return troupe::soft_gpu::simSuccess; }
@@ -59,11 +69,19 @@ struct memory_pool {
   }
 };
 
+/// What kernels touch outside of their arrays.
+struct complaint_book {
+  std::shared_ptr<troupe::soft_gpu::sim_complaints> all = std::make_shared<troupe::soft_gpu::sim_complaints>();
+
+  std::string take(std::uint64_t first, std::uint64_t last) { return all->take(first, last); }
+};
+
 /// One compiled kernel.
 struct loaded_kernel {
   rtc::host_module module;
   std::vector<troupe::soft_gpu::sim_argument> arguments;
   std::optional<std::vector<rtc::parameter>> parameters;
+  std::shared_ptr<const troupe::soft_gpu::sim_watch> watch;
 
   troupe::soft_gpu::simError_t load(std::span<const std::byte> binary, const kernel_source&, const rtc::settings& s) {
     module = rtc::open_host_module(binary, s.scratch);
@@ -77,8 +95,14 @@ struct loaded_kernel {
     return troupe::soft_gpu::simSuccess;
   }
   void unload() { rtc::close_host_module(module); }
-  troupe::soft_gpu::simError_t launch(dim3 groups, dim3 group, void** args, troupe::soft_gpu::simStream_t s) const {
+  void watch_by(complaint_book& b, std::string_view name) {
+    watch = std::make_shared<troupe::soft_gpu::sim_watch>(b.all, std::string(name));
+  }
+  troupe::soft_gpu::simError_t launch(dim3 groups, dim3 group, void** args, troupe::soft_gpu::simStream_t s,
+                                      std::uint64_t number) const {
     troupe::soft_gpu::sim_kernel k;
+    k.watch = &watch;
+    k.launch = number;
     k.invoke = module.invoke;
     k.arguments = arguments.data();
     k.argument_count = arguments.size();

@@ -188,6 +188,7 @@ struct task_extra {
   id_set executors = id_set::every();  // options.where, resolved
   std::exception_ptr refusal;          // of an executor that has no room for it: others may have
   bool refused = false;                // by the one that hands it back
+  std::vector<std::pair<std::uint16_t, std::string>> refused_by;  // for explain; placement's
   std::atomic<int> attempt{1};
   task_listener* listener = nullptr;
   bool watched = false;
