@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Installs the built library into a scratch folder, then builds and runs a program that knows only that folder.
+# Installs the built library into a scratch folder, then builds and runs programs that know only that folder.
 # SPDX-FileCopyrightText: the troupe authors
 # SPDX-License-Identifier: BSD-3-Clause
 set -euo pipefail
@@ -20,10 +20,11 @@ if grep -rlE '#[[:space:]]*include[[:space:]]*<(caf|boost|hwloc)' "$scratch/pref
   exit 1
 fi
 
-echo "== configure and build a program against it"
+echo "== configure and build programs against it"
 "$cmake" -G "$generator" -S "$consumer" -B "$scratch/build" -DCMAKE_PREFIX_PATH="$scratch/prefix" \
   -DCMAKE_CXX_COMPILER="$compiler" -DCMAKE_BUILD_TYPE=Release
 "$cmake" --build "$scratch/build" --verbose
 
-echo "== run it"
+echo "== run them"
 "$scratch/build/stranger"
+"$scratch/build/other_asio"
