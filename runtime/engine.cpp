@@ -23,6 +23,8 @@ namespace {
 constexpr auto stop_grace = std::chrono::milliseconds(100);
 // More workers than this in one process are a slip of the pen.
 constexpr int threads_max = 4096;
+// Limits beyond this are taken for it: several of them, in nanoseconds or ticks, are still numbers.
+constexpr auto longest = std::chrono::hours(10 * 365 * 24);
 
 options checked(options o) {
   if (o.threads < 0) throw error(errc::bad_argument, "options::threads is negative");
@@ -35,9 +37,17 @@ options checked(options o) {
   if (o.window.count() < 0) throw error(errc::bad_argument, "options::window is negative");
   if (o.card_wait.count() < 0) throw error(errc::bad_argument, "options::card_wait is negative");
   if (o.shutdown_timeout.count() < 0) throw error(errc::bad_argument, "options::shutdown_timeout is negative");
+  const auto keep_in_reach = [](auto& limit) { limit = std::min<std::remove_reference_t<decltype(limit)>>(limit, longest); };
+  keep_in_reach(o.spin);
+  keep_in_reach(o.window);
+  keep_in_reach(o.card_wait);
+  keep_in_reach(o.shutdown_timeout);
+  for (device_use& d : o.devices) keep_in_reach(d.deadline);
   if (o.threads == 0) o.threads = devices::usable_core_count();
   o.threads = std::max(o.threads, o.core_groups);
   o.cluster = with_environment(std::move(o.cluster));
+  keep_in_reach(o.cluster.spin);
+  keep_in_reach(o.cluster.replay_max);
   return o;
 }
 

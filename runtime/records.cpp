@@ -251,7 +251,7 @@ bool look_for_end(engine& house, task_record& t, std::chrono::steady_clock::time
   auto spin_until = std::min(deadline, begin + house.settings().spin);
   thread_local net::patience patience;
   bool for_nodes =
-      house.link().on_nodes.load(std::memory_order_relaxed) != 0 &&
+      house.link().on_nodes.load(std::memory_order_relaxed) != 0 && deadline > begin &&
       patience.begin(begin, std::min<std::chrono::nanoseconds>(deadline - begin, house.settings().cluster.spin));
   const auto device_until = std::min(deadline, begin + (1 + device_patience) * house.settings().spin);
   engine::device_watch devices(house);

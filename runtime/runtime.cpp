@@ -62,11 +62,11 @@ std::vector<refusal_report> runtime::refusals() const {
 }
 cluster_report runtime::survey(std::chrono::milliseconds limit) const {
   detail::neighbours* const n = house().others();
-  return n ? n->survey(std::chrono::steady_clock::now() + limit) : cluster_report();
+  return n ? n->survey(detail::deadline_after(limit)) : cluster_report();
 }
 bool runtime::wait_for_nodes(std::size_t count, std::chrono::milliseconds limit) const {
   const detail::neighbours* const n = house().others();
-  return n ? n->wait_for(count, std::chrono::steady_clock::now() + limit) : count == 0;
+  return n ? n->wait_for(count, detail::deadline_after(limit)) : count == 0;
 }
 std::vector<std::string> runtime::addresses() const {
   const detail::neighbours* const n = house().others();

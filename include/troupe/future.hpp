@@ -13,6 +13,7 @@
 #include <type_traits>
 #include <utility>
 
+#include <troupe/detail/deadline.hpp>
 #include <troupe/detail/engine.hpp>
 #include <troupe/error.hpp>
 
@@ -44,10 +45,10 @@ class future {
   /// Waits until the task has finished, failed or was cancelled; throws only `error(would_deadlock)` (from inside the
   /// task itself or one that it waits for) and `error(bad_argument)` on an empty future.
   void wait() const { detail::wait(checked()); }
-  /// The same with a limit; true if the task is done.
+  /// The same with a limit, of any size; true if the task is done.
   template <class Rep, class Period>
   bool wait_for(std::chrono::duration<Rep, Period> limit) const {
-    return detail::wait_until(checked(), std::chrono::steady_clock::now() + limit);
+    return detail::wait_until(checked(), detail::deadline_after(limit));
   }
 
   /// Waits and gives the result, or throws `task_failed`. The reference lives as long as some future of the task.

@@ -20,6 +20,7 @@
 #include <troupe/array.hpp>
 #include <troupe/cluster.hpp>
 #include <troupe/cluster_report.hpp>
+#include <troupe/detail/deadline.hpp>
 #include <troupe/detail/make.hpp>
 #include <troupe/detail/submit.hpp>
 #include <troupe/future.hpp>
@@ -45,7 +46,7 @@ class runtime : public array_maker<runtime>, public submitter<runtime> {
   /// The same with a limit; true if nothing is in flight.
   template <class Rep, class Period>
   bool wait_all_for(std::chrono::duration<Rep, Period> limit) {
-    return wait_all_until(std::chrono::steady_clock::now() + limit);
+    return wait_all_until(detail::deadline_after(limit));
   }
   bool wait_all_until(std::chrono::steady_clock::time_point);
 
@@ -84,7 +85,7 @@ class runtime : public array_maker<runtime>, public submitter<runtime> {
   /// start, running ones are asked to stop and left behind if they do not. Idempotent.
   shutdown_report shutdown(std::chrono::steady_clock::time_point deadline);
   shutdown_report shutdown(std::chrono::milliseconds limit) {
-    return shutdown(std::chrono::steady_clock::now() + limit);
+    return shutdown(detail::deadline_after(limit));
   }
 
  private:
