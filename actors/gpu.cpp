@@ -117,12 +117,9 @@ bool gpu_actor::wait_ended(std::chrono::steady_clock::time_point deadline) {
   return ended;
 }
 
-std::vector<std::string> gpu_actor::running(std::size_t n) const {
-  std::vector<std::string> names;
+std::vector<task_record*> gpu_actor::running() const {
   std::lock_guard hold(lock_);
-  for (const task_record* t : running_)
-    if (names.size() < n) names.push_back(logic::name_of(*t));
-  return names;
+  return running_;
 }
 
 // ---- the thread -----------------------------------------------------------------------------------------------------

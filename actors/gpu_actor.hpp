@@ -59,7 +59,7 @@ class gpu_actor final : public gpu, public std::enable_shared_from_this<gpu_acto
     ring();
   }
   bool wait_ended(std::chrono::steady_clock::time_point) override;
-  std::vector<std::string> running(std::size_t n) const override;
+  std::vector<task_record*> running() const override;
   bool drive() override;
   bool busy() const override { return busy_.load(std::memory_order_relaxed); }
   void watch() override { watchers_.fetch_add(1, std::memory_order_seq_cst); }
@@ -163,7 +163,7 @@ class gpu_actor final : public gpu, public std::enable_shared_from_this<gpu_acto
   std::condition_variable bell_;
   logic::outlook queue_;
   std::deque<task_record*> errands_;  // transfers and the like
-  std::vector<const task_record*> running_;
+  std::vector<task_record*> running_;
   bool rung_ = false, ended_ = false;
   std::atomic<std::size_t> queued_count_{0}, errand_count_{0};
   std::atomic<bool> asleep_{false}, watch_{false}, stopping_{false}, looks_ahead_{false};

@@ -115,7 +115,8 @@ void placement::submit(task_record* t, bool inside) {
     bound_waiters_.fetch_add(1, std::memory_order_seq_cst);
     std::unique_lock hold(quiet_lock_);
     quiet_.wait(hold, [&] {
-      return submitted_.load() - finished_.load(std::memory_order_seq_cst) <= in_flight_max_ - in_flight_max_ / 4;
+      return given_up_.load(std::memory_order_acquire) ||
+             submitted_.load() - finished_.load(std::memory_order_seq_cst) <= in_flight_max_ - in_flight_max_ / 4;
     });
     bound_waiters_.fetch_sub(1, std::memory_order_relaxed);
   }

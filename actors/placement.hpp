@@ -12,6 +12,7 @@
 
 #include <atomic>
 #include <condition_variable>
+#include <coroutine>
 #include <deque>
 #include <functional>
 #include <map>
@@ -162,6 +163,13 @@ class placement final : private logic::dependencies::surroundings {
 
   /// No task may be submitted any more. What has not started fails with runtime_stopped; gives their number.
   std::uint64_t abandon_queued();
+  /// Their bodies run and are left behind: they and all that comes after them are done, with runtime_stopped. Only with the
+  /// turn held and after `abandon_queued`.
+  void leave_behind(std::span<task_record* const>);
+  /// Coroutines whose tasks will not resume them; the caller is to do so.
+  std::vector<std::coroutine_handle<>> take_unresumed();
+  /// Nobody waits any more for what is in flight.
+  void give_up_waiting();
   void close() { closed_.store(true); }
   /// Gives back what is done, so that records in use are those that futures hold.
   void settle_accounts();
@@ -286,6 +294,7 @@ class placement final : private logic::dependencies::surroundings {
   void retire(task_record&);
   void work_off();
   void abandon(task_record&);
+  bool give_up(task_record&);
   void free_if_unused(array_core&);
   void publish();
   void tell_waiters(std::uint64_t finished);
@@ -309,6 +318,7 @@ class placement final : private logic::dependencies::surroundings {
   alignas(64) std::atomic<std::uint64_t> finished_{0};
   std::atomic<bool> closed_{false};
   std::atomic<int> quiet_waiters_{0}, bound_waiters_{0};
+  std::atomic<bool> given_up_{false};
   std::mutex quiet_lock_;
   std::condition_variable quiet_;
   transfer_reports transfers_;
@@ -351,6 +361,7 @@ class placement final : private logic::dependencies::surroundings {
   std::uint64_t retired_count_ = 0, turns_ = 0, last_drain_ = 0, last_look_ = 0;
   bool was_stale_ = false, tracing_ = false, abandoning_ = false;
   std::uint64_t abandoned_ = 0, open_views_ = 0;
+  std::vector<std::coroutine_handle<>> unresumed_;
   trace_lane lane_;
   std::vector<std::pair<std::uint64_t, std::uint64_t>> edges_;
   task_record* free_first_ = nullptr;  // records to give back, in one chain a turn

@@ -6,6 +6,7 @@
 #include <troupe/error.hpp>
 
 #include "actors/logic/dependencies.hpp"
+#include "actors/protocol/phase.hpp"
 
 namespace troupe::detail {
 
@@ -44,6 +45,11 @@ std::exception_ptr refused_error(const task_record& t, errc code, const std::str
 }
 
 void throw_task_error(const task_record& t) {
+  if (is_left_behind(t)) {  // its error is its body's to write
+    const std::string name = logic::name_of(t);
+    throw task_failed(errc::runtime_stopped, "task '" + name + "' was left behind: the runtime was shut down while it ran",
+                      name, "", name, 1, nullptr);
+  }
   if (!t.error) return;
   if (t.measured_ns != never_ran) std::rethrow_exception(t.error);
   const std::string name = logic::name_of(t);

@@ -33,8 +33,8 @@ void worker::run(task_record& t) {
     return;
   }
   run_context& c = enter(t);
-  const task_record* outer = running_.load(std::memory_order_relaxed);
-  running_.store(&t, std::memory_order_relaxed);
+  const run_context* outer = running_.load(std::memory_order_relaxed);
+  running_.store(&c, std::memory_order_release);
   const bool timed = is_timed(t) || lane.on();
   const std::uint64_t begin = timed ? ticks() : 0;
   const bool fine = run_body(c, t);
@@ -72,7 +72,7 @@ bool worker::run_node(graph_run& g, std::uint32_t n) {
 run_context& worker::enter(task_record& t) {
   if (static_cast<std::size_t>(depth_) == contexts_.size())
     contexts_.push_back(
-        std::make_unique<run_context>(at_.host, at_.link, buffers_, at_.executor.c_str(), at_.stopping));
+        std::make_unique<run_context>(at_.host, at_.link, buffers_, at_.executor.c_str(), at_.stopping, context()));
   run_context& c = *contexts_[static_cast<std::size_t>(depth_++)];
   c.bind(t);
   return c;

@@ -321,6 +321,7 @@ void engine::add_disk() {
 engine::~engine() {
   shutdown(std::chrono::steady_clock::now());
   placement_.settle_accounts();  // a body that was left behind may have ended since
+  resume_abandoned();
   groups_.clear();
   gpus_.clear();
   link_->tiles->unpin_all();  // tiles with handles outlive the devices
@@ -332,6 +333,34 @@ engine::~engine() {
 }
 
 shutdown_report engine::shutdown(std::chrono::steady_clock::time_point deadline) {
+  shutdown_report r = shut_down(deadline);
+  resume_abandoned();
+  return r;
+}
+
+// Whoever is resumed here may do what he likes, so nothing is held.
+void engine::resume_abandoned() noexcept {
+  for (const std::coroutine_handle<> waits : placement_.take_unresumed()) {
+    try {
+      waits.resume();
+    } catch (...) {  // as from a task whose future nobody has
+    }
+  }
+}
+
+// Bodies that have not returned are done for everybody who waits for them.
+template <class Executor>
+void engine::leave_behind(Executor& e, shutdown_report& r) {
+  r.complete = false;
+  placement_.with_turn([&] {
+    const std::vector<task_record*> tasks = e.running();
+    for (const task_record* t : tasks)
+      if (r.still_running.size() < 64) r.still_running.push_back(logic::name_of(*t));
+    placement_.leave_behind(tasks);
+  });
+}
+
+shutdown_report engine::shut_down(std::chrono::steady_clock::time_point deadline) {
   std::lock_guard hold(shutdown_lock_);
   if (down_) return last_report_;
   down_ = true;
@@ -350,28 +379,17 @@ shutdown_report engine::shutdown(std::chrono::steady_clock::time_point deadline)
   for (auto& g : groups_) g->request_stop();
   for (auto& g : gpus_) g->request_stop();
   const auto grace = std::max(deadline, std::chrono::steady_clock::now() + stop_grace);
-  for (auto& g : groups_) {
-    if (g->wait_ended(grace)) continue;
-    r.complete = false;
-    placement_.with_turn([&] {
-      for (std::string& name : g->running(64))
-        if (r.still_running.size() < 64) r.still_running.push_back(std::move(name));
-    });
-  }
-  for (auto& g : gpus_) {
-    if (g->wait_ended(grace)) continue;
-    r.complete = false;
-    placement_.with_turn([&] {
-      for (std::string& name : g->running(64))
-        if (r.still_running.size() < 64) r.still_running.push_back(std::move(name));
-    });
-  }
+  for (auto& g : groups_)
+    if (!g->wait_ended(grace)) leave_behind(*g, r);
+  for (auto& g : gpus_)
+    if (!g->wait_ended(grace)) leave_behind(*g, r);
   if (disk_) {
     disk_->request_stop();
     if (!disk_->wait_ended(grace)) r.complete = false;
   }
   placement_.wait_remade();
   placement_.abandon_queued();  // what became ready while bodies were ending
+  placement_.give_up_waiting();
   keep_costs();
   if (staff_) {
     placement_.flush_trace();

@@ -109,6 +109,10 @@ class engine : public std::enable_shared_from_this<engine> {
   void connect(opened_gpu&, opened_gpu&);
   void keep_costs() noexcept;
   void add_disk();
+  shutdown_report shut_down(std::chrono::steady_clock::time_point deadline);
+  template <class Executor>
+  void leave_behind(Executor&, shutdown_report&);
+  void resume_abandoned() noexcept;
 
   const options options_;
   const surroundings around_;

@@ -3,6 +3,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include <algorithm>
 #include <coroutine>
+#include <memory>
 
 #include <thread>
 
@@ -10,6 +11,7 @@
 #include <troupe/error.hpp>
 #include <troupe/runtime.hpp>
 
+#include "actors/protocol/resumption.hpp"
 #include "actors/replay.hpp"
 #include "actors/task_errors.hpp"
 #include "net/patience.hpp"
@@ -254,11 +256,16 @@ bool look_for_end(engine& house, task_record& t, std::chrono::steady_clock::time
       house.link().on_nodes.load(std::memory_order_relaxed) != 0 && deadline > begin &&
       patience.begin(begin, std::min<std::chrono::nanoseconds>(deadline - begin, house.settings().cluster.spin));
   const auto device_until = std::min(deadline, begin + (1 + device_patience) * house.settings().spin);
+  std::shared_ptr<engine> kept;  // a body that runs here may be left behind at shutdown
   engine::device_watch devices(house);
   for (int looks = 0;; ++looks) {
     if (is_done(t)) return true;
     if (house.brain().take_turn_waiting() || devices.look()) continue;
-    if (may_help && house.help_with(t, [&] { devices.end(); })) return true;
+    const auto begin_helping = [&] {
+      devices.end();
+      kept = house.shared_from_this();
+    };
+    if (may_help && house.help_with(t, begin_helping)) return true;
     if (for_nodes) {
       for_nodes = patience.goes_on();
       continue;
@@ -291,17 +298,15 @@ void throw_error(const task_record& t) { throw_task_error(t); }
 void resume_after(task_record& t, std::coroutine_handle<> h) {
   engine& house = engine_of(t);
   const target to{&house, nullptr};
-  task_record* r = make_record(
-      to, nullptr, nullptr, [h] { h.resume(); }, static_cast<const box<1>*>(nullptr),
-      static_cast<const extent<1>*>(nullptr));
-  size_accesses(*r, 1);
+  task_record* r = make_record(to, nullptr, nullptr, resumption{h}, static_cast<const box<1>*>(nullptr),
+                               static_cast<const extent<1>*>(nullptr));
+  const future<void> held(r);
   retain(&t);
   r->accesses[0].array = nullptr;
   r->accesses[0].task = &t;
   r->accesses[0].link = link_mode::order;  // also after a failure: await_resume throws it
   r->access_count = 1;
   submit(to, r);
-  release(r);
 }
 
 }  // namespace troupe::detail

@@ -30,7 +30,10 @@ detail::engine& runtime::house() const {
 }
 detail::target runtime::submission_target() const { return {&house(), nullptr}; }
 
-void runtime::wait_all() { wait_all_until(std::chrono::steady_clock::time_point::max()); }
+void runtime::wait_all() {
+  if (!wait_all_until(std::chrono::steady_clock::time_point::max()))
+    throw error(errc::runtime_stopped, "the runtime was shut down and has left bodies behind that still run");
+}
 
 bool runtime::wait_all_until(std::chrono::steady_clock::time_point deadline) {
   if (detail::current_task())

@@ -74,7 +74,8 @@ class future {
   template <class F>
   auto then(F f) const;
 
-  /// `co_await`: resumes on a worker of the task's runtime; gives what `get` gives.
+  /// `co_await`: resumes on a worker of the task's runtime; gives what `get` gives. Where the runtime is shut down before,
+  /// on the thread that does so, with `runtime_stopped` if the task has not finished.
   auto operator co_await() const;
 
   /// Used by the library.

@@ -41,9 +41,10 @@ class runtime : public array_maker<runtime>, public submitter<runtime> {
 
   // ---- data: array, filled, adopt and borrow come from array_maker; work: spawn and for_each from submitter ---------
 
-  /// Waits until no task is in flight. Does not throw what tasks threw. Inside a task: `error(would_deadlock)`.
+  /// Waits until no task is in flight. Does not throw what tasks threw. Inside a task: `error(would_deadlock)`; when a
+  /// shutdown has left bodies behind that still run: `error(runtime_stopped)`.
   void wait_all();
-  /// The same with a limit; true if nothing is in flight.
+  /// The same with a limit; true if nothing is in flight, false also after such a shutdown.
   template <class Rep, class Period>
   bool wait_all_for(std::chrono::duration<Rep, Period> limit) {
     return wait_all_until(detail::deadline_after(limit));
@@ -82,7 +83,8 @@ class runtime : public array_maker<runtime>, public submitter<runtime> {
     return explain_task(f.task());
   }
   /// Takes no more tasks, lets those in flight finish until the deadline, then abandons the rest: queued tasks never
-  /// start, running ones are asked to stop and left behind if they do not. Idempotent.
+  /// start, running ones are asked to stop and left behind if they do not. The futures of both report `runtime_stopped`
+  /// from then on, and coroutines that wait for one are resumed with that error, on this thread. Idempotent.
   shutdown_report shutdown(std::chrono::steady_clock::time_point deadline);
   shutdown_report shutdown(std::chrono::milliseconds limit) {
     return shutdown(detail::deadline_after(limit));

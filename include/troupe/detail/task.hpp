@@ -240,8 +240,10 @@ inline constexpr std::uint16_t mark_came_back = 1024;
 /// It was given to an executor and waits for its data.
 inline constexpr std::uint16_t mark_aside = 4096;
 
-// Phases of a task. Whoever moves it from waiting to claimed runs (or cancels) it.
+// Phases of a task. Whoever moves it from waiting to claimed runs (or cancels) it. Beside them: somebody waits; its runtime
+// was shut down while it ran, which is its outcome whatever its body does afterwards.
 inline constexpr std::uint32_t phase_waiting = 0, phase_claimed = 1, phase_done = 2, phase_mask = 3, phase_watched = 4;
+inline constexpr std::uint32_t phase_abandoned = 8;
 
 struct alignas(64) task_record {
   static constexpr int inline_accesses = 3;
