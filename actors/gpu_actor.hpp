@@ -178,6 +178,7 @@ class gpu_actor final : public gpu, public std::enable_shared_from_this<gpu_acto
   alignas(64) std::atomic<bool> turn_{true};  // the right to use the device; its thread's at first
   std::atomic<std::uint64_t> tasks_{0}, failed_{0}, behind_{0}, by_waiters_{0}, replays_{0}, busy_ns_{0}, bytes_{0};
   std::thread thread_;
+  bool started_ = false;
 
   // With the turn.
   std::exception_ptr to_tell_;  // what the device has complained about to somebody else than its thread

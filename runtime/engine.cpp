@@ -128,6 +128,22 @@ engine::engine(const options& o, surroundings s)
 }
 
 void engine::start() {
+  try {
+    build();
+    return;
+  } catch (const std::system_error& none) {
+    shutdown(std::chrono::steady_clock::now());  // threads that have started hold the house
+    throw error(errc::no_resource,
+                "the runtime cannot start: " + none.code().message() + "; it wants " + std::to_string(options_.threads) +
+                    " workers (options::threads) and some threads beside them: allow more threads or processes (ulimit "
+                    "-u, the limits of the container) or ask for fewer");
+  } catch (...) {
+    shutdown(std::chrono::steady_clock::now());
+    throw;
+  }
+}
+
+void engine::build() {
   link_->house.store(this, std::memory_order_release);
   around_.make_cores ? do_without_staff() : hire_staff();
   add_groups();

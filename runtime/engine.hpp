@@ -98,6 +98,7 @@ class engine : public std::enable_shared_from_this<engine> {
   };
 
  private:
+  void build();
   void hire_staff();
   void do_without_staff();
   trace_sink* sink() { return staff_ ? staff_->sink() : nullptr; }

@@ -11,7 +11,11 @@
 
 namespace troupe {
 
-runtime::runtime(options o) : engine_(std::make_shared<detail::engine>(o)) { engine_->start(); }
+runtime::runtime(options o) try : engine_(std::make_shared<detail::engine>(o)) {
+  engine_->start();
+} catch (const std::bad_alloc&) {
+  throw error(errc::out_of_memory, "the runtime cannot start: no memory is left");
+}
 runtime::runtime(runtime&&) noexcept = default;
 runtime& runtime::operator=(runtime&& o) noexcept {
   if (this != &o) {

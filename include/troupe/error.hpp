@@ -17,7 +17,7 @@ namespace troupe {
 enum class errc {
   bad_argument,        ///< the call is wrong: correct the argument that the message names
   no_executor,         ///< no executor in the scope can run the kernel: widen the scope or add a body
-  no_resource,         ///< the task asks for more of a resource than exists: ask for less or configure more
+  no_resource,         ///< more of a resource is asked for than exists: ask for less, or configure or allow more
   uninitialized_read,  ///< a box was read that nobody wrote: write it first
   overlapping_write,   ///< two chunks of one call write the same box: change the mapper or use reduce
   out_of_bounds,       ///< an access outside what was declared: declare a larger box or choose a border

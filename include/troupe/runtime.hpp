@@ -32,7 +32,9 @@ namespace troupe {
 
 class runtime : public array_maker<runtime>, public submitter<runtime> {
  public:
-  /// Finds the cores this process may use and starts the workers. Throws `error` for options that make no sense.
+  /// Finds the cores this process may use and starts the workers. Throws `error` for options that make no sense, with
+  /// `no_resource` where the system gives too few threads, `out_of_memory` where it gives too little memory; nothing is left
+  /// behind then.
   explicit runtime(options o = {});
   runtime(runtime&&) noexcept;
   runtime& operator=(runtime&&) noexcept;
