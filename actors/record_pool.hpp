@@ -24,6 +24,7 @@
 #include "actors/protocol/spin_lock.hpp"
 #include "actors/tile_memory.hpp"
 #include "devices/device.hpp"
+#include "devices/forks.hpp"
 
 namespace troupe::detail {
 
@@ -213,6 +214,7 @@ struct house_link {
   std::unique_ptr<tile_memory> tiles;  // null: everything comes from the host's allocator
   std::shared_ptr<void> kernels;       // what records say of their kernels is in there
   house_clock clock;                   // set before anybody asks
+  const devices::birthplace birth;     // in a child by fork nothing of this is touched
   shard_pool<task_record> records;
   shard_pool<region> regions;
 

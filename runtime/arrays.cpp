@@ -88,7 +88,7 @@ array_core* new_array(engine& house, array_spec s) {
 void retain(array_core* a) noexcept { a->handles.fetch_add(1, std::memory_order_relaxed); }
 
 void release(array_core* a) noexcept {
-  if (a->handles.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
+  if (a->handles.fetch_sub(1, std::memory_order_acq_rel) != 1 || !a->home->birth.is_here()) return;
   // Tasks that use it were submitted before this: placement frees it once they are done, at once if there are none.
   if (engine* house = a->home->house.load(std::memory_order_acquire))
     house->brain().drop(a);
@@ -101,6 +101,7 @@ const array_spec& spec_of(const array_core& a) noexcept { return a.spec; }
 target target_of(array_core& a) {
   engine* house = a.home->house.load(std::memory_order_acquire);
   if (!house) throw error(errc::runtime_stopped, "the runtime of array '" + a.spec.name + "' is gone");
+  house->check_process();
   return {house, nullptr};
 }
 
@@ -294,6 +295,7 @@ host_access* open_host(array_core& a, access_mode mode, const std::array<index_t
 }
 
 void close_host(host_access* h) noexcept {
+  if (!h->task->home->birth.is_here()) return;  // a child by fork: the view is its parent's
   std::unique_ptr<host_access> gone(h);
   try {
     h->context.commit();

@@ -354,6 +354,12 @@ shutdown_report engine::shutdown(std::chrono::steady_clock::time_point deadline)
   return r;
 }
 
+void engine::refuse_child() {
+  throw error(errc::runtime_stopped,
+              "the runtime belongs to the process that this one was forked from, and none of its threads are here: make a "
+              "runtime after the fork");
+}
+
 // Whoever is resumed here may do what he likes, so nothing is held.
 void engine::resume_abandoned() noexcept {
   for (const std::coroutine_handle<> waits : placement_.take_unresumed()) {

@@ -57,6 +57,10 @@ class engine : public std::enable_shared_from_this<engine> {
   /// Second half of construction: threads keep the engine alive, so it must be owned first.
   void start();
   shutdown_report shutdown(std::chrono::steady_clock::time_point deadline);
+  /// Throws runtime_stopped in a child of the process that it was made in.
+  void check_process() const {
+    if (!link_->birth.is_here()) refuse_child();
+  }
   runtime_report report();
   int threads() const;
 
@@ -98,6 +102,7 @@ class engine : public std::enable_shared_from_this<engine> {
   };
 
  private:
+  [[noreturn]] static void refuse_child();
   void build();
   void hire_staff();
   void do_without_staff();

@@ -118,15 +118,22 @@ void submit_all(target to, std::span<task_record* const> chunks, task_record* jo
     to.house->brain().submit(join, inside);
 }
 
+namespace {
+// In a child by fork the pools may be locked for ever.
+void put_back(task_record* t) noexcept {
+  if (t->home->birth.is_here()) recycle(t);
+}
+}  // namespace
+
 void discard(task_record* t) noexcept {
   // Never submitted: the runtime's reference goes; the caller's, if a future took it, follows.
   if (!t->ops) t->body_gone = true;
-  if (t->references.fetch_sub(1, std::memory_order_acq_rel) == 1) recycle(t);
+  if (t->references.fetch_sub(1, std::memory_order_acq_rel) == 1) put_back(t);
 }
 
 void retain(task_record* t) noexcept { t->references.fetch_add(1, std::memory_order_relaxed); }
 void release(task_record* t) noexcept {
-  if (t->references.fetch_sub(1, std::memory_order_acq_rel) == 1) recycle(t);
+  if (t->references.fetch_sub(1, std::memory_order_acq_rel) == 1) put_back(t);
 }
 
 region* new_region(engine& house) {
@@ -229,6 +236,7 @@ void add_join_edge(task_record& chunk, task_record& join) {
 engine& engine_of(const task_record& t) {
   engine* house = t.home->house.load(std::memory_order_acquire);
   if (!house) throw error(errc::runtime_stopped, "the future's runtime is gone");
+  house->check_process();
   return *house;
 }
 

@@ -4,6 +4,7 @@
 #include <troupe/runtime.hpp>
 
 #include <cstdio>
+#include <new>
 
 #include <troupe/this_task.hpp>
 
@@ -17,19 +18,30 @@ runtime::runtime(options o) try : engine_(std::make_shared<detail::engine>(o)) {
   throw error(errc::out_of_memory, "the runtime cannot start: no memory is left");
 }
 runtime::runtime(runtime&&) noexcept = default;
+
+namespace {
+// In a child by fork a runtime of the parent has no threads, and what it holds may be locked for ever: it is left as it is.
+void give_up(std::shared_ptr<detail::engine>& e) noexcept {
+  if (!e) return;
+  if (e->link().birth.is_here())
+    e->shutdown(detail::deadline_after(e->settings().shutdown_timeout));
+  else if (auto* kept = new (std::nothrow) std::shared_ptr<detail::engine>(e))
+    static_cast<void>(kept);  // its last handle is never given back
+}
+}  // namespace
+
 runtime& runtime::operator=(runtime&& o) noexcept {
   if (this != &o) {
-    if (engine_) shutdown(engine_->settings().shutdown_timeout);
+    give_up(engine_);
     engine_ = std::move(o.engine_);
   }
   return *this;
 }
-runtime::~runtime() {
-  if (engine_) shutdown(engine_->settings().shutdown_timeout);
-}
+runtime::~runtime() { give_up(engine_); }
 
 detail::engine& runtime::house() const {
   if (!engine_) throw error(errc::bad_argument, "the runtime was moved from");
+  engine_->check_process();
   return *engine_;
 }
 detail::target runtime::submission_target() const { return {&house(), nullptr}; }

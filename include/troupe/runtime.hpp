@@ -6,6 +6,11 @@
 // signal handlers and writes nothing to stdout or stderr. Of the environment it reads what `options::devices` and `cluster_options` say; without
 // devices nothing else, and no files of the user's; with them see `options::cost_cache` and docs/gpu.md. Its destructor
 // stops and joins everything in bounded time (`options::shutdown_timeout`).
+//
+// After `fork()` a runtime is its parent's. In the child, whatever needs it throws `error(runtime_stopped)` at once, and its
+// destructor, as those of arrays, futures and views, returns without waiting and frees nothing; results that were there
+// before the fork may be read. The child may make a runtime of its own. A child that is forked inside a task's body must not
+// return from it: let it call `exec` or `_exit`.
 #pragma once
 
 #include <chrono>
