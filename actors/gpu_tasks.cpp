@@ -127,10 +127,7 @@ void gpu_actor::end_task(task_record& t, std::exception_ptr error, std::uint64_t
       failed_.fetch_add(1, std::memory_order_relaxed);
       t.error = task_error(t, options_.facts.name, attempts, error);
     }
-    if (!t.body_gone) {
-      t.ops->drop_body(t);
-      t.body_gone = true;
-    }
+    if (!t.body_gone) drop_body(t, options_.facts.name);
   } else {
     t.error = error;
   }

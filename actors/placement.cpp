@@ -122,6 +122,19 @@ void placement::submit(task_record* t, bool inside) {
   }
 }
 
+bool placement::wait_for_room(std::chrono::steady_clock::time_point deadline) {
+  const auto room = [&] {
+    return closed() || submitted_.load() - finished_.load(std::memory_order_seq_cst) < in_flight_max_;
+  };
+  if (room()) return true;
+  take_turn(nullptr);
+  bound_waiters_.fetch_add(1, std::memory_order_seq_cst);
+  std::unique_lock hold(quiet_lock_);
+  const bool there = quiet_.wait_until(hold, deadline, [&] { return room() || given_up_.load(); });
+  bound_waiters_.fetch_sub(1, std::memory_order_relaxed);
+  return there;
+}
+
 void placement::report_done(std::span<task_record* const> done, executor* self) {
   if (try_turn()) {
     for (task_record* t : done) retired_.push_back(t);

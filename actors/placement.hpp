@@ -70,6 +70,8 @@ class placement final : private logic::dependencies::surroundings {
   // ---- any thread ---------------------------------------------------------------------------------------------------
   /// `inside`: the caller is a task, which is never held back at the in-flight bound.
   void submit(task_record*, bool inside);
+  /// Waits until fewer tasks are in flight than may be; false if that is not so in time.
+  bool wait_for_room(std::chrono::steady_clock::time_point);
   /// Throws runtime_stopped after close().
   void check_open() const;
   /// Some tasks can never run here, for want of memory: then `check_size` throws error(out_of_memory) with the sizes.
@@ -292,6 +294,7 @@ class placement final : private logic::dependencies::surroundings {
   void fail_beside(const task_record& inside, task_record& awaited);
   void relieve_others(executor& idle);
   void retire(task_record&);
+  void note_chunk(const task_record&);
   void work_off();
   void abandon(task_record&);
   bool give_up(task_record&);

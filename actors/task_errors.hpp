@@ -22,4 +22,7 @@ void throw_task_error(const task_record& t);
 /// The text of an exception.
 std::string text_of(const std::exception_ptr&) noexcept;
 
+/// Destroys what the body captured. What a destructor throws is the task's error, unless it has one.
+void drop_body(task_record&, const std::string& executor) noexcept;
+
 }  // namespace troupe::detail

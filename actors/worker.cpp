@@ -47,10 +47,7 @@ void worker::run(task_record& t) {
   if (timed) t.measured_ns = std::max(1.0f, static_cast<float>(static_cast<double>(end - begin) * at_.tick_ns));
   if (lane.on()) lane.add(t.id, begin, end, logic::name_of(t).c_str());
   // What the body captured goes before anybody learns that it is done: a waiter may then count on it.
-  if (t.kind == task_kind::call && !t.body_gone) {
-    t.ops->drop_body(t);
-    t.body_gone = true;
-  }
+  if (t.kind == task_kind::call && !t.body_gone) drop_body(t, at_.executor);
   fulfil(t, at_.board);
 }
 

@@ -5,6 +5,9 @@
 #include <coroutine>
 #include <memory>
 
+#include <cstdio>
+#include <limits>
+#include <new>
 #include <thread>
 
 #include <troupe/detail/engine.hpp>
@@ -14,6 +17,7 @@
 #include "actors/protocol/resumption.hpp"
 #include "actors/replay.hpp"
 #include "actors/task_errors.hpp"
+#include "devices/host/topology.hpp"
 #include "net/patience.hpp"
 #include "runtime/engine.hpp"
 
@@ -32,10 +36,28 @@ struct cancel {
 };
 }  // namespace
 
-task_record* new_task(engine& house) {
+void throw_no_memory() {
+  throw error(errc::out_of_memory, "no memory is left for the record of a task, or for what it takes along");
+}
+
+task_record* new_task(engine& house) try {
   task_record* t = take_record(house.link());
   t->references.store(2, std::memory_order_relaxed);
   return t;
+} catch (const std::bad_alloc&) {
+  throw_no_memory();
+}
+
+void check_chunks(double count, std::size_t bytes) {
+  const double needed = count * static_cast<double>(sizeof(task_record) + sizeof(task_record*) + bytes);
+  const auto there = static_cast<double>(devices::memory_bytes());
+  if (count < std::numeric_limits<std::int32_t>::max() && needed <= there) return;
+  char text[256];
+  std::snprintf(text, sizeof text,
+                "for_each: %.0f chunks, whose records are made before the first one begins, take %.1f GiB of the %.1f GiB of "
+                "this machine: choose larger chunks",
+                count, needed / (1u << 30), there / (1u << 30));
+  throw error(errc::out_of_memory, text);
 }
 
 void size_accesses(task_record& t, int count) {
@@ -87,7 +109,11 @@ void submit(target to, task_record* t) {
     discard(t);
     throw;
   }
-  to.house->brain().submit(t, current_task() != nullptr);
+  to.house->brain().submit(t, !to.waits || current_task() != nullptr);
+}
+
+bool wait_for_room(target to, std::chrono::steady_clock::time_point deadline) {
+  return to.tape || current_task() || to.house->brain().wait_for_room(deadline);
 }
 
 void submit_all(target to, std::span<task_record* const> chunks, task_record* join) {
@@ -104,7 +130,11 @@ void submit_all(target to, std::span<task_record* const> chunks, task_record* jo
     discard(join);
     throw;
   }
-  const bool inside = current_task() != nullptr;
+  const bool inside = !to.waits || current_task() != nullptr;
+  if (!to.tape) {
+    extra_of(*join).chunks = chunks.size();
+    if (!chunks.empty()) join->extra->options.name = logic::name_of(*chunks.front());
+  }
   for (task_record* t : chunks) {
     if (to.tape)
       put_on(*to.tape, t);
@@ -230,6 +260,7 @@ const kernel_info* intern(engine& house, const kernel_info& k) { return house.ke
 
 void add_join_edge(task_record& chunk, task_record& join) {
   chunk.successors[chunk.successor_count++] = reinterpret_cast<std::uintptr_t>(&join) | 1;
+  chunk.marks |= mark_chunk;
   ++join.pending;
 }
 

@@ -101,6 +101,16 @@ shutdown_report runtime::shutdown(std::chrono::steady_clock::time_point deadline
 
 std::string explanation::text() const {
   char line[256];
+  if (chunks != 0) {
+    std::string s = "task '" + task + "' of " + std::to_string(chunks) + (chunks == 1 ? " chunk" : " chunks");
+    std::uint64_t ended = 0;
+    for (const chunk_place& at : chunks_at) {
+      s += (ended == 0 ? ": " : ", ") + std::to_string(at.chunks) + " on " + at.executor;
+      ended += at.chunks;
+    }
+    if (ended < chunks) s += (ended == 0 ? ": " : ", ") + std::to_string(chunks - ended) + " that have not run";
+    return s + "\n";
+  }
   std::snprintf(line, sizeof line, "task '%s' on %s, measured %.1f us\n", task.c_str(),
                 executor.empty() ? "(not placed)" : executor.c_str(), static_cast<double>(measured.count()) / 1e3);
   std::string s = line;

@@ -41,6 +41,37 @@ enum class errc {
   unknown_outcome,     ///< a task that must run once was running on a node that is gone: look at what it has done
 };
 
+/// The name of the code, as it is written in a program: "no_executor". For logs; what to do is in `what()`.
+constexpr const char* to_string(errc code) noexcept {
+  switch (code) {
+    case errc::bad_argument: return "bad_argument";
+    case errc::no_executor: return "no_executor";
+    case errc::no_resource: return "no_resource";
+    case errc::uninitialized_read: return "uninitialized_read";
+    case errc::overlapping_write: return "overlapping_write";
+    case errc::out_of_bounds: return "out_of_bounds";
+    case errc::task_failed: return "task_failed";
+    case errc::poisoned: return "poisoned";
+    case errc::cancelled: return "cancelled";
+    case errc::would_deadlock: return "would_deadlock";
+    case errc::runtime_stopped: return "runtime_stopped";
+    case errc::out_of_memory: return "out_of_memory";
+    case errc::io_failed: return "io_failed";
+    case errc::compile_failed: return "compile_failed";
+    case errc::device_failed: return "device_failed";
+    case errc::device_lost: return "device_lost";
+    case errc::data_lost: return "data_lost";
+    case errc::not_supported: return "not_supported";
+    case errc::disk_full: return "disk_full";
+    case errc::node_lost: return "node_lost";
+    case errc::unreachable: return "unreachable";
+    case errc::refused: return "refused";
+    case errc::bad_frame: return "bad_frame";
+    case errc::unknown_outcome: return "unknown_outcome";
+  }
+  return "unknown";
+}
+
 /// The root of all errors.
 class error : public std::runtime_error {
  public:

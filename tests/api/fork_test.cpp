@@ -11,7 +11,6 @@
 #include <functional>
 #include <memory>
 #include <optional>
-#include <string_view>
 #include <thread>
 #include <utility>
 
@@ -19,6 +18,7 @@
 #include <troupe/troupe.hpp>
 
 #include "tests/api/gates.hpp"
+#include "tests/support/sanitizers.hpp"
 
 namespace {
 
@@ -158,9 +158,7 @@ TEST(fork, a_child_that_uses_its_parents_runtime_is_told_at_once) {
 }
 
 TEST(fork, a_child_may_have_a_runtime_of_its_own) {
-#ifdef TROUPE_SANITIZED
-  if (std::string_view(TROUPE_SANITIZED) == "thread") GTEST_SKIP() << "ThreadSanitizer ends children that make threads";
-#endif
+  if (test::sanitizers == "thread") GTEST_SKIP() << "ThreadSanitizer ends children that make threads";
   troupe::runtime rt({.threads = 2});
   EXPECT_EQ(rt.spawn([] { return 1; }).get(), 1);
   EXPECT_EQ(code_of_child([] {

@@ -125,6 +125,19 @@ template <class F, class... A>
 using result_of_call = std::remove_cvref_t<decltype(std::declval<call_state<F, A...>&>()(
     std::declval<task_record&>(), std::declval<task_context&>()))>;
 
+// A result goes with its last future: nobody is left who could be told what its destructor throws.
+template <class R>
+void destroy(R& value) noexcept {
+  if constexpr (std::is_nothrow_destructible_v<R>) {
+    value.~R();
+  } else {
+    try {
+      value.~R();
+    } catch (...) {
+    }
+  }
+}
+
 // The state of a call and its result, in the record where they fit, else on the heap.
 template <class State, class R>
 struct call_storage {
@@ -161,10 +174,10 @@ struct call_storage {
     new (place) R((*std::launder(reinterpret_cast<State*>(f.state)))(r, c));
     f.has_value = true;
   }
-  static void drop_body(task_record& r) noexcept { std::launder(reinterpret_cast<State*>(of(r).state))->~State(); }
+  static void drop_body(task_record& r) { std::launder(reinterpret_cast<State*>(of(r).state))->~State(); }
   static void drop_result(task_record& r) noexcept {
     filled& f = of(r);
-    if (f.has_value) std::launder(reinterpret_cast<R*>(f.value))->~R();
+    if (f.has_value) destroy(*std::launder(reinterpret_cast<R*>(f.value)));
     if constexpr (!inside) delete &f;
   }
   static void* result(task_record& r) noexcept { return of(r).value; }
@@ -187,7 +200,7 @@ struct call_storage<State, void> {
       new (r.storage) State*(new State(std::move(s)));
   }
   static void run(task_record& r, task_context& c) { of(r)(r, c); }
-  static void drop_body(task_record& r) noexcept {
+  static void drop_body(task_record& r) {
     if constexpr (inside)
       of(r).~State();
     else
@@ -301,6 +314,10 @@ task_record* make_record(target to, const task_options* options, const kernel_in
     if (kernel) check_kernel(*to.house, *r);
     storage::make(*r, state{std::forward<F>(f), {argument_of<A>::keep(args)...}});
     r->ops = &ops_of<state, result>;
+  } catch (const std::bad_alloc&) {
+    discard(r);
+    release(r);
+    throw_no_memory();
   } catch (...) {
     discard(r);
     release(r);
