@@ -36,9 +36,13 @@ struct cancel {
 };
 }  // namespace
 
-void throw_no_memory() {
-  throw error(errc::out_of_memory, "no memory is left for the record of a task, or for what it takes along");
-}
+namespace {
+// Made beforehand: there may be none left for the error, either.
+const std::exception_ptr no_memory = std::make_exception_ptr(
+    error(errc::out_of_memory, "no memory is left for the record of a task, or for what it takes along"));
+}  // namespace
+
+void throw_no_memory() { std::rethrow_exception(no_memory); }
 
 task_record* new_task(engine& house) try {
   task_record* t = take_record(house.link());
