@@ -104,7 +104,8 @@ executor_report group_actor::report() const {
 bool group_actor::wait_ended(std::chrono::steady_clock::time_point deadline) {
   std::unique_lock hold(threads_lock_);
   const bool all = ended_.wait_until(hold, deadline, [&] {
-    return std::all_of(threads_.begin(), threads_.end(), [](const auto& t) { return t->ended.load(); });
+    return guests_free_.size() == guests_.size() &&
+           std::all_of(threads_.begin(), threads_.end(), [](const auto& t) { return t->ended.load(); });
   });
   for (auto& t : threads_) {
     if (!t->handle.joinable()) continue;
@@ -116,14 +117,15 @@ bool group_actor::wait_ended(std::chrono::steady_clock::time_point deadline) {
   return all;
 }
 
-std::vector<std::string> group_actor::running(std::size_t n) const {
-  std::vector<std::string> names;
+std::vector<task_record*> group_actor::running() const {
+  std::vector<task_record*> tasks;
   std::lock_guard hold(threads_lock_);
-  for (const auto& t : threads_) {
-    const task_record* r = t->running();
-    if (r && names.size() < n) names.push_back(logic::name_of(*r));
-  }
-  return names;
+  const auto add = [&](const auto& t) {
+    for (const run_context* c = t->running(); c; c = c->below()) tasks.push_back(c->task());
+  };
+  for (const auto& t : threads_) add(t);
+  for (const auto& t : guests_) add(t);
+  return tasks;
 }
 
 int group_actor::threads() const {

@@ -44,10 +44,10 @@ class core_group : public executor {
  public:
   /// Asks running bodies to stop and threads to end once their bodies return; does not wait.
   virtual void request_stop() = 0;
-  /// True when every thread has ended.
+  /// True when every thread has ended, and every body on a thread that helps.
   virtual bool wait_ended(std::chrono::steady_clock::time_point) = 0;
-  /// Names of the tasks whose bodies run now, at most n.
-  virtual std::vector<std::string> running(std::size_t n) const = 0;
+  /// The tasks whose bodies run now or wait for others inside. Only while placement's turn is held.
+  virtual std::vector<task_record*> running() const = 0;
   virtual int threads() const = 0;
   /// Runs this task on the calling thread, which is not one of the group's, if it is ready and nobody has it yet.
   /// `begin` is called before its body, which may take long and wait.

@@ -71,7 +71,7 @@ class group_actor final : public core_group,
     parking_.close();
   }
   bool wait_ended(std::chrono::steady_clock::time_point deadline) override;
-  std::vector<std::string> running(std::size_t n) const override;
+  std::vector<task_record*> running() const override;
   int threads() const override;
   bool help_with(task_record& awaited, const std::function<void()>& begin) override;
 
@@ -130,8 +130,8 @@ class group_actor final : public core_group,
   void note_waiting(const worker::standing&, int sign);
   void leave_slots(worker&);
   void come_back(worker&);
-  std::unique_ptr<worker> take_guest();
-  void give_guest(std::unique_ptr<worker>);
+  worker& take_guest();
+  void give_guest(worker&);
 
   const core_group_options options_;
   placement& placement_;
@@ -157,7 +157,7 @@ class group_actor final : public core_group,
   std::condition_variable ended_;
   std::vector<std::shared_ptr<worker>> threads_;
   std::vector<std::unique_ptr<worker>> guests_;
-  int guests_made_ = 0;
+  std::vector<worker*> guests_free_;
 };
 
 }  // namespace troupe::detail

@@ -99,11 +99,11 @@ bool group_actor::help_with(task_record& awaited, const std::function<void()>& b
   if (mine) {
     begin();
     // A helping thread has no place in the group: it borrows one, kept for the next time.
-    std::unique_ptr<worker> guest = take_guest();
-    worker* before = std::exchange(this_worker, guest.get());
-    guest->run(awaited);
+    worker& guest = take_guest();
+    worker* before = std::exchange(this_worker, &guest);
+    guest.run(awaited);
     this_worker = before;
-    give_guest(std::move(guest));
+    give_guest(guest);
   }
   make_spares(parking_.return_slot());
   if (mine) {
@@ -113,25 +113,28 @@ bool group_actor::help_with(task_record& awaited, const std::function<void()>& b
   return mine;
 }
 
-std::unique_ptr<worker> group_actor::take_guest() {
+worker& group_actor::take_guest() {
   std::lock_guard hold(threads_lock_);
-  if (guests_.empty()) {
-    auto g = std::make_unique<worker>(workplace_, guests_made_++);
+  if (guests_free_.empty()) {
+    auto g = std::make_unique<worker>(workplace_, static_cast<int>(guests_.size()));
     g->place.has_slot = true;  // a borrowed one
     if (options_.sink)
       g->lane.open(options_.sink, options_.first_lane + guest_lanes + g->number,
                    options_.facts.name + " guest " + std::to_string(g->number));
-    return g;
+    guests_free_.reserve(guests_.size() + 1);
+    guests_.push_back(std::move(g));
+    return *guests_.back();
   }
-  auto g = std::move(guests_.back());
-  guests_.pop_back();
+  worker& g = *guests_free_.back();
+  guests_free_.pop_back();
   return g;
 }
 
-void group_actor::give_guest(std::unique_ptr<worker> g) {
-  g->lane.flush();  // it has no thread that would do so at the end
+void group_actor::give_guest(worker& g) {
+  g.lane.flush();  // it has no thread that would do so at the end
   std::lock_guard hold(threads_lock_);
-  guests_.push_back(std::move(g));
+  guests_free_.push_back(&g);
+  if (stopping_.load(std::memory_order_relaxed)) ended_.notify_all();
 }
 
 // ---- the outside ----------------------------------------------------------------------------------------------------

@@ -41,6 +41,7 @@ gpu_actor::gpu_actor(gpu_options o, std::unique_ptr<devices::accelerator> device
 
 void gpu_actor::start() {
   thread_ = std::thread([house = options_.house.lock(), self = shared_from_this()] { self->thread_main(); });
+  started_ = true;
 }
 
 void gpu_actor::run_tasks(std::span<task_record* const> tasks, attention who) {
@@ -105,6 +106,7 @@ executor_report gpu_actor::report() const {
 }
 
 bool gpu_actor::wait_ended(std::chrono::steady_clock::time_point deadline) {
+  if (!started_) return true;
   std::unique_lock hold(lock_);
   const bool ended = bell_.wait_until(hold, deadline, [&] { return ended_; });
   hold.unlock();
@@ -117,12 +119,9 @@ bool gpu_actor::wait_ended(std::chrono::steady_clock::time_point deadline) {
   return ended;
 }
 
-std::vector<std::string> gpu_actor::running(std::size_t n) const {
-  std::vector<std::string> names;
+std::vector<task_record*> gpu_actor::running() const {
   std::lock_guard hold(lock_);
-  for (const task_record* t : running_)
-    if (names.size() < n) names.push_back(logic::name_of(*t));
-  return names;
+  return running_;
 }
 
 // ---- the thread -----------------------------------------------------------------------------------------------------

@@ -49,7 +49,7 @@ class gpu : public executor {
   virtual void request_stop() = 0;
   virtual bool wait_ended(std::chrono::steady_clock::time_point) = 0;
   /// Names of the tasks that run now, at most n.
-  virtual std::vector<std::string> running(std::size_t n) const = 0;
+  virtual std::vector<task_record*> running() const = 0;
 
   // ---- for threads that wait for a task, outside all bodies ---------------------------------------------------------
   /// Does what the device's thread would do next, if that sleeps and it is little. True if something was done.

@@ -61,7 +61,7 @@ class gpu_actor final : public gpu, public std::enable_shared_from_this<gpu_acto
     ring();
   }
   bool wait_ended(std::chrono::steady_clock::time_point) override;
-  std::vector<std::string> running(std::size_t n) const override;
+  std::vector<task_record*> running() const override;
   bool drive() override;
   bool busy() const override { return busy_.load(std::memory_order_relaxed); }
   void watch() override { watchers_.fetch_add(1, std::memory_order_seq_cst); }
@@ -177,7 +177,7 @@ class gpu_actor final : public gpu, public std::enable_shared_from_this<gpu_acto
   std::condition_variable bell_;
   logic::outlook queue_;
   std::deque<task_record*> errands_;  // transfers and the like
-  std::vector<const task_record*> running_;
+  std::vector<task_record*> running_;
   bool rung_ = false, ended_ = false;
   std::atomic<std::size_t> queued_count_{0}, errand_count_{0};
   std::atomic<bool> asleep_{false}, watch_{false}, stopping_{false}, looks_ahead_{false};
@@ -192,6 +192,7 @@ class gpu_actor final : public gpu, public std::enable_shared_from_this<gpu_acto
   alignas(64) std::atomic<bool> turn_{true};  // the right to use the device; its thread's at first
   std::atomic<std::uint64_t> tasks_{0}, failed_{0}, behind_{0}, by_waiters_{0}, replays_{0}, busy_ns_{0}, bytes_{0};
   std::thread thread_;
+  bool started_ = false;
 
   // With the turn.
   std::exception_ptr to_tell_;  // what the device has complained about to somebody else than its thread

@@ -194,10 +194,7 @@ void gpu_actor::end_task(task_record& t, std::exception_ptr error, std::uint64_t
       const bool own = t.kernel && t.kernel->routines[static_cast<std::size_t>(options_.facts.kind)];
       t.error = task_error(t, options_.facts.name, attempts, error, own ? errc::task_failed : failure_code(error));
     }
-    if (!t.body_gone) {
-      t.ops->drop_body(t);
-      t.body_gone = true;
-    }
+    if (!t.body_gone) drop_body(t, options_.facts.name);
   } else {
     t.error = error;
   }

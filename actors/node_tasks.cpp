@@ -243,10 +243,7 @@ void node_actor::end_task(task_record& t, std::exception_ptr why, float measured
   busy_ns_.fetch_add(static_cast<std::uint64_t>(measured_ns), std::memory_order_relaxed);
   t.measured_ns = std::max(1.0f, measured_ns);
   t.error = std::move(why);
-  if (!t.body_gone) {
-    t.ops->drop_body(t);
-    t.body_gone = true;
-  }
+  if (!t.body_gone) drop_body(t, peer_name());
   fulfil(t, board_);
   done_.push_back(&t);
 }

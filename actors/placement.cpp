@@ -125,7 +125,8 @@ void placement::submit(task_record* t, bool inside) {
 // They would never end if they wait for a view that this thread holds.
 void placement::wait_for_bound() {
   const auto is_below = [&] {
-    return submitted_.load() - finished_.load(std::memory_order_seq_cst) <= in_flight_max_ - in_flight_max_ / 4;
+    return given_up_.load(std::memory_order_acquire) ||
+           submitted_.load() - finished_.load(std::memory_order_seq_cst) <= in_flight_max_ - in_flight_max_ / 4;
   };
   bound_waiters_.fetch_add(1, std::memory_order_seq_cst);
   while (!holds_up_ || !holds_up_()) {
@@ -133,6 +134,19 @@ void placement::wait_for_bound() {
     if (quiet_.wait_for(hold, look_for_holders_after, is_below)) break;
   }
   bound_waiters_.fetch_sub(1, std::memory_order_relaxed);
+}
+
+bool placement::wait_for_room(std::chrono::steady_clock::time_point deadline) {
+  const auto room = [&] {
+    return closed() || submitted_.load() - finished_.load(std::memory_order_seq_cst) < in_flight_max_;
+  };
+  if (room()) return true;
+  take_turn(nullptr);
+  bound_waiters_.fetch_add(1, std::memory_order_seq_cst);
+  std::unique_lock hold(quiet_lock_);
+  const bool there = quiet_.wait_until(hold, deadline, [&] { return room() || given_up_.load(); });
+  bound_waiters_.fetch_sub(1, std::memory_order_relaxed);
+  return there;
 }
 
 void placement::report_done(std::span<task_record* const> done, executor* self) {

@@ -12,6 +12,7 @@
 
 #include <atomic>
 #include <condition_variable>
+#include <coroutine>
 #include <deque>
 #include <functional>
 #include <map>
@@ -72,6 +73,8 @@ class placement final : private logic::dependencies::surroundings {
   // ---- any thread ---------------------------------------------------------------------------------------------------
   /// `inside`: the caller is a task, which is never held back at the in-flight bound.
   void submit(task_record*, bool inside);
+  /// Waits until fewer tasks are in flight than may be; false if that is not so in time.
+  bool wait_for_room(std::chrono::steady_clock::time_point);
   /// Throws runtime_stopped after close().
   void check_open() const;
   /// Some tasks can never run here, for want of memory: then `check_size` throws error(out_of_memory) with the sizes.
@@ -181,6 +184,13 @@ class placement final : private logic::dependencies::surroundings {
 
   /// No task may be submitted any more. What has not started fails with runtime_stopped; gives their number.
   std::uint64_t abandon_queued();
+  /// Their bodies run and are left behind: they and all that comes after them are done, with runtime_stopped. Only with the
+  /// turn held and after `abandon_queued`.
+  void leave_behind(std::span<task_record* const>);
+  /// Coroutines whose tasks will not resume them; the caller is to do so.
+  std::vector<std::coroutine_handle<>> take_unresumed();
+  /// Nobody waits any more for what is in flight.
+  void give_up_waiting();
   void close() { closed_.store(true); }
   /// Gives back what is done, so that records in use are those that futures hold.
   void settle_accounts();
@@ -309,8 +319,10 @@ class placement final : private logic::dependencies::surroundings {
   void place_anew();
   bool may_go_elsewhere(const task_record&);
   void retire(task_record&);
+  void note_chunk(const task_record&);
   void work_off();
   void abandon(task_record&);
+  bool give_up(task_record&);
   void free_if_unused(array_core&);
   void publish();
   void tell_waiters(std::uint64_t finished);
@@ -339,6 +351,7 @@ class placement final : private logic::dependencies::surroundings {
   std::mutex farewells_lock_;
   std::vector<task_record*> farewells_;  // unfinished ones
   bool farewells_over_ = false;
+  std::atomic<bool> given_up_{false};
   std::mutex quiet_lock_;
   std::condition_variable quiet_;
   transfer_reports transfers_;
@@ -383,6 +396,7 @@ class placement final : private logic::dependencies::surroundings {
   std::uint64_t retired_count_ = 0, turns_ = 0, last_drain_ = 0, last_look_ = 0;
   bool was_stale_ = false, tracing_ = false, abandoning_ = false;
   std::uint64_t abandoned_ = 0, open_views_ = 0;
+  std::vector<std::coroutine_handle<>> unresumed_;
   trace_lane lane_;
   std::vector<std::pair<std::uint64_t, std::uint64_t>> edges_;
   task_record* free_first_ = nullptr;  // records to give back, in one chain a turn

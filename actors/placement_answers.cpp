@@ -1,9 +1,12 @@
 // What this file is for: what others ask of placement beside tasks: waits, explanations, reports, the end.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
+#include <unordered_set>
+
 #include <troupe/error.hpp>
 
 #include "actors/placement.hpp"
+#include "actors/protocol/resumption.hpp"
 #include "actors/task_errors.hpp"
 
 namespace troupe::detail {
@@ -16,9 +19,9 @@ constexpr std::size_t kept_idle = 4u << 20;
 // ---- questions ------------------------------------------------------------------------------------------------------
 
 bool placement::wait_quiet(std::chrono::steady_clock::time_point deadline) {
-  const auto quiet = [&] { return is_quiet(); };
+  const auto quiet = [&] { return is_quiet() || given_up_.load(std::memory_order_acquire); };
   for (;;) {
-    if (quiet()) return true;
+    if (quiet()) return is_quiet();
     if (take_turn(nullptr)) continue;
     quiet_waiters_.fetch_add(1, std::memory_order_seq_cst);
     bool done;
@@ -26,10 +29,10 @@ bool placement::wait_quiet(std::chrono::steady_clock::time_point deadline) {
       std::unique_lock hold(quiet_lock_);
       if (deadline == std::chrono::steady_clock::time_point::max()) {
         quiet_.wait(hold, quiet);
-        done = true;
       } else {
-        done = quiet_.wait_until(hold, deadline, quiet);
+        quiet_.wait_until(hold, deadline, quiet);
       }
+      done = is_quiet();
     }
     quiet_waiters_.fetch_sub(1, std::memory_order_relaxed);
     return done;
@@ -103,7 +106,7 @@ explanation placement::explain(task_record& t) {
   hold_turn();
   explanation e = assignment_.explain(t);
   tell_refusals(e, t, facts());
-  if (is_fulfilled(t) && t.measured_ns > 0)
+  if (is_fulfilled(t) && !is_left_behind(t) && t.measured_ns > 0)
     e.measured = std::chrono::nanoseconds(static_cast<std::int64_t>(t.measured_ns));
   leave_turn();
   take_turn(nullptr);
@@ -159,15 +162,47 @@ runtime_report placement::report() {
 // ---- the end --------------------------------------------------------------------------------------------------------
 
 void placement::abandon(task_record& t) {
-  if (!claim(t)) {
-    await_verdict(t);
-    return;
-  }
+  if (!give_up(t)) await_verdict(t);
+}
+
+bool placement::give_up(task_record& t) {
+  if (!claim(t)) return false;
   const std::string name = logic::name_of(t);
   t.error = std::make_exception_ptr(task_failed(
       errc::runtime_stopped, "task '" + name + "' did not run: the runtime was shut down", name, "", name, 0, nullptr));
+  if (const std::coroutine_handle<> waits = waits_for(t)) unresumed_.push_back(waits);
   fulfil(t, board_);
   ++abandoned_;
+  return true;
+}
+
+void placement::leave_behind(std::span<task_record* const> tasks) {
+  // What comes after them is in nobody's queue yet. It stays in the order, and retires when their bodies end, if ever.
+  std::vector<task_record*> next;
+  for (task_record* t : tasks)
+    if (detail::leave_behind(*t, board_)) next.push_back(t);
+  std::unordered_set<const task_record*> seen(next.begin(), next.end());
+  while (!next.empty()) {
+    task_record* const t = next.back();
+    next.pop_back();
+    deps_.each_successor(*t, [&](task_record& after, bool) {
+      if (!seen.insert(&after).second) return;
+      give_up(after);
+      next.push_back(&after);
+    });
+  }
+}
+
+std::vector<std::coroutine_handle<>> placement::take_unresumed() {
+  std::vector<std::coroutine_handle<>> all;
+  with_turn([&] { all.swap(unresumed_); });
+  return all;
+}
+
+void placement::give_up_waiting() {
+  given_up_.store(true, std::memory_order_release);
+  { std::lock_guard hold(quiet_lock_); }
+  quiet_.notify_all();
 }
 
 std::uint64_t placement::abandon_queued() {

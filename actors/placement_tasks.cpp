@@ -205,12 +205,23 @@ void placement::work_off() {
   retired_.clear();
 }
 
+// For whoever asks later where a for_each went.
+void placement::note_chunk(const task_record& t) {
+  if (!(t.marks & mark_sent) || t.measured_ns == never_ran) return;
+  auto* const join = reinterpret_cast<task_record*>(t.successors[0] & ~std::uintptr_t{1});
+  if (join->kind != task_kind::join || !join->extra) return;
+  std::vector<std::uint64_t>& at = join->extra->chunks_at;
+  if (at.size() <= t.executor) at.resize(t.executor + 1u);
+  ++at[t.executor];
+}
+
 void placement::retire(task_record& t) {
   if (has_devices_ && has_ended_early(t)) return;
   if (!doomed_.empty()) doomed_.erase(&t);
   if (!overtaken_.empty()) overtaken_.erase(&t);
   assignment_.finished(t);
   if (gated_) account_for_data(t);
+  if (t.marks & mark_chunk) note_chunk(t);
   if (tracing_)
     deps_.each_successor(t, [&](task_record& next, bool) {  // the others were noted when they were found
       if (next.kind == task_kind::join) lane_.add_edge(t.sequence, next.sequence);

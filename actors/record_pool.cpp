@@ -158,7 +158,12 @@ void drop_inputs(task_record& t) noexcept {
     t.extra->payload.reset();
     t.extra->loans.clear();
   }
-  if (t.ops && !t.body_gone) t.ops->drop_body(t);
+  if (t.ops && !t.body_gone) {
+    try {
+      t.ops->drop_body(t);
+    } catch (...) {  // it never ran, or is not to: nobody asks
+    }
+  }
   t.body_gone = true;
   for (int i = 0; i < t.access_count; ++i) {
     access& x = t.accesses[i];

@@ -24,6 +24,7 @@
 #include "actors/protocol/spin_lock.hpp"
 #include "actors/tile_memory.hpp"
 #include "devices/device.hpp"
+#include "devices/forks.hpp"
 
 namespace troupe::detail {
 
@@ -102,6 +103,7 @@ class shard_pool {
   static constexpr std::size_t slab_items = 1024, slab_bytes = slab_items * sizeof(T);
   static constexpr std::size_t shard_count = 8;
   static constexpr std::size_t slabs_before_thrift = 4, worth_fetching = 64;
+  static constexpr std::size_t headroom_bytes = 4u << 20;
 
   struct alignas(64) shard {
     mutable spin_lock lock;
@@ -171,6 +173,7 @@ class shard_pool {
   }
   // Slabs are mapped, not taken from the heap, so that trimming gives them back to the system.
   T* make_slab() {
+    check_headroom();
     // All of it is written at once, so the system may as well bring the pages in one go.
     constexpr int how = MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE;
     void* memory = ::mmap(nullptr, slab_bytes, PROT_READ | PROT_WRITE, how, -1, 0);
@@ -179,9 +182,23 @@ class shard_pool {
     std::uninitialized_default_construct_n(items, slab_items);
     for (std::size_t i = 0; i < slab_items; ++i) items[i].next = i + 1 < slab_items ? &items[i + 1] : nullptr;
     std::lock_guard hold(slabs_lock_);
-    slabs_.push_back(items);
+    try {
+      slabs_.push_back(items);
+    } catch (...) {
+      std::destroy_n(items, slab_items);
+      ::munmap(memory, slab_bytes);
+      throw;
+    }
     slab_count_.store(slabs_.size(), std::memory_order_relaxed);
     return items;
+  }
+  // Whoever orders and places what is in the slabs needs memory for it, too, and may not fail: where address space is
+  // limited, so much of it must be left before there is another slab.
+  void check_headroom() const {
+    const std::size_t bytes = headroom_bytes + slab_count_.load(std::memory_order_relaxed) * slab_bytes / 8;
+    void* const there = ::mmap(nullptr, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (there == MAP_FAILED) throw std::bad_alloc();
+    ::munmap(there, bytes);
   }
   // With slabs_lock_ held.
   void free_slabs_beyond(std::size_t kept) {
@@ -213,6 +230,7 @@ struct house_link {
   std::unique_ptr<tile_memory> tiles;  // null: everything comes from the host's allocator
   std::shared_ptr<void> kernels;       // what records say of their kernels is in there
   house_clock clock;                   // set before anybody asks
+  const devices::birthplace birth;     // in a child by fork nothing of this is touched
   shard_pool<task_record> records;
   shard_pool<region> regions;
 

@@ -61,12 +61,12 @@ std::byte* run_context::tile(array_core& a, std::uint32_t t, bool overwritten) {
 }
 
 raw_view run_context::view_of(int i) {
-  access& x = task_->accesses[i];
+  access& x = task()->accesses[i];
   array_core& a = *x.array;
   raw_view v;
   v.name = a.spec.name.c_str();
   if (x.mode == access_mode::reduce) return partial_view(x);
-  const bool restorable = task_->extra && attempt_ <= task_->extra->options.retries && x.mode == access_mode::update;
+  const bool restorable = task()->extra && attempt_ <= task()->extra->options.retries && x.mode == access_mode::update;
 
   if (!x.where) {
     const box4 b = a.tile_box(x.tile);
@@ -251,7 +251,7 @@ raw_view run_context::partial_view(access& x) {
     host_.fill(partial.get(), red.identity.data(), red.element, count);
   }
   std::byte* saved = nullptr;
-  if (task_->extra && attempt_ <= task_->extra->options.retries) {
+  if (task()->extra && attempt_ <= task()->extra->options.retries) {
     saved = scratch_.take(count * red.element);
     std::memcpy(saved, partial.get(), count * red.element);
   }

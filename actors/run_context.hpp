@@ -3,6 +3,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -46,24 +47,25 @@ class scratch {
 
 class run_context : public task_context {
  public:
+  /// `below`: the context of the body that may wait for this one's on the same stack.
   run_context(devices::device& host, house_link& link, scratch& s, const char* executor,
-              const std::atomic<bool>& stopping)
-      : host_(host), link_(link), scratch_(s), executor_(executor), stopping_(stopping) {}
+              const std::atomic<bool>& stopping, const run_context* below = nullptr)
+      : below_(below), host_(host), link_(link), scratch_(s), executor_(executor), stopping_(stopping) {}
   virtual ~run_context() = default;
 
   /// Begins with another task; one at a time.
   void bind(task_record& t) {
-    task_ = &t;
+    task_.store(&t, std::memory_order_relaxed);
     attempt_ = 1;
   }
 
   const char* executor() const override { return executor_; }
   bool stop_requested() const override {
-    return stopping_.load(std::memory_order_relaxed) || (task_->extra && task_->extra->options.stop.stop_requested());
+    return stopping_.load(std::memory_order_relaxed) || (task()->extra && task()->extra->options.stop.stop_requested());
   }
   int attempt() const override { return attempt_; }
   std::span<const held_device> devices() const override {
-    return task_->extra ? std::span<const held_device>(task_->extra->devices) : std::span<const held_device>();
+    return task()->extra ? std::span<const held_device>(task()->extra->devices) : std::span<const held_device>();
   }
   raw_view view_of(int access) override;
 
@@ -74,7 +76,9 @@ class run_context : public task_context {
   void roll_back() noexcept;
   /// Since the last call.
   std::uint64_t take_bytes_moved() { return std::exchange(bytes_, 0); }
-  task_record* task() const { return task_; }
+  /// Any thread, as long as the task cannot retire.
+  task_record* task() const { return task_.load(std::memory_order_relaxed); }
+  const run_context* below() const { return below_; }
 
  private:
   struct held {
@@ -93,7 +97,8 @@ class run_context : public task_context {
   raw_view partial_view(access&);
   void finish() noexcept;
 
-  task_record* task_ = nullptr;
+  std::atomic<task_record*> task_{nullptr};
+  const run_context* const below_;
   devices::device& host_;
   house_link& link_;
   scratch& scratch_;

@@ -39,6 +39,7 @@ class disk final : public disk_thread, public std::enable_shared_from_this<disk>
 
   void start() override {
     thread_ = std::thread([house = options_.house.lock(), self = shared_from_this()] { self->thread_main(); });
+    started_ = true;
   }
   void request_stop() override {
     {
@@ -75,6 +76,7 @@ class disk final : public disk_thread, public std::enable_shared_from_this<disk>
   std::deque<order> queue_;
   bool stopping_ = false, ended_ = false;
   std::thread thread_;
+  bool started_ = false;
 };
 
 void disk::add(order o) {
@@ -172,6 +174,7 @@ void disk::refuse(task_record& t) {
 }
 
 bool disk::wait_ended(std::chrono::steady_clock::time_point deadline) {
+  if (!started_) return true;
   std::unique_lock hold(lock_);
   const bool ended = bell_.wait_until(hold, deadline, [&] { return ended_; });
   hold.unlock();

@@ -11,6 +11,7 @@
 
 #include "actors/caf.hpp"
 #include "actors/trace_writer.hpp"
+#include "devices/threads.hpp"
 
 namespace troupe::detail {
 
@@ -42,6 +43,8 @@ namespace {
 // What could not be tidied, because it is still in use, is looked at again after twice the time.
 constexpr auto idle_before_tidying = std::chrono::milliseconds(200);
 constexpr auto patience_max = std::chrono::milliseconds(5'000);
+// An actor system as `configure` wants it has a worker, a clock and a printer, which has nothing to print.
+constexpr int caf_threads = 3;
 
 /// What the observer and those who send to it share.
 struct trace_desk {
@@ -107,6 +110,7 @@ class staff_on_caf final : public staff, private trace_sink {
       traced_ = true;
     }
     configure(config_);
+    devices::try_threads(caf_threads);  // without one of them CAF ends the process
     system_ = std::make_unique<caf::actor_system>(config_);
     if (traced_) observer_ = system_->spawn(observer, &desk_);
     keeper_ = system_->spawn(keeper, &tidy_, &ring_);

@@ -6,6 +6,7 @@
 #include <troupe/error.hpp>
 
 #include "actors/logic/dependencies.hpp"
+#include "actors/protocol/phase.hpp"
 
 namespace troupe::detail {
 
@@ -63,7 +64,21 @@ std::exception_ptr refused_error(const task_record& t, errc code, const std::str
       task_failed(code, "task '" + name + "' was not run: " + why, name, "", name, 0, nullptr));
 }
 
+void drop_body(task_record& t, const std::string& executor) noexcept {
+  t.body_gone = true;
+  try {
+    t.ops->drop_body(t);
+  } catch (...) {
+    if (!t.error) t.error = task_error(t, executor, 1, std::current_exception());
+  }
+}
+
 void throw_task_error(const task_record& t) {
+  if (is_left_behind(t)) {  // its error is its body's to write
+    const std::string name = logic::name_of(t);
+    throw task_failed(errc::runtime_stopped, "task '" + name + "' was left behind: the runtime was shut down while it ran",
+                      name, "", name, 1, nullptr);
+  }
   if (!t.error) return;
   if (t.measured_ns != never_ran) std::rethrow_exception(t.error);
   const std::string name = logic::name_of(t);

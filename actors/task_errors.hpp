@@ -28,4 +28,7 @@ std::string reason_of(const std::exception_ptr&) noexcept;
 /// The text of an exception.
 std::string text_of(const std::exception_ptr&) noexcept;
 
+/// Destroys what the body captured. What a destructor throws is the task's error, unless it has one.
+void drop_body(task_record&, const std::string& executor) noexcept;
+
 }  // namespace troupe::detail

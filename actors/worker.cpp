@@ -34,8 +34,8 @@ void worker::run(task_record& t) {
     return;
   }
   run_context& c = enter(t, {logic::slots_needed(t), t.predicted_ns});
-  const task_record* outer = running_.load(std::memory_order_relaxed);
-  running_.store(&t, std::memory_order_relaxed);
+  const run_context* outer = running_.load(std::memory_order_relaxed);
+  running_.store(&c, std::memory_order_release);
   const bool timed = is_timed(t) || lane.on();
   const std::uint64_t begin = timed ? ticks() : 0;
   const outcome end_of_body = run_body(c, t);
@@ -48,10 +48,7 @@ void worker::run(task_record& t) {
   if (timed) t.measured_ns = std::max(1.0f, static_cast<float>(static_cast<double>(end - begin) * at_.tick_ns));
   if (lane.on()) lane.add(t.id, begin, end, logic::name_of(t).c_str());
   // What the body captured goes before anybody learns that it is done: a waiter may then count on it.
-  if (t.kind == task_kind::call && !t.body_gone) {
-    t.ops->drop_body(t);
-    t.body_gone = true;
-  }
+  if (t.kind == task_kind::call && !t.body_gone) drop_body(t, at_.executor);
   fulfil(t, at_.board);
 }
 
@@ -74,7 +71,7 @@ run_context& worker::enter(task_record& t, standing body) {
   if (static_cast<std::size_t>(depth_) == contexts_.size()) {
     bodies_.emplace_back();
     contexts_.push_back(
-        std::make_unique<run_context>(at_.host, at_.link, buffers_, at_.executor.c_str(), at_.stopping));
+        std::make_unique<run_context>(at_.host, at_.link, buffers_, at_.executor.c_str(), at_.stopping, context()));
   }
   bodies_[static_cast<std::size_t>(depth_)] = body;
   run_context& c = *contexts_[static_cast<std::size_t>(depth_++)];

@@ -67,8 +67,8 @@ class worker {
   // ---- any thread ---------------------------------------------------------------------------------------------------
   const int number;
   core_group& owner() const { return *at_.owner; }
-  /// The task whose body runs now; null: none.
-  const task_record* running() const { return running_.load(std::memory_order_acquire); }
+  /// Of the body that runs now, on top of those that wait for it; null: none. Its task stays while placement's turn is held.
+  const run_context* running() const { return running_.load(std::memory_order_acquire); }
   struct counters {
     std::atomic<std::uint64_t> tasks{0}, failed{0}, busy_ticks{0}, bytes{0};
   };
@@ -94,7 +94,7 @@ class worker {
   std::vector<std::unique_ptr<run_context>> contexts_;  // by depth, as the next one
   std::vector<standing> bodies_;
   int depth_ = 0;
-  std::atomic<const task_record*> running_{nullptr};
+  std::atomic<const run_context*> running_{nullptr};
   counters counts_;
 };
 

@@ -7,9 +7,11 @@ set(CMAKE_CXX_STANDARD 20)
 set(CMAKE_CXX_STANDARD_REQUIRED ON)
 set(CMAKE_CXX_EXTENSIONS OFF)
 
-# An embedding program must not see, or clash with, what is inside. The static library hides every symbol. The shared
-# one cannot: hidden is final, and marking what is public would take a macro in every public header; there a version
-# script keeps the namespace troupe and drops the rest (cmake/exported_symbols.map).
+# An embedding program must not see, or clash with, what is inside. What is public is listed (cmake/public_symbols.map):
+# of the shared library everything else is local by a version script, of the static one because it is sealed into one
+# object (cmake/sealed.cmake). The static library hides the public symbols as well, so that a shared library which it
+# becomes a part of does not show them. The shared one cannot: hidden is final, and marking what is public would take a
+# macro in every public header.
 if(BUILD_SHARED_LIBS)
   set(CMAKE_CXX_VISIBILITY_PRESET default)
   add_compile_options(-fno-semantic-interposition)

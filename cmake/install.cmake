@@ -27,3 +27,41 @@ install(FILES "${PROJECT_BINARY_DIR}/troupeConfig.cmake" "${PROJECT_BINARY_DIR}/
               cmake/FindCAF.cmake cmake/FindHwloc.cmake cmake/FindLZ4.cmake cmake/FindOpenBLAS.cmake cmake/FindxxHash.cmake
   DESTINATION "${package_dir}")
 install(FILES LICENSE DESTINATION "${CMAKE_INSTALL_DOCDIR}")
+
+# For programs that are built without CMake. The static library does not bring its libraries along, so all are named.
+set(pc_folder "${CMAKE_INSTALL_LIBDIR}/pkgconfig")
+if(IS_ABSOLUTE "${pc_folder}")
+  set(prefix "${CMAKE_INSTALL_PREFIX}")
+else()
+  # Found from where the file lies, so that the prefix may be moved.
+  file(RELATIVE_PATH prefix "/${pc_folder}" "/")
+  string(REGEX REPLACE "/$" "" prefix "\${pcfiledir}/${prefix}")
+endif()
+foreach(folder IN ITEMS LIBDIR INCLUDEDIR)
+  string(TOLOWER "${folder}" variable)
+  set(${variable} "${CMAKE_INSTALL_${folder}}")
+  if(NOT IS_ABSOLUTE "${${variable}}")
+    set(${variable} "\${prefix}/${${variable}}")
+  endif()
+endforeach()
+set(libs "")
+if(NOT BUILD_SHARED_LIBS)
+  get_property(accelerators GLOBAL PROPERTY TROUPE_ACCELERATOR_LIBRARIES)
+  foreach(library IN ITEMS CAF::core Hwloc::hwloc OpenSSL::SSL OpenSSL::Crypto LZ4::lz4 xxHash::xxhash ${accelerators})
+    if(TARGET ${library})
+      string(APPEND libs " -L$<TARGET_LINKER_FILE_DIR:${library}> -l:$<TARGET_LINKER_FILE_NAME:${library}>")
+    else()
+      string(APPEND libs " -l${library}")
+    endif()
+  endforeach()
+  string(APPEND libs " -lrt -pthread")
+endif()
+configure_file(cmake/troupe.pc.in "${PROJECT_BINARY_DIR}/troupe.pc.generate" @ONLY)
+file(GENERATE OUTPUT "${PROJECT_BINARY_DIR}/troupe.pc" INPUT "${PROJECT_BINARY_DIR}/troupe.pc.generate")
+install(FILES "${PROJECT_BINARY_DIR}/troupe.pc" DESTINATION "${pc_folder}")
+
+if(PROJECT_IS_TOP_LEVEL)
+  add_custom_target(uninstall VERBATIM COMMENT "Taking away what was installed last"
+    COMMAND "${CMAKE_COMMAND}" "-DMANIFEST=${PROJECT_BINARY_DIR}/install_manifest.txt"
+      -P "${PROJECT_SOURCE_DIR}/cmake/uninstall.cmake")
+endif()

@@ -60,6 +60,8 @@ function(troupe_room name)
     add_library(troupe_${name} OBJECT ${arg_SOURCES})
     target_link_libraries(troupe_${name} PUBLIC troupe_sees_${arg_SEES}
                                          PRIVATE troupe_build_flags ${arg_LIBRARIES})
+    # Unique symbols would be one in the whole process, whatever else says that they are local.
+    target_compile_options(troupe_${name} PRIVATE $<$<CXX_COMPILER_ID:GNU>:-fno-gnu-unique>)
     set_property(GLOBAL APPEND PROPERTY TROUPE_OBJECTS "$<TARGET_OBJECTS:troupe_${name}>")
   else()
     add_library(troupe_${name} INTERFACE)

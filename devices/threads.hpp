@@ -13,5 +13,8 @@ bool bind_this_thread(int core) noexcept;
 int current_cpu() noexcept;
 /// Names the calling thread for debuggers, at most 15 characters.
 void name_this_thread(const std::string&) noexcept;
+/// Throws std::system_error if the system does not give this process so many threads more at this moment. For code that
+/// ends the process when it gets none.
+void try_threads(int count);
 
 }  // namespace troupe::devices

@@ -92,7 +92,7 @@ namespace {
 thread_local int may_not_wait = 0;
 
 void give_handles(array_core* a, std::int64_t handles) noexcept {
-  if (a->handles.fetch_sub(handles, std::memory_order_acq_rel) != handles) return;
+  if (a->handles.fetch_sub(handles, std::memory_order_acq_rel) != handles || !a->home->birth.is_here()) return;
   // Tasks that use it were submitted before this: placement frees it once they are done, at once if there are none.
   if (engine* house = a->home->house.load(std::memory_order_acquire))
     house->brain().drop(a);
@@ -112,7 +112,7 @@ bool take_last(array_core& a) noexcept {
 
 // What ends when its memory is the caller's again, with a reference; null: this was not the last handle, or nobody waits.
 task_record* give_back_borrowed(array_core* a) noexcept {
-  engine* const house = a->home->house.load(std::memory_order_acquire);
+  engine* const house = a->home->birth.is_here() ? a->home->house.load(std::memory_order_acquire) : nullptr;
   if (!house) {
     give_handles(a, 1);
     return nullptr;
@@ -161,6 +161,7 @@ const array_spec& spec_of(const array_core& a) noexcept { return a.spec; }
 target target_of(array_core& a) {
   engine* house = a.home->house.load(std::memory_order_acquire);
   if (!house) throw error(errc::runtime_stopped, "the runtime of array '" + a.spec.name + "' is gone");
+  house->check_process();
   return {house, nullptr};
 }
 
@@ -384,6 +385,7 @@ host_access* open_host(array_core& a, access_mode mode, const std::array<index_t
 }
 
 void close_host(host_access* h) noexcept {
+  if (!h->task->home->birth.is_here()) return;  // a child by fork: the view is its parent's
   std::unique_ptr<host_access> gone(h);
   try {
     h->context.commit();

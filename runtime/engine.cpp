@@ -25,6 +25,8 @@ constexpr auto stop_grace = std::chrono::milliseconds(100);
 constexpr int threads_max = 4096;
 // What fewer transfers have shown of a link is not kept for later runtimes.
 constexpr std::uint32_t transfers_to_correct = 8;
+// Limits beyond this are taken for it: several of them, in nanoseconds or ticks, are still numbers.
+constexpr auto longest = std::chrono::hours(10 * 365 * 24);
 
 options checked(options o) {
   if (o.threads < 0) throw error(errc::bad_argument, "options::threads is negative");
@@ -37,9 +39,17 @@ options checked(options o) {
   if (o.window.count() < 0) throw error(errc::bad_argument, "options::window is negative");
   if (o.card_wait.count() < 0) throw error(errc::bad_argument, "options::card_wait is negative");
   if (o.shutdown_timeout.count() < 0) throw error(errc::bad_argument, "options::shutdown_timeout is negative");
+  const auto keep_in_reach = [](auto& limit) { limit = std::min<std::remove_reference_t<decltype(limit)>>(limit, longest); };
+  keep_in_reach(o.spin);
+  keep_in_reach(o.window);
+  keep_in_reach(o.card_wait);
+  keep_in_reach(o.shutdown_timeout);
+  for (device_use& d : o.devices) keep_in_reach(d.deadline);
   if (o.threads == 0) o.threads = devices::usable_core_count();
   o.threads = std::max(o.threads, o.core_groups);
   o.cluster = with_environment(std::move(o.cluster));
+  keep_in_reach(o.cluster.spin);
+  keep_in_reach(o.cluster.replay_max);
   return o;
 }
 
@@ -124,6 +134,22 @@ engine::engine(const options& o, surroundings s)
 }
 
 void engine::start() {
+  try {
+    build();
+    return;
+  } catch (const std::system_error& none) {
+    shutdown(std::chrono::steady_clock::now());  // threads that have started hold the house
+    throw error(errc::no_resource,
+                "the runtime cannot start: " + none.code().message() + "; it wants " + std::to_string(options_.threads) +
+                    " workers (options::threads) and some threads beside them: allow more threads or processes (ulimit "
+                    "-u, the limits of the container) or ask for fewer");
+  } catch (...) {
+    shutdown(std::chrono::steady_clock::now());
+    throw;
+  }
+}
+
+void engine::build() {
   link_->house.store(this, std::memory_order_release);
   around_.make_cores ? do_without_staff() : hire_staff();
   add_groups();
@@ -328,6 +354,7 @@ void engine::add_disk() {
 engine::~engine() {
   shutdown(std::chrono::steady_clock::now());
   placement_.settle_accounts();  // a body that was left behind may have ended since
+  resume_abandoned();
   groups_.clear();
   gpus_.clear();
   link_->tiles->unpin_all();  // tiles with handles outlive the devices
@@ -339,6 +366,40 @@ engine::~engine() {
 }
 
 shutdown_report engine::shutdown(std::chrono::steady_clock::time_point deadline) {
+  shutdown_report r = shut_down(deadline);
+  resume_abandoned();
+  return r;
+}
+
+void engine::refuse_child() {
+  throw error(errc::runtime_stopped,
+              "the runtime belongs to the process that this one was forked from, and none of its threads are here: make a "
+              "runtime after the fork");
+}
+
+// Whoever is resumed here may do what he likes, so nothing is held.
+void engine::resume_abandoned() noexcept {
+  for (const std::coroutine_handle<> waits : placement_.take_unresumed()) {
+    try {
+      waits.resume();
+    } catch (...) {  // as from a task whose future nobody has
+    }
+  }
+}
+
+// Bodies that have not returned are done for everybody who waits for them.
+template <class Executor>
+void engine::leave_behind(Executor& e, shutdown_report& r) {
+  r.complete = false;
+  placement_.with_turn([&] {
+    const std::vector<task_record*> tasks = e.running();
+    for (const task_record* t : tasks)
+      if (r.still_running.size() < 64) r.still_running.push_back(logic::name_of(*t));
+    placement_.leave_behind(tasks);
+  });
+}
+
+shutdown_report engine::shut_down(std::chrono::steady_clock::time_point deadline) {
   std::lock_guard hold(shutdown_lock_);
   if (down_) return last_report_;
   down_ = true;
@@ -357,22 +418,10 @@ shutdown_report engine::shutdown(std::chrono::steady_clock::time_point deadline)
   for (auto& g : groups_) g->request_stop();
   for (auto& g : gpus_) g->request_stop();
   const auto grace = std::max(deadline, std::chrono::steady_clock::now() + stop_grace);
-  for (auto& g : groups_) {
-    if (g->wait_ended(grace)) continue;
-    r.complete = false;
-    placement_.with_turn([&] {
-      for (std::string& name : g->running(64))
-        if (r.still_running.size() < 64) r.still_running.push_back(std::move(name));
-    });
-  }
-  for (auto& g : gpus_) {
-    if (g->wait_ended(grace)) continue;
-    r.complete = false;
-    placement_.with_turn([&] {
-      for (std::string& name : g->running(64))
-        if (r.still_running.size() < 64) r.still_running.push_back(std::move(name));
-    });
-  }
+  for (auto& g : groups_)
+    if (!g->wait_ended(grace)) leave_behind(*g, r);
+  for (auto& g : gpus_)
+    if (!g->wait_ended(grace)) leave_behind(*g, r);
   if (disk_) {
     disk_->request_stop();
     if (!disk_->wait_ended(grace)) r.complete = false;
@@ -380,6 +429,7 @@ shutdown_report engine::shutdown(std::chrono::steady_clock::time_point deadline)
   placement_.wait_remade();
   placement_.abandon_queued();  // what became ready while bodies were ending
   placement_.end_farewells();
+  placement_.give_up_waiting();
   keep_costs();
   if (staff_) {
     placement_.flush_trace();

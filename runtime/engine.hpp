@@ -58,6 +58,10 @@ class engine : public std::enable_shared_from_this<engine> {
   /// Second half of construction: threads keep the engine alive, so it must be owned first.
   void start();
   shutdown_report shutdown(std::chrono::steady_clock::time_point deadline);
+  /// Throws runtime_stopped in a child of the process that it was made in.
+  void check_process() const {
+    if (!link_->birth.is_here()) refuse_child();
+  }
   runtime_report report();
   int threads() const;
 
@@ -102,6 +106,8 @@ class engine : public std::enable_shared_from_this<engine> {
   };
 
  private:
+  [[noreturn]] static void refuse_child();
+  void build();
   void hire_staff();
   void do_without_staff();
   trace_sink* sink() { return staff_ ? staff_->sink() : nullptr; }
@@ -113,6 +119,10 @@ class engine : public std::enable_shared_from_this<engine> {
   void connect(opened_gpu&, opened_gpu&);
   void keep_costs() noexcept;
   void add_disk();
+  shutdown_report shut_down(std::chrono::steady_clock::time_point deadline);
+  template <class Executor>
+  void leave_behind(Executor&, shutdown_report&);
+  void resume_abandoned() noexcept;
 
   const options options_;
   std::vector<std::string> absent_devices_;

@@ -3,15 +3,21 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include <algorithm>
 #include <coroutine>
+#include <memory>
 
+#include <cstdio>
+#include <limits>
+#include <new>
 #include <thread>
 
 #include <troupe/detail/engine.hpp>
 #include <troupe/error.hpp>
 #include <troupe/runtime.hpp>
 
+#include "actors/protocol/resumption.hpp"
 #include "actors/replay.hpp"
 #include "actors/task_errors.hpp"
+#include "devices/host/topology.hpp"
 #include "net/patience.hpp"
 #include "runtime/engine.hpp"
 
@@ -30,10 +36,32 @@ struct cancel {
 };
 }  // namespace
 
-task_record* new_task(engine& house) {
+namespace {
+// Made beforehand: there may be none left for the error, either.
+const std::exception_ptr no_memory = std::make_exception_ptr(
+    error(errc::out_of_memory, "no memory is left for the record of a task, or for what it takes along"));
+}  // namespace
+
+void throw_no_memory() { std::rethrow_exception(no_memory); }
+
+task_record* new_task(engine& house) try {
   task_record* t = take_record(house.link());
   t->references.store(2, std::memory_order_relaxed);
   return t;
+} catch (const std::bad_alloc&) {
+  throw_no_memory();
+}
+
+void check_chunks(double count, std::size_t bytes) {
+  const double needed = count * static_cast<double>(sizeof(task_record) + sizeof(task_record*) + bytes);
+  const auto there = static_cast<double>(devices::memory_bytes());
+  if (count < std::numeric_limits<std::int32_t>::max() && needed <= there) return;
+  char text[256];
+  std::snprintf(text, sizeof text,
+                "for_each: %.0f chunks, whose records are made before the first one begins, take %.1f GiB of the %.1f GiB of "
+                "this machine: choose larger chunks",
+                count, needed / (1u << 30), there / (1u << 30));
+  throw error(errc::out_of_memory, text);
 }
 
 void size_accesses(task_record& t, int count) {
@@ -85,7 +113,11 @@ void submit(target to, task_record* t) {
     discard(t);
     throw;
   }
-  to.house->brain().submit(t, current_task() != nullptr);
+  to.house->brain().submit(t, !to.waits || current_task() != nullptr);
+}
+
+bool wait_for_room(target to, std::chrono::steady_clock::time_point deadline) {
+  return to.tape || current_task() || to.house->brain().wait_for_room(deadline);
 }
 
 void submit_all(target to, std::span<task_record* const> chunks, task_record* join) {
@@ -102,7 +134,11 @@ void submit_all(target to, std::span<task_record* const> chunks, task_record* jo
     discard(join);
     throw;
   }
-  const bool inside = current_task() != nullptr;
+  const bool inside = !to.waits || current_task() != nullptr;
+  if (!to.tape) {
+    extra_of(*join).chunks = chunks.size();
+    if (!chunks.empty()) join->extra->options.name = logic::name_of(*chunks.front());
+  }
   for (task_record* t : chunks) {
     if (to.tape)
       put_on(*to.tape, t);
@@ -116,15 +152,22 @@ void submit_all(target to, std::span<task_record* const> chunks, task_record* jo
     to.house->brain().submit(join, inside);
 }
 
+namespace {
+// In a child by fork the pools may be locked for ever.
+void put_back(task_record* t) noexcept {
+  if (t->home->birth.is_here()) recycle(t);
+}
+}  // namespace
+
 void discard(task_record* t) noexcept {
   // Never submitted: the runtime's reference goes; the caller's, if a future took it, follows.
   if (!t->ops) t->body_gone = true;
-  if (t->references.fetch_sub(1, std::memory_order_acq_rel) == 1) recycle(t);
+  if (t->references.fetch_sub(1, std::memory_order_acq_rel) == 1) put_back(t);
 }
 
 void retain(task_record* t) noexcept { t->references.fetch_add(1, std::memory_order_relaxed); }
 void release(task_record* t) noexcept {
-  if (t->references.fetch_sub(1, std::memory_order_acq_rel) == 1) recycle(t);
+  if (t->references.fetch_sub(1, std::memory_order_acq_rel) == 1) put_back(t);
 }
 
 region* new_region(engine& house) {
@@ -234,12 +277,14 @@ const kernel_info* intern(engine& house, const kernel_info& k) { return house.ke
 
 void add_join_edge(task_record& chunk, task_record& join) {
   chunk.successors[chunk.successor_count++] = reinterpret_cast<std::uintptr_t>(&join) | 1;
+  chunk.marks |= mark_chunk;
   ++join.pending;
 }
 
 engine& engine_of(const task_record& t) {
   engine* house = t.home->house.load(std::memory_order_acquire);
   if (!house) throw error(errc::runtime_stopped, "the future's runtime is gone");
+  house->check_process();
   return *house;
 }
 
@@ -264,14 +309,19 @@ bool look_for_end(engine& house, task_record& t, std::chrono::steady_clock::time
   auto spin_until = std::min(deadline, begin + house.settings().spin);
   thread_local net::patience patience;
   bool for_nodes =
-      house.link().on_nodes.load(std::memory_order_relaxed) != 0 &&
+      house.link().on_nodes.load(std::memory_order_relaxed) != 0 && deadline > begin &&
       patience.begin(begin, std::min<std::chrono::nanoseconds>(deadline - begin, house.settings().cluster.spin));
   const auto device_until = std::min(deadline, begin + (1 + device_patience) * house.settings().spin);
+  std::shared_ptr<engine> kept;  // a body that runs here may be left behind at shutdown
   engine::device_watch devices(house);
   for (int looks = 0;; ++looks) {
     if (is_done(t)) return true;
     if (house.brain().take_turn_waiting() || devices.look()) continue;
-    if (may_help && house.help_with(t, [&] { devices.end(); })) return true;
+    const auto begin_helping = [&] {
+      devices.end();
+      kept = house.shared_from_this();
+    };
+    if (may_help && house.help_with(t, begin_helping)) return true;
     if (for_nodes) {
       for_nodes = patience.goes_on();
       continue;
@@ -319,17 +369,15 @@ void throw_error(const task_record& t) { throw_task_error(t); }
 void resume_after(task_record& t, std::coroutine_handle<> h) {
   engine& house = engine_of(t);
   const target to{&house, nullptr};
-  task_record* r = make_record(
-      to, nullptr, nullptr, [h] { h.resume(); }, static_cast<const box<1>*>(nullptr),
-      static_cast<const extent<1>*>(nullptr));
-  size_accesses(*r, 1);
+  task_record* r = make_record(to, nullptr, nullptr, resumption{h}, static_cast<const box<1>*>(nullptr),
+                               static_cast<const extent<1>*>(nullptr));
+  const future<void> held(r);
   retain(&t);
   r->accesses[0].array = nullptr;
   r->accesses[0].task = &t;
   r->accesses[0].link = link_mode::order;  // also after a failure: await_resume throws it
   r->access_count = 1;
   submit(to, r);
-  release(r);
 }
 
 }  // namespace troupe::detail

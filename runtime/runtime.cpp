@@ -4,6 +4,7 @@
 #include <troupe/runtime.hpp>
 
 #include <cstdio>
+#include <new>
 
 #include <troupe/this_task.hpp>
 
@@ -16,26 +17,44 @@ namespace {
 constexpr std::chrono::milliseconds views_looked_at_after{50};
 }  // namespace
 
-runtime::runtime(options o) : engine_(std::make_shared<detail::engine>(o)) { engine_->start(); }
+runtime::runtime(options o) try : engine_(std::make_shared<detail::engine>(o)) {
+  engine_->start();
+} catch (const std::bad_alloc&) {
+  throw error(errc::out_of_memory, "the runtime cannot start: no memory is left");
+}
 runtime::runtime(runtime&&) noexcept = default;
+
+namespace {
+// In a child by fork a runtime of the parent has no threads, and what it holds may be locked for ever: it is left as it is.
+void give_up(std::shared_ptr<detail::engine>& e) noexcept {
+  if (!e) return;
+  if (e->link().birth.is_here())
+    e->shutdown(detail::deadline_after(e->settings().shutdown_timeout));
+  else if (auto* kept = new (std::nothrow) std::shared_ptr<detail::engine>(e))
+    static_cast<void>(kept);  // its last handle is never given back
+}
+}  // namespace
+
 runtime& runtime::operator=(runtime&& o) noexcept {
   if (this != &o) {
-    if (engine_) shutdown(engine_->settings().shutdown_timeout);
+    give_up(engine_);
     engine_ = std::move(o.engine_);
   }
   return *this;
 }
-runtime::~runtime() {
-  if (engine_) shutdown(engine_->settings().shutdown_timeout);
-}
+runtime::~runtime() { give_up(engine_); }
 
 detail::engine& runtime::house() const {
   if (!engine_) throw error(errc::bad_argument, "the runtime was moved from");
+  engine_->check_process();
   return *engine_;
 }
 detail::target runtime::submission_target() const { return {&house(), nullptr}; }
 
-void runtime::wait_all() { wait_all_until(std::chrono::steady_clock::time_point::max()); }
+void runtime::wait_all() {
+  if (!wait_all_until(std::chrono::steady_clock::time_point::max()))
+    throw error(errc::runtime_stopped, "the runtime was shut down and has left bodies behind that still run");
+}
 
 bool runtime::wait_all_until(std::chrono::steady_clock::time_point deadline) {
   if (detail::current_task())
@@ -77,11 +96,11 @@ std::vector<refusal_report> runtime::refusals() const {
 }
 cluster_report runtime::survey(std::chrono::milliseconds limit) const {
   detail::neighbours* const n = house().others();
-  return n ? n->survey(std::chrono::steady_clock::now() + limit) : cluster_report();
+  return n ? n->survey(detail::deadline_after(limit)) : cluster_report();
 }
 bool runtime::wait_for_nodes(std::size_t count, std::chrono::milliseconds limit) const {
   const detail::neighbours* const n = house().others();
-  return n ? n->wait_for(count, std::chrono::steady_clock::now() + limit) : count == 0;
+  return n ? n->wait_for(count, detail::deadline_after(limit)) : count == 0;
 }
 std::vector<std::string> runtime::addresses() const {
   const detail::neighbours* const n = house().others();
@@ -97,6 +116,16 @@ shutdown_report runtime::shutdown(std::chrono::steady_clock::time_point deadline
 
 std::string explanation::text() const {
   char line[256];
+  if (chunks != 0) {
+    std::string s = "task '" + task + "' of " + std::to_string(chunks) + (chunks == 1 ? " chunk" : " chunks");
+    std::uint64_t ended = 0;
+    for (const chunk_place& at : chunks_at) {
+      s += (ended == 0 ? ": " : ", ") + std::to_string(at.chunks) + " on " + at.executor;
+      ended += at.chunks;
+    }
+    if (ended < chunks) s += (ended == 0 ? ": " : ", ") + std::to_string(chunks - ended) + " that have not run";
+    return s + "\n";
+  }
   std::snprintf(line, sizeof line, "task '%s' on %s, measured %.1f us\n", task.c_str(),
                 executor.empty() ? "(not placed)" : executor.c_str(), static_cast<double>(measured.count()) / 1e3);
   std::string s = line;

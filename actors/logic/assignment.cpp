@@ -493,7 +493,7 @@ explanation assignment::explain(const task_record& t) const {
   explanation e;
   e.task = name_of(t);
   if (t.marks & detail::mark_sent) {
-    e.executor = facts_[t.executor].name;
+    e.executor = facts_[t.executor].shown_name();
     e.predicted = (t.marks & detail::mark_known) != 0;
   }
   if (t.id != 0) e.candidates = decisions_.candidates(t.id, facts_);
@@ -504,7 +504,13 @@ explanation assignment::explain(const task_record& t) const {
     for (const detail::executor_facts& f : facts_)
       if (const std::string_view why = reason_against(*t.kernel, f);
           !why.empty() && (!t.extra || t.extra->executors.contains(f.id)))
-        e.candidates.push_back({f.name, {}, {}, {}, 0, 0, false, std::string(why)});
+        e.candidates.push_back({f.shown_name(), {}, {}, {}, 0, 0, false, std::string(why)});
+  if (t.kind == detail::task_kind::join && t.extra) {
+    e.chunks = t.extra->chunks;
+    for (std::size_t i = 0; i < t.extra->chunks_at.size(); ++i)
+      if (const std::uint64_t n = t.extra->chunks_at[i]; n != 0) e.chunks_at.push_back({facts_[i].shown_name(), n});
+    e.candidates.clear();
+  }
   return e;
 }
 

@@ -36,7 +36,7 @@ std::vector<candidate> decisions::candidates(std::uint64_t task, std::span<const
     if (d.task != task) continue;
     for (std::size_t i = 0; i < d.offers.size(); ++i) {
       const offer& o = d.offers[i];
-      all.push_back({facts[o.executor].name, ns(o.queue_ns + o.others_ns), ns(o.transfer_ns), ns(o.run_ns),
+      all.push_back({facts[o.executor].shown_name(), ns(o.queue_ns + o.others_ns), ns(o.transfer_ns), ns(o.run_ns),
                      o.bytes_missing, o.bytes_direct, i == d.chosen});
     }
   }

@@ -22,7 +22,26 @@ inline bool claim(task_record& t) noexcept {
 /// The result or error is in place: the task is done for everybody who waits.
 inline void fulfil(task_record& t, wait_board& board) noexcept {
   const std::uint32_t before = t.phase.exchange(phase_done, std::memory_order_acq_rel);
-  if (before & phase_watched) board.announce(t);
+  if ((before & (phase_watched | phase_abandoned)) == 0) return;
+  if (before & phase_abandoned) t.phase.fetch_or(phase_abandoned, std::memory_order_acq_rel);
+  board.announce(t);
+}
+
+/// Its body runs and is left behind: from now on the task is done for everybody who waits, and what its body still writes
+/// is nobody's result. False if it is not running.
+inline bool leave_behind(task_record& t, wait_board& board) noexcept {
+  std::uint32_t p = t.phase.load(std::memory_order_acquire);
+  while ((p & phase_mask) == phase_claimed) {
+    const std::uint32_t then = (p & ~(phase_mask | phase_watched)) | phase_done | phase_abandoned;
+    if (!t.phase.compare_exchange_weak(p, then, std::memory_order_acq_rel)) continue;
+    if (p & phase_watched) board.announce(t);
+    return true;
+  }
+  return false;
+}
+
+inline bool is_left_behind(const task_record& t) noexcept {
+  return (t.phase.load(std::memory_order_acquire) & phase_abandoned) != 0;
 }
 
 inline bool is_fulfilled(const task_record& t) noexcept {

@@ -8,13 +8,19 @@
 #include <hwloc.h>
 #include <pthread.h>
 #include <sched.h>
+#include <sys/syscall.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
+#include <condition_variable>
 #include <fstream>
+#include <mutex>
 #include <sstream>
+#include <thread>
+#include <vector>
 
 namespace troupe::devices {
 
@@ -123,6 +129,43 @@ int current_cpu() noexcept { return ::sched_getcpu(); }
 
 void name_this_thread(const std::string& name) noexcept {
   ::pthread_setname_np(::pthread_self(), name.substr(0, 15).c_str());
+}
+
+void try_threads(int count) {
+  struct round {
+    std::mutex lock;
+    std::condition_variable over;
+    bool ends = false;
+    std::vector<std::thread> threads;
+    std::vector<pid_t> ids;
+    void end() {
+      {
+        std::lock_guard hold(lock);
+        ends = true;
+      }
+      over.notify_all();
+      for (std::thread& t : threads) t.join();
+    }
+  } all;
+  all.threads.reserve(static_cast<std::size_t>(count));
+  all.ids.assign(static_cast<std::size_t>(count), 0);
+  try {
+    for (pid_t& id : all.ids)
+      all.threads.emplace_back([&all, &id] {
+        id = ::gettid();
+        std::unique_lock hold(all.lock);
+        all.over.wait(hold, [&] { return all.ends; });
+      });
+  } catch (...) {
+    all.end();
+    throw;
+  }
+  all.end();
+  // A thread that has been joined counts against the limit until the kernel has put it away, soon.
+  const auto give_up = std::chrono::steady_clock::now() + std::chrono::milliseconds(100);
+  for (const pid_t id : all.ids)
+    while (::syscall(SYS_tgkill, ::getpid(), id, 0) == 0 && std::chrono::steady_clock::now() < give_up)
+      std::this_thread::yield();
 }
 
 std::string processor_name() {

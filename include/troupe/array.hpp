@@ -14,6 +14,7 @@
 #include <utility>
 
 #include <troupe/box.hpp>
+#include <troupe/detail/deadline.hpp>
 #include <troupe/detail/engine.hpp>
 #include <troupe/view.hpp>
 
@@ -119,7 +120,7 @@ class array {
   /// As `read`, empty if it was not granted in time.
   template <class Rep, class Period>
   std::optional<host_view<const T, N>> try_read_for(std::chrono::duration<Rep, Period> limit) const {
-    return open<const T>(access_mode::read, std::chrono::steady_clock::now() + limit);
+    return open<const T>(access_mode::read, detail::deadline_after(limit));
   }
 
   /// Used by the library.

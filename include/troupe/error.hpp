@@ -17,7 +17,7 @@ namespace troupe {
 enum class errc {
   bad_argument,        ///< the call is wrong: correct the argument that the message names
   no_executor,         ///< no executor in the scope can run the kernel: widen the scope or add a body
-  no_resource,         ///< the task asks for more of a resource than exists: ask for less or configure more
+  no_resource,         ///< more of a resource is asked for than exists: ask for less, or configure or allow more
   uninitialized_read,  ///< a box was read that nobody wrote: write it first
   overlapping_write,   ///< one call changes what it also touches otherwise, or two of its chunks write the same: pass the
                        ///< array once (`update`), use disjoint boxes, change the mapper or use reduce
@@ -41,6 +41,37 @@ enum class errc {
   bad_frame,           ///< a peer sent what is not in the protocol: its session ends
   unknown_outcome,     ///< a task that must run once was running on a node that is gone: look at what it has done
 };
+
+/// The name of the code, as it is written in a program: "no_executor". For logs; what to do is in `what()`.
+constexpr const char* to_string(errc code) noexcept {
+  switch (code) {
+    case errc::bad_argument: return "bad_argument";
+    case errc::no_executor: return "no_executor";
+    case errc::no_resource: return "no_resource";
+    case errc::uninitialized_read: return "uninitialized_read";
+    case errc::overlapping_write: return "overlapping_write";
+    case errc::out_of_bounds: return "out_of_bounds";
+    case errc::task_failed: return "task_failed";
+    case errc::poisoned: return "poisoned";
+    case errc::cancelled: return "cancelled";
+    case errc::would_deadlock: return "would_deadlock";
+    case errc::runtime_stopped: return "runtime_stopped";
+    case errc::out_of_memory: return "out_of_memory";
+    case errc::io_failed: return "io_failed";
+    case errc::compile_failed: return "compile_failed";
+    case errc::device_failed: return "device_failed";
+    case errc::device_lost: return "device_lost";
+    case errc::data_lost: return "data_lost";
+    case errc::not_supported: return "not_supported";
+    case errc::disk_full: return "disk_full";
+    case errc::node_lost: return "node_lost";
+    case errc::unreachable: return "unreachable";
+    case errc::refused: return "refused";
+    case errc::bad_frame: return "bad_frame";
+    case errc::unknown_outcome: return "unknown_outcome";
+  }
+  return "unknown";
+}
 
 /// The root of all errors.
 class error : public std::runtime_error {

@@ -13,6 +13,7 @@
 #include <type_traits>
 #include <utility>
 
+#include <troupe/detail/deadline.hpp>
 #include <troupe/detail/engine.hpp>
 #include <troupe/error.hpp>
 
@@ -45,10 +46,10 @@ class future {
   /// task itself or one that it waits for, or if it can only go on after a host view that this thread holds) and
   /// `error(bad_argument)` on an empty future.
   void wait() const { detail::wait(checked()); }
-  /// The same with a limit; true if the task is done.
+  /// The same with a limit, of any size; true if the task is done.
   template <class Rep, class Period>
   bool wait_for(std::chrono::duration<Rep, Period> limit) const {
-    return detail::wait_until(checked(), std::chrono::steady_clock::now() + limit);
+    return detail::wait_until(checked(), detail::deadline_after(limit));
   }
 
   /// Waits and gives the result, or throws `task_failed`. The reference lives as long as some future of the task.
@@ -74,7 +75,8 @@ class future {
   template <class F>
   auto then(F f) const;
 
-  /// `co_await`: resumes on a worker of the task's runtime; gives what `get` gives.
+  /// `co_await`: resumes on a worker of the task's runtime; gives what `get` gives. Where the runtime is shut down before,
+  /// on the thread that does so, with `runtime_stopped` if the task has not finished.
   auto operator co_await() const;
 
   /// Used by the library.

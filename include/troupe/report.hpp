@@ -49,14 +49,23 @@ struct candidate {
   std::string left_out{};  ///< why it cannot run the body that there is for its kind, or this call of it; empty: it can
 };
 
-/// Why a task ran where it did.
+/// Where chunks of a `for_each` have run.
+struct chunk_place {
+  std::string executor;
+  std::uint64_t chunks = 0;
+};
+
+/// Why a task ran where it did. The future of a `for_each` stands for its chunks, which are placed one by one: of it there is
+/// where they have run.
 struct explanation {
   std::string task;
   std::string executor;                 ///< where it ran; empty if it has not been placed
   std::vector<candidate> candidates;    ///< all executors in scope, also the losing ones and those that are left out
   bool predicted = false;               ///< false: the kernel was unknown and its time a guess
   std::chrono::nanoseconds measured{};  ///< zero if not measured
-  std::string text() const;             ///< the same as a small table
+  std::uint64_t chunks = 0;               ///< of a `for_each`: how many there are
+  std::vector<chunk_place> chunks_at{};   ///< of these, those that have ended, by executor
+  std::string text() const;               ///< the same as a small table
 };
 
 /// What `shutdown` left undone.

@@ -6,6 +6,11 @@
 // signal handlers and writes nothing to stdout or stderr. Of the environment it reads what `options::devices` and `cluster_options` say; without
 // devices nothing else, and no files of the user's; with them see `options::cost_cache` and docs/gpu.md. Its destructor
 // stops and joins everything in bounded time (`options::shutdown_timeout`).
+//
+// After `fork()` a runtime is its parent's. In the child, whatever needs it throws `error(runtime_stopped)` at once, and its
+// destructor, as those of arrays, futures and views, returns without waiting and frees nothing; results that were there
+// before the fork may be read. The child may make a runtime of its own. A child that is forked inside a task's body must not
+// return from it: let it call `exec` or `_exit`.
 #pragma once
 
 #include <chrono>
@@ -20,6 +25,7 @@
 #include <troupe/array.hpp>
 #include <troupe/cluster.hpp>
 #include <troupe/cluster_report.hpp>
+#include <troupe/detail/deadline.hpp>
 #include <troupe/detail/make.hpp>
 #include <troupe/detail/submit.hpp>
 #include <troupe/future.hpp>
@@ -31,7 +37,9 @@ namespace troupe {
 
 class runtime : public array_maker<runtime>, public submitter<runtime> {
  public:
-  /// Finds the cores this process may use and starts the workers. Throws `error` for options that make no sense.
+  /// Finds the cores this process may use and starts the workers. Throws `error` for options that make no sense, with
+  /// `no_resource` where the system gives too few threads, `out_of_memory` where it gives too little memory; nothing is left
+  /// behind then.
   explicit runtime(options o = {});
   runtime(runtime&&) noexcept;
   runtime& operator=(runtime&&) noexcept;
@@ -42,12 +50,12 @@ class runtime : public array_maker<runtime>, public submitter<runtime> {
 
   /// Waits until no task is in flight, and until borrowed memory whose last handle has gone is the caller's again. Does not
   /// throw what tasks threw. Inside a task, or if a task can only go on after a host view that this thread holds:
-  /// `error(would_deadlock)`.
+  /// `error(would_deadlock)`; when a shutdown has left bodies behind that still run: `error(runtime_stopped)`.
   void wait_all();
-  /// The same with a limit; true if nothing is in flight.
+  /// The same with a limit; true if nothing is in flight, false also after such a shutdown.
   template <class Rep, class Period>
   bool wait_all_for(std::chrono::duration<Rep, Period> limit) {
-    return wait_all_until(std::chrono::steady_clock::now() + limit);
+    return wait_all_until(detail::deadline_after(limit));
   }
   bool wait_all_until(std::chrono::steady_clock::time_point);
 
@@ -83,10 +91,11 @@ class runtime : public array_maker<runtime>, public submitter<runtime> {
     return explain_task(f.task());
   }
   /// Takes no more tasks, lets those in flight finish until the deadline, then abandons the rest: queued tasks never
-  /// start, running ones are asked to stop and left behind if they do not. Idempotent.
+  /// start, running ones are asked to stop and left behind if they do not. The futures of both report `runtime_stopped`
+  /// from then on, and coroutines that wait for one are resumed with that error, on this thread. Idempotent.
   shutdown_report shutdown(std::chrono::steady_clock::time_point deadline);
   shutdown_report shutdown(std::chrono::milliseconds limit) {
-    return shutdown(std::chrono::steady_clock::now() + limit);
+    return shutdown(detail::deadline_after(limit));
   }
 
  private:

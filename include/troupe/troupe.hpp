@@ -6,6 +6,7 @@
 #include <troupe/access.hpp>
 #include <troupe/array.hpp>
 #include <troupe/box.hpp>
+#include <troupe/credentials.hpp>
 #include <troupe/device_call.hpp>
 #include <troupe/devices.hpp>
 #include <troupe/error.hpp>

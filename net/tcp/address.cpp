@@ -103,14 +103,19 @@ void look_up(const endpoint& e, std::function<void(std::vector<address>)> found,
     found(look_up(e));
     return;
   }
-  std::thread([e, found = std::move(found), failed = std::move(failed)] {
-    name_this_thread("troupe-lookup");
-    try {
-      found(look_up(e));
-    } catch (...) {
-      failed(std::current_exception());
-    }
-  }).detach();
+  try {
+    std::thread([e, found = std::move(found), failed] {
+      name_this_thread("troupe-lookup");
+      try {
+        found(look_up(e));
+      } catch (...) {
+        failed(std::current_exception());
+      }
+    }).detach();
+  } catch (const std::system_error& none) {
+    failed(std::make_exception_ptr(
+        error(errc::no_resource, "no thread to look '" + e.host + "' up on: " + none.code().message())));
+  }
 }
 
 int listen_at(const address& a, const endpoint& as_written, bool version_6_only) {

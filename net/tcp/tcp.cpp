@@ -76,8 +76,16 @@ class tcp_transport final : public transport {
       if (fabric_) fabric_->begin();
       r->accepts.begin();
     });
-    control_.start();
-    bulk_.start();
+    try {
+      control_.start();
+      bulk_.start();
+    } catch (...) {  // no thread for one of them: nothing that was posted is done
+      control_.stop();
+      bulk_.stop();
+      running_.reset();
+      stopped_ = true;
+      throw;
+    }
   }
 
   std::vector<endpoint> listening() const override {

@@ -87,7 +87,7 @@ class imagined_cores final : public core_group {
     if (!done.empty()) placement_.report_done(done, this);
   }
   bool wait_ended(std::chrono::steady_clock::time_point) override { return true; }
-  std::vector<std::string> running(std::size_t) const override { return {}; }
+  std::vector<task_record*> running() const override { return {}; }
   int threads() const override { return facts_.slots; }
   bool help_with(task_record&, const std::function<void()>&) override { return false; }
   bool wait_inside(worker&, task_record&, wait_board&, std::chrono::steady_clock::time_point) override { return false; }

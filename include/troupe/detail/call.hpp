@@ -148,11 +148,24 @@ template <class F, class... A>
 using result_of_call = std::remove_cvref_t<decltype(std::declval<call_state<F, A...>&>()(
     std::declval<task_record&>(), std::declval<task_context&>()))>;
 
+// What a destructor throws is the caller's to handle.
 template <class T>
-void end_life(T* x) noexcept {
+void end_life(T& x) noexcept(std::is_nothrow_destructible_v<T>) {
   if constexpr (!std::is_trivially_destructible_v<T>) {
     const no_waiting here;
-    x->~T();
+    x.~T();
+  }
+}
+// A result goes with its last future: nobody is left who could be told what its destructor throws.
+template <class R>
+void destroy(R& value) noexcept {
+  if constexpr (std::is_nothrow_destructible_v<R>) {
+    end_life(value);
+  } else {
+    try {
+      end_life(value);
+    } catch (...) {
+    }
   }
 }
 
@@ -192,10 +205,10 @@ struct call_storage {
     new (place) R((*std::launder(reinterpret_cast<State*>(f.state)))(r, c));
     f.has_value = true;
   }
-  static void drop_body(task_record& r) noexcept { end_life(std::launder(reinterpret_cast<State*>(of(r).state))); }
+  static void drop_body(task_record& r) { end_life(*std::launder(reinterpret_cast<State*>(of(r).state))); }
   static void drop_result(task_record& r) noexcept {
     filled& f = of(r);
-    if (f.has_value) end_life(std::launder(reinterpret_cast<R*>(f.value)));
+    if (f.has_value) destroy(*std::launder(reinterpret_cast<R*>(f.value)));
     if constexpr (!inside) delete &f;
   }
   static void* result(task_record& r) noexcept { return of(r).value; }
@@ -218,9 +231,9 @@ struct call_storage<State, void> {
       new (r.storage) State*(new State(std::move(s)));
   }
   static void run(task_record& r, task_context& c) { of(r)(r, c); }
-  static void drop_body(task_record& r) noexcept {
+  static void drop_body(task_record& r) {
     if constexpr (inside) {
-      end_life(&of(r));
+      end_life(of(r));
     } else {
       const no_waiting here;
       delete &of(r);
@@ -364,6 +377,10 @@ task_record* make_record(target to, const task_options* options, const kernel_in
     if (kernel) check_kernel(*to.house, *r);
     storage::make(*r, state{std::forward<F>(f), {argument_of<A>::keep(args)...}});
     r->ops = &ops_of<state, result>;
+  } catch (const std::bad_alloc&) {
+    discard(r);
+    release(r);
+    throw_no_memory();
   } catch (...) {
     discard(r);
     release(r);

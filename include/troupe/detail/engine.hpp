@@ -20,6 +20,7 @@ struct recording;
 struct target {
   engine* house = nullptr;
   recording* tape = nullptr;
+  bool waits = true;  // at the bound of tasks in flight
 };
 
 // Records.
@@ -28,6 +29,12 @@ void size_accesses(task_record&, int count);  // room for more than the inline a
 void submit(target, task_record*);            // may block at the in-flight bound; throws runtime_stopped
 /// Chunks of one call and their join: all or none. Takes the runtime's reference and, of the chunks, the caller's too.
 void submit_all(target, std::span<task_record* const> chunks, task_record* join);
+/// Waits until another task may be in flight; false if none may in time. Inside a task, and on a tape: always.
+bool wait_for_room(target, std::chrono::steady_clock::time_point);
+/// Of an index space of that many chunks, of which each takes so many bytes beside its record: throws out_of_memory where no
+/// machine of this size can have them.
+void check_chunks(double count, std::size_t bytes);
+[[noreturn]] void throw_no_memory();
 void discard(task_record*) noexcept;  // never submitted: gives the runtime's reference back
 void retain(task_record*) noexcept;
 void release(task_record*) noexcept;

@@ -6,12 +6,17 @@
 // tasks. A call that is wrong throws `error` at once and leaves nothing behind.
 #pragma once
 
+#include <chrono>
+#include <cmath>
 #include <concepts>
+#include <new>
+#include <optional>
 #include <type_traits>
 #include <utility>
 #include <vector>
 
 #include <troupe/detail/call.hpp>
+#include <troupe/detail/deadline.hpp>
 
 namespace troupe {
 
@@ -150,33 +155,58 @@ class submitter {
   /// arguments, in their order. A `future<void>` has no value: nothing is passed for it. A body that wants only the order
   /// may take no parameters. The body runs once its accesses are ordered after earlier conflicting calls, and may run at once.
   /// Throws `error(overlapping_write)` if two accesses touch the same element and one of them changes it: pass it once, with
-  /// `update`. Returns the future of what `f` returns. Blocks at `options::tasks_in_flight_max` (never inside a task).
+  /// `update`; `error(out_of_memory)` where there is none for the task. Returns the future of what `f` returns. Blocks at
+  /// `options::tasks_in_flight_max` (never inside a task); see try_spawn.
   template <detail::body F, class... A>
   auto spawn(F&& f, const A&... args) {
-    return spawn_with<F>(nullptr, nullptr, std::forward<F>(f), args...);
+    return spawn_at(to(), std::forward<F>(f), args...);
   }
   /// The same with options.
   template <detail::body F, class... A>
   auto spawn(const task_options& options, F&& f, const A&... args) {
-    return spawn_with<F>(&options, nullptr, std::forward<F>(f), args...);
+    return spawn_at(to(), options, std::forward<F>(f), args...);
   }
   /// Spawns one call of a kernel. Access modes are checked against its signature at compile time.
   /// Throws `error(no_executor)` if no executor in scope has a body for it.
   template <class... P, class... A>
   future<void> spawn(const kernel<P...>& k, const A&... args) {
-    detail::check_signature(k, args...);
-    return spawn_with<typename kernel<P...>::cpu_body>(nullptr, intern(k), k.body(), args...);
+    return spawn_at(to(), k, args...);
   }
   template <class... P, class... A>
   future<void> spawn(const task_options& options, const kernel<P...>& k, const A&... args) {
-    detail::check_signature(k, args...);
-    return spawn_with<typename kernel<P...>::cpu_body>(&options, intern(k), k.body(), args...);
+    return spawn_at(to(), options, k, args...);
+  }
+
+  /// `spawn`, with any of its arguments, for callers that must not block: gives nothing where `options::tasks_in_flight_max`
+  /// tasks are in flight. Inside a task and on a recorder there is always room.
+  template <class... A>
+  auto try_spawn(A&&... args) {
+    return try_spawn_for(std::chrono::seconds(0), std::forward<A>(args)...);
+  }
+  template <class... A>
+  auto try_spawn(const task_options& options, A&&... args) {
+    return try_spawn_for(std::chrono::seconds(0), options, std::forward<A>(args)...);
+  }
+  /// The same, waiting for room as long as the limit says.
+  template <class Rep, class Period, class... A>
+  auto try_spawn_for(std::chrono::duration<Rep, Period> limit, A&&... args) {
+    detail::target t = to();
+    std::optional<decltype(spawn_at(t, std::forward<A>(args)...))> done;
+    if (!detail::wait_for_room(t, detail::deadline_after(limit))) return done;
+    t.waits = false;  // others may have taken the room meanwhile
+    done.emplace(spawn_at(t, std::forward<A>(args)...));
+    return done;
+  }
+  template <class Rep, class Period, class... A>
+  auto try_spawn_for(std::chrono::duration<Rep, Period> limit, const task_options& options, A&&... args) {
+    return try_spawn_for<Rep, Period, const task_options&, A...>(limit, options, std::forward<A>(args)...);
   }
 
   /// Spawns one task per chunk of the index space; each array argument's mapper says what a chunk touches. Accesses
   /// without a mapper are one to one where array and index space have the same extent, else the whole array. The future
   /// is done when all chunks are; the first failure is its error. Throws `error(overlapping_write)` if two chunks write
-  /// the same element, or if two arguments of one chunk touch the same element and one of them changes it.
+  /// the same element, or if two arguments of one chunk touch the same element and one of them changes it;
+  /// `error(out_of_memory)` for more chunks than this machine has room for.
   template <int K, detail::body F, class... A>
   future<void> for_each(const index_space<K>& space, const F& f, const A&... args) {
     return for_each_with(nullptr, nullptr, space, f, args...);
@@ -208,10 +238,29 @@ class submitter {
     return detail::intern(*to().house, k.info());
   }
 
+  template <detail::body F, class... A>
+  auto spawn_at(detail::target t, F&& f, const A&... args) {
+    return spawn_with<F>(t, nullptr, nullptr, std::forward<F>(f), args...);
+  }
+  template <detail::body F, class... A>
+  auto spawn_at(detail::target t, const task_options& options, F&& f, const A&... args) {
+    return spawn_with<F>(t, &options, nullptr, std::forward<F>(f), args...);
+  }
+  template <class... P, class... A>
+  future<void> spawn_at(detail::target t, const kernel<P...>& k, const A&... args) {
+    detail::check_signature(k, args...);
+    return spawn_with<typename kernel<P...>::cpu_body>(t, nullptr, intern(k), k.body(), args...);
+  }
+  template <class... P, class... A>
+  future<void> spawn_at(detail::target t, const task_options& options, const kernel<P...>& k, const A&... args) {
+    detail::check_signature(k, args...);
+    return spawn_with<typename kernel<P...>::cpu_body>(t, &options, intern(k), k.body(), args...);
+  }
+
   template <class F, class... A>
-  auto spawn_with(const task_options* options, const detail::kernel_info* kernel, F&& f, const A&... args) {
+  auto spawn_with(detail::target t, const task_options* options, const detail::kernel_info* kernel, F&& f,
+                  const A&... args) {
     using result = detail::result_of_call<std::decay_t<F>, A...>;
-    const detail::target t = to();
     detail::task_record* r =
         detail::make_record(t, options, kernel, std::forward<F>(f), static_cast<const box<1>*>(nullptr),
                             static_cast<const extent<1>*>(nullptr), args...);
@@ -233,6 +282,19 @@ class submitter {
       detail::choose_chunk(*t.house, K, space.size.data(), detail::output_of(args...), size.data());
     for (int d = 0; d < K; ++d)
       if (size[d] == 0) size[d] = std::max<index_t>(space.size[d], 1);
+    double count = 1;
+    for (int d = 0; d < K; ++d) count *= std::ceil(static_cast<double>(space.size[d]) / static_cast<double>(size[d]));
+    detail::check_chunks(count, sizeof(box<K>));
+    try {
+      return submit_chunks(t, options, kernel, space, size, f, args...);
+    } catch (const std::bad_alloc&) {
+      detail::throw_no_memory();
+    }
+  }
+
+  template <int K, class F, class... A>
+  future<void> submit_chunks(detail::target t, const task_options* options, const detail::kernel_info* kernel,
+                             const index_space<K>& space, const extent<K>& size, const F& f, const A&... args) {
     const std::vector<box<K>> chunks = detail::chunks_of(space, size);
     detail::check_all_writes(chunks, space.size, args...);
 

@@ -149,7 +149,7 @@ struct access {
 /// What one kind of call can do; one constant per type.
 struct task_ops {
   void (*run)(task_record&, task_context&);    // may throw; stores the result
-  void (*drop_body)(task_record&) noexcept;    // destroys what the body captured
+  void (*drop_body)(task_record&);             // destroys what the body captured; throws what its destructor does
   void (*drop_result)(task_record&) noexcept;  // destroys the result, if there is one
   void* (*result)(task_record&) noexcept;      // where the result is
   kernel_info closure{};                       // for calls without a named kernel
@@ -202,6 +202,8 @@ struct task_extra {
       loans;                       // tiles that are copied from other devices; set when it is handed over
   std::vector<tile_source> pulls;  // the same between nodes
   bool no_pulls = false;           // one of them has failed: what it reads comes from here
+  std::size_t chunks = 0;                // of a join: how many there are
+  std::vector<std::uint64_t> chunks_at;  // of them, by executor, have ended there; placement's
 };
 
 /// From settle on they are the runtime's own: transfers make the host's copy of a tile current (or give up the device's),
@@ -243,9 +245,13 @@ inline constexpr std::uint16_t mark_came_back = 1024;
 inline constexpr std::uint16_t mark_aside = 4096;
 /// A host access that nobody waits for any more: it ends when it is granted, and changes nothing.
 inline constexpr std::uint16_t mark_given_up = 8192;
+/// A chunk of a for_each; the first of its successors is the join.
+inline constexpr std::uint16_t mark_chunk = 16384;
 
-// Phases of a task. Whoever moves it from waiting to claimed runs (or cancels) it.
+// Phases of a task. Whoever moves it from waiting to claimed runs (or cancels) it. Beside them: somebody waits; its runtime
+// was shut down while it ran, which is its outcome whatever its body does afterwards.
 inline constexpr std::uint32_t phase_waiting = 0, phase_claimed = 1, phase_done = 2, phase_mask = 3, phase_watched = 4;
+inline constexpr std::uint32_t phase_abandoned = 8;
 
 struct alignas(64) task_record {
   static constexpr int inline_accesses = 3;
