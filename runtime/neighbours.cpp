@@ -64,6 +64,16 @@ neighbours::neighbours(engine& house, const cluster_options& o, memory_space fir
   t.looks = o.spin;
   if (!o.secret_file.empty() || !o.certificate.empty() || !o.key.empty() || !o.authority.empty())
     t.proof = net::load({o.secret_file, o.certificate, o.key, o.authority}, o.name);
+  // Peers take the name from there.
+  if (!t.proof.certificate.empty()) {
+    const auto names = net::node_names_in(t.proof.certificate);
+    if (o.node.empty() && !names.empty()) self.name = names.front();
+    if (!o.node.empty() && !names.empty() && std::ranges::find(names, o.node) == names.end())
+      throw error(errc::bad_argument, "cluster_options::node: the certificate '" + o.certificate + "' is node '" +
+                                          names.front() + "', not '" + o.node +
+                                          "': leave the name out, or issue a certificate for it");
+    t.self = self;
+  }
   if (o.multicast) {
     where_.multicast.emplace();
     where_.secrets = t.proof.secrets;

@@ -18,6 +18,7 @@ namespace {
 
 // Longer than any pause between two dials of an address (logic::dialling): who was not dialled since is not looked for.
 constexpr std::chrono::seconds refusals_last{30};
+constexpr std::size_t refusals_max = 1024;
 
 std::uint64_t rounded(double v) { return v > 0 ? static_cast<std::uint64_t>(v + 0.5) : 0; }
 
@@ -139,6 +140,7 @@ void neighbours::refused(const net::endpoint& where, std::exception_ptr why) {
   const auto now = transport_->now();
   std::lock_guard hold(lock_);
   std::erase_if(refusals_, [&](const auto& r) { return now - r.second.last > refusals_last; });
+  if (refusals_.size() >= refusals_max && !refusals_.contains(where)) return;
   refusals_.insert_or_assign(where, refusal{std::move(why), now});
 }
 
