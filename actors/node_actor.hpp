@@ -187,6 +187,8 @@ class node_actor final : public node, private task_listener {
   job& take_job(task_record&);
   bool has_free_job() const { return !free_jobs_.empty() || jobs_.size() < no_job; }
   job* find_job(std::uint64_t id);
+  /// The same of what the node there says; throws error(bad_frame) for a number that it was never told.
+  job* find_told_job(std::uint64_t id);
   void give_job(job&);
   void tell(std::unique_lock<std::mutex>&);
   void add_partial(job&, const back&);

@@ -387,7 +387,8 @@ void node_actor::arrived(std::span<const std::byte> head, bool whole) {
   job* const j = find_job(number);
   if (!session_) return;
   if (const auto c = copies_.find(number); c != copies_.end()) {
-    if (!std::exchange(c->second.writing, false) || !whole) return;
+    // Under another title nothing of it was written, and what is may go on being.
+    if (what != wire::kind::bytes_home || !std::exchange(c->second.writing, false) || !whole) return;
     copy_arrived(number, true);
   } else if (!j || j->writing == 0) {
     return;

@@ -301,6 +301,13 @@ node_actor::job* node_actor::find_job(std::uint64_t id) {
   return at < jobs_.size() && jobs_[at].task && jobs_[at].id == id ? &jobs_[at] : nullptr;
 }
 
+node_actor::job* node_actor::find_told_job(std::uint64_t id) {
+  const std::uint64_t at = id & no_job, times = id >> place_bits;
+  if (times == 0 || times > generation_ || (at != no_job && at >= jobs_.size()))
+    throw error(errc::bad_frame, "something was said of a task or a transfer that was never asked for");
+  return find_job(id);
+}
+
 void node_actor::give_job(job& j) {
   j.task = nullptr;
   j.data.reset();

@@ -70,7 +70,8 @@ const kernel_info* kernel_table::intern(const kernel_info& k) {
           have.texts[i].group != k.texts[i].group)
         return false;
     return have.key == k.key && have.routines == k.routines && have.kinds == k.kinds && have.repeat == k.repeat &&
-           have.resources == k.resources;
+           have.resources == k.resources && have.shape_count == k.shape_count &&
+           std::equal(k.shapes.begin(), k.shapes.begin() + k.shape_count, have.shapes.begin());
   };
   std::size_t at = k.key % slots;
   for (std::size_t i = 0; i < slots; ++i, at = (at + 1) % slots) {

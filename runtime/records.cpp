@@ -10,6 +10,7 @@
 #include <troupe/error.hpp>
 #include <troupe/runtime.hpp>
 
+#include "actors/logic/region.hpp"
 #include "actors/replay.hpp"
 #include "actors/task_errors.hpp"
 #include "net/patience.hpp"
@@ -203,7 +204,66 @@ void apply(engine& house, task_record& t, const task_options& o) {
   if (o.stop.stop_possible()) e.stop_watch = std::make_shared<std::stop_callback<cancel>>(o.stop, cancel{&t, &house});
 }
 
+namespace {
+// What the body sees of an access.
+logic::box4 seen_of(const access& x) { return x.where ? logic::view_box(*x.where) : x.array->tile_box(x.tile); }
+
+std::string text_of_shape(const access& x) {
+  const logic::box4 b = seen_of(x);
+  std::string text = "array '" + x.array->spec.name + "' ";
+  for (int d = 0; d < x.array->spec.rank; ++d)
+    text += (d ? " x [" : "[") + std::to_string(b.lo[d]) + "," + std::to_string(b.hi[d]) + ")";
+  return text;
+}
+
+bool holds(const shape_rule& r, const access& a, const access& b) {
+  const logic::box4 of_a = seen_of(a), of_b = seen_of(b);
+  switch (r.is) {
+    case shape_rule::what::same_shape:
+      for (int d = 0; d < rank_max; ++d)
+        if (of_a.size(d) != of_b.size(d)) return false;
+      return true;
+    case shape_rule::what::same_size:
+      return of_a.size(r.a_dim) == of_b.size(r.b_dim);
+    case shape_rule::what::covers: {  // as the body counts: from the corner of what was passed
+      const auto origin = [](const access& x) {
+        return x.where ? x.where->limit_lo : x.worker != 0 ? x.array->tile_box(x.tile).lo : logic::point4{};
+      };
+      const logic::point4 at_a = origin(a), at_b = origin(b);
+      for (int d = 0; d < rank_max; ++d)
+        if (!of_b.empty() && (of_b.lo[d] - at_b[d] < of_a.lo[d] - at_a[d] || of_b.hi[d] - at_b[d] > of_a.hi[d] - at_a[d]))
+          return false;
+      return true;
+    }
+    case shape_rule::what::not_empty:
+      return !of_a.empty();
+    case shape_rule::what::has_size:
+      return of_a.size(r.a_dim) == r.size;
+  }
+  return false;
+}
+
+// What the kernel says of its arrays: they are the accesses that are none to futures, in order.
+void check_shapes(const task_record& t) {
+  const auto nth = [&](std::size_t n) -> const access* {
+    for (int i = 0; i < t.access_count; ++i)
+      if (t.accesses[i].array && n-- == 0) return &t.accesses[i];
+    return nullptr;
+  };
+  for (std::size_t i = 0; i < t.kernel->shape_count; ++i) {
+    const shape_rule& r = t.kernel->shapes[i];
+    const access *const a = nth(r.a), *const b = nth(r.b);
+    if (a && b && holds(r, *a, *b)) continue;
+    const bool two = a && b && a != b;
+    throw error(errc::bad_argument, "kernel '" + std::string(t.kernel->name) + "' takes no such shapes: " +
+                                        (a ? text_of_shape(*a) : "") + (two ? " with " + text_of_shape(*b) : "") +
+                                        "; see what it requires (kernel::requiring), and pass boxes that fit");
+  }
+}
+}  // namespace
+
 void check_kernel(engine& house, const task_record& t) {
+  if (t.kernel->shape_count != 0) check_shapes(t);
   const auto& facts = house.brain().facts();
   const logic::executor_set able = house.brain().able_to_run(*t.kernel);
   const logic::executor_set allowed = t.extra ? t.extra->executors & house.brain().all() : house.brain().all();
