@@ -181,12 +181,17 @@ void node_actor::lose(std::exception_ptr why) {
       returned_.push_back(&t);
     } else {
       const bool once = t.kernel->repeat == purity::once;
-      const error ended(once ? errc::unknown_outcome : errc::node_lost,
-                        peer_name() +
-                            (once ? " went while it had a task that must run once only: "
-                                  : " went, as others did that ran this task, which is not tried again: ") +
-                            text_of(why));
-      end_task(t, std::make_exception_ptr(ended), 0);
+      const std::string at = peer_name();
+      if (!once && is_overdue(t)) {
+        end_task(t, stopped_error(t, at), 0);
+        continue;
+      }
+      const errc code = once ? errc::unknown_outcome : errc::node_lost;
+      const error ended(code, at + (once ? " went while it had a task that must run once only: "
+                                         : " went, as others did that ran this task, which is not tried again: ") +
+                                  text_of(why));
+      const int attempts = once ? 1 : t.extra->attempt.load(std::memory_order_relaxed) - 1;
+      end_task(t, task_error(t, at, attempts, std::make_exception_ptr(ended), code), 0);
     }
   }
   {

@@ -59,6 +59,7 @@ class node_actor final : public node, private task_listener {
   void suspect(bool) override;
   void bring_home_lent() override;
   bool wait_idle(std::chrono::steady_clock::time_point) override;
+  bool has_overdue(std::chrono::milliseconds) const override;
   std::string peer_name() const override;
   void frame(std::span<const std::byte>) override;
   net::pieces arriving(std::span<const std::byte> head, std::uint64_t bytes) override;
@@ -195,6 +196,7 @@ class node_actor final : public node, private task_listener {
   void end_errand(task_record&, std::exception_ptr);
   std::exception_ptr lost_with(const task_record&, const std::exception_ptr& why) const;
   static bool may_run_again(task_record&, bool begun);
+  static bool is_overdue(const task_record& t) { return t.extra && t.extra->overdue && *t.extra->overdue != 0; }
   static bool lacks_room(const task_record&, const wire::task_end&);
 
   // ---- node_saving.cpp

@@ -63,7 +63,7 @@ enum class kind : std::uint8_t {
 
 inline constexpr std::size_t name_max = 256, text_max = 4096, kernels_max = 65536;
 /// Tiles of an array that is named to another node.
-inline constexpr double tiles_max = 1u << 20;
+inline constexpr std::uint32_t tiles_max = 1u << 22;
 /// Of a quantity; beyond any that is counted, and sums of them stay exact.
 inline constexpr double amount_max = 1e12;
 /// What a task may be said to have taken: thirty years.

@@ -114,7 +114,8 @@ engine::engine(const options& o, surroundings s)
     : options_(checked(o)),
       around_(std::move(s)),
       link_(make_link(around_.clock)),
-      placement_(options_, *link_, board_) {
+      placement_(options_, *link_, board_),
+      timers_(std::make_shared<deadlines>(around_.clock)) {
   link_->kernels = kernels_;
 }
 
@@ -143,20 +144,29 @@ void engine::hire_staff() {
         return !house || house->placement_.tidy();
       },
       [self] {
-        if (const auto house = self.lock()) house->placement_.look_again();
+        if (const auto house = self.lock()) house->ring();
       });
-  placement_.use_alarm([this](std::chrono::milliseconds after) {
+  const auto alarm = [this](std::chrono::milliseconds after) {
     if (staff_) staff_->call_later(after);
-  });
+  };
+  placement_.use_alarm(alarm);
+  timers_->use_alarm(alarm);
+}
+
+void engine::ring() {
+  placement_.look_again();
+  timers_->look();
 }
 
 void engine::do_without_staff() {
   placement_.use_aside(around_.aside);
-  placement_.use_alarm([this](std::chrono::milliseconds after) {
+  const auto alarm = [this](std::chrono::milliseconds after) {
     around_.call_later(after, [self = weak_from_this()] {
-      if (const auto house = self.lock()) house->placement_.look_again();
+      if (const auto house = self.lock()) house->ring();
     });
-  });
+  };
+  placement_.use_alarm(alarm);
+  timers_->use_alarm(alarm);
 }
 
 void engine::add_groups() {
@@ -364,6 +374,7 @@ shutdown_report engine::shutdown(std::chrono::steady_clock::time_point deadline)
   placement_.wait_remade();
   placement_.abandon_queued();  // what became ready while bodies were ending
   keep_costs();
+  timers_->close();
   if (staff_) {
     placement_.flush_trace();
     if (staff_->sink()) staff_->close_trace();

@@ -139,6 +139,7 @@ void neighbours::close_doors() {
   {
     std::lock_guard hold(lock_);
     closing_ = true;
+    changed_.notify_all();
     for (const auto& [id, p] : peers_) all.push_back(p);
   }
   for (const peer_ptr& p : all) p->guests->close_door();
@@ -210,6 +211,28 @@ std::vector<std::string> neighbours::addresses() const {
   std::vector<std::string> all;
   for (const net::endpoint& e : transport_->listening()) all.push_back(e.text());
   return all;
+}
+
+std::uint64_t neighbours::came() const {
+  std::lock_guard hold(lock_);
+  return came_;
+}
+
+bool neighbours::wait_for_another(std::uint64_t came, std::chrono::steady_clock::time_point deadline) const {
+  if (const auto& wait = house_.around().wait) return wait([&] { return this->came() != came; });
+  std::unique_lock hold(lock_);
+  return changed_.wait_until(hold, deadline, [&] { return came_ != came || closing_; }) && !closing_;
+}
+
+void neighbours::give_up_overdue(std::chrono::milliseconds since) {
+  std::vector<std::pair<node_id, std::shared_ptr<node>>> all;
+  {
+    std::lock_guard hold(lock_);
+    for (const auto& [id, p] : peers_)
+      if (p->place) all.emplace_back(id, p->place);
+  }
+  for (const auto& [id, place] : all)
+    if (place->has_overdue(since)) cluster_->give_up(id);
 }
 
 bool neighbours::wait_for(std::size_t nodes, std::chrono::steady_clock::time_point deadline) const {

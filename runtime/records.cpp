@@ -14,6 +14,7 @@
 #include "actors/replay.hpp"
 #include "actors/task_errors.hpp"
 #include "net/patience.hpp"
+#include "runtime/deadlines.hpp"
 #include "runtime/engine.hpp"
 
 namespace troupe::detail {
@@ -25,10 +26,50 @@ struct cancel {
   engine* house;
   void operator()() const noexcept {
     if (!claim(*task)) return;  // it runs: the body sees the token
-    task->error = cancelled_error(*task, "");
+    task->error = stopped_error(*task, "");
     fulfil(*task, house->board());
   }
 };
+
+/// What a deadline does to a task: as a stop token does, beside that of the caller. Lives as long as the task.
+struct deadline_watch {
+  struct pass_on {
+    std::stop_source to;
+    void operator()() noexcept { to.request_stop(); }
+  };
+  std::shared_ptr<deadlines> in;
+  deadlines::entry when{};
+  std::stop_callback<pass_on> theirs;
+  std::stop_callback<cancel> own;
+
+  deadline_watch(engine& house, task_record& t, const task_options& o, const std::stop_source& source)
+      : in(house.timers()), theirs(o.stop, pass_on{source}), own(source.get_token(), cancel{&t, &house}) {}
+  deadline_watch(const deadline_watch&) = delete;
+  deadline_watch& operator=(const deadline_watch&) = delete;
+  ~deadline_watch() { in->drop(when); }
+};
+
+// Whoever has a task that should have ended is given so long to say so.
+constexpr std::chrono::milliseconds overdue_max{1000};
+
+void set_deadline(engine& house, task_record& t, task_extra& e, const task_options& o) {
+  const std::stop_source source;
+  e.overdue = std::make_shared<shown<std::uint64_t>>(0);
+  auto watch = std::make_shared<deadline_watch>(house, t, o, source);
+  watch->when = watch->in->add(
+      o.deadline, [source, since = e.overdue, of = std::weak_ptr(house.shared_from_this())]() mutable {
+        const auto still = of.lock();
+        if (!still) return;
+        *since = std::max<std::uint64_t>(1, still->link().clock.ticks());
+        source.request_stop();
+        if (still->others())
+          still->timers()->add(overdue_max, [of] {
+            if (const auto later = of.lock()) later->others()->give_up_overdue(overdue_max);
+          });
+      });
+  e.options.stop = source.get_token();
+  e.stop_watch = std::move(watch);
+}
 }  // namespace
 
 task_record* new_task(engine& house) {
@@ -180,7 +221,8 @@ const logic::executor_set& executors_in(engine& house, const scope& where) {
 }
 }  // namespace
 
-void apply(engine& house, task_record& t, const task_options& o) {
+namespace {
+void apply_now(engine& house, task_record& t, const task_options& o) {
   task_extra& e = extra_of(t);
   e.options = o;
   if (o.retries < 0) throw error(errc::bad_argument, "task_options::retries is negative");
@@ -201,7 +243,29 @@ void apply(engine& house, task_record& t, const task_options& o) {
   }
   check_devices(house, t, e);
   check_slots(house, t, e);
-  if (o.stop.stop_possible()) e.stop_watch = std::make_shared<std::stop_callback<cancel>>(o.stop, cancel{&t, &house});
+  if (o.deadline.count() > 0)
+    set_deadline(house, t, e, o);
+  else if (o.stop.stop_possible())
+    e.stop_watch = std::make_shared<std::stop_callback<cancel>>(o.stop, cancel{&t, &house});
+}
+}  // namespace
+
+void apply(engine& house, task_record& t, const task_options& o) {
+  if (o.deadline.count() < 0 || o.executor_wait.count() < 0)
+    throw error(errc::bad_argument, "task_options: deadline and executor_wait must not be negative");
+  if (o.executor_wait.count() == 0 || !house.others()) return apply_now(house, t, o);
+  const auto now = std::chrono::steady_clock::now(), last = std::chrono::steady_clock::time_point::max();
+  const auto until = o.executor_wait < last - now ? now + o.executor_wait : last;
+  for (;;) {
+    const std::uint64_t came = house.others()->came();
+    try {
+      apply_now(house, t, o);
+      return check_kernel(house, t);
+    } catch (const error& e) {
+      if (e.code() != errc::no_executor && e.code() != errc::no_resource) throw;
+      if (!house.others()->wait_for_another(came, until)) throw;
+    }
+  }
 }
 
 namespace {
@@ -230,9 +294,11 @@ bool holds(const shape_rule& r, const access& a, const access& b) {
         return x.where ? x.where->limit_lo : x.worker != 0 ? x.array->tile_box(x.tile).lo : logic::point4{};
       };
       const logic::point4 at_a = origin(a), at_b = origin(b);
-      for (int d = 0; d < rank_max; ++d)
-        if (!of_b.empty() && (of_b.lo[d] - at_b[d] < of_a.lo[d] - at_a[d] || of_b.hi[d] - at_b[d] > of_a.hi[d] - at_a[d]))
-          return false;
+      for (int d = 0; d < a.array->spec.rank && !of_b.empty(); ++d) {
+        const index_t before = (of_b.lo[d] - at_b[d]) - (of_a.lo[d] - at_a[d]);
+        const index_t behind = (of_a.hi[d] - at_a[d]) - (of_b.hi[d] - at_b[d]);
+        if (before < r.size || behind < r.size) return false;
+      }
       return true;
     }
     case shape_rule::what::not_empty:
@@ -269,6 +335,13 @@ void check_kernel(engine& house, const task_record& t) {
   const logic::executor_set allowed = t.extra ? t.extra->executors & house.brain().all() : house.brain().all();
   if (!(able & allowed).empty()) return;
   std::string left_out;
+  for (const executor_facts& f : facts)
+    if (f.label && allowed.contains(f.id) && !f.label->text().empty())
+      left_out += "; node " + f.label->text() +
+                  (!t.kernel->portable ? " runs kernels that are offered, whose values are bytes, and no lambdas"
+                   : !house.settings().cluster.give_work
+                       ? " is given no work by this program (cluster_options::give_work)"
+                       : " does not offer it: start it with the program or the plugin (--plugin) that does");
   for (const executor_facts& f : facts)
     if (const std::string_view why = logic::reason_against(*t.kernel, f); !why.empty())
       left_out += "; " + f.name + " " + std::string(why);

@@ -134,15 +134,15 @@ struct task_options {
   std::string name{};
   /// Asks the task to stop: a queued one never starts, a running one sees `task_context::stop_requested()`.
   std::stop_token stop{};
-  /// Then the task is asked to stop, so long after the call; 0: never. One that has not begun ends with
-  /// `error(timed_out)`, and so does one that is asked to stop and throws. A body that goes on and returns has its result.
-  /// A node that has the task and says nothing of its end within another second is given up, as if it were gone: other
-  /// tasks that it had run elsewhere, this one ends with `error(timed_out)`, a `once` kernel with `error(unknown_outcome)`.
+  /// The task is asked to stop so long after the call; 0: never. One that has not begun ends with `error(timed_out)`. A
+  /// body that runs sees `task_context::stop_requested()`; what it does then counts. A node that has the task and has not
+  /// told its end within another second is given up, as if it were gone: its other tasks run elsewhere, and this one ends
+  /// with `error(timed_out)`, of a `once` kernel with `error(unknown_outcome)`.
   std::chrono::milliseconds deadline{0};
   /// How long the call waits where nobody is there who may run the task, or who has what it asks for: a node that is to
   /// come, or to come back under the same name, may. Then, and at once if it is 0, the call is `error(no_executor)` or
-  /// `error(no_resource)`. The same time is given to a task that was spawned and whose only node goes before it has run.
-  /// The thread that calls is blocked; not looked at without other nodes, or while a graph is recorded.
+  /// `error(no_resource)`.
+  /// The calling thread is blocked meanwhile. Not looked at by a runtime that is no node.
   std::chrono::milliseconds executor_wait{0};
 };
 

@@ -21,7 +21,7 @@ struct shape_rule {
   what is = what::not_empty;
   std::uint8_t a = 0, b = 0;          ///< parameters
   std::uint8_t a_dim = 0, b_dim = 0;  ///< dimensions, of same_size and has_size
-  index_t size = 0;                   ///< of has_size
+  index_t size = 0;                   ///< of has_size, the margin of covers
   friend constexpr bool operator==(const shape_rule&, const shape_rule&) = default;
 };
 
@@ -34,9 +34,10 @@ constexpr shape_rule same_size(int a, int a_dim, int b, int b_dim) {
   return {shape_rule::what::same_size,         static_cast<std::uint8_t>(a),     static_cast<std::uint8_t>(b),
           static_cast<std::uint8_t>(a_dim), static_cast<std::uint8_t>(b_dim), 0};
 }
-/// Both have the same rank, and every coordinate of `b` is one of `a`.
-constexpr shape_rule covers(int a, int b) {
-  return {shape_rule::what::covers, static_cast<std::uint8_t>(a), static_cast<std::uint8_t>(b), 0, 0, 0};
+/// Both have the same rank, and every coordinate of `b` is one of `a`, and so are those up to `margin` beyond `b` along each
+/// dimension: what a stencil of that radius reads.
+constexpr shape_rule covers(int a, int b, index_t margin = 0) {
+  return {shape_rule::what::covers, static_cast<std::uint8_t>(a), static_cast<std::uint8_t>(b), 0, 0, margin};
 }
 /// It has at least one element.
 constexpr shape_rule not_empty(int a) {
