@@ -83,7 +83,18 @@ inline constexpr auto pair = troupe::kernel<troupe::in<word, 2>, troupe::inout<w
                                      for (index_t x = 0; x < b.size(1); ++x) to[x] += from[x];
                                    }
                                  });
-const troupe::offer offered{line, space, sum, pair};
+struct large {
+  std::array<std::uint8_t, 64> bytes;
+};
+inline constexpr auto wide = troupe::kernel<troupe::in<large, 2>, troupe::inout<word, 2>>("fuzz.wide").on(
+    troupe::cpu, [](view<const large, 2> a, view<word, 2> b) {
+      fuzz::must(a.volume() == 0 || a.data() != nullptr);
+      for (index_t y = 0; y < std::min<index_t>(a.size(0), 64); ++y)
+        for (index_t x = 0; x < std::min<index_t>(a.size(1), 64); ++x)
+          seen += a.data()[y * a.stride(0) + x * a.stride(1)].bytes[63];
+      seen += look_at(b);
+    });
+const troupe::offer offered{line, space, sum, pair, wide};
 
 // ---- what a member says ---------------------------------------------------------------------------------------------
 
@@ -255,7 +266,7 @@ class conversation : public troupe::array_maker<conversation>, public troupe::su
     x.where = how % 3 == 0 ? tile_of(a, how / 3u) : x.limit;
     if (how % 3 == 2 && mode == access_mode::read) {  // a window
       constexpr border edges[] = {border::clip, border::clamp, border::wrap, border::fill};
-      x.edge = a.element > troupe::detail::fill_bytes_max ? border::clamp : edges[how / 3 % 4];
+      x.edge = edges[how / 3 % 4];  // of what is too large for a constant, too: then it is refused
       for (std::size_t d = 0; d < static_cast<std::size_t>(a.rank); ++d) {
         x.where.lo[d] -= how / 12 % 5;
         x.where.hi[d] += how / 12 % 5;
@@ -299,7 +310,10 @@ class conversation : public troupe::array_maker<conversation>, public troupe::su
       return true;
     };
     bool is = false;
-    switch (a % 8) {
+    switch (a % 9) {
+      case 8:
+        is = calls(wide, {{2, 64}, {2, 8}});
+        break;
       case 0:
         is = calls(line, {{1, 8}, {1, 8}});
         break;
