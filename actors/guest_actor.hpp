@@ -108,6 +108,7 @@ class guest_actor final : public guest_house, private task_listener {
   void start(const wire::task_card&);
   guest& new_guest(std::uint64_t id);
   void forget(guest&);
+  static void check(const array_core&, const wire::access_card&);
   void fill_in(guest&, const wire::task_card&, const offered_kernel&);
   void ended(guest&);
   void refuse_task(guest&, wire::task_end);

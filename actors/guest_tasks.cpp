@@ -258,6 +258,25 @@ void guest_actor::refuse_task(guest& g, wire::task_end end) {
   tell_end(end);
 }
 
+// The boxes of an access lie as they may: one long beyond the rank of the array, so that what the body sees of them is
+// empty where it has no memory; the limits inside the array. Only what was written goes back, and each partial does.
+void guest_actor::check(const array_core& a, const wire::access_card& x) {
+  const array_spec& s = a.spec;
+  double volume = static_cast<double>(s.element);
+  for (int d = 0; d < rank_max; ++d) {
+    if (x.limit.lo[d] < 0 || x.limit.hi[d] > s.size[d]) refuse("a box outside of its array");
+    const bool is_one = x.where.lo[d] == 0 && x.where.hi[d] == 1 && x.limit.lo[d] == 0 && x.limit.hi[d] == 1;
+    if (d >= s.rank && !is_one) refuse("a box of more dimensions than its array");
+    volume *= static_cast<double>(std::max<index_t>(x.where.size(d), 1));
+  }
+  if (volume > bytes_max) refuse("a box that is too large");
+  const bool reads = x.mode == access_mode::read;
+  if (!reads && x.edge != border::clip && !x.limit.contains(x.where)) refuse("a border of what is written");
+  if (x.returns && reads) refuse("what was only read is to be sent back");
+  if (x.fresh && (!x.returns || !x.gaps.empty())) refuse("a partial that stays, or is to be sent");
+  if ((x.fresh || x.edge == border::fill) && s.element > x.fill.size()) refuse("a constant of elements that are too large");
+}
+
 void guest_actor::fill_in(guest& g, const wire::task_card& c, const offered_kernel& k) {
   // What the kernel's signature says, the call must be.
   std::size_t array = 0, value = 0;
@@ -265,6 +284,7 @@ void guest_actor::fill_in(guest& g, const wire::task_card& c, const offered_kern
   for (const parameter_facts& p : k.parameters) {
     if (!p.is_array) {
       if (value == c.values.size() || c.values[value].size() != p.bytes) refuse("values that are not the kernel's");
+      if (p.is_truth && std::to_integer<unsigned>(c.values[value][0]) > 1) refuse("a value that is neither 0 nor 1");
       values.emplace_back(c.values[value++]);
       continue;
     }
@@ -275,12 +295,7 @@ void guest_actor::fill_in(guest& g, const wire::task_card& c, const offered_kern
     const array_spec& s = known->second->spec;
     const bool same_mode = p.mode == x.mode && x.fresh == (p.mode == access_mode::reduce);
     if (!same_mode || s.rank != p.rank || s.element != p.bytes) refuse("an array that is not the kernel's");
-    double volume = static_cast<double>(s.element);
-    for (int d = 0; d < rank_max; ++d) {
-      if (x.limit.lo[d] < 0 || x.limit.hi[d] > s.size[d]) refuse("a box outside of its array");
-      volume *= static_cast<double>(std::max<index_t>(x.where.size(d), 1));
-    }
-    if (volume > bytes_max) refuse("a box that is too large");
+    check(*known->second, x);
   }
   if (array != c.accesses.size() || value != c.values.size()) refuse("more arguments than the kernel has");
 
@@ -302,7 +317,6 @@ void guest_actor::fill_in(guest& g, const wire::task_card& c, const offered_kern
     if (x.fresh) {
       array_spec s = a->spec;
       s.fill = x.fill.data();
-      if (s.element > x.fill.size()) refuse("a reduction of elements that are too large");
       a = new_array(house_, std::move(s));
       g.arrays.push_back(a);
     } else if (x.returns) {
@@ -380,7 +394,14 @@ void guest_actor::ended(guest& g) {
   end.id = g.id;
   to_release_.push_back(g.task);
   g.task = nullptr;
-  if (end.how == wire::outcome::ran && !left_ && !g.returns.empty()) send_back(g);
+  if (end.how == wire::outcome::ran && !left_ && !g.returns.empty()) {
+    try {
+      send_back(g);
+    } catch (const std::exception& e) {  // for want of memory; what is on its way is thrown away there
+      end = failed(code_of(std::current_exception()), e.what());
+      end.id = g.id;
+    }
+  }
   tell_end(end);
   if (g.on_their_way != 0) return;
   for (array_core* a : g.arrays) to_drop_.push_back(a);

@@ -181,12 +181,17 @@ void node_actor::lose(std::exception_ptr why) {
       returned_.push_back(&t);
     } else {
       const bool once = t.kernel->repeat == purity::once;
-      const error ended(once ? errc::unknown_outcome : errc::node_lost,
-                        peer_name() +
-                            (once ? " went while it had a task that must run once only: "
-                                  : " went, as others did that ran this task, which is not tried again: ") +
-                            text_of(why));
-      end_task(t, std::make_exception_ptr(ended), 0);
+      const std::string at = peer_name();
+      if (!once && is_overdue(t)) {
+        end_task(t, stopped_error(t, at), 0);
+        continue;
+      }
+      const errc code = once ? errc::unknown_outcome : errc::node_lost;
+      const error ended(code, at + (once ? " went while it had a task that must run once only: "
+                                         : " went, as others did that ran this task, which is not tried again: ") +
+                                  text_of(why));
+      const int attempts = once ? 1 : t.extra->attempt.load(std::memory_order_relaxed) - 1;
+      end_task(t, task_error(t, at, attempts, std::make_exception_ptr(ended), code), 0);
     }
   }
   {
@@ -226,15 +231,18 @@ void node_actor::frame(std::span<const std::byte> bytes) {
   if (!session_) return;
   switch (what) {
     case wire::kind::done:
-      for (const wire::task_end& e : wire::take_done(from))
-        if (job* j = find_job(e.id)) finish(*j, e);
+      for (const wire::task_end& e : wire::take_done(from)) {
+        job* const j = find_told_job(e.id);
+        if (!j || j->end) throw error(errc::bad_frame, "a task ended twice");
+        finish(*j, e);
+      }
       break;
     case wire::kind::want:
       serve_wants(from);
       break;
     case wire::kind::begun:
       for (const std::uint64_t id : wire::take_numbers(from))
-        if (job* j = find_job(id)) j->begun = true;
+        if (job* j = find_told_job(id)) j->begun = true;
       break;
     case wire::kind::unfilled:
       note_unfilled(from);
@@ -249,15 +257,14 @@ void node_actor::frame(std::span<const std::byte> bytes) {
     case wire::kind::cannot:
       while (from.left() != 0) {
         const std::uint64_t number = from.varint();
-        const auto code =
-            static_cast<errc>(from.at_most(static_cast<std::uint64_t>(errc::unknown_outcome), "an error"));
+        const errc code = wire::take_code(from);
         const error why(code, from.text(wire::text_max));
         if (const auto c = copies_.find(number); c != copies_.end()) {
           if (c->second.writing) throw error(errc::bad_frame, "what is coming is refused");
           copy_arrived(number, false);
           continue;
         }
-        job* const j = find_job(number);
+        job* const j = find_told_job(number);  // it may have ended because of another part of it
         if (!j) continue;
         if (is_internal(j->task->kind))
           come_home(*j, std::make_exception_ptr(why));

@@ -59,6 +59,7 @@ class node_actor final : public node, private task_listener {
   void suspect(bool) override;
   void bring_home_lent() override;
   bool wait_idle(std::chrono::steady_clock::time_point) override;
+  bool has_overdue(std::chrono::milliseconds) const override;
   std::string peer_name() const override;
   void frame(std::span<const std::byte>) override;
   net::pieces arriving(std::span<const std::byte> head, std::uint64_t bytes) override;
@@ -187,12 +188,15 @@ class node_actor final : public node, private task_listener {
   job& take_job(task_record&);
   bool has_free_job() const { return !free_jobs_.empty() || jobs_.size() < no_job; }
   job* find_job(std::uint64_t id);
+  /// The same of what the node there says; throws error(bad_frame) for a number that it was never told.
+  job* find_told_job(std::uint64_t id);
   void give_job(job&);
   void tell(std::unique_lock<std::mutex>&);
   void add_partial(job&, const back&);
   void end_errand(task_record&, std::exception_ptr);
   std::exception_ptr lost_with(const task_record&, const std::exception_ptr& why) const;
   static bool may_run_again(task_record&, bool begun);
+  static bool is_overdue(const task_record& t) { return t.extra && t.extra->overdue && *t.extra->overdue != 0; }
   static bool lacks_room(const task_record&, const wire::task_end&);
 
   // ---- node_saving.cpp

@@ -160,11 +160,17 @@ void node_actor::encode(job& j) {
   t.ops->run(t, values);  // hands its values over
   check_size(c);
   send_gaps(c);
-  const std::size_t begin = new_tasks_.size();
-  wire::put(new_tasks_, c);
-  ++task_count_;
-  remember(t, c, new_tasks_.view().subspan(begin));
-  note_written(j);
+  const std::size_t begin = new_tasks_.size(), count = task_count_;
+  try {
+    wire::put(new_tasks_, c);
+    ++task_count_;
+    remember(t, c, new_tasks_.view().subspan(begin));
+    note_written(j);
+  } catch (...) {  // for want of memory: then it is not sent, or its end would be told of what is no task any more
+    new_tasks_.cut(begin);
+    task_count_ = count;
+    throw;
+  }
 }
 
 // Those that write tiles there may have to be repeated.

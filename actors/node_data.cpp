@@ -38,6 +38,9 @@ void put(net::writer& to, std::uint64_t number, const array_core& a, std::uint32
 // ---- what is there --------------------------------------------------------------------------------------------------
 
 node_actor::known_array& node_actor::know(array_core& a) {
+  if (a.tile_count > wire::tiles_max)
+    throw too_much("array '" + a.spec.name + "' has " + std::to_string(a.tile_count) + " tiles, to another node go " +
+                   std::to_string(wire::tiles_max) + " of one; use larger tiles, or");
   const auto [at, is_new] = arrays_.try_emplace(a.id);
   if (!is_new) return at->second;
   at->second.core = &a;
@@ -387,7 +390,8 @@ void node_actor::arrived(std::span<const std::byte> head, bool whole) {
   job* const j = find_job(number);
   if (!session_) return;
   if (const auto c = copies_.find(number); c != copies_.end()) {
-    if (!std::exchange(c->second.writing, false) || !whole) return;
+    // Under another title nothing of it was written, and what is may go on being.
+    if (what != wire::kind::bytes_home || !std::exchange(c->second.writing, false) || !whole) return;
     copy_arrived(number, true);
   } else if (!j || j->writing == 0) {
     return;

@@ -11,6 +11,8 @@
 #include <algorithm>
 #include <optional>
 
+#include <troupe/error.hpp>
+
 #include "actors/logic/directory.hpp"
 #include "actors/node_actor.hpp"
 #include "actors/node_names.hpp"
@@ -138,7 +140,8 @@ void node_actor::lender_gone(const node_actor& who) {
 void node_actor::note_unfilled(net::reader& from) {
   for (const wire::box_request& r : wire::take_requests(from)) {
     const auto known = arrays_.find(r.array);
-    if (known == arrays_.end() || r.what.tile >= known->second.core->tile_count) continue;
+    if (known == arrays_.end()) continue;  // forgotten meanwhile
+    if (r.what.tile >= known->second.core->tile_count) throw error(errc::bad_frame, "a tile that its array does not have");
     if (copy& c = known->second.tiles[r.what.tile]; !c.dirty) c.forget();
   }
 }

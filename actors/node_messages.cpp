@@ -82,6 +82,12 @@ access_card take_access(net::reader& from) {
   return x;
 }
 
+std::int32_t take_int(net::reader& from, const char* what) {
+  const std::int64_t v = from.signed_varint();
+  if (v < INT32_MIN || v > INT32_MAX) refuse(what);
+  return static_cast<std::int32_t>(v);
+}
+
 void put(net::writer& to, const resource& r) {
   to.text(std::string_view(r.name).substr(0, name_max));
   to.fixed(r.amount);
@@ -91,7 +97,9 @@ resource take_resource(net::reader& from) {
   resource r;
   r.name = from.text(name_max);
   r.amount = from.fixed<double>();
-  if (r.name.empty() || !(r.amount >= 0)) refuse("a malformed quantity");
+  // A task may ask for all of a kind.
+  if (r.name.empty() || !(r.amount >= 0) || (r.amount > amount_max && r.amount != resource::all))
+    refuse("a malformed quantity");
   return r;
 }
 
@@ -114,6 +122,12 @@ array_card take_array(net::reader& from) {
   a.element = from.at_most(element_max, "the size of an element");
   a.align = from.at_most(align_max, "an alignment");
   if (a.element == 0 || a.align == 0 || (a.align & (a.align - 1)) != 0) refuse("a malformed array");
+  double tiles = 1;
+  for (int d = 0; d < rank_max; ++d) {
+    const index_t tile = std::clamp<index_t>(a.tile[d], 1, std::max<index_t>(a.size[d], 1));
+    tiles *= static_cast<double>(std::max<index_t>(1, (a.size[d] + tile - 1) / tile));
+  }
+  if (tiles > tiles_max) refuse("an array of too many tiles");
   a.name = from.text(name_max);
   return a;
 }
@@ -123,7 +137,7 @@ void take_into(net::reader& from, task_card& t) {
   t.id = from.varint();
   t.kernel = from.fixed<std::uint64_t>();
   t.name = from.text(name_max);
-  t.priority = static_cast<std::int32_t>(from.signed_varint());
+  t.priority = take_int(from, "a priority");
   t.retries = static_cast<std::uint32_t>(from.at_most(1u << 30, "a number of retries"));
   t.watched = from.at_most(1, "a yes or no") != 0;
   take_list(from, t.resources, resources_max, "a number of quantities", take_resource);
@@ -162,6 +176,10 @@ node_id take_node(net::reader& from) {
   return n;
 }
 
+errc take_code(net::reader& from) {
+  return static_cast<errc>(from.at_most(static_cast<std::uint64_t>(errc::timed_out), "an error"));
+}
+
 kind kind_of(std::span<const std::byte> frame) {
   if (frame.empty()) refuse("nothing");
   return static_cast<kind>(frame[0]);
@@ -186,7 +204,7 @@ card take_card(net::reader& from) {
   take_list(from, c.resources, resources_max, "a number of quantities", take_resource);
   for (const resource& r : c.resources) {
     const auto same = [&](const resource& other) { return other.name == r.name; };
-    if (r.name == "cpu" || r.name == "gpu" || std::ranges::count_if(c.resources, same) > 1) refuse("a wrong quantity");
+    if (r.name == "cpu" || r.name == "gpu" || r.amount > amount_max || std::ranges::count_if(c.resources, same) > 1) refuse("a wrong quantity");
   }
   c.kernels.resize(std::min(from.count(8, "a number of kernels"), kernels_max));
   for (std::uint64_t& k : c.kernels) k = from.fixed<std::uint64_t>();
@@ -288,11 +306,12 @@ std::vector<task_end> take_done(net::reader& from) {
     if (e.how > outcome::unfilled) refuse("an unknown outcome");
     if (e.how == outcome::ran) {
       e.measured_ns = from.fixed<float>();
-      if (!(e.measured_ns >= 0)) refuse("a malformed time");
+      if (!(e.measured_ns >= 0 && e.measured_ns <= time_max_ns)) refuse("a malformed time");
       continue;
     }
-    e.attempts = static_cast<std::int32_t>(from.signed_varint());
-    e.code = static_cast<errc>(from.at_most(static_cast<std::uint64_t>(errc::unknown_outcome), "an error"));
+    e.attempts = take_int(from, "a number of attempts");
+    if (e.attempts < 0) refuse("a negative number of attempts");
+    e.code = take_code(from);
     e.text = from.text(text_max);
   }
   return all;

@@ -62,6 +62,12 @@ enum class kind : std::uint8_t {
 };
 
 inline constexpr std::size_t name_max = 256, text_max = 4096, kernels_max = 65536;
+/// Tiles of an array that is named to another node.
+inline constexpr std::uint32_t tiles_max = 1u << 22;
+/// Of a quantity; beyond any that is counted, and sums of them stay exact.
+inline constexpr double amount_max = 1e12;
+/// What a task may be said to have taken: thirty years.
+inline constexpr float time_max_ns = 1e18f;
 inline constexpr std::size_t accesses_max = 65535, resources_max = 256, gaps_max = 1u << 20, values_max = 256,
                              value_max = 4096;
 /// Of what an owner sends unasked so much is under way at once; what finds no place at once is kept, and no more than that.
@@ -195,6 +201,8 @@ struct pulled_head {
 };
 void put(net::writer&, const pulled_head&);
 
+/// An error as it is numbered in frames.
+errc take_code(net::reader&);
 /// After the kind has been taken off.
 card take_card(net::reader&);
 tasks take_tasks(net::reader&);

@@ -169,8 +169,9 @@ void node_actor::finish(job& j, const wire::task_end& e) {
   task_record& t = *j.task;
   std::exception_ptr why;
   if (e.how != wire::outcome::ran) {
-    why = task_error(t, session_->peer().name, e.attempts, std::make_exception_ptr(error(e.code, e.text)));
-    if (e.code == errc::cancelled) why = cancelled_error(t, session_->peer().name);
+    why = task_error(t, session_->peer().name, e.attempts, std::make_exception_ptr(error(e.code, e.text)),
+                     lacks_room(t, e) && e.code != errc::unreachable ? e.code : errc::task_failed);
+    if (e.code == errc::cancelled) why = stopped_error(t, session_->peer().name);
   }
   if (j.data) {
     try {
@@ -261,6 +262,14 @@ void node_actor::end_cancelled(task_record& t) {
   done_.push_back(&t);
 }
 
+bool node_actor::has_overdue(std::chrono::milliseconds since) const {
+  const double ns = 1e6 * static_cast<double>(since.count());
+  std::lock_guard hold(lock_);
+  return std::ranges::any_of(jobs_, [&](const job& j) {
+    return j.task && is_overdue(*j.task) && static_cast<double>(link_.clock.ns_since(*j.task->extra->overdue)) >= ns;
+  });
+}
+
 // Placement decides anew.
 void node_actor::give_back(task_record& t) {
   ++setbacks_;
@@ -273,7 +282,7 @@ void node_actor::refuse(task_record& t, std::exception_ptr why) { refused_.empla
 // Whoever was running on several nodes when they went may be what kills them. Thousands may be under way on each of them,
 // so it is asked for who has begun; but of those only that have seen a node go, because it costs a message.
 bool node_actor::may_run_again(task_record& t, bool begun) {
-  if (t.kernel->repeat == purity::once) return false;
+  if (t.kernel->repeat == purity::once || is_overdue(t)) return false;
   if (t.extra->attempt.load(std::memory_order_relaxed) > 1 && !begun) return true;
   return t.extra->attempt.fetch_add(1, std::memory_order_relaxed) < attempts_max;
 }
@@ -298,6 +307,13 @@ node_actor::job& node_actor::take_job(task_record& t) {
 node_actor::job* node_actor::find_job(std::uint64_t id) {
   const std::size_t at = id & no_job;
   return at < jobs_.size() && jobs_[at].task && jobs_[at].id == id ? &jobs_[at] : nullptr;
+}
+
+node_actor::job* node_actor::find_told_job(std::uint64_t id) {
+  const std::uint64_t at = id & no_job, times = id >> place_bits;
+  if (times == 0 || times > generation_ || (at != no_job && at >= jobs_.size()))
+    throw error(errc::bad_frame, "something was said of a task or a transfer that was never asked for");
+  return find_job(id);
 }
 
 void node_actor::give_job(job& j) {

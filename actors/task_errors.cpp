@@ -46,7 +46,7 @@ errc failure_code(const std::exception_ptr& e) noexcept {
 std::exception_ptr task_error(const task_record& t, const std::string& executor, int attempt, std::exception_ptr cause,
                               errc code) {
   const std::string name = logic::name_of(t);
-  std::string text = "task '" + name + "' failed on " + executor;
+  std::string text = "task '" + name + "' " + (executor.empty() ? "was not run" : "failed on " + executor);
   if (attempt > 1) text += " after " + std::to_string(attempt) + " attempts";
   text += ": " + text_of(cause);
   return std::make_exception_ptr(task_failed(code, text, name, executor, name, attempt, std::move(cause)));
@@ -56,6 +56,15 @@ std::exception_ptr cancelled_error(const task_record& t, const std::string& exec
   const std::string name = logic::name_of(t);
   return std::make_exception_ptr(
       task_failed(errc::cancelled, "task '" + name + "' was cancelled", name, executor, name, 0, nullptr));
+}
+
+std::exception_ptr stopped_error(const task_record& t, const std::string& executor) {
+  if (!t.extra || !t.extra->overdue || *t.extra->overdue == 0) return cancelled_error(t, executor);
+  const std::string name = logic::name_of(t);
+  const std::string text = "task '" + name + "' had not ended" + (executor.empty() ? "" : " on " + executor) +
+                           " by its deadline, " + std::to_string(t.extra->options.deadline.count()) +
+                           " ms after the call: give it longer, or run it elsewhere";
+  return std::make_exception_ptr(task_failed(errc::timed_out, text, name, executor, name, 0, nullptr));
 }
 
 std::exception_ptr refused_error(const task_record& t, errc code, const std::string& why) {

@@ -19,6 +19,8 @@ std::exception_ptr task_error(const task_record& t, const std::string& executor,
 errc failure_code(const std::exception_ptr&) noexcept;
 /// Somebody asked `t` to stop.
 std::exception_ptr cancelled_error(const task_record& t, const std::string& executor);
+/// The same, or that its deadline has passed, if that is why.
+std::exception_ptr stopped_error(const task_record& t, const std::string& executor);
 /// Nobody is there who could run `t`.
 std::exception_ptr refused_error(const task_record& t, errc, const std::string& why);
 /// Throws the task's error, if it has one; a failure that came from another task is told as such.

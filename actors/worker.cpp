@@ -95,7 +95,7 @@ worker::outcome worker::run_body(run_context& c, task_record& t) {
   for (int attempt = 1;; ++attempt) {
     try {
       if (t.extra && t.extra->options.stop.stop_requested()) {
-        t.error = cancelled_error(t, at_.executor);
+        t.error = stopped_error(t, at_.executor);
         return {false, attempt - 1};
       }
       if (t.kind == task_kind::settle)

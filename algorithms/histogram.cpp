@@ -3,7 +3,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "algorithms/histogram.hpp"
 
-#include <algorithm>
 #include <cmath>
 #include <string>
 
@@ -31,6 +30,7 @@ void for_rows(const view<const T, 2>& v, const F& f) {
 
 template <int N>
 constexpr auto count_bytes = kernel<in<std::uint8_t, N>, red<std::uint64_t, 1>>("count_bytes")
+                                 .requiring(has_size(1, 0, 256))
                                  .on(cpu,
                                      [](view<const std::uint8_t, N> data, counts bins) {
                                        std::uint64_t* count = bins.data();
@@ -43,6 +43,7 @@ constexpr auto count_bytes = kernel<in<std::uint8_t, N>, red<std::uint64_t, 1>>(
 template <int N>
 constexpr auto count_numbers =
     kernel<in<double, N>, double, double, red<std::uint64_t, 1>>("count_numbers")
+        .requiring(not_empty(3))
         .on(cpu,
             [](view<const double, N> data, double low, double high, counts bins) {
               std::uint64_t* count = bins.data();
@@ -51,8 +52,10 @@ constexpr auto count_numbers =
               for_rows(data, [&](const double* row, index_t n) {
                 for (index_t i = 0; i < n; ++i) {
                   if (!(row[i] >= low && row[i] < high)) continue;  // also what is not a number
-                  // Rounding may lift a number just below the upper limit into a bin that is not there.
-                  ++count[std::min(static_cast<index_t>(std::floor((row[i] - low) * scale)), last)];
+                  // Rounding may lift a number just below the upper limit into a bin that is not there; limits that are too
+                  // far apart to be subtracted leave no number at all.
+                  const double bin = (row[i] - low) * scale;
+                  ++count[bin < static_cast<double>(last) ? static_cast<index_t>(bin) : last];
                 }
               });
             })

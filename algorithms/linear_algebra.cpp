@@ -68,6 +68,7 @@ void factor_tile(tile_inout a, tile_inout inverses, index_t block, index_t row, 
 
 // `later`: 1 where `check_diagonal` looks for what is not positive definite. Bodies on devices cannot throw.
 constexpr auto potrf = kernel<inout<double, 2>, out<double, 2>, index_t, index_t, index_t>("potrf")
+                           .requiring(same_size(0, 0, 0, 1), same_size(1, 0, 0, 0), has_size(1, 1, triangular_block))
                            .on(cpu, factor_tile)
                            .on(gpu, texts::potrf);
 
@@ -78,6 +79,8 @@ void check_diagonal(tile_inout a, index_t block, index_t row) {
 
 // a = a l^-T
 constexpr auto trsm = kernel<in<double, 2>, in<double, 2>, inout<double, 2>>("trsm")
+                          .requiring(same_size(0, 0, 0, 1), same_size(2, 1, 0, 0), same_size(1, 0, 0, 0),
+                                     has_size(1, 1, triangular_block))
                           .on(cpu,
                               [](tile_in l, tile_in inverses, tile_inout a) {
                                 const single_threaded_blas guard;
@@ -88,6 +91,7 @@ constexpr auto trsm = kernel<in<double, 2>, in<double, 2>, inout<double, 2>>("tr
 
 // c = c - a a^T, lower triangle
 constexpr auto syrk = kernel<in<double, 2>, inout<double, 2>>("syrk")
+                          .requiring(same_size(1, 0, 1, 1), same_size(0, 0, 1, 0))
                           .on(cpu,
                               [](tile_in a, tile_inout c) {
                                 const single_threaded_blas guard;
@@ -99,6 +103,7 @@ constexpr auto syrk = kernel<in<double, 2>, inout<double, 2>>("syrk")
 // c = c - a b^T
 constexpr auto gemm_nt =
     kernel<in<double, 2>, in<double, 2>, inout<double, 2>>("gemm_nt")
+        .requiring(same_size(0, 0, 2, 0), same_size(1, 0, 2, 1), same_size(0, 1, 1, 1))
         .on(cpu,
             [](tile_in a, tile_in b, tile_inout c) {
               const single_threaded_blas guard;
@@ -115,12 +120,14 @@ void multiply(tile_in a, tile_in b, double alpha, double beta, tile_inout c) {
 
 // c = alpha a b + beta c
 constexpr auto gemm_nn = kernel<in<double, 2>, in<double, 2>, double, double, inout<double, 2>>("gemm")
+                             .requiring(same_size(0, 0, 4, 0), same_size(1, 1, 4, 1), same_size(0, 1, 1, 0))
                              .on(cpu, multiply)
                              .on(gpu, texts::gemm);
 
 // c = alpha a b, whatever c was
 constexpr auto gemm_nn_first =
     kernel<in<double, 2>, in<double, 2>, double, out<double, 2>>("gemm_first")
+        .requiring(same_size(0, 0, 3, 0), same_size(1, 1, 3, 1), same_size(0, 1, 1, 0))
         .on(cpu, [](tile_in a, tile_in b, double alpha, tile_inout c) { multiply(a, b, alpha, 0.0, c); })
         .on(gpu, texts::gemm_first);
 

@@ -17,6 +17,7 @@ namespace troupe::algorithms {
 namespace {
 
 constexpr auto jacobi_step = kernel<in<double, 2>, out<double, 2>>("jacobi_step")
+                                 .requiring(covers(0, 1, 1))
                                  .on(cpu,
                                      [](view<const double, 2> from, view<double, 2> to) {
                                        for (index_t y = to.lo(0); y < to.hi(0); ++y) {
@@ -32,6 +33,7 @@ constexpr auto jacobi_step = kernel<in<double, 2>, out<double, 2>>("jacobi_step"
 
 constexpr auto life_step =
     kernel<in<std::uint8_t, 2>, out<std::uint8_t, 2>>("life_step")
+        .requiring(covers(0, 1, 1))
         .on(cpu,
             [](view<const std::uint8_t, 2> from, view<std::uint8_t, 2> to) {
               for (index_t y = to.lo(0); y < to.hi(0); ++y) {

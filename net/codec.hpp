@@ -57,6 +57,8 @@ class writer {
   std::span<const std::byte> view() const { return to_; }
   std::vector<std::byte> take() { return std::move(to_); }
   void clear() { to_.clear(); }
+  /// Forgets what was written after the first so many bytes.
+  void cut(std::size_t size) { to_.resize(size); }
 
  private:
   std::vector<std::byte> to_;

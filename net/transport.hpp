@@ -135,6 +135,8 @@ class transport_events {
   virtual void down(session&, std::exception_ptr why) = 0;
   /// There is no new session: nobody answered there, or not as a member, or as one that is known; a `dial_error`.
   virtual void refused(const endpoint&, std::exception_ptr why) = 0;
+  /// A member was not let in that came from there: it has the name or the id of another one, which is there.
+  virtual void turned_away(const endpoint&, std::exception_ptr) {}
 
  protected:
   ~transport_events() = default;

@@ -22,6 +22,8 @@ const char* text_of(member_state s) {
       return "leaving";
     case member_state::unreached:
       return "unreached";
+    case member_state::unlinked:
+      return "no link";
   }
   return "unknown";
 }
@@ -96,7 +98,7 @@ void fill(link_report& r, const both_ends& e) {
 
 }  // namespace
 
-cluster_report picture_of(const std::vector<heard_member>& all) {
+cluster_report picture_of(const std::vector<heard_member>& all, const std::set<node_id>& without_link) {
   cluster_report r;
   std::map<node_id, std::string> names;
   for (const heard_member& m : all) {
@@ -112,6 +114,7 @@ cluster_report picture_of(const std::vector<heard_member>& all) {
         member_report& other = r.members.emplace_back();
         other.name = l.name;
         other.id = text_of(l.peer);
+        if (without_link.contains(l.peer)) other.state = member_state::unlinked;
       }
       const bool first = std::tie(m.name, m.id) < std::tie(names.at(l.peer), l.peer);
       both_ends& e = links[first ? std::pair(m.id, l.peer) : std::pair(l.peer, m.id)];

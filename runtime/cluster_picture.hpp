@@ -4,6 +4,7 @@
 #pragma once
 
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -24,8 +25,8 @@ struct heard_member {
 };
 
 /// Both ends of a link tell of it. Of what was sent in one direction the sender is believed, and the receiver where the
-/// sender says nothing. Who is only named by others is there, too.
-cluster_report picture_of(const std::vector<heard_member>&);
+/// sender says nothing. Who is only named by others is there, too; `without_link`: those who can have none with who asks.
+cluster_report picture_of(const std::vector<heard_member>&, const std::set<node_id>& without_link = {});
 /// The links of one member, as it has seen them.
 std::vector<link_report> links_of(const heard_member&);
 

@@ -82,7 +82,8 @@ const kernel_info* kernel_table::intern(const kernel_info& k) {
           have.texts[i].group != k.texts[i].group)
         return false;
     return have.key == k.key && have.routines == k.routines && have.kinds == k.kinds && have.repeat == k.repeat &&
-           have.resources == k.resources;
+           have.resources == k.resources && have.shape_count == k.shape_count &&
+           std::equal(k.shapes.begin(), k.shapes.begin() + k.shape_count, have.shapes.begin());
   };
   std::size_t at = k.key % slots;
   for (std::size_t i = 0; i < slots; ++i, at = (at + 1) % slots) {
@@ -125,7 +126,8 @@ engine::engine(const options& o, surroundings s)
     : options_(checked(o)),
       around_(std::move(s)),
       link_(make_link(around_.clock)),
-      placement_(options_, *link_, board_) {
+      placement_(options_, *link_, board_),
+      timers_(std::make_shared<deadlines>(around_.clock)) {
   link_->kernels = kernels_;
   placement_.use_hold_up([this] {
     const open_views::held views = views_.of_this_thread();
@@ -174,20 +176,29 @@ void engine::hire_staff() {
         return !house || house->placement_.tidy();
       },
       [self] {
-        if (const auto house = self.lock()) house->placement_.look_again();
+        if (const auto house = self.lock()) house->ring();
       });
-  placement_.use_alarm([this](std::chrono::milliseconds after) {
+  const auto alarm = [this](std::chrono::milliseconds after) {
     if (staff_) staff_->call_later(after);
-  });
+  };
+  placement_.use_alarm(alarm);
+  timers_->use_alarm(alarm);
+}
+
+void engine::ring() {
+  placement_.look_again();
+  timers_->look();
 }
 
 void engine::do_without_staff() {
   placement_.use_aside(around_.aside);
-  placement_.use_alarm([this](std::chrono::milliseconds after) {
+  const auto alarm = [this](std::chrono::milliseconds after) {
     around_.call_later(after, [self = weak_from_this()] {
-      if (const auto house = self.lock()) house->placement_.look_again();
+      if (const auto house = self.lock()) house->ring();
     });
-  });
+  };
+  placement_.use_alarm(alarm);
+  timers_->use_alarm(alarm);
 }
 
 void engine::add_groups() {
@@ -431,6 +442,7 @@ shutdown_report engine::shut_down(std::chrono::steady_clock::time_point deadline
   placement_.end_farewells();
   placement_.give_up_waiting();
   keep_costs();
+  timers_->close();
   if (staff_) {
     placement_.flush_trace();
     if (staff_->sink()) staff_->close_trace();

@@ -25,6 +25,7 @@
 #include "actors/spill_disk.hpp"
 #include "actors/staff.hpp"
 #include "runtime/accelerators.hpp"
+#include "runtime/deadlines.hpp"
 #include "runtime/known_costs.hpp"
 #include "runtime/neighbours.hpp"
 #include "runtime/open_views.hpp"
@@ -77,6 +78,7 @@ class engine : public std::enable_shared_from_this<engine> {
   const neighbours* others() const { return neighbours_.get(); }
   neighbours* others() { return neighbours_.get(); }
   const surroundings& around() const { return around_; }
+  const std::shared_ptr<deadlines>& timers() const { return timers_; }
   bool help_with(task_record&, const std::function<void()>& begin);
   /// While this lives, its thread, which waits outside all bodies, looks after the devices; see gpu::drive.
   class device_watch {
@@ -108,6 +110,7 @@ class engine : public std::enable_shared_from_this<engine> {
  private:
   [[noreturn]] static void refuse_child();
   void build();
+  void ring();
   void hire_staff();
   void do_without_staff();
   trace_sink* sink() { return staff_ ? staff_->sink() : nullptr; }
@@ -132,6 +135,7 @@ class engine : public std::enable_shared_from_this<engine> {
   open_views views_;
   placement placement_;
   const std::shared_ptr<kernel_table> kernels_ = std::make_shared<kernel_table>();  // also the link's
+  const std::shared_ptr<deadlines> timers_;  // also of tasks that have one
   std::unique_ptr<staff> staff_;
   std::vector<std::shared_ptr<core_group>> groups_;
   std::vector<std::shared_ptr<gpu>> gpus_;

@@ -64,6 +64,16 @@ neighbours::neighbours(engine& house, const cluster_options& o, memory_space fir
   t.looks = o.spin;
   if (!o.secret_file.empty() || !o.certificate.empty() || !o.key.empty() || !o.authority.empty())
     t.proof = net::load({o.secret_file, o.certificate, o.key, o.authority}, o.name);
+  // Peers take the name from there.
+  if (!t.proof.certificate.empty()) {
+    const auto names = net::node_names_in(t.proof.certificate);
+    if (o.node.empty() && !names.empty()) self.name = names.front();
+    if (!o.node.empty() && !names.empty() && std::ranges::find(names, o.node) == names.end())
+      throw error(errc::bad_argument, "cluster_options::node: the certificate '" + o.certificate + "' is node '" +
+                                          names.front() + "', not '" + o.node +
+                                          "': leave the name out, or issue a certificate for it");
+    t.self = self;
+  }
   if (o.multicast) {
     where_.multicast.emplace();
     where_.secrets = t.proof.secrets;
@@ -129,6 +139,7 @@ void neighbours::close_doors() {
   {
     std::lock_guard hold(lock_);
     closing_ = true;
+    changed_.notify_all();
     for (const auto& [id, p] : peers_) all.push_back(p);
   }
   for (const peer_ptr& p : all) p->guests->close_door();
@@ -200,6 +211,28 @@ std::vector<std::string> neighbours::addresses() const {
   std::vector<std::string> all;
   for (const net::endpoint& e : transport_->listening()) all.push_back(e.text());
   return all;
+}
+
+std::uint64_t neighbours::came() const {
+  std::lock_guard hold(lock_);
+  return came_;
+}
+
+bool neighbours::wait_for_another(std::uint64_t came, std::chrono::steady_clock::time_point deadline) const {
+  if (const auto& wait = house_.around().wait) return wait([&] { return this->came() != came; });
+  std::unique_lock hold(lock_);
+  return changed_.wait_until(hold, deadline, [&] { return came_ != came || closing_; }) && !closing_;
+}
+
+void neighbours::give_up_overdue(std::chrono::milliseconds since) {
+  std::vector<std::pair<node_id, std::shared_ptr<node>>> all;
+  {
+    std::lock_guard hold(lock_);
+    for (const auto& [id, p] : peers_)
+      if (p->place) all.emplace_back(id, p->place);
+  }
+  for (const auto& [id, place] : all)
+    if (place->has_overdue(since)) cluster_->give_up(id);
 }
 
 bool neighbours::wait_for(std::size_t nodes, std::chrono::steady_clock::time_point deadline) const {

@@ -61,6 +61,11 @@ class neighbours final : private cluster_events {
   /// Asks everybody; who has not answered by then is left out of the wait.
   cluster_report survey(std::chrono::steady_clock::time_point deadline);
   std::vector<std::string> addresses() const;
+  /// How often a node has come, and waits until another one has; false: not in time.
+  std::uint64_t came() const;
+  bool wait_for_another(std::uint64_t came, std::chrono::steady_clock::time_point deadline) const;
+  /// Nodes that have tasks whose deadline passed so long ago are given up.
+  void give_up_overdue(std::chrono::milliseconds);
   /// Waits until so many nodes are there.
   bool wait_for(std::size_t nodes, std::chrono::steady_clock::time_point deadline) const;
 
@@ -123,6 +128,7 @@ class neighbours final : private cluster_events {
   void answer(peer&, std::uint64_t number);
   // neighbours_asking.cpp
   wire::self_card describe() const;
+  std::set<node_id> deaf_ones(std::chrono::steady_clock::time_point deadline) const;
   std::vector<wire::link_card> own_links() const;
   heard_member heard(const peer&) const;
   heard_member heard_self(wire::self_card) const;
@@ -158,6 +164,7 @@ class neighbours final : private cluster_events {
     net::transport::time_point last;
   };
   std::map<net::endpoint, refusal> refusals_;          // of addresses that somebody looks for
+  std::uint64_t came_ = 0;                             // how often a place was given
   std::deque<peer*> waiting_;                          // for a place, of those
   std::vector<peer_ptr> parting_;                      // gone, with a connection that has not ended
   std::vector<std::shared_ptr<guest_house>> leaving_;  // with tasks that have not ended

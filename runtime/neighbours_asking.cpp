@@ -1,6 +1,8 @@
 // What this file is for: what a node says of itself when it is asked, and what it is told when it asks all others.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
+#include <future>
+#include <memory>
 #include <utility>
 
 #include <troupe/error.hpp>
@@ -18,6 +20,9 @@ namespace {
 
 // Longer than any pause between two dials of an address (logic::dialling): who was not dialled since is not looked for.
 constexpr std::chrono::seconds refusals_last{30};
+constexpr std::size_t refusals_max = 1024;
+// The control thread answers what this node knows itself.
+constexpr std::chrono::milliseconds asked_more{100};
 
 std::uint64_t rounded(double v) { return v > 0 ? static_cast<std::uint64_t>(v + 0.5) : 0; }
 
@@ -132,13 +137,28 @@ cluster_report neighbours::survey(std::chrono::steady_clock::time_point deadline
     if (const auto c = s.cards.find(id); c != s.cards.end()) m.card = std::move(c->second);
   }
   surveys_.erase(number);
-  return picture_of(all);
+  hold.unlock();
+  return picture_of(all, addresses().empty() ? deaf_ones(deadline) : std::set<node_id>());
+}
+
+// Members that listen nowhere: who does not listen either has no link with them.
+std::set<node_id> neighbours::deaf_ones(std::chrono::steady_clock::time_point deadline) const {
+  const auto found = std::make_shared<std::promise<std::set<node_id>>>();
+  std::future<std::set<node_id>> all = found->get_future();
+  transport_->at(transport_->now(), [this, found] {
+    std::set<node_id> deaf;
+    for (const node_id& n : cluster_->members().members())
+      if (const auto r = cluster_->members().record_of(n); r && r->addresses.empty()) deaf.insert(n);
+    found->set_value(std::move(deaf));
+  });
+  return all.wait_until(deadline + asked_more) == std::future_status::ready ? all.get() : std::set<node_id>();
 }
 
 void neighbours::refused(const net::endpoint& where, std::exception_ptr why) {
   const auto now = transport_->now();
   std::lock_guard hold(lock_);
   std::erase_if(refusals_, [&](const auto& r) { return now - r.second.last > refusals_last; });
+  if (refusals_.size() >= refusals_max && !refusals_.contains(where)) return;
   refusals_.insert_or_assign(where, refusal{std::move(why), now});
 }
 

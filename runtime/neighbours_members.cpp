@@ -30,7 +30,7 @@ const char* text_of_end(logic::node_end why) {
     case logic::node_end::forgot_us:
       return "it had given this node up";
     case logic::node_end::given_up:
-      return "it was given up, because something that it sent could not be taken in";
+      return "it was given up, because something that it sent could not be taken in, or what it was to send did not come";
     case logic::node_end::let_go:
       return "there was no use for the connection with it";
   }
@@ -97,6 +97,7 @@ void neighbours::give_place(peer& p) {
   if (p.suspect) (*free)->suspect(true);
   std::lock_guard hold(lock_);
   p.place = *free;
+  ++came_;
   changed_.notify_all();
 }
 

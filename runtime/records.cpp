@@ -14,11 +14,13 @@
 #include <troupe/error.hpp>
 #include <troupe/runtime.hpp>
 
+#include "actors/logic/region.hpp"
 #include "actors/protocol/resumption.hpp"
 #include "actors/replay.hpp"
 #include "actors/task_errors.hpp"
 #include "devices/host/topology.hpp"
 #include "net/patience.hpp"
+#include "runtime/deadlines.hpp"
 #include "runtime/engine.hpp"
 
 namespace troupe::detail {
@@ -30,10 +32,50 @@ struct cancel {
   engine* house;
   void operator()() const noexcept {
     if (!claim(*task)) return;  // it runs: the body sees the token
-    task->error = cancelled_error(*task, "");
+    task->error = stopped_error(*task, "");
     fulfil(*task, house->board());
   }
 };
+
+/// What a deadline does to a task: as a stop token does, beside that of the caller. Lives as long as the task.
+struct deadline_watch {
+  struct pass_on {
+    std::stop_source to;
+    void operator()() noexcept { to.request_stop(); }
+  };
+  std::shared_ptr<deadlines> in;
+  deadlines::entry when{};
+  std::stop_callback<pass_on> theirs;
+  std::stop_callback<cancel> own;
+
+  deadline_watch(engine& house, task_record& t, const task_options& o, const std::stop_source& source)
+      : in(house.timers()), theirs(o.stop, pass_on{source}), own(source.get_token(), cancel{&t, &house}) {}
+  deadline_watch(const deadline_watch&) = delete;
+  deadline_watch& operator=(const deadline_watch&) = delete;
+  ~deadline_watch() { in->drop(when); }
+};
+
+// Whoever has a task that should have ended is given so long to say so.
+constexpr std::chrono::milliseconds overdue_max{1000};
+
+void set_deadline(engine& house, task_record& t, task_extra& e, const task_options& o) {
+  const std::stop_source source;
+  e.overdue = std::make_shared<shown<std::uint64_t>>(0);
+  auto watch = std::make_shared<deadline_watch>(house, t, o, source);
+  watch->when = watch->in->add(
+      o.deadline, [source, since = e.overdue, of = std::weak_ptr(house.shared_from_this())]() mutable {
+        const auto still = of.lock();
+        if (!still) return;
+        *since = std::max<std::uint64_t>(1, still->link().clock.ticks());
+        source.request_stop();
+        if (still->others())
+          still->timers()->add(overdue_max, [of] {
+            if (const auto later = of.lock()) later->others()->give_up_overdue(overdue_max);
+          });
+      });
+  e.options.stop = source.get_token();
+  e.stop_watch = std::move(watch);
+}
 }  // namespace
 
 namespace {
@@ -229,9 +271,8 @@ std::string hint_of_devices(const engine& house) {
   for (const std::string& why : house.absent_devices()) hint += "; " + why;
   return hint;
 }
-}  // namespace
 
-void apply(engine& house, task_record& t, const task_options& o) {
+void apply_now(engine& house, task_record& t, const task_options& o) {
   task_extra& e = extra_of(t);
   e.options = o;
   if (o.retries < 0) throw error(errc::bad_argument, "task_options::retries is negative");
@@ -253,15 +294,105 @@ void apply(engine& house, task_record& t, const task_options& o) {
   }
   check_devices(house, t, e);
   check_slots(house, t, e);
-  if (o.stop.stop_possible()) e.stop_watch = std::make_shared<std::stop_callback<cancel>>(o.stop, cancel{&t, &house});
+  if (o.deadline.count() > 0)
+    set_deadline(house, t, e, o);
+  else if (o.stop.stop_possible())
+    e.stop_watch = std::make_shared<std::stop_callback<cancel>>(o.stop, cancel{&t, &house});
+}
+}  // namespace
+
+void apply(engine& house, task_record& t, const task_options& o) {
+  if (o.deadline.count() < 0 || o.executor_wait.count() < 0)
+    throw error(errc::bad_argument, "task_options: deadline and executor_wait must not be negative");
+  if (o.executor_wait.count() == 0 || !house.others()) return apply_now(house, t, o);
+  const auto now = std::chrono::steady_clock::now(), last = std::chrono::steady_clock::time_point::max();
+  const auto until = o.executor_wait < last - now ? now + o.executor_wait : last;
+  for (;;) {
+    const std::uint64_t came = house.others()->came();
+    try {
+      apply_now(house, t, o);
+      return check_kernel(house, t);
+    } catch (const error& e) {
+      if (e.code() != errc::no_executor && e.code() != errc::no_resource) throw;
+      if (!house.others()->wait_for_another(came, until)) throw;
+    }
+  }
 }
 
+namespace {
+// What the body sees of an access.
+logic::box4 seen_of(const access& x) { return x.where ? logic::view_box(*x.where) : x.array->tile_box(x.tile); }
+
+std::string text_of_shape(const access& x) {
+  const logic::box4 b = seen_of(x);
+  std::string text = "array '" + x.array->spec.name + "' ";
+  for (int d = 0; d < x.array->spec.rank; ++d)
+    text += (d ? " x [" : "[") + std::to_string(b.lo[d]) + "," + std::to_string(b.hi[d]) + ")";
+  return text;
+}
+
+bool holds(const shape_rule& r, const access& a, const access& b) {
+  const logic::box4 of_a = seen_of(a), of_b = seen_of(b);
+  switch (r.is) {
+    case shape_rule::what::same_shape:
+      for (int d = 0; d < rank_max; ++d)
+        if (of_a.size(d) != of_b.size(d)) return false;
+      return true;
+    case shape_rule::what::same_size:
+      return of_a.size(r.a_dim) == of_b.size(r.b_dim);
+    case shape_rule::what::covers: {  // as the body counts: from the corner of what was passed
+      const auto origin = [](const access& x) {
+        return x.where ? x.where->limit_lo : x.worker != 0 ? x.array->tile_box(x.tile).lo : logic::point4{};
+      };
+      const logic::point4 at_a = origin(a), at_b = origin(b);
+      for (int d = 0; d < a.array->spec.rank && !of_b.empty(); ++d) {
+        const index_t before = (of_b.lo[d] - at_b[d]) - (of_a.lo[d] - at_a[d]);
+        const index_t behind = (of_a.hi[d] - at_a[d]) - (of_b.hi[d] - at_b[d]);
+        if (before < r.size || behind < r.size) return false;
+      }
+      return true;
+    }
+    case shape_rule::what::not_empty:
+      return !of_a.empty();
+    case shape_rule::what::has_size:
+      return of_a.size(r.a_dim) == r.size;
+  }
+  return false;
+}
+
+// What the kernel says of its arrays: they are the accesses that are none to futures, in order.
+void check_shapes(const task_record& t) {
+  const auto nth = [&](std::size_t n) -> const access* {
+    for (int i = 0; i < t.access_count; ++i)
+      if (t.accesses[i].array && n-- == 0) return &t.accesses[i];
+    return nullptr;
+  };
+  for (std::size_t i = 0; i < t.kernel->shape_count; ++i) {
+    const shape_rule& r = t.kernel->shapes[i];
+    const access *const a = nth(r.a), *const b = nth(r.b);
+    if (a && b && holds(r, *a, *b)) continue;
+    const bool two = a && b && a != b;
+    throw error(errc::bad_argument, "kernel '" + std::string(t.kernel->name) + "' takes no such shapes: " +
+                                        (a ? text_of_shape(*a) : "") + (two ? " with " + text_of_shape(*b) : "") +
+                                        "; see what it requires (kernel::requiring), and pass boxes that fit");
+  }
+}
+}  // namespace
+
 void check_kernel(engine& house, const task_record& t) {
+  if (t.kernel->shape_count != 0) check_shapes(t);
   const auto& facts = house.brain().facts();
   const logic::executor_set able = house.brain().able_to_run(*t.kernel);
   const logic::executor_set allowed = t.extra ? t.extra->executors & house.brain().all() : house.brain().all();
   if (!(able & allowed).empty()) return;
   std::string left_out;
+  for (const executor_facts& f : facts)
+    if (f.label && allowed.contains(f.id) && !f.label->text().empty())
+      left_out += "; node " + f.label->text() +
+                  (!t.kernel->portable ? " runs kernels that are offered, whose values are bytes, and no lambdas"
+                   : !house.settings().cluster.give_work
+                       ? " is given no work by this program (cluster_options::give_work)"
+                       : " does not offer it: start it with the program or the plugin (--plugin) that does");
   for (const executor_facts& f : facts)
     if (const std::string_view why = logic::reason_against(*t.kernel, f); !why.empty())
       left_out += "; " + f.name + " " + std::string(why);

@@ -6,6 +6,7 @@
 #include <dlfcn.h>
 #include <pthread.h>
 
+#include <algorithm>
 #include <charconv>
 #include <csignal>
 #include <cstdio>
@@ -83,6 +84,9 @@ int run_node(node_command c) {
   runtime rt(std::move(c.how));
   for (const std::string& a : rt.addresses()) say("listening", a);
   say("ready", std::to_string(rt.report().threads) + " threads");
+  const cluster_report here = rt.survey(std::chrono::milliseconds(0));
+  if (std::ranges::any_of(here.members, [](const member_report& m) { return m.is_self && m.kernels == 0; }))
+    say("offers", "no kernels, so nobody gives it work: name the plugin that has them with --plugin");
   std::set<std::string> there;
   std::map<std::string, std::string> refusals;
   int signal = 0;

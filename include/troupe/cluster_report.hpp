@@ -19,6 +19,7 @@ enum class member_state : std::uint8_t {
   suspect,    ///< nothing is heard of it: it is given nothing new
   leaving,    ///< takes no more tasks, and goes once it has handed over what only it has
   unreached,  ///< others name it, and this node has no link to it
+  unlinked,   ///< the same, because neither of the two listens: nothing is wrong with it
 };
 const char* text_of(member_state);
 

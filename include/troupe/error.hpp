@@ -40,6 +40,7 @@ enum class errc {
   refused,             ///< a peer does not admit this node, or is not admitted: check secret, certificates and versions
   bad_frame,           ///< a peer sent what is not in the protocol: its session ends
   unknown_outcome,     ///< a task that must run once was running on a node that is gone: look at what it has done
+  timed_out,           ///< a task had not ended by its deadline: give it longer, or run it elsewhere
 };
 
 /// The name of the code, as it is written in a program: "no_executor". For logs; what to do is in `what()`.

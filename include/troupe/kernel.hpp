@@ -17,6 +17,8 @@
 #include <troupe/access.hpp>
 #include <troupe/detail/task.hpp>
 #include <troupe/device_call.hpp>
+#include <troupe/error.hpp>
+#include <troupe/shape.hpp>
 #include <troupe/view.hpp>
 
 namespace troupe {
@@ -100,6 +102,17 @@ struct parameter<red<T, N>> {
 template <class T>
 inline constexpr bool may_travel =
     std::is_trivially_copyable_v<T> && !std::is_pointer_v<T> && !std::is_member_pointer_v<T>;
+
+template <class P>
+inline constexpr int rank_of = 0;  // of no array
+template <class T, int N>
+inline constexpr int rank_of<in<T, N>> = N;
+template <class T, int N>
+inline constexpr int rank_of<out<T, N>> = N;
+template <class T, int N>
+inline constexpr int rank_of<inout<T, N>> = N;
+template <class T, int N>
+inline constexpr int rank_of<red<T, N>> = N;
 
 constexpr std::uint64_t hash_of(std::string_view text, std::uint64_t h = 1469598103934665603ull) {
   for (char c : text) h = (h ^ static_cast<unsigned char>(c)) * 1099511628211ull;
@@ -196,6 +209,16 @@ class kernel {
     k.info_.resource_count = Count;
     return k;
   }
+  /// A copy whose calls must give arrays of these shapes (shape.hpp), 8 rules at most: `requiring(same_shape(0, 1))`.
+  /// A call that does not is `error(bad_argument)`, at the call; one that another node has sent fails with it there, and
+  /// the body does not run. A rule about what is no array, or about a dimension that it does not have, does not compile
+  /// where the kernel is a constant, and throws `error(bad_argument)` elsewhere.
+  template <class... Rules>
+  constexpr kernel requiring(const Rules&... rules) const {
+    kernel k = *this;
+    (k.add(rules), ...);
+    return k;
+  }
   /// Copies that say whether a second run is harmless; `pure` is the default. Retrying a `once` kernel is
   /// `error(bad_argument)`.
   constexpr kernel pure() const { return repeat(detail::purity::pure); }
@@ -209,6 +232,30 @@ class kernel {
 
  private:
   static constexpr const char* signature() { return __PRETTY_FUNCTION__; }
+  constexpr void add(shape_rule r) {
+    if (info_.shape_count == detail::shape_rules_max)
+      throw error(errc::bad_argument, "kernel::requiring: more than 8 rules");
+    const bool two = r.is == shape_rule::what::same_shape || r.is == shape_rule::what::same_size ||
+                     r.is == shape_rule::what::covers;
+    const bool same_rank = r.is == shape_rule::what::same_shape || r.is == shape_rule::what::covers;
+    const int a = rank(r.a), b = two ? rank(r.b) : a;
+    if (a == 0 || b == 0 || r.a_dim >= a || r.b_dim >= b || (same_rank && a != b))
+      throw error(errc::bad_argument, "kernel::requiring: a rule about arrays or dimensions that the kernel does not have");
+    r.a = array_before(r.a);
+    r.b = array_before(r.b);
+    info_.shapes[info_.shape_count++] = r;
+  }
+  static constexpr int rank(std::size_t parameter) {
+    constexpr int ranks[] = {detail::rank_of<Parameters>..., 0};
+    return parameter < sizeof...(Parameters) ? ranks[parameter] : 0;
+  }
+  // How many parameters before it are arrays.
+  static constexpr std::uint8_t array_before(std::size_t parameter) {
+    std::uint8_t n = 0;
+    for (std::size_t i = 0; i < parameter; ++i)
+      if (rank(i) != 0) ++n;
+    return n;
+  }
   constexpr kernel repeat(detail::purity p) const {
     kernel k = *this;
     k.info_.repeat = p;

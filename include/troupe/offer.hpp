@@ -33,6 +33,7 @@ struct parameter_facts {
   access_mode mode = access_mode::read;
   int rank = 0;           ///< of an array
   std::size_t bytes = 0;  ///< of an element, or of the value
+  bool is_truth = false;  ///< a value that is 0 or 1
 };
 
 /// A kernel that peers may name. Lives as long as the process.
@@ -49,23 +50,23 @@ struct offered_kernel {
 
 template <class P>
 struct parameter_of {
-  static constexpr parameter_facts facts{false, access_mode::read, 0, sizeof(P)};
+  static constexpr parameter_facts facts{false, access_mode::read, 0, sizeof(P), std::is_same_v<P, bool>};
 };
 template <class T, int N>
 struct parameter_of<in<T, N>> {
-  static constexpr parameter_facts facts{true, access_mode::read, N, sizeof(T)};
+  static constexpr parameter_facts facts{true, access_mode::read, N, sizeof(T), false};
 };
 template <class T, int N>
 struct parameter_of<out<T, N>> {
-  static constexpr parameter_facts facts{true, access_mode::write, N, sizeof(T)};
+  static constexpr parameter_facts facts{true, access_mode::write, N, sizeof(T), false};
 };
 template <class T, int N>
 struct parameter_of<inout<T, N>> {
-  static constexpr parameter_facts facts{true, access_mode::update, N, sizeof(T)};
+  static constexpr parameter_facts facts{true, access_mode::update, N, sizeof(T), false};
 };
 template <class T, int N>
 struct parameter_of<red<T, N>> {
-  static constexpr parameter_facts facts{true, access_mode::reduce, N, sizeof(T)};
+  static constexpr parameter_facts facts{true, access_mode::reduce, N, sizeof(T), false};
 };
 
 /// A call whose values came from elsewhere.

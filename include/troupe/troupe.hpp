@@ -17,5 +17,6 @@
 #include <troupe/report.hpp>
 #include <troupe/runtime.hpp>
 #include <troupe/scope.hpp>
+#include <troupe/shape.hpp>
 #include <troupe/this_task.hpp>
 #include <troupe/view.hpp>

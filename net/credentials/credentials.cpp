@@ -85,6 +85,11 @@ void wipe(std::vector<credentials::secret_bytes>& all) {
   all.clear();
 }
 
+std::vector<std::string> node_names_in(const std::string& certificate) {
+  const auto chain = read_certificates(certificate);
+  return names_in(*chain.front(), node_prefix);
+}
+
 credentials load(const credential_files& files, std::string_view cluster) {
   const bool any = !files.certificate.empty() || !files.key.empty() || !files.authority.empty();
   const bool all = !files.certificate.empty() && !files.key.empty() && !files.authority.empty();

@@ -67,6 +67,15 @@ endpoint address::told() const {
   return {text, ntohs(v6(*this).sin6_port)};
 }
 
+std::string address::neighbourhood() const {
+  if (!is_v6(*this) || as_v4(*this) != 0) return told().host;
+  in6_addr first = v6(*this).sin6_addr;
+  std::memset(first.s6_addr + 8, 0, 8);
+  char text[INET6_ADDRSTRLEN] = "";
+  ::inet_ntop(AF_INET6, &first, text, sizeof text);
+  return std::string(text) + "/64%" + std::to_string(v6(*this).sin6_scope_id);
+}
+
 bool address::loopback() const {
   return (is_v6(*this) && IN6_IS_ADDR_LOOPBACK(&v6(*this).sin6_addr)) || as_v4(*this) >> 24 == 127;
 }

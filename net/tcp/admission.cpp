@@ -9,6 +9,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <utility>
 
@@ -59,6 +60,7 @@ void admission::end() {
   halves_.clear();
   joining_.clear();
   waiting_.clear();
+  strangers_.clear();
   waiting_each_.clear();
 }
 
@@ -99,26 +101,44 @@ bool admission::out_of_descriptors(int listening, int code) {
   return true;
 }
 
+// Who holds all places without proving anything gives them up to who comes next: a member has shown what it is long before
+// as many others have come. Those who keep coming from one neighbourhood take each other's places only.
 void admission::greet(int socket, const address& from) {
-  const std::string host = from.told().host;
-  int& each = waiting_each_[host];
-  if (static_cast<int>(waiting_.size()) >= door_.options.waiting_max || each >= door_.options.waiting_each_max ||
-      (door_.proof == nullptr && !from.loopback())) {
-    if (each == 0) waiting_each_.erase(host);
+  const std::string where = from.neighbourhood();
+  const auto there = waiting_each_.find(where);
+  const bool many_there = there != waiting_each_.end() && there->second >= door_.options.waiting_each_max;
+  const bool is_wanted = door_.proof != nullptr || from.loopback();
+  if (!is_wanted || (many_there && !send_away_oldest(where)) ||
+      (static_cast<int>(waiting_.size()) >= door_.options.waiting_max && !send_away_oldest(""))) {
     ::close(socket);
     return;
   }
   tune(socket);
   const auto t = door_.open(door_.bulk, socket, from, false);
-  ++each;
+  ++waiting_each_[where];
   waiting_.emplace(t.get(), t);
+  strangers_.push_back({t.get(), where});
   t->begin(door_.deadline(), true, [this, who = t.get()](std::exception_ptr) { forget(who); });
   t->handshake([this, who = t.get()] {
     const auto self = waiting_.at(who);
     if (std::string no = door_.objection(*who); !no.empty())
       return refuse(self, verdict::no_member, "not admitted to cluster " + door_.self.cluster + ": " + no);
+    if (door_.proof != nullptr) known(who);
     who->read([this, self](std::span<const std::byte> message) { heard(self, message); });
   });
+}
+
+bool admission::send_away_oldest(const std::string& from) {
+  const auto oldest = std::ranges::find_if(strangers_, [&](const stranger& s) { return from.empty() || s.from == from; });
+  if (oldest == strangers_.end()) return false;
+  const auto t = waiting_.at(oldest->who);
+  t->drop();
+  forget(t.get());
+  return true;
+}
+
+void admission::known(talk* who) {
+  strangers_.remove_if([&](const stranger& s) { return s.who == who; });
 }
 
 void admission::heard(const std::shared_ptr<talk>& t, std::span<const std::byte> message) {
@@ -131,7 +151,9 @@ void admission::heard(const std::shared_ptr<talk>& t, std::span<const std::byte>
   judge(t, h);
 }
 
-void admission::judge(const std::shared_ptr<talk>& t, const hello& h) {
+void admission::judge(const std::shared_ptr<talk>& t, const hello& said) {
+  hello h = said;
+  door_.bind_name(h.who, *t);
   if (h.version != protocol_version)
     return refuse(t, verdict::other_version,
                   "it speaks version " + std::to_string(protocol_version) + " of the protocol, not " +
@@ -139,23 +161,37 @@ void admission::judge(const std::shared_ptr<talk>& t, const hello& h) {
   if (h.who.cluster != door_.self.cluster)
     return refuse(t, verdict::other_cluster,
                   "it belongs to cluster " + door_.self.cluster + ", not to " + h.who.cluster);
-  door_.control.post([this, waits = std::weak_ptr(t), h] {
-    const verdict v = door_.sessions.rules().asked(h);
-    // From now on, so that nothing comes in between.
-    if (v == verdict::welcome && h.kind == channel::bulk) door_.sessions.rules().begins(h.who, h.number);
-    door_.bulk.post([this, waits, h, v] {
-      const auto still = waits.lock();
-      if (still && waiting_.contains(still.get())) {
-        ruled(still, h, v);
-      } else if (v == verdict::welcome && h.kind == channel::bulk) {
-        undo(h);
-      }
+  door_.control.post([this, waits = std::weak_ptr(t), h, remote = t->peer().told()] {
+    // Nothing is agreed on by the first connection, and who has dialled while a session came about is told so.
+    if (h.kind == channel::control || door_.sessions.rules().asked(h) != verdict::welcome) return rule(waits, h);
+    door_.sessions.when_free(h.who, remote, h.last, [this, waits, h, remote](const std::string& why) {
+      if (why.empty()) return rule(waits, h);
+      door_.events.turned_away(
+          remote, std::make_exception_ptr(error(errc::refused, "node " + h.who.name + " was not admitted: " + why)));
+      door_.bulk.post([this, waits, why] {
+        if (const auto still = waits.lock(); still && waiting_.contains(still.get())) refuse(still, verdict::taken, why);
+      });
     });
+  });
+}
+
+void admission::rule(const std::weak_ptr<talk>& waits, const hello& h) {
+  const verdict v = door_.sessions.rules().asked(h);
+  // From now on, so that nothing comes in between.
+  if (v == verdict::welcome && h.kind == channel::bulk) door_.sessions.rules().begins(h.who, h.number);
+  door_.bulk.post([this, waits, h, v] {
+    const auto still = waits.lock();
+    if (still && waiting_.contains(still.get())) {
+      ruled(still, h, v);
+    } else if (v == verdict::welcome && h.kind == channel::bulk) {
+      undo(h);
+    }
   });
 }
 
 void admission::ruled(const std::shared_ptr<talk>& t, const hello& h, verdict v) {
   if (v != verdict::welcome) return refuse(t, v, words(v));
+  known(t.get());  // where nothing else is asked for
   if (h.kind == channel::bulk) return join(t, h);
   const key which{h.who.id, h.number};
   if (halves_.contains(which)) return refuse(t, verdict::duplicate, words(verdict::duplicate));
@@ -209,7 +245,8 @@ void admission::forget(talk* who) {
   waiting_.erase(it);
   if (const auto joins = joining_.extract(who)) undo(joins.mapped());
   std::erase_if(halves_, [&](const auto& h) { return h.second.control == last; });
-  const auto each = waiting_each_.find(last->peer().told().host);
+  known(who);
+  const auto each = waiting_each_.find(last->peer().neighbourhood());
   if (each != waiting_each_.end() && --each->second == 0) waiting_each_.erase(each);
 }
 

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <list>
 #include <map>
 #include <memory>
 #include <string>
@@ -60,6 +61,8 @@ class admission {
   void greet(int socket, const address&);
   void heard(const std::shared_ptr<talk>&, std::span<const std::byte>);
   void judge(const std::shared_ptr<talk>&, const hello&);
+  /// On the control thread.
+  void rule(const std::weak_ptr<talk>&, const hello&);
   void ruled(const std::shared_ptr<talk>&, const hello&, verdict);
   void join(const std::shared_ptr<talk>&, const hello&);
   void admit(const half& control, const std::shared_ptr<talk>& bulk);
@@ -67,12 +70,21 @@ class admission {
   void undo(const hello&);
   void refuse(const std::shared_ptr<talk>&, verdict, std::string text);
   void forget(talk*);
+  /// One that has proven nothing, of there if it is not empty; false: there is none.
+  bool send_away_oldest(const std::string& from);
+  /// It has shown that it is a member.
+  void known(talk*);
 
   const doorway& door_;
   listeners& listeners_;
   std::vector<std::unique_ptr<watch>> watches_;
   std::unordered_map<talk*, std::shared_ptr<talk>> waiting_;
-  std::map<std::string, int> waiting_each_;
+  std::map<std::string, int> waiting_each_;  ///< by neighbourhood
+  struct stranger {
+    talk* who;
+    std::string from;
+  };
+  std::list<stranger> strangers_;  ///< of those that wait, who has proven nothing yet; the oldest first
   std::map<key, half> halves_;
   std::unordered_map<talk*, hello> joining_;  ///< bulk connections whose session is to be
   int reserve_ = -1;                          ///< a descriptor to give up when there is no other

@@ -84,11 +84,11 @@ class dialling::attempt : public std::enable_shared_from_this<attempt> {
       h.last = door_.sessions.rules().last(peer_->id);
     }
     t.write(encode(h), [self = shared_from_this(), &t, then] {
-      t.read([self, then](std::span<const std::byte> message) { self->answered(message, then); });
+      t.read([self, &t, then](std::span<const std::byte> message) { self->answered(t, message, then); });
     });
   }
 
-  void answered(std::span<const std::byte> message, const talk::next& then) {
+  void answered(talk& t, std::span<const std::byte> message, const talk::next& then) {
     try {
       answer_ = decode_answer(message);
     } catch (...) {
@@ -97,6 +97,7 @@ class dialling::attempt : public std::enable_shared_from_this<attempt> {
     if (answer_.what == verdict::other_version && answer_.text.empty())
       answer_.text = "it speaks version " + std::to_string(answer_.version) + " of the protocol, this node version " +
                      std::to_string(protocol_version);
+    if (answer_.what == verdict::welcome) door_.bind_name(answer_.who, t);
     if (answer_.what == verdict::duplicate) return superseded();
     if (answer_.what == verdict::yourself) return itself();
     if (answer_.what != verdict::welcome) return failed(refusal(where_, answer_.text));
@@ -111,7 +112,19 @@ class dialling::attempt : public std::enable_shared_from_this<attempt> {
                                               door_.self.id)));
   }
 
+  /// As long as both are there, the first one has the name and the id.
   void control_answer() {
+    door_.sessions.when_free(answer_.who, control_->peer().told(), replaced_or_last(),
+                             [self = shared_from_this()](const std::string& why) {
+                               if (!self->all_.attempts_.contains(self)) return;  // it has ended meanwhile
+                               if (why.empty()) return self->control_agreed();
+                               const std::string who = self->answer_.who.name;
+                               self->failed(std::make_exception_ptr(error(
+                                   errc::refused, self->where_.text() + " was not admitted as node " + who + ": " + why)));
+                             });
+  }
+
+  void control_agreed() {
     const verdict v = door_.sessions.rules().dialled(answer_.who, number_, replaced());
     if (v == verdict::yourself) return itself();
     if (v == verdict::outdated) return failed(refusal(where_, "a later incarnation of that process has been seen"));
@@ -124,6 +137,12 @@ class dialling::attempt : public std::enable_shared_from_this<attempt> {
   std::uint64_t replaced() const {
     const auto* const old = dynamic_cast<const tcp_session*>(instead_.get());
     return old != nullptr && old->peer().id == answer_.who.id && old->heard() < began_ ? old->agreed().number : 0;
+  }
+
+  /// A session with that process, which is no other one then.
+  std::optional<std::uint64_t> replaced_or_last() const {
+    if (const std::uint64_t old = replaced(); old != 0) return old;
+    return door_.sessions.number_of(answer_.who);
   }
 
   void bulk_answer() {

@@ -3,9 +3,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
+#include <algorithm>
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "net/tcp/loop.hpp"
 #include "net/tcp/roster.hpp"
@@ -30,6 +32,11 @@ struct doorway {
   std::shared_ptr<talk> open(loop& on, int socket, const address& peer, bool dials) const {
     ssl_st* const s = proof == nullptr ? nullptr : dials ? proof->dials() : proof->accepts();
     return std::make_shared<talk>(on, std::make_unique<stream>(socket, s), peer, peer.told().text());
+  }
+  /// Its certificate says what a node is called; of several names it may choose.
+  void bind_name(identity& who, talk& t) const {
+    const auto names = proof == nullptr ? std::vector<std::string>() : proof->node_names(t.io().tls());
+    if (!names.empty() && std::ranges::find(names, who.name) == names.end()) who.name = names.front();
   }
   std::string objection(talk& t) const { return proof == nullptr ? "" : proof->objection(t.io().tls()); }
   /// A session, both of whose connections have been agreed on. On the control thread.

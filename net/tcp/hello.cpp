@@ -36,6 +36,10 @@ identity read_identity(reader& r) {
   std::memcpy(who.id.bytes.data(), id.data(), id.size());
   who.incarnation = r.fixed<std::uint64_t>();
   who.name = r.text(name_max);
+  // It goes to terminals and logs.
+  for (const char c : who.name)
+    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f)
+      throw error(errc::bad_frame, "the name of a node holds what cannot be shown");
   who.cluster = r.text(name_max);
   const std::uint64_t n = r.at_most(listens_max, "a number of addresses");
   for (std::uint64_t i = 0; i < n; ++i) {
@@ -122,7 +126,7 @@ answer decode_answer(std::span<const std::byte> bytes) {
     return a;
   }
   a.what = r.fixed<verdict>();
-  if (a.what > verdict::closing) throw error(errc::bad_frame, "an answer is none of the known ones");
+  if (a.what > verdict::taken) throw error(errc::bad_frame, "an answer is none of the known ones");
   if (a.what == verdict::welcome) {
     a.who = read_identity(r);
     a.takes = read_limits(r);

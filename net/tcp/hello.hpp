@@ -48,6 +48,7 @@ enum class verdict : std::uint8_t {
   outdated,   ///< a later incarnation of the same process has been here
   unknown,    ///< a bulk connection to no session
   closing,
+  taken,  ///< its name or its id is that of another process, which is there
 };
 
 struct answer {

@@ -4,6 +4,7 @@
 #include "net/tcp/roster.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <utility>
 
 #include <troupe/error.hpp>
@@ -12,11 +13,14 @@ namespace troupe::net::tcp {
 
 namespace {
 
+/// Who says nothing for so long is not there any more: members say something every 250 ms.
+constexpr std::chrono::milliseconds patience{500};
+
 /// Two processes cannot listen at the same place: the one that was there before is gone, even if no packet says so.
-bool same_place(const tcp_session::terms& a, const tcp_session::terms& b) {
-  if (a.remote.host != b.remote.host) return false;
-  const auto& there = b.peer.listens_on;
-  return std::any_of(a.peer.listens_on.begin(), a.peer.listens_on.end(),
+bool same_place(const tcp_session::terms& old, const identity& who, const endpoint& remote) {
+  if (old.remote.host != remote.host) return false;
+  const auto& there = who.listens_on;
+  return std::any_of(old.peer.listens_on.begin(), old.peer.listens_on.end(),
                      [&](const endpoint& e) { return std::find(there.begin(), there.end(), e) != there.end(); });
 }
 
@@ -30,7 +34,7 @@ void roster::admit(tcp_session::terms t, tcp_session::streams s) {
   const auto& mine = fresh->agreed();
   coming next{fresh, {}};
   const auto replaces = [&](const tcp_session& old) {
-    return old.peer().id == mine.peer.id || same_place(old.agreed(), mine);
+    return old.peer().id == mine.peer.id || same_place(old.agreed(), mine.peer, mine.remote);
   };
   for (const auto& old : live_) {
     if (replaces(*old)) next.after.push_back(old);
@@ -46,6 +50,43 @@ void roster::admit(tcp_session::terms t, tcp_session::streams s) {
                                    mine.remote.text() + ": it has started again, or has lost the connection")));
   }
   raise_ready();
+}
+
+std::shared_ptr<tcp_session> roster::holder(const identity& who, const endpoint& remote,
+                                            std::optional<std::uint64_t> last) const {
+  const auto is_in_the_way = [&](const tcp_session& old) {
+    const tcp_session::terms& is = old.agreed();
+    if (is.peer.id == who.id) return is.peer.name != who.name || last != is.number;
+    return !who.name.empty() && is.peer.name == who.name && !same_place(is, who, remote);
+  };
+  for (const auto& old : live_)
+    if (is_in_the_way(*old)) return old;
+  for (const auto& c : coming_)
+    if (is_in_the_way(*c.session)) return c.session;
+  return nullptr;
+}
+
+void roster::when_free(const identity& who, const endpoint& remote, std::optional<std::uint64_t> last,
+                       std::function<void(const std::string&)> then) {
+  const auto first = holder(who, remote, last);
+  if (!first) return then("");
+  const std::string where = first->agreed().remote.host;
+  if (first->peer().id == who.id && first->peer().name != who.name)
+    return then("its id is that of node " + first->peer().name + " at " + where);
+  const auto since = std::chrono::steady_clock::now();
+  control_.at(since + patience, [this, who, remote, last, where, since, then = std::move(then)] {
+    const auto still = holder(who, remote, last);
+    if (!still || still->heard() <= since) return then("");
+    then(still->peer().id == who.id
+             ? "its id is that of a node at " + where + ", which is there"
+             : "another node with the name " + who.name + " is there, at " + where + ": give each its own");
+  });
+}
+
+std::optional<std::uint64_t> roster::number_of(const identity& who) const {
+  for (const auto& s : live_)
+    if (s->peer().id == who.id && s->peer().incarnation == who.incarnation) return s->agreed().number;
+  return std::nullopt;
 }
 
 void roster::end_all(std::exception_ptr why, std::function<void()> done) {

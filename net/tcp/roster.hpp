@@ -7,6 +7,8 @@
 #include <functional>
 #include <list>
 #include <memory>
+#include <optional>
+#include <string>
 #include <vector>
 
 #include "net/tcp/peers.hpp"
@@ -21,6 +23,13 @@ class roster {
       : control_(control), bulk_(bulk), fabric_(fabric), events_(events), peers_(self) {}
 
   peers& rules() { return peers_; }
+  /// Calls `then` with why that one is not to have a session, or nothing: at once if nobody else has its name or its id;
+  /// else in half a second, so that who is there has time to show it. `last`: the last session with it that it has seen
+  /// end, or that it is to replace; who knows that is the same process.
+  void when_free(const identity&, const endpoint& remote, std::optional<std::uint64_t> last,
+                 std::function<void(const std::string& why_not)> then);
+  /// Of the session with the process of that id and incarnation, if there is one.
+  std::optional<std::uint64_t> number_of(const identity&) const;
   /// The session is to be: `up` is told once those that it takes the place of are down.
   void admit(tcp_session::terms, tcp_session::streams);
   /// Ends all, and tells when that is done. Nothing is admitted any more.
@@ -34,6 +43,7 @@ class roster {
 
   void ended(const std::shared_ptr<tcp_session>&, std::exception_ptr why);
   void raise_ready();
+  std::shared_ptr<tcp_session> holder(const identity&, const endpoint& remote, std::optional<std::uint64_t> last) const;
 
   loop& control_;
   loop& bulk_;

@@ -3,6 +3,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "net/tcp/tcp.hpp"
 
+#include <algorithm>
 #include <future>
 #include <mutex>
 #include <utility>
@@ -35,6 +36,8 @@ void check(const transport_options& o) {
   if (o.waiting_max < 1 || o.waiting_each_max < 1) wrong("waiting_max and waiting_each_max have to be at least 1");
   if (o.self.name.size() > 255 || o.self.cluster.size() > 255)
     wrong("the names of node and cluster have at most 255 characters");
+  if (std::ranges::any_of(o.self.name, [](unsigned char c) { return c < 0x20 || c == 0x7f; }))
+    wrong("the name of the node holds what cannot be shown");
 }
 
 /// Everything between `start` and `stop`.

@@ -25,6 +25,7 @@
 
 #include <troupe/error.hpp>
 
+#include "net/credentials/certificates.hpp"
 #include "net/tcp/openssl_text.hpp"
 #include "net/tcp/tls_guard.hpp"
 
@@ -218,6 +219,11 @@ std::string tls::objection(ssl_st* s) const {
   }
   if (!other.empty()) return "the certificate is for cluster " + other + ", not for " + inside_->cluster;
   return "the certificate names no cluster: it needs the subject alternative name URI:" + begins + inside_->cluster;
+}
+
+std::vector<std::string> tls::node_names(ssl_st* s) const {
+  const std::unique_ptr<X509, void (*)(X509*)> peer(SSL_get1_peer_certificate(s), X509_free);
+  return peer ? names_in(*peer, node_prefix) : std::vector<std::string>();
 }
 
 }  // namespace troupe::net::tcp

@@ -5,6 +5,7 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "net/transport.hpp"
 
@@ -26,6 +27,8 @@ class tls {
   ssl_st* accepts() const;
   /// Why the other side, after the handshake, is not of this cluster; empty if it is.
   std::string objection(ssl_st*) const;
+  /// What the other side's certificate calls its node; none where there is no certificate, or it names none.
+  std::vector<std::string> node_names(ssl_st*) const;
 
  private:
   struct inside;

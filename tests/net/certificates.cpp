@@ -98,7 +98,8 @@ troupe::net::credentials authority::issue(const wish& w) const {
   const key_ptr key = make_key();
   const auto c = make_certificate(name.c_str(), w.hours_valid, key.get(), inside_->certificate.get());
   if (w.names_it)
-    extend(c.get(), inside_->certificate.get(), NID_subject_alt_name, "URI:urn:troupe:cluster:" + w.cluster);
+    extend(c.get(), inside_->certificate.get(), NID_subject_alt_name,
+           "URI:urn:troupe:cluster:" + w.cluster + (w.node.empty() ? "" : ",URI:urn:troupe:node:" + w.node));
   need(X509_sign(c.get(), inside_->key.get(), EVP_sha256()) > 0);
   troupe::net::credentials files;
   files.certificate = inside_->file(name + ".pem");

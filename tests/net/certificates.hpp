@@ -20,6 +20,7 @@ class authority {
     std::string cluster = "test";
     int hours_valid = 1;   ///< from two hours ago until so many from now; negative: expired
     bool names_it = true;  ///< the cluster stands in the certificate
+    std::string node{};    ///< what it calls the node; empty: nothing
   };
   /// A certificate with a key of its own, in files.
   troupe::net::credentials issue(const wish&) const;

@@ -10,6 +10,7 @@
 #include <cstring>
 #include <deque>
 
+#include "net/tcp/address.hpp"
 #include "net/tcp/hello.hpp"
 #include "net/tcp/tcp.hpp"
 #include "net/tcp/tls_guard.hpp"
@@ -145,14 +146,16 @@ TEST_P(strangers, who_are_idle_cost_little_and_leave_at_the_deadline) {
     const unsigned char secured[] = {22, 3, 1, 2, 0, 1, 0, 1, 252, 3, 3}, open[] = {0, 1, 0, 0, 7, 7, 7, 7, 7, 7, 7};
     s.say(std::as_bytes(std::span(plain() ? open : secured).first(i % 2 == 0 ? 3 : 11)));
   }
-  // One more is one too many, which also says that all before it have been seen.
+  // One more is one too many, so the oldest goes, which also says that all before it have been seen.
   raw_socket late;
   late.connect(a->address());
-  EXPECT_TRUE(late.ends(std::chrono::milliseconds(1000)));
+  EXPECT_TRUE(all.front().ends(std::chrono::milliseconds(1000)));
+  all.pop_front();
   if (counts_memory) {
     EXPECT_LT(memory_in_use() - before, 100u * (64u << 10));
   }
   for (auto& s : all) EXPECT_TRUE(s.ends());
+  EXPECT_TRUE(late.ends());
   const auto took = std::chrono::steady_clock::now() - began;
   EXPECT_GE(took, o.handshake - std::chrono::milliseconds(50));
   EXPECT_LT(took, std::chrono::seconds(30));
@@ -178,6 +181,20 @@ TEST_P(strangers, in_a_flood_from_one_address_leave_room_for_members_of_another)
     again.connect(a->address());
     return !again.ends(std::chrono::milliseconds(20));
   }));
+}
+
+TEST_P(strangers, who_hold_all_places_give_them_up_to_who_comes) {
+  auto o = options("a");
+  o.waiting_max = 16;
+  o.waiting_each_max = 4;
+  o.handshake = std::chrono::seconds(60);
+  const auto a = begin(o);
+  std::deque<raw_socket> all;
+  for (int i = 0; i < 16; ++i)
+    all.emplace_back("127.0.0." + std::to_string(2 + i / 4)).connect(a->address());
+  a_member_comes_in(*a);
+  EXPECT_TRUE(all.front().ends(std::chrono::milliseconds(0))) << "the oldest has stayed";
+  EXPECT_FALSE(all.back().ends(std::chrono::milliseconds(0))) << "the newest has gone";
 }
 
 TEST_P(strangers_to_encryption, who_repeat_what_a_member_said_are_no_members) {
@@ -345,6 +362,15 @@ std::string name_of(const ::testing::TestParamInfo<proof>& p) {
 INSTANTIATE_TEST_SUITE_P(wires, strangers, ::testing::Values(proof::none, proof::secret, proof::certificates), name_of);
 INSTANTIATE_TEST_SUITE_P(wires, strangers_to_encryption, ::testing::Values(proof::secret, proof::certificates),
                          name_of);
+
+TEST(neighbourhood, is_the_machine_in_ipv4_and_the_network_in_ipv6) {
+  const auto of = [](const char* host) { return tcp::look_up({host, 1}).at(0).neighbourhood(); };
+  EXPECT_EQ(of("2001:db8::1"), of("2001:db8:0:0:ffff:1:2:3"));
+  EXPECT_NE(of("2001:db8::1"), of("2001:db8:0:1::1"));
+  EXPECT_EQ(of("10.0.0.1"), "10.0.0.1");
+  EXPECT_EQ(of("::ffff:10.0.0.1"), "10.0.0.1");
+  EXPECT_NE(of("10.0.0.1"), of("10.0.0.2"));
+}
 
 TEST(tls_guard, lets_through_what_is_short_and_stops_what_announces_much) {
   using tcp::tls_guard;

@@ -4,8 +4,10 @@
 #include <openssl/ssl.h>
 #include <sys/stat.h>
 
+#include <atomic>
 #include <filesystem>
 #include <fstream>
+#include <thread>
 
 #include "certificates.hpp"
 #include "net/tcp/hello.hpp"
@@ -281,6 +283,66 @@ TEST_F(tcp_security, a_name_nobody_knows_is_unreachable) {
   ASSERT_TRUE(in_time([&] { return a->count(kind::refused) == 1; }));
   EXPECT_EQ(code_of(a->events(kind::refused).at(0).why), errc::unreachable);
   EXPECT_SAYS(text_of(a->events(kind::refused).at(0).why), "no-such-host.invalid");
+}
+
+TEST_F(tcp_security, a_node_is_called_what_its_certificate_says) {
+  const authority ours;
+  const auto a = begin(options("owner", ours.issue({.node = "owner"})));
+  const auto b = begin(options("owner", ours.issue({.node = "worker"})));
+  a->wire().dial(b->address());
+  ASSERT_TRUE(in_time([&] { return a->with(*b) && b->with(*a); }));
+  EXPECT_EQ(a->with(*b)->peer().name, "worker");
+  EXPECT_EQ(b->with(*a)->peer().name, "owner");
+}
+
+TEST_F(tcp_security, of_two_members_with_one_name_the_second_is_refused_while_the_first_is_there) {
+  const auto a = begin(options("a", secrets({1}))), first = begin(options("b", secrets({1})));
+  first->wire().dial(a->address());
+  ASSERT_TRUE(in_time([&] { return a->with(*first) && first->with(*a); }));
+  std::atomic<bool> over{false};
+  std::thread talk([&] {  // as members do
+    while (!over) {
+      first->with(*a)->send(as_bytes("still here"));
+      std::this_thread::yield();
+    }
+  });
+  EXPECT_TRUE(in_time([&] { return a->count(kind::frame) > 0; }));
+  const auto second = begin(options("b", secrets({1})));
+  second->wire().dial(a->address());
+  EXPECT_TRUE(in_time([&] { return second->count(kind::refused) == 1; }));
+  EXPECT_SAYS(text_of(second->events(kind::refused).at(0).why), "another node with the name b is there");
+  a->wire().dial(second->address());
+  EXPECT_TRUE(in_time([&] { return a->count(kind::refused) == 1; }));
+  EXPECT_SAYS(text_of(a->events(kind::refused).at(0).why), "another node with the name b is there");
+  // Its own id or another one's: a later process of that id is no other thing than a second one, while the first is there.
+  for (const std::uint64_t incarnation : {1, 2}) {
+    auto o = options("b", secrets({1}));
+    o.self.id = a->with(*first)->peer().id;
+    o.self.incarnation = incarnation;
+    const auto thief = begin(std::move(o));
+    thief->wire().dial(a->address());
+    EXPECT_TRUE(in_time([&] { return thief->count(kind::refused) == 1; }));
+    EXPECT_EQ(thief->count(kind::up), 0u);
+  }
+  EXPECT_EQ(a->count(kind::down), 0u) << "the first one has lost its session";
+  over = true;
+  talk.join();
+}
+
+TEST_F(tcp_security, an_id_belongs_to_who_came_with_it_as_its_certificate_says) {
+  const authority ours;
+  const auto a = begin(options("a", ours.issue({.node = "a"})));
+  const auto first = begin(options("b", ours.issue({.node = "b"})));
+  first->wire().dial(a->address());
+  ASSERT_TRUE(in_time([&] { return a->with(*first) && first->with(*a); }));
+  auto o = options("b", ours.issue({.node = "c"}));
+  o.self.id = a->with(*first)->peer().id;
+  o.self.incarnation = 2;
+  const auto thief = begin(std::move(o));
+  thief->wire().dial(a->address());
+  EXPECT_TRUE(in_time([&] { return thief->count(kind::refused) == 1; }));
+  EXPECT_SAYS(text_of(thief->events(kind::refused).at(0).why), "its id is that of node b");
+  EXPECT_EQ(a->count(kind::down), 0u);
 }
 
 TEST_F(tcp_security, names_and_version_6_work_where_the_machine_has_them) {

@@ -1,29 +1,21 @@
-// What this file is for: a member that says what a test wants it to say, and a runtime that hears it.
+// What this file is for: a member that says what a test wants it to say.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
-
-#include <gtest/gtest.h>
 
 #include <algorithm>
 #include <deque>
 #include <functional>
 #include <map>
 #include <memory>
-#include <optional>
 #include <string>
 #include <vector>
-
-#include <troupe/detail/make.hpp>
-#include <troupe/detail/submit.hpp>
 
 #include "actors/cluster.hpp"
 #include "actors/node_messages.hpp"
 #include "actors/offers.hpp"
-#include "imagined_kernels.hpp"
 #include "imagined_world.hpp"
 #include "net/lasting.hpp"
-#include "tests/support/hashed_bodies.hpp"
 
 namespace test {
 
@@ -60,6 +52,7 @@ class false_member final : private troupe::cluster_events, private net::lasting_
   ~false_member() { transport_->stop(); }
 
   void say(const net::writer& frame) { line_->send(frame.view()); }
+  void say(std::span<const std::byte> frame) { line_->send(frame); }
   void say(wire::kind what, std::uint64_t number) {
     net::writer w;
     w.fixed(what);
@@ -72,7 +65,15 @@ class false_member final : private troupe::cluster_events, private net::lasting_
     head.fixed(what);
     for (const std::uint64_t n : numbers) head.varint(n);
     body_.resize(std::max(body_.size(), bytes), std::byte{1});
-    line_->send_bulk(head.view(), {std::span(body_).first(bytes)}, [](bool) {});
+    send(head.view(), bytes);
+  }
+  /// Of at most a MiB.
+  void send(std::span<const std::byte> head, std::size_t bytes) {
+    line_->send_bulk(head, {std::span(body_).first(bytes)}, [](bool) {});
+  }
+  /// Below what is numbered and kept.
+  void say_raw(std::span<const std::byte> frame) {
+    if (over_) over_->send(frame);
   }
 
   const net::node_id& id() const { return id_; }
@@ -91,17 +92,22 @@ class false_member final : private troupe::cluster_events, private net::lasting_
  private:
   void joined(const node_id&, const std::shared_ptr<net::session>& s) override {
     line_ = std::make_shared<net::lasting_session>(s, [this] { return transport_->now(); });
+    over_ = s;
     is_member = true;
     net::writer w;
     wire::put(w, wire::card{1, 0, lends_, {}, troupe::detail::offered_keys()});
     say(w);
   }
-  void resumed(const node_id&, const std::shared_ptr<net::session>& s) override { line_->attach(s); }
+  void resumed(const node_id&, const std::shared_ptr<net::session>& s) override {
+    over_ = s;
+    line_->attach(s);
+  }
   void suspected(const node_id&) override {}
   void refuted(const node_id&) override {}
   void lost(const node_id&, troupe::logic::node_end) override {
     is_member = false;
     ++losses;
+    over_.reset();
     line_->end();
   }
   void frame(net::session& s, std::span<const std::byte> f) override { line_->take(s, f, *this); }
@@ -130,108 +136,8 @@ class false_member final : private troupe::cluster_events, private net::lasting_
   std::unique_ptr<net::transport> transport_;
   std::unique_ptr<troupe::cluster> cluster_;
   std::shared_ptr<net::lasting_session> line_;
+  std::shared_ptr<net::session> over_;
   std::vector<std::byte> body_ = std::vector<std::byte>(1u << 20, std::byte{1});
-};
-
-/// A runtime, whose program is the test, and a false member.
-class false_members : public testing::Test,
-                      public troupe::array_maker<false_members>,
-                      public troupe::submitter<false_members> {
- protected:
-  false_members() : w(1) {
-    w.start(0, 1);
-    other.emplace(w);
-    EXPECT_TRUE(until([&] { return other->is_member && nodes() == 1; }));
-  }
-  /// In its place; its memory is counted, so it is sent nothing that it has not asked for.
-  void have_one_that_counts_memory() {
-    other.reset();
-    ASSERT_TRUE(until([&] { return nodes() == 0; }));
-    other.emplace(w, false);
-    ASSERT_TRUE(until([&] { return other->is_member && nodes() == 1; }));
-  }
-  bool until(const std::function<bool()>& f) { return w.network.run_until(f, 60s); }
-  std::size_t nodes() const { return w.nodes[0]->house().others()->report().size(); }
-  template <class K, class... A>
-  troupe::future<void> there(const K& kernel, const A&... all) {
-    return spawn({.where = troupe::scope::at("false")}, kernel, all...);
-  }
-  /// What it has been sent to do, one at a time.
-  wire::task_card next_task() {
-    auto& frames = other->heard[wire::kind::tasks];
-    for (;;) {
-      EXPECT_TRUE(until([&] { return !frames.empty(); }));
-      net::reader from(frames.at(0));
-      const wire::tasks t = wire::take_tasks(from);
-      frames.erase(frames.begin());
-      if (t.all.empty()) continue;  // only names arrays
-      EXPECT_EQ(t.all.size(), 1u);
-      return t.all.at(0);
-    }
-  }
-  /// The next number that it has been told in a request of that kind.
-  std::uint64_t next_number(wire::kind what) {
-    auto& frames = other->heard[what];
-    EXPECT_TRUE(until([&] { return !frames.empty(); }));
-    net::reader from(frames.front());
-    const std::uint64_t number = wire::take_requests(from).at(0).number;
-    frames.erase(frames.begin());
-    return number;
-  }
-  void ended(std::uint64_t task, wire::outcome how) {
-    net::writer f;
-    f.varint(static_cast<std::uint64_t>(wire::kind::done));  // for `fixed` GCC 12 warns here of what is not so
-    wire::put(f, wire::task_end{.id = task, .how = how, .text = "as it says"});
-    other->say(f);
-  }
-  /// It asks for a box of a tile, under a number of its own.
-  void want(std::uint64_t number, std::uint64_t array, const wire::gap& what) {
-    net::writer f;
-    f.varint(static_cast<std::uint64_t>(wire::kind::want));
-    wire::put(f, wire::box_request{number, array, what});
-    other->say(f);
-  }
-  void cannot(std::uint64_t number) {
-    net::writer f;
-    f.fixed(wire::kind::cannot);
-    f.varint(number);
-    f.varint(static_cast<std::uint64_t>(troupe::errc::out_of_memory));
-    f.text("as it says");
-    other->say(f);
-  }
-  /// It names an array of so many rows of three words, in tiles as large, and a task that runs the kernel on all of it.
-  void give_task(std::uint64_t id, std::uint64_t kernel, troupe::index_t rows, bool with_array, bool asks,
-                 std::vector<std::vector<std::byte>> values, std::uint64_t array = 1, std::uint64_t pushed = 0,
-                 std::vector<troupe::resource> quantities = {}) {
-    wire::tasks t;
-    wire::array_card a;
-    a.id = array;
-    a.rank = 2;
-    a.size = a.tile = {rows, 3, 1, 1};
-    a.element = a.align = sizeof(word);
-    a.name = "theirs";
-    if (with_array) t.arrays.push_back(a);
-    wire::task_card& c = t.all.emplace_back();
-    c.id = id;
-    c.kernel = kernel;
-    c.values = std::move(values);
-    c.resources = std::move(quantities);
-    wire::access_card& x = c.accesses.emplace_back();
-    x.array = a.id;
-    x.mode = troupe::access_mode::update;
-    x.where.hi = x.limit.hi = a.size;
-    if (asks) x.gaps.push_back({.where = x.where, .pushed = pushed});
-    net::writer f;
-    wire::put(f, t);
-    other->say(f);
-  }
-  static std::vector<std::byte> one_word() { return std::vector<std::byte>(sizeof(word)); }
-
-  imagined_world w;
-  std::optional<false_member> other;
-
- public:
-  troupe::detail::target submission_target() const { return {&w.nodes[0]->house(), nullptr}; }
 };
 
 }  // namespace test

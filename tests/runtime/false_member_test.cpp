@@ -1,7 +1,7 @@
 // What this file is for: members that have been admitted and do not keep to the protocol: they cost this node no memory.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
-#include "false_member.hpp"
+#include "false_members.hpp"
 
 #include <algorithm>
 #include <stdexcept>
@@ -201,6 +201,87 @@ TEST_F(false_members, arrays_of_nothing_may_not_be_so_large_that_their_sizes_can
   wire::put(f, t);
   other->say(f);
   EXPECT_TRUE(until([&] { return other->losses == 1; })) << "it was not given up";
+}
+
+// ---- of ends --------------------------------------------------------------------------------------------------------
+
+troupe::errc code_of(const troupe::future<void>& f) {
+  try {
+    f.get();
+  } catch (const troupe::error& e) {
+    return e.code();
+  }
+  return troupe::errc::bad_argument;
+}
+
+TEST_F(false_members, the_end_of_what_was_never_sent_ends_the_membership) {
+  for (const std::uint64_t id : {std::uint64_t{0}, std::uint64_t{1}, std::uint64_t{1} << 20, std::uint64_t{5} << 40}) {
+    ended(id, wire::outcome::ran);
+    EXPECT_TRUE(until([&] { return other->losses == 1; })) << id;
+    other->losses = 0;
+    EXPECT_TRUE(until([&] { return other->is_member && nodes() == 1; }));
+  }
+}
+
+TEST_F(false_members, a_task_ends_once) {
+  const grid x = filled<word>({1, 3}, troupe::tiles(1, 3), word{7}, "x");
+  const auto f = there(kernels::change, troupe::update(x), word{1});
+  const std::uint64_t id = next_task().id;
+  ended(id, wire::outcome::ran);
+  ASSERT_TRUE(until([&] { return f.is_ready(); }));
+  EXPECT_EQ(other->losses, 0);
+  ended(id, wire::outcome::ran);
+  EXPECT_TRUE(until([&] { return other->losses == 1; })) << "it was not given up";
+}
+
+TEST_F(false_members, who_says_nothing_of_a_task_beyond_its_deadline_is_given_up) {
+  const grid x = filled<word>({1, 3}, troupe::tiles(1, 3), word{7}, "x");
+  const grid y = filled<word>({1, 3}, troupe::tiles(1, 3), word{7}, "y");
+  const auto f = spawn({.where = troupe::scope::at("false"), .deadline = 500ms}, kernels::change, troupe::update(x),
+                       word{1});
+  const auto g = there(kernels::once, troupe::update(y), word{1});
+  next_task();
+  next_task();
+  w.run_for(1s);
+  EXPECT_EQ(other->heard[wire::kind::cancel].size(), 1u) << "it was not asked to stop";
+  EXPECT_EQ(other->losses, 0) << "it has no time to answer";
+  ASSERT_TRUE(until([&] { return f.is_ready() && g.is_ready(); }));
+  EXPECT_TRUE(until([&] { return other->losses == 1; })) << "it was not given up";
+  EXPECT_EQ(code_of(f), troupe::errc::timed_out);
+  EXPECT_EQ(code_of(g), troupe::errc::unknown_outcome);
+  const auto h = spawn(kernels::change, troupe::update(y), word{1});
+  EXPECT_TRUE(until([&] { return h.is_ready(); }));
+}
+
+TEST_F(false_members, who_answers_at_the_deadline_of_a_task_stays) {
+  const grid x = filled<word>({1, 3}, troupe::tiles(1, 3), word{7}, "x");
+  const auto f = spawn({.where = troupe::scope::at("false"), .deadline = 500ms}, kernels::change, troupe::update(x),
+                       word{1});
+  const std::uint64_t id = next_task().id;
+  ASSERT_TRUE(until([&] { return !other->heard[wire::kind::cancel].empty(); }));
+  net::writer done;
+  done.varint(static_cast<std::uint64_t>(wire::kind::done));
+  wire::put(done, wire::task_end{.id = id, .how = wire::outcome::failed, .code = troupe::errc::cancelled});
+  other->say(done);
+  ASSERT_TRUE(until([&] { return f.is_ready(); }));
+  EXPECT_EQ(code_of(f), troupe::errc::timed_out);
+  w.run_for(5s);
+  EXPECT_EQ(other->losses, 0);
+}
+
+// Nor what it keeps sending back: a task that nobody runs ends, too.
+TEST_F(false_members, who_hands_a_task_back_again_and_again_does_so_until_its_deadline) {
+  const grid x = filled<word>({1, 3}, troupe::tiles(1, 3), word{7}, "x");
+  const auto f = spawn({.where = troupe::scope::at("false"), .deadline = 500ms}, kernels::change, troupe::update(x),
+                       word{1});
+  EXPECT_TRUE(until([&] {
+    for (const auto& frame : std::exchange(other->heard[wire::kind::tasks], {})) {
+      net::reader from(frame);
+      for (const wire::task_card& c : wire::take_tasks(from).all) ended(c.id, wire::outcome::not_run);
+    }
+    return f.is_ready();
+  }));
+  EXPECT_EQ(code_of(f), troupe::errc::timed_out);
 }
 
 }  // namespace

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "false_member.hpp"
+#include "false_members.hpp"
 
 namespace {
 

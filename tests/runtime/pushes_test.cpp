@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include "false_member.hpp"
+#include "false_members.hpp"
 #include "imagined_kernels.hpp"
 
 namespace {

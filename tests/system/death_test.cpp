@@ -154,8 +154,11 @@ TEST(death, a_task_that_ends_three_processes_is_given_up_and_only_that_one) {
   try {
     bad.get();
     ADD_FAILURE() << "it ran";
-  } catch (const troupe::error& e) {
+  } catch (const troupe::task_failed& e) {
     EXPECT_EQ(e.code(), troupe::errc::node_lost) << e.what();
+    EXPECT_EQ(e.task(), end_process.name());
+    EXPECT_EQ(e.attempts(), 3);
+    EXPECT_THAT(e.what(), testing::HasSubstr(end_process.name()));
     EXPECT_THAT(e.what(), testing::HasSubstr("not tried again"));
   }
   ASSERT_TRUE(comes_true(rt, [&] { return rt.nodes().size() == 2; })) << rt.nodes().size() << " nodes are left";

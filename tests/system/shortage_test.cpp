@@ -70,6 +70,7 @@ TEST(shortage, of_a_workers_memory_is_told_where_nobody_else_may_do_the_work) {
       f.get();
       ADD_FAILURE() << "nothing was thrown";
     } catch (const troupe::task_failed& e) {
+      EXPECT_EQ(e.code(), troupe::errc::out_of_memory);
       EXPECT_EQ(e.executor(), "one");
       try {
         e.rethrow_cause();

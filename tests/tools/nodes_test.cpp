@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <csignal>
 #include <random>
 #include <sstream>
 #include <string>
@@ -131,6 +132,30 @@ TEST(the_tool_nodes, shows_them_to_people) {
   EXPECT_EQ(word(done.out, "NAME ", "b", 2), "live");
   EXPECT_EQ(word(done.out, "FROM ", "a", 4), "us") << "of the round trip: " << done.out;
   EXPECT_THAT(word(done.out, "FROM ", "a", 6), testing::EndsWith("iB/s")) << done.out;
+}
+
+TEST(the_tool_nodes, shows_a_member_that_does_not_listen_as_one_without_a_link) {
+  test::several_nodes n(0);
+  troupe::options o = node_options("dials", n.a.addresses());
+  o.cluster.listen.clear();
+  const troupe::runtime dials(o);
+  ASSERT_TRUE(n.a.wait_for_nodes(1, 20s));
+  const finished done = nodes(n.a.addresses().front(), {"--json"});
+  EXPECT_EQ(done.how, ended_with(0)) << done.err;
+  const json all = test::json_reader::read(done.out);
+  const auto& members = all["members"].list;
+  ASSERT_EQ(members.size(), 2u) << done.out;
+  EXPECT_EQ(members[1]["name"].string, "dials");
+  EXPECT_EQ(members[1]["state"].string, "no link") << "nothing is wrong with it";
+}
+
+TEST(the_tool_node, says_that_it_has_no_kernels_to_offer) {
+  test::child c({TROUPE_BIN_DIR "/troupe", "node", "--cluster", test::cluster_name, "--insecure-loopback", "--listen",
+                 "127.0.0.1:0"});
+  c.line_after("ready ");
+  EXPECT_THAT(c.line_after("offers "), HasSubstr("--plugin"));
+  c.signal(SIGTERM);
+  EXPECT_EQ(c.wait(), ended_with(0));
 }
 
 TEST(the_tool_nodes, says_why_there_is_no_fabric) {

@@ -23,6 +23,7 @@
 #include <troupe/detail/id_set.hpp>
 #include <troupe/device_call.hpp>
 #include <troupe/options.hpp>
+#include <troupe/shape.hpp>
 #include <troupe/view.hpp>
 
 namespace troupe {
@@ -118,6 +119,9 @@ struct kernel_info {
   std::array<routine_fn, device_kind_count> routines{};  // before texts
   bool portable = false;                                 // its scalars may travel as bytes
   const shown_ids* nodes = nullptr;  // executors that are nodes and offer it; the runtime's own copy knows
+  // Of its arrays, which are counted without the other parameters.
+  std::array<shape_rule, shape_rules_max> shapes{};
+  std::uint8_t shape_count = 0;
 };
 
 /// The box of one access, where it is not exactly one tile. In coordinates of the array that owns the bytes.
@@ -192,6 +196,7 @@ struct task_extra {
   std::atomic<int> attempt{1};
   task_listener* listener = nullptr;
   bool watched = false;
+  std::shared_ptr<shown<std::uint64_t>> overdue;  // since when its deadline has passed, in ticks, 0: it has not; null: none
   std::shared_ptr<const void> call;  // what was sent to another node, so that it can be repeated
   std::shared_ptr<void> payload;     // recorded graphs
   std::shared_ptr<void> stop_watch;  // the callback registered with options.stop

@@ -1,0 +1,46 @@
+// What this file is for: what is to be done when a time has come: deadlines of tasks.
+// SPDX-FileCopyrightText: the troupe authors
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <mutex>
+#include <utility>
+
+#include "actors/protocol/clock.hpp"
+
+namespace troupe::detail {
+
+/// Thread-safe. It has no thread: somebody looks when the alarm rings.
+class deadlines {
+ public:
+  using action = std::function<void()>;
+  using entry = std::pair<std::uint64_t, std::uint64_t>;  // when, in ticks, and a number
+
+  explicit deadlines(house_clock c) : clock_(std::move(c)) {}
+  /// How to have `look` called after a time.
+  void use_alarm(std::function<void(std::chrono::milliseconds)>);
+
+  entry add(std::chrono::milliseconds after, action);
+  /// It is not to be done any more, if it has not begun.
+  void drop(const entry&);
+  /// Does what is due, on this thread.
+  void look();
+  /// Nothing is done any more.
+  void close();
+
+ private:
+  void set_alarm();  // with the lock
+
+  const house_clock clock_;
+  std::mutex lock_;
+  std::function<void(std::chrono::milliseconds)> alarm_;
+  std::map<entry, action> all_;
+  std::uint64_t last_ = 0, rings_ = 0;  // the next ring that was asked for, in ticks; 0: none
+  bool closed_ = false;
+};
+
+}  // namespace troupe::detail

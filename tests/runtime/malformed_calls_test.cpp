@@ -1,0 +1,278 @@
+// What this file is for: calls of members whose fields do not fit their arrays or kernels: they end the membership, and no
+// body runs on what they say.
+// SPDX-FileCopyrightText: the troupe authors
+// SPDX-License-Identifier: BSD-3-Clause
+#include <functional>
+#include <limits>
+#include <string>
+
+#include "false_members.hpp"
+
+namespace {
+
+using namespace std::chrono_literals;
+namespace kernels = test::kernels;
+namespace net = troupe::net;
+namespace wire = troupe::detail::wire;
+using test::word;
+using troupe::access_mode;
+using troupe::border;
+using troupe::index_t;
+
+struct large {
+  std::byte bytes[64];
+};
+inline int bodies = 0;
+inline constexpr auto read_large = troupe::kernel<troupe::in<large, 1>, troupe::inout<word, 2>>("malformed.read_large")
+                                       .on(troupe::cpu, [](troupe::view<const large, 1>, troupe::view<word, 2>) {
+                                         ++bodies;
+                                       });
+inline constexpr auto take_bool = troupe::kernel<troupe::inout<word, 2>, bool>("malformed.take_bool")
+                                      .on(troupe::cpu, [](troupe::view<word, 2>, bool) { ++bodies; });
+// What a name in a table may be: its first indices are there.
+inline constexpr auto first_of_each = troupe::kernel<troupe::in<word, 2>, troupe::inout<word, 2>>("malformed.each")
+                                          .requiring(troupe::same_shape(0, 1), troupe::not_empty(1))
+                                          .on(troupe::cpu, [](troupe::view<const word, 2> a, troupe::view<word, 2> b) {
+                                            ++bodies;
+                                            for (index_t y = 0; y < b.size(0); ++y)
+                                              b.data()[y * b.stride(0)] += a.data()[y * a.stride(0)];
+                                          });
+
+class malformed_calls : public test::false_members {
+ protected:
+  malformed_calls() {
+    // Not before: what is offered is in the cards of the simulations of this program, whose seeds it would change.
+    static const troupe::offer offered{read_large, take_bool, first_of_each};
+    bodies = 0;
+  }
+  static wire::array_card an_array(std::uint64_t id, index_t rows, index_t columns) {
+    wire::array_card a;
+    a.id = id;
+    a.rank = 2;
+    a.size = a.tile = {rows, columns, 1, 1};
+    a.element = a.align = sizeof(word);
+    a.name = "theirs";
+    return a;
+  }
+  static wire::access_card all_of(const wire::array_card& a, access_mode mode) {
+    wire::access_card x;
+    x.array = a.id;
+    x.mode = mode;
+    x.where.hi = x.limit.hi = a.size;
+    return x;
+  }
+  /// An update of four rows of an array of six by three words, that goes back; its bytes are pushed.
+  static wire::tasks a_call() {
+    wire::tasks t;
+    t.arrays.push_back(an_array(1, 6, 3));
+    wire::task_card& c = t.all.emplace_back();
+    c.id = 1;
+    c.kernel = kernels::change.info().key;
+    c.values = {one_word()};
+    wire::access_card& x = c.accesses.emplace_back(all_of(t.arrays[0], access_mode::update));
+    x.where.hi[0] = 4;
+    x.returns = true;
+    x.gaps.push_back({.where = x.where});
+    return t;
+  }
+  /// A reduction into all of it, of which the partial goes back.
+  static wire::tasks a_reduction() {
+    wire::tasks t;
+    t.arrays = {an_array(1, 6, 3), an_array(2, 2, 3)};
+    wire::task_card& c = t.all.emplace_back();
+    c.id = 1;
+    c.kernel = kernels::add.info().key;
+    c.values = {one_word()};
+    c.accesses = {all_of(t.arrays[0], access_mode::read), all_of(t.arrays[1], access_mode::reduce)};
+    c.accesses[0].gaps.push_back({.where = c.accesses[0].where});
+    c.accesses[1].returns = c.accesses[1].fresh = true;
+    return t;
+  }
+  void tell(const wire::tasks& t) {
+    net::writer f;
+    wire::put(f, t);
+    other->say(f);
+  }
+  void fill_what_it_asks_for() {
+    for (const auto& f : std::exchange(other->heard[wire::kind::want], {})) {
+      net::reader from(f);
+      for (const wire::box_request& r : wire::take_requests(from))
+        other->send(wire::kind::bytes_in, {r.number},
+                    static_cast<std::size_t>(r.what.where.volume()) * sizeof(word));
+    }
+  }
+  /// How the task ended, if it did and the membership did not.
+  std::optional<wire::task_end> end_of_it() {
+    std::optional<wire::task_end> end;
+    EXPECT_TRUE(until([&] {
+      fill_what_it_asks_for();
+      for (const auto& f : std::exchange(other->heard[wire::kind::done], {})) {
+        net::reader from(f);
+        for (const wire::task_end& e : wire::take_done(from)) end = e;
+      }
+      return end || other->losses != 0;
+    }));
+    return other->losses != 0 ? std::nullopt : end;
+  }
+  void refuses(const char* what, wire::tasks t, const std::function<void(wire::tasks&)>& change) {
+    SCOPED_TRACE(what);
+    change(t);
+    tell(t);
+    EXPECT_TRUE(until([&] {
+      fill_what_it_asks_for();
+      return other->losses == 1;
+    })) << "it was not given up";
+    EXPECT_TRUE(until([&] { return other->is_member && nodes() == 1; }));
+    other->losses = 0;
+    other->heard.clear();
+  }
+};
+
+TEST_F(malformed_calls, what_they_are_made_from_runs) {
+  tell(a_call());
+  auto end = end_of_it();
+  ASSERT_TRUE(end.has_value());
+  EXPECT_EQ(end->how, wire::outcome::ran) << end->text;
+  other.reset();
+  ASSERT_TRUE(until([&] { return nodes() == 0; }));
+  other.emplace(w);
+  ASSERT_TRUE(until([&] { return other->is_member && nodes() == 1; }));
+  tell(a_reduction());
+  end = end_of_it();
+  ASSERT_TRUE(end.has_value());
+  EXPECT_EQ(end->how, wire::outcome::ran) << end->text;
+}
+
+// One byte of the frame: the view has six rows and three columns, and no memory.
+TEST_F(malformed_calls, boxes_are_one_long_beyond_the_rank_of_their_array) {
+  for (const int d : {2, 3})
+    for (const index_t to : {0, 2})
+      refuses("a box", a_call(), [&](wire::tasks& t) { t.all[0].accesses[0].where.hi[static_cast<std::size_t>(d)] = to; });
+  for (const int d : {2, 3})
+    refuses("limits", a_call(), [&](wire::tasks& t) { t.all[0].accesses[0].limit.hi[static_cast<std::size_t>(d)] = 0; });
+  refuses("a box beside its array", a_call(), [](wire::tasks& t) {
+    t.all[0].accesses[0].where.lo[3] = 1;
+    t.all[0].accesses[0].where.hi[3] = 2;
+  });
+}
+
+TEST_F(malformed_calls, what_goes_back_was_written) {
+  refuses("a partial that stays", a_reduction(), [](wire::tasks& t) { t.all[0].accesses[1].returns = false; });
+  refuses("what was only read", a_reduction(), [](wire::tasks& t) { t.all[0].accesses[0].returns = true; });
+  refuses("a partial that is to be sent for", a_reduction(), [](wire::tasks& t) {
+    t.all[0].accesses[1].gaps.push_back({.where = t.all[0].accesses[1].where});
+  });
+}
+
+TEST_F(malformed_calls, what_is_written_has_no_border) {
+  refuses("an update with a border", a_call(), [](wire::tasks& t) {
+    t.all[0].accesses[0].edge = border::wrap;
+    t.all[0].accesses[0].where.hi[0] = 7;
+  });
+}
+
+TEST_F(malformed_calls, a_constant_beyond_the_edge_is_no_larger_than_there_is_room_for) {
+  wire::tasks t = a_call();
+  t.arrays.push_back(an_array(2, 4, 1));
+  t.arrays[1].rank = 1;
+  t.arrays[1].element = sizeof(large);
+  t.all[0].kernel = read_large.info().key;
+  t.all[0].values.clear();
+  t.all[0].accesses.insert(t.all[0].accesses.begin(), all_of(t.arrays[1], access_mode::read));
+  refuses("a constant", t, [](wire::tasks& c) {
+    c.all[0].accesses[0].edge = border::fill;
+    c.all[0].accesses[0].where.lo[0] = -100;
+  });
+  EXPECT_EQ(bodies, 0);
+}
+
+TEST_F(malformed_calls, an_array_has_no_more_tiles_than_can_be_looked_through) {
+  refuses("tiles", a_call(), [](wire::tasks& t) {
+    t.arrays[0].size = {index_t{1} << 12, index_t{1} << 11, 1, 1};
+    t.arrays[0].tile = {1, 1, 1, 1};
+  });
+}
+
+TEST_F(malformed_calls, truth_is_zero_or_one) {
+  wire::tasks t = a_call();
+  t.all[0].kernel = take_bool.info().key;
+  t.all[0].values = {{std::byte{1}}};
+  refuses("a value", t, [](wire::tasks& c) { c.all[0].values[0][0] = std::byte{2}; });
+  EXPECT_EQ(bodies, 0);
+  tell(t);
+  ASSERT_TRUE(end_of_it().has_value());
+  EXPECT_EQ(bodies, 1);
+}
+
+TEST_F(malformed_calls, arrays_of_one_call_have_the_shapes_that_the_kernel_says) {
+  wire::tasks t;
+  t.arrays = {an_array(1, 6, 3), an_array(2, 2, 3)};
+  wire::task_card& c = t.all.emplace_back();
+  c.id = 1;
+  c.kernel = first_of_each.info().key;
+  c.accesses = {all_of(t.arrays[0], access_mode::read), all_of(t.arrays[1], access_mode::update)};
+  for (auto& x : c.accesses) x.gaps.push_back({.where = x.where});
+  const auto fails = [&](const char* what) {
+    SCOPED_TRACE(what);
+    tell(t);
+    const auto end = end_of_it();
+    ASSERT_TRUE(end.has_value());
+    EXPECT_EQ(end->how, wire::outcome::failed);
+    EXPECT_EQ(end->code, troupe::errc::bad_argument);
+    EXPECT_NE(end->text.find("malformed.each"), std::string::npos) << end->text;
+    EXPECT_EQ(bodies, 0);
+    t.arrays.clear();
+    ++t.all[0].id;
+  };
+  fails("six rows beside two");
+  for (auto& x : t.all[0].accesses) {
+    x.gaps.clear();
+    x.where.hi[0] = 0;
+  }
+  fails("nothing of either");
+  for (auto& x : t.all[0].accesses) {
+    x.where.hi[0] = 2;
+    x.gaps.push_back({.where = x.where});
+  }
+  tell(t);
+  const auto end = end_of_it();
+  ASSERT_TRUE(end.has_value());
+  EXPECT_EQ(end->how, wire::outcome::ran) << end->text;
+  EXPECT_EQ(bodies, 1);
+}
+
+TEST_F(malformed_calls, quantities_and_times_are_numbers_that_can_be_counted_with) {
+  refuses("an amount", a_call(), [&](wire::tasks& t) { t.all[0].resources = {{"licence", 1e300}}; });
+  for (const float time : {std::numeric_limits<float>::infinity(), 1e30f}) {
+    const auto x = filled<word>({1, 3}, troupe::tiles(1, 3), word{7}, "x");
+    const auto f = there(kernels::change, troupe::update(x), word{1});
+    const wire::task_card t = next_task();
+    net::writer done;
+    done.varint(static_cast<std::uint64_t>(wire::kind::done));
+    wire::put(done, wire::task_end{.id = t.id, .how = wire::outcome::ran, .measured_ns = time});
+    other->say(done);
+    EXPECT_TRUE(until([&] { return other->losses == 1; })) << "it was not given up";
+    EXPECT_TRUE(until([&] { return other->is_member && nodes() == 1; }));
+    other->losses = 0;
+    other->heard.clear();
+  }
+}
+
+// Nothing of it is written, so it cannot end what is being written.
+TEST_F(malformed_calls, a_transfer_of_nothing_under_a_wrong_title_ends_no_other_one) {
+  const auto x = filled<word>({1000, 3}, troupe::tiles(1000, 3), word{7}, "x", {.replicas = 2});
+  const auto f = there(kernels::change, troupe::update(x), word{1});
+  ended(next_task().id, wire::outcome::ran);
+  const std::uint64_t number = next_number(wire::kind::copy);
+  other->send(wire::kind::bytes_home, {number}, 1000 * 3 * sizeof(word));
+  w.run_for(6ms);
+  other->send(wire::kind::bytes_back, {number, 0}, 0);
+  w.run_for(100ms);
+  other.reset();
+  const auto seen = x.try_read_for(1h);
+  ASSERT_TRUE(seen.has_value());
+  EXPECT_EQ((*seen)(0, 0), 0x0101010101010101u);
+  EXPECT_EQ((*seen)(999, 2), 0x0101010101010101u) << "it was taken before all of it was there";
+}
+
+}  // namespace
