@@ -50,9 +50,9 @@ observation outcome_of(const any_future& f) {
   }
 }
 
-troupe::task_options options_of(const operation& op, const std::stop_token& stop) {
+troupe::task_options options_of(const session& all, const operation& op, const std::stop_token& stop) {
   troupe::task_options how;
-  std::size_t from = 0;
+  std::size_t from = op.where == "gpu" && !all.has_devices() ? op.where.size() : 0;
   while (from < op.where.size()) {
     const std::size_t end = std::min(op.where.find('|', from), op.where.size());
     const std::string name = op.where.substr(from, end - from);
@@ -64,7 +64,8 @@ troupe::task_options options_of(const operation& op, const std::stop_token& stop
     from = end + 1;
   }
   how.priority = op.priority;
-  for (const amount_plan& a : op.amounts) how.resources.push_back({a.name, static_cast<double>(a.amount)});
+  for (const amount_plan& a : op.amounts)
+    if (a.name != "gpu" || all.has_devices()) how.resources.push_back({a.name, static_cast<double>(a.amount)});
   how.retries = op.retries;
   how.stop = stop;
   return how;
@@ -137,6 +138,7 @@ void client::run() {
     for (auto& [at, value] : awaited_) observed_[at] = value.get();
     futures_.clear();
   } catch (...) {
+    all_.give_up();
     all_.complain("client " + std::to_string(number_) + ", operation " + std::to_string(i) + " threw: " +
                   current_error().text());
     open_.clear();
@@ -187,7 +189,7 @@ void client::record() {
     graphs_.push_back(all_.runtime().record([&](troupe::recorder& r) {
       for (const operation& op : tape) {
         const assignment a{&all_, &op, number_, 0, true};
-        const troupe::task_options how = options_of(op, {});
+        const troupe::task_options how = options_of(all_, op, {});
         if (op.what == kind::call)
           spawn_call(r, have_, a, how, {});
         else if (op.what == kind::stir || op.what == kind::stencil || op.what == kind::fold)
@@ -281,7 +283,7 @@ void client::call(std::size_t i, const operation& op) {
   std::stop_source stop;
   const bool stops = op.stopping != operation::stop::never;
   if (op.stopping == operation::stop::before) stop.request_stop();
-  const troupe::task_options how = options_of(op, stops ? stop.get_token() : std::stop_token());
+  const troupe::task_options how = options_of(all_, op, stops ? stop.get_token() : std::stop_token());
   const assignment a{&all_, &op, number_, i, false};
   any_future f;
   if (op.what == kind::call) {

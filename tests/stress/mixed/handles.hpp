@@ -156,7 +156,7 @@ struct handles {
   }
 };
 
-troupe::task_options options_of(const operation&, const std::stop_token&);
+troupe::task_options options_of(const session&, const operation&, const std::stop_token&);
 
 // Each call of a plan, into the runtime or a recorder (spawn_calls.cpp, each_calls.cpp, kernel_calls.cpp).
 template <class To>

@@ -357,6 +357,7 @@ class serial {
     observation result{outcome::value, op.salt};
     if (a.what != action::write) {
       if (p.any_bad(p.whole())) {
+        if (a.what == action::update) p.mark(p.whole(), true);  // as a task's that could not run
         result.what = outcome::failed;
         return result;
       }

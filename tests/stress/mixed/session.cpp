@@ -49,6 +49,8 @@ void session::start() {
   o.decisions_kept = plan_.decisions_kept;
   o.resources = {{"licence", static_cast<double>(plan_.licences)}, {"token", static_cast<double>(plan_.tokens)}};
   runtime_ = std::make_unique<troupe::runtime>(o);
+  for (const troupe::executor_report& e : runtime_->executors())
+    has_devices_ = has_devices_ || e.kind != troupe::device_kind::cpu;
 }
 
 void session::stop() {
@@ -82,7 +84,7 @@ void session::take(const std::vector<amount_plan>& amounts, std::span<const trou
   for (const amount_plan& a : amounts) {
     if (a.name == "cpu") continue;
     if (a.name == "gpu") {
-      if (devices.size() != static_cast<std::size_t>(a.amount))
+      if (has_devices_ && devices.size() != static_cast<std::size_t>(a.amount))
         complaints_.push_back("a task that asked for " + std::to_string(a.amount) + " devices has " +
                               std::to_string(devices.size()));
       for (const troupe::held_device& d : devices)

@@ -45,6 +45,8 @@ class session {
   /// Ends the runtime. False if that took longer than a body can.
   void stop();
   bool has_runtime() const { return runtime_ != nullptr; }
+  /// Whether there are devices: of OpenCL a plan does not know.
+  bool has_devices() const { return has_devices_; }
 
   // ---- progress ----
   void progress() { progress_.fetch_add(1, std::memory_order_relaxed); }
@@ -68,16 +70,21 @@ class session {
   // ---- errors ----
   planted fault() const { return planted_; }
   void complain(const std::string&);
+  /// A client has given up: what it leaves is not worth a look.
+  void give_up() { given_up_ = true; }
+  bool given_up() const { return given_up_; }
   std::vector<std::string> complaints() const;
 
  private:
   const plan& plan_;
   planted planted_;
   std::unique_ptr<troupe::runtime> runtime_{};
+  bool has_devices_ = false;
   std::string folder_{};  // for what is spilled
   std::atomic<std::uint64_t> progress_{0};
   std::vector<std::deque<std::atomic<phase>>> phases_{};
   std::atomic<int> cores_{0};
+  std::atomic<bool> given_up_{false};
   std::atomic<std::int64_t> alive_{0};
   mutable std::mutex lock_{};
   std::map<std::string, int> held_{};
