@@ -324,7 +324,8 @@ operation generator::call() {
     op.throws = op.retries + 1;
     op.inner = {};
   } else if (with("cancelling") && (op.accesses.empty() || changes_fragile) && draw_.one_in(6)) {
-    op.stopping = static_cast<operation::stop>(draw_.from(1, open_.empty() ? 3 : 1));
+    const bool may_wait = open_.empty() && plan_.tasks_in_flight_max > 60000;
+    op.stopping = static_cast<operation::stop>(draw_.from(1, may_wait ? 3 : 1));
     op.retries = op.throws = 0;
     op.inner = {};
     op.keep = true;

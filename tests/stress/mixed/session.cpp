@@ -66,7 +66,7 @@ void session::stop() {
 }
 
 void session::describe(std::FILE* out) const {
-  constexpr const char* names[] = {"not called", "being called", "called, not begun", "begun, not ended", "ended"};
+  constexpr const char* names[] = {"not called", "called, not begun", "called, not ended", "begun, not ended", "ended"};
   for (std::size_t c = 0; c < phases_.size(); ++c) {
     int shown = 0;
     for (std::size_t i = 0; i < phases_[c].size(); ++i) {
