@@ -41,8 +41,9 @@ bool group_actor::wait_inside(worker& self, task_record& awaited, wait_board& bo
   report_done(self);
   placement_.take_turn(this);
   if (is_fulfilled(awaited)) return true;
-  // Run it here if it is ready and nobody has it: the same order on the stack as a plain call.
-  if (self.depth() < depth_max && (return_batch(self, &awaited) || queue_.take(awaited))) {
+  // Run it here if it is ready and nobody has it: the same order on the stack as a plain call. Without a slot nothing may
+  // run here.
+  if (!self.yielded && self.depth() < depth_max && (return_batch(self, &awaited) || queue_.take(awaited))) {
     run_and_report(self, awaited);
     return true;
   }
@@ -51,6 +52,7 @@ bool group_actor::wait_inside(worker& self, task_record& awaited, wait_board& bo
     throw error(errc::would_deadlock, "task '" + logic::name_of(*here) + "' waits for '" + logic::name_of(awaited) +
                                           "', which can only go on after it: wait outside the task");
   if (is_fulfilled(awaited)) return true;
+  if (self.yielded) return board.wait(awaited, deadline);
   give_slot(self);
   const bool finished = board.wait(awaited, deadline);
   take_slot(self);
@@ -114,11 +116,15 @@ bool wait_inside(task_record& awaited, wait_board& board, std::chrono::steady_cl
 }
 
 bool leave_slot() {
-  if (!current_task()) return false;
+  if (!current_task() || this_worker->yielded) return false;
   this_worker->owner().give_slot(*this_worker);
+  this_worker->yielded = true;
   return true;
 }
 
-void take_slot() { this_worker->owner().take_slot(*this_worker); }
+void take_slot() {
+  this_worker->owner().take_slot(*this_worker);
+  this_worker->yielded = false;
+}
 
 }  // namespace troupe::detail

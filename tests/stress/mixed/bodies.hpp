@@ -45,14 +45,14 @@ struct assignment {
 /// What a body holds while it runs.
 class holding {
  public:
-  holding(const assignment& a, troupe::task_context& c) : all_(*a.all), amounts_(a.op->amounts), devices_(c.devices()) {
+  holding(const assignment& a, troupe::task_context& c) : all_(*a.all), op_(*a.op), amounts_(a.op->amounts), devices_(c.devices()) {
     for (const amount_plan& p : amounts_)
       if (p.name == "cpu") cores_ = p.amount;
     all_.take(amounts_, devices_);
-    all_.take_cores(cores_);
+    all_.take_cores(cores_, op_);
   }
   ~holding() {
-    all_.give_cores(cores_);
+    all_.give_cores(cores_, op_);
     all_.give(amounts_, devices_);
   }
   holding(const holding&) = delete;
@@ -60,14 +60,15 @@ class holding {
   /// Calls what may wait, meanwhile without slots.
   template <class F>
   auto without_cores(const F& f) {
-    all_.give_cores(cores_);
+    all_.give_cores(cores_, op_);
     const auto value = f();
-    all_.take_cores(cores_);
+    all_.take_cores(cores_, op_);
     return value;
   }
 
  private:
   session& all_;
+  const operation& op_;
   const std::vector<amount_plan>& amounts_;
   std::span<const troupe::held_device> devices_;
   int cores_ = 1;

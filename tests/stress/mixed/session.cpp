@@ -104,10 +104,22 @@ void session::give(const std::vector<amount_plan>& amounts, std::span<const trou
   for (const troupe::held_device& d : devices) --held_[d.name];
 }
 
-void session::take_cores(int n) {
-  const int now = cores_.fetch_add(n) + n;
-  if (now > plan_.threads)
-    complain("bodies hold " + std::to_string(now) + " slots, of which there are " + std::to_string(plan_.threads));
+void session::take_cores(int n, const operation& op) {
+  if (n == 0) return;
+  const std::lock_guard hold(lock_);
+  holders_.insert(&op);
+  if ((cores_ += n) <= plan_.threads) return;
+  std::string who;
+  for (const operation* h : holders_) who += "\n    " + text(*h);
+  complaints_.push_back("bodies hold " + std::to_string(cores_) + " slots, of which there are " +
+                        std::to_string(plan_.threads) + ":" + who);
+}
+
+void session::give_cores(int n, const operation& op) {
+  if (n == 0) return;
+  const std::lock_guard hold(lock_);
+  cores_ -= n;
+  holders_.erase(holders_.find(&op));
 }
 
 void session::complain(const std::string& what) {

@@ -9,6 +9,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <span>
 #include <string>
 #include <vector>
@@ -61,8 +62,8 @@ class session {
   // ---- what bodies hold, and that it is not too much ----
   void take(const std::vector<amount_plan>&, std::span<const troupe::held_device>);
   void give(const std::vector<amount_plan>&, std::span<const troupe::held_device>);
-  void take_cores(int n);
-  void give_cores(int n) { cores_.fetch_sub(n); }
+  void take_cores(int n, const operation&);
+  void give_cores(int n, const operation&);
 
   // ---- what lives ----
   std::atomic<std::int64_t>& alive() { return alive_; }
@@ -83,7 +84,8 @@ class session {
   std::string folder_{};  // for what is spilled
   std::atomic<std::uint64_t> progress_{0};
   std::vector<std::deque<std::atomic<phase>>> phases_{};
-  std::atomic<int> cores_{0};
+  int cores_ = 0;
+  std::multiset<const operation*> holders_{};  // of slots
   std::atomic<bool> given_up_{false};
   std::atomic<std::int64_t> alive_{0};
   mutable std::mutex lock_{};
