@@ -92,7 +92,7 @@ class telling {
   const assignment& a_;
 };
 
-/// Never ends, or follows a null pointer, if that was planted here.
+/// Never ends, or crashes, or whatever was planted here.
 void misbehave(const assignment&);
 
 // ---- call -----------------------------------------------------------------------------------------------------------

@@ -27,7 +27,7 @@ using namespace mixed;
 constexpr const char* usage = R"(usage: troupe-mixed [option]...
 Draws programs from seeds, runs each against the library and against a serial oracle, and compares everything.
   --seed N           the first seed (1)
-  --seeds N          so many seeds (1, unless --seconds is given)
+  --seeds N          so many seeds at most (1, unless --seconds is given)
   --seconds N        new seeds for so long
   --processes N      so many processes beside each other, each with seeds of its own
   --threads N        of the runtime, instead of what the seed draws
@@ -177,7 +177,8 @@ int run(command c, const char* program) {
   const auto end = clock::now() + std::chrono::seconds(c.seconds);
   std::size_t operations = 0;
   long done = 0;
-  for (std::uint64_t seed = c.draw.seed; c.seconds > 0 ? clock::now() < end : done < c.seeds; seed += c.stride, ++done) {
+  for (std::uint64_t seed = c.draw.seed; (c.seconds == 0 || clock::now() < end) && (c.seeds == 0 || done < c.seeds);
+       seed += c.stride, ++done) {
     c.draw.seed = seed;
     c.trial.replay = std::string("replay: ") + program + " --seed " + std::to_string(seed) + c.common_arguments;
     std::snprintf(replay_line, sizeof replay_line, "%s", c.trial.replay.c_str());

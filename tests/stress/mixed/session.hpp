@@ -30,7 +30,7 @@ enum class planted : unsigned char {
   lost_future,    // a wait for what nobody does
   greed,          // a body says that it holds more of a quantity than there is
   leak,           // a closure that is never destroyed
-  crash,          // a body follows a null pointer
+  crash,          // a body gets a SIGSEGV
 };
 
 /// Where an operation is.
