@@ -421,12 +421,12 @@ operation generator::each() {
   }
   op.accesses.push_back(target);
   cut(op, target.size(), target_array.rank, target_array.fragile, 40);
+  if (draw_.one_in(6)) burden(op);
   place(op, false);
   if (draw_.one_in(6) && with("retries")) op.throws = op.retries = static_cast<int>(draw_.from(1, 2));
   if (target_array.fragile && draw_.one_in(5)) op.throws = op.retries + 1;
   if (op.throws == 0) nest(op, true);
   if (op.inner.what != nesting::kind::none) op.inner = {op.inner.what, 1, 1};
-  if (draw_.one_in(6)) burden(op);
   return op;
 }
 
