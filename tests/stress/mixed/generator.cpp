@@ -3,7 +3,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Rules that keep programs within what the library promises:
-// - While a client holds a host view it calls nothing that waits; it holds none where few tasks may be in flight.
+// - While a client holds a host view it calls nothing that waits; it holds none where few tasks may be in flight. To drop
+//   the last handle of borrowed memory is to wait.
 // - Under a budget of memory, bodies that wait hold no arrays, since what they wait for may need the room.
 // - Tasks that fail for good, or may be cancelled, change fragile arrays only; what reads those changes only those.
 #include "generator.hpp"
@@ -620,7 +621,9 @@ void generator::renew() {
   for (std::size_t i = 0; i < arrays_.size(); ++i) {
     const bool is_open =
         std::any_of(open_.begin(), open_.end(), [&](const auto& o) { return o.array == static_cast<int>(i); });
-    if (!in_graph_[i] && !is_open) fits.push_back(static_cast<int>(i));
+    // The last handle of borrowed memory waits for what uses it, which may wait for a view that is held.
+    const bool waits = arrays_[i].from == array_plan::origin::borrowed && !open_.empty();
+    if (!in_graph_[i] && !is_open && !waits) fits.push_back(static_cast<int>(i));
   }
   if (fits.empty()) return put(call());
   operation op = start(kind::renew);

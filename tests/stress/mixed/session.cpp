@@ -68,11 +68,12 @@ void session::stop() {
 void session::describe(std::FILE* out) const {
   constexpr const char* names[] = {"not called", "called, not begun", "called, not ended", "begun, not ended", "ended"};
   for (std::size_t c = 0; c < phases_.size(); ++c) {
-    int shown = 0;
-    for (std::size_t i = 0; i < phases_[c].size(); ++i) {
+    // The last ones; of the first many never ran, because what they depend on failed.
+    int left = 40;
+    for (std::size_t i = phases_[c].size(); i-- > 0 && left > 0;) {
       const phase p = phases_[c][i].load(std::memory_order_relaxed);
       if (p == phase::not_called || p == phase::ended) continue;
-      if (++shown > 40) break;
+      --left;
       std::fprintf(out, "  client %zu, operation %zu: %s: %s\n", c, i, names[static_cast<int>(p)],
                    text(plan_.clients[c].operations[i]).c_str());
     }
