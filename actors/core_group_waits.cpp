@@ -1,6 +1,8 @@
 // What this file is for: waiting inside a body without holding a slot, and threads from outside that help.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
+#include <optional>
+
 #include <troupe/error.hpp>
 
 #include "actors/core_group_actor.hpp"
@@ -70,12 +72,14 @@ void group_actor::take_slot(worker& self) {
 
 bool group_actor::wait_inside(worker& self, task_record& awaited, wait_board& board,
                               std::chrono::steady_clock::time_point deadline) {
-  const waiting_body here(*this, self);
+  std::optional<waiting_body> here;
+  if (!self.yielded) here.emplace(*this, self);
   report_done(self, nullptr);
   placement_.take_turn(nullptr);
   if (is_fulfilled(awaited)) return true;
-  // Run it here if it is ready and nobody has it: the same order on the stack as a plain call.
-  if (self.depth() < depth_max && (return_batch(self, &awaited) || queue_.take(awaited))) {
+  // Run it here if it is ready and nobody has it: the same order on the stack as a plain call. Without a slot nothing may
+  // run here.
+  if (!self.yielded && self.depth() < depth_max && (return_batch(self, &awaited) || queue_.take(awaited))) {
     lay_out_hands(self);
     run_and_report(self, awaited, nullptr);
     return true;
@@ -85,6 +89,7 @@ bool group_actor::wait_inside(worker& self, task_record& awaited, wait_board& bo
     throw error(errc::would_deadlock, "task '" + logic::name_of(*inside) + "' waits for '" + logic::name_of(awaited) +
                                           "', which can only go on after it: wait outside the task");
   if (is_fulfilled(awaited)) return true;
+  if (self.yielded) return board.wait(awaited, deadline);
   leave_slots(self);
   const bool finished = board.wait(awaited, deadline);
   come_back(self);
@@ -151,11 +156,15 @@ bool wait_inside(task_record& awaited, wait_board& board, std::chrono::steady_cl
 }
 
 bool leave_slot() {
-  if (!current_task()) return false;
+  if (!current_task() || this_worker->yielded) return false;
   this_worker->owner().give_slot(*this_worker);
+  this_worker->yielded = true;
   return true;
 }
 
-void take_slot() { this_worker->owner().take_slot(*this_worker); }
+void take_slot() {
+  this_worker->owner().take_slot(*this_worker);
+  this_worker->yielded = false;
+}
 
 }  // namespace troupe::detail

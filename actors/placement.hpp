@@ -169,7 +169,7 @@ class placement final : private logic::dependencies::surroundings {
   bool wait_quiet(std::chrono::steady_clock::time_point);
   bool would_deadlock(task_record& inside, task_record& awaited);
   /// Nobody waits for this host access any more: its place in the order stays, and what it was to change is as before.
-  void give_up(task_record& host_access);
+  void abandon_access(task_record&);
   /// True if the awaited task comes after one of these, which are host accesses whose views are open; null: any task does.
   bool is_behind(std::span<task_record* const> open, const task_record* awaited);
   explanation explain(task_record&);

@@ -51,7 +51,7 @@ bool placement::would_deadlock(task_record& inside, task_record& awaited) {
   return yes;
 }
 
-void placement::give_up(task_record& t) {
+void placement::abandon_access(task_record& t) {
   bool granted = false;
   with_turn([&] {
     granted = (t.marks & mark_open) != 0;

@@ -77,6 +77,7 @@ class worker {
   parking::thread place;
   trace_lane lane;
   bool active = false;  // counted as awake
+  bool yielded = false;  // its body has given the slots away by yield_core
   std::thread handle;
   std::atomic<bool> ended{false};
 

@@ -350,7 +350,7 @@ host_access* open_host(array_core& a, access_mode mode, const std::array<index_t
     granted = wait_until(*t, deadline);
   } catch (...) {
     if (mode == access_mode::update) {
-      to.house->brain().give_up(*t);
+      to.house->brain().abandon_access(*t);
     } else if (claim(*t)) {
       t->error = cancelled_error(*t, "");
       fulfil(*t, to.house->board());

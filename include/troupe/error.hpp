@@ -70,6 +70,7 @@ constexpr const char* to_string(errc code) noexcept {
     case errc::refused: return "refused";
     case errc::bad_frame: return "bad_frame";
     case errc::unknown_outcome: return "unknown_outcome";
+    case errc::timed_out: return "timed_out";
   }
   return "unknown";
 }
