@@ -26,6 +26,8 @@ namespace troupe {
 /// - Every other name is configured in `options::resources`, here or on a node that is there: a quantity is each node's own,
 ///   and the task runs where it holds it, where the largest part of it is left. If that node goes and no other one has so
 ///   much, the task fails with `error(no_resource)`.
+/// Of what a name or a card has too little, tasks get it in order of priority, equal ones as they became ready. Who has to
+/// wait for more than is free has a reservation: others pass if they are predicted to have ended when it begins.
 struct resource {
   static constexpr double all = std::numeric_limits<double>::infinity();
 
