@@ -22,8 +22,8 @@ std::string text_of(const std::exception_ptr& e) noexcept {
   }
 }
 
-std::exception_ptr task_error(const task_record& t, const std::string& executor, int attempt,
-                              std::exception_ptr cause, errc code) {
+std::exception_ptr task_error(const task_record& t, const std::string& executor, int attempt, std::exception_ptr cause,
+                              errc code) {
   const std::string name = logic::name_of(t);
   std::string text = "task '" + name + "' " + (executor.empty() ? "was not run" : "failed on " + executor);
   if (attempt > 1) text += " after " + std::to_string(attempt) + " attempts";
