@@ -102,7 +102,9 @@ class cluster final : private net::transport_events {
   void arrived(net::session&, std::span<const std::byte> head, bool whole) override;
   void down(net::session&, std::exception_ptr why) override;
   void refused(const net::endpoint&, std::exception_ptr why) override;
-  void turned_away(const net::endpoint& from, std::exception_ptr why) override { events_.refused(from, std::move(why)); }
+  void turned_away(const net::endpoint& from, std::exception_ptr why) override {
+    events_.refused(from, std::move(why));
+  }
 
   void wake();
   void act();

@@ -274,7 +274,8 @@ void guest_actor::check(const array_core& a, const wire::access_card& x) {
   if (!reads && x.edge != border::clip && !x.limit.contains(x.where)) refuse("a border of what is written");
   if (x.returns && reads) refuse("what was only read is to be sent back");
   if (x.fresh && (!x.returns || !x.gaps.empty())) refuse("a partial that stays, or is to be sent");
-  if ((x.fresh || x.edge == border::fill) && s.element > x.fill.size()) refuse("a constant of elements that are too large");
+  if ((x.fresh || x.edge == border::fill) && s.element > x.fill.size())
+    refuse("a constant of elements that are too large");
 }
 
 void guest_actor::fill_in(guest& g, const wire::task_card& c, const offered_kernel& k) {

@@ -187,8 +187,9 @@ void node_actor::lose(std::exception_ptr why) {
         continue;
       }
       const errc code = once ? errc::unknown_outcome : errc::node_lost;
-      const error ended(code, at + (once ? " went while it had a task that must run once only: "
-                                         : " went, as others did that ran this task, which is not tried again: ") +
+      const error ended(code, at +
+                                  (once ? " went while it had a task that must run once only: "
+                                        : " went, as others did that ran this task, which is not tried again: ") +
                                   text_of(why));
       const int attempts = once ? 1 : t.extra->attempt.load(std::memory_order_relaxed) - 1;
       end_task(t, task_error(t, at, attempts, std::make_exception_ptr(ended), code), 0);

@@ -141,7 +141,8 @@ void node_actor::note_unfilled(net::reader& from) {
   for (const wire::box_request& r : wire::take_requests(from)) {
     const auto known = arrays_.find(r.array);
     if (known == arrays_.end()) continue;  // forgotten meanwhile
-    if (r.what.tile >= known->second.core->tile_count) throw error(errc::bad_frame, "a tile that its array does not have");
+    if (r.what.tile >= known->second.core->tile_count)
+      throw error(errc::bad_frame, "a tile that its array does not have");
     if (copy& c = known->second.tiles[r.what.tile]; !c.dirty) c.forget();
   }
 }

@@ -204,7 +204,8 @@ card take_card(net::reader& from) {
   take_list(from, c.resources, resources_max, "a number of quantities", take_resource);
   for (const resource& r : c.resources) {
     const auto same = [&](const resource& other) { return other.name == r.name; };
-    if (r.name == "cpu" || r.name == "gpu" || r.amount > amount_max || std::ranges::count_if(c.resources, same) > 1) refuse("a wrong quantity");
+    if (r.name == "cpu" || r.name == "gpu" || r.amount > amount_max || std::ranges::count_if(c.resources, same) > 1)
+      refuse("a wrong quantity");
   }
   c.kernels.resize(std::min(from.count(8, "a number of kernels"), kernels_max));
   for (std::uint64_t& k : c.kernels) k = from.fixed<std::uint64_t>();

@@ -135,7 +135,7 @@ class engine : public std::enable_shared_from_this<engine> {
   open_views views_;
   placement placement_;
   const std::shared_ptr<kernel_table> kernels_ = std::make_shared<kernel_table>();  // also the link's
-  const std::shared_ptr<deadlines> timers_;  // also of tasks that have one
+  const std::shared_ptr<deadlines> timers_;                                         // also of tasks that have one
   std::unique_ptr<staff> staff_;
   std::vector<std::shared_ptr<core_group>> groups_;
   std::vector<std::shared_ptr<gpu>> gpus_;

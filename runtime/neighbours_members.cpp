@@ -30,7 +30,8 @@ const char* text_of_end(logic::node_end why) {
     case logic::node_end::forgot_us:
       return "it had given this node up";
     case logic::node_end::given_up:
-      return "it was given up, because something that it sent could not be taken in, or what it was to send did not come";
+      return "it was given up, because something that it sent could not be taken in, or what it was to send did not "
+             "come";
     case logic::node_end::let_go:
       return "there was no use for the connection with it";
   }

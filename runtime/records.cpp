@@ -62,8 +62,8 @@ void set_deadline(engine& house, task_record& t, task_extra& e, const task_optio
   const std::stop_source source;
   e.overdue = std::make_shared<shown<std::uint64_t>>(0);
   auto watch = std::make_shared<deadline_watch>(house, t, o, source);
-  watch->when = watch->in->add(
-      o.deadline, [source, since = e.overdue, of = std::weak_ptr(house.shared_from_this())]() mutable {
+  watch->when =
+      watch->in->add(o.deadline, [source, since = e.overdue, of = std::weak_ptr(house.shared_from_this())]() mutable {
         const auto still = of.lock();
         if (!still) return;
         *since = std::max<std::uint64_t>(1, still->link().clock.ticks());

@@ -235,12 +235,13 @@ class kernel {
   constexpr void add(shape_rule r) {
     if (info_.shape_count == detail::shape_rules_max)
       throw error(errc::bad_argument, "kernel::requiring: more than 8 rules");
-    const bool two = r.is == shape_rule::what::same_shape || r.is == shape_rule::what::same_size ||
-                     r.is == shape_rule::what::covers;
+    const bool two =
+        r.is == shape_rule::what::same_shape || r.is == shape_rule::what::same_size || r.is == shape_rule::what::covers;
     const bool same_rank = r.is == shape_rule::what::same_shape || r.is == shape_rule::what::covers;
     const int a = rank(r.a), b = two ? rank(r.b) : a;
     if (a == 0 || b == 0 || r.a_dim >= a || r.b_dim >= b || (same_rank && a != b))
-      throw error(errc::bad_argument, "kernel::requiring: a rule about arrays or dimensions that the kernel does not have");
+      throw error(errc::bad_argument,
+                  "kernel::requiring: a rule about arrays or dimensions that the kernel does not have");
     r.a = array_before(r.a);
     r.b = array_before(r.b);
     info_.shapes[info_.shape_count++] = r;

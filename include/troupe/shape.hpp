@@ -31,7 +31,7 @@ constexpr shape_rule same_shape(int a, int b) {
 }
 /// Along one dimension of each they have the same size: `same_size(0, 1, 1, 0)` for the factors of a product.
 constexpr shape_rule same_size(int a, int a_dim, int b, int b_dim) {
-  return {shape_rule::what::same_size,         static_cast<std::uint8_t>(a),     static_cast<std::uint8_t>(b),
+  return {shape_rule::what::same_size,      static_cast<std::uint8_t>(a),     static_cast<std::uint8_t>(b),
           static_cast<std::uint8_t>(a_dim), static_cast<std::uint8_t>(b_dim), 0};
 }
 /// Both have the same rank, and every coordinate of `b` is one of `a`, and so are those up to `margin` beyond `b` along each

@@ -129,7 +129,8 @@ void admission::greet(int socket, const address& from) {
 }
 
 bool admission::send_away_oldest(const std::string& from) {
-  const auto oldest = std::ranges::find_if(strangers_, [&](const stranger& s) { return from.empty() || s.from == from; });
+  const auto oldest =
+      std::ranges::find_if(strangers_, [&](const stranger& s) { return from.empty() || s.from == from; });
   if (oldest == strangers_.end()) return false;
   const auto t = waiting_.at(oldest->who);
   t->drop();
@@ -169,7 +170,8 @@ void admission::judge(const std::shared_ptr<talk>& t, const hello& said) {
       door_.events.turned_away(
           remote, std::make_exception_ptr(error(errc::refused, "node " + h.who.name + " was not admitted: " + why)));
       door_.bulk.post([this, waits, why] {
-        if (const auto still = waits.lock(); still && waiting_.contains(still.get())) refuse(still, verdict::taken, why);
+        if (const auto still = waits.lock(); still && waiting_.contains(still.get()))
+          refuse(still, verdict::taken, why);
       });
     });
   });

@@ -114,14 +114,14 @@ class dialling::attempt : public std::enable_shared_from_this<attempt> {
 
   /// As long as both are there, the first one has the name and the id.
   void control_answer() {
-    door_.sessions.when_free(answer_.who, control_->peer().told(), replaced_or_last(),
-                             [self = shared_from_this()](const std::string& why) {
-                               if (!self->all_.attempts_.contains(self)) return;  // it has ended meanwhile
-                               if (why.empty()) return self->control_agreed();
-                               const std::string who = self->answer_.who.name;
-                               self->failed(std::make_exception_ptr(error(
-                                   errc::refused, self->where_.text() + " was not admitted as node " + who + ": " + why)));
-                             });
+    door_.sessions.when_free(
+        answer_.who, control_->peer().told(), replaced_or_last(), [self = shared_from_this()](const std::string& why) {
+          if (!self->all_.attempts_.contains(self)) return;  // it has ended meanwhile
+          if (why.empty()) return self->control_agreed();
+          const std::string who = self->answer_.who.name;
+          self->failed(std::make_exception_ptr(
+              error(errc::refused, self->where_.text() + " was not admitted as node " + who + ": " + why)));
+        });
   }
 
   void control_agreed() {

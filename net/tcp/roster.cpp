@@ -13,8 +13,9 @@ namespace troupe::net::tcp {
 
 namespace {
 
-/// Who says nothing for so long is not there any more: members say something every 250 ms.
-constexpr std::chrono::milliseconds patience{500};
+/// Who says nothing for `silence` is not there any more: members say something every 250 ms. What was on its way when
+/// somebody else came with its name does not count, so it is looked at in the second half of `patience`.
+constexpr std::chrono::milliseconds patience{1000}, silence{500};
 
 /// Two processes cannot listen at the same place: the one that was there before is gone, even if no packet says so.
 bool same_place(const tcp_session::terms& old, const identity& who, const endpoint& remote) {
@@ -76,7 +77,7 @@ void roster::when_free(const identity& who, const endpoint& remote, std::optiona
   const auto since = std::chrono::steady_clock::now();
   control_.at(since + patience, [this, who, remote, last, where, since, then = std::move(then)] {
     const auto still = holder(who, remote, last);
-    if (!still || still->heard() <= since) return then("");
+    if (!still || still->heard() <= since + (patience - silence)) return then("");
     then(still->peer().id == who.id
              ? "its id is that of a node at " + where + ", which is there"
              : "another node with the name " + who.name + " is there, at " + where + ": give each its own");

@@ -24,7 +24,7 @@ class roster {
 
   peers& rules() { return peers_; }
   /// Calls `then` with why that one is not to have a session, or nothing: at once if nobody else has its name or its id;
-  /// else in half a second, so that who is there has time to show it. `last`: the last session with it that it has seen
+  /// else in a second, so that who is there has time to show it. `last`: the last session with it that it has seen
   /// end, or that it is to replace; who knows that is the same process.
   void when_free(const identity&, const endpoint& remote, std::optional<std::uint64_t> last,
                  std::function<void(const std::string& why_not)> then);

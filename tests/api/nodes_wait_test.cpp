@@ -16,10 +16,12 @@ using test::several_nodes;
 using troupe::errc;
 using troupe::scope;
 
-inline constexpr auto add = troupe::kernel<troupe::inout<int, 1>>("wait.add").on(
-    troupe::cpu, [](troupe::view<int, 1> v) { v(0) += 1; });
-inline constexpr auto kept = troupe::kernel<troupe::inout<int, 1>>("wait.not_offered").on(
-    troupe::cpu, [](troupe::view<int, 1> v) { v(0) += 1; });
+inline constexpr auto add =
+    troupe::kernel<troupe::inout<int, 1>>("wait.add").on(troupe::cpu, [](troupe::view<int, 1> v) { v(0) += 1; });
+inline constexpr auto kept =
+    troupe::kernel<troupe::inout<int, 1>>("wait.not_offered").on(troupe::cpu, [](troupe::view<int, 1> v) {
+      v(0) += 1;
+    });
 const troupe::offer offered{add};
 
 template <class F>

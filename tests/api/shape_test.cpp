@@ -12,16 +12,14 @@ namespace {
 
 using namespace troupe;
 
-inline constexpr auto add =
-    kernel<in<int, 1>, float, inout<int, 1>>("shape.add")
-        .requiring(same_shape(0, 2), not_empty(2))
-        .on(cpu, [](view<const int, 1> a, float, view<int, 1> b) {
-          for (index_t i = 0; i < b.size(0); ++i) b.data()[i] += a.data()[i];
-        });
-inline constexpr auto product =
-    kernel<in<int, 2>, in<int, 2>, inout<int, 2>>("shape.product")
-        .requiring(same_size(0, 1, 1, 0), same_size(2, 0, 0, 0), same_size(2, 1, 1, 1))
-        .on(cpu, [](view<const int, 2>, view<const int, 2>, view<int, 2>) {});
+inline constexpr auto add = kernel<in<int, 1>, float, inout<int, 1>>("shape.add")
+                                .requiring(same_shape(0, 2), not_empty(2))
+                                .on(cpu, [](view<const int, 1> a, float, view<int, 1> b) {
+                                  for (index_t i = 0; i < b.size(0); ++i) b.data()[i] += a.data()[i];
+                                });
+inline constexpr auto product = kernel<in<int, 2>, in<int, 2>, inout<int, 2>>("shape.product")
+                                    .requiring(same_size(0, 1, 1, 0), same_size(2, 0, 0, 0), same_size(2, 1, 1, 1))
+                                    .on(cpu, [](view<const int, 2>, view<const int, 2>, view<int, 2>) {});
 inline constexpr auto blur = kernel<in<int, 1>, out<int, 1>>("shape.blur")
                                  .requiring(covers(0, 1, 1))
                                  .on(cpu, [](view<const int, 1> a, view<int, 1> b) {
@@ -32,9 +30,8 @@ inline constexpr auto shift = kernel<in<int, 1>, out<int, 1>>("shape.shift")
                                   .on(cpu, [](view<const int, 1> a, view<int, 1> b) {
                                     for (index_t i = b.lo(0); i < b.hi(0); ++i) b(i) = a(i);
                                   });
-inline constexpr auto of_three = kernel<in<int, 1>>("shape.of_three")
-                                     .requiring(has_size(0, 0, 3))
-                                     .on(cpu, [](view<const int, 1>) {});
+inline constexpr auto of_three =
+    kernel<in<int, 1>>("shape.of_three").requiring(has_size(0, 0, 3)).on(cpu, [](view<const int, 1>) {});
 
 std::string refusal(const std::function<void()>& call) {
   try {

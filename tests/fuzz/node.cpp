@@ -30,11 +30,11 @@ using namespace troupe::detail;
 namespace detail = troupe::detail;
 namespace logic = troupe::logic;
 namespace net = troupe::net;
+using test::word;
 using troupe::access_mode;
 using troupe::border;
 using troupe::index_t;
 using troupe::view;
-using test::word;
 
 // ---- kernels that look at all they are given ------------------------------------------------------------------------
 
@@ -64,15 +64,16 @@ word look_at(const view<T, N>& v) {
 }
 
 inline word seen = 0;
-inline constexpr auto line = troupe::kernel<troupe::in<word, 1>, troupe::out<word, 1>>("fuzz.line").on(
-    troupe::cpu, [](view<const word, 1> a, view<word, 1> b) { seen += look_at(a) + look_at(b); });
+inline constexpr auto line =
+    troupe::kernel<troupe::in<word, 1>, troupe::out<word, 1>>("fuzz.line")
+        .on(troupe::cpu, [](view<const word, 1> a, view<word, 1> b) { seen += look_at(a) + look_at(b); });
 inline constexpr auto space =
     troupe::kernel<troupe::in<std::uint8_t, 3>, troupe::inout<std::uint32_t, 4>, bool>("fuzz.space")
-        .on(troupe::cpu, [](view<const std::uint8_t, 3> a, view<std::uint32_t, 4> b, bool) {
-          seen += look_at(a) + look_at(b);
-        });
-inline constexpr auto sum = troupe::kernel<troupe::in<word, 2>, troupe::red<word, 2>>("fuzz.sum").on(
-    troupe::cpu, [](view<const word, 2> a, view<word, 2> b) { seen += look_at(a) + look_at(b); });
+        .on(troupe::cpu,
+            [](view<const std::uint8_t, 3> a, view<std::uint32_t, 4> b, bool) { seen += look_at(a) + look_at(b); });
+inline constexpr auto sum =
+    troupe::kernel<troupe::in<word, 2>, troupe::red<word, 2>>("fuzz.sum")
+        .on(troupe::cpu, [](view<const word, 2> a, view<word, 2> b) { seen += look_at(a) + look_at(b); });
 inline constexpr auto pair = troupe::kernel<troupe::in<word, 2>, troupe::inout<word, 2>>("fuzz.pair")
                                  .requiring(troupe::same_shape(0, 1), troupe::not_empty(0))
                                  .on(troupe::cpu, [](view<const word, 2> a, view<word, 2> b) {
@@ -86,14 +87,14 @@ inline constexpr auto pair = troupe::kernel<troupe::in<word, 2>, troupe::inout<w
 struct large {
   std::array<std::uint8_t, 64> bytes;
 };
-inline constexpr auto wide = troupe::kernel<troupe::in<large, 2>, troupe::inout<word, 2>>("fuzz.wide").on(
-    troupe::cpu, [](view<const large, 2> a, view<word, 2> b) {
-      fuzz::must(a.volume() == 0 || a.data() != nullptr);
-      for (index_t y = 0; y < std::min<index_t>(a.size(0), 64); ++y)
-        for (index_t x = 0; x < std::min<index_t>(a.size(1), 64); ++x)
-          seen += a.data()[y * a.stride(0) + x * a.stride(1)].bytes[63];
-      seen += look_at(b);
-    });
+inline constexpr auto wide = troupe::kernel<troupe::in<large, 2>, troupe::inout<word, 2>>("fuzz.wide")
+                                 .on(troupe::cpu, [](view<const large, 2> a, view<word, 2> b) {
+                                   fuzz::must(a.volume() == 0 || a.data() != nullptr);
+                                   for (index_t y = 0; y < std::min<index_t>(a.size(0), 64); ++y)
+                                     for (index_t x = 0; x < std::min<index_t>(a.size(1), 64); ++x)
+                                       seen += a.data()[y * a.stride(0) + x * a.stride(1)].bytes[63];
+                                   seen += look_at(b);
+                                 });
 const troupe::offer offered{line, space, sum, pair, wide};
 
 // ---- what a member says ---------------------------------------------------------------------------------------------
@@ -206,7 +207,9 @@ class conversation : public troupe::array_maker<conversation>, public troupe::su
   }
 
   // ---- as an owner
-  const wire::array_card* array(std::size_t n) const { return arrays_.empty() ? nullptr : &arrays_[n % arrays_.size()]; }
+  const wire::array_card* array(std::size_t n) const {
+    return arrays_.empty() ? nullptr : &arrays_[n % arrays_.size()];
+  }
   const wire::array_card* array_of(int rank, std::uint64_t element, std::size_t n) const {
     for (std::size_t i = 0; i < arrays_.size(); ++i) {
       const wire::array_card& a = arrays_[(i + n) % arrays_.size()];
@@ -399,8 +402,8 @@ class conversation : public troupe::array_maker<conversation>, public troupe::su
           futures_.push_back(spawn(how, sum, troupe::read(x), troupe::reduce(y)));
           break;
         case 3:
-          futures_.push_back(for_each(how, troupe::grid(x.size(0), x.size(1)), test::kernels::change,
-                                      troupe::update(x), word{2}));
+          futures_.push_back(
+              for_each(how, troupe::grid(x.size(0), x.size(1)), test::kernels::change, troupe::update(x), word{2}));
           break;
         case 4:
           futures_.push_back(spawn(how, test::kernels::once, troupe::update(x), word{3}));

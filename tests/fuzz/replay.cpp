@@ -109,7 +109,9 @@ int main(int count, char** words) {
   for (const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(seconds);
        std::chrono::steady_clock::now() < end; ++runs) {
     const input made = next.next(corpus);
-    if (!keep.empty()) std::ofstream(keep, std::ios::binary).write(reinterpret_cast<const char*>(made.data()), static_cast<std::streamsize>(made.size()));
+    if (!keep.empty())
+      std::ofstream(keep, std::ios::binary)
+          .write(reinterpret_cast<const char*>(made.data()), static_cast<std::streamsize>(made.size()));
     LLVMFuzzerTestOneInput(made.data(), made.size());
   }
   if (!keep.empty()) std::filesystem::remove(keep);

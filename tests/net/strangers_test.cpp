@@ -190,8 +190,7 @@ TEST_P(strangers, who_hold_all_places_give_them_up_to_who_comes) {
   o.handshake = std::chrono::seconds(60);
   const auto a = begin(o);
   std::deque<raw_socket> all;
-  for (int i = 0; i < 16; ++i)
-    all.emplace_back("127.0.0." + std::to_string(2 + i / 4)).connect(a->address());
+  for (int i = 0; i < 16; ++i) all.emplace_back("127.0.0." + std::to_string(2 + i / 4)).connect(a->address());
   a_member_comes_in(*a);
   EXPECT_TRUE(all.front().ends(std::chrono::milliseconds(0))) << "the oldest has stayed";
   EXPECT_FALSE(all.back().ends(std::chrono::milliseconds(0))) << "the newest has gone";

@@ -237,8 +237,8 @@ TEST_F(false_members, a_task_ends_once) {
 TEST_F(false_members, who_says_nothing_of_a_task_beyond_its_deadline_is_given_up) {
   const grid x = filled<word>({1, 3}, troupe::tiles(1, 3), word{7}, "x");
   const grid y = filled<word>({1, 3}, troupe::tiles(1, 3), word{7}, "y");
-  const auto f = spawn({.where = troupe::scope::at("false"), .deadline = 500ms}, kernels::change, troupe::update(x),
-                       word{1});
+  const auto f =
+      spawn({.where = troupe::scope::at("false"), .deadline = 500ms}, kernels::change, troupe::update(x), word{1});
   const auto g = there(kernels::once, troupe::update(y), word{1});
   next_task();
   next_task();
@@ -255,8 +255,8 @@ TEST_F(false_members, who_says_nothing_of_a_task_beyond_its_deadline_is_given_up
 
 TEST_F(false_members, who_answers_at_the_deadline_of_a_task_stays) {
   const grid x = filled<word>({1, 3}, troupe::tiles(1, 3), word{7}, "x");
-  const auto f = spawn({.where = troupe::scope::at("false"), .deadline = 500ms}, kernels::change, troupe::update(x),
-                       word{1});
+  const auto f =
+      spawn({.where = troupe::scope::at("false"), .deadline = 500ms}, kernels::change, troupe::update(x), word{1});
   const std::uint64_t id = next_task().id;
   ASSERT_TRUE(until([&] { return !other->heard[wire::kind::cancel].empty(); }));
   net::writer done;
@@ -272,8 +272,8 @@ TEST_F(false_members, who_answers_at_the_deadline_of_a_task_stays) {
 // Nor what it keeps sending back: a task that nobody runs ends, too.
 TEST_F(false_members, who_hands_a_task_back_again_and_again_does_so_until_its_deadline) {
   const grid x = filled<word>({1, 3}, troupe::tiles(1, 3), word{7}, "x");
-  const auto f = spawn({.where = troupe::scope::at("false"), .deadline = 500ms}, kernels::change, troupe::update(x),
-                       word{1});
+  const auto f =
+      spawn({.where = troupe::scope::at("false"), .deadline = 500ms}, kernels::change, troupe::update(x), word{1});
   EXPECT_TRUE(until([&] {
     for (const auto& frame : std::exchange(other->heard[wire::kind::tasks], {})) {
       net::reader from(frame);

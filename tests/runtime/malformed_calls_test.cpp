@@ -23,10 +23,9 @@ struct large {
   std::byte bytes[64];
 };
 inline int bodies = 0;
-inline constexpr auto read_large = troupe::kernel<troupe::in<large, 1>, troupe::inout<word, 2>>("malformed.read_large")
-                                       .on(troupe::cpu, [](troupe::view<const large, 1>, troupe::view<word, 2>) {
-                                         ++bodies;
-                                       });
+inline constexpr auto read_large =
+    troupe::kernel<troupe::in<large, 1>, troupe::inout<word, 2>>("malformed.read_large")
+        .on(troupe::cpu, [](troupe::view<const large, 1>, troupe::view<word, 2>) { ++bodies; });
 inline constexpr auto take_bool = troupe::kernel<troupe::inout<word, 2>, bool>("malformed.take_bool")
                                       .on(troupe::cpu, [](troupe::view<word, 2>, bool) { ++bodies; });
 // What a name in a table may be: its first indices are there.
@@ -97,8 +96,7 @@ class malformed_calls : public test::false_members {
     for (const auto& f : std::exchange(other->heard[wire::kind::want], {})) {
       net::reader from(f);
       for (const wire::box_request& r : wire::take_requests(from))
-        other->send(wire::kind::bytes_in, {r.number},
-                    static_cast<std::size_t>(r.what.where.volume()) * sizeof(word));
+        other->send(wire::kind::bytes_in, {r.number}, static_cast<std::size_t>(r.what.where.volume()) * sizeof(word));
     }
   }
   /// How the task ended, if it did and the membership did not.
@@ -147,9 +145,11 @@ TEST_F(malformed_calls, what_they_are_made_from_runs) {
 TEST_F(malformed_calls, boxes_are_one_long_beyond_the_rank_of_their_array) {
   for (const int d : {2, 3})
     for (const index_t to : {0, 2})
-      refuses("a box", a_call(), [&](wire::tasks& t) { t.all[0].accesses[0].where.hi[static_cast<std::size_t>(d)] = to; });
+      refuses("a box", a_call(),
+              [&](wire::tasks& t) { t.all[0].accesses[0].where.hi[static_cast<std::size_t>(d)] = to; });
   for (const int d : {2, 3})
-    refuses("limits", a_call(), [&](wire::tasks& t) { t.all[0].accesses[0].limit.hi[static_cast<std::size_t>(d)] = 0; });
+    refuses("limits", a_call(),
+            [&](wire::tasks& t) { t.all[0].accesses[0].limit.hi[static_cast<std::size_t>(d)] = 0; });
   refuses("a box beside its array", a_call(), [](wire::tasks& t) {
     t.all[0].accesses[0].where.lo[3] = 1;
     t.all[0].accesses[0].where.hi[3] = 2;
@@ -159,9 +159,8 @@ TEST_F(malformed_calls, boxes_are_one_long_beyond_the_rank_of_their_array) {
 TEST_F(malformed_calls, what_goes_back_was_written) {
   refuses("a partial that stays", a_reduction(), [](wire::tasks& t) { t.all[0].accesses[1].returns = false; });
   refuses("what was only read", a_reduction(), [](wire::tasks& t) { t.all[0].accesses[0].returns = true; });
-  refuses("a partial that is to be sent for", a_reduction(), [](wire::tasks& t) {
-    t.all[0].accesses[1].gaps.push_back({.where = t.all[0].accesses[1].where});
-  });
+  refuses("a partial that is to be sent for", a_reduction(),
+          [](wire::tasks& t) { t.all[0].accesses[1].gaps.push_back({.where = t.all[0].accesses[1].where}); });
 }
 
 TEST_F(malformed_calls, what_is_written_has_no_border) {

@@ -196,7 +196,8 @@ struct task_extra {
   std::atomic<int> attempt{1};
   task_listener* listener = nullptr;
   bool watched = false;
-  std::shared_ptr<shown<std::uint64_t>> overdue;  // since when its deadline has passed, in ticks, 0: it has not; null: none
+  // Since when its deadline has passed, in ticks; 0: it has not. Null: it has none.
+  std::shared_ptr<shown<std::uint64_t>> overdue;
   std::shared_ptr<const void> call;  // what was sent to another node, so that it can be repeated
   std::shared_ptr<void> payload;     // recorded graphs
   std::shared_ptr<void> stop_watch;  // the callback registered with options.stop
