@@ -59,7 +59,8 @@ wire::task_end end_of(const task_record& t) {
       return e;
     }
     e.attempts = f.attempts();
-    if (f.cause() && (f.code() == errc::task_failed || f.code() == code_of(f.cause()))) {
+    const bool plain = f.code() == errc::task_failed;
+    if (f.cause() && (plain || (f.code() != errc::poisoned && f.code() == code_of(f.cause())))) {
       e.code = code_of(f.cause());
       e.text = text_of(f.cause());
     }

@@ -155,9 +155,8 @@ TEST_P(gpu_outside, recorded_graphs_fail_each_time_they_are_run) {
 
 INSTANTIATE_TEST_SUITE_P(devices, gpu_outside, testing::Values("sim:0", "sim:1", "opencl:0", "cuda:0", "hip:0"),
                          [](const auto& device) {
-                           std::string name = device.param;
-                           name[name.find(':')] = '_';
-                           return name;
+                           const std::string name = device.param;
+                           return name == "sim:1" ? "sim_with_notes" : name.substr(0, name.find(':'));
                          });
 
 }  // namespace
