@@ -246,6 +246,14 @@ void each_box_of(const access& x, F&& f) {
 }  // namespace
 
 void check_clash(const task_record& t, const access& x, const access& y) {
+  // What is read and updated as one and the same box: such a call is an update with two names.
+  const auto is_same_box = [&] {
+    return x.where && y.where ? x.where->lo == y.where->lo && x.where->hi == y.where->hi : !x.where && !y.where;
+  };
+  if (((x.mode == access_mode::read && y.mode == access_mode::update) ||
+       (x.mode == access_mode::update && y.mode == access_mode::read)) &&
+      is_same_box())
+    return;
   each_box_of(x, [&](const box4& a) {
     each_box_of(y, [&](const box4& b) {
       if (a.empty() || b.empty() || !logic::overlap(a, b)) return;

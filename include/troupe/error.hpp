@@ -25,7 +25,7 @@ enum class errc {
   task_failed,         ///< the body of a task threw: see the cause; retry if it may pass
   poisoned,            ///< a task that this one depends on failed: see the root task
   cancelled,           ///< somebody asked for the task to stop
-  would_deadlock,      ///< the wait can never end: wait outside the task, close the host view first, or wait for another task
+  would_deadlock,      ///< the wait can never end: wait outside the task, close the host view, or wait for another
   runtime_stopped,     ///< the runtime was shut down before the task ran: spawn it on a living runtime
   out_of_memory,       ///< memory could not be had, or a budget is too small: free handles or use smaller tiles
   io_failed,           ///< a file could not be read or written: check path and space

@@ -3,7 +3,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include <gtest/gtest.h>
 
-#include <functional>
+#include <optional>
 
 #include <troupe/troupe.hpp>
 
@@ -34,7 +34,8 @@ TEST_P(overlap, of_two_accesses_is_refused_if_one_changes_it) {
   EXPECT_EQ(code_of([&] { rt.spawn(two, write(left), update(right)); }), overlapping);
   EXPECT_EQ(code_of([&] { rt.spawn(two, read(left), write(right)); }), overlapping);
   EXPECT_EQ(code_of([&] { rt.spawn(two, update(left), read(right)); }), overlapping);
-  EXPECT_EQ(code_of([&] { rt.spawn(two, read(a), update(a)); }), overlapping);
+  EXPECT_EQ(code_of([&] { rt.spawn(two, read(a), write(a)); }), overlapping);
+  EXPECT_EQ(code_of([&] { rt.spawn(two, read(left), update(left)); }), std::nullopt);  // an update with two names
   EXPECT_EQ(code_of([&] { rt.spawn([](auto, auto, auto) {}, read(left), read(a), write(right)); }), overlapping);
   EXPECT_EQ(a.read()(5), 1);
 }

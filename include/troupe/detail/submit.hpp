@@ -155,8 +155,9 @@ class submitter {
   /// arguments, in their order. A `future<void>` has no value: nothing is passed for it. A body that wants only the order
   /// may take no parameters. The body runs once its accesses are ordered after earlier conflicting calls, and may run at once.
   /// Throws `error(overlapping_write)` if two accesses touch the same element and one of them changes it: pass it once, with
-  /// `update`; `error(out_of_memory)` where there is none for the task. Returns the future of what `f` returns. Blocks at
-  /// `options::tasks_in_flight_max` (never inside a task); see try_spawn.
+  /// `update` (`read` and `update` of just the same box are taken for that); `error(out_of_memory)` where there is none for
+  /// the task. Returns the future of what `f` returns. Blocks at `options::tasks_in_flight_max` (never inside a task); see
+  /// try_spawn.
   template <detail::body F, class... A>
   auto spawn(F&& f, const A&... args) {
     return spawn_at(to(), std::forward<F>(f), args...);
