@@ -69,6 +69,7 @@ class group_actor final : public core_group,
   bool wait_inside(worker&, task_record& awaited, wait_board&, std::chrono::steady_clock::time_point) override;
   void give_slot(worker&) override;
   void take_slot(worker&) override;
+  void report_last(worker&, task_record&) override;
   std::exception_ptr run_graph(worker&, task_record&) override;
 
  private:
@@ -95,6 +96,8 @@ class group_actor final : public core_group,
     if (!add_spare()) parking_.no_spare();
   }
   void thread_main(worker&);
+  void work_on(worker&);
+  void end_thread(worker&);
   void be_awake(worker&, bool);
   bool is_worth_looking() const;
 

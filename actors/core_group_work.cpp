@@ -45,6 +45,13 @@ void group_actor::run_and_report(worker& self, task_record& t) {
   placement_.report_done({&done, 1}, this);
 }
 
+void group_actor::report_last(worker& self, task_record& t) {
+  return_batch(self, nullptr);
+  report_done(self);
+  task_record* done = &t;
+  placement_.report_done({&done, 1}, nullptr);
+}
+
 void group_actor::report_done(worker& self) {
   task_record* done[worker::ring::capacity];
   if (const std::size_t n = self.done.pop_all(done)) placement_.report_done({done, n}, this);
@@ -102,13 +109,21 @@ std::exception_ptr group_actor::run_graph(worker& self, task_record& t) {
   replays_.fetch_add(1, std::memory_order_seq_cst);
   parking_.wake(std::min<std::size_t>(static_cast<std::size_t>(options_.facts.slots) - 1, graph->roots.size()),
                 parking::nearness::far);
-  run_nodes(self, g, true);
-  {
-    std::lock_guard hold(replay_lock_);
-    std::erase(replaying_, &g);
+  const auto finish = [&] {
+    {
+      std::lock_guard hold(replay_lock_);
+      std::erase(replaying_, &g);
+    }
+    replays_.fetch_sub(1, std::memory_order_relaxed);
+    g.wait_for_guests();
+  };
+  try {
+    run_nodes(self, g, true);
+  } catch (...) {
+    finish();
+    throw;
   }
-  replays_.fetch_sub(1, std::memory_order_relaxed);
-  g.wait_for_guests();
+  finish();
   return g.error;
 }
 
@@ -121,7 +136,12 @@ bool group_actor::join_graph(worker& self) {
     g = open == replaying_.end() ? replaying_.front() : *open;
     g->join();
   }
-  run_nodes(self, *g, false);
+  try {
+    run_nodes(self, *g, false);
+  } catch (...) {
+    g->leave();
+    throw;
+  }
   g->leave();
   return true;
 }
@@ -135,7 +155,15 @@ bool group_actor::has_graph_to_join() const {
 void group_actor::run_nodes(worker& self, graph_run& g, bool owner) {
   graph_run::hand mine;
   for (std::uint32_t node; g.next(mine, node, owner);) {
-    const bool shared = g.finished(mine, node, self.run_node(g, node));
+    bool fine = false;
+    try {
+      fine = self.run_node(g, node);
+    } catch (...) {  // the thread ends, but what it has taken on of the graph is nobody else's
+      g.finished(mine, node, false);
+      while (g.next(mine, node, owner)) g.finished(mine, node, self.run_node(g, node));
+      throw;
+    }
+    const bool shared = g.finished(mine, node, fine);
     if (shared && parking_.sleepers() != 0) parking_.wake(1, parking::nearness::far);
   }
 }
