@@ -29,8 +29,9 @@ bool is_timed(const task_record& t) {
 }
 
 std::exception_ptr thread_ended(const task_record& t, const std::string& executor, int attempt) {
-  return task_error(t, executor, attempt,
-                    std::make_exception_ptr(error(errc::task_failed, "the body ended its thread; it is to return or throw")));
+  return task_error(
+      t, executor, attempt,
+      std::make_exception_ptr(error(errc::task_failed, "the body ended its thread; it is to return or throw")));
 }
 }  // namespace
 
