@@ -191,6 +191,21 @@ void group_actor::thread_main(worker& self) {
   place.has_slot = self.number < options_.facts.slots;  // the first threads start with one
   if (place.has_slot && static_cast<std::size_t>(self.number) < options_.cores.size())
     devices::bind_this_thread(options_.cores[static_cast<std::size_t>(self.number)]);
+  try {
+    work_on(self);
+  } catch (...) {  // a body has ended this thread: another one takes its place
+    be_awake(self, false);
+    parking_.ended(place);
+    add_spare();
+    end_thread(self);
+    throw;
+  }
+  parking_.ended(place);
+  end_thread(self);
+}
+
+void group_actor::work_on(worker& self) {
+  parking::thread& place = self.place;
   std::uint64_t idle_since = 0;
   int rest = 0;
   for (;;) {
@@ -239,8 +254,10 @@ void group_actor::thread_main(worker& self) {
     make_spares(parking_.give_slots(std::exchange(place.more, 0)));
     work_once(self);  // small tasks are not to wait for the end of a row of these
   }
+}
+
+void group_actor::end_thread(worker& self) {
   self.lane.flush();
-  parking_.ended(place);
   this_worker = nullptr;
   std::lock_guard hold(threads_lock_);
   self.ended.store(true);

@@ -61,6 +61,8 @@ class core_group : public executor {
   /// Gives the worker's slot away, and takes one back.
   virtual void give_slot(worker&) = 0;
   virtual void take_slot(worker&) = 0;
+  /// A body has ended the worker's thread, which goes on unwinding: its task is reported, as is what the thread holds.
+  virtual void report_last(worker&, task_record&) {}
   /// The body of a graph's task; gives the first error of its nodes.
   virtual std::exception_ptr run_graph(worker&, task_record&) = 0;
 };

@@ -78,6 +78,7 @@ class group_actor final : public core_group,
   bool wait_inside(worker&, task_record& awaited, wait_board&, std::chrono::steady_clock::time_point) override;
   void give_slot(worker&) override;
   void take_slot(worker&) override;
+  void report_last(worker&, task_record&) override;
   std::exception_ptr run_graph(worker&, task_record&) override;
 
  private:
@@ -110,6 +111,8 @@ class group_actor final : public core_group,
   bool add_spare();
   void make_spares(int n);
   void thread_main(worker&);
+  void work_on(worker&);
+  void end_thread(worker&);
   void be_awake(worker&, bool);
   bool is_worth_looking() const;
 
@@ -124,6 +127,8 @@ class group_actor final : public core_group,
   bool join_graph(worker&);
   bool has_graph_to_join() const;
   void run_nodes(worker&, graph_run&, bool owner);
+  void finish_run(worker&, graph_run&, graph_run::hand&, bool owner);
+  void await_nodes(worker&, graph_run&);
 
   // ---- core_group_waits.cpp
   class waiting_body;

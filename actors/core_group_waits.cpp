@@ -106,7 +106,14 @@ bool group_actor::help_with(task_record& awaited, const std::function<void()>& b
     // A helping thread has no place in the group: it borrows one, kept for the next time.
     worker& guest = take_guest();
     worker* before = std::exchange(this_worker, &guest);
-    guest.run(awaited);
+    try {
+      guest.run(awaited);
+    } catch (...) {  // the body has ended the thread that helps
+      this_worker = before;
+      give_guest(guest);
+      parking_.return_slot();
+      throw;
+    }
     this_worker = before;
     give_guest(guest);
   }

@@ -47,6 +47,14 @@ void group_actor::run_and_report(worker& self, task_record& t, executor* looks_n
   placement_.report_done({&done, 1}, looks_next);
 }
 
+void group_actor::report_last(worker& self, task_record& t) {
+  return_batch(self, nullptr);
+  lay_out_hands(self);
+  report_done(self, nullptr);
+  task_record* done = &t;
+  placement_.report_done({&done, 1}, nullptr);
+}
+
 void group_actor::report_done(worker& self, executor* looks_next) {
   task_record* done[worker::ring::capacity];
   if (const std::size_t n = self.done.pop_all(done)) placement_.report_done({done, n}, looks_next);
@@ -104,13 +112,21 @@ std::exception_ptr group_actor::run_graph(worker& self, task_record& t) {
   replays_.fetch_add(1, std::memory_order_seq_cst);
   parking_.wake(std::min<std::size_t>(static_cast<std::size_t>(options_.facts.slots) - 1, graph->roots.size()),
                 parking::nearness::far);
-  run_nodes(self, g, true);
-  {
-    std::lock_guard hold(replay_lock_);
-    std::erase(replaying_, &g);
+  const auto finish = [&] {
+    {
+      std::lock_guard hold(replay_lock_);
+      std::erase(replaying_, &g);
+    }
+    replays_.fetch_sub(1, std::memory_order_relaxed);
+    g.wait_for_guests();
+  };
+  try {
+    run_nodes(self, g, true);
+  } catch (...) {
+    finish();
+    throw;
   }
-  replays_.fetch_sub(1, std::memory_order_relaxed);
-  g.wait_for_guests();
+  finish();
   return g.error;
 }
 
@@ -123,7 +139,12 @@ bool group_actor::join_graph(worker& self) {
     g = open == replaying_.end() ? replaying_.front() : *open;
     g->join();
   }
-  run_nodes(self, *g, false);
+  try {
+    run_nodes(self, *g, false);
+  } catch (...) {
+    g->leave();
+    throw;
+  }
   g->leave();
   return true;
 }
@@ -134,13 +155,42 @@ bool group_actor::has_graph_to_join() const {
   return std::any_of(replaying_.begin(), replaying_.end(), [](const auto* r) { return r->has_shared(); });
 }
 
+// Nodes of others may be waiting for this thread's slot.
+void group_actor::await_nodes(worker& self, graph_run& g) {
+  leave_slots(self);
+  if (!g.has_shared()) g.await_more();
+  come_back(self);
+}
+
+// Guests leave the rest to others; who runs the graph stays until it is over.
+void group_actor::finish_run(worker& self, graph_run& g, graph_run::hand& mine, bool owner) {
+  if (!owner) {
+    lay_out_hands(self);
+    return;
+  }
+  for (std::uint32_t node; !g.is_over();)
+    if (g.next(mine, node))
+      g.finished(mine, node, self.run_node(g, node));
+    else if (!g.is_over())
+      await_nodes(self, g);
+}
+
 void group_actor::run_nodes(worker& self, graph_run& g, bool owner) {
   graph_run::hand mine;
   mine.run = &g;
   mine.outer = std::exchange(self.hands, &mine);
   for (std::uint32_t node;;) {
     if (g.next(mine, node)) {
-      const bool shared = g.finished(mine, node, self.run_node(g, node));
+      bool fine = false;
+      try {
+        fine = self.run_node(g, node);
+      } catch (...) {  // the thread ends, but what it has taken on of the graph is nobody else's
+        g.finished(mine, node, false);
+        finish_run(self, g, mine, owner);
+        self.hands = mine.outer;
+        throw;
+      }
+      const bool shared = g.finished(mine, node, fine);
       if (shared && parking_.sleepers() != 0) parking_.wake(1, parking::nearness::far);
       if (!parking_.slot_wanted()) continue;
       // A body that has waited goes on first, as between plain tasks.
@@ -150,10 +200,7 @@ void group_actor::run_nodes(worker& self, graph_run& g, bool owner) {
       break;
     }
     if (g.is_over()) break;
-    // Nodes of others may be waiting for this thread's slot.
-    leave_slots(self);
-    if (!g.has_shared()) g.await_more();
-    come_back(self);
+    await_nodes(self, g);
   }
   self.hands = mine.outer;
 }

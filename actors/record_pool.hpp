@@ -220,6 +220,7 @@ class shard_pool {
 /// What records and arrays point back to. Lives as long as the runtime, any handle and any future.
 struct house_link {
   std::atomic<engine*> house{nullptr};  // null once the runtime is gone
+  std::weak_ptr<engine> shared_house;   // set before anybody asks; for those who wait while it may go
   std::atomic<long> references{1};
   std::atomic<std::size_t> array_bytes{0}, array_bytes_max{0}, arrays{0};
   std::atomic<std::uint64_t> array_ids{0};

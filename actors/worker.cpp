@@ -3,6 +3,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "actors/worker.hpp"
 
+#include <cxxabi.h>
+
 #include <algorithm>
 
 #include "actors/core_group.hpp"
@@ -26,6 +28,12 @@ void bump(std::atomic<T>& counter, T by) {  // one writer
 bool is_timed(const task_record& t) {
   return t.predicted_ns < 1.0f || t.predicted_ns >= always_timed_ns || (t.id & 7) == 0;
 }
+
+std::exception_ptr thread_ended(const task_record& t, const std::string& executor, int attempt) {
+  return task_error(
+      t, executor, attempt,
+      std::make_exception_ptr(error(errc::task_failed, "the body ended its thread; it is to return or throw")));
+}
 }  // namespace
 
 void worker::run(task_record& t) {
@@ -38,18 +46,29 @@ void worker::run(task_record& t) {
   running_.store(&c, std::memory_order_release);
   const bool timed = is_timed(t) || lane.on();
   const std::uint64_t begin = timed ? ticks() : 0;
-  const outcome end_of_body = run_body(c, t);
-  const std::uint64_t end =
-      timed ? ticks() : static_cast<std::uint64_t>(static_cast<double>(t.predicted_ns) / at_.tick_ns);
-  running_.store(outer, std::memory_order_release);
-  --depth_;
-  count(c, end_of_body);
-  bump(counts_.busy_ticks, end - begin);
-  if (timed) t.measured_ns = std::max(1.0f, static_cast<float>(static_cast<double>(end - begin) * at_.tick_ns));
-  if (lane.on()) lane.add(t.id, begin, end, logic::name_of(t).c_str());
-  // What the body captured goes before anybody learns that it is done: a waiter may then count on it.
-  if (t.kind == task_kind::call && !t.body_gone) drop_body(t, at_.executor);
-  fulfil(t, at_.board);
+  const auto finish = [&](outcome o) {
+    const std::uint64_t end =
+        timed ? ticks() : static_cast<std::uint64_t>(static_cast<double>(t.predicted_ns) / at_.tick_ns);
+    running_.store(outer, std::memory_order_release);
+    --depth_;
+    count(c, o);
+    bump(counts_.busy_ticks, end - begin);
+    if (timed) t.measured_ns = std::max(1.0f, static_cast<float>(static_cast<double>(end - begin) * at_.tick_ns));
+    if (lane.on()) lane.add(t.id, begin, end, logic::name_of(t).c_str());
+    // What the body captured goes before anybody learns that it is done: a waiter may then count on it.
+    if (t.kind == task_kind::call && !t.body_gone) drop_body(t, at_.executor);
+    fulfil(t, at_.board);
+  };
+  outcome end_of_body;
+  try {
+    end_of_body = run_body(c, t);
+  } catch (...) {  // the thread ends, and every body on its stack with it
+    if (!t.error) t.error = thread_ended(t, at_.executor, 1);
+    finish({});
+    at_.owner->report_last(*this, t);
+    throw;
+  }
+  finish(end_of_body);
 }
 
 bool worker::run_node(graph_run& g, std::uint32_t n) {
@@ -59,7 +78,15 @@ bool worker::run_node(graph_run& g, std::uint32_t n) {
   run_context& c = enter(t, {});
   const std::uint64_t begin = lane.on() ? ticks() : 0;
   t.error = nullptr;
-  const outcome end_of_body = run_body(c, t);
+  outcome end_of_body;
+  try {
+    end_of_body = run_body(c, t);
+  } catch (...) {
+    g.fail(t.error);
+    --depth_;
+    count(c, {});
+    throw;
+  }
   if (!end_of_body.fine) g.fail(t.error);
   --depth_;
   if (begin) lane.add(t.id, begin, ticks(), logic::name_of(t).c_str());
@@ -104,6 +131,10 @@ worker::outcome worker::run_body(run_context& c, task_record& t) {
         t.ops->run(t, c);
       c.commit();
       return {true, attempt};
+    } catch (const abi::__forced_unwind&) {  // by pthread_exit: cannot be held up
+      c.roll_back();
+      t.error = thread_ended(t, at_.executor, attempt);
+      throw;
     } catch (...) {
       c.roll_back();
       if (attempt < tries && !c.stop_requested()) {

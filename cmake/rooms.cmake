@@ -63,6 +63,7 @@ function(troupe_room name)
     # Unique symbols would be one in the whole process, whatever else says that they are local.
     target_compile_options(troupe_${name} PRIVATE $<$<CXX_COMPILER_ID:GNU>:-fno-gnu-unique>)
     set_property(GLOBAL APPEND PROPERTY TROUPE_OBJECTS "$<TARGET_OBJECTS:troupe_${name}>")
+    set_property(GLOBAL APPEND PROPERTY TROUPE_ROOMS troupe_${name})
   else()
     add_library(troupe_${name} INTERFACE)
     target_link_libraries(troupe_${name} INTERFACE troupe_sees_${arg_SEES})

@@ -3,14 +3,22 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/socket.h>
+
 #include <boost/asio.hpp>
+#include <boost/asio/experimental/awaitable_operators.hpp>
 #include <boost/beast.hpp>
 
+#include <algorithm>
 #include <chrono>
 #include <csignal>
 #include <cstdint>
 #include <functional>
-#include <memory>
+#include <list>
+#include <map>
+#include <stop_token>
 #include <string>
 #include <utility>
 
@@ -18,11 +26,14 @@ namespace examples {
 
 namespace asio = boost::asio;
 namespace http = boost::beast::http;
+using namespace asio::experimental::awaitable_operators;
 using http_request = http::request<http::empty_body>;
 using http_response = http::response<http::string_body>;
 
-/// One thread reads requests and writes answers, for at most 256 clients; who is one too many is sent away. A request has
-/// 8 KiB, no body, and ten seconds to come, as has its answer to leave; what is no such request is answered with 400.
+/// One thread reads requests and writes answers, for at most 256 clients. When there are that many, one from an address that
+/// has fewer of them than another takes the place of that one's client which has been silent longest (an IPv6 address is its
+/// first 64 bits); others are sent away. A request has 8 KiB, no body, and ten seconds to come, as has its answer to leave;
+/// what is no such request is answered with 400. Who leaves before he has his answer is not waited for.
 class http_server {
  public:
   /// Clients may connect from here on. Throws std::exception for what is no address, and where the port is taken.
@@ -31,8 +42,8 @@ class http_server {
   int port() const { return door_.local_endpoint().port(); }
 
   /// Until SIGINT or SIGTERM; then who is being answered gets his answer, if that takes no longer than two seconds.
-  /// `answer` is called by up to four threads at once, and may take its time.
-  void run(std::function<http_response(const http_request&)> answer) {
+  /// `answer` is called by up to four threads at once, and may take its time until nobody waits, as its token says.
+  void run(std::function<http_response(const http_request&, std::stop_token)> answer) {
     answer_ = std::move(answer);
     asio::thread_pool waiting(4);
     signals_.async_wait([this](const auto&, int) { io_.stop(); });
@@ -48,41 +59,140 @@ class http_server {
   using awaitable = asio::awaitable<T>;
   static constexpr auto as_tuple = asio::as_tuple(asio::use_awaitable);
 
+  static constexpr std::size_t clients_max = 256;
+  struct client {
+    explicit client(asio::ip::tcp::socket&& s) : peer(std::move(s)), from(origin(peer.socket())) {}
+    boost::beast::tcp_stream peer;
+    const std::string from;
+    bool waits = true;  // for its next request to come, or its answer to leave
+  };
+  using place = std::list<client>::iterator;
+
+  static std::string origin(const asio::ip::tcp::socket& s) {
+    boost::system::error_code gone;
+    const asio::ip::address a = s.remote_endpoint(gone).address();
+    if (!a.is_v6() || a.to_v6().is_v4_mapped())
+      return a.is_v6() ? make_address_v4(asio::ip::v4_mapped, a.to_v6()).to_string() : a.to_string();
+    const auto bytes = a.to_v6().to_bytes();
+    return std::string(bytes.begin(), bytes.begin() + 8);
+  }
+
   awaitable<void> accept(asio::thread_pool& waiting) {
-    const auto everybody = std::make_shared<int>();  // whoever is served has a reference
     while (door_.is_open()) {
       auto [fault, peer] = co_await door_.async_accept(as_tuple);
-      if (fault)  // no descriptor is free, for instance
+      if (fault) {  // no descriptor is free, for instance
         co_await asio::steady_timer(io_, std::chrono::milliseconds(50)).async_wait(asio::use_awaitable);
-      else if (everybody.use_count() <= 256)
-        asio::co_spawn(io_, serve(boost::beast::tcp_stream(std::move(peer)), waiting, everybody), asio::detached);
+        continue;
+      }
+      clients_.emplace_back(std::move(peer));
+      const place it = std::prev(clients_.end());
+      if (clients_.size() > clients_max && !make_room(it->from))
+        clients_.erase(it);
+      else
+        asio::co_spawn(io_, serve(it, waiting), [this, it](std::exception_ptr) { clients_.erase(it); });
     }
   }
 
-  awaitable<void> serve(boost::beast::tcp_stream peer, asio::thread_pool& waiting, std::shared_ptr<const int>) {
+  // For a newcomer from there. The clients are in order of arrival, and go to the end with each request.
+  bool make_room(const std::string& from) {
+    std::map<std::string, std::size_t> number;
+    for (const client& c : clients_) ++number[c.from];
+    const auto most = std::ranges::max_element(number, {}, [](const auto& n) { return n.second; });
+    if (most->second <= number[from]) return false;
+    const auto one_of = [&](bool waits) {
+      return std::ranges::find_if(clients_, [&](const client& c) {
+        return c.from == most->first && c.waits == waits && c.peer.socket().is_open();
+      });
+    };
+    place out = one_of(true);
+    if (out == clients_.end()) out = one_of(false);
+    if (out == clients_.end()) return false;
+    out->peer.close();
+    return true;
+  }
+
+  awaitable<void> serve(place self, asio::thread_pool& waiting) {
+    boost::beast::tcp_stream& peer = self->peer;
     boost::beast::flat_buffer read(16384);
     for (bool more = true; more;) {
       http::request_parser<http::empty_body> asked;
-      asked.header_limit(8192);
-      asked.body_limit(0);
-      peer.expires_after(std::chrono::seconds(10));
-      const auto [fault, bytes] = co_await http::async_read(peer, read, asked, as_tuple);
+      const auto fault = co_await hear(peer, read, asked);
       const bool is_http = !fault || fault.category() == make_error_code(http::error::bad_method).category();
       if (!is_http || fault == http::error::end_of_stream) co_return;  // has gone, or took too long
+      clients_.splice(clients_.end(), clients_, self);
       http_response r(http::status::bad_request, 11, fault.message() + "\n");
-      if (!fault) r = co_await asio::co_spawn(waiting, compute(asked.get()), asio::use_awaitable);
-      r.keep_alive(more = !fault && asked.keep_alive());
+      const bool has_host = fault || asked.get().version() < 11 || asked.get().count(http::field::host) == 1;
+      if (!has_host) {
+        r.body() = "one field Host is needed\n";
+      } else if (!fault) {
+        self->waits = false;
+        std::stop_source nobody_waits;
+        auto answered =
+            co_await (asio::co_spawn(waiting, compute(asked.get(), nobody_waits.get_token()), asio::use_awaitable) ||
+                      await_leaving(peer, nobody_waits));
+        if (answered.index() != 0) co_return;
+        r = std::move(std::get<0>(answered));
+        self->waits = true;
+      }
+      r.keep_alive(more = !fault && has_host && asked.keep_alive());
       r.prepare_payload();
       peer.expires_after(std::chrono::seconds(10));
       co_await http::async_write(peer, r, asio::use_awaitable);
     }
   }
-  awaitable<http_response> compute(const http_request& asked) const { co_return answer_(asked); }
+
+  // A request, as it comes: a field that goes on in the next line is for others another field, and is refused.
+  awaitable<boost::system::error_code> hear(boost::beast::tcp_stream& peer, boost::beast::flat_buffer& read,
+                                            http::request_parser<http::empty_body>& asked) {
+    asked.header_limit(8192);
+    asked.body_limit(0);
+    asked.eager(true);
+    peer.expires_after(std::chrono::seconds(10));
+    std::string head;
+    for (;;) {
+      boost::system::error_code fault;
+      while (!fault && read.size() != 0 && !asked.is_done()) {
+        const std::size_t used = asked.put(read.data(), fault);
+        head.append(static_cast<const char*>(read.data().data()), used);
+        read.consume(used);
+      }
+      if (head.find("\n ") != head.npos || head.find("\n\t") != head.npos) co_return http::error::bad_field;
+      if (fault && fault != http::error::need_more) co_return fault;
+      if (asked.is_done()) co_return boost::system::error_code();
+      if (read.size() == read.max_size()) co_return http::error::buffer_overflow;
+      const auto [end, bytes] = co_await peer.async_read_some(
+          read.prepare(std::min<std::size_t>(4096, read.max_size() - read.size())), as_tuple);
+      if (end == asio::error::eof)
+        co_return head.empty() && read.size() == 0 ? http::error::end_of_stream : http::error::partial_message;
+      if (end) co_return end;
+      read.commit(bytes);
+    }
+  }
+
+  awaitable<http_response> compute(const http_request& asked, std::stop_token stop) const {
+    if (stop.stop_requested()) co_return http_response();
+    co_return answer_(asked, stop);
+  }
+
+  // Until the other end has closed the connection, whatever it has sent before. It is looked for: what can be read is for
+  // later.
+  static awaitable<void> await_leaving(boost::beast::tcp_stream& peer, std::stop_source& nobody_waits) {
+    asio::steady_timer soon(co_await asio::this_coro::executor);
+    for (tcp_info now{};;) {
+      socklen_t size = sizeof now;
+      const bool open = ::getsockopt(peer.socket().native_handle(), IPPROTO_TCP, TCP_INFO, &now, &size) == 0;
+      if (!open || now.tcpi_state != TCP_ESTABLISHED) break;
+      soon.expires_after(std::chrono::milliseconds(50));
+      co_await soon.async_wait(asio::use_awaitable);
+    }
+    nobody_waits.request_stop();
+  }
 
   asio::io_context io_{1};
   asio::signal_set signals_;
   asio::ip::tcp::acceptor door_;
-  std::function<http_response(const http_request&)> answer_;
+  std::function<http_response(const http_request&, std::stop_token)> answer_;
+  std::list<client> clients_;
 };
 
 }  // namespace examples

@@ -28,7 +28,8 @@ constexpr auto count_primes =
     });
 const offer offered{count_primes};
 
-examples::http_response answer(runtime& rt, const examples::http_request& asked) try {
+// Nobody waits for it once `stop` says so: what has not begun then never does.
+examples::http_response answer(runtime& rt, const examples::http_request& asked, std::stop_token stop) try {
   const std::string_view target(asked.target().data(), asked.target().size()), path = "/primes?below=";
   if (asked.method() != boost::beast::http::verb::get) return {status::method_not_allowed, 11};
   if (target == "/nodes") {
@@ -42,7 +43,7 @@ examples::http_response answer(runtime& rt, const examples::http_request& asked)
   if (fault != std::errc() || end != target.data() + target.size() || below < 1 || below > below_max)
     return {status::bad_request, 11, "a number from 1 to " + std::to_string(below_max) + " is missing\n"};
   const auto found = rt.array<long>({(below + chunk - 1) / chunk}, tiles(1));
-  rt.for_each(grid(found.size(0)), count_primes, write(found), below);
+  rt.for_each({.stop = std::move(stop)}, grid(found.size(0)), count_primes, write(found), below);
   const auto all = found.read();  // waits for the tasks, wherever they run
   long sum = 0;
   for (troupe::index_t c = 0; c < found.size(0); ++c) sum += all(c);
@@ -62,7 +63,7 @@ int main(int argc, char** argv) try {
   for (const std::string& a : rt.addresses()) std::printf("node %s\n", a.c_str());
   std::printf("listening %d\n", server.port());
   std::fflush(stdout);
-  server.run([&](const auto& asked) { return answer(rt, asked); });
+  server.run([&](const auto& asked, std::stop_token stop) { return answer(rt, asked, std::move(stop)); });
 } catch (...) {
   return examples::complain("troupe-http_service");
 }

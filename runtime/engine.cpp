@@ -152,6 +152,7 @@ void engine::start() {
 }
 
 void engine::build() {
+  link_->shared_house = weak_from_this();
   link_->house.store(this, std::memory_order_release);
   around_.make_cores ? do_without_staff() : hire_staff();
   add_groups();

@@ -443,16 +443,11 @@ bool look_for_end(engine& house, task_record& t, std::chrono::steady_clock::time
       house.link().on_nodes.load(std::memory_order_relaxed) != 0 && deadline > begin &&
       patience.begin(begin, std::min<std::chrono::nanoseconds>(deadline - begin, house.settings().cluster.spin));
   const auto device_until = std::min(deadline, begin + (1 + device_patience) * house.settings().spin);
-  std::shared_ptr<engine> kept;  // a body that runs here may be left behind at shutdown
   engine::device_watch devices(house);
   for (int looks = 0;; ++looks) {
     if (is_done(t)) return true;
     if (house.brain().take_turn_waiting() || devices.look()) continue;
-    const auto begin_helping = [&] {
-      devices.end();
-      kept = house.shared_from_this();
-    };
-    if (may_help && house.help_with(t, begin_helping)) return true;
+    if (may_help && house.help_with(t, [&] { devices.end(); })) return true;
     if (for_nodes) {
       for_nodes = patience.goes_on();
       continue;
@@ -484,7 +479,12 @@ bool wait_until(task_record& t, std::chrono::steady_clock::time_point deadline) 
   if (is_done(t)) return true;
   if (t.kind == task_kind::recorded)
     throw error(errc::bad_argument, "the future stands for a recorded call, which is never ready: wait for the run");
-  engine& house = engine_of(t);
+  // Its runtime may be destroyed meanwhile, and a body that runs here be left behind.
+  const std::shared_ptr<engine> kept = t.home->shared_house.lock();
+  if (!kept && is_done(t)) return true;
+  if (!kept) throw error(errc::runtime_stopped, "the future's runtime is gone");
+  kept->check_process();
+  engine& house = *kept;
   if (current_task()) {
     check_views(house, t, deadline);
     return wait_inside(t, house.board(), deadline);

@@ -1,10 +1,12 @@
 // What this file is for: what a program meets that has the library inside: names of errors, room, memory, destructors.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
+#include <pthread.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
 #include <array>
+#include <atomic>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -210,6 +212,64 @@ TEST(destructors, what_those_of_results_and_of_bodies_that_never_ran_throw_goes_
   EXPECT_EQ(code_of([&] { rt.spawn({.stop = stop.get_token()}, [t = thrower(true)] {}).get(); }), errc::cancelled);
   rt.wait_all();
   EXPECT_EQ(rt.spawn([] { return 2; }).get(), 2);
+}
+
+// ---- bodies that end their thread -----------------------------------------------------------------------------------
+
+TEST(thread_exit, a_body_that_ends_its_thread_fails_and_another_thread_takes_over) {
+  troupe::runtime rt({.threads = 1, .waiting_thread_helps = false});
+  for (int round = 0; round < 20; ++round) {
+    auto quits = rt.spawn({.name = "quits"}, [] { ::pthread_exit(nullptr); });
+    auto after = rt.spawn([](auto&&) {}, quits);
+    std::vector<troupe::future<int>> others;
+    for (int i = 0; i < 40; ++i) others.push_back(rt.spawn([i] { return i; }));
+    const auto e = error_of([&] { quits.get(); });
+    ASSERT_TRUE(e);
+    EXPECT_EQ(e->code, errc::task_failed);
+    EXPECT_EQ(e->task, "quits");
+    EXPECT_TRUE(e->says("ended its thread")) << e->text;
+    EXPECT_EQ(code_of([&] { after.get(); }), errc::poisoned);
+    for (int i = 0; i < 40; ++i) EXPECT_EQ(others[static_cast<std::size_t>(i)].get(), i);
+  }
+  rt.wait_all();
+  EXPECT_TRUE(rt.shutdown(test::patience).complete);
+}
+
+TEST(thread_exit, bodies_that_wait_below_it_fail_too) {
+  troupe::runtime rt({.threads = 1, .waiting_thread_helps = false});
+  auto outer = rt.spawn([&] { rt.spawn([] { ::pthread_exit(nullptr); }).get(); });
+  EXPECT_EQ(code_of([&] { outer.get(); }), errc::task_failed);
+  EXPECT_EQ(rt.spawn([] { return 6; }).get(), 6);
+}
+
+TEST(thread_exit, tasks_of_no_and_of_several_slots_give_back_what_they_hold) {
+  troupe::runtime rt({.threads = 2, .waiting_thread_helps = false});
+  for (const double slots : {0.0, 2.0})
+    for (int i = 0; i < 3; ++i)
+      EXPECT_EQ(code_of([&] {
+                  rt.spawn({.resources = {{"cpu", slots}}}, [] { ::pthread_exit(nullptr); }).get();
+                }),
+                errc::task_failed);
+  EXPECT_EQ(rt.spawn({.resources = {{"cpu", 2}}}, [] { return 2; }).get(), 2);
+  EXPECT_EQ(rt.spawn([] { return 1; }).get(), 1);
+}
+
+TEST(thread_exit, a_recorded_graph_fails_and_runs_again) {
+  troupe::runtime rt({.threads = 2, .waiting_thread_helps = false});
+  std::atomic<bool> quits{true};
+  std::atomic<int> ran{0};
+  auto g = rt.record([&](troupe::recorder& r) {
+    for (int i = 0; i < 20; ++i)
+      r.spawn([&, i] {
+        if (i == 7 && quits) ::pthread_exit(nullptr);
+        ++ran;
+      });
+  });
+  EXPECT_EQ(code_of([&] { rt.run(g).get(); }), errc::task_failed);
+  quits = false;
+  ran = 0;
+  rt.run(g).get();
+  EXPECT_EQ(ran, 20);
 }
 
 // ---- explanations ---------------------------------------------------------------------------------------------------

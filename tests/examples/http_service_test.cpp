@@ -30,10 +30,15 @@ std::ostream& operator<<(std::ostream& o, const answered& a) { return o << a.cod
 /// A connection of a client.
 class client {
  public:
-  explicit client(int port) : socket_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+  explicit client(int port, const char* from = nullptr) : socket_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
     const timeval limit{20, 0};
     ::setsockopt(socket_, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
     sockaddr_in to{};
+    if (from) {
+      to.sin_family = AF_INET;
+      ::inet_pton(AF_INET, from, &to.sin_addr);
+      if (::bind(socket_, reinterpret_cast<sockaddr*>(&to), sizeof to) != 0) throw std::runtime_error("not bound");
+    }
     to.sin_family = AF_INET;
     to.sin_port = htons(static_cast<std::uint16_t>(port));
     to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
@@ -178,6 +183,49 @@ TEST(http_service, sends_away_who_is_one_too_many_and_answers_again_when_they_ha
   all.clear();
   const auto until = std::chrono::steady_clock::now() + 50s;
   while (s.get("/nodes").code != 200) ASSERT_LT(std::chrono::steady_clock::now(), until);
+}
+
+TEST(http_service, has_room_for_others_however_many_slow_clients_one_address_has) {
+  service s;
+  std::deque<client> slow;
+  for (int i = 0; i < 300; ++i) {
+    slow.emplace_back(s.port());
+    slow.back().say("GET /nodes HTTP/1.1\r\nX: ");
+  }
+  for (int i = 0; i < 10; ++i) {
+    client other(s.port(), "127.0.0.2");
+    EXPECT_EQ(other.get("/primes?below=10"), (answered{200, "4\n"}));
+    client third(s.port(), "127.0.0.3");
+    EXPECT_EQ(third.get("/nodes").code, 200);
+    EXPECT_EQ(other.get("/nodes").code, 200);  // it has not been sent away
+  }
+}
+
+TEST(http_service, does_not_compute_for_those_who_have_left) {
+  service s;
+  for (int i = 0; i < 8; ++i) client(s.port()).ask("/primes?below=20000000");
+  {
+    client pipelines(s.port());
+    for (int i = 0; i < 8; ++i) pipelines.ask("/primes?below=20000000");
+  }
+  EXPECT_EQ(s.get("/primes?below=1000000"), primes_below_a_million);  // with a limit of 20 s
+}
+
+TEST(http_service, refuses_requests_that_others_read_in_another_way) {
+  service s;
+  const auto answer_to = [&](const std::string& text) {
+    client c(s.port());
+    c.say(text);
+    const int code = c.hear().code;
+    EXPECT_TRUE(code == 200 || c.ends()) << text;
+    return code;
+  };
+  EXPECT_EQ(answer_to("GET /nodes HTTP/1.1\r\n\r\n"), 400);
+  EXPECT_EQ(answer_to("GET /nodes HTTP/1.1\r\nHost: here\r\nHost: there\r\n\r\n"), 400);
+  EXPECT_EQ(answer_to("GET /nodes HTTP/1.1\r\nHost: here\r\nX: one\r\n two\r\n\r\n"), 400);
+  EXPECT_EQ(answer_to("GET /nodes HTTP/1.1\r\nHost: here\r\nX: one\r\n\ttwo\r\n\r\n"), 400);
+  EXPECT_EQ(answer_to("GET /nodes HTTP/1.0\r\n\r\n"), 200);
+  EXPECT_EQ(answer_to("GET /nodes HTTP/1.1\r\nHost: here\r\nX: one two\r\n\r\n"), 200);
 }
 
 TEST(http_service, without_descriptors_answers_those_who_are_there_and_others_later) {
