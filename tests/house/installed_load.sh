@@ -39,5 +39,6 @@ fi
 
 for threads in 1 2 4 16; do
   echo "== run it with $threads threads"
-  "$scratch/build/mixed" --seed 2000000 --seeds 15 --threads "$threads" --quiet
+  # shellcheck disable=SC2086  # words for the program, for who looks for something
+  "$scratch/build/mixed" --seed 2000000 --seeds 15 --threads "$threads" --quiet ${MIXED_ARGUMENTS:-}
 done
