@@ -110,6 +110,7 @@ void placement::place_again(task_record& t) {
 void placement::place_without_setback(task_record& t) {
   count_not_ahead(t);
   note_not_run(t);
+  if (has_devices_) logic::forget_parts(t);
   assignment_.take_back(t);
   if (t.marks & mark_has_room) give_room_back(t);
   t.marks &= static_cast<std::uint16_t>(~(mark_handed | mark_leads | mark_behind | mark_uncertain));

@@ -47,6 +47,12 @@ class ref_list {
     if (count_ == capacity_) make_room(alive);
     data()[count_++] = r;
   }
+  void remove(const task_record* t) {
+    std::uint32_t kept = 0;
+    for (std::uint32_t i = 0; i < count_; ++i)
+      if (data()[i].task != t) data()[kept++] = data()[i];
+    count_ = kept;
+  }
 
  private:
   task_ref* data() { return more_ ? more_ : &one_; }

@@ -103,6 +103,19 @@ void note_parts(task_record& t, memory_space where, Alive&& alive) {
   }
 }
 
+/// The task is not under way any more, and has not run: what it clashes with may come before it now.
+inline void forget_parts(const task_record& t) {
+  for (int i = 0; i < t.access_count; ++i) {
+    const access& x = t.accesses[i];
+    if (!x.array || !x.array->homes || is_whole(x)) continue;
+    each_tile_of(x, [&](std::uint32_t tile) {
+      tile_home& home = x.array->homes->tiles[tile];
+      home.part_readers.remove(&t);
+      home.part_writers.remove(&t);
+    });
+  }
+}
+
 /// Why what the task is to read is gone; null if it is not.
 std::exception_ptr lost_input(const task_record&);
 /// Where bytes come from: the host's memory, which they may have to be brought to first, or directly another device's.

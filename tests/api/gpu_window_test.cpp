@@ -221,8 +221,9 @@ TEST(gpu_windows, of_many_elements_are_as_on_cores) {
             for (index_t l = 0; l < size[3]; ++l)
               v(i, j, k, l) = static_cast<std::uint16_t>(i * 7919 + j * 131 + k * 31 + l * 7 + 1);
     }
-    for (const auto& mapper : {window(1, 1, 1, 1), window(1, 1, 1, 1).clamp(), window(1, 1, 1, 1).wrap(),
-                               window(1, 1, 1, 1).fill(std::uint16_t{5})}) {
+    for (const window_mapper<4>& mapper :
+         std::initializer_list<window_mapper<4>>{window(1, 1, 1, 1), window(1, 1, 1, 1).clamp(), window(1, 1, 1, 1).wrap(),
+                                                 window(1, 1, 1, 1).fill(std::uint16_t{5})}) {
       std::vector<std::uint16_t> results[2];
       for (int run = 0; run < 2; ++run) {
         auto b = rt.array<std::uint16_t>(size, tiles(size[0], size[1], size[2], size[3]));

@@ -450,7 +450,7 @@ void client::be_wrong(std::size_t i, const operation& op) {
         with_rank(have_.plan_of(a).rank, [&](auto n) {
           const auto handle = have_.part<n>(a);
           if (op.salt % 2 == 0)
-            rt.spawn(nothing, read(handle), update(handle));
+            rt.spawn(nothing, update(handle), update(handle));
           else
             rt.spawn(nothing, write(handle), update(handle));
         });
