@@ -8,7 +8,6 @@
 #include <sys/socket.h>
 
 #include <boost/asio.hpp>
-#include <boost/asio/experimental/awaitable_operators.hpp>
 #include <boost/beast.hpp>
 
 #include <algorithm>
@@ -18,6 +17,7 @@
 #include <functional>
 #include <list>
 #include <map>
+#include <memory>
 #include <stop_token>
 #include <string>
 #include <utility>
@@ -26,7 +26,6 @@ namespace examples {
 
 namespace asio = boost::asio;
 namespace http = boost::beast::http;
-using namespace asio::experimental::awaitable_operators;
 using http_request = http::request<http::empty_body>;
 using http_response = http::response<http::string_body>;
 
@@ -126,12 +125,11 @@ class http_server {
         r.body() = "one field Host is needed\n";
       } else if (!fault) {
         self->waits = false;
-        std::stop_source nobody_waits;
-        auto answered =
-            co_await (asio::co_spawn(waiting, compute(asked.get(), nobody_waits.get_token()), asio::use_awaitable) ||
-                      await_leaving(peer, nobody_waits));
-        if (answered.index() != 0) co_return;
-        r = std::move(std::get<0>(answered));
+        const auto watch = std::make_shared<watched>();
+        asio::co_spawn(io_, await_leaving(peer, watch), asio::detached);
+        r = co_await asio::co_spawn(waiting, compute(asked.get(), watch->nobody_waits.get_token()), asio::use_awaitable);
+        watch->is_over = true;
+        if (watch->nobody_waits.stop_requested()) co_return;
         self->waits = true;
       }
       r.keep_alive(more = !fault && has_host && asked.keep_alive());
@@ -174,18 +172,24 @@ class http_server {
     co_return answer_(asked, stop);
   }
 
-  // Until the other end has closed the connection, whatever it has sent before. It is looked for: what can be read is for
-  // later.
-  static awaitable<void> await_leaving(boost::beast::tcp_stream& peer, std::stop_source& nobody_waits) {
+  // Of a client whose answer is being computed; for the thread that reads and writes.
+  struct watched {
+    std::stop_source nobody_waits;
+    bool is_over = false;
+  };
+
+  // Stops the computation once the other end has closed the connection, whatever it has sent before. It is looked for: what
+  // can be read is for later.
+  static awaitable<void> await_leaving(boost::beast::tcp_stream& peer, std::shared_ptr<watched> watch) {
     asio::steady_timer soon(co_await asio::this_coro::executor);
-    for (tcp_info now{};;) {
+    for (tcp_info now{}; !watch->is_over;) {
       socklen_t size = sizeof now;
       const bool open = ::getsockopt(peer.socket().native_handle(), IPPROTO_TCP, TCP_INFO, &now, &size) == 0;
       if (!open || now.tcpi_state != TCP_ESTABLISHED) break;
       soon.expires_after(std::chrono::milliseconds(50));
-      co_await soon.async_wait(asio::use_awaitable);
+      (void)co_await soon.async_wait(as_tuple);
     }
-    nobody_waits.request_stop();
+    if (!watch->is_over) watch->nobody_waits.request_stop();
   }
 
   asio::io_context io_{1};
