@@ -117,6 +117,7 @@ class gpu_actor final : public gpu, public std::enable_shared_from_this<gpu_acto
   int lane_for(const job&);
   void give_back(task_record&);
   void finish(job&);
+  void hand_back(task_record&, std::exception_ptr why);
   void pass_on(job&);
   void look_for_complaints(job&);
   void give_up_result(job&);

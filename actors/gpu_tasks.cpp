@@ -164,6 +164,15 @@ void gpu_actor::give_up_result(job& j) {
   placement_.report_returned({&t, 1});
 }
 
+// Its data never fits here, which is known before it begins: others may have room.
+void gpu_actor::hand_back(task_record& t, std::exception_ptr why) {
+  ++setbacks_;
+  const std::pair<task_record*, std::exception_ptr> refusal{&t, std::move(why)};
+  placement_.note_refusals({&refusal, 1});
+  task_record* const back = &t;
+  placement_.report_returned({&back, 1});
+}
+
 // Placement gives it to others, or to nobody.
 void gpu_actor::pass_on(job& j) {
   task_record* const t = j.task;
@@ -281,7 +290,9 @@ gpu_actor::outcome gpu_actor::start_task(task_record& t) {
     const std::exception_ptr why = std::current_exception();
     memory_.let_go(j);
     give_job(j);
-    if (claim(t)) {
+    if (e.code() == errc::out_of_memory && t.kind == task_kind::call) {
+      hand_back(t, task_error(t, options_.facts.name, 0, why, errc::out_of_memory));
+    } else if (claim(t)) {
       ++setbacks_;
       end_task(t, why, begin);
     } else {

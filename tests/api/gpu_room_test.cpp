@@ -126,4 +126,25 @@ TEST(gpu_room, a_task_for_which_there_turns_out_to_be_no_room_names_what_it_take
   }
 }
 
+constexpr auto add_one = kernel<inout<word, 1>>("gpu_room.add_one")
+                             .on(cpu,
+                                 [](view<word, 1> a) {
+                                   for (auto i = a.lo(0); i < a.hi(0); ++i) ++a(i);
+                                 })
+                             .on(gpu, source{"GPU_KERNEL void add_one(GPU_INOUT(unsigned, a)) {"
+                                             "  const long i = GPU_LO(a, 0) + GPU_GLOBAL_ID(0);"
+                                             "  if (i < GPU_HI(a, 0)) GPU_AT1(a, i) += 1;"
+                                             "}",
+                                             "add_one"});
+
+// No scope keeps it off the device, whose memory is too small.
+TEST(gpu_room, a_task_that_does_not_fit_on_the_device_runs_on_the_cores) {
+  runtime rt(options{.threads = 1, .devices = {{.name = "sim:0", .memory_bytes = 64 << 10}}, .cost_cache = "none"});
+  auto a = rt.filled<word>({100'000}, tiles(100'000), 0);
+  for (int i = 0; i < 20; ++i) rt.spawn(add_one, update(a));
+  const auto v = a.read();
+  EXPECT_EQ(v(0), 20u);
+  EXPECT_EQ(v(99'999), 20u);
+}
+
 }  // namespace
