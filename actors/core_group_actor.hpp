@@ -85,11 +85,13 @@ class group_actor final : public core_group,
   // outlook
   bool somebody_works() const override { return placement_.active() != 0; }
   bool work_in_sight() const override {
-    return placement_.has_mail_for_sleeper() || queue_.size_now() != 0 || something_held() || has_graph_to_join();
+    // Only a thread that is awake has taken tasks along.
+    return placement_.has_mail_for_sleeper() || queue_.size_now() != 0 || has_graph_to_join() ||
+           (awake_.load(std::memory_order_seq_cst) != 0 && something_held());
   }
   bool left_alone() const override {
     return awake_.load(std::memory_order_seq_cst) == 0 &&
-           (queue_.size_now() != 0 || something_held() || has_graph_to_join());
+           (queue_.size_now() != 0 || has_graph_to_join());
   }
   bool work_overdue() const override {
     // Turns may be taken all the time, by others who do not look here.

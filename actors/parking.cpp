@@ -231,7 +231,8 @@ void parking::close() {
 
 void parking::publish() {
   sleepers_.store(static_cast<int>(book_.asleep().size()), std::memory_order_seq_cst);
-  slots_wanted_.store(static_cast<int>(book_.line()), std::memory_order_seq_cst);
+  if (const int line = static_cast<int>(book_.line()); line != slots_wanted_.load(std::memory_order_relaxed))
+    slots_wanted_.store(line, std::memory_order_seq_cst);  // rarely: a store is as dear as ten loads
 }
 
 // Tells those who have been given something. Spares that are due are left to the caller, who makes them without the lock.

@@ -73,13 +73,8 @@ std::exception_ptr refused_error(const task_record& t, errc code, const std::str
       task_failed(code, "task '" + name + "' was not run: " + why, name, "", name, 0, nullptr));
 }
 
-void drop_body(task_record& t, const std::string& executor) noexcept {
-  t.body_gone = true;
-  try {
-    t.ops->drop_body(t);
-  } catch (...) {
-    if (!t.error) t.error = task_error(t, executor, 1, std::current_exception());
-  }
+void note_thrown_by_body(task_record& t, const std::string& executor) noexcept {
+  if (!t.error) t.error = task_error(t, executor, 1, std::current_exception());
 }
 
 void throw_task_error(const task_record& t) {

@@ -31,6 +31,14 @@ std::string reason_of(const std::exception_ptr&) noexcept;
 std::string text_of(const std::exception_ptr&) noexcept;
 
 /// Destroys what the body captured. What a destructor throws is the task's error, unless it has one.
-void drop_body(task_record&, const std::string& executor) noexcept;
+void note_thrown_by_body(task_record&, const std::string& executor) noexcept;
+inline void drop_body(task_record& t, const std::string& executor) noexcept {
+  t.body_gone = true;
+  try {
+    t.ops->drop_body(t);
+  } catch (...) {
+    note_thrown_by_body(t, executor);
+  }
+}
 
 }  // namespace troupe::detail

@@ -36,6 +36,24 @@ std::exception_ptr thread_ended(const task_record& t, const std::string& executo
 }
 }  // namespace
 
+inline run_context& worker::enter(task_record& t, standing body) {
+  if (static_cast<std::size_t>(depth_) == contexts_.size()) {
+    bodies_.emplace_back();
+    contexts_.push_back(
+        std::make_unique<run_context>(at_.host, at_.link, buffers_, at_.executor.c_str(), at_.stopping, context()));
+  }
+  bodies_[static_cast<std::size_t>(depth_)] = body;
+  run_context& c = *contexts_[static_cast<std::size_t>(depth_++)];
+  c.bind(t);
+  return c;
+}
+
+inline void worker::count(run_context& c, outcome o) {
+  bump(counts_.tasks, static_cast<std::uint64_t>(o.bodies));
+  if (const int threw = o.bodies - (o.fine ? 1 : 0); threw != 0) bump(counts_.failed, static_cast<std::uint64_t>(threw));
+  if (const std::uint64_t moved = c.take_bytes_moved()) bump(counts_.bytes, moved);
+}
+
 void worker::run(task_record& t) {
   if (!claim(t)) {  // cancelled meanwhile
     await_verdict(t);
@@ -46,7 +64,7 @@ void worker::run(task_record& t) {
   running_.store(&c, std::memory_order_release);
   const bool timed = is_timed(t) || lane.on();
   const std::uint64_t begin = timed ? ticks() : 0;
-  const auto finish = [&](outcome o) {
+  const auto finish = [&](outcome o) __attribute__((always_inline)) {
     const std::uint64_t end =
         timed ? ticks() : static_cast<std::uint64_t>(static_cast<double>(t.predicted_ns) / at_.tick_ns);
     running_.store(outer, std::memory_order_release);
@@ -92,24 +110,6 @@ bool worker::run_node(graph_run& g, std::uint32_t n) {
   if (begin) lane.add(t.id, begin, ticks(), logic::name_of(t).c_str());
   count(c, end_of_body);
   return end_of_body.fine;
-}
-
-run_context& worker::enter(task_record& t, standing body) {
-  if (static_cast<std::size_t>(depth_) == contexts_.size()) {
-    bodies_.emplace_back();
-    contexts_.push_back(
-        std::make_unique<run_context>(at_.host, at_.link, buffers_, at_.executor.c_str(), at_.stopping, context()));
-  }
-  bodies_[static_cast<std::size_t>(depth_)] = body;
-  run_context& c = *contexts_[static_cast<std::size_t>(depth_++)];
-  c.bind(t);
-  return c;
-}
-
-void worker::count(run_context& c, outcome o) {
-  bump(counts_.tasks, static_cast<std::uint64_t>(o.bodies));
-  if (const int threw = o.bodies - (o.fine ? 1 : 0); threw != 0) bump(counts_.failed, static_cast<std::uint64_t>(threw));
-  if (const std::uint64_t moved = c.take_bytes_moved()) bump(counts_.bytes, moved);
 }
 
 worker::outcome worker::run_body(run_context& c, task_record& t) {

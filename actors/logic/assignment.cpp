@@ -486,7 +486,9 @@ void assignment::finished(task_record& t) {
 void assignment::note_surprise(const task_record& t) {
   const std::size_t i = t.executor;
   const float queued_ns = t.measured_ns * static_cast<float>(work_.under_way(i)) / static_cast<float>(work_.slots(i));
-  if (queued_ns > surprise_windows * window_ns_) surprises_.insert(i);
+  if (queued_ns <= surprise_windows * window_ns_) return;
+  surprises_.insert(i);
+  surprised_ = true;
 }
 
 explanation assignment::explain(const task_record& t) const {

@@ -107,7 +107,8 @@ class assignment {
   /// do: what has not begun there is to be placed anew. Each is told once.
   template <class F>
   void each_surprise(F&& f) {
-    if (surprises_.empty()) return;
+    if (!surprised_) return;
+    surprised_ = false;
     const executor_set some = std::exchange(surprises_, {});
     some.each([&](std::size_t i) {
       executor_set idle = work_.free() - withdrawn_;
@@ -235,6 +236,7 @@ class assignment {
   abilities abilities_;
   executor_set all_, withdrawn_, paused_, nodes_, near_;  // near: no nodes
   executor_set surprises_;
+  bool surprised_ = false;  // there are some
   // Of tasks without a scope, by kernel: they are the same from task to task.
   struct known_masks {
     const detail::kernel_info* kernel = nullptr;

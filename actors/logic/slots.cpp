@@ -131,7 +131,7 @@ bool slots::lend(seat not_his) {
   idle_.push_back(*one);
   asleep_.erase(one);
   ++lent_;
-  settle();
+  if (!slotless_.empty()) settle();
   return true;
 }
 
