@@ -131,7 +131,7 @@ bool slots::lend(seat not_his) {
   idle_.push_back(*one);
   asleep_.erase(one);
   ++lent_;
-  if (!slotless_.empty()) settle();
+  if (!slotless_.empty() || free_ != 0) settle();  // it may have something else to do
   return true;
 }
 
