@@ -219,8 +219,10 @@ class kernel {
     (k.add(rules), ...);
     return k;
   }
-  /// Copies that say whether a second run is harmless; `pure` is the default. Retrying a `once` kernel is
-  /// `error(bad_argument)`.
+  /// Copies that say whether a second run is harmless. `pure` (the default), `idempotent`: the task may run again after a
+  /// failure of its device or node, or when what it wrote is lost. `once`: it never does. Then `task_options::retries` is
+  /// `error(bad_argument)`, what it wrote on another node is copied to the submitter before the task ends, and if the node
+  /// that ran it is lost the task ends with `error(unknown_outcome)`.
   constexpr kernel pure() const { return repeat(detail::purity::pure); }
   constexpr kernel idempotent() const { return repeat(detail::purity::idempotent); }
   constexpr kernel once() const { return repeat(detail::purity::once); }
