@@ -87,6 +87,18 @@ class gpu_costs : public testing::Test {
     runtime rt(o);
     return first_transfer_ms(rt);
   }
+  std::size_t links_kept() const {
+    std::ifstream in(folder / "costs");
+    const auto table = detail::parse_costs(std::string(std::istreambuf_iterator<char>(in), {}));
+    return table ? table->links.size() : 0;
+  }
+  // The same, of a measurement that is kept: where the machine is too busy for that, another one is made.
+  double first_transfer_kept_ms(std::size_t links = 1) const {
+    for (;;) {
+      const double took = first_transfer_ms(with_sim());
+      if (links_kept() >= links || HasFailure()) return took;
+    }
+  }
   const test::scratch_folder scratch;
   const fs::path folder = scratch.path();
 };
@@ -111,7 +123,7 @@ TEST_F(gpu_costs, the_first_task_ever_stays_on_the_core_where_the_link_is_slow) 
 
 TEST_F(gpu_costs, a_link_is_measured_once_and_read_from_then_on) {
   configure({.copy_gb_per_s = 0.5});
-  const double measured = first_transfer_ms(with_sim());
+  const double measured = first_transfer_kept_ms();
   EXPECT_GT(measured, 0.4 * large_bytes / 0.5e6);
   soft_gpu::simThrottle(0, 0.01);  // behind its back
   EXPECT_DOUBLE_EQ(first_transfer_ms(with_sim()), measured);
@@ -120,7 +132,7 @@ TEST_F(gpu_costs, a_link_is_measured_once_and_read_from_then_on) {
 
 TEST_F(gpu_costs, of_differently_configured_links_are_not_mixed_up) {
   configure({});
-  const double fast = first_transfer_ms(with_sim());
+  const double fast = first_transfer_kept_ms();
   configure({.copy_gb_per_s = 0.02});
   const double slow = first_transfer_ms(with_sim());
   EXPECT_GT(slow, 4 * fast);
@@ -141,11 +153,8 @@ TEST_F(gpu_costs, none_measures_nothing_and_writes_nothing) {
 TEST_F(gpu_costs, a_damaged_file_is_replaced_and_a_place_that_cannot_be_written_is_no_error) {
   configure({.copy_gb_per_s = 0.5});
   std::ofstream(folder / "costs") << "troupe costs 1 5 abc\nhello";
-  EXPECT_GT(first_transfer_ms(with_sim()), 0.4 * large_bytes / 0.5e6);
-  std::ifstream in(folder / "costs");
-  const auto table = detail::parse_costs(std::string(std::istreambuf_iterator<char>(in), {}));
-  ASSERT_TRUE(table);
-  EXPECT_EQ(table->links.size(), 1u);
+  EXPECT_GT(first_transfer_kept_ms(), 0.4 * large_bytes / 0.5e6);
+  EXPECT_EQ(links_kept(), 1u);
   EXPECT_GT(first_transfer_ms(with_sim("/proc/nowhere")), 0.4 * large_bytes / 0.5e6);
 }
 
