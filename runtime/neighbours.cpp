@@ -180,6 +180,7 @@ void neighbours::stop() {
     peers_.clear();
     parting_.clear();
     waiting_.clear();
+    for (const peer_ptr& p : left) leaving_.push_back(p->guests);
   }
   for (const peer_ptr& p : left)
     part(p, std::make_exception_ptr(error(errc::runtime_stopped, "this runtime was shut down")));

@@ -114,7 +114,6 @@ class neighbours final : private cluster_events {
   peer_ptr find(const node_id&) const;
   peer_ptr find(net::session&) const;
   std::shared_ptr<node> place_of(const peer&) const;
-  peer_ptr take(const node_id&);
   std::vector<std::shared_ptr<guest_house>> guest_houses() const;
   std::vector<std::shared_ptr<guest_house>> guests_of(const node_id& owner) const;
   void give_up(net::session&, const std::exception_ptr& why);

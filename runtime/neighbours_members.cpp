@@ -129,13 +129,20 @@ void neighbours::suspect(peer& p, bool is) {
 
 // Its connection may still be reading from and writing to memory of this node: first that has to end.
 void neighbours::lost(const node_id& id, logic::node_end end) {
-  const peer_ptr p = take(id);
-  if (!p) return;
   const auto why = std::make_exception_ptr(error(errc::node_lost, text_of_end(end)));
+  peer_ptr p;
   {
     std::lock_guard hold(lock_);
+    const auto found = peers_.find(id);
+    if (found == peers_.end()) return;
+    p = std::move(found->second);
+    peers_.erase(found);
+    std::erase(waiting_, p.get());
     p->gone = why;
-    if (p->over) parting_.push_back(p);
+    if (p->over)
+      parting_.push_back(p);
+    else
+      leaving_.push_back(p->guests);
   }
   if (p->over)
     p->line->close(why);
@@ -153,6 +160,7 @@ void neighbours::ended(net::session& s) {
     if (p != parting_.end()) {
       gone = *p;
       gone->over = nullptr;
+      leaving_.push_back(gone->guests);
       parting_.erase(p);
     }
   }
@@ -162,7 +170,6 @@ void neighbours::ended(net::session& s) {
 void neighbours::part(const peer_ptr& p, const std::exception_ptr& why) {
   {
     std::lock_guard hold(lock_);
-    leaving_.push_back(p->guests);
     std::erase(waiting_, p.get());
     for (auto& [number, s] : surveys_) s.awaited.erase(name_of(p->line->peer().id));
     changed_.notify_all();
@@ -183,10 +190,12 @@ void neighbours::part(const peer_ptr& p, const std::exception_ptr& why) {
   give_place(*next);
 }
 
+// Also of a peer whose connection is still ending: what a third node is sending there may never come.
 std::vector<std::shared_ptr<guest_house>> neighbours::guest_houses() const {
   std::lock_guard hold(lock_);
   std::vector<std::shared_ptr<guest_house>> all;
   for (const auto& [id, p] : peers_) all.push_back(p->guests);
+  for (const peer_ptr& p : parting_) all.push_back(p->guests);
   all.insert(all.end(), leaving_.begin(), leaving_.end());
   return all;
 }
@@ -202,16 +211,6 @@ neighbours::peer_ptr neighbours::find(const node_id& id) const {
   std::lock_guard hold(lock_);
   const auto found = peers_.find(id);
   return found == peers_.end() ? nullptr : found->second;
-}
-
-neighbours::peer_ptr neighbours::take(const node_id& id) {
-  std::lock_guard hold(lock_);
-  const auto found = peers_.find(id);
-  if (found == peers_.end()) return nullptr;
-  peer_ptr p = std::move(found->second);
-  peers_.erase(found);
-  std::erase(waiting_, p.get());
-  return p;
 }
 
 std::shared_ptr<node> neighbours::place_of(const peer& p) const {

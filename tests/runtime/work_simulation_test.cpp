@@ -397,6 +397,11 @@ TEST(work_simulation, who_is_leaving_is_given_no_place_that_becomes_free) {
   p.check(0);
 }
 
+// A third node was sending to a guest house whose owner and that third node were lost together (2051, 11874), and older ones.
+TEST(work_simulation, seeds_that_have_failed_once) {
+  for (const std::uint64_t seed : {2051, 11874, 25007, 56900}) run_one(seed);
+}
+
 /// Seeds in parts, which may run at the same time.
 class work_simulation_of : public testing::TestWithParam<int> {};
 class slow_work_simulation_of : public testing::TestWithParam<int> {};
