@@ -42,6 +42,7 @@ placement::placement(const options& o, house_link& link, wait_board& board)
       board_(board),
       clock_(link.clock),
       in_flight_max_(o.tasks_in_flight_max),
+      drained_((in_flight_max_ - 1) - (in_flight_max_ - 1) / 4),
       replay_max_ns_(std::chrono::duration<double, std::nano>(o.cluster.replay_max).count()),
       gated_(o.memory_bytes != 0),
       stale_ticks_(static_cast<std::uint64_t>(stale_after_ns / clock_.ns_per_tick())),
@@ -101,8 +102,8 @@ void placement::check_open() const {
 }
 
 void placement::submit(task_record* t, bool inside) {
-  std::uint64_t n;
-  const std::size_t waiting = inbox_.post(mail(t, mail::submitted), submitted_, n);
+  if (!inside) wait_at_bound();
+  const std::size_t waiting = inbox_.post(mail(t, mail::submitted), submitted_);
   int asleep = 0;
   for (const executor* e : near_) asleep += e->sleepers();
   if (asleep != 0) {
@@ -114,32 +115,31 @@ void placement::submit(task_record* t, bool inside) {
       for (executor* e : near_) e->keep_watch();
   }
   if (closed()) take_turn(nullptr);
-  if (!inside && (in_flight_max_ < 64 * look_every || n % look_every == 0) &&
-      n - finished_.load(std::memory_order_relaxed) > in_flight_max_) {
-    // Over the bound: plan what is there, then sleep until a quarter has drained.
-    take_turn(nullptr);
-    wait_for_bound();
-  }
 }
 
-// They would never end if they wait for a view that this thread holds.
-void placement::wait_for_bound() {
-  const auto is_below = [&] {
-    return given_up_.load(std::memory_order_acquire) ||
-           submitted_.load() - finished_.load(std::memory_order_seq_cst) <= in_flight_max_ - in_flight_max_ / 4;
-  };
+// What has finished is looked at first, so that it is never more than what was submitted.
+std::uint64_t placement::in_flight() const {
+  const std::uint64_t finished = finished_.load(std::memory_order_seq_cst);
+  return submitted_.load(std::memory_order_seq_cst) - finished;
+}
+
+// Before the task is there: its body may wait for what this thread does once it has spawned it. Then what is there is
+// planned, and this thread sleeps until a quarter has drained. Tasks never end that wait for a view which it holds.
+void placement::wait_at_bound() {
+  const std::uint64_t n = submitted_.load(std::memory_order_relaxed);
+  if ((in_flight_max_ >= 64 * look_every && n % look_every != 0) || in_flight() < in_flight_max_) return;
+  take_turn(nullptr);
+  const auto has_drained = [&] { return given_up_.load(std::memory_order_acquire) || in_flight() <= drained_; };
   bound_waiters_.fetch_add(1, std::memory_order_seq_cst);
   while (!holds_up_ || !holds_up_()) {
     std::unique_lock hold(quiet_lock_);
-    if (quiet_.wait_for(hold, look_for_holders_after, is_below)) break;
+    if (quiet_.wait_for(hold, look_for_holders_after, has_drained)) break;
   }
   bound_waiters_.fetch_sub(1, std::memory_order_relaxed);
 }
 
 bool placement::wait_for_room(std::chrono::steady_clock::time_point deadline) {
-  const auto room = [&] {
-    return closed() || submitted_.load() - finished_.load(std::memory_order_seq_cst) < in_flight_max_;
-  };
+  const auto room = [&] { return closed() || in_flight() < in_flight_max_; };
   if (room()) return true;
   take_turn(nullptr);
   bound_waiters_.fetch_add(1, std::memory_order_seq_cst);
@@ -334,8 +334,8 @@ void placement::tell_waiters(std::uint64_t finished) {
   const bool room_wanted = bound_waiters_.load(std::memory_order_seq_cst) != 0;
   if (!quiet_wanted && !room_wanted) return;
   // Nobody is woken to find that it must go on sleeping: one wake-up costs more than hundreds of tasks.
-  const std::uint64_t in_flight = submitted_.load(std::memory_order_seq_cst) - finished;
-  if ((in_flight == 0 && quiet_wanted) || (in_flight <= in_flight_max_ - in_flight_max_ / 4 && room_wanted)) {
+  const std::uint64_t left = submitted_.load(std::memory_order_seq_cst) - finished;
+  if ((left == 0 && quiet_wanted) || (left <= drained_ && room_wanted)) {
     { std::lock_guard hold(quiet_lock_); }
     quiet_.notify_all();
   }

@@ -326,7 +326,8 @@ class placement final : private logic::dependencies::surroundings {
   void free_if_unused(array_core&);
   void publish();
   void tell_waiters(std::uint64_t finished);
-  void wait_for_bound();
+  std::uint64_t in_flight() const;
+  void wait_at_bound();
   bool leaves_mail(std::uint64_t now);
   void give_records_back();
 
@@ -334,6 +335,7 @@ class placement final : private logic::dependencies::surroundings {
   wait_board& board_;
   const house_clock clock_;
   const std::size_t in_flight_max_;
+  const std::size_t drained_;  // so few are in flight when those who are held back go on
   const double replay_max_ns_;
   bool gated_;  // some executor has memory of its own, or there is a budget: tasks may have to wait for data
 

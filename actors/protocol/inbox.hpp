@@ -46,10 +46,9 @@ class inbox {
     return add(m);
   }
   /// As above, and counts on: `counter` is changed under this inbox' lock only.
-  std::size_t post(mail m, std::atomic<std::uint64_t>& counter, std::uint64_t& count) {
+  std::size_t post(mail m, std::atomic<std::uint64_t>& counter) {
     std::lock_guard hold(lock_);
-    count = counter.load(std::memory_order_relaxed) + 1;
-    counter.store(count, std::memory_order_relaxed);
+    counter.store(counter.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
     return add(m);
   }
   void post(std::span<const mail> many) {

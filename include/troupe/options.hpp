@@ -95,7 +95,8 @@ struct options {
   bool bind_threads = false;
   /// Chrome/Perfetto trace written here at shutdown; empty: none.
   std::string trace{};
-  /// Tasks spawned and not finished, at most. A spawning thread beyond this blocks (a task never does).
+  /// Tasks spawned and not finished, at most. A spawning thread beyond this blocks before it hands its task over (a task
+  /// never does).
   std::size_t tasks_in_flight_max = 65536;
   /// Named quantities that tasks may ask for, for instance `{{"io", 50}}`.
   std::vector<resource> resources{};

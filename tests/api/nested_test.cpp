@@ -195,6 +195,27 @@ TEST(in_flight_bound, keeps_a_spawning_thread_from_running_ahead) {
   EXPECT_LE(ahead, bound);
 }
 
+// Whoever is held back has not handed its task over yet, so no body that runs waits for somebody who is held back.
+TEST(in_flight_bound, a_body_may_wait_for_the_thread_that_has_spawned_it) {
+  constexpr int spawners = 4, rounds = 300;
+  for (const std::size_t bound : {1, 2, 3}) {
+    runtime rt(options{.threads = 1, .tasks_in_flight_max = bound});
+    std::atomic<int> passed{0};
+    std::vector<std::thread> all;
+    for (int s = 0; s < spawners; ++s)
+      all.emplace_back([&] {
+        for (int i = 0; i < rounds; ++i) {
+          auto has_returned = std::make_shared<test::gate>();
+          rt.spawn([&passed, has_returned] { passed += has_returned->pass(); });
+          has_returned->open();
+        }
+      });
+    for (std::thread& t : all) t.join();
+    rt.wait_all();
+    EXPECT_EQ(passed, spawners * rounds);
+  }
+}
+
 TEST(in_flight_bound, of_one_still_lets_everything_through) {
   runtime rt(options{.threads = 1, .tasks_in_flight_max = 1});
   auto a = rt.filled<int>({1}, tiles(1), 0, "a");
