@@ -161,7 +161,7 @@ void gpu_actor::thread_main() {
     if (left_to_watcher && !has_watcher()) continue;  // gone just now
     try {
       if (!left_to_watcher) ask_to_be_woken();
-      if (probe_link()) continue;
+      if (get_ready() || probe_link()) continue;
     } catch (...) {
       fail_device(std::current_exception());
       continue;

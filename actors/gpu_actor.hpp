@@ -7,6 +7,7 @@
 //   gpu_graphs.cpp    runs of recorded graphs
 //   gpu_errands.cpp   copies home, room, arrays forgotten
 //   gpu_driving.cpp   whose turn it is to use the device: the actor's thread, or one that waits
+//   gpu_kernels.cpp   kernels that are loaded, when there is a task or before
 //   gpu_peers.cpp     tiles lent to other devices and by them
 //   gpu_probing.cpp   what its link costs, looked at while there is nothing to do
 //   gpu_recovery.cpp  a device that fails
@@ -51,6 +52,7 @@ class gpu_actor final : public gpu, public std::enable_shared_from_this<gpu_acto
   std::size_t queued() const override { return queued_count_.load(std::memory_order_relaxed); }
   std::size_t unstarted() const override { return queued(); }
   float queued_ns() const override { return 0; }  // nobody else has its memory
+  bool is_ready_for(const kernel_info&) override;
   bool looks_ahead() const override { return looks_ahead_.load(std::memory_order_relaxed); }
   std::size_t take_back(std::span<task_record*> room, const std::function<bool(const task_record&)>& wanted) override;
   executor_report report() const override;
@@ -109,10 +111,9 @@ class gpu_actor final : public gpu, public std::enable_shared_from_this<gpu_acto
   void enqueue(job&);
   void launch(job&);
   void launch_text(task_record&, gpu_context&, int lane);
-  const kernel_text& source_of(const task_record& t) const {
-    return t.kernel->texts[static_cast<std::size_t>(options_.facts.kind)];
+  const kernel_text& source_of(const kernel_info& k) const {
+    return k.texts[static_cast<std::size_t>(options_.facts.kind)];
   }
-  devices::kernel_id loaded(const task_record&);
   void call_routine(job&, routine_fn);
   int lane_for(const job&);
   void give_back(task_record&);
@@ -129,6 +130,10 @@ class gpu_actor final : public gpu, public std::enable_shared_from_this<gpu_acto
   [[noreturn]] void complain_no_room(const job&) const;
   job& take_job();
   void give_job(job&);
+
+  // ---- gpu_kernels.cpp
+  devices::kernel_id loaded(const kernel_info&);
+  bool get_ready();
 
   // ---- gpu_graphs.cpp
   void launch_graph(job&);
@@ -179,6 +184,8 @@ class gpu_actor final : public gpu, public std::enable_shared_from_this<gpu_acto
   logic::outlook queue_;
   std::deque<task_record*> errands_;  // transfers and the like
   std::vector<task_record*> running_;
+  std::set<const kernel_info*> ready_;       // loaded, or what is wrong with them is to be told by a task
+  std::deque<const kernel_info*> to_load_;  // before there is a task
   bool rung_ = false, ended_ = false;
   std::atomic<std::size_t> queued_count_{0}, errand_count_{0};
   std::atomic<bool> asleep_{false}, watch_{false}, stopping_{false}, looks_ahead_{false};

@@ -26,7 +26,7 @@ void gpu_actor::launch_graph(job& j) {
     last.captured.reset();
     last.memory.clear();
     for (const job::held& h : j.copies) last.memory.push_back(h.copy->memory);
-    for (const replay_node& n : graph->nodes) (void)loaded(*n.task);  // nothing may be compiled in between
+    for (const replay_node& n : graph->nodes) (void)loaded(*n.task->kernel);  // nothing may be compiled in between
   }
   j.launched = true;  // whatever happens from here on, what it writes is not what it was
   if (!same || !device_->facts().captures) {

@@ -20,6 +20,10 @@ void gpu_actor::fail_device(std::exception_ptr why) {
   states_.clear();
   device_.reset();  // from here on nothing touches the host's memory
   kernels_.clear();
+  {
+    std::lock_guard hold(lock_);
+    ready_.clear();
+  }
   runs_.clear();
   for (lane_clock& c : clocks_) c = {};
   ++failures_;

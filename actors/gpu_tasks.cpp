@@ -384,17 +384,8 @@ void gpu_actor::launch(job& j) {
 void gpu_actor::launch_text(task_record& t, gpu_context& with, int lane) {
   if (t.extra && t.extra->watched) t.extra->listener->began(t);
   t.ops->run(t, with);  // hands its arguments over
-  const kernel_text& text = source_of(t);
-  device_->launch(lane, loaded(t), with.shape(text), with.arguments());
-}
-
-devices::kernel_id gpu_actor::loaded(const task_record& t) {
-  auto known = kernels_.find(t.kernel);
-  if (known == kernels_.end()) {
-    const kernel_text& text = source_of(t);
-    known = kernels_.emplace(t.kernel, device_->load({t.kernel->name, text.text, text.entry})).first;
-  }
-  return known->second;
+  const kernel_text& text = source_of(*t.kernel);
+  device_->launch(lane, loaded(*t.kernel), with.shape(text), with.arguments());
 }
 
 void gpu_actor::call_routine(job& j, routine_fn routine) {

@@ -325,11 +325,16 @@ assignment::outcome assignment::assign_among(task_record& t, const executor_set&
   const bool alike = all_known || std::ranges::all_of(offers, [&](const offer& o) {
                        return facts_[o.executor].kind == facts_[offers[0].executor].kind;
                      });
+  alternatives others{.waiting = waiting == at_once ? 0 : waiting};
+  for (std::size_t k = 0; k < n && !alike; ++k)
+    note_alternative(others, offers[k].executor, model(facts_[offers[k].executor].kind));
   for (std::size_t k = 0; k < n && !alike; ++k) {
     const std::size_t i = offers[k].executor;
     if (is_known(offers[k])) continue;
     if (work_.tries(i) >= tries_per_slot * (facts_[i].space == detail::host_space ? work_.slots(i) : 1) ||
-        (offers[k].transfer_ns > known_ns && model_.knows_edge(detail::host_space, facts_[i].space)))
+        (offers[k].transfer_ns > known_ns && model_.knows_edge(detail::host_space, facts_[i].space)) ||
+        (is_device(i) && !trials_.allows(i, *t.kernel, model_of(t, facts_[i].kind), facts_[i].shares_cores,
+                                         offers[k].transfer_ns, others)))
       offers[k].waits = true;
     else if (offers[k].queue_ns <= window_ns_ && (chosen == none || offers[k].finish_ns() < offers[chosen].finish_ns()))
       chosen = k;
@@ -376,6 +381,17 @@ bool assignment::tries_enough(std::size_t i) const {
   return facts_[i].space != detail::host_space && work_.tries(i) >= each * work_.slots(i) && !work_.free().contains(i);
 }
 
+// Tasks are looked at in part; see samples_before_thinning.
+void assignment::note_alternative(alternatives& all, std::size_t i, const run_time& m) const {
+  all.cores |= facts_[i].space == detail::host_space;
+  if (!m.known() || !(m.predicted_ns() > 0)) return;
+  all.tasks_per_ns += static_cast<float>(work_.slots(i)) / m.predicted_ns();
+  if (all.run_ns > 0 && all.run_ns <= m.predicted_ns()) return;
+  all.run_ns = m.predicted_ns();
+  const double seen = m.seen(), thinned = std::max(seen - samples_before_thinning, 0.0);
+  all.spent_ns = (seen + 7 * thinned) * static_cast<double>(all.run_ns);
+}
+
 bool assignment::has_enough(const task_record& t, std::size_t i, bool far) {
   if (work_.outstanding_ns(i) <= window_ns_ || (far && masks_of(t).all.has_single())) return false;
   return work_.outstanding_ns(i) > std::max(window_ns_, 1.5f * model_of(t, facts_[i].kind).predicted_ns());
@@ -413,7 +429,11 @@ bool assignment::assign_behind(task_record& t, std::size_t i) {
       if (reaches(facts_[k].space, here)) o.bytes_direct = o.bytes_missing;
       o.transfer_ns = hop_ns(here, facts_[k].space, o.bytes_missing);
       // Who is not known is to be tried, unless the data would take longer to come.
-      to_be_tried |= !model_of(t, facts_[k].kind).known() && o.transfer_ns <= own.finish_ns();
+      run_time& theirs = model_of(t, facts_[k].kind);
+      if (theirs.known() || o.transfer_ns > own.finish_ns()) continue;
+      alternatives all{.cores = true};
+      note_alternative(all, i, mine);
+      to_be_tried |= !is_device(k) || trials_.allows(k, *t.kernel, theirs, facts_[k].shares_cores, o.transfer_ns, all);
     }
     if (to_be_tried || best_offer(offers_) != 0) return false;
     decisions_.note(t.sequence, offers_, 0);

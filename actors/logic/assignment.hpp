@@ -26,6 +26,7 @@
 #include "actors/logic/directory.hpp"
 #include "actors/logic/ready_queue.hpp"
 #include "actors/logic/scope.hpp"
+#include "actors/logic/trials.hpp"
 #include "actors/logic/workload.hpp"
 #include "actors/protocol/executor.hpp"
 
@@ -37,6 +38,8 @@ class assignment {
   assignment(float window_ns, std::size_t decisions_max)
       : window_ns_(window_ns), work_(window_ns), decisions_(decisions_max) {}
 
+  /// From now on a device is tried out where that does no harm; see trials.
+  void try_carefully(trials::readiness r) { trials_.be_careful(std::move(r)); }
   /// An executor; its id is the number of those before it.
   void add(const detail::executor_facts&);
   const std::vector<detail::executor_facts>& facts() const { return facts_; }
@@ -220,6 +223,8 @@ class assignment {
   bool is_far(const executor_set& mask) const { return mask.meets(nodes_); }
   bool has_room(const offer&) const;
   bool tries_enough(std::size_t i) const;
+  bool is_device(std::size_t i) const { return facts_[i].space != detail::host_space && !nodes_.contains(i); }
+  void note_alternative(alternatives&, std::size_t i, const run_time&) const;
   void note_surprise(const detail::task_record&);
   bool look_for_some(const executor_set& among, const space_set& holders);
   std::span<const std::uint16_t> weighed() const { return {weighed_.data(), weighed_count_}; }
@@ -229,6 +234,7 @@ class assignment {
   workload work_;
   decisions decisions_;
   cost_model model_;
+  trials trials_;
   std::vector<detail::executor_facts> facts_;
   std::size_t spaces_ = 1;
   std::vector<space_set> reach_;         // of each space, where it can copy from

@@ -39,11 +39,15 @@ class run_time {
   void remember(float ns);
   /// How many samples were offered, the dropped first one included.
   std::uint32_t seen() const { return seen_; }
+  /// What trials may have cost; see trials.
+  double staked_ns() const { return staked_ns_; }
+  void stake(float ns) { staked_ns_ += ns; }
 
  private:
   std::array<float, window> recent_{};
   std::uint32_t seen_ = 0, kept_ = 0;
   float median_ = 0, first_ = 0;
+  double staked_ns_ = 0;
 };
 
 struct edge_cost {

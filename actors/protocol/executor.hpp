@@ -63,6 +63,7 @@ struct executor_facts {
   int index = 0;                        // of a device, among those of its kind
   std::uint16_t card = 0;               // devices of one number are slots of one card
   bool has_double = true;               // kernels as text may use doubles
+  bool shares_cores = false;            // a device that computes on the cores
   std::shared_ptr<node_label> label{};  // of another node
   /// For people.
   std::string shown_name() const {
@@ -116,6 +117,9 @@ class executor {
                                 const std::function<bool(const task_record&)>& wanted) = 0;
   /// Of what it was given and has begun. Who changes that tells placement; see placement::waits_changed.
   virtual waiting_load waiting() const { return {}; }
+  /// It could begin with a task of that kernel at once. If not, it gets ready aside, as soon as it has nothing to do. The
+  /// kernel stays where it is.
+  virtual bool is_ready_for(const kernel_info&) { return true; }
   /// It has tasks that could run now, and nobody who is awake to run them. True for a moment on the way to sleep.
   virtual bool is_stalled() const { return false; }
   virtual executor_report report() const = 0;

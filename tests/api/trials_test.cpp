@@ -1,0 +1,112 @@
+// What this file is for: devices that have never run a kernel: no job waits until they have been tried out, and they are.
+// SPDX-FileCopyrightText: the troupe authors
+// SPDX-License-Identifier: BSD-3-Clause
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include <troupe/troupe.hpp>
+
+namespace {
+
+using namespace troupe;
+using troupe::index_t;
+
+constexpr auto add_two = kernel<inout<int, 1>>("add_two")
+                             .on(cpu,
+                                 [](view<int, 1> a) {
+                                   for (index_t i = a.lo(0); i < a.hi(0); ++i) a(i) += 2;
+                                 })
+                             .on(sim, source{R"(
+GPU_KERNEL void add_two(GPU_INOUT(int, a)) {
+  const long i = GPU_LO(a, 0) + GPU_GLOBAL_ID(0);
+  if (i < GPU_HI(a, 0)) GPU_AT1(a, i) += 2;
+})",
+                                             "add_two"});
+
+options with_sim(bool eager) {
+  options o;
+  o.threads = 2;
+  o.devices = {{"sim:0"}};
+  o.cost_cache = "none";
+  o.eager_trials = eager;
+  return o;
+}
+
+std::uint64_t tasks_on_sim(runtime& rt) {
+  for (const executor_report& e : rt.report().executors)
+    if (e.name == "sim:0") return e.tasks;
+  return 0;
+}
+
+index_space<1> by_tiles(index_t n) { return {{n}, {16}}; }
+
+TEST(trials, of_a_device_are_not_made_in_a_small_job_which_would_wait_for_them) {
+  runtime rt(with_sim(false));
+  auto a = rt.filled<int>({160}, tiles(16), 1);
+  for (int i = 0; i < 3; ++i) rt.for_each(by_tiles(160), add_two, update(a)).get();
+  EXPECT_EQ(a.read()(159), 7);
+  EXPECT_EQ(tasks_on_sim(rt), 0u);
+}
+
+TEST(trials, are_made_at_once_where_the_options_say_so) {
+  runtime rt(with_sim(true));
+  auto a = rt.filled<int>({160}, tiles(16), 1);
+  rt.for_each(by_tiles(160), add_two, update(a)).get();
+  EXPECT_EQ(a.read()(159), 3);
+  EXPECT_NE(tasks_on_sim(rt), 0u);
+}
+
+TEST(trials, are_no_question_where_only_the_device_may_run_the_task) {
+  runtime rt(with_sim(false));
+  auto a = rt.filled<int>({16}, tiles(16), 1);
+  rt.spawn({.where = scope::executor("sim:0")}, add_two, update(a)).get();
+  EXPECT_EQ(a.read()(15), 3);
+  EXPECT_EQ(tasks_on_sim(rt), 1u);
+}
+
+// What is wrong with the text is told by the task that needs it, not by the look aside.
+TEST(trials, of_a_text_that_does_not_compile_harm_nobody_else) {
+  static constexpr auto wrong =
+      kernel<inout<int, 1>>("wrong")
+          .on(cpu, [](view<int, 1> a) { a(a.lo(0)) += 1; })
+          .on(sim, source{"GPU_KERNEL void wrong(GPU_INOUT(int, a)) { no such thing }", "wrong"});
+  runtime rt(with_sim(false));
+  auto a = rt.filled<int>({16}, tiles(1), 0);
+  for (int i = 0; i < 50; ++i) rt.for_each({.where = scope::any()}, index_space<1>{{16}, {1}}, wrong, update(a)).get();
+  auto v = a.read();
+  for (index_t i = 0; i < 16; ++i) EXPECT_EQ(v(i), 50);
+}
+
+// The same, slowly on the cores: tasks that take no time are never worth sending away.
+constexpr auto add_two_slowly = kernel<inout<int, 1>>("add_two_slowly")
+                                    .on(cpu,
+                                        [](view<int, 1> a) {
+                                          for (volatile int i = 0; i < 50'000;) {
+                                            const int next = i + 1;
+                                            i = next;
+                                          }
+                                          for (index_t i = a.lo(0); i < a.hi(0); ++i) a(i) += 2;
+                                        })
+                                    .on(sim, source{R"(
+GPU_KERNEL void add_two(GPU_INOUT(int, a)) {
+  const long i = GPU_LO(a, 0) + GPU_GLOBAL_ID(0);
+  if (i < GPU_HI(a, 0)) GPU_AT1(a, i) += 2;
+})",
+                                                    "add_two"});
+
+TEST(trials, are_made_once_they_cost_little_beside_what_has_been_done) {
+  runtime rt(with_sim(false));
+  constexpr index_t n = 16 * 1000;
+  auto a = rt.filled<int>({n}, tiles(16), 1);
+  int jobs = 0;
+  while (tasks_on_sim(rt) == 0 && jobs < 200) {
+    rt.for_each(by_tiles(n), add_two_slowly, update(a)).get();
+    ++jobs;
+  }
+  EXPECT_NE(tasks_on_sim(rt), 0u) << "after " << jobs << " jobs";
+  auto v = a.read();
+  for (index_t i = 0; i < n; ++i) ASSERT_EQ(v(i), 1 + 2 * jobs) << i;
+}
+
+}  // namespace
