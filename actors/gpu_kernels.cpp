@@ -55,7 +55,7 @@ bool gpu_actor::get_ready() {
   try {
     std::thread([&] {
       // One that computes on the cores itself can hardly be worth it while they are busy.
-      devices::let_others_pass(options_.facts.shares_cores ? devices::yielding::altogether : devices::yielding::mostly);
+      devices::let_others_pass(options_.facts.shares_cores() ? devices::yielding::altogether : devices::yielding::mostly);
       const int place = device_->visit();
       load();
       device_->leave(place);

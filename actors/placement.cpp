@@ -56,8 +56,10 @@ placement::placement(const options& o, house_link& link, wait_board& board)
                  static_cast<std::uint64_t>(unknown_ns / clock_.ns_per_tick())),
       budget_(o.memory_bytes != 0 ? std::make_unique<logic::host_budget>(o.memory_bytes) : nullptr) {
   link_.bounded = o.memory_bytes != 0;
-  if (!o.eager_trials)
-    assignment_.try_carefully([this](std::size_t i, const kernel_info& k) { return executors_[i]->is_ready_for(k); });
+  if (o.eager_devices)
+    assignment_.be_eager();
+  else
+    assignment_.be_careful([this](std::size_t i, const kernel_info& k) { return executors_[i]->is_ready_for(k); });
 }
 
 placement::~placement() {

@@ -43,7 +43,7 @@ struct accelerator_facts {
   int index = 0;                   ///< among the devices of its kind
   std::uint64_t memory_bytes = 0;  ///< that may be used
   bool has_double = true;          ///< kernels may use doubles
-  bool shares_cores = false;       ///< it computes on the cores of this machine
+  int takes_cores = 0;             ///< of this machine, on which it computes, for each kernel
   bool captures = false;           ///< what is enqueued can be taken down and enqueued again as one
   int compute_units = 1;
   int lanes = 1;  ///< numbered from 0; all alike

@@ -48,8 +48,8 @@ options checked(options o) {
   if (o.threads == 0) o.threads = devices::usable_core_count();
   o.threads = std::max(o.threads, o.core_groups);
   o.cluster = with_environment(std::move(o.cluster));
-  const char* const eager = std::getenv("TROUPE_EAGER_TRIALS");
-  o.eager_trials |= eager && std::string_view(eager) == "1";
+  const char* const eager = std::getenv("TROUPE_EAGER_DEVICES");
+  o.eager_devices |= eager && std::string_view(eager) == "1";
   keep_in_reach(o.cluster.spin);
   keep_in_reach(o.cluster.replay_max);
   return o;
@@ -266,7 +266,7 @@ void engine::add_gpus() {
     auto opened = all.back().device = std::make_shared<std::unique_ptr<devices::accelerator>>(device.open());
     g.facts.memory_bytes = (*opened)->facts().memory_bytes;
     g.facts.has_double = (*opened)->facts().has_double;
-    g.facts.shares_cores = (*opened)->facts().shares_cores;
+    g.facts.takes_cores = (*opened)->facts().takes_cores;
     measure(*opened, g.facts.space);
     g.open = [opened, again = std::move(device.open), link = link_.get()] {
       if (*opened) return std::move(*opened);

@@ -57,6 +57,7 @@ void assignment::add(const detail::executor_facts& f) {
   abilities_.add(f);
   all_.insert(f.id);
   (f.kind == device_kind::node ? nodes_ : near_).insert(f.id);
+  if (f.shares_cores()) on_cores_.insert(f.id);
   ++changes_;
 }
 
@@ -332,13 +333,14 @@ assignment::outcome assignment::assign_among(task_record& t, const executor_set&
     const std::size_t i = offers[k].executor;
     if (is_known(offers[k])) continue;
     if (work_.tries(i) >= tries_per_slot * (facts_[i].space == detail::host_space ? work_.slots(i) : 1) ||
-        (offers[k].transfer_ns > known_ns && model_.knows_edge(detail::host_space, facts_[i].space)) ||
-        (is_device(i) && !trials_.allows(i, *t.kernel, model_of(t, facts_[i].kind), facts_[i].shares_cores,
+        (!eager_ && offers[k].transfer_ns > known_ns && model_.knows_edge(detail::host_space, facts_[i].space)) ||
+        (is_device(i) && !trials_.allows(i, *t.kernel, model_of(t, facts_[i].kind), facts_[i].shares_cores(),
                                          offers[k].transfer_ns, others)))
       offers[k].waits = true;
     else if (offers[k].queue_ns <= window_ns_ && (chosen == none || offers[k].finish_ns() < offers[chosen].finish_ns()))
       chosen = k;
   }
+  if (careful_ && among.meets(on_cores_)) leave_cores_alone(offers, model(device_kind::cpu).known());
   const std::size_t best = chosen != none ? chosen : choose(offers, waiting, among, some);
   if (best == none) return outcome::kept;
   if (at_home && chosen == none &&
@@ -379,6 +381,18 @@ bool assignment::has_room(const offer& o) const { return !o.waits && !o.guessed 
 bool assignment::tries_enough(std::size_t i) const {
   const int each = nodes_.contains(i) ? guesses_per_slot_of_node : guesses_per_slot;
   return facts_[i].space != detail::host_space && work_.tries(i) >= each * work_.slots(i) && !work_.free().contains(i);
+}
+
+// What a device computes on the cores they cannot do meanwhile. So it gets only what costs less there than with them.
+void assignment::leave_cores_alone(std::span<offer> offers, bool cores_known) const {
+  constexpr float never = std::numeric_limits<float>::max();
+  float cores_ns = never;
+  for (const offer& o : offers)
+    if (cores_known && facts_[o.executor].space == detail::host_space)
+      cores_ns = std::min(cores_ns, o.run_ns + o.transfer_ns);
+  for (offer& o : offers)
+    if (on_cores_.contains(o.executor))
+      o.waits |= o.run_ns * static_cast<float>(facts_[o.executor].takes_cores) + o.transfer_ns >= cores_ns;
 }
 
 // Tasks are looked at in part; see samples_before_thinning.
@@ -433,7 +447,8 @@ bool assignment::assign_behind(task_record& t, std::size_t i) {
       if (theirs.known() || o.transfer_ns > own.finish_ns()) continue;
       alternatives all{.cores = true};
       note_alternative(all, i, mine);
-      to_be_tried |= !is_device(k) || trials_.allows(k, *t.kernel, theirs, facts_[k].shares_cores, o.transfer_ns, all);
+      to_be_tried |=
+          !is_device(k) || trials_.allows(k, *t.kernel, theirs, facts_[k].shares_cores(), o.transfer_ns, all);
     }
     if (to_be_tried || best_offer(offers_) != 0) return false;
     decisions_.note(t.sequence, offers_, 0);

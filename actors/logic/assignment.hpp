@@ -38,8 +38,14 @@ class assignment {
   assignment(float window_ns, std::size_t decisions_max)
       : window_ns_(window_ns), work_(window_ns), decisions_(decisions_max) {}
 
-  /// From now on a device is tried out where that does no harm; see trials.
-  void try_carefully(trials::readiness r) { trials_.be_careful(std::move(r)); }
+  /// From now on a device is tried out where that does no harm, see trials; and one that computes on the cores gets what
+  /// takes less of their time there.
+  void be_careful(trials::readiness r) {
+    careful_ = true;
+    trials_.be_careful(std::move(r));
+  }
+  /// From now on who is not known is tried out however long it takes to send him the data.
+  void be_eager() { eager_ = true; }
   /// An executor; its id is the number of those before it.
   void add(const detail::executor_facts&);
   const std::vector<detail::executor_facts>& facts() const { return facts_; }
@@ -224,6 +230,7 @@ class assignment {
   bool has_room(const offer&) const;
   bool tries_enough(std::size_t i) const;
   bool is_device(std::size_t i) const { return facts_[i].space != detail::host_space && !nodes_.contains(i); }
+  void leave_cores_alone(std::span<offer>, bool cores_known) const;
   void note_alternative(alternatives&, std::size_t i, const run_time&) const;
   void note_surprise(const detail::task_record&);
   bool look_for_some(const executor_set& among, const space_set& holders);
@@ -241,6 +248,8 @@ class assignment {
   std::vector<std::uint16_t> by_space_;  // the executor whose it is
   abilities abilities_;
   executor_set all_, withdrawn_, paused_, nodes_, near_;  // near: no nodes
+  executor_set on_cores_;                                 // devices that compute there
+  bool careful_ = false, eager_ = false;
   executor_set surprises_;
   bool surprised_ = false;  // there are some
   // Of tasks without a scope, by kernel: they are the same from task to task.

@@ -63,7 +63,8 @@ struct executor_facts {
   int index = 0;                        // of a device, among those of its kind
   std::uint16_t card = 0;               // devices of one number are slots of one card
   bool has_double = true;               // kernels as text may use doubles
-  bool shares_cores = false;            // a device that computes on the cores
+  int takes_cores = 0;                  // a device that computes on the cores: how many a task of it takes
+  bool shares_cores() const { return takes_cores != 0; }
   std::shared_ptr<node_label> label{};  // of another node
   /// For people.
   std::string shown_name() const {

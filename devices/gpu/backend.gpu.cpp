@@ -277,7 +277,7 @@ class gpu_accelerator final : public accelerator {
       (void)GPU(GetLastError)();
     facts_.memory_bytes = memory_limit ? std::min<std::uint64_t>(memory_limit, free) : free;
     facts_.has_double = has_double(p);
-    facts_.shares_cores = shares_cores;
+    facts_.takes_cores = takes_cores;
     facts_.captures = captures_calls;
     facts_.compute_units = p.multiProcessorCount;
     check(pool_.open(facts_.index), "MemPoolCreate");

@@ -191,8 +191,9 @@ class opencl_accelerator final : public accelerator {
     facts_.has_double =
         clGetDeviceInfo(device, CL_DEVICE_DOUBLE_FP_CONFIG, sizeof doubles, &doubles, nullptr) == CL_SUCCESS &&
         doubles != 0;
-    facts_.shares_cores = (info<cl_device_type>(device, CL_DEVICE_TYPE, check_) & CL_DEVICE_TYPE_CPU) != 0;
     facts_.compute_units = static_cast<int>(info<cl_uint>(device, CL_DEVICE_MAX_COMPUTE_UNITS, check_));
+    if (info<cl_device_type>(device, CL_DEVICE_TYPE, check_) & CL_DEVICE_TYPE_CPU)
+      facts_.takes_cores = facts_.compute_units;
     facts_.lanes = lane_count;
     block_max_ = info<cl_ulong>(device, CL_DEVICE_MAX_MEM_ALLOC_SIZE, check_);
   }

@@ -76,11 +76,12 @@ struct options {
   /// goes outside fails with `error(out_of_bounds)`, naming kernel, argument, index and box. `sim` always does. On the
   /// others it makes kernels slower, and recorded graphs are not replayed as one call.
   bool check_kernels = false;
-  /// A device that has never run a kernel is given a task of it, to find out how fast it is, where nobody has to wait for
-  /// that: once the kernel has been compiled aside, and while the cores have enough other tasks of it or the trial costs
-  /// little beside what such tasks have taken so far. On: as soon as there is a task, which then waits for the compiler.
-  /// The environment variable TROUPE_EAGER_TRIALS=1 turns it on as well. No matter where only devices may run the task.
-  bool eager_trials = false;
+  /// Off: a device that has never run a kernel is given a task of it, to find out how fast it is, where nobody has to wait
+  /// for that: once the kernel has been compiled aside, and while the cores have enough other tasks of it or the trial costs
+  /// little beside what such tasks have taken so far. And a device that computes on the cores (sim, OpenCL on a CPU) gets
+  /// only tasks that take less of the cores' time there. On, also by the environment variable TROUPE_EAGER_DEVICES=1: devices
+  /// get tasks as soon as there are any, and these wait for the compiler. No matter where only devices may run a task.
+  bool eager_devices = false;
   /// Host memory for tiles of arrays, in bytes, at most; 0: no limit. Tiles that no task uses and that were used longest
   /// ago go to `spill_directory` and come back when they are needed. A call whose own tiles take more is
   /// `error(out_of_memory)` at once, also a host view. Memory of the caller (`adopt`, `borrow`), private partials of

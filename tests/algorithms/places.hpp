@@ -21,7 +21,7 @@ class places : public testing::TestWithParam<std::string> {
     troupe::options o{.threads = 2};
     o.devices = {{device()}};
     o.cost_cache = "none";  // earlier runs may know that the device is the slower one
-    o.eager_trials = true;  // however little there is to do
+    o.eager_devices = true;  // however little there is to do
     try {
       rt_.emplace(o);
     } catch (const troupe::error& e) {

@@ -46,7 +46,7 @@ options with_sim() {
   o.threads = 1;
   o.devices = {{"sim:0"}};
   o.cost_cache = "none";
-  o.eager_trials = true;
+  o.eager_devices = true;
   return o;
 }
 

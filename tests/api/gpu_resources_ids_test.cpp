@@ -66,7 +66,7 @@ double free_in(runtime& rt) {
 class holder {
  public:
   holder(runtime& rt, double n)
-      : done_(rt.spawn(gpus(n), [this](task_context& c) {
+      : rt_(rt), done_(rt.spawn(gpus(n), [this](task_context& c) {
           held_ = names_of(c);
           begun_.open();
           EXPECT_TRUE(let_go_.pass());
@@ -83,12 +83,15 @@ class holder {
     return held_;
   }
   bool has_begun() { return begun_.is_open(); }
+  /// Its devices are free then: a future says that a body has ended, and a little later they are given back.
   void end() {
     let_go_.open();
     done_.get();
+    rt_.spawn([] {}, done_).get();
   }
 
  private:
+  runtime& rt_;
   gate begun_, let_go_;
   names held_;
   future<void> done_;

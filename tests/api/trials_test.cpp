@@ -29,7 +29,7 @@ options with_sim(bool eager) {
   o.threads = 2;
   o.devices = {{"sim:0"}};
   o.cost_cache = "none";
-  o.eager_trials = eager;
+  o.eager_devices = eager;
   return o;
 }
 

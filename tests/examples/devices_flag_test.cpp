@@ -22,12 +22,12 @@ class first_time {
  public:
   first_time() : before_(std::getenv("XDG_CACHE_HOME") ? std::getenv("XDG_CACHE_HOME") : "") {
     setenv("XDG_CACHE_HOME", (folder_ / "").c_str(), 1);
-    setenv("TROUPE_EAGER_TRIALS", "1", 1);
+    setenv("TROUPE_EAGER_DEVICES", "1", 1);
   }
   first_time(const first_time&) = delete;
   first_time& operator=(const first_time&) = delete;
   ~first_time() {
-    unsetenv("TROUPE_EAGER_TRIALS");
+    unsetenv("TROUPE_EAGER_DEVICES");
     if (before_.empty())
       unsetenv("XDG_CACHE_HOME");
     else

@@ -23,7 +23,7 @@ namespace troupe::devices::gpu::hip_build {
 inline constexpr device_kind this_kind = device_kind::hip;
 inline constexpr bool fills_by_kernel = true;
 inline constexpr bool handles_outlive_reset = false;  // they are pointers
-inline constexpr bool shares_cores = false;
+inline constexpr int takes_cores = 0;
 inline constexpr bool reset_ends_hangs = false;       // it would wait for them
 using device_properties = hipDeviceProp_t;
 

@@ -25,7 +25,7 @@ using troupe::soft_gpu::dim3;
 inline constexpr device_kind this_kind = device_kind::sim;
 inline constexpr bool fills_by_kernel = false;  // starting the host's compiler for it would take longer than it saves
 inline constexpr bool handles_outlive_reset = true;  // they are numbers, dead ones are told
-inline constexpr bool shares_cores = true;
+inline constexpr int takes_cores = 1;
 inline constexpr bool reset_ends_hangs = true;
 using device_properties = troupe::soft_gpu::simDeviceProp;
 

@@ -108,7 +108,7 @@ TEST_F(careful_trials, count_what_it_takes_to_send_the_data) {
 /// Four cores and a device, jobs of equal tasks without data. The device gets ready when somebody has asked.
 class machine {
  public:
-  machine(float device_ns, bool shares_cores, float ready_after_ns) : choice_(ms, 0) {
+  machine(float device_ns, int takes_cores, float ready_after_ns) : choice_(ms, 0) {
     detail::executor_facts cores, device;
     cores.name = "cpu:0";
     cores.slots = slots_of_cores;
@@ -116,12 +116,12 @@ class machine {
     device.name = "sim:0";
     device.kind = device_kind::sim;
     device.space = 1;
-    device.shares_cores = shares_cores;
+    device.takes_cores = takes_cores;
     choice_.add(cores);
     choice_.add(device);
     choice_.know_link(detail::host_space, 1, {10'000, 1});
     choice_.know_link(1, detail::host_space, {10'000, 1});
-    choice_.try_carefully([this, ready_after_ns](std::size_t, const kernel_info&) {
+    choice_.be_careful([this, ready_after_ns](std::size_t, const kernel_info&) {
       if (ready_at_ < 0) ready_at_ = now_ + static_cast<double>(ready_after_ns);
       return now_ >= ready_at_;
     });
@@ -195,7 +195,7 @@ TEST(careful_trials_of_jobs, cost_no_job_more_than_a_twentieth_however_slow_the_
   for (const bool shares_cores : {true, false})
     for (const float device_ns : {0.5f * ms, 1 * ms, 5 * ms, 30 * ms})
       for (const float ready_ns : {0.0f, 20 * ms, 300 * ms}) {
-        machine m(device_ns, shares_cores, ready_ns);
+        machine m(device_ns, shares_cores ? 1 : 0, ready_ns);
         for (int job = 0; job < 12; ++job)
           EXPECT_LE(m.job(tiles), 1.05 * cores_alone_ns)
               << "job " << job << ", " << device_ns / ms << " ms on the device, ready after " << ready_ns / ms << " ms";
@@ -203,21 +203,31 @@ TEST(careful_trials_of_jobs, cost_no_job_more_than_a_twentieth_however_slow_the_
 }
 
 TEST(careful_trials_of_jobs, let_a_fast_device_work_in_the_first_job_once_it_is_ready) {
-  machine m(0.02f * ms, apart, 20 * ms);
+  machine m(0.02f * ms, 0, 20 * ms);
   EXPECT_LT(m.job(tiles), 0.5 * cores_alone_ns);
   EXPECT_GT(m.by_device(), tiles / 2);
   EXPECT_LT(m.job(tiles), 1.05 * tiles * 0.02 * double{ms}) << "then it is known";
 }
 
 TEST(careful_trials_of_jobs, find_out_about_devices_on_the_cores_too) {
-  machine m(0.1f * ms, on_cores, 300 * ms);
+  machine m(0.1f * ms, 1, 300 * ms);
   for (int job = 0; job < 12; ++job) m.job(tiles);
   EXPECT_GT(m.by_device(), tiles);
 }
 
+// Once they are known: 2 tasks of a job of 512 show that.
+TEST(careful_trials_of_jobs, leave_to_the_cores_what_costs_them_as_much_on_the_device) {
+  machine as_fast(1 * ms, 1, 0), by_all_cores(0.3f * ms, 4, 0), faster(0.3f * ms, 1, 0);
+  for (int job = 0; job < 12; ++job)
+    for (machine* m : {&as_fast, &by_all_cores, &faster}) m->job(tiles);
+  EXPECT_EQ(as_fast.by_device(), 2u);
+  EXPECT_EQ(by_all_cores.by_device(), 2u);
+  EXPECT_GT(faster.by_device(), tiles);
+}
+
 // One task at a time, of which the program waits for each.
 TEST(careful_trials_of_jobs, find_out_though_there_is_never_more_than_one_task) {
-  machine m(0.02f * ms, apart, 20 * ms);
+  machine m(0.02f * ms, 0, 20 * ms);
   for (int i = 0; i < 3'000; ++i) m.job(1);
   EXPECT_GT(m.by_device(), 500u);
 }

@@ -129,7 +129,7 @@ plan draw(const draw_options& how) {
   p.trace = options.one_in(8);
   p.bind = options.one_in(10);
   p.decisions_kept = options.one_in(4) ? 0 : 4096;
-  p.eager_trials = mix(how.seed, 3) % 2 == 0;
+  p.eager_devices = mix(how.seed, 3) % 2 == 0;
   const auto bound = options.from(8, 100);
   if (options.one_in(6) && with("few_in_flight")) p.tasks_in_flight_max = static_cast<std::size_t>(bound);
   p.licences = static_cast<int>(options.from(1, 4));
@@ -174,7 +174,7 @@ std::string plan::text() const {
   if (trace) s += ", trace";
   if (bind) s += ", bound";
   if (decisions_kept == 0) s += ", no decisions";
-  if (eager_trials) s += ", eager trials";
+  if (eager_devices) s += ", eager devices";
   s += ", licences " + std::to_string(licences) + ", tokens " + std::to_string(tokens) + ", card wait " +
        std::to_string(card_wait_ms) + " ms, clients " + std::to_string(clients.size()) + ", operations " +
        std::to_string(operation_count());

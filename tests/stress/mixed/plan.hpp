@@ -139,7 +139,7 @@ struct plan {
   int window_us = 1000, spin_us = 20, card_wait_ms = 1000;
   bool waiting_thread_helps = true, cost_cache = false, trace = false, bind = false;
   std::size_t tasks_in_flight_max = 65536, decisions_kept = 4096;
-  bool eager_trials = false;
+  bool eager_devices = false;
   int licences = 3, tokens = 50;        // of two named quantities
   index common = 1, common_tile = 1;    // size of the common array
   std::vector<client_plan> clients{};

@@ -47,7 +47,7 @@ void session::start() {
   o.bind_threads = plan_.bind;
   o.tasks_in_flight_max = plan_.tasks_in_flight_max;
   o.decisions_kept = plan_.decisions_kept;
-  o.eager_trials = plan_.eager_trials;
+  o.eager_devices = plan_.eager_devices;
   o.resources = {{"licence", static_cast<double>(plan_.licences)}, {"token", static_cast<double>(plan_.tokens)}};
   runtime_ = std::make_unique<troupe::runtime>(o);
   for (const troupe::executor_report& e : runtime_->executors())
