@@ -32,7 +32,7 @@ options checked(options o) {
   if (o.threads < 0) throw error(errc::bad_argument, "options::threads is negative");
   if (o.threads > threads_max) throw error(errc::bad_argument, "options::threads is above 4096");
   if (o.core_groups < 1 || o.core_groups > logic::executors_max)
-    throw error(errc::bad_argument, "options::core_groups must be between 1 and 64");
+    throw error(errc::bad_argument, "options::core_groups must be between 1 and 1024");
   if (o.tasks_in_flight_max < 1) throw error(errc::bad_argument, "options::tasks_in_flight_max must be at least 1");
   if (o.spare_threads_max < 0) throw error(errc::bad_argument, "options::spare_threads_max is negative");
   if (o.spin.count() < 0) throw error(errc::bad_argument, "options::spin is negative");

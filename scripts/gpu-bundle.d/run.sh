@@ -253,8 +253,8 @@ gist_of_cuda_picture() {
 }
 step convolve_cpu 60 gist_of_picture "$bin/troupe-convolve" "$here/picture.jpg" "$out/convolve_cpu.png" --verify
 if usable cuda; then
-  step convolve_cuda 60 gist_of_cuda_picture "$bin/troupe-convolve" "$here/picture.jpg" "$out/convolve_cuda.png" \
-    --devices cuda --tile 128 --verify
+  step convolve_cuda 60 gist_of_cuda_picture env TROUPE_EAGER_DEVICES=1 "$bin/troupe-convolve" "$here/picture.jpg" \
+    "$out/convolve_cuda.png" --devices cuda --tile 128 --verify
 else
   absent convolve_cuda "$reason"
 fi
@@ -270,7 +270,7 @@ if [[ ! -x $bin/troupe-cublas_gemm ]]; then
 elif [[ -z $cublas ]]; then
   absent cublas_gemm "no libcublas.so.${cuda_major%%.*} on this host"
 elif usable cuda; then
-  step cublas_gemm 60 gist_of_gemm "$bin/troupe-cublas_gemm" 4096 1024 --devices cuda
+  step cublas_gemm 60 gist_of_gemm env TROUPE_EAGER_DEVICES=1 "$bin/troupe-cublas_gemm" 4096 1024 --devices cuda
 else
   absent cublas_gemm "$reason"
 fi

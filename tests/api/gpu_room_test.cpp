@@ -31,6 +31,7 @@ options with_memory(std::uint64_t bytes) {
   options o;
   o.threads = 1;
   o.devices = {{"sim:0", bytes}};
+  o.eager_devices = true;
   o.cost_cache = "none";
   return o;
 }

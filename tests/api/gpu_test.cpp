@@ -49,6 +49,7 @@ options with_sims(int count, std::uint64_t memory = 0, int lanes = 4) {
   o.threads = 2;
   o.cost_cache = "none";  // no test knows what another one has measured
   for (int i = 0; i < count; ++i) o.devices.push_back({"sim:" + std::to_string(i % 2), memory, lanes});
+  o.eager_devices = true;
   return o;
 }
 

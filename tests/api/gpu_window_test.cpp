@@ -84,6 +84,7 @@ void compare(std::mt19937& random, const char* name) {
   options o;
   o.threads = 2;
   o.devices = {{"sim:0", 64 << 10}, {"sim:1"}};
+  o.eager_devices = true;
   runtime rt(o);
   const scope places[] = {scope::executor("sim:0"), scope::gpu(), scope::any(), scope::cpu()};
   std::vector<T> results[2];

@@ -149,6 +149,7 @@ TEST_P(spilling_programs, leave_the_bytes_of_the_serial_run) {
   o.spill_directory = testing::TempDir();
   for (int i = 0; i < m.sims; ++i)
     o.devices.push_back({"sim:" + std::to_string(i), m.small_devices ? budget / 4 : budget});
+  o.eager_devices = true;
   runtime rt(o);
   for (std::uint32_t seed = 1; seed <= 20; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));

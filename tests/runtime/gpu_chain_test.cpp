@@ -45,6 +45,7 @@ class gpu_chains : public testing::Test {
     options o;
     o.threads = 1;
     o.devices = std::move(devices);
+    o.eager_devices = true;
     return o;
   }
   static std::vector<word> contents(const array<word, 1>& a) {

@@ -69,6 +69,7 @@ class gpu_costs : public testing::Test {
     o.threads = 1;
     o.devices = {{"sim:0"}};
     o.cost_cache = costs.string();
+    o.eager_devices = true;
     return o;
   }
   options with_sim() const { return with_sim(folder); }

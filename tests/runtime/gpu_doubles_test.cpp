@@ -45,6 +45,7 @@ class gpu_doubles : public testing::Test {
     o.threads = 1;
     o.devices = {{"sim:0"}};
     o.cost_cache = "none";
+    o.eager_devices = true;
     return rt_.emplace(o);
   }
   std::optional<runtime> rt_;

@@ -59,6 +59,7 @@ class gpu_faults : public testing::Test {
     o.threads = 2;
     o.cost_cache = "none";  // calls are counted: none may be for measuring
     for (int i = 0; i < count; ++i) o.devices.push_back({"sim:" + std::to_string(i)});
+    o.eager_devices = true;
     return o;
   }
   static std::vector<word> contents(const array<word, 1>& a) {

@@ -60,6 +60,7 @@ class gpu_graph : public testing::TestWithParam<std::string> {
     o.cost_cache = "none";
     o.devices = {{device}};
     o.devices[0].memory_bytes = memory;
+    o.eager_devices = true;
     return o;
   }
   static task_options there(const std::string& device = GetParam()) { return {.where = scope::executor(device)}; }

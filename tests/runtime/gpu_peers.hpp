@@ -100,6 +100,7 @@ class gpu_peers : public testing::Test {
     o.threads = 1;
     o.cost_cache = "none";  // nothing but the tasks' data goes over the links
     for (int i = 0; i < count; ++i) o.devices.push_back({"sim:" + std::to_string(i)});
+    o.eager_devices = true;
     return o;
   }
   static soft_gpu::sim_traffic traffic(int device) {
