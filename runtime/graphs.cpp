@@ -75,7 +75,7 @@ void find_executors(recorded_graph& g, const recording& tape, const std::vector<
       first_that_is_not([](const task_record& t) { return (t.kernel->kinds & cpu_bit) != 0; });
   if (!not_for_cores) g.executors = scope & logic::with_body(cpu_bit, facts);
   for (const executor_facts& f : facts) {
-    if (f.space == host_space || !scope.contains(f.id)) continue;
+    if (f.space == host_space || f.kind == device_kind::node || !scope.contains(f.id)) continue;
     const bool can = !first_that_is_not([&](const task_record& t) {
       return is_plain(t, f.kind) && logic::able_to_run(*t.kernel, facts).contains(f.id);
     });
