@@ -134,6 +134,11 @@ class gpu_actor final : public gpu, public std::enable_shared_from_this<gpu_acto
   // ---- gpu_kernels.cpp
   devices::kernel_id loaded(const kernel_info&);
   bool get_ready();
+  struct wanted_kernel {
+    const kernel_info* kernel = nullptr;
+    std::uint64_t since = 0;  // ticks
+  };
+  bool may_load(const wanted_kernel&);
 
   // ---- gpu_graphs.cpp
   void launch_graph(job&);
@@ -185,7 +190,8 @@ class gpu_actor final : public gpu, public std::enable_shared_from_this<gpu_acto
   std::deque<task_record*> errands_;  // transfers and the like
   std::vector<task_record*> running_;
   std::set<const kernel_info*> ready_;       // loaded, or what is wrong with them is to be told by a task
-  std::deque<const kernel_info*> to_load_;  // before there is a task
+  std::deque<wanted_kernel> to_load_;        // before there is a task
+  std::atomic<std::size_t> to_load_count_{0};
   bool rung_ = false, ended_ = false;
   std::atomic<std::size_t> queued_count_{0}, errand_count_{0};
   std::atomic<bool> asleep_{false}, watch_{false}, stopping_{false}, looks_ahead_{false};
@@ -221,6 +227,7 @@ class gpu_actor final : public gpu, public std::enable_shared_from_this<gpu_acto
   std::vector<task_record*> done_;
   int next_lane_ = 0, in_row_ = 0;                 // the lane whose turn it is, and small tasks that it has had
   bool evicts_ = false;                            // since it looks ahead, something had to leave
+  std::uint64_t calm_since_ = 0;                   // ticks; the cores rest, as far as has been seen; 0: they do not
   bool slept_ = false;                             // since the last look at the lanes
   int probes_left_ = 0;                            // until something has run again
   std::uint64_t probe_at_ = 0, probed_after_ = 0;  // ticks; tasks that had run

@@ -19,6 +19,8 @@ constexpr auto nap = std::chrono::milliseconds(1);
 // Who sleeps while others may begin something, this often, and so long after they last did.
 constexpr auto short_nap = std::chrono::microseconds(100);
 constexpr double patience_ns = 2e6;
+// Who has kernels to load looks this often whether it may.
+constexpr std::chrono::nanoseconds load_nap = std::chrono::milliseconds(50);
 }  // namespace
 
 thread_local const gpu_actor* gpu_actor::driven_here_ = nullptr;
@@ -33,6 +35,8 @@ void gpu_actor::sleep() {
     const auto until = std::max(until_probe(), std::chrono::nanoseconds(1));
     until_look = until_look.count() == 0 ? until : std::min(until, until_look);
   }
+  if (to_load_count_.load(std::memory_order_relaxed) != 0)
+    until_look = until_look.count() == 0 ? load_nap : std::min<std::chrono::nanoseconds>(load_nap, until_look);
   {
     std::unique_lock hold(lock_);
     running_.clear();

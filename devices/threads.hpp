@@ -13,13 +13,9 @@ bool bind_this_thread(int core) noexcept;
 int current_cpu() noexcept;
 /// Names the calling thread for debuggers, at most 15 characters.
 void name_this_thread(const std::string&) noexcept;
-/// How much the calling thread, and threads and processes that it starts from now on, leave the cores to others where there
-/// are too few. Cannot be undone.
-enum class yielding {
-  mostly,      ///< it gets a tenth of a core that another thread wants, too
-  altogether,  ///< it gets about nothing of such a core
-};
-void let_others_pass(yielding) noexcept;
+/// The calling thread, and threads and processes that it starts from now on, get a tenth of a core that another thread
+/// wants, too. Cannot be undone.
+void let_others_pass() noexcept;
 /// Throws std::system_error if the system does not give this process so many threads more at this moment. For code that
 /// ends the process when it gets none.
 void try_threads(int count);

@@ -329,24 +329,34 @@ assignment::outcome assignment::assign_among(task_record& t, const executor_set&
   alternatives others{.waiting = waiting == at_once ? 0 : waiting};
   for (std::size_t k = 0; k < n && !alike; ++k)
     note_alternative(others, offers[k].executor, model(facts_[offers[k].executor].kind));
+  float staked_ns = 0;
   for (std::size_t k = 0; k < n && !alike; ++k) {
     const std::size_t i = offers[k].executor;
     if (is_known(offers[k])) continue;
-    if (work_.tries(i) >= tries_per_slot * (facts_[i].space == detail::host_space ? work_.slots(i) : 1) ||
+    const bool host = facts_[i].space == detail::host_space;
+    std::optional<float> at_stake = 0.0f;
+    if (is_device(i))
+      at_stake = trials_.stake(i, *t.kernel, model_of(t, facts_[i].kind), facts_[i].shares_cores(),
+                               offers[k].transfer_ns, others);
+    // Cores with a free slot always may: the bodies that try them may wait for this task.
+    if ((work_.tries(i) >= tries_per_slot * (host ? work_.slots(i) : 1) && !(host && work_.free().contains(i))) ||
         (!eager_ && offers[k].transfer_ns > known_ns && model_.knows_edge(detail::host_space, facts_[i].space)) ||
-        (is_device(i) && !trials_.allows(i, *t.kernel, model_of(t, facts_[i].kind), facts_[i].shares_cores(),
-                                         offers[k].transfer_ns, others)))
+        !at_stake)
       offers[k].waits = true;
-    else if (offers[k].queue_ns <= window_ns_ && (chosen == none || offers[k].finish_ns() < offers[chosen].finish_ns()))
+    else if (offers[k].queue_ns <= window_ns_ &&
+             (chosen == none || offers[k].finish_ns() < offers[chosen].finish_ns())) {
       chosen = k;
+      staked_ns = *at_stake;
+    }
   }
-  if (careful_ && among.meets(on_cores_)) leave_cores_alone(offers, model(device_kind::cpu).known());
+  if (careful_ && among.meets(on_cores_)) leave_cores_alone(t, model(device_kind::cpu).known());
   const std::size_t best = chosen != none ? chosen : choose(offers, waiting, among, some);
   if (best == none) return outcome::kept;
   if (at_home && chosen == none &&
       std::ranges::any_of(offers, [&](const offer& o) { return is_nearer(o, offers[best]); }))
     return outcome::elsewhere;
   if (is_known(offers[best])) t.marks |= detail::mark_known;
+  if (best == chosen && staked_ns > 0) model_of(t, facts_[offers[best].executor].kind).stake(staked_ns);
   if (some && nodes_.contains(offers[best].executor)) turn_ = offers[best].executor + 1u;
   decisions_.note(t.sequence, offers, best);
   work_.give(t, offers[best].executor, offers[best].run_ns, offers[best].transfer_ns);
@@ -384,13 +394,14 @@ bool assignment::tries_enough(std::size_t i) const {
 }
 
 // What a device computes on the cores they cannot do meanwhile. So it gets only what costs less there than with them.
-void assignment::leave_cores_alone(std::span<offer> offers, bool cores_known) const {
+void assignment::leave_cores_alone(const task_record& t, bool cores_known) {
   constexpr float never = std::numeric_limits<float>::max();
+  const float slots = static_cast<float>(std::max(slots_needed(t), 1));
   float cores_ns = never;
-  for (const offer& o : offers)
+  for (const offer& o : offers_)
     if (cores_known && facts_[o.executor].space == detail::host_space)
-      cores_ns = std::min(cores_ns, o.run_ns + o.transfer_ns);
-  for (offer& o : offers)
+      cores_ns = std::min(cores_ns, o.run_ns * slots + o.transfer_ns);
+  for (offer& o : offers_)
     if (on_cores_.contains(o.executor))
       o.waits |= o.run_ns * static_cast<float>(facts_[o.executor].takes_cores) + o.transfer_ns >= cores_ns;
 }
@@ -445,10 +456,11 @@ bool assignment::assign_behind(task_record& t, std::size_t i) {
       // Who is not known is to be tried, unless the data would take longer to come.
       run_time& theirs = model_of(t, facts_[k].kind);
       if (theirs.known() || o.transfer_ns > own.finish_ns()) continue;
-      alternatives all{.cores = true};
+      alternatives all;
+      others.each([&](std::size_t e) { all.cores |= facts_[e].space == detail::host_space; });
       note_alternative(all, i, mine);
-      to_be_tried |=
-          !is_device(k) || trials_.allows(k, *t.kernel, theirs, facts_[k].shares_cores(), o.transfer_ns, all);
+      to_be_tried |= !is_device(k) ||
+                     trials_.stake(k, *t.kernel, theirs, facts_[k].shares_cores(), o.transfer_ns, all).has_value();
     }
     if (to_be_tried || best_offer(offers_) != 0) return false;
     decisions_.note(t.sequence, offers_, 0);

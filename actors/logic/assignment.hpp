@@ -230,7 +230,7 @@ class assignment {
   bool has_room(const offer&) const;
   bool tries_enough(std::size_t i) const;
   bool is_device(std::size_t i) const { return facts_[i].space != detail::host_space && !nodes_.contains(i); }
-  void leave_cores_alone(std::span<offer>, bool cores_known) const;
+  void leave_cores_alone(const detail::task_record&, bool cores_known);
   void note_alternative(alternatives&, std::size_t i, const run_time&) const;
   void note_surprise(const detail::task_record&);
   bool look_for_some(const executor_set& among, const space_set& holders);

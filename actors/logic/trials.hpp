@@ -12,6 +12,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <utility>
 
 #include <troupe/detail/task.hpp>
@@ -37,19 +38,18 @@ class trials {
   /// From now on a trial is made where it does no harm; before, as soon as there is a task.
   void be_careful(readiness r) { is_ready_ = std::move(r); }
 
-  /// `own`: what is known of the device with that kernel. True: it may be given the task, and its stake counts.
-  bool allows(std::size_t executor, const detail::kernel_info& k, run_time& own, bool shares_cores, float transfer_ns,
-              const alternatives& others) const {
-    if (!is_ready_ || !others.cores) return true;
-    if (!is_ready_(executor, k)) return false;
+  /// `own`: what is known of the device with that kernel. What is at stake if it is given the task, in nanoseconds, which
+  /// who does so notes in `own`; nothing: it may not be given it.
+  std::optional<float> stake(std::size_t executor, const detail::kernel_info& k, const run_time& own, bool shares_cores,
+                             float transfer_ns, const alternatives& others) const {
+    if (!is_ready_ || !others.cores) return 0.0f;
+    if (!is_ready_(executor, k)) return {};
     // The cores try it themselves. What they leave is for devices, which may be much faster.
-    if (!(others.run_ns > 0)) return !shares_cores && others.waiting != 0;
+    if (!(others.run_ns > 0)) return shares_cores || others.waiting == 0 ? std::optional<float>() : 0.0f;
     const float stake = transfer_ns + (own.seen() == 0 ? slower_max * others.run_ns : 2 * own.expected_ns(0));
     const bool is_hidden = stake * others.tasks_per_ns <= static_cast<float>(others.waiting);
     const bool is_little = own.staked_ns() + stake <= share * others.spent_ns;
-    if (shares_cores ? !(is_hidden && is_little) : !(is_hidden || is_little)) return false;
-    own.stake(stake);
-    return true;
+    return (shares_cores ? is_hidden && is_little : is_hidden || is_little) ? std::optional(stake) : std::nullopt;
   }
 
  private:

@@ -132,15 +132,10 @@ void name_this_thread(const std::string& name) noexcept {
   ::pthread_setname_np(::pthread_self(), name.substr(0, 15).c_str());
 }
 
-// Linux gives each thread a class and a niceness of its own. Where only idle threads run, a core counts as free; with a
-// niceness alone threads that wake are put elsewhere, two to a core.
-void let_others_pass(yielding how) noexcept {
+// Linux gives each thread a niceness of its own.
+void let_others_pass() noexcept {
   constexpr int niceness = 10;
-  const sched_param none{};
-  if (how == yielding::altogether)
-    (void)::sched_setscheduler(0, SCHED_IDLE, &none);
-  else
-    (void)::setpriority(PRIO_PROCESS, static_cast<id_t>(::syscall(SYS_gettid)), niceness);
+  (void)::setpriority(PRIO_PROCESS, static_cast<id_t>(::syscall(SYS_gettid)), niceness);
 }
 
 void try_threads(int count) {

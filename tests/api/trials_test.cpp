@@ -3,9 +3,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <string>
+#include <vector>
 
 #include <troupe/troupe.hpp>
+
+#include "gates.hpp"
 
 namespace {
 
@@ -23,6 +27,14 @@ GPU_KERNEL void add_two(GPU_INOUT(int, a)) {
   if (i < GPU_HI(a, 0)) GPU_AT1(a, i) += 2;
 })",
                                              "add_two"});
+
+constexpr auto add_three = kernel<inout<int, 1>>("add_three")
+                               .on(gpu, source{R"(
+GPU_KERNEL void add_three(GPU_INOUT(int, a)) {
+  const long i = GPU_LO(a, 0) + GPU_GLOBAL_ID(0);
+  if (i < GPU_HI(a, 0)) GPU_AT1(a, i) += 3;
+})",
+                                               "add_three"});
 
 options with_sim(bool eager) {
   options o;
@@ -78,6 +90,36 @@ TEST(trials, of_a_text_that_does_not_compile_harm_nobody_else) {
   for (index_t i = 0; i < 16; ++i) EXPECT_EQ(v(i), 50);
 }
 
+// The bodies that keep the cores busy, as far as anybody knows, wait for the very tasks that a device might try.
+TEST(trials, hold_up_nobody_who_waits_inside_a_body) {
+  runtime rt(with_sim(false));
+  auto a = rt.filled<int>({16 * 12}, tiles(16), 1);
+  std::vector<future<void>> outer;
+  for (index_t i = 0; i < 12; ++i)
+    outer.push_back(
+        rt.spawn([&rt, part = a.sub({{16 * i}, {16 * i + 16}})] { rt.spawn(add_two, update(part)).get(); }));
+  for (auto& f : outer) ASSERT_TRUE(f.wait_for(test::patience));
+  auto v = a.read();
+  for (index_t i = 0; i < 16 * 12; ++i) EXPECT_EQ(v(i), 3) << i;
+}
+
+// One kind becomes known before the other one: then runs that follow one another ask whether the other may be tried.
+TEST(trials, are_no_question_for_recorded_graphs_on_devices_of_two_kinds) {
+  options o = with_sim(false);
+  o.devices.push_back({"opencl"});
+  runtime rt(o);
+  if (rt.executors().size() < 3) GTEST_SKIP() << "no OpenCL device";
+  auto a = rt.filled<int>({16}, tiles(16), 0);
+  const graph g = rt.record([&](recorder& r) {
+    for (int i = 0; i < 4; ++i) r.spawn({.where = scope::gpu()}, add_three, update(a));
+  });
+  for (int round = 0; round < 30; ++round) {
+    for (int i = 0; i < 10; ++i) rt.run(g);
+    rt.wait_all();
+  }
+  EXPECT_EQ(a.read()(15), 30 * 10 * 4 * 3);
+}
+
 // The same, slowly on the cores: tasks that take no time are never worth sending away.
 constexpr auto add_two_slowly = kernel<inout<int, 1>>("add_two_slowly")
                                     .on(cpu,
@@ -100,7 +142,8 @@ TEST(trials, are_made_once_they_cost_little_beside_what_has_been_done) {
   constexpr index_t n = 16 * 1000;
   auto a = rt.filled<int>({n}, tiles(16), 1);
   int jobs = 0;
-  while (tasks_on_sim(rt) == 0 && jobs < 200) {
+  const auto end = std::chrono::steady_clock::now() + test::patience;
+  while (tasks_on_sim(rt) == 0 && std::chrono::steady_clock::now() < end) {
     rt.for_each(by_tiles(n), add_two_slowly, update(a)).get();
     ++jobs;
   }

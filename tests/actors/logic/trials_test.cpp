@@ -33,7 +33,9 @@ class careful_trials : public testing::Test {
     });
   }
   bool allows(bool shares_cores, const alternatives& others) {
-    return rules.allows(1, kernel, device, shares_cores, 0, others);
+    const auto stake = rules.stake(1, kernel, device, shares_cores, 0, others);
+    if (stake) device.stake(*stake);
+    return stake.has_value();
   }
   // Four cores that take 1 ms for a task.
   static alternatives known(std::size_t waiting, double spent_ns = 0) {
@@ -50,7 +52,7 @@ class careful_trials : public testing::Test {
 TEST(trials, are_made_at_once_unless_somebody_is_careful) {
   const kernel_info kernel{.name = "k"};
   run_time device;
-  EXPECT_TRUE(trials().allows(1, kernel, device, on_cores, 0, {.cores = true}));
+  EXPECT_TRUE(trials().stake(1, kernel, device, on_cores, 0, {.cores = true}));
 }
 
 TEST_F(careful_trials, are_made_at_once_where_no_core_may_run_the_task) {
@@ -99,8 +101,8 @@ TEST_F(careful_trials, know_from_the_first_one_what_the_second_one_takes) {
 }
 
 TEST_F(careful_trials, count_what_it_takes_to_send_the_data) {
-  EXPECT_FALSE(rules.allows(1, kernel, device, apart, 8 * ms, known(159)));
-  EXPECT_TRUE(rules.allows(1, kernel, device, apart, 8 * ms, known(160)));
+  EXPECT_FALSE(rules.stake(1, kernel, device, apart, 8 * ms, known(159)));
+  EXPECT_TRUE(rules.stake(1, kernel, device, apart, 8 * ms, known(160)));
 }
 
 // ---- whole jobs, in time that only they know ------------------------------------------------------------------------
