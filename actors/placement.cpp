@@ -56,9 +56,7 @@ placement::placement(const options& o, house_link& link, wait_board& board)
                  static_cast<std::uint64_t>(unknown_ns / clock_.ns_per_tick())),
       budget_(o.memory_bytes != 0 ? std::make_unique<logic::host_budget>(o.memory_bytes) : nullptr) {
   link_.bounded = o.memory_bytes != 0;
-  if (o.eager_devices)
-    assignment_.be_eager();
-  else
+  if (!o.eager_devices)
     assignment_.be_careful([this](std::size_t i, const kernel_info& k) { return executors_[i]->is_ready_for(k); });
 }
 

@@ -238,6 +238,7 @@ class placement final : private logic::dependencies::surroundings {
   void make_ready(task_record&);
   void admit(task_record&);
   void admit_waiting(std::uint64_t now);
+  void admit_some(std::uint64_t now);
   memory_space space_of(const held_device&) const;
   bool set_aside_for_data();
   bool must_wait_for_data(task_record&);

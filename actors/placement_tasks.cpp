@@ -180,7 +180,12 @@ memory_space placement::space_of(const held_device& d) const {
   return at == near_.end() ? host_space : (*at)->facts().space;
 }
 
+// In every turn; most have nothing to admit.
 void placement::admit_waiting(std::uint64_t now) {
+  if (admission_.has_changed()) admit_some(now);
+}
+
+void placement::admit_some(std::uint64_t now) {
   admission_.admit(
       now, [&](const task_record& t) { return assignment_.places_of(t); }, [&](task_record& t) { assign(t); },
       [&](task_record& t) {

@@ -36,12 +36,15 @@ std::exception_ptr thread_ended(const task_record& t, const std::string& executo
 }
 }  // namespace
 
+// Apart, so that `enter` is a few instructions.
+[[gnu::noinline]] void worker::add_level() {
+  bodies_.emplace_back();
+  contexts_.push_back(
+      std::make_unique<run_context>(at_.host, at_.link, buffers_, at_.executor.c_str(), at_.stopping, context()));
+}
+
 inline run_context& worker::enter(task_record& t, standing body) {
-  if (static_cast<std::size_t>(depth_) == contexts_.size()) {
-    bodies_.emplace_back();
-    contexts_.push_back(
-        std::make_unique<run_context>(at_.host, at_.link, buffers_, at_.executor.c_str(), at_.stopping, context()));
-  }
+  if (static_cast<std::size_t>(depth_) == contexts_.size()) add_level();
   bodies_[static_cast<std::size_t>(depth_)] = body;
   run_context& c = *contexts_[static_cast<std::size_t>(depth_++)];
   c.bind(t);

@@ -82,6 +82,7 @@ class worker {
   std::atomic<bool> ended{false};
 
  private:
+  void add_level();
   run_context& enter(task_record&, standing);
   struct outcome {
     bool fine = false;

@@ -115,6 +115,8 @@ class admission {
   }
   /// The task has ended, or is to be admitted anew: what it held is free.
   void finished(detail::task_record&);
+  /// Since the last `admit`: else that would do nothing, and `due` is as it was.
+  bool has_changed() const { return changed_; }
   /// When to look again although nothing has ended; 0: no need to.
   std::uint64_t due() const {
     const std::uint64_t d = devices_.due();

@@ -340,8 +340,7 @@ assignment::outcome assignment::assign_among(task_record& t, const executor_set&
                                offers[k].transfer_ns, others);
     // Cores with a free slot always may: the bodies that try them may wait for this task.
     if ((work_.tries(i) >= tries_per_slot * (host ? work_.slots(i) : 1) && !(host && work_.free().contains(i))) ||
-        (!eager_ && offers[k].transfer_ns > known_ns && model_.knows_edge(detail::host_space, facts_[i].space)) ||
-        !at_stake)
+        (offers[k].transfer_ns > known_ns && model_.knows_edge(detail::host_space, facts_[i].space)) || !at_stake)
       offers[k].waits = true;
     else if (offers[k].queue_ns <= window_ns_ &&
              (chosen == none || offers[k].finish_ns() < offers[chosen].finish_ns())) {

@@ -44,8 +44,6 @@ class assignment {
     careful_ = true;
     trials_.be_careful(std::move(r));
   }
-  /// From now on who is not known is tried out however long it takes to send him the data.
-  void be_eager() { eager_ = true; }
   /// An executor; its id is the number of those before it.
   void add(const detail::executor_facts&);
   const std::vector<detail::executor_facts>& facts() const { return facts_; }
@@ -249,7 +247,7 @@ class assignment {
   abilities abilities_;
   executor_set all_, withdrawn_, paused_, nodes_, near_;  // near: no nodes
   executor_set on_cores_;                                 // devices that compute there
-  bool careful_ = false, eager_ = false;
+  bool careful_ = false;
   executor_set surprises_;
   bool surprised_ = false;  // there are some
   // Of tasks without a scope, by kernel: they are the same from task to task.

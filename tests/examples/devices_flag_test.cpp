@@ -60,13 +60,18 @@ std::string without_executors(const std::string& out) {
 TEST(devices_flag, leaves_the_answer_of_life_and_histogram_as_it_is) {
   for (const auto& [name, number] :
        {std::pair<const char*, const char*>{"troupe-life", "7"}, {"troupe-histogram", "400000"}}) {
-    const first_time here;
     const auto plain = run_program(name, {number});
-    const auto with = run_program(name, {number, "--devices", "sim:0"});
     ASSERT_EQ(plain.exit_code, 0) << plain.err;
-    ASSERT_EQ(with.exit_code, 0) << with.err;
-    EXPECT_EQ(without_executors(with.out), plain.out);
-    EXPECT_GT(tasks_of(with.out, "sim:0"), 0) << with.out;
+    // The tasks are short. Where a busy machine makes the link look slow, it is not worth sending them there.
+    int by_device = 0;
+    for (int tries = 0; tries < 5 && by_device == 0; ++tries) {
+      const first_time here;
+      const auto with = run_program(name, {number, "--devices", "sim:0"});
+      ASSERT_EQ(with.exit_code, 0) << with.err;
+      EXPECT_EQ(without_executors(with.out), plain.out);
+      by_device = tasks_of(with.out, "sim:0");
+    }
+    EXPECT_GT(by_device, 0) << name;
   }
 }
 
