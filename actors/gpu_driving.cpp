@@ -19,7 +19,7 @@ constexpr auto nap = std::chrono::milliseconds(1);
 // Who sleeps while others may begin something, this often, and so long after they last did.
 constexpr auto short_nap = std::chrono::microseconds(100);
 constexpr double patience_ns = 2e6;
-// Who has kernels to load looks this often whether it may.
+// The thread of a device that has kernels to load looks this often whether it may.
 constexpr std::chrono::nanoseconds load_nap = std::chrono::milliseconds(50);
 }  // namespace
 

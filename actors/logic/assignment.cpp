@@ -334,16 +334,17 @@ assignment::outcome assignment::assign_among(task_record& t, const executor_set&
     const std::size_t i = offers[k].executor;
     if (is_known(offers[k])) continue;
     const bool host = facts_[i].space == detail::host_space;
-    std::optional<float> at_stake = 0.0f;
-    if (is_device(i))
-      at_stake = trials_.stake(i, *t.kernel, model_of(t, facts_[i].kind), facts_[i].shares_cores(),
-                               offers[k].transfer_ns, others);
     // Cores with a free slot always may: the bodies that try them may wait for this task.
-    if ((work_.tries(i) >= tries_per_slot * (host ? work_.slots(i) : 1) && !(host && work_.free().contains(i))) ||
-        (offers[k].transfer_ns > known_ns && model_.knows_edge(detail::host_space, facts_[i].space)) || !at_stake)
-      offers[k].waits = true;
-    else if (offers[k].queue_ns <= window_ns_ &&
-             (chosen == none || offers[k].finish_ns() < offers[chosen].finish_ns())) {
+    const bool enough =
+        work_.tries(i) >= tries_per_slot * (host ? work_.slots(i) : 1) && !(host && work_.free().contains(i));
+    const bool too_far = offers[k].transfer_ns > known_ns && model_.knows_edge(detail::host_space, facts_[i].space);
+    std::optional<float> at_stake = 0.0f;
+    if (!enough && !too_far && is_device(i))
+      at_stake =
+          trials_.stake(i, *t.kernel, model(facts_[i].kind), facts_[i].shares_cores(), offers[k].transfer_ns, others);
+    offers[k].waits = enough || too_far || !at_stake;
+    if (!offers[k].waits && offers[k].queue_ns <= window_ns_ &&
+        (chosen == none || offers[k].finish_ns() < offers[chosen].finish_ns())) {
       chosen = k;
       staked_ns = *at_stake;
     }
@@ -392,7 +393,7 @@ bool assignment::tries_enough(std::size_t i) const {
   return facts_[i].space != detail::host_space && work_.tries(i) >= each * work_.slots(i) && !work_.free().contains(i);
 }
 
-// What a device computes on the cores they cannot do meanwhile. So it gets only what costs less there than with them.
+// The cores do nothing else while a device computes on them. So such a device gets only what costs them less time there.
 void assignment::leave_cores_alone(const task_record& t, bool cores_known) {
   constexpr float never = std::numeric_limits<float>::max();
   const float slots = static_cast<float>(std::max(slots_needed(t), 1));
