@@ -39,6 +39,7 @@ void group_actor::run_tasks(std::span<task_record* const> tasks, attention who) 
     }
     if (handed == 0) return;
   }
+  if (parking_.slot_wanted()) parking_.call_passer();
   if (parking_.sleepers() == 0) return;
   // A wake-up costs as much as hundreds of small tasks: it is sent for work that is worth one, or when nobody would
   // look otherwise.
@@ -209,6 +210,10 @@ void group_actor::work_on(worker& self) {
   std::uint64_t idle_since = 0;
   int rest = 0;
   for (;;) {
+    if (place.has_slot && parking_.slot_wanted() && pass_line(self)) {
+      idle_since = 0;
+      continue;
+    }
     if (place.has_slot && !parking_.slot_wanted()) {
       be_awake(self, true);
       if (place.look || is_worth_looking()) {

@@ -11,6 +11,7 @@
 #include <mutex>
 
 #include "actors/core_group.hpp"
+#include "actors/logic/backfill.hpp"
 #include "actors/parking.hpp"
 #include "actors/protocol/clock.hpp"
 #include "actors/replay.hpp"
@@ -34,7 +35,8 @@ class group_actor final : public core_group,
         spin_ticks_(static_cast<std::uint64_t>(static_cast<double>(options_.spin.count()) / tick_ns_)),
         workplace_{this, host, link, b, options_.facts.name, stopping_, tick_ns_},
         queue_(options_.facts.slots),
-        parking_(options_.facts.slots, options_.spare_threads_max, *this) {
+        parking_(options_.facts.slots, options_.spare_threads_max, *this),
+        passing_(ticks_of(unmeasured_pass)) {
     watch_for_stalls(*this);
   }
   ~group_actor() override { forget_stalls(*this); }
@@ -106,6 +108,12 @@ class group_actor final : public core_group,
     if (idle_) idle_(idle_context_);
   }
 
+  // Where nobody knows how long a task takes, it is tried where so much is to be waited anyway.
+  static constexpr std::chrono::nanoseconds unmeasured_pass = std::chrono::milliseconds(1);
+  std::uint64_t ticks_of(std::chrono::nanoseconds t) const {
+    return static_cast<std::uint64_t>(static_cast<double>(t.count()) / tick_ns_);
+  }
+
   // ---- core_group.cpp
   void run_without_slot(task_record&);
   void run_wide(task_record&, int slots);
@@ -120,6 +128,10 @@ class group_actor final : public core_group,
 
   // ---- core_group_work.cpp
   bool work_once(worker&);
+  bool pass_line(worker&);
+  void end_passing(worker&);
+  task_record* choose_passer(worker&);
+  void look_at_slots(const parking::line_state&, std::uint64_t now);
   void run_and_report(worker&, task_record&, executor* looks_next);
   void report_done(worker&, executor* looks_next);
   bool return_batch(worker&, const task_record* awaited);
@@ -155,6 +167,10 @@ class group_actor final : public core_group,
   std::atomic<std::int64_t> waiting_ns_{0};  // what these were predicted to take
   mutable std::uint32_t seen_takes_ = 0;     // under parking's lock
   std::atomic<const worker*> looking_{nullptr};  // the thread that ran dry last
+
+  std::mutex passing_lock_;
+  logic::backfill passing_;  // times are ticks
+  std::vector<logic::backfill::holding> seen_running_;
 
   std::atomic<int> replays_{0};
   mutable spin_lock replay_lock_;

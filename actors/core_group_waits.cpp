@@ -47,6 +47,8 @@ void group_actor::leave_slots(worker& self) {
     awake_.fetch_sub(1, std::memory_order_seq_cst);
     placement_.became_idle();
   }
+  end_passing(self);
+  self.show_slots(false);
   make_spares(parking_.give_slots(self.place.slots()));
   if (const std::size_t n = queue_.size_now(); n != 0) parking_.wake(n, parking::nearness::far);
   placement_.take_turn(nullptr);  // mail, and tasks for which there was no slot
@@ -58,6 +60,7 @@ void group_actor::come_back(worker& self) {
     awake_.fetch_add(1, std::memory_order_seq_cst);
   }
   parking_.take_slots(self.place.slots());
+  self.show_slots(true);
 }
 
 void group_actor::give_slot(worker& self) {

@@ -2,6 +2,7 @@
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 #include <algorithm>
+#include <limits>
 
 #include "actors/core_group_actor.hpp"
 #include "actors/protocol/prefetch.hpp"
@@ -38,6 +39,76 @@ bool group_actor::work_once(worker& self) {
   if (placement_.take_turn(this)) return true;
   return replays_.load(std::memory_order_relaxed) != 0 && join_graph(self);
 }
+
+// ---- beside those in line for slots ---------------------------------------------------------------------------------
+
+// While somebody waits for several slots, runs a task that may have one of them meanwhile, or sees to mail; false: there
+// is neither.
+bool group_actor::pass_line(worker& self) {
+  be_awake(self, true);
+  if (queue_.size() == 0) return placement_.take_turn(this);
+  task_record* const t = choose_passer(self);
+  if (!t) return false;
+  if (queue_.size() != 0) parking_.call_passer();
+  try {
+    run_and_report(self, *t, this);
+  } catch (...) {
+    end_passing(self);
+    throw;
+  }
+  end_passing(self);
+  return true;
+}
+
+void group_actor::end_passing(worker& self) {
+  if (!std::exchange(self.passes, false)) return;
+  std::lock_guard hold(passing_lock_);
+  passing_.ended(&self);
+}
+
+// The thread's own slot is one of those that would be free.
+task_record* group_actor::choose_passer(worker& self) {
+  std::lock_guard hold(passing_lock_);
+  const auto line = parking_.line();  // who has taken a free slot to pass is known already
+  if (!line) return nullptr;
+  const std::uint64_t now = ticks();
+  const bool enough = line->free + 1 >= line->first.slots;
+  if (!enough) look_at_slots(*line, now);
+  const auto ticks_for = [&](float ns) { return ticks_of(std::chrono::nanoseconds(static_cast<std::int64_t>(ns))); };
+  // Bodies that go on come before any task.
+  const int above = line->first.is_task ? line->first.priority : std::numeric_limits<int>::max();
+  task_record* const t =
+      queue_.take_passing(above, [&](float ns) { return !enough && passing_.lets_pass(now, ticks_for(ns)); });
+  if (t) {
+    self.passes = true;
+    passing_.passes(&self, now, ticks_for(t->predicted_ns));
+  } else if (!enough) {
+    const std::uint64_t later = passing_.look_at(now, ticks_of(unmeasured_pass)) - now;
+    self.place.look_again = std::chrono::steady_clock::now() +
+                            std::chrono::nanoseconds(static_cast<std::int64_t>(static_cast<double>(later) * tick_ns_));
+  }
+  return t;
+}
+
+void group_actor::look_at_slots(const parking::line_state& line, std::uint64_t now) {
+  seen_running_.clear();
+  {
+    std::lock_guard hold(threads_lock_);
+    const auto add = [&](const auto& w) {
+      const worker::holding& h = w->holds();
+      const int slots = h.slots.load(std::memory_order_relaxed);
+      const auto predicted = static_cast<std::int64_t>(h.predicted_ns.load(std::memory_order_relaxed));
+      if (slots > 0)
+        seen_running_.push_back({w.get(), slots, h.since.load(std::memory_order_relaxed),
+                                 ticks_of(std::chrono::nanoseconds(predicted))});
+    };
+    for (const auto& w : threads_) add(w);
+    for (const auto& w : guests_) add(w);
+  }
+  passing_.look(seen_running_, {line.first.who, line.first.slots, line.free + 1}, now);
+}
+
+// ---- ends and reports -----------------------------------------------------------------------------------------------
 
 // `looks_next`: this group, if the thread holds a slot and looks for work next. Else what its report makes ready must be
 // announced to others: a thread without a slot parks, one inside a body goes on with that or waits.

@@ -43,8 +43,9 @@ parking::woken parking::park(thread& self) {
     if (book_.place_of(self.seat) == slots::place::asleep)
       sleep(self, hold);
     else
-      self.wake.wait(hold, [&] { return closed_ || book_.place_of(self.seat) != slots::place::idle; });
+      stay_idle(self, hold);
   }
+  self.look_again = {};
   self.coming = false;
   const slots::duty d = book_.take_duty(self.seat);
   self.has_slot = d.slots != 0;
@@ -55,6 +56,27 @@ parking::woken parking::park(thread& self) {
   if (d.task) return woken::for_task;
   if (watch_wanted_) pass_watch_on();  // it may have been this one's to keep
   return woken::to_work;
+}
+
+// Without a slot. Time may let a task pass that could not before, and mail that nobody comes for may have one.
+void parking::stay_idle(thread& self, std::unique_lock<std::mutex>& hold) {
+  constexpr std::chrono::steady_clock::time_point never{};
+  if (self.look_again == never && book_.passer() && world_.work_in_sight()) look_soon(self);
+  const auto until = self.look_again;
+  const auto is_over = [&] {
+    return closed_ || book_.place_of(self.seat) != slots::place::idle || self.look_again != until;
+  };
+  if (until == never) {
+    self.wake.wait(hold, is_over);
+  } else if (!self.wake.wait_until(hold, until, is_over)) {
+    self.look_again = never;
+    if (book_.pass(self.seat)) carry_out();
+  }
+}
+
+void parking::look_soon(thread& t) {
+  const auto soon = std::chrono::steady_clock::now() + nap;
+  if (t.look_again == std::chrono::steady_clock::time_point{} || t.look_again > soon) t.look_again = soon;
 }
 
 // Sleeps until it is given something, has lost its slot, or has found work.
@@ -136,6 +158,17 @@ int parking::return_slot() {
 
 // ---- any thread -----------------------------------------------------------------------------------------------------
 
+std::optional<parking::line_state> parking::line() {
+  std::lock_guard hold(lock_);
+  if (book_.line() == 0) return {};
+  return line_state{book_.first(), book_.free()};
+}
+
+void parking::call_passer() {
+  std::lock_guard hold(lock_);
+  if (const auto one = book_.passer(); one && book_.pass(*one)) carry_out();
+}
+
 int parking::give_slotless(task_record& t) {
   std::lock_guard hold(lock_);
   book_.add_slotless(t);
@@ -206,9 +239,15 @@ void parking::keep_watch() {
   thread* one = nullptr;
   {
     std::lock_guard hold(lock_);
-    if (book_.asleep().empty()) return;
-    watch_wanted_ = true;
-    one = threads_[book_.asleep().front()];
+    if (!book_.asleep().empty()) {
+      watch_wanted_ = true;
+      one = threads_[book_.asleep().front()];
+    } else if (const auto passer = book_.passer()) {
+      one = threads_[*passer];
+      look_soon(*one);
+    } else {
+      return;
+    }
   }
   one->wake.notify_one();
 }
@@ -230,7 +269,7 @@ void parking::close() {
 // ---- inside ---------------------------------------------------------------------------------------------------------
 
 void parking::publish() {
-  sleepers_.store(static_cast<int>(book_.asleep().size()), std::memory_order_seq_cst);
+  sleepers_.store(static_cast<int>(book_.asleep().size()) + (book_.passer() ? 1 : 0), std::memory_order_seq_cst);
   if (const int line = static_cast<int>(book_.line()); line != slots_wanted_.load(std::memory_order_relaxed))
     slots_wanted_.store(line, std::memory_order_seq_cst);  // rarely: a store is as dear as ten loads
 }

@@ -9,10 +9,12 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <cstddef>
 #include <functional>
 #include <mutex>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -53,6 +55,8 @@ class parking {
     task_record* task = nullptr;
     int more = 0;        // slots that it holds beside the first, until the task has run
     int spares_due = 0;  // so many threads are to be made, which count as made
+    // Without a slot: when to see whether there is a task for which it may pass the line. Zero: never.
+    std::chrono::steady_clock::time_point look_again{};
     int slots() const { return (has_slot ? 1 : 0) + more; }
 
    private:
@@ -78,10 +82,18 @@ class parking {
   bool borrow_slot();
   /// Gives how many spares are to be made, as give_slots.
   int return_slot();
-  /// Somebody is in line for slots: who holds some is to leave them.
+  /// Somebody is in line for slots: who holds one is to leave it, unless it may pass.
   bool slot_wanted() const { return slots_wanted_.load(std::memory_order_acquire) != 0; }
 
   // ---- any thread ---------------------------------------------------------------------------------------------------
+  struct line_state {
+    logic::slots::claim first;
+    int free = 0;  // slots that have gathered
+  };
+  /// None: nobody is in line.
+  std::optional<line_state> line();
+  /// There are tasks, and a line: a thread without a slot is to see whether one of them may pass.
+  void call_passer();
   /// Hands a task to a thread that needs no slot for it. Gives how many spares are to be made, which count as made.
   int give_slotless(task_record&);
   /// The same with one that needs so many slots, at least two.
@@ -95,6 +107,7 @@ class parking {
   void wake(std::size_t n, nearness);
   /// There is work that somebody who is awake is to see to: makes sure that a sleeper looks up now and then.
   void keep_watch();
+  /// Threads that could come for work: those that sleep, and one for the slots that have gathered in the line.
   int sleepers() const { return sleepers_.load(std::memory_order_seq_cst); }
   /// A slot is free or a sleeper's, nobody naps, and no thread is on its way.
   bool has_slot_for_nobody();
@@ -114,6 +127,8 @@ class parking {
   void look_after(logic::slots::seat);
   void tell_idleness();
   void sleep(thread&, std::unique_lock<std::mutex>&);
+  void look_soon(thread&);
+  void stay_idle(thread&, std::unique_lock<std::mutex>&);
   void pass_watch_on();
 
   const int slots_;

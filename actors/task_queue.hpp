@@ -66,6 +66,21 @@ class task_queue {
     note_taken();
     return n;
   }
+  /// One of the first that is of a higher priority than that, or that `fits(predicted ns)`; null: none.
+  template <class Fits>
+  task_record* take_passing(int above, Fits&& fits) {
+    if (size() == 0) return nullptr;
+    std::lock_guard hold(lock_);
+    task_record* got = nullptr;
+    ready_.take_first(
+        reach, [&](const entry& e) { return !got && (priority_of(*e.task) > above || fits(e.ns)); },
+        [&](const entry& e) {
+          got = e.task;
+          worth_ns_ -= worth_of(e.ns);
+        });
+    if (got) note_taken();
+    return got;
+  }
   /// This one, if it is among the newest.
   bool take(task_record& t) {
     std::lock_guard hold(lock_);
@@ -98,7 +113,7 @@ class task_queue {
   float worth_ns() const { return published_worth_.load(std::memory_order_relaxed); }
 
  private:
-  // How far from the end a waiter looks for the task that it waits for.
+  // How far from the end a waiter looks for the task that it waits for, and from the beginning who may pass.
   static constexpr std::size_t reach = 64;
 
   // With its predicted time: who takes a batch does not look at records that another core wrote.

@@ -51,6 +51,13 @@ inline run_context& worker::enter(task_record& t, standing body) {
   return c;
 }
 
+void worker::show_slots(bool held) {
+  const standing b = held && depth_ != 0 ? body() : standing{0};
+  holds_.slots.store(b.since != 0 ? b.slots : 0, std::memory_order_relaxed);
+  holds_.since.store(b.since, std::memory_order_relaxed);
+  holds_.predicted_ns.store(b.predicted_ns, std::memory_order_relaxed);
+}
+
 inline void worker::count(run_context& c, outcome o) {
   bump(counts_.tasks, static_cast<std::uint64_t>(o.bodies));
   if (const int threw = o.bodies - (o.fine ? 1 : 0); threw != 0) bump(counts_.failed, static_cast<std::uint64_t>(threw));
@@ -62,16 +69,18 @@ void worker::run(task_record& t) {
     await_verdict(t);
     return;
   }
-  run_context& c = enter(t, {logic::slots_needed(t), t.predicted_ns});
-  const run_context* outer = running_.load(std::memory_order_relaxed);
-  running_.store(&c, std::memory_order_release);
   const bool timed = is_timed(t) || lane.on();
   const std::uint64_t begin = timed ? ticks() : 0;
+  run_context& c = enter(t, {logic::slots_needed(t), t.predicted_ns, begin});
+  const run_context* outer = running_.load(std::memory_order_relaxed);
+  running_.store(&c, std::memory_order_release);
+  if (timed) show_slots(true);
   const auto finish = [&](outcome o) __attribute__((always_inline)) {
     const std::uint64_t end =
         timed ? ticks() : static_cast<std::uint64_t>(static_cast<double>(t.predicted_ns) / at_.tick_ns);
     running_.store(outer, std::memory_order_release);
     --depth_;
+    if (timed) show_slots(depth_ != 0);
     count(c, o);
     bump(counts_.busy_ticks, end - begin);
     if (timed) t.measured_ns = std::max(1.0f, static_cast<float>(static_cast<double>(end - begin) * at_.tick_ns));

@@ -53,9 +53,12 @@ class worker {
   struct standing {
     int slots = 1;
     float predicted_ns = 0;
+    std::uint64_t since = 0;  // ticks; 0: too short to be timed
   };
   /// Of the innermost body.
   standing body() const { return bodies_[static_cast<std::size_t>(depth_ - 1)]; }
+  /// The body that runs now waits and has given its slots away, or goes on.
+  void show_slots(bool held);
   /// What this thread holds of recorded graphs that it runs, the innermost first.
   graph_run::hand* hands = nullptr;
 
@@ -69,6 +72,13 @@ class worker {
   core_group& owner() const { return *at_.owner; }
   /// Of the body that runs now, on top of those that wait for it; null: none. Its task stays while placement's turn is held.
   const run_context* running() const { return running_.load(std::memory_order_acquire); }
+  /// The slots of the body that runs now: none while it waits, or where it was too short to be timed.
+  struct holding {
+    std::atomic<std::uint64_t> since{0};
+    std::atomic<float> predicted_ns{0};
+    std::atomic<int> slots{0};
+  };
+  const holding& holds() const { return holds_; }
   struct counters {
     std::atomic<std::uint64_t> tasks{0}, failed{0}, busy_ticks{0}, bytes{0};
   };
@@ -77,6 +87,7 @@ class worker {
   parking::thread place;
   trace_lane lane;
   bool active = false;  // counted as awake
+  bool passes = false;   // its body may use a slot until others in line begin
   bool yielded = false;  // its body has given the slots away by yield_core
   std::thread handle;
   std::atomic<bool> ended{false};
@@ -97,6 +108,7 @@ class worker {
   std::vector<standing> bodies_;
   int depth_ = 0;
   std::atomic<const run_context*> running_{nullptr};
+  holding holds_;
   counters counts_;
 };
 

@@ -80,13 +80,17 @@ class ready_queue {
   /// Takes out those among the first `reach` entries that `wanted` agrees to; calls `take(v)` for each.
   template <class Wanted, class Take>
   void take_first(std::size_t reach, Wanted&& wanted, Take&& take) {
-    for (auto& l : lanes_)
-      for (std::size_t i = 0; i < l.items.size() && reach != 0; ++i, --reach) {
+    for (auto& l : lanes_) {
+      while (!l.items.empty() && !l.items.at(0)) l.items.pop_front();
+      for (std::size_t i = 0; i < l.items.size() && reach != 0; ++i) {
         T& v = l.items.at(i);
-        if (!v || !wanted(v)) continue;
+        if (!v) continue;
+        --reach;
+        if (!wanted(v)) continue;
         take(std::exchange(v, T{}));
         --count_;
       }
+    }
   }
   /// Takes `v` out if it is among the last `reach` entries of some lane.
   bool take(T v, std::size_t reach) {

@@ -72,14 +72,25 @@ double reservation::back_by(time at, time now) const {
   return back;
 }
 
+// Those that have passed and are over their time have what it needs: while it waits for others, they do no harm.
+bool reservation::is_put_off(double asks, double free, time now) const {
+  for (const auto& h : holders_) {
+    if (free >= asks || h.first > now) break;
+    if (h.second.passed) free += h.second.amount;
+  }
+  return free >= asks;
+}
+
 void reservation::keep(const void* who, double asks, double free, time at, time now) {
   if (who != next_) late_ = 0;
   next_ = who;
-  for (auto& h : holders_) {
-    if (h.first > now) break;
-    if (!h.second.passed || h.second.late) continue;
-    h.second.late = true;
-    late_ = std::min(late_ + 1, doublings_max);
+  if (is_put_off(asks, free, now)) {
+    for (auto& h : holders_) {
+      if (h.first > now) break;
+      if (!h.second.passed || h.second.late) continue;
+      h.second.late = true;
+      late_ = std::min(late_ + 1, doublings_max);
+    }
   }
   kept_ = true;
   at_ = at == never ? now : at;  // nobody knows: then nobody ends before it

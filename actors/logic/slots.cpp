@@ -115,6 +115,27 @@ std::size_t slots::take_unstarted(task_record** room, std::size_t n,
   return got;
 }
 
+// ---- passing the line -----------------------------------------------------------------------------------------------
+
+slots::claim slots::first() const {
+  const claimant& c = line_.front();
+  return {c.slots, c.priority, c.task ? static_cast<const void*>(c.task) : reinterpret_cast<const void*>(c.body),
+          c.task != nullptr};
+}
+
+std::optional<slots::seat> slots::passer() const {
+  if (line_.empty() || free_ == 0 || idle_.empty()) return {};
+  return idle_.back();
+}
+
+bool slots::pass(seat s) {
+  if (line_.empty() || free_ == 0 || threads_[s].at != place::idle) return false;
+  std::erase(idle_, s);
+  --free_;
+  rouse(s, {nullptr, 1});
+  return true;
+}
+
 // ---- others ---------------------------------------------------------------------------------------------------------
 
 void slots::call(seat s) {
@@ -216,8 +237,9 @@ void slots::settle(bool no_more_spares) {
     }
   }
   if (no_more_spares) return;
-  const bool wide_waits = !line_.empty() && line_.front().task && free_ >= line_.front().slots;
-  const int due = static_cast<int>(slotless_.size()) + (wide_waits ? 1 : 0) + (line_.empty() ? free_ : 0);
+  // For the first in line, or for who may pass it.
+  const bool line_lacks_thread = !line_.empty() && free_ > 0 && idle_.empty();
+  const int due = static_cast<int>(slotless_.size()) + (line_lacks_thread ? 1 : 0) + (line_.empty() ? free_ : 0);
   const int more = std::min(due - coming_, spares_max_ - spares_);
   if (more <= 0) return;
   coming_ += more;

@@ -9,12 +9,15 @@
 //
 // Bodies that go on after waiting, and tasks that need several slots, form a line. The line takes the slots of threads
 // that sleep without waking them, and of others as they come by. Who holds slots never waits for more, so the line moves.
+// While it waits for the rest, slots that have gathered are nobody's, and a thread may pass: it has one of them for a task
+// that will have ended in time. Which one that is, is for others to say (see backfill).
 #pragma once
 
 #include <compare>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <span>
 #include <utility>
 #include <vector>
@@ -73,6 +76,20 @@ class slots {
   /// Takes back those that no thread has been given.
   std::size_t take_unstarted(detail::task_record** room, std::size_t n,
                              const std::function<bool(const detail::task_record&)>& wanted);
+
+  // ---- passing the line ---------------------------------------------------------------------------------------------
+  struct claim {
+    int slots = 0;     ///< that it needs
+    int priority = 0;  ///< of a task
+    const void* who = nullptr;
+    bool is_task = false;
+  };
+  /// Who is first in line, where there is a line.
+  claim first() const;
+  /// An idle thread that could have a slot which has gathered.
+  std::optional<seat> passer() const;
+  /// That one is to look whether there is something for which it may pass. False: no slot has gathered.
+  bool pass(seat);
 
   // ---- others -------------------------------------------------------------------------------------------------------
   /// Threads that sleep, who went to sleep first before the others.

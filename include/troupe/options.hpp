@@ -18,16 +18,17 @@ namespace troupe {
 
 /// An amount of a named quantity: `{"io", 1}`.
 /// - `"cpu"` is slots of a core group: 1 unless said; 0 for a task that only waits (it then runs on a thread beside the
-///   workers); n for one with threads of its own. It begins once n slots of one group are free, ahead of tasks of one
-///   slot; more than the largest group has is `error(no_resource)`. It counts on core groups only.
+///   workers); n for one with threads of its own. It begins once n slots of one group are free, which tasks of one slot
+///   leave to it (see below); more than the largest group has is `error(no_resource)`. It counts on core groups only.
 /// - `"gpu"` is whole devices of `options::devices`, for a body on a core that drives them itself:
 ///   `task_context::devices()` says which. No two tasks have the same one at a time; kernels of the runtime still run
 ///   there. `{"gpu", resource::all}`: every one. A fraction is `error(not_supported)`.
 /// - Every other name is configured in `options::resources`, here or on a node that is there: a quantity is each node's own,
 ///   and the task runs where it holds it, where the largest part of it is left. If that node goes and no other one has so
 ///   much, the task fails with `error(no_resource)`.
-/// Of what a name or a card has too little, tasks get it in order of priority, equal ones as they became ready. Who has to
-/// wait for more than is free has a reservation: others pass if they are predicted to have ended when it begins.
+/// Of what a name, a card or a core group has too little, tasks get it in order of priority, equal ones as they became
+/// ready. Who has to wait for more than is free has a reservation: others pass if they are predicted to have ended when it
+/// begins.
 struct resource {
   static constexpr double all = std::numeric_limits<double>::infinity();
 

@@ -37,6 +37,27 @@ TEST_F(queue_of, tiny_tasks_gives_a_full_batch_to_one_thread) {
   EXPECT_EQ(q.take_batch(out), task_queue::batch_max);
 }
 
+TEST_F(queue_of, many_tasks_gives_each_that_may_pass_to_who_asks_for_one) {
+  task_queue q(2);
+  const auto all = tasks(500, 20);
+  q.push(all);
+  for (task_record* t : all) ASSERT_EQ(q.take_passing(0, [](float ns) { return ns <= 20; }), t);
+  EXPECT_EQ(q.take_passing(0, [](float) { return true; }), nullptr);
+}
+
+TEST_F(queue_of, tasks_of_a_higher_priority_gives_those_to_who_passes_whatever_they_take) {
+  task_queue q(2);
+  const auto low = tasks(3, 1000), high = tasks(1, 1000);
+  q.push(low);
+  task_extra urgent;
+  urgent.options.priority = 5;
+  high[0]->extra = &urgent;
+  q.push(high);
+  EXPECT_EQ(q.take_passing(4, [](float) { return false; }), high[0]);
+  EXPECT_EQ(q.take_passing(4, [](float) { return false; }), nullptr);
+  EXPECT_EQ(q.size(), 3u);
+}
+
 TEST_F(queue_of, few_long_tasks_gives_one_to_each) {
   task_queue q(2);
   q.push(tasks(3, 50'000));

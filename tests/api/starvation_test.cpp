@@ -72,6 +72,118 @@ TEST(starvation, of_a_child_by_who_waits_for_its_parent_does_not_happen) {
   }
 }
 
+// A body of which the runtime knows what it takes: nothing.
+constexpr auto short_body = [] {};
+void make_known(runtime& rt) {
+  for (int i = 0; i < 20; ++i) rt.spawn(short_body).get();
+}
+
+TEST(starvation, of_short_tasks_by_one_that_waits_for_several_slots_does_not_happen) {
+  for (const int threads : {2, 4}) {
+    options o;
+    o.threads = threads;
+    runtime rt(o);
+    make_known(rt);
+    gate begun, let_go;
+    const test::opener always(let_go);
+    auto holder = rt.spawn([&] {
+      begun.open();
+      EXPECT_TRUE(let_go.pass());
+    });
+    ASSERT_TRUE(begun.pass());
+    auto wide = rt.spawn(task_options{.resources = {{"cpu", static_cast<double>(threads)}}}, [] {});
+    for (int i = 0; i < 20; ++i) ASSERT_TRUE(rt.spawn(short_body).wait_for(test::patience)) << i;
+    std::vector<future<void>> many;
+    for (int i = 0; i < 200; ++i) many.push_back(rt.spawn(short_body));
+    for (auto& f : many) ASSERT_TRUE(f.wait_for(test::patience));
+    EXPECT_FALSE(wide.is_ready());
+    let_go.open();
+    EXPECT_TRUE(wide.wait_for(test::patience));
+  }
+}
+
+TEST(starvation, of_what_a_body_waits_for_by_one_that_waits_for_several_slots_does_not_happen) {
+  options o;
+  o.threads = 2;
+  runtime rt(o);
+  make_known(rt);
+  gate begun, let_go;
+  const test::opener always(let_go);
+  auto holder = rt.spawn([&] {
+    begun.open();
+    EXPECT_TRUE(let_go.pass());
+  });
+  ASSERT_TRUE(begun.pass());
+  gate inside, go_on;
+  const test::opener always_too(go_on);
+  auto parent = rt.spawn([&] {
+    inside.open();
+    EXPECT_TRUE(go_on.pass());
+    std::vector<future<void>> children;
+    for (int i = 0; i < 5; ++i) children.push_back(rt.spawn(short_body));
+    for (auto& c : children) c.get();
+  });
+  ASSERT_TRUE(inside.pass());
+  auto wide = rt.spawn(task_options{.resources = {{"cpu", 2}}}, [] {});
+  go_on.open();
+  // Its slot is left to the line when it waits. The children end in time, and so does it when it has a slot again.
+  let_go.open();
+  EXPECT_TRUE(parent.wait_for(test::patience));
+  EXPECT_TRUE(wide.wait_for(test::patience));
+}
+
+TEST(starvation, of_who_waits_for_several_slots_by_a_stream_of_tasks_does_not_happen) {
+  for (const int threads : {2, 4, 8}) {
+    options o;
+    o.threads = threads;
+    runtime rt(o);
+    std::atomic<bool> enough{false};
+    std::atomic<int> small{0};
+    std::vector<std::thread> feeding;
+    for (int i = 0; i < threads + 1; ++i)
+      feeding.emplace_back([&] {
+        while (!enough) {
+          rt.spawn([&] {
+              work(1ms);
+              ++small;
+            }).get();
+        }
+      });
+    while (small < 50) std::this_thread::yield();
+    for (int round = 0; round < 5; ++round) {
+      int passed = -1;
+      auto wide = rt.spawn(task_options{.resources = {{"cpu", static_cast<double>(threads)}}}, [&] { passed = small; });
+      const int before = small;
+      ASSERT_TRUE(wide.wait_for(test::patience));
+      EXPECT_LE(passed - before, 40 * threads);
+    }
+    enough = true;
+    for (auto& t : feeding) t.join();
+  }
+}
+
+TEST(starvation, of_an_urgent_task_by_one_that_waits_for_several_slots_does_not_happen) {
+  options o;
+  o.threads = 2;
+  runtime rt(o);
+  gate begun, let_go, busy;
+  const test::opener always(let_go), always_too(busy);
+  auto holder = rt.spawn([&] {
+    begun.open();
+    EXPECT_TRUE(let_go.pass());
+  });
+  ASSERT_TRUE(begun.pass());
+  auto wide = rt.spawn(task_options{.resources = {{"cpu", 2}}}, [] {});
+  // Nobody knows what it takes, and it takes long: it passes because it is urgent.
+  auto urgent = rt.spawn(task_options{.priority = 1}, [&] { EXPECT_TRUE(busy.pass()); return 7; });
+  let_go.open();
+  EXPECT_FALSE(wide.is_ready());
+  busy.open();
+  ASSERT_TRUE(urgent.wait_for(test::patience));
+  EXPECT_EQ(urgent.get(), 7);
+  EXPECT_TRUE(wide.wait_for(test::patience));
+}
+
 TEST(starvation, of_short_tasks_on_an_idle_device_by_a_pair_that_waits_does_not_happen) {
   options o;
   o.threads = 2;

@@ -60,6 +60,17 @@ TEST_F(ready_queue_test, gives_the_highest_priority_first_and_equal_ones_in_orde
   EXPECT_TRUE(queue_.empty());
 }
 
+TEST_F(ready_queue_test, looks_past_what_was_taken_out_of_the_front) {
+  for (int i = 0; i < 200; ++i) queue_.push(item(i), 0);
+  std::vector<int*> taken;
+  const auto take = [&](int* v) { taken.push_back(v); };
+  for (int i = 1; i < 199; ++i) queue_.take_first(8, [&](int* v) { return v == item(i); }, take);
+  EXPECT_EQ(taken.size(), 198u);
+  queue_.take_first(2, [](int*) { return true; }, take);
+  EXPECT_EQ(taken.back(), item(199));
+  EXPECT_TRUE(queue_.empty());
+}
+
 TEST_F(ready_queue_test, puts_what_is_pushed_to_the_front_before_its_equals_only) {
   queue_.push(item(0), 1);
   queue_.push(item(1), 0);

@@ -35,6 +35,8 @@ struct program_task {
   kind what = kind::plain;
   int after = -1;      // starts when that one has ended
   bool child = false;  // submitted by its parent
+  int until = -1;  // its body keeps its slot until that one has ended
+  bool may_pass = true;  // it ends before whoever is first in line begins
 };
 using program = std::vector<program_task>;
 
@@ -44,6 +46,7 @@ enum class mistake {
   waiters_tell_nobody,         // who is about to wait reports as one that looks next, and leaves its slot without a word
   waits_are_not_told,          // placement counts bodies that wait as busy
   sleeps_without_a_look,       // also over work that was posted just before
+  sits_idle_over_mail,         // slots gather in the line, and nobody sees to what may pass it
 };
 
 struct setting {
@@ -55,7 +58,7 @@ struct setting {
 };
 
 enum class at : signed char {
-  loop, find, find_turn, asleep_soon, park, look, deep, nap, behind_napper, idle,
+  loop, find, find_turn, asleep_soon, park, look, look_idle, deep, nap, behind_napper, idle,
   body, child_seen, wait_note, wait_turn, wait_check, wait_give, wait_wake, wait_turn_again, wait_block,
   wait_take, wait_granted, wait_end,
   report, report_post, report_turn,
@@ -70,6 +73,7 @@ struct thread {
   int task = -1;
   int seat = -1, ticket = 0;
   int slots = 0;
+  bool look_again = false;  // idle, and sees whether it may pass the line after a while
   bool look_next = false;  // the executor that the report names
   bool awake = false, granted = false, client = false;
   bool tell = false;  // somebody is to be told of what was handed over
@@ -184,7 +188,10 @@ class model {
       if (t.seat == seat && (t.pc == at::deep || t.pc == at::behind_napper || t.pc == at::idle)) t.pc = at::look;
   }
   static void keep_watch(state& s) {
-    if (s.napper >= 0 || s.book.asleep().empty()) return;
+    if (s.napper >= 0) return;
+    if (const auto passer = s.book.passer(); passer && s.book.asleep().empty())
+      for (thread& t : s.threads) t.look_again = t.look_again || t.seat == static_cast<int>(*passer);
+    if (s.book.asleep().empty()) return;
     watch(s, static_cast<int>(s.book.asleep().front()));
   }
   void wake(state& s, std::size_t n) const {
@@ -253,9 +260,17 @@ class model {
     };
     switch (t.pc) {
       case at::loop:
-        if (t.slots > 0 && s.book.line() == 0) {
-          be_awake(s, t, true);
-        } else {
+        if (t.slots == 0) return go(at::asleep_soon);
+        be_awake(s, t, true);
+        if (s.book.line() != 0) {
+          if (s.queue.empty()) return go(at::find_turn);
+          const auto passes = [&](signed char q) { return set_.tasks[static_cast<std::size_t>(q)].may_pass; };
+          if (const auto q = std::ranges::find_if(s.queue, passes); q != s.queue.end()) {
+            t.task = *q;
+            s.queue.erase(q);
+            return go(at::body);
+          }
+          t.look_again = true;
           return go(at::asleep_soon);
         }
         [[fallthrough]];
@@ -278,9 +293,8 @@ class model {
         carry_out(s);  // may add threads: `t` is not used afterwards
         const place p = s.book.place_of(seat);
         if (p == place::awake) return arrive_awake(s, i, f);
-        if (p == place::idle) return go(at::idle);
         s.lock = static_cast<int>(i);
-        return go(at::look);
+        return go(p == place::idle ? at::look_idle : at::look);
       }
       case at::look: {  // asleep, and the lock is held; or woken to look again
         if (s.lock >= 0 && s.lock != static_cast<int>(i)) return;
@@ -301,11 +315,21 @@ class model {
         s.napper = t.seat;
         return go(at::nap);
       }
+      case at::look_idle: {  // the lock is held
+        s.lock = -1;
+        const bool may_pass = s.book.passer() && set_.planted != mistake::sits_idle_over_mail;
+        if (may_pass && work_in_sight(s)) s.threads[i].look_again = true;
+        return go(at::idle);
+      }
       case at::deep:
       case at::behind_napper:
       case at::idle: {
         const place p = s.book.place_of(static_cast<slots::seat>(t.seat));
         if (p == place::awake) return arrive_awake(s, i, f);
+        if (t.pc == at::idle && t.look_again && s.book.pass(static_cast<slots::seat>(t.seat))) {
+          carry_out(s);
+          return arrive_awake(s, i, f);
+        }
         if (t.pc == at::idle) return;                       // also if it has a slot by now: it sleeps on
         if (p == place::idle) return go(at::idle);
         if (t.pc == at::behind_napper && s.napper < 0 && s.watch_wanted) return go(at::look);
@@ -330,6 +354,7 @@ class model {
 
       case at::body: {
         const program_task& p = set_.tasks[static_cast<std::size_t>(t.task)];
+        if (p.until >= 0 && s.tasks[static_cast<std::size_t>(p.until)] != stage::ended) return;
         if (p.what != kind::parent) {
           s.tasks[static_cast<std::size_t>(t.task)] = stage::ran;
           t.look_next = t.slots > 0 || set_.planted == mistake::slotless_looks_next;
@@ -457,6 +482,10 @@ class model {
       }
       case at::serve_wake: {
         // Small tasks: they are worth a wake-up if nobody is awake here. Else, or if that is uncertain, a watch is kept.
+        if (const auto passer = s.book.passer()) {
+          (void)s.book.pass(*passer);
+          carry_out(s);
+        }
         const bool trusts = set_.planted == mistake::slotless_looks_next;
         if (s.awake == 0 && !(trusts && !t.tell))
           wake(s, 1);
@@ -487,7 +516,8 @@ class model {
         return go(at::submit_look);
       }
       case at::submit_look:
-        if (s.book.asleep().empty()) return go(at::submit);
+        if (s.book.asleep().empty() && !(s.book.passer() && set_.planted != mistake::sits_idle_over_mail))
+          return go(at::submit);
         if (s.active == 0) {
           if (take_turn(s, t, i, false, at::submit)) return f(s);
         } else if (s.inbox.size() == 1) {
@@ -504,6 +534,7 @@ class model {
     const slots::duty d = s.book.take_duty(static_cast<slots::seat>(s.threads[i].seat));
     thread& t = s.threads[i];
     t.slots = d.slots;
+    t.look_again = false;
     if (s.watch_wanted && !d.task && !s.book.asleep().empty()) watch(s, static_cast<int>(s.book.asleep().front()));
     if (!d.task) {
       s.threads[i].pc = at::loop;
@@ -531,7 +562,7 @@ struct hash_of_state {
     };
     for (const thread& t : s.threads) {
       add(t.pc), add(t.back), add(t.task), add(t.slots), add(t.next_task);
-      add(t.look_next * 8 + t.awake * 4 + t.granted * 2 + t.tell);
+      add(t.look_again * 16 + t.look_next * 8 + t.awake * 4 + t.granted * 2 + t.tell);
       add_all(t.retired), add_all(t.outgoing);
       if (t.seat >= 0) add(s.book.place_of(static_cast<slots::seat>(t.seat)));
     }
@@ -586,6 +617,8 @@ finding explore(const setting& set) {
 
 const program_task plain{}, slotless{kind::slotless}, wide{kind::wide}, parent{kind::parent}, child{kind::plain, -1, true},
     slotless_child{kind::slotless, -1, true};
+const program_task long_plain{kind::plain, -1, false, -1, false};
+program_task until(int i) { return {kind::plain, -1, false, i}; }
 program_task after(int i, kind k = kind::plain) { return {k, i}; }
 
 std::vector<setting> settings() {
@@ -598,6 +631,8 @@ std::vector<setting> settings() {
       {"a parent where an idle thread is", 1, 2, 1, {slotless, after(0, kind::parent), child}},
       {"a task without a slot after a plain one", 1, 2, 1, {plain, after(0, kind::slotless), plain}},
       {"two slots at once beside plain tasks", 2, 2, 2, {plain, wide, plain}},
+      {"a task that has to pass two slots at once", 2, 1, 4, {until(2), wide, plain}},
+      {"tasks of which some may pass two slots at once", 2, 1, 4, {until(3), wide, long_plain, plain}},
       {"a parent while others are active", 1, 2, 1, {parent, child}, true},
       {"plain tasks while others are active", 2, 2, 1, {plain, plain, plain}, true},
       {"after one without a slot while others are active", 1, 2, 1, {slotless, after(0)}, true},
@@ -648,7 +683,8 @@ TEST(work_and_threads, miss_each_other_if_one_of_the_rules_is_broken) {
   for (const planted& p : {planted{mistake::slotless_looks_next, "a task after one without a slot"},
                            planted{mistake::waiters_tell_nobody, "a parent where an idle thread is"},
                            planted{mistake::waits_are_not_told, "a parent on one thread"},
-                           planted{mistake::sleeps_without_a_look, "two plain tasks on one thread"}}) {
+                           planted{mistake::sleeps_without_a_look, "two plain tasks on one thread"},
+                           planted{mistake::sits_idle_over_mail, "a task that has to pass two slots at once"}}) {
     setting s = *std::ranges::find(all, p.in, &setting::name);
     s.planted = p.what;
     EXPECT_TRUE(explore(s).stuck) << p.in;

@@ -76,6 +76,48 @@ TEST(slots, are_gathered_for_a_task_that_needs_several) {
   EXPECT_EQ(s.asleep().size(), 2u);
 }
 
+TEST(slots, that_gather_are_for_who_passes_the_line_meanwhile) {
+  task_record t;
+  slots s = group(3, 0);
+  EXPECT_FALSE(s.passer());
+  s.call(0);
+  (void)roused(s);
+  s.add_wide(t, 3, 0);
+  EXPECT_EQ(s.first().slots, 3);
+  EXPECT_EQ(s.first().who, &t);
+  const auto first = s.passer();
+  ASSERT_TRUE(first);
+  ASSERT_TRUE(s.pass(*first));
+  EXPECT_EQ(s.take_duty(*first).slots, 1);
+  const auto second = s.passer();
+  ASSERT_TRUE(second);
+  ASSERT_TRUE(s.pass(*second));
+  EXPECT_FALSE(s.passer()) << "all slots are in use";
+  EXPECT_FALSE(s.pass(0)) << "it is not idle";
+  (void)roused(s);
+  s.arrive(0, 1);
+  s.arrive(*first, 1);
+  EXPECT_TRUE(roused(s).empty());
+  s.arrive(*second, 1);
+  ASSERT_EQ(s.place_of(*second), place::awake);
+  EXPECT_EQ(s.take_duty(*second).task, &t);
+  EXPECT_FALSE(s.passer()) << "nobody is in line";
+}
+
+TEST(slots, that_gather_where_all_threads_are_inside_bodies_are_for_a_spare_who_passes) {
+  task_record t;
+  slots s = group(2, 1);
+  s.call(0);
+  s.call(1);
+  (void)roused(s);
+  s.add_wide(t, 2, 0);
+  s.give(1);  // the body of 0 waits
+  EXPECT_EQ(made(s), 1);
+  const slots::seat spare = s.add(true);
+  s.arrive(spare, 0);
+  EXPECT_EQ(s.passer(), spare);
+}
+
 TEST(slots, are_given_in_line_whoever_asks_for_fewer) {
   task_record t;
   slots s = group(2, 0);
@@ -159,7 +201,7 @@ TEST(slots, are_never_lost_and_nothing_waits_without_a_reason) {
       }
     };
     for (int step = 0; step < 300; ++step) {
-      switch (draw(9)) {
+      switch (draw(10)) {
         case 0:
         case 1:
         case 2: {  // a thread has nothing to do
@@ -215,6 +257,9 @@ TEST(slots, are_never_lost_and_nothing_waits_without_a_reason) {
           } else if (s.lend(0)) {
             ++lent;
           }
+          break;
+        case 8:  // somebody passes the line
+          if (const auto p = s.passer(); p && s.line() != 0) ASSERT_TRUE(s.pass(*p)) << "seed " << seed;
           break;
         default:  // a body that went on has ended: its slots are free
           if (in_bodies != 0) s.give(std::exchange(in_bodies, 0));
