@@ -210,6 +210,7 @@ void parking::wake(std::size_t n, nearness where) {
     std::size_t count = 0;
     {
       std::lock_guard hold(lock_);
+      if (where == nearness::near && book_.called() >= n) return;
       // One who was called to this core and has not come yet waits for the waker to leave it.
       const bool pending = std::ranges::any_of(threads_, [&](const thread* t) { return t->coming && t->cpu == here; });
       const bool stay = where == nearness::near && !pending;

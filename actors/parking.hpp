@@ -78,7 +78,8 @@ class parking {
   /// made, which count as made.
   int give_slots(int n);
   void take_slots(int n);
-  /// A thread from outside runs a body with the slot of a sleeper, who stays asleep meanwhile. False: none sleeps.
+  /// A thread from outside runs a body with the slot of a sleeper, who stays asleep meanwhile, or of one that has not woken
+  /// up yet. False: there is none.
   bool borrow_slot();
   /// Gives how many spares are to be made, as give_slots.
   int return_slot();

@@ -57,6 +57,11 @@ void slots::arrive(seat s, int held) {
   std::erase(effects_.roused, s);  // it is here
 }
 
+slots::duty slots::take_duty(seat s) {
+  std::erase(called_, s);
+  return std::exchange(threads_[s].next, {});
+}
+
 int slots::leave(seat s) {
   const place at = std::exchange(threads_[s].at, place::awake);
   std::erase(at == place::asleep ? asleep_ : idle_, s);
@@ -146,12 +151,14 @@ void slots::call(seat s) {
 void slots::call_next(std::size_t n) { calls_ = std::min(calls_ + n, static_cast<std::size_t>(lent_)); }
 
 bool slots::lend(seat not_his) {
-  if (asleep_.empty()) return false;
-  const auto one = asleep_.begin() + (asleep_.front() == not_his && asleep_.size() > 1 ? 1 : 0);
-  threads_[*one].at = place::idle;
+  std::vector<seat>& from = asleep_.empty() ? called_ : asleep_;
+  if (from.empty()) return false;
+  const auto one = from.begin() + (from.front() == not_his && from.size() > 1 ? 1 : 0);
+  threads_[*one] = {place::idle, {}};
   idle_.push_back(*one);
-  asleep_.erase(one);
   ++lent_;
+  if (&from == &called_) call_next(1);
+  from.erase(one);
   if (!slotless_.empty() || free_ != 0) settle();  // it may have something else to do
   return true;
 }
@@ -177,6 +184,7 @@ void slots::no_spare() {
 
 void slots::rouse(seat s, duty d) {
   threads_[s] = {place::awake, d};
+  if (!d.task) called_.push_back(s);
   effects_.roused.push_back(s);
 }
 

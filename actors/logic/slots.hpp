@@ -59,7 +59,7 @@ class slots {
   /// `place_of` says what has become of it: awake (see `take_duty`), asleep, or idle.
   void arrive(seat, int held);
   place place_of(seat s) const { return threads_[s].at; }
-  duty take_duty(seat s) { return std::exchange(threads_[s].next, {}); }
+  duty take_duty(seat);
   /// A thread that is not awake ends, or is awake and has ended with so many slots.
   int leave(seat);
   void ended(int held);
@@ -96,10 +96,13 @@ class slots {
   std::span<const seat> asleep() const { return asleep_; }
   /// One that sleeps is to look for work.
   void call(seat);
+  /// Of those that were called, so many have not come yet: they will see what there is by then.
+  std::size_t called() const { return called_.size(); }
   /// So many more were called than sleep: whoever gets a slot back, or comes to sleep, is called instead. Only while slots
   /// are lent; else who is awake looks by itself.
   void call_next(std::size_t n);
-  /// A thread from outside uses the slot of a sleeper, not this one's if there is another. False: none sleeps.
+  /// A thread from outside uses the slot of a sleeper, not this one's if there is another, or of one that was called and has
+  /// not come, which is called again afterwards. False: there is none.
   bool lend(seat not_his);
   void give_back();
   /// A spare could not be made: who is there has to do until something else changes.
@@ -141,6 +144,7 @@ class slots {
   int spares_max_;
   std::vector<thread> threads_;
   std::vector<seat> asleep_, idle_;
+  std::vector<seat> called_;  // awake, with a slot, and not here yet
   std::vector<claimant> line_;
   std::vector<detail::task_record*> slotless_;
   int free_ = 0, lent_ = 0;

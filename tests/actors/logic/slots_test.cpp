@@ -145,6 +145,21 @@ TEST(slots, that_are_lent_come_back_and_calls_meanwhile_are_kept) {
   EXPECT_EQ(roused(s), std::vector<slots::seat>{0}) << "once: one slot was lent";
 }
 
+TEST(slots, of_one_who_was_called_and_has_not_come_are_lent_and_it_is_called_again) {
+  slots s = group(1, 0);
+  s.call(0);
+  (void)roused(s);
+  EXPECT_EQ(s.called(), 1u);
+  ASSERT_TRUE(s.lend(99)) << "it has not woken up yet";
+  EXPECT_EQ(s.place_of(0), place::idle);
+  EXPECT_EQ(s.called(), 0u);
+  EXPECT_FALSE(s.lend(99));
+  s.give_back();
+  EXPECT_EQ(roused(s), std::vector<slots::seat>{0}) << "what it was called for may still be there";
+  EXPECT_EQ(s.take_duty(0).slots, 1);
+  EXPECT_FALSE(s.lend(99)) << "it has come";
+}
+
 TEST(slots, are_left_by_a_sleeper_for_a_task_without_one_where_no_spare_can_be_made) {
   task_record t;
   slots s = group(2, 1);
