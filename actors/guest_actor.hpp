@@ -57,6 +57,7 @@ class guest_actor final : public guest_house, private task_listener {
     std::stop_source stop;
     std::vector<std::pair<int, wire::access_card>> returns;  // what goes back, by the number of the access
     std::vector<array_core*> arrays;                         // of those; a reference each
+    bool recalled = false;  // it goes back, and has not begun
     std::size_t on_their_way = 0;
     std::unique_ptr<wire::task_end> untold;  // how it ended, told when what it asked for has come
   };
@@ -115,6 +116,7 @@ class guest_actor final : public guest_house, private task_listener {
   void tell_end(const wire::task_end&);
   void send(net::writer&);
   void cancel(std::uint64_t id);
+  void recall(std::uint64_t id);
   void drop(std::unordered_map<std::uint64_t, array_core*>::iterator);
   void work_off(std::unique_lock<std::mutex>&);
 

@@ -87,6 +87,7 @@ bool is_for_guest_house(wire::kind k) {
     case wire::kind::tasks:
     case wire::kind::fill:
     case wire::kind::cancel:
+    case wire::kind::recall:
     case wire::kind::give:
     case wire::kind::copy:
     case wire::kind::forget:
@@ -119,6 +120,9 @@ void guest_actor::frame(std::span<const std::byte> bytes) {
       break;
     case wire::kind::cancel:
       for (const std::uint64_t id : wire::take_numbers(from)) cancel(id);
+      break;
+    case wire::kind::recall:
+      for (const std::uint64_t id : wire::take_numbers(from)) recall(id);
       break;
     case wire::kind::give:
     case wire::kind::copy:
@@ -237,6 +241,7 @@ void guest_actor::forget(guest& g) {
   g.task = nullptr;
   g.returns.clear();
   g.arrays.clear();
+  g.recalled = false;
   g.on_their_way = 0;
   g.untold.reset();
   idle_guests_.push_back(std::move(place));
@@ -355,6 +360,15 @@ void guest_actor::cancel(std::uint64_t id) {
     cancelled_early_.insert(id);
 }
 
+// What is taken from there is done with by placement when its turn comes, as anything that was cancelled in time.
+void guest_actor::recall(std::uint64_t id) {
+  const auto g = guests_.find(id);
+  if (g == guests_.end() || !g->second->task || !claim(*g->second->task)) return;
+  g->second->recalled = true;
+  g->second->task->error = cancelled_error(*g->second->task, "");
+  fulfil(*g->second->task, board_);
+}
+
 // ---- what placement tells -------------------------------------------------------------------------------------------
 
 void guest_actor::note(task_record& t, bool was_granted) {
@@ -394,6 +408,7 @@ void guest_actor::ended(guest& g) {
   if (idle_places_.size() < idle_max) idle_places_.push_back(std::move(place));
   wire::task_end end = end_of(*g.task);
   end.id = g.id;
+  if (g.recalled) end.how = wire::outcome::unfilled;
   to_release_.push_back(g.task);
   g.task = nullptr;
   if (end.how == wire::outcome::ran && !left_ && !g.returns.empty()) {

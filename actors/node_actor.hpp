@@ -47,6 +47,7 @@ class node_actor final : public node, private task_listener {
   std::size_t unstarted() const override { return queued(); }
   float queued_ns() const override { return 0; }
   std::size_t take_back(std::span<task_record*> room, const std::function<bool(const task_record&)>& wanted) override;
+  void recall(const std::function<bool(const task_record&)>& wanted) override;
   executor_report report() const override;
   void start() override {}
   void save(array_core&, std::uint32_t tile) override;
@@ -137,6 +138,7 @@ class node_actor final : public node, private task_listener {
     task_record* task = nullptr;
     double begin = 0;                  // of what comes home, in `home_share_`
     bool begun = false;                // its body, as far as that was asked for
+    bool recalled = false;             // it was asked for
     std::vector<std::uint64_t> wrote;  // the numbers of its writes, in the order of its accesses
     std::uint64_t last_write = 0;      // of all when it was sent, its own included
     std::unique_ptr<returns> data;

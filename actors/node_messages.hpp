@@ -46,6 +46,7 @@ enum class kind : std::uint8_t {
   unfilled = 0x1f,     ///< guest house to owner: what was to be pulled has not come
   copy = 0x2a,         ///< owner to guest house: as `give`, but what comes after it there need not wait for it
   fill = 0x2b,         ///< owner to guest house: bytes that a task needs which comes next, where there are many of them
+  recall = 0x30,       ///< owner to guest house: tasks that may run elsewhere, unless they have begun
   begun = 0x24,        ///< guest house to owner: tasks under suspicion whose bodies are about to run
   // of members, whatever they do for each other; see member_messages.hpp
   load = 0x25,       ///< what the sender has to do
@@ -60,6 +61,9 @@ enum class kind : std::uint8_t {
   bytes_pulled = 0x23,  ///< from guest house to guest house
   bytes_pushed = 0x2c,  ///< what a task reads, sent with it before anybody has asked
 };
+
+/// So many tasks are recalled at once.
+inline constexpr std::size_t recalled_max = 256;
 
 inline constexpr std::size_t name_max = 256, text_max = 4096, kernels_max = 65536;
 /// Tiles of an array that is named to another node.

@@ -2,6 +2,8 @@
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 #include <algorithm>
+#include <functional>
+#include <vector>
 
 #include <troupe/error.hpp>
 
@@ -242,7 +244,7 @@ void node_actor::end_task(task_record& t, std::exception_ptr why, float measured
   tasks_.fetch_add(static_cast<std::uint64_t>(attempts), std::memory_order_relaxed);
   failed_.fetch_add(static_cast<std::uint64_t>(attempts - (why ? 0 : 1)), std::memory_order_relaxed);
   busy_ns_.fetch_add(static_cast<std::uint64_t>(measured_ns), std::memory_order_relaxed);
-  t.measured_ns = std::max(1.0f, measured_ns);
+  t.measured_ns = measured_ns;  // 0: it was too short to be timed there
   t.error = std::move(why);
   if (!t.body_gone) drop_body(t, peer_name());
   fulfil(t, board_);
@@ -253,6 +255,29 @@ void node_actor::end_errand(task_record& t, std::exception_ptr why) {
   t.error = std::move(why);
   fulfil(t, board_);
   done_.push_back(&t);
+}
+
+// The newest ones; as many as there are threads are left, which may have begun. What has, and what is being sent to it or
+// from it, ends there as ever.
+void node_actor::recall(const std::function<bool(const task_record&)>& wanted) {
+  std::lock_guard hold(lock_);
+  if (!session_) return;
+  std::vector<job*> waiting;
+  for (job& j : jobs_)
+    if (j.task && !j.recalled && !j.begun && !j.end && wanted(*j.task)) waiting.push_back(&j);
+  if (under_way_ <= static_cast<std::size_t>(slots_)) return;
+  const std::size_t most = std::min(under_way_ - static_cast<std::size_t>(slots_), wire::recalled_max);
+  std::ranges::sort(waiting, std::greater<>{}, &job::id);
+  if (waiting.size() > most) waiting.resize(most);
+  if (waiting.empty()) return;
+  flush();  // they may not have been sent yet
+  net::writer frame;
+  frame.fixed(wire::kind::recall);
+  for (job* j : waiting) {
+    j->recalled = true;
+    frame.varint(j->id);
+  }
+  session_->send(frame.view());
 }
 
 // Somebody else has claimed it.
@@ -324,7 +349,7 @@ void node_actor::give_job(job& j) {
   j.end.reset();
   j.brought.clear();
   j.copies = j.writing = j.pushing = j.sending = 0;
-  j.begun = false;
+  j.begun = j.recalled = false;
   free_jobs_.push_back(static_cast<std::uint32_t>(j.id & no_job));
   --under_way_;
   link_.on_nodes.fetch_sub(1, std::memory_order_relaxed);

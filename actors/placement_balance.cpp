@@ -55,7 +55,9 @@ bool placement::may_go_elsewhere(const task_record& t) {
 void placement::place_anew() {
   assignment_.each_surprise([&](std::size_t i) {
     std::array<task_record*, relief_max> back;
-    const std::size_t n = executors_[i]->take_back(back, [&](const task_record& t) { return may_go_elsewhere(t); });
+    const auto wanted = [&](const task_record& t) { return may_go_elsewhere(t); };
+    const std::size_t n = executors_[i]->take_back(back, wanted);
+    executors_[i]->recall(wanted);
     for (std::size_t k = n; k != 0; --k) place_without_setback(*back[k - 1]);  // the newest come first
   });
 }

@@ -25,8 +25,8 @@ void bump(std::atomic<T>& counter, T by) {  // one writer
 }
 
 // Of the shortest bodies one in eight is timed: reading the clock would cost more than they do.
-bool is_timed(const task_record& t) {
-  return t.predicted_ns < 1.0f || t.predicted_ns >= always_timed_ns || (t.id & 7) == 0;
+inline bool is_timed(const task_record& t, logic::sampling& some) {
+  return t.predicted_ns < 1.0f || t.predicted_ns >= always_timed_ns || some.next();
 }
 
 std::exception_ptr thread_ended(const task_record& t, const std::string& executor, int attempt) {
@@ -69,7 +69,7 @@ void worker::run(task_record& t) {
     await_verdict(t);
     return;
   }
-  const bool timed = is_timed(t) || lane.on();
+  const bool timed = is_timed(t, timed_) || lane.on();
   const std::uint64_t begin = timed ? ticks() : 0;
   run_context& c = enter(t, {logic::slots_needed(t), t.predicted_ns, begin});
   const run_context* outer = running_.load(std::memory_order_relaxed);

@@ -12,6 +12,7 @@
 #include <thread>
 #include <vector>
 
+#include "actors/logic/sampling.hpp"
 #include "actors/parking.hpp"
 #include "actors/protocol/spmc_ring.hpp"
 #include "actors/protocol/trace.hpp"
@@ -109,6 +110,7 @@ class worker {
   int depth_ = 0;
   std::atomic<const run_context*> running_{nullptr};
   holding holds_;
+  logic::sampling timed_;  // of the shortest bodies
   counters counts_;
 };
 

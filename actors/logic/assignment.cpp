@@ -526,7 +526,7 @@ void assignment::finished(task_record& t) {
   if (!(t.measured_ns > 0)) return;
   if (facts_.size() > 1 && t.measured_ns > surprise_factor * t.predicted_ns) note_surprise(t);
   run_time& m = model_of(t, facts_[t.executor].kind);
-  if (m.seen() < samples_before_thinning || (t.sequence & 7) == 0) m.learn(t.measured_ns);
+  if (m.seen() < samples_before_thinning || learned_.next()) m.learn(t.measured_ns);
   work_.note_measured(t);
 }
 

@@ -25,6 +25,7 @@
 #include "actors/logic/decisions.hpp"
 #include "actors/logic/directory.hpp"
 #include "actors/logic/ready_queue.hpp"
+#include "actors/logic/sampling.hpp"
 #include "actors/logic/scope.hpp"
 #include "actors/logic/trials.hpp"
 #include "actors/logic/workload.hpp"
@@ -111,7 +112,7 @@ class assignment {
   /// A task that was assigned has ended: its load is gone, its time is learned.
   void finished(detail::task_record&);
   /// Executors that take much longer than was predicted when they were given what they have, while others have nothing to
-  /// do: what has not begun there is to be placed anew. Each is told once.
+  /// do: what has not begun there is to be placed anew. Each is told once, when there is somebody.
   template <class F>
   void each_surprise(F&& f) {
     if (!surprised_) return;
@@ -120,7 +121,10 @@ class assignment {
     some.each([&](std::size_t i) {
       executor_set idle = work_.free() - withdrawn_;
       idle.erase(i);
-      if (!idle.empty()) f(i);
+      if (!idle.empty()) return f(i);
+      if (work_.under_way(i) == 0) return;
+      surprises_.insert(i);
+      surprised_ = true;
     });
   }
   /// Another executor may run it than the one that has it.
@@ -248,6 +252,7 @@ class assignment {
   executor_set all_, withdrawn_, paused_, nodes_, near_;  // near: no nodes
   executor_set on_cores_;                                 // devices that compute there
   bool careful_ = false;
+  sampling learned_;  // of the many
   executor_set surprises_;
   bool surprised_ = false;  // there are some
   // Of tasks without a scope, by kernel: they are the same from task to task.

@@ -2,7 +2,7 @@
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Placement -> executor: run_tasks, take_back. Executor -> placement: tasks_done (placement::report_done), and looks
+// Placement -> executor: run_tasks, take_back, recall. Executor -> placement: tasks_done (placement::report_done), and looks
 // for mail when it runs dry. Non-blocking but for start and stop. Nothing here says that an executor is a CPU.
 #pragma once
 
@@ -116,6 +116,8 @@ class executor {
   /// as there is room (rebalancing, shutdown).
   virtual std::size_t take_back(std::span<task_record*> room,
                                 const std::function<bool(const task_record&)>& wanted) = 0;
+  /// Asks for those that it has handed on and that have not begun there: they come back as tasks that it cannot run.
+  virtual void recall(const std::function<bool(const task_record&)>& wanted) { (void)wanted; }
   /// Of what it was given and has begun. Who changes that tells placement; see placement::waits_changed.
   virtual waiting_load waiting() const { return {}; }
   /// It could begin with a task of that kernel at once. If not, it gets ready aside, as soon as it has nothing to do. The

@@ -612,7 +612,7 @@ class conversation : public troupe::array_maker<conversation>, public troupe::su
       case 19:
         return say_pull(a, b);
       case 20:
-        return say_number(wire::kind::cancel, 1 + b % (next_id_ + 1));
+        return say_number(a & 1 ? wire::kind::cancel : wire::kind::recall, 1 + b % (next_id_ + 1));
       case 21:
         if (const wire::array_card* const x = array(a)) say_number(wire::kind::forget, x->id);
         return;

@@ -1,0 +1,23 @@
+// What this file is for: which of many tasks are looked at where looking at all would cost too much.
+// SPDX-FileCopyrightText: the troupe authors
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <cstdint>
+
+namespace troupe::logic {
+
+/// One in eight, in no pattern: tasks of one kind may be every second one, or every eighth, so their numbers will not do.
+/// Pure, always the same ones (a linear congruence with Knuth's constants, of which the highest bits are used).
+class sampling {
+ public:
+  bool next() {
+    state_ = state_ * 6364136223846793005u + 1442695040888963407u;
+    return state_ >> 61 == 0;
+  }
+
+ private:
+  std::uint64_t state_ = 0;
+};
+
+}  // namespace troupe::logic
