@@ -137,6 +137,8 @@ class placement final : private logic::dependencies::surroundings {
   void end_farewells();
   /// Something that waits for time to pass may be due.
   void look_again();
+  /// Any thread, whatever it holds: a task has been claimed by who has asked it to stop.
+  void note_cancelled();
   /// Decides what there is to decide, if there is any and the turn is free. `self`: the caller is about to look for
   /// work at that executor. True if something was done.
   bool take_turn(executor* self);
@@ -289,6 +291,19 @@ class placement final : private logic::dependencies::surroundings {
     array_core* array;
     std::uint32_t tile;
   };
+  // placement_absent.cpp
+  void look_up_scope(task_record& t) {
+    if (t.extra && t.extra->resolved_at != 0) look_up_nodes(t);
+  }
+  void look_up_nodes(task_record&);
+  bool wait_for_node(task_record&, const std::exception_ptr& why);
+  void end_of_wait(task_record&, const std::exception_ptr& why);
+  void try_absent();
+  void look_at_absent(std::uint64_t now);
+  void ring_at(std::uint64_t due, std::uint64_t now);
+  std::exception_ptr nobody_left(const task_record&) const;
+  std::exception_ptr no_quantity(const task_record&) const;
+  std::string what_has_gone(const task_record&) const;
   // placement_peers.cpp
   enum class borrowed { waits, has, refused };
   borrowed borrow(task_record&, array_core&, std::uint32_t tile, tile_home&);
@@ -367,6 +382,15 @@ class placement final : private logic::dependencies::surroundings {
   std::function<bool()> holds_up_;  // any thread calls it
   std::function<void(std::function<void()>)> aside_run_;  // null: threads
   std::uint64_t alarm_ = 0;                               // when it will ring, in ticks
+  struct absent {
+    task_record* task;
+    std::uint64_t due;  // in ticks
+    std::exception_ptr why;
+  };
+  std::vector<absent> absent_;                // tasks that wait for a node to come
+  std::atomic<std::size_t> absent_count_{0};  // the same, for any thread
+  bool absent_over_ = false;                  // one of them may be due, or stopped
+  std::string last_gone_;                     // the name of the node that has gone last
   std::vector<executor*> executors_;
   std::vector<executor*> near_;  // of these, those that are no nodes
   logic::space_set lenders_;     // spaces of nodes from which others may copy

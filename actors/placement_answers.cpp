@@ -218,6 +218,8 @@ std::uint64_t placement::abandon_queued() {
       for (std::size_t i = 0; i < got; ++i) give_up(*back[i]);
   assignment_.drop_kept(give_up);
   admission_.drop_queued(give_up);
+  for (const absent& a : std::exchange(absent_, {})) give_up(*a.task);
+  absent_count_.store(0);
   for (const room_request& r : std::exchange(short_, {})) give_up(*r.task);
   serve(nullptr);
   settle_accounts();

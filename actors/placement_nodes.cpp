@@ -71,6 +71,7 @@ void placement::admit_node(executor& e, int slots, logic::edge_cost in, logic::e
   std::vector<task_record*> kept;  // without this one in mind
   assignment_.drop_kept([&](task_record& t) { kept.push_back(&t); });
   for (task_record* t : kept) assign(*t);
+  try_absent();
   serve(nullptr);  // leaves the turn
 }
 

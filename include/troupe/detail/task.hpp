@@ -190,6 +190,7 @@ inline constexpr std::uint16_t holds_nowhere = 0xffff, holds_here = 0xfffe;
 struct task_extra {
   task_options options;
   id_set executors = id_set::every();  // options.where, resolved
+  std::uint64_t resolved_at = 0;       // executor_changes then; nodes come and go
   std::exception_ptr refusal;          // of an executor that has no room for it: others may have
   bool refused = false;                // by the one that hands it back
   std::vector<std::pair<std::uint16_t, std::string>> refused_by;  // for explain; placement's
