@@ -47,6 +47,7 @@ enum class kind : std::uint8_t {
   copy = 0x2a,         ///< owner to guest house: as `give`, but what comes after it there need not wait for it
   fill = 0x2b,         ///< owner to guest house: bytes that a task needs which comes next, where there are many of them
   begun = 0x24,        ///< guest house to owner: tasks under suspicion whose bodies are about to run
+  tried = 0x2d,        ///< guest house to owner: tasks whose bodies have thrown, each once, and are tried again
   // of members, whatever they do for each other; see member_messages.hpp
   load = 0x25,       ///< what the sender has to do
   ping = 0x26,       ///< say this number again; answered by `pong`
@@ -158,7 +159,7 @@ struct task_end {
   std::uint64_t id = 0;
   outcome how = outcome::ran;
   float measured_ns = 0;
-  std::int32_t attempts = 1;
+  std::int32_t attempts = 1;  ///< bodies of it that have run there; all have thrown, but the last where it `ran`
   errc code = errc::task_failed;
   std::string text{};
 };

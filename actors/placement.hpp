@@ -415,6 +415,7 @@ class placement final : private logic::dependencies::surroundings {
   std::vector<std::pair<array_core*, std::uint32_t>> to_save_;  // with a handle each
   std::vector<std::uint64_t> joined_;                           // of each executor, how often a node has
   std::vector<std::thread> remakers_;
+  std::atomic<std::uint64_t> bodies_remade_{0}, bodies_remade_threw_{0};  // by them; the latter are among the former
   std::vector<mail> work_;
   std::vector<executor*> told_nodes_;  // in this turn, as the next two
   logic::executor_set told_;

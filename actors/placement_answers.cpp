@@ -142,6 +142,10 @@ runtime_report placement::report() {
     executor_report e = executors_[i]->report();
     e.predicted = std::chrono::nanoseconds(static_cast<std::int64_t>(assignment_.predicted_ns(i)));
     e.measured = std::chrono::nanoseconds(static_cast<std::int64_t>(assignment_.measured_ns(i)));
+    if (i == 0) {  // a core group, as they run on a core
+      e.tasks += bodies_remade_.load(std::memory_order_relaxed);
+      e.failed += bodies_remade_threw_.load(std::memory_order_relaxed);
+    }
     r.executors.push_back(std::move(e));
   }
   give_records_back();

@@ -467,6 +467,9 @@ runtime_report engine::report() {
   runtime_report r = placement_.report();
   r.threads = threads();
   std::erase_if(r.executors, [](const executor_report& e) { return e.kind == device_kind::node && e.slots == 0; });
+  if (neighbours_)
+    if (executor_report gone = neighbours_->gone(); gone.tasks != 0 || gone.bytes_moved != 0)
+      r.executors.push_back(std::move(gone));
   r.bytes_pinned = link_->tiles->pinned_bytes();
   return r;
 }

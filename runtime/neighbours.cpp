@@ -208,6 +208,14 @@ std::vector<node_report> neighbours::report() const {
   return all;
 }
 
+executor_report neighbours::gone() const {
+  executor_report r;
+  r.name = "nodes that have gone";
+  r.kind = device_kind::node;
+  for (const auto& n : places_) n->add_gone(r);
+  return r;
+}
+
 std::vector<std::string> neighbours::addresses() const {
   std::vector<std::string> all;
   for (const net::endpoint& e : transport_->listening()) all.push_back(e.text());

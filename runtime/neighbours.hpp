@@ -56,6 +56,8 @@ class neighbours final : private cluster_events {
   void stop();
 
   std::vector<node_report> report() const;
+  /// What nodes have done that have gone, as if they were one.
+  executor_report gone() const;
   std::vector<link_report> links() const;
   std::vector<refusal_report> refusals() const;
   /// Asks everybody; who has not answered by then is left out of the wait.

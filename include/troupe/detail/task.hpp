@@ -166,6 +166,8 @@ class task_listener {
   virtual void granted(task_record&) = 0;
   /// Its body is about to run, on the thread that runs it; only where task_extra::watched says so.
   virtual void began(task_record&) {}
+  /// Its body has thrown and is tried again, on the thread that runs it.
+  virtual void tried(task_record&) {}
   /// It has run, failed, or never will run; its data is as others will see it.
   virtual void retired(task_record&) = 0;
   /// The turn in which it was told something has been left.
@@ -195,6 +197,7 @@ struct task_extra {
   bool refused = false;                // by the one that hands it back
   std::vector<std::pair<std::uint16_t, std::string>> refused_by;  // for explain; placement's
   std::atomic<int> attempt{1};
+  int bodies = 0;  // of it that executors here have counted; where there is a listener
   task_listener* listener = nullptr;
   bool watched = false;
   // Since when its deadline has passed, in ticks; 0: it has not. Null: it has none.
