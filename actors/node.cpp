@@ -15,6 +15,8 @@ namespace troupe::detail {
 namespace {
 // A link that has carried nothing yet: what a local network does. Learned from what it carries.
 constexpr logic::edge_cost first_guess{50'000.0f, 1.0f};
+// On an idle link so much may not have been acknowledged yet: what members tell each other unasked.
+constexpr std::size_t idle_bytes = 8u << 10;
 }  // namespace
 
 // ---- the executor ---------------------------------------------------------------------------------------------------
@@ -92,6 +94,15 @@ void node_actor::counters::add_to(executor_report& r) const {
   r.busy += std::chrono::nanoseconds(busy_ns.load(std::memory_order_relaxed));
   r.bytes_out += bytes_in.load(std::memory_order_relaxed);
   r.bytes_moved += bytes_in.load(std::memory_order_relaxed) + bytes_out.load(std::memory_order_relaxed);
+}
+
+bool node_actor::is_idle() {
+  {
+    std::lock_guard hold(lock_);
+    if (!session_ || under_way_ != 0 || queued() != 0 || session_->unsent() > idle_bytes) return false;
+  }
+  std::lock_guard hold(share_lock_);
+  return out_share_.is_idle() && home_share_.is_idle();
 }
 
 void node_actor::add_gone(executor_report& r) const {

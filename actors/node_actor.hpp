@@ -49,6 +49,7 @@ class node_actor final : public node, private task_listener {
   std::size_t take_back(std::span<task_record*> room, const std::function<bool(const task_record&)>& wanted) override;
   executor_report report() const override;
   void add_gone(executor_report&) const override;
+  bool is_idle() override;
   void start() override {}
   void save(array_core&, std::uint32_t tile) override;
 

@@ -60,6 +60,8 @@ enum class kind : std::uint8_t {
   bytes_back = 0x22,    ///< what a task has written into memory of its owner's
   bytes_pulled = 0x23,  ///< from guest house to guest house
   bytes_pushed = 0x2c,  ///< what a task reads, sent with it before anybody has asked
+  check = 0x2e,         ///< of members: anything, to see how long it takes; answered by `checked`
+  checked = 0x2f,       ///< as much of anything, back
 };
 
 inline constexpr std::size_t name_max = 256, text_max = 4096, kernels_max = 65536;

@@ -153,6 +153,8 @@ void node_actor::start_task(task_record& t) {
   } catch (...) {
     const std::exception_ptr why = std::current_exception();
     undo();
+    counts_.tasks.fetch_add(1, std::memory_order_relaxed);  // an attempt, as on a core that has no memory for its views
+    counts_.failed.fetch_add(1, std::memory_order_relaxed);
     end_task(t, task_error(t, peer_name(), 1, why), 0);
   }
 }

@@ -129,6 +129,9 @@ class placement final : private logic::dependencies::surroundings {
   void report_transfer(memory_space from, memory_space to, std::uint64_t bytes, float ns) {
     transfers_.add(from, to, bytes, ns);
   }
+  /// So many bytes on an idle link have taken that, to the node and back, and a round trip; see cost_model::correct.
+  void correct_link(memory_space node, std::uint64_t bytes, std::chrono::nanoseconds there, std::chrono::nanoseconds back,
+                    std::chrono::nanoseconds round_trip);
   void drop(array_core*);
   /// The last handle of borrowed memory is going: `t`, a farewell, comes after all tasks that use the array, and ends when
   /// that is gone, so that its memory is the caller's again; at once after `end_farewells`.

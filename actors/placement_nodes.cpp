@@ -158,6 +158,15 @@ void placement::hold_back(const executor& e, bool back) {
   });
 }
 
+void placement::correct_link(memory_space node, std::uint64_t bytes, std::chrono::nanoseconds there,
+                             std::chrono::nanoseconds back, std::chrono::nanoseconds round_trip) {
+  const auto ns = [](std::chrono::nanoseconds t) { return static_cast<float>(t.count()); };
+  with_turn([&] {
+    assignment_.correct_link(host_space, node, bytes, ns(there), ns(round_trip));
+    assignment_.correct_link(node, host_space, bytes, ns(back), ns(round_trip));
+  });
+}
+
 // ---- what nodes tell of what they have to do ------------------------------------------------------------------------
 
 void placement::know_others(const executor& e, std::chrono::nanoseconds busy) {

@@ -52,6 +52,7 @@ options checked(options o) {
   o.eager_devices |= eager && std::string_view(eager) == "1";
   keep_in_reach(o.cluster.spin);
   keep_in_reach(o.cluster.replay_max);
+  keep_in_reach(o.cluster.link_check_after);
   return o;
 }
 

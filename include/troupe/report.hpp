@@ -21,9 +21,10 @@ struct executor_report {
   int slots = 0;                    ///< tasks it runs at once
   std::uint64_t queued = 0;         ///< tasks that it has been handed and that have not begun
   /// Bodies run: each attempt of a task counts, and a run of a recorded graph on cores beside its calls. The first core
-  /// group: also those that were run again because a node had gone with what they had made. Nodes: of this runtime's tasks, as
-  /// they have told it; they have the same in their own reports. Of what a node had not told when it went, an attempt
-  /// counts that is known to have begun, or that its task ended with, as one that threw.
+  /// group: also those that were run again because a node had gone with what they had made. Nodes: of this runtime's tasks,
+  /// as they have told it; they have the same in their own reports, but for an attempt that failed here, for want of memory,
+  /// before it was sent. Of what a node had not told when it went, an attempt counts that is known to have begun, or with
+  /// which its task ended, as one that threw.
   std::uint64_t tasks = 0;
   std::uint64_t failed = 0;         ///< of these, those that threw, also where a later attempt went well
   std::uint64_t replays = 0;        ///< devices: runs of recorded graphs that were one call of the vendor's

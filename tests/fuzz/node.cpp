@@ -642,6 +642,10 @@ class conversation : public troupe::array_maker<conversation>, public troupe::su
       }
       case 28: {
         net::writer head;
+        if (b % 4 == 3) {
+          wire::put_numbered(head, b & 64 ? wire::kind::check : wire::kind::checked, a);
+          return send(head, b & 128 ? 8 : wire::check_bytes);
+        }
         wire::put(head, wire::pulled_head{a, id_of(b), 7});
         return send(head, b % 8 == 7 ? 0 : 8);
       }
