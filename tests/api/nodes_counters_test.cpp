@@ -100,6 +100,7 @@ TEST(nodes_counters, a_task_that_was_stopped_before_it_began_counts_nowhere) {
   const auto f = n.a.spawn(o, add, troupe::update(x));
   ASSERT_TRUE(comes_true([&] { return n.b().report().spawned >= 2; }));
   stop.request_stop();
+  n.a.survey(std::chrono::seconds(10));  // what was said to b before has been heard there
   let.go();
   blocker.get();
   EXPECT_THROW(f.get(), troupe::task_failed);
