@@ -197,6 +197,7 @@ void gpu_actor::end_task(task_record& t, std::exception_ptr error, std::uint64_t
     const double ns = static_cast<double>(end - begin) * tick_ns_;
     tasks_.fetch_add(static_cast<std::uint64_t>(attempts), std::memory_order_relaxed);
     failed_.fetch_add(static_cast<std::uint64_t>(attempts - (error ? 0 : 1)), std::memory_order_relaxed);
+    if (t.extra && t.extra->listener) t.extra->bodies += attempts;
     busy_ns_.fetch_add(static_cast<std::uint64_t>(ns), std::memory_order_relaxed);
     t.measured_ns = std::max(1.0f, static_cast<float>(ns));
     if (error) {
@@ -421,6 +422,7 @@ void gpu_actor::call_routine(job& j, routine_fn routine) {
     }
     memory_.put_updates_back(j);
     j.device.next_attempt();
+    if (j.task->extra->listener) j.task->extra->listener->tried(*j.task);
   }
 }
 

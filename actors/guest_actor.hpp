@@ -100,7 +100,9 @@ class guest_actor final : public guest_house, private task_listener {
   void granted(task_record& t) override { note(t, true); }
   void retired(task_record& t) override { note(t, false); }
   void after_turn() override;
-  void began(task_record&) override;
+  void began(task_record& t) override { tell_of_body(t, wire::kind::begun); }
+  void tried(task_record& t) override { tell_of_body(t, wire::kind::tried); }
+  void tell_of_body(task_record&, wire::kind);
   void note(task_record&, bool was_granted);
 
   // ---- guest_tasks.cpp

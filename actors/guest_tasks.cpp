@@ -42,6 +42,7 @@ errc code_of(const std::exception_ptr& why) {
 wire::task_end failed(errc code, std::string text) {
   wire::task_end e;
   e.how = wire::outcome::failed;
+  e.attempts = 0;  // no body of it has run
   e.code = code;
   e.text = std::move(text);
   return e;
@@ -58,7 +59,6 @@ wire::task_end end_of(const task_record& t) {
       e.text = text_of(f.cause());
       return e;
     }
-    e.attempts = f.attempts();
     const bool plain = f.code() == errc::task_failed;
     if (f.cause() && (plain || (f.code() != errc::poisoned && f.code() == code_of(f.cause())))) {
       e.code = code_of(f.cause());
@@ -376,13 +376,13 @@ void guest_actor::note(task_record& t, bool was_granted) {
   notes_.emplace_back(&t, was_granted);
 }
 
-// From the thread that runs it: if the process does not survive that, the owner is to know by whom.
-void guest_actor::began(task_record& t) {
+// From the thread that runs it: if the process does not survive that, the owner is to know by whom, and what has been.
+void guest_actor::tell_of_body(task_record& t, wire::kind what) {
   std::lock_guard hold(lock_);
   const auto g = by_task_.find(&t);
   if (left_ || g == by_task_.end()) return;
   net::writer frame;
-  frame.fixed(wire::kind::begun);
+  frame.fixed(what);
   frame.varint(g->second->id);
   session_->send(frame.view());
 }
@@ -407,7 +407,9 @@ void guest_actor::ended(guest& g) {
   auto place = by_task_.extract(g.task);
   if (idle_places_.size() < idle_max) idle_places_.push_back(std::move(place));
   wire::task_end end = end_of(*g.task);
+  const int bodies = g.task->extra->bodies;
   end.id = g.id;
+  end.attempts = bodies;
   if (g.recalled) end.how = wire::outcome::unfilled;
   to_release_.push_back(g.task);
   g.task = nullptr;
@@ -417,6 +419,7 @@ void guest_actor::ended(guest& g) {
     } catch (const std::exception& e) {  // for want of memory; what is on its way is thrown away there
       end = failed(code_of(std::current_exception()), e.what());
       end.id = g.id;
+      end.attempts = bodies;
     }
   }
   tell_end(end);

@@ -14,6 +14,8 @@
 
 namespace troupe::detail::wire {
 
+/// Of a `check` and of what answers it. Less than what rates are made from, and than what a fabric is used for.
+inline constexpr std::size_t check_bytes = 48u << 10;
 inline constexpr std::size_t links_max = 4096, bulk_text_max = 1024;
 
 /// To each member on its own; at most every 250 ms, and only what has changed.

@@ -15,6 +15,8 @@ namespace troupe::detail {
 namespace {
 // A link that has carried nothing yet: what a local network does. Learned from what it carries.
 constexpr logic::edge_cost first_guess{50'000.0f, 1.0f};
+// On an idle link so much may not have been acknowledged yet: what members tell each other unasked.
+constexpr std::size_t idle_bytes = 8u << 10;
 }  // namespace
 
 // ---- the executor ---------------------------------------------------------------------------------------------------
@@ -81,13 +83,32 @@ executor_report node_actor::report() const {
   r.name = peer_name();
   r.kind = facts_.kind;
   r.queued = unstarted();
-  r.tasks = tasks_.load(std::memory_order_relaxed);
-  r.failed = failed_.load(std::memory_order_relaxed);
-  r.behind = behind_.load(std::memory_order_relaxed);
-  r.busy = std::chrono::nanoseconds(busy_ns_.load(std::memory_order_relaxed));
-  r.bytes_out = bytes_in_.load(std::memory_order_relaxed);
-  r.bytes_moved = r.bytes_out + bytes_out_.load(std::memory_order_relaxed);
+  counts_.add_to(r);
   return r;
+}
+
+void node_actor::counters::add_to(executor_report& r) const {
+  r.tasks += tasks.load(std::memory_order_relaxed);
+  r.failed += failed.load(std::memory_order_relaxed);
+  r.behind += behind.load(std::memory_order_relaxed);
+  r.busy += std::chrono::nanoseconds(busy_ns.load(std::memory_order_relaxed));
+  r.bytes_out += bytes_in.load(std::memory_order_relaxed);
+  r.bytes_moved += bytes_in.load(std::memory_order_relaxed) + bytes_out.load(std::memory_order_relaxed);
+}
+
+bool node_actor::is_idle() {
+  {
+    std::lock_guard hold(lock_);
+    if (!session_ || under_way_ != 0 || queued() != 0 || session_->unsent() > idle_bytes) return false;
+  }
+  std::lock_guard hold(share_lock_);
+  return out_share_.is_idle() && home_share_.is_idle();
+}
+
+void node_actor::add_gone(executor_report& r) const {
+  std::lock_guard hold(lock_);
+  gone_.add_to(r);
+  if (!is_there()) counts_.add_to(r);
 }
 
 std::string node_actor::peer_name() const { return facts_.shown_name(); }
@@ -102,6 +123,7 @@ void node_actor::join(std::shared_ptr<net::session> s, const wire::card& c) {
     session_ = std::move(s);
     slots_ = slots;
     ++joined_;
+    gone_.each_with(counts_, [](auto& all, auto& last) { all.fetch_add(last.exchange(0)); });
     refuses_.store(false);
     {
       std::lock_guard sharing(share_lock_);
@@ -171,12 +193,13 @@ void node_actor::lose(std::exception_ptr why) {
     task_record& t = *j.task;
     if (j.data) j.data->context.roll_back();
     take_back_lends(j);
-    const bool begun = j.begun;
+    const bool again = !is_internal(t.kind) && may_run_again(t, j.begun);
+    if (!is_internal(t.kind)) count_lost(j, !again);
     give_job(j);
     ++setbacks_;
     if (is_internal(t.kind)) {
       end_errand(t, t.kind == task_kind::forget ? nullptr : lost_with(t, why));
-    } else if (may_run_again(t, begun)) {
+    } else if (again) {
       t.phase.fetch_and(~(phase_mask | behind_mask), std::memory_order_acq_rel);  // waiting again
       returned_.push_back(&t);
     } else {
@@ -235,6 +258,7 @@ void node_actor::frame(std::span<const std::byte> bytes) {
       for (const wire::task_end& e : wire::take_done(from)) {
         job* const j = find_told_job(e.id);
         if (!j || j->end) throw error(errc::bad_frame, "a task ended twice");
+        count_bodies(*j, e);
         finish(*j, e);
       }
       break;
@@ -244,6 +268,10 @@ void node_actor::frame(std::span<const std::byte> bytes) {
     case wire::kind::begun:
       for (const std::uint64_t id : wire::take_numbers(from))
         if (job* j = find_told_job(id)) j->begun = true;
+      break;
+    case wire::kind::tried:
+      for (const std::uint64_t id : wire::take_numbers(from))
+        if (job* j = find_told_job(id)) count_tried(*j);
       break;
     case wire::kind::unfilled:
       note_unfilled(from);
@@ -270,7 +298,11 @@ void node_actor::frame(std::span<const std::byte> bytes) {
         if (is_internal(j->task->kind))
           come_home(*j, std::make_exception_ptr(why));
         else
-          finish(*j, {.id = number, .how = wire::outcome::failed, .code = code, .text = why.what()});
+          finish(*j, {.id = number,
+                      .how = wire::outcome::failed,
+                      .attempts = j->end ? j->end->attempts : 1,
+                      .code = code,
+                      .text = why.what()});
       }
       break;
     default:

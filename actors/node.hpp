@@ -40,6 +40,10 @@ class node : public executor {
   virtual void bring_home_lent() = 0;
   /// Waits until nothing is under way there; false: not in time.
   virtual bool wait_idle(std::chrono::steady_clock::time_point) = 0;
+  /// It has nothing to do for this node, and no bytes are on their way because of that.
+  virtual bool is_idle() = 0;
+  /// Adds what those have done who were in this place and have gone.
+  virtual void add_gone(executor_report&) const = 0;
   /// It has a task that should have ended so long ago.
   virtual bool has_overdue(std::chrono::milliseconds) const = 0;
   /// The name of the node that is there, for people.

@@ -49,6 +49,8 @@ class node_actor final : public node, private task_listener {
   std::size_t take_back(std::span<task_record*> room, const std::function<bool(const task_record&)>& wanted) override;
   void recall(const std::function<bool(const task_record&)>& wanted) override;
   executor_report report() const override;
+  void add_gone(executor_report&) const override;
+  bool is_idle() override;
   void start() override {}
   void save(array_core&, std::uint32_t tile) override;
 
@@ -139,6 +141,7 @@ class node_actor final : public node, private task_listener {
     double begin = 0;                  // of what comes home, in `home_share_`
     bool begun = false;                // its body, as far as that was asked for
     bool recalled = false;             // it was asked for
+    int tried = 0;                     // bodies of it that have thrown there, as was told before its end
     std::vector<std::uint64_t> wrote;  // the numbers of its writes, in the order of its accesses
     std::uint64_t last_write = 0;      // of all when it was sent, its own included
     std::unique_ptr<returns> data;
@@ -183,7 +186,10 @@ class node_actor final : public node, private task_listener {
   void flush();
   void finish(job&, const wire::task_end&);
   void finish_awaited(job&);
-  void end_task(task_record&, std::exception_ptr, float measured_ns, int attempts = 1);
+  void end_task(task_record&, std::exception_ptr, float measured_ns);
+  void count_tried(job&);
+  void count_bodies(const job&, const wire::task_end&);
+  void count_lost(const job&, bool ends);
   void end_cancelled(task_record&);
   void give_back(task_record&);
   void refuse(task_record&, std::exception_ptr why);
@@ -270,7 +276,16 @@ class node_actor final : public node, private task_listener {
   std::atomic<bool> refuses_{false};  // the node there: it takes no more tasks, from then until it has gone
   const std::atomic<bool> stopping_{false};
   std::atomic<std::size_t> queued_count_{0};
-  std::atomic<std::uint64_t> tasks_{0}, failed_{0}, behind_{0}, busy_ns_{0}, bytes_in_{0}, bytes_out_{0};
+  struct counters {
+    std::atomic<std::uint64_t> tasks{0}, failed{0}, behind{0}, busy_ns{0}, bytes_in{0}, bytes_out{0};
+    template <class F>
+    void each_with(counters& o, F&& f) {
+      f(tasks, o.tasks), f(failed, o.failed), f(behind, o.behind);
+      f(busy_ns, o.busy_ns), f(bytes_in, o.bytes_in), f(bytes_out, o.bytes_out);
+    }
+    void add_to(executor_report&) const;
+  };
+  counters counts_, gone_;  // of who is there, or was the last; of those before
 
   // Handed over, under a lock of its own: placement has the turn.
   mutable std::mutex queue_lock_;

@@ -318,7 +318,7 @@ void node_actor::serve_wants(net::reader& from) {
     ++asker->sending;
     const net::pieces body = rows_of(link_, *known->second.core, r.what.tile, r.what.where, false);
     const std::uint64_t bytes = static_cast<std::uint64_t>(r.what.where.volume()) * known->second.core->spec.element;
-    bytes_out_.fetch_add(bytes, std::memory_order_relaxed);
+    counts_.bytes_out.fetch_add(bytes, std::memory_order_relaxed);
     net::writer head;
     head.fixed(wire::kind::bytes_in);
     head.varint(r.number);
@@ -350,7 +350,7 @@ net::pieces node_actor::arriving(std::span<const std::byte> head, std::uint64_t 
     if (room != bytes || c->second.writing) refuse_transfer();
     if (!s.bytes) s.bytes = new_loose_bytes(link_, room);
     c->second.writing = true;
-    bytes_in_.fetch_add(bytes, std::memory_order_relaxed);
+    counts_.bytes_in.fetch_add(bytes, std::memory_order_relaxed);
     return {{s.bytes.get(), room}};
   }
   job* const j = find_job(number);
@@ -371,7 +371,7 @@ net::pieces node_actor::arriving(std::span<const std::byte> head, std::uint64_t 
   if (room != bytes) refuse_transfer();
   if (part) part->writing = true;
   ++j->writing;
-  bytes_in_.fetch_add(bytes, std::memory_order_relaxed);
+  counts_.bytes_in.fetch_add(bytes, std::memory_order_relaxed);
   return to;
 }
 

@@ -289,11 +289,11 @@ tasks take_tasks(net::reader& from) {
 void put(net::writer& to, const task_end& e) {
   to.varint(e.id);
   to.fixed(e.how);
+  to.signed_varint(e.attempts);
   if (e.how == outcome::ran) {
     to.fixed(e.measured_ns);
     return;
   }
-  to.signed_varint(e.attempts);
   to.varint(static_cast<std::uint64_t>(e.code));
   to.text(std::string_view(e.text).substr(0, text_max));
 }
@@ -305,13 +305,14 @@ std::vector<task_end> take_done(net::reader& from) {
     e.id = from.varint();
     e.how = from.fixed<outcome>();
     if (e.how > outcome::unfilled) refuse("an unknown outcome");
+    e.attempts = take_int(from, "a number of attempts");
+    if (e.attempts < 0) refuse("a negative number of attempts");
     if (e.how == outcome::ran) {
+      if (e.attempts == 0) refuse("a task that ran without an attempt");
       e.measured_ns = from.fixed<float>();
       if (!(e.measured_ns >= 0 && e.measured_ns <= time_max_ns)) refuse("a malformed time");
       continue;
     }
-    e.attempts = take_int(from, "a number of attempts");
-    if (e.attempts < 0) refuse("a negative number of attempts");
     e.code = take_code(from);
     e.text = from.text(text_max);
   }

@@ -48,6 +48,7 @@ enum class kind : std::uint8_t {
   fill = 0x2b,         ///< owner to guest house: bytes that a task needs which comes next, where there are many of them
   recall = 0x30,       ///< owner to guest house: tasks that may run elsewhere, unless they have begun
   begun = 0x24,        ///< guest house to owner: tasks under suspicion whose bodies are about to run
+  tried = 0x2d,        ///< guest house to owner: tasks whose bodies have thrown, each once, and are tried again
   // of members, whatever they do for each other; see member_messages.hpp
   load = 0x25,       ///< what the sender has to do
   ping = 0x26,       ///< say this number again; answered by `pong`
@@ -60,6 +61,8 @@ enum class kind : std::uint8_t {
   bytes_back = 0x22,    ///< what a task has written into memory of its owner's
   bytes_pulled = 0x23,  ///< from guest house to guest house
   bytes_pushed = 0x2c,  ///< what a task reads, sent with it before anybody has asked
+  check = 0x2e,         ///< of members: anything, to see how long it takes; answered by `checked`
+  checked = 0x2f,       ///< as much of anything, back
 };
 
 /// So many tasks are recalled at once.
@@ -162,7 +165,7 @@ struct task_end {
   std::uint64_t id = 0;
   outcome how = outcome::ran;
   float measured_ns = 0;
-  std::int32_t attempts = 1;
+  std::int32_t attempts = 1;  ///< bodies of it that have run there; all have thrown, but the last where it `ran`
   errc code = errc::task_failed;
   std::string text{};
 };

@@ -48,7 +48,7 @@ void node_actor::drop_pushes(std::uint64_t with) {
 // Their tasks have been sent. Without the lock: a session that has ended answers at once.
 void node_actor::start_pushes(std::vector<push> all) {
   for (push& p : all) {
-    bytes_out_.fetch_add(p.bytes, std::memory_order_relaxed);
+    counts_.bytes_out.fetch_add(p.bytes, std::memory_order_relaxed);
     const double begin = begin_share(out_share_);
     p.to->send_bulk(p.head, std::move(p.body), [this, with = p.job, bytes = p.bytes, begin](bool sent) {
       const float taken_ns = end_share(out_share_, begin);

@@ -133,7 +133,7 @@ void node_actor::start_task(task_record& t) {
     return give_back(t);
   }
   if (!claim(t)) return end_cancelled(t);
-  if (is_behind(phase)) behind_.fetch_add(1, std::memory_order_relaxed);
+  if (is_behind(phase)) counts_.behind.fetch_add(1, std::memory_order_relaxed);
   job& j = take_job(t);
   const auto undo = [&] {
     if (j.data) j.data->context.roll_back();
@@ -155,6 +155,8 @@ void node_actor::start_task(task_record& t) {
   } catch (...) {
     const std::exception_ptr why = std::current_exception();
     undo();
+    counts_.tasks.fetch_add(1, std::memory_order_relaxed);  // an attempt, as on a core that has no memory for its views
+    counts_.failed.fetch_add(1, std::memory_order_relaxed);
     end_task(t, task_error(t, peer_name(), 1, why), 0);
   }
 }
@@ -209,9 +211,37 @@ void node_actor::finish(job& j, const wire::task_end& e) {
     returned_.push_back(&t);
     return;
   }
-  // The member says how often it has tried; it was allowed so many times.
-  const int tries_max = 1 + (t.extra ? std::max(0, t.extra->options.retries) : 0);
-  end_task(t, why, e.measured_ns, e.how == wire::outcome::failed ? std::clamp<int>(e.attempts, 1, tries_max) : 1);
+  end_task(t, why, e.measured_ns);
+}
+
+namespace {
+int tries_max(const task_record& t) { return 1 + (t.extra ? std::max(0, t.extra->options.retries) : 0); }
+}  // namespace
+
+// At once, because the node may go before it tells the end.
+void node_actor::count_tried(job& j) {
+  if (is_internal(j.task->kind) || j.end || ++j.tried >= tries_max(*j.task))
+    throw error(errc::bad_frame, "a task was tried again that had no attempt left");
+  j.begun = true;  // the next one
+  counts_.tasks.fetch_add(1, std::memory_order_relaxed);
+  counts_.failed.fetch_add(1, std::memory_order_relaxed);
+}
+
+// What was told before is counted already.
+void node_actor::count_bodies(const job& j, const wire::task_end& e) {
+  const int threw = e.attempts - (e.how == wire::outcome::ran ? 1 : 0);
+  if (e.attempts > tries_max(*j.task) || threw < j.tried)
+    throw error(errc::bad_frame, "a task that ended after another number of attempts than it had");
+  counts_.tasks.fetch_add(static_cast<std::uint64_t>(e.attempts - j.tried), std::memory_order_relaxed);
+  counts_.failed.fetch_add(static_cast<std::uint64_t>(threw - j.tried), std::memory_order_relaxed);
+}
+
+// Its node has gone. What it had told counts already; of the rest a body that is known to have begun, or that the task ends
+// with.
+void node_actor::count_lost(const job& j, bool ends) {
+  if (j.end || (!j.begun && !ends)) return;
+  counts_.tasks.fetch_add(1, std::memory_order_relaxed);
+  counts_.failed.fetch_add(1, std::memory_order_relaxed);
 }
 
 void node_actor::finish_awaited(job& j) {
@@ -240,10 +270,8 @@ void node_actor::add_partial(job& j, const back& b) {
   r.combiner(mine.data, b.partial.get(), count);
 }
 
-void node_actor::end_task(task_record& t, std::exception_ptr why, float measured_ns, int attempts) {
-  tasks_.fetch_add(static_cast<std::uint64_t>(attempts), std::memory_order_relaxed);
-  failed_.fetch_add(static_cast<std::uint64_t>(attempts - (why ? 0 : 1)), std::memory_order_relaxed);
-  busy_ns_.fetch_add(static_cast<std::uint64_t>(measured_ns), std::memory_order_relaxed);
+void node_actor::end_task(task_record& t, std::exception_ptr why, float measured_ns) {
+  counts_.busy_ns.fetch_add(static_cast<std::uint64_t>(measured_ns), std::memory_order_relaxed);
   t.measured_ns = measured_ns;  // 0: it was too short to be timed there
   t.error = std::move(why);
   if (!t.body_gone) drop_body(t, peer_name());
@@ -350,6 +378,7 @@ void node_actor::give_job(job& j) {
   j.brought.clear();
   j.copies = j.writing = j.pushing = j.sending = 0;
   j.begun = j.recalled = false;
+  j.tried = 0;
   free_jobs_.push_back(static_cast<std::uint32_t>(j.id & no_job));
   --under_way_;
   link_.on_nodes.fetch_sub(1, std::memory_order_relaxed);

@@ -196,6 +196,7 @@ void placement::look_again() {
   hold_turn();
   alarm_ = 0;
   admission_.look_again();
+  absent_over_ = !absent_.empty();
   serve(nullptr);  // leaves the turn
 }
 
@@ -246,6 +247,7 @@ bool placement::serve(executor* self, bool client) {
       work_off();
     }
     place_anew();
+    if (absent_over_) look_at_absent(begin);
     admit_waiting(begin);
     assignment_.refill();
     while (gated_ && set_aside_for_data()) {  // what fails for want of its data makes room

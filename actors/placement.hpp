@@ -129,6 +129,9 @@ class placement final : private logic::dependencies::surroundings {
   void report_transfer(memory_space from, memory_space to, std::uint64_t bytes, float ns) {
     transfers_.add(from, to, bytes, ns);
   }
+  /// So many bytes on an idle link have taken that, to the node and back, and a round trip; see cost_model::correct.
+  void correct_link(memory_space node, std::uint64_t bytes, std::chrono::nanoseconds there, std::chrono::nanoseconds back,
+                    std::chrono::nanoseconds round_trip);
   void drop(array_core*);
   /// The last handle of borrowed memory is going: `t`, a farewell, comes after all tasks that use the array, and ends when
   /// that is gone, so that its memory is the caller's again; at once after `end_farewells`.
@@ -137,6 +140,8 @@ class placement final : private logic::dependencies::surroundings {
   void end_farewells();
   /// Something that waits for time to pass may be due.
   void look_again();
+  /// Any thread, whatever it holds: a task has been claimed by who has asked it to stop.
+  void note_cancelled();
   /// Decides what there is to decide, if there is any and the turn is free. `self`: the caller is about to look for
   /// work at that executor. True if something was done.
   bool take_turn(executor* self);
@@ -289,6 +294,19 @@ class placement final : private logic::dependencies::surroundings {
     array_core* array;
     std::uint32_t tile;
   };
+  // placement_absent.cpp
+  void look_up_scope(task_record& t) {
+    if (t.extra && t.extra->resolved_at != 0) look_up_nodes(t);
+  }
+  void look_up_nodes(task_record&);
+  bool wait_for_node(task_record&, const std::exception_ptr& why);
+  void end_of_wait(task_record&, const std::exception_ptr& why);
+  void try_absent();
+  void look_at_absent(std::uint64_t now);
+  void ring_at(std::uint64_t due, std::uint64_t now);
+  std::exception_ptr nobody_left(const task_record&) const;
+  std::exception_ptr no_quantity(const task_record&) const;
+  std::string what_has_gone(const task_record&) const;
   // placement_peers.cpp
   enum class borrowed { waits, has, refused };
   borrowed borrow(task_record&, array_core&, std::uint32_t tile, tile_home&);
@@ -367,6 +385,15 @@ class placement final : private logic::dependencies::surroundings {
   std::function<bool()> holds_up_;  // any thread calls it
   std::function<void(std::function<void()>)> aside_run_;  // null: threads
   std::uint64_t alarm_ = 0;                               // when it will ring, in ticks
+  struct absent {
+    task_record* task;
+    std::uint64_t due;  // in ticks
+    std::exception_ptr why;
+  };
+  std::vector<absent> absent_;                // tasks that wait for a node to come
+  std::atomic<std::size_t> absent_count_{0};  // the same, for any thread
+  bool absent_over_ = false;                  // one of them may be due, or stopped
+  std::string last_gone_;                     // the name of the node that has gone last
   std::vector<executor*> executors_;
   std::vector<executor*> near_;  // of these, those that are no nodes
   logic::space_set lenders_;     // spaces of nodes from which others may copy
@@ -391,6 +418,7 @@ class placement final : private logic::dependencies::surroundings {
   std::vector<std::pair<array_core*, std::uint32_t>> to_save_;  // with a handle each
   std::vector<std::uint64_t> joined_;                           // of each executor, how often a node has
   std::vector<std::thread> remakers_;
+  std::atomic<std::uint64_t> bodies_remade_{0}, bodies_remade_threw_{0};  // by them; the latter are among the former
   std::vector<mail> work_;
   std::vector<executor*> told_nodes_;  // in this turn, as the next two
   logic::executor_set told_;

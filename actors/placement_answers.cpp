@@ -142,6 +142,10 @@ runtime_report placement::report() {
     executor_report e = executors_[i]->report();
     e.predicted = std::chrono::nanoseconds(static_cast<std::int64_t>(assignment_.predicted_ns(i)));
     e.measured = std::chrono::nanoseconds(static_cast<std::int64_t>(assignment_.measured_ns(i)));
+    if (i == 0) {  // a core group, as they run on a core
+      e.tasks += bodies_remade_.load(std::memory_order_relaxed);
+      e.failed += bodies_remade_threw_.load(std::memory_order_relaxed);
+    }
     r.executors.push_back(std::move(e));
   }
   give_records_back();
@@ -218,6 +222,8 @@ std::uint64_t placement::abandon_queued() {
       for (std::size_t i = 0; i < got; ++i) give_up(*back[i]);
   assignment_.drop_kept(give_up);
   admission_.drop_queued(give_up);
+  for (const absent& a : std::exchange(absent_, {})) give_up(*a.task);
+  absent_count_.store(0);
   for (const room_request& r : std::exchange(short_, {})) give_up(*r.task);
   serve(nullptr);
   settle_accounts();

@@ -235,11 +235,14 @@ std::vector<std::pair<array_core*, std::uint32_t>> placement::make_again(
     const auto kept = [&](const logic::value& v) { return copies->at(key_of(v)).get(); };
     std::vector<remade_value> results;
     std::exception_ptr failed;
+    remade_bodies bodies;
     try {
-      results = remake(plan, kept, link_);
+      results = remake(plan, kept, link_, &bodies);
     } catch (...) {
       failed = std::current_exception();
     }
+    bodies_remade_.fetch_add(bodies.run, std::memory_order_relaxed);
+    bodies_remade_threw_.fetch_add(bodies.threw, std::memory_order_relaxed);
     for (std::size_t i = 0; i < tasks.size(); ++i) {
       claim(*tasks[i]);
       if (const std::exception_ptr why = i < results.size() ? results[i].error : failed)

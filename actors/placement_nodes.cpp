@@ -71,6 +71,7 @@ void placement::admit_node(executor& e, int slots, logic::edge_cost in, logic::e
   std::vector<task_record*> kept;  // without this one in mind
   assignment_.drop_kept([&](task_record& t) { kept.push_back(&t); });
   for (task_record* t : kept) assign(*t);
+  try_absent();
   serve(nullptr);  // leaves the turn
 }
 
@@ -154,6 +155,15 @@ void placement::hold_back(const executor& e, bool back) {
   with_turn([&] {
     assignment_.pause(e.facts().id, back);
     admission_.look_again();
+  });
+}
+
+void placement::correct_link(memory_space node, std::uint64_t bytes, std::chrono::nanoseconds there,
+                             std::chrono::nanoseconds back, std::chrono::nanoseconds round_trip) {
+  const auto ns = [](std::chrono::nanoseconds t) { return static_cast<float>(t.count()); };
+  with_turn([&] {
+    assignment_.correct_link(host_space, node, bytes, ns(there), ns(round_trip));
+    assignment_.correct_link(node, host_space, bytes, ns(back), ns(round_trip));
   });
 }
 

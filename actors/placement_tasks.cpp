@@ -140,13 +140,13 @@ void placement::admit_again(task_record& t) {
 
 void placement::assign(task_record& t) {
   if (!overtaken_.empty()) lose_overtaken(t);
+  look_up_scope(t);
   if (!has_devices_ || assignment_.can_run(t)) {
     (t.marks & mark_came_back) ? assignment_.assign_again(t) : assignment_.assign(t);
     return;
   }
   if (logic::admission::holds_elsewhere(t)) return admit_again(t);
-  const error left(errc::device_lost, "no executor that could run it is left");
-  refuse(t, task_error(t, "", 0, std::make_exception_ptr(left)));
+  end_of_wait(t, nobody_left(t));
 }
 
 // As if the node had gone with it: what has overwritten it there ends after this task.
@@ -187,20 +187,17 @@ void placement::admit_waiting(std::uint64_t now) {
 
 void placement::admit_some(std::uint64_t now) {
   admission_.admit(
-      now, [&](const task_record& t) { return assignment_.places_of(t); }, [&](task_record& t) { assign(t); },
+      now,
       [&](task_record& t) {
-        refuse(t,
-               refused_error(t, errc::no_resource, "no node that is there and may run it has so much of what it asks"));
+        look_up_scope(t);
+        return assignment_.places_of(t);
       },
+      [&](task_record& t) { assign(t); }, [&](task_record& t) { end_of_wait(t, no_quantity(t)); },
       [&](const task_record& t) {
         return static_cast<std::uint64_t>(static_cast<double>(assignment_.predicted_ns(t)) / clock_.ns_per_tick());
       },
       [&](const task_record& t, const held_device& d) { return assignment_.missing_bytes(t, space_of(d)); });
-  const std::uint64_t due = admission_.due();
-  if (due == 0 || (alarm_ != 0 && alarm_ <= due) || !set_alarm_) return;
-  alarm_ = due;
-  const double ns = static_cast<double>(due - std::min(due, now)) * clock_.ns_per_tick();
-  set_alarm_(std::chrono::milliseconds(1 + static_cast<std::int64_t>(ns / 1e6)));
+  ring_at(admission_.due(), now);
 }
 
 // ---- retiring -------------------------------------------------------------------------------------------------------

@@ -108,6 +108,8 @@ class remaker {
         errors_(p.steps.size()),
         context_(*link.host, link, scratch_, "here", no_) {}
 
+  const remade_bodies& bodies() const { return bodies_; }
+
   std::vector<remade_value> all() {
     for (std::size_t n = 0; n < plan_.steps.size(); ++n) {
       const remake_plan::step& s = plan_.steps[n];
@@ -284,11 +286,13 @@ class remaker {
   void run(task_record& t, std::uint32_t retries) {
     context_.bind(t);
     for (std::uint32_t attempt = 1;; ++attempt) {
+      ++bodies_.run;
       try {
         t.ops->run(t, context_);
         context_.commit();
         return;
       } catch (...) {
+        ++bodies_.threw;
         context_.roll_back();
         if (attempt > retries)
           throw_again(task_error(t, context_.executor(), static_cast<int>(attempt), std::current_exception()));
@@ -331,12 +335,17 @@ class remaker {
   const std::atomic<bool> no_{false};
   scratch scratch_;
   run_context context_;
+  remade_bodies bodies_;
 };
 
 }  // namespace
 
-std::vector<remade_value> remake(const remake_plan& p, const kept_copies& kept, house_link& link) {
-  return remaker(p, kept, link).all();
+std::vector<remade_value> remake(const remake_plan& p, const kept_copies& kept, house_link& link,
+                                 remade_bodies* bodies) {
+  remaker all(p, kept, link);
+  std::vector<remade_value> how = all.all();
+  if (bodies) *bodies = all.bodies();
+  return how;
 }
 
 }  // namespace troupe::detail

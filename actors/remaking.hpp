@@ -43,12 +43,20 @@ struct remade_value {
 /// The bytes of a value that was kept, rows packed; they stay until `remake` has returned.
 using kept_copies = std::function<const std::byte*(const logic::value&)>;
 
+/// Bodies that have run, and of these, those that threw.
+struct remade_bodies {
+  std::uint64_t run = 0, threw = 0;
+};
+
 /// Carries out the plan on this thread, step by step, and puts what was lost in its place: of each value of
 /// `plan.remade`, in that order, how it went. A body that throws (after as many retries as its task has), a kernel that
 /// has no body for CPUs or memory that is short fail what depends on them, and nothing else.
 ///
 /// Until it returns nobody else may use the host's bytes of what the plan reads at home and of what was lost, which is
 /// in memory, or has room there. They are overwritten at the end, each at once, and only if it exists again.
-std::vector<remade_value> remake(const logic::remake_plan&, const kept_copies&, house_link&);
+///
+/// `bodies`, where it is given, is told how many have run.
+std::vector<remade_value> remake(const logic::remake_plan&, const kept_copies&, house_link&,
+                                 remade_bodies* bodies = nullptr);
 
 }  // namespace troupe::detail

@@ -64,6 +64,12 @@ inline void worker::count(run_context& c, outcome o) {
   if (const std::uint64_t moved = c.take_bytes_moved()) bump(counts_.bytes, moved);
 }
 
+// Whoever listens is told how many bodies of it have been counted here.
+inline worker::outcome worker::note_bodies(task_record& t, outcome o) {
+  if (t.extra && t.extra->listener) t.extra->bodies += o.bodies;
+  return o;
+}
+
 void worker::run(task_record& t) {
   if (!claim(t)) {  // cancelled meanwhile
     await_verdict(t);
@@ -94,7 +100,7 @@ void worker::run(task_record& t) {
     end_of_body = run_body(c, t);
   } catch (...) {  // the thread ends, and every body on its stack with it
     if (!t.error) t.error = thread_ended(t, at_.executor, 1);
-    finish({});
+    finish(note_bodies(t, {}));
     at_.owner->report_last(*this, t);
     throw;
   }
@@ -135,14 +141,14 @@ worker::outcome worker::run_body(run_context& c, task_record& t) {
     try {
       if (t.extra && t.extra->options.stop.stop_requested()) {
         t.error = stopped_error(t, at_.executor);
-        return {false, attempt - 1};
+        return note_bodies(t, {false, attempt - 1});
       }
       if (t.kind == task_kind::settle)
         settle_reduction(t, at_.host, c);
       else
         t.ops->run(t, c);
       c.commit();
-      return {true, attempt};
+      return note_bodies(t, {true, attempt});
     } catch (const abi::__forced_unwind&) {  // by pthread_exit: cannot be held up
       c.roll_back();
       t.error = thread_ended(t, at_.executor, attempt);
@@ -151,10 +157,11 @@ worker::outcome worker::run_body(run_context& c, task_record& t) {
       c.roll_back();
       if (attempt < tries && !c.stop_requested()) {
         c.next_attempt();
+        if (t.extra->listener) t.extra->listener->tried(t);
         continue;
       }
       t.error = task_error(t, at_.executor, attempt, std::current_exception());
-      return {false, attempt};
+      return note_bodies(t, {false, attempt});
     }
   }
 }

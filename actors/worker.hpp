@@ -101,6 +101,7 @@ class worker {
     int bodies = 1;  // that have run; all but the last have thrown
   };
   outcome run_body(run_context&, task_record&);
+  static outcome note_bodies(task_record&, outcome);
   void count(run_context&, outcome);
 
   const workplace& at_;

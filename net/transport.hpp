@@ -176,6 +176,7 @@ class session {
 class transport {
  public:
   using time_point = std::chrono::steady_clock::time_point;
+  using duration = time_point::duration;
 
   virtual ~transport() = default;
   /// Listens and begins to tell. Throws `error(bad_argument)` for what makes no sense (listening without credentials, keys

@@ -52,6 +52,7 @@ options checked(options o) {
   o.eager_devices |= eager && std::string_view(eager) == "1";
   keep_in_reach(o.cluster.spin);
   keep_in_reach(o.cluster.replay_max);
+  keep_in_reach(o.cluster.link_check_after);
   return o;
 }
 
@@ -467,6 +468,9 @@ runtime_report engine::report() {
   runtime_report r = placement_.report();
   r.threads = threads();
   std::erase_if(r.executors, [](const executor_report& e) { return e.kind == device_kind::node && e.slots == 0; });
+  if (neighbours_)
+    if (executor_report gone = neighbours_->gone(); gone.tasks != 0 || gone.bytes_moved != 0)
+      r.executors.push_back(std::move(gone));
   r.bytes_pinned = link_->tiles->pinned_bytes();
   return r;
 }

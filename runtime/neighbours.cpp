@@ -46,6 +46,8 @@ std::vector<net::endpoint> parsed(const std::vector<std::string>& texts, const c
 neighbours::neighbours(engine& house, const cluster_options& o, memory_space first_space) : house_(house), options_(o) {
   if (o.nodes_max < 1) throw error(errc::bad_argument, "cluster_options::nodes_max must be at least 1");
   if (o.spin.count() < 0) throw error(errc::bad_argument, "cluster_options::spin must not be negative");
+  if (o.link_check_after.count() < 0)
+    throw error(errc::bad_argument, "cluster_options::link_check_after must not be negative");
   if (o.replay_max.count() < 0) throw error(errc::bad_argument, "cluster_options::replay_max must not be negative");
   net::identity self;
   const surroundings& around = house.around();
@@ -206,6 +208,14 @@ std::vector<node_report> neighbours::report() const {
   }
   std::ranges::sort(all, {}, &node_report::name);
   return all;
+}
+
+executor_report neighbours::gone() const {
+  executor_report r;
+  r.name = "nodes that have gone";
+  r.kind = device_kind::node;
+  for (const auto& n : places_) n->add_gone(r);
+  return r;
 }
 
 std::vector<std::string> neighbours::addresses() const {

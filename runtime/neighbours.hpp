@@ -56,6 +56,8 @@ class neighbours final : private cluster_events {
   void stop();
 
   std::vector<node_report> report() const;
+  /// What nodes have done that have gone, as if they were one.
+  executor_report gone() const;
   std::vector<link_report> links() const;
   std::vector<refusal_report> refusals() const;
   /// Asks everybody; who has not answered by then is left out of the wait.
@@ -88,6 +90,19 @@ class neighbours final : private cluster_events {
     logic::round_trips trips;
     std::uint64_t pings = 0;  // on the control thread, as what follows
     net::transport::time_point pinged{};
+    /// How the link to it is tried; with the lock.
+    struct link_check {
+      net::transport::time_point last{}, begun{};
+      net::transport::duration every{}, there{}, best_there{}, best_back{};  // there: 0 until it is known
+      std::uint64_t number = 0;
+      std::uint32_t taught = 0;  // transfers that its cost had been learned from
+      int left = 0;              // of those that are to be tried; 0: none is under way
+    } check;
+    /// What comes in a check and in its answer, which nobody looks at.
+    struct check_room {
+      std::vector<std::byte> bytes;
+      bool in_use = false;
+    } check_rooms[2];
     wire::load_notice told_load{};
     std::uint64_t loads_heard = 0;
   };
@@ -125,6 +140,12 @@ class neighbours final : private cluster_events {
   void hear(peer&, wire::kind, net::reader&);
   void hear_load(peer&, const wire::load_notice&);
   void answer(peer&, std::uint64_t number);
+  // neighbours_checking.cpp
+  void check_links(std::span<const peer_ptr>);
+  void send_check(const peer_ptr&);
+  net::pieces check_arriving(peer&, wire::kind, std::uint64_t bytes);
+  void check_arrived(peer&, std::span<const std::byte> head, bool whole);
+  void check_ended(const peer_ptr&, std::uint64_t number);
   // neighbours_asking.cpp
   wire::self_card describe() const;
   std::set<node_id> deaf_ones(std::chrono::steady_clock::time_point deadline) const;

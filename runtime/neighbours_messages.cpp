@@ -8,6 +8,10 @@
 
 namespace troupe::detail {
 
+namespace {
+bool is_check(wire::kind k) { return k == wire::kind::check || k == wire::kind::checked; }
+}  // namespace
+
 void neighbours::frame(net::session& s, std::span<const std::byte> bytes) {
   const peer_ptr p = find(s);
   if (!p) return;
@@ -94,6 +98,7 @@ net::pieces neighbours::peer::arriving(std::span<const std::byte> head, std::uin
       if (auto to = g->pulled_arriving(h, bytes, name_of(line->peer().id)); !to.empty()) return to;
     return {};
   }
+  if (is_check(wire::kind_of(head))) return all->check_arriving(*this, wire::kind_of(head), bytes);
   const std::shared_ptr<node> to = all->place_of(*this);
   return to ? to->arriving(head, bytes) : net::pieces();
 }
@@ -104,6 +109,8 @@ void neighbours::peer::arrived(std::span<const std::byte> head, bool whole) {
   else if (wire::kind_of(head) == wire::kind::bytes_pulled) {
     const wire::pulled_head h = wire::take_pulled_head(head);
     for (const auto& g : all->guests_of(h.owner)) g->pulled_arrived(h, name_of(line->peer().id), whole);
+  } else if (is_check(wire::kind_of(head))) {
+    all->check_arrived(*this, head, whole);
   } else if (const std::shared_ptr<node> to = all->place_of(*this))
     to->arrived(head, whole);
 }

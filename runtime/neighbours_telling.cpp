@@ -43,6 +43,7 @@ void neighbours::tell_again() {
   if (!all.empty()) {
     tell_load(all);
     ping(all);
+    check_links(all);
   }
   look_for_company();
   transport_->at(transport_->now() + tell_every, [this] { tell_again(); });

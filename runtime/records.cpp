@@ -34,6 +34,7 @@ struct cancel {
     if (!claim(*task)) return;  // it runs: the body sees the token
     task->error = stopped_error(*task, "");
     fulfil(*task, house->board());
+    house->brain().note_cancelled();
   }
 };
 
@@ -284,6 +285,7 @@ void apply_now(engine& house, task_record& t, const task_options& o) {
   if (!e.options.resources.empty()) house.brain().check_resources(e.options.resources);
   const auto& facts = house.brain().facts();
   if (!o.where.is_any()) {
+    e.resolved_at = executor_changes.load(std::memory_order_acquire);
     e.executors = executors_in(house, o.where);
     if (e.executors.empty())
       throw error(errc::no_executor, "task '" + logic::name_of(t) +

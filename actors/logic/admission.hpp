@@ -61,6 +61,10 @@ class admission {
     bool here = true;
     executor_set nodes, open;
   };
+  /// What it asks for exists in one of these, whoever holds it now.
+  bool could_have(const detail::task_record& t, const places& p) const {
+    return !concerns(t) || exists(t, narrowed(t, p));
+  }
   /// Calls `start(task)` for each that can have what it asks for, in order. Others are passed over, so that one scarce
   /// thing does not hold up the rest. `where(task)` gives its places, `refuse(task)` is called where it could not be had
   /// in any of them; `lasts(task)` is how long it will take, as predicted, and `bring(task, device)` how many

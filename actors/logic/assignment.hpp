@@ -140,6 +140,9 @@ class assignment {
   float transfer_ns(detail::memory_space from, detail::memory_space to, std::uint64_t bytes) const {
     return model_.transfer_ns(from, to, bytes);
   }
+  bool correct_link(detail::memory_space from, detail::memory_space to, std::uint64_t bytes, float ns, float trip_ns) {
+    return model_.correct(from, to, bytes, ns, trip_ns);
+  }
   cost_model::learned_edge learned(detail::memory_space from, detail::memory_space to) const {
     return model_.learned(from, to);
   }

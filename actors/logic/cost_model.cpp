@@ -40,6 +40,8 @@ namespace {
 // Down as fast as up: 1 + learning * 3 is the inverse of 1 - learning_faster * 0.75. Else whoever is held up now and then
 // would be known for slower than he mostly is.
 constexpr float learning = 0.25f, learning_faster = 4.0f / 7, surprise_max = 4;
+// A link that is believed to take more than so many times what it takes when it is idle is believed that no more.
+constexpr float doubted_from = 2;
 // Fewer samples are no median.
 constexpr std::uint32_t samples_to_keep = 3;
 
@@ -131,6 +133,17 @@ void cost_model::learn_transfer(std::uint16_t from, std::uint16_t to, std::uint6
   }
   const edge_cost learned = e.cost;
   if (edge& back = edge_of(to, from); !back.measured) back.cost = learned;
+}
+
+bool cost_model::correct(std::uint16_t from, std::uint16_t to, std::uint64_t bytes, float ns, float round_trip_ns) {
+  if (from == to || bytes == 0 || !(ns > 0) || !(round_trip_ns > 0)) return false;
+  if (transfer_ns(from, to, bytes) <= doubted_from * ns) return false;
+  edge& e = edge_of(from, to);
+  auto& [latency, rate] = e.cost;
+  latency = std::min({latency, round_trip_ns, ns / 2});
+  rate = std::max(rate, static_cast<float>(bytes) / (ns - latency));
+  e.measured = true;
+  return true;
 }
 
 bool cost_model::knows_edge(std::uint16_t from, std::uint16_t to) const {

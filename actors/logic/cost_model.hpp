@@ -77,6 +77,10 @@ class cost_model {
   void set_edge(std::uint16_t from, std::uint16_t to, edge_cost);
   /// A copy of so many bytes took so long. While nobody has measured the way back, it is taken for the same.
   void learn_transfer(std::uint16_t from, std::uint16_t to, std::uint64_t bytes, float ns);
+  /// A copy of so many bytes on an idle link took so long, and a round trip `round_trip_ns`: what costs less than half of
+  /// what was believed is not believed any more. Nothing is taken for dearer: that is learned from transfers, of which
+  /// there are none where a link is believed to be slow. True if it changed.
+  bool correct(std::uint16_t from, std::uint16_t to, std::uint64_t bytes, float ns, float round_trip_ns);
   float transfer_ns(std::uint16_t from, std::uint16_t to, std::uint64_t bytes) const {
     if (from == to || bytes == 0) return 0;
     const edge* const known = find(from, to);

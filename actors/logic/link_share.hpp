@@ -25,6 +25,7 @@ class link_share {
     if (under_way_ > 0) --under_way_;
     return own_ - begun;
   }
+  bool is_idle() const { return under_way_ == 0; }
 
  private:
   void pass(std::uint64_t now) {

@@ -77,6 +77,40 @@ bool names_devices_below(const scope::node* n) {
 
 bool names_devices(const scope& s) { return names_devices_below(s.root()); }
 
+namespace {
+bool may_name_nodes_below(const scope::node* n) {
+  if (!n) return true;
+  using op = scope::node::op;
+  switch (n->what) {
+    case op::either:
+      return may_name_nodes_below(n->a.get()) || may_name_nodes_below(n->b.get());
+    case op::both:
+      return may_name_nodes_below(n->a.get()) && may_name_nodes_below(n->b.get());
+    case op::kind:
+      return n->kind == device_kind::node;
+    case op::executor:
+      return n->name.starts_with("node:");
+    default:
+      return n->what == op::at;
+  }
+}
+
+void name_nodes_below(const scope::node* n, std::string& text) {
+  if (!n) return;
+  if (n->what == scope::node::op::at) text += (text.empty() ? "node " : ", node ") + n->name;
+  name_nodes_below(n->a.get(), text);
+  name_nodes_below(n->b.get(), text);
+}
+}  // namespace
+
+bool may_name_nodes(const scope& s) { return may_name_nodes_below(s.root()); }
+
+std::string nodes_named_in(const scope& s) {
+  std::string text;
+  name_nodes_below(s.root(), text);
+  return text;
+}
+
 executor_set resolve(const scope& s, std::span<const detail::executor_facts> all) {
   executor_set every;
   for (const auto& e : all) every.insert(e.id);

@@ -24,6 +24,10 @@ inline constexpr int executors_max = executor_set::end;
 executor_set resolve(const scope&, std::span<const detail::executor_facts>);
 /// It names accelerators: any of them, a kind, or one that is neither a core group nor a node.
 bool names_devices(const scope&);
+/// A node may be in it: one that is there, or that is to come.
+bool may_name_nodes(const scope&);
+/// "node b, node c": those that it names.
+std::string nodes_named_in(const scope&);
 /// The executors whose kind has a bit in `kinds`.
 executor_set with_body(unsigned char kinds, std::span<const detail::executor_facts>);
 /// The executors that have a body of the kernel and can run it.

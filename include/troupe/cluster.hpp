@@ -64,6 +64,10 @@ struct cluster_options {
   /// in the background, those first that have been away longest. More is risked while a tenth of what the link carries
   /// would not do. 0: as often as that allows.
   std::chrono::milliseconds replay_max{1000};
+  /// What copies to a node cost is learned from copies. Where none have taught it for so long, and nothing is under way, the
+  /// link is tried with three times 48 KiB each way, so that one that was slow for a while is not left alone for good; then
+  /// more and more rarely, up to 32 times as long. 0: never.
+  std::chrono::milliseconds link_check_after{10'000};
   /// How long a thread that has just heard of another node, has run something for one or waits for one looks for more
   /// before it sleeps: on a core that sleeps, waking it takes longer than an empty task's way there and back. Where others
   /// want the core it sleeps at once. 0: always.

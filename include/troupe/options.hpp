@@ -161,6 +161,9 @@ struct task_options {
   /// come, or to come back under the same name, may. Then, and at once if it is 0, the call is `error(no_executor)` or
   /// `error(no_resource)`.
   /// The calling thread is blocked meanwhile. Not looked at by a runtime that is no node.
+  ///
+  /// A task whose node goes after the call, before it has ended there, waits as long, from when nobody is left who may
+  /// run it; no thread is blocked. Then, and at once if it is 0, it ends with `task_failed`, which names the node.
   std::chrono::milliseconds executor_wait{0};
 };
 

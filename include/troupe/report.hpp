@@ -20,8 +20,11 @@ struct executor_report {
   device_kind kind = device_kind::cpu;
   int slots = 0;                    ///< tasks it runs at once
   std::uint64_t queued = 0;         ///< tasks that it has been handed and that have not begun
-  /// Bodies run: each attempt of a task counts, and a run of a recorded graph on cores beside its calls. Nodes: of a task
-  /// that went well there in the end, one.
+  /// Bodies run: each attempt of a task counts, and a run of a recorded graph on cores beside its calls. The first core
+  /// group: also those that were run again because a node had gone with what they had made. Nodes: of this runtime's tasks,
+  /// as they have told it; they have the same in their own reports, but for an attempt that failed here, for want of memory,
+  /// before it was sent. Of what a node had not told when it went, an attempt counts that is known to have begun, or with
+  /// which its task ended, as one that threw.
   std::uint64_t tasks = 0;
   std::uint64_t failed = 0;         ///< of these, those that threw, also where a later attempt went well
   std::uint64_t replays = 0;        ///< devices: runs of recorded graphs that were one call of the vendor's
@@ -88,6 +91,8 @@ struct runtime_report {
   std::uint64_t arrays = 0;                              ///< arrays alive
   std::uint64_t records = 0;  ///< task records in use: unfinished tasks, and finished ones with a live future
   int threads = 0;            ///< threads the runtime has, spare ones included
+  /// Nodes that have gone come last, all in one of the name "nodes that have gone", if they had been given something; it has
+  /// no slots. A node that comes again under its name begins at 0.
   std::vector<executor_report> executors;
   std::vector<resource> resources_free;
   /// What is not as it was asked for, and no error: a kind of device of which there is none, and why; a kernel that a

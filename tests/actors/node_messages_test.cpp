@@ -153,15 +153,23 @@ TEST(node_messages, pulls_and_their_refusals_come_out_as_they_went_in) {
 
 TEST(node_messages, ends_and_requests_come_out_as_they_went_in) {
   net::writer w;
-  put(w, task_end{.id = 5, .how = outcome::ran, .measured_ns = 12.5f});
+  put(w, task_end{.id = 5, .how = outcome::ran, .measured_ns = 12.5f, .attempts = 4});
   put(w, task_end{.id = 6, .how = outcome::failed, .attempts = 3, .code = errc::out_of_memory, .text = "no room"});
   net::reader r(w.view());
   const auto ends = take_done(r);
   ASSERT_EQ(ends.size(), 2u);
   EXPECT_EQ(ends[0].measured_ns, 12.5f);
+  EXPECT_EQ(ends[0].attempts, 4);
   EXPECT_EQ(ends[1].code, errc::out_of_memory);
   EXPECT_EQ(ends[1].attempts, 3);
   EXPECT_EQ(ends[1].text, "no room");
+  for (const task_end& bad : {task_end{.how = outcome::ran, .attempts = 0}, task_end{.how = outcome::ran, .attempts = -1},
+                              task_end{.how = outcome::not_run, .attempts = -1}}) {
+    w.clear();
+    put(w, bad);
+    net::reader wrong(w.view());
+    EXPECT_THROW(take_done(wrong), error);
+  }
   w.clear();
   put(w, box_request{9, 8, {7, {{1, 2, 3, 4}, {5, 6, 7, 8}}}});
   net::reader q(w.view());

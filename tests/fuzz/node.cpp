@@ -428,6 +428,7 @@ class conversation : public troupe::array_maker<conversation>, public troupe::su
     wire::put(f, wire::task_end{.id = tasks_[at].id,
                                 .how = static_cast<wire::outcome>(b % 8 < 5 ? b % 8 : 0),
                                 .measured_ns = 1000,
+                                .attempts = b % 16 == 15 ? b / 16 : 1,
                                 .code = static_cast<troupe::errc>(b / 8 % 20),
                                 .text = "as it says"});
     if (b < 200) tasks_.erase(tasks_.begin() + static_cast<std::ptrdiff_t>(at));
@@ -598,7 +599,7 @@ class conversation : public troupe::array_maker<conversation>, public troupe::su
       case 12:
         return ask_for_gap(a & 1 ? wire::kind::want : wire::kind::unfilled, b);
       case 13:
-        return say_number(wire::kind::begun, tasks_.empty() ? b : tasks_[a % tasks_.size()].id);
+        return say_number(b % 4 == 3 ? wire::kind::tried : wire::kind::begun, tasks_.empty() ? b : tasks_[a % tasks_.size()].id);
       case 14:
         return request(wire::kind::give, a, b);
       case 15:
@@ -641,6 +642,10 @@ class conversation : public troupe::array_maker<conversation>, public troupe::su
       }
       case 28: {
         net::writer head;
+        if (b % 4 == 3) {
+          wire::put_numbered(head, b & 64 ? wire::kind::check : wire::kind::checked, a);
+          return send(head, b & 128 ? 8 : wire::check_bytes);
+        }
         wire::put(head, wire::pulled_head{a, id_of(b), 7});
         return send(head, b % 8 == 7 ? 0 : 8);
       }

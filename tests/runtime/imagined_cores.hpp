@@ -71,6 +71,7 @@ class imagined_cores final : public core_group {
     r.name = facts_.name;
     r.slots = facts_.slots;
     r.tasks = tasks_;
+    r.failed = failed_;
     return r;
   }
   void start() override {}
@@ -151,28 +152,36 @@ class imagined_cores final : public core_group {
     task_record& t = *j.task;
     j.has_run = true;
     const int tries = 1 + (t.extra ? std::max(0, t.extra->options.retries) : 0);
+    const auto count = [&](int bodies, int threw) {
+      tasks_ += static_cast<std::uint64_t>(bodies);
+      failed_ += static_cast<std::uint64_t>(threw);
+      if (t.extra && t.extra->listener) t.extra->bodies += bodies;
+    };
     for (int attempt = 1;; ++attempt) try {
         if (t.extra && t.extra->options.stop.stop_requested()) {
           t.error = cancelled_error(t, facts_.name);
+          count(attempt - 1, attempt - 1);
           return;
         }
         if (t.kind == task_kind::settle)
           settle_reduction(t, *link_.host, j.context);
         else
           t.ops->run(t, j.context);
+        count(attempt, attempt - 1);
         return;
       } catch (...) {
         j.context.roll_back();
         if (attempt < tries) {
           j.context.next_attempt();
+          if (t.extra->listener) t.extra->listener->tried(t);
           continue;
         }
         t.error = task_error(t, facts_.name, attempt, std::current_exception());
+        count(attempt, attempt);
         return;
       }
   }
   void end(task_record& t) {
-    ++tasks_;
     if (t.kind == task_kind::call && !t.body_gone) {
       t.ops->drop_body(t);
       t.body_gone = true;
@@ -188,7 +197,7 @@ class imagined_cores final : public core_group {
   std::atomic<bool> stopping_{false};
   std::deque<task_record*> queue_;
   std::list<job> running_;
-  std::uint64_t tasks_ = 0;
+  std::uint64_t tasks_ = 0, failed_ = 0;
   bool looks_ = false;
 };
 

@@ -257,6 +257,29 @@ TEST_F(malformed_calls, quantities_and_times_are_numbers_that_can_be_counted_wit
   }
 }
 
+// Who is wrong about attempts would be wrong in the counters, too; and nobody looks at what a link is tried with.
+TEST_F(malformed_calls, attempts_are_those_that_the_call_allows_and_links_are_tried_with_one_size) {
+  const std::function<void(std::uint64_t)> lies[] = {
+      [&](std::uint64_t id) { other->say(wire::kind::tried, id); },
+      [&](std::uint64_t id) {
+        net::writer done;
+        done.varint(static_cast<std::uint64_t>(wire::kind::done));
+        wire::put(done, wire::task_end{.id = id, .how = wire::outcome::ran, .measured_ns = 1, .attempts = 2});
+        other->say(done);
+      },
+      [&](std::uint64_t) { other->send(wire::kind::check, {1}, 8); },
+      [&](std::uint64_t) { other->send(wire::kind::checked, {1}, 64u << 10); }};
+  for (const auto& lie : lies) {
+    const auto x = filled<word>({1, 3}, troupe::tiles(1, 3), word{7}, "x");
+    const auto f = there(kernels::change, troupe::update(x), word{1});
+    lie(next_task().id);
+    EXPECT_TRUE(until([&] { return other->losses == 1; })) << "it was not given up";
+    EXPECT_TRUE(until([&] { return other->is_member && nodes() == 1; }));
+    other->losses = 0;
+    other->heard.clear();
+  }
+}
+
 // Nothing of it is written, so it cannot end what is being written.
 TEST_F(malformed_calls, a_transfer_of_nothing_under_a_wrong_title_ends_no_other_one) {
   const auto x = filled<word>({1000, 3}, troupe::tiles(1000, 3), word{7}, "x", {.replicas = 2});

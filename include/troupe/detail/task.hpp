@@ -166,6 +166,8 @@ class task_listener {
   virtual void granted(task_record&) = 0;
   /// Its body is about to run, on the thread that runs it; only where task_extra::watched says so.
   virtual void began(task_record&) {}
+  /// Its body has thrown and is tried again, on the thread that runs it.
+  virtual void tried(task_record&) {}
   /// It has run, failed, or never will run; its data is as others will see it.
   virtual void retired(task_record&) = 0;
   /// The turn in which it was told something has been left.
@@ -190,10 +192,12 @@ inline constexpr std::uint16_t holds_nowhere = 0xffff, holds_here = 0xfffe;
 struct task_extra {
   task_options options;
   id_set executors = id_set::every();  // options.where, resolved
+  std::uint64_t resolved_at = 0;       // executor_changes then; nodes come and go
   std::exception_ptr refusal;          // of an executor that has no room for it: others may have
   bool refused = false;                // by the one that hands it back
   std::vector<std::pair<std::uint16_t, std::string>> refused_by;  // for explain; placement's
   std::atomic<int> attempt{1};
+  int bodies = 0;  // of it that executors here have counted; where there is a listener
   task_listener* listener = nullptr;
   bool watched = false;
   // Since when its deadline has passed, in ticks; 0: it has not. Null: it has none.

@@ -264,4 +264,31 @@ TEST(size_class, grows_by_one_for_twice_the_bytes) {
   EXPECT_EQ(logic::size_class_of(1024), logic::size_class_of(1500));
 }
 
+TEST(cost_model, takes_back_what_a_link_was_believed_to_cost_if_it_costs_less_than_half_of_it) {
+  cost_model m;
+  const std::uint64_t bytes = 48u << 10;
+  m.set_edge(0, 3, {1.7e6f, 1.0f});  // measured on a busy machine
+  EXPECT_TRUE(m.correct(0, 3, bytes, 100'000, 40'000));
+  EXPECT_LE(m.transfer_ns(0, 3, bytes), 100'100);
+  EXPECT_LE(m.transfer_ns(0, 3, 1), 40'100);
+  m.set_edge(0, 4, {20'000, 0.001f});
+  EXPECT_TRUE(m.correct(0, 4, bytes, 100'000, 40'000));
+  EXPECT_LE(m.transfer_ns(0, 4, bytes), 100'100);
+  EXPECT_EQ(m.learned(0, 4).cost.latency_ns, 20'000);
+  EXPECT_EQ(m.learned(0, 4).transfers, 0u);
+}
+
+TEST(cost_model, believes_a_link_that_costs_more_when_it_is_tried_or_not_much_less) {
+  cost_model m;
+  const std::uint64_t bytes = 48u << 10;
+  m.set_edge(0, 3, {50'000, 1.0f});
+  for (const float ns : {50'000.0f, 99'000.0f, 1e6f, 1e12f}) EXPECT_FALSE(m.correct(0, 3, bytes, ns, 40'000)) << ns;
+  for (const float ns : {0.0f, -1.0f}) EXPECT_FALSE(m.correct(0, 3, bytes, ns, 40'000)) << ns;
+  EXPECT_FALSE(m.correct(0, 3, 0, 10, 10));
+  EXPECT_FALSE(m.correct(3, 3, bytes, 10, 10));
+  EXPECT_FALSE(m.correct(0, 3, bytes, 10'000, 0)) << "nobody knows how long a round trip takes";
+  EXPECT_EQ(m.learned(0, 3).cost.latency_ns, 50'000);
+  EXPECT_EQ(m.learned(0, 3).cost.bytes_per_ns, 1.0f);
+}
+
 }  // namespace
