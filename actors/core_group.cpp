@@ -139,16 +139,24 @@ int group_actor::threads() const {
 
 void group_actor::add_thread() {
   std::lock_guard hold(threads_lock_);
-  auto w = std::make_shared<worker>(workplace_, static_cast<int>(threads_.size()));
-  if (options_.sink)
-    w->lane.open(options_.sink, options_.first_lane + w->number,
-                 options_.facts.name + " worker " + std::to_string(w->number));
-  threads_.push_back(w);
+  const auto dismissed =
+      std::ranges::find_if(threads_, [](const auto& t) { return t->ended.load() && t->place.dismissed; });
+  const bool again = dismissed != threads_.end();
+  auto w = again ? *dismissed : std::make_shared<worker>(workplace_, static_cast<int>(threads_.size()));
+  if (again) {
+    if (w->handle.joinable()) w->handle.join();  // it takes nothing that is held here
+    w->ended.store(false);
+  } else {
+    if (options_.sink)
+      w->lane.open(options_.sink, options_.first_lane + w->number,
+                   options_.facts.name + " worker " + std::to_string(w->number));
+    threads_.push_back(w);
+  }
   try {
     // The house stays as long as the thread: a body that does not return in time is left behind at shutdown.
     w->handle = std::thread([house = options_.house.lock(), self = shared_from_this(), w] { self->thread_main(*w); });
   } catch (...) {
-    threads_.pop_back();
+    again ? w->ended.store(true) : threads_.pop_back();
     throw;
   }
 }
@@ -189,7 +197,7 @@ void group_actor::thread_main(worker& self) {
   this_worker = &self;
   devices::name_this_thread(options_.facts.name + "/" + std::to_string(self.number));
   parking::thread& place = self.place;
-  place.has_slot = self.number < options_.facts.slots;  // the first threads start with one
+  place.has_slot = self.number < options_.facts.slots;  // the first threads start with one, and are never dismissed
   if (place.has_slot && static_cast<std::size_t>(self.number) < options_.cores.size())
     devices::bind_this_thread(options_.cores[static_cast<std::size_t>(self.number)]);
   try {

@@ -148,7 +148,7 @@ class group_actor final : public core_group,
   class waiting_body;
   void note_waiting(const worker::standing&, int sign);
   void leave_slots(worker&);
-  void come_back(worker&);
+  void come_back(worker&, std::chrono::steady_clock::time_point until = std::chrono::steady_clock::time_point::max());
   worker& take_guest();
   void give_guest(worker&);
 

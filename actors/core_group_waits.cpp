@@ -54,12 +54,12 @@ void group_actor::leave_slots(worker& self) {
   placement_.take_turn(nullptr);  // mail, and tasks for which there was no slot
 }
 
-void group_actor::come_back(worker& self) {
+void group_actor::come_back(worker& self, std::chrono::steady_clock::time_point until) {
   if (self.active) {
     placement_.became_active();
     awake_.fetch_add(1, std::memory_order_seq_cst);
   }
-  parking_.take_slots(self.place.slots());
+  parking_.take_slots(self.place.slots(), until);
   self.show_slots(true);
 }
 
@@ -81,8 +81,9 @@ bool group_actor::wait_inside(worker& self, task_record& awaited, wait_board& bo
   placement_.take_turn(nullptr);
   if (is_fulfilled(awaited)) return true;
   // Run it here if it is ready and nobody has it: the same order on the stack as a plain call. Without a slot nothing may
-  // run here.
-  if (!self.yielded && self.depth() < depth_max && (return_batch(self, &awaited) || queue_.take(awaited))) {
+  // run here, and what is begun here could not be left when the time is over.
+  const bool has_time = deadline == std::chrono::steady_clock::time_point::max();
+  if (has_time && !self.yielded && self.depth() < depth_max && (return_batch(self, &awaited) || queue_.take(awaited))) {
     lay_out_hands(self);
     run_and_report(self, awaited, nullptr);
     return true;
@@ -90,12 +91,12 @@ bool group_actor::wait_inside(worker& self, task_record& awaited, wait_board& bo
   if (task_record* inside = self.context()->task();
       inside->home == awaited.home && placement_.would_deadlock(*inside, awaited))
     throw error(errc::would_deadlock, "task '" + logic::name_of(*inside) + "' waits for '" + logic::name_of(awaited) +
-                                          "', which can only go on after it: wait outside the task");
+                                          "', which can only go on after it, or needs a resource that it holds: wait outside the task");
   if (is_fulfilled(awaited)) return true;
   if (self.yielded) return board.wait(awaited, deadline);
   leave_slots(self);
   const bool finished = board.wait(awaited, deadline);
-  come_back(self);
+  come_back(self, deadline);
   return finished;
 }
 

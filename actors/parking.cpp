@@ -25,6 +25,8 @@ parking::woken parking::park(thread& self) {
   if (self.seat == thread::nowhere) {
     self.seat = book_.add(!self.has_slot);
     threads_.push_back(&self);
+  } else if (std::exchange(self.dismissed, false)) {
+    book_.add_again(self.seat);
   }
   book_.arrive(self.seat, self.slots());
   carry_out();
@@ -35,8 +37,9 @@ parking::woken parking::park(thread& self) {
     return woken::to_work;
   }
   while (book_.place_of(self.seat) != slots::place::awake) {
-    if (closed_) {
-      self.has_slot = book_.leave(self.seat) != 0;
+    if (!closed_) self.dismissed = book_.dismiss(self.seat);
+    if (closed_ || self.dismissed) {
+      self.has_slot = closed_ && book_.leave(self.seat) != 0;
       publish();
       return woken::to_end;
     }
@@ -133,13 +136,20 @@ int parking::give_slots(int n) {
   return take_spares();
 }
 
-void parking::take_slots(int n) {
+void parking::take_slots(int n, std::chrono::steady_clock::time_point until) {
   if (n == 0) return;
   std::unique_lock hold(lock_);
   claim mine;
-  mine.granted = book_.take(reinterpret_cast<slots::ticket>(&mine), n);
+  const auto me = reinterpret_cast<slots::ticket>(&mine);
+  mine.granted = book_.take(me, n);
   carry_out();
-  mine.go_on.wait(hold, [&] { return mine.granted; });
+  const auto granted = [&] { return mine.granted; };
+  if (until == std::chrono::steady_clock::time_point::max()) {
+    mine.go_on.wait(hold, granted);
+  } else if (!mine.go_on.wait_until(hold, until, granted)) {
+    book_.take_missing(me, n);
+    carry_out();
+  }
 }
 
 bool parking::borrow_slot() {
@@ -271,7 +281,7 @@ void parking::close() {
 
 void parking::publish() {
   sleepers_.store(static_cast<int>(book_.asleep().size()) + (book_.passer() ? 1 : 0), std::memory_order_seq_cst);
-  if (const int line = static_cast<int>(book_.line()); line != slots_wanted_.load(std::memory_order_relaxed))
+  if (const int line = static_cast<int>(book_.line()) + std::max(0, -book_.free()); line != slots_wanted_.load(std::memory_order_relaxed))
     slots_wanted_.store(line, std::memory_order_seq_cst);  // rarely: a store is as dear as ten loads
 }
 

@@ -57,6 +57,7 @@ class parking {
     int spares_due = 0;  // so many threads are to be made, which count as made
     // Without a slot: when to see whether there is a task for which it may pass the line. Zero: never.
     std::chrono::steady_clock::time_point look_again{};
+    bool dismissed = false;  // it has ended, and may come again on another thread of the system
     int slots() const { return (has_slot ? 1 : 0) + more; }
 
    private:
@@ -68,7 +69,7 @@ class parking {
     std::condition_variable wake;
   };
 
-  parking(int slots, int spares_max, outlook& world) : slots_(slots), world_(world), book_(spares_max) {}
+  parking(int slots, int spares_max, outlook& world) : slots_(slots), world_(world), book_(spares_max, slots) {}
 
   // ---- threads of the group -----------------------------------------------------------------------------------------
   /// Sleeps until there is a reason not to; a thread with a slot leaves it to a body that waits for one.
@@ -77,7 +78,8 @@ class parking {
   /// A body waits, or a task has ended that had more than one: slots are free. Gives how many spare threads are to be
   /// made, which count as made.
   int give_slots(int n);
-  void take_slots(int n);
+  /// Waits for them until then, and goes on without those that are missing: they are taken from who gives some back next.
+  void take_slots(int n, std::chrono::steady_clock::time_point until = std::chrono::steady_clock::time_point::max());
   /// A thread from outside runs a body with the slot of a sleeper, who stays asleep meanwhile, or of one that has not woken
   /// up yet. False: there is none.
   bool borrow_slot();
@@ -135,7 +137,7 @@ class parking {
   const int slots_;
   outlook& world_;
   alignas(64) std::atomic<int> sleepers_{0};
-  std::atomic<int> slots_wanted_{0};  // length of the line
+  std::atomic<int> slots_wanted_{0};  // length of the line, and slots that are missing
   std::atomic<bool> napper_{false};
 
   std::mutex lock_;  // everything below

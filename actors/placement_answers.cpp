@@ -44,7 +44,7 @@ bool placement::would_deadlock(task_record& inside, task_record& awaited) {
   hold_turn();
   serve(nullptr);  // what was submitted before this question must have been ordered; leaves the turn
   hold_turn();
-  const bool yes = deps_.reaches(inside, awaited);
+  const bool yes = deps_.reaches(inside, awaited) || admission_.excludes(inside, awaited);
   if (!yes && budget_) fail_beside(inside, awaited);
   leave_turn();
   take_turn(nullptr);

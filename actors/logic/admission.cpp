@@ -54,6 +54,15 @@ bool admission::exists(const task_record& t, const places& p) const {
                              [&](const node_pool& n) { return p.nodes.contains(n.executor) && n.has.exists(request); });
 }
 
+bool admission::excludes(const task_record& holder, const task_record& other) const {
+  if (!nodes_.empty() || !(holder.marks & detail::mark_holds_resources) || holder.extra->holds_at != detail::holds_here)
+    return false;
+  if (!concerns(other) || (other.marks & detail::mark_holds_resources) || is_over(other)) return false;
+  const std::vector<resource>&has = holder.extra->options.resources, &asks = other.extra->options.resources;
+  const std::size_t devices = devices_.asked(asks);
+  return (devices != 0 && holder.extra->devices.size() + devices > devices_.size()) || resources_.exceeds(has, asks);
+}
+
 void admission::queue(task_record& t) {
   const detail::task_extra& e = *t.extra;
   const auto is_same = [&](const line& l) {

@@ -55,6 +55,8 @@ class admission {
   static bool holds_elsewhere(const detail::task_record& t) {
     return (t.marks & detail::mark_holds_resources) && t.extra->holds_at < detail::holds_here;
   }
+  /// The one has something of this node's without which the other, which has not begun, cannot begin.
+  bool excludes(const detail::task_record& holder, const detail::task_record& other) const;
   void queue(detail::task_record& t);
   /// Where a task may run: on this node, on which others, and on which of them for now.
   struct places {

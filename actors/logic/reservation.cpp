@@ -72,19 +72,17 @@ double reservation::back_by(time at, time now) const {
   return back;
 }
 
-// Those that have passed and are over their time have what it needs: while it waits for others, they do no harm.
-bool reservation::is_put_off(double asks, double free, time now) const {
-  for (const auto& h : holders_) {
-    if (free >= asks || h.first > now) break;
+// Without those that have passed it could begin: while it waits for others, they do no harm.
+bool reservation::is_put_off(double asks, double free) const {
+  for (const auto& h : holders_)
     if (h.second.passed) free += h.second.amount;
-  }
   return free >= asks;
 }
 
 void reservation::keep(const void* who, double asks, double free, time at, time now) {
   if (who != next_) late_ = 0;
   next_ = who;
-  if (is_put_off(asks, free, now)) {
+  if (is_put_off(asks, free)) {
     for (auto& h : holders_) {
       if (h.first > now) break;
       if (!h.second.passed || h.second.late) continue;

@@ -9,8 +9,8 @@
 //
 // Predictions fail, and two things follow. A holder that is over its time is expected to take as long again as it has
 // taken; so a reservation that waits for a body which waits for somebody behind the reservation lets that one pass in
-// time, and is no deadlock. And each one that passed, did not end in time and is now waited for doubles what those after it
-// must be shorter than; so a reservation is not put off for ever by what nobody could predict. Rejected: a reservation that nobody
+// time, and is no deadlock. And each one that did not end in time, where those that passed are all that is waited for, doubles
+// what those after it must be shorter than; so a reservation is not put off for ever by what nobody could predict. Rejected: a reservation that nobody
 // passes, which idles what it keeps and deadlocks with nested requests; a reservation that lapses after a fixed time, which
 // tasks longer than that starve.
 #pragma once
@@ -75,7 +75,7 @@ class reservation {
     return h.first > now ? h.first : now + (now - h.second.since);
   }
   double back_by(time at, time now) const;
-  bool is_put_off(double asks, double free, time now) const;
+  bool is_put_off(double asks, double free) const;
 
   time guess_;
   holders holders_;

@@ -13,13 +13,17 @@ using detail::task_record;
 // ---- threads --------------------------------------------------------------------------------------------------------
 
 slots::seat slots::add(bool spare) {
-  threads_.emplace_back();
-  if (spare && coming_ > 0) --coming_;
+  threads_.emplace_back().spare = spare;
+  if (spare) note_come();
   return static_cast<seat>(threads_.size() - 1);
 }
 
 void slots::arrive(seat s, int held) {
   thread& self = threads_[s];
+  if (held != 0 && free_ < 0) {
+    free_ += held;
+    held = 0;
+  }
   if (held != 0 && !line_.empty()) {
     const claimant& first = line_.front();
     if (first.task && free_ + held >= first.slots) {
@@ -57,6 +61,15 @@ void slots::arrive(seat s, int held) {
   std::erase(effects_.roused, s);  // it is here
 }
 
+void slots::add_again(seat s) {
+  threads_[s].at = place::awake;
+  note_come();
+}
+
+void slots::note_come() {
+  if (coming_ > 0) --coming_;
+}
+
 slots::duty slots::take_duty(seat s) {
   std::erase(called_, s);
   return std::exchange(threads_[s].next, {});
@@ -66,6 +79,14 @@ int slots::leave(seat s) {
   const place at = std::exchange(threads_[s].at, place::awake);
   std::erase(at == place::asleep ? asleep_ : idle_, s);
   return at == place::asleep ? 1 : 0;
+}
+
+bool slots::dismiss(seat s) {
+  if (!threads_[s].spare || threads_[s].at != place::idle || spares_ <= spares_max_) return false;
+  if (!line_.empty() || !slotless_.empty() || free_ != 0) return false;
+  (void)leave(s);
+  --spares_;
+  return true;
 }
 
 void slots::ended(int held) {
@@ -90,6 +111,13 @@ bool slots::take(ticket body, int n) {
   line_.push_back({n, 0, nullptr, body});
   settle();
   return false;
+}
+
+void slots::take_missing(ticket body, int n) {
+  std::erase_if(line_, [&](const claimant& c) { return !c.task && c.body == body; });
+  reclaim(n);
+  free_ -= n;
+  settle();
 }
 
 // ---- tasks ----------------------------------------------------------------------------------------------------------
@@ -152,9 +180,10 @@ void slots::call_next(std::size_t n) { calls_ = std::min(calls_ + n, static_cast
 
 bool slots::lend(seat not_his) {
   std::vector<seat>& from = asleep_.empty() ? called_ : asleep_;
-  if (from.empty()) return false;
+  if (from.empty() || !line_.empty() || free_ < 0) return false;  // who came with one that has gathered is to look who may pass
   const auto one = from.begin() + (from.front() == not_his && from.size() > 1 ? 1 : 0);
-  threads_[*one] = {place::idle, {}};
+  threads_[*one].at = place::idle;
+  threads_[*one].next = {};
   idle_.push_back(*one);
   ++lent_;
   if (&from == &called_) call_next(1);
@@ -183,7 +212,8 @@ void slots::no_spare() {
 // ---- inside ---------------------------------------------------------------------------------------------------------
 
 void slots::rouse(seat s, duty d) {
-  threads_[s] = {place::awake, d};
+  threads_[s].at = place::awake;
+  threads_[s].next = d;
   if (!d.task) called_.push_back(s);
   effects_.roused.push_back(s);
 }
@@ -231,8 +261,9 @@ void slots::serve_slotless(bool no_more_spares) {
 }
 
 // After anything that makes a slot free, a thread idle, or work wait.
-void slots::settle(bool no_more_spares) {
-  no_more_spares = no_more_spares || closed_ || spares_ >= spares_max_;
+void slots::settle(bool refused) {
+  refused = refused || closed_;
+  const bool no_more_spares = refused || spares_ >= spares_max_;
   serve_slotless(no_more_spares);
   serve_line();
   serve_slotless(no_more_spares);  // the line may have made threads idle
@@ -244,11 +275,12 @@ void slots::settle(bool no_more_spares) {
       effects_.promoted.push_back(s);
     }
   }
-  if (no_more_spares) return;
+  if (refused) return;
   // For the first in line, or for who may pass it.
   const bool line_lacks_thread = !line_.empty() && free_ > 0 && idle_.empty();
   const int due = static_cast<int>(slotless_.size()) + (line_lacks_thread ? 1 : 0) + (line_.empty() ? free_ : 0);
-  const int more = std::min(due - coming_, spares_max_ - spares_);
+  const bool nobody = free_ >= total_ && idle_.empty() && coming_ == 0;
+  const int more = std::min(due - coming_, std::max(spares_max_ - spares_, nobody ? 1 : 0));
   if (more <= 0) return;
   coming_ += more;
   spares_ += more;

@@ -17,6 +17,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <optional>
 #include <span>
 #include <utility>
@@ -50,11 +51,15 @@ class slots {
     auto operator<=>(const effects&) const = default;
   };
 
-  explicit slots(int spares_max) : spares_max_(spares_max) {}
+  /// `spares_max`: threads made for bodies that wait, at most; beyond, one at a time while nobody at all has a slot of the
+  /// `total`, who would be the only one to do what all wait for.
+  explicit slots(int spares_max, int total = std::numeric_limits<int>::max()) : spares_max_(spares_max), total_(total) {}
 
   // ---- threads ------------------------------------------------------------------------------------------------------
   /// A thread that comes for the first time. `spare`: it was made because `effects::spares` said so.
   seat add(bool spare);
+  /// One that was dismissed comes again, as a spare.
+  void add_again(seat);
   /// The thread has nothing to do and holds so many slots, 1 at most; with one it leaves it to the line, if there is one.
   /// `place_of` says what has become of it: awake (see `take_duty`), asleep, or idle.
   void arrive(seat, int held);
@@ -62,11 +67,15 @@ class slots {
   duty take_duty(seat);
   /// A thread that is not awake ends, or is awake and has ended with so many slots.
   int leave(seat);
+  /// An idle one that was made beyond the limit, and is not needed any more: it leaves, and is to end.
+  bool dismiss(seat);
   void ended(int held);
   /// The thread is awake and gives away slots that it holds beside its own, or all of them because its body waits.
   void give(int n);
   /// Some are to be had at once: true. Else the body waits until its ticket is granted.
   bool take(ticket, int n);
+  /// The body has waited long enough for them: it goes on, and the slots that are missing are those of who comes next.
+  void take_missing(ticket, int n);
 
   // ---- tasks --------------------------------------------------------------------------------------------------------
   /// Needs a thread and no slot.
@@ -102,7 +111,7 @@ class slots {
   /// are lent; else who is awake looks by itself.
   void call_next(std::size_t n);
   /// A thread from outside uses the slot of a sleeper, not this one's if there is another, or of one that was called and has
-  /// not come, which is called again afterwards. False: there is none.
+  /// not come, which is called again afterwards. False: there is none, or somebody is in line.
   bool lend(seat not_his);
   void give_back();
   /// A spare could not be made: who is there has to do until something else changes.
@@ -110,6 +119,7 @@ class slots {
   /// No spares are made any more.
   void close() { closed_ = true; }
 
+  /// Below 0: so many bodies go on with slots that others still have.
   int free() const { return free_; }
   /// Spares that have been asked for and are not here yet.
   int coming() const { return coming_; }
@@ -123,6 +133,7 @@ class slots {
  private:
   struct thread {
     place at = place::awake;
+    bool spare = false;
     duty next;
     auto operator<=>(const thread&) const = default;
   };
@@ -134,14 +145,15 @@ class slots {
     auto operator<=>(const claimant&) const = default;
   };
 
+  void note_come();
   void rouse(seat, duty);
   seat take_idle();
   void reclaim(int needed);
   void serve_line();
   void serve_slotless(bool no_more_spares);
-  void settle(bool no_more_spares = false);
+  void settle(bool refused = false);
 
-  int spares_max_;
+  int spares_max_, total_;
   std::vector<thread> threads_;
   std::vector<seat> asleep_, idle_;
   std::vector<seat> called_;  // awake, with a slot, and not here yet

@@ -114,7 +114,8 @@ struct options {
   std::chrono::milliseconds shutdown_timeout{10'000};
   /// How long a thread without work looks for some before it sleeps.
   std::chrono::microseconds spin{20};
-  /// Threads kept for tasks that wait inside (`future::get` in a body, `yield_core`), at most.
+  /// Threads kept for tasks that wait inside (`future::get` in a body, `yield_core`) or need no slot, at most. More are made,
+  /// one at a time, while every other thread waits; they end again. Where the system gives none, such bodies wait for ever.
   int spare_threads_max = 256;
   /// A thread that waits without a limit for a task's future runs that task itself if it is ready, no worker has taken
   /// it yet and a worker sleeps, whose slot it borrows meanwhile: never more bodies at once than workers. Saves two

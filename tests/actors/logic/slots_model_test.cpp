@@ -112,7 +112,7 @@ class model {
 
   state first() const {
     state s;
-    s.book = slots(set_.spares);
+    s.book = slots(set_.spares, set_.slots);
     s.tasks.assign(set_.tasks.size(), stage::unborn);
     for (int i = 0; i < set_.slots; ++i) {
       thread t;
@@ -330,6 +330,7 @@ class model {
           carry_out(s);
           return arrive_awake(s, i, f);
         }
+        if (t.pc == at::idle && s.book.dismiss(static_cast<slots::seat>(t.seat))) return go(at::gone);
         if (t.pc == at::idle) return;                       // also if it has a slot by now: it sleeps on
         if (p == place::idle) return go(at::idle);
         if (t.pc == at::behind_napper && s.napper < 0 && s.watch_wanted) return go(at::look);
@@ -626,6 +627,8 @@ std::vector<setting> settings() {
       {"two plain tasks on one thread", 1, 2, 1, {plain, plain}},
       {"three plain tasks on two threads", 2, 2, 2, {plain, plain, plain}},
       {"a parent on one thread", 1, 2, 1, {parent, child}},
+      {"a parent where no spare is allowed", 1, 0, 1, {parent, child}},
+      {"a task without a slot where no spare is allowed, beside a plain one", 1, 0, 2, {{kind::slotless, -1, false, 1}, plain}},
       {"a parent beside a plain task", 1, 2, 1, {parent, child, plain}},
       {"a task after one without a slot", 1, 2, 1, {slotless, after(0)}},
       {"a parent where an idle thread is", 1, 2, 1, {slotless, after(0, kind::parent), child}},
@@ -646,6 +649,7 @@ std::vector<setting> large_settings() {
       {"a parent of a task without a slot", 1, 3, 1, {parent, slotless_child}},
       {"after one without a slot, two threads", 2, 2, 2, {slotless, after(0)}},
       {"two slots at once after one without", 2, 2, 2, {slotless, after(0, kind::wide)}},
+      {"two parents where no spare is allowed", 1, 0, 4, {parent, child, parent, child}},
       {"two slots at once beside a parent", 2, 3, 2, {wide, parent, child}},
   };
 }

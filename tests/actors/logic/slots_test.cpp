@@ -118,6 +118,59 @@ TEST(slots, that_gather_where_all_threads_are_inside_bodies_are_for_a_spare_who_
   EXPECT_EQ(s.passer(), spare);
 }
 
+TEST(slots, that_nobody_has_are_for_one_thread_more_than_is_allowed_which_is_dismissed_afterwards) {
+  slots s(0, 2);
+  for (int i = 0; i < 2; ++i) s.arrive(s.add(false), 1);
+  s.call(0);
+  s.call(1);
+  (void)roused(s);
+  (void)s.take_duty(0), (void)s.take_duty(1);
+  s.give(1);  // the body of 0 waits
+  EXPECT_EQ(made(s), 0) << "1 still has a slot";
+  s.give(1);
+  EXPECT_EQ(made(s), 1);
+  const slots::seat more = s.add(true);
+  s.arrive(more, 0);
+  EXPECT_EQ(s.take_duty(more).slots, 1);
+  (void)roused(s);
+  s.give(1);  // its body waits as well
+  EXPECT_EQ(made(s), 1);
+  const slots::seat last = s.add(true);
+  s.arrive(last, 0);
+  (void)s.take_duty(last);
+  (void)roused(s);
+  // All go on: there is no slot left for one.
+  EXPECT_TRUE(s.take(1, 1));
+  s.arrive(last, 1);
+  EXPECT_TRUE(s.take(2, 1));
+  EXPECT_EQ(s.place_of(last), place::idle);
+  EXPECT_TRUE(s.dismiss(last));
+  s.give(2);
+  s.add_again(last);
+  s.arrive(last, 0);
+  EXPECT_EQ(s.place_of(last), place::awake);
+  EXPECT_FALSE(s.dismiss(last)) << "it has a slot";
+}
+
+TEST(slots, that_are_missing_are_those_of_who_comes_next) {
+  slots s = group(2, 0);
+  s.call(0);
+  s.call(1);
+  (void)roused(s);
+  (void)s.take_duty(0), (void)s.take_duty(1);
+  EXPECT_FALSE(s.take(1, 1));
+  EXPECT_FALSE(s.take(2, 1));
+  s.take_missing(1, 1);
+  EXPECT_EQ(s.free(), -1);
+  EXPECT_EQ(s.line(), 1u);
+  s.arrive(0, 1);
+  EXPECT_EQ(s.place_of(0), place::idle);
+  EXPECT_EQ(s.free(), 0);
+  EXPECT_TRUE(granted(s).empty());
+  s.give(1);  // the one that went on
+  EXPECT_EQ(granted(s), std::vector<slots::ticket>{2});
+}
+
 TEST(slots, are_given_in_line_whoever_asks_for_fewer) {
   task_record t;
   slots s = group(2, 0);
@@ -246,10 +299,14 @@ TEST(slots, are_never_lost_and_nothing_waits_without_a_reason) {
           if (!waiting_bodies.empty() && draw(2)) {
             const int n = waiting_bodies.back();
             waiting_bodies.pop_back();
-            if (s.take(next_ticket, n))
+            if (s.take(next_ticket, n)) {
               in_bodies += n;
-            else
+            } else if (draw(3) == 0) {
+              s.take_missing(next_ticket, n);
+              in_bodies += n;
+            } else {
               bodies.emplace_back(next_ticket, n);
+            }
             ++next_ticket;
             break;
           }
@@ -288,7 +345,7 @@ TEST(slots, are_never_lost_and_nothing_waits_without_a_reason) {
       }
       ASSERT_EQ(held, total) << "seed " << seed << ", step " << step;
       EXPECT_TRUE(!somebody_idle || s.slotless() == 0) << "seed " << seed << ", step " << step;
-      EXPECT_TRUE(!somebody_idle || s.line() != 0 || s.free() == 0) << "seed " << seed << ", step " << step;
+      EXPECT_TRUE(!somebody_idle || s.line() != 0 || s.free() <= 0) << "seed " << seed << ", step " << step;
       EXPECT_TRUE(s.asleep().empty() || s.line() == 0) << "seed " << seed << ", step " << step;
     }
   }
