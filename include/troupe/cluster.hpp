@@ -20,8 +20,8 @@ namespace troupe {
 ///
 /// If the name is empty, the environment is read when the runtime is constructed: TROUPE_CLUSTER is the name, and with it
 /// TROUPE_NODE, TROUPE_LISTEN, TROUPE_JOIN (both lists, separated by commas), TROUPE_MULTICAST ("1"), TROUPE_SECRET_FILE and
-/// TROUPE_TRUSTED_FABRIC ("1") stand for what is below; TROUPE_INSECURE_LOOPBACK ("1") for no proof between processes of
-/// one machine. Set `from_environment` to false where a program must not become a node that way.
+/// TROUPE_TRUSTED_FABRIC ("1") stand for what is below and not set; TROUPE_INSECURE_LOOPBACK ("1") for no proof between
+/// processes of one machine. Set `from_environment` to false where a program must not become a node that way.
 struct cluster_options {
   bool from_environment = true;
   /// Nodes of another name are strangers.
@@ -69,6 +69,10 @@ struct cluster_options {
   /// want the core it sleeps at once. 0: always.
   std::chrono::microseconds spin{50};
 };
+
+/// What a runtime makes of these options: where they have no name and `from_environment` is on, with what the environment
+/// says. Any thread, while none changes the environment.
+cluster_options with_environment(cluster_options);
 
 /// Another node as this one sees it.
 struct node_report {
