@@ -50,8 +50,8 @@ struct cluster_options {
   bool insecure_loopback = false;
   /// Long bodies go from memory to memory through UCX (libtroupe_ucx.so), in clear, between nodes that have it and say so
   /// here: by shared memory on one machine, by RDMA between machines. Members are admitted as without it, and what does
-  /// not reach goes through sockets. Only where whoever is on the fabric or has this process's user is trusted
-  /// (docs/security.md).
+  /// not reach goes through sockets. Only where whoever is on the fabric or has this process's user is trusted. While the
+  /// runtime starts UCX has handlers for five signals (docs/security.md).
   bool trusted_fabric = false;
   /// Takes tasks of other nodes. Off: it only gives.
   bool take_work = true;
