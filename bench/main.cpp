@@ -11,6 +11,8 @@
 #include "tests/support/doomed_owner.hpp"
 #include "tests/support/strangers.hpp"
 
+#include <troupe/version.hpp>
+
 #include <unistd.h>
 #include <algorithm>
 #include <charconv>
@@ -36,6 +38,7 @@ struct request {
   std::string turn_group, turn_contender;  // a child process of stage::child
   bool list = false;
   bool help = false;
+  bool version = false;
 };
 
 constexpr std::string_view usage =
@@ -51,7 +54,9 @@ constexpr std::string_view usage =
     "  --quota MIB       of device memory in gpu_out_of_core, whose matrices take four times as much (default: 8192 "
     "on\n"
     "                    CUDA, 3 elsewhere; --quick: an eighth)\n"
-    "  --quick           smaller sizes, to see that everything runs\n";
+    "  --quick           smaller sizes, to see that everything runs\n"
+    "  --list            the benchmarks, and their rows\n"
+    "  --help, --version this text, and the library's version\n";
 
 int positive_number(const std::string& option, const std::string& text) {
   int value = 0;
@@ -89,6 +94,8 @@ request parse(const std::vector<std::string>& arguments) {
       wanted.list = true;
     } else if (argument == "--help" || argument == "-h") {
       wanted.help = true;
+    } else if (argument == "--version") {
+      wanted.version = true;
     } else if (argument == "--turn") {
       wanted.turn_group = value();
       wanted.turn_contender = value();
@@ -274,6 +281,10 @@ int main(int argc, char** argv) {
     const auto wanted = parse(words);
     if (wanted.help) {
       std::cout << usage;
+      return 0;
+    }
+    if (wanted.version) {
+      std::cout << "troupe-bench " << troupe::version() << '\n';
       return 0;
     }
     if (wanted.list) {

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cmath>
 #include <cstdio>
+#include <string>
 
 #include <troupe/troupe.hpp>
 
@@ -67,9 +68,10 @@ double residual(troupe::runtime& rt, const matrix& factor, index_t n, index_t ti
 }  // namespace
 
 int main(int count, char** arguments) try {
-  const auto asked = examples::read_command_line(
-      count, arguments, {{1, 32768}, {1, 32768}},
-      "usage: troupe-cholesky [N [TILE]] [--devices LIST]   both from 1 to 32768; 2048 and 128 unless given");
+  const std::string usage =
+      "usage: troupe-cholesky [N [TILE]] [--devices LIST]   both from 1 to 32768; 2048 and 128 unless given";
+  if (examples::explains_itself(count, arguments, "troupe-cholesky", usage)) return 0;
+  const auto asked = examples::read_command_line(count, arguments, {{1, 32768}, {1, 32768}}, usage);
   const index_t n = asked.numbers.empty() ? 2048 : asked.numbers[0];
   const index_t tile = asked.numbers.size() < 2 ? 128 : asked.numbers[1];
 

@@ -1,4 +1,5 @@
-// What this file is for: what the examples' command lines have in common: `--devices LIST`, and how a mistake is told.
+// What this file is for: what the examples' command lines have in common: `--help`, `--version`, `--devices LIST`, and how a
+// mistake is told.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
@@ -15,6 +16,21 @@
 #include <troupe/troupe.hpp>
 
 namespace examples {
+
+/// Where `--help` (`-h`) or `--version` is among the words, answers it. True then: the program has nothing else to do.
+inline bool explains_itself(int argc, const char* const* argv, const char* program, const std::string& usage) {
+  for (int i = 1; i < argc; ++i) {
+    const std::string_view word = argv[i];
+    if (word == "--help" || word == "-h")
+      std::printf("%s\n", usage.c_str());
+    else if (word == "--version")
+      std::printf("%s %s\n", program, troupe::version());
+    else
+      continue;
+    return true;
+  }
+  return false;
+}
 
 /// The names in a LIST, separated by commas. Throws `std::invalid_argument` where there is nothing between two of them.
 /// Whether there are such devices is for the runtime to say.

@@ -43,7 +43,7 @@ void multiply_on_gpu(device_call& call, view<const float, 2> a, view<const float
              depth = static_cast<int>(a.size(1));
   check(cublasSgemm(h, CUBLAS_OP_N, CUBLAS_OP_N, columns, rows, depth, &one, b.data(), static_cast<int>(b.stride(0)),
                     a.data(), static_cast<int>(a.stride(0)), &one, c.data(), static_cast<int>(c.stride(0))),
-        "cublasSgemm");
+        "cublasSgemm");  // enqueues; does not wait
 }
 
 void multiply_on_cores(view<const float, 2> a, view<const float, 2> b, view<float, 2> c) {
@@ -83,9 +83,9 @@ bool is_right(const array<float, 2>& c, index_t n) {
 }  // namespace
 
 int main(int count, char** arguments) try {
-  const auto asked = examples::read_command_line(
-      count, arguments, {{1, 65536}, {1, 65536}},
-      "usage: troupe-cublas_gemm [SIZE [TILE]] [--devices LIST]   512 and 128 unless given");
+  const std::string usage = "usage: troupe-cublas_gemm [SIZE [TILE]] [--devices LIST]   512 and 128 unless given";
+  if (examples::explains_itself(count, arguments, "troupe-cublas_gemm", usage)) return 0;
+  const auto asked = examples::read_command_line(count, arguments, {{1, 65536}, {1, 65536}}, usage);
   const index_t n = asked.numbers.empty() ? 512 : asked.numbers[0];
   const index_t tile = std::min(n, asked.numbers.size() < 2 ? index_t{128} : asked.numbers[1]);
   runtime rt(asked.options());

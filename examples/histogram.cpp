@@ -36,9 +36,10 @@ constexpr auto draw = troupe::kernel<troupe::out<double, 1>>("draw").on(troupe::
 }  // namespace
 
 int main(int count, char** arguments) try {
-  const auto asked = examples::read_command_line(
-      count, arguments, {{1, 1'000'000'000}},
-      "usage: troupe-histogram [SAMPLES] [--devices LIST]   from 1 to 1000000000; 1000000 unless given");
+  const std::string usage =
+      "usage: troupe-histogram [SAMPLES] [--devices LIST]   from 1 to 1000000000; 1000000 unless given";
+  if (examples::explains_itself(count, arguments, "troupe-histogram", usage)) return 0;
+  const auto asked = examples::read_command_line(count, arguments, {{1, 1'000'000'000}}, usage);
   const index_t samples = asked.numbers.empty() ? 1'000'000 : asked.numbers[0];
 
   troupe::runtime rt(asked.options());

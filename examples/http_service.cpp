@@ -5,7 +5,6 @@
 //   troupe-http_service ADDRESS PORT      GET /primes?below=N, GET /nodes; ends on SIGTERM and SIGINT
 //
 // It is a node if the environment says so (TROUPE_CLUSTER and its companions, docs/cluster.md); so are others like it.
-#include <troupe/offer.hpp>
 #include <troupe/troupe.hpp>
 #include "command_line.hpp"
 #include "http_server.hpp"
@@ -55,9 +54,13 @@ examples::http_response answer(runtime& rt, const examples::http_request& asked,
 }  // namespace
 
 int main(int argc, char** argv) try {
-  const std::string usage = "usage: troupe-http_service ADDRESS PORT";
+  const std::string usage = "usage: troupe-http_service ADDRESS PORT   port 0: any; TROUPE_CLUSTER makes it a node";
+  if (examples::explains_itself(argc, argv, "troupe-http_service", usage)) return 0;
   if (argc != 3) throw std::invalid_argument(usage);
   const auto port = examples::read_command_line(argc - 1, argv + 1, {{0, 65535}}, usage).numbers.at(0);
+  boost::system::error_code fault;
+  boost::asio::ip::make_address(argv[1], fault);
+  if (fault) throw std::invalid_argument("'" + std::string(argv[1]) + "' is no address; " + usage);
   examples::http_server server(argv[1], static_cast<std::uint16_t>(port));
   runtime rt;
   for (const std::string& a : rt.addresses()) std::printf("node %s\n", a.c_str());

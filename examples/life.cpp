@@ -3,6 +3,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include <cstdint>
 #include <cstdio>
+#include <string>
 
 #include <troupe/troupe.hpp>
 
@@ -25,9 +26,9 @@ void print(const troupe::array<std::uint8_t, 2>& world, int generation) {
 }  // namespace
 
 int main(int count, char** arguments) try {
-  const auto asked = examples::read_command_line(
-      count, arguments, {{0, 1'000'000}},
-      "usage: troupe-life [GENERATIONS] [--devices LIST]   from 0 to 1000000; 32 unless given");
+  const std::string usage = "usage: troupe-life [GENERATIONS] [--devices LIST]   from 0 to 1000000; 32 unless given";
+  if (examples::explains_itself(count, arguments, "troupe-life", usage)) return 0;
+  const auto asked = examples::read_command_line(count, arguments, {{0, 1'000'000}}, usage);
   const int generations = asked.numbers.empty() ? 32 : static_cast<int>(asked.numbers[0]);
 
   troupe::runtime rt(asked.options());

@@ -10,10 +10,12 @@
 
 #include <cstdio>
 #include <cstring>
+#include <stdexcept>
 #include <string>
 
-#include <troupe/offer.hpp>
 #include <troupe/troupe.hpp>
+
+#include "examples/command_line.hpp"
 
 extern char** environ;
 
@@ -48,8 +50,12 @@ int work_for(const char* address) {
 
 }  // namespace
 
-int main(int argc, char** argv) {
+int main(int argc, char** argv) try {
+  const std::string usage =
+      "usage: troupe-two_nodes [join ADDRESS]   alone: starts a second one of itself, which joins";
+  if (examples::explains_itself(argc, argv, "troupe-two_nodes", usage)) return 0;
   if (argc == 3 && std::strcmp(argv[1], "join") == 0) return work_for(argv[2]);
+  if (argc != 1) throw std::invalid_argument(usage);
 
   troupe::options o = cluster_of_two("owner");
   o.cluster.listen = {"127.0.0.1:0"};
@@ -86,4 +92,6 @@ int main(int argc, char** argv) {
   close(pipe_ends[1]);
   waitpid(child, nullptr, 0);
   return wrong == 0 ? 0 : 1;
+} catch (...) {
+  return examples::complain("troupe-two_nodes");
 }

@@ -4,9 +4,9 @@
 #include <algorithm>
 #include <cstdlib>
 
-#include "runtime/neighbours.hpp"
+#include <troupe/cluster.hpp>
 
-namespace troupe::detail {
+namespace troupe {
 
 cluster_options with_environment(cluster_options o) {
   const auto text = [](const char* name) {
@@ -26,14 +26,17 @@ cluster_options with_environment(cluster_options o) {
   if (!o.name.empty() || !o.from_environment) return o;
   o.name = text("TROUPE_CLUSTER");
   if (o.name.empty()) return o;
-  o.node = text("TROUPE_NODE");
-  o.listen = list("TROUPE_LISTEN");
-  o.join = list("TROUPE_JOIN");
-  o.multicast = text("TROUPE_MULTICAST") == "1";
-  o.secret_file = text("TROUPE_SECRET_FILE");
-  o.insecure_loopback = text("TROUPE_INSECURE_LOOPBACK") == "1";
-  o.trusted_fabric = text("TROUPE_TRUSTED_FABRIC") == "1";
+  if (o.node.empty()) o.node = text("TROUPE_NODE");
+  if (o.listen.empty()) o.listen = list("TROUPE_LISTEN");
+  if (o.join.empty()) o.join = list("TROUPE_JOIN");
+  o.multicast = o.multicast || text("TROUPE_MULTICAST") == "1";
+  o.trusted_fabric = o.trusted_fabric || text("TROUPE_TRUSTED_FABRIC") == "1";
+  // One kind of proof, or none.
+  if (o.secret_file.empty() && o.certificate.empty() && !o.insecure_loopback) {
+    o.secret_file = text("TROUPE_SECRET_FILE");
+    o.insecure_loopback = text("TROUPE_INSECURE_LOOPBACK") == "1";
+  }
   return o;
 }
 
-}  // namespace troupe::detail
+}  // namespace troupe

@@ -33,9 +33,6 @@ namespace troupe::detail {
 
 class engine;
 
-/// With what the environment says, where it is asked.
-cluster_options with_environment(cluster_options);
-
 class neighbours final : private cluster_events {
  public:
   /// Makes a place among the executors for each node that may come.

@@ -7,6 +7,8 @@
 #include <exception>
 #include <string>
 
+#include <troupe/version.hpp>
+
 #include "tools/credentials.hpp"
 #include "tools/devices.hpp"
 #include "tools/node.hpp"
@@ -63,7 +65,8 @@ int main(int count, char** words) {
   std::vector<std::string> quantities;
   std::string drain_on = "SIGTERM";
   const auto add_membership = [&](CLI::App* to) {
-    to->add_option("--cluster", how.cluster.name, "the cluster's name")->required();
+    to->add_option("--cluster", how.cluster.name,
+                   "the cluster's name; without it TROUPE_CLUSTER, and the other variables for what is not said here");
     to->add_option("--name", how.cluster.node, "what others call this node (default: host and process number)");
     to->add_option("--join", how.cluster.join, "address of another node, HOST:PORT; may be repeated");
     to->add_option("--join-file", how.cluster.join_file, "a file with one such address a line");
@@ -76,6 +79,10 @@ int main(int count, char** words) {
     to->add_flag("--insecure-loopback", how.cluster.insecure_loopback, "neither proof nor encryption; loopback only");
     to->add_flag("--trusted-fabric", how.cluster.trusted_fabric,
                  "long bodies through UCX, in clear (docs/security.md)");
+  };
+  const auto add_surroundings = [&] {
+    how.cluster = troupe::with_environment(std::move(how.cluster));
+    if (how.cluster.name.empty()) throw CLI::RequiredError("--cluster, or the variable TROUPE_CLUSTER,");
   };
   auto* work_command = app.add_subcommand("node", "Works for a cluster until SIGTERM");
   add_membership(work_command);
@@ -96,6 +103,7 @@ int main(int count, char** words) {
       ->check(CLI::IsMember({"SIGTERM"}))
       ->capture_default_str();
   work_command->callback([&] {
+    add_surroundings();
     for (const std::string& q : quantities) how.resources.push_back(*troupe::tools::quantity_in(q));
     how.memory_bytes = static_cast<std::uint64_t>(memory_gib * (1 << 30));
     work.drain = std::chrono::seconds(drain_seconds);
@@ -107,14 +115,23 @@ int main(int count, char** words) {
   add_membership(nodes);
   nodes->add_flag("--json", json, "for programs");
   nodes->add_option("--look", look_ms, "milliseconds to wait for another one to answer")->capture_default_str();
-  nodes->callback([&] { code = troupe::tools::show_nodes(how, std::chrono::milliseconds(look_ms), json); });
+  nodes->callback([&] {
+    const std::string name = how.cluster.node;
+    add_surroundings();
+    how.cluster.node = name;  // what the variables say of these is for the program that works
+    how.cluster.listen.clear();
+    code = troupe::tools::show_nodes(how, std::chrono::milliseconds(look_ms), json);
+  });
 
+  const std::string version = std::string("troupe ") + troupe::version();
+  app.set_version_flag("--version", version);
+  for (CLI::App* command : app.get_subcommands({})) command->set_version_flag("--version", version);
   try {
     app.parse(count, words);
     if (app.get_subcommands().empty()) return fail("which command? troupe --help lists them", not_understood);
     if (std::fflush(stdout) != 0 && code == 0) return fail("the output cannot be written", failed);
     return code;
-  } catch (const CLI::CallForHelp& e) {
+  } catch (const CLI::Success& e) {  // --help and --version
     return app.exit(e);
   } catch (const CLI::ParseError& e) {
     return fail(std::string(e.what()) + "; troupe --help says more", not_understood);

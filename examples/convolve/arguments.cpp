@@ -83,6 +83,9 @@ arguments parse_arguments(int argc, const char* const* argv) {
     } else if (word == "--help" || word == "-h") {
       result.help = true;
       return result;
+    } else if (word == "--version") {
+      result.version = true;
+      return result;
     } else {
       throw argument_error("unknown option '" + std::string(word) + "'; see --help");
     }
@@ -121,6 +124,7 @@ and, where asked to, on accelerators.
   --trace FILE    write what ran when as Chrome/Perfetto JSON
   --quiet         print nothing but errors
   --help          this text
+  --version       the library's version
 
 The kernel is applied as written (correlation, as picture editors do): its upper left number weighs the pixel up and
 to the left. Pixels beyond the border repeat the nearest pixel of the border. Sums are kept in float, rounded to the

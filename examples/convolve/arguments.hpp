@@ -32,6 +32,7 @@ struct arguments {
   bool verify = false;
   bool quiet = false;
   bool help = false;
+  bool version = false;
 };
 
 /// Reads the command line. Throws `argument_error` that names the offending word.

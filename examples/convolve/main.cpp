@@ -13,6 +13,7 @@
 #include <string>
 
 #include <troupe/error.hpp>
+#include <troupe/version.hpp>
 
 #include "arguments.hpp"
 #include "convolve.hpp"
@@ -99,8 +100,12 @@ int run(const arguments& asked) {
 int main(int argc, char** argv) {
   try {
     const arguments asked = parse_arguments(argc, argv);
-    if (!asked.help) return run(asked);
-    std::fputs(usage().c_str(), stdout);
+    if (asked.version)
+      std::printf("troupe-convolve %s\n", troupe::version());
+    else if (asked.help)
+      std::fputs(usage().c_str(), stdout);
+    else
+      return run(asked);
     return exit_done;
   } catch (const input_error& e) {
     return complain(e.what(), exit_wrong_input);

@@ -1,4 +1,4 @@
-// What this file is for: arrays, the handles that tasks share, and the views through which the host reads them.
+// What this file is for: arrays, the handles that tasks share, and the views through which the host reads and writes them.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 //
@@ -56,6 +56,7 @@ class host_view : public view<T, N> {
   detail::host_access* access_ = nullptr;
 };
 
+/// A handle of N-dimensional data in tiles. A runtime makes them: `rt.array`, `filled`, `adopt`, `borrow` (array_maker.hpp).
 template <class T, int N>
 class array {
   static_assert(std::is_trivially_copyable_v<T>, "array elements are trivially copyable");

@@ -20,8 +20,8 @@ namespace troupe {
 ///
 /// If the name is empty, the environment is read when the runtime is constructed: TROUPE_CLUSTER is the name, and with it
 /// TROUPE_NODE, TROUPE_LISTEN, TROUPE_JOIN (both lists, separated by commas), TROUPE_MULTICAST ("1"), TROUPE_SECRET_FILE and
-/// TROUPE_TRUSTED_FABRIC ("1") stand for what is below; TROUPE_INSECURE_LOOPBACK ("1") for no proof between processes of
-/// one machine. Set `from_environment` to false where a program must not become a node that way.
+/// TROUPE_TRUSTED_FABRIC ("1") stand for what is below and not set; TROUPE_INSECURE_LOOPBACK ("1") for no proof between
+/// processes of one machine. Set `from_environment` to false where a program must not become a node that way.
 struct cluster_options {
   bool from_environment = true;
   /// Nodes of another name are strangers.
@@ -50,8 +50,8 @@ struct cluster_options {
   bool insecure_loopback = false;
   /// Long bodies go from memory to memory through UCX (libtroupe_ucx.so), in clear, between nodes that have it and say so
   /// here: by shared memory on one machine, by RDMA between machines. Members are admitted as without it, and what does
-  /// not reach goes through sockets. Only where whoever is on the fabric or has this process's user is trusted
-  /// (docs/security.md).
+  /// not reach goes through sockets. Only where whoever is on the fabric or has this process's user is trusted. While the
+  /// runtime starts UCX has handlers for five signals (docs/security.md).
   bool trusted_fabric = false;
   /// Takes tasks of other nodes. Off: it only gives.
   bool take_work = true;
@@ -73,6 +73,10 @@ struct cluster_options {
   /// want the core it sleeps at once. 0: always.
   std::chrono::microseconds spin{50};
 };
+
+/// What a runtime makes of these options: where they have no name and `from_environment` is on, with what the environment
+/// says. Any thread, while none changes the environment.
+cluster_options with_environment(cluster_options);
 
 /// Another node as this one sees it.
 struct node_report {

@@ -72,6 +72,7 @@ struct link_report {
   bool suspect = false;      ///< one end hears nothing of the other
 };
 
+/// The members that are there and their links, as `runtime::survey` has found them.
 struct cluster_report {
   std::vector<member_report> members{};  ///< by name; this node is one of them
   std::vector<link_report> links{};      ///< by the names of their ends

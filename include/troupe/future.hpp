@@ -19,6 +19,7 @@
 
 namespace troupe {
 
+/// A task and its result; `spawn`, `for_each` and `run` return them.
 template <class T>
 class future {
  public:

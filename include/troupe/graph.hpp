@@ -9,15 +9,15 @@
 // all recorded calls and of the run, else error(no_executor). That is a core group where one can run all calls; else, or
 // where the scope of the run says so, a device: there each call must have a body as text and use whole tiles. A device
 // enqueues the calls in program order; where its vendor has graphs (CUDA, HIP, sim) the second run on the same memory is
-// captured and the later ones are one call of the vendor's each, whatever the number of kernels. Priorities of recorded calls are not looked at, those of
-// runs are. A graph keeps its arrays alive; it is a cheap handle.
+// captured and the later ones are one call of the vendor's each, whatever the number of kernels. Priorities of recorded
+// calls are not looked at, those of runs are. A graph keeps its arrays alive; it is a cheap handle.
 #pragma once
 
 #include <cstddef>
 #include <memory>
 
-#include <troupe/detail/make.hpp>
-#include <troupe/detail/submit.hpp>
+#include <troupe/array_maker.hpp>
+#include <troupe/submitter.hpp>
 
 namespace troupe {
 
@@ -28,7 +28,8 @@ struct recorded_graph;
 
 class runtime;
 
-/// Takes calls instead of a runtime and keeps them. Used on one thread, inside `runtime::record`.
+/// Takes calls (`spawn`, `for_each`: submitter.hpp) instead of a runtime and keeps them. Used on one thread, inside
+/// `runtime::record`.
 /// Futures it returns stand for the recorded task: pass them to later calls of the recorder; they are never ready.
 /// Arrays that it makes are as those of the runtime; the graph keeps the ones that its calls touch.
 class recorder : public array_maker<recorder>, public submitter<recorder> {
@@ -46,6 +47,7 @@ class recorder : public array_maker<recorder>, public submitter<recorder> {
   detail::recording* tape_;
 };
 
+/// A recorded graph; made by `runtime::record`, run by `runtime::run`.
 class graph {
  public:
   graph() = default;

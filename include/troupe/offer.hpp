@@ -118,6 +118,8 @@ void fill_remote_call(task_record& t, const void* body, std::span<const std::spa
 
 }  // namespace detail
 
+/// Offers kernels, for the life of the process. Scalars of theirs are trivially copyable, and no pointers. Before `main`, or
+/// while a plugin is loaded; an object of static storage does that.
 class offer {
  public:
   template <class... K>

@@ -81,6 +81,8 @@ struct shutdown_report {
 
 /// The runtime as a whole.
 struct runtime_report {
+  /// Tasks, failed ones included: one for each spawn, each chunk of a `for_each` and the future behind them, each access of
+  /// the host, each run of a recorded graph.
   std::uint64_t spawned = 0, finished = 0;
   std::uint64_t turns = 0;                               ///< times somebody took placement's turn
   std::uint64_t bytes_allocated = 0;                     ///< of host memory, held by arrays now

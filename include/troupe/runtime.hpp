@@ -3,9 +3,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // A runtime is a value: create it, use it from any thread, destroy it. Several may live in one process. It installs no
-// signal handlers and writes nothing to stdout or stderr. Of the environment it reads what `options::devices` and `cluster_options` say; without
-// devices nothing else, and no files of the user's; with them see `options::cost_cache` and docs/gpu.md. Its destructor
-// stops and joins everything in bounded time (`options::shutdown_timeout`).
+// signal handlers (but see `cluster_options::trusted_fabric`) and writes nothing to stdout or stderr. Of the environment it reads what `options::devices`,
+// `eager_devices`, `plugin_folders` and `cluster_options` say; without devices nothing else, and no files of the user's;
+// with them see `options::cost_cache` and docs/gpu.md. Its destructor stops and joins everything in bounded time
+// (`options::shutdown_timeout`).
+//
+// Much of it is said elsewhere, once for the runtime and the recorder of graphs: arrays (`rt.array`, `filled`, `adopt`,
+// `borrow`) in array_maker.hpp, tasks (`rt.spawn`, `try_spawn`, `try_spawn_for`, `for_each`) in submitter.hpp.
 //
 // After `fork()` a runtime is its parent's. In the child, whatever needs it throws `error(runtime_stopped)` at once, and its
 // destructor, as those of arrays, futures and views, returns without waiting and frees nothing; results that were there
@@ -23,18 +27,19 @@
 #include <vector>
 
 #include <troupe/array.hpp>
+#include <troupe/array_maker.hpp>
 #include <troupe/cluster.hpp>
 #include <troupe/cluster_report.hpp>
 #include <troupe/detail/deadline.hpp>
-#include <troupe/detail/make.hpp>
-#include <troupe/detail/submit.hpp>
 #include <troupe/future.hpp>
 #include <troupe/graph.hpp>
 #include <troupe/options.hpp>
 #include <troupe/report.hpp>
+#include <troupe/submitter.hpp>
 
 namespace troupe {
 
+/// Makes arrays (array_maker.hpp), runs tasks on them (submitter.hpp), waits for them, and says what it does.
 class runtime : public array_maker<runtime>, public submitter<runtime> {
  public:
   /// Finds the cores this process may use and starts the workers. Throws `error` for options that make no sense, with
@@ -45,8 +50,6 @@ class runtime : public array_maker<runtime>, public submitter<runtime> {
   runtime& operator=(runtime&&) noexcept;
   /// `shutdown(options::shutdown_timeout)`.
   ~runtime();
-
-  // ---- data: array, filled, adopt and borrow come from array_maker; work: spawn and for_each from submitter ---------
 
   /// Waits until no task is in flight, and until borrowed memory whose last handle has gone is the caller's again. Does not
   /// throw what tasks threw. Inside a task, or if a task can only go on after a host view that this thread holds:
@@ -59,9 +62,10 @@ class runtime : public array_maker<runtime>, public submitter<runtime> {
   }
   bool wait_all_until(std::chrono::steady_clock::time_point);
 
-  /// Records the calls that `f` makes on the recorder. Nothing runs. Throws what `f` and wrong calls throw.
+  /// Records the calls that `f` makes on the recorder (graph.hpp). Nothing runs. Throws what `f` and wrong calls throw.
   graph record(const std::function<void(recorder&)>& f);
-  /// Runs a recorded graph; may be called again before the last run has finished (runs of one graph are ordered).
+  /// Runs a recorded graph; may be called again before the last run has finished (runs of one graph are ordered). The future
+  /// is done when all its tasks are; the first failure is its error.
   future<void> run(const graph& g);
   future<void> run(const task_options& options, const graph& g);
 

@@ -16,6 +16,7 @@ enum class device_kind : unsigned char { cpu, cuda, hip, opencl, sim, node };
 /// Of the kinds that bodies are written for; another node runs what it has bodies for.
 inline constexpr int device_kind_count = 5;
 
+/// A set of executors, as `task_options::where` takes it.
 class scope {
  public:
   /// Every executor. The default.

@@ -36,6 +36,7 @@ struct raw_view {
 };
 }  // namespace detail
 
+/// The elements of one box of an array.
 template <class T, int N>
 class view {
   static_assert(N >= 1 && N <= rank_max, "views have 1 to 4 dimensions");

@@ -266,7 +266,7 @@ TEST(http_service, says_what_is_wrong_with_its_command_line) {
   EXPECT_EQ(code({}), 2);
   EXPECT_EQ(code({"127.0.0.1", "http"}), 2);
   EXPECT_EQ(code({"127.0.0.1", "65536"}), 2);
-  EXPECT_EQ(code({"nowhere", "80"}), 1);
+  EXPECT_EQ(code({"nowhere", "80"}), 2);
   service s;
   EXPECT_EQ(code({"127.0.0.1", std::to_string(s.port())}), 1);  // is taken
 }

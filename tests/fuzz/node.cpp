@@ -15,8 +15,8 @@
 #include <utility>
 #include <vector>
 
-#include <troupe/detail/make.hpp>
-#include <troupe/detail/submit.hpp>
+#include <troupe/array_maker.hpp>
+#include <troupe/submitter.hpp>
 
 #include "actors/membership_codec.hpp"
 #include "actors/node_names.hpp"

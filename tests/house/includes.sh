@@ -48,7 +48,7 @@ check() {
       # The part of the house a file belongs to.
       function room_of(file) {
         if (file ~ /^(tests\/)?actors\/(logic|protocol)\//) return "logic"
-        if (file ~ /^tests\/(api|system|stress)\//) return "user"
+        if (file ~ /^tests\/(api|docs|system|stress)\//) return "user"
         if (starts(file, "tests/fuzz/")) return "fuzz"
         if (starts(file, "tests/")) file = substr(file, 7)
         if (file ~ /^(algorithms|tools|examples|bench)\//) return "user"

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Installs the built library into a scratch folder, then builds and runs programs that know only that folder: they must
-# find the plugins there, and so must the installed program, wherever the folder is moved to.
+# find the plugins there, and so must the installed program, wherever the folder is moved to; a plugin of kernels that is
+# built there works in it.
 # SPDX-FileCopyrightText: the troupe authors
 # SPDX-License-Identifier: BSD-3-Clause
 set -euo pipefail
@@ -58,7 +59,28 @@ tool=$scratch/prefix/bin/troupe
 if [[ -x $tool ]]; then
   echo "== start the installed program, and find them by it"
   "$tool" --help > /dev/null
+  version=$(sed -n 's/^Version: //p' "$(find "$scratch/prefix" -name troupe.pc)")
+  if [[ $("$tool" --version) != "troupe $version" ]]; then
+    echo "the installed program is not of version $version: $("$tool" --version)"
+    exit 1
+  fi
   expect_plugins "$tool" devices --no-measure
+
+  echo "== let it work with a plugin of kernels that was built outside"
+  coproc worker {
+    exec "$tool" node --cluster lab --name worker --insecure-loopback --listen 127.0.0.1:0 \
+      --plugin "$scratch/build/libkernels.so"
+  }
+  trap 'kill "$worker_PID" 2> /dev/null || true; rm -rf "$scratch"' EXIT
+  address=
+  while read -r -t 20 -u "${worker[0]}" what rest && [[ $what != ready ]]; do
+    if [[ $what == listening ]]; then address=$rest; fi
+  done
+  timeout 60 "$scratch/build/stranger" node "$address"
+  pid=$worker_PID
+  kill "$pid"
+  wait "$pid"
+  trap 'rm -rf "$scratch"' EXIT
 fi
 
 if ((${#plugins[@]})); then

@@ -9,8 +9,8 @@
 #include <optional>
 #include <vector>
 
-#include <troupe/detail/make.hpp>
-#include <troupe/detail/submit.hpp>
+#include <troupe/array_maker.hpp>
+#include <troupe/submitter.hpp>
 
 #include "false_member.hpp"
 #include "imagined_kernels.hpp"

@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include <troupe/detail/make.hpp>
-#include <troupe/detail/submit.hpp>
+#include <troupe/array_maker.hpp>
+#include <troupe/submitter.hpp>
 
 #include "imagined_kernels.hpp"
 #include "imagined_world.hpp"

@@ -117,7 +117,9 @@ TEST_F(the_tool, says_in_one_line_what_is_wrong_with_the_command_line) {
 TEST_F(the_tool, explains_itself) {
   const auto all = troupe({"--help"});
   EXPECT_EQ(all.how, ended_with(0));
-  for (const char* command : {"devices", "keygen", "ca", "issue"}) {
+  const std::string version = troupe({"--version"}).out;
+  for (const char* command : {"devices", "keygen", "ca", "issue", "node", "nodes"}) {
+    EXPECT_EQ(troupe({command, "--version"}).out, version);
     EXPECT_THAT(all.out, HasSubstr(command));
     const auto one = troupe({command, "--help"});
     EXPECT_EQ(one.how, ended_with(0));

@@ -24,6 +24,7 @@
 #include <troupe/device_call.hpp>
 #include <troupe/options.hpp>
 #include <troupe/shape.hpp>
+#include <troupe/task_context.hpp>
 #include <troupe/view.hpp>
 
 namespace troupe {
@@ -41,37 +42,6 @@ class argument_sink {
  protected:
   ~argument_sink() = default;
 };
-}  // namespace detail
-
-/// A device that a task holds; see `resource`.
-struct held_device {
-  std::string name;  ///< of the executor: "cuda:1"
-  device_kind kind = device_kind::cuda;
-  int index = 0;  ///< among the devices of its kind, as `cudaSetDevice` takes it
-};
-
-/// What a body may ask about its own run. Valid while the body runs, on its thread only.
-class task_context {
- public:
-  /// The executor that runs this task, for instance "cpu:0".
-  virtual const char* executor() const = 0;
-  /// True once somebody asked for this task or its runtime to stop. Long bodies ask now and then and return or throw.
-  virtual bool stop_requested() const = 0;
-  /// 1 for the first try, more for retries.
-  virtual int attempt() const = 0;
-  /// The devices that the task asked for with `{"gpu", n}`, its own until it ends.
-  virtual std::span<const held_device> devices() const { return {}; }
-  /// Used by the library: the view of the task's access number i.
-  virtual detail::raw_view view_of(int access) = 0;
-  /// Used by the library: where the arguments go instead of to a C++ body; null on CPUs.
-  detail::argument_sink* sink() const { return sink_; }
-
- protected:
-  detail::argument_sink* sink_ = nullptr;
-  ~task_context() = default;
-};
-
-namespace detail {
 
 class engine;
 class peer_loan;

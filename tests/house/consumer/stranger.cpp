@@ -4,10 +4,14 @@
 //
 // stranger                     runs a task
 // stranger devices [FOLDER]    says of each kind of device what there is; FOLDER: options::plugin_folders
+// stranger node ADDRESS        has the node "worker", which listens there, run the kernel of a plugin
+#include <chrono>
 #include <cstdio>
 #include <string>
 
 #include <troupe/troupe.hpp>
+
+#include "kernels.hpp"
 
 namespace {
 
@@ -23,9 +27,24 @@ int show_devices(const char* folder) {
   return 0;
 }
 
+int work_at_node(const char* address) {
+  troupe::options o;
+  o.cluster.name = "lab";
+  o.cluster.insecure_loopback = true;
+  o.cluster.join = {address};
+  troupe::runtime rt(o);
+  if (!rt.wait_for_nodes(1, std::chrono::seconds(20))) return 1;
+  const auto a = rt.filled<float>({1000}, troupe::tiles(100), 2.0f);
+  rt.for_each({.where = troupe::scope::at("worker")}, troupe::grid(1000), scale, update(a), 21.0f);
+  const float value = a.read()(999);
+  std::printf("%.0f, by %s\n", static_cast<double>(value), rt.nodes().at(0).name.c_str());
+  return value == 42 && rt.nodes().at(0).tasks == 10 ? 0 : 1;
+}
+
 }  // namespace
 
 int main(int count, char** words) {
+  if (count == 3 && std::string(words[1]) == "node") return work_at_node(words[2]);
   if (count > 1 && std::string(words[1]) == "devices") return show_devices(count > 2 ? words[2] : nullptr);
   troupe::runtime rt;
   auto sum = rt.spawn([] { return 1 + 2; });

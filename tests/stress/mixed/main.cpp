@@ -17,6 +17,8 @@
 #include <string_view>
 #include <vector>
 
+#include <troupe/version.hpp>
+
 #include "plan.hpp"
 #include "trial.hpp"
 
@@ -41,6 +43,7 @@ Draws programs from seeds, runs each against the library and against a serial or
   --describe         prints the plan instead of running it
   --quiet            prints errors and a last line only
   --list             prints the kinds of load
+  --help, --version  this text, and the library's version
 Ends with 0 if nothing was wrong, 1 if something was, 2 for wrong arguments; a hang ends in abort().
 )";
 
@@ -67,8 +70,12 @@ command read(int argc, char** argv) {
   command c;
   for (int i = 1; i < argc; ++i) {
     const std::string_view word = argv[i];
-    if (word == "--help") {
+    if (word == "--help" || word == "-h") {
       std::fputs(usage, stdout);
+      std::exit(0);
+    }
+    if (word == "--version") {
+      std::printf("troupe-mixed %s\n", troupe::version());
       std::exit(0);
     }
     if (word == "--list") {
