@@ -4,7 +4,9 @@
 //
 // An `array` is a cheap, copyable handle; the last one to go releases the bytes. Copies name the same data. Handles
 // may be copied and dropped on any thread; one handle object must not be changed by two threads at once, as with
-// `shared_ptr`. Arrays outlive their runtime as handles only: using one then throws `error(runtime_stopped)`.
+// `shared_ptr`. Elements are trivially copyable and have an alignment of at most `element_align_max` (64 bytes: what vector
+// registers and cache lines want), which every view keeps. Arrays outlive their runtime as handles only: using one then
+// throws `error(runtime_stopped)`.
 #pragma once
 
 #include <chrono>
@@ -59,6 +61,9 @@ class host_view : public view<T, N> {
 template <class T, int N>
 class array {
   static_assert(std::is_trivially_copyable_v<T>, "array elements are trivially copyable");
+  static_assert(alignof(T) <= element_align_max,
+                "array elements have an alignment of at most 64 bytes (troupe::element_align_max), which views keep: take "
+                "alignas off the element type, or give it less; its size may stay as it is");
   static_assert(N >= 1 && N <= rank_max, "arrays have 1 to 4 dimensions");
 
  public:
