@@ -153,7 +153,7 @@ worker::outcome worker::run_body(run_context& c, task_record& t) {
         c.next_attempt();
         continue;
       }
-      t.error = task_error(t, at_.executor, attempt, std::current_exception());
+      t.error = task_error(t, at_.executor, attempt, std::current_exception(), c.failure());
       return {false, attempt};
     }
   }

@@ -5,6 +5,8 @@
 
 #include <gtest/gtest.h>
 
+#include <troupe/view.hpp>
+
 #include "broken_messages.hpp"
 
 namespace troupe::detail::wire {
