@@ -100,9 +100,13 @@ class array {
   const std::string& name() const { return detail::spec_of(*core_).name; }
 
   /// A handle of a box of this array; coordinates start at 0 again and borders apply at its edges. Shares bytes and
-  /// ordering with the whole. Throws `error(out_of_bounds)` if the box leaves the array.
+  /// ordering with the whole. Throws `error(out_of_bounds)` if the box leaves the array or has no elements.
   array sub(const box<N>& b) const {
-    if (!whole(size()).contains(b) || b.empty())
+    if (b.empty())
+      throw error(errc::out_of_bounds, "sub-array " + to_string(b) + " of array '" + name() + "' of " +
+                                           to_string(whole(size())) +
+                                           " has no elements: along each dimension its end must be behind its begin");
+    if (!whole(size()).contains(b))
       throw error(errc::out_of_bounds,
                   "sub-array " + to_string(b) + " is not inside array '" + name() + "' of " + to_string(whole(size())));
     array r(*this);
