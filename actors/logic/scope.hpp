@@ -22,8 +22,8 @@ inline constexpr int executors_max = executor_set::end;
 
 /// The executors that the scope names. Unknown names name nobody.
 executor_set resolve(const scope&, std::span<const detail::executor_facts>);
-/// It names accelerators: any of them, a kind, or one that is neither a core group nor a node.
-bool names_devices(const scope&);
+/// It names accelerators of which there are none: any of them, a kind, or one that is neither a core group nor a node.
+bool names_absent_devices(const scope&, std::span<const detail::executor_facts>);
 /// The executors whose kind has a bit in `kinds`.
 executor_set with_body(unsigned char kinds, std::span<const detail::executor_facts>);
 /// The executors that have a body of the kernel and can run it.

@@ -47,11 +47,11 @@ std::vector<box<K>> chunks_of(const index_space<K>& space, const extent<K>& size
   for (;;) {
     for (int d = 0; d < K; ++d) {
       b.lo[d] = at[d];
-      b.hi[d] = std::min(at[d] + size[d], space.size[d]);
+      b.hi[d] = saturated_sum(at[d], std::min(size[d], space.size[d] - at[d]));
     }
     chunks.push_back(b);
     int d = K - 1;
-    while (d >= 0 && (at[d] += size[d]) >= space.size[d]) at[d--] = 0;
+    while (d >= 0 && (at[d] = b.hi[d]) == space.size[d]) at[d--] = 0;
     if (d < 0) return chunks;
   }
 }
@@ -101,8 +101,8 @@ void add_boxes(const A& a, const std::vector<box<K>>& chunks, const extent<K>& s
     const box<N> where = box_of(a, c, space);
     std::array<index_t, 2 * rank_max> b{};
     for (int d = 0; d < N; ++d) {
-      b[d] = where.lo[d] + origin.lo[d];
-      b[rank_max + d] = where.hi[d] + origin.lo[d];
+      b[d] = saturated_sum(where.lo[d], origin.lo[d]);
+      b[rank_max + d] = saturated_sum(where.hi[d], origin.lo[d]);
     }
     to.push_back(b);
   }
@@ -207,6 +207,7 @@ class submitter {
   /// without a mapper are one to one where array and index space have the same extent, else the whole array. The future
   /// is done when all chunks are; the first failure is its error. Throws `error(overlapping_write)` if two chunks write
   /// the same element, or if two arguments of one chunk touch the same element and one of them changes it;
+  /// `error(bad_argument)` for negative extents and sizes of chunks, and for mappers that do not fit their array;
   /// `error(out_of_memory)` for more chunks than this machine has room for.
   template <int K, detail::body F, class... A>
   future<void> for_each(const index_space<K>& space, const F& f, const A&... args) {
@@ -276,8 +277,7 @@ class submitter {
     const detail::target t = to();
     extent<K> size = space.chunk;
     for (int d = 0; d < K; ++d) {
-      if (space.size[d] < 0 || size[d] < 0)
-        throw error(errc::bad_argument, "for_each: negative size along dimension " + std::to_string(d));
+      if (space.size[d] < 0 || size[d] < 0) detail::throw_bad_space(options, kernel, d, space.size[d], size[d]);
     }
     if (size == extent<K>{})
       detail::choose_chunk(*t.house, K, space.size.data(), detail::output_of(args...), size.data());
