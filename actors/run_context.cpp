@@ -60,11 +60,13 @@ std::byte* run_context::tile(array_core& a, std::uint32_t t, bool overwritten) {
   return host_tile(link_, a, t, overwritten);
 }
 
-raw_view run_context::view_of(int i) try {
-  return make_view(i);
-} catch (const error& e) {
-  failure_ = e.code();
-  throw;
+raw_view run_context::view_of(int i) {
+  try {
+    return make_view(i);
+  } catch (const error& e) {
+    failure_ = e.code();
+    throw;
+  }
 }
 
 raw_view run_context::make_view(int i) {

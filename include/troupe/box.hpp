@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <concepts>
 #include <cstdint>
 #include <initializer_list>
 #include <string>
@@ -42,9 +43,9 @@ struct box {
   constexpr box(const std::array<index_t, N>& lo_corner, const std::array<index_t, N>& hi_corner)
       : lo(lo_corner), hi(hi_corner) {}
   /// The same of one dimension: `{2, 5}`.
-  constexpr box(index_t from, index_t to)
+  template <std::convertible_to<index_t> From, std::convertible_to<index_t> To>
     requires(N == 1)
-      : lo{from}, hi{to} {}
+  constexpr box(From from, To to) : lo{static_cast<index_t>(from)}, hi{static_cast<index_t>(to)} {}
 
   constexpr index_t size(int d) const { return hi[d] > lo[d] ? hi[d] - lo[d] : 0; }
   constexpr index_t volume() const {
