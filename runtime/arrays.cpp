@@ -33,10 +33,10 @@ struct filled_owner {
 constexpr double addressable_bytes = 9e18;
 
 // A view that reaches outside, as it is asked for: later its size is computed without a look at overflow.
-void check_frame(const array_core& a, const std::array<index_t, rank_max>& lo, const std::array<index_t, rank_max>& hi) {
+void check_frame(const array_core& a, const std::array<index_t, rank_max>& lo,
+                 const std::array<index_t, rank_max>& hi) {
   double bytes = static_cast<double>(a.spec.element);
-  for (int d = 0; d < rank_max; ++d)
-    bytes *= std::max(1.0, static_cast<double>(hi[d]) - static_cast<double>(lo[d]));
+  for (int d = 0; d < rank_max; ++d) bytes *= std::max(1.0, static_cast<double>(hi[d]) - static_cast<double>(lo[d]));
   if (bytes > addressable_bytes)
     throw error(errc::bad_argument, "array '" + a.spec.name + "': the access to " + text_of_box(a, lo, hi) +
                                         " is too large to be addressed: choose a smaller radius");

@@ -40,7 +40,8 @@ void device_pool::check(const std::vector<resource>& request) const {
   const double amount = amount_of(request);
   if (amount == 0) return;
   if (size_ == 0)
-    throw error(errc::no_resource, "gpu: devices asked, 0 is the maximum: the runtime has none; name some in options::devices");
+    throw error(errc::no_resource,
+                "gpu: devices asked, 0 is the maximum: the runtime has none; name some in options::devices");
   if (amount == resource::all) return;
   if (amount != std::floor(amount))
     throw error(errc::not_supported, "gpu: " + std::to_string(amount) +

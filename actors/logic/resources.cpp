@@ -58,7 +58,8 @@ void resources::each_asked(const std::vector<resource>& request, F&& f) const {
 
 void resources::check(const std::vector<resource>& request) const {
   for (const resource& r : request) {
-    if (std::isnan(r.amount)) throw error(errc::bad_argument, "resource '" + r.name + "': the amount is not a number (NaN)");
+    if (std::isnan(r.amount))
+      throw error(errc::bad_argument, "resource '" + r.name + "': the amount is not a number (NaN)");
     if (r.amount < 0)
       throw error(errc::bad_argument,
                   "resource '" + r.name + "': " + text_of(r.amount) + " asked, a negative amount; ask for 0 or more");

@@ -155,10 +155,11 @@ struct window_mapper {
 
  private:
   [[noreturn]] void refuse(int d) const {
-    throw error(errc::bad_argument,
-                "window: radius " + std::to_string(radius[d]) + " along dimension " + std::to_string(d) +
-                    (radius[d] < 0 ? ": it is how far to look to either side, 0 or more"
-                                   : ": 2^47 at most (window_radius_max), but for windows that are clipped at the edge"));
+    throw error(
+        errc::bad_argument,
+        "window: radius " + std::to_string(radius[d]) + " along dimension " + std::to_string(d) +
+            (radius[d] < 0 ? ": it is how far to look to either side, 0 or more"
+                           : ": 2^47 at most (window_radius_max), but for windows that are clipped at the edge"));
   }
   constexpr window_mapper with(border rule) const {
     window_mapper copy = *this;

@@ -61,9 +61,10 @@ class host_view : public view<T, N> {
 template <class T, int N>
 class array {
   static_assert(std::is_trivially_copyable_v<T>, "array elements are trivially copyable");
-  static_assert(alignof(T) <= element_align_max,
-                "array elements have an alignment of at most 64 bytes (troupe::element_align_max), which views keep: take "
-                "alignas off the element type, or give it less; its size may stay as it is");
+  static_assert(
+      alignof(T) <= element_align_max,
+      "array elements have an alignment of at most 64 bytes (troupe::element_align_max), which views keep: take "
+      "alignas off the element type, or give it less; its size may stay as it is");
   static_assert(N >= 1 && N <= rank_max, "arrays have 1 to 4 dimensions");
 
  public:

@@ -244,7 +244,8 @@ class kernel {
     if (a == 0 || b == 0 || r.a_dim >= a || r.b_dim >= b || (same_rank && a != b))
       throw error(errc::bad_argument,
                   "kernel::requiring: a rule about arrays or dimensions that the kernel does not have");
-    if (r.size < 0) throw error(errc::bad_argument, "kernel::requiring: a size or a margin below 0, which no array has");
+    if (r.size < 0)
+      throw error(errc::bad_argument, "kernel::requiring: a size or a margin below 0, which no array has");
     r.a = array_before(r.a);
     r.b = array_before(r.b);
     info_.shapes[info_.shape_count++] = r;

@@ -71,7 +71,8 @@ TEST_F(window_radius, beyond_what_can_be_addressed_is_an_error) {
 }
 
 TEST_F(window_radius, of_any_size_is_all_of_the_array_where_the_edge_clips) {
-  for (const index_t radius : {index_t{10}, index_t{1} << 47, index_t{1} << 60, index_t{1} << 62, largest - 1, largest}) {
+  for (const index_t radius :
+       {index_t{10}, index_t{1} << 47, index_t{1} << 60, index_t{1} << 62, largest - 1, largest}) {
     std::atomic<int> bodies{0}, all_of_it{0};
     const auto look = [&](view<const int, 1> v) {
       ++bodies;
@@ -111,10 +112,18 @@ TEST(slices, along_a_dimension_that_the_array_lacks_are_an_error) {
   auto sheet = rt.filled<int>({4, 6}, tiles(2, 3), 1, "sheet");
   std::atomic<int> ran{0};
   const auto of_line = [&](int d) {
-    return error_of([&] { rt.for_each(grid(10), [&](view<const int, 1>) { ++ran; }, read(line, slice(d))).get(); });
+    return error_of([&] {
+      rt.for_each(
+            grid(10), [&](view<const int, 1>) { ++ran; }, read(line, slice(d)))
+          .get();
+    });
   };
   const auto of_sheet = [&](int d) {
-    return error_of([&] { rt.for_each(grid(4, 6), [&](view<const int, 2>) { ++ran; }, read(sheet, slice(d))).get(); });
+    return error_of([&] {
+      rt.for_each(
+            grid(4, 6), [&](view<const int, 2>) { ++ran; }, read(sheet, slice(d)))
+          .get();
+    });
   };
   for (const auto& e : {of_line(5), of_line(1), of_line(-1), of_sheet(2), of_sheet(-1)}) {
     ASSERT_TRUE(e);
@@ -163,9 +172,13 @@ TEST(sub_arrays, without_elements_are_refused_as_what_they_are) {
 }
 
 template <class Array>
-concept takes_four_numbers = requires(const Array& a) { a.sub({0, 4, 0, 4}); };
+concept takes_four_numbers = requires(const Array& a) {
+  a.sub({0, 4, 0, 4});
+};
 template <class Array>
-concept takes_corners = requires(const Array& a) { a.sub({{0, 4}, {0, 4}}); };
+concept takes_corners = requires(const Array& a) {
+  a.sub({{0, 4}, {0, 4}});
+};
 static_assert(!takes_four_numbers<array<int, 2>> && takes_corners<array<int, 2>>);
 static_assert(!std::is_constructible_v<box<2>, int, int, int, int> && std::is_constructible_v<box<1>, int, int>);
 
@@ -214,7 +227,8 @@ TEST(scopes, that_are_empty_speak_of_devices_only_where_one_is_missing) {
 }
 
 TEST(rules_of_shapes, with_a_negative_margin_are_an_error) {
-  const auto body = kernel<in<int, 1>, out<int, 1>>("rules_of_shapes.body").on(cpu, [](view<const int, 1>, view<int, 1>) {});
+  const auto body =
+      kernel<in<int, 1>, out<int, 1>>("rules_of_shapes.body").on(cpu, [](view<const int, 1>, view<int, 1>) {});
   EXPECT_EQ(code_of([&] { (void)body.requiring(covers(0, 1, -1)); }), errc::bad_argument);
   EXPECT_EQ(code_of([&] { (void)body.requiring(has_size(0, 0, -1)); }), errc::bad_argument);
 }

@@ -110,12 +110,13 @@ TYPED_TEST(view_alignment, is_that_of_the_elements_in_partials_of_reductions) {
     for (index_t n = 1; n < 12; ++n) {
       auto total = rt.filled<element<A>>({n}, tiles(n), element<A>{}, "total");
       for (int i = 0; i < 4; ++i)
-        rt.spawn(task_options{.retries = i % 2},
-                 [&](view<element<A>, 1> v) {
-                   t.note(v);
-                   v(0) = sum<A>()(v(0), element_of<A>(1));
-                 },
-                 reduce(total, sum<A>(), element<A>{}));
+        rt.spawn(
+            task_options{.retries = i % 2},
+            [&](view<element<A>, 1> v) {
+              t.note(v);
+              v(0) = sum<A>()(v(0), element_of<A>(1));
+            },
+            reduce(total, sum<A>(), element<A>{}));
       EXPECT_EQ(total.read()(0).x[A / 4 - 1], 4u);
     }
     EXPECT_EQ(t.seen, 44);
@@ -146,12 +147,13 @@ TYPED_TEST(view_alignment, is_that_of_the_elements_with_little_memory_and_a_disk
   auto a = rt.filled<element<A>>({40}, tiles(4), element_of<A>(1), "a");
   tally t;
   for (int round = 0; round < 3; ++round)
-    rt.for_each(grid(40).chunks(4),
-                [&](view<element<A>, 1> v) {
-                  t.note(v);
-                  for (index_t i = v.lo(0); i < v.hi(0); ++i) ++v(i).x[0];
-                },
-                update(a))
+    rt.for_each(
+          grid(40).chunks(4),
+          [&](view<element<A>, 1> v) {
+            t.note(v);
+            for (index_t i = v.lo(0); i < v.hi(0); ++i) ++v(i).x[0];
+          },
+          update(a))
         .get();
   EXPECT_EQ(a.sub({{36}, {40}}).read()(3).x[0], 4u);
   EXPECT_EQ(t.seen, 30);
