@@ -4,8 +4,8 @@
 #include "actors/logic/resources.hpp"
 
 #include <algorithm>
+#include <charconv>
 #include <cmath>
-#include <cstdio>
 #include <string>
 
 #include <troupe/error.hpp>
@@ -24,8 +24,7 @@ double asked(const std::vector<resource>& request, const std::string& name) {
 }
 std::string text_of(double amount) {
   char text[32];
-  std::snprintf(text, sizeof text, "%.12g", amount);
-  return text;
+  return {text, std::to_chars(text, text + sizeof text, amount).ptr};
 }
 // Slots and devices are counted elsewhere.
 bool is_counted(const std::string& name) { return name != "cpu" && name != "gpu"; }
