@@ -121,7 +121,7 @@ bool gpu_memory::send_out(gpu_job& j) {
     const access& x = j.task->accesses[p.access];
     if (!any) lanes_.wait(lane_out, j.lane, lanes_.promise(j.lane));
     any = true;
-    if (x.mode != access_mode::write) p.staged = j.buffers.take(p.bytes);
+    if (x.mode != access_mode::write) p.staged = j.buffers.take(p.bytes, *x.array);
     const counts packed = packed_strides(p.where);
     if (p.staged)
       device_->copy_out(lane_out, p.staged, packed, {p.memory, 0}, packed, counts_of(p.where), x.array->spec.element);

@@ -14,8 +14,7 @@ namespace {
 constexpr std::size_t early_max = 65536;
 // So many that have ended are kept for others.
 constexpr std::size_t idle_max = 1024;
-// An array of which more could not be addressed.
-constexpr double bytes_max = 1e15;
+using wire::bytes_max;
 
 // As many as there were will come again.
 template <class T>

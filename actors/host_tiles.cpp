@@ -29,7 +29,7 @@ std::array<index_t, rank_max> packed_strides(const box4& b) {
 
 namespace {
 std::byte* new_bytes(house_link& home, std::size_t bytes) {
-  return home.tiles ? home.tiles->allocate(bytes) : home.host->allocate(bytes, 64);
+  return home.tiles ? home.tiles->allocate(bytes) : home.host->allocate(bytes, element_align_max);
 }
 
 void count_bytes(house_link& home, std::size_t bytes) {
@@ -41,7 +41,7 @@ void count_bytes(house_link& home, std::size_t bytes) {
 }  // namespace
 
 void give_back_bytes(house_link& home, std::byte* p, std::size_t bytes) noexcept {
-  home.tiles ? home.tiles->deallocate(p, bytes) : home.host->deallocate(p, bytes, 64);
+  home.tiles ? home.tiles->deallocate(p, bytes) : home.host->deallocate(p, bytes, element_align_max);
 }
 
 std::byte* host_tile(house_link& home, array_core& a, std::uint32_t t, bool overwritten) {

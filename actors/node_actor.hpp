@@ -109,7 +109,7 @@ class node_actor final : public node, private task_listener {
     std::size_t element;
     int number;                            // of the access, as it was sent
     bool writing = false;                  // somebody is
-    std::unique_ptr<std::byte[]> partial;  // of a reduction, which others may be adding to meanwhile
+    view_bytes partial;                    // of a reduction, which others may be adding to meanwhile
     // Of an update: until all has come, what is here stays as it was, for the task may have to run again.
     bool is_update = false;
     std::unique_ptr<std::byte[]> staged;

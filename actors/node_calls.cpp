@@ -52,6 +52,15 @@ void check_size(const wire::task_card& c) {
                    " quantities does not go to another node, which takes " + std::to_string(wire::resources_max));
 }
 
+// That node would take it for nonsense.
+void check_size(const array_core& a, const logic::box4& view) {
+  double bytes = static_cast<double>(a.spec.element);
+  for (int d = 0; d < rank_max; ++d) bytes *= static_cast<double>(std::max<index_t>(view.size(d), 1));
+  if (bytes > wire::bytes_max)
+    throw too_much("what the task sees of array '" + a.spec.name +
+                   "' is larger than what goes to another node; use smaller windows, or");
+}
+
 /// What a stop token does to a task that is there. It may arrive before the task does, or after it has ended.
 struct ask_to_stop {
   std::shared_ptr<net::session> to;
@@ -126,6 +135,7 @@ void node_actor::encode(job& j) {
     }
     const region& r = *x.where;
     w.where = {r.lo, r.hi};
+    check_size(a, w.where);
     w.limit = {r.limit_lo, r.limit_hi};
     w.edge = r.edge;
     w.fill = r.fill;
@@ -145,7 +155,7 @@ void node_actor::encode(job& j) {
     b.element = a.spec.element;
     b.number = static_cast<int>(c.accesses.size()) - 1;
     if (w.fresh) {
-      b.partial = std::make_unique<std::byte[]>(static_cast<std::size_t>(w.where.volume()) * b.element);
+      b.partial = new_view_bytes(static_cast<std::size_t>(w.where.volume()) * b.element, a.spec.name);
       b.to.data = b.partial.get();
       b.to.lo = w.where.lo;
       b.to.hi = w.where.hi;

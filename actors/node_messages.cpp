@@ -5,13 +5,15 @@
 
 #include <algorithm>
 
+#include <troupe/view.hpp>
+
 namespace troupe::detail::wire {
 
 namespace {
 
 // Coordinates of boxes: windows reach outside their arrays, but not beyond this.
 constexpr index_t far = index_t{1} << 48;
-constexpr std::uint64_t element_max = 1u << 20, align_max = 4096;
+constexpr std::uint64_t element_max = 1u << 20, align_max = element_align_max;
 
 [[noreturn]] void refuse(const char* what) { throw error(errc::bad_frame, std::string(what) + " in a frame"); }
 

@@ -79,6 +79,8 @@ inline constexpr std::size_t accesses_max = 65535, resources_max = 256, gaps_max
                              value_max = 4096;
 /// Of what an owner sends unasked so much is under way at once; what finds no place at once is kept, and no more than that.
 inline constexpr std::uint64_t pushed_bytes_max = 8u << 20;
+/// An array, and what a task sees of one, of which more could not be addressed.
+inline constexpr double bytes_max = 1e15;
 /// What a peer has to take at once. Nothing that is sent is larger: lists that can be are sent in several frames of about
 /// 48 KiB; a task without its gaps stays below 13 MiB, by the limits above; all else is far smaller.
 inline constexpr std::size_t frame_max_least = (16u << 20) - 64;

@@ -55,7 +55,7 @@ bool replaces_home(const task_record& t, const access& x) {
 std::shared_ptr<std::byte[]> placement::copy_of(array_core& a, std::uint32_t tile) {
   using stage = tile_place::stage;
   const std::size_t bytes = a.bytes_of(tile);
-  std::shared_ptr<std::byte[]> copy(new std::byte[bytes]);
+  std::shared_ptr<std::byte[]> copy = new_view_bytes(bytes, a.spec.name);  // a call that is repeated may see it
   if (budget_ && a.places && !a.spec.adopted) {
     const tile_place& p = a.places->tiles[tile];
     const auto is_there = [&] { return a.bytes[tile].data.load(std::memory_order_acquire) != nullptr; };

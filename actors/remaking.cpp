@@ -33,7 +33,8 @@ using place = remake_plan::place;
 class buffer {
  public:
   buffer() = default;
-  buffer(house_link& link, std::size_t bytes) : link_(&link), data_(link.host->allocate(bytes, 64)), bytes_(bytes) {}
+  buffer(house_link& link, std::size_t bytes)
+      : link_(&link), data_(link.host->allocate(bytes, element_align_max)), bytes_(bytes) {}
   buffer(buffer&& b) noexcept : link_(b.link_), data_(std::exchange(b.data_, nullptr)), bytes_(b.bytes_) {}
   buffer& operator=(buffer&& b) noexcept {
     std::swap(link_, b.link_);
@@ -42,7 +43,7 @@ class buffer {
     return *this;
   }
   ~buffer() {
-    if (data_) link_->host->deallocate(data_, bytes_, 64);
+    if (data_) link_->host->deallocate(data_, bytes_, element_align_max);
   }
   std::byte* data() const { return data_; }
 

@@ -20,7 +20,7 @@ scratch::~scratch() {
   for (buffer& b : buffers_) empty(b);
 }
 
-std::byte* scratch::take(std::size_t bytes) {
+std::byte* scratch::take(std::size_t bytes, const array_core& of) {
   buffer* room = nullptr;
   for (buffer& b : buffers_) {
     if (b.used) continue;
@@ -28,7 +28,7 @@ std::byte* scratch::take(std::size_t bytes) {
     if (b.size >= bytes) break;
   }
   if (!room) room = &buffers_.emplace_back();
-  if (room->size < bytes) fill(*room, bytes);
+  if (room->size < bytes) fill(*room, bytes, of);
   room->used = true;
   return room->data;
 }
@@ -38,11 +38,11 @@ void scratch::give_back(const std::byte* data) noexcept {
     if (b.data == data) b.used = false;
 }
 
-void scratch::fill(buffer& b, std::size_t bytes) {
+void scratch::fill(buffer& b, std::size_t bytes, const array_core& of) {
   empty(b);
   b.data = pinned_ ? pinned_->allocate_pinned(bytes) : nullptr;
   b.pinned = b.data;
-  if (!b.data) b.data = new std::byte[bytes];
+  if (!b.data) b.data = new_view_bytes(bytes, of.spec.name).release();
   b.size = bytes;
 }
 
@@ -50,7 +50,7 @@ void scratch::empty(buffer& b) noexcept {
   if (b.pinned)
     pinned_->deallocate(b.data, b.size);
   else
-    delete[] b.data;
+    free_view_bytes()(b.data);
   b = {};
 }
 
@@ -61,6 +61,15 @@ std::byte* run_context::tile(array_core& a, std::uint32_t t, bool overwritten) {
 }
 
 raw_view run_context::view_of(int i) {
+  try {
+    return make_view(i);
+  } catch (const error& e) {
+    failure_ = e.code();
+    throw;
+  }
+}
+
+raw_view run_context::make_view(int i) {
   access& x = task()->accesses[i];
   array_core& a = *x.array;
   raw_view v;
@@ -80,7 +89,7 @@ raw_view run_context::view_of(int i) {
         v.lo[d] = 0;
       }
     if (restorable) {
-      std::byte* saved = scratch_.take(static_cast<std::size_t>(b.volume()) * a.spec.element);
+      std::byte* saved = scratch_.take(static_cast<std::size_t>(b.volume()) * a.spec.element, a);
       gather({.lo = b.lo, .hi = b.hi, .limit_lo = b.lo, .limit_hi = b.hi}, a, b, saved);
       held_.push_back({&x, nullptr, b, saved, false, nullptr});
     }
@@ -103,7 +112,7 @@ raw_view run_context::view_of(int i) {
       for (int d = 0; d < rank_max; ++d) offset += (b.lo[d] - tb.lo[d]) * v.stride[d];
       v.data = tile(a, first, false) + static_cast<std::size_t>(offset) * a.spec.element;
       if (restorable) {
-        std::byte* saved = scratch_.take(static_cast<std::size_t>(b.volume()) * a.spec.element);
+        std::byte* saved = scratch_.take(static_cast<std::size_t>(b.volume()) * a.spec.element, a);
         gather(r, a, b, saved);
         held_.push_back({&x, nullptr, b, saved, false, nullptr});
       }
@@ -116,7 +125,7 @@ raw_view run_context::view_of(int i) {
     v.stride[d] = step;
     step *= b.size(d);
   }
-  std::byte* data = scratch_.take(static_cast<std::size_t>(step) * a.spec.element);
+  std::byte* data = scratch_.take(static_cast<std::size_t>(step) * a.spec.element, a);
   if (x.mode != access_mode::write) gather(r, a, b, data);
   v.data = data;
   held_.push_back({&x, data, b, nullptr, true, nullptr});
@@ -236,7 +245,7 @@ raw_view run_context::partial_view(access& x) {
   reduction& red = *x.where->partials;
   const box4 b = red.where;
   const auto count = static_cast<std::size_t>(b.volume());
-  std::unique_ptr<std::byte[]> partial;
+  view_bytes partial;
   {
     std::lock_guard hold(red.lock);
     if (!red.idle.empty()) {
@@ -247,12 +256,12 @@ raw_view run_context::partial_view(access& x) {
     }
   }
   if (!partial) {
-    partial.reset(new std::byte[count * red.element]);
+    partial = new_view_bytes(count * red.element, x.array->spec.name);
     host_.fill(partial.get(), red.identity.data(), red.element, count);
   }
   std::byte* saved = nullptr;
   if (task()->extra && attempt_ <= task()->extra->options.retries) {
-    saved = scratch_.take(count * red.element);
+    saved = scratch_.take(count * red.element, *x.array);
     std::memcpy(saved, partial.get(), count * red.element);
   }
   raw_view v;

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include <troupe/detail/task.hpp>
+#include <troupe/error.hpp>
 
 #include "actors/logic/array_core.hpp"
 #include "actors/logic/region.hpp"
@@ -29,7 +30,8 @@ class scratch {
   scratch(const scratch&) = delete;
   scratch& operator=(const scratch&) = delete;
 
-  std::byte* take(std::size_t bytes);
+  /// For what a task sees of that array: aligned as its elements want. Throws error(out_of_memory).
+  std::byte* take(std::size_t bytes, const array_core& of);
   void give_back(const std::byte*) noexcept;
 
  private:
@@ -38,7 +40,7 @@ class scratch {
     std::size_t size = 0;
     bool used = false, pinned = false;
   };
-  void fill(buffer&, std::size_t bytes);
+  void fill(buffer&, std::size_t bytes, const array_core& of);
   void empty(buffer&) noexcept;
 
   std::vector<buffer> buffers_;
@@ -57,6 +59,7 @@ class run_context : public task_context {
   void bind(task_record& t) {
     task_.store(&t, std::memory_order_relaxed);
     attempt_ = 1;
+    failure_ = errc::task_failed;
   }
 
   const char* executor() const override { return executor_; }
@@ -69,7 +72,12 @@ class run_context : public task_context {
   }
   raw_view view_of(int access) override;
 
-  void next_attempt() { ++attempt_; }
+  void next_attempt() {
+    ++attempt_;
+    failure_ = errc::task_failed;
+  }
+  /// What its task fails with where this attempt does: the code of what kept a view from being made, else task_failed.
+  errc failure() const { return failure_; }
   /// Copies assembled pieces back and gives partials back: the body succeeded.
   void commit();
   /// Puts back what was updated in place (only where retries are left), drops the rest.
@@ -87,9 +95,10 @@ class run_context : public task_context {
     logic::box4 where;           // array coordinates
     std::byte* saved = nullptr;  // contents before the body, where a retry needs them
     bool assembled = false;
-    std::unique_ptr<std::byte[]> partial;
+    view_bytes partial;
   };
 
+  raw_view make_view(int access);
   std::byte* tile(array_core&, std::uint32_t, bool overwritten);
   void gather(const region&, array_core&, const logic::box4& view, std::byte* to);
   void gather_run(const region&, array_core&, logic::point4 at, index_t count, std::byte* to);
@@ -105,6 +114,7 @@ class run_context : public task_context {
   const char* executor_;
   const std::atomic<bool>& stopping_;
   int attempt_ = 1;
+  errc failure_ = errc::task_failed;
   std::uint64_t bytes_ = 0;
   std::vector<held> held_;
 };

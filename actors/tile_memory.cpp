@@ -15,7 +15,7 @@ namespace {
 // As much again as there is, so that small programs pin little and large ones seldom.
 constexpr std::size_t slab_min = std::size_t{4} << 20, slab_max = std::size_t{64} << 20;
 constexpr std::size_t page = 4096, huge_page = std::size_t{2} << 20;
-constexpr std::size_t align = 64;
+constexpr std::size_t align = element_align_max;
 
 std::size_t rounded(std::size_t bytes, std::size_t to) { return (bytes + to - 1) / to * to; }
 

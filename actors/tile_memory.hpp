@@ -16,6 +16,8 @@
 #include <mutex>
 #include <vector>
 
+#include <troupe/view.hpp>
+
 #include "actors/logic/extents.hpp"
 #include "devices/accelerator.hpp"
 #include "devices/device.hpp"
@@ -39,7 +41,7 @@ class tile_memory {
   /// Gives back slabs without tiles.
   void tidy() noexcept;
 
-  /// 64-aligned. Throws error(out_of_memory).
+  /// Aligned to element_align_max. Throws error(out_of_memory).
   std::byte* allocate(std::size_t bytes);
   void deallocate(std::byte*, std::size_t bytes) noexcept;
   /// Null: there is no room in slabs, and no more of them may be had.
@@ -50,7 +52,8 @@ class tile_memory {
  private:
   struct slab {
     std::size_t bytes;
-    logic::extents used{256};
+    logic::extents used{256};  // of their alignment, as on devices
+    static_assert(256 % element_align_max == 0);
     std::size_t tiles = 0;
   };
   using slabs = std::map<std::byte*, slab>;  // by address

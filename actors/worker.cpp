@@ -160,7 +160,7 @@ worker::outcome worker::run_body(run_context& c, task_record& t) {
         if (t.extra->listener) t.extra->listener->tried(t);
         continue;
       }
-      t.error = task_error(t, at_.executor, attempt, std::current_exception());
+      t.error = task_error(t, at_.executor, attempt, std::current_exception(), c.failure());
       return note_bodies(t, {false, attempt});
     }
   }

@@ -26,8 +26,21 @@ std::string text_of_box(const array_core& a, const std::array<index_t, rank_max>
 
 // An array that is filled keeps its constant beside it.
 struct filled_owner {
-  std::array<std::byte, 256> value;
+  std::array<std::byte, filled_bytes_max> value;
 };
+
+// Beyond this, sizes in bytes do not fit their type.
+constexpr double addressable_bytes = 9e18;
+
+// A view that reaches outside, as it is asked for: later its size is computed without a look at overflow.
+void check_frame(const array_core& a, const std::array<index_t, rank_max>& lo,
+                 const std::array<index_t, rank_max>& hi) {
+  double bytes = static_cast<double>(a.spec.element);
+  for (int d = 0; d < rank_max; ++d) bytes *= std::max(1.0, static_cast<double>(hi[d]) - static_cast<double>(lo[d]));
+  if (bytes > addressable_bytes)
+    throw error(errc::bad_argument, "array '" + a.spec.name + "': the access to " + text_of_box(a, lo, hi) +
+                                        " is too large to be addressed: choose a smaller radius");
+}
 
 }  // namespace
 
@@ -47,11 +60,11 @@ array_core* new_array(engine& house, array_spec s) {
   double elements = 1, tiles_wanted = 1;
   auto a = std::make_unique<array_core>();
   for (int d = 0; d < rank_max; ++d) {
-    a->grid[d] = std::max<index_t>(1, (s.size[d] + s.tile[d] - 1) / s.tile[d]);
+    a->grid[d] = s.size[d] == 0 ? 1 : (s.size[d] - 1) / s.tile[d] + 1;
     elements *= static_cast<double>(s.size[d]);
     tiles_wanted *= static_cast<double>(a->grid[d]);
   }
-  if (elements * static_cast<double>(s.element) > 9e18 || tiles_wanted > 4e9)
+  if (elements * static_cast<double>(s.element) > addressable_bytes || tiles_wanted > 4e9)
     throw error(errc::bad_argument, "array '" + s.name + "': too large to be addressed, or cut into too many tiles");
   if (s.fill) {
     auto kept = std::make_shared<filled_owner>();
@@ -192,7 +205,7 @@ void describe(engine& house, access& to, array_core& a, access_mode mode, const 
     for (int d = 0; d < rank_max && one; ++d) {
       const index_t size = a.spec.size[d], tile = a.spec.tile[d];
       const index_t i = lo[d] == 0 ? 0 : lo[d] / tile;  // most dimensions need no division
-      one = lo[d] >= 0 && i * tile == lo[d] && hi[d] == std::min(lo[d] + tile, size) && lo[d] < size;
+      one = lo[d] >= 0 && lo[d] < size && i * tile == lo[d] && hi[d] == lo[d] + std::min(tile, size - lo[d]);
       t = t * a.grid[d] + i;
       seen_whole = seen_whole && limit_lo[d] == 0 && limit_hi[d] == size;
       is_limit = is_limit && limit_lo[d] == lo[d] && limit_hi[d] == hi[d];
@@ -224,9 +237,15 @@ void describe(engine& house, access& to, array_core& a, access_mode mode, const 
     for (int d = 0; d < a.spec.rank; ++d)
       if (limit_hi[d] == limit_lo[d] && hi[d] > lo[d])
         throw error(errc::out_of_bounds, "array '" + a.spec.name + "' is empty: nothing to wrap or clamp to");
+  if (outside && edge != border::clip) check_frame(a, lo, hi);
   region* r = new_region(house);
   r->lo = lo;
   r->hi = hi;
+  if (outside && edge == border::clip) {
+    const box4 inside = intersect(box4{lo, hi}, box4{limit_lo, limit_hi});
+    r->lo = inside.lo;
+    r->hi = inside.hi;
+  }
   r->limit_lo = limit_lo;
   r->limit_hi = limit_hi;
   r->edge = edge;
@@ -277,7 +296,7 @@ void choose_chunk(engine& house, int rank, const index_t* size, const array_core
   index_t want = 4 * static_cast<index_t>(house.settings().threads);
   for (int d = 0; d < rank; ++d) {
     const index_t parts = std::clamp<index_t>(want, 1, std::max<index_t>(size[d], 1));
-    chunk[d] = std::max<index_t>(1, (size[d] + parts - 1) / parts);
+    chunk[d] = size[d] == 0 ? 1 : (size[d] - 1) / parts + 1;
     want = (want + parts - 1) / parts;
   }
 }

@@ -107,6 +107,16 @@ void check_chunks(double count, std::size_t bytes) {
   throw error(errc::out_of_memory, text);
 }
 
+void throw_bad_space(const task_options* o, const kernel_info* k, int d, index_t extent, index_t chunk) {
+  const std::string name = o && !o->name.empty() ? o->name : k ? k->name : "";
+  const std::string along = " along dimension " + std::to_string(d);
+  throw error(errc::bad_argument,
+              "for_each" + (name.empty() ? "" : " '" + name + "'") + ": " +
+                  (extent < 0 ? "the extent " + std::to_string(extent) + along + " of the index space is negative"
+                              : "the size " + std::to_string(chunk) + along +
+                                    " of its chunks is negative: use 1 or more, or 0 for the whole extent"));
+}
+
 void size_accesses(task_record& t, int count) {
   if (count > 0xffff) throw error(errc::bad_argument, "a task touches at most 65535 arrays");
   t.accesses = new access[static_cast<std::size_t>(count)];
@@ -273,6 +283,14 @@ std::string hint_of_devices(const engine& house) {
   return hint;
 }
 
+void check_resources(engine& house, const task_record& t, const task_extra& e) {
+  try {
+    house.brain().check_resources(e.options.resources);
+  } catch (const error& why) {
+    throw error(why.code(), "task '" + logic::name_of(t) + "': " + why.what());
+  }
+}
+
 void apply_now(engine& house, task_record& t, const task_options& o) {
   task_extra& e = extra_of(t);
   e.options = o;
@@ -282,7 +300,7 @@ void apply_now(engine& house, task_record& t, const task_options& o) {
                 "kernel '" + std::string(t.kernel->name) + "' may run once only: it cannot be retried");
   if (t.kernel)
     for (std::size_t i = 0; i < t.kernel->resource_count; ++i) e.options.resources.push_back(t.kernel->resources[i]);
-  if (!e.options.resources.empty()) house.brain().check_resources(e.options.resources);
+  if (!e.options.resources.empty()) check_resources(house, t, e);
   const auto& facts = house.brain().facts();
   if (!o.where.is_any()) {
     e.resolved_at = executor_changes.load(std::memory_order_acquire);
@@ -291,7 +309,7 @@ void apply_now(engine& house, task_record& t, const task_options& o) {
       throw error(errc::no_executor, "task '" + logic::name_of(t) +
                                          "': no executor is in the scope: widen it; there are: " +
                                          logic::names_of(house.brain().all(), facts) +
-                                         (logic::names_devices(o.where) ? hint_of_devices(house) : ""));
+                                         (logic::names_absent_devices(o.where, facts) ? hint_of_devices(house) : ""));
     if (t.kernel && (e.executors & house.brain().able_to_run(*t.kernel)).empty()) check_kernel(house, t);
   }
   check_devices(house, t, e);

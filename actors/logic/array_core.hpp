@@ -18,6 +18,7 @@
 #include <troupe/detail/engine.hpp>
 
 #include "actors/logic/box4.hpp"
+#include "actors/logic/view_bytes.hpp"
 #include "actors/protocol/executor.hpp"
 
 namespace troupe::detail {
@@ -105,7 +106,7 @@ struct reduction {
   std::vector<logic::box4> fresh;  // placement, when it settles: what nobody had written before
 
   std::mutex lock;                                 // guards the partials, which executors take and give back
-  std::vector<std::unique_ptr<std::byte[]>> idle;  // room is reserved when a partial is taken
+  std::vector<view_bytes> idle;                    // room is reserved when a partial is taken
   std::size_t taken = 0;
 };
 

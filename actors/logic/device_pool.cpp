@@ -40,7 +40,8 @@ void device_pool::check(const std::vector<resource>& request) const {
   const double amount = amount_of(request);
   if (amount == 0) return;
   if (size_ == 0)
-    throw error(errc::no_resource, "gpu: devices asked, 0 is the maximum: the runtime has none, see options::devices");
+    throw error(errc::no_resource,
+                "gpu: devices asked, 0 is the maximum: the runtime has none; name some in options::devices");
   if (amount == resource::all) return;
   if (amount != std::floor(amount))
     throw error(errc::not_supported, "gpu: " + std::to_string(amount) +
@@ -48,7 +49,8 @@ void device_pool::check(const std::vector<resource>& request) const {
                                          "device several times in options::devices");
   if (amount > static_cast<double>(size_))
     throw error(errc::no_resource, "gpu: " + std::to_string(static_cast<std::uint64_t>(std::min(amount, 1e18))) +
-                                       " devices asked, " + std::to_string(size_) + " is the maximum");
+                                       " devices asked, " + std::to_string(size_) +
+                                       " is the maximum: ask for fewer, or name more in options::devices");
 }
 
 std::size_t device_pool::asked(const std::vector<resource>& request) const {

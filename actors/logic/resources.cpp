@@ -4,7 +4,9 @@
 #include "actors/logic/resources.hpp"
 
 #include <algorithm>
+#include <charconv>
 #include <cmath>
+#include <string>
 
 #include <troupe/error.hpp>
 
@@ -20,6 +22,10 @@ double asked(const std::vector<resource>& request, const std::string& name) {
     if (r.name == name) sum += r.amount;
   return sum;
 }
+std::string text_of(double amount) {
+  char text[32];
+  return {text, std::to_chars(text, text + sizeof text, amount).ptr};
+}
 // Slots and devices are counted elsewhere.
 bool is_counted(const std::string& name) { return name != "cpu" && name != "gpu"; }
 auto find(auto& list, const std::string& name) {
@@ -29,7 +35,9 @@ auto find(auto& list, const std::string& name) {
 
 resources::resources(const std::vector<resource>& configured, time guess) {
   for (const resource& r : configured) {
-    if (r.name.empty() || !is_counted(r.name) || !(r.amount >= 0))
+    if (std::isnan(r.amount))
+      throw error(errc::bad_argument, "options::resources: the amount of '" + r.name + "' is not a number (NaN)");
+    if (r.name.empty() || !is_counted(r.name) || r.amount < 0)
       throw error(errc::bad_argument,
                   "options::resources: '" + r.name + "' needs another name than cpu or gpu and an amount of 0 or more");
     if (find(total_, r.name) != total_.end())
@@ -49,7 +57,11 @@ void resources::each_asked(const std::vector<resource>& request, F&& f) const {
 
 void resources::check(const std::vector<resource>& request) const {
   for (const resource& r : request) {
-    if (!(r.amount >= 0)) throw error(errc::bad_argument, "a negative amount of resource '" + r.name + "'");
+    if (std::isnan(r.amount))
+      throw error(errc::bad_argument, "resource '" + r.name + "': the amount is not a number (NaN)");
+    if (r.amount < 0)
+      throw error(errc::bad_argument,
+                  "resource '" + r.name + "': " + text_of(r.amount) + " asked, a negative amount; ask for 0 or more");
     if (r.name == "cpu") {
       if (r.amount > 1 && (r.amount != std::floor(r.amount) || r.amount > slots_max))
         throw error(errc::bad_argument, "cpu is a number of slots: a whole one, 65536 at most");
@@ -62,8 +74,9 @@ void resources::check(const std::vector<resource>& request) const {
     if (have == total_.end())
       throw error(errc::no_resource, "resource '" + r.name + "' is not configured: add it to options::resources");
     if (asked(request, r.name) > have->amount)
-      throw error(errc::no_resource, "resource '" + r.name + "': " + std::to_string(asked(request, r.name)) +
-                                         " asked, " + std::to_string(have->amount) + " is the maximum");
+      throw error(errc::no_resource, "resource '" + r.name + "': " + text_of(asked(request, r.name)) + " asked, " +
+                                         text_of(have->amount) +
+                                         " is the maximum: ask for less, or raise it in options::resources");
   }
 }
 

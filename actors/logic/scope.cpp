@@ -58,24 +58,30 @@ executor_set resolve_node(const scope::node* n, std::span<const detail::executor
 }  // namespace
 
 namespace {
-bool names_devices_below(const scope::node* n) {
+bool names_devices(const scope::node& n) {
+  using op = scope::node::op;
+  switch (n.what) {
+    case op::kind:
+      return n.kind != device_kind::cpu && n.kind != device_kind::node;
+    case op::executor:
+      return !n.name.starts_with("cpu:") && !n.name.starts_with("node:");
+    default:
+      return n.what == op::gpu;
+  }
+}
+
+bool names_absent_below(const scope::node* n, std::span<const detail::executor_facts> all) {
   if (!n) return false;
   using op = scope::node::op;
-  switch (n->what) {
-    case op::either:
-    case op::both:
-      return names_devices_below(n->a.get()) || names_devices_below(n->b.get());
-    case op::kind:
-      return n->kind != device_kind::cpu && n->kind != device_kind::node;
-    case op::executor:
-      return !n->name.starts_with("cpu:") && !n->name.starts_with("node:");
-    default:
-      return n->what == op::gpu;
-  }
+  if (n->what == op::either || n->what == op::both)
+    return names_absent_below(n->a.get(), all) || names_absent_below(n->b.get(), all);
+  return names_devices(*n) && resolve_node(n, all).empty();
 }
 }  // namespace
 
-bool names_devices(const scope& s) { return names_devices_below(s.root()); }
+bool names_absent_devices(const scope& s, std::span<const detail::executor_facts> all) {
+  return names_absent_below(s.root(), all);
+}
 
 namespace {
 bool may_name_nodes_below(const scope::node* n) {

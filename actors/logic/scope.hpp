@@ -22,8 +22,8 @@ inline constexpr int executors_max = executor_set::end;
 
 /// The executors that the scope names. Unknown names name nobody.
 executor_set resolve(const scope&, std::span<const detail::executor_facts>);
-/// It names accelerators: any of them, a kind, or one that is neither a core group nor a node.
-bool names_devices(const scope&);
+/// It names accelerators of which there are none: any of them, a kind, or one that is neither a core group nor a node.
+bool names_absent_devices(const scope&, std::span<const detail::executor_facts>);
 /// A node may be in it: one that is there, or that is to come.
 bool may_name_nodes(const scope&);
 /// "node b, node c": those that it names.

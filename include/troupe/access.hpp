@@ -12,10 +12,13 @@
 #include <cstddef>
 #include <cstring>
 #include <functional>
+#include <limits>
+#include <string>
 #include <type_traits>
 #include <utility>
 
 #include <troupe/box.hpp>
+#include <troupe/error.hpp>
 
 namespace troupe {
 
@@ -50,6 +53,13 @@ struct mapped {
   std::size_t fill_size = 0;
   const char* fill_type = nullptr;  // as text_of_type has it
 };
+
+/// The sum, or the nearest number that there is.
+constexpr index_t saturated_sum(index_t a, index_t b) {
+  using limits = std::numeric_limits<index_t>;
+  if (b > 0) return a > limits::max() - b ? limits::max() : a + b;
+  return a < limits::min() - b ? limits::min() : a + b;
+}
 }  // namespace detail
 
 /// The chunk itself: the array and the index space have the same extent.
@@ -73,17 +83,19 @@ struct all {
 struct unmapped {};
 
 /// The chunk along every dimension but `dim`, where the whole extent is taken: `slice(1)` gives full rows of a matrix
-/// (the panel of A in C = A B), `slice(0)` full columns.
+/// (the panel of A in C = A B), `slice(0)` full columns. A dimension that the array does not have is `error(bad_argument)`
+/// at the call.
 struct slice {
   explicit constexpr slice(int dimension) : dim(dimension) {}
   int dim;
   template <int N>
   detail::mapped<N> operator()(const box<N>& chunk, const extent<N>& e) const {
+    if (dim < 0 || dim >= N)
+      throw error(errc::bad_argument, "slice(" + std::to_string(dim) + ") of an array of " + std::to_string(N) +
+                                          " dimensions: name one of 0 to " + std::to_string(N - 1));
     box<N> b = chunk;
-    if (dim >= 0 && dim < N) {
-      b.lo[dim] = 0;
-      b.hi[dim] = e[dim];
-    }
+    b.lo[dim] = 0;
+    b.hi[dim] = e[dim];
     return {b, border::clip, nullptr, 0};
   }
 };
@@ -101,8 +113,13 @@ struct fixed {
 template <int N, class T>
 struct filled_window;
 
+/// The largest radius of a window that has something beyond the edge, 2^47: as many bytes as a program can address.
+inline constexpr index_t window_radius_max = index_t{1} << 47;
+
 /// The chunk widened by a radius along each dimension, as a stencil or convolution reads. Say what lies beyond the
-/// edge: `.clamp()`, `.wrap()`, `.fill(v)`; without, the view is clipped at the edge.
+/// edge: `.clamp()`, `.wrap()`, `.fill(v)`, for radii up to `window_radius_max`; without, the view is clipped at the edge, and
+/// any radius will do. Other radii, and negative ones, are `error(bad_argument)` at the call, as are views that cannot be
+/// addressed; a view for which there is no memory fails the task with `out_of_memory`.
 template <int N>
 struct window_mapper {
   std::array<index_t, N> radius{};
@@ -129,13 +146,21 @@ struct window_mapper {
   detail::mapped<N> operator()(const box<N>& chunk, const extent<N>&) const {
     box<N> b = chunk;
     for (int d = 0; d < N; ++d) {
-      b.lo[d] -= radius[d];
-      b.hi[d] += radius[d];
+      if (radius[d] < 0 || (edge != border::clip && radius[d] > window_radius_max)) refuse(d);
+      b.lo[d] = detail::saturated_sum(b.lo[d], -radius[d]);
+      b.hi[d] = detail::saturated_sum(b.hi[d], radius[d]);
     }
     return {b, edge, value.data(), value_size, value_type};
   }
 
  private:
+  [[noreturn]] void refuse(int d) const {
+    throw error(
+        errc::bad_argument,
+        "window: radius " + std::to_string(radius[d]) + " along dimension " + std::to_string(d) +
+            (radius[d] < 0 ? ": it is how far to look to either side, 0 or more"
+                           : ": 2^47 at most (window_radius_max), but for windows that are clipped at the edge"));
+  }
   constexpr window_mapper with(border rule) const {
     window_mapper copy = *this;
     copy.edge = rule;

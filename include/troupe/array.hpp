@@ -4,7 +4,9 @@
 //
 // An `array` is a cheap, copyable handle; the last one to go releases the bytes. Copies name the same data. Handles
 // may be copied and dropped on any thread; one handle object must not be changed by two threads at once, as with
-// `shared_ptr`. Arrays outlive their runtime as handles only: using one then throws `error(runtime_stopped)`.
+// `shared_ptr`. Elements are trivially copyable and have an alignment of at most `element_align_max` (64 bytes: what vector
+// registers and cache lines want), which every view keeps. Arrays outlive their runtime as handles only: using one then
+// throws `error(runtime_stopped)`.
 #pragma once
 
 #include <chrono>
@@ -60,6 +62,10 @@ class host_view : public view<T, N> {
 template <class T, int N>
 class array {
   static_assert(std::is_trivially_copyable_v<T>, "array elements are trivially copyable");
+  static_assert(
+      alignof(T) <= element_align_max,
+      "array elements have an alignment of at most 64 bytes (troupe::element_align_max), which views keep: take "
+      "alignas off the element type, or give it less; its size may stay as it is");
   static_assert(N >= 1 && N <= rank_max, "arrays have 1 to 4 dimensions");
 
  public:
@@ -96,9 +102,13 @@ class array {
   const std::string& name() const { return detail::spec_of(*core_).name; }
 
   /// A handle of a box of this array; coordinates start at 0 again and borders apply at its edges. Shares bytes and
-  /// ordering with the whole. Throws `error(out_of_bounds)` if the box leaves the array.
+  /// ordering with the whole. Throws `error(out_of_bounds)` if the box leaves the array or has no elements.
   array sub(const box<N>& b) const {
-    if (!whole(size()).contains(b) || b.empty())
+    if (b.empty())
+      throw error(errc::out_of_bounds, "sub-array " + to_string(b) + " of array '" + name() + "' of " +
+                                           to_string(whole(size())) +
+                                           " has no elements: along each dimension its end must be behind its begin");
+    if (!whole(size()).contains(b))
       throw error(errc::out_of_bounds,
                   "sub-array " + to_string(b) + " is not inside array '" + name() + "' of " + to_string(whole(size())));
     array r(*this);

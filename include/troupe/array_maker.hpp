@@ -41,10 +41,13 @@ class array_maker {
                             const array_options& how = {}) {
     return make<T, N>(size, t.size, std::move(name), nullptr, how);
   }
-  /// A new array with every element equal to `value`, of at most 256 bytes: else `error(not_supported)`.
+  /// A new array with every element equal to `value`, which has at most 256 bytes.
   template <class T, std::size_t N>
   troupe::array<T, static_cast<int>(N)> filled(const index_t (&size)[N], const tile_shape<static_cast<int>(N)>& t,
                                                const T& value, std::string name = {}, const array_options& how = {}) {
+    static_assert(
+        sizeof(T) <= detail::filled_bytes_max,
+        "elements of filled arrays have at most 256 bytes: make the array with array() and write it in a task");
     return make<T, static_cast<int>(N)>(sizes(size), t.size, std::move(name), &value, how);
   }
   /// Takes over a vector as a row-major array, without copying; it is freed with the array. `error(bad_argument)` unless its

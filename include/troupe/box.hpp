@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <concepts>
 #include <cstdint>
 #include <initializer_list>
 #include <string>
@@ -35,6 +36,16 @@ template <int N>
 struct box {
   std::array<index_t, N> lo{};
   std::array<index_t, N> hi{};
+
+  constexpr box() = default;
+  /// The corners, each with one coordinate per dimension: `{{0, 0}, {4, 6}}`. Why not an aggregate: its braces might be left
+  /// out, and `{0, 4, 0, 6}` would be the corners (0, 4) and (0, 6) without a word.
+  constexpr box(const std::array<index_t, N>& lo_corner, const std::array<index_t, N>& hi_corner)
+      : lo(lo_corner), hi(hi_corner) {}
+  /// The same of one dimension: `{2, 5}`.
+  template <std::convertible_to<index_t> From, std::convertible_to<index_t> To>
+    requires(N == 1)
+  constexpr box(From from, To to) : lo{static_cast<index_t>(from)}, hi{static_cast<index_t>(to)} {}
 
   constexpr index_t size(int d) const { return hi[d] > lo[d] ? hi[d] - lo[d] : 0; }
   constexpr index_t volume() const {
@@ -102,9 +113,12 @@ constexpr tile_shape<sizeof...(I)> tiles(I... sizes) {
 template <int N>
 struct index_space {
   extent<N> size{};
-  extent<N> chunk{};  ///< zeros: chosen by the runtime (the tiles of the first output, else an even split)
+  /// Zeros: chosen by the runtime. The tiles of the first array that the call writes or updates, where that has the extent of
+  /// the index space and more than one tile; else an even split, into about four chunks per thread, slowest dimensions first.
+  extent<N> chunk{};
 
-  /// Fixes the size of a chunk: `grid(h, w).chunks(64, 64)`.
+  /// Fixes the size of a chunk: `grid(h, w).chunks(64, 64)`. A zero among others takes the whole extent of its dimension;
+  /// negative sizes are `error(bad_argument)` at the call.
   template <class... I>
   constexpr index_space chunks(I... sizes) const {
     static_assert(sizeof...(I) == N, "chunks() takes one size per dimension of the index space");

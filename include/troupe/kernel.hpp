@@ -153,8 +153,8 @@ class kernel {
   }
   /// A copy whose calls must give arrays of these shapes (shape.hpp), 8 rules at most: `requiring(same_shape(0, 1))`.
   /// A call that does not is `error(bad_argument)`, at the call; one that another node has sent fails with it there, and
-  /// the body does not run. A rule about what is no array, or about a dimension that it does not have, does not compile
-  /// where the kernel is a constant, and throws `error(bad_argument)` elsewhere.
+  /// the body does not run. A rule about what is no array, about a dimension that it does not have, or with a negative size
+  /// or margin, does not compile where the kernel is a constant, and throws `error(bad_argument)` elsewhere.
   template <class... Rules>
   constexpr kernel requiring(const Rules&... rules) const {
     kernel k = *this;
@@ -186,6 +186,8 @@ class kernel {
     if (a == 0 || b == 0 || r.a_dim >= a || r.b_dim >= b || (same_rank && a != b))
       throw error(errc::bad_argument,
                   "kernel::requiring: a rule about arrays or dimensions that the kernel does not have");
+    if (r.size < 0)
+      throw error(errc::bad_argument, "kernel::requiring: a size or a margin below 0, which no array has");
     r.a = array_before(r.a);
     r.b = array_before(r.b);
     info_.shapes[info_.shape_count++] = r;

@@ -35,7 +35,7 @@ constexpr shape_rule same_size(int a, int a_dim, int b, int b_dim) {
           static_cast<std::uint8_t>(a_dim), static_cast<std::uint8_t>(b_dim), 0};
 }
 /// Both have the same rank, and every coordinate of `b` is one of `a`, and so are those up to `margin` beyond `b` along each
-/// dimension: what a stencil of that radius reads.
+/// dimension: what a stencil of that radius reads. No margin is negative.
 constexpr shape_rule covers(int a, int b, index_t margin = 0) {
   return {shape_rule::what::covers, static_cast<std::uint8_t>(a), static_cast<std::uint8_t>(b), 0, 0, margin};
 }

@@ -29,7 +29,8 @@ class submitter {
   /// no value: nothing is passed for it. A body that wants only the order may take no parameters. Bodies that are no kernels
   /// run on the cores of this process.
   ///
-  /// Returns the future of what `f` returns without waiting for the task, which may have run by then. Blocks only while `options::tasks_in_flight_max` tasks are in flight, never inside a task; see `try_spawn`.
+  /// Returns the future of what `f` returns without waiting for the task, which may have run by then. Blocks only while
+  /// `options::tasks_in_flight_max` tasks are in flight, never inside a task; see `try_spawn`.
   /// Throws `error(bad_argument)` for an empty handle or future and for an array of another runtime;
   /// `error(overlapping_write)` if two accesses touch the same element and one of them changes it: pass it once, with
   /// `update` (`read` and `update` of just the same box are taken for that); `error(no_executor)` and `error(no_resource)`
@@ -89,8 +90,10 @@ class submitter {
   /// else the whole array. Unless the index space says how large chunks are, they are the tiles of the first array that is
   /// written, or an even split where there is none.
   ///
-  /// Returns, as `spawn` does, a future that is done when all chunks are; the first failure is its error. Throws what `spawn` throws, `error(overlapping_write)` also if two chunks write the same element,
-  /// `error(bad_argument)` for a negative size, and `error(out_of_memory)` for more chunks than this machine has room for.
+  /// Returns, as `spawn` does, a future that is done when all chunks are; the first failure is its error. Throws what
+  /// `spawn` throws, `error(overlapping_write)` also if two chunks write the same element, `error(bad_argument)` also for
+  /// negative extents and sizes of chunks and for mappers that do not fit their array, and `error(out_of_memory)` for more
+  /// chunks than this machine has room for.
   template <int K, detail::body F, class... A>
   future<void> for_each(const index_space<K>& space, const F& f, const A&... args) {
     return detail::for_each_with(to(), nullptr, nullptr, space, f, args...);

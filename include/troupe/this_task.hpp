@@ -17,7 +17,9 @@ bool stop_requested() noexcept;
 const char* executor() noexcept;
 
 /// While it lives, the task holds no worker's slot: other tasks run meanwhile. For blocking sections (a read from a
-/// socket, a foreign lock). The destructor waits for a slot again. Use it on the body's own thread only.
+/// socket, a foreign lock). The destructor waits for a slot again, so take no lock inside that is still held when this ends:
+/// bodies that want the lock may have all slots, and each waits for the other for ever. Lock and unlock while it lives, or
+/// lock after it. Use it on the body's own thread only.
 class core_yielded {
  public:
   core_yielded();
@@ -33,7 +35,8 @@ class core_yielded {
 
 namespace troupe {
 
-/// Calls `f` without holding the worker's slot, and gives what it returns.
+/// Calls `f` without holding the worker's slot, and gives what it returns, once there is a slot again. A lock that is held
+/// across that, from before or by what `f` returns, can deadlock with bodies that want it; see `core_yielded`.
 template <class F>
 decltype(auto) yield_core(F&& f) {
   this_task::core_yielded yielded;

@@ -27,6 +27,11 @@
 
 namespace troupe {
 
+/// Views begin at a multiple of this many bytes, and so do the tiles that they show: windows, partials and host views too.
+/// Elements whose type asks for more do not compile. Parts of tiles begin where their first element is; memory that is
+/// adopted or borrowed lies as its owner has placed it.
+inline constexpr std::size_t element_align_max = 64;
+
 namespace detail {
 /// A view without its type: what executors fill in and hand to bodies. Strides count elements.
 struct raw_view {

@@ -5,6 +5,8 @@
 
 #include <gtest/gtest.h>
 
+#include <troupe/view.hpp>
+
 #include "broken_messages.hpp"
 
 namespace troupe::detail::wire {
@@ -207,6 +209,20 @@ TEST(node_messages, any_change_of_a_byte_is_refused_or_harmless) {
       for (const access_card& x : one.accesses)
         for (int d = 0; d < rank_max; ++d) ASSERT_LE(x.where.lo[d], x.where.hi[d]);
   });
+}
+
+TEST(node_messages, arrays_whose_elements_want_more_than_views_are_aligned_to_are_refused) {
+  for (const std::uint64_t align : {element_align_max, 2 * element_align_max}) {
+    tasks t = an_example();
+    t.arrays[0].align = align;
+    net::writer w;
+    put(w, t);
+    net::reader r(w.view().subspan(1));
+    if (align == element_align_max)
+      EXPECT_EQ(take_tasks(r).arrays[0].align, align);
+    else
+      EXPECT_THROW(take_tasks(r), error);
+  }
 }
 
 TEST(node_messages, a_length_that_promises_more_than_there_is_takes_no_memory) {

@@ -296,8 +296,8 @@ void fill_access(engine& house, const house_link* home, access& to, const access
   }
   std::array<index_t, rank_max> lo{}, hi{1, 1, 1, 1}, limit_lo{}, limit_hi{1, 1, 1, 1};
   for (int d = 0; d < N; ++d) {
-    lo[d] = m.where.lo[d] + limit.lo[d];
-    hi[d] = m.where.hi[d] + limit.lo[d];
+    lo[d] = saturated_sum(m.where.lo[d], limit.lo[d]);
+    hi[d] = saturated_sum(m.where.hi[d], limit.lo[d]);
     limit_lo[d] = limit.lo[d];
     limit_hi[d] = limit.hi[d];
   }

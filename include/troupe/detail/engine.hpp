@@ -35,6 +35,8 @@ bool wait_for_room(target, std::chrono::steady_clock::time_point);
 /// machine of this size can have them.
 void check_chunks(double count, std::size_t bytes);
 [[noreturn]] void throw_no_memory();
+/// bad_argument: an extent or a size of chunks that is negative along dimension d.
+[[noreturn]] void throw_bad_space(const task_options*, const kernel_info*, int d, index_t extent, index_t chunk);
 void discard(task_record*) noexcept;  // never submitted: gives the runtime's reference back
 void retain(task_record*) noexcept;
 void release(task_record*) noexcept;
@@ -63,6 +65,7 @@ struct array_spec {
   const void* fill = nullptr;  // one element: every byte is written before first use
   int replicas = 1;
 };
+inline constexpr std::size_t filled_bytes_max = 256;  // of an element, where there is one
 array_core* new_array(engine&, array_spec);
 void retain(array_core*) noexcept;
 /// Gives a handle back and waits for nothing.

@@ -43,11 +43,11 @@ std::vector<box<K>> chunks_of(const index_space<K>& space, const extent<K>& size
   for (;;) {
     for (int d = 0; d < K; ++d) {
       b.lo[d] = at[d];
-      b.hi[d] = std::min(at[d] + size[d], space.size[d]);
+      b.hi[d] = saturated_sum(at[d], std::min(size[d], space.size[d] - at[d]));
     }
     chunks.push_back(b);
     int d = K - 1;
-    while (d >= 0 && (at[d] += size[d]) >= space.size[d]) at[d--] = 0;
+    while (d >= 0 && (at[d] = b.hi[d]) == space.size[d]) at[d--] = 0;
     if (d < 0) return chunks;
   }
 }
@@ -97,8 +97,8 @@ void add_boxes(const A& a, const std::vector<box<K>>& chunks, const extent<K>& s
     const box<N> where = box_of(a, c, space);
     std::array<index_t, 2 * rank_max> b{};
     for (int d = 0; d < N; ++d) {
-      b[d] = where.lo[d] + origin.lo[d];
-      b[rank_max + d] = where.hi[d] + origin.lo[d];
+      b[d] = saturated_sum(where.lo[d], origin.lo[d]);
+      b[rank_max + d] = saturated_sum(where.hi[d], origin.lo[d]);
     }
     to.push_back(b);
   }
@@ -189,8 +189,7 @@ future<void> for_each_with(target t, const task_options* options, const kernel_i
                            const index_space<K>& space, const F& f, const A&... args) {
   extent<K> size = space.chunk;
   for (int d = 0; d < K; ++d) {
-    if (space.size[d] < 0 || size[d] < 0)
-      throw error(errc::bad_argument, "for_each: negative size along dimension " + std::to_string(d));
+    if (space.size[d] < 0 || size[d] < 0) detail::throw_bad_space(options, kernel, d, space.size[d], size[d]);
   }
   if (size == extent<K>{}) choose_chunk(*t.house, K, space.size.data(), detail::output_of(args...), size.data());
   for (int d = 0; d < K; ++d)

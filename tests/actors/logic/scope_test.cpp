@@ -42,6 +42,16 @@ TEST(scope, of_an_unknown_name_is_nobody) {
   EXPECT_FALSE(scope::executor("cpu:9").is_any());
 }
 
+TEST(scope, names_devices_that_are_not_there_only_where_there_are_none) {
+  const auto names_absent = [](const scope& s) { return logic::names_absent_devices(s, house()); };
+  EXPECT_FALSE(names_absent(scope::executor("cpu:0") & scope::executor("sim:0")));
+  EXPECT_FALSE(names_absent(scope::gpu() & scope::cpu()));
+  EXPECT_FALSE(names_absent(scope::executor("cpu:9") | scope::at("nowhere")));
+  EXPECT_TRUE(names_absent(scope::executor("cuda:1")));
+  EXPECT_TRUE(names_absent(scope::kind(device_kind::hip) | scope::cpu()));
+  EXPECT_TRUE(logic::names_absent_devices(scope::gpu(), {}));
+}
+
 TEST(scope, unions_and_intersections_are_those_of_the_sets) {
   const std::vector<scope> all{scope::any(),
                                scope::cpu(),
