@@ -87,8 +87,7 @@ class submitter {
 
   /// Spawns one task per chunk of the index space (`grid(h, w)`, `grid(h, w).chunks(64, 64)`); each array argument's mapper
   /// says what a chunk touches. Accesses without a mapper are one to one where array and index space have the same extent,
-  /// else the whole array. Unless the index space says how large chunks are, they are the tiles of the first array that is
-  /// written, or an even split where there is none.
+  /// else the whole array. For chunks of which the index space does not say how large they are, see `index_space::chunk`.
   ///
   /// Returns, as `spawn` does, a future that is done when all chunks are; the first failure is its error. Throws what
   /// `spawn` throws, `error(overlapping_write)` also if two chunks write the same element, `error(bad_argument)` also for

@@ -331,7 +331,9 @@ TEST(slots, are_never_lost_and_nothing_waits_without_a_reason) {
           }
           break;
         case 8:  // somebody passes the line
-          if (const auto p = s.passer(); p && s.line() != 0) ASSERT_TRUE(s.pass(*p)) << "seed " << seed;
+          if (const auto p = s.passer(); p && s.line() != 0) {
+            ASSERT_TRUE(s.pass(*p)) << "seed " << seed;
+          }
           break;
         default:  // a body that went on has ended: its slots are free
           if (in_bodies != 0) s.give(std::exchange(in_bodies, 0));
