@@ -26,7 +26,9 @@ constexpr std::chrono::microseconds a_moment{200};
 std::string own_name() {
   char host[256] = "node";
   gethostname(host, sizeof host - 1);
-  return std::string(host) + "-" + std::to_string(getpid());
+  static std::atomic<int> given{0};  // a process may be several nodes
+  const int before = given.fetch_add(1);
+  return std::string(host) + "-" + std::to_string(getpid()) + (before == 0 ? "" : "-" + std::to_string(before + 1));
 }
 
 std::vector<net::endpoint> parsed(const std::vector<std::string>& texts, const char* what) {
