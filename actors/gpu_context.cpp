@@ -48,7 +48,7 @@ bool gpu_context::stop_requested() const {
   return stopping_.load(std::memory_order_relaxed) || (task_->extra && task_->extra->options.stop.stop_requested());
 }
 
-void gpu_context::array(const raw_view& v, int rank, std::size_t) {
+void gpu_context::array(const raw_view& v, int rank, std::size_t element) {
   while (!task_->accesses[next_access_].array) ++next_access_;
   gpu_shape s{};
   s.offset = offsets_[static_cast<std::size_t>(next_access_)];
@@ -60,7 +60,7 @@ void gpu_context::array(const raw_view& v, int rank, std::size_t) {
     s.stride[d] = v.stride[d];
     volume *= std::max<index_t>(v.hi[d] - v.lo[d], 0);
   }
-  entries_.push_back({v.data, 0, 0});
+  entries_.push_back({v.data, element, 0});
   value(&s, sizeof s);
   // The first that is written or updated; until then, the first that is read.
   const bool written = mode == access_mode::write || mode == access_mode::update;
@@ -105,6 +105,7 @@ std::span<const devices::kernel_argument> gpu_context::arguments() {
     if (e.size == 0) {
       a.is_memory = true;
       a.memory.base = e.memory;
+      a.element_bytes = e.at;
     } else {
       a.value = std::span(bytes_.data() + e.at, e.size);
     }

@@ -48,7 +48,7 @@ class gpu_context final : public task_context, private argument_sink {
   };
   struct entry {
     std::byte* memory = nullptr;
-    std::size_t at = 0, size = 0;  // by value: where in bytes_
+    std::size_t at = 0, size = 0;  // by value: where in bytes_; an array, size 0: the bytes of an element
   };
   void array(const raw_view&, int rank, std::size_t element) override;
   void value(const void*, std::size_t bytes) override;

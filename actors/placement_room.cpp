@@ -123,7 +123,9 @@ void placement::give_room_back(task_record& t) {
 
 // Always true.
 bool placement::fail_for_room(task_record& t, std::exception_ptr why) {
-  fail(t, task_error(t, t.kind == task_kind::host_access ? "host" : assignment_.facts()[t.executor].name, 0, why),
+  fail(t,
+       task_error(t, t.kind == task_kind::host_access ? "host" : assignment_.facts()[t.executor].name, 0, why,
+                  failure_code(why)),
        true);
   await_verdict(t);
   retired_.push_back(&t);
@@ -138,7 +140,7 @@ void placement::fail_beside(const task_record& inside, task_record& awaited) {
   const error why(errc::out_of_memory, "it needs " + bytes_text(bytes) + " of host memory together with task '" +
                                            logic::name_of(inside) + "', which waits for it; options::memory_bytes is " +
                                            std::to_string(budget_->limit()));
-  fail(awaited, task_error(awaited, "", 0, std::make_exception_ptr(why)), true);
+  fail(awaited, task_error(awaited, "", 0, std::make_exception_ptr(why), why.code()), true);
 }
 
 // ---- room -----------------------------------------------------------------------------------------------------------

@@ -68,6 +68,7 @@ struct kernel_argument {
   bool is_memory = false;
   device_pointer memory{};
   std::span<const std::byte> value{};
+  std::size_t element_bytes = 0;  ///< of memory: what its elements have; 0: nobody says
 };
 
 /// A kernel as text in the portable dialect (devices/kernels/README.md).
@@ -139,8 +140,9 @@ class accelerator {
   /// Compiles, or finds it compiled on disk; may take seconds. The same source gives the same id. Throws `cannot_run`
   /// where there is no compiler.
   virtual kernel_id load(const kernel_source&) = 0;
-  /// Arguments are copied at once. Throws error(bad_argument) for what is wrong anywhere, counts and sizes of arguments,
-  /// and `cannot_run` with that code for shapes that this device does not have.
+  /// Arguments are copied at once. Throws error(bad_argument) for what is wrong anywhere: counts and sizes of arguments,
+  /// and sizes of the elements of arrays where the text, or its compiler, tells them; `cannot_run` with that code for
+  /// shapes that this device does not have.
   virtual void launch(int lane, kernel_id, const launch_shape&, std::span<const kernel_argument>) = 0;
   /// The number of the last launch; they count from 1. Those that were taken down keep theirs.
   virtual std::uint64_t launched() const { return 0; }

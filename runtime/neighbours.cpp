@@ -26,7 +26,9 @@ constexpr std::chrono::microseconds a_moment{200};
 std::string own_name() {
   char host[256] = "node";
   gethostname(host, sizeof host - 1);
-  return std::string(host) + "-" + std::to_string(getpid());
+  static std::atomic<int> given{0};  // a process may be several nodes
+  const int before = given.fetch_add(1);
+  return std::string(host) + "-" + std::to_string(getpid()) + (before == 0 ? "" : "-" + std::to_string(before + 1));
 }
 
 std::vector<net::endpoint> parsed(const std::vector<std::string>& texts, const char* what) {
@@ -188,11 +190,20 @@ void neighbours::stop() {
     part(p, std::make_exception_ptr(error(errc::runtime_stopped, "this runtime was shut down")));
 }
 
+bool neighbours::is_succeeded(const peer& p) const {
+  if (p.over && !p.suspect) return false;
+  const net::identity& who = p.line->peer();
+  return std::ranges::any_of(peers_, [&](const auto& other) {
+    const peer& o = *other.second;
+    return &o != &p && o.over && !o.suspect && o.line->peer().name == who.name;
+  });
+}
+
 std::vector<node_report> neighbours::report() const {
   std::lock_guard hold(lock_);
   std::vector<node_report> all;
   for (const auto& [id, p] : peers_) {
-    if (!p->place) continue;
+    if (!p->place || is_succeeded(*p)) continue;
     const net::identity& who = p->line->peer();
     node_report& r = all.emplace_back();
     r.name = who.name;
@@ -249,7 +260,7 @@ void neighbours::give_up_overdue(std::chrono::milliseconds since) {
 bool neighbours::wait_for(std::size_t nodes, std::chrono::steady_clock::time_point deadline) const {
   cluster_->find_company(std::min(nodes, places_.size()));
   std::unique_lock hold(lock_);
-  const auto there = [](const auto& p) { return p.second->place != nullptr; };
+  const auto there = [this](const auto& p) { return p.second->place != nullptr && !is_succeeded(*p.second); };
   return changed_.wait_until(hold, deadline,
                              [&] { return static_cast<std::size_t>(std::ranges::count_if(peers_, there)) >= nodes; });
 }

@@ -123,6 +123,9 @@ class neighbours final : private cluster_events {
   void give_place(peer&);
   void suspect(peer&, bool);
   void part(const peer_ptr&, const std::exception_ptr& why);
+  /// Its connection is broken or silent, and another node has been admitted under its name: it does not come back.
+  /// Under the lock.
+  bool is_succeeded(const peer&) const;
   peer_ptr find(const node_id&) const;
   peer_ptr find(net::session&) const;
   std::shared_ptr<node> place_of(const peer&) const;

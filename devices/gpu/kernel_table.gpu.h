@@ -69,6 +69,7 @@ class kernel_table {
       }
       check(code, "LibraryLoadData");
     }
+    if (e.checked && e.kernel.parameters) note_elements(e);
     all_.push_back(std::move(e));
     return ids_[key] = static_cast<kernel_id>(all_.size() - 1);
   }
@@ -148,6 +149,16 @@ class kernel_table {
     e.checked = source.checked = true;
     e.parameters = std::move(*parameters);
     e.watched = std::move(known);
+  }
+
+  // What the compiler told of the elements of arrays is better than what the text shows.
+  static void note_elements(entry& e) {
+    const std::vector<rtc::parameter>& told = *e.kernel.parameters;
+    std::size_t at = 0;
+    for (rtc::parameter& p : e.parameters) {
+      if (at < told.size() && p.is_memory) p.element_bytes = told[at].element_bytes;
+      at += p.array.empty() ? 1 : 2;  // a note follows
+    }
   }
 
   [[noreturn]] void bad(const std::string& text) const { throw error(errc::bad_argument, device_.name + ": " + text); }

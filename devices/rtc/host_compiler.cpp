@@ -35,9 +35,18 @@ static_assert(offsetof(troupe_sim_item, local_id) == 0 && offsetof(troupe_sim_it
 // After the kernel: its descriptor, made from its own type. ENTRY and BARRIERS are replaced.
 constexpr std::string_view descriptor = R"(
 namespace {
-struct gpu_argument { unsigned long bytes; bool pointer; };
-template <class T> struct gpu_is_pointer { static constexpr bool value = false; };
-template <class T> struct gpu_is_pointer<T*> { static constexpr bool value = true; };
+struct gpu_argument { unsigned long bytes; bool pointer; unsigned long element; };
+template <class T> struct gpu_elements { static constexpr unsigned long bytes = sizeof(T); };
+template <> struct gpu_elements<void> { static constexpr unsigned long bytes = 0; };
+template <> struct gpu_elements<const void> { static constexpr unsigned long bytes = 0; };
+template <class T> struct gpu_is_pointer {
+  static constexpr bool value = false;
+  static constexpr unsigned long of = 0;
+};
+template <class T> struct gpu_is_pointer<T*> {
+  static constexpr bool value = true;
+  static constexpr unsigned long of = gpu_elements<T>::bytes;
+};
 template <unsigned long... I> struct gpu_numbers {};
 template <unsigned long N, unsigned long... I> struct gpu_count : gpu_count<N - 1, N - 1, I...> {};
 template <unsigned long... I> struct gpu_count<0, I...> { using type = gpu_numbers<I...>; };
@@ -45,7 +54,9 @@ template <class F> struct gpu_signature;
 template <class... A> struct gpu_signature<void(A...)> {
   static constexpr unsigned long size = sizeof...(A);
   struct list { gpu_argument of[sizeof...(A) + 1]; };
-  static constexpr list arguments() { return {{{sizeof(A), gpu_is_pointer<A>::value}..., {0, false}}}; }
+  static constexpr list arguments() {
+    return {{{sizeof(A), gpu_is_pointer<A>::value, gpu_is_pointer<A>::of}..., {0, false, 0}}};
+  }
   template <unsigned long... I> static inline void call(void (*f)(A...), void** args, gpu_numbers<I...>) {
     f(*static_cast<A*>(args[I])...);
   }

@@ -15,6 +15,7 @@ struct host_module {
   struct argument {
     unsigned long bytes;
     bool pointer;
+    unsigned long element;  // bytes of what it points to; 0: not known
   };
 
   void* library = nullptr;  ///< null: not loaded

@@ -34,6 +34,7 @@ struct parameter {
   bool is_memory = false;
   std::size_t bytes = 0;  ///< of a value; 0: not known
   std::string array{};    ///< of the shape of an array: its name
+  std::size_t element_bytes = 0;  ///< of an element of memory; 0: not known
 };
 
 /// The parameters of the kernel `entry`, read from the text for targets that cannot be asked. Nothing where the text

@@ -26,7 +26,8 @@ struct cluster_options {
   bool from_environment = true;
   /// Nodes of another name are strangers.
   std::string name{};
-  /// What others call this node; empty: the host's name and the process' number.
+  /// What others call this node; empty: the host's name, the process' number
+  /// and, from a process' second such node on, a number.
   std::string node{};
   /// Addresses to listen on, "10.0.0.7:4711"; port 0: any. Empty: it only dials.
   std::vector<std::string> listen{};

@@ -74,7 +74,7 @@ class runtime : public array_maker<runtime>, public submitter<runtime> {
   /// Names, kinds and counters of the executors in the scope.
   std::vector<executor_report> executors(const scope& = {}) const;
   runtime_report report() const;
-  /// The other nodes that are there, by name.
+  /// The other nodes that are there, by name; of those with one name the last that came.
   std::vector<node_report> nodes() const;
   /// The links of this node, `from` always being itself, by name; what this end knows. Asks nobody. Any thread.
   std::vector<link_report> links() const;

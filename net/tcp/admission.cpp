@@ -162,6 +162,16 @@ void admission::judge(const std::shared_ptr<talk>& t, const hello& said) {
   if (h.who.cluster != door_.self.cluster)
     return refuse(t, verdict::other_cluster,
                   "it belongs to cluster " + door_.self.cluster + ", not to " + h.who.cluster);
+  // It has no session with itself, by which the roster would know that its own name is held.
+  if (!h.who.name.empty() && h.who.name == door_.self.name && h.who.id != door_.self.id) {
+    const std::string why =
+        "another node with the name " + h.who.name + " is there, the one it asked: give each its own";
+    door_.control.post([this, why, name = h.who.name, remote = t->peer().told()] {
+      door_.events.turned_away(
+          remote, std::make_exception_ptr(error(errc::refused, "node " + name + " was not admitted: " + why)));
+    });
+    return refuse(t, verdict::taken, why);
+  }
   door_.control.post([this, waits = std::weak_ptr(t), h, remote = t->peer().told()] {
     // Nothing is agreed on by the first connection, and who has dialled while a session came about is told so.
     if (h.kind == channel::control || door_.sessions.rules().asked(h) != verdict::welcome) return rule(waits, h);

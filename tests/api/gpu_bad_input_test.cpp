@@ -124,6 +124,34 @@ TEST_P(gpu_bad_input, parameters_other_than_those_of_the_signature_fail_the_task
   expect_says(failure_of(swapped), errc::bad_argument, {"swapped"});
 }
 
+// It would write outside of its memory, and the accesses that are compared with the box are all inside it.
+TEST_P(gpu_bad_input, elements_of_another_size_than_those_of_the_signature_fail_the_task) {
+  const std::string body =
+      " a), const unsigned x) { const long i = GPU_LO(a, 0) + GPU_GLOBAL_ID(0); "
+      "if (i < GPU_HI(a, 0)) GPU_AT1(a, i) = x; }";
+  const std::string doubles = "GPU_KERNEL void k(GPU_INOUT(double," + body;
+  const std::string bytes = "GPU_KERNEL void k(GPU_INOUT(unsigned char," + body;
+  const std::string named = "typedef unsigned long wide; GPU_KERNEL void k(GPU_INOUT(wide," + body;
+  const std::string defined = "#define WIDE unsigned long\nGPU_KERNEL void k(GPU_INOUT(WIDE," + body;
+  const auto says = [&](const char* name, const std::string& text, const char* bytes_of_text) {
+    const auto k = adder(name, {text.c_str(), "k"});
+    expect_says(failure_of(k), errc::bad_argument, {name, "'a'", bytes_of_text, "4 in the kernel's signature"});
+  };
+  says("doubles", doubles, "of 8 bytes");
+  says("chars", bytes, "of 1 bytes");
+  says("named", named, "of 8 bytes");
+  says("defined", defined, "of 8 bytes");
+  const std::string reads =
+      "GPU_KERNEL void k(GPU_IN(float, a), GPU_OUT(unsigned short, b)) { GPU_AT1(b, GPU_LO(b, 0)) = GPU_AT1(a, 0); }";
+  const auto k = kernel<in<float, 1>, out<double, 1>>("reads").on(gpu, source{reads.c_str(), "k"});
+  auto a = rt_->filled<float>({10}, tiles(10), 1.0f);
+  auto b = rt_->array<double>({10}, tiles(10));
+  const auto e = error_of([&] { rt_->spawn(here(), k, read(a), write(b)).get(); });
+  ASSERT_TRUE(e);
+  EXPECT_TRUE(e->says("reads") && e->says("argument 2") && e->says("'b'") && e->says("2 bytes") && e->says("of 8"))
+      << e->text;
+}
+
 TEST_P(gpu_bad_input, groups_that_are_too_large_for_the_device_fail_the_task) {
   for (const auto& group : {std::array<std::uint16_t, 3>{65535, 1, 1}, {256, 256, 1}, {1, 65535, 1}, {1, 1, 65535}}) {
     const auto k = adder("crowd", {add_text, "add", group});

@@ -83,6 +83,29 @@ TEST(rtc, reads_the_parameters_of_kernels_from_their_text) {
   EXPECT_EQ(sizes("GPU_KERNEL void f(unsigned long n, long int m, unsigned k, short int h) {}", "f"), "v8v8v4v2");
 }
 
+TEST(rtc, reads_the_sizes_of_elements_from_a_text_that_shows_them) {
+  const auto element = [](const std::string& before, const std::string& parameter) {
+    const std::string text = before + " GPU_KERNEL void f(" + parameter + ") {}";
+    const auto found = rtc::parameters_of(text, "f");
+    return found && !found->empty() ? static_cast<int>(found->front().element_bytes) : -1;
+  };
+  EXPECT_EQ(element("", "GPU_IN(double, a)"), 8);
+  EXPECT_EQ(element("", "GPU_INOUT(unsigned char, a)"), 1);
+  EXPECT_EQ(element("", "GPU_OUT( long int , a )"), 8);
+  EXPECT_EQ(element("", "GPU_OUT(float4, a)"), 16);
+  EXPECT_EQ(element("", "GPU_OUT(float3, a)"), 0) << "targets differ";
+  EXPECT_EQ(element("", "GPU_GLOBAL const unsigned short* a"), 2);
+  EXPECT_EQ(element("", "GPU_GLOBAL const void* a"), 0);
+  EXPECT_EQ(element("", "GPU_IN(body, a)"), 0);
+  EXPECT_EQ(element("typedef struct { float x, y; } body;", "GPU_IN(body, a)"), 0);
+  EXPECT_EQ(element("typedef short word; typedef word pair2;", "GPU_IN(pair2, a)"), 2);
+  EXPECT_EQ(element("using word = unsigned long;", "GPU_IN(word, a)"), 8);
+  EXPECT_EQ(element("#define T double\n", "GPU_IN(T, a)"), 8);
+  EXPECT_EQ(element("#ifdef A\n#define T double\n#else\n#define T float\n#endif\n", "GPU_IN(T, a)"), 0);
+  EXPECT_EQ(element("typedef float* word;", "GPU_IN(word, a)"), 0);
+  EXPECT_EQ(element("#define T T\n", "GPU_IN(T, a)"), 0);
+}
+
 // Functions of a text that take arrays, too.
 TEST(rtc, texts_that_pass_arrays_on_compile_checked_and_unchecked) {
   constexpr std::string_view text = R"(

@@ -84,15 +84,18 @@ struct loaded_kernel {
   std::optional<std::vector<rtc::parameter>> parameters;
   std::shared_ptr<const troupe::soft_gpu::sim_watch> watch;
 
-  troupe::soft_gpu::simError_t load(std::span<const std::byte> binary, const kernel_source&, const rtc::settings& s) {
+  troupe::soft_gpu::simError_t load(std::span<const std::byte> binary, const kernel_source& source,
+                                    const rtc::settings& s) {
     module = rtc::open_host_module(binary, s.scratch);
     if (!module.library) return troupe::soft_gpu::simErrorInvalidDeviceFunction;
     parameters.emplace();
     for (std::size_t i = 0; i < module.argument_count; ++i) {
       const auto& a = module.arguments[i];
       arguments.push_back({a.bytes, a.pointer});
-      parameters->push_back({a.pointer, a.bytes});
+      parameters->push_back({a.pointer, a.bytes, {}, a.element});
     }
+    if (const auto read = rtc::parameters_of(source.text, source.entry); read && read->size() == parameters->size())
+      for (std::size_t i = 0; i < read->size(); ++i) (*parameters)[i].array = (*read)[i].array;
     return troupe::soft_gpu::simSuccess;
   }
   void unload() { rtc::close_host_module(module); }
