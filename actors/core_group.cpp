@@ -56,9 +56,7 @@ void group_actor::run_wide(task_record& t, int slots) {
   make_spares(parking_.give_wide(t, slots, t.extra->options.priority));
 }
 
-void group_actor::run_without_slot(task_record& t) {
-  make_spares(parking_.give_slotless(t));
-}
+void group_actor::run_without_slot(task_record& t) { make_spares(parking_.give_slotless(t)); }
 
 std::size_t group_actor::unstarted() const {
   std::size_t n = queue_.size();
@@ -175,9 +173,7 @@ void group_actor::make_spares(int n) {
     if (!add_spare()) parking_.no_spare();  // the system gives no more: those that exist must do
 }
 
-bool group_actor::is_stalled() const {
-  return left_alone() && !stopping_.load() && parking_.has_slot_for_nobody();
-}
+bool group_actor::is_stalled() const { return left_alone() && !stopping_.load() && parking_.has_slot_for_nobody(); }
 
 void group_actor::be_awake(worker& self, bool now) {
   if (now == self.active) return;

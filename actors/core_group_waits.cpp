@@ -90,8 +90,9 @@ bool group_actor::wait_inside(worker& self, task_record& awaited, wait_board& bo
   }
   if (task_record* inside = self.context()->task();
       inside->home == awaited.home && placement_.would_deadlock(*inside, awaited))
-    throw error(errc::would_deadlock, "task '" + logic::name_of(*inside) + "' waits for '" + logic::name_of(awaited) +
-                                          "', which can only go on after it, or needs a resource that it holds: wait outside the task");
+    throw error(errc::would_deadlock,
+                "task '" + logic::name_of(*inside) + "' waits for '" + logic::name_of(awaited) +
+                    "', which can only go on after it, or needs a resource that it holds: wait outside the task");
   if (is_fulfilled(awaited)) return true;
   if (self.yielded) return board.wait(awaited, deadline);
   leave_slots(self);

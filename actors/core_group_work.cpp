@@ -99,8 +99,8 @@ void group_actor::look_at_slots(const parking::line_state& line, std::uint64_t n
       const int slots = h.slots.load(std::memory_order_relaxed);
       const auto predicted = static_cast<std::int64_t>(h.predicted_ns.load(std::memory_order_relaxed));
       if (slots > 0)
-        seen_running_.push_back({w.get(), slots, h.since.load(std::memory_order_relaxed),
-                                 ticks_of(std::chrono::nanoseconds(predicted))});
+        seen_running_.push_back(
+            {w.get(), slots, h.since.load(std::memory_order_relaxed), ticks_of(std::chrono::nanoseconds(predicted))});
     };
     for (const auto& w : threads_) add(w);
     for (const auto& w : guests_) add(w);

@@ -114,7 +114,8 @@ void parking::sleep(thread& self, std::unique_lock<std::mutex>& hold) {
       pass_watch_on();
     }
   }
-  if (watch_wanted_ && book_.place_of(self.seat) == slots::place::idle) pass_watch_on();  // it has lost its slot meanwhile
+  if (watch_wanted_ && book_.place_of(self.seat) == slots::place::idle)
+    pass_watch_on();  // it has lost its slot meanwhile
 }
 
 void parking::ended(const thread& self) {
@@ -281,7 +282,8 @@ void parking::close() {
 
 void parking::publish() {
   sleepers_.store(static_cast<int>(book_.asleep().size()) + (book_.passer() ? 1 : 0), std::memory_order_seq_cst);
-  if (const int line = static_cast<int>(book_.line()) + std::max(0, -book_.free()); line != slots_wanted_.load(std::memory_order_relaxed))
+  if (const int line = static_cast<int>(book_.line()) + std::max(0, -book_.free());
+      line != slots_wanted_.load(std::memory_order_relaxed))
     slots_wanted_.store(line, std::memory_order_seq_cst);  // rarely: a store is as dear as ten loads
 }
 

@@ -180,7 +180,8 @@ void slots::call_next(std::size_t n) { calls_ = std::min(calls_ + n, static_cast
 
 bool slots::lend(seat not_his) {
   std::vector<seat>& from = asleep_.empty() ? called_ : asleep_;
-  if (from.empty() || !line_.empty() || free_ < 0) return false;  // who came with one that has gathered is to look who may pass
+  if (from.empty() || !line_.empty() || free_ < 0)
+    return false;  // who came with one that has gathered is to look who may pass
   const auto one = from.begin() + (from.front() == not_his && from.size() > 1 ? 1 : 0);
   threads_[*one].at = place::idle;
   threads_[*one].next = {};

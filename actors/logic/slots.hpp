@@ -53,7 +53,8 @@ class slots {
 
   /// `spares_max`: threads made for bodies that wait, at most; beyond, one at a time while nobody at all has a slot of the
   /// `total`, who would be the only one to do what all wait for.
-  explicit slots(int spares_max, int total = std::numeric_limits<int>::max()) : spares_max_(spares_max), total_(total) {}
+  explicit slots(int spares_max, int total = std::numeric_limits<int>::max())
+      : spares_max_(spares_max), total_(total) {}
 
   // ---- threads ------------------------------------------------------------------------------------------------------
   /// A thread that comes for the first time. `spare`: it was made because `effects::spares` said so.

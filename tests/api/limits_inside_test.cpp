@@ -66,14 +66,10 @@ TEST(limits_inside, tasks_without_slots_leave_the_others_theirs) {
 TEST(limits_inside, threads_that_were_too_many_end_and_come_again) {
   runtime rt(with(1, 0));
   for (int round = 0; round < 50; ++round) {
-    auto outer = rt.spawn([&] {
-      return rt.spawn([&] { return rt.spawn([] { return 3; }).get() + 1; }).get() + 1;
-    });
+    auto outer = rt.spawn([&] { return rt.spawn([&] { return rt.spawn([] { return 3; }).get() + 1; }).get() + 1; });
     ASSERT_TRUE(outer.wait_for(test::patience)) << round;
     EXPECT_EQ(outer.get(), 5);
-    auto yields = rt.spawn([&] {
-      yield_core([&] { EXPECT_TRUE(rt.spawn([] {}).wait_for(test::patience)); });
-    });
+    auto yields = rt.spawn([&] { yield_core([&] { EXPECT_TRUE(rt.spawn([] {}).wait_for(test::patience)); }); });
     ASSERT_TRUE(yields.wait_for(test::patience)) << round;
   }
 }

@@ -175,7 +175,10 @@ TEST(starvation, of_an_urgent_task_by_one_that_waits_for_several_slots_does_not_
   ASSERT_TRUE(begun.pass());
   auto wide = rt.spawn(task_options{.resources = {{"cpu", 2}}}, [] {});
   // Nobody knows what it takes, and it takes long: it passes because it is urgent.
-  auto urgent = rt.spawn(task_options{.priority = 1}, [&] { EXPECT_TRUE(busy.pass()); return 7; });
+  auto urgent = rt.spawn(task_options{.priority = 1}, [&] {
+    EXPECT_TRUE(busy.pass());
+    return 7;
+  });
   let_go.open();
   EXPECT_FALSE(wide.is_ready());
   busy.open();

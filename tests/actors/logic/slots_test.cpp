@@ -320,7 +320,8 @@ TEST(slots, are_never_lost_and_nothing_waits_without_a_reason) {
           if (next_record < records.size()) s.add_slotless(records[next_record++]);
           break;
         case 6:
-          if (next_record < records.size() && total > 1) s.add_wide(records[next_record++], 2 + draw(total - 1), draw(3));
+          if (next_record < records.size() && total > 1)
+            s.add_wide(records[next_record++], 2 + draw(total - 1), draw(3));
           break;
         case 7:
           if (lent != 0 && draw(2)) {
