@@ -364,7 +364,8 @@ void guest_actor::recall(std::uint64_t id) {
   const auto g = guests_.find(id);
   if (g == guests_.end() || !g->second->task || !claim(*g->second->task)) return;
   g->second->recalled = true;
-  g->second->task->error = cancelled_error(*g->second->task, "");
+  // What comes after it does not run here either, and goes back as well: it was not cancelled.
+  g->second->task->error = refused_error(*g->second->task, errc::unreachable, "its owner has taken it back");
   fulfil(*g->second->task, board_);
 }
 

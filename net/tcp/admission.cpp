@@ -163,7 +163,7 @@ void admission::judge(const std::shared_ptr<talk>& t, const hello& said) {
     return refuse(t, verdict::other_cluster,
                   "it belongs to cluster " + door_.self.cluster + ", not to " + h.who.cluster);
   // It has no session with itself, by which the roster would know that its own name is held.
-  if (!h.who.name.empty() && h.who.name == door_.self.name && h.who.id != door_.self.id) {
+  if (!h.who.name.empty() && h.who.name == door_.own_name(*t) && h.who.id != door_.self.id) {
     const std::string why =
         "another node with the name " + h.who.name + " is there, the one it asked: give each its own";
     door_.control.post([this, why, name = h.who.name, remote = t->peer().told()] {

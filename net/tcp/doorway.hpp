@@ -35,8 +35,14 @@ struct doorway {
   }
   /// Its certificate says what a node is called; of several names it may choose.
   void bind_name(identity& who, talk& t) const {
-    const auto names = proof == nullptr ? std::vector<std::string>() : proof->node_names(t.io().tls());
-    if (!names.empty() && std::ranges::find(names, who.name) == names.end()) who.name = names.front();
+    if (proof != nullptr) who.name = one_of(proof->node_names(t.io().tls()), who.name);
+  }
+  /// What the other side calls this node.
+  std::string own_name(talk& t) const {
+    return proof == nullptr ? self.name : one_of(proof->own_node_names(t.io().tls()), self.name);
+  }
+  static std::string one_of(const std::vector<std::string>& names, const std::string& chosen) {
+    return names.empty() || std::ranges::find(names, chosen) != names.end() ? chosen : names.front();
   }
   std::string objection(talk& t) const { return proof == nullptr ? "" : proof->objection(t.io().tls()); }
   /// A session, both of whose connections have been agreed on. On the control thread.

@@ -226,4 +226,9 @@ std::vector<std::string> tls::node_names(ssl_st* s) const {
   return peer ? names_in(*peer, node_prefix) : std::vector<std::string>();
 }
 
+std::vector<std::string> tls::own_node_names(ssl_st* s) const {
+  X509* const own = SSL_get_certificate(s);  // not ours to free
+  return own ? names_in(*own, node_prefix) : std::vector<std::string>();
+}
+
 }  // namespace troupe::net::tcp

@@ -29,6 +29,8 @@ class tls {
   std::string objection(ssl_st*) const;
   /// What the other side's certificate calls its node; none where there is no certificate, or it names none.
   std::vector<std::string> node_names(ssl_st*) const;
+  /// What this side's does.
+  std::vector<std::string> own_node_names(ssl_st*) const;
 
  private:
   struct inside;
