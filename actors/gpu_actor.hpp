@@ -121,6 +121,7 @@ class gpu_actor final : public gpu, public std::enable_shared_from_this<gpu_acto
   void hand_back(task_record&, std::exception_ptr why);
   void pass_on(job&);
   void look_for_complaints(job&);
+  void spoil_readers(const job& failed);
   void give_up_result(job&);
   void end_task(task_record&, std::exception_ptr, std::uint64_t begin, int attempts = 1);
   void end_cancelled(task_record&);

@@ -119,25 +119,27 @@ void gpu_actor::finish(job& j) {
   if (t) end_task(*t, error, begin, attempts);
 }
 
-// A kernel went outside of its arrays, which is known only now: what has been enqueued behind it is of no use either,
-// where it reads what that task has written.
+// A kernel went outside of its arrays, or read what such a kernel has written, which is known only now.
 void gpu_actor::look_for_complaints(job& j) {
   if (j.last_launch < j.first_launch) return;
   const std::string said = device_->complaint(j.first_launch, j.last_launch);
   if (j.error || (said.empty() && !j.spoiled)) return;
   ++setbacks_;
-  if (j.spoiled) {  // by one before, with all that follows
-    j.error = std::make_exception_ptr(error(errc::poisoned, "it read what a task that failed has written"));
-    return;
-  }
-  j.error = std::make_exception_ptr(error(errc::out_of_bounds, said));
+  j.error = std::make_exception_ptr(j.spoiled ? error(errc::poisoned, "it read what a task that failed has written")
+                                              : error(errc::out_of_bounds, said));
+  spoil_readers(j);
+}
+
+// Tasks that are enqueued behind the one that failed are of no use where they read what it has written. Each of them looks
+// again at its own end: until then placement takes it for one that will end well, and sends others behind it.
+void gpu_actor::spoil_readers(const job& failed) {
   std::vector<const replica*> spoiled;
   const auto spoil = [&](const job& by) {
     for (const job::held& h : by.copies)
       if (h.written) spoiled.push_back(h.copy);
   };
-  spoil(j);
-  for (auto next = std::next(j.self); next != jobs_.end(); ++next) {
+  spoil(failed);
+  for (auto next = std::next(failed.self); next != jobs_.end(); ++next) {
     job& one = *next;
     if (!one.task || !one.launched) continue;
     for (const job::held& h : one.copies) {

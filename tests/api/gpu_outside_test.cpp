@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include <troupe/troupe.hpp>
 
@@ -136,6 +137,23 @@ TEST_P(gpu_outside, what_follows_on_the_device_fails_and_what_is_beside_it_does_
     EXPECT_EQ(test::code_of([&] { after.get(); }), std::nullopt);
     EXPECT_EQ(c.read()(99), 1u);
     EXPECT_EQ(test::code_of([&] { (void)d.read(); }), errc::poisoned);
+  }
+  expect_well();
+}
+
+// More of them are sent there while the first ones are found to be of no use.
+TEST_P(gpu_outside, a_long_row_that_follows_fails_to_its_last) {
+  for (int round = 0; round < 20; ++round) {
+    std::vector<array<word, 1>> row;
+    for (int i = 0; i < 40; ++i) row.push_back(rt_->filled<word>({100}, tiles(100), 1));
+    std::vector<future<void>> follow;
+    auto wrong = rt_->spawn(here(), look, read(row[0]), write(row[1]), 50);
+    for (std::size_t i = 2; i < row.size(); ++i)
+      follow.push_back(rt_->spawn(here(), look, read(row[i - 1]), write(row[i]), 0));
+    expect_told(failure_of([&] { wrong.get(); }), {"look"});
+    for (std::size_t i = 0; i < follow.size(); ++i)
+      EXPECT_EQ(test::code_of([&] { follow[i].get(); }), errc::poisoned) << "number " << i + 2;
+    EXPECT_EQ(test::code_of([&] { (void)row.back().read(); }), errc::poisoned);
   }
   expect_well();
 }
