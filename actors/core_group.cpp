@@ -214,6 +214,11 @@ void group_actor::work_on(worker& self) {
   std::uint64_t idle_since = 0;
   int rest = 0;
   for (;;) {
+    if (place.restless != 0) parking_.calm(place);
+    if (std::exchange(place.at_once, false)) {
+      be_awake(self, true);
+      if (work_once(self)) continue;
+    }
     if (place.has_slot && parking_.slot_wanted() && pass_line(self)) {
       idle_since = 0;
       continue;

@@ -49,9 +49,11 @@ void group_actor::leave_slots(worker& self) {
   }
   end_passing(self);
   self.show_slots(false);
-  make_spares(parking_.give_slots(self.place.slots()));
+  const bool restless = self.place.restless != 0;
+  make_spares(parking_.give_all_slots(self.place));
   if (const std::size_t n = queue_.size_now(); n != 0) parking_.wake(n, parking::nearness::far);
   placement_.take_turn(nullptr);  // mail, and tasks for which there was no slot
+  if (restless && queue_.size() != 0) make_spares(parking_.relieve());
 }
 
 void group_actor::come_back(worker& self, std::chrono::steady_clock::time_point until) {
@@ -59,7 +61,7 @@ void group_actor::come_back(worker& self, std::chrono::steady_clock::time_point 
     placement_.became_active();
     awake_.fetch_add(1, std::memory_order_seq_cst);
   }
-  parking_.take_slots(self.place.slots(), until);
+  parking_.take_slots(self.place, until);
   self.show_slots(true);
 }
 
@@ -82,14 +84,14 @@ bool group_actor::wait_inside(worker& self, task_record& awaited, wait_board& bo
   if (is_fulfilled(awaited)) return true;
   // Run it here if it is ready and nobody has it: the same order on the stack as a plain call. Without a slot nothing may
   // run here, and what is begun here could not be left when the time is over.
-  const bool has_time = deadline == std::chrono::steady_clock::time_point::max();
-  if (has_time && !self.yielded && self.depth() < depth_max && (return_batch(self, &awaited) || queue_.take(awaited))) {
+  const bool is_unlimited = deadline == std::chrono::steady_clock::time_point::max();
+  if (is_unlimited && !self.yielded && self.depth() < depth_max && (return_batch(self, &awaited) || queue_.take(awaited))) {
     lay_out_hands(self);
     run_and_report(self, awaited, nullptr);
     return true;
   }
-  if (task_record* inside = self.context()->task();
-      inside->home == awaited.home && placement_.would_deadlock(*inside, awaited))
+  if (task_record* inside = self.context()->task(); inside->home == awaited.home && self.asks_first(*inside, awaited) &&
+                                                    placement_.would_deadlock(*inside, awaited))
     throw error(errc::would_deadlock,
                 "task '" + logic::name_of(*inside) + "' waits for '" + logic::name_of(awaited) +
                     "', which can only go on after it, or needs a resource that it holds: wait outside the task");
@@ -148,6 +150,7 @@ worker& group_actor::take_guest() {
 }
 
 void group_actor::give_guest(worker& g) {
+  if (g.place.restless != 0) parking_.calm(g.place);
   g.lane.flush();  // it has no thread that would do so at the end
   std::lock_guard hold(threads_lock_);
   guests_free_.push_back(&g);

@@ -359,12 +359,13 @@ void guest_actor::cancel(std::uint64_t id) {
     cancelled_early_.insert(id);
 }
 
-// What is taken from there is done with by placement when its turn comes, as anything that was cancelled in time.
+// The owner takes a task back that has not begun. Placement is done with it when its turn comes, as with any task that was
+// cancelled in time.
 void guest_actor::recall(std::uint64_t id) {
   const auto g = guests_.find(id);
   if (g == guests_.end() || !g->second->task || !claim(*g->second->task)) return;
   g->second->recalled = true;
-  // What comes after it does not run here either, and goes back as well: it was not cancelled.
+  // Tasks after it do not run here either and go back as well, for it was not cancelled.
   g->second->task->error = refused_error(*g->second->task, errc::unreachable, "its owner has taken it back");
   fulfil(*g->second->task, board_);
 }

@@ -55,6 +55,7 @@ parking::woken parking::park(thread& self) {
   self.more = std::max(0, d.slots - 1);
   self.task = d.task;
   self.look = !d.task;
+  self.at_once = d.at_once;
   self.spares_due = take_spares();
   if (d.task) return woken::for_task;
   if (watch_wanted_) pass_watch_on();  // it may have been this one's to keep
@@ -120,6 +121,7 @@ void parking::sleep(thread& self, std::unique_lock<std::mutex>& hold) {
 
 void parking::ended(const thread& self) {
   std::lock_guard hold(lock_);
+  book_.calm(self.restless);
   book_.ended(self.slots());  // for a body that still waits for some
   carry_out();
 }
@@ -131,13 +133,37 @@ void parking::tell_idleness() {
 int parking::give_slots(int n) {
   if (n == 0) return 0;
   std::lock_guard hold(lock_);
+  return give(n);
+}
+
+int parking::give_all_slots(thread& self) {
+  if (self.slots() == 0) return 0;
+  std::lock_guard hold(lock_);
+  book_.calm(std::exchange(self.restless, 0));
+  return give(self.slots());
+}
+
+int parking::give(int n) {
   book_.give(n);
   carry_out();
   if (!world_.somebody_works()) tell_idleness();
   return take_spares();
 }
 
-void parking::take_slots(int n, std::chrono::steady_clock::time_point until) {
+void parking::calm(thread& self) {
+  std::lock_guard hold(lock_);
+  book_.calm(std::exchange(self.restless, 0));
+}
+
+int parking::relieve() {
+  std::lock_guard hold(lock_);
+  book_.relieve();
+  carry_out();
+  return take_spares();
+}
+
+void parking::take_slots(thread& self, std::chrono::steady_clock::time_point until) {
+  const int n = self.slots();
   if (n == 0) return;
   std::unique_lock hold(lock_);
   claim mine;
@@ -149,6 +175,7 @@ void parking::take_slots(int n, std::chrono::steady_clock::time_point until) {
     mine.go_on.wait(hold, granted);
   } else if (!mine.go_on.wait_until(hold, until, granted)) {
     book_.take_missing(me, n);
+    self.restless = n;
     carry_out();
   }
 }

@@ -51,9 +51,11 @@ class parking {
   struct thread {
     bool has_slot = false;
     bool look = false;  // woken because there is work, even if it does not seem worth it
+    bool at_once = false;  // and is to take some before it leaves its slot to who wants it
     // When it was woken for a task: without a slot, or with more than one.
     task_record* task = nullptr;
     int more = 0;        // slots that it holds beside the first, until the task has run
+    int restless = 0;    // slots that its body went on with before they were there; see logic::slots
     int spares_due = 0;  // so many threads are to be made, which count as made
     // Without a slot: when to see whether there is a task for which it may pass the line. Zero: never.
     std::chrono::steady_clock::time_point look_again{};
@@ -78,8 +80,15 @@ class parking {
   /// A body waits, or a task has ended that had more than one: slots are free. Gives how many spare threads are to be
   /// made, which count as made.
   int give_slots(int n);
-  /// Waits for them until then, and goes on without those that are missing: they are taken from who gives some back next.
-  void take_slots(int n, std::chrono::steady_clock::time_point until = std::chrono::steady_clock::time_point::max());
+  /// The body on that thread waits and gives all its slots; as above.
+  int give_all_slots(thread&);
+  /// Waits until then for as many slots as it had, and goes on without those that are missing: they are taken from who
+  /// gives some back next.
+  void take_slots(thread&, std::chrono::steady_clock::time_point until = std::chrono::steady_clock::time_point::max());
+  /// The thread's body went on without waiting for slots, and waits again or has ended.
+  void calm(thread&);
+  /// A body that `calm` was called for waits, and there is work: see logic::slots. As `give_slots`.
+  int relieve();
   /// A thread from outside runs a body with the slot of a sleeper, who stays asleep meanwhile, or of one that has not woken
   /// up yet. False: there is none.
   bool borrow_slot();
@@ -126,6 +135,7 @@ class parking {
   // With lock_ held.
   void publish();
   void carry_out();
+  int give(int n);
   int take_spares() { return std::exchange(book_.done().spares, 0); }
   void look_after(logic::slots::seat);
   void tell_idleness();

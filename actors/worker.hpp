@@ -10,6 +10,7 @@
 #include <span>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "actors/logic/sampling.hpp"
@@ -58,6 +59,11 @@ class worker {
   };
   /// Of the innermost body.
   standing body() const { return bodies_[static_cast<std::size_t>(depth_ - 1)]; }
+  /// Whether the one waits for the other for ever is asked once, however often it waits: the answer stays.
+  bool asks_first(const task_record& inside, const task_record& awaited) {
+    const std::array<std::uint64_t, 2> now{inside.id, awaited.id};
+    return std::exchange(asked_, now) != now;
+  }
   /// The body that runs now waits and has given its slots away, or goes on.
   void show_slots(bool held);
   /// What this thread holds of recorded graphs that it runs, the innermost first.
@@ -109,6 +115,7 @@ class worker {
   std::vector<std::unique_ptr<run_context>> contexts_;  // by depth, as the next one
   std::vector<standing> bodies_;
   int depth_ = 0;
+  std::array<std::uint64_t, 2> asked_{};  // tasks: who waits, and for whom
   std::atomic<const run_context*> running_{nullptr};
   holding holds_;
   logic::sampling timed_;  // of the shortest bodies

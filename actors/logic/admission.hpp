@@ -63,7 +63,7 @@ class admission {
     bool here = true;
     executor_set nodes, open;
   };
-  /// What it asks for exists in one of these, whoever holds it now.
+  /// Whether the resources that the task asks for exist in one of these places, whoever holds them now.
   bool could_have(const detail::task_record& t, const places& p) const {
     return !concerns(t) || exists(t, narrowed(t, p));
   }

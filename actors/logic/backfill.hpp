@@ -21,13 +21,13 @@ class backfill {
   /// In any unit; all of one object are in the same.
   using time = reservation::time;
 
-  /// Of a body that runs: its slots, when it has begun, and how long it is predicted to take; 0: nobody knows.
+  /// A body that runs: its slots, when it has begun, and how long it is predicted to take; 0: nobody knows.
   struct holding {
     const void* who = nullptr;
     int slots = 1;
     time since = 0, lasts = reservation::unknown;
   };
-  /// Who is first in line, and so many slots nobody has.
+  /// The first in line, and the number of slots that nobody has.
   struct claim {
     const void* who = nullptr;
     int slots = 1, free = 0;
@@ -36,7 +36,7 @@ class backfill {
   /// `guess`: of who may pass although nobody knows how long it will take.
   explicit backfill(time guess) : line_(guess) {}
 
-  /// What is to be known before anybody is let pass. Of one `who` one body runs at a time.
+  /// Takes in which bodies run and which claim is first, before anybody is let pass. Of one `who` one body runs at a time.
   void look(std::span<const holding> running, const claim& first, time now);
   /// Whether a task that takes so long may have a free slot.
   bool lets_pass(time now, time lasts) const { return line_.lets_pass(1, now, lasts); }

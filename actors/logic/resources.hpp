@@ -26,7 +26,7 @@ class resources {
   void check(const std::vector<resource>& request) const;
   /// Whether so much exists; of names that are counted.
   bool exists(const std::vector<resource>& request) const;
-  /// Of some name there is less than both together.
+  /// Whether both requests together ask for more of some name than there is.
   bool exceeds(const std::vector<resource>& a, const std::vector<resource>& b) const;
   /// What part of the scarcest of what is asked would be left; below 0: it cannot be had now.
   double left_after(const std::vector<resource>& request) const;

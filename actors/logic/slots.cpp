@@ -53,6 +53,7 @@ void slots::arrive(seat s, int held) {
   self.at = place::idle;
   idle_.push_back(s);
   settle();
+  if (self.at == place::idle && std::exchange(relief_due_, false)) relieve();
   // A slot that was free: nobody has looked for work since it was given away.
   if (self.at == place::asleep) {
     std::erase(effects_.promoted, s);
@@ -83,7 +84,7 @@ int slots::leave(seat s) {
 
 bool slots::dismiss(seat s) {
   if (!threads_[s].spare || threads_[s].at != place::idle || spares_ <= spares_max_) return false;
-  if (!line_.empty() || !slotless_.empty() || free_ != 0) return false;
+  if (!line_.empty() || !slotless_.empty() || free_ != 0 || restless_ != 0) return false;
   (void)leave(s);
   --spares_;
   return true;
@@ -117,7 +118,21 @@ void slots::take_missing(ticket body, int n) {
   std::erase_if(line_, [&](const claimant& c) { return !c.task && c.body == body; });
   reclaim(n);
   free_ -= n;
+  restless_ += n;
   settle();
+}
+
+void slots::relieve() {
+  if (closed_ || !line_.empty() || free_ + restless_ <= 0) return;
+  if (!idle_.empty()) {
+    --free_;
+    rouse(take_idle(), {nullptr, 1, true});
+  } else if (asleep_.empty() && coming_ == 0) {
+    ++coming_;
+    ++spares_;
+    ++effects_.spares;
+    relief_due_ = true;
+  }
 }
 
 // ---- tasks ----------------------------------------------------------------------------------------------------------
@@ -207,6 +222,7 @@ void slots::give_back() {
 void slots::no_spare() {
   --coming_;
   --spares_;
+  relief_due_ = false;
   settle(true);
 }
 

@@ -36,10 +36,11 @@ class slots {
   using ticket = std::uintptr_t;
   enum class place : unsigned char { awake, asleep, idle };
   /// What a thread that comes back to work is to do: run `task`, or, if there is none, look for work. It holds `slots` of
-  /// them from then on.
+  /// them from then on. `at_once`: it looks for work first, though others want its slot.
   struct duty {
     detail::task_record* task = nullptr;
     int slots = 0;
+    bool at_once = false;
     auto operator<=>(const duty&) const = default;
   };
   /// What follows from a call, for the caller to carry out and clear.
@@ -52,7 +53,7 @@ class slots {
   };
 
   /// `spares_max`: threads made for bodies that wait, at most; beyond, one at a time while nobody at all has a slot of the
-  /// `total`, who would be the only one to do what all wait for.
+  /// `total`, who would be the only one to do what all wait for, or only restless bodies have (see `relieve`).
   explicit slots(int spares_max, int total = std::numeric_limits<int>::max())
       : spares_max_(spares_max), total_(total) {}
 
@@ -75,8 +76,15 @@ class slots {
   void give(int n);
   /// Some are to be had at once: true. Else the body waits until its ticket is granted.
   bool take(ticket, int n);
-  /// The body has waited long enough for them: it goes on, and the slots that are missing are those of who comes next.
+  /// The body has waited long enough for them: it goes on, and the slots that are missing are those of who comes next. It
+  /// counts as restless until `calm`: such a body may wait again at once.
   void take_missing(ticket, int n);
+  /// A restless body waits again or has ended, and had so many slots; called before it gives them.
+  void calm(int n) { restless_ -= n; }
+  /// A restless body waits again, and there is work that needs a slot. Bodies that only look whether something has ended
+  /// keep nobody from beginning: unless others have all slots, an idle thread gets one, or a spare is made, whatever the
+  /// limit. It is missing then, as with `take_missing`.
+  void relieve();
 
   // ---- tasks --------------------------------------------------------------------------------------------------------
   /// Needs a thread and no slot.
@@ -161,6 +169,8 @@ class slots {
   std::vector<claimant> line_;
   std::vector<detail::task_record*> slotless_;
   int free_ = 0, lent_ = 0;
+  int restless_ = 0;         // slots of bodies that went on without waiting for them
+  bool relief_due_ = false;  // a spare was made for work that those keep from beginning
   int spares_ = 0, coming_ = 0;  // made in all; of these, not here yet
   std::size_t calls_ = 0;
   bool closed_ = false;

@@ -52,6 +52,12 @@ class lot : private parking::outlook {
     std::unique_lock hold(lock_);
     return changed_.wait_for(hold, std::chrono::seconds(30), f);
   }
+  // A body that waited and needs one slot.
+  void go_on() {
+    parking::thread body;
+    body.has_slot = true;
+    place.take_slots(body);
+  }
   bool all_sleep(int n) {
     while (place.sleepers() != n) std::this_thread::yield();
     return true;
@@ -145,7 +151,7 @@ TEST(parking, gives_a_slot_that_a_body_left_to_a_spare_and_takes_one_back_from_a
   l.add(false);
   ASSERT_TRUE(l.wait([&] { return l.worked >= 1; })) << "the spare has the slot";
   ASSERT_TRUE(l.all_sleep(2));
-  l.place.take_slots(1);  // a sleeper has left his, and sleeps on without
+  l.go_on();  // a sleeper has left his, and sleeps on without
   EXPECT_EQ(l.place.sleepers(), 1);
   EXPECT_EQ(l.worked, 1) << "nobody was woken for that";
   EXPECT_EQ(l.place.give_slots(1), 0) << "there is a thread for it";
@@ -155,7 +161,7 @@ TEST(parking, gives_a_slot_that_a_body_left_to_a_spare_and_takes_one_back_from_a
 TEST(parking, calls_an_idle_thread_that_gets_a_slot_while_there_is_work) {
   lot l(1);
   ASSERT_TRUE(l.all_sleep(1));
-  l.place.take_slots(1);
+  l.go_on();
   l.work = true;  // whoever posted it saw no sleeper
   l.place.give_slots(1);
   ASSERT_TRUE(l.wait([&] { return l.worked >= 1; }));
@@ -186,11 +192,11 @@ TEST(parking, gives_nobody_a_slot_while_an_earlier_one_waits_for_several) {
   troupe::detail::task_record t;
   lot l(2);
   ASSERT_TRUE(l.all_sleep(2));
-  l.place.take_slots(1);  // a body that goes on
+  l.go_on();  // a body that goes on
   l.place.give_wide(t, 2, 0);
   std::atomic<bool> served{false};
   std::thread later([&] {
-    l.place.take_slots(1);
+    l.go_on();
     served = true;
     l.place.give_slots(1);
   });
@@ -206,7 +212,7 @@ TEST(parking, hands_back_tasks_that_still_wait_for_slots) {
   troupe::detail::task_record one, two;
   lot l(2);
   ASSERT_TRUE(l.all_sleep(2));
-  l.place.take_slots(1);
+  l.go_on();
   l.place.give_wide(one, 2, 0);
   l.place.give_wide(two, 2, 1);
   troupe::detail::task_record* back[4];

@@ -55,6 +55,28 @@ class opener {
   gate* gate_;
 };
 
+/// A task whose body has begun and goes on until it is let go.
+class held_body {
+ public:
+  explicit held_body(troupe::runtime& rt, const troupe::task_options& options = {})
+      : ends_(rt.spawn(options, [this] {
+          begun_.open();
+          return let_go_.pass();
+        })) {}
+  ~held_body() {
+    let_go();
+    ends_.wait();
+  }
+  held_body(const held_body&) = delete;
+  held_body& operator=(const held_body&) = delete;
+  [[nodiscard]] bool has_begun() { return begun_.pass(); }
+  void let_go() { let_go_.open(); }
+
+ private:
+  gate begun_, let_go_;
+  troupe::future<bool> ends_;
+};
+
 /// Passes once the given number of threads have arrived: a proof that they run at the same time.
 class meeting {
  public:

@@ -110,6 +110,32 @@ TEST(limits_inside, a_body_may_wait_for_one_that_waits_for_it_as_long_as_its_lim
   rt.wait_all();
 }
 
+// Each looks again and again whether the next one has ended, which has not begun: more than there are spares, and with
+// so much to do in between that at any time some of them run.
+TEST(limits_inside, bodies_that_look_again_and_again_leave_slots_to_what_they_wait_for) {
+  for (const int spares : {0, 2, 30}) {
+    const int number = spares + 40;
+    std::vector<future<int>> all(static_cast<std::size_t>(number) + 1);
+    runtime rt(with(2, spares));
+    gate begin;
+    const test::opener always(begin);
+    for (std::size_t i = 0; i + 1 < all.size(); ++i)
+      all[i] = rt.spawn([&, i] {
+        EXPECT_TRUE(begin.pass());
+        while (!all[i + 1].wait_for(1ms)) {
+          const auto until = std::chrono::steady_clock::now() + 500us;
+          while (std::chrono::steady_clock::now() < until) {
+          }
+        }
+        return all[i + 1].get() + 1;
+      });
+    all.back() = rt.spawn([] { return 1; });
+    begin.open();
+    ASSERT_TRUE(all[0].wait_for(test::patience)) << spares;
+    EXPECT_EQ(all[0].get(), number + 1);
+  }
+}
+
 errc code_of_wait(runtime& rt, const task_options& holds, const task_options& needs) {
   auto body = rt.spawn(holds, [&] {
     try {

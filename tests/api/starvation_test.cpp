@@ -84,20 +84,15 @@ TEST(starvation, of_short_tasks_by_one_that_waits_for_several_slots_does_not_hap
     o.threads = threads;
     runtime rt(o);
     make_known(rt);
-    gate begun, let_go;
-    const test::opener always(let_go);
-    auto holder = rt.spawn([&] {
-      begun.open();
-      EXPECT_TRUE(let_go.pass());
-    });
-    ASSERT_TRUE(begun.pass());
+    test::held_body holder(rt);
+    ASSERT_TRUE(holder.has_begun());
     auto wide = rt.spawn(task_options{.resources = {{"cpu", static_cast<double>(threads)}}}, [] {});
     for (int i = 0; i < 20; ++i) ASSERT_TRUE(rt.spawn(short_body).wait_for(test::patience)) << i;
     std::vector<future<void>> many;
     for (int i = 0; i < 200; ++i) many.push_back(rt.spawn(short_body));
     for (auto& f : many) ASSERT_TRUE(f.wait_for(test::patience));
     EXPECT_FALSE(wide.is_ready());
-    let_go.open();
+    holder.let_go();
     EXPECT_TRUE(wide.wait_for(test::patience));
   }
 }
@@ -107,15 +102,10 @@ TEST(starvation, of_what_a_body_waits_for_by_one_that_waits_for_several_slots_do
   o.threads = 2;
   runtime rt(o);
   make_known(rt);
-  gate begun, let_go;
-  const test::opener always(let_go);
-  auto holder = rt.spawn([&] {
-    begun.open();
-    EXPECT_TRUE(let_go.pass());
-  });
-  ASSERT_TRUE(begun.pass());
+  test::held_body holder(rt);
+  ASSERT_TRUE(holder.has_begun());
   gate inside, go_on;
-  const test::opener always_too(go_on);
+  const test::opener always(go_on);
   auto parent = rt.spawn([&] {
     inside.open();
     EXPECT_TRUE(go_on.pass());
@@ -127,7 +117,7 @@ TEST(starvation, of_what_a_body_waits_for_by_one_that_waits_for_several_slots_do
   auto wide = rt.spawn(task_options{.resources = {{"cpu", 2}}}, [] {});
   go_on.open();
   // Its slot is left to the line when it waits. The children end in time, and so does it when it has a slot again.
-  let_go.open();
+  holder.let_go();
   EXPECT_TRUE(parent.wait_for(test::patience));
   EXPECT_TRUE(wide.wait_for(test::patience));
 }
@@ -166,20 +156,17 @@ TEST(starvation, of_an_urgent_task_by_one_that_waits_for_several_slots_does_not_
   options o;
   o.threads = 2;
   runtime rt(o);
-  gate begun, let_go, busy;
-  const test::opener always(let_go), always_too(busy);
-  auto holder = rt.spawn([&] {
-    begun.open();
-    EXPECT_TRUE(let_go.pass());
-  });
-  ASSERT_TRUE(begun.pass());
+  gate busy;
+  const test::opener always(busy);
+  test::held_body holder(rt);
+  ASSERT_TRUE(holder.has_begun());
   auto wide = rt.spawn(task_options{.resources = {{"cpu", 2}}}, [] {});
   // Nobody knows what it takes, and it takes long: it passes because it is urgent.
   auto urgent = rt.spawn(task_options{.priority = 1}, [&] {
     EXPECT_TRUE(busy.pass());
     return 7;
   });
-  let_go.open();
+  holder.let_go();
   EXPECT_FALSE(wide.is_ready());
   busy.open();
   ASSERT_TRUE(urgent.wait_for(test::patience));
@@ -194,17 +181,12 @@ TEST(starvation, of_short_tasks_on_an_idle_device_by_a_pair_that_waits_does_not_
   o.devices = {{.name = "sim:0", .memory_bytes = 1 << 20}, {.name = "sim:1", .memory_bytes = 1 << 20}};
   runtime rt(o);
   const auto gpus = [](double n) { return task_options{.resources = {{"cpu", 0}, {"gpu", n}}}; };
-  gate begun, let_go;
-  const test::opener always(let_go);
-  auto holder = rt.spawn(gpus(1), [&] {
-    begun.open();
-    EXPECT_TRUE(let_go.pass());
-  });
-  EXPECT_TRUE(begun.pass());
+  test::held_body holder(rt, gpus(1));
+  ASSERT_TRUE(holder.has_begun());
   auto pair = rt.spawn(gpus(2), [] {});
   for (int i = 0; i < 20; ++i) ASSERT_TRUE(rt.spawn(gpus(1), [] {}).wait_for(test::patience)) << i;
   EXPECT_FALSE(pair.is_ready());
-  let_go.open();
+  holder.let_go();
   EXPECT_TRUE(pair.wait_for(test::patience));
 }
 

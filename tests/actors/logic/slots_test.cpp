@@ -23,6 +23,13 @@ slots group(int n, int spares_max) {
 int made(slots& s) { return std::exchange(s.done().spares, 0); }
 std::vector<slots::seat> roused(slots& s) { return std::exchange(s.done().roused, {}); }
 std::vector<slots::ticket> granted(slots& s) { return std::exchange(s.done().granted, {}); }
+// As `group`, all of them at work.
+slots busy_group(int n, int spares_max) {
+  slots s = group(n, spares_max);
+  while (!s.asleep().empty()) s.call(s.asleep().front());
+  for (const slots::seat r : roused(s)) (void)s.take_duty(r);
+  return s;
+}
 
 TEST(slots, of_sleepers_go_to_a_body_without_waking_anybody) {
   slots s = group(2, 4);
@@ -106,10 +113,7 @@ TEST(slots, that_gather_are_for_who_passes_the_line_meanwhile) {
 
 TEST(slots, that_gather_where_all_threads_are_inside_bodies_are_for_a_spare_who_passes) {
   task_record t;
-  slots s = group(2, 1);
-  s.call(0);
-  s.call(1);
-  (void)roused(s);
+  slots s = busy_group(2, 1);
   s.add_wide(t, 2, 0);
   s.give(1);  // the body of 0 waits
   EXPECT_EQ(made(s), 1);
@@ -153,11 +157,7 @@ TEST(slots, that_nobody_has_are_for_one_thread_more_than_is_allowed_which_is_dis
 }
 
 TEST(slots, that_are_missing_are_those_of_who_comes_next) {
-  slots s = group(2, 0);
-  s.call(0);
-  s.call(1);
-  (void)roused(s);
-  (void)s.take_duty(0), (void)s.take_duty(1);
+  slots s = busy_group(2, 0);
   EXPECT_FALSE(s.take(1, 1));
   EXPECT_FALSE(s.take(2, 1));
   s.take_missing(1, 1);
@@ -171,12 +171,45 @@ TEST(slots, that_are_missing_are_those_of_who_comes_next) {
   EXPECT_EQ(granted(s), std::vector<slots::ticket>{2});
 }
 
+// A body that looks again and again whether something has ended: its slot is missing before it is given back.
+TEST(slots, of_restless_bodies_keep_nobody_from_beginning) {
+  slots s = busy_group(2, 0);
+  s.give(1);
+  const slots::seat third = s.add(true);
+  s.arrive(third, 0);
+  EXPECT_EQ(s.take_duty(third), (slots::duty{nullptr, 1}));
+  EXPECT_FALSE(s.take(1, 1));
+  s.take_missing(1, 1);
+  EXPECT_EQ(s.free(), -1);
+  s.relieve();
+  EXPECT_EQ(made(s), 0) << "two others have all slots";
+  s.give(1);  // one of those
+  EXPECT_EQ(s.free(), 0);
+  s.relieve();
+  EXPECT_EQ(made(s), 1);
+  const slots::seat fourth = s.add(true);
+  s.arrive(fourth, 0);
+  ASSERT_EQ(s.place_of(fourth), place::awake);
+  EXPECT_EQ(s.take_duty(fourth), (slots::duty{nullptr, 1, true}));
+  EXPECT_EQ(s.free(), -1);
+  s.relieve();
+  EXPECT_EQ(made(s), 0) << "the third and the fourth have all slots";
+  s.arrive(fourth, 1);  // the slot is that of the restless body
+  EXPECT_EQ(s.place_of(fourth), place::idle);
+  EXPECT_FALSE(s.dismiss(fourth)) << "while a body is restless";
+  s.relieve();
+  EXPECT_EQ(roused(s), std::vector<slots::seat>{fourth});
+  EXPECT_EQ(s.take_duty(fourth), (slots::duty{nullptr, 1, true}));
+  s.calm(1);
+  s.give(1);
+  s.relieve();
+  EXPECT_EQ(made(s), 0);
+  EXPECT_EQ(s.free(), 0);
+}
+
 TEST(slots, are_given_in_line_whoever_asks_for_fewer) {
   task_record t;
-  slots s = group(2, 0);
-  s.call(0);
-  s.call(1);
-  (void)roused(s);
+  slots s = busy_group(2, 0);
   s.add_wide(t, 2, 0);
   EXPECT_FALSE(s.take(7, 1));
   s.arrive(0, 1);
@@ -246,7 +279,7 @@ TEST(slots, are_never_lost_and_nothing_waits_without_a_reason) {
     std::vector<thread> threads;
     std::vector<std::pair<slots::ticket, int>> bodies;  // in line
     slots::ticket next_ticket = 1;
-    int in_bodies = 0, lent = 0, coming = 0;
+    int in_bodies = 0, lent = 0, coming = 0, restless = 0;
     std::vector<int> waiting_bodies;  // each has given so many away
     for (int i = 0; i < total; ++i) {
       (void)s.add(false);
@@ -269,7 +302,8 @@ TEST(slots, are_never_lost_and_nothing_waits_without_a_reason) {
       }
     };
     for (int step = 0; step < 300; ++step) {
-      switch (draw(10)) {
+      switch (draw(11)) {
+        case 10: s.relieve(); break;
         case 0:
         case 1:
         case 2: {  // a thread has nothing to do
@@ -304,6 +338,7 @@ TEST(slots, are_never_lost_and_nothing_waits_without_a_reason) {
             } else if (draw(3) == 0) {
               s.take_missing(next_ticket, n);
               in_bodies += n;
+              restless += n;
             } else {
               bodies.emplace_back(next_ticket, n);
             }
@@ -337,6 +372,7 @@ TEST(slots, are_never_lost_and_nothing_waits_without_a_reason) {
           }
           break;
         default:  // a body that went on has ended: its slots are free
+          s.calm(std::exchange(restless, 0));
           if (in_bodies != 0) s.give(std::exchange(in_bodies, 0));
       }
       settle();
