@@ -4,9 +4,12 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <chrono>
+#include <string>
 
 #include <troupe/troupe.hpp>
 
+#include "gates.hpp"
 #include "tests/support/scratch_folder.hpp"
 
 namespace {
@@ -17,6 +20,16 @@ device_info first_sim(const listing_options& how) {
   for (const device_listing& l : list_devices(how))
     if (l.kind == device_kind::sim) return l.devices.at(0);
   return {};
+}
+
+// Asks again where the machine was too busy for an answer.
+device_info measured_sim(const std::string& place) {
+  const auto give_up = std::chrono::steady_clock::now() + test::patience;
+  for (;;) {
+    const device_info d = first_sim({.measure = true, .cost_cache = place});
+    const bool complete = d.link.in_gb_per_s > 0 && d.link.out_gb_per_s > 0;
+    if (complete || std::chrono::steady_clock::now() > give_up) return d;
+  }
 }
 
 TEST(devices, the_cores_are_described_like_a_device) {
@@ -33,16 +46,22 @@ TEST(devices, links_are_measured_when_asked_for_and_known_from_then_on) {
   const test::scratch_folder costs;
   const std::string place = costs.path();
   EXPECT_EQ(first_sim({.cost_cache = place}).link.in_gb_per_s, 0);
-  const device_info measured = first_sim({.measure = true, .cost_cache = place});
+  // What is measured while the machine is too busy is not kept, so it is measured until it is.
+  device_info measured, known;
+  const auto give_up = std::chrono::steady_clock::now() + test::patience;
+  do {
+    measured = measured_sim(place);
+    known = first_sim({.cost_cache = place});
+  } while (known.link.in_gb_per_s == 0 && std::chrono::steady_clock::now() < give_up);
   EXPECT_EQ(measured.name, "sim:0");
   EXPECT_EQ(measured.lanes, device_use{}.lanes);
   EXPECT_GT(measured.link.in_gb_per_s, 0);
   EXPECT_GT(measured.link.out_gb_per_s, 0);
   EXPECT_GT(measured.link.in_latency_us, 0);
   EXPECT_GT(measured.link.out_latency_us, 0);
-  EXPECT_EQ(first_sim({.cost_cache = place}).link.in_gb_per_s, measured.link.in_gb_per_s);
+  EXPECT_EQ(known.link.in_gb_per_s, measured.link.in_gb_per_s);
   EXPECT_EQ(first_sim({.cost_cache = "none"}).link.in_gb_per_s, 0);
-  EXPECT_GT(first_sim({.measure = true, .cost_cache = "none"}).link.in_gb_per_s, 0);
+  EXPECT_GT(measured_sim("none").link.in_gb_per_s, 0);
 }
 
 }  // namespace

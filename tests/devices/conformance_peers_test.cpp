@@ -1,6 +1,7 @@
 // What this file is for: copies from another device's memory, where there is a way; refusal where there is none.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
+#include <chrono>
 #include <numeric>
 
 #include "conformance.hpp"
@@ -77,8 +78,13 @@ TEST_P(conformance_peers, nothing_is_copied_without_a_connection) {
 }
 
 TEST_P(conformance_peers, the_way_is_measured_where_there_is_one) {
-  const auto s = measure_peers(*here_, *there_, std::chrono::milliseconds(200));
   const bool connected = connect();
+  // On a machine that is too busy the answer is that nothing is known, so it is asked again.
+  const auto give_up = std::chrono::steady_clock::now() + std::chrono::seconds(30);
+  link_speeds s;
+  do
+    s = measure_peers(*here_, *there_, std::chrono::milliseconds(200));
+  while (connected && !(s.in.known() && s.out.known()) && std::chrono::steady_clock::now() < give_up);
   EXPECT_EQ(s.in.known(), connected);
   EXPECT_EQ(s.out.known(), connected);
   for (const auto& one : {s.in, s.out})
