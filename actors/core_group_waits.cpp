@@ -90,8 +90,9 @@ bool group_actor::wait_inside(worker& self, task_record& awaited, wait_board& bo
     run_and_report(self, awaited, nullptr);
     return true;
   }
-  if (task_record* inside = self.context()->task(); inside->home == awaited.home && self.asks_first(*inside, awaited) &&
-                                                    placement_.would_deadlock(*inside, awaited))
+  task_record* const inside = self.context()->task();
+  if (inside->home == awaited.home && (is_unlimited || self.is_to_ask(inside, &awaited)) &&
+      placement_.would_deadlock(*inside, awaited))
     throw error(errc::would_deadlock,
                 "task '" + logic::name_of(*inside) + "' waits for '" + logic::name_of(awaited) +
                     "', which can only go on after it, or needs a resource that it holds: wait outside the task");

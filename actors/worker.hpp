@@ -59,10 +59,12 @@ class worker {
   };
   /// Of the innermost body.
   standing body() const { return bodies_[static_cast<std::size_t>(depth_ - 1)]; }
-  /// Whether the one waits for the other for ever is asked once, however often it waits: the answer stays.
-  bool asks_first(const task_record& inside, const task_record& awaited) {
-    const std::array<std::uint64_t, 2> now{inside.id, awaited.id};
-    return std::exchange(asked_, now) != now;
+  /// A body that waits with a limit, and so again and again for the same task, asks the first time whether they wait for
+  /// each other. The answer stays, but another task may have got the same record: so it asks again now and then.
+  bool is_to_ask(const task_record* inside, const task_record* awaited) {
+    const std::array now{inside, awaited};
+    if (std::exchange(asked_, now) != now) looks_ = 0;
+    return looks_++ % 64 == 0;
   }
   /// The body that runs now waits and has given its slots away, or goes on.
   void show_slots(bool held);
@@ -115,7 +117,8 @@ class worker {
   std::vector<std::unique_ptr<run_context>> contexts_;  // by depth, as the next one
   std::vector<standing> bodies_;
   int depth_ = 0;
-  std::array<std::uint64_t, 2> asked_{};  // tasks: who waits, and for whom
+  std::array<const task_record*, 2> asked_{};  // who waits, and for whom
+  unsigned looks_ = 0;
   std::atomic<const run_context*> running_{nullptr};
   holding holds_;
   logic::sampling timed_;  // of the shortest bodies
