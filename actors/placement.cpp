@@ -16,8 +16,6 @@
 namespace troupe::detail {
 
 namespace {
-// The in-flight bound and stale mail are looked at once in so many submissions; see options::tasks_in_flight_max.
-constexpr std::uint64_t look_every = 16;
 // A thread that is held back looks so often whether it is what others wait for: they may have come meanwhile.
 constexpr std::chrono::milliseconds look_for_holders_after{50};
 // Mail that may wait for an executor's thread with something to do.
@@ -99,12 +97,12 @@ void placement::trace_to(trace_sink* sink, int lane) {
 
 // ---- mail -----------------------------------------------------------------------------------------------------------
 
-void placement::check_open() const {
-  if (closed()) throw error(errc::runtime_stopped, "the runtime has been shut down: it takes no more tasks");
+void placement::refuse_closed() {
+  throw error(errc::runtime_stopped, "the runtime has been shut down: it takes no more tasks");
 }
 
 void placement::submit(task_record* t, bool inside) {
-  if (!inside) wait_at_bound();
+  if (!inside && may_be_at_bound()) wait_at_bound();
   const std::size_t waiting = inbox_.post(mail(t, mail::submitted), submitted_);
   int asleep = 0;
   for (const executor* e : near_) asleep += e->sleepers();
@@ -128,8 +126,7 @@ std::uint64_t placement::in_flight() const {
 // Before the task is there: its body may wait for what this thread does once it has spawned it. Then what is there is
 // planned, and this thread sleeps until a quarter has drained. Tasks never end that wait for a view which it holds.
 void placement::wait_at_bound() {
-  const std::uint64_t n = submitted_.load(std::memory_order_relaxed);
-  if ((in_flight_max_ >= 64 * look_every && n % look_every != 0) || in_flight() < in_flight_max_) return;
+  if (in_flight() < in_flight_max_) return;
   take_turn(nullptr);
   const auto has_drained = [&] { return given_up_.load(std::memory_order_acquire) || in_flight() <= drained_; };
   bound_waiters_.fetch_add(1, std::memory_order_seq_cst);

@@ -76,7 +76,9 @@ class placement final : private logic::dependencies::surroundings {
   /// Waits until fewer tasks are in flight than may be; false if that is not so in time.
   bool wait_for_room(std::chrono::steady_clock::time_point);
   /// Throws runtime_stopped after close().
-  void check_open() const;
+  void check_open() const {
+    if (closed()) [[unlikely]] refuse_closed();
+  }
   /// Some tasks can never run here, for want of memory: then `check_size` throws error(out_of_memory) with the sizes.
   bool limits_size() const { return gated_; }
   void check_size(const task_record&) const;
@@ -346,6 +348,11 @@ class placement final : private logic::dependencies::surroundings {
   void publish();
   void tell_waiters(std::uint64_t finished);
   std::uint64_t in_flight() const;
+  [[noreturn]] static void refuse_closed();
+  // Where the bound is large, some tasks more or less do not matter.
+  bool may_be_at_bound() const {
+    return in_flight_max_ < 64 * look_every || submitted_.load(std::memory_order_relaxed) % look_every == 0;
+  }
   void wait_at_bound();
   bool leaves_mail(std::uint64_t now);
   void give_records_back();
@@ -353,6 +360,8 @@ class placement final : private logic::dependencies::surroundings {
   house_link& link_;
   wait_board& board_;
   const house_clock clock_;
+  // The in-flight bound and stale mail are looked at once in so many submissions; see options::tasks_in_flight_max.
+  static constexpr std::uint64_t look_every = 16;
   const std::size_t in_flight_max_;
   const std::size_t drained_;  // so few are in flight when those who are held back go on
   const double replay_max_ns_;

@@ -44,8 +44,14 @@ runtime& runtime::operator=(runtime&& o) noexcept {
 }
 runtime::~runtime() { give_up(engine_); }
 
+namespace {
+[[noreturn, gnu::cold, gnu::noinline]] void refuse_moved_from() {
+  throw error(errc::bad_argument, "the runtime was moved from");
+}
+}  // namespace
+
 detail::engine& runtime::house() const {
-  if (!engine_) throw error(errc::bad_argument, "the runtime was moved from");
+  if (!engine_) [[unlikely]] refuse_moved_from();
   engine_->check_process();
   return *engine_;
 }

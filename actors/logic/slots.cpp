@@ -171,11 +171,6 @@ slots::claim slots::first() const {
           c.task != nullptr};
 }
 
-std::optional<slots::seat> slots::passer() const {
-  if (line_.empty() || free_ == 0 || idle_.empty()) return {};
-  return idle_.back();
-}
-
 bool slots::pass(seat s) {
   if (line_.empty() || free_ == 0 || threads_[s].at != place::idle) return false;
   std::erase(idle_, s);
@@ -210,6 +205,10 @@ bool slots::lend(seat not_his) {
 
 void slots::give_back() {
   --lent_;
+  if (free_ == 0 && calls_ == 0 && line_.empty() && slotless_.empty() && !idle_.empty()) {  // nobody waits for it
+    promote();
+    return;
+  }
   ++free_;
   settle();
   while (calls_ > static_cast<std::size_t>(lent_) && !asleep_.empty()) {
@@ -239,6 +238,14 @@ slots::seat slots::take_idle() {
   const seat s = idle_.back();
   idle_.pop_back();
   return s;
+}
+
+// An idle thread has a slot from now on.
+void slots::promote() {
+  const seat s = take_idle();
+  threads_[s].at = place::asleep;
+  asleep_.push_back(s);
+  effects_.promoted.push_back(s);
 }
 
 // Takes slots of sleepers, who are idle from then on, until so many are free.
@@ -281,16 +288,11 @@ void slots::serve_slotless(bool no_more_spares) {
 void slots::settle(bool refused) {
   refused = refused || closed_;
   const bool no_more_spares = refused || spares_ >= spares_max_;
-  serve_slotless(no_more_spares);
-  serve_line();
-  serve_slotless(no_more_spares);  // the line may have made threads idle
+  if (!slotless_.empty()) serve_slotless(no_more_spares);
+  if (!line_.empty()) serve_line();
+  if (!slotless_.empty()) serve_slotless(no_more_spares);  // the line may have made threads idle
   if (line_.empty()) {
-    for (; free_ > 0 && !idle_.empty(); --free_) {
-      const seat s = take_idle();
-      threads_[s].at = place::asleep;
-      asleep_.push_back(s);
-      effects_.promoted.push_back(s);
-    }
+    for (; free_ > 0 && !idle_.empty(); --free_) promote();
   }
   if (refused) return;
   // For the first in line, or for who may pass it.

@@ -105,7 +105,10 @@ class slots {
   /// Who is first in line, where there is a line.
   claim first() const;
   /// An idle thread that could have a slot which has gathered.
-  std::optional<seat> passer() const;
+  std::optional<seat> passer() const {
+    if (line_.empty() || free_ == 0 || idle_.empty()) return {};
+    return idle_.back();
+  }
   /// That one is to look whether there is something for which it may pass. False: no slot has gathered.
   bool pass(seat);
 
@@ -157,6 +160,7 @@ class slots {
   void note_come();
   void rouse(seat, duty);
   seat take_idle();
+  void promote();
   void reclaim(int needed);
   void serve_line();
   void serve_slotless(bool no_more_spares);

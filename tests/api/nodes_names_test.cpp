@@ -5,7 +5,12 @@
 
 #include <sys/wait.h>
 #include <unistd.h>
+#include <array>
+#include <cerrno>
 #include <csignal>
+#include <deque>
+#include <system_error>
+#include <utility>
 
 namespace {
 
@@ -40,13 +45,20 @@ TEST(nodes_names, the_name_of_a_third_node_is_refused_while_that_is_there) {
   EXPECT_EQ(n.a.nodes().size(), 1u);
 }
 
-// Nodes that end without a word.
+// A node that ends without a word. Its process is made before this one has threads, and joins later.
 class mortal {
  public:
-  mortal(const std::string& name, const std::vector<std::string>& join) : pid_(::fork()) {
+  explicit mortal(const std::string& name) {
+    if (::pipe(whom_.data()) != 0) throw std::system_error(errno, std::generic_category());
+    pid_ = ::fork();
     if (pid_ != 0) return;
+    ::close(whom_[1]);
+    std::string address(256, 0);
+    const auto bytes = ::read(whom_[0], address.data(), address.size());
+    if (bytes <= 0) ::_exit(1);
+    address.resize(static_cast<std::size_t>(bytes));
     try {
-      auto o = node_options(name, join);
+      auto o = node_options(name, {address});
       o.cluster.listen.clear();
       const runtime rt(o);
       for (;;) ::pause();
@@ -57,25 +69,37 @@ class mortal {
   mortal(const mortal&) = delete;
   mortal& operator=(const mortal&) = delete;
   ~mortal() {
+    die();
+    for (const int end : whom_) ::close(end);
+  }
+  void join(const std::string& address) {
+    EXPECT_EQ(::write(whom_[1], address.data(), address.size()), static_cast<ssize_t>(address.size()));
+  }
+  void die() {
+    if (pid_ == 0) return;
     ::kill(pid_, SIGKILL);
-    ::waitpid(pid_, nullptr, 0);
+    ::waitpid(std::exchange(pid_, 0), nullptr, 0);
   }
 
  private:
-  pid_t pid_;
+  std::array<int, 2> whom_{};
+  pid_t pid_ = 0;
 };
 
 TEST(nodes_names, a_node_that_died_is_not_listed_beside_who_has_come_under_its_name) {
+  std::deque<mortal> all;
+  for (int i = 0; i < 4; ++i) all.emplace_back("b");
   const runtime a(node_options("a"));
   std::string last;
-  for (int i = 0; i < 4; ++i) {
-    const mortal b("b", a.addresses());
+  for (mortal& b : all) {
+    b.join(a.addresses().at(0));
     const auto is_new = [&] {
       const auto all = a.nodes();
       return all.size() == 1 && all[0].id != last;
     };
     ASSERT_TRUE(comes_true(is_new)) << a.nodes().size() << " are listed";
     last = a.nodes().at(0).id;
+    b.die();
   }
 }
 

@@ -449,16 +449,16 @@ TEST(spill, reductions_and_recorded_graphs_go_on_under_a_budget) {
 }
 
 TEST(spill, a_runtime_that_stops_with_tiles_on_disk_and_on_their_way_stops_in_time) {
-  gate held;
+  const auto held = std::make_shared<gate>();  // the body may outlive the test
   std::vector<future<void>> all;
   {
-    const test::opener always(held);
+    const test::opener always(*held);
     options o = bounded(3);
     o.shutdown_timeout = std::chrono::milliseconds(20);
     runtime rt(o);
     auto a = rt.filled<word>({32 * tile}, tiles(tile), 1);
     rt.for_each(grid(32 * tile), stir, update(a), word{3}).get();
-    rt.spawn([&](view<word, 1>) { EXPECT_TRUE(held.pass()); }, update(at(a, 0)));
+    rt.spawn([held](view<word, 1>) { EXPECT_TRUE(held->pass()); }, update(at(a, 0)));
     for (index_t t = 0; t < 32; ++t) all.push_back(rt.spawn(stir, update(at(a, t)), word{3}));
     const auto r = rt.shutdown(std::chrono::steady_clock::now());
     EXPECT_FALSE(r.complete);
