@@ -87,11 +87,11 @@ class mortal {
 };
 
 TEST(nodes_names, a_node_that_died_is_not_listed_beside_who_has_come_under_its_name) {
-  std::deque<mortal> all;
-  for (int i = 0; i < 4; ++i) all.emplace_back("b");
+  std::deque<mortal> nodes;
+  for (int i = 0; i < 4; ++i) nodes.emplace_back("b");
   const runtime a(node_options("a"));
   std::string last;
-  for (mortal& b : all) {
+  for (mortal& b : nodes) {
     b.join(a.addresses().at(0));
     const auto is_new = [&] {
       const auto all = a.nodes();
