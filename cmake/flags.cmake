@@ -44,7 +44,9 @@ if(PROJECT_IS_TOP_LEVEL)
       if(failed)
         message(STATUS "ccache is there but does not work here; building without it")
       else()
-        set(CMAKE_CXX_COMPILER_LAUNCHER "${TROUPE_CCACHE}")
+        # With precompiled headers (tests have some) it caches only if it may take two things on trust.
+        set(CMAKE_CXX_COMPILER_LAUNCHER
+          "${CMAKE_COMMAND}" -E env CCACHE_SLOPPINESS=pch_defines,time_macros "${TROUPE_CCACHE}")
       endif()
     endif()
   endif()
@@ -52,6 +54,13 @@ endif()
 
 # Every target built here links this one, privately.
 add_library(troupe_build_flags INTERFACE)
+# Programs that nobody measures: what takes long to compile in them is the optimiser.
+add_library(troupe_test_flags INTERFACE)
+if(NOT TROUPE_SANITIZE)
+  target_compile_options(troupe_test_flags INTERFACE $<$<CONFIG:Release>:-O1>)
+endif()
+# The first is for ccache; the second because GCC 12 sees overflows at -O1 that are not there.
+target_compile_options(troupe_test_flags INTERFACE $<$<CXX_COMPILER_ID:GNU>:-fpch-preprocess;-Wno-array-bounds>)
 target_compile_options(troupe_build_flags INTERFACE -Wall -Wextra -Wpedantic -Wshadow)
 if(TROUPE_WERROR)
   target_compile_options(troupe_build_flags INTERFACE -Werror)

@@ -29,13 +29,14 @@ constexpr bool counts = true;
 thread_local std::size_t allocations = 0;
 }  // namespace
 
-void* operator new(std::size_t bytes) {
+// Not inlined: the compiler is not to see half of a pair.
+[[gnu::noinline]] void* operator new(std::size_t bytes) {
   ++allocations;
   if (void* const p = std::malloc(bytes)) return p;
   throw std::bad_alloc();
 }
-void operator delete(void* p) noexcept { std::free(p); }
-void operator delete(void* p, std::size_t) noexcept { std::free(p); }
+[[gnu::noinline]] void operator delete(void* p) noexcept { std::free(p); }
+[[gnu::noinline]] void operator delete(void* p, std::size_t) noexcept { std::free(p); }
 
 #endif
 
