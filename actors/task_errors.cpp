@@ -69,7 +69,8 @@ std::exception_ptr run_error(const task_record& run, const std::exception_ptr& o
   } catch (const task_failed& x) {
     const std::string name = logic::name_of(run);
     const std::string text =
-        x.cause() ? failure_text("'" + x.task() + "' of '" + name + "'", x.executor(), x.attempts(), x.cause()) : x.what();
+        x.cause() ? failure_text("'" + x.task() + "' of '" + name + "'", x.executor(), x.attempts(), x.cause())
+                  : x.what();
     return std::make_exception_ptr(
         task_failed(x.code(), text, name, x.executor(), x.root_task(), x.attempts(), x.cause()));
   } catch (...) {

@@ -129,7 +129,8 @@ void find_executors(recorded_graph& g, const recording& tape, const std::vector<
   g.once = std::ranges::any_of(calls, [](const task_record* t) { return t->kernel->repeat == purity::once; });
   if (!g.executors.empty()) return;
   throw error(for_cores ? errc::no_executor : errc::not_supported,
-              "no executor can run the whole graph, and a run stays on one" + all.against(logic::executor_set::every()) +
+              "no executor can run the whole graph, and a run stays on one" +
+                  all.against(logic::executor_set::every()) +
                   "; on a device each call needs a body as text, and accesses that are whole tiles");
 }
 
@@ -214,10 +215,9 @@ std::shared_ptr<recorded_graph> compile(engine& house, recording& tape) {
                                   const std::vector<executor_facts>& facts) {
   std::vector<const task_record*> tasks;
   for (const replay_node& n : g.nodes) tasks.push_back(n.task);
-  throw error(errc::no_executor,
-              "no executor of this node in the scope of the run can run the whole graph" +
-                  candidates(tasks, facts).against(allowed) +
-                  "; on a device each call needs a body as text, and accesses that are whole tiles");
+  throw error(errc::no_executor, "no executor of this node in the scope of the run can run the whole graph" +
+                                     candidates(tasks, facts).against(allowed) +
+                                     "; on a device each call needs a body as text, and accesses that are whole tiles");
 }
 
 void run_nothing() {}

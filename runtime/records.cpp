@@ -130,8 +130,8 @@ void throw_of_array(const error& e, const array_core& a) {
 
 namespace {
 [[noreturn]] void throw_lost(const char* kernel, argument_place at, const std::string& value, const char* type) {
-  throw error(errc::bad_argument, "kernel '" + std::string(kernel) + "', argument " + std::to_string(at.number) + " of " +
-                                      std::to_string(at.of) + ": " + value + " cannot be passed as " + type +
+  throw error(errc::bad_argument, "kernel '" + std::string(kernel) + "', argument " + std::to_string(at.number) +
+                                      " of " + std::to_string(at.of) + ": " + value + " cannot be passed as " + type +
                                       " without loss: pass a value that it holds, or widen the parameter");
 }
 }  // namespace

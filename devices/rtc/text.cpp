@@ -217,7 +217,8 @@ std::string does_not_compile(const kernel_source& source, std::string_view targe
   std::size_t at = log.find("error");
   if (at == log.npos) at = log.find_first_not_of(" \t\r\n");
   const std::string first = at == log.npos ? "" : ": " + line_at(at);
-  return described(source, target) + " does not compile" + first + " (" + by + ")" + (log.empty() ? "" : "; the log:\n" + log);
+  return described(source, target) + " does not compile" + first + " (" + by + ")" +
+         (log.empty() ? "" : "; the log:\n" + log);
 }
 
 std::string no_function(const kernel_source& source, std::string_view target) {

@@ -136,7 +136,8 @@ TEST_P(gpu_bad_input, parameters_that_do_not_fit_are_told_by_the_code_of_the_err
 
 // The rest may be a compiler's log.
 TEST_P(gpu_bad_input, the_first_line_of_a_text_that_does_not_compile_is_a_sentence) {
-  const auto typo = adder("typo", {"GPU_KERNEL void typo(GPU_INOUT(unsigned, a)) { GPU_AT1(a, 0) = nothing_of_that_name; }", "typo"});
+  const auto typo =
+      adder("typo", {"GPU_KERNEL void typo(GPU_INOUT(unsigned, a)) { GPU_AT1(a, 0) = nothing_of_that_name; }", "typo"});
   const auto e = failure_of(typo);
   const std::string line = e.text.substr(0, e.text.find('\n'));
   for (const char* part : {"typo", GetParam(), "does not compile", "nothing_of_that_name"})

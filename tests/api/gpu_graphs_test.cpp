@@ -34,9 +34,7 @@ class gpu_graphs : public testing::TestWithParam<const char*> {
     o.cost_cache = "none";
     rt_.emplace(o);
   }
-  task_options here(const char* name = "") const {
-    return {.where = scope::executor(GetParam()), .name = name};
-  }
+  task_options here(const char* name = "") const { return {.where = scope::executor(GetParam()), .name = name}; }
   std::uint64_t tasks_there() const {
     for (const auto& e : rt_->report().executors)
       if (e.name == GetParam()) return e.tasks;
@@ -80,12 +78,14 @@ TEST_P(gpu_graphs, say_which_call_keeps_them_from_a_device) {
   auto a = rt_->filled<word>({100}, tiles(50), 1);
   const graph g = rt_->record([&](recorder& r) {
     r.for_each(grid(100).chunks(50), stir, update(a), word{2});
-    r.spawn({.name = "look at it"}, [](auto) {}, read(a));
+    r.spawn(
+        {.name = "look at it"}, [](auto) {}, read(a));
   });
   auto e = error_of([&] { rt_->run(here(), g); });
   ASSERT_TRUE(e);
   EXPECT_EQ(e->code, errc::no_executor);
-  EXPECT_TRUE(e->says(std::string(GetParam()) + ": recorded call 3, 'look at it', has no body as text for it")) << e->text;
+  EXPECT_TRUE(e->says(std::string(GetParam()) + ": recorded call 3, 'look at it', has no body as text for it"))
+      << e->text;
   const graph boxes = rt_->record([&](recorder& r) {
     r.for_each(grid(100).chunks(50), stir, update(a), word{2});
     r.for_each({.name = "thirds"}, grid(100).chunks(40), stir, update(a), word{2});

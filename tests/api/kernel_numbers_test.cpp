@@ -84,9 +84,8 @@ TEST_F(kernel_numbers, that_are_not_held_are_refused) {
   EXPECT_FALSE(is_refused<std::int64_t>(milliards));
 }
 
-constexpr auto shift = kernel<inout<int, 1>, float, std::int32_t>("shift").on(cpu, [](view<int, 1> a, float, std::int32_t by) {
-  a(0) += by;
-});
+constexpr auto shift = kernel<inout<int, 1>, float, std::int32_t>("shift").on(
+    cpu, [](view<int, 1> a, float, std::int32_t by) { a(0) += by; });
 
 TEST_F(kernel_numbers, that_are_refused_are_told_with_kernel_argument_value_and_type) {
   auto a = rt_.filled<int>({1}, tiles(1), 0, "a");

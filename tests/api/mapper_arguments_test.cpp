@@ -145,10 +145,12 @@ TEST(mappers, that_complain_do_so_with_kernel_task_and_array) {
     EXPECT_TRUE(e);
     return e ? e->text : std::string();
   };
-  EXPECT_TRUE(told([&] { rt.for_each(grid(10), blur, read(from, window(-1)), write(to)); })
-                  .starts_with("kernel 'blur': array 'from': window: radius -1"));
-  EXPECT_TRUE(told([&] { rt.for_each({.name = "soft"}, grid(10), blur, read(from), write(to, slice(3))); })
-                  .starts_with("task 'soft', kernel 'blur': array 'to': slice(3)"));
+  EXPECT_TRUE(told([&] {
+                rt.for_each(grid(10), blur, read(from, window(-1)), write(to));
+              }).starts_with("kernel 'blur': array 'from': window: radius -1"));
+  EXPECT_TRUE(told([&] {
+                rt.for_each({.name = "soft"}, grid(10), blur, read(from), write(to, slice(3)));
+              }).starts_with("task 'soft', kernel 'blur': array 'to': slice(3)"));
   EXPECT_TRUE(told([&] {
                 rt.for_each(grid(10), blur, read(from), write(to, fixed<1>{{{0}, {4}}}));
               }).starts_with("kernel 'blur': array 'to': two chunks"));
