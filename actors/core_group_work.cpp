@@ -6,6 +6,7 @@
 
 #include "actors/core_group_actor.hpp"
 #include "actors/protocol/prefetch.hpp"
+#include "actors/task_errors.hpp"
 
 namespace troupe::detail {
 
@@ -193,12 +194,13 @@ std::exception_ptr group_actor::run_graph(worker& self, task_record& t) {
   };
   try {
     run_nodes(self, g, true);
-  } catch (...) {
+  } catch (...) {  // the thread ends
     finish();
+    t.error = run_error(t, g.error);
     throw;
   }
   finish();
-  return g.error;
+  return run_error(t, g.error);
 }
 
 bool group_actor::join_graph(worker& self) {

@@ -78,6 +78,7 @@ class gpu_actor final : public gpu, public std::enable_shared_from_this<gpu_acto
     std::vector<void*> memory;
     std::optional<devices::capture_id> captured;
     std::uint64_t first_launch = 1, last_launch = 0;  // of what was captured
+    std::shared_ptr<const std::vector<std::uint64_t>> calls;
   };
 
   // ---- gpu.cpp
@@ -123,7 +124,7 @@ class gpu_actor final : public gpu, public std::enable_shared_from_this<gpu_acto
   void look_for_complaints(job&);
   void spoil_readers(const job& failed);
   void give_up_result(job&);
-  void end_task(task_record&, std::exception_ptr, std::uint64_t begin, int attempts = 1);
+  void end_task(task_record&, std::exception_ptr, std::uint64_t begin, int attempts = 1, std::optional<errc> code = {});
   void end_cancelled(task_record&);
   std::uint64_t serve_time(const job&, std::uint64_t now) const;
   void learn_link();
@@ -143,7 +144,10 @@ class gpu_actor final : public gpu, public std::enable_shared_from_this<gpu_acto
 
   // ---- gpu_graphs.cpp
   void launch_graph(job&);
-  void launch_nodes(recorded_graph&, int lane);
+  void launch_nodes(recorded_graph&, job&);
+  template <class F>
+  void as_call(const task_record& call, F&& f) const;
+  std::exception_ptr complaint_of_call(const job&);
   run_before& last_run_of(const std::shared_ptr<recorded_graph>&);
 
   // ---- gpu_errands.cpp

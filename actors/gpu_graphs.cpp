@@ -4,15 +4,54 @@
 #include <algorithm>
 
 #include "actors/gpu_actor.hpp"
+#include "actors/task_errors.hpp"
 
 namespace troupe::detail {
 
-// In program order on one lane, so nothing has to be waited for in between.
-void gpu_actor::launch_nodes(recorded_graph& g, int lane) {
-  for (const replay_node& n : g.nodes) {
-    memory_.view_tiles(*n.task, node_);
-    launch_text(*n.task, node_, lane);
+// What goes wrong in it has its name.
+template <class F>
+void gpu_actor::as_call(const task_record& call, F&& f) const {
+  try {
+    f();
+  } catch (const devices::cannot_run&) {
+    std::rethrow_exception(task_error(call, options_.facts.name, 1, std::current_exception(), errc::no_executor));
+  } catch (const error& e) {
+    if (is_fatal(e)) throw;
+    std::rethrow_exception(task_error(call, options_.facts.name, 1, std::current_exception(), e.code()));
+  } catch (...) {
+    std::rethrow_exception(task_error(call, options_.facts.name, 1, std::current_exception()));
   }
+}
+
+// In program order on one lane, so nothing has to be waited for in between.
+void gpu_actor::launch_nodes(recorded_graph& g, job& j) {
+  auto calls = std::make_shared<std::vector<std::uint64_t>>();
+  calls->reserve(g.nodes.size());
+  for (const replay_node& n : g.nodes) {
+    if (n.task->kind == task_kind::recorded)
+      as_call(*n.task, [&] {
+        memory_.view_tiles(*n.task, node_);
+        launch_text(*n.task, node_, j.lane);
+      });
+    calls->push_back(device_->launched());
+  }
+  j.calls = std::move(calls);
+}
+
+// The first, of the launches that the calls have made.
+std::exception_ptr gpu_actor::complaint_of_call(const job& j) {
+  const auto& graph = static_cast<const recorded_graph&>(*static_cast<recorded_graph*>(j.task->extra->payload.get()));
+  std::exception_ptr first;
+  std::uint64_t before = j.first_launch - 1;
+  for (std::size_t i = 0; i < graph.nodes.size(); ++i) {
+    const std::uint64_t after = (*j.calls)[i];
+    const std::string said = after == before ? std::string() : device_->complaint(before + 1, after);
+    before = after;
+    if (said.empty() || first) continue;
+    const error why(errc::out_of_bounds, said);
+    first = task_error(*graph.nodes[i].task, options_.facts.name, 1, std::make_exception_ptr(why), why.code());
+  }
+  return first;
 }
 
 // Scalars never change from run to run; memory does when tiles have left and come back, or the graph was run elsewhere.
@@ -26,17 +65,18 @@ void gpu_actor::launch_graph(job& j) {
     last.captured.reset();
     last.memory.clear();
     for (const job::held& h : j.copies) last.memory.push_back(h.copy->memory);
-    for (const replay_node& n : graph->nodes) (void)loaded(*n.task->kernel);  // nothing may be compiled in between
+    for (const replay_node& n : graph->nodes)  // nothing may be compiled in between
+      if (n.task->kind == task_kind::recorded) as_call(*n.task, [&] { (void)loaded(*n.task->kernel); });
   }
   j.launched = true;  // whatever happens from here on, what it writes is not what it was
   if (!same || !device_->facts().captures) {
-    launch_nodes(*graph, j.lane);
+    launch_nodes(*graph, j);
     return;
   }
   if (!last.captured) {
     device_->begin_capture(j.lane);
     try {
-      launch_nodes(*graph, j.lane);
+      launch_nodes(*graph, j);
     } catch (...) {
       device_->drop(device_->end_capture(j.lane));
       throw;
@@ -44,9 +84,11 @@ void gpu_actor::launch_graph(job& j) {
     last.captured = device_->end_capture(j.lane);
     last.first_launch = j.first_launch;
     last.last_launch = device_->launched();
+    last.calls = j.calls;
   }
   j.first_launch = last.first_launch;
   j.last_launch = last.last_launch;
+  j.calls = last.calls;
   device_->replay(j.lane, *last.captured);
   replays_.fetch_add(1, std::memory_order_relaxed);
 }
@@ -61,7 +103,7 @@ gpu_actor::run_before& gpu_actor::last_run_of(const std::shared_ptr<recorded_gra
     return true;
   });
   if (last.captured) device_->drop(*last.captured);
-  last = {g, {}, {}};
+  last = {.graph = g, .memory = {}, .captured = {}, .calls = {}};
   return last;
 }
 

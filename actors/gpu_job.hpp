@@ -8,6 +8,7 @@
 #include <exception>
 #include <list>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "actors/gpu_context.hpp"
@@ -67,6 +68,8 @@ struct gpu_job {
     memory_ready = 0;
     first_launch = 1;
     last_launch = 0;
+    calls.reset();
+    by_body.reset();
   }
 
   task_record* task = nullptr;        // null: an eviction
@@ -79,6 +82,7 @@ struct gpu_job {
   std::vector<std::shared_ptr<peer_loan>> loans;  // tiles in other devices' memory, in use until it lets go
   std::vector<kept> updates;
   std::exception_ptr error;
+  std::optional<errc> by_body;  // a routine threw it: the code that is told
   bool launched = false;
   bool refused = false;       // this device cannot run it, others may
   bool spoiled = false;       // what it read was written by one that failed
@@ -86,6 +90,7 @@ struct gpu_job {
   int lane = 0, compute = 0;  // that it ends on, that its kernel runs on
   devices::ticket end = 0;
   std::uint64_t first_launch = 1, last_launch = 0;  // of its kernels
+  std::shared_ptr<const std::vector<std::uint64_t>> calls;  // of a graph: after each of them, the number of launches
   devices::ticket memory_ready = 0;  // of the lane of copies in: room for parts, and what came in for them
   std::uint64_t begin = 0;
   std::list<gpu_job>::iterator self;

@@ -113,20 +113,25 @@ void gpu_actor::finish(job& j) {
   const std::uint64_t begin = j.begin;
   const std::exception_ptr error = j.error;
   const int attempts = t && !is_internal(t->kind) ? j.device.attempt() : 1;
+  const std::optional<errc> code = j.by_body;
   if (t && t->kind == task_kind::transfer)
     t->measured_ns = std::max(1.0f, static_cast<float>(static_cast<double>(ticks() - begin) * tick_ns_));
   give_job(j);
-  if (t) end_task(*t, error, begin, attempts);
+  if (t) end_task(*t, error, begin, attempts, code);
 }
 
 // A kernel went outside of its arrays, or read what such a kernel has written, which is known only now.
 void gpu_actor::look_for_complaints(job& j) {
   if (j.last_launch < j.first_launch) return;
-  const std::string said = device_->complaint(j.first_launch, j.last_launch);
-  if (j.error || (said.empty() && !j.spoiled)) return;
+  std::exception_ptr why;
+  if (j.calls)
+    why = complaint_of_call(j);
+  else if (const std::string said = device_->complaint(j.first_launch, j.last_launch); !said.empty())
+    why = std::make_exception_ptr(error(errc::out_of_bounds, said));
+  if (j.error || (!why && !j.spoiled)) return;
   ++setbacks_;
-  j.error = std::make_exception_ptr(j.spoiled ? error(errc::poisoned, "it read what a task that failed has written")
-                                              : error(errc::out_of_bounds, said));
+  j.error =
+      j.spoiled ? std::make_exception_ptr(error(errc::poisoned, "it read what a task that failed has written")) : why;
   spoil_readers(j);
 }
 
@@ -193,7 +198,8 @@ void gpu_actor::pass_on(job& j) {
   placement_.report_returned({&t, 1});
 }
 
-void gpu_actor::end_task(task_record& t, std::exception_ptr error, std::uint64_t begin, int attempts) {
+void gpu_actor::end_task(task_record& t, std::exception_ptr error, std::uint64_t begin, int attempts,
+                         std::optional<errc> code) {
   const std::uint64_t end = ticks();
   if (!is_internal(t.kind)) {
     const double ns = static_cast<double>(end - begin) * tick_ns_;
@@ -203,8 +209,9 @@ void gpu_actor::end_task(task_record& t, std::exception_ptr error, std::uint64_t
     busy_ns_.fetch_add(static_cast<std::uint64_t>(ns), std::memory_order_relaxed);
     t.measured_ns = std::max(1.0f, static_cast<float>(ns));
     if (error) {
-      const bool own = t.kernel && t.kernel->routines[static_cast<std::size_t>(options_.facts.kind)];
-      t.error = task_error(t, options_.facts.name, attempts, error, own ? errc::task_failed : failure_code(error));
+      t.error = t.kind == task_kind::graph_run ? run_error(t, error) : error;
+      if (t.error == error)  // no call's
+        t.error = task_error(t, options_.facts.name, attempts, error, code ? *code : failure_code(error));
     }
     if (!t.body_gone) drop_body(t, options_.facts.name);
   } else {
@@ -400,13 +407,15 @@ void gpu_actor::call_routine(job& j, routine_fn routine) {
     void* scratch(std::size_t bytes) override {
       if (bytes == 0) return nullptr;
       if (void* memory = at.memory_.scratch(one, bytes)) return memory;
-      throw error(errc::out_of_memory, at.options_.facts.name + ": no room for " + std::to_string(bytes) +
-                                           " bytes that a routine needs beside its arguments");
+      failure = errc::out_of_memory;
+      throw error(failure, at.options_.facts.name + ": no room for " + std::to_string(bytes) +
+                               " bytes that a routine needs beside its arguments");
     }
     bool stop_requested() const override { return one.device.stop_requested(); }
     std::shared_ptr<void>& slot(const void* key) override { return at.states_[key]; }
     gpu_actor& at;
     job& one;
+    errc failure = errc::task_failed;  // of a body that throws
   };
   call c(*this, j);
   const int retries = j.task->extra ? j.task->extra->options.retries : 0;
@@ -418,10 +427,18 @@ void gpu_actor::call_routine(job& j, routine_fn routine) {
       j.task->ops->run(*j.task, j.device);
       return;
     } catch (const error& e) {
-      if (is_fatal(e) || j.device.attempt() > retries || j.device.stop_requested()) throw;
+      if (is_fatal(e)) throw;
+      if (j.device.attempt() > retries || j.device.stop_requested()) {
+        j.by_body = c.failure;
+        throw;
+      }
     } catch (...) {
-      if (j.device.attempt() > retries || j.device.stop_requested()) throw;
+      if (j.device.attempt() > retries || j.device.stop_requested()) {
+        j.by_body = c.failure;
+        throw;
+      }
     }
+    c.failure = errc::task_failed;
     memory_.put_updates_back(j);
     j.device.next_attempt();
     if (j.task->extra->listener) j.task->extra->listener->tried(*j.task);

@@ -149,7 +149,7 @@ void node_actor::start_task(task_record& t) {
   } catch (const too_much&) {
     const std::exception_ptr why = std::current_exception();
     undo();
-    refuse(t, task_error(t, peer_name(), 0, why));
+    refuse(t, task_error(t, peer_name(), 0, why, failure_code(why)));
     t.phase.fetch_and(~(phase_mask | behind_mask), std::memory_order_acq_rel);  // waiting again
     returned_.push_back(&t);
   } catch (...) {
@@ -157,7 +157,7 @@ void node_actor::start_task(task_record& t) {
     undo();
     counts_.tasks.fetch_add(1, std::memory_order_relaxed);  // an attempt, as on a core that has no memory for its views
     counts_.failed.fetch_add(1, std::memory_order_relaxed);
-    end_task(t, task_error(t, peer_name(), 1, why), 0);
+    end_task(t, task_error(t, peer_name(), 1, why, failure_code(why)), 0);
   }
 }
 
@@ -189,7 +189,8 @@ void node_actor::finish(job& j, const wire::task_end& e) {
         j.data->context.commit();
       }
     } catch (...) {
-      why = task_error(t, peer_name(), e.attempts, std::current_exception());
+      const std::exception_ptr here = std::current_exception();
+      why = task_error(t, peer_name(), e.attempts, here, failure_code(here));
     }
   }
   if (why) take_back_lends(j);

@@ -45,8 +45,9 @@ std::string placement::what_has_gone(const task_record& t) const {
 }
 
 std::exception_ptr placement::nobody_left(const task_record& t) const {
-  const error left(errc::device_lost, "no executor that could run it is left" + what_has_gone(t));
-  return task_error(t, "", 0, std::make_exception_ptr(left));
+  const std::string node = what_has_gone(t);  // empty: it was a device
+  const error left(errc::device_lost, "no executor that could run it is left" + node);
+  return task_error(t, "", 0, std::make_exception_ptr(left), node.empty() ? left.code() : errc::task_failed);
 }
 
 std::exception_ptr placement::no_quantity(const task_record& t) const {

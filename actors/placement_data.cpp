@@ -32,7 +32,9 @@ bool placement::set_aside_for_data() {
 bool placement::must_wait_for_data(task_record& t) {
   const memory_space where = t.kind == task_kind::host_access ? host_space : assignment_.space_of(t);
   if (const std::exception_ptr lost = logic::lost_input(t)) {
-    fail(t, task_error(t, t.kind == task_kind::host_access ? "host" : assignment_.facts()[t.executor].name, 0, lost),
+    fail(t,
+         task_error(t, t.kind == task_kind::host_access ? "host" : assignment_.facts()[t.executor].name, 0, lost,
+                    failure_code(lost)),
          true);
     await_verdict(t);
     retired_.push_back(&t);

@@ -66,6 +66,9 @@ raw_view run_context::view_of(int i) {
   } catch (const error& e) {
     failure_ = e.code();
     throw;
+  } catch (const std::bad_alloc&) {
+    failure_ = errc::out_of_memory;
+    throw;
   }
 }
 

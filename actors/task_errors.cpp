@@ -3,6 +3,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "actors/task_errors.hpp"
 
+#include <new>
+
 #include <troupe/error.hpp>
 
 #include "actors/logic/dependencies.hpp"
@@ -37,19 +39,43 @@ errc failure_code(const std::exception_ptr& e) noexcept {
   try {
     if (e) std::rethrow_exception(e);
   } catch (const error& x) {
-    return x.code() == errc::bad_argument ? errc::task_failed : x.code();
+    return x.code();
+  } catch (const std::bad_alloc&) {
+    return errc::out_of_memory;
   } catch (...) {
   }
   return errc::task_failed;
 }
 
+namespace {
+std::string failure_text(const std::string& what, const std::string& executor, int attempt,
+                         const std::exception_ptr& cause) {
+  std::string text = "task " + what + (executor.empty() ? " was not run" : " failed on " + executor);
+  if (attempt > 1) text += " after " + std::to_string(attempt) + " attempts";
+  return text + ": " + text_of(cause);
+}
+}  // namespace
+
 std::exception_ptr task_error(const task_record& t, const std::string& executor, int attempt, std::exception_ptr cause,
                               errc code) {
   const std::string name = logic::name_of(t);
-  std::string text = "task '" + name + "' " + (executor.empty() ? "was not run" : "failed on " + executor);
-  if (attempt > 1) text += " after " + std::to_string(attempt) + " attempts";
-  text += ": " + text_of(cause);
+  const std::string text = failure_text("'" + name + "'", executor, attempt, cause);
   return std::make_exception_ptr(task_failed(code, text, name, executor, name, attempt, std::move(cause)));
+}
+
+std::exception_ptr run_error(const task_record& run, const std::exception_ptr& of_call) {
+  try {
+    if (of_call) std::rethrow_exception(of_call);
+  } catch (const task_failed& x) {
+    const std::string name = logic::name_of(run);
+    const std::string text =
+        x.cause() ? failure_text("'" + x.task() + "' of '" + name + "'", x.executor(), x.attempts(), x.cause())
+                  : x.what();
+    return std::make_exception_ptr(
+        task_failed(x.code(), text, name, x.executor(), x.root_task(), x.attempts(), x.cause()));
+  } catch (...) {
+  }
+  return of_call;
 }
 
 std::exception_ptr cancelled_error(const task_record& t, const std::string& executor) {

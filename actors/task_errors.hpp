@@ -14,8 +14,10 @@ namespace troupe::detail {
 /// The body of `t` threw `cause` on `executor` at this attempt; or it was not the body that failed, which `code` says.
 std::exception_ptr task_error(const task_record& t, const std::string& executor, int attempt, std::exception_ptr cause,
                               errc code = errc::task_failed);
-/// What a task that has no say in it fails with: the code of troupe's own error; task_failed for others, and for
-/// bad_argument, which is about calls.
+/// A recorded call has failed with `of_call`: what the run of its graph fails with, named as the call's root.
+std::exception_ptr run_error(const task_record& run, const std::exception_ptr& of_call);
+/// What a task fails with where it was not its body that threw: the code of troupe's own error, out_of_memory where there
+/// was none for the runtime itself, task_failed for others.
 errc failure_code(const std::exception_ptr&) noexcept;
 /// Somebody asked `t` to stop.
 std::exception_ptr cancelled_error(const task_record& t, const std::string& executor);

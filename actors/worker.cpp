@@ -138,15 +138,19 @@ worker::outcome worker::run_body(run_context& c, task_record& t) {
   if (t.extra && t.extra->watched) t.extra->listener->began(t);
   const int tries = 1 + (t.extra ? std::max(0, t.extra->options.retries) : 0);
   for (int attempt = 1;; ++attempt) {
+    bool by_body = false;
     try {
       if (t.extra && t.extra->options.stop.stop_requested()) {
         t.error = stopped_error(t, at_.executor);
         return note_bodies(t, {false, attempt - 1});
       }
-      if (t.kind == task_kind::settle)
+      if (t.kind == task_kind::settle) {
         settle_reduction(t, at_.host, c);
-      else
+      } else {
+        by_body = true;
         t.ops->run(t, c);
+        by_body = false;
+      }
       c.commit();
       return note_bodies(t, {true, attempt});
     } catch (const abi::__forced_unwind&) {  // by pthread_exit: cannot be held up
@@ -160,7 +164,8 @@ worker::outcome worker::run_body(run_context& c, task_record& t) {
         if (t.extra->listener) t.extra->listener->tried(t);
         continue;
       }
-      t.error = task_error(t, at_.executor, attempt, std::current_exception(), c.failure());
+      const std::exception_ptr why = std::current_exception();
+      t.error = task_error(t, at_.executor, attempt, why, by_body ? c.failure() : failure_code(why));
       return note_bodies(t, {false, attempt});
     }
   }

@@ -55,44 +55,83 @@ access_mode mode_of(const tile_state& s, bool& touched) {
   return s.outside_read || part ? access_mode::update : access_mode::write;
 }
 
-// Devices enqueue the calls of a graph as they are.
-bool is_plain(const task_record& t, device_kind kind) {
-  const auto k = static_cast<std::size_t>(kind);
-  if (t.kind != task_kind::recorded || t.kernel->routines[k] || !t.kernel->texts[k].text) return false;
-  return std::all_of(t.accesses, t.accesses + t.access_count,
-                     [](const access& x) { return !x.array || (!x.where && x.mode != access_mode::reduce); });
+// "recorded call 3, 'smooth'": those of a for_each are counted one by one.
+std::string called(const std::vector<const task_record*>& calls, std::size_t i) {
+  return "recorded call " + std::to_string(i + 1) + ", '" + logic::name_of(*calls[i]) + "',";
 }
 
-// Who can run all calls, within all their scopes; throws if nobody can.
+// Why the executor cannot run the call as a part of a graph; empty if it can. Devices enqueue calls as they are.
+std::string reason_against(const task_record& t, const executor_facts& f, const std::vector<executor_facts>& facts) {
+  if (f.kind == device_kind::node) return "stays on this node";
+  if (t.extra && !t.extra->executors.contains(f.id)) return "has another scope";
+  const auto k = static_cast<std::size_t>(f.kind);
+  if (f.space == host_space) return (t.kernel->kinds & cpu_bit) != 0 ? "" : "has no body for cores";
+  if (t.kernel->routines[k]) return "is a routine there";
+  if (!t.kernel->texts[k].text) return "has no body as text for it";
+  if (!logic::able_to_run(*t.kernel, facts).contains(f.id)) return std::string(logic::reason_against(*t.kernel, f));
+  for (int i = 0; i < t.access_count; ++i) {
+    const access& x = t.accesses[i];
+    if (x.array && (x.where || x.mode == access_mode::reduce))
+      return "uses array '" + x.array->spec.name + "' otherwise than by whole tiles";
+  }
+  return {};
+}
+
+/// Who can run all calls, and why others cannot. The end of a for_each is no call: nothing runs for it.
+class candidates {
+ public:
+  template <class Tasks>
+  candidates(const Tasks& tasks, const std::vector<executor_facts>& facts) : facts_(facts) {
+    for (const task_record* t : tasks)
+      if (t->kind == task_kind::recorded) calls_.push_back(t);
+  }
+  /// Empty if it can run them all; else why not, for the first that it cannot.
+  std::string against(const executor_facts& f) const {
+    for (std::size_t i = 0; i < calls_.size(); ++i)
+      if (const std::string why = reason_against(*calls_[i], f, facts_); !why.empty())
+        return called(calls_, i) + " " + why;
+    return {};
+  }
+  /// "; sim:0, sim:1: recorded call 1, 'f', has no body as text for it", of these.
+  std::string against(const logic::executor_set& some) const {
+    std::string text, last;
+    for (const executor_facts& f : facts_) {
+      if (!some.contains(f.id) || f.kind == device_kind::node) continue;
+      const std::string why = against(f);
+      if (why.empty()) continue;
+      if (why == last)
+        text.insert(text.size() - why.size() - 2, ", " + f.name);
+      else
+        text += "; " + f.name + ": " + why;
+      last = why;
+    }
+    return text;
+  }
+  const std::vector<const task_record*>& calls() const { return calls_; }
+
+ private:
+  std::vector<const task_record*> calls_;
+  const std::vector<executor_facts>& facts_;
+};
+
 void find_executors(recorded_graph& g, const recording& tape, const std::vector<executor_facts>& facts) {
-  const auto first_that_is_not = [&](auto&& what) -> const task_record* {
-    const auto t = std::find_if(tape.tasks.begin(), tape.tasks.end(), [&](const task_record* x) { return !what(*x); });
-    return t == tape.tasks.end() ? nullptr : *t;
-  };
+  const candidates all(tape.tasks, facts);
+  const auto& calls = all.calls();
+  const bool for_cores =
+      std::ranges::all_of(calls, [](const task_record* t) { return (t->kernel->kinds & cpu_bit) != 0; });
   const logic::executor_set scope = g.executors;
   g.executors.clear();
-  const task_record* not_for_cores =
-      first_that_is_not([](const task_record& t) { return (t.kernel->kinds & cpu_bit) != 0; });
-  if (!not_for_cores) g.executors = scope & logic::with_body(cpu_bit, facts);
-  for (const executor_facts& f : facts) {
-    if (f.space == host_space || f.kind == device_kind::node || !scope.contains(f.id)) continue;
-    const bool can = !first_that_is_not([&](const task_record& t) {
-      return is_plain(t, f.kind) && logic::able_to_run(*t.kernel, facts).contains(f.id);
-    });
-    if (can) g.devices.insert(f.id);
-  }
+  if (for_cores) g.executors = scope & logic::with_body(cpu_bit, facts);
+  for (const executor_facts& f : facts)
+    if (f.space != host_space && f.kind != device_kind::node && scope.contains(f.id) && all.against(f).empty())
+      g.devices.insert(f.id);
   g.executors |= g.devices;
-  g.once = first_that_is_not([](const task_record& t) { return t.kernel->repeat != purity::once; }) != nullptr;
+  g.once = std::ranges::any_of(calls, [](const task_record* t) { return t->kernel->repeat == purity::once; });
   if (!g.executors.empty()) return;
-  if (not_for_cores)
-    throw error(
-        errc::not_supported,
-        "kernel '" + std::string(not_for_cores->kernel->name) +
-            "' has no body for cores, and no device can run the whole graph: that takes a body as text for each "
-            "call, and accesses that are whole tiles");
-  throw error(errc::no_executor,
-              "no core group is in the scopes of all recorded calls, and a run stays on one executor; there are: " +
-                  logic::names_of(logic::executor_set::every(), facts));
+  throw error(for_cores ? errc::no_executor : errc::not_supported,
+              "no executor can run the whole graph, and a run stays on one" +
+                  all.against(logic::executor_set::every()) +
+                  "; on a device each call needs a body as text, and accesses that are whole tiles");
 }
 
 void summarize(recorded_graph& g, recording& tape) {
@@ -172,6 +211,15 @@ std::shared_ptr<recorded_graph> compile(engine& house, recording& tape) {
   return g;
 }
 
+[[noreturn]] void throw_no_runner(const recorded_graph& g, const logic::executor_set& allowed,
+                                  const std::vector<executor_facts>& facts) {
+  std::vector<const task_record*> tasks;
+  for (const replay_node& n : g.nodes) tasks.push_back(n.task);
+  throw error(errc::no_executor, "no executor of this node in the scope of the run can run the whole graph" +
+                                     candidates(tasks, facts).against(allowed) +
+                                     "; on a device each call needs a body as text, and accesses that are whole tiles");
+}
+
 void run_nothing() {}
 
 }  // namespace
@@ -206,11 +254,10 @@ future<void> runtime::run(const task_options& options, const graph& g) {
   const target to{&e, nullptr};
   task_record* t = make_record(to, &options, &run_on_device, &run_nothing, static_cast<const box<1>*>(nullptr),
                                static_cast<const extent<1>*>(nullptr));
-  if ((t->extra->executors & rg.executors & e.brain().all()).empty()) {
+  if (const auto allowed = t->extra->executors & e.brain().all(); (allowed & rg.executors).empty()) {
     discard(t);
     release(t);
-    throw error(errc::no_executor,
-                "the scope of the run and the scopes of the recorded calls have no executor in common");
+    throw_no_runner(rg, allowed, e.brain().facts());
   }
   // On cores where they can: how long a whole graph takes on which device is not known beforehand.
   t->extra->executors &= rg.executors;

@@ -117,6 +117,37 @@ void throw_bad_space(const task_options* o, const kernel_info* k, int d, index_t
                                     " of its chunks is negative: use 1 or more, or 0 for the whole extent"));
 }
 
+void throw_of_call(const error& e, const task_options* o, const kernel_info* k) {
+  const std::string task = o && !o->name.empty() ? "task '" + o->name + "'" : "";
+  const std::string kernel = k ? "kernel '" + std::string(k->name) + "'" : "";
+  if (task.empty() && kernel.empty()) throw;
+  throw error(e.code(), task + (task.empty() || kernel.empty() ? "" : ", ") + kernel + ": " + e.what());
+}
+
+void throw_of_array(const error& e, const array_core& a) {
+  throw error(e.code(), "array '" + a.spec.name + "': " + e.what());
+}
+
+namespace {
+[[noreturn]] void throw_lost(const char* kernel, argument_place at, const std::string& value, const char* type) {
+  throw error(errc::bad_argument, "kernel '" + std::string(kernel) + "', argument " + std::to_string(at.number) +
+                                      " of " + std::to_string(at.of) + ": " + value + " cannot be passed as " + type +
+                                      " without loss: pass a value that it holds, or widen the parameter");
+}
+}  // namespace
+
+void throw_lost(const char* kernel, argument_place at, long long value, const char* type) {
+  throw_lost(kernel, at, std::to_string(value), type);
+}
+void throw_lost(const char* kernel, argument_place at, unsigned long long value, const char* type) {
+  throw_lost(kernel, at, std::to_string(value), type);
+}
+void throw_lost(const char* kernel, argument_place at, double value, const char* type) {
+  char text[40];
+  std::snprintf(text, sizeof text, "%.17g", value);
+  throw_lost(kernel, at, std::string(text), type);
+}
+
 void size_accesses(task_record& t, int count) {
   if (count > 0xffff) throw error(errc::bad_argument, "a task touches at most 65535 arrays");
   t.accesses = new access[static_cast<std::size_t>(count)];
@@ -134,7 +165,7 @@ void check_belongs(target to, const task_record& t) {
     if (x.array) continue;  // looked at when the access was filled in
     if (x.task->home != t.home)
       throw error(errc::bad_argument, "a future that the call waits for belongs to another runtime");
-    if ((x.task->kind == task_kind::recorded) != (to.tape != nullptr))
+    if (is_recorded(x.task->kind) != (to.tape != nullptr))
       throw error(errc::bad_argument, to.tape ? "a recorded call can only wait for calls of the same recording"
                                               : "the future stands for a recorded call: run the graph instead");
   }
@@ -148,7 +179,7 @@ void put_on(recording& tape, task_record* t) {
   // The caller may drop its handles before the recording ends.
   for (int i = 0; i < t->access_count; ++i)
     if (array_core* a = t->accesses[i].array; a && tape.arrays.insert(a).second) retain(a);
-  t->kind = task_kind::recorded;
+  t->kind = t->kind == task_kind::join ? task_kind::recorded_join : task_kind::recorded;
   tape.tasks.push_back(t);
 }
 }  // namespace
@@ -497,7 +528,7 @@ void check_views(engine& house, const task_record& t, std::chrono::steady_clock:
 
 bool wait_until(task_record& t, std::chrono::steady_clock::time_point deadline) {
   if (is_done(t)) return true;
-  if (t.kind == task_kind::recorded)
+  if (is_recorded(t.kind))
     throw error(errc::bad_argument, "the future stands for a recorded call, which is never ready: wait for the run");
   // Its runtime may be destroyed meanwhile, and a body that runs here be left behind.
   const std::shared_ptr<engine> kept = t.home->shared_house.lock();

@@ -58,8 +58,8 @@ cl_program programs::program_of(const kernel_source& source) {
   check_(code, "clCreateProgramWithSource");
   code = clBuildProgram(program.get(), 1, &device_, "-cl-std=CL1.2 -cl-kernel-arg-info", nullptr, nullptr);
   if (meaning(code) == errc::compile_failed)
-    throw error(errc::compile_failed, rtc::described(source, check_.device()) + " does not compile (" +
-                                          code_text(code) + "):\n" + log_of(program.get()));
+    throw error(errc::compile_failed,
+                rtc::does_not_compile(source, check_.device(), code_text(code), log_of(program.get())));
   check_(code, "clBuildProgram");
   return programs_.emplace(known, std::move(program)).first->second.get();
 }

@@ -158,8 +158,7 @@ class host_compiler final : public compiler {
     if (const std::string lines = contents(log); !said.empty() && fails_behind_text(lines))
       throw error(errc::compile_failed, no_function(source, target));
     if (!said.empty() || made.empty())
-      throw error(errc::compile_failed, described(source, target) + " does not compile (" + program_.string() + said +
-                                            "):\n" + contents(log));
+      throw error(errc::compile_failed, does_not_compile(source, target, program_.string() + said, contents(log)));
     const auto* bytes = reinterpret_cast<const std::byte*>(made.data());
     return {bytes, bytes + made.size()};
   }

@@ -47,8 +47,10 @@ class program_compiler final : public compiler {
         if (calls_.log(made, log.data()) != 0) log.clear();
         while (!log.empty() && (log.back() == '\0' || log.back() == '\n')) log.pop_back();
       }
-      throw error(errc::compile_failed, described(source, target) + " does not compile (" + dialect_.name + ' ' +
-                                            std::to_string(code) + ' ' + calls_.error_string(code) + "):\n" + log);
+      throw error(errc::compile_failed,
+                  does_not_compile(
+                      source, target,
+                      std::string(dialect_.name) + ' ' + std::to_string(code) + ' ' + calls_.error_string(code), log));
     }
     std::size_t size = 0;
     check(calls_.code_size(made, &size), source, target);

@@ -206,6 +206,21 @@ std::string described(const kernel_source& source, std::string_view target) {
   return s + " for " + std::string(target);
 }
 
+std::string does_not_compile(const kernel_source& source, std::string_view target, const std::string& by,
+                             const std::string& log) {
+  const auto line_at = [&](std::size_t at) {
+    const std::size_t before = log.rfind('\n', at), end = std::min(log.find('\n', at), log.size());
+    const std::size_t begin = before == log.npos ? 0 : before + 1;
+    return log.substr(begin, end - begin);
+  };
+  // Notes of where it was come before it.
+  std::size_t at = log.find("error");
+  if (at == log.npos) at = log.find_first_not_of(" \t\r\n");
+  const std::string first = at == log.npos ? "" : ": " + line_at(at);
+  return described(source, target) + " does not compile" + first + " (" + by + ")" +
+         (log.empty() ? "" : "; the log:\n" + log);
+}
+
 std::string no_function(const kernel_source& source, std::string_view target) {
   const std::string text = without_comments(source.text);
   const auto words = words_of(text);

@@ -45,6 +45,10 @@ std::optional<std::vector<parameter>> parameters_of(std::string_view text, std::
 /// "kernel add (sum) for sm_90: there is no function 'add' in the text, which has: mul, div".
 std::string no_function(const kernel_source&, std::string_view target);
 std::string described(const kernel_source&, std::string_view target);
+/// "kernel add for sm_90 does not compile: typo:1:48: error: ... (by whom); the log:" and, on lines of their own, the log of
+/// the compiler: the first line says what is wrong.
+std::string does_not_compile(const kernel_source&, std::string_view target, const std::string& by,
+                             const std::string& log);
 
 /// Throws error(bad_argument) where arguments and parameters differ.
 void check_arguments(std::span<const kernel_argument>, const std::vector<parameter>&, std::string_view entry);

@@ -7,7 +7,8 @@
 // Data is new each time because the arrays' contents are. Recorded calls may not ask for resources or have stop tokens,
 // and a run as a whole is not retried: error(not_supported). One run stays on one executor: it must be in the scopes of
 // all recorded calls and of the run, else error(no_executor). That is a core group where one can run all calls; else, or
-// where the scope of the run says so, a device: there each call must have a body as text and use whole tiles. A device
+// where the scope of the run says so, a device: there each call must have a body as text and use whole tiles, and so must
+// the chunks of a for_each; errors name the call that cannot. One that fails is told as "task 'CALL' of 'RUN'". A device
 // enqueues the calls in program order; where its vendor has graphs (CUDA, HIP, sim) the second run on the same memory is
 // captured and the later ones are one call of the vendor's each, whatever the number of kernels. Priorities of recorded
 // calls are not looked at, those of runs are. A graph keeps its arrays alive; it is a cheap handle.

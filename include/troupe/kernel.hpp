@@ -70,6 +70,7 @@ class kernel {
   struct cpu_body {
     void (*with_context)(task_context&, typename detail::parameter<Parameters>::type...) = nullptr;
     void (*plain)(typename detail::parameter<Parameters>::type...) = nullptr;
+    using kernel_parameters = std::tuple<typename detail::parameter<Parameters>::type...>;
     void operator()(task_context& c, typename detail::parameter<Parameters>::type... p) const {
       if (detail::argument_sink* sink = c.sink())
         hand_over(*sink, p...);

@@ -47,7 +47,8 @@ struct device_use {
   /// Kernels that run side by side.
   int lanes = 4;
   /// A task that takes longer on the device counts as hung, and the device as failed; 0: none does. On CUDA, HIP and
-  /// OpenCL a kernel cannot be stopped: the device then stays closed until it has ended.
+  /// OpenCL a kernel cannot be stopped: the device then stays closed until it has ended, and the futures of the tasks that
+  /// were under way or waiting there, the hung one's among them, wait until then.
   std::chrono::milliseconds deadline{0};
   /// Devices of one group are one card to tasks that ask for several (see `options::card_wait`). Empty: those that are
   /// the same physical device are.

@@ -47,7 +47,8 @@ class submitter {
   }
   /// Spawns one call of a kernel, on any executor in scope that has a body for it. Access modes are checked against its
   /// signature at compile time. Throws as above, with `error(no_executor)` if no executor in scope has a body, and
-  /// `error(bad_argument)` where the arrays do not have the shapes that the kernel requires.
+  /// `error(bad_argument)` where the arrays do not have the shapes that the kernel requires, and for a number that its
+  /// parameter's type does not hold: an integer must be in it as it is, a floating-point number within its range.
   template <class... P, class... A>
   future<void> spawn(const kernel<P...>& k, const A&... args) {
     return spawn_at(to(), k, args...);

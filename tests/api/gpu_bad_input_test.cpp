@@ -124,6 +124,26 @@ TEST_P(gpu_bad_input, parameters_other_than_those_of_the_signature_fail_the_task
   expect_says(failure_of(swapped), errc::bad_argument, {"swapped"});
 }
 
+// Not by its cause alone.
+TEST_P(gpu_bad_input, parameters_that_do_not_fit_are_told_by_the_code_of_the_error) {
+  constexpr auto fewer = adder("fewer", {"GPU_KERNEL void k(GPU_INOUT(unsigned, a)) { GPU_AT1(a, 0) = 1; }", "k"});
+  auto a = rt_->filled<word>({100}, tiles(100), 1);
+  EXPECT_EQ(test::code_of([&] { rt_->spawn(here(), fewer, update(a), word{4}).get(); }), errc::bad_argument);
+  auto b = rt_->filled<word>({100}, tiles(100), 1);
+  const graph g = rt_->record([&](recorder& r) { r.spawn(here(), fewer, update(b), word{4}); });
+  EXPECT_EQ(test::code_of([&] { rt_->run(g).get(); }), errc::bad_argument);
+}
+
+// The rest may be a compiler's log.
+TEST_P(gpu_bad_input, the_first_line_of_a_text_that_does_not_compile_is_a_sentence) {
+  const auto typo =
+      adder("typo", {"GPU_KERNEL void typo(GPU_INOUT(unsigned, a)) { GPU_AT1(a, 0) = nothing_of_that_name; }", "typo"});
+  const auto e = failure_of(typo);
+  const std::string line = e.text.substr(0, e.text.find('\n'));
+  for (const char* part : {"typo", GetParam(), "does not compile", "nothing_of_that_name"})
+    EXPECT_NE(line.find(part), std::string::npos) << "'" << part << "' is not in the first line of: " << e.text;
+}
+
 // It would write outside of its memory, and the accesses that are compared with the box are all inside it.
 TEST_P(gpu_bad_input, elements_of_another_size_than_those_of_the_signature_fail_the_task) {
   const std::string body =

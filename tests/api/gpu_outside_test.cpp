@@ -161,12 +161,17 @@ TEST_P(gpu_outside, a_long_row_that_follows_fails_to_its_last) {
 TEST_P(gpu_outside, recorded_graphs_fail_each_time_they_are_run) {
   auto a = rt_->filled<word>({100}, tiles(100), 1), b = rt_->array<word>({100}, tiles(100));
   const auto record = [&](std::int64_t far) {
-    return rt_->record([&](recorder& r) { r.spawn(look, read(a), write(b), std::int64_t{far}); });
+    return rt_->record([&](recorder& r) {
+      r.for_each(grid(100).chunks(100), look, read(a), write(b), std::int64_t{0});
+      r.spawn({.name = "second"}, look, read(a), write(b), std::int64_t{far});
+    });
   };
   auto right = record(0), wrong = record(1);
   for (int i = 0; i < 4; ++i) {
     EXPECT_EQ(test::code_of([&] { rt_->run(here(), right).get(); }), std::nullopt);
-    expect_told(failure_of([&] { rt_->run(here(), wrong).get(); }), {"look", "argument 'a'"});
+    const auto e = failure_of([&] { rt_->run(here(), wrong).get(); });
+    expect_told(e, {"look", "argument 'a'", "task 'second' of 'graph run' failed"});
+    EXPECT_EQ(e.root, "second");
   }
   expect_well();
 }

@@ -46,6 +46,7 @@ TEST_F(window_radius, below_zero_is_an_error) {
       ASSERT_TRUE(e) << radius;
       EXPECT_EQ(e->code, errc::bad_argument);
       EXPECT_TRUE(e->says("radius " + std::to_string(radius))) << e->text;
+      EXPECT_TRUE(e->says("task 'blur': array 'heights': ")) << e->text;
     }
 }
 
@@ -130,8 +131,32 @@ TEST(slices, along_a_dimension_that_the_array_lacks_are_an_error) {
     EXPECT_EQ(e->code, errc::bad_argument);
     EXPECT_TRUE(e->says("slice(") && e->says("name one of 0 to")) << e->text;
   }
+  EXPECT_TRUE(of_line(5)->says("array 'line': slice(5)")) << of_line(5)->text;
   EXPECT_EQ(ran, 0);
   EXPECT_FALSE(of_line(0) || of_sheet(0) || of_sheet(1));
+}
+
+TEST(mappers, that_complain_do_so_with_kernel_task_and_array) {
+  constexpr auto blur = kernel<in<int, 1>, out<int, 1>>("blur").on(cpu, [](view<const int, 1>, view<int, 1>) {});
+  runtime rt(options{.threads = 1});
+  auto from = rt.filled<int>({10}, tiles(3), 1, "from"), to = rt.array<int>({10}, tiles(3), "to");
+  const auto told = [](auto&& f) {
+    const auto e = error_of(f);
+    EXPECT_TRUE(e);
+    return e ? e->text : std::string();
+  };
+  EXPECT_TRUE(told([&] {
+                rt.for_each(grid(10), blur, read(from, window(-1)), write(to));
+              }).starts_with("kernel 'blur': array 'from': window: radius -1"));
+  EXPECT_TRUE(told([&] {
+                rt.for_each({.name = "soft"}, grid(10), blur, read(from), write(to, slice(3)));
+              }).starts_with("task 'soft', kernel 'blur': array 'to': slice(3)"));
+  EXPECT_TRUE(told([&] {
+                rt.for_each(grid(10), blur, read(from), write(to, fixed<1>{{{0}, {4}}}));
+              }).starts_with("kernel 'blur': array 'to': two chunks"));
+  EXPECT_TRUE(told([&] {
+                rt.for_each(grid(10), blur, read(from, fixed<1>{{{0}, {14}}}), write(to));
+              }).starts_with("kernel 'blur': array 'from': the access to"));
 }
 
 TEST(chunk_sizes, below_zero_name_the_task_and_the_size) {

@@ -88,6 +88,15 @@ class gpu_faults : public testing::Test {
     }
     return errc::bad_argument;  // nothing was thrown
   }
+  template <class F>
+  static errc code_of(F&& f) {
+    try {
+      f();
+    } catch (const error& e) {
+      return e.code();
+    }
+    return errc::bad_argument;  // nothing was thrown
+  }
   inline static std::string last_text;
 };
 
@@ -151,6 +160,7 @@ TEST_F(gpu_faults, what_only_the_device_had_is_data_lost_naming_array_and_task) 
   second.name = "second";
   auto f = rt.spawn(second, stir, update(a), word{2});
   EXPECT_EQ(cause_of([&] { f.get(); }), errc::data_lost) << last_text;
+  EXPECT_EQ(code_of([&] { f.get(); }), errc::data_lost) << last_text;
   EXPECT_NE(last_text.find("precious"), std::string::npos) << last_text;
   EXPECT_NE(last_text.find("second"), std::string::npos) << last_text;
   // Written anew it is as good as ever.
@@ -222,6 +232,7 @@ TEST_F(gpu_faults, a_device_that_keeps_failing_is_left_and_its_tasks_go_to_the_c
     auto f = rt.spawn(stir_on_gpu, update(b), word{2});
     const errc code = cause_of([&] { f.get(); });
     EXPECT_TRUE(code == errc::device_lost || code == errc::device_failed || code == errc::poisoned) << last_text;
+    EXPECT_NE(code_of([&] { f.get(); }), errc::task_failed) << last_text;
   }
 }
 

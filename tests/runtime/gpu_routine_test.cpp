@@ -100,6 +100,7 @@ TEST(gpu_routines, that_ask_for_too_much_are_told_so) {
     FAIL() << "there was room";
   } catch (const error& e) {
     EXPECT_NE(std::string(e.what()).find("1099511627776 bytes"), std::string::npos) << e.what();
+    EXPECT_EQ(e.code(), errc::out_of_memory);
   }
 }
 

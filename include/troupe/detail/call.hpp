@@ -8,6 +8,7 @@
 
 #include <cstring>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <new>
 #include <tuple>
@@ -124,6 +125,67 @@ inline constexpr bool takes_no_nothing =
     !std::is_invocable_v<F&, typename argument_of<A>::passed...> &&
     !std::is_invocable_v<F&, task_context&, typename argument_of<A>::passed...>;
 
+// ---- numbers that kernels are passed ---------------------------------------------------------------------------------
+
+/// As messages call them.
+template <class T>
+constexpr const char* name_of_number() {
+  if constexpr (std::is_same_v<T, bool>)
+    return "bool";
+  else if constexpr (std::is_floating_point_v<T>)
+    return sizeof(T) == 4 ? "float" : sizeof(T) == 8 ? "double" : "a floating-point number";
+  else if constexpr (std::is_signed_v<T>)
+    return sizeof(T) == 1 ? "int8" : sizeof(T) == 2 ? "int16" : sizeof(T) == 4 ? "int32" : "int64";
+  else
+    return sizeof(T) == 1 ? "uint8" : sizeof(T) == 2 ? "uint16" : sizeof(T) == 4 ? "uint32" : "uint64";
+}
+
+/// Whether a parameter of type P holds this number: integers as they are, floating-point numbers rounded.
+template <class P, class T>
+constexpr bool holds_number(T v) {
+  [[maybe_unused]] const auto is_negative = [](auto x) {
+    if constexpr (std::is_signed_v<decltype(x)>)
+      return x < 0;
+    else
+      return false;
+  };
+  if constexpr (std::is_integral_v<P> && std::is_integral_v<T>) {
+    const P p = static_cast<P>(v);
+    return static_cast<T>(p) == v && is_negative(p) == is_negative(v);
+  } else if constexpr (std::is_integral_v<P>) {
+    T end = 1;  // 2^digits: the largest is one less, which T may not hold
+    for (int i = 0; i < std::numeric_limits<P>::digits; ++i) end *= 2;
+    if (!(v >= (std::is_signed_v<P> ? -end : T{0}) && v < end)) return false;  // nor is it a NaN
+    return static_cast<T>(static_cast<P>(v)) == v;
+  } else if constexpr (std::numeric_limits<P>::max_exponent < std::numeric_limits<T>::max_exponent) {
+    constexpr T most = std::numeric_limits<P>::max(), infinite = std::numeric_limits<T>::infinity();
+    return !(v > most || v < -most) || v == infinite || v == -infinite;
+  } else {
+    return true;
+  }
+}
+
+/// A value that is passed to a kernel as a P.
+template <class P, class T>
+void check_number(const char* kernel, argument_place at, const T& value) {
+  if constexpr (std::is_enum_v<T> && std::is_convertible_v<T, P>) {
+    check_number<P>(kernel, at, static_cast<std::underlying_type_t<T>>(value));
+  } else if constexpr (std::is_arithmetic_v<P> && std::is_arithmetic_v<T> && !std::is_same_v<P, T>) {
+    if (holds_number<P>(value)) return;
+    using told = std::conditional_t<std::is_floating_point_v<T>, double,
+                                    std::conditional_t<std::is_signed_v<T>, long long, unsigned long long>>;
+    throw_lost(kernel, at, static_cast<told>(value), name_of_number<P>());
+  }
+}
+
+/// The same for what a future has, which is known when the body runs.
+template <class F, std::size_t I, class A>
+void check_late(task_record& r, task_context& c, int slot, std::size_t count) {
+  if constexpr (argument_of<A>::mode == -2)
+    check_number<std::remove_cvref_t<std::tuple_element_t<I, typename F::kernel_parameters>>>(
+        r.kernel->name, {I + 1, count}, argument_of<A>::fetch(r, c, {}, slot));
+}
+
 template <class F, class... A>
 struct call_state {
   F body;
@@ -131,6 +193,8 @@ struct call_state {
 
   template <std::size_t... I>
   decltype(auto) run(task_record& r, task_context& c, std::index_sequence<I...>) {
+    if constexpr (requires { typename F::kernel_parameters; })
+      (check_late<F, I, A>(r, c, slot_of<I, A...>(), sizeof...(A)), ...);
     if constexpr (takes_nothing<F, A...>)
       return body();
     else if constexpr (takes_no_nothing<F, A...>)
@@ -254,6 +318,16 @@ inline constexpr task_ops ops_of{
 
 // ---- filling accesses -----------------------------------------------------------------------------------------------
 
+// What the mapper says of a chunk; what it complains of is told with the array.
+template <class T, int N, access_mode Mode, class M, int K>
+auto answer_of(const access_argument<T, N, Mode, M>& a, const box<K>& chunk) {
+  try {
+    return a.map(chunk, a.target->size());
+  } catch (const error& e) {
+    throw_of_array(e, *a.target->core());
+  }
+}
+
 template <class T, int N, access_mode Mode, class M, int K>
 void fill_access(engine& house, const house_link* home, access& to, const access_argument<T, N, Mode, M>& a,
                  const box<K>* chunk, const extent<K>* space) {
@@ -285,7 +359,7 @@ void fill_access(engine& house, const house_link* home, access& to, const access
   } else {
     if (!chunk) throw error(errc::bad_argument, "a mapper needs an index space: use for_each, or a sub-array");
     static_assert(mapper<M, K, N>, "the mapper cannot be called with this index space and array");
-    const auto answer = a.map(*chunk, a.target->size());
+    const auto answer = answer_of(a, *chunk);
     if constexpr (std::is_convertible_v<decltype(answer), mapped<N>>)
       m = answer;
     else
@@ -366,8 +440,12 @@ task_record* make_record(target to, const task_options* options, const kernel_in
   try {
     constexpr int slots = (0 + ... + argument_of<A>::slots);
     if constexpr (slots > task_record::inline_accesses) size_accesses(*r, slots);
-    [[maybe_unused]] int slot = 0;
-    (fill_one(*to.house, *r, slot, args, chunk, space), ...);
+    try {
+      [[maybe_unused]] int slot = 0;
+      (fill_one(*to.house, *r, slot, args, chunk, space), ...);
+    } catch (const error& e) {
+      throw_of_call(e, options, kernel);
+    }
     r->kernel = kernel ? kernel : &ops_of<state, result>.closure;
     check_pairs(*r, args...);
     if (options)
@@ -392,12 +470,14 @@ task_record* make_record(target to, const task_options* options, const kernel_in
 // ---- kernels --------------------------------------------------------------------------------------------------------
 
 template <class... P, class... A>
-constexpr void check_signature(const kernel<P...>&, const A&...) {
+constexpr void check_signature(const kernel<P...>& k, const A&... args) {
   static_assert(sizeof...(P) == sizeof...(A), "the call has another number of arguments than the kernel's signature");
   if constexpr (sizeof...(P) == sizeof...(A))
     static_assert(((parameter<P>::mode == (argument_of<A>::mode < 0 ? -1 : argument_of<A>::mode)) && ...),
                   "access modes differ from the kernel's signature: in<> takes read(), out<> write(), inout<> "
                   "update(), red<> reduce()");
+  [[maybe_unused]] std::size_t i = 0;
+  (check_number<std::remove_cvref_t<typename parameter<P>::type>>(k.name(), {++i, sizeof...(A)}, args), ...);
 }
 
 }  // namespace troupe::detail

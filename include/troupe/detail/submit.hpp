@@ -78,7 +78,7 @@ box<N> box_of(const access_argument<T, N, Mode, M>& a, const box<K>& chunk, cons
       if (space == a.target->size()) return chunk;
     return whole(a.target->size());
   } else {
-    const auto answer = a.map(chunk, a.target->size());
+    const auto answer = answer_of(a, chunk);
     if constexpr (std::is_convertible_v<decltype(answer), mapped<N>>) {
       const mapped<N> m = answer;
       return m.where;
@@ -157,7 +157,11 @@ template <int K, class F, class... A>
 future<void> submit_chunks(target t, const task_options* options, const kernel_info* kernel,
                            const index_space<K>& space, const extent<K>& size, const F& f, const A&... args) {
   const std::vector<box<K>> chunks = chunks_of(space, size);
-  detail::check_all_writes(chunks, space.size, args...);
+  try {
+    detail::check_all_writes(chunks, space.size, args...);
+  } catch (const error& e) {
+    throw_of_call(e, options, kernel);
+  }
 
   // All records are made before the first is submitted, so that a wrong argument leaves nothing behind.
   std::vector<task_record*> records;

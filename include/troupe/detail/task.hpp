@@ -195,6 +195,7 @@ enum class task_kind : unsigned char {
   host_access,
   graph_run,
   recorded,
+  recorded_join,
   settle,
   transfer,
   forget,
@@ -205,6 +206,9 @@ enum class task_kind : unsigned char {
 };
 /// Nobody submitted it: it is not counted.
 constexpr bool is_internal(task_kind k) { return k >= task_kind::settle; }
+
+/// It is on a recorder's tape, or a graph's.
+constexpr bool is_recorded(task_kind k) { return k == task_kind::recorded || k == task_kind::recorded_join; }
 
 /// In task_record::measured_ns: the task never ran, because another one failed.
 inline constexpr float never_ran = -1.0f;
