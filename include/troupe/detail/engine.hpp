@@ -35,7 +35,6 @@ bool wait_for_room(target, std::chrono::steady_clock::time_point);
 /// machine of this size can have them.
 void check_chunks(double count, std::size_t bytes);
 [[noreturn]] void throw_no_memory();
-/// bad_argument: an extent or a size of chunks that is negative along dimension d.
 // In a handler: the error once more, with what is known of the call in front of its text; with the array's name.
 [[noreturn]] void throw_of_call(const error&, const task_options*, const kernel_info*);
 [[noreturn]] void throw_of_array(const error&, const array_core&);
@@ -46,6 +45,7 @@ struct argument_place {
 [[noreturn]] void throw_lost(const char* kernel, argument_place at, long long value, const char* type);
 [[noreturn]] void throw_lost(const char* kernel, argument_place at, unsigned long long value, const char* type);
 [[noreturn]] void throw_lost(const char* kernel, argument_place at, double value, const char* type);
+/// bad_argument: an extent or a size of chunks that is negative along dimension d.
 [[noreturn]] void throw_bad_space(const task_options*, const kernel_info*, int d, index_t extent, index_t chunk);
 void discard(task_record*) noexcept;  // never submitted: gives the runtime's reference back
 void retain(task_record*) noexcept;
