@@ -6,8 +6,8 @@
 #include <troupe/detail/engine.hpp>
 #include <troupe/error.hpp>
 
-#include "actors/run_context.hpp"
-#include "actors/task_errors.hpp"
+#include "actors/execution/run_context.hpp"
+#include "actors/execution/task_errors.hpp"
 #include "runtime/engine.hpp"
 
 namespace troupe::detail {

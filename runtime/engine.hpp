@@ -18,18 +18,18 @@
 #include <troupe/options.hpp>
 #include <troupe/report.hpp>
 
-#include "actors/core_group.hpp"
-#include "actors/gpu.hpp"
-#include "actors/placement.hpp"
-#include "actors/record_pool.hpp"
-#include "actors/spill_disk.hpp"
-#include "actors/staff.hpp"
-#include "runtime/accelerators.hpp"
+#include "actors/core_group/core_group.hpp"
+#include "actors/gpu/gpu.hpp"
+#include "actors/housekeeping/background_services.hpp"
+#include "actors/memory/record_pool.hpp"
+#include "actors/memory/spill_disk.hpp"
+#include "actors/placement/placement.hpp"
+#include "runtime/cluster/node_set.hpp"
+#include "runtime/costs/known_costs.hpp"
 #include "runtime/deadlines.hpp"
-#include "runtime/known_costs.hpp"
-#include "runtime/neighbours.hpp"
+#include "runtime/devices/accelerators.hpp"
+#include "runtime/environment.hpp"
 #include "runtime/open_views.hpp"
-#include "runtime/surroundings.hpp"
 
 namespace troupe::detail {
 

@@ -7,7 +7,7 @@
 #include <troupe/error.hpp>
 #include <troupe/runtime.hpp>
 
-#include "actors/replay.hpp"
+#include "actors/execution/graph_run.hpp"
 #include "runtime/engine.hpp"
 
 namespace troupe {

@@ -11,7 +11,7 @@
 
 #include <troupe/detail/engine.hpp>
 
-#include "actors/logic/array_core.hpp"
+#include "actors/logic/data/array_core.hpp"
 
 namespace troupe::detail {
 

@@ -14,10 +14,10 @@
 #include <troupe/error.hpp>
 #include <troupe/runtime.hpp>
 
-#include "actors/logic/region.hpp"
+#include "actors/execution/graph_run.hpp"
+#include "actors/execution/task_errors.hpp"
+#include "actors/logic/data/region.hpp"
 #include "actors/protocol/resumption.hpp"
-#include "actors/replay.hpp"
-#include "actors/task_errors.hpp"
 #include "devices/host/topology.hpp"
 #include "net/patience.hpp"
 #include "runtime/deadlines.hpp"

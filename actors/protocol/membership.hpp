@@ -3,7 +3,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Each of these may be repeated, come late or be lost with a session; none needs an answer for what was said to hold.
-// How they look as bytes: actors/membership_codec.hpp.
+// How they look as bytes: actors/wire/membership_messages.hpp.
 #pragma once
 
 #include <algorithm>

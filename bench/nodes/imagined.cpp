@@ -3,9 +3,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "imagined.hpp"
 
-#include "actors/cluster.hpp"
-#include "actors/placement.hpp"
-#include "actors/record_pool.hpp"
+#include "actors/cluster/cluster.hpp"
+#include "actors/memory/record_pool.hpp"
+#include "actors/placement/placement.hpp"
 #include "net/loopback/network.hpp"
 #include "tests/support/plain_device.hpp"
 

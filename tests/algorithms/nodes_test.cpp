@@ -15,7 +15,7 @@
 #include "algorithms/histogram.hpp"
 #include "algorithms/linear_algebra.hpp"
 #include "algorithms/stencil.hpp"
-#include "tests/api/several_nodes.hpp"
+#include "tests/api/nodes/several_nodes.hpp"
 #include "tests/support/processes.hpp"
 
 namespace {

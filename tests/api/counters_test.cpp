@@ -9,7 +9,7 @@
 #include <troupe/troupe.hpp>
 
 #include "gates.hpp"
-#include "several_nodes.hpp"
+#include "tests/api/nodes/several_nodes.hpp"
 
 namespace {
 

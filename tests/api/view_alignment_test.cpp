@@ -12,7 +12,7 @@
 #include <troupe/offer.hpp>
 #include <troupe/troupe.hpp>
 
-#include "several_nodes.hpp"
+#include "tests/api/nodes/several_nodes.hpp"
 
 namespace {
 

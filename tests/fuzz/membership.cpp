@@ -1,7 +1,7 @@
 // What this file is for: what nodes say of each other, made of any bytes.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
-#include "actors/membership_codec.hpp"
+#include "actors/wire/membership_messages.hpp"
 #include "tests/fuzz/fuzz.hpp"
 
 using namespace troupe::detail;

@@ -18,11 +18,11 @@
 #include <troupe/array_maker.hpp>
 #include <troupe/submitter.hpp>
 
-#include "actors/membership_codec.hpp"
-#include "actors/node_names.hpp"
+#include "actors/wire/membership_messages.hpp"
+#include "actors/wire/node_names.hpp"
 #include "tests/fuzz/fuzz.hpp"
-#include "tests/runtime/false_member.hpp"
-#include "tests/runtime/imagined_kernels.hpp"
+#include "tests/runtime/nodes/false_member.hpp"
+#include "tests/runtime/nodes/imagined_kernels.hpp"
 
 namespace {
 

@@ -1,7 +1,7 @@
 // What this file is for: what nodes say to each other about tasks and data, made of any bytes.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
-#include "actors/member_messages.hpp"
+#include "actors/wire/node_messages.hpp"
 #include "tests/fuzz/fuzz.hpp"
 
 using namespace troupe;

@@ -12,7 +12,7 @@
 
 #include <troupe/troupe.hpp>
 
-#include "tests/api/several_nodes.hpp"
+#include "tests/api/nodes/several_nodes.hpp"
 #include "tests/support/processes.hpp"
 
 namespace {

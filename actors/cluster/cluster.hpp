@@ -1,0 +1,126 @@
+// What this file is for: membership at work: sessions, time and discovery go in, members come out.
+// SPDX-FileCopyrightText: the troupe authors
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Everything is told, and decided, on the transport's control thread; `arriving` and `arrived` on its bulk thread. What
+// members say to each other above membership passes through, from members only, and after they have joined.
+#pragma once
+
+#include <cstddef>
+#include <exception>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <unordered_map>
+#include <vector>
+
+#include "actors/logic/membership/membership.hpp"
+#include "actors/protocol/node.hpp"
+#include "net/transport.hpp"
+
+namespace troupe {
+
+/// What a cluster tells. None may block.
+class cluster_events {
+ public:
+  using node_id = detail::node_id;
+
+  /// There is a link with a member: beyond a mesh (logic::membership_options::mesh_max) only with some. The same node may come again after it was lost, and is as new then, on both sides.
+  virtual void joined(const node_id&, const std::shared_ptr<net::session>&) = 0;
+  /// Its session has ended and there is another, while it was never lost: what was under way may have arrived or not.
+  virtual void resumed(const node_id&, const std::shared_ptr<net::session>&) = 0;
+  /// Nothing is heard of it, or its session has ended: nothing new should be given to it.
+  virtual void suspected(const node_id&) = 0;
+  virtual void refuted(const node_id&) = 0;
+  /// It is gone, and what it knew of this node with it; or only the link is (`node_end::let_go`).
+  virtual void lost(const node_id&, logic::node_end why) = 0;
+  /// An address led to no member, for what reason; it is dialled again as long as membership wants it.
+  virtual void refused(const net::endpoint&, std::exception_ptr) {}
+  /// Somebody known is there: a member, or this process itself.
+  virtual void reached(const net::endpoint&) {}
+  /// The view, or who of it lives, has changed.
+  virtual void view_changed() {}
+  /// Of all members, also of those with which there is no link because there are too many for that: it is one now, and it
+  /// is none any more. What is told above is told in between.
+  virtual void came(const node_id&) {}
+  virtual void went(const node_id&, logic::node_end) {}
+
+  /// A frame of a member, of a kind that is not membership's.
+  virtual void frame(net::session&, std::span<const std::byte>) = 0;
+  virtual net::pieces arriving(net::session&, std::span<const std::byte> head, std::uint64_t bytes) = 0;
+  virtual void arrived(net::session&, std::span<const std::byte> head, bool whole) = 0;
+  /// The session is over and nothing of it is called any more; whether its peer is lost is told apart from that.
+  virtual void ended(net::session&) {}
+
+ protected:
+  ~cluster_events() = default;
+};
+
+class cluster final : private net::transport_events {
+ public:
+  using node_id = detail::node_id;
+
+  /// Both must outlive it, and the transport must have been stopped before it ends. `self`: what the transport says of
+  /// this process; where it names no addresses, those that the transport gets are told to others.
+  cluster(net::transport&, const net::identity& self, const logic::membership_options&, cluster_events&);
+  cluster(const cluster&) = delete;
+  cluster& operator=(const cluster&) = delete;
+  ~cluster();
+
+  /// Starts the transport; throws what that throws.
+  void start();
+  /// From discovery; any thread, at any time. Those that are known already cost nothing.
+  void add_candidates(std::vector<net::endpoint>);
+  /// The node is lost, and joins anew: what was agreed on with it does not hold any more. Any thread, later.
+  void give_up(const node_id&);
+  /// Beyond a mesh: has links with so many members at least from now on, if there are. Any thread.
+  void find_company(std::size_t links);
+  /// As work_with, later. Any thread.
+  void reach(const node_id&);
+  /// Says goodbye; `done` on the control thread, once nobody is connected any more, or after a second. Any thread.
+  void leave(std::function<void()> done);
+
+  // ---- on the control thread ----------------------------------------------------------------------------------------
+  const logic::membership& members() const { return members_; }
+  /// There is work with that member: it is linked, and watched, until it is lost.
+  void work_with(const node_id&);
+  /// With whomever.
+  std::size_t connections() const { return peers_.size(); }
+  /// Of a member that is linked; null otherwise.
+  std::shared_ptr<net::session> session_of(const node_id&) const;
+
+ private:
+  struct peer {
+    std::shared_ptr<net::session> session;
+    bool is_member = false;
+  };
+
+  void up(const std::shared_ptr<net::session>&) override;
+  void frame(net::session&, std::span<const std::byte>) override;
+  net::pieces arriving(net::session&, std::span<const std::byte> head, std::uint64_t bytes) override;
+  void arrived(net::session&, std::span<const std::byte> head, bool whole) override;
+  void down(net::session&, std::exception_ptr why) override;
+  void refused(const net::endpoint&, std::exception_ptr why) override;
+  void turned_away(const net::endpoint& from, std::exception_ptr why) override {
+    events_.refused(from, std::move(why));
+  }
+
+  void wake();
+  void act();
+  void act_on(const logic::membership::action&);
+  peer* peer_of(const node_id&);
+  void check_left();
+
+  net::transport& transport_;
+  cluster_events& events_;
+  logic::membership members_;
+  const bool asks_where_;  // it listens
+  std::unordered_map<node_id, peer, detail::node_id_hash> peers_;
+  net::transport::time_point armed_ = net::transport::time_point::max();
+  net::transport::time_point looked_{};
+  bool acting_ = false;
+  std::function<void()> left_;
+};
+
+}  // namespace troupe

@@ -1,0 +1,186 @@
+// What this file is for: the state of a core group, for the files that are its parts.
+// SPDX-FileCopyrightText: the troupe authors
+// SPDX-License-Identifier: BSD-3-Clause
+//
+//   core_group.cpp  the executor that others see, and the threads
+//   work.cpp        what a thread does next: batches, stealing, recorded graphs
+//   waits.cpp       waiting inside a body, and threads from outside that help
+#pragma once
+
+#include <condition_variable>
+#include <mutex>
+
+#include "actors/core_group/core_group.hpp"
+#include "actors/core_group/parking.hpp"
+#include "actors/core_group/task_queue.hpp"
+#include "actors/core_group/worker.hpp"
+#include "actors/execution/graph_run.hpp"
+#include "actors/housekeeping/stall_watch.hpp"
+#include "actors/logic/scheduling/backfill.hpp"
+#include "actors/protocol/clock.hpp"
+
+namespace troupe::detail {
+
+class group_actor final : public core_group,
+                          public std::enable_shared_from_this<group_actor>,
+                          private parking::outlook {
+ public:
+  group_actor(core_group_options o, placement& p, wait_board& b, devices::device& host, house_link& link, on_idle idle,
+              void* context)
+      : options_(std::move(o)),
+        placement_(p),
+        idle_(idle),
+        idle_context_(context),
+        tick_ns_(ns_per_tick()),
+        spin_ticks_(static_cast<std::uint64_t>(static_cast<double>(options_.spin.count()) / tick_ns_)),
+        workplace_{this, host, link, b, options_.facts.name, stopping_, tick_ns_},
+        queue_(options_.facts.slots),
+        parking_(options_.facts.slots, options_.spare_threads_max, *this),
+        passing_(ticks_of(unmeasured_pass)) {
+    watch_for_stalls(*this);
+  }
+  ~group_actor() override { forget_stalls(*this); }
+
+  // ---- executor -----------------------------------------------------------------------------------------------------
+
+  const executor_facts& facts() const override { return options_.facts; }
+
+  void start() override {
+    for (int i = 0; i < options_.facts.slots; ++i) add_thread();
+  }
+
+  void run_tasks(std::span<task_record* const> tasks, attention who) override;
+  int sleepers() const override { return parking_.sleepers(); }
+  void wake_one() override { parking_.wake(1, parking::nearness::far); }
+  void keep_watch() override { parking_.keep_watch(); }
+  std::size_t queued() const override { return queue_.size(); }
+
+  std::size_t unstarted() const override;
+  float queued_ns() const override { return queue_.worth_ns(); }
+  std::size_t take_back(std::span<task_record*> room, const std::function<bool(const task_record&)>& wanted) override;
+
+  executor_report report() const override;
+  waiting_load waiting() const override {
+    return {waiting_slots_.load(std::memory_order_relaxed),
+            static_cast<float>(waiting_ns_.load(std::memory_order_relaxed))};
+  }
+  bool is_stalled() const override;
+
+  // ---- core_group ---------------------------------------------------------------------------------------------------
+
+  void request_stop() override {
+    stopping_.store(true);
+    parking_.close();
+  }
+  bool wait_ended(std::chrono::steady_clock::time_point deadline) override;
+  std::vector<task_record*> running() const override;
+  int threads() const override;
+  bool help_with(task_record& awaited, const std::function<void()>& begin) override;
+
+  bool wait_inside(worker&, task_record& awaited, wait_board&, std::chrono::steady_clock::time_point) override;
+  void give_slot(worker&) override;
+  void take_slot(worker&) override;
+  void report_last(worker&, task_record&) override;
+  std::exception_ptr run_graph(worker&, task_record&) override;
+
+ private:
+  // outlook
+  bool somebody_works() const override { return placement_.active() != 0; }
+  bool work_in_sight() const override {
+    // Only a thread that is awake has taken tasks along.
+    return placement_.has_mail_for_sleeper() || queue_.size_now() != 0 || has_graph_to_join() ||
+           (awake_.load(std::memory_order_seq_cst) != 0 && something_held());
+  }
+  bool left_alone() const override {
+    return awake_.load(std::memory_order_seq_cst) == 0 &&
+           (queue_.size_now() != 0 || has_graph_to_join());
+  }
+  bool work_overdue() const override {
+    // Turns may be taken all the time, by others who do not look here.
+    const std::uint32_t takes = queue_.takes();
+    const bool nobody_came = queue_.size() != 0 && takes == seen_takes_;
+    seen_takes_ = takes;
+    if (nobody_came || left_alone() || placement_.is_work_elsewhere(this)) return true;
+    return placement_.is_stale(ticks()) && (placement_.has_mail() || queue_.size() != 0 || something_held() ||
+                                            replays_.load(std::memory_order_relaxed) != 0);
+  }
+  void all_asleep() override {
+    if (idle_) idle_(idle_context_);
+  }
+
+  // Where nobody knows how long a task takes, it is tried where so much is to be waited anyway.
+  static constexpr std::chrono::nanoseconds unmeasured_pass = std::chrono::milliseconds(1);
+  std::uint64_t ticks_of(std::chrono::nanoseconds t) const {
+    return static_cast<std::uint64_t>(static_cast<double>(t.count()) / tick_ns_);
+  }
+
+  // ---- core_group.cpp
+  void run_without_slot(task_record&);
+  void run_wide(task_record&, int slots);
+  void add_thread();
+  bool add_spare();
+  void make_spares(int n);
+  void thread_main(worker&);
+  void work_on(worker&);
+  void end_thread(worker&);
+  void be_awake(worker&, bool);
+  bool is_worth_looking() const;
+
+  // ---- work.cpp
+  bool work_once(worker&);
+  bool pass_line(worker&);
+  void end_passing(worker&);
+  task_record* choose_passer(worker&);
+  void look_at_slots(const parking::line_state&, std::uint64_t now);
+  void run_and_report(worker&, task_record&, executor* looks_next);
+  void report_done(worker&, executor* looks_next);
+  bool return_batch(worker&, const task_record* awaited);
+  void lay_out_hands(worker&);
+  bool steal(worker&);
+  bool something_held() const;
+  bool join_graph(worker&);
+  bool has_graph_to_join() const;
+  void run_nodes(worker&, graph_run&, bool owner);
+  void finish_run(worker&, graph_run&, graph_run::hand&, bool owner);
+  void await_nodes(worker&, graph_run&);
+
+  // ---- waits.cpp
+  class waiting_body;
+  void note_waiting(const worker::standing&, int sign);
+  void leave_slots(worker&);
+  void come_back(worker&, std::chrono::steady_clock::time_point until = std::chrono::steady_clock::time_point::max());
+  worker& take_guest();
+  void give_guest(worker&);
+
+  const core_group_options options_;
+  placement& placement_;
+  const on_idle idle_;
+  void* const idle_context_;
+  const double tick_ns_;
+  const std::uint64_t spin_ticks_;
+  std::atomic<bool> stopping_{false};
+  const workplace workplace_;
+  task_queue queue_;
+  mutable parking parking_;
+  std::atomic<int> awake_{0};                // threads with a slot that run, look for work or decide
+  std::atomic<int> waiting_slots_{0};        // of bodies that wait
+  std::atomic<std::int64_t> waiting_ns_{0};  // what these were predicted to take
+  mutable std::uint32_t seen_takes_ = 0;     // under parking's lock
+  std::atomic<const worker*> looking_{nullptr};  // the thread that ran dry last
+
+  std::mutex passing_lock_;
+  logic::backfill passing_;  // times are ticks
+  std::vector<logic::backfill::holding> seen_running_;
+
+  std::atomic<int> replays_{0};
+  mutable spin_lock replay_lock_;
+  std::vector<graph_run*> replaying_;
+
+  mutable std::mutex threads_lock_;
+  std::condition_variable ended_;
+  std::vector<std::shared_ptr<worker>> threads_;
+  std::vector<std::unique_ptr<worker>> guests_;
+  std::vector<worker*> guests_free_;
+};
+
+}  // namespace troupe::detail

@@ -1,0 +1,286 @@
+// What this file is for: a core group as others see it, and its threads.
+// SPDX-FileCopyrightText: the troupe authors
+// SPDX-License-Identifier: BSD-3-Clause
+#include "actors/core_group/actor.hpp"
+
+#include <algorithm>
+#include <system_error>
+
+#include "actors/logic/scheduling/resources.hpp"
+#include "devices/threads.hpp"
+
+namespace troupe::detail {
+
+namespace {
+// Sleeping threads are woken for at least this much queued work each.
+constexpr float wake_worth_ns = 10'000.0f;
+// While somebody works, an idle thread leaves him what is worth less than this.
+constexpr float share_worth_ns = 2'000.0f;
+// Pauses (some 40 ns each) before an idle thread looks for mail again, at most.
+constexpr int rest_max = 64;
+}  // namespace
+
+// ---- the executor ---------------------------------------------------------------------------------------------------
+
+void group_actor::run_tasks(std::span<task_record* const> tasks, attention who) {
+  const auto slots_of = [](const task_record* t) { return logic::slots_needed(*t); };
+  std::size_t handed = tasks.size();
+  if (std::all_of(tasks.begin(), tasks.end(), [&](const task_record* t) { return slots_of(t) == 1; })) {
+    queue_.push(tasks);
+  } else {
+    for (task_record* const& t : tasks) {
+      const int slots = slots_of(t);
+      if (slots == 1) {
+        queue_.push({&t, 1});
+        continue;
+      }
+      slots == 0 ? run_without_slot(*t) : run_wide(*t, slots);
+      --handed;
+    }
+    if (handed == 0) return;
+  }
+  if (parking_.slot_wanted()) parking_.call_passer();
+  if (parking_.sleepers() == 0) return;
+  // A wake-up costs as much as hundreds of small tasks: it is sent for work that is worth one, or when nobody would
+  // look otherwise.
+  const auto threads = static_cast<std::size_t>(queue_.worth_ns() / wake_worth_ns);
+  if (threads != 0)
+    parking_.wake(std::min(threads, handed), parking::nearness::far);
+  else if (who == attention::nobody || awake_.load(std::memory_order_seq_cst) == 0)  // others do not look here
+    parking_.wake(1, parking::nearness::near);
+  else if (who != attention::caller || handed > 1)
+    parking_.keep_watch();
+}
+
+void group_actor::run_wide(task_record& t, int slots) {
+  make_spares(parking_.give_wide(t, slots, t.extra->options.priority));
+}
+
+void group_actor::run_without_slot(task_record& t) { make_spares(parking_.give_slotless(t)); }
+
+std::size_t group_actor::unstarted() const {
+  std::size_t n = queue_.size();
+  std::lock_guard hold(threads_lock_);
+  for (const auto& t : threads_) n += t->batch.size();
+  return n;
+}
+
+std::size_t group_actor::take_back(std::span<task_record*> room,
+                                   const std::function<bool(const task_record&)>& wanted) {
+  {
+    // What a thread has taken along is anybody's, as long as it has not come to it.
+    std::lock_guard hold(threads_lock_);
+    for (const auto& t : threads_)
+      if (queue_.size() < room.size()) return_batch(*t, nullptr);
+  }
+  const std::size_t n = queue_.take_newest(room, wanted);
+  const std::size_t more = parking_.take_unstarted(room.data() + n, room.size() - n, wanted);
+  if (more != 0) make_spares(parking_.spares_due());
+  return n + more;
+}
+
+executor_report group_actor::report() const {
+  executor_report r;
+  r.name = options_.facts.name;
+  r.kind = options_.facts.kind;
+  r.slots = options_.facts.slots;
+  r.queued = unstarted();
+  std::uint64_t busy = 0;
+  std::lock_guard hold(threads_lock_);
+  const auto add = [&](const auto& t) {
+    const worker::counters& c = t->counts();
+    r.tasks += c.tasks.load(std::memory_order_relaxed);
+    r.failed += c.failed.load(std::memory_order_relaxed);
+    r.bytes_moved += c.bytes.load(std::memory_order_relaxed);
+    busy += c.busy_ticks.load(std::memory_order_relaxed);
+  };
+  for (const auto& t : threads_) add(t);
+  for (const auto& t : guests_) add(t);
+  r.busy = std::chrono::nanoseconds(static_cast<std::int64_t>(static_cast<double>(busy) * tick_ns_));
+  return r;
+}
+
+bool group_actor::wait_ended(std::chrono::steady_clock::time_point deadline) {
+  std::unique_lock hold(threads_lock_);
+  const bool all = ended_.wait_until(hold, deadline, [&] {
+    return guests_free_.size() == guests_.size() &&
+           std::all_of(threads_.begin(), threads_.end(), [](const auto& t) { return t->ended.load(); });
+  });
+  for (auto& t : threads_) {
+    if (!t->handle.joinable()) continue;
+    if (t->ended.load())
+      t->handle.join();
+    else
+      t->handle.detach();  // its body does not return; the group lives until it does
+  }
+  return all;
+}
+
+std::vector<task_record*> group_actor::running() const {
+  std::vector<task_record*> tasks;
+  std::lock_guard hold(threads_lock_);
+  const auto add = [&](const auto& t) {
+    for (const run_context* c = t->running(); c; c = c->below()) tasks.push_back(c->task());
+  };
+  for (const auto& t : threads_) add(t);
+  for (const auto& t : guests_) add(t);
+  return tasks;
+}
+
+int group_actor::threads() const {
+  std::lock_guard hold(threads_lock_);
+  return static_cast<int>(
+      std::count_if(threads_.begin(), threads_.end(), [](const auto& t) { return !t->ended.load(); }));
+}
+
+// ---- threads --------------------------------------------------------------------------------------------------------
+
+void group_actor::add_thread() {
+  std::lock_guard hold(threads_lock_);
+  const auto dismissed =
+      std::ranges::find_if(threads_, [](const auto& t) { return t->ended.load() && t->place.dismissed; });
+  const bool again = dismissed != threads_.end();
+  auto w = again ? *dismissed : std::make_shared<worker>(workplace_, static_cast<int>(threads_.size()));
+  if (again) {
+    if (w->handle.joinable()) w->handle.join();  // it takes nothing that is held here
+    w->ended.store(false);
+  } else {
+    if (options_.sink)
+      w->lane.open(options_.sink, options_.first_lane + w->number,
+                   options_.facts.name + " worker " + std::to_string(w->number));
+    threads_.push_back(w);
+  }
+  try {
+    // The house stays as long as the thread: a body that does not return in time is left behind at shutdown.
+    w->handle = std::thread([house = options_.house.lock(), self = shared_from_this(), w] { self->thread_main(*w); });
+  } catch (...) {
+    again ? w->ended.store(true) : threads_.pop_back();
+    throw;
+  }
+}
+
+bool group_actor::add_spare() {
+  try {
+    add_thread();
+    return true;
+  } catch (const std::system_error&) {
+    return false;
+  }
+}
+
+void group_actor::make_spares(int n) {
+  for (; n > 0; --n)
+    if (!add_spare()) parking_.no_spare();  // the system gives no more: those that exist must do
+}
+
+bool group_actor::is_stalled() const { return left_alone() && !stopping_.load() && parking_.has_slot_for_nobody(); }
+
+void group_actor::be_awake(worker& self, bool now) {
+  if (now == self.active) return;
+  self.active = now;
+  awake_.fetch_add(now ? 1 : -1, std::memory_order_relaxed);
+  now ? placement_.became_active() : placement_.became_idle();
+}
+
+// While others are busy, a thread leaves them what is not worth the traffic between cores: to the one who is at it.
+bool group_actor::is_worth_looking() const {
+  return placement_.active() <= 1 || placement_.took_last_turn() || queue_.worth_ns() >= share_worth_ns ||
+         (awake_.load(std::memory_order_relaxed) <= 1 && queue_.size() != 0) || placement_.has_stale_mail(ticks()) ||
+         replays_.load(std::memory_order_relaxed) != 0 || placement_.is_work_elsewhere(this);
+}
+
+void group_actor::thread_main(worker& self) {
+  this_worker = &self;
+  devices::name_this_thread(options_.facts.name + "/" + std::to_string(self.number));
+  parking::thread& place = self.place;
+  place.has_slot = self.number < options_.facts.slots;  // the first threads start with one, and are never dismissed
+  if (place.has_slot && static_cast<std::size_t>(self.number) < options_.cores.size())
+    devices::bind_this_thread(options_.cores[static_cast<std::size_t>(self.number)]);
+  try {
+    work_on(self);
+  } catch (...) {  // a body has ended this thread: another one takes its place
+    be_awake(self, false);
+    parking_.ended(place);
+    add_spare();
+    end_thread(self);
+    throw;
+  }
+  parking_.ended(place);
+  end_thread(self);
+}
+
+void group_actor::work_on(worker& self) {
+  parking::thread& place = self.place;
+  std::uint64_t idle_since = 0;
+  int rest = 0;
+  for (;;) {
+    if (place.restless != 0) parking_.calm(place);
+    if (std::exchange(place.at_once, false)) {
+      be_awake(self, true);
+      if (work_once(self)) continue;
+    }
+    if (place.has_slot && parking_.slot_wanted() && pass_line(self)) {
+      idle_since = 0;
+      continue;
+    }
+    if (place.has_slot && !parking_.slot_wanted()) {
+      be_awake(self, true);
+      if (place.look || is_worth_looking()) {
+        const std::uint64_t before = self.counts().tasks.load(std::memory_order_relaxed);
+        if (work_once(self) || (place.look && steal(self))) {
+          idle_since = 0;
+          place.look = false;
+          // Who is faster than those who submit fetches their tasks one by one, and each fetch slows them down. A short
+          // rest lets the next ones gather.
+          const bool few = self.counts().tasks.load(std::memory_order_relaxed) - before < 8;
+          rest = few ? std::min(rest + 1, rest_max) : rest / 2;
+          if (queue_.size() == 0)
+            for (int i = 0; i < rest; ++i) spin_lock::pause();
+          continue;
+        }
+        place.look = false;
+      }
+      if (!stopping_.load(std::memory_order_relaxed)) {
+        // The thread that ran dry last keeps looking, its caches are warm; the one that looked before it goes to sleep.
+        const std::uint64_t now = ticks();
+        if (idle_since == 0) {
+          idle_since = now;
+          looking_.store(&self, std::memory_order_relaxed);
+        }
+        if (now - idle_since < spin_ticks_ && looking_.load(std::memory_order_relaxed) == &self) {
+          // Whoever this thread has just woken may have been put on its core.
+          for (int i = 0; i < 8; ++i) spin_lock::pause();
+          std::this_thread::yield();
+          continue;
+        }
+      }
+      idle_since = 0;
+      if (placement_.is_stale(ticks()) && steal(self)) continue;
+    }
+    be_awake(self, false);
+    const parking::woken why = parking_.park(place);
+    if (why == parking::woken::to_end) break;
+    make_spares(std::exchange(place.spares_due, 0));
+    if (why != parking::woken::for_task) continue;
+    be_awake(self, place.has_slot);
+    run_and_report(self, *place.task, place.has_slot ? this : nullptr);
+    if (place.more == 0) continue;
+    make_spares(parking_.give_slots(std::exchange(place.more, 0)));
+    work_once(self);  // small tasks are not to wait for the end of a row of these
+  }
+}
+
+void group_actor::end_thread(worker& self) {
+  self.lane.flush();
+  this_worker = nullptr;
+  std::lock_guard hold(threads_lock_);
+  self.ended.store(true);
+  ended_.notify_all();
+}
+
+std::shared_ptr<core_group> make_core_group(core_group_options o, placement& p, wait_board& b, devices::device& host,
+                                            house_link& link, on_idle idle, void* context) {
+  return std::make_shared<group_actor>(std::move(o), p, b, host, link, idle, context);
+}
+
+}  // namespace troupe::detail

@@ -1,0 +1,352 @@
+// What this file is for: sleeping, napping and waking.
+// SPDX-FileCopyrightText: the troupe authors
+// SPDX-License-Identifier: BSD-3-Clause
+#include "actors/core_group/parking.hpp"
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <utility>
+
+#include "devices/threads.hpp"
+
+namespace troupe::detail {
+
+using logic::slots;
+
+namespace {
+constexpr auto nap = std::chrono::milliseconds(1);
+}
+
+// ---- threads of the group -------------------------------------------------------------------------------------------
+
+parking::woken parking::park(thread& self) {
+  std::unique_lock hold(lock_);
+  if (self.seat == thread::nowhere) {
+    self.seat = book_.add(!self.has_slot);
+    threads_.push_back(&self);
+  } else if (std::exchange(self.dismissed, false)) {
+    book_.add_again(self.seat);
+  }
+  book_.arrive(self.seat, self.slots());
+  carry_out();
+  if (book_.done().spares != 0 && book_.place_of(self.seat) != slots::place::awake) {  // it makes them and comes back
+    self.has_slot = book_.leave(self.seat) != 0;
+    self.spares_due = take_spares();
+    publish();
+    return woken::to_work;
+  }
+  while (book_.place_of(self.seat) != slots::place::awake) {
+    if (!closed_) self.dismissed = book_.dismiss(self.seat);
+    if (closed_ || self.dismissed) {
+      self.has_slot = closed_ && book_.leave(self.seat) != 0;
+      publish();
+      return woken::to_end;
+    }
+    if (book_.place_of(self.seat) == slots::place::asleep)
+      sleep(self, hold);
+    else
+      stay_idle(self, hold);
+  }
+  self.look_again = {};
+  self.coming = false;
+  const slots::duty d = book_.take_duty(self.seat);
+  self.has_slot = d.slots != 0;
+  self.more = std::max(0, d.slots - 1);
+  self.task = d.task;
+  self.look = !d.task;
+  self.at_once = d.at_once;
+  self.spares_due = take_spares();
+  if (d.task) return woken::for_task;
+  if (watch_wanted_) pass_watch_on();  // it may have been this one's to keep
+  return woken::to_work;
+}
+
+// Without a slot. Time may let a task pass that could not before, and mail that nobody comes for may have one.
+void parking::stay_idle(thread& self, std::unique_lock<std::mutex>& hold) {
+  constexpr std::chrono::steady_clock::time_point never{};
+  if (self.look_again == never && book_.passer() && world_.work_in_sight()) look_soon(self);
+  const auto until = self.look_again;
+  const auto is_over = [&] {
+    return closed_ || book_.place_of(self.seat) != slots::place::idle || self.look_again != until;
+  };
+  if (until == never) {
+    self.wake.wait(hold, is_over);
+  } else if (!self.wake.wait_until(hold, until, is_over)) {
+    self.look_again = never;
+    if (book_.pass(self.seat)) carry_out();
+  }
+}
+
+void parking::look_soon(thread& t) {
+  const auto soon = std::chrono::steady_clock::now() + nap;
+  if (t.look_again == std::chrono::steady_clock::time_point{} || t.look_again > soon) t.look_again = soon;
+}
+
+// Sleeps until it is given something, has lost its slot, or has found work.
+void parking::sleep(thread& self, std::unique_lock<std::mutex>& hold) {
+  self.cpu = devices::current_cpu();
+  const auto stays = [&] { return !closed_ && book_.place_of(self.seat) == slots::place::asleep; };
+  while (stays()) {
+    const bool others_work = world_.somebody_works();
+    // Whoever posts work looks at the sleepers after posting; who goes to sleep looks at the work after announcing it.
+    if (others_work ? world_.left_alone() : world_.work_in_sight()) {
+      book_.call(self.seat);
+      carry_out();
+    } else if (!others_work) {
+      tell_idleness();
+      watch_wanted_ = false;
+      self.wake.wait(hold, [&] { return !stays() || watch_wanted_; });
+    } else if (napper_.load(std::memory_order_relaxed)) {
+      self.wake.wait(hold, [&] { return !stays() || !napper_.load(std::memory_order_relaxed); });
+    } else {
+      watch_wanted_ = false;
+      napping_ = self.seat;
+      napper_.store(true, std::memory_order_relaxed);
+      const bool over = self.wake.wait_for(hold, nap, [&] { return !stays(); });
+      napping_ = thread::nowhere;
+      napper_.store(false, std::memory_order_relaxed);
+      if (!over && !world_.work_overdue()) continue;
+      watch_wanted_ = true;  // who asked for a watch meanwhile counted on this one
+      if (stays()) {
+        book_.call(self.seat);
+        carry_out();
+      }
+      pass_watch_on();
+    }
+  }
+  if (watch_wanted_ && book_.place_of(self.seat) == slots::place::idle)
+    pass_watch_on();  // it has lost its slot meanwhile
+}
+
+void parking::ended(const thread& self) {
+  std::lock_guard hold(lock_);
+  book_.calm(self.restless);
+  book_.ended(self.slots());  // for a body that still waits for some
+  carry_out();
+}
+
+void parking::tell_idleness() {
+  if (static_cast<int>(book_.asleep().size()) == slots_) world_.all_asleep();
+}
+
+int parking::give_slots(int n) {
+  if (n == 0) return 0;
+  std::lock_guard hold(lock_);
+  return give(n);
+}
+
+int parking::give_all_slots(thread& self) {
+  if (self.slots() == 0) return 0;
+  std::lock_guard hold(lock_);
+  book_.calm(std::exchange(self.restless, 0));
+  return give(self.slots());
+}
+
+int parking::give(int n) {
+  book_.give(n);
+  carry_out();
+  if (!world_.somebody_works()) tell_idleness();
+  return take_spares();
+}
+
+void parking::calm(thread& self) {
+  std::lock_guard hold(lock_);
+  book_.calm(std::exchange(self.restless, 0));
+}
+
+int parking::relieve() {
+  std::lock_guard hold(lock_);
+  book_.relieve();
+  carry_out();
+  return take_spares();
+}
+
+void parking::take_slots(thread& self, std::chrono::steady_clock::time_point until) {
+  const int n = self.slots();
+  if (n == 0) return;
+  std::unique_lock hold(lock_);
+  claim mine;
+  const auto me = reinterpret_cast<slots::ticket>(&mine);
+  mine.granted = book_.take(me, n);
+  carry_out();
+  const auto granted = [&] { return mine.granted; };
+  if (until == std::chrono::steady_clock::time_point::max()) {
+    mine.go_on.wait(hold, granted);
+  } else if (!mine.go_on.wait_until(hold, until, granted)) {
+    book_.take_missing(me, n);
+    self.restless = n;
+    carry_out();
+  }
+}
+
+bool parking::borrow_slot() {
+  std::lock_guard hold(lock_);
+  if (closed_ || !book_.lend(napping_)) return false;
+  carry_out();
+  return true;
+}
+
+int parking::return_slot() {
+  std::lock_guard hold(lock_);
+  book_.give_back();
+  carry_out();
+  return take_spares();
+}
+
+// ---- any thread -----------------------------------------------------------------------------------------------------
+
+std::optional<parking::line_state> parking::line() {
+  std::lock_guard hold(lock_);
+  if (book_.line() == 0) return {};
+  return line_state{book_.first(), book_.free()};
+}
+
+void parking::call_passer() {
+  std::lock_guard hold(lock_);
+  if (const auto one = book_.passer(); one && book_.pass(*one)) carry_out();
+}
+
+int parking::give_slotless(task_record& t) {
+  std::lock_guard hold(lock_);
+  book_.add_slotless(t);
+  carry_out();
+  return take_spares();
+}
+
+int parking::give_wide(task_record& t, int slots, int priority) {
+  std::lock_guard hold(lock_);
+  book_.add_wide(t, slots, priority);
+  carry_out();
+  return take_spares();
+}
+
+void parking::no_spare() {
+  std::lock_guard hold(lock_);
+  book_.no_spare();
+  carry_out();
+}
+
+std::size_t parking::take_unstarted(task_record** room, std::size_t n,
+                                    const std::function<bool(const task_record&)>& wanted) {
+  std::lock_guard hold(lock_);
+  const std::size_t got = book_.take_unstarted(room, n, wanted);
+  carry_out();
+  return got;
+}
+
+int parking::spares_due() {
+  std::lock_guard hold(lock_);
+  return take_spares();
+}
+
+// Whoever is called is told after the lock is free again, as he may start at once on this core.
+void parking::wake(std::size_t n, nearness where) {
+  const int here = devices::current_cpu();
+  while (n != 0) {
+    std::array<thread*, 16> chosen;
+    std::size_t count = 0;
+    {
+      std::lock_guard hold(lock_);
+      if (where == nearness::near && book_.called() >= n) return;
+      // One who was called to this core and has not come yet waits for the waker to leave it.
+      const bool pending = std::ranges::any_of(threads_, [&](const thread* t) { return t->coming && t->cpu == here; });
+      const bool stay = where == nearness::near && !pending;
+      const auto call = [&](bool any) {
+        for (std::size_t i = book_.asleep().size(); i-- != 0 && count < std::min(n, chosen.size());) {
+          thread* const t = threads_[book_.asleep()[i]];
+          if (!any && (t->cpu == here) != stay) continue;
+          book_.call(t->seat);
+          t->coming = true;
+          chosen[count++] = t;
+        }
+      };
+      call(false);
+      call(true);
+      book_.done().roused.clear();
+      if (count < std::min(n, chosen.size())) book_.call_next(n - count);
+      publish();
+    }
+    for (std::size_t i = 0; i < count; ++i) chosen[i]->wake.notify_one();
+    if (count < chosen.size()) return;
+    n -= count;
+  }
+}
+
+void parking::keep_watch() {
+  if (napper_.load(std::memory_order_relaxed) || sleepers_.load(std::memory_order_seq_cst) == 0) return;
+  thread* one = nullptr;
+  {
+    std::lock_guard hold(lock_);
+    if (!book_.asleep().empty()) {
+      watch_wanted_ = true;
+      one = threads_[book_.asleep().front()];
+    } else if (const auto passer = book_.passer()) {
+      one = threads_[*passer];
+      look_soon(*one);
+    } else {
+      return;
+    }
+  }
+  one->wake.notify_one();
+}
+
+bool parking::has_slot_for_nobody() {
+  std::lock_guard hold(lock_);
+  const bool there_is_one = !book_.asleep().empty() || (book_.line() == 0 && book_.free() != 0);
+  return there_is_one && !napper_.load(std::memory_order_relaxed) && book_.coming() == 0 &&
+         std::ranges::none_of(threads_, &thread::coming);
+}
+
+void parking::close() {
+  std::lock_guard hold(lock_);
+  closed_ = true;
+  book_.close();
+  for (thread* t : threads_) t->wake.notify_one();
+}
+
+// ---- inside ---------------------------------------------------------------------------------------------------------
+
+void parking::publish() {
+  sleepers_.store(static_cast<int>(book_.asleep().size()) + (book_.passer() ? 1 : 0), std::memory_order_seq_cst);
+  if (const int line = static_cast<int>(book_.line()) + std::max(0, -book_.free());
+      line != slots_wanted_.load(std::memory_order_relaxed))
+    slots_wanted_.store(line, std::memory_order_seq_cst);  // rarely: a store is as dear as ten loads
+}
+
+// Tells those who have been given something. Spares that are due are left to the caller, who makes them without the lock.
+void parking::carry_out() {
+  publish();
+  slots::effects& e = book_.done();
+  for (std::size_t i = 0; i < e.promoted.size(); ++i) look_after(e.promoted[i]);
+  e.promoted.clear();
+  for (const slots::ticket t : e.granted) {
+    auto* const body = reinterpret_cast<claim*>(t);
+    body->granted = true;
+    body->go_on.notify_one();
+  }
+  e.granted.clear();
+  for (const slots::seat s : e.roused) {
+    threads_[s]->coming = true;
+    threads_[s]->wake.notify_one();
+  }
+  e.roused.clear();
+}
+
+// An idle thread has got a slot and sleeps on. Who posted work before looked at the sleepers when it was none of them.
+void parking::look_after(slots::seat s) {
+  if (book_.place_of(s) != slots::place::asleep || !world_.work_in_sight()) return;
+  if (!world_.somebody_works() || world_.left_alone()) {
+    book_.call(s);
+    publish();
+  } else if (!napper_.load(std::memory_order_relaxed)) {
+    watch_wanted_ = true;
+    threads_[s]->wake.notify_one();
+  }
+}
+
+void parking::pass_watch_on() {
+  if (!book_.asleep().empty()) threads_[book_.asleep().front()]->wake.notify_one();
+}
+
+}  // namespace troupe::detail

@@ -1,0 +1,186 @@
+// What this file is for: waiting inside a body without holding a slot, and threads from outside that help.
+// SPDX-FileCopyrightText: the troupe authors
+// SPDX-License-Identifier: BSD-3-Clause
+#include <optional>
+
+#include <troupe/error.hpp>
+
+#include "actors/core_group/actor.hpp"
+
+namespace troupe::detail {
+
+namespace {
+// Trace lanes of threads that help; workers and spares have those below.
+constexpr int guest_lanes = 900;
+// Bodies that wait for bodies run on one stack down to this depth; beyond, the waiter sleeps.
+constexpr int depth_max = 128;
+}  // namespace
+
+// ---- waiting inside a body ------------------------------------------------------------------------------------------
+
+// Placement's books have a waiting body neither as one that uses a slot nor as one that ends soon: what it waits for may
+// have to be given its place. While the awaited task runs on the same stack, it uses the slot.
+class group_actor::waiting_body {
+ public:
+  waiting_body(group_actor& g, const worker& w) : group_(g), body_(w.body()) { group_.note_waiting(body_, 1); }
+  ~waiting_body() { group_.note_waiting(body_, -1); }
+  waiting_body(const waiting_body&) = delete;
+  waiting_body& operator=(const waiting_body&) = delete;
+
+ private:
+  group_actor& group_;
+  const worker::standing body_;
+};
+
+void group_actor::note_waiting(const worker::standing& body, int sign) {
+  waiting_slots_.fetch_add(sign * body.slots, std::memory_order_relaxed);
+  waiting_ns_.fetch_add(sign * static_cast<std::int64_t>(body.predicted_ns), std::memory_order_relaxed);
+  placement_.waits_changed();
+}
+
+// The thread goes to sleep inside a body: nothing that it could do may be left to it.
+void group_actor::leave_slots(worker& self) {
+  report_done(self, nullptr);
+  return_batch(self, nullptr);
+  lay_out_hands(self);
+  if (self.active) {
+    awake_.fetch_sub(1, std::memory_order_seq_cst);
+    placement_.became_idle();
+  }
+  end_passing(self);
+  self.show_slots(false);
+  const bool restless = self.place.restless != 0;
+  make_spares(parking_.give_all_slots(self.place));
+  if (const std::size_t n = queue_.size_now(); n != 0) parking_.wake(n, parking::nearness::far);
+  placement_.take_turn(nullptr);  // mail, and tasks for which there was no slot
+  if (restless && queue_.size() != 0) make_spares(parking_.relieve());
+}
+
+void group_actor::come_back(worker& self, std::chrono::steady_clock::time_point until) {
+  if (self.active) {
+    placement_.became_active();
+    awake_.fetch_add(1, std::memory_order_seq_cst);
+  }
+  parking_.take_slots(self.place, until);
+  self.show_slots(true);
+}
+
+void group_actor::give_slot(worker& self) {
+  note_waiting(self.body(), 1);
+  leave_slots(self);
+}
+
+void group_actor::take_slot(worker& self) {
+  come_back(self);
+  note_waiting(self.body(), -1);
+}
+
+bool group_actor::wait_inside(worker& self, task_record& awaited, wait_board& board,
+                              std::chrono::steady_clock::time_point deadline) {
+  std::optional<waiting_body> here;
+  if (!self.yielded) here.emplace(*this, self);
+  report_done(self, nullptr);
+  placement_.take_turn(nullptr);
+  if (is_fulfilled(awaited)) return true;
+  // Run it here if it is ready and nobody has it: the same order on the stack as a plain call. Without a slot nothing may
+  // run here, and what is begun here could not be left when the time is over.
+  const bool is_unlimited = deadline == std::chrono::steady_clock::time_point::max();
+  if (is_unlimited && !self.yielded && self.depth() < depth_max && (return_batch(self, &awaited) || queue_.take(awaited))) {
+    lay_out_hands(self);
+    run_and_report(self, awaited, nullptr);
+    return true;
+  }
+  task_record* const inside = self.context()->task();
+  if (inside->home == awaited.home && (is_unlimited || self.is_to_ask(inside, &awaited)) &&
+      placement_.would_deadlock(*inside, awaited))
+    throw error(errc::would_deadlock,
+                "task '" + logic::name_of(*inside) + "' waits for '" + logic::name_of(awaited) +
+                    "', which can only go on after it, or needs a resource that it holds: wait outside the task");
+  if (is_fulfilled(awaited)) return true;
+  if (self.yielded) return board.wait(awaited, deadline);
+  leave_slots(self);
+  const bool finished = board.wait(awaited, deadline);
+  come_back(self, deadline);
+  return finished;
+}
+
+// ---- helping threads ------------------------------------------------------------------------------------------------
+
+bool group_actor::help_with(task_record& awaited, const std::function<void()>& begin) {
+  if (queue_.size() == 0 || !parking_.borrow_slot()) return false;
+  const bool mine = queue_.take(awaited);
+  if (mine) {
+    begin();
+    // A helping thread has no place in the group: it borrows one, kept for the next time.
+    worker& guest = take_guest();
+    worker* before = std::exchange(this_worker, &guest);
+    try {
+      guest.run(awaited);
+    } catch (...) {  // the body has ended the thread that helps
+      this_worker = before;
+      give_guest(guest);
+      parking_.return_slot();
+      throw;
+    }
+    this_worker = before;
+    give_guest(guest);
+  }
+  make_spares(parking_.return_slot());
+  if (mine) {
+    task_record* done = &awaited;
+    placement_.report_done({&done, 1}, nullptr);
+  }
+  return mine;
+}
+
+worker& group_actor::take_guest() {
+  std::lock_guard hold(threads_lock_);
+  if (guests_free_.empty()) {
+    auto g = std::make_unique<worker>(workplace_, static_cast<int>(guests_.size()));
+    g->place.has_slot = true;  // a borrowed one
+    if (options_.sink)
+      g->lane.open(options_.sink, options_.first_lane + guest_lanes + g->number,
+                   options_.facts.name + " guest " + std::to_string(g->number));
+    guests_free_.reserve(guests_.size() + 1);
+    guests_.push_back(std::move(g));
+    return *guests_.back();
+  }
+  worker& g = *guests_free_.back();
+  guests_free_.pop_back();
+  return g;
+}
+
+void group_actor::give_guest(worker& g) {
+  if (g.place.restless != 0) parking_.calm(g.place);
+  g.lane.flush();  // it has no thread that would do so at the end
+  std::lock_guard hold(threads_lock_);
+  guests_free_.push_back(&g);
+  if (stopping_.load(std::memory_order_relaxed)) ended_.notify_all();
+}
+
+// ---- the outside ----------------------------------------------------------------------------------------------------
+
+task_context* current_context() noexcept { return this_worker ? this_worker->context() : nullptr; }
+
+task_record* current_task() noexcept {
+  const run_context* c = this_worker ? this_worker->context() : nullptr;
+  return c ? c->task() : nullptr;
+}
+
+bool wait_inside(task_record& awaited, wait_board& board, std::chrono::steady_clock::time_point deadline) {
+  return this_worker->owner().wait_inside(*this_worker, awaited, board, deadline);
+}
+
+bool leave_slot() {
+  if (!current_task() || this_worker->yielded) return false;
+  this_worker->owner().give_slot(*this_worker);
+  this_worker->yielded = true;
+  return true;
+}
+
+void take_slot() {
+  this_worker->owner().take_slot(*this_worker);
+  this_worker->yielded = false;
+}
+
+}  // namespace troupe::detail

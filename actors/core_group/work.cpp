@@ -1,0 +1,288 @@
+// What this file is for: what a thread of a core group does next: batches, stealing, recorded graphs.
+// SPDX-FileCopyrightText: the troupe authors
+// SPDX-License-Identifier: BSD-3-Clause
+#include <algorithm>
+#include <limits>
+
+#include "actors/core_group/actor.hpp"
+#include "actors/execution/task_errors.hpp"
+#include "actors/protocol/prefetch.hpp"
+
+namespace troupe::detail {
+
+// ---- work -----------------------------------------------------------------------------------------------------------
+
+bool group_actor::work_once(worker& self) {
+  task_record* got[task_queue::batch_max];
+  if (const std::size_t n = queue_.take_batch(got)) {
+    if (n > 1 || queue_.size() != 0) parking_.keep_watch();
+    for (std::size_t i = 1; i < n; ++i) self.batch.push(got[i]);
+    // Another core filled the records in: the next one is fetched while a body runs.
+    const auto fetch = [&](std::size_t i) {
+      if (i < n) prefetch<sizeof(task_record) / 64>(got[i]);
+    };
+    fetch(1);
+    self.run(*got[0]);
+    if (n == 1) {
+      placement_.report_done({got, 1}, this);
+      return true;
+    }
+    self.done.push(got[0]);
+    std::size_t i = 1;
+    while (task_record* t = self.batch.pop()) {
+      fetch(++i);
+      self.run(*t);
+      self.done.push(t);
+    }
+    report_done(self, this);
+    return true;
+  }
+  if (placement_.take_turn(this)) return true;
+  return replays_.load(std::memory_order_relaxed) != 0 && join_graph(self);
+}
+
+// ---- beside those in line for slots ---------------------------------------------------------------------------------
+
+// While somebody waits for several slots, runs a task that may have one of them meanwhile, or sees to mail; false: there
+// is neither.
+bool group_actor::pass_line(worker& self) {
+  be_awake(self, true);
+  if (queue_.size() == 0) return placement_.take_turn(this);
+  task_record* const t = choose_passer(self);
+  if (!t) return false;
+  if (queue_.size() != 0) parking_.call_passer();
+  try {
+    run_and_report(self, *t, this);
+  } catch (...) {
+    end_passing(self);
+    throw;
+  }
+  end_passing(self);
+  return true;
+}
+
+void group_actor::end_passing(worker& self) {
+  if (!std::exchange(self.passes, false)) return;
+  std::lock_guard hold(passing_lock_);
+  passing_.ended(&self);
+}
+
+// The thread's own slot is one of those that would be free.
+task_record* group_actor::choose_passer(worker& self) {
+  std::lock_guard hold(passing_lock_);
+  const auto line = parking_.line();  // who has taken a free slot to pass is known already
+  if (!line) return nullptr;
+  const std::uint64_t now = ticks();
+  const bool enough = line->free + 1 >= line->first.slots;
+  if (!enough) look_at_slots(*line, now);
+  const auto ticks_for = [&](float ns) { return ticks_of(std::chrono::nanoseconds(static_cast<std::int64_t>(ns))); };
+  // Bodies that go on come before any task.
+  const int above = line->first.is_task ? line->first.priority : std::numeric_limits<int>::max();
+  task_record* const t =
+      queue_.take_passing(above, [&](float ns) { return !enough && passing_.lets_pass(now, ticks_for(ns)); });
+  if (t) {
+    self.passes = true;
+    passing_.passes(&self, now, ticks_for(t->predicted_ns));
+  } else if (!enough) {
+    const std::uint64_t later = passing_.look_at(now, ticks_of(unmeasured_pass)) - now;
+    self.place.look_again = std::chrono::steady_clock::now() +
+                            std::chrono::nanoseconds(static_cast<std::int64_t>(static_cast<double>(later) * tick_ns_));
+  }
+  return t;
+}
+
+void group_actor::look_at_slots(const parking::line_state& line, std::uint64_t now) {
+  seen_running_.clear();
+  {
+    std::lock_guard hold(threads_lock_);
+    const auto add = [&](const auto& w) {
+      const worker::holding& h = w->holds();
+      const int slots = h.slots.load(std::memory_order_relaxed);
+      const auto predicted = static_cast<std::int64_t>(h.predicted_ns.load(std::memory_order_relaxed));
+      if (slots > 0)
+        seen_running_.push_back(
+            {w.get(), slots, h.since.load(std::memory_order_relaxed), ticks_of(std::chrono::nanoseconds(predicted))});
+    };
+    for (const auto& w : threads_) add(w);
+    for (const auto& w : guests_) add(w);
+  }
+  passing_.look(seen_running_, {line.first.who, line.first.slots, line.free + 1}, now);
+}
+
+// ---- ends and reports -----------------------------------------------------------------------------------------------
+
+// `looks_next`: this group, if the thread holds a slot and looks for work next. Else what its report makes ready must be
+// announced to others: a thread without a slot parks, one inside a body goes on with that or waits.
+void group_actor::run_and_report(worker& self, task_record& t, executor* looks_next) {
+  self.run(t);
+  task_record* done = &t;
+  placement_.report_done({&done, 1}, looks_next);
+}
+
+void group_actor::report_last(worker& self, task_record& t) {
+  return_batch(self, nullptr);
+  lay_out_hands(self);
+  report_done(self, nullptr);
+  task_record* done = &t;
+  placement_.report_done({&done, 1}, nullptr);
+}
+
+void group_actor::report_done(worker& self, executor* looks_next) {
+  task_record* done[worker::ring::capacity];
+  if (const std::size_t n = self.done.pop_all(done)) placement_.report_done({done, n}, looks_next);
+}
+
+// A thread that waits inside a body must not sit on tasks that others could run. True if the awaited one was among
+// them: it stays with this thread.
+bool group_actor::return_batch(worker& self, const task_record* awaited) {
+  task_record* back[worker::ring::capacity];
+  bool found = false;
+  for (std::size_t i = self.batch.pop_all(back); i != 0; --i) {
+    if (back[i - 1] == awaited)
+      found = true;
+    else
+      queue_.put_back(*back[i - 1]);
+  }
+  return found;
+}
+
+// From a sibling whose current body takes longer than was predicted: what it has not started, and what it has finished
+// and not reported.
+bool group_actor::steal(worker& self) {
+  std::shared_ptr<worker> victim;
+  {
+    std::unique_lock look(threads_lock_, std::try_to_lock);
+    if (!look) return true;  // look again before sleeping
+    for (const auto& other : threads_) {
+      if (other.get() == &self || (other->batch.empty() && other->done.empty())) continue;
+      victim = other;
+      break;
+    }
+  }
+  if (!victim) return false;
+  report_done(*victim, this);
+  if (task_record* t = victim->batch.pop()) run_and_report(self, *t, this);
+  return true;
+}
+
+bool group_actor::something_held() const {
+  std::lock_guard hold(threads_lock_);
+  return std::any_of(threads_.begin(), threads_.end(),
+                     [](const auto& t) { return !t->batch.empty() || !t->done.empty(); });
+}
+
+// ---- recorded graphs ------------------------------------------------------------------------------------------------
+
+// One thread runs the graph's task; others of the group that have nothing else to do join in.
+std::exception_ptr group_actor::run_graph(worker& self, task_record& t) {
+  auto graph = std::static_pointer_cast<recorded_graph>(t.extra->payload);
+  graph_run g(*graph);
+  {
+    std::lock_guard hold(replay_lock_);
+    replaying_.push_back(&g);
+  }
+  replays_.fetch_add(1, std::memory_order_seq_cst);
+  parking_.wake(std::min<std::size_t>(static_cast<std::size_t>(options_.facts.slots) - 1, graph->roots.size()),
+                parking::nearness::far);
+  const auto finish = [&] {
+    {
+      std::lock_guard hold(replay_lock_);
+      std::erase(replaying_, &g);
+    }
+    replays_.fetch_sub(1, std::memory_order_relaxed);
+    g.wait_for_guests();
+  };
+  try {
+    run_nodes(self, g, true);
+  } catch (...) {  // the thread ends
+    finish();
+    t.error = run_error(t, g.error);
+    throw;
+  }
+  finish();
+  return run_error(t, g.error);
+}
+
+bool group_actor::join_graph(worker& self) {
+  graph_run* g = nullptr;
+  {
+    std::lock_guard hold(replay_lock_);
+    if (replaying_.empty()) return false;
+    const auto open = std::find_if(replaying_.begin(), replaying_.end(), [](const auto* r) { return r->has_shared(); });
+    g = open == replaying_.end() ? replaying_.front() : *open;
+    g->join();
+  }
+  try {
+    run_nodes(self, *g, false);
+  } catch (...) {
+    g->leave();
+    throw;
+  }
+  g->leave();
+  return true;
+}
+
+bool group_actor::has_graph_to_join() const {
+  if (replays_.load(std::memory_order_seq_cst) == 0) return false;
+  std::lock_guard hold(replay_lock_);
+  return std::any_of(replaying_.begin(), replaying_.end(), [](const auto* r) { return r->has_shared(); });
+}
+
+// Nodes of others may be waiting for this thread's slot.
+void group_actor::await_nodes(worker& self, graph_run& g) {
+  leave_slots(self);
+  if (!g.has_shared()) g.await_more();
+  come_back(self);
+}
+
+// Guests leave the rest to others; who runs the graph stays until it is over.
+void group_actor::finish_run(worker& self, graph_run& g, graph_run::hand& mine, bool owner) {
+  if (!owner) {
+    lay_out_hands(self);
+    return;
+  }
+  for (std::uint32_t node; !g.is_over();)
+    if (g.next(mine, node))
+      g.finished(mine, node, self.run_node(g, node));
+    else if (!g.is_over())
+      await_nodes(self, g);
+}
+
+void group_actor::run_nodes(worker& self, graph_run& g, bool owner) {
+  graph_run::hand mine;
+  mine.run = &g;
+  mine.outer = std::exchange(self.hands, &mine);
+  for (std::uint32_t node;;) {
+    if (g.next(mine, node)) {
+      bool fine = false;
+      try {
+        fine = self.run_node(g, node);
+      } catch (...) {  // the thread ends, but what it has taken on of the graph is nobody else's
+        g.finished(mine, node, false);
+        finish_run(self, g, mine, owner);
+        self.hands = mine.outer;
+        throw;
+      }
+      const bool shared = g.finished(mine, node, fine);
+      if (shared && parking_.sleepers() != 0) parking_.wake(1, parking::nearness::far);
+      if (!parking_.slot_wanted()) continue;
+      // A body that has waited goes on first, as between plain tasks.
+      g.lay_out(mine);
+      if (!owner) break;
+    } else if (!owner || g.is_over()) {
+      break;
+    }
+    if (g.is_over()) break;
+    await_nodes(self, g);
+  }
+  self.hands = mine.outer;
+}
+
+// A thread that waits inside a body must not sit on nodes of recorded graphs either.
+void group_actor::lay_out_hands(worker& self) {
+  bool any = false;
+  for (graph_run::hand* h = self.hands; h; h = h->outer) any = h->run->lay_out(*h) || any;
+  if (any) parking_.wake(static_cast<std::size_t>(options_.facts.slots), parking::nearness::far);
+}
+
+}  // namespace troupe::detail

@@ -1,0 +1,174 @@
+// What this file is for: running bodies: claim, time, commit or roll back, retry, fulfil.
+// SPDX-FileCopyrightText: the troupe authors
+// SPDX-License-Identifier: BSD-3-Clause
+#include "actors/core_group/worker.hpp"
+
+#include <cxxabi.h>
+
+#include <algorithm>
+
+#include "actors/core_group/core_group.hpp"
+#include "actors/execution/task_errors.hpp"
+#include "actors/logic/scheduling/resources.hpp"
+#include "actors/protocol/clock.hpp"
+#include "actors/protocol/phase.hpp"
+
+namespace troupe::detail {
+
+namespace {
+// Bodies that are predicted to take this long are always timed.
+constexpr float always_timed_ns = 1'000.0f;
+
+template <class T>
+void bump(std::atomic<T>& counter, T by) {  // one writer
+  counter.store(counter.load(std::memory_order_relaxed) + by, std::memory_order_relaxed);
+}
+
+// Of the shortest bodies one in eight is timed: reading the clock would cost more than they do.
+inline bool is_timed(const task_record& t, logic::sampling& some) {
+  return t.predicted_ns < 1.0f || t.predicted_ns >= always_timed_ns || some.next();
+}
+
+std::exception_ptr thread_ended(const task_record& t, const std::string& executor, int attempt) {
+  return task_error(
+      t, executor, attempt,
+      std::make_exception_ptr(error(errc::task_failed, "the body ended its thread; it is to return or throw")));
+}
+}  // namespace
+
+// Apart, so that `enter` is a few instructions.
+[[gnu::noinline]] void worker::add_level() {
+  bodies_.emplace_back();
+  contexts_.push_back(
+      std::make_unique<run_context>(at_.host, at_.link, buffers_, at_.executor.c_str(), at_.stopping, context()));
+}
+
+inline run_context& worker::enter(task_record& t, standing body) {
+  if (static_cast<std::size_t>(depth_) == contexts_.size()) add_level();
+  bodies_[static_cast<std::size_t>(depth_)] = body;
+  run_context& c = *contexts_[static_cast<std::size_t>(depth_++)];
+  c.bind(t);
+  return c;
+}
+
+void worker::show_slots(bool held) {
+  const standing b = held && depth_ != 0 ? body() : standing{0};
+  holds_.slots.store(b.since != 0 ? b.slots : 0, std::memory_order_relaxed);
+  holds_.since.store(b.since, std::memory_order_relaxed);
+  holds_.predicted_ns.store(b.predicted_ns, std::memory_order_relaxed);
+}
+
+inline void worker::count(run_context& c, outcome o) {
+  bump(counts_.tasks, static_cast<std::uint64_t>(o.bodies));
+  if (const int threw = o.bodies - (o.fine ? 1 : 0); threw != 0) bump(counts_.failed, static_cast<std::uint64_t>(threw));
+  if (const std::uint64_t moved = c.take_bytes_moved()) bump(counts_.bytes, moved);
+}
+
+// Whoever listens is told how many bodies of it have been counted here.
+inline worker::outcome worker::note_bodies(task_record& t, outcome o) {
+  if (t.extra && t.extra->listener) t.extra->bodies += o.bodies;
+  return o;
+}
+
+void worker::run(task_record& t) {
+  if (!claim(t)) {  // cancelled meanwhile
+    await_verdict(t);
+    return;
+  }
+  const bool timed = is_timed(t, timed_) || lane.on();
+  const std::uint64_t begin = timed ? ticks() : 0;
+  run_context& c = enter(t, {logic::slots_needed(t), t.predicted_ns, begin});
+  const run_context* outer = running_.load(std::memory_order_relaxed);
+  running_.store(&c, std::memory_order_release);
+  if (timed) show_slots(true);
+  const auto finish = [&](outcome o) __attribute__((always_inline)) {
+    const std::uint64_t end =
+        timed ? ticks() : static_cast<std::uint64_t>(static_cast<double>(t.predicted_ns) / at_.tick_ns);
+    running_.store(outer, std::memory_order_release);
+    --depth_;
+    if (timed) show_slots(depth_ != 0);
+    count(c, o);
+    bump(counts_.busy_ticks, end - begin);
+    if (timed) t.measured_ns = std::max(1.0f, static_cast<float>(static_cast<double>(end - begin) * at_.tick_ns));
+    if (lane.on()) lane.add(t.id, begin, end, logic::name_of(t).c_str());
+    // What the body captured goes before anybody learns that it is done: a waiter may then count on it.
+    if (t.kind == task_kind::call && !t.body_gone) drop_body(t, at_.executor);
+    fulfil(t, at_.board);
+  };
+  outcome end_of_body;
+  try {
+    end_of_body = run_body(c, t);
+  } catch (...) {  // the thread ends, and every body on its stack with it
+    if (!t.error) t.error = thread_ended(t, at_.executor, 1);
+    finish(note_bodies(t, {}));
+    at_.owner->report_last(*this, t);
+    throw;
+  }
+  finish(end_of_body);
+}
+
+bool worker::run_node(graph_run& g, std::uint32_t n) {
+  replay_node& node = g.graph.nodes[n];
+  if (node.poisoned.load(std::memory_order_acquire)) return false;
+  task_record& t = *node.task;
+  run_context& c = enter(t, {});
+  const std::uint64_t begin = lane.on() ? ticks() : 0;
+  t.error = nullptr;
+  outcome end_of_body;
+  try {
+    end_of_body = run_body(c, t);
+  } catch (...) {
+    g.fail(t.error);
+    --depth_;
+    count(c, {});
+    throw;
+  }
+  if (!end_of_body.fine) g.fail(t.error);
+  --depth_;
+  if (begin) lane.add(t.id, begin, ticks(), logic::name_of(t).c_str());
+  count(c, end_of_body);
+  return end_of_body.fine;
+}
+
+worker::outcome worker::run_body(run_context& c, task_record& t) {
+  if (t.kind == task_kind::graph_run) {
+    t.error = at_.owner->run_graph(*this, t);
+    return {!t.error};
+  }
+  if (t.extra && t.extra->watched) t.extra->listener->began(t);
+  const int tries = 1 + (t.extra ? std::max(0, t.extra->options.retries) : 0);
+  for (int attempt = 1;; ++attempt) {
+    bool by_body = false;
+    try {
+      if (t.extra && t.extra->options.stop.stop_requested()) {
+        t.error = stopped_error(t, at_.executor);
+        return note_bodies(t, {false, attempt - 1});
+      }
+      if (t.kind == task_kind::settle) {
+        settle_reduction(t, at_.host, c);
+      } else {
+        by_body = true;
+        t.ops->run(t, c);
+        by_body = false;
+      }
+      c.commit();
+      return note_bodies(t, {true, attempt});
+    } catch (const abi::__forced_unwind&) {  // by pthread_exit: cannot be held up
+      c.roll_back();
+      t.error = thread_ended(t, at_.executor, attempt);
+      throw;
+    } catch (...) {
+      c.roll_back();
+      if (attempt < tries && !c.stop_requested()) {
+        c.next_attempt();
+        if (t.extra->listener) t.extra->listener->tried(t);
+        continue;
+      }
+      const std::exception_ptr why = std::current_exception();
+      t.error = task_error(t, at_.executor, attempt, why, by_body ? c.failure() : failure_code(why));
+      return note_bodies(t, {false, attempt});
+    }
+  }
+}
+
+}  // namespace troupe::detail

@@ -1,0 +1,131 @@
+// What this file is for: what one thread of a core group has: a batch of tasks, finished ones to report, bodies on its stack.
+// SPDX-FileCopyrightText: the troupe authors
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "actors/core_group/parking.hpp"
+#include "actors/core_group/task_queue.hpp"
+#include "actors/execution/graph_run.hpp"
+#include "actors/execution/run_context.hpp"
+#include "actors/logic/scheduling/sampling.hpp"
+#include "actors/protocol/spmc_ring.hpp"
+#include "actors/protocol/trace.hpp"
+#include "actors/protocol/wait_board.hpp"
+#include "devices/device.hpp"
+
+namespace troupe::detail {
+
+class core_group;
+
+/// What the workers of one group share. Outlives them.
+struct workplace {
+  core_group* owner = nullptr;
+  devices::device& host;
+  house_link& link;
+  wait_board& board;
+  std::string executor;
+  std::atomic<bool>& stopping;
+  double tick_ns = 1;
+};
+
+/// Its own thread uses it, but for what is marked.
+class worker {
+ public:
+  worker(const workplace& where, int n) : number(n), at_(where) {}
+
+  // ---- bodies -------------------------------------------------------------------------------------------------------
+  /// Runs the task unless somebody cancels it first; afterwards it is done for everybody who waits.
+  void run(task_record&);
+  /// Runs a node of a recorded graph; true if its body succeeded.
+  bool run_node(graph_run&, std::uint32_t node);
+  /// The innermost body's; null outside bodies.
+  run_context* context() const { return depth_ > 0 ? contexts_[static_cast<std::size_t>(depth_ - 1)].get() : nullptr; }
+  int depth() const { return depth_; }
+  /// What placement has of a body: the slots it counts it with and how long it is predicted to take.
+  struct standing {
+    int slots = 1;
+    float predicted_ns = 0;
+    std::uint64_t since = 0;  // ticks; 0: too short to be timed
+  };
+  /// Of the innermost body.
+  standing body() const { return bodies_[static_cast<std::size_t>(depth_ - 1)]; }
+  /// A body that waits with a limit, and so again and again for the same task, asks the first time whether they wait for
+  /// each other. The answer stays, but another task may have got the same record: so it asks again now and then.
+  bool is_to_ask(const task_record* inside, const task_record* awaited) {
+    const std::array now{inside, awaited};
+    if (std::exchange(asked_, now) != now) looks_ = 0;
+    return looks_++ % 64 == 0;
+  }
+  /// The body that runs now waits and has given its slots away, or goes on.
+  void show_slots(bool held);
+  /// What this thread holds of recorded graphs that it runs, the innermost first.
+  graph_run::hand* hands = nullptr;
+
+  // ---- what it holds; any thread may take from these ----------------------------------------------------------------
+  using ring = spmc_ring<task_record, 2 * task_queue::batch_max>;
+  ring batch;  // taken from the queue, not started
+  ring done;   // ran here, not reported to placement
+
+  // ---- any thread ---------------------------------------------------------------------------------------------------
+  const int number;
+  core_group& owner() const { return *at_.owner; }
+  /// Of the body that runs now, on top of those that wait for it; null: none. Its task stays while placement's turn is held.
+  const run_context* running() const { return running_.load(std::memory_order_acquire); }
+  /// The slots of the body that runs now: none while it waits, or where it was too short to be timed.
+  struct holding {
+    std::atomic<std::uint64_t> since{0};
+    std::atomic<float> predicted_ns{0};
+    std::atomic<int> slots{0};
+  };
+  const holding& holds() const { return holds_; }
+  struct counters {
+    std::atomic<std::uint64_t> tasks{0}, failed{0}, busy_ticks{0}, bytes{0};
+  };
+  const counters& counts() const { return counts_; }
+
+  parking::thread place;
+  trace_lane lane;
+  bool active = false;  // counted as awake
+  bool passes = false;   // its body may use a slot until others in line begin
+  bool yielded = false;  // its body has given the slots away by yield_core
+  std::thread handle;
+  std::atomic<bool> ended{false};
+
+ private:
+  void add_level();
+  run_context& enter(task_record&, standing);
+  struct outcome {
+    bool fine = false;
+    int bodies = 1;  // that have run; all but the last have thrown
+  };
+  outcome run_body(run_context&, task_record&);
+  static outcome note_bodies(task_record&, outcome);
+  void count(run_context&, outcome);
+
+  const workplace& at_;
+  scratch buffers_;
+  std::vector<std::unique_ptr<run_context>> contexts_;  // by depth, as the next one
+  std::vector<standing> bodies_;
+  int depth_ = 0;
+  std::array<const task_record*, 2> asked_{};  // who waits, and for whom
+  unsigned looks_ = 0;
+  std::atomic<const run_context*> running_{nullptr};
+  holding holds_;
+  logic::sampling timed_;  // of the shortest bodies
+  counters counts_;
+};
+
+/// The worker whose thread this is; null elsewhere. Set by core groups.
+inline thread_local worker* this_worker = nullptr;
+
+}  // namespace troupe::detail

@@ -1,0 +1,352 @@
+// What this file is for: running the steps of a plan on arrays that stand in for those of the program.
+// SPDX-FileCopyrightText: the troupe authors
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// A stand-in has the shape of an array, and its tiles are where the plan says: read in the host's memory, in a kept copy
+// or in what an earlier step wrote; written in fresh buffers. So bodies see views, windows and borders as ever.
+#include "actors/execution/reexecution.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+#include <map>
+#include <tuple>
+#include <unordered_map>
+
+#include <troupe/error.hpp>
+
+#include "actors/execution/run_context.hpp"
+#include "actors/execution/task_errors.hpp"
+#include "actors/logic/data/region.hpp"
+#include "actors/memory/host_tiles.hpp"
+#include "actors/wire/kernel_registry.hpp"
+
+namespace troupe::detail {
+
+namespace {
+
+using logic::remake_plan;
+using logic::value;
+using place = remake_plan::place;
+
+/// Memory for one tile, as the host's tiles have it.
+class buffer {
+ public:
+  buffer() = default;
+  buffer(house_link& link, std::size_t bytes)
+      : link_(&link), data_(link.host->allocate(bytes, element_align_max)), bytes_(bytes) {}
+  buffer(buffer&& b) noexcept : link_(b.link_), data_(std::exchange(b.data_, nullptr)), bytes_(b.bytes_) {}
+  buffer& operator=(buffer&& b) noexcept {
+    std::swap(link_, b.link_);
+    std::swap(data_, b.data_);
+    std::swap(bytes_, b.bytes_);
+    return *this;
+  }
+  ~buffer() {
+    if (data_) link_->host->deallocate(data_, bytes_, element_align_max);
+  }
+  std::byte* data() const { return data_; }
+
+ private:
+  house_link* link_ = nullptr;
+  std::byte* data_ = nullptr;
+  std::size_t bytes_ = 0;
+};
+
+struct by_name {
+  bool operator()(const value& a, const value& b) const {
+    return std::tie(a.array, a.tile, a.version) < std::tie(b.array, b.tile, b.version);
+  }
+};
+
+std::unique_ptr<array_core> make_stand_in(house_link& link, const wire::array_card& c) {
+  auto a = std::make_unique<array_core>();
+  a->spec.rank = c.rank;
+  a->spec.size = c.size;
+  a->spec.tile = c.tile;
+  a->spec.element = static_cast<std::size_t>(c.element);
+  a->spec.align = static_cast<std::size_t>(c.align);
+  a->spec.name = c.name;
+  a->home = &link;
+  a->id = c.id;
+  a->tile_bytes_max = a->spec.element;
+  for (int d = 0; d < rank_max; ++d) {
+    a->grid[d] = std::max<index_t>(1, (c.size[d] + c.tile[d] - 1) / c.tile[d]);
+    a->tile_count *= static_cast<std::uint32_t>(a->grid[d]);
+    a->tile_bytes_max *= static_cast<std::size_t>(c.tile[d]);
+  }
+  a->states = &a->single;
+  if (a->tile_count > 1) a->many_bytes = std::make_unique<tile_bytes[]>(a->tile_count);
+  a->bytes = a->many_bytes ? a->many_bytes.get() : &a->single_bytes;
+  return a;
+}
+
+region region_of(const wire::access_card& x) {
+  region r;
+  r.lo = x.where.lo;
+  r.hi = x.where.hi;
+  r.limit_lo = x.limit.lo;
+  r.limit_hi = x.limit.hi;
+  r.edge = x.edge;
+  r.fill = x.fill;
+  return r;
+}
+
+void copy_tile(house_link& link, const array_core& to, std::byte* to_bytes, const array_core& from,
+               const std::byte* from_bytes, std::uint32_t tile) {
+  const logic::box4 b = to.tile_box(tile);
+  std::array<index_t, rank_max> count;
+  for (int d = 0; d < rank_max; ++d) count[d] = b.size(d);
+  link.host->copy(to_bytes, host_strides(to, b), from_bytes, host_strides(from, b), count, to.spec.element);
+}
+
+class remaker {
+ public:
+  remaker(const remake_plan& p, const kept_copies& kept, house_link& link)
+      : plan_(p),
+        kept_(kept),
+        link_(link),
+        errors_(p.steps.size()),
+        context_(*link.host, link, scratch_, "here", no_) {}
+
+  const remade_bodies& bodies() const { return bodies_; }
+
+  std::vector<remade_value> all() {
+    for (std::size_t n = 0; n < plan_.steps.size(); ++n) {
+      const remake_plan::step& s = plan_.steps[n];
+      try {
+        run_step(s);
+      } catch (...) {
+        errors_[n] = std::current_exception();
+      }
+      end_step();
+      for (const value& v : s.done_with) made_.erase(v);
+    }
+    std::vector<remade_value> how;
+    for (const remake_plan::source& r : plan_.remade) {
+      how.push_back({r.what, nullptr});
+      try {
+        if (r.where != place::home) put_in_place(r);
+      } catch (...) {
+        how.back().error = std::current_exception();
+      }
+    }
+    return how;
+  }
+
+ private:
+  /// What a step does to a tile.
+  struct use {
+    array_core* stand_in;
+    array_core* array;
+    bool reads = false, writes = false, as_a_whole = false;
+  };
+  using uses = std::map<std::pair<std::uint64_t, std::uint32_t>, use>;  // by array and tile
+
+  struct record {
+    explicit record(house_link& link) : task(*take_record(link)) {}
+    record(const record&) = delete;
+    record& operator=(const record&) = delete;
+    ~record() { recycle(&task); }
+    task_record& task;
+  };
+
+  void run_step(const remake_plan::step& s) {
+    const auto& call = *static_cast<const repeatable_call*>(s.what.get());
+    net::reader sent(call.card);
+    const wire::task_card card = wire::take_task(sent);
+    for (const remake_plan::source& r : s.reads)
+      if (r.where == place::step && errors_[r.step]) std::rethrow_exception(errors_[r.step]);
+    const offered_kernel* const k = find_offer(card.kernel);
+    if (!k)
+      throw error(errc::no_executor,
+                  "task '" + card.name + "' cannot be repeated: its kernel is not offered here (troupe::offer)");
+    if (!(k->info.kinds & 1u << static_cast<int>(device_kind::cpu)))
+      throw error(errc::no_executor, std::string("task '") + name_of(card, *k) +
+                                         "' cannot be repeated: its kernel has no body for CPUs; add one");
+    record r(link_);
+    uses touched;
+    fill_in(r.task, call, card, *k, touched);
+    for (auto& [at, u] : touched) provide(s, at.first, at.second, u);
+    run(r.task, card.retries);
+    for (const value& v : s.writes) {
+      const auto b = written_.find({v.array, v.tile});
+      if (b == written_.end()) throw error(errc::bad_argument, "a call of the log does not write what it is said to");
+      made_[v] = std::move(b->second);
+    }
+  }
+
+  static std::string name_of(const wire::task_card& c, const offered_kernel& k) {
+    return c.name.empty() ? k.info.name : c.name;
+  }
+
+  void fill_in(task_record& t, const repeatable_call& call, const wire::task_card& c, const offered_kernel& k,
+               uses& touched) {
+    std::vector<std::span<const std::byte>> values;
+    std::size_t arrays = 0, value = 0;
+    bool fits = true;
+    for (const parameter_facts& p : k.parameters) {
+      if (p.is_array) {
+        ++arrays;
+        continue;
+      }
+      fits = fits && value < c.values.size() && c.values[value].size() == p.bytes;
+      if (fits) values.emplace_back(c.values[value++]);
+    }
+    if (!fits || arrays != c.accesses.size() || value != c.values.size() || call.shapes.size() != arrays ||
+        call.arrays.size() != arrays)
+      throw error(errc::bad_argument, "task '" + name_of(c, k) + "' is logged with other arguments than it has");
+
+    t.kernel = &k.info;
+    t.extra = new task_extra;
+    t.extra->options.name = name_of(c, k);
+    t.extra->options.retries = static_cast<int>(c.retries);
+    if (arrays > task_record::inline_accesses) t.accesses = new access[arrays];
+    for (std::size_t i = 0; i < arrays; ++i) {
+      const wire::access_card& x = c.accesses[i];
+      array_core& a = x.fresh ? fresh_stand_in(*call.shapes[i], x) : stand_in(*call.shapes[i]);
+      access& to = t.accesses[i];
+      to = {};
+      to.array = &a;
+      to.mode = x.fresh ? access_mode::update : x.mode;
+      to.where = link_.regions.take();
+      *to.where = region_of(x);
+      ++t.access_count;
+      if (x.fresh) continue;
+      arrays_[a.id] = call.arrays[i];
+      logic::each_touched(*to.where, [&](const logic::box4& b) {
+        a.each_tile(b, [&](std::uint32_t tile, const logic::box4& all) {
+          use& u = touched.try_emplace({a.id, tile}, use{&a, call.arrays[i]}).first->second;
+          u.reads = u.reads || x.mode != access_mode::write;
+          u.writes = u.writes || x.mode != access_mode::read;
+          u.as_a_whole = u.as_a_whole || (x.mode == access_mode::write && b.contains(all));
+        });
+      });
+    }
+    k.fill(t, k.body.get(), values);
+  }
+
+  array_core& stand_in(const wire::array_card& c) {
+    auto& a = stand_ins_[c.id];
+    if (!a) a = make_stand_in(link_, c);
+    return *a;
+  }
+
+  // A partial of a reduction, which nobody looks at: its array had it from the node.
+  array_core& fresh_stand_in(const wire::array_card& c, const wire::access_card& x) {
+    array_core& a = *fresh_.emplace_back(make_stand_in(link_, c));
+    logic::each_touched(region_of(x), [&](const logic::box4& b) {
+      a.each_tile(b, [&](std::uint32_t tile, const logic::box4& all) {
+        if (a.bytes[tile].data.load(std::memory_order_relaxed)) return;
+        const buffer& to = aside_.emplace_back(link_, a.bytes_of(tile));
+        link_.host->fill(to.data(), x.fill.data(), a.spec.element, static_cast<std::size_t>(all.volume()));
+        a.bytes[tile].data.store(to.data(), std::memory_order_relaxed);
+      });
+    });
+    return a;
+  }
+
+  // The tile's bytes for the step.
+  void provide(const remake_plan::step& s, std::uint64_t array, std::uint32_t tile, const use& u) {
+    std::byte* from = nullptr;
+    if (u.reads || !u.as_a_whole) from = source(s, array, tile, u);
+    if (u.reads && !from)
+      throw error(errc::data_lost, "a call of the log reads what it is not said to: tile " + std::to_string(tile) +
+                                       " of array '" + u.stand_in->spec.name + "'");
+    std::atomic<std::byte*>& slot = u.stand_in->bytes[tile].data;
+    lent_.push_back(&slot);
+    if (!u.writes) {
+      slot.store(from, std::memory_order_relaxed);
+      return;
+    }
+    const std::size_t bytes = u.stand_in->bytes_of(tile);
+    const buffer& to = written_[{array, tile}] = buffer(link_, bytes);
+    if (from)
+      std::memcpy(to.data(), from, bytes);
+    else if (!u.as_a_whole)
+      std::memset(to.data(), 0, bytes);
+    slot.store(to.data(), std::memory_order_relaxed);
+  }
+
+  // Packed bytes; null: the plan names none.
+  std::byte* source(const remake_plan::step& s, std::uint64_t array, std::uint32_t tile, const use& u) {
+    for (const remake_plan::source& r : s.reads) {
+      if (r.what.array != array || r.what.tile != tile) continue;
+      if (r.where == place::step) return made_.at(r.what).data();
+      if (r.where == place::kept) return const_cast<std::byte*>(kept_(r.what));
+      std::byte* const home = host_tile(link_, *u.array, tile, false);
+      const logic::box4 b = u.stand_in->tile_box(tile);
+      if (host_strides(*u.array, b) == host_strides(*u.stand_in, b)) return home;
+      const buffer& packed = aside_.emplace_back(link_, u.stand_in->bytes_of(tile));
+      copy_tile(link_, *u.stand_in, packed.data(), *u.array, home, tile);
+      return packed.data();
+    }
+    return nullptr;
+  }
+
+  void run(task_record& t, std::uint32_t retries) {
+    context_.bind(t);
+    for (std::uint32_t attempt = 1;; ++attempt) {
+      ++bodies_.run;
+      try {
+        t.ops->run(t, context_);
+        context_.commit();
+        return;
+      } catch (...) {
+        ++bodies_.threw;
+        context_.roll_back();
+        if (attempt > retries)
+          throw_again(task_error(t, context_.executor(), static_cast<int>(attempt), std::current_exception()));
+      }
+      context_.next_attempt();
+    }
+  }
+  [[noreturn]] static void throw_again(const std::exception_ptr& e) { std::rethrow_exception(e); }
+
+  // Nothing of the program's memory stays behind in a stand-in.
+  void end_step() {
+    for (std::atomic<std::byte*>* slot : lent_) slot->store(nullptr, std::memory_order_relaxed);
+    lent_.clear();
+    written_.clear();
+    fresh_.clear();
+    aside_.clear();
+  }
+
+  void put_in_place(const remake_plan::source& r) {
+    if (r.where == place::step && errors_[r.step]) std::rethrow_exception(errors_[r.step]);
+    const auto array = arrays_.find(r.what.array);
+    if (array == arrays_.end()) throw error(errc::data_lost, "no call that was repeated knows the array that was lost");
+    array_core& a = *array->second;
+    const std::byte* const from = r.where == place::kept ? kept_(r.what) : made_.at(r.what).data();
+    copy_tile(link_, a, host_tile(link_, a, r.what.tile, true), *stand_ins_.at(r.what.array), from, r.what.tile);
+  }
+
+  const remake_plan& plan_;
+  const kept_copies& kept_;
+  house_link& link_;
+  std::vector<std::exception_ptr> errors_;  // of each step
+  std::map<value, buffer, by_name> made_;   // by earlier steps, and still needed
+  std::unordered_map<std::uint64_t, std::unique_ptr<array_core>> stand_ins_;
+  std::unordered_map<std::uint64_t, array_core*> arrays_;  // of the program
+  // Of the step that is being run.
+  std::vector<std::atomic<std::byte*>*> lent_;
+  std::map<std::pair<std::uint64_t, std::uint32_t>, buffer> written_;
+  std::vector<std::unique_ptr<array_core>> fresh_;
+  std::vector<buffer> aside_;
+  const std::atomic<bool> no_{false};
+  scratch scratch_;
+  run_context context_;
+  remade_bodies bodies_;
+};
+
+}  // namespace
+
+std::vector<remade_value> remake(const remake_plan& p, const kept_copies& kept, house_link& link,
+                                 remade_bodies* bodies) {
+  remaker all(p, kept, link);
+  std::vector<remade_value> how = all.all();
+  if (bodies) *bodies = all.bodies();
+  return how;
+}
+
+}  // namespace troupe::detail

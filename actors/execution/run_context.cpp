@@ -1,0 +1,361 @@
+// What this file is for: views in place, windows assembled with their borders, commit, roll back, reductions.
+// SPDX-FileCopyrightText: the troupe authors
+// SPDX-License-Identifier: BSD-3-Clause
+#include "actors/execution/run_context.hpp"
+
+#include <cstring>
+
+#include <troupe/error.hpp>
+
+#include "actors/memory/host_tiles.hpp"
+
+namespace troupe::detail {
+
+using logic::box4;
+using logic::point4;
+
+// ---- scratch --------------------------------------------------------------------------------------------------------
+
+scratch::~scratch() {
+  for (buffer& b : buffers_) empty(b);
+}
+
+std::byte* scratch::take(std::size_t bytes, const array_core& of) {
+  buffer* room = nullptr;
+  for (buffer& b : buffers_) {
+    if (b.used) continue;
+    room = &b;
+    if (b.size >= bytes) break;
+  }
+  if (!room) room = &buffers_.emplace_back();
+  if (room->size < bytes) fill(*room, bytes, of);
+  room->used = true;
+  return room->data;
+}
+
+void scratch::give_back(const std::byte* data) noexcept {
+  for (buffer& b : buffers_)
+    if (b.data == data) b.used = false;
+}
+
+void scratch::fill(buffer& b, std::size_t bytes, const array_core& of) {
+  empty(b);
+  b.data = pinned_ ? pinned_->allocate_pinned(bytes) : nullptr;
+  b.pinned = b.data;
+  if (!b.data) b.data = new_view_bytes(bytes, of.spec.name).release();
+  b.size = bytes;
+}
+
+void scratch::empty(buffer& b) noexcept {
+  if (b.pinned)
+    pinned_->deallocate(b.data, b.size);
+  else
+    free_view_bytes()(b.data);
+  b = {};
+}
+
+// ---- tiles ----------------------------------------------------------------------------------------------------------
+
+std::byte* run_context::tile(array_core& a, std::uint32_t t, bool overwritten) {
+  return host_tile(link_, a, t, overwritten);
+}
+
+raw_view run_context::view_of(int i) {
+  try {
+    return make_view(i);
+  } catch (const error& e) {
+    failure_ = e.code();
+    throw;
+  } catch (const std::bad_alloc&) {
+    failure_ = errc::out_of_memory;
+    throw;
+  }
+}
+
+raw_view run_context::make_view(int i) {
+  access& x = task()->accesses[i];
+  array_core& a = *x.array;
+  raw_view v;
+  v.name = a.spec.name.c_str();
+  if (x.mode == access_mode::reduce) return partial_view(x);
+  const bool restorable = task()->extra && attempt_ <= task()->extra->options.retries && x.mode == access_mode::update;
+
+  if (!x.where) {
+    const box4 b = a.tile_box(x.tile);
+    v.data = tile(a, x.tile, x.mode == access_mode::write);
+    v.lo = b.lo;
+    v.hi = b.hi;
+    v.stride = host_strides(a, b);
+    if (x.worker != 0)  // a sub-array that is exactly this tile: coordinates start at 0
+      for (int d = 0; d < rank_max; ++d) {
+        v.hi[d] -= v.lo[d];
+        v.lo[d] = 0;
+      }
+    if (restorable) {
+      std::byte* saved = scratch_.take(static_cast<std::size_t>(b.volume()) * a.spec.element, a);
+      gather({.lo = b.lo, .hi = b.hi, .limit_lo = b.lo, .limit_hi = b.hi}, a, b, saved);
+      held_.push_back({&x, nullptr, b, saved, false, nullptr});
+    }
+    return v;
+  }
+
+  const region& r = *x.where;
+  const box4 b = logic::view_box(r);
+  for (int d = 0; d < rank_max; ++d) {
+    v.lo[d] = b.lo[d] - r.limit_lo[d];
+    v.hi[d] = std::max(b.hi[d], b.lo[d]) - r.limit_lo[d];
+  }
+  if (b.empty()) return v;
+  if (logic::is_plain(r)) {
+    const std::uint32_t first = a.tile_at(b.lo);
+    const box4 tb = a.tile_box(first);
+    if (a.spec.adopted || tb.contains(b)) {
+      v.stride = host_strides(a, tb);
+      index_t offset = 0;
+      for (int d = 0; d < rank_max; ++d) offset += (b.lo[d] - tb.lo[d]) * v.stride[d];
+      v.data = tile(a, first, false) + static_cast<std::size_t>(offset) * a.spec.element;
+      if (restorable) {
+        std::byte* saved = scratch_.take(static_cast<std::size_t>(b.volume()) * a.spec.element, a);
+        gather(r, a, b, saved);
+        held_.push_back({&x, nullptr, b, saved, false, nullptr});
+      }
+      return v;
+    }
+  }
+  // Assembled: contiguous, with its frame. Written back on success only.
+  index_t step = 1;
+  for (int d = rank_max - 1; d >= 0; --d) {
+    v.stride[d] = step;
+    step *= b.size(d);
+  }
+  std::byte* data = scratch_.take(static_cast<std::size_t>(step) * a.spec.element, a);
+  if (x.mode != access_mode::write) gather(r, a, b, data);
+  v.data = data;
+  held_.push_back({&x, data, b, nullptr, true, nullptr});
+  return v;
+}
+
+// ---- assembling -----------------------------------------------------------------------------------------------------
+
+void run_context::gather(const region& r, array_core& a, const box4& view, std::byte* to) {
+  const int last = a.spec.rank - 1;
+  const std::size_t run = static_cast<std::size_t>(view.size(last)) * a.spec.element;
+  point4 at = view.lo;
+  for (;;) {
+    gather_run(r, a, at, view.size(last), to);
+    to += run;
+    int d = last - 1;
+    while (d >= 0 && ++at[d] == view.hi[d]) {
+      at[d] = view.lo[d];
+      --d;
+    }
+    if (d < 0) break;
+  }
+  bytes_ += static_cast<std::uint64_t>(view.volume()) * a.spec.element;
+}
+
+// One run along the array's last dimension, borders included.
+void run_context::gather_run(const region& r, array_core& a, point4 at, index_t count, std::byte* to) {
+  const int last = a.spec.rank - 1;
+  const std::size_t e = a.spec.element;
+  for (int d = 0; d < last; ++d) {
+    const index_t n = r.limit_hi[d] - r.limit_lo[d];
+    if (at[d] >= r.limit_lo[d] && at[d] < r.limit_hi[d]) continue;
+    if (r.edge == border::fill) {
+      host_.fill(to, r.fill.data(), e, static_cast<std::size_t>(count));
+      return;
+    }
+    at[d] = r.edge == border::clamp ? std::clamp(at[d], r.limit_lo[d], r.limit_hi[d] - 1)
+                                    : r.limit_lo[d] + ((at[d] - r.limit_lo[d]) % n + n) % n;
+  }
+  const index_t lo = r.limit_lo[last], hi = r.limit_hi[last], n = hi - lo;
+  index_t i = at[last];
+  const index_t end = i + count;
+  while (i < end) {
+    index_t source = i, length;
+    if (i < lo || i >= hi) {
+      const index_t until = i < lo ? std::min(end, lo) : end;
+      if (r.edge == border::fill) {
+        host_.fill(to, r.fill.data(), e, static_cast<std::size_t>(until - i));
+        to += static_cast<std::size_t>(until - i) * e;
+        i = until;
+        continue;
+      }
+      if (r.edge == border::clamp) {
+        point4 p = at;
+        p[last] = i < lo ? lo : hi - 1;
+        const std::uint32_t t = a.tile_at(p);
+        const box4 tb = a.tile_box(t);
+        const auto s = host_strides(a, tb);
+        index_t offset = 0;
+        for (int d = 0; d < rank_max; ++d) offset += (p[d] - tb.lo[d]) * s[d];
+        host_.fill(to, tile(a, t, false) + static_cast<std::size_t>(offset) * e, e,
+                   static_cast<std::size_t>(until - i));
+        to += static_cast<std::size_t>(until - i) * e;
+        i = until;
+        continue;
+      }
+      source = lo + ((i - lo) % n + n) % n;
+      length = std::min(end - i, hi - source);
+    } else {
+      length = std::min(end, hi) - i;
+    }
+    // Tile by tile.
+    point4 p = at;
+    while (length > 0) {
+      p[last] = source;
+      const std::uint32_t t = a.tile_at(p);
+      const box4 tb = a.tile_box(t);
+      const auto s = host_strides(a, tb);
+      const index_t here = std::min(length, tb.hi[last] - source);
+      index_t offset = 0;
+      for (int d = 0; d < rank_max; ++d) offset += (p[d] - tb.lo[d]) * s[d];
+      std::memcpy(to, tile(a, t, false) + static_cast<std::size_t>(offset) * e, static_cast<std::size_t>(here) * e);
+      to += static_cast<std::size_t>(here) * e;
+      source += here;
+      length -= here;
+      i += here;
+    }
+  }
+}
+
+void run_context::scatter(array_core& a, const box4& view, const std::byte* from) {
+  std::array<index_t, rank_max> fs;
+  index_t step = 1;
+  for (int d = rank_max - 1; d >= 0; --d) {
+    fs[d] = step;
+    step *= view.size(d);
+  }
+  a.each_tile(view, [&](std::uint32_t t, const box4& tb) {
+    const box4 part = intersect(view, tb);
+    const auto ts = host_strides(a, tb);
+    index_t to_offset = 0, from_offset = 0;
+    std::array<index_t, rank_max> count;
+    for (int d = 0; d < rank_max; ++d) {
+      to_offset += (part.lo[d] - tb.lo[d]) * ts[d];
+      from_offset += (part.lo[d] - view.lo[d]) * fs[d];
+      count[d] = part.size(d);
+    }
+    host_.copy(tile(a, t, part == tb) + static_cast<std::size_t>(to_offset) * a.spec.element, ts,
+               from + static_cast<std::size_t>(from_offset) * a.spec.element, fs, count, a.spec.element);
+  });
+  bytes_ += static_cast<std::uint64_t>(view.volume()) * a.spec.element;
+}
+
+// ---- reductions -----------------------------------------------------------------------------------------------------
+
+raw_view run_context::partial_view(access& x) {
+  reduction& red = *x.where->partials;
+  const box4 b = red.where;
+  const auto count = static_cast<std::size_t>(b.volume());
+  view_bytes partial;
+  {
+    std::lock_guard hold(red.lock);
+    if (!red.idle.empty()) {
+      partial = std::move(red.idle.back());
+      red.idle.pop_back();
+    } else {
+      red.idle.reserve(++red.taken);
+    }
+  }
+  if (!partial) {
+    partial = new_view_bytes(count * red.element, x.array->spec.name);
+    host_.fill(partial.get(), red.identity.data(), red.element, count);
+  }
+  std::byte* saved = nullptr;
+  if (task()->extra && attempt_ <= task()->extra->options.retries) {
+    saved = scratch_.take(count * red.element, *x.array);
+    std::memcpy(saved, partial.get(), count * red.element);
+  }
+  raw_view v;
+  v.name = x.array->spec.name.c_str();
+  v.data = partial.get();
+  index_t step = 1;
+  for (int d = rank_max - 1; d >= 0; --d) {
+    v.lo[d] = b.lo[d] - x.where->limit_lo[d];
+    v.hi[d] = b.hi[d] - x.where->limit_lo[d];
+    v.stride[d] = step;
+    step *= b.size(d);
+  }
+  held_.push_back({&x, partial.get(), b, saved, false, std::move(partial)});
+  return v;
+}
+
+void settle_reduction(task_record& t, devices::device& host, run_context& c) {
+  access& x = t.accesses[0];
+  reduction& red = *x.where->partials;
+  const auto count = static_cast<std::size_t>(red.where.volume());
+  // A tree over the partials, then into the array.
+  auto& parts = red.idle;
+  for (std::size_t step = 1; step < parts.size(); step *= 2)
+    for (std::size_t i = 0; i + step < parts.size(); i += 2 * step)
+      red.combiner(parts[i].get(), parts[i + step].get(), count);
+  const raw_view v = c.view_of(0);
+  if (count == 0) return;
+  // What nobody had written starts from the identity.
+  const auto e = static_cast<index_t>(red.element);
+  const auto each_run = [&](const box4& b, auto&& f) {  // runs along the array's last dimension
+    const int last = x.array->spec.rank - 1;
+    point4 at = b.lo;
+    for (;;) {
+      index_t in_view = 0, in_partial = 0, step = 1;
+      for (int d = rank_max - 1; d >= 0; --d) {
+        in_view += (at[d] - red.where.lo[d]) * v.stride[d];
+        in_partial += (at[d] - red.where.lo[d]) * step;
+        step *= red.where.size(d);
+      }
+      f(v.data + in_view * e, parts.empty() ? nullptr : parts[0].get() + in_partial * e,
+        static_cast<std::size_t>(b.size(last)));
+      int d = last - 1;
+      while (d >= 0 && ++at[d] == b.hi[d]) {
+        at[d] = b.lo[d];
+        --d;
+      }
+      if (d < 0) return;
+    }
+  };
+  for (const box4& b : red.fresh)
+    each_run(
+        b, [&](std::byte* to, const std::byte*, std::size_t n) { host.fill(to, red.identity.data(), red.element, n); });
+  if (parts.empty()) return;
+  each_run(red.where, [&](std::byte* to, const std::byte* from, std::size_t n) { red.combiner(to, from, n); });
+  parts.clear();  // a recorded reduction begins anew with the next run
+  red.taken = 0;
+}
+
+// ---- the end of a run -----------------------------------------------------------------------------------------------
+
+void run_context::commit() {
+  if (held_.empty()) return;
+  for (held& h : held_)
+    if (h.assembled && h.what->mode != access_mode::read) scatter(*h.what->array, h.where, h.data);
+  finish();
+}
+
+void run_context::roll_back() noexcept {
+  if (held_.empty()) return;
+  for (held& h : held_) {
+    if (!h.saved) continue;
+    if (h.partial) {
+      const reduction& red = *h.what->where->partials;
+      std::memcpy(h.partial.get(), h.saved, static_cast<std::size_t>(red.where.volume()) * red.element);
+    } else {
+      scatter(*h.what->array, h.where, h.saved);
+    }
+  }
+  finish();
+}
+
+void run_context::finish() noexcept {
+  for (held& h : held_) {
+    if (h.assembled) scratch_.give_back(h.data);
+    if (h.saved) scratch_.give_back(h.saved);
+    if (!h.partial) continue;
+    reduction& red = *h.what->where->partials;
+    std::lock_guard hold(red.lock);
+    red.idle.push_back(std::move(h.partial));  // room was reserved when it was taken
+  }
+  held_.clear();
+}
+
+}  // namespace troupe::detail

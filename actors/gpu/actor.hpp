@@ -1,0 +1,247 @@
+// What this file is for: the state of a device's actor, for the files that are its parts.
+// SPDX-FileCopyrightText: the troupe authors
+// SPDX-License-Identifier: BSD-3-Clause
+//
+//   gpu.cpp             the executor that others see, and the thread
+//   tasks.cpp           starting and ending tasks
+//   graphs.cpp          runs of recorded graphs
+//   internal_tasks.cpp  copies home, room, arrays forgotten
+//   polling.cpp         whose turn it is to use the device: the actor's thread, or one that waits
+//   kernels.cpp         kernels that are loaded, when there is a task or before
+//   peer_copies.cpp     tiles lent to other devices and by them
+//   probing.cpp         what its link costs, looked at while there is nothing to do
+//   recovery.cpp        a device that fails
+#pragma once
+
+#include <condition_variable>
+#include <deque>
+#include <list>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <thread>
+#include <unordered_map>
+
+#include <troupe/error.hpp>
+
+#include "actors/execution/graph_run.hpp"
+#include "actors/gpu/gpu.hpp"
+#include "actors/gpu/job.hpp"
+#include "actors/gpu/lanes.hpp"
+#include "actors/gpu/memory.hpp"
+#include "actors/logic/scheduling/outlook.hpp"
+#include "actors/protocol/clock.hpp"
+#include "actors/protocol/phase.hpp"
+
+namespace troupe::detail {
+
+class gpu_actor final : public gpu, public std::enable_shared_from_this<gpu_actor> {
+ public:
+  gpu_actor(gpu_options, std::unique_ptr<devices::accelerator>, placement&, wait_board&, house_link&);
+
+  // ---- executor -----------------------------------------------------------------------------------------------------
+  const executor_facts& facts() const override { return options_.facts; }
+  void start() override;
+  void run_tasks(std::span<task_record* const>, attention) override;
+  int sleepers() const override { return asleep_.load(std::memory_order_seq_cst) ? 1 : 0; }
+  void wake_one() override { ring(); }
+  void keep_watch() override {
+    if (!watch_.exchange(true, std::memory_order_seq_cst) && sleepers() != 0) ring();
+  }
+  std::size_t queued() const override { return queued_count_.load(std::memory_order_relaxed); }
+  std::size_t unstarted() const override { return queued(); }
+  float queued_ns() const override { return 0; }  // nobody else has its memory
+  bool is_ready_for(const kernel_info&) override;
+  bool looks_ahead() const override { return looks_ahead_.load(std::memory_order_relaxed); }
+  std::size_t take_back(std::span<task_record*> room, const std::function<bool(const task_record&)>& wanted) override;
+  executor_report report() const override;
+
+  // ---- gpu ----------------------------------------------------------------------------------------------------------
+  void request_stop() override {
+    stopping_.store(true);
+    ring();
+  }
+  bool wait_ended(std::chrono::steady_clock::time_point) override;
+  std::vector<task_record*> running() const override;
+  bool drive() override;
+  bool busy() const override { return busy_.load(std::memory_order_relaxed); }
+  void watch() override { watchers_.fetch_add(1, std::memory_order_seq_cst); }
+  void unwatch() override;
+
+ private:
+  enum class outcome { started, no_room };
+  using job = gpu_job;
+  // What the last run of a graph used; if the next uses the same, it is captured, and the one after that replayed.
+  struct run_before {
+    std::weak_ptr<recorded_graph> graph;
+    std::vector<void*> memory;
+    std::optional<devices::capture_id> captured;
+    std::uint64_t first_launch = 1, last_launch = 0;  // of what was captured
+    std::shared_ptr<const std::vector<std::uint64_t>> calls;
+  };
+
+  // ---- gpu.cpp
+  void ring();
+  void thread_main();
+  bool step();
+  void ask_to_be_woken();
+  void refuse(task_record& errand);
+  void close_device();
+
+  // ---- polling.cpp
+  void sleep();
+  void wait_for_bell(std::unique_lock<std::mutex>&, std::chrono::nanoseconds until_look);
+  bool has_watcher() const { return watchers_.load(std::memory_order_seq_cst) != 0; }
+  bool try_turn() { return !turn_.load(std::memory_order_relaxed) && !turn_.exchange(true, std::memory_order_seq_cst); }
+  void hold_turn();
+  void leave_turn() {
+    busy_.store(!jobs_.empty(), std::memory_order_relaxed);
+    turn_.store(false, std::memory_order_seq_cst);
+  }
+  void yield();
+  bool drive_now();
+  bool step_little();
+  bool is_little(const task_record&);
+
+  // ---- tasks.cpp
+  bool collect();
+  bool start_some(bool little_only = false);
+  bool has_room_for_more();
+  outcome start_task(task_record&);
+  void enqueue(job&);
+  void launch(job&);
+  void launch_text(task_record&, gpu_context&, int lane);
+  const kernel_text& source_of(const kernel_info& k) const {
+    return k.texts[static_cast<std::size_t>(options_.facts.kind)];
+  }
+  void call_routine(job&, routine_fn);
+  int lane_for(const job&);
+  void give_back(task_record&);
+  void finish(job&);
+  void hand_back(task_record&, std::exception_ptr why);
+  void pass_on(job&);
+  void look_for_complaints(job&);
+  void spoil_readers(const job& failed);
+  void give_up_result(job&);
+  void end_task(task_record&, std::exception_ptr, std::uint64_t begin, int attempts = 1, std::optional<errc> code = {});
+  void end_cancelled(task_record&);
+  std::uint64_t serve_time(const job&, std::uint64_t now) const;
+  void learn_link();
+  void check_deadline();
+  [[noreturn]] void complain_no_room(const job&) const;
+  job& take_job();
+  void give_job(job&);
+
+  // ---- kernels.cpp
+  devices::kernel_id loaded(const kernel_info&);
+  bool get_ready();
+  struct wanted_kernel {
+    const kernel_info* kernel = nullptr;
+    std::uint64_t since = 0;  // ticks
+  };
+  bool may_load(const wanted_kernel&);
+
+  // ---- graphs.cpp
+  void launch_graph(job&);
+  void launch_nodes(recorded_graph&, job&);
+  template <class F>
+  void as_call(const task_record& call, F&& f) const;
+  std::exception_ptr complaint_of_call(const job&);
+  run_before& last_run_of(const std::shared_ptr<recorded_graph>&);
+
+  // ---- internal_tasks.cpp
+  bool start_errands();
+  outcome start_errand(task_record&);
+  outcome forget(task_record&);
+  bool make_room(const task_record&);
+  void look_ahead();
+  void rest();
+
+  // ---- peer_copies.cpp
+  outcome lend(task_record&);
+  bool is_being_copied(const access&) const;
+  static std::exception_ptr why_rescued(const task_record&);
+  void run_again(job&);
+  void trace_peers(memory_space from, std::uint64_t begin, std::uint64_t end);
+
+  // ---- probing.cpp
+  bool may_probe() const {
+    return options_.probes_link && probes_left_ != 0 && device_ && jobs_.empty() && !stopping_.load();
+  }
+  std::chrono::nanoseconds until_probe() const;
+  bool probe_link();
+  float timed_copy(bool in, void* there, std::byte* here, std::size_t bytes);
+
+  // ---- recovery.cpp
+  static bool is_fatal(const error& e) { return e.code() == errc::device_failed || e.code() == errc::device_lost; }
+  void fail_device(std::exception_ptr);
+  static bool may_run_again(task_record&);
+
+  gpu_options options_;
+  placement& placement_;
+  wait_board& board_;
+  house_link& link_;
+  const double tick_ns_;
+  const std::uint64_t spin_ticks_, look_ticks_;
+  const std::uint64_t deadline_ticks_;
+  const int compute_lanes_;
+  const std::uint64_t memory_bytes_;
+
+  // Shared with other threads.
+  mutable std::mutex lock_;
+  std::condition_variable bell_;
+  logic::outlook queue_;
+  std::deque<task_record*> errands_;  // transfers and the like
+  std::vector<task_record*> running_;
+  std::set<const kernel_info*> ready_;       // loaded, or what is wrong with them is to be told by a task
+  std::deque<wanted_kernel> to_load_;        // before there is a task
+  std::atomic<std::size_t> to_load_count_{0};
+  bool rung_ = false, ended_ = false;
+  std::atomic<std::size_t> queued_count_{0}, errand_count_{0};
+  std::atomic<bool> asleep_{false}, watch_{false}, stopping_{false}, looks_ahead_{false};
+  static thread_local const gpu_actor* driven_here_;
+  bool patient_ = false;                  // the sleeping thread looks up often: it need not be woken for one small task
+  std::uint64_t driven_ = 0;              // ticks at which somebody else last began something
+  std::atomic<std::uint64_t> looked_{0};  // ticks at which a waiting thread last did
+  std::atomic<bool> busy_{false};         // something was under way when the turn was left
+  std::atomic<bool> loose_{false};   // something is under way, and the sleeping thread will not be told when it ends
+  std::atomic<bool> trusts_{false};  // those who begin something stay and watch it
+  std::atomic<int> watchers_{0};
+  alignas(64) std::atomic<bool> turn_{true};  // the right to use the device; its thread's at first
+  std::atomic<std::uint64_t> tasks_{0}, failed_{0}, behind_{0}, by_waiters_{0}, replays_{0}, busy_ns_{0}, bytes_{0};
+  std::thread thread_;
+  bool started_ = false;
+
+  // With the turn.
+  std::exception_ptr to_tell_;  // what the device has complained about to somebody else than its thread
+  std::unique_ptr<devices::accelerator> device_;
+  std::exception_ptr broken_;  // why the device can do no more
+  int failures_ = 0;
+  std::uint32_t setbacks_ = 0;  // tasks that were given to it and that it has not run well
+  gpu_lanes lanes_;
+  gpu_memory memory_;
+  std::list<job> jobs_, idle_jobs_;
+  float under_way_ns_ = 0;  // predicted, of jobs_
+  bool enough_ = false;     // under way
+  std::unordered_map<const kernel_info*, devices::kernel_id> kernels_;
+  std::set<const kernel_info*> complained_of_;
+  std::unordered_map<const recorded_graph*, run_before> runs_;
+  gpu_context node_;
+  std::map<const void*, std::shared_ptr<void>> states_;  // of routines: handles of libraries
+  std::vector<task_record*> done_;
+  int next_lane_ = 0, in_row_ = 0;                 // the lane whose turn it is, and small tasks that it has had
+  bool evicts_ = false;                            // since it looks ahead, something had to leave
+  std::uint64_t calm_since_ = 0;                   // ticks; the cores rest, as far as has been seen; 0: they do not
+  bool slept_ = false;                             // since the last look at the lanes
+  int probes_left_ = 0;                            // until something has run again
+  std::uint64_t probe_at_ = 0, probed_after_ = 0;  // ticks; tasks that had run
+  struct lane_clock {
+    std::uint64_t last_end = 0;  // ticks
+    int ended = 0;               // tasks, at the last look
+  };
+  std::vector<lane_clock> clocks_;
+  trace_lane trace_;
+};
+
+}  // namespace troupe::detail

@@ -1,0 +1,119 @@
+// What this file is for: boxes that are not one tile: put together in a device's memory from tiles and from pieces of the
+// host's copies.
+// SPDX-FileCopyrightText: the troupe authors
+// SPDX-License-Identifier: BSD-3-Clause
+#include <algorithm>
+
+#include "actors/gpu/boxes.hpp"
+#include "actors/gpu/memory.hpp"
+#include "actors/memory/host_tiles.hpp"
+#include "devices/gather.hpp"
+
+namespace troupe::detail {
+
+using logic::box4;
+
+namespace {
+
+// The view's coordinates: those of the (sub-)array that was passed.
+void set_box(raw_view& v, const region& r, const box4& b) {
+  for (int d = 0; d < rank_max; ++d) {
+    v.lo[d] = b.lo[d] - r.limit_lo[d];
+    v.hi[d] = std::max(b.hi[d], b.lo[d]) - r.limit_lo[d];
+  }
+}
+
+}  // namespace
+
+// True if the part is one piece of a tile, used where it is.
+bool gpu_memory::view_inside_tile(gpu_job& j, const gpu_job::part& p) {
+  const std::size_t index = static_cast<std::size_t>(&p - j.parts.data());
+  const auto s = std::find_if(j.sources.begin(), j.sources.end(), [&](const auto& x) { return x.part == index; });
+  if (s == j.sources.end()) return false;
+  const access& x = j.task->accesses[p.access];
+  const box4 b = x.array->tile_box(s->piece.tile);
+  raw_view v;
+  v.name = x.array->spec.name.c_str();
+  v.data = static_cast<std::byte*>(s->copy->memory);
+  v.stride = packed_strides(b);
+  set_box(v, *x.where, p.where);
+  const index_t offset = offset_in(b, v.stride, s->piece.from.lo);
+  if (j.task->kernel->routines[static_cast<std::size_t>(device_->facts().kind)]) {  // it has the pointer only
+    v.data += static_cast<std::size_t>(offset) * x.array->spec.element;
+    j.device.set_view(p.access, v);
+  } else {
+    j.device.set_view(p.access, v, offset);
+  }
+  return true;
+}
+
+void gpu_memory::assemble_from_host(gpu_job& j, gpu_job::part& p) {
+  const access& x = j.task->accesses[p.access];
+  p.host = j.host.view_of(p.access);
+  raw_view v = p.host;
+  v.data = static_cast<std::byte*>(p.memory);
+  v.stride = packed_strides(p.where);
+  j.device.set_view(p.access, v);
+  if (!p.memory || x.mode == access_mode::write) return;
+  device_->copy_in(lane_in, {p.memory, 0}, v.stride, p.host.data, p.host.stride, counts_of(p.where),
+                   x.array->spec.element);
+  note_arrival(host_space, p.bytes);
+  j.memory_ready = lanes_.promise(lane_in);
+}
+
+// The view, the border's constant, and the pieces that come from the host.
+void gpu_memory::start_assembly(gpu_job& j, std::size_t index) {
+  const gpu_job::part& p = j.parts[index];
+  const access& x = j.task->accesses[p.access];
+  array_core& a = *x.array;
+  raw_view v;
+  v.name = a.spec.name.c_str();
+  v.data = static_cast<std::byte*>(p.memory);
+  v.stride = packed_strides(p.where);
+  set_box(v, *x.where, p.where);
+  j.device.set_view(p.access, v);
+  if (!p.memory) return;
+  if (logic::has_constant_border(*x.where))
+    device_->fill(lane_in, {p.memory, 0}, x.where->fill.data(), a.spec.element,
+                  static_cast<std::size_t>(p.where.volume()));
+  for (const gpu_job::source& s : j.sources) {
+    if (s.part != index || s.copy) continue;
+    const auto to = static_cast<std::size_t>(offset_in(p.where, v.stride, s.piece.to.lo)) * a.spec.element;
+    if (const auto loan = loan_of(j, a, s.piece.tile)) {
+      copy_lent(*loan, {p.memory, to}, v.stride, s.piece.from);
+      continue;
+    }
+    const box4 b = a.tile_box(s.piece.tile);
+    const counts from_stride = host_strides(a, b);
+    const std::byte* from = host_tile(link_, a, s.piece.tile, false) +
+                            static_cast<std::size_t>(offset_in(b, from_stride, s.piece.from.lo)) * a.spec.element;
+    device_->copy_in(lane_in, {p.memory, to}, v.stride, from, from_stride, counts_of(s.piece.to), a.spec.element);
+    note_arrival(host_space, bytes_in(s.piece.to, a));
+  }
+  j.memory_ready = lanes_.promise(lane_in);
+}
+
+// On the task's own lane: what comes from tiles that are there.
+void gpu_memory::finish_assembly(gpu_job& j) {
+  for (const gpu_job::source& s : j.sources) {
+    const gpu_job::part& p = j.parts[s.part];
+    if (!s.copy || !p.memory) continue;
+    gather(j, p, s);
+  }
+}
+
+void gpu_memory::gather(gpu_job& j, const gpu_job::part& p, const gpu_job::source& s) {
+  const array_core& a = *s.copy->array;
+  const box4 tile = a.tile_box(s.piece.tile);
+  devices::gather_side from{s.piece.from.lo, s.piece.from.hi, packed_strides(tile)};
+  devices::gather_side to{s.piece.to.lo, s.piece.to.hi, packed_strides(p.where)};
+  from.offset = offset_in(tile, from.stride, s.piece.from.lo);
+  to.offset = offset_in(p.where, to.stride, s.piece.to.lo);
+  for (int d = 0; d < rank_max; ++d) {
+    to.lo[d] -= s.piece.shift[d];
+    to.hi[d] -= s.piece.shift[d];
+  }
+  devices::gather(*device_, j.lane, gather_, from, {s.copy->memory, 0}, to, {p.memory, 0}, a.spec.element);
+}
+
+}  // namespace troupe::detail

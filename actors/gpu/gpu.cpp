@@ -1,0 +1,245 @@
+// What this file is for: a device's actor as others see it, and its thread.
+// SPDX-FileCopyrightText: the troupe authors
+// SPDX-License-Identifier: BSD-3-Clause
+#include "actors/gpu/gpu.hpp"
+
+#include "actors/execution/task_errors.hpp"
+#include "actors/gpu/actor.hpp"
+#include "devices/threads.hpp"
+
+namespace troupe::detail {
+
+namespace {
+// A waiting thread asks no more often.
+constexpr double look_every_ns = 300.0;
+}  // namespace
+
+gpu_actor::gpu_actor(gpu_options o, std::unique_ptr<devices::accelerator> device, placement& p, wait_board& b,
+                     house_link& link)
+    : options_(std::move(o)),
+      placement_(p),
+      board_(b),
+      link_(link),
+      tick_ns_(ns_per_tick()),
+      spin_ticks_(static_cast<std::uint64_t>(static_cast<double>(options_.spin.count()) / tick_ns_)),
+      look_ticks_(static_cast<std::uint64_t>(look_every_ns / tick_ns_)),
+      deadline_ticks_(static_cast<std::uint64_t>(static_cast<double>(options_.deadline.count()) / tick_ns_)),
+      compute_lanes_(device->facts().lanes - gpu_copy_lanes),
+      memory_bytes_(device->facts().memory_bytes),
+      device_(std::move(device)),
+      memory_(link, lanes_, options_.gather, bytes_),
+      node_(options_.facts.name.c_str(), stopping_) {
+  lanes_.use(device_.get(), device_->facts().lanes);
+  memory_.use(device_.get());
+  memory_.know_peers(options_.peers);
+  clocks_.resize(static_cast<std::size_t>(device_->facts().lanes));
+  device_->listen([this] { ring(); });
+  trace_.open(options_.sink, options_.lane, options_.facts.name);
+}
+
+// ---- the executor ---------------------------------------------------------------------------------------------------
+
+void gpu_actor::start() {
+  thread_ = std::thread([house = options_.house.lock(), self = shared_from_this()] { self->thread_main(); });
+  started_ = true;
+}
+
+void gpu_actor::run_tasks(std::span<task_record* const> tasks, attention who) {
+  bool wake, left_alone = false;
+  {
+    std::unique_lock hold(lock_);
+    if (ended_) {  // only errands come now
+      hold.unlock();
+      for (task_record* t : tasks) refuse(*t);
+      return;
+    }
+    for (task_record* t : tasks) {
+      if (is_internal(t->kind)) {
+        errands_.push_back(t);
+        errand_count_.fetch_add(1, std::memory_order_relaxed);
+        continue;
+      }
+      queue_.push(t, t->extra ? t->extra->options.priority : 0);
+      queued_count_.fetch_add(1, std::memory_order_relaxed);
+    }
+    if (driven_here_ == this) return;  // the caller has the turn, and looks again
+    if (patient_ && who == attention::client && tasks.size() == 1 && queue_.size() == 1 && errands_.empty()) {
+      left_alone = true;
+      driven_ = ticks();
+    } else {
+      rung_ = true;
+    }
+    wake = rung_ && asleep_.load(std::memory_order_seq_cst);
+  }
+  if (who == attention::client) drive_now();
+  if (wake) bell_.notify_one();
+  if (left_alone && queued_count_.load() != 0) ring();
+}
+
+std::size_t gpu_actor::take_back(std::span<task_record*> room, const std::function<bool(const task_record&)>& wanted) {
+  std::lock_guard hold(lock_);
+  std::size_t n = 0;
+  queue_.take_newest(
+      room.size(), [&](const task_record* t) { return wanted(*t); }, [&](task_record* t) { room[n++] = t; });
+  queued_count_.fetch_sub(n, std::memory_order_relaxed);
+  return n;
+}
+
+executor_report gpu_actor::report() const {
+  executor_report r;
+  r.name = options_.facts.name;
+  r.kind = options_.facts.kind;
+  r.slots = options_.facts.slots;
+  r.queued = unstarted();
+  r.tasks = tasks_.load(std::memory_order_relaxed);
+  r.failed = failed_.load(std::memory_order_relaxed);
+  r.replays = replays_.load(std::memory_order_relaxed);
+  r.by_waiters = by_waiters_.load(std::memory_order_relaxed);
+  r.behind = behind_.load(std::memory_order_relaxed);
+  r.busy = std::chrono::nanoseconds(busy_ns_.load(std::memory_order_relaxed));
+  r.bytes_moved = bytes_.load(std::memory_order_relaxed);
+  r.bytes_from_peers = memory_.bytes_from_peers();
+  r.bytes_out = memory_.bytes_out();
+  r.memory_bytes = memory_bytes_;
+  r.memory_used_max = memory_.used_max();
+  return r;
+}
+
+bool gpu_actor::wait_ended(std::chrono::steady_clock::time_point deadline) {
+  if (!started_) return true;
+  std::unique_lock hold(lock_);
+  const bool ended = bell_.wait_until(hold, deadline, [&] { return ended_; });
+  hold.unlock();
+  if (thread_.joinable()) {
+    if (ended)
+      thread_.join();
+    else
+      thread_.detach();  // its device does not answer; the actor lives until it does
+  }
+  return ended;
+}
+
+std::vector<task_record*> gpu_actor::running() const {
+  std::lock_guard hold(lock_);
+  return running_;
+}
+
+// ---- the thread -----------------------------------------------------------------------------------------------------
+
+void gpu_actor::ring() {
+  {
+    std::lock_guard hold(lock_);
+    rung_ = true;
+  }
+  bell_.notify_all();
+}
+
+void gpu_actor::thread_main() {
+  devices::name_this_thread(options_.facts.name);
+  bool active = false;
+  const auto be_active = [&](bool now) {
+    if (now != active) now ? placement_.became_active() : placement_.became_idle();
+    active = now;
+  };
+  std::uint64_t idle_since = 0;
+  for (;;) {
+    be_active(true);
+    if (step() || placement_.take_turn(this)) {
+      idle_since = 0;
+      continue;
+    }
+    if (stopping_.load() && jobs_.empty() && errand_count_.load() == 0) break;
+    const std::uint64_t now = ticks();
+    if (idle_since == 0) idle_since = now;
+    const bool left_to_watcher = has_watcher() && jobs_.size() <= 1 && queued_count_.load() == 0;
+    if (now - idle_since < spin_ticks_ && !left_to_watcher) {
+      yield();
+      continue;
+    }
+    idle_since = 0;
+    loose_.store(left_to_watcher && !jobs_.empty(), std::memory_order_seq_cst);
+    if (left_to_watcher && !has_watcher()) continue;  // gone just now
+    try {
+      if (!left_to_watcher) ask_to_be_woken();
+      if (get_ready() || probe_link()) continue;
+    } catch (...) {
+      fail_device(std::current_exception());
+      continue;
+    }
+    be_active(false);
+    sleep();
+  }
+  be_active(false);
+  close_device();
+  trace_.flush();
+  std::deque<task_record*> late;  // errands that came after the last look
+  {
+    std::lock_guard hold(lock_);
+    ended_ = true;
+    late.swap(errands_);
+  }
+  bell_.notify_all();
+  for (task_record* t : late) refuse(*t);
+}
+
+// Nothing is left to bring home or to free.
+void gpu_actor::refuse(task_record& errand) {
+  task_record* const one = &errand;
+  if (claim(errand)) {
+    if (errand.kind == task_kind::transfer && errand.accesses[0].mode == access_mode::update)
+      errand.error = why_rescued(errand);
+    fulfil(errand, board_);
+  }
+  placement_.report_done({&one, 1}, nullptr);
+}
+
+// Memory of the caller holds what was computed; the rest goes with the device.
+void gpu_actor::close_device() {
+  try {
+    if (device_)
+      memory_.each([&](logic::replica& r) {
+        if (gpu_memory::take_back(r) && r.dirty && r.array->is_borrowed()) memory_.send_home(r, take_job());
+      });
+    lanes_.keep_promises();
+    while (!jobs_.empty())
+      if (!collect()) std::this_thread::yield();
+  } catch (...) {
+    fail_device(std::current_exception());
+  }
+  memory_.break_loans();
+  memory_.forget_all();
+  states_.clear();
+  device_.reset();
+}
+
+// Polling is faster while something is about to end; now the device is to ring.
+void gpu_actor::ask_to_be_woken() {
+  for (const job& j : jobs_) lanes_.ring_at_end(j.lane);
+}
+
+bool gpu_actor::step() {
+  bool any = false;
+  try {
+    if (to_tell_) std::rethrow_exception(std::exchange(to_tell_, nullptr));
+    any = collect();
+    any = start_errands() || any;
+    any = start_some() || any;
+    lanes_.keep_promises();
+  } catch (...) {
+    fail_device(std::current_exception());
+    any = true;
+  }
+  if (!done_.empty()) {
+    placement_.report_done(done_, this);
+    done_.clear();
+    any = true;
+  }
+  return any;
+}
+
+std::shared_ptr<gpu> make_gpu(gpu_options o, placement& p, wait_board& b, house_link& link) {
+  auto device = o.open();
+  return std::make_shared<gpu_actor>(std::move(o), std::move(device), p, b, link);
+}
+
+}  // namespace troupe::detail

@@ -1,0 +1,110 @@
+// What this file is for: runs of recorded graphs on a device: their kernels in one row, and once they come again as one call.
+// SPDX-FileCopyrightText: the troupe authors
+// SPDX-License-Identifier: BSD-3-Clause
+#include <algorithm>
+
+#include "actors/execution/task_errors.hpp"
+#include "actors/gpu/actor.hpp"
+
+namespace troupe::detail {
+
+// What goes wrong in it has its name.
+template <class F>
+void gpu_actor::as_call(const task_record& call, F&& f) const {
+  try {
+    f();
+  } catch (const devices::cannot_run&) {
+    std::rethrow_exception(task_error(call, options_.facts.name, 1, std::current_exception(), errc::no_executor));
+  } catch (const error& e) {
+    if (is_fatal(e)) throw;
+    std::rethrow_exception(task_error(call, options_.facts.name, 1, std::current_exception(), e.code()));
+  } catch (...) {
+    std::rethrow_exception(task_error(call, options_.facts.name, 1, std::current_exception()));
+  }
+}
+
+// In program order on one lane, so nothing has to be waited for in between.
+void gpu_actor::launch_nodes(recorded_graph& g, job& j) {
+  auto calls = std::make_shared<std::vector<std::uint64_t>>();
+  calls->reserve(g.nodes.size());
+  for (const replay_node& n : g.nodes) {
+    if (n.task->kind == task_kind::recorded)
+      as_call(*n.task, [&] {
+        memory_.view_tiles(*n.task, node_);
+        launch_text(*n.task, node_, j.lane);
+      });
+    calls->push_back(device_->launched());
+  }
+  j.calls = std::move(calls);
+}
+
+// The first, of the launches that the calls have made.
+std::exception_ptr gpu_actor::complaint_of_call(const job& j) {
+  const auto& graph = static_cast<const recorded_graph&>(*static_cast<recorded_graph*>(j.task->extra->payload.get()));
+  std::exception_ptr first;
+  std::uint64_t before = j.first_launch - 1;
+  for (std::size_t i = 0; i < graph.nodes.size(); ++i) {
+    const std::uint64_t after = (*j.calls)[i];
+    const std::string said = after == before ? std::string() : device_->complaint(before + 1, after);
+    before = after;
+    if (said.empty() || first) continue;
+    const error why(errc::out_of_bounds, said);
+    first = task_error(*graph.nodes[i].task, options_.facts.name, 1, std::make_exception_ptr(why), why.code());
+  }
+  return first;
+}
+
+// Scalars never change from run to run; memory does when tiles have left and come back, or the graph was run elsewhere.
+void gpu_actor::launch_graph(job& j) {
+  const auto graph = std::static_pointer_cast<recorded_graph>(j.task->extra->payload);
+  run_before& last = last_run_of(graph);
+  const bool same = std::equal(j.copies.begin(), j.copies.end(), last.memory.begin(), last.memory.end(),
+                               [](const job::held& h, const void* before) { return h.copy->memory == before; });
+  if (!same) {
+    if (last.captured) device_->drop(*last.captured);
+    last.captured.reset();
+    last.memory.clear();
+    for (const job::held& h : j.copies) last.memory.push_back(h.copy->memory);
+    for (const replay_node& n : graph->nodes)  // nothing may be compiled in between
+      if (n.task->kind == task_kind::recorded) as_call(*n.task, [&] { (void)loaded(*n.task->kernel); });
+  }
+  j.launched = true;  // whatever happens from here on, what it writes is not what it was
+  if (!same || !device_->facts().captures) {
+    launch_nodes(*graph, j);
+    return;
+  }
+  if (!last.captured) {
+    device_->begin_capture(j.lane);
+    try {
+      launch_nodes(*graph, j);
+    } catch (...) {
+      device_->drop(device_->end_capture(j.lane));
+      throw;
+    }
+    last.captured = device_->end_capture(j.lane);
+    last.first_launch = j.first_launch;
+    last.last_launch = device_->launched();
+    last.calls = j.calls;
+  }
+  j.first_launch = last.first_launch;
+  j.last_launch = last.last_launch;
+  j.calls = last.calls;
+  device_->replay(j.lane, *last.captured);
+  replays_.fetch_add(1, std::memory_order_relaxed);
+}
+
+gpu_actor::run_before& gpu_actor::last_run_of(const std::shared_ptr<recorded_graph>& g) {
+  run_before& last = runs_[g.get()];
+  if (last.graph.lock() == g) return last;
+  // A new one: those that are gone take their captures along.
+  std::erase_if(runs_, [&](auto& known) {
+    if (!known.second.graph.expired() || known.first == g.get()) return false;
+    if (known.second.captured) device_->drop(*known.second.captured);
+    return true;
+  });
+  if (last.captured) device_->drop(*last.captured);
+  last = {.graph = g, .memory = {}, .captured = {}, .calls = {}};
+  return last;
+}
+
+}  // namespace troupe::detail

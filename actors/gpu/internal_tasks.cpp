@@ -1,0 +1,143 @@
+// What this file is for: what placement asks of a device beside tasks: copies home, arrays forgotten; and making room.
+// SPDX-FileCopyrightText: the troupe authors
+// SPDX-License-Identifier: BSD-3-Clause
+#include "actors/gpu/actor.hpp"
+#include "actors/gpu/boxes.hpp"
+
+namespace troupe::detail {
+
+using logic::replica;
+
+// Errands free memory and let others go on: they are always started, those that must wait are looked at again.
+bool gpu_actor::start_errands() {
+  if (errand_count_.load(std::memory_order_relaxed) == 0) return false;
+  std::deque<task_record*> errands;
+  {
+    std::lock_guard hold(lock_);
+    errands.swap(errands_);
+  }
+  const auto put_back = [&] {
+    std::lock_guard hold(lock_);
+    errands_.insert(errands_.begin(), errands.begin(), errands.end());
+  };
+  bool any = false;
+  try {
+    for (std::size_t left = errands.size(); left != 0; --left) {
+      task_record& t = *errands.front();
+      errands.pop_front();
+      errand_count_.fetch_sub(1, std::memory_order_relaxed);
+      if (start_errand(t) == outcome::no_room) {
+        errands.push_back(&t);
+        errand_count_.fetch_add(1, std::memory_order_relaxed);
+        continue;
+      }
+      any = true;
+    }
+  } catch (...) {
+    put_back();
+    throw;
+  }
+  if (!errands.empty()) put_back();
+  return any;
+}
+
+gpu_actor::outcome gpu_actor::start_errand(task_record& t) {
+  const std::uint64_t begin = ticks();
+  if (t.kind == task_kind::forget) return forget(t);
+  if (t.kind == task_kind::lend) return lend(t);
+  const access& x = t.accesses[0];
+  replica* r = memory_.find(*x.array, x.tile);
+  if (r && r->leaving) return outcome::no_room;  // it is on its way
+  if (r && x.mode == access_mode::write && !gpu_memory::take_back(*r)) return outcome::no_room;
+  if (x.mode == access_mode::update && is_being_copied(x)) return outcome::no_room;
+  claim(t);
+  if (x.mode == access_mode::update) {
+    if (!r || !r->is_current(known_version(*x.array, x.tile))) {
+      end_task(t, why_rescued(t), begin);
+      return outcome::started;
+    }
+  } else if (!r || !r->dirty) {  // evicted before: the host's copy is current; or lost, which placement has been told
+    end_task(t, nullptr, begin);
+    return outcome::started;
+  }
+  if (x.mode == access_mode::write) {  // given up: somebody overwrites all of it
+    r->filled = r->dirty = false;
+    if (r->pins == 0) memory_.drop(*r);
+    end_task(t, nullptr, begin);
+    return outcome::started;
+  }
+  job& j = take_job();
+  j.task = &t;
+  j.begin = begin;
+  try {
+    memory_.send_home(*r, j);
+  } catch (const error& e) {
+    if (is_fatal(e)) throw;
+    const std::exception_ptr why = std::current_exception();
+    give_job(j);
+    end_task(t, why, begin);
+  }
+  return outcome::started;
+}
+
+gpu_actor::outcome gpu_actor::forget(task_record& t) {
+  const std::uint64_t id = t.accesses[0].array->id;
+  bool leaving = false;
+  memory_.each([&](const replica& r) {
+    if (r.array_id != id) return;
+    if (r.leaving)
+      leaving = true;
+    else
+      memory_.drop(r);
+  });
+  if (leaving) return outcome::no_room;  // until then the array's memory must stay
+  claim(t);
+  end_task(t, nullptr, ticks());
+  return outcome::started;
+}
+
+// What comes in soon has to be paid for by what goes out: from here on it matters what is used when.
+void gpu_actor::look_ahead() {
+  if (looks_ahead()) return;
+  std::lock_guard hold(lock_);
+  queue_.look_ahead();
+  looks_ahead_.store(true, std::memory_order_relaxed);
+}
+
+// Nothing is under way. If nothing waits either, it begins anew.
+void gpu_actor::rest() {
+  std::lock_guard hold(lock_);
+  if (!queue_.empty()) return;
+  queue_.rest();
+  evicts_ = false;
+  looks_ahead_.store(false, std::memory_order_relaxed);
+}
+
+// True if there is more room now; else there may be soon.
+bool gpu_actor::make_room(const task_record& t) {
+  look_ahead();
+  evicts_ = true;
+  replica* r;
+  {
+    std::lock_guard hold(lock_);
+    r = memory_.victim(queue_);
+  }
+  if (!r || !gpu_memory::take_back(*r)) return false;
+  // What is on its way will do.
+  if (r->dirty && memory_.leaving_bytes() >= memory_.missing_bytes(t)) return false;
+  if (!r->dirty) {
+    memory_.drop(*r);
+    return true;
+  }
+  job& j = take_job();
+  j.begin = ticks();
+  try {
+    memory_.send_home(*r, j);
+  } catch (...) {
+    give_job(j);
+    throw;
+  }
+  return false;
+}
+
+}  // namespace troupe::detail

@@ -1,0 +1,165 @@
+// What this file is for: whose turn it is to use a device: the actor's thread, or one that waits for a task of the device.
+// SPDX-FileCopyrightText: the troupe authors
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// To wake a thread costs more than to launch a small kernel, and it would have to be woken again when the kernel has
+// ended. So who gives the device one small task, for which all is there, begins with it himself while the actor's thread
+// sleeps; and who waits looks himself whether it has ended. The thread leaves it to him and looks up now and then: who
+// has begun something may do without waiting for it.
+#include "actors/gpu/actor.hpp"
+
+#include "actors/gpu/boxes.hpp"
+#include "actors/protocol/spin_lock.hpp"
+
+namespace troupe::detail {
+
+namespace {
+// Who sleeps while others are busy looks up this often.
+constexpr auto nap = std::chrono::milliseconds(1);
+// Who sleeps while others may begin something, this often, and so long after they last did.
+constexpr auto short_nap = std::chrono::microseconds(100);
+constexpr double patience_ns = 2e6;
+// The thread of a device that has kernels to load looks this often whether it may.
+constexpr std::chrono::nanoseconds load_nap = std::chrono::milliseconds(50);
+}  // namespace
+
+thread_local const gpu_actor* gpu_actor::driven_here_ = nullptr;
+
+// ---- the actor's thread ---------------------------------------------------------------------------------------------
+
+// Leaves the turn meanwhile.
+void gpu_actor::sleep() {
+  slept_ = true;
+  std::chrono::nanoseconds until_look = deadline_ticks_ != 0 ? options_.deadline / 4 : std::chrono::nanoseconds(0);
+  if (may_probe()) {
+    const auto until = std::max(until_probe(), std::chrono::nanoseconds(1));
+    until_look = until_look.count() == 0 ? until : std::min(until, until_look);
+  }
+  if (to_load_count_.load(std::memory_order_relaxed) != 0)
+    until_look = until_look.count() == 0 ? load_nap : std::min<std::chrono::nanoseconds>(load_nap, until_look);
+  {
+    std::unique_lock hold(lock_);
+    running_.clear();
+    for (const job& j : jobs_)
+      if (j.task && !is_internal(j.task->kind)) running_.push_back(j.task);
+    asleep_.store(true, std::memory_order_seq_cst);
+    leave_turn();
+    if (!placement_.has_mail_for_sleeper()) wait_for_bell(hold, until_look);
+    rung_ = patient_ = false;
+    running_.clear();
+  }
+  asleep_.store(false, std::memory_order_seq_cst);
+  loose_.store(false, std::memory_order_seq_cst);
+  hold_turn();
+}
+
+// To whoever waits while this thread would only look again.
+void gpu_actor::yield() {
+  leave_turn();
+  std::this_thread::yield();
+  hold_turn();
+}
+
+// `until_look`: 0, or how long it sleeps at most.
+void gpu_actor::wait_for_bell(std::unique_lock<std::mutex>& hold, std::chrono::nanoseconds until_look) {
+  const auto wanted = [&] { return rung_; };
+  if (watch_.exchange(false, std::memory_order_relaxed)) {
+    bell_.wait_for(hold, nap, wanted);
+    return;
+  }
+  for (;;) {
+    const bool loose = loose_.load(std::memory_order_seq_cst);
+    patient_ =
+        trusts_.load(std::memory_order_relaxed) && static_cast<double>(ticks() - driven_) * tick_ns_ < patience_ns;
+    if (!loose && !patient_) break;
+    if (bell_.wait_for(hold, short_nap, wanted)) return;
+    if (loose && loose_.load(std::memory_order_seq_cst) && !has_watcher()) {
+      trusts_.store(false, std::memory_order_relaxed);  // whoever began it does not stay
+      return;
+    }
+  }
+  if (until_look.count() != 0)
+    bell_.wait_for(hold, until_look, wanted);
+  else
+    bell_.wait(hold, wanted);
+}
+
+// Who has it keeps it for microseconds.
+void gpu_actor::hold_turn() {
+  for (int tries = 0; !try_turn(); ++tries)
+    if (tries < 64)
+      spin_lock::pause();
+    else
+      std::this_thread::yield();
+}
+
+// ---- others ---------------------------------------------------------------------------------------------------------
+
+bool gpu_actor::drive() {
+  if (!busy_.load(std::memory_order_relaxed)) return false;
+  // Drivers lock what they are asked about: who asks without a pause keeps them from getting on.
+  const std::uint64_t now = ticks();
+  if (now - looked_.load(std::memory_order_relaxed) < look_ticks_) return false;
+  looked_.store(now, std::memory_order_relaxed);
+  return drive_now();
+}
+
+void gpu_actor::unwatch() {
+  if (watchers_.fetch_sub(1, std::memory_order_seq_cst) == 1 && loose_.load(std::memory_order_seq_cst)) ring();
+}
+
+bool gpu_actor::drive_now() {
+  if (!try_turn()) return false;
+  bool any = false;
+  if (device_ && !to_tell_) {
+    const gpu_actor* const before = std::exchange(driven_here_, this);
+    const int place = device_->visit();
+    any = step_little();
+    device_->leave(place);
+    driven_here_ = before;
+  }
+  const bool loose = !jobs_.empty(), complains = to_tell_ != nullptr;
+  if (any && !loose && has_watcher()) trusts_.store(true, std::memory_order_relaxed);
+  if (asleep_.load(std::memory_order_seq_cst)) loose_.store(loose, std::memory_order_seq_cst);
+  leave_turn();
+  if ((complains || errand_count_.load() != 0 || queued_count_.load() != 0) && asleep_.load(std::memory_order_seq_cst))
+    ring();
+  return any;
+}
+
+// As `step`, but for what may take longer or is not known to be harmless.
+bool gpu_actor::step_little() {
+  bool any = false;
+  try {
+    any = collect();
+    any = start_some(true) || any;
+    lanes_.keep_promises();
+  } catch (...) {
+    to_tell_ = std::current_exception();
+    any = true;
+  }
+  if (!done_.empty()) {
+    placement_.report_done(done_, this);
+    done_.clear();
+    any = true;
+  }
+  return any;
+}
+
+// A kernel that has been compiled, on tiles that are there: no copies, no code of the user's.
+bool gpu_actor::is_little(const task_record& t) {
+  if (t.kind != task_kind::call || t.kernel->routines[static_cast<std::size_t>(options_.facts.kind)] ||
+      !kernels_.contains(t.kernel) || (t.extra && !t.extra->loans.empty()))
+    return false;
+  for (int i = 0; i < t.access_count; ++i) {
+    const access& x = t.accesses[i];
+    if (!x.array) continue;
+    if (x.where) return false;
+    const logic::replica* const r = memory_.find(*x.array, x.tile);
+    if (!r || r->loan || (x.mode != access_mode::write && !r->is_current(known_version(*x.array, x.tile))))
+      return false;
+  }
+  return true;
+}
+
+}  // namespace troupe::detail

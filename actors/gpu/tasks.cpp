@@ -1,0 +1,479 @@
+// What this file is for: tasks on a device: what is started, on which lane, and what happens when it ends.
+// SPDX-FileCopyrightText: the troupe authors
+// SPDX-License-Identifier: BSD-3-Clause
+#include "actors/gpu/actor.hpp"
+
+#include <algorithm>
+
+#include "actors/execution/task_errors.hpp"
+#include "actors/protocol/behind.hpp"
+
+namespace troupe::detail {
+
+using logic::replica;
+
+namespace {
+// So much predicted work for each lane is enqueued ahead of time, and so many tasks at most; two a lane in any case.
+constexpr float ahead_ns = 200'000.0f;
+constexpr float ahead_max = 256;
+// A task that takes longer has a ticket of its own: whoever waits for it need not wait for those behind it.
+constexpr float own_ticket_ns = 20'000.0f;
+// While every lane has work, so many small ones go to one lane before the next has its turn: to wake a lane that rests
+// costs more than they do.
+constexpr int row_max = 8;
+// So many small ones share a ticket: those behind them are under way while more are enqueued.
+constexpr int shared_ticket_max = 16;
+}  // namespace
+
+// ---- the end of tasks -----------------------------------------------------------------------------------------------
+
+// What has ended since the last look. Throws what the device has to complain about.
+bool gpu_actor::collect() {
+  if (jobs_.empty()) return false;
+  for (int l = 0; l < lanes_.size(); ++l) {
+    if (lanes_.is_behind(l)) lanes_.look(l);
+    clocks_[static_cast<std::size_t>(l)].ended = 0;
+  }
+  learn_link();
+  bool any = false;
+  for (const job& j : jobs_) {
+    if (!lanes_.has_reached(j.lane, j.end)) continue;
+    ++clocks_[static_cast<std::size_t>(j.compute)].ended;
+    any = true;
+  }
+  if (any) {
+    const std::uint64_t now = ticks();
+    for (auto j = jobs_.begin(); j != jobs_.end();) {
+      job& one = *j++;
+      if (!lanes_.has_reached(one.lane, one.end)) continue;
+      one.begin = serve_time(one, now);
+      finish(one);
+    }
+    for (lane_clock& c : clocks_)
+      if (c.ended != 0) c.last_end = now;
+  }
+  if (deadline_ticks_ != 0 && !jobs_.empty()) check_deadline();
+  return any;
+}
+
+// What copies in took, if their end was seen as it happened.
+void gpu_actor::learn_link() {
+  const bool seen = !std::exchange(slept_, false);
+  memory_.each_arrival([&](memory_space from, std::uint64_t bytes, std::uint64_t number, std::uint64_t begun) {
+    lane_clock& c = clocks_[lane_in];
+    const std::uint64_t now = ticks(), since = std::max(begun, c.last_end);
+    c.last_end = now;
+    if (from != host_space) trace_peers(from, since, now);
+    if (seen)
+      placement_.report_transfer(from, options_.facts.space, bytes / number,
+                                 static_cast<float>(static_cast<double>((now - since) / number) * tick_ns_));
+  });
+}
+
+// Of the task that began first.
+void gpu_actor::check_deadline() {
+  const job& j = jobs_.front();
+  const std::uint64_t began = std::max(j.begin, clocks_[static_cast<std::size_t>(j.compute)].last_end);
+  if (ticks() - began <= deadline_ticks_) return;
+  device_->give_up();
+  throw error(errc::device_failed,
+              options_.facts.name + ": a task did not end within " +
+                  std::to_string(std::chrono::duration_cast<std::chrono::milliseconds>(options_.deadline).count()) +
+                  " ms");
+}
+
+// When the device began with it: it may have waited for the one before it on its lane. Those that are seen to have ended
+// together share the time.
+std::uint64_t gpu_actor::serve_time(const job& j, std::uint64_t now) const {
+  const lane_clock& c = clocks_[static_cast<std::size_t>(j.compute)];
+  return now - (now - std::max(j.begin, c.last_end)) / static_cast<std::uint64_t>(std::max(c.ended, 1));
+}
+
+void gpu_actor::finish(job& j) {
+  if (j.leaving) memory_.note_sent_home(j);
+  task_record* const t = j.task;
+  look_for_complaints(j);
+  if (!gpu_memory::settle_loans(j)) return run_again(j);
+  if (j.spoiled) return give_up_result(j);
+  if (j.refused) return pass_on(j);
+  if (t && !is_internal(t->kind)) {
+    try {
+      if (j.error) {
+        j.host.roll_back();
+      } else {
+        memory_.put_in_place(j);
+        j.host.commit();
+      }
+    } catch (...) {
+      ++setbacks_;
+      j.error = std::current_exception();
+    }
+  }
+  memory_.let_go(j);
+  const std::uint64_t begin = j.begin;
+  const std::exception_ptr error = j.error;
+  const int attempts = t && !is_internal(t->kind) ? j.device.attempt() : 1;
+  const std::optional<errc> code = j.by_body;
+  if (t && t->kind == task_kind::transfer)
+    t->measured_ns = std::max(1.0f, static_cast<float>(static_cast<double>(ticks() - begin) * tick_ns_));
+  give_job(j);
+  if (t) end_task(*t, error, begin, attempts, code);
+}
+
+// A kernel went outside of its arrays, or read what such a kernel has written, which is known only now.
+void gpu_actor::look_for_complaints(job& j) {
+  if (j.last_launch < j.first_launch) return;
+  std::exception_ptr why;
+  if (j.calls)
+    why = complaint_of_call(j);
+  else if (const std::string said = device_->complaint(j.first_launch, j.last_launch); !said.empty())
+    why = std::make_exception_ptr(error(errc::out_of_bounds, said));
+  if (j.error || (!why && !j.spoiled)) return;
+  ++setbacks_;
+  j.error =
+      j.spoiled ? std::make_exception_ptr(error(errc::poisoned, "it read what a task that failed has written")) : why;
+  spoil_readers(j);
+}
+
+// Tasks that are enqueued behind the one that failed are of no use where they read what it has written. Each of them looks
+// again at its own end: until then placement takes it for one that will end well, and sends others behind it.
+void gpu_actor::spoil_readers(const job& failed) {
+  std::vector<const replica*> spoiled;
+  const auto spoil = [&](const job& by) {
+    for (const job::held& h : by.copies)
+      if (h.written) spoiled.push_back(h.copy);
+  };
+  spoil(failed);
+  for (auto next = std::next(failed.self); next != jobs_.end(); ++next) {
+    job& one = *next;
+    if (!one.task || !one.launched) continue;
+    for (const job::held& h : one.copies) {
+      const auto at = std::ranges::find(spoiled, h.copy);
+      if (at == spoiled.end()) continue;
+      const access_mode mode =
+          h.access < one.task->access_count ? one.task->accesses[h.access].mode : access_mode::read;
+      if (mode == access_mode::write && h.whole)
+        spoiled.erase(at);
+      else
+        one.spoiled = true;
+    }
+    if (one.spoiled) spoil(one);
+  }
+}
+
+// Its predecessor has failed, which placement will tell it.
+void gpu_actor::give_up_result(job& j) {
+  task_record* const t = j.task;
+  j.host.roll_back();
+  memory_.let_go(j);
+  give_job(j);
+  t->phase.fetch_and(~(phase_mask | behind_mask), std::memory_order_acq_rel);  // waiting again
+  placement_.report_returned({&t, 1});
+}
+
+// Its data never fits here, which is known before it begins: others may have room.
+void gpu_actor::hand_back(task_record& t, std::exception_ptr why) {
+  ++setbacks_;
+  const std::pair<task_record*, std::exception_ptr> refusal{&t, std::move(why)};
+  placement_.note_refusals({&refusal, 1});
+  task_record* const back = &t;
+  placement_.report_returned({&back, 1});
+}
+
+// Placement gives it to others, or to nobody.
+void gpu_actor::pass_on(job& j) {
+  task_record* const t = j.task;
+  const std::string cause = text_of(j.error);
+  const std::exception_ptr why =
+      task_error(*t, options_.facts.name, 0, std::exchange(j.error, nullptr), errc::no_executor);
+  j.host.roll_back();
+  memory_.let_go(j);
+  give_job(j);
+  if (complained_of_.insert(t->kernel).second)
+    placement_.remark("kernel '" + std::string(t->kernel->name) + "' cannot run on " + options_.facts.name +
+                      " as it was called: " + cause + "; such calls go elsewhere if others may run them");
+  const std::pair<task_record*, std::exception_ptr> refusal{t, why};
+  placement_.note_refusals({&refusal, 1});
+  t->phase.fetch_and(~(phase_mask | behind_mask), std::memory_order_acq_rel);  // waiting again
+  placement_.report_returned({&t, 1});
+}
+
+void gpu_actor::end_task(task_record& t, std::exception_ptr error, std::uint64_t begin, int attempts,
+                         std::optional<errc> code) {
+  const std::uint64_t end = ticks();
+  if (!is_internal(t.kind)) {
+    const double ns = static_cast<double>(end - begin) * tick_ns_;
+    tasks_.fetch_add(static_cast<std::uint64_t>(attempts), std::memory_order_relaxed);
+    failed_.fetch_add(static_cast<std::uint64_t>(attempts - (error ? 0 : 1)), std::memory_order_relaxed);
+    if (t.extra && t.extra->listener) t.extra->bodies += attempts;
+    busy_ns_.fetch_add(static_cast<std::uint64_t>(ns), std::memory_order_relaxed);
+    t.measured_ns = std::max(1.0f, static_cast<float>(ns));
+    if (error) {
+      t.error = t.kind == task_kind::graph_run ? run_error(t, error) : error;
+      if (t.error == error)  // no call's
+        t.error = task_error(t, options_.facts.name, attempts, error, code ? *code : failure_code(error));
+    }
+    if (!t.body_gone) drop_body(t, options_.facts.name);
+  } else {
+    t.error = error;
+  }
+  if (trace_.on()) trace_.add(t.id, begin, end, logic::name_of(t).c_str());
+  fulfil(t, board_);
+  done_.push_back(&t);
+}
+
+// Somebody else has claimed it.
+void gpu_actor::end_cancelled(task_record& t) {
+  ++setbacks_;
+  await_verdict(t);
+  done_.push_back(&t);
+}
+
+// ---- starting them --------------------------------------------------------------------------------------------------
+
+// Once there is enough, half of it is worked off before more is enqueued: many at a time share a ticket, and who enqueues
+// and who works do not meet at each one.
+bool gpu_actor::has_room_for_more() {
+  // What the tasks ahead hold would have to leave for those behind them.
+  if (evicts_ && jobs_.size() >= static_cast<std::size_t>(compute_lanes_ + gpu_copy_lanes)) return false;
+  const bool few = jobs_.size() < static_cast<std::size_t>(2 * compute_lanes_ + gpu_copy_lanes);
+  const float share = enough_ ? 0.5f : 1.0f;
+  enough_ = !few && (static_cast<float>(jobs_.size()) >= share * ahead_max ||
+                     under_way_ns_ >= share * ahead_ns * static_cast<float>(compute_lanes_));
+  return !enough_;
+}
+
+bool gpu_actor::start_some(bool little_only) {
+  bool any = false;
+  while (queued_count_.load(std::memory_order_relaxed) != 0 && has_room_for_more()) {
+    task_record* t;
+    {
+      std::lock_guard hold(lock_);
+      t = queue_.pop();
+      if (!t) break;
+      queued_count_.fetch_sub(1, std::memory_order_relaxed);
+    }
+    if ((!little_only || is_little(*t)) && start_task(*t) == outcome::started) {
+      any = true;
+      if (memory_.fills_up()) look_ahead();
+      continue;
+    }
+    std::lock_guard hold(lock_);
+    queue_.push_front(t, t->extra ? t->extra->options.priority : 0);
+    queued_count_.fetch_add(1, std::memory_order_relaxed);
+    break;
+  }
+  if (looks_ahead() && jobs_.empty()) rest();
+  return any;
+}
+
+gpu_actor::outcome gpu_actor::start_task(task_record& t) {
+  const std::uint32_t phase = t.phase.load(std::memory_order_acquire);
+  if ((phase & phase_mask) != phase_waiting) {
+    end_cancelled(t);
+    return outcome::started;
+  }
+  // One that was sent ahead of its time, and what it comes after may not have been run well.
+  if (broken_ || (is_behind(phase) && behind_of(phase) != behind_mark(setbacks_))) {
+    give_back(t);
+    return outcome::started;
+  }
+  const std::uint64_t begin = ticks();
+  job& j = take_job();
+  j.task = &t;
+  j.begin = begin;
+  try {
+    while (!memory_.reserve(j)) {
+      if (make_room(t)) continue;
+      const bool unaccounted = memory_.has_unaccounted();
+      if (jobs_.size() > 1 || unaccounted) {  // what is under way will end and leave room
+        j.task = nullptr;
+        give_job(j);
+        if (unaccounted) watch_.store(true, std::memory_order_relaxed);  // nobody rings when placement has caught up
+        return outcome::no_room;
+      }
+      // Nothing is left that could go, so the host has all there is. Tiles that boxes come from take more than boxes do.
+      if (std::exchange(j.from_host, true)) complain_no_room(j);
+    }
+  } catch (const error& e) {
+    if (is_fatal(e)) throw;
+    const std::exception_ptr why = std::current_exception();
+    memory_.let_go(j);
+    give_job(j);
+    if (e.code() == errc::out_of_memory && t.kind == task_kind::call) {
+      hand_back(t, task_error(t, options_.facts.name, 0, why, errc::out_of_memory));
+    } else if (claim(t)) {
+      ++setbacks_;
+      end_task(t, why, begin);
+    } else {
+      end_cancelled(t);
+    }
+    return outcome::started;
+  }
+  if (!gpu_memory::begin_loans(j)) {
+    memory_.let_go(j);
+    j.task = nullptr;
+    give_job(j);
+    give_back(t);
+    return outcome::started;
+  }
+  if (!gpu_memory::may_start(j)) {
+    memory_.let_go(j);
+    j.task = nullptr;
+    give_job(j);
+    return outcome::no_room;
+  }
+  if (!claim(t)) {
+    memory_.let_go(j);
+    give_job(j);
+    end_cancelled(t);
+    return outcome::started;
+  }
+  under_way_ns_ += t.predicted_ns;
+  if (is_behind(phase)) behind_.fetch_add(1, std::memory_order_relaxed);
+  if (driven_here_ == this) by_waiters_.fetch_add(1, std::memory_order_relaxed);
+  enqueue(j);
+  return outcome::started;
+}
+
+void gpu_actor::enqueue(job& j) {
+  j.lane = j.compute = lane_for(j);
+  j.first_launch = device_->launched() + 1;
+  try {
+    memory_.fill_in(j);
+    launch(j);
+  } catch (const devices::cannot_run&) {
+    j.error = std::current_exception();
+    j.refused = j.task->kind == task_kind::call;  // of a graph's calls some may have run
+  } catch (const error& e) {
+    if (is_fatal(e)) throw;
+    j.error = std::current_exception();
+  } catch (...) {
+    j.error = std::current_exception();
+  }
+  if (j.last_launch == 0) j.last_launch = device_->launched();
+  if (j.error) {
+    // Whatever has been enqueued for it by now must have passed before it lets go of anything.
+    ++setbacks_;
+    lanes_.wait(j.lane, lane_in, lanes_.promise(lane_in));
+    j.end = lanes_.promise(j.lane);
+  } else if (j.task->predicted_ns > own_ticket_ns || lanes_.owed(j.lane) >= shared_ticket_max) {
+    lanes_.keep_promise(j.lane);
+  }
+}
+
+// Behind what writes what it reads, if that is still under way; else the next in turn.
+int gpu_actor::lane_for(const job& j) {
+  int best = 0;
+  for (const job::held& h : j.copies) {
+    const replica::use& u = h.copy->ready;
+    if (u.lane >= gpu_copy_lanes && !lanes_.has_reached(u.lane, u.until)) best = u.lane;
+  }
+  if (best != 0) return best;
+  const bool all_busy = jobs_.size() > static_cast<std::size_t>(2 * compute_lanes_);
+  if (!all_busy || j.task->predicted_ns > own_ticket_ns || ++in_row_ >= row_max) {
+    in_row_ = 0;
+    next_lane_ = (next_lane_ + 1) % compute_lanes_;
+  }
+  return gpu_copy_lanes + next_lane_;
+}
+
+void gpu_actor::launch(job& j) {
+  const task_record& t = *j.task;
+  if (t.kind == task_kind::graph_run)
+    launch_graph(j);
+  else if (const routine_fn routine = t.kernel->routines[static_cast<std::size_t>(options_.facts.kind)])
+    call_routine(j, routine);
+  else
+    launch_text(*j.task, j.device, j.lane);
+  memory_.note_launched(j);
+  if (memory_.send_out(j)) j.lane = lane_out;
+  j.end = lanes_.promise(j.lane);
+}
+
+void gpu_actor::launch_text(task_record& t, gpu_context& with, int lane) {
+  if (t.extra && t.extra->watched) t.extra->listener->began(t);
+  t.ops->run(t, with);  // hands its arguments over
+  const kernel_text& text = source_of(*t.kernel);
+  device_->launch(lane, loaded(*t.kernel), with.shape(text), with.arguments());
+}
+
+void gpu_actor::call_routine(job& j, routine_fn routine) {
+  struct call final : device_call {
+    call(gpu_actor& a, job& of) : at(a), one(of) {}
+    device_kind kind() const override { return at.options_.facts.kind; }
+    int device() const override { return at.device_->facts().index; }
+    void* lane() const override { return at.device_->native_lane(one.lane); }
+    void* scratch(std::size_t bytes) override {
+      if (bytes == 0) return nullptr;
+      if (void* memory = at.memory_.scratch(one, bytes)) return memory;
+      failure = errc::out_of_memory;
+      throw error(failure, at.options_.facts.name + ": no room for " + std::to_string(bytes) +
+                               " bytes that a routine needs beside its arguments");
+    }
+    bool stop_requested() const override { return one.device.stop_requested(); }
+    std::shared_ptr<void>& slot(const void* key) override { return at.states_[key]; }
+    gpu_actor& at;
+    job& one;
+    errc failure = errc::task_failed;  // of a body that throws
+  };
+  call c(*this, j);
+  const int retries = j.task->extra ? j.task->extra->options.retries : 0;
+  if (retries > 0) memory_.keep_updates(j);
+  for (;;) {
+    try {
+      (void)c.lane();  // makes its device the thread's current one
+      j.device.use(routine, c);
+      j.task->ops->run(*j.task, j.device);
+      return;
+    } catch (const error& e) {
+      if (is_fatal(e)) throw;
+      if (j.device.attempt() > retries || j.device.stop_requested()) {
+        j.by_body = c.failure;
+        throw;
+      }
+    } catch (...) {
+      if (j.device.attempt() > retries || j.device.stop_requested()) {
+        j.by_body = c.failure;
+        throw;
+      }
+    }
+    c.failure = errc::task_failed;
+    memory_.put_updates_back(j);
+    j.device.next_attempt();
+    if (j.task->extra->listener) j.task->extra->listener->tried(*j.task);
+  }
+}
+
+// Placement decides anew.
+void gpu_actor::give_back(task_record& t) {
+  ++setbacks_;
+  task_record* const back = &t;
+  placement_.report_returned({&back, 1});
+}
+
+void gpu_actor::complain_no_room(const job& j) const {
+  throw error(errc::out_of_memory,
+              options_.facts.name + ": the task needs " + std::to_string(gpu_memory::bytes_of(*j.task)) +
+                  " bytes at once, the device has " + std::to_string(memory_bytes_) + "; use smaller tiles");
+}
+
+gpu_actor::job& gpu_actor::take_job() {
+  if (idle_jobs_.empty()) {
+    idle_jobs_.emplace_back(link_, options_.facts.name.c_str(), stopping_);
+    idle_jobs_.front().self = idle_jobs_.begin();
+  }
+  jobs_.splice(jobs_.end(), idle_jobs_, idle_jobs_.begin());
+  job& j = jobs_.back();
+  j.reset();
+  j.compute = lane_out;
+  return j;
+}
+
+void gpu_actor::give_job(job& j) {
+  if (j.end != 0 && j.task && !is_internal(j.task->kind)) under_way_ns_ -= j.task->predicted_ns;
+  if (jobs_.size() == 1) under_way_ns_ = 0;
+  idle_jobs_.splice(idle_jobs_.begin(), jobs_, j.self);
+}
+
+}  // namespace troupe::detail

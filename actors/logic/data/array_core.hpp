@@ -1,0 +1,273 @@
+// What this file is for: the state behind an array handle: geometry, where each tile's bytes are, who reads and writes it.
+// SPDX-FileCopyrightText: the troupe authors
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Geometry is constant. Bytes are installed by executors (atomic pointers). Everything marked "placement" has one
+// owner at a time: whoever holds placement's turn.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <cstring>
+#include <exception>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include <troupe/detail/engine.hpp>
+
+#include "actors/logic/data/box4.hpp"
+#include "actors/logic/data/view_bytes.hpp"
+#include "actors/protocol/executor.hpp"
+
+namespace troupe::detail {
+
+/// A task as others remember it: valid while the record still carries the same sequence number.
+struct task_ref {
+  task_record* task = nullptr;
+  std::uint64_t sequence = 0;
+};
+
+/// A list of references with room for one inside; capacity is kept when cleared.
+class ref_list {
+ public:
+  ref_list() = default;
+  ref_list(const ref_list&) = delete;
+  ref_list& operator=(const ref_list&) = delete;
+  ~ref_list() { delete[] more_; }
+
+  bool empty() const { return count_ == 0; }
+  std::uint32_t size() const { return count_; }
+  const task_ref* begin() const { return more_ ? more_ : &one_; }
+  const task_ref* end() const { return begin() + count_; }
+  void clear() { count_ = 0; }
+  /// Adds; before growing, drops references for which `alive` is false, so that reads without writes stay bounded.
+  template <class Alive>
+  void add(task_ref r, Alive&& alive) {
+    if (count_ == capacity_) make_room(alive);
+    data()[count_++] = r;
+  }
+  void remove(const task_record* t) {
+    std::uint32_t kept = 0;
+    for (std::uint32_t i = 0; i < count_; ++i)
+      if (data()[i].task != t) data()[kept++] = data()[i];
+    count_ = kept;
+  }
+
+ private:
+  task_ref* data() { return more_ ? more_ : &one_; }
+  template <class Alive>
+  void make_room(Alive&& alive) {
+    std::uint32_t kept = 0;
+    for (std::uint32_t i = 0; i < count_; ++i)
+      if (alive(data()[i])) data()[kept++] = data()[i];
+    count_ = kept;
+    if (kept * 2 <= capacity_ && kept < capacity_) return;
+    const std::uint32_t larger = capacity_ < 8 ? 8 : capacity_ * 2;
+    auto* fresh = new task_ref[larger];
+    std::memcpy(static_cast<void*>(fresh), data(), kept * sizeof(task_ref));
+    delete[] more_;
+    more_ = fresh;
+    capacity_ = larger;
+  }
+
+  task_ref one_;
+  task_ref* more_ = nullptr;
+  std::uint32_t count_ = 0, capacity_ = 1;
+};
+
+/// A sub-box access to a tile since its last whole-tile write. Write fragments of a tile are disjoint.
+struct fragment {
+  logic::box4 where;
+  task_ref task;
+  bool writes = false;
+  std::exception_ptr poison;  // the writer failed
+};
+
+/// Who wrote a tile last, and who has read it since. Placement.
+struct tile_state {
+  task_ref writer;
+  std::exception_ptr poison;  // the writer failed, and nobody has written since
+  bool valid = false;         // written as a whole; else see parts
+  bool outside_read = false;  // recording only: read before any recorded write
+  ref_list readers;
+  std::unique_ptr<std::vector<fragment>> parts;  // null: whole-tile accesses only
+};
+
+/// An open reduction: private partials that nobody has asked for yet.
+struct reduction {
+  combine_fn combiner = nullptr;
+  logic::box4 where;
+  std::size_t element = 1;
+  std::array<std::byte, fill_bytes_max> identity{};
+  ref_list contributors;           // placement
+  std::exception_ptr poison;       // placement: a contributor failed
+  std::vector<logic::box4> fresh;  // placement, when it settles: what nobody had written before
+
+  std::mutex lock;                                 // guards the partials, which executors take and give back
+  std::vector<view_bytes> idle;                    // room is reserved when a partial is taken
+  std::size_t taken = 0;
+};
+
+class peer_loan;
+
+/// Through which spaces a version of a tile spreads over the nodes: each passes it on to so many others at most.
+struct tile_spread {
+  struct holder {
+    memory_space space;
+    std::uint8_t passed_on = 0;
+  };
+  std::uint32_t version = 0;
+  std::vector<holder> holders;  // in the order in which they get it
+};
+
+/// Where a task record comes from and goes to; outlives the runtime while handles or futures do.
+struct house_link;
+
+struct tile_bytes {
+  std::atomic<std::byte*> data{nullptr};
+};
+
+/// Where the current bytes of a tile are. Placement's, but for the version.
+struct tile_home {
+  std::atomic<std::uint32_t> version{1};  // of the bytes; executors look at it while nobody may write
+  memory_space dirty_in = host_space;     // the only space whose copy is current, the host's unless said
+  compact_ids cached;                     // spaces believed to hold a current copy
+  task_ref moving;                        // the transfer that makes the host's copy current
+  std::exception_ptr lost;                // the only current copy went with its device
+  std::shared_ptr<peer_loan> loan;        // of dirty_in to other devices, if it is for this version; see lending
+  task_ref lending;                       // the errand that opens the loan
+  std::unique_ptr<tile_spread> spread;    // null: it has not been sent to several nodes
+  // Tasks under way that may copy all of the host's bytes though they need a part, and that write a part of them.
+  ref_list part_readers, part_writers;
+};
+
+/// Made when an array is first used outside host memory.
+struct array_homes {
+  explicit array_homes(std::uint32_t count) : tiles(new tile_home[count]) {}
+  std::unique_ptr<tile_home[]> tiles;
+  id_set spaces;  // that may hold copies
+};
+
+/// Where a tile is that counts against the host memory budget, and who uses it. Placement's.
+struct tile_place {
+  enum class stage : unsigned char {
+    nowhere,  ///< it has no contents, or none that anybody could read
+    here,     ///< it has room in host memory
+    leaving,  ///< on its way out; its room is free once it has gone
+    on_disk,  ///< there only
+    coming    ///< on its way from the disk, into room of its own
+  };
+  array_core* array = nullptr;
+  tile_place* older = nullptr;  // of those that are here and not in use
+  tile_place* newer = nullptr;
+  std::int64_t offset = -1;       // of its room on disk; negative: none
+  std::uint64_t seen = 0;         // the last task or pass that came across it
+  std::uint64_t wanted = 0;       // the last pass in which a task that waits wanted it
+  std::uint64_t wanted_soon = 0;  // the last pass in which one of the first of those that wait wanted it
+  std::uint64_t promised = 0;     // the last pass in which room for it was on its way
+  std::uint64_t for_whom = 0;     // leaving: the request that it makes room for
+  task_ref moving;                // leaving, coming: the task that does it
+  std::exception_ptr trouble;     // on_disk: why it could not be read at the last try
+  std::uint32_t tile = 0, users = 0, index = 0;
+  stage at = stage::nowhere;
+  bool saved = false;  // what is on disk is what is here
+};
+
+/// Made when an array is first used under a budget.
+struct array_places {
+  explicit array_places(std::uint32_t count) : tiles(new tile_place[count]) {}
+  std::unique_ptr<tile_place[]> tiles;
+  std::uint64_t bytes = 0;  // of those that have room
+};
+
+struct alignas(128) array_core {
+  // Placement.
+  std::int32_t users = 0;  // accesses of unfinished tasks
+  bool dropped = false;    // no handle is left
+  reduction* open = nullptr;
+  tile_state single;                     // the states of a one-tile array
+  std::unique_ptr<array_homes> homes;    // null: never used outside host memory
+  std::unique_ptr<array_places> places;  // null: there is no budget, or it was never used
+
+  // Constant; on cache lines of its own, because callers read it while placement writes what is above.
+  alignas(64) tile_state* states = nullptr;
+  house_link* home = nullptr;
+  std::size_t tile_bytes_max = 0;  // of a full tile
+  std::uint32_t tile_count = 1;
+  array_spec spec;
+  std::array<index_t, rank_max> grid{1, 1, 1, 1};
+  std::unique_ptr<tile_state[]> many;
+  std::uint64_t id = 0;  // never used again
+
+  // Executors.
+  alignas(64) tile_bytes* bytes = nullptr;
+  tile_bytes single_bytes;
+  std::unique_ptr<tile_bytes[]> many_bytes;
+
+  // Any thread.
+  /// The program's handles, and in units of `kept_once` how often the runtime itself keeps the array.
+  static constexpr std::int64_t kept_once = std::int64_t{1} << 32;
+  std::atomic<std::int64_t> handles{1};
+  task_record* farewell = nullptr;  // ends with the array; written by who drops the last handle, then placement's
+  /// Keeps the array for the runtime, unless nobody holds it any more. See detail::let_go.
+  bool keep() {
+    std::int64_t n = handles.load(std::memory_order_relaxed);
+    while (n != 0)
+      if (handles.compare_exchange_weak(n, n + kept_once, std::memory_order_acq_rel)) return true;
+    return false;
+  }
+  /// Its bytes are the caller's, who wants them back when the last handle has gone.
+  bool is_borrowed() const { return spec.adopted && !spec.owner; }
+
+  logic::box4 tile_box(std::uint32_t t) const {
+    logic::box4 b;
+    for (int d = rank_max - 1; d >= 0; --d) {
+      const index_t i = t % grid[d];
+      t = static_cast<std::uint32_t>(t / grid[d]);
+      b.lo[d] = i * spec.tile[d];
+      b.hi[d] = std::min(b.lo[d] + spec.tile[d], spec.size[d]);
+    }
+    return b;
+  }
+  std::uint32_t tile_at(const logic::point4& p) const {
+    index_t t = 0;
+    for (int d = 0; d < rank_max; ++d) t = t * grid[d] + p[d] / spec.tile[d];
+    return static_cast<std::uint32_t>(t);
+  }
+  /// Calls `f(tile, box of the tile)` for every tile that the box touches. The box lies inside the array.
+  template <class F>
+  void each_tile(const logic::box4& b, F&& f) const {
+    logic::point4 first, last;
+    for (int d = 0; d < rank_max; ++d) {
+      first[d] = b.lo[d] < spec.tile[d] ? 0 : b.lo[d] / spec.tile[d];  // most need no division
+      last[d] = b.hi[d] <= spec.tile[d] ? 0 : (b.hi[d] - 1) / spec.tile[d];
+    }
+    logic::point4 at = first;
+    for (;;) {
+      index_t t = 0;
+      logic::box4 tb;
+      for (int d = 0; d < rank_max; ++d) {
+        t = t * grid[d] + at[d];
+        tb.lo[d] = at[d] * spec.tile[d];
+        tb.hi[d] = std::min(tb.lo[d] + spec.tile[d], spec.size[d]);
+      }
+      f(static_cast<std::uint32_t>(t), tb);
+      int d = rank_max - 1;
+      while (d >= 0 && ++at[d] > last[d]) {
+        at[d] = first[d];
+        --d;
+      }
+      if (d < 0) return;
+    }
+  }
+  std::size_t bytes_of(std::uint32_t t) const { return static_cast<std::size_t>(tile_box(t).volume()) * spec.element; }
+  logic::box4 whole_box() const {
+    logic::box4 b;
+    b.hi = spec.size;
+    return b;
+  }
+};
+
+}  // namespace troupe::detail

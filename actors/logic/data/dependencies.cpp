@@ -1,0 +1,367 @@
+// What this file is for: ordering whole tiles, parts of tiles, reductions; poison.
+// SPDX-FileCopyrightText: the troupe authors
+// SPDX-License-Identifier: BSD-3-Clause
+#include "actors/logic/data/dependencies.hpp"
+
+#include <string>
+#include <unordered_set>
+
+#include <troupe/error.hpp>
+
+#include "actors/logic/data/region.hpp"
+#include "actors/protocol/prefetch.hpp"
+
+namespace troupe::logic {
+
+using detail::fragment;
+using detail::link_mode;
+using detail::successor_block;
+
+namespace {
+constexpr bool reads_in(access_mode m) { return m == access_mode::read || m == access_mode::update; }
+constexpr bool writes_in(access_mode m) { return m == access_mode::write || m == access_mode::update; }
+// Sub-box lists longer than this are searched for what has finished.
+constexpr std::size_t fragments_before_pruning = 32;
+}  // namespace
+
+std::string name_of(const task_record& t) {
+  if (t.extra && !t.extra->options.name.empty()) return t.extra->options.name;
+  return t.kernel ? t.kernel->name : "task";
+}
+
+// ---- edges ----------------------------------------------------------------------------------------------------------
+
+successor_blocks::~successor_blocks() {
+  while (idle_) delete std::exchange(idle_, idle_->next);
+}
+
+successor_block* successor_blocks::take() {
+  if (!idle_) return new successor_block;
+  successor_block* b = std::exchange(idle_, idle_->next);
+  if (idle_) detail::prefetch<1>(idle_);  // its `next` is looked at when it is taken, long after it was written
+  return b;
+}
+
+void successor_blocks::give(successor_block* chain) {
+  while (chain) {
+    successor_block* next = chain->next;
+    chain->next = idle_;
+    idle_ = chain;
+    chain = next;
+  }
+}
+
+bool dependencies::link(task_ref from, task_record& to, bool data) {
+  // By number: the record may have been reused for this very task.
+  if (noted_ && from.sequence != 0 && from.sequence != to.sequence) noted_->emplace_back(from.sequence, to.sequence);
+  if (!alive(from) || from.task == &to) return false;
+  task_record& f = *from.task;
+  if (predecessors_) predecessors_->push_back({&f, &to, data});
+  const std::uintptr_t edge = reinterpret_cast<std::uintptr_t>(&to) | (data ? 1 : 0);
+  const std::uint32_t n = f.successor_count++;
+  if (n < 3) {
+    f.successors[n] = edge;
+  } else {
+    const std::uint32_t place = (n - 3) % successor_block::room;
+    if (place == 0) {
+      successor_block* b = blocks_.take();
+      b->next = f.more_successors;
+      f.more_successors = b;
+    }
+    f.more_successors->edges[place] = edge;
+  }
+  ++to.pending;
+  return true;
+}
+
+bool dependencies::reaches(task_record& from, const task_record* to) {
+  const auto is_meant = [&](const task_record& t) {
+    if (to) return &t == to;
+    return &t != &from && (!is_internal(t.kind) || t.kind == detail::task_kind::farewell);
+  };
+  std::unordered_set<const task_record*> seen{&from};
+  std::vector<task_record*> open{&from};
+  while (!open.empty()) {
+    task_record* t = open.back();
+    open.pop_back();
+    if (is_meant(*t)) return true;
+    each_successor(*t, [&](task_record& next, bool) {
+      if (seen.insert(&next).second) open.push_back(&next);
+    });
+  }
+  return false;
+}
+
+// ---- ordering a new task --------------------------------------------------------------------------------------------
+
+tile_state& dependencies::state_of(array_core& a, std::uint32_t tile) {
+  if (!tape_) return a.states[tile];
+  tile_state& s = tape_->states[{&a, tile}];
+  return s;
+}
+
+void dependencies::order(task_record& task, std::vector<task_record*>& settles) {
+  task.sequence = next_sequence();
+  for (int i = 0; i < task.access_count; ++i) {
+    access& x = task.accesses[i];
+    if (!x.array) {
+      task_record* from = x.task;
+      if (from->sequence != 0)
+        link({from, from->sequence}, task, x.link == link_mode::data);
+      else if (x.link == link_mode::data && from->error)
+        around_.fail(task, from->error, false);
+      continue;
+    }
+    if (!tape_) ++x.array->users;
+    if (x.mode == access_mode::reduce) {
+      order_reduce(task, x, settles);
+      continue;
+    }
+    if (open_of(*x.array)) settle(*x.array, settles);
+    const bool reads = reads_in(x.mode), writes = writes_in(x.mode);
+    if (!x.where) {
+      tile_state& s = state_of(*x.array, x.tile);
+      if (!s.parts) {
+        order_whole(task, s, reads, writes, *x.array, x.tile);
+      } else {
+        const box4 b = x.array->tile_box(x.tile);
+        order_part(task, s, b, b, reads, writes, *x.array);
+      }
+      continue;
+    }
+    each_touched(*x.where, [&](const box4& b) {
+      x.array->each_tile(b, [&](std::uint32_t t, const box4& tile_box) {
+        tile_state& s = state_of(*x.array, t);
+        const box4 part = intersect(tile_box, b);
+        if (!s.parts && part == tile_box)
+          order_whole(task, s, reads, writes, *x.array, t);
+        else
+          order_part(task, s, tile_box, part, reads, writes, *x.array);
+      });
+    });
+  }
+}
+
+void dependencies::order_whole(task_record& task, tile_state& s, bool reads, bool writes, array_core& array,
+                               std::uint32_t tile) {
+  if (reads) {
+    if (!s.valid && s.writer.task != &task) {
+      if (tape_)
+        s.outside_read = true;
+      else
+        complain_uninitialized(task, array, array.tile_box(tile));
+    }
+    if (s.poison) around_.fail(task, s.poison, false);
+  }
+  if (!writes) {
+    link(s.writer, task, true);
+    s.readers.add({&task, task.sequence}, living());
+    return;
+  }
+  if (reads || s.readers.empty()) link(s.writer, task, reads);
+  for (const task_ref& r : s.readers) link(r, task, false);
+  s.readers.clear();
+  s.writer = {&task, task.sequence};
+  s.valid = true;
+  s.poison = nullptr;
+}
+
+void dependencies::order_part(task_record& task, tile_state& s, const box4& tile_box, const box4& where, bool reads,
+                              bool writes, array_core& array) {
+  if (!s.parts) {
+    // A plain read of a part orders exactly as a read of the whole, as long as the whole has one writer.
+    if (!writes && s.valid) {
+      if (s.poison) around_.fail(task, s.poison, false);
+      link(s.writer, task, true);
+      s.readers.add({&task, task.sequence}, living());
+      return;
+    }
+    s.parts = std::make_unique<std::vector<fragment>>();
+    if (s.valid) s.parts->push_back({tile_box, s.writer, true, s.poison});
+    for (const task_ref& r : s.readers) s.parts->push_back({tile_box, r, false, nullptr});
+    s.readers.clear();
+    s.writer = {};
+    s.poison = nullptr;
+    s.valid = false;
+  }
+  auto& parts = *s.parts;
+  if (parts.size() > fragments_before_pruning)
+    std::erase_if(parts, [this](const fragment& f) { return !f.writes && !alive(f.task); });
+
+  if (reads) {
+    index_t covered = 0;
+    for (const fragment& f : parts)
+      if (f.writes) covered += intersect(f.where, where).volume();
+    if (covered != where.volume()) {
+      if (tape_)
+        s.outside_read = true;
+      else
+        complain_uninitialized(task, array, where);
+    }
+  }
+  for (const fragment& f : parts) {
+    if ((!f.writes && !writes) || !overlap(f.where, where)) continue;
+    if (reads && f.writes && f.poison) around_.fail(task, f.poison, false);
+    link(f.task, task, reads && f.writes);
+  }
+  if (!writes) {
+    parts.push_back({where, {&task, task.sequence}, false, nullptr});
+    return;
+  }
+  if (where == tile_box) {  // back to one writer
+    s.parts.reset();
+    s.readers.clear();
+    s.writer = {&task, task.sequence};
+    s.valid = true;
+    s.poison = nullptr;
+    return;
+  }
+  // Cut what older writers still own; readers that are covered are behind this task now.
+  std::vector<fragment> cut;
+  std::erase_if(parts, [&](const fragment& f) {
+    if (!overlap(f.where, where)) return false;
+    if (!f.writes) return where.contains(f.where);
+    subtract(f.where, where, [&](const box4& rest) { cut.push_back({rest, f.task, true, f.poison}); });
+    return true;
+  });
+  parts.insert(parts.end(), cut.begin(), cut.end());
+  parts.push_back({where, {&task, task.sequence}, true, nullptr});
+
+  if (parts.size() > fragments_before_pruning) {
+    // All written, finished and healthy: one valid tile again, with the readers that are left.
+    index_t written = 0;
+    bool settled = true;
+    for (const fragment& f : parts) {
+      if (f.writes) {
+        written += f.where.volume();
+        settled = settled && !alive(f.task) && !f.poison;
+      }
+    }
+    if (settled && written == tile_box.volume()) {
+      const auto old = std::move(s.parts);
+      s.valid = true;
+      s.writer = {};
+      for (const fragment& f : *old)
+        if (!f.writes && alive(f.task)) s.readers.add(f.task, living());
+    }
+  }
+}
+
+void dependencies::complain_uninitialized(task_record& task, const array_core& array, const box4& where) {
+  std::string at;
+  for (int d = 0; d < array.spec.rank; ++d)
+    at += (d ? " x [" : "[") + std::to_string(where.lo[d]) + "," + std::to_string(where.hi[d]) + ")";
+  const std::string name = name_of(task);
+  around_.fail(
+      task,
+      std::make_exception_ptr(task_failed(errc::uninitialized_read,
+                                          "task '" + name + "': array '" + array.spec.name + "': nobody wrote all of " +
+                                              at + " before it was read; write or fill it first",
+                                          name, "", name, 0, nullptr)),
+      true);
+}
+
+// ---- reductions -----------------------------------------------------------------------------------------------------
+
+void dependencies::order_reduce(task_record& task, access& x, std::vector<task_record*>& settles) {
+  array_core& a = *x.array;
+  const box4 where = view_box(*x.where);
+  const detail::combine_fn op = x.where->combiner;
+  detail::reduction*& open = open_of(a);
+  if (open && (open->combiner != op || open->where != where)) settle(a, settles);
+  if (!open) {
+    auto* r = new detail::reduction;
+    r->combiner = op;
+    r->where = where;
+    r->element = a.spec.element;
+    r->identity = x.where->fill;
+    open = r;
+  }
+  open->contributors.add({&task, task.sequence}, living());
+  x.where->partials = open;  // executors find the partials here
+}
+
+void dependencies::settle(array_core& a, std::vector<task_record*>& settles) {
+  detail::reduction*& open = open_of(a);
+  detail::reduction* r = open;
+  task_record* t = around_.make_settle(a, *r);
+  open = nullptr;
+  t->sequence = next_sequence();
+  for (const task_ref& c : r->contributors) link(c, *t, true);
+  if (r->poison) around_.fail(*t, r->poison, false);
+  // What the array held before is combined too where it is valid; where it is not, the partials stand alone. So the
+  // settle task is ordered as an update that does not insist on being initialised.
+  if (!tape_) ++a.users;
+  a.each_tile(r->where, [&](std::uint32_t tile, const box4& tile_box) {
+    tile_state& s = state_of(a, tile);
+    const box4 part = intersect(tile_box, r->where);
+    const bool whole_tile = part == tile_box;
+    bool had = s.valid;
+    if (s.parts) {
+      std::vector<box4> missing{part}, rest;
+      for (const fragment& f : *s.parts) {
+        if (!f.writes) continue;
+        rest.clear();
+        for (const box4& m : missing) {
+          if (!overlap(m, f.where))
+            rest.push_back(m);
+          else
+            subtract(m, f.where, [&](const box4& piece) { rest.push_back(piece); });
+        }
+        missing.swap(rest);
+      }
+      had = missing.empty();
+      r->fresh.insert(r->fresh.end(), missing.begin(), missing.end());
+    } else if (!had) {
+      r->fresh.push_back(part);
+    }
+    if (tape_) {  // a run needs what the array holds; order() below notes that it reads it
+      r->fresh.clear();
+      had = true;
+    }
+    if (!s.parts && whole_tile)
+      order_whole(*t, s, had, true, a, tile);
+    else
+      order_part(*t, s, tile_box, part, had, true, a);
+  });
+  settles.push_back(t);
+}
+
+void dependencies::settle_recorded(std::vector<task_record*>& settles) {
+  std::vector<array_core*> arrays;
+  for (const auto& [array, r] : tape_->open)
+    if (r) arrays.push_back(array);
+  for (array_core* a : arrays) settle(*a, settles);
+}
+
+// ---- failure --------------------------------------------------------------------------------------------------------
+
+void dependencies::poison_outputs(task_record& task) {
+  for (int i = 0; i < task.access_count; ++i) {
+    const access& x = task.accesses[i];
+    if (!x.array) continue;
+    if (x.mode == access_mode::reduce) {
+      detail::reduction* open = open_of(*x.array);
+      if (open && open == x.where->partials) open->poison = task.error;
+      continue;
+    }
+    if (!writes_in(x.mode)) continue;
+    const auto mark = [&](tile_state& s) {
+      if (!s.parts) {
+        if (s.writer.task == &task && s.writer.sequence == task.sequence) s.poison = task.error;
+        return;
+      }
+      for (fragment& f : *s.parts)
+        if (f.writes && f.task.task == &task && f.task.sequence == task.sequence) f.poison = task.error;
+    };
+    if (!x.where) {
+      mark(state_of(*x.array, x.tile));
+    } else {
+      each_touched(*x.where, [&](const box4& b) {
+        x.array->each_tile(b, [&](std::uint32_t t, const box4&) { mark(state_of(*x.array, t)); });
+      });
+    }
+  }
+}
+
+}  // namespace troupe::logic

@@ -1,0 +1,185 @@
+// What this file is for: who must wait for whom: program order per tile, serial equivalence, and how failures travel.
+// SPDX-FileCopyrightText: the troupe authors
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Pure: no thread, no clock, no allocation in steady state. All calls come from whoever holds placement's turn.
+// A read is ordered after the last writer of what it reads; a write after the last writer and all readers since.
+// Edges that carry data (from a writer to a reader) also carry failure; edges that only order do not.
+#pragma once
+
+#include <cstdint>
+#include <exception>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "actors/logic/data/array_core.hpp"
+
+namespace troupe::logic {
+
+using detail::access;
+using detail::array_core;
+using detail::task_record;
+using detail::task_ref;
+using detail::tile_state;
+
+/// The name in messages: the call's, else the kernel's.
+std::string name_of(const task_record&);
+
+/// Successors beyond the first three, in blocks.
+class successor_blocks {
+ public:
+  ~successor_blocks();
+  detail::successor_block* take();
+  void give(detail::successor_block* chain);
+
+ private:
+  detail::successor_block* idle_ = nullptr;
+};
+
+/// Tile states of a recording, apart from the live ones.
+struct recorded_tiles {
+  struct key {
+    array_core* array;
+    std::uint32_t tile;
+    bool operator==(const key&) const = default;
+  };
+  struct hash {
+    std::size_t operator()(const key& k) const {
+      return std::hash<const void*>{}(k.array) ^ (std::size_t{k.tile} * 0x9e3779b97f4a7c15ull);
+    }
+  };
+  std::unordered_map<key, tile_state, hash> states;
+  std::unordered_map<array_core*, detail::reduction*> open;
+};
+
+class dependencies {
+ public:
+  /// What the logic needs from its surroundings.
+  class surroundings {
+   public:
+    /// A record of kind settle that will combine the reduction's partials into the array.
+    virtual task_record* make_settle(array_core&, detail::reduction&) = 0;
+    /// The task can never run. Either another task's failure reached it, or (`own`) it is wrong itself.
+    virtual void fail(task_record&, std::exception_ptr, bool own) = 0;
+
+   protected:
+    ~surroundings() = default;
+  };
+
+  /// With a tape, the tile states are the tape's and numbers come from a range of their own: live states hold numbers of
+  /// records long reused, and must not take a recorded task for one of those.
+  explicit dependencies(surroundings& s, recorded_tiles* tape = nullptr)
+      : around_(s), tape_(tape), sequence_(tape ? std::uint64_t{1} << 63 : 0) {}
+
+  /// Orders a newly submitted task after those before it, in program order. Afterwards `task.pending` counts its
+  /// unfinished predecessors (plus what the caller put there). Settle tasks made on the way are appended to
+  /// `settles`, already ordered.
+  void order(task_record& task, std::vector<task_record*>& settles);
+  /// At the end of a recording: settles every reduction that is still open.
+  void settle_recorded(std::vector<task_record*>& settles);
+
+  /// Forgets a finished task. Calls `ready(successor)` for each successor whose last predecessor this was. A failed
+  /// task (`error` set) fails its data successors and poisons what it was to write.
+  template <class Ready>
+  void retire(task_record& task, Ready&& ready) {
+    if (task.error) poison_outputs(task);
+    each_successor(task, [&](task_record& next, bool data) {
+      if (data && task.error) around_.fail(next, task.error, is_own_failure(task, next));
+      if (--next.pending == 0) ready(next);
+    });
+    forget_successors(task);
+    task.sequence = 0;
+  }
+  // A join stands for its chunks: what one of them ended with is how it ends, and not a failure that it depends on.
+  static bool is_own_failure(const task_record& failed, const task_record& next) {
+    return next.kind == detail::task_kind::join && failed.measured_ns != detail::never_ran;
+  }
+  void forget_successors(task_record& task) {
+    blocks_.give(task.more_successors);
+    task.more_successors = nullptr;
+    task.successor_count = 0;
+  }
+
+  /// Adds the edge unless `from` has retired.
+  bool link(task_ref from, task_record& to, bool data);
+  /// True if a path of unfinished tasks leads from one to the other. Linear in the edges; for diagnosis.
+  bool reaches(task_record& from, const task_record& to) { return reaches(from, &to); }
+  /// The same; null: to any task that somebody may wait for.
+  bool reaches(task_record& from, const task_record* to);
+
+  template <class F>
+  void each_successor(task_record& task, F&& f) {
+    std::uint32_t left = task.successor_count;
+    for (std::uint32_t i = 0; i < 3 && left != 0; ++i, --left) call(f, task.successors[i]);
+    each_further(task, left, f);
+  }
+
+  /// `to` waits for `from`; `data`: for what that writes, so it fails with it.
+  struct dependency {
+    task_record *from, *to;
+    bool data;
+  };
+
+  bool alive(task_ref r) const { return r.sequence > floor_ && r.task->sequence == r.sequence; }
+  /// No task is unfinished: forgets every record, so that their memory may go.
+  void forget_all() { floor_ = sequence_; }
+  std::uint64_t next_sequence() { return ++sequence_; }
+  /// Every dependency found from now on is noted here as (earlier, later), also on tasks that have retired; for traces.
+  void note_edges(std::vector<std::pair<std::uint64_t, std::uint64_t>>* to) { noted_ = to; }
+  /// The same of unfinished tasks only, once for each edge: also those of settle tasks.
+  void note_predecessors(std::vector<dependency>* to) { predecessors_ = to; }
+
+ private:
+  template <class F>
+  static void call(F& f, std::uintptr_t edge) {
+    f(*reinterpret_cast<task_record*>(edge & ~std::uintptr_t{1}), (edge & 1) != 0);
+  }
+  template <class F>
+  void each_further(task_record& task, std::uint32_t left, F& f);
+
+  auto living() const {
+    return [this](task_ref r) { return alive(r); };
+  }
+  tile_state& state_of(array_core& a, std::uint32_t tile);
+  void order_whole(task_record&, tile_state&, bool reads, bool writes, array_core&, std::uint32_t tile);
+  void order_part(task_record&, tile_state&, const box4& tile_box, const box4& where, bool reads, bool writes,
+                  array_core&);
+  void order_reduce(task_record&, access&, std::vector<task_record*>& settles);
+  void settle(array_core&, std::vector<task_record*>& settles);
+  detail::reduction*& open_of(array_core& a) { return tape_ ? tape_->open[&a] : a.open; }
+  void poison_outputs(task_record&);
+  void complain_uninitialized(task_record&, const array_core&, const box4&);
+
+  surroundings& around_;
+  recorded_tiles* tape_;
+  successor_blocks blocks_;
+  std::uint64_t sequence_, floor_ = 0;
+  std::vector<std::pair<std::uint64_t, std::uint64_t>>* noted_ = nullptr;
+  std::vector<dependency>* predecessors_ = nullptr;
+};
+
+}  // namespace troupe::logic
+
+namespace troupe::detail {
+struct alignas(64) successor_block {
+  static constexpr std::uint32_t room = 7;
+  std::uintptr_t edges[room];
+  successor_block* next;
+};
+}  // namespace troupe::detail
+
+namespace troupe::logic {
+template <class F>
+void dependencies::each_further(task_record& task, std::uint32_t left, F& f) {
+  // The newest block comes first and may be partly filled.
+  detail::successor_block* b = task.more_successors;
+  while (left != 0) {
+    const std::uint32_t here = (left - 1) % detail::successor_block::room + 1;
+    for (std::uint32_t i = 0; i < here; ++i) call(f, b->edges[i]);
+    left -= here;
+    b = b->next;
+  }
+}
+}  // namespace troupe::logic

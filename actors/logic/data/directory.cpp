@@ -1,0 +1,153 @@
+// What this file is for: keeping account of copies.
+// SPDX-FileCopyrightText: the troupe authors
+// SPDX-License-Identifier: BSD-3-Clause
+#include "actors/logic/data/directory.hpp"
+
+#include "actors/logic/data/assembly.hpp"
+
+namespace troupe::logic {
+
+namespace {
+// Calls f(tile, elements of it that are read, elements it has).
+template <class F>
+void each_part_of(const access& x, F&& f) {
+  each_touched(*x.where, [&](const box4& b) {
+    x.array->each_tile(b, [&](std::uint32_t t, const box4& tb) {
+      f(t, static_cast<std::uint64_t>(intersect(b, tb).volume()), static_cast<std::uint64_t>(tb.volume()));
+    });
+  });
+}
+
+bool is_changed(const access& x) { return is_whole(x) && x.mode == access_mode::update; }
+}  // namespace
+
+std::uint64_t bytes_missing(const task_record& t, memory_space where, sources& from) {
+  std::uint64_t bytes = 0;
+  const auto add = [&](const tile_home* home, std::uint64_t n) {
+    bytes += n;
+    from.add(home && from.reaches(home->dirty_in) ? home->dirty_in : host_space, n);
+  };
+  for (int i = 0; i < t.access_count; ++i) {
+    const access& x = t.accesses[i];
+    if (!x.array) continue;
+    const bool needs_contents = x.mode != access_mode::write;
+    if (where == host_space) {
+      if (!x.array->homes || !needs_contents) continue;
+      each_tile_of(x, [&](std::uint32_t tile) {
+        if (x.array->homes->tiles[tile].dirty_in == host_space) return;
+        bytes += x.array->bytes_of(tile);
+        if (is_changed(x)) from.add_changed(x.array->bytes_of(tile));
+      });
+      continue;
+    }
+    if (is_whole(x)) {
+      if (!needs_contents) continue;
+      const tile_home* home = x.array->homes ? &x.array->homes->tiles[x.tile] : nullptr;
+      if (home && home->cached.contains(where)) continue;
+      add(home, x.array->bytes_of(x.tile));
+      if (is_changed(x)) from.add_changed(x.array->bytes_of(x.tile));
+      continue;
+    }
+    if (uses_copies(x)) {
+      each_part_of(x, [&](std::uint32_t tile, std::uint64_t part, std::uint64_t whole) {
+        const tile_home* home = x.array->homes ? &x.array->homes->tiles[tile] : nullptr;
+        if (!home || !home->cached.contains(where))
+          add(home, (fetches_whole(part, whole) ? whole : part) * x.array->spec.element);
+      });
+      continue;
+    }
+    // Assembled on the host: in where it is read, out where it is written.
+    const auto box = static_cast<std::uint64_t>(view_box(*x.where).volume()) * x.array->spec.element;
+    if (needs_contents) add(nullptr, box);
+    if (writes(x) || x.mode == access_mode::reduce) add(nullptr, box);
+  }
+  return bytes;
+}
+
+space_set spaces_with_data_of(const task_record& t) {
+  space_set spaces;
+  for (int i = 0; i < t.access_count; ++i) {
+    const access& x = t.accesses[i];
+    if (!x.array || !x.array->homes) continue;
+    each_tile_of(x, [&](std::uint32_t tile) {
+      const tile_home& home = x.array->homes->tiles[tile];
+      home.cached.add_to(spaces);
+      if (home.dirty_in != host_space && home.dirty_in != detail::no_space) spaces.insert(home.dirty_in);
+    });
+  }
+  return spaces;
+}
+
+std::uint64_t bytes_at_once(const task_record& t) {
+  // The tile that the access is, or that a part of which is read may be seen inside; none where there are several.
+  const auto tile_of = [](const access& x) {
+    if (is_whole(x)) return static_cast<std::int64_t>(x.tile);
+    const box4 b = view_box(*x.where);
+    if (!uses_copies(x) || b.empty() || !is_plain(*x.where)) return std::int64_t{-1};
+    const std::uint32_t tile = x.array->tile_at(b.lo);
+    return x.array->tile_box(tile).contains(b) ? static_cast<std::int64_t>(tile) : -1;
+  };
+  std::uint64_t bytes = 0;
+  for (int i = 0; i < t.access_count; ++i) {
+    const access& x = t.accesses[i];
+    if (!x.array) continue;
+    const std::int64_t tile = tile_of(x);
+    bool seen = false;  // with another access
+    for (int k = 0; k < t.access_count && tile >= 0 && !seen; ++k) {
+      const access& other = t.accesses[k];
+      seen = k != i && other.array == x.array && tile_of(other) == tile && (k < i || (is_whole(other) && !is_whole(x)));
+    }
+    if (!seen)
+      bytes += is_whole(x) ? x.array->bytes_of(x.tile)
+                           : static_cast<std::uint64_t>(view_box(*x.where).volume()) * x.array->spec.element;
+  }
+  return bytes;
+}
+
+std::exception_ptr lost_input(const task_record& t) {
+  std::exception_ptr why;
+  for (int i = 0; i < t.access_count && !why; ++i) {
+    const access& x = t.accesses[i];
+    if (!x.array || !x.array->homes || (is_whole(x) && x.mode == access_mode::write)) continue;
+    each_tile_of(x, [&](std::uint32_t tile) {
+      if (!why) why = x.array->homes->tiles[tile].lost;
+    });
+  }
+  return why;
+}
+
+void note_sent(const task_record& t, memory_space where, bool parts) {
+  for (int i = 0; i < t.access_count; ++i) {
+    const access& x = t.accesses[i];
+    if (!x.array) continue;
+    array_core& a = *x.array;
+    if (!a.homes) a.homes = std::make_unique<detail::array_homes>(a.tile_count);
+    a.homes->spaces.insert(where);
+    if (is_whole(x))
+      a.homes->tiles[x.tile].cached.insert(where);
+    else if (uses_copies(x))
+      each_part_of(x, [&](std::uint32_t tile, std::uint64_t part, std::uint64_t whole) {
+        if (parts ? part == whole : fetches_whole(part, whole)) a.homes->tiles[tile].cached.insert(where);
+      });
+  }
+}
+
+void note_done(const task_record& t, memory_space where) {
+  // After a failure nobody reads what it was to write before that is written again; who holds a dirty copy goes on
+  // holding it until he is asked to give it up.
+  if (t.error) return;
+  for (int i = 0; i < t.access_count; ++i) {
+    const access& x = t.accesses[i];
+    if (!x.array || !x.array->homes || !writes(x)) continue;
+    each_tile_of(x, [&](std::uint32_t tile) {
+      tile_home& home = x.array->homes->tiles[tile];
+      home.version.store(home.version.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+      home.dirty_in = is_whole(x) ? where : host_space;
+      if (is_whole(x)) home.lost = nullptr;
+      home.cached.clear();
+      if (home.dirty_in != host_space) home.cached.insert(where);
+    });
+  }
+}
+
+}  // namespace troupe::logic

@@ -1,0 +1,188 @@
+// What this file is for: in which memory the current bytes of tiles are, and what must move before a task may run.
+// SPDX-FileCopyrightText: the troupe authors
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Pure; owned by placement. A tile is current in host memory, or in exactly one other space (dirty there); further
+// copies may be current too. Whole tiles are read and written in any space, parts of them and windows are read in any.
+// What is written in parts of tiles, and reductions, goes through host memory, so that two tasks may write parts of one
+// tile in different spaces.
+//
+// A copy carries the version of its bytes; each write makes a new one. So nobody needs to tell a device that its copy
+// is stale: it sees so when it is to use it. Only a copy that is dirty must be asked for, or given up by its device,
+// before somebody else may write: a transfer, on which the task waits like on any other task. Where devices reach each
+// other's memory it is lent instead (protocol/peer_loan.hpp): then several may have it, and still one is the dirty one.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <utility>
+
+#include "actors/logic/data/array_core.hpp"
+#include "actors/logic/data/region.hpp"
+
+namespace troupe::logic {
+
+using detail::access;
+using detail::array_core;
+using detail::host_space;
+using detail::memory_space;
+using detail::task_record;
+using detail::tile_home;
+
+using space_set = detail::id_set;
+
+/// The access is one whole tile.
+inline bool is_whole(const access& x) { return !x.where; }
+/// A device uses its copies of the tiles for the access; else it needs the host's.
+inline bool uses_copies(const access& x) { return is_whole(x) || x.mode == access_mode::read; }
+inline bool writes(const access& x) { return x.mode == access_mode::write || x.mode == access_mode::update; }
+
+/// Calls f(tile) for each tile that the access touches in memory; none for reductions, whose partials are their own.
+template <class F>
+void each_tile_of(const access& x, F&& f) {
+  if (is_whole(x)) {
+    f(x.tile);
+    return;
+  }
+  if (x.mode == access_mode::reduce) return;
+  each_touched(*x.where, [&](const box4& b) { x.array->each_tile(b, [&](std::uint32_t t, const box4&) { f(t); }); });
+}
+
+/// What a task wants of a tile whose only current copy is elsewhere: nothing, it overwrites all of it; the host's copy to
+/// be made current; any current copy that its device can get at; the same, and it leaves it as it is.
+enum class wanted { nothing, at_home, anywhere, only_read };
+
+/// Calls f(array, tile, home, wanted) for each tile whose only current copy stands in the way of a task that is to run in
+/// space `where`: it must be brought home first, lent by the device that has it, or given up.
+template <class F>
+void each_in_the_way(const task_record& t, memory_space where, F&& f) {
+  for (int i = 0; i < t.access_count; ++i) {
+    const access& x = t.accesses[i];
+    if (!x.array || !x.array->homes) continue;
+    each_tile_of(x, [&](std::uint32_t tile) {
+      tile_home& home = x.array->homes->tiles[tile];
+      if (home.dirty_in == host_space || (uses_copies(x) && home.dirty_in == where)) return;
+      f(*x.array, tile, home,
+        is_whole(x) && x.mode == access_mode::write ? wanted::nothing
+        : where == host_space || !uses_copies(x)    ? wanted::at_home
+        : x.mode == access_mode::read               ? wanted::only_read
+                                                    : wanted::anywhere);
+    });
+  }
+}
+
+/// Parts of one tile may be written and read at once, but not while a device copies the whole tile to get at a part.
+/// Calls f(task_ref) for each task under way that the task, which is to run in space `where`, must wait for.
+template <class Alive, class F>
+void each_part_clash(const task_record& t, memory_space where, Alive&& alive, F&& f) {
+  for (int i = 0; i < t.access_count; ++i) {
+    const access& x = t.accesses[i];
+    if (!x.array || !x.array->homes || is_whole(x)) continue;
+    const bool copies = where != host_space && uses_copies(x);
+    if (!copies && !writes(x)) continue;
+    each_tile_of(x, [&](std::uint32_t tile) {
+      const tile_home& home = x.array->homes->tiles[tile];
+      for (const detail::task_ref& r : copies ? home.part_writers : home.part_readers)
+        if (r.task != &t && alive(r)) f(r);
+    });
+  }
+}
+/// The task is under way: others will wait for it.
+template <class Alive>
+void note_parts(task_record& t, memory_space where, Alive&& alive) {
+  for (int i = 0; i < t.access_count; ++i) {
+    const access& x = t.accesses[i];
+    if (!x.array || is_whole(x)) continue;
+    const bool copies = where != host_space && uses_copies(x);
+    if (!copies && !writes(x)) continue;
+    if (!x.array->homes) x.array->homes = std::make_unique<detail::array_homes>(x.array->tile_count);
+    each_tile_of(x, [&](std::uint32_t tile) {
+      tile_home& home = x.array->homes->tiles[tile];
+      (copies ? home.part_readers : home.part_writers).add({&t, t.sequence}, alive);
+    });
+  }
+}
+
+/// The task is not under way any more, and has not run: what it clashes with may come before it now.
+inline void forget_parts(const task_record& t) {
+  for (int i = 0; i < t.access_count; ++i) {
+    const access& x = t.accesses[i];
+    if (!x.array || !x.array->homes || is_whole(x)) continue;
+    each_tile_of(x, [&](std::uint32_t tile) {
+      tile_home& home = x.array->homes->tiles[tile];
+      home.part_readers.remove(&t);
+      home.part_writers.remove(&t);
+    });
+  }
+}
+
+/// Why what the task is to read is gone; null if it is not.
+std::exception_ptr lost_input(const task_record&);
+/// Where bytes come from: the host's memory, which they may have to be brought to first, or directly another device's.
+class sources {
+ public:
+  /// `reach`: the spaces from which there is a direct way; null: none. Must live as long.
+  explicit sources(const space_set* reach = nullptr) : reach_(reach) {}
+  /// As if it were new.
+  void restart(const space_set* reach) {
+    reach_ = reach;
+    from_host_ = changed_ = 0;
+    count_ = 0;
+  }
+  bool reaches(memory_space s) const { return reach_ && reach_->contains(s); }
+  void add(memory_space from, std::uint64_t bytes) {
+    if (from == host_space) {
+      from_host_ += bytes;
+      return;
+    }
+    for (std::size_t i = 0; i < count_; ++i)
+      if (others_[i].from == from || i + 1 == others_.size()) {  // more of them than that are all alike
+        others_[i].bytes += bytes;
+        return;
+      }
+    others_[count_++] = {from, bytes};
+  }
+  /// So many of these bytes are of tiles that the task changes as a whole.
+  void add_changed(std::uint64_t bytes) { changed_ += bytes; }
+  std::uint64_t changed() const { return changed_; }
+  std::uint64_t from_host() const { return from_host_; }
+  std::uint64_t direct() const {
+    std::uint64_t bytes = 0;
+    for (std::size_t i = 0; i < count_; ++i) bytes += others_[i].bytes;
+    return bytes;
+  }
+  /// f(space, bytes), the host's among them.
+  template <class F>
+  void each(F&& f) const {
+    f(host_space, from_host_);
+    for (std::size_t i = 0; i < count_; ++i) f(others_[i].from, others_[i].bytes);
+  }
+
+ private:
+  struct part {
+    memory_space from;
+    std::uint64_t bytes;
+  };
+  const space_set* reach_;
+  std::uint64_t from_host_ = 0, changed_ = 0;
+  std::size_t count_ = 0;
+  std::array<part, 8> others_;  // so many of them
+};
+
+/// Bytes that must be brought to `where` before the task may run there; adds where they come from.
+std::uint64_t bytes_missing(const task_record&, memory_space where, sources&);
+inline std::uint64_t bytes_missing(const task_record& t, memory_space where) {
+  sources unused;
+  return bytes_missing(t, where, unused);
+}
+/// Spaces other than the host's that have a copy of a tile that the task touches; may be more.
+space_set spaces_with_data_of(const task_record&);
+/// Bytes that the task takes in a memory other than the host's while it runs there.
+std::uint64_t bytes_at_once(const task_record&);
+/// The task goes to a space other than the host's: what it reads will be there.
+/// `parts`: a device copies the whole tile where it needs much of it; a node gets what it needs.
+void note_sent(const task_record&, memory_space where, bool parts = false);
+/// The task ran in the space and has ended, well or not.
+void note_done(const task_record&, memory_space where);
+
+}  // namespace troupe::logic

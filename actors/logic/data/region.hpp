@@ -1,0 +1,73 @@
+// What this file is for: what a region touches: boxes inside the array, and the pieces that make up a view with its border.
+// SPDX-FileCopyrightText: the troupe authors
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <troupe/detail/task.hpp>
+
+#include "actors/logic/data/array_core.hpp"
+
+namespace troupe::logic {
+
+/// The view's box after clipping, where the border rule says so.
+box4 view_box(const detail::region& r);
+
+/// Calls `f(box)` for each box inside the limits that the region reads. Disjoint; one but for wrapped borders.
+template <class F>
+void each_touched(const detail::region& r, F&& f) {
+  box4 limit{r.limit_lo, r.limit_hi};
+  box4 inside = intersect(box4{r.lo, r.hi}, limit);
+  if (r.edge != border::wrap) {
+    if (r.edge == border::clamp && inside.empty() && !box4{r.lo, r.hi}.empty()) {
+      // Entirely beyond an edge: the nearest elements.
+      for (int d = 0; d < rank_max; ++d) {
+        inside.lo[d] = std::clamp(r.lo[d], limit.lo[d], limit.hi[d] - 1);
+        inside.hi[d] = std::clamp(r.hi[d], inside.lo[d] + 1, limit.hi[d]);
+      }
+    }
+    if (!inside.empty()) f(inside);
+    return;
+  }
+  // Per dimension, the interval modulo the extent: one or two intervals.
+  index_t lo[rank_max][2], hi[rank_max][2];
+  int parts[rank_max];
+  for (int d = 0; d < rank_max; ++d) {
+    const index_t n = limit.hi[d] - limit.lo[d];
+    const index_t size = r.hi[d] - r.lo[d];
+    if (size >= n) {
+      parts[d] = 1;
+      lo[d][0] = limit.lo[d];
+      hi[d][0] = limit.hi[d];
+      continue;
+    }
+    const index_t start = ((r.lo[d] - limit.lo[d]) % n + n) % n;
+    if (start + size <= n) {
+      parts[d] = 1;
+      lo[d][0] = limit.lo[d] + start;
+      hi[d][0] = limit.lo[d] + start + size;
+    } else {
+      parts[d] = 2;
+      lo[d][0] = limit.lo[d];
+      hi[d][0] = limit.lo[d] + start + size - n;
+      lo[d][1] = limit.lo[d] + start;
+      hi[d][1] = limit.hi[d];
+    }
+  }
+  int at[rank_max] = {};
+  for (;;) {
+    box4 b;
+    for (int d = 0; d < rank_max; ++d) {
+      b.lo[d] = lo[d][at[d]];
+      b.hi[d] = hi[d][at[d]];
+    }
+    if (!b.empty()) f(b);
+    int d = rank_max - 1;
+    while (d >= 0 && ++at[d] == parts[d]) at[d--] = 0;
+    if (d < 0) return;
+  }
+}
+
+/// True if the region is a plain box inside the limits: no border frame to make up.
+bool is_plain(const detail::region& r);
+
+}  // namespace troupe::logic

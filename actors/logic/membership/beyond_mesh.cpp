@@ -1,0 +1,287 @@
+// What this file is for: members: more than fit a mesh: who watches whom, and who stays connected with whom.
+// SPDX-FileCopyrightText: the troupe authors
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Each member watches a few, as in a mesh: it has connected, asks with every heartbeat, and calls suspect who says
+// nothing. Every second one of them is let go and the next one, of a random order of all, is taken on; so each is watched
+// by as many on average, whatever their number, and by others all the time. Those who are watched ask a few of their
+// watchers in turn. Rejected: one probe to one member each period over a connection made for it, as in SWIM; who is
+// silent then is found by chance, later than in a mesh, while what a handshake costs would pay for twenty heartbeats.
+#include <algorithm>
+
+#include "actors/logic/membership/membership.hpp"
+
+namespace troupe::logic {
+
+using namespace std::chrono_literals;
+
+namespace {
+
+constexpr std::size_t new_at_once = 4;  // connections that are begun at a heartbeat
+constexpr std::size_t passed_max = 32;  // ends that are passed on at once between two heartbeats; those tell the rest
+constexpr auto patience = 2s;           // with one that knows of more members than this node does
+constexpr auto knock_every = 1000ms;    // at the door of one that is gone: it may have been the path
+constexpr std::size_t suspects_skipped = 8;  // of so many that are suspect already one is looked at
+
+}  // namespace
+
+// ---- into a mesh, and out of it -------------------------------------------------------------------------------------
+
+void membership::fit_mesh(time_point now) {
+  if (is_mesh_ && known_ + 1 > options_.mesh_max) leave_mesh(now);
+}
+
+void membership::leave_mesh(time_point now) {
+  is_mesh_ = false;
+  next_turn_ = now;
+  for (auto& [n, m] : members_) {
+    m.asked = {};
+    m.watched = now;
+    if (m.met && !m.session)
+      attend(m);
+    else if (!m.session && !m.record.is_out())
+      dials_.let_be(n, now, true);
+    show(m, node_end::said);
+  }
+}
+
+/// So few are left that all connect with all.
+void membership::make_mesh(time_point now) {
+  is_mesh_ = true;
+  for (auto& [n, m] : members_) {
+    m.chosen = false;
+    m.heard = m.since = m.answered = now;  // it was not to say anything so far
+    m.asked = {};
+    m.sent = 0;
+    if (m.record.is_out() || !m.known) continue;
+    attend(m);
+    if (m.session && m.greeted) {
+      if (!std::exchange(m.said_link, true)) say(n, detail::node_link{use_of(m)});
+      link(m);
+    } else if (!m.session) {
+      dials_.want(n, m.record.addresses, self_.addresses.empty() || self_.node < n ? now : now + 1s);
+    }
+    show(m, node_end::let_go);
+  }
+}
+
+std::vector<node_id> membership::attended() const {
+  std::vector<node_id> all;
+  if (is_mesh_) {
+    for (const auto& [n, m] : members_) all.push_back(n);
+  } else {
+    for (const node_id& n : active_)
+      if (members_.contains(n)) all.push_back(n);
+  }
+  return all;
+}
+
+// ---- heartbeats -----------------------------------------------------------------------------------------------------
+
+void membership::beat_beyond(time_point now) {
+  for (const node_id& n : attended()) {
+    const member& m = members_.at(n);
+    if (!m.session || !m.greeted) continue;
+    if (is_watched(m))
+      beat_to(m, m.chosen || now - m.heard >= 2 * options_.heartbeat, now);
+    else if (is_awaited(m) || m.doubted)
+      beat_to(m, true, now);
+  }
+  // Of those that are connected and not watched some in turn.
+  std::size_t asked = 0;
+  for (bool again = false; asked < options_.asked;) {
+    if (turns_.empty()) {
+      if (std::exchange(again, true)) return;
+      for (const node_id& n : attended())
+        if (const member& m = members_.at(n); is_connected(m) && !is_watched(m)) turns_.push_back(n);
+      std::shuffle(turns_.begin(), turns_.end(), random_);
+      if (turns_.empty()) return;
+    }
+    const auto found = members_.find(turns_.back());
+    turns_.pop_back();
+    if (found == members_.end()) continue;
+    member& m = found->second;
+    if (!is_connected(m) || is_watched(m) || is_awaited(m)) continue;
+    if (now - m.heard < 2 * options_.heartbeat) continue;  // it has said something unasked
+    m.asked = now;
+    ++asked;
+    beat_to(m, true, now);
+  }
+}
+
+void membership::look_around(time_point now) {
+  passed_ = 0;
+  choose(now);
+  keep_company(now);
+  let_rest(now);
+  knock(now);
+}
+
+// ---- who is watched -------------------------------------------------------------------------------------------------
+
+/// One that may be looked at, now; null if there is none for the moment.
+membership::member* membership::next_in_turn(bool with_connected) {
+  for (std::size_t tries = 2 * new_at_once; tries > 0; --tries) {
+    if (rounds_.is_over()) {
+      std::vector<node_id> all;
+      for (const auto& [n, m] : members_)
+        if (m.known && !m.record.is_out()) all.push_back(n);
+      rounds_.begin(std::move(all));
+    }
+    const auto n = rounds_.next();
+    const auto found = n ? members_.find(*n) : members_.end();
+    if (found == members_.end()) continue;
+    member& m = found->second;
+    if (!m.known || m.record.is_out() || m.chosen || m.wanted || is_awaited(m)) continue;
+    if (m.record.addresses.empty() || (m.session && !with_connected)) continue;
+    if (m.record.claim == node_claim::suspect && random_() % suspects_skipped != 0) continue;  // others look after it
+    return &m;
+  }
+  return nullptr;
+}
+
+void membership::choose(time_point now) {
+  std::size_t chosen = 0;
+  member* oldest = nullptr;
+  for (const node_id& n : attended()) {
+    member& m = members_.at(n);
+    if (!m.chosen) continue;
+    ++chosen;
+    if (!oldest || m.watched < oldest->watched) oldest = &m;
+  }
+  std::size_t more = chosen < options_.watched ? std::min(new_at_once, options_.watched - chosen) : 0;
+  if (now >= next_turn_) {
+    next_turn_ = now + options_.turn;
+    // One that is silent is watched until that has an end.
+    if (more == 0 && oldest && now - oldest->heard < options_.suspect && !oldest->wanted) {
+      oldest->chosen = false;
+      if (!oldest->met) rest(*oldest, now, true);
+      more = 1;
+    }
+  }
+  for (; more > 0; --more) {
+    member* const m = next_in_turn(false);  // those that are connected are looked after anyway
+    if (!m) return;
+    m->chosen = true;
+    watch(*m, now);
+  }
+}
+
+void membership::watch(member& m, time_point now) {
+  m.watched = now;
+  attend(m);
+  if (m.session) return;
+  m.since = now;
+  m.empty.clear();
+  dials_.want(m.record.node, m.record.addresses, now);
+}
+
+/// A sign of life is awaited of one that is not watched.
+void membership::ask(member& m, time_point now) {
+  m.asked = now;
+  attend(m);
+  if (m.session) return;
+  m.empty.clear();
+  dials_.want(m.record.node, m.record.addresses, now);
+}
+
+// ---- links ----------------------------------------------------------------------------------------------------------
+
+void membership::work_with(const node_id& n, time_point now) {
+  const auto found = members_.find(n);
+  if (found == members_.end() || found->second.record.is_out() || std::exchange(found->second.wanted, true)) return;
+  member& m = found->second;
+  m.watched = now;
+  if (is_mesh_) return;
+  watch(m, now);
+  if (m.session && m.greeted) {
+    m.said_link = true;
+    say(n, detail::node_link{detail::link_use::work});
+  }
+  link(m);
+}
+
+void membership::keep_company(time_point now) {
+  std::size_t links = 0;
+  for (const node_id& n : attended()) links += members_.at(n).wanted ? 1 : 0;
+  for (std::size_t more = new_at_once; more > 0 && links < company_; --more, ++links) {
+    member* const m = next_in_turn(true);
+    if (!m) return;
+    work_with(m->record.node, now);
+  }
+}
+
+// ---- connections ----------------------------------------------------------------------------------------------------
+
+/// The connection is of no use any more. Not said: it is broken, or the peer has said so.
+void membership::rest(member& m, time_point now, bool says_so) {
+  const node_id n = m.record.node;
+  if (std::exchange(m.session, false)) {
+    if (says_so) say(n, detail::node_rest{});
+    actions_.push_back(close{n});
+  }
+  m.greeted = m.chosen = m.said_link = m.heard_link = false;
+  m.asked = {};
+  dials_.let_be(n, now, true);
+  if (std::exchange(m.met, false)) {
+    m.doubted = false;
+    actions_.push_back(gone{n, node_end::let_go});
+    show(m, node_end::let_go);
+  }
+  if (m.wanted && !is_mesh_) watch(m, now);
+  if (is_mesh_) dials_.want(n, m.record.addresses, now + patience);
+}
+
+void membership::let_rest(time_point now) {
+  std::vector<std::pair<time_point, node_id>> idle;
+  std::size_t connected = 0;
+  for (const node_id& n : attended()) {
+    const member& m = members_.at(n);
+    if (!is_connected(m) || is_watched(m)) continue;
+    ++connected;
+    const bool is_needed = is_awaited(m) || m.doubted || !m.askers.empty() || m.record.addresses.empty();
+    if (!is_needed && now - m.since >= options_.turn) idle.emplace_back(m.since, n);
+  }
+  std::sort(idle.begin(), idle.end());
+  for (std::size_t i = 0; i < idle.size() && connected > options_.unwatched; ++i, --connected)
+    rest(members_.at(idle[i].second), now, true);
+}
+
+/// Those that were apart for long enough to be gone for each other find each other again.
+void membership::knock(time_point now) {
+  if (now - knocked_ < knock_every || members_.size() == known_) return;
+  knocked_ = now;
+  // All together about once a second at each door.
+  const std::size_t out = members_.size() - known_;
+  if (random_() % (known_ + 1) >= out) return;
+  member* at = nullptr;
+  std::size_t seen = 0;
+  for (auto& [n, m] : members_)
+    if (m.record.claim == node_claim::gone && !m.session && !m.record.addresses.empty() && random_() % ++seen == 0)
+      at = &m;
+  if (at) dials_.knock(at->record.node, at->record.addresses, now);
+}
+
+// ---- what is said ---------------------------------------------------------------------------------------------------
+
+/// That one is gone is told before the next heartbeat.
+void membership::pass_on(const member& m) {
+  if (++passed_ > passed_max) return;
+  for (const node_id& n : some_connected(options_.told, m.record.node))
+    say(n, detail::node_news{false, false, {m.record}});
+}
+
+/// A proposal that is not agreed on after a while is not told any more: there will be another one.
+void membership::pass_polls_on(time_point now) {
+  const detail::view_poll* const poll = is_mesh_ ? nullptr : views_.poll();
+  if (!poll) return;
+  std::size_t votes = 0;
+  for (const std::uint8_t v : poll->votes) votes += v;
+  const std::tuple is(poll->ballot, poll->accepting, votes);
+  if (is != last_poll_) polled_ = now;
+  last_poll_ = is;
+  if (now - polled_ > options_.gone) return;
+  for (const node_id& n : some_connected(options_.told, self_.node)) say(n, *poll);
+}
+
+}  // namespace troupe::logic

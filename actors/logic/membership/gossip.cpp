@@ -1,0 +1,224 @@
+// What this file is for: members: what nodes say of each other, and how it spreads.
+// SPDX-FileCopyrightText: the troupe authors
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// What has changed is told with the next heartbeats, to a few peers that tell a few more. What that misses is found by
+// comparing digests: two that know different things tell each other everything, at most once in a while. Beyond a mesh they
+// look first where they differ (record_sums).
+#include <algorithm>
+#include <bit>
+
+#include "actors/logic/membership/membership.hpp"
+
+namespace troupe::logic {
+
+using namespace std::chrono_literals;
+using detail::node_news;
+
+namespace {
+
+constexpr std::size_t news_max = 8, news_beyond_max = 24;  // with one heartbeat
+constexpr auto sync_every = 500ms, sync_beyond_every = 2000ms;
+constexpr std::size_t differing_max = 100;  // heartbeats: those of about two seconds
+
+}  // namespace
+
+void membership::merge(const node_record& r, time_point now) {
+  if (r.node == self_.node) return about_me(r);
+  const auto found = members_.find(r.node);
+  if (found == members_.end()) {
+    if (members_.size() >= options_.nodes) return;
+    member& m = members_[r.node];
+    m.known = true;
+    m.record = r;
+    m.ended = now;
+    changed(m);
+    if (!r.is_out()) revive(m, r, now);
+    return;
+  }
+  member& m = found->second;
+  if (!wins_over(r, m.record)) return;
+  if (r.incarnation > m.record.incarnation) {
+    if (m.known && !m.record.is_out()) {
+      end(m, node_end::replaced, node_claim::gone, now);
+    } else if (m.session) {
+      actions_.push_back(close{r.node});
+      m.session = m.greeted = false;
+    }
+    m.record = r;
+    m.known = true;
+    m.ended = now;
+    changed(m);
+    if (!r.is_out()) revive(m, r, now);
+    return;
+  }
+  if (r.is_out()) return merge_out(m, r, now);
+  if (m.record.is_out() || !m.known) return revive(m, r, now);
+
+  const bool is_later = r.round > m.record.round;
+  m.record.round = r.round;
+  if (!r.addresses.empty()) m.record.addresses = r.addresses;
+  changed(m);
+  if (is_later) m.alive = now;  // nobody else raises it
+  if (r.claim == node_claim::live) {
+    m.record.claim = node_claim::live;
+    spread(r.node);
+  } else if (is_fresh(m, now)) {
+    if (is_later) m.record.claim = node_claim::live;
+    challenge(m, r);
+  } else {
+    m.record.claim = node_claim::suspect;
+    doubt(m, now);
+    if (is_connected(m)) {
+      say(r.node, beat_for(m, true, now));
+      if (m.asked <= m.heard) m.asked = now;
+    }
+    spread(r.node);
+  }
+}
+
+void membership::merge_out(member& m, const node_record& r, time_point now) {
+  // What is really gone was silent to this node for as long as to the one who says so, but for a heartbeat.
+  if (r.claim == node_claim::gone && is_connected(m) && now - m.heard < options_.gone - options_.heartbeat)
+    return challenge(m, r);
+  m.record.round = r.round;
+  m.known = true;
+  if (m.record.is_out())
+    m.record.claim = r.claim;
+  else
+    end(m, r.claim == node_claim::left ? node_end::left : node_end::said, r.claim, now);
+}
+
+/// A node that was not among the members is.
+void membership::revive(member& m, const node_record& r, time_point now) {
+  fit_mesh(now);
+  const auto addresses = m.record.addresses;
+  m.record = r;
+  if (r.addresses.empty()) m.record.addresses = addresses;
+  m.known = true;
+  m.doubted = false;
+  m.alive = now;
+  m.challenged.reset();
+  changed(m);
+  spread(r.node);
+  if (!is_mesh_ && !rounds_.is_over()) rounds_.add(r.node);
+  if (m.session && m.greeted) return link(m);
+  if (m.session) return;
+  m.since = now;
+  if (!is_mesh_) return dials_.let_be(r.node, now, true);
+  // Both have just heard of each other: one of them dials, the other only if it cannot be reached. One that listens nowhere
+  // cannot.
+  const bool dials_first = self_.addresses.empty() || self_.node < r.node;
+  if (!self_.is_out()) dials_.want(r.node, m.record.addresses, dials_first ? now : now + 1s);
+}
+
+void membership::about_me(const node_record& r) {
+  if (r.incarnation != self_.incarnation || r.round < self_.round) return;
+  if (r.round == self_.round && r.claim <= self_.claim) return;
+  self_.round = r.round + 1;
+  say_all({self_});
+}
+
+/// Somebody says what this node knows better; the one of whom it is said shall refute it.
+void membership::challenge(member& m, const node_record& r) {
+  const std::pair what(r.round, r.claim);
+  if (m.challenged && *m.challenged >= what) return;
+  m.challenged = what;
+  say(r.node, node_news{false, false, {r}});
+}
+
+void membership::spread(const node_id& n) {
+  if (is_old_news_) return;
+  const auto same = std::find_if(rumours_.begin(), rumours_.end(), [&](const rumour& r) { return r.node == n; });
+  if (same != rumours_.end())
+    same->told = 0;
+  else if (is_mesh_)
+    rumours_.push_back({n, 0});
+  else  // there may be many: the newest first
+    rumours_.insert(rumours_.begin() + static_cast<std::ptrdiff_t>(std::min(next_rumour_, rumours_.size())), {n, 0});
+}
+
+void membership::tell_news(std::vector<node_record>& to) {
+  const std::size_t enough = 2 + static_cast<std::size_t>(std::bit_width(members_.size()));
+  for (std::size_t i = std::min(is_mesh_ ? news_max : news_beyond_max, rumours_.size()); i > 0 && !rumours_.empty();
+       --i) {
+    if (next_rumour_ >= rumours_.size()) next_rumour_ = 0;
+    rumour& r = rumours_[next_rumour_];
+    const auto found = members_.find(r.node);
+    if (found != members_.end() && found->second.known) to.push_back(found->second.record);
+    if (found == members_.end() || ++r.told >= enough)
+      rumours_.erase(rumours_.begin() + static_cast<std::ptrdiff_t>(next_rumour_));
+    else
+      ++next_rumour_;
+  }
+}
+
+/// Of many that have more to tell one is asked.
+void membership::ask_for_all(member& m, time_point now) {
+  if (now - told_all_ < sync_every) return;
+  told_all_ = now;
+  say(m.record.node, detail::node_sums{true, sums()});
+}
+
+void membership::compare(member& m, std::uint64_t other, time_point now) {
+  if (!is_mesh_) {
+    // Of many peers some may lack the same: it is the rest that counts.
+    if (other == digest()) {
+      differing_ -= std::min<std::size_t>(differing_, 4);
+    } else if (++differing_ > differing_max && now - told_all_ >= sync_beyond_every) {
+      told_all_ = now;
+      differing_ = 0;
+      say(m.record.node, detail::node_sums{true, sums()});
+    }
+  } else if (other == digest()) {
+    m.differs = {};
+  } else if (m.differs == time_point{}) {
+    m.differs = now;
+  } else if (now - m.differs >= sync_every && now - told_all_ >= sync_every) {
+    told_all_ = m.differs = now;
+    say(m.record.node, node_news{true, true, everything()});
+  }
+}
+
+std::vector<node_record> membership::everything() const {
+  std::vector<node_record> all{self_};
+  for (const auto& [n, m] : members_)
+    if (m.known) all.push_back(m.record);
+  return all;
+}
+
+std::uint64_t membership::digest() const { return sums_.total() ^ (self_.is_out() ? 0 : record_sums::sum_of(self_)); }
+
+std::vector<std::uint64_t> membership::sums() const {
+  record_sums all = sums_;
+  if (!self_.is_out()) all.change(self_.node, record_sums::sum_of(self_));
+  return all.all();
+}
+
+void membership::take_message(member& m, const detail::node_sums& theirs, time_point) {
+  const std::vector<std::uint64_t> ours = sums();
+  if (!is_connected(m) || theirs.sums.size() != ours.size()) return;
+  const auto differs = [&](const node_id& n) {
+    const std::size_t part = record_sums::part_of(n);
+    return theirs.sums[part] != ours[part];
+  };
+  node_news news;
+  for (node_record& r : everything())
+    if (differs(r.node)) news.records.push_back(std::move(r));
+  news.all = news.records.size() > news_beyond_max;  // others know most of it
+  if (!news.records.empty()) say(m.record.node, std::move(news));
+  if (theirs.want) say(m.record.node, detail::node_sums{false, ours});
+}
+
+/// After each change of a record, or of whether it is known.
+void membership::changed(member& m) {
+  const bool counts = m.known && !m.record.is_out();
+  if (m.counted != 0) --known_;
+  sums_.change(m.record.node, m.counted);
+  m.counted = counts ? record_sums::sum_of(m.record) : 0;
+  sums_.change(m.record.node, m.counted);
+  if (m.counted != 0) ++known_;
+  if (!is_mesh_) show(m, node_end::said);
+}
+
+}  // namespace troupe::logic

@@ -1,0 +1,184 @@
+// What this file is for: members: heartbeats, silence and what follows from it.
+// SPDX-FileCopyrightText: the troupe authors
+// SPDX-License-Identifier: BSD-3-Clause
+#include <algorithm>
+
+#include "actors/logic/membership/membership.hpp"
+
+namespace troupe::logic {
+
+using namespace std::chrono_literals;
+using detail::node_beat;
+
+namespace {
+
+constexpr auto forget_every = 1s;
+
+}  // namespace
+
+// Who has left dials nobody.
+membership::time_point membership::wake() const {
+  return self_.is_out() ? next_beat_ : std::min(next_beat_, dials_.next());
+}
+
+void membership::tick(time_point now) {
+  if (now - promised_ > options_.late) excuse(now - promised_, now);
+  if (now >= next_beat_) {
+    fit_mesh(now);
+    if (!is_mesh_ && known_ + 1 <= options_.mesh_max) make_mesh(now);  // all who know the same do the same
+    next_beat_ += options_.heartbeat;
+    if (next_beat_ <= now) next_beat_ = now + options_.heartbeat;
+    forget(now);
+    if (!self_.is_out()) {
+      beat(now);
+      for (const node_id& n : attended())
+        if (member& m = members_.at(n); !m.record.is_out() || m.session) look_after(m, now);
+      if (!is_mesh_) look_around(now);
+      agree(now);
+    }
+  }
+  if (!self_.is_out())
+    for (const node_address& a : dials_.due(now)) actions_.push_back(dial{a, {}});
+  promised_ = std::max(now, wake());
+}
+
+/// This node did not run for so long, or not enough: what it did not hear was perhaps said.
+void membership::excuse(time_point::duration late, time_point now) {
+  const auto shift = [&](time_point& t) {
+    if (t != time_point{}) t = std::min(t + late, now);
+  };
+  for (const node_id& n : attended()) {
+    member& m = members_.at(n);
+    shift(m.heard);
+    shift(m.asked);
+    shift(m.since);
+    shift(m.alive);
+    shift(m.deaf);
+    shift(m.answered);
+    shift(m.doubted_at);
+    shift(m.watched);
+  }
+}
+
+std::uint64_t membership::own_time(time_point now) const {
+  return static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::milliseconds>(now - began_).count()) + 1;
+}
+
+node_beat membership::beat_for(const member& m, bool answer, time_point now) const {
+  node_beat b{answer, digest(), views_.agreed().rank(), {}, 0, own_time(now), m.sent};
+  if (const auto quiet = now - m.heard; is_watched(m) && quiet >= 2 * options_.heartbeat)
+    b.deaf_ms = static_cast<std::uint32_t>(std::chrono::duration_cast<std::chrono::milliseconds>(quiet).count());
+  return b;
+}
+
+void membership::beat(time_point now) {
+  if (!is_mesh_) return beat_beyond(now);
+  for (auto& [n, m] : members_)
+    if (m.session && m.greeted) beat_to(m, now - m.heard >= 2 * options_.heartbeat, now);
+}
+
+void membership::beat_to(const member& m, bool answer, time_point now) {
+  node_beat b = beat_for(m, answer, now);
+  tell_news(b.news);
+  say(m.record.node, std::move(b));
+}
+
+/// Since when this node has no sign of life of its own.
+membership::time_point membership::quiet_since(const member& m, time_point now) const {
+  if (!is_watched(m)) {
+    if (m.met && !m.session) return m.since;
+    return is_awaited(m) ? m.asked : now;
+  }
+  time_point heard = is_deaf(m) ? std::min(m.heard, m.deaf) : m.heard;
+  // What came last may have been on its way for long: what its sender had heard by then tells.
+  if (m.sent != 0 && (is_deaf(m) || now - m.heard >= 2 * options_.heartbeat))
+    heard = std::min(heard, m.answered + options_.heartbeat);
+  time_point quiet = m.since;
+  if (!m.session && m.heard != time_point{}) quiet = std::min(m.since, heard);
+  if (m.session) quiet = heard;
+  return is_mesh_ ? quiet : std::max(quiet, m.watched);
+}
+
+void membership::look_after(member& m, time_point now) {
+  const node_id n = m.record.node;
+  if (m.session && !is_connected(m)) {  // it greets or refutes, or it is not worth waiting for
+    if (now - m.since < options_.gone) return;
+    actions_.push_back(close{n});
+    m.session = m.greeted = false;
+    m.since = now;
+    dials_.lost(n, now, false);
+    return;
+  }
+  const time_point quiet = quiet_since(m, now);
+  if (now - quiet >= options_.suspect) {
+    doubt(m, now);
+    if (m.record.claim == node_claim::live && now - m.alive >= options_.suspect) {
+      m.record.claim = node_claim::suspect;
+      spread(n);
+    }
+  }
+  if (!is_mesh_ && now - quiet < options_.suspect / 2) return;  // it may be suspect to others
+  if (is_mesh_ && !m.doubted && m.record.claim != node_claim::suspect && now - quiet < options_.suspect) return;
+  probe(m, now);
+  if (now - std::max(quiet, m.alive) >= options_.gone) return end(m, node_end::silent, node_claim::gone, now);
+  if (m.doubted && m.session) dial_anew(m, now);
+  // Others hear it: it is the path from here.
+  if (!is_mesh_ && !m.wanted && now - quiet >= options_.suspect && now - m.alive < options_.suspect)
+    rest(m, now, false);
+}
+
+void membership::probe(member& m, time_point now) {
+  if (now - m.probed < options_.probe) return;
+  m.probed = now;
+  for (const node_id& n : some_connected(options_.probes, m.record.node)) say(n, detail::node_probe{m.record.node});
+}
+
+/// After a cut of a second the system tries again only at three, when the peer is gone; a new connection is there at once.
+void membership::dial_anew(member& m, time_point now) {
+  if (now - m.redialled < options_.probe) return;
+  m.redialled = now;
+  for (const node_address& a : m.record.addresses) actions_.push_back(dial{a, m.record.node});
+}
+
+/// At random; not those that are suspect themselves.
+std::vector<node_id> membership::some_connected(std::size_t count, const node_id& but) {
+  std::vector<node_id> some;
+  for (const node_id& n : attended())
+    if (const member& m = members_.at(n); n != but && is_connected(m) && !m.doubted) some.push_back(n);
+  for (std::size_t i = 0; i < count && i < some.size(); ++i)
+    std::swap(some[i], some[i + random_() % (some.size() - i)]);
+  some.resize(std::min(count, some.size()));
+  return some;
+}
+
+void membership::agree(time_point now) {
+  views::outbox out;
+  if (views_.tick(live(), now, out, !is_mesh_)) actions_.emplace_back(std::in_place_type<view_changed>);
+  for (auto& [to, message] : out) say(to, std::move(message));
+  pass_polls_on(now);
+}
+
+void membership::forget(time_point now) {
+  std::erase_if(active_, [&](const node_id& n) {
+    const auto found = members_.find(n);
+    return found == members_.end() || !needs_attention(found->second);
+  });
+  if (now - forgot_ < forget_every || members_.size() == known_) return;
+  forgot_ = now;
+  if (members_.size() < options_.nodes / 2) {
+    std::erase_if(members_, [&](const auto& x) {
+      const member& m = x.second;
+      return m.record.is_out() && !m.session && now - m.ended >= options_.forget;
+    });
+    return;
+  }
+  // Too many: those that ended first go first.
+  std::vector<std::pair<time_point, node_id>> out;
+  for (const auto& [n, m] : members_)
+    if (m.record.is_out() && !m.session) out.emplace_back(m.ended, n);
+  std::sort(out.begin(), out.end());
+  out.resize(out.size() - out.size() / 2);
+  for (const auto& [t, n] : out) members_.erase(n);
+}
+
+}  // namespace troupe::logic

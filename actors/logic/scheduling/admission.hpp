@@ -1,0 +1,187 @@
+// What this file is for: ready tasks that wait for a scarce quantity, and who of them is next.
+// SPDX-FileCopyrightText: the troupe authors
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <mutex>
+#include <vector>
+
+#include <troupe/detail/task.hpp>
+
+#include "actors/logic/scheduling/device_pool.hpp"
+#include "actors/logic/scheduling/ready_queue.hpp"
+#include "actors/logic/scheduling/resources.hpp"
+#include "actors/logic/scheduling/scope.hpp"
+
+namespace troupe::logic {
+
+/// Owned by placement. Tasks that ask for resources all pass through here, so that priority decides and not the order of
+/// arrival: among equals the order in which they became ready. Who wants more than is free has a reservation, and others
+/// pass if they are predicted to have ended by then: see reservation, which names, devices and slots of cores have alike. A
+/// quantity is each node's own: who asks for it gets it where the largest part of it is left, here if that is the same, and
+/// runs there. Other owners may ask the same node for it, so it has the last word itself.
+///
+/// Tasks of one kernel that ask for the same wait in one line, of which the first is looked at: what a round costs depends
+/// on how many different ones wait, not on how many tasks.
+class admission {
+ public:
+  /// In the unit of the times below: `patience` for a whole card, see device_pool; `guess` for those that pass although
+  /// nobody knows how long they take, see reservation.
+  explicit admission(const std::vector<resource>& configured, std::uint64_t patience = 0, std::uint64_t guess = 0)
+      : resources_(configured, guess), devices_(patience, guess), guess_(guess) {}
+  /// Before the first task.
+  void add_device(const held_device& d, std::uint16_t card) { devices_.add(d, card); }
+  /// A node is there, or gone: what it has of its own. What tasks held of one that is gone is nobody's.
+  void add_node(std::uint16_t executor, const std::vector<resource>& has);
+  void remove_node(std::uint16_t executor);
+
+  /// Any thread: throws `error(no_resource)` if the request could not be met here, nor by a node that is there.
+  void check(const std::vector<resource>& request) const;
+  /// Of this node.
+  std::vector<resource> free() const {
+    std::vector<resource> all = resources_.free();
+    if (devices_.size() != 0) all.push_back({"gpu", static_cast<double>(devices_.free())});
+    return all;
+  }
+
+  static bool concerns(const detail::task_record& t) { return t.extra && !t.extra->options.resources.empty(); }
+  /// It holds something of a node's, and can run nowhere else.
+  static bool holds_elsewhere(const detail::task_record& t) {
+    return (t.marks & detail::mark_holds_resources) && t.extra->holds_at < detail::holds_here;
+  }
+  /// The one has something of this node's without which the other, which has not begun, cannot begin.
+  bool excludes(const detail::task_record& holder, const detail::task_record& other) const;
+  void queue(detail::task_record& t);
+  /// Where a task may run: on this node, on which others, and on which of them for now.
+  struct places {
+    bool here = true;
+    executor_set nodes, open;
+  };
+  /// Whether the resources that the task asks for exist in one of these places, whoever holds them now.
+  bool could_have(const detail::task_record& t, const places& p) const {
+    return !concerns(t) || exists(t, narrowed(t, p));
+  }
+  /// Calls `start(task)` for each that can have what it asks for, in order. Others are passed over, so that one scarce
+  /// thing does not hold up the rest. `where(task)` gives its places, `refuse(task)` is called where it could not be had
+  /// in any of them; `lasts(task)` is how long it will take, as predicted, and `bring(task, device)` how many
+  /// bytes of what it touches are not there.
+  template <class Where, class Start, class Refuse, class Lasts, class Bring>
+  void admit(std::uint64_t now, Where&& where, Start&& start, Refuse&& refuse, Lasts&& lasts, Bring&& bring) {
+    if (!changed_) return;
+    changed_ = false;
+    due_ = 0;
+    begin_round();
+    std::vector<line*> open;
+    for (line& l : lines_)
+      if (l.tasks.front()) open.push_back(&l);
+    const auto later = [](line* a, line* b) { return b->tasks.front()->comes_before(*a->tasks.front()); };
+    std::ranges::make_heap(open, later);
+    while (!open.empty()) {
+      std::ranges::pop_heap(open, later);
+      line& l = *open.back();
+      detail::task_record& t = *l.tasks.front()->task;
+      const bool over = is_over(t);
+      places p;
+      if (!over) p = narrowed(t, where(t));
+      const bring_bytes bring_to = [&](const held_device& d) { return bring(t, d); };
+      if (over || take(t, p, now, lasts(t), bring_to)) {
+        l.tasks.pop();
+        start(t);
+      } else if (!exists(t, p)) {
+        l.tasks.pop();
+        refuse(t);
+      } else {
+        keep_for(t, p, now);
+        std::vector<detail::task_record*> ended;
+        l.tasks.take_first(
+            swept_max, [](const entry& e) { return is_over(*e.task); },
+            [&](const entry& e) { ended.push_back(e.task); });
+        for (detail::task_record* e : ended) start(*e);
+        open.pop_back();
+        continue;
+      }
+      if (l.tasks.front())
+        std::ranges::push_heap(open, later);
+      else
+        open.pop_back();
+    }
+    if (lines_.size() > lines_kept) std::erase_if(lines_, [](const line& l) { return l.tasks.empty(); });
+  }
+  template <class Where, class Start, class Refuse>
+  void admit(std::uint64_t now, Where&& where, Start&& start, Refuse&& refuse) {
+    admit(
+        now, where, start, refuse, [](const detail::task_record&) { return reservation::unknown; },
+        [](const detail::task_record&, const held_device&) { return std::uint64_t{0}; });
+  }
+  /// The task has ended, or is to be admitted anew: what it held is free.
+  void finished(detail::task_record&);
+  /// Since the last `admit`: else that would do nothing, and `due` is as it was.
+  bool has_changed() const { return changed_; }
+  /// When to look again although nothing has ended; 0: no need to.
+  std::uint64_t due() const {
+    const std::uint64_t d = devices_.due();
+    return due_ == 0 || d == 0 ? std::max(due_, d) : std::min(due_, d);
+  }
+  void look_again() { changed_ = true; }
+  template <class F>
+  void drop_queued(F&& f) {
+    for (line& l : lines_)
+      while (const entry e = l.tasks.pop()) f(*e.task);
+    lines_.clear();
+  }
+
+ private:
+  // Cancelled: it needs nothing any more.
+  static bool is_over(const detail::task_record& t) {
+    return (t.phase.load(std::memory_order_acquire) & detail::phase_mask) != detail::phase_waiting;
+  }
+  places narrowed(const detail::task_record&, places) const;
+  using bring_bytes = std::function<std::uint64_t(const held_device&)>;
+  void begin_round();
+  bool take(detail::task_record&, const places&, std::uint64_t now, std::uint64_t lasts, const bring_bytes&);
+  bool take_somewhere(detail::task_record&, const places&, std::uint64_t now, std::uint64_t lasts);
+  bool exists(const detail::task_record&, const places&) const;
+  void keep_for(detail::task_record&, const places&, std::uint64_t now);
+  void give_back(detail::task_record&);
+
+  struct node_pool {
+    std::uint16_t executor;
+    resources has;
+  };
+  node_pool* pool_of(std::uint16_t executor);
+
+  struct entry {
+    detail::task_record* task = nullptr;
+    int priority = 0;
+    std::uint64_t turn = 0;
+    explicit operator bool() const { return task != nullptr; }
+    bool comes_before(const entry& o) const { return priority != o.priority ? priority > o.priority : turn < o.turn; }
+  };
+  struct line {
+    const detail::kernel_info* kernel;
+    std::vector<resource> asks;
+    executor_set executors;
+    ready_queue<entry> tasks;
+  };
+  // In a line whose first one waits so many are looked at for those that were cancelled.
+  static constexpr std::size_t swept_max = 256;
+  // So many lines stay when they are empty.
+  static constexpr std::size_t lines_kept = 32;
+
+  resources resources_;
+  device_pool devices_;
+  const std::uint64_t guess_;
+  mutable std::mutex nodes_lock_;  // for those that ask without the turn what there is
+  std::vector<node_pool> nodes_;   // that have something
+  std::deque<line> lines_;         // while tasks are started others may be added
+  std::uint64_t turns_ = 0, due_ = 0;
+  bool changed_ = false;
+};
+
+}  // namespace troupe::logic

@@ -1,0 +1,43 @@
+// What this file is for: what was weighed for the latest tasks, for those who ask why one ran where it did.
+// SPDX-FileCopyrightText: the troupe authors
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Pure; owned by assignment. Remembers so many choices, and forgets the oldest.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include <troupe/report.hpp>
+
+#include "actors/logic/scheduling/cost_model.hpp"
+#include "actors/protocol/executor.hpp"
+
+namespace troupe::logic {
+
+class decisions {
+ public:
+  explicit decisions(std::size_t kept_max) : kept_max_(kept_max) {}
+
+  /// The task went to who made that offer.
+  void note(std::uint64_t task, std::span<const offer>, std::size_t chosen);
+  /// It goes to that executor instead.
+  void note_move(std::uint64_t task, std::uint16_t executor);
+  /// All that was offered for the task; nothing if that is forgotten.
+  std::vector<candidate> candidates(std::uint64_t task, std::span<const detail::executor_facts>) const;
+
+ private:
+  struct decision {
+    std::uint64_t task = 0;
+    std::vector<offer> offers;
+    std::size_t chosen = 0;
+  };
+
+  const std::size_t kept_max_;
+  std::vector<decision> kept_;
+  std::size_t oldest_ = 0;  // once there are as many as may be
+};
+
+}  // namespace troupe::logic

@@ -1,0 +1,309 @@
+// What this file is for: handing slots and tasks to idle threads, and serving the line.
+// SPDX-FileCopyrightText: the troupe authors
+// SPDX-License-Identifier: BSD-3-Clause
+#include "actors/logic/scheduling/slots.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace troupe::logic {
+
+using detail::task_record;
+
+// ---- threads --------------------------------------------------------------------------------------------------------
+
+slots::seat slots::add(bool spare) {
+  threads_.emplace_back().spare = spare;
+  if (spare) note_come();
+  return static_cast<seat>(threads_.size() - 1);
+}
+
+void slots::arrive(seat s, int held) {
+  thread& self = threads_[s];
+  if (held != 0 && free_ < 0) {
+    free_ += held;
+    held = 0;
+  }
+  if (held != 0 && !line_.empty()) {
+    const claimant& first = line_.front();
+    if (first.task && free_ + held >= first.slots) {
+      self.next = {first.task, first.slots};
+      free_ -= first.slots - held;
+      line_.erase(line_.begin());
+      settle();
+      return;
+    }
+    free_ += held;
+    held = 0;
+  }
+  if (held != 0 && !slotless_.empty() && coming_ == 0) {  // no spare can be made for these
+    free_ += held;
+    held = 0;
+  }
+  if (held != 0) {
+    if (calls_ != 0) {
+      --calls_;
+      self.next = {nullptr, held};
+      return;
+    }
+    self.at = place::asleep;
+    asleep_.push_back(s);
+    return;
+  }
+  self.at = place::idle;
+  idle_.push_back(s);
+  settle();
+  if (self.at == place::idle && std::exchange(relief_due_, false)) relieve();
+  // A slot that was free: nobody has looked for work since it was given away.
+  if (self.at == place::asleep) {
+    std::erase(effects_.promoted, s);
+    call(s);
+  }
+  std::erase(effects_.roused, s);  // it is here
+}
+
+void slots::add_again(seat s) {
+  threads_[s].at = place::awake;
+  note_come();
+}
+
+void slots::note_come() {
+  if (coming_ > 0) --coming_;
+}
+
+slots::duty slots::take_duty(seat s) {
+  std::erase(called_, s);
+  return std::exchange(threads_[s].next, {});
+}
+
+int slots::leave(seat s) {
+  const place at = std::exchange(threads_[s].at, place::awake);
+  std::erase(at == place::asleep ? asleep_ : idle_, s);
+  return at == place::asleep ? 1 : 0;
+}
+
+bool slots::dismiss(seat s) {
+  if (!threads_[s].spare || threads_[s].at != place::idle || spares_ <= spares_max_) return false;
+  if (!line_.empty() || !slotless_.empty() || free_ != 0 || restless_ != 0) return false;
+  (void)leave(s);
+  --spares_;
+  return true;
+}
+
+void slots::ended(int held) {
+  free_ += held;
+  settle();
+}
+
+void slots::give(int n) {
+  free_ += n;
+  settle();
+}
+
+bool slots::take(ticket body, int n) {
+  if (line_.empty()) {
+    reclaim(n);
+    if (free_ >= n) {
+      free_ -= n;
+      settle();  // who has lost its slot may have something else to do
+      return true;
+    }
+  }
+  line_.push_back({n, 0, nullptr, body});
+  settle();
+  return false;
+}
+
+void slots::take_missing(ticket body, int n) {
+  std::erase_if(line_, [&](const claimant& c) { return !c.task && c.body == body; });
+  reclaim(n);
+  free_ -= n;
+  restless_ += n;
+  settle();
+}
+
+void slots::relieve() {
+  if (closed_ || !line_.empty() || free_ + restless_ <= 0) return;
+  if (!idle_.empty()) {
+    --free_;
+    rouse(take_idle(), {nullptr, 1, true});
+  } else if (asleep_.empty() && coming_ == 0) {
+    ++coming_;
+    ++spares_;
+    ++effects_.spares;
+    relief_due_ = true;
+  }
+}
+
+// ---- tasks ----------------------------------------------------------------------------------------------------------
+
+void slots::add_slotless(task_record& t) {
+  slotless_.push_back(&t);
+  settle();
+}
+
+void slots::add_wide(task_record& t, int n, int priority) {
+  auto at = line_.end();
+  while (at != line_.begin() && std::prev(at)->task && std::prev(at)->priority < priority) --at;
+  line_.insert(at, {n, priority, &t, 0});
+  settle();
+}
+
+std::size_t slots::take_unstarted(task_record** room, std::size_t n,
+                                  const std::function<bool(const task_record&)>& wanted) {
+  std::size_t got = 0;
+  const auto take = [&](task_record* t) {
+    if (!t || got == n || !wanted(*t)) return false;
+    room[got++] = t;
+    return true;
+  };
+  std::erase_if(slotless_, take);
+  std::erase_if(line_, [&](const claimant& c) { return take(c.task); });
+  if (got != 0) settle();
+  return got;
+}
+
+// ---- passing the line -----------------------------------------------------------------------------------------------
+
+slots::claim slots::first() const {
+  const claimant& c = line_.front();
+  return {c.slots, c.priority, c.task ? static_cast<const void*>(c.task) : reinterpret_cast<const void*>(c.body),
+          c.task != nullptr};
+}
+
+bool slots::pass(seat s) {
+  if (line_.empty() || free_ == 0 || threads_[s].at != place::idle) return false;
+  std::erase(idle_, s);
+  --free_;
+  rouse(s, {nullptr, 1});
+  return true;
+}
+
+// ---- others ---------------------------------------------------------------------------------------------------------
+
+void slots::call(seat s) {
+  std::erase(asleep_, s);
+  rouse(s, {nullptr, 1});
+}
+
+void slots::call_next(std::size_t n) { calls_ = std::min(calls_ + n, static_cast<std::size_t>(lent_)); }
+
+bool slots::lend(seat not_his) {
+  std::vector<seat>& from = asleep_.empty() ? called_ : asleep_;
+  if (from.empty() || !line_.empty() || free_ < 0)
+    return false;  // who came with one that has gathered is to look who may pass
+  const auto one = from.begin() + (from.front() == not_his && from.size() > 1 ? 1 : 0);
+  threads_[*one].at = place::idle;
+  threads_[*one].next = {};
+  idle_.push_back(*one);
+  ++lent_;
+  if (&from == &called_) call_next(1);
+  from.erase(one);
+  if (!slotless_.empty() || free_ != 0) settle();  // it may have something else to do
+  return true;
+}
+
+void slots::give_back() {
+  --lent_;
+  if (free_ == 0 && calls_ == 0 && line_.empty() && slotless_.empty() && !idle_.empty()) {  // nobody waits for it
+    promote();
+    return;
+  }
+  ++free_;
+  settle();
+  while (calls_ > static_cast<std::size_t>(lent_) && !asleep_.empty()) {
+    --calls_;
+    call(asleep_.back());
+  }
+  calls_ = std::min(calls_, static_cast<std::size_t>(lent_));
+}
+
+void slots::no_spare() {
+  --coming_;
+  --spares_;
+  relief_due_ = false;
+  settle(true);
+}
+
+// ---- inside ---------------------------------------------------------------------------------------------------------
+
+void slots::rouse(seat s, duty d) {
+  threads_[s].at = place::awake;
+  threads_[s].next = d;
+  if (!d.task) called_.push_back(s);
+  effects_.roused.push_back(s);
+}
+
+slots::seat slots::take_idle() {
+  const seat s = idle_.back();
+  idle_.pop_back();
+  return s;
+}
+
+// An idle thread has a slot from now on.
+void slots::promote() {
+  const seat s = take_idle();
+  threads_[s].at = place::asleep;
+  asleep_.push_back(s);
+  effects_.promoted.push_back(s);
+}
+
+// Takes slots of sleepers, who are idle from then on, until so many are free.
+void slots::reclaim(int needed) {
+  while (free_ < needed && !asleep_.empty()) {
+    const seat s = asleep_.back();
+    asleep_.pop_back();
+    threads_[s].at = place::idle;
+    idle_.push_back(s);
+    ++free_;
+  }
+}
+
+void slots::serve_line() {
+  while (!line_.empty()) {
+    const claimant first = line_.front();
+    reclaim(first.slots);
+    if (first.task && idle_.empty()) reclaim(free_ + 1);  // it needs a thread, too
+    if (free_ < first.slots || (first.task && idle_.empty())) return;
+    free_ -= first.slots;
+    line_.erase(line_.begin());
+    if (first.task)
+      rouse(take_idle(), {first.task, first.slots});
+    else
+      effects_.granted.push_back(first.body);
+  }
+}
+
+void slots::serve_slotless(bool no_more_spares) {
+  std::size_t given = 0;
+  while (given < slotless_.size()) {
+    if (idle_.empty() && no_more_spares && coming_ == 0) reclaim(free_ + 1);  // nobody else comes
+    if (idle_.empty()) break;
+    rouse(take_idle(), {slotless_[given++], 0});
+  }
+  slotless_.erase(slotless_.begin(), slotless_.begin() + static_cast<std::ptrdiff_t>(given));
+}
+
+// After anything that makes a slot free, a thread idle, or work wait.
+void slots::settle(bool refused) {
+  refused = refused || closed_;
+  const bool no_more_spares = refused || spares_ >= spares_max_;
+  if (!slotless_.empty()) serve_slotless(no_more_spares);
+  if (!line_.empty()) serve_line();
+  if (!slotless_.empty()) serve_slotless(no_more_spares);  // the line may have made threads idle
+  if (line_.empty()) {
+    for (; free_ > 0 && !idle_.empty(); --free_) promote();
+  }
+  if (refused) return;
+  // For the first in line, or for who may pass it.
+  const bool line_lacks_thread = !line_.empty() && free_ > 0 && idle_.empty();
+  const int due = static_cast<int>(slotless_.size()) + (line_lacks_thread ? 1 : 0) + (line_.empty() ? free_ : 0);
+  const bool nobody = free_ >= total_ && idle_.empty() && coming_ == 0;
+  const int more = std::min(due - coming_, std::max(spares_max_ - spares_, nobody ? 1 : 0));
+  if (more <= 0) return;
+  coming_ += more;
+  spares_ += more;
+  effects_.spares += more;
+}
+
+}  // namespace troupe::logic

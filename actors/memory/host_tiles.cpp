@@ -1,0 +1,97 @@
+// What this file is for: finding and making the host bytes of tiles.
+// SPDX-FileCopyrightText: the troupe authors
+// SPDX-License-Identifier: BSD-3-Clause
+#include "actors/memory/host_tiles.hpp"
+
+namespace troupe::detail {
+
+using logic::box4;
+
+std::array<index_t, rank_max> host_strides(const array_core& a, const box4& tile_box) {
+  std::array<index_t, rank_max> s;
+  index_t step = 1;
+  for (int d = rank_max - 1; d >= 0; --d) {
+    s[d] = step;
+    step *= a.spec.adopted ? a.spec.size[d] : tile_box.size(d);
+  }
+  return s;
+}
+
+std::array<index_t, rank_max> packed_strides(const box4& b) {
+  std::array<index_t, rank_max> s;
+  index_t step = 1;
+  for (int d = rank_max - 1; d >= 0; --d) {
+    s[d] = step;
+    step *= b.size(d);
+  }
+  return s;
+}
+
+namespace {
+std::byte* new_bytes(house_link& home, std::size_t bytes) {
+  return home.tiles ? home.tiles->allocate(bytes) : home.host->allocate(bytes, element_align_max);
+}
+
+void count_bytes(house_link& home, std::size_t bytes) {
+  const std::size_t now = home.array_bytes.fetch_add(bytes, std::memory_order_relaxed) + bytes;
+  std::size_t most = home.array_bytes_max.load(std::memory_order_relaxed);
+  while (now > most && !home.array_bytes_max.compare_exchange_weak(most, now, std::memory_order_relaxed)) {
+  }
+}
+}  // namespace
+
+void give_back_bytes(house_link& home, std::byte* p, std::size_t bytes) noexcept {
+  home.tiles ? home.tiles->deallocate(p, bytes) : home.host->deallocate(p, bytes, element_align_max);
+}
+
+std::byte* host_tile(house_link& home, array_core& a, std::uint32_t t, bool overwritten) {
+  std::atomic<std::byte*>& slot = a.bytes[t].data;
+  if (std::byte* p = slot.load(std::memory_order_acquire)) return p;
+  const box4 b = a.tile_box(t);
+  if (a.spec.adopted) {
+    index_t offset = 0, step = 1;
+    for (int d = rank_max - 1; d >= 0; --d) {
+      offset += b.lo[d] * step;
+      step *= a.spec.size[d];
+    }
+    auto* p = static_cast<std::byte*>(a.spec.adopted) + static_cast<std::size_t>(offset) * a.spec.element;
+    slot.store(p, std::memory_order_release);
+    return p;
+  }
+  std::unique_lock<std::mutex> hold;
+  if (home.bounded) {
+    hold = std::unique_lock(home.makers[(a.id + t) % home.makers.size()]);
+    if (std::byte* p = slot.load(std::memory_order_acquire)) return p;
+  }
+  const auto count = static_cast<std::size_t>(b.volume());
+  const std::size_t bytes = count * a.spec.element;
+  std::byte* fresh = new_bytes(home, bytes);
+  if (a.spec.fill && !overwritten)
+    home.host->fill(fresh, static_cast<const std::byte*>(a.spec.fill), a.spec.element, count);
+  std::byte* expected = nullptr;
+  if (!slot.compare_exchange_strong(expected, fresh, std::memory_order_acq_rel)) {
+    give_back_bytes(home, fresh, bytes);
+    return expected;
+  }
+  count_bytes(home, bytes);
+  return fresh;
+}
+
+void free_host_tile(house_link& home, array_core& a, std::uint32_t t) noexcept { take_host_tile(home, a, t); }
+
+loose_bytes new_loose_bytes(house_link& home, std::size_t bytes) { return {new_bytes(home, bytes), {&home, bytes}}; }
+
+loose_bytes take_host_tile(house_link& home, array_core& a, std::uint32_t t) noexcept {
+  return exchange_host_tile(home, a, t, {});
+}
+
+loose_bytes exchange_host_tile(house_link& home, array_core& a, std::uint32_t t, loose_bytes fresh) noexcept {
+  const std::size_t bytes = a.bytes_of(t);
+  std::byte* const now = fresh.release();
+  std::byte* const old = a.bytes[t].data.exchange(now, std::memory_order_acq_rel);
+  if (now && !old) count_bytes(home, bytes);
+  if (old && !now) home.array_bytes.fetch_sub(bytes, std::memory_order_relaxed);
+  return {old, {&home, bytes}};
+}
+
+}  // namespace troupe::detail

@@ -1,0 +1,269 @@
+// What this file is for: where task records and regions come from and go back to, and what outlives a runtime.
+// SPDX-FileCopyrightText: the troupe authors
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Records travel: a client takes them, placement gives them back. So the free ones sit in a few shards, each a chain
+// behind a spin lock; a thread keeps to one shard. Memory is in slabs; `trim` returns the slabs when nothing is in use.
+#pragma once
+
+#include <sys/mman.h>
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <memory>
+#include <mutex>
+#include <new>
+#include <utility>
+#include <vector>
+
+#include <troupe/detail/task.hpp>
+
+#include "actors/memory/tile_memory.hpp"
+#include "actors/protocol/clock.hpp"
+#include "actors/protocol/prefetch.hpp"
+#include "actors/protocol/spin_lock.hpp"
+#include "devices/device.hpp"
+#include "devices/forks.hpp"
+
+namespace troupe::detail {
+
+template <class T>
+class shard_pool {
+ public:
+  ~shard_pool() { free_slabs_beyond(0); }
+
+  T* take() {
+    shard& s = shards_[shard_of_thread()];
+    {
+      std::lock_guard hold(s.lock);
+      if (T* t = s.free) {
+        s.free = t->next;
+        s.count.store(s.count.load(std::memory_order_relaxed) - 1, std::memory_order_relaxed);
+        ++s.taken;
+        fetch_ahead(s.free);
+        return t;
+      }
+    }
+    return refill(s);
+  }
+  void give(T* t) noexcept { give_chain(t, t, 1); }
+  /// A chain linked by `next`.
+  void give_chain(T* first, T* last, std::size_t n) noexcept {
+    shard& s = shards_[shard_of_thread()];
+    std::lock_guard hold(s.lock);
+    last->next = s.free;
+    s.free = first;
+    s.count.store(s.count.load(std::memory_order_relaxed) + n, std::memory_order_relaxed);
+    s.given += n;
+  }
+  std::size_t in_use() const {
+    std::size_t taken = 0, given = 0;
+    for (const shard& s : shards_) {
+      std::lock_guard hold(s.lock);
+      taken += s.taken;
+      given += s.given;
+    }
+    return taken - given;
+  }
+  std::size_t bytes() const {
+    std::lock_guard hold(slabs_lock_);
+    return slabs_.size() * slab_bytes;
+  }
+  /// Returns memory beyond `keep_bytes` to the system if nothing is in use; true if it did. Every shard is locked while
+  /// it decides.
+  bool trim(std::size_t keep_bytes) {
+    if (bytes() <= keep_bytes) return false;
+    for (shard& s : shards_) s.lock.lock();
+    std::size_t taken = 0, given = 0;
+    for (shard& s : shards_) {
+      taken += s.taken;
+      given += s.given;
+    }
+    const bool idle = taken == given;
+    if (idle) {
+      for (shard& s : shards_) {
+        s.free = nullptr;
+        s.count = 0;
+      }
+      std::lock_guard hold(slabs_lock_);
+      free_slabs_beyond(keep_bytes / slab_bytes);
+      for (T* items : slabs_)
+        for (std::size_t i = slab_items; i != 0; --i) {
+          items[i - 1].next = shards_[0].free;
+          shards_[0].free = &items[i - 1];
+        }
+      shards_[0].count = slabs_.size() * slab_items;
+    }
+    for (shard& s : shards_) s.lock.unlock();
+    return idle;
+  }
+
+ private:
+  static constexpr std::size_t slab_items = 1024, slab_bytes = slab_items * sizeof(T);
+  static constexpr std::size_t shard_count = 8;
+  static constexpr std::size_t slabs_before_thrift = 4, worth_fetching = 64;
+  static constexpr std::size_t headroom_bytes = 4u << 20;
+
+  struct alignas(64) shard {
+    mutable spin_lock lock;
+    T* free = nullptr;
+    std::atomic<std::size_t> count{0};  // changed under the lock, looked at without
+    std::size_t taken = 0, given = 0;
+  };
+
+  // Another core wrote it last: it is on its way while this one fills in the item before it.
+  static void fetch_ahead(T* next) {
+    if (next) prefetch<(sizeof(T) + 63) / 64>(next);
+  }
+
+  static std::size_t shard_of_thread() {
+    static std::atomic<std::size_t> next{0};
+    thread_local const std::size_t mine = next.fetch_add(1, std::memory_order_relaxed) % shard_count;
+    return mine;
+  }
+
+  T* refill(shard& s) {
+    {
+      // Counted first: from here on trim() leaves the memory alone.
+      std::lock_guard hold(s.lock);
+      ++s.taken;
+    }
+    std::size_t n = 0;
+    T* chain = fetch(s, n);
+    if (!chain) {
+      try {
+        chain = make_slab();
+        n = slab_items;
+      } catch (...) {
+        std::lock_guard hold(s.lock);
+        --s.taken;
+        throw;
+      }
+    }
+    if (T* rest = chain->next) {
+      fetch_ahead(rest);
+      std::lock_guard hold(s.lock);
+      if (!s.free) {
+        s.free = rest;
+        s.count.store(n - 1, std::memory_order_relaxed);
+      } else {  // given back meanwhile
+        T* last = rest;
+        while (last->next) last = last->next;
+        last->next = s.free;
+        s.free = rest;
+        s.count.store(s.count.load(std::memory_order_relaxed) + n - 1, std::memory_order_relaxed);
+      }
+    }
+    return chain;
+  }
+
+  // Another thread's chain: records flow from clients to placement. Short ones are left alone while there is little
+  // memory: fetching them one by one costs more than a new slab.
+  T* fetch(const shard& mine, std::size_t& n) {
+    const bool few = slab_count_.load(std::memory_order_relaxed) < slabs_before_thrift;
+    for (shard& other : shards_) {
+      if (&other == &mine || (few && other.count.load(std::memory_order_relaxed) < worth_fetching)) continue;
+      std::lock_guard hold(other.lock);
+      if (!other.free) continue;
+      n = other.count.exchange(0, std::memory_order_relaxed);
+      return std::exchange(other.free, nullptr);
+    }
+    return nullptr;
+  }
+  // Slabs are mapped, not taken from the heap, so that trimming gives them back to the system.
+  T* make_slab() {
+    check_headroom();
+    // All of it is written at once, so the system may as well bring the pages in one go.
+    constexpr int how = MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE;
+    void* memory = ::mmap(nullptr, slab_bytes, PROT_READ | PROT_WRITE, how, -1, 0);
+    if (memory == MAP_FAILED) throw std::bad_alloc();
+    T* items = static_cast<T*>(memory);
+    std::uninitialized_default_construct_n(items, slab_items);
+    for (std::size_t i = 0; i < slab_items; ++i) items[i].next = i + 1 < slab_items ? &items[i + 1] : nullptr;
+    std::lock_guard hold(slabs_lock_);
+    try {
+      slabs_.push_back(items);
+    } catch (...) {
+      std::destroy_n(items, slab_items);
+      ::munmap(memory, slab_bytes);
+      throw;
+    }
+    slab_count_.store(slabs_.size(), std::memory_order_relaxed);
+    return items;
+  }
+  // Whoever orders and places what is in the slabs needs memory for it, too, and may not fail: where address space is
+  // limited, so much of it must be left before there is another slab.
+  void check_headroom() const {
+    const std::size_t bytes = headroom_bytes + slab_count_.load(std::memory_order_relaxed) * slab_bytes / 8;
+    void* const there = ::mmap(nullptr, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (there == MAP_FAILED) throw std::bad_alloc();
+    ::munmap(there, bytes);
+  }
+  // With slabs_lock_ held.
+  void free_slabs_beyond(std::size_t kept) {
+    while (slabs_.size() > kept) {
+      std::destroy_n(slabs_.back(), slab_items);
+      ::munmap(slabs_.back(), slab_bytes);
+      slabs_.pop_back();
+    }
+    slabs_.shrink_to_fit();
+    slab_count_.store(slabs_.size(), std::memory_order_relaxed);
+  }
+
+  mutable shard shards_[shard_count];
+  mutable std::mutex slabs_lock_;
+  std::vector<T*> slabs_;
+  std::atomic<std::size_t> slab_count_{0};
+};
+
+/// What records and arrays point back to. Lives as long as the runtime, any handle and any future.
+struct house_link {
+  std::atomic<engine*> house{nullptr};  // null once the runtime is gone
+  std::weak_ptr<engine> shared_house;   // set before anybody asks; for those who wait while it may go
+  std::atomic<long> references{1};
+  std::atomic<std::size_t> array_bytes{0}, array_bytes_max{0}, arrays{0};
+  std::atomic<std::uint64_t> array_ids{0};
+  std::atomic<std::size_t> on_nodes{0};  // tasks and transfers that are under way on other nodes
+  bool bounded = false;               // there is a host memory budget
+  std::array<std::mutex, 16> makers;  // then of two threads that want to allocate a tile, one does
+  std::unique_ptr<devices::device> host;
+  std::unique_ptr<tile_memory> tiles;  // null: everything comes from the host's allocator
+  std::shared_ptr<void> kernels;       // what records say of their kernels is in there
+  house_clock clock;                   // set before anybody asks
+  const devices::birthplace birth;     // in a child by fork nothing of this is touched
+  shard_pool<task_record> records;
+  shard_pool<region> regions;
+
+  void retain() noexcept { references.fetch_add(1, std::memory_order_relaxed); }
+  void release() noexcept {
+    if (references.fetch_sub(1, std::memory_order_acq_rel) == 1) delete this;
+  }
+};
+
+/// A clean record with one reference, waiting for its submission.
+task_record* take_record(house_link&);
+/// A task that combines a reduction's partials into its array; executors know what to do by its kind.
+task_record* make_settle(house_link&, array_core&, reduction&);
+/// A task that makes the host's copy of a tile current, or (`discard`) has the device give up its own.
+task_record* make_transfer(house_link&, array_core&, std::uint32_t tile, bool discard);
+/// A task that makes the host's copy current from one that is not dirty, if the device still has it; fails with `lost` if
+/// not.
+task_record* make_rescue(house_link&, array_core&, std::uint32_t tile, std::exception_ptr lost);
+/// A task that writes a tile to disk and frees its memory; one that reads it back into fresh memory.
+task_record* make_spill(house_link&, array_core&, std::uint32_t tile);
+task_record* make_load(house_link&, array_core&, std::uint32_t tile);
+/// A task for the device that has a tile: it opens the loan, or calls it back.
+task_record* make_lend(house_link&, std::shared_ptr<peer_loan>);
+/// A task that frees a device's copies of an array.
+task_record* make_forget(house_link&, array_core&);
+/// A task that comes after all that use the array, and waits for its end.
+task_record* make_farewell(house_link&, array_core&);
+/// Frees an array that no handle and no task refers to.
+void destroy(array_core&) noexcept;
+/// Gives a record, its accesses' regions and what its body captured back. Nobody refers to it any more.
+void recycle(task_record*) noexcept;
+/// Destroys the body and returns the regions, extra room and references of the accesses; the result stays.
+void drop_inputs(task_record&) noexcept;
+
+}  // namespace troupe::detail

@@ -1,0 +1,78 @@
+// What this file is for: where the bytes of tiles are in host memory: in pinned slabs where a device gains by that.
+// SPDX-FileCopyrightText: the troupe authors
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Pinning takes longer than allocating and takes memory from everybody else, so slabs are kept and used again, there are
+// never more than a limit, and what finds no room in them comes from the host's allocator, as everything does where no
+// device gains. Thread-safe.
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include <troupe/view.hpp>
+
+#include "actors/logic/data/extents.hpp"
+#include "devices/accelerator.hpp"
+#include "devices/device.hpp"
+
+namespace troupe::detail {
+
+class tile_memory {
+ public:
+  explicit tile_memory(devices::device& host) : host_(host) {}
+  /// Unpins nothing: nobody has its tiles any more, or `unpin_all` has.
+  ~tile_memory();
+  tile_memory(const tile_memory&) = delete;
+  tile_memory& operator=(const tile_memory&) = delete;
+
+  /// From now on slabs are pinned for these, `bytes_max` of them together. Once, before the first tile.
+  void pin_for(std::vector<std::unique_ptr<devices::page_pinning>>, std::uint64_t bytes_max);
+  /// A device that failed has been opened anew; its driver may have forgotten what was pinned.
+  void pin_again();
+  /// The devices are gone. Tiles that are still there stay where they are.
+  void unpin_all() noexcept;
+  /// Gives back slabs without tiles.
+  void tidy() noexcept;
+
+  /// Aligned to element_align_max. Throws error(out_of_memory).
+  std::byte* allocate(std::size_t bytes);
+  void deallocate(std::byte*, std::size_t bytes) noexcept;
+  /// Null: there is no room in slabs, and no more of them may be had.
+  std::byte* allocate_pinned(std::size_t bytes);
+
+  std::uint64_t pinned_bytes() const { return pinned_.load(std::memory_order_relaxed); }
+
+ private:
+  struct slab {
+    std::size_t bytes;
+    logic::extents used{256};  // of their alignment, as on devices
+    static_assert(256 % element_align_max == 0);
+    std::size_t tiles = 0;
+  };
+  using slabs = std::map<std::byte*, slab>;  // by address
+
+  std::byte* take(std::size_t bytes);
+  bool grow(std::size_t bytes);
+  std::byte* make_slab(std::size_t bytes) noexcept;
+  slabs take_empty() noexcept;
+  void give_back(slabs) noexcept;
+  std::uint64_t room() const { return limit_.load() - std::min(limit_.load(), pinned_.load()); }
+
+  devices::device& host_;
+  std::vector<std::unique_ptr<devices::page_pinning>> pinnings_;
+  std::uint64_t wanted_ = 0;              // the limit as it was given
+  std::atomic<std::uint64_t> limit_{0};   // less once the driver has said no; 0: nothing is pinned
+  std::atomic<std::uint64_t> pinned_{0};  // changed while growing
+  std::mutex growing_;                    // before lock_: others take and give meanwhile
+  std::mutex lock_;
+  slabs slabs_;
+};
+
+}  // namespace troupe::detail

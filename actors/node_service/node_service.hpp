@@ -1,0 +1,62 @@
+// What this file is for: the tasks that another node has sent here, with the arrays that they work on.
+// SPDX-FileCopyrightText: the troupe authors
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// One for each session. Its arrays are arrays of this runtime, and what it does to them are tasks of this runtime: bytes
+// that come are written by a host access, a task runs as if it had been spawned here, what goes is read by a host access.
+// So the order of the messages is the order of the program, and nothing else has to be ordered. It trusts its peer with
+// work and not with memory: every number is checked against what it is about.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <span>
+
+#include <troupe/detail/engine.hpp>
+
+#include "actors/placement/placement.hpp"
+#include "actors/wire/task_messages.hpp"
+#include "net/transport.hpp"
+
+namespace troupe::detail {
+
+class guest_house {
+ public:
+  virtual ~guest_house() = default;
+
+  // ---- from the transport
+  virtual void frame(std::span<const std::byte>) = 0;
+  virtual net::pieces arriving(std::span<const std::byte> head, std::uint64_t bytes) = 0;
+  /// Nothing writes to that memory any more; not `whole`: what is there may come again.
+  virtual void arrived(std::span<const std::byte> head, bool whole) = 0;
+  // ---- from other guest houses of the same owner, on other nodes
+  /// Asks for what the owner had kept here; answered over that line.
+  virtual void pull(const wire::pull_request&, const std::shared_ptr<net::session>& line) = 0;
+  virtual void cannot_pull(const wire::pull_refusal&, const node_id& by) = 0;
+  virtual net::pieces pulled_arriving(const wire::pulled_head&, std::uint64_t bytes, const node_id& from) = 0;
+  virtual void pulled_arrived(const wire::pulled_head&, const node_id& from, bool whole) = 0;
+  /// A third node has gone: nothing is to be expected of it.
+  virtual void lost(const node_id&) = 0;
+  /// Takes no more tasks, and asks the owner to fetch what is here.
+  virtual void close_door() = 0;
+  virtual node_id owner() const = 0;
+  /// The owner has, or has gone.
+  virtual bool is_released() const = 0;
+  /// The session has ended: nobody waits for what is here. What has not started never will, the rest is asked to stop.
+  virtual void leave() = 0;
+  /// Who listens to its tasks.
+  virtual const task_listener* listener() const = 0;
+  /// Nothing of it is left in the runtime. After `leave` it stays so.
+  virtual bool is_empty() const = 0;
+};
+
+/// The kinds of messages that are for a guest house; the others are for a node.
+bool is_for_guest_house(wire::kind);
+
+/// The session with another node, if there is one. Not called with a guest house's lock held.
+using find_line = std::function<std::shared_ptr<net::session>(const node_id&)>;
+
+std::shared_ptr<guest_house> make_guest_house(engine&, placement&, wait_board&, house_link&,
+                                              std::shared_ptr<net::session>, find_line);
+
+}  // namespace troupe::detail

@@ -1,0 +1,130 @@
+// What this file is for: tasks that nobody who is there may run: they wait for a node to come where their calls say so.
+// SPDX-FileCopyrightText: the troupe authors
+// SPDX-License-Identifier: BSD-3-Clause
+//
+//   assign, admit: nobody --> absent_ --a node has come--> admit
+//                                     --executor_wait has passed, or stopped--> retired
+#include <algorithm>
+#include <utility>
+
+#include <troupe/error.hpp>
+
+#include "actors/execution/task_errors.hpp"
+#include "actors/logic/scheduling/device_pool.hpp"
+#include "actors/placement/placement.hpp"
+#include "actors/protocol/phase.hpp"
+
+namespace troupe::detail {
+
+namespace {
+// No task waits longer than ten years.
+constexpr double wait_max_ns = 3e17;
+}  // namespace
+
+// A scope names nodes, and places are what it was resolved to: since then another node may have come in a place, and the
+// same name in another one. Who has refused the task is not asked again. Whoever holds devices runs on cores of this node.
+void placement::look_up_nodes(task_record& t) {
+  task_extra& e = *t.extra;
+  const std::uint64_t changes = executor_changes.load(std::memory_order_acquire);
+  if (e.resolved_at == changes) return;
+  e.resolved_at = changes;
+  if (!logic::may_name_nodes(e.options.where) || logic::asks_for_devices(e.options.resources)) return;
+  const logic::executor_set found = logic::resolve(e.options.where, facts());
+  for (const executor_facts& f : facts()) {
+    if (f.kind != device_kind::node) continue;
+    const bool refused = std::ranges::any_of(e.refused_by, [&](const auto& r) { return r.first == f.id; });
+    e.executors.set(f.id, found.contains(f.id) && !refused);
+  }
+}
+
+std::string placement::what_has_gone(const task_record& t) const {
+  const std::string named = t.extra ? logic::nodes_named_in(t.extra->options.where) : std::string();
+  const std::string waits = "; task_options::executor_wait makes it wait for one that comes";
+  if (!named.empty()) return ": of its scope (" + named + ") nobody is there" + waits;
+  return last_gone_.empty() ? std::string() : ": node " + last_gone_ + " has gone" + waits;
+}
+
+std::exception_ptr placement::nobody_left(const task_record& t) const {
+  const std::string node = what_has_gone(t);  // empty: it was a device
+  const error left(errc::device_lost, "no executor that could run it is left" + node);
+  return task_error(t, "", 0, std::make_exception_ptr(left), node.empty() ? left.code() : errc::task_failed);
+}
+
+std::exception_ptr placement::no_quantity(const task_record& t) const {
+  std::string asks;
+  for (const resource& r : t.extra->options.resources) asks += (asks.empty() ? "" : ", ") + r.name;
+  return refused_error(t, errc::no_resource,
+                       "no node that is there and may run it has so much of what it asks (" + asks + ")" + what_has_gone(t));
+}
+
+void placement::end_of_wait(task_record& t, const std::exception_ptr& why) {
+  if (!wait_for_node(t, why)) refuse(t, why);
+}
+
+// From when nobody is found: how long the task has waited for others before is not its node's absence. Who was refused by
+// those that are there does not wait for others.
+bool placement::wait_for_node(task_record& t, const std::exception_ptr& why) {
+  if (!log_ || !t.extra || t.extra->options.executor_wait.count() <= 0 || t.extra->refusal || abandoning_) return false;
+  if (t.kind != task_kind::call || !t.kernel->portable || !logic::may_name_nodes(t.extra->options.where)) return false;
+  admission_.finished(t);
+  const std::uint64_t now = clock_.ticks();
+  const double ns = std::chrono::duration<double, std::nano>(t.extra->options.executor_wait).count();
+  absent_.push_back({&t, now + static_cast<std::uint64_t>(std::min(ns, wait_max_ns) / clock_.ns_per_tick()), why});
+  absent_count_.store(absent_.size(), std::memory_order_seq_cst);
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  if ((t.phase.load(std::memory_order_seq_cst) & phase_mask) != phase_waiting) {  // and nobody was told
+    absent_.pop_back();
+    absent_count_.store(absent_.size(), std::memory_order_seq_cst);
+    return false;
+  }
+  ring_at(absent_.back().due, now);
+  return true;
+}
+
+// A node has come. Those for whom it is none wait on, until when they would have.
+void placement::try_absent() {
+  std::vector<task_record*> found;
+  std::erase_if(absent_, [&](const absent& a) {
+    look_up_scope(*a.task);
+    if (!assignment_.can_run(*a.task) || !admission_.could_have(*a.task, assignment_.places_of(*a.task))) return false;
+    found.push_back(a.task);
+    return true;
+  });
+  absent_count_.store(absent_.size(), std::memory_order_seq_cst);
+  for (task_record* t : found) admit(*t);
+}
+
+void placement::look_at_absent(std::uint64_t now) {
+  absent_over_ = false;
+  std::uint64_t next = 0;
+  std::erase_if(absent_, [&](const absent& a) {
+    if ((a.task->phase.load(std::memory_order_acquire) & phase_mask) != phase_waiting) {
+      await_verdict(*a.task);
+      retired_.push_back(a.task);
+      return true;
+    }
+    if (a.due <= now) {
+      refuse(*a.task, a.why);
+      return true;
+    }
+    next = next == 0 ? a.due : std::min(next, a.due);
+    return false;
+  });
+  absent_count_.store(absent_.size(), std::memory_order_seq_cst);
+  ring_at(next, now);
+  work_off();
+}
+
+void placement::note_cancelled() {
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  if (absent_count_.load(std::memory_order_seq_cst) != 0 && set_alarm_) set_alarm_(std::chrono::milliseconds(0));
+}
+
+void placement::ring_at(std::uint64_t due, std::uint64_t now) {
+  if (due == 0 || (alarm_ != 0 && alarm_ <= due) || !set_alarm_) return;
+  alarm_ = due;
+  const double ns = static_cast<double>(due - std::min(due, now)) * clock_.ns_per_tick();
+  set_alarm_(std::chrono::milliseconds(1 + static_cast<std::int64_t>(ns / 1e6)));
+}
+
+}  // namespace troupe::detail

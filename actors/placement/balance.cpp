@@ -1,0 +1,65 @@
+// What this file is for: what an executor has not started goes elsewhere: to one that has run dry, or to whoever is done
+// with it first once it is known to take much longer than was thought.
+// SPDX-FileCopyrightText: the troupe authors
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Late binding keeps executors within a window of each other as long as predictions hold. This is for when they do not.
+#include <algorithm>
+#include <array>
+
+#include "actors/placement/placement.hpp"
+#include "actors/protocol/clock.hpp"
+
+namespace troupe::detail {
+
+namespace {
+// An executor with nothing to do relieves another of half its queue where that is worth this much, of so many tasks.
+constexpr float relief_ns = 5'000.0f;
+constexpr std::size_t relief_max = 64;
+}  // namespace
+
+bool placement::is_work_elsewhere(const executor* idle) const {
+  if (near_.size() < 2 || idle->queued() != 0 || idle->facts().space != host_space) return false;
+  const bool stale = is_stale(clock_.ticks());  // then nobody comes for it: some body takes long
+  for (const executor* e : near_)
+    if (e != idle && e->facts().space == host_space && (e->queued_ns() >= relief_ns || (stale && e->unstarted() != 0)))
+      return true;
+  return false;
+}
+
+void placement::relieve_others(executor& idle) {
+  const std::size_t to = idle.facts().id;
+  if (idle.facts().space != host_space) return;
+  if (idle.queued() != 0 || !assignment_.outgoing(to).empty() || assignment_.kept() != 0) return;
+  for (executor* e : near_) {
+    if (e == &idle || e->facts().space != host_space || (e->queued_ns() < relief_ns && !was_stale_)) continue;
+    std::array<task_record*, relief_max> back;
+    const std::size_t half = std::min((e->unstarted() + 1) / 2, back.size());
+    const std::size_t n =
+        e->take_back(std::span(back.data(), half), [&](const task_record& t) { return assignment_.suits(t, to); });
+    for (std::size_t i = n; i != 0; --i) assignment_.move(*back[i - 1], to);
+    if (n != 0) return;
+  }
+}
+
+// What follows a task on its device was sent behind it only there.
+bool placement::may_go_elsewhere(const task_record& t) {
+  if (t.kind != task_kind::call || (t.marks & mark_behind) || !assignment_.has_choice(t)) return false;
+  bool alone = true;
+  if (t.marks & mark_leads)
+    deps_.each_successor(const_cast<task_record&>(t),
+                         [&](task_record& next, bool) { alone = alone && !(next.marks & mark_behind); });
+  return alone;
+}
+
+void placement::place_anew() {
+  assignment_.each_surprise([&](std::size_t i) {
+    std::array<task_record*, relief_max> back;
+    const auto wanted = [&](const task_record& t) { return may_go_elsewhere(t); };
+    const std::size_t n = executors_[i]->take_back(back, wanted);
+    executors_[i]->recall(wanted);
+    for (std::size_t k = n; k != 0; --k) place_without_setback(*back[k - 1]);  // the newest come first
+  });
+}
+
+}  // namespace troupe::detail

@@ -1,0 +1,182 @@
+// What this file is for: tasks that follow one another on a device without anybody waiting in between.
+// SPDX-FileCopyrightText: the troupe authors
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// When a device is handed a task, each of its successors counts it as ahead. A successor all of whose unfinished
+// predecessors are ahead on one device may be handed over at once: the device orders both by their data. See
+// protocol/behind.hpp for what happens when one of them fails.
+#include <algorithm>
+
+#include "actors/execution/reexecution.hpp"
+#include "actors/logic/data/directory.hpp"
+#include "actors/placement/placement.hpp"
+#include "actors/protocol/behind.hpp"
+
+namespace troupe::detail {
+
+namespace {
+
+// A device that is short of memory is told of so many tasks before their turn.
+constexpr std::size_t far_ahead_max = 4096;
+// So many that could follow and for which a device has no room are remembered; others wait until they are ready.
+constexpr std::size_t held_back_max = 64;
+
+int priority_of(const task_record& t) { return t.extra ? t.extra->options.priority : 0; }
+
+bool is_calls(const task_record& t) { return t.kind == task_kind::call || t.kind == task_kind::graph_run; }
+
+// All it touches is in the device's memory before and after: nothing of it goes through the host's.
+bool stays_on_device(const task_record& t) {
+  if (!is_calls(t)) return false;
+  for (int i = 0; i < t.access_count; ++i)
+    if (t.accesses[i].array && !logic::uses_copies(t.accesses[i])) return false;
+  return true;
+}
+
+// A node orders by data alone, and cannot wait for what is not.
+bool waits_for_tasks(const task_record& t) {
+  for (int i = 0; i < t.access_count; ++i)
+    if (!t.accesses[i].array) return true;
+  return false;
+}
+
+bool writes_tiles(const task_record& t) {
+  return std::any_of(t.accesses, t.accesses + t.access_count,
+                     [](const access& x) { return x.array && logic::is_whole(x) && logic::writes(x); });
+}
+
+// What it computes is worth nothing if who lends fails meanwhile, which is known once it has ended.
+bool has_loans(const task_record& t) { return t.extra && !t.extra->loans.empty(); }
+
+// What it has computed is copied home before it ends, and until then the node's death is its failure: by that time what
+// was sent behind it might have ended well.
+bool ends_at_home(const task_record& t, const executor_facts& where) {
+  return where.kind == device_kind::node && !is_repeatable(t);
+}
+
+// Of different priorities, the device might begin with the later one.
+bool may_count(const task_record& first, const task_record& next) {
+  return (first.marks & mark_leads) && !(next.marks & mark_sent) && is_calls(next) &&
+         priority_of(first) == priority_of(next);
+}
+
+}  // namespace
+
+// Not if the first might come back without the next one; see mark_uncertain.
+bool placement::follows_surely(task_record& first, const task_record& next, bool data) {
+  if (data || !(first.marks & mark_uncertain)) return true;
+  deps_.each_successor(first, [&](task_record& n, bool d) { data = data || (d && &n == &next); });
+  return data;
+}
+
+void placement::count_ahead(task_record& first, task_record& next, bool data) {
+  if (!may_count(first, next) || !follows_surely(first, next, data)) return;
+  if (next.ahead == 0) next.executor = first.executor;
+  if (next.executor != first.executor) return;
+  ++next.ahead;
+  next.marks |= first.marks & mark_uncertain;
+}
+
+// It has ended, or its device has given it back.
+void placement::count_not_ahead(task_record& first) {
+  if (!(first.marks & mark_leads)) return;
+  deps_.each_successor(first, [&](task_record& next, bool data) {
+    if (may_count(first, next) && next.executor == first.executor && next.ahead > 0 &&
+        follows_surely(first, next, data))
+      --next.ahead;
+  });
+}
+
+// The device's outgoing tasks are about to be handed over; what can follow them is put behind them.
+void placement::hand_to_device(std::size_t i) {
+  std::vector<task_record*>& outgoing = assignment_.outgoing(i);
+  for (std::size_t k = 0; k < outgoing.size(); ++k) {
+    task_record& t = *outgoing[k];
+    if (is_internal(t.kind)) continue;
+    t.marks |= mark_handed;
+    // It is looked at here for those that follow while the node notes there what it was sent: so it is made before that.
+    if (assignment_.facts()[i].kind == device_kind::node && !t.extra && writes_tiles(t)) t.extra = new task_extra;
+    const bool pulls = t.extra && !t.extra->pulls.empty();
+    if (!(t.marks & mark_behind)) t.marks &= static_cast<std::uint16_t>(~mark_uncertain);
+    if (pulls) t.marks |= mark_uncertain;
+    if (!stays_on_device(t) || has_loans(t) || ends_at_home(t, assignment_.facts()[i])) continue;
+    t.marks |= mark_leads;
+    deps_.each_successor(t, [&](task_record& next, bool data) {
+      count_ahead(t, next, data);
+      send_behind(next);
+    });
+  }
+}
+
+// Before the device has run dry.
+void placement::send_held_back(std::size_t i) {
+  if (held_back_[i].empty() || !assignment_.runs_low(i)) return;
+  holding_back_.erase(i);
+  for (const task_ref& r : std::exchange(held_back_[i], {}))
+    if (deps_.alive(r)) send_behind(*r.task);
+}
+
+bool placement::send_behind(task_record& t) {
+  if ((t.marks & mark_sent) || t.ahead <= 0 || t.ahead != t.pending || abandoning_) return false;
+  if (logic::admission::concerns(t) || !stays_on_device(t)) return false;
+  const std::size_t i = t.executor;
+  if (assignment_.facts()[i].kind == device_kind::node && waits_for_tasks(t)) return false;
+  const memory_space where = assignment_.facts()[i].space;
+  bool in_the_way = false;
+  logic::each_in_the_way(t, where, [&](array_core&, std::uint32_t, tile_home&, logic::wanted) { in_the_way = true; });
+  const auto alive = [this](task_ref r) { return deps_.alive(r); };
+  logic::each_part_clash(t, where, alive, [&](task_ref) { in_the_way = true; });
+  if (in_the_way || logic::lost_input(t)) return false;
+  if (budget_ && !has_room_now(t)) return false;
+  // Under a budget it would hold room in host memory all the while.
+  const bool far =
+      executors_[i]->looks_ahead() && executors_[i]->queued() + assignment_.outgoing(i).size() < far_ahead_max;
+  if (assignment_.has_enough(t, i, far)) {
+    if (held_back_[i].size() < held_back_max) held_back_[i].push_back({&t, t.sequence});
+    holding_back_.insert(i);
+    return false;
+  }
+  if (!assignment_.assign_behind(t, i)) return false;
+  if (budget_) take_room(t, budget_->needs_of(t));
+  logic::note_parts(t, where, alive);
+  logic::note_sent(t, where, assignment_.facts()[i].kind == device_kind::node);
+  t.marks |= mark_behind;
+  t.phase.fetch_or(behind_mark(setbacks_[i]), std::memory_order_acq_rel);
+  return true;
+}
+
+// What comes after others retires after them.
+bool placement::has_ended_early(task_record& t) {
+  if (t.marks & mark_behind) {
+    t.marks |= mark_early;
+    return true;
+  }
+  if (t.error) note_setback(t);
+  count_not_ahead(t);
+  return false;
+}
+
+void placement::make_extras(std::span<task_record* const> tasks) {
+  if (std::ranges::none_of(tasks, [](const task_record* t) { return t->extra == nullptr; })) return;
+  with_turn([&] {
+    for (task_record* t : tasks)
+      if (!t->extra) t->extra = new task_extra;
+  });
+}
+
+void placement::note_refusals(std::span<const std::pair<task_record*, std::exception_ptr>> all) {
+  if (all.empty()) return;
+  with_turn([&] {
+    for (const auto& [t, why] : all) {
+      if (!t->extra) t->extra = new task_extra;
+      t->extra->refused = true;
+      if (why) t->extra->refusal = why;
+    }
+  });
+}
+
+void placement::note_setback(const task_record& t) {
+  if (t.marks & mark_handed) ++setbacks_[t.executor];
+}
+
+}  // namespace troupe::detail

@@ -1,0 +1,199 @@
+// What this file is for: other nodes as placement has them: they come, wait and send once the turn has been left.
+// SPDX-FileCopyrightText: the troupe authors
+// SPDX-License-Identifier: BSD-3-Clause
+#include <algorithm>
+#include <utility>
+
+#include "actors/logic/data/directory.hpp"
+#include "actors/placement/placement.hpp"
+
+namespace troupe::detail {
+
+namespace {
+// Of a tile that is sent to several nodes: from so many bytes it is passed on, by each node to so many others.
+constexpr std::uint64_t spread_bytes = 256u << 10;
+constexpr std::uint8_t passed_on_max = 2;
+}  // namespace
+
+// Whoever was told something in this turn goes on outside of it.
+void placement::leave_and_tell() {
+  if (told_nodes_.size() + told_listeners_.size() == 1 && to_save_.empty()) {  // mostly
+    executor* const node = told_nodes_.empty() ? nullptr : told_nodes_.front();
+    task_listener* const listener = node ? nullptr : told_listeners_.front();
+    told_nodes_.clear();
+    told_listeners_.clear();
+    told_.clear();
+    turn_.store(false, std::memory_order_seq_cst);
+    node ? node->after_turn() : listener->after_turn();
+    return;
+  }
+  const std::vector<executor*> nodes = std::exchange(told_nodes_, {});
+  told_.clear();
+  const std::vector<task_listener*> listeners = std::exchange(told_listeners_, {});
+  std::vector<std::pair<executor*, std::pair<array_core*, std::uint32_t>>> saves;
+  for (const auto& s : std::exchange(to_save_, {})) {
+    const memory_space in = s.first->homes->tiles[s.second].dirty_in;
+    executor* const of = in == host_space || in == no_space ? nullptr : executors_[assignment_.executor_of(in)];
+    saves.emplace_back(of && of->facts().kind == device_kind::node ? of : nullptr, s);
+  }
+  turn_.store(false, std::memory_order_seq_cst);
+  for (const auto& [e, s] : saves) e ? e->save(*s.first, s.second) : let_go(s.first);
+  for (executor* e : nodes) e->after_turn();
+  for (task_listener* l : listeners) l->after_turn();
+}
+
+void placement::told(executor& e) {
+  if (e.facts().kind != device_kind::node || told_.contains(e.facts().id)) return;
+  told_.insert(e.facts().id);
+  told_nodes_.push_back(&e);
+}
+
+void placement::told(task_listener& l) {
+  if (std::ranges::find(told_listeners_, &l) == told_listeners_.end()) told_listeners_.push_back(&l);
+}
+
+// All nodes of a cluster know each other. What copies between them cost nobody has told this one.
+void placement::admit_node(executor& e, int slots, logic::edge_cost in, logic::edge_cost out, bool lends,
+                           const std::vector<resource>& has) {
+  hold_turn();
+  admission_.add_node(e.facts().id, has);
+  const memory_space own = e.facts().space;
+  know_link(own, in, out);
+  assignment_.restore(e.facts().id, slots);
+  ++joined_[e.facts().id];
+  lenders_.set(own, lends);
+  for (const executor_facts& f : facts()) {
+    if (f.kind != device_kind::node || f.id == e.facts().id || assignment_.is_withdrawn(f.id)) continue;
+    know_peers(own, f.space, in, out);
+    if (lends) assignment_.connect(own, f.space);
+    if (lenders_.contains(f.space)) assignment_.connect(f.space, own);
+  }
+  std::vector<task_record*> kept;  // without this one in mind
+  assignment_.drop_kept([&](task_record& t) { kept.push_back(&t); });
+  for (task_record* t : kept) assign(*t);
+  try_absent();
+  serve(nullptr);  // leaves the turn
+}
+
+// By transfers like those that a task waits for, and not by accesses in the order of the program: what has been spawned
+// and not started would have to run before them.
+std::size_t placement::fetch_home(const executor& e, std::span<const std::pair<array_core*, std::uint32_t>> all) {
+  std::size_t coming = 0;
+  with_turn([&] {
+    for (const auto& [a, tile] : all) {
+      tile_home& home = a->homes->tiles[tile];
+      if (home.dirty_in != e.facts().space) continue;
+      ++coming;
+      if (deps_.alive(home.moving)) continue;
+      task_record* const transfer = make_transfer(link_, *a, tile, false);
+      hand_over(*transfer, home.dirty_in);
+      home.moving = {transfer, transfer->sequence};
+    }
+  });
+  return coming;
+}
+
+// ---- from one node to another ---------------------------------------------------------------------------------------
+
+bool placement::gives(memory_space s, memory_space to) const {
+  if (s == host_space) return true;
+  return assignment_.reaches(to, s) && !assignment_.is_paused(assignment_.executor_of(s));
+}
+
+// Who has it current passes a large tile on to two others, those to two others each; so what many read is sent by all of
+// them. A small one comes from where it is.
+memory_space placement::source_of(const array_core& a, std::uint32_t tile, tile_home& home, memory_space where,
+                                  bool whole) {
+  const memory_space root = home.dirty_in;
+  if (!whole || a.bytes_of(tile) < spread_bytes) return root;
+  const std::uint32_t version = home.version.load(std::memory_order_relaxed);
+  if (!home.spread) home.spread = std::make_unique<tile_spread>();
+  tile_spread& s = *home.spread;
+  if (s.version != version || s.holders.empty() || s.holders.front().space != root) {
+    s.version = version;
+    s.holders.assign({{root}});
+  }
+  const auto has_it = [&](memory_space h) { return h == root || home.cached.contains(h); };
+  if (std::ranges::find(s.holders, where, &tile_spread::holder::space) != s.holders.end()) return root;
+  memory_space from = root;
+  for (tile_spread::holder& h : s.holders) {
+    if (h.passed_on == passed_on_max || !has_it(h.space) || !gives(h.space, where)) continue;
+    ++h.passed_on;
+    from = h.space;
+    break;
+  }
+  s.holders.push_back({where});
+  return from;
+}
+
+void placement::choose_sources(task_record& t, memory_space where) {
+  for (int i = 0; i < t.access_count; ++i) {
+    const access& x = t.accesses[i];
+    if (!x.array || x.mode != access_mode::read) continue;
+    array_core& a = *x.array;
+    if (!a.homes) a.homes = std::make_unique<array_homes>(a.tile_count);
+    const auto choose = [&](std::uint32_t tile, bool whole) {
+      tile_home& home = a.homes->tiles[tile];
+      const memory_space root = home.dirty_in;
+      if (root == where || (root == host_space && home.cached.contains(where))) return;
+      const memory_space from = source_of(a, tile, home, where, whole);
+      if (from == host_space) return;
+      if (!t.extra) t.extra = new task_extra;
+      t.extra->pulls.push_back({&a, tile, home.version.load(std::memory_order_relaxed), from});
+    };
+    if (logic::is_whole(x)) {
+      choose(x.tile, true);
+      continue;
+    }
+    logic::each_touched(*x.where, [&](const logic::box4& b) {
+      a.each_tile(b, [&](std::uint32_t tile, const logic::box4& all) { choose(tile, b.contains(all)); });
+    });
+  }
+}
+
+void placement::hold_back(const executor& e, bool back) {
+  with_turn([&] {
+    assignment_.pause(e.facts().id, back);
+    admission_.look_again();
+  });
+}
+
+void placement::correct_link(memory_space node, std::uint64_t bytes, std::chrono::nanoseconds there,
+                             std::chrono::nanoseconds back, std::chrono::nanoseconds round_trip) {
+  const auto ns = [](std::chrono::nanoseconds t) { return static_cast<float>(t.count()); };
+  with_turn([&] {
+    assignment_.correct_link(host_space, node, bytes, ns(there), ns(round_trip));
+    assignment_.correct_link(node, host_space, bytes, ns(back), ns(round_trip));
+  });
+}
+
+// ---- what nodes tell of what they have to do ------------------------------------------------------------------------
+
+void placement::know_others(const executor& e, std::chrono::nanoseconds busy) {
+  with_turn([&] { assignment_.know_others(e.facts().id, static_cast<float>(busy.count())); });
+}
+
+// What is queued is looked up beside the turn: executors may have to ask their threads.
+placement::load_report placement::load(std::span<const task_listener* const> owners) {
+  load_report r;
+  std::size_t queued = 0;
+  for (const executor* e : executors_) {
+    if (e->facts().kind == device_kind::node) continue;
+    r.slots += e->facts().slots;
+    queued += e->unstarted();
+  }
+  with_turn([&] {
+    const logic::assignment::load all = assignment_.given();
+    const auto running =
+        std::max<std::int64_t>(0, static_cast<std::int64_t>(all.tasks) - static_cast<std::int64_t>(queued));
+    r.busy = static_cast<int>(std::min<std::int64_t>(running, r.slots));
+    for (const task_listener* o : owners) {
+      const float ns = std::max(0.0f, all.ns - assignment_.given(o).ns) / static_cast<float>(std::max(1, r.slots));
+      r.others.emplace_back(static_cast<std::int64_t>(ns));
+    }
+  });
+  r.queued = queued + assignment_.kept();
+  return r;
+}
+
+}  // namespace troupe::detail

@@ -1,0 +1,64 @@
+// What this file is for: placement's decisions about copies between devices: who is asked to lend a tile, and to whom.
+// SPDX-FileCopyrightText: the troupe authors
+// SPDX-License-Identifier: BSD-3-Clause
+//
+//   placement --lend--> device that has the tile --done--> placement --task with the loan--> device that copies it
+//
+// A tile stays dirty where it is while others have copies of it: that device goes on answering for it, and brings it home
+// when it must make room or somebody needs it there. Only a task that writes the tile elsewhere takes that over. So there
+// is one loan for a version, shared by all who read it; see protocol/peer_loan.hpp.
+#include <algorithm>
+#include <bit>
+
+#include "actors/logic/data/directory.hpp"
+#include "actors/placement/placement.hpp"
+#include "actors/protocol/peer_loan.hpp"
+
+namespace troupe::detail {
+
+void placement::connect(memory_space a, memory_space b) {
+  assignment_.connect(a, b);
+  assignment_.connect(b, a);
+}
+
+void placement::know_peers(memory_space a, memory_space b, logic::edge_cost into_a, logic::edge_cost into_b) {
+  assignment_.know_link(b, a, into_a);
+  assignment_.know_link(a, b, into_b);
+}
+
+// Refused: the device wanted its memory back, and the tile is at home by now or on its way.
+placement::borrowed placement::borrow(task_record& t, array_core& a, std::uint32_t tile, tile_home& home) {
+  const std::uint32_t version = home.version.load(std::memory_order_relaxed);
+  if (!home.loan || home.loan->version != version || home.loan->from != home.dirty_in) {
+    home.loan = std::make_shared<peer_loan>(a, tile, version, home.dirty_in);
+    task_record* const lend = make_lend(link_, home.loan);
+    hand_over(*lend, home.dirty_in);
+    home.lending = {lend, lend->sequence};
+  }
+  const auto is_over = [&] { return home.lending.task == retiring_ || !deps_.alive(home.lending); };
+  if (!is_over() && deps_.link(home.lending, t, true)) return borrowed::waits;
+  if (!home.loan->is_open()) return borrowed::refused;
+  if (!t.extra) t.extra = new task_extra;
+  auto& loans = t.extra->loans;
+  if (std::find(loans.begin(), loans.end(), home.loan) == loans.end()) loans.push_back(home.loan);
+  return borrowed::has;
+}
+
+// The dirty copy is gone. Other devices may have copied the tile while it was there: one after the other is asked.
+void placement::rescue(array_core& a, std::uint32_t tile, tile_home& home, std::exception_ptr lost) {
+  // Who has written it since will tell so: till then nobody else wants it.
+  const bool replaced = home.loan && home.loan->is_replaced();
+  home.loan = nullptr;
+  if (home.cached.empty() || replaced) {
+    home.dirty_in = host_space;
+    home.lost = std::move(lost);
+    return;
+  }
+  const auto guest = static_cast<memory_space>(home.cached.first());
+  task_record* const errand = make_rescue(link_, a, tile, std::move(lost));
+  hand_over(*errand, guest);
+  home.dirty_in = no_space;
+  home.moving = {errand, errand->sequence};
+}
+
+}  // namespace troupe::detail

@@ -1,0 +1,364 @@
+// What this file is for: mail, and the turns in which it is worked off. What becomes of a task is in tasks.cpp,
+// questions are in queries.cpp, data in transfers.cpp, host_memory.cpp, peer_transfers.cpp,
+// lineage_log.cpp and lineage_saving.cpp, tasks sent ahead in chains.cpp, who is relieved or told
+// afterwards in balance.cpp and nodes.cpp.
+// SPDX-FileCopyrightText: the troupe authors
+// SPDX-License-Identifier: BSD-3-Clause
+#include "actors/placement/placement.hpp"
+
+#include <algorithm>
+
+#include <troupe/error.hpp>
+
+#include "actors/protocol/clock.hpp"
+#include "actors/protocol/prefetch.hpp"
+
+namespace troupe::detail {
+
+namespace {
+// A thread that is held back looks so often whether it is what others wait for: they may have come meanwhile.
+constexpr std::chrono::milliseconds look_for_holders_after{50};
+// Mail that may wait for an executor's thread with something to do.
+constexpr std::size_t gather = 64;
+// Records are given back in chains of this many while work goes on.
+constexpr std::size_t give_back_at = 64;
+// A thread that is awake comes back for mail within this time, or it is inside a body of unknown length.
+constexpr double stale_after_ns = 5'000.0;
+// A task of which nobody knows how long it takes may pass one that waits for more, if that has to wait so much longer.
+constexpr double unknown_ns = 1e6;
+// No wait for a card is longer than ten years.
+constexpr double wait_max_ns = 3e17;
+// Calls that the log has at most before tiles come home. Of tiny ones there are soon so many; the more there are, the more
+// of them are not in caches when they are dropped.
+constexpr std::size_t logged_calls_max = 32'000;
+// Who has a next task looks for mail this often.
+constexpr double look_after_ns = 1'000.0;
+}  // namespace
+
+placement::placement(const options& o, house_link& link, wait_board& board)
+    : link_(link),
+      board_(board),
+      clock_(link.clock),
+      in_flight_max_(o.tasks_in_flight_max),
+      drained_((in_flight_max_ - 1) - (in_flight_max_ - 1) / 4),
+      replay_max_ns_(std::chrono::duration<double, std::nano>(o.cluster.replay_max).count()),
+      gated_(o.memory_bytes != 0),
+      stale_ticks_(static_cast<std::uint64_t>(stale_after_ns / clock_.ns_per_tick())),
+      look_ticks_(static_cast<std::uint64_t>(look_after_ns / clock_.ns_per_tick())),
+      deps_(*this),
+      assignment_(static_cast<float>(std::chrono::duration<double, std::nano>(o.window).count()), o.decisions_kept),
+      admission_(o.resources,
+                 static_cast<std::uint64_t>(
+                     std::min(std::chrono::duration<double, std::nano>(o.card_wait).count(), wait_max_ns) /
+                     clock_.ns_per_tick()),
+                 static_cast<std::uint64_t>(unknown_ns / clock_.ns_per_tick())),
+      budget_(o.memory_bytes != 0 ? std::make_unique<logic::host_budget>(o.memory_bytes) : nullptr) {
+  link_.bounded = o.memory_bytes != 0;
+  if (!o.eager_devices)
+    assignment_.be_careful([this](std::size_t i, const kernel_info& k) { return executors_[i]->is_ready_for(k); });
+}
+
+placement::~placement() {
+  for (std::thread& t : remakers_) t.join();
+}
+
+void placement::add(executor& e) {
+  executors_.push_back(&e);
+  executors_changed();
+  if (e.facts().kind != device_kind::node) near_.push_back(&e);
+  assignment_.add(e.facts());
+  setbacks_.push_back(0);
+  held_back_.emplace_back();
+  if (e.facts().space == host_space) return;
+  has_devices_ = gated_ = true;
+  joined_.resize(executors_.size());
+  // Half of what is risked is left for what comes while a tile is on its way.
+  if (e.facts().kind == device_kind::node && !log_)
+    log_ = std::make_unique<logic::lineage>(
+        logic::lineage_bounds{.calls = logged_calls_max, .cost_ns = replay_max_ns_ / 2});
+  if (e.facts().kind == device_kind::node)
+    assignment_.withdraw(e.facts().id);  // until one has joined
+  else
+    admission_.add_device({e.facts().name, e.facts().kind, e.facts().index}, e.facts().card);
+  deps_.note_predecessors(&predecessors_);
+}
+
+void placement::know_link(memory_space s, logic::edge_cost in, logic::edge_cost out) {
+  assignment_.know_link(host_space, s, in);
+  assignment_.know_link(s, host_space, out);
+}
+
+void placement::trace_to(trace_sink* sink, int lane) {
+  if (!sink) return;
+  tracing_ = true;
+  deps_.note_edges(&edges_);
+  lane_.open(sink, lane, "placement");
+}
+
+// ---- mail -----------------------------------------------------------------------------------------------------------
+
+void placement::refuse_closed() {
+  throw error(errc::runtime_stopped, "the runtime has been shut down: it takes no more tasks");
+}
+
+void placement::submit(task_record* t, bool inside) {
+  if (!inside && may_be_at_bound()) wait_at_bound();
+  const std::size_t waiting = inbox_.post(mail(t, mail::submitted), submitted_);
+  int asleep = 0;
+  for (const executor* e : near_) asleep += e->sleepers();
+  if (asleep != 0) {
+    // Decide here if nobody works, or if those who do do not seem to come for the mail. The latter is looked at now and
+    // then: it costs a cache line from the thread that takes the turns.
+    if (active() == 0 || ((waiting == 1 || waiting % look_every == 0) && has_stale_mail(clock_.ticks())))
+      inside ? take_turn(nullptr) : take_turn_waiting();
+    else if (waiting == 1)
+      for (executor* e : near_) e->keep_watch();
+  }
+  if (closed()) take_turn(nullptr);
+}
+
+// What has finished is looked at first, so that it is never more than what was submitted.
+std::uint64_t placement::in_flight() const {
+  const std::uint64_t finished = finished_.load(std::memory_order_seq_cst);
+  return submitted_.load(std::memory_order_seq_cst) - finished;
+}
+
+// Before the task is there: its body may wait for what this thread does once it has spawned it. Then what is there is
+// planned, and this thread sleeps until a quarter has drained. Tasks never end that wait for a view which it holds.
+void placement::wait_at_bound() {
+  if (in_flight() < in_flight_max_) return;
+  take_turn(nullptr);
+  const auto has_drained = [&] { return given_up_.load(std::memory_order_acquire) || in_flight() <= drained_; };
+  bound_waiters_.fetch_add(1, std::memory_order_seq_cst);
+  while (!holds_up_ || !holds_up_()) {
+    std::unique_lock hold(quiet_lock_);
+    if (quiet_.wait_for(hold, look_for_holders_after, has_drained)) break;
+  }
+  bound_waiters_.fetch_sub(1, std::memory_order_relaxed);
+}
+
+bool placement::wait_for_room(std::chrono::steady_clock::time_point deadline) {
+  const auto room = [&] { return closed() || in_flight() < in_flight_max_; };
+  if (room()) return true;
+  take_turn(nullptr);
+  bound_waiters_.fetch_add(1, std::memory_order_seq_cst);
+  std::unique_lock hold(quiet_lock_);
+  const bool there = quiet_.wait_until(hold, deadline, [&] { return room() || given_up_.load(); });
+  bound_waiters_.fetch_sub(1, std::memory_order_relaxed);
+  return there;
+}
+
+void placement::report_done(std::span<task_record* const> done, executor* self) {
+  if (try_turn()) {
+    for (task_record* t : done) retired_.push_back(t);
+    serve(self);
+    return;
+  }
+  for (task_record* t : done) inbox_.post(mail(t, mail::done));
+  take_turn(self);  // the holder may just have left
+}
+
+void placement::report_returned(std::span<task_record* const> tasks) {
+  for (task_record* t : tasks) inbox_.post(mail(t, mail::returned));
+  take_turn(nullptr);
+}
+
+void placement::report_overtaken(const executor& e, std::span<const overtaken_tile> all) {
+  with_turn([&] {
+    for (const overtaken_tile& o : all) overtaken_.emplace(o.task, overtaken{&e, o.array, o.tile});
+  });
+}
+
+void placement::drop(array_core* a) {
+  inbox_.post(mail(a));
+  take_turn(nullptr);
+}
+
+bool placement::take_turn(executor* self) {
+  if (!(has_mail() || (self && is_work_elsewhere(self))) || !try_turn()) return false;
+  return serve(self);
+}
+
+bool placement::take_turn_waiting() { return has_mail() && try_turn() && serve(nullptr, true); }
+
+void placement::hold_turn() {
+  for (int tries = 0; !try_turn(); ++tries)
+    if (tries < 64)
+      spin_lock::pause();
+    else
+      std::this_thread::yield();
+}
+
+void placement::look_again() {
+  hold_turn();
+  alarm_ = 0;
+  admission_.look_again();
+  absent_over_ = !absent_.empty();
+  serve(nullptr);  // leaves the turn
+}
+
+bool placement::serve(executor* self, bool client) {
+  bool any = false;
+  for (int rounds = 0;; ++rounds) {
+    const std::uint64_t begin = clock_.ticks();
+    was_stale_ = begin - last_turn_.load(std::memory_order_relaxed) > stale_ticks_;
+    const bool stale = was_stale_ || active() == 0;
+    last_turn_.store(begin, std::memory_order_relaxed);
+    last_taker_.store(this_thread_mark(), std::memory_order_relaxed);
+    ++turns_;
+    if (!retired_.empty()) any = true;
+    if (waits_changed_.load(std::memory_order_seq_cst)) look_at_waits();
+    if (has_devices_)
+      transfers_.take(
+          [&](auto from, auto to, auto bytes, float ns) { assignment_.learn_transfer(from, to, bytes, ns); });
+    work_off();
+    // An executor's thread that has its next task already leaves a little mail to gather: fetching it piece by piece
+    // costs both sides.
+    const bool later = self && assignment_.something_outgoing() && leaves_mail(begin);
+    if (!later && inbox_.maybe()) {
+      inbox_.drain(work_);
+      last_drain_ = begin;
+    }
+    if (!work_.empty()) {
+      any = true;
+      const std::size_t n = work_.size();
+      for (std::size_t i = 0; i < n; ++i) {
+        // Two steps ahead of the work: the records, then the arrays they name.
+        if (i + 8 < n) {
+          const auto* far = reinterpret_cast<const char*>(work_[i + 8].task());
+          prefetch<2>(far);
+          __builtin_prefetch(far + 128);
+        }
+        if (i + 4 < n && work_[i + 4].what() == mail::submitted) {
+          const task_record& near = *work_[i + 4].task();
+          for (int k = 0; k < near.access_count && k < 3; ++k)
+            if (const array_core* a = near.accesses[k].array) {
+              prefetch<1>(a);
+              __builtin_prefetch(reinterpret_cast<const char*>(a) + 64, 1);
+              __builtin_prefetch(&a->tile_bytes_max);
+            }
+        }
+        handle(work_[i]);
+      }
+      work_.clear();
+      work_off();
+    }
+    place_anew();
+    if (absent_over_) look_at_absent(begin);
+    admit_waiting(begin);
+    assignment_.refill();
+    while (gated_ && set_aside_for_data()) {  // what fails for want of its data makes room
+      work_off();
+      admit_waiting(begin);
+      assignment_.refill();
+    }
+    if (self && near_.size() > 1) relieve_others(*self);
+    for (int e = next_to_send(0); e != logic::executor_set::end; e = next_to_send(e + 1)) {
+      const auto i = static_cast<std::size_t>(e);
+      std::vector<task_record*>& outgoing = assignment_.outgoing(i);
+      const bool device = executors_[i]->facts().space != host_space;
+      if (device) send_held_back(i);
+      if (outgoing.empty()) {
+        assignment_.sent(i);
+        continue;
+      }
+      told(*executors_[i]);
+      any = true;
+      if (device) hand_to_device(i);
+      executors_[i]->run_tasks(outgoing, executors_[i] == self ? executor::attention::caller
+                                         : device && client    ? executor::attention::client
+                                         : stale               ? executor::attention::nobody
+                                                               : executor::attention::somebody);
+      assignment_.sent(i);
+      if (device) continue;
+      for (executor* other : near_)  // they look up now and then whether they are to relieve this one
+        if (other != executors_[i] && is_work_elsewhere(other)) other->keep_watch();
+    }
+    publish();
+    const std::uint64_t finished_now = retired_count_;
+    if (tracing_ && any) lane_.add(0, begin, clock_.ticks(), "turn");
+    leave_turn();
+    tell_waiters(finished_now);
+    // Mail that came while the turn was held may have nobody else to look at it, nor slots that bodies left meanwhile.
+    if (later || (inbox_.count() == 0 && (assignment_.kept() == 0 || !waits_changed_.load(std::memory_order_seq_cst))))
+      return any;
+    if (rounds >= 4) {
+      // Enough for one visit. Who is awake looks when what he runs has ended.
+      const bool nobody = active() == 0;
+      for (executor* e : near_) {
+        if (e->sleepers() == 0) continue;
+        if (!nobody) {
+          e->keep_watch();
+          continue;
+        }
+        e->wake_one();
+        break;
+      }
+      return any;
+    }
+    if (!try_turn()) return any;
+  }
+}
+
+void placement::look_at_waits() {
+  waits_changed_.exchange(false, std::memory_order_seq_cst);
+  for (const executor* e : near_) {
+    if (e->facts().space != host_space) continue;
+    const waiting_load w = e->waiting();
+    assignment_.know_waiting(e->facts().id, w.slots, w.ns);
+  }
+}
+
+// The inbox' counter is on a cache line that submitters write: it is not looked at with each tiny task.
+bool placement::leaves_mail(std::uint64_t now) {
+  if (now - last_look_ < look_ticks_) return true;
+  last_look_ = now;
+  return inbox_.roughly() < gather && now - last_drain_ < stale_ticks_;
+}
+
+void placement::give_records_back() {
+  if (!free_first_) return;
+  link_.records.give_chain(free_first_, free_last_, free_count_);
+  free_first_ = free_last_ = nullptr;
+  free_count_ = 0;
+}
+
+void placement::publish() {
+  if (free_count_ >= give_back_at) give_records_back();
+  if (finished_.load(std::memory_order_relaxed) == retired_count_) return;
+  finished_.store(retired_count_, std::memory_order_release);  // who sees it sees what the tasks did
+}
+
+// After the turn was left, which orders this after the store of what has finished. `finished`: what it was then.
+void placement::tell_waiters(std::uint64_t finished) {
+  const bool quiet_wanted = quiet_waiters_.load(std::memory_order_seq_cst) != 0;
+  const bool room_wanted = bound_waiters_.load(std::memory_order_seq_cst) != 0;
+  if (!quiet_wanted && !room_wanted) return;
+  // Nobody is woken to find that it must go on sleeping: one wake-up costs more than hundreds of tasks.
+  const std::uint64_t left = submitted_.load(std::memory_order_seq_cst) - finished;
+  if ((left == 0 && quiet_wanted) || (left <= drained_ && room_wanted)) {
+    { std::lock_guard hold(quiet_lock_); }
+    quiet_.notify_all();
+  }
+}
+
+void placement::handle(mail m) {
+  switch (m.what()) {
+    case mail::submitted:
+      order(*m.task());
+      break;
+    case mail::done:
+      retired_.push_back(m.task());
+      break;
+    case mail::returned:
+      place_again(*m.task());
+      break;
+    case mail::dropped:
+      m.array()->dropped = true;
+      if (budget_) budget_->dropped(*m.array());
+      free_if_unused(*m.array());
+      break;
+  }
+}
+
+}  // namespace troupe::detail

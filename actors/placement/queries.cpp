@@ -1,0 +1,272 @@
+// What this file is for: what others ask of placement beside tasks: waits, explanations, reports, the end.
+// SPDX-FileCopyrightText: the troupe authors
+// SPDX-License-Identifier: BSD-3-Clause
+#include <unordered_set>
+
+#include <troupe/error.hpp>
+
+#include "actors/execution/task_errors.hpp"
+#include "actors/placement/placement.hpp"
+#include "actors/protocol/resumption.hpp"
+
+namespace troupe::detail {
+
+namespace {
+// Bytes of records, and of regions, that an idle runtime keeps for the next burst.
+constexpr std::size_t kept_idle = 4u << 20;
+}  // namespace
+
+// ---- questions ------------------------------------------------------------------------------------------------------
+
+bool placement::wait_quiet(std::chrono::steady_clock::time_point deadline) {
+  const auto quiet = [&] { return is_quiet() || given_up_.load(std::memory_order_acquire); };
+  for (;;) {
+    if (quiet()) return is_quiet();
+    if (take_turn(nullptr)) continue;
+    quiet_waiters_.fetch_add(1, std::memory_order_seq_cst);
+    bool done;
+    {
+      std::unique_lock hold(quiet_lock_);
+      if (deadline == std::chrono::steady_clock::time_point::max()) {
+        quiet_.wait(hold, quiet);
+      } else {
+        quiet_.wait_until(hold, deadline, quiet);
+      }
+      done = is_quiet();
+    }
+    quiet_waiters_.fetch_sub(1, std::memory_order_relaxed);
+    return done;
+  }
+}
+
+bool placement::would_deadlock(task_record& inside, task_record& awaited) {
+  if (&inside == &awaited) return true;
+  hold_turn();
+  serve(nullptr);  // what was submitted before this question must have been ordered; leaves the turn
+  hold_turn();
+  const bool yes = deps_.reaches(inside, awaited) || admission_.excludes(inside, awaited);
+  if (!yes && budget_) fail_beside(inside, awaited);
+  leave_turn();
+  take_turn(nullptr);
+  return yes;
+}
+
+void placement::abandon_access(task_record& t) {
+  bool granted = false;
+  with_turn([&] {
+    granted = (t.marks & mark_open) != 0;
+    t.marks |= mark_given_up;
+  });
+  task_record* const one = &t;
+  if (granted) report_done({&one, 1}, nullptr);
+}
+
+bool placement::is_behind(std::span<task_record* const> open, const task_record* awaited) {
+  hold_turn();
+  serve(nullptr);  // as above; leaves the turn
+  hold_turn();
+  bool yes = false;
+  for (task_record* t : open) yes = yes || deps_.reaches(*t, awaited);
+  leave_turn();
+  take_turn(nullptr);
+  return yes;
+}
+
+namespace {
+// Who was chosen first and sent it back is no candidate any more, but for the reason.
+void tell_refusals(explanation& e, const task_record& t, std::span<const executor_facts> facts) {
+  if (!t.extra || t.extra->refused_by.empty()) return;
+  std::vector<candidate> all;
+  for (auto c = e.candidates.rbegin(); c != e.candidates.rend(); ++c)  // of each the last: chosen among fewer
+    if (std::ranges::find(all, c->executor, &candidate::executor) == all.end()) all.push_back(std::move(*c));
+  std::ranges::reverse(all);
+  for (const auto& [id, why] : t.extra->refused_by) {
+    std::erase_if(all, [&, &name = facts[id].name](const candidate& c) { return c.executor == name; });
+    candidate& c = all.emplace_back();
+    c.executor = facts[id].name;
+    c.left_out = "could not run it: " + why;
+  }
+  const auto at = std::ranges::find(all, e.executor, &candidate::executor);
+  if (at == all.end() && !e.executor.empty())
+    all.insert(all.begin(), {e.executor, {}, {}, std::chrono::nanoseconds(static_cast<std::int64_t>(t.predicted_ns))});
+  for (candidate& c : all) c.chosen = c.executor == e.executor && c.left_out.empty();
+  e.candidates = std::move(all);
+}
+}  // namespace
+
+void placement::remark(std::string text) {
+  constexpr std::size_t remarks_max = 64;
+  with_turn([&] {
+    if (remarks_.size() < remarks_max && std::ranges::find(remarks_, text) == remarks_.end())
+      remarks_.push_back(std::move(text));
+  });
+}
+
+explanation placement::explain(task_record& t) {
+  hold_turn();
+  explanation e = assignment_.explain(t);
+  tell_refusals(e, t, facts());
+  if (is_fulfilled(t) && !is_left_behind(t) && t.measured_ns > 0)
+    e.measured = std::chrono::nanoseconds(static_cast<std::int64_t>(t.measured_ns));
+  leave_turn();
+  take_turn(nullptr);
+  return e;
+}
+
+std::vector<logic::remembered_time> placement::measured_times() {
+  std::vector<logic::remembered_time> all;
+  with_turn([&] { all = assignment_.measured_times(); });
+  return all;
+}
+
+logic::cost_model::learned_edge placement::learned_link(memory_space from, memory_space to) {
+  logic::cost_model::learned_edge e;
+  with_turn([&] {
+    transfers_.take([&](auto f, auto t, auto bytes, float ns) { assignment_.learn_transfer(f, t, bytes, ns); });
+    e = assignment_.learned(from, to);
+  });
+  return e;
+}
+
+runtime_report placement::report() {
+  hold_turn();
+  serve(nullptr);  // what has been dropped or done by now is accounted for; leaves the turn
+  hold_turn();
+  runtime_report r;
+  r.spawned = submitted_.load();
+  r.finished = finished_.load();
+  r.turns = turns_;
+  r.resources_free = admission_.free();
+  r.remarks = remarks_;
+  for (std::size_t i = 0; i < executors_.size(); ++i) {
+    executor_report e = executors_[i]->report();
+    e.predicted = std::chrono::nanoseconds(static_cast<std::int64_t>(assignment_.predicted_ns(i)));
+    e.measured = std::chrono::nanoseconds(static_cast<std::int64_t>(assignment_.measured_ns(i)));
+    if (i == 0) {  // a core group, as they run on a core
+      e.tasks += bodies_remade_.load(std::memory_order_relaxed);
+      e.failed += bodies_remade_threw_.load(std::memory_order_relaxed);
+    }
+    r.executors.push_back(std::move(e));
+  }
+  give_records_back();
+  r.bytes_allocated = link_.array_bytes.load();
+  r.bytes_allocated_max = link_.array_bytes_max.load();
+  if (disk_) {
+    r.bytes_spilled = disk_->bytes_out();
+    r.bytes_read_back = disk_->bytes_in();
+    r.bytes_on_disk = budget_->on_disk();
+  }
+  r.arrays = link_.arrays.load();
+  r.records = link_.records.in_use();
+  leave_turn();
+  take_turn(nullptr);
+  return r;
+}
+
+// ---- the end --------------------------------------------------------------------------------------------------------
+
+void placement::abandon(task_record& t) {
+  if (!give_up(t)) await_verdict(t);
+}
+
+bool placement::give_up(task_record& t) {
+  if (!claim(t)) return false;
+  const std::string name = logic::name_of(t);
+  t.error = std::make_exception_ptr(task_failed(
+      errc::runtime_stopped, "task '" + name + "' did not run: the runtime was shut down", name, "", name, 0, nullptr));
+  if (const std::coroutine_handle<> waits = waits_for(t)) unresumed_.push_back(waits);
+  fulfil(t, board_);
+  ++abandoned_;
+  return true;
+}
+
+void placement::leave_behind(std::span<task_record* const> tasks) {
+  // What comes after them is in nobody's queue yet. It stays in the order, and retires when their bodies end, if ever.
+  std::vector<task_record*> next;
+  for (task_record* t : tasks)
+    if (detail::leave_behind(*t, board_)) next.push_back(t);
+  std::unordered_set<const task_record*> seen(next.begin(), next.end());
+  while (!next.empty()) {
+    task_record* const t = next.back();
+    next.pop_back();
+    deps_.each_successor(*t, [&](task_record& after, bool) {
+      if (!seen.insert(&after).second) return;
+      give_up(after);
+      next.push_back(&after);
+    });
+  }
+}
+
+std::vector<std::coroutine_handle<>> placement::take_unresumed() {
+  std::vector<std::coroutine_handle<>> all;
+  with_turn([&] { all.swap(unresumed_); });
+  return all;
+}
+
+void placement::give_up_waiting() {
+  given_up_.store(true, std::memory_order_release);
+  { std::lock_guard hold(quiet_lock_); }
+  quiet_.notify_all();
+}
+
+std::uint64_t placement::abandon_queued() {
+  hold_turn();
+  abandoning_ = true;  // from here on nothing that becomes ready is handed out
+  std::vector<task_record*> back(1024);
+  const auto give_up = [&](task_record& t) {
+    abandon(t);
+    retired_.push_back(&t);
+  };
+  for (executor* e : executors_)
+    for (std::size_t got; (got = e->take_back(back, [](const task_record&) { return true; })) != 0;)
+      for (std::size_t i = 0; i < got; ++i) give_up(*back[i]);
+  assignment_.drop_kept(give_up);
+  admission_.drop_queued(give_up);
+  for (const absent& a : std::exchange(absent_, {})) give_up(*a.task);
+  absent_count_.store(0);
+  for (const room_request& r : std::exchange(short_, {})) give_up(*r.task);
+  serve(nullptr);
+  settle_accounts();
+  hold_turn();
+  const std::uint64_t n = abandoned_;
+  leave_turn();
+  return n;
+}
+
+void placement::settle_accounts() {
+  hold_turn();
+  serve(nullptr);
+  hold_turn();
+  give_records_back();
+  leave_turn();
+}
+
+bool placement::tidy() {
+  hold_turn();
+  const auto is_large = [&] { return link_.records.bytes() > kept_idle || link_.regions.bytes() > kept_idle; };
+  if (is_large() && inbox_.count() == 0 && open_views_ == 0 && moves_ == 0 && retired_count_ == submitted_.load()) {
+    give_records_back();
+    deps_.forget_all();
+    link_.records.trim(kept_idle);
+    link_.regions.trim(kept_idle);
+  }
+  const bool done = !is_large();
+  leave_turn();
+  take_turn(nullptr);
+  return done;
+}
+
+void placement::with_turn(const std::function<void()>& f) {
+  hold_turn();
+  f();
+  leave_turn();
+  take_turn(nullptr);
+}
+
+void placement::flush_trace() {
+  hold_turn();
+  lane_.flush();
+  leave_turn();
+}
+
+}  // namespace troupe::detail

@@ -1,0 +1,271 @@
+// What this file is for: what becomes of a task in a turn: ordered, ready, admitted, given to an executor, retired.
+// SPDX-FileCopyrightText: the troupe authors
+// SPDX-License-Identifier: BSD-3-Clause
+#include <algorithm>
+
+#include <troupe/error.hpp>
+
+#include "actors/execution/task_errors.hpp"
+#include "actors/placement/placement.hpp"
+#include "actors/protocol/behind.hpp"
+#include "actors/protocol/clock.hpp"
+#include "actors/protocol/phase.hpp"
+
+namespace troupe::detail {
+
+// ---- ordering -------------------------------------------------------------------------------------------------------
+
+void placement::order(task_record& t) {
+  // Each task comes with one pending count, its submission, taken off here.
+  deps_.order(t, settles_);
+  for (const auto& [earlier, later] : edges_) lane_.add_edge(earlier, later);
+  edges_.clear();
+  t.id = t.sequence;
+  for (task_record* s : settles_)
+    if (--s->pending == 0) make_ready(*s);
+  settles_.clear();
+  if (has_devices_) {
+    for (const auto& [first, next, data] : predecessors_)
+      if (next == &t) count_ahead(*first, t, data);  // others are those of settle tasks
+    predecessors_.clear();
+  }
+  if (--t.pending == 0)
+    make_ready(t);
+  else if (has_devices_)
+    send_behind(t);
+}
+
+task_record* placement::make_settle(array_core& a, reduction& r) { return detail::make_settle(link_, a, r); }
+
+void placement::fail(task_record& t, std::exception_ptr why, bool own) {
+  if (!claim(t)) {
+    if (t.marks & mark_behind) doomed_.emplace(&t, std::move(why));
+    return;
+  }
+  t.error = std::move(why);
+  if (!own) t.measured_ns = never_ran;
+  fulfil(t, board_);
+}
+
+// ---- ready ----------------------------------------------------------------------------------------------------------
+
+void placement::make_ready(task_record& t) {
+  if (t.marks & mark_behind) {  // its device has it
+    t.marks &= static_cast<std::uint16_t>(~mark_behind);
+    if (t.marks & mark_early)
+      retired_.push_back(&t);
+    else
+      deps_.each_successor(t, [&](task_record& next, bool) { send_behind(next); });  // there is room again
+    return;
+  }
+  if (abandoning_ && t.kind != task_kind::farewell) abandon(t);
+  if ((t.phase.load(std::memory_order_acquire) & phase_mask) != phase_waiting) {
+    await_verdict(t);
+    retired_.push_back(&t);  // failed or cancelled before it could start
+    return;
+  }
+  switch (t.kind) {
+    case task_kind::farewell:
+      retired_.push_back(&t);  // it is done when the array is gone
+      return;
+    case task_kind::join:
+      if (claim(t)) fulfil(t, board_);
+      retired_.push_back(&t);
+      return;
+    case task_kind::host_access:
+      if (gated_ && must_wait_for_data(t)) return;
+      if (!claim(t)) {
+        await_verdict(t);
+        retired_.push_back(&t);  // given up just now
+        return;
+      }
+      // Granted: it counts as finished, and retires when the view is closed.
+      fulfil(t, board_);
+      if (t.marks & mark_given_up) {
+        retired_.push_back(&t);
+        return;
+      }
+      t.marks |= mark_open;
+      ++retired_count_;
+      ++open_views_;
+      if (t.extra && t.extra->listener) {
+        t.extra->listener->granted(t);
+        told(*t.extra->listener);
+      }
+      return;
+    default:
+      if (t.marks & mark_sent)
+        assignment_.resume(t);  // its data has come
+      else
+        admit(t);
+  }
+}
+
+void placement::place_again(task_record& t) {
+  note_setback(t);
+  place_without_setback(t);
+}
+
+// Nothing was sent behind it.
+void placement::place_without_setback(task_record& t) {
+  count_not_ahead(t);
+  note_not_run(t);
+  if (has_devices_) logic::forget_parts(t);
+  assignment_.take_back(t);
+  if (t.marks & mark_has_room) give_room_back(t);
+  t.marks &= static_cast<std::uint16_t>(~(mark_handed | mark_leads | mark_behind | mark_uncertain));
+  if (t.extra && std::exchange(t.extra->refused, false)) {
+    const std::uint16_t id = assignment_.facts()[t.executor].id;
+    t.extra->executors.erase(id);
+    t.extra->refused_by.emplace_back(id, reason_of(t.extra->refusal));
+  }
+  t.phase.fetch_and(~behind_mask, std::memory_order_acq_rel);
+  if (auto doom = doomed_.extract(&t)) fail(t, std::move(doom.mapped()), false);
+  t.marks |= mark_came_back;
+  if (t.pending > 0) return;  // what it comes after has still to be done
+  if (abandoning_) abandon(t);
+  if ((t.phase.load(std::memory_order_acquire) & phase_mask) != phase_waiting) {
+    await_verdict(t);
+    retired_.push_back(&t);
+    return;
+  }
+  logic::admission::holds_elsewhere(t) ? admit_again(t) : assign(t);
+}
+
+// What it was to hold is of a node that does not run it.
+void placement::admit_again(task_record& t) {
+  admission_.finished(t);
+  admission_.queue(t);
+}
+
+void placement::assign(task_record& t) {
+  if (!overtaken_.empty()) lose_overtaken(t);
+  look_up_scope(t);
+  if (!has_devices_ || assignment_.can_run(t)) {
+    (t.marks & mark_came_back) ? assignment_.assign_again(t) : assignment_.assign(t);
+    return;
+  }
+  if (logic::admission::holds_elsewhere(t)) return admit_again(t);
+  end_of_wait(t, nobody_left(t));
+}
+
+// As if the node had gone with it: what has overwritten it there ends after this task.
+void placement::lose_overtaken(const task_record& t) {
+  const auto [begin, end] = overtaken_.equal_range(&t);
+  for (auto o = begin; o != end; ++o) {
+    const std::pair<array_core*, std::uint32_t> one{o->second.array, o->second.tile};
+    lose(*o->second.at, {&one, 1},
+         std::make_exception_ptr(error(errc::out_of_memory, "it could not run all that it was given, and went on")));
+  }
+  overtaken_.erase(begin, end);
+}
+
+void placement::refuse(task_record& t, std::exception_ptr why) {
+  const std::exception_ptr refusal = t.extra ? t.extra->refusal : nullptr;
+  fail(t, refusal ? refusal : std::move(why), true);
+  await_verdict(t);
+  retired_.push_back(&t);
+}
+
+void placement::admit(task_record& t) {
+  if (logic::admission::concerns(t))
+    admission_.queue(t);
+  else
+    assign(t);
+}
+
+memory_space placement::space_of(const held_device& d) const {
+  const auto is = [&](const executor* e) { return e->facts().name == d.name; };
+  const auto at = std::ranges::find_if(near_, is);
+  return at == near_.end() ? host_space : (*at)->facts().space;
+}
+
+// In every turn; most have nothing to admit.
+void placement::admit_waiting(std::uint64_t now) {
+  if (admission_.has_changed()) admit_some(now);
+}
+
+void placement::admit_some(std::uint64_t now) {
+  admission_.admit(
+      now,
+      [&](task_record& t) {
+        look_up_scope(t);
+        return assignment_.places_of(t);
+      },
+      [&](task_record& t) { assign(t); }, [&](task_record& t) { end_of_wait(t, no_quantity(t)); },
+      [&](const task_record& t) {
+        return static_cast<std::uint64_t>(static_cast<double>(assignment_.predicted_ns(t)) / clock_.ns_per_tick());
+      },
+      [&](const task_record& t, const held_device& d) { return assignment_.missing_bytes(t, space_of(d)); });
+  ring_at(admission_.due(), now);
+}
+
+// ---- retiring -------------------------------------------------------------------------------------------------------
+
+// Until nothing is left: retiring makes tasks ready, and some of those (joins, failed ones) retire at once.
+void placement::work_off() {
+  for (std::size_t i = 0; i < retired_.size(); ++i) retire(*retired_[i]);
+  retired_.clear();
+}
+
+// For whoever asks later where a for_each went.
+void placement::note_chunk(const task_record& t) {
+  if (!(t.marks & mark_sent) || t.measured_ns == never_ran) return;
+  auto* const join = reinterpret_cast<task_record*>(t.successors[0] & ~std::uintptr_t{1});
+  if (join->kind != task_kind::join || !join->extra) return;
+  std::vector<std::uint64_t>& at = join->extra->chunks_at;
+  if (at.size() <= t.executor) at.resize(t.executor + 1u);
+  ++at[t.executor];
+}
+
+void placement::retire(task_record& t) {
+  if (has_devices_ && has_ended_early(t)) return;
+  if (!doomed_.empty()) doomed_.erase(&t);
+  if (!overtaken_.empty()) overtaken_.erase(&t);
+  assignment_.finished(t);
+  if (gated_) account_for_data(t);
+  if (t.marks & mark_chunk) note_chunk(t);
+  if (tracing_)
+    deps_.each_successor(t, [&](task_record& next, bool) {  // the others were noted when they were found
+      if (next.kind == task_kind::join) lane_.add_edge(t.sequence, next.sequence);
+    });
+  // Who waited for a copy that is lost finds out itself whether he needed it.
+  if (t.kind >= task_kind::transfer) t.error = nullptr;
+  retiring_ = &t;
+  deps_.retire(t, [&](task_record& next) { make_ready(next); });
+  retiring_ = nullptr;
+  admission_.finished(t);
+  for (int i = 0; i < t.access_count; ++i) {
+    access& x = t.accesses[i];
+    if (!x.array) continue;
+    array_core& a = *x.array;
+    --a.users;
+    if (a.dropped && a.users == 0) free_if_unused(a);
+  }
+  if (t.kind == task_kind::settle) delete t.accesses[0].where->partials;
+  if (is_internal(t.kind))  // nobody submitted it, so it is not counted: who needs it is
+    ;
+  else if (t.marks & mark_open)
+    --open_views_;
+  else
+    ++retired_count_;
+  drop_inputs(t);
+  if (t.extra && t.extra->listener) {
+    told(*t.extra->listener);
+    t.extra->listener->retired(t);
+  }
+  if (t.references.fetch_sub(1, std::memory_order_acq_rel) == 1) {
+    if (t.extra || !t.ops) {
+      recycle(&t);
+      return;
+    }
+    t.ops->drop_result(t);
+    t.error = nullptr;
+    t.next = free_first_;
+    if (!free_first_) free_last_ = &t;
+    free_first_ = &t;
+    ++free_count_;
+  }
+}
+
+}  // namespace troupe::detail

@@ -1,0 +1,257 @@
+// What this file is for: placement's decisions about data: what must move before a task may run, who keeps account.
+// SPDX-FileCopyrightText: the troupe authors
+// SPDX-License-Identifier: BSD-3-Clause
+#include <bit>
+
+#include <troupe/error.hpp>
+
+#include "actors/execution/task_errors.hpp"
+#include "actors/logic/data/directory.hpp"
+#include "actors/placement/placement.hpp"
+#include "actors/protocol/phase.hpp"
+
+namespace troupe::detail {
+
+// ---- before a task is handed over -----------------------------------------------------------------------------------
+
+// True if a task has failed meanwhile, or there is room for others. Not under a budget: they would compete for its room.
+bool placement::set_aside_for_data() {
+  bool any = false;
+  do {
+    for (int i = assignment_.next_outgoing(0); i != logic::executor_set::end; i = assignment_.next_outgoing(i + 1))
+      std::erase_if(assignment_.outgoing(i), [&](task_record* t) {
+        if ((t->marks & mark_behind) || !must_wait_for_data(*t)) return false;  // behind: it has been looked at
+        if (!budget_) assignment_.set_aside(*t);
+        return any = true;
+      });
+  } while (budget_ && make_room());
+  return !retired_.empty() || (any && !budget_ && assignment_.kept() != 0);
+}
+
+// Where the only current copy of what the task touches is elsewhere, it waits for a transfer like for any other task.
+bool placement::must_wait_for_data(task_record& t) {
+  const memory_space where = t.kind == task_kind::host_access ? host_space : assignment_.space_of(t);
+  if (const std::exception_ptr lost = logic::lost_input(t)) {
+    fail(t,
+         task_error(t, t.kind == task_kind::host_access ? "host" : assignment_.facts()[t.executor].name, 0, lost,
+                    failure_code(lost)),
+         true);
+    await_verdict(t);
+    retired_.push_back(&t);
+    return true;
+  }
+  bool waits = false;
+  const bool node = where != host_space && is_node(t), pulls = node && !(t.extra && t.extra->no_pulls);
+  if (t.extra) {
+    t.extra->loans.clear();
+    t.extra->pulls.clear();
+  }
+  logic::each_in_the_way(t, where, [&](array_core& a, std::uint32_t tile, tile_home& home, logic::wanted w) {
+    if (pulls && w == logic::wanted::only_read && assignment_.reaches(where, home.dirty_in)) return;
+    if (!node && w >= logic::wanted::anywhere && assignment_.reaches(where, home.dirty_in)) {
+      const borrowed b = borrow(t, a, tile, home);
+      if (b == borrowed::waits) waits = true;
+      if (b != borrowed::refused) return;
+    }
+    if (!deps_.alive(home.moving)) {
+      task_record* transfer = make_transfer(link_, a, tile, w == logic::wanted::nothing);
+      hand_over(*transfer, home.dirty_in);
+      home.moving = {transfer, transfer->sequence};
+    }
+    deps_.link(home.moving, t, true);
+    waits = true;
+  });
+  const auto alive = [this](task_ref r) { return r.task != retiring_ && deps_.alive(r); };
+  if (has_devices_)
+    logic::each_part_clash(t, where, alive, [&](task_ref r) { waits = deps_.link(r, t, false) || waits; });
+  if (!waits && budget_) waits = must_wait_for_room(t);
+  predecessors_.clear();  // those are no reason to send it behind them
+  if (waits) return true;
+  note_overwriting(t, where);
+  if (has_devices_) logic::note_parts(t, where, alive);
+  if (pulls) choose_sources(t, where);
+  if (where != host_space) logic::note_sent(t, where, node);
+  return false;
+}
+
+// Of a task that nobody submitted.
+void placement::number(task_record& t) {
+  t.sequence = deps_.next_sequence();
+  t.id = t.sequence;
+  t.pending = 0;
+  for (int i = 0; i < t.access_count; ++i) ++t.accesses[i].array->users;
+}
+
+// The runtime's own task for a device: it comes before all that waits there.
+void placement::hand_over(task_record& t, memory_space where) {
+  number(t);
+  if (t.kind == task_kind::transfer) note_overwriting(t, host_space);
+  t.executor = static_cast<std::uint16_t>(assignment_.executor_of(where));
+  task_record* const one = &t;
+  executors_[t.executor]->run_tasks({&one, 1}, executor::attention::nobody);
+  told(*executors_[t.executor]);
+}
+
+// ---- what has ended or was lost -------------------------------------------------------------------------------------
+
+void placement::account_for_data(task_record& t) {
+  if (t.marks & mark_has_room) give_room_back(t);
+  if (t.kind == task_kind::spill || t.kind == task_kind::load) {
+    account_for_move(t);
+    return;
+  }
+  if (t.kind == task_kind::transfer) {
+    const access& x = t.accesses[0];
+    note_at_home(t, host_space);
+    tile_home& home = x.array->homes->tiles[x.tile];
+    if (home.moving.task != &t) return;  // its device failed, and another one is asked
+    home.moving = {};
+    if (x.mode == access_mode::update && home.dirty_in != no_space) return;  // it was written meanwhile
+    const memory_space from = std::exchange(home.dirty_in, host_space);
+    home.loan = nullptr;
+    if (t.measured_ns > 0)
+      assignment_.learn_transfer(assignment_.facts()[t.executor].space, host_space,
+                                 static_cast<std::uint64_t>(x.array->tile_box(x.tile).volume()) * x.array->spec.element,
+                                 t.measured_ns);
+    if (t.error && x.mode == access_mode::update) {
+      home.cached.erase(assignment_.facts()[t.executor].space);
+      rescue(*x.array, x.tile, home, t.error);
+      if (home.dirty_in == no_space) return;  // somebody else is asked
+    } else if (t.error && from != no_space && assignment_.facts()[t.executor].kind == device_kind::node) {
+      home.dirty_in = from;  // it cannot give it; no_space: nor could it be made again
+      const std::pair<array_core*, std::uint32_t> lost{x.array, x.tile};
+      lose(*executors_[t.executor], {&lost, 1}, t.error);
+      if (home.dirty_in == no_space) return;  // it is made again
+    } else if (t.error) {
+      home.cached.clear();
+      home.lost = t.error;
+    }
+    if (budget_) went_home(x);
+  } else if (t.kind == task_kind::host_access || (t.marks & mark_sent)) {
+    const memory_space where = t.kind == task_kind::host_access ? host_space : assignment_.space_of(t);
+    if (log_ && is_node(t)) note_read(t);
+    logic::note_done(t, where);
+    if (log_) {
+      note_at_home(t, where);
+      note_ran(t, where);
+    }
+  }
+}
+
+void placement::report_failure(const executor& e, std::span<const std::pair<array_core*, std::uint32_t>> lost,
+                               std::exception_ptr why, bool for_good) {
+  hold_turn();
+  serve(nullptr);  // what it has done before must have been accounted for; leaves the turn
+  hold_turn();
+  assignment_.disconnect(e.facts().space);  // opened anew it is not connected
+  lose(e, lost, why);
+  if (for_good) {
+    assignment_.withdraw(e.facts().id);
+    admission_.remove_node(e.facts().id);
+    if (e.facts().kind == device_kind::node) last_gone_ = e.facts().shown_name();
+    std::vector<task_record*> kept;  // with this executor in mind
+    assignment_.drop_kept([&](task_record& t) { kept.push_back(&t); });
+    for (task_record* t : kept) assign(*t);
+  }
+  serve(nullptr);  // what nobody else has is refused; leaves the turn
+  take_turn(nullptr);
+}
+
+void placement::report_lost(const executor& e, std::span<const std::pair<array_core*, std::uint32_t>> lost,
+                            std::exception_ptr why) {
+  hold_turn();
+  serve(nullptr);  // what was done before must have been accounted for; leaves the turn
+  hold_turn();
+  lose(e, lost, why);
+  leave_turn();
+  take_turn(nullptr);
+}
+
+void placement::lose(const executor& e, std::span<const std::pair<array_core*, std::uint32_t>> all,
+                     const std::exception_ptr& why) {
+  std::vector<std::pair<array_core*, std::uint32_t>> left;
+  const bool node = log_ && e.facts().kind == device_kind::node;
+  if (node) left = make_again(e, all);
+  const std::span<const std::pair<array_core*, std::uint32_t>> lost = node ? left : all;
+  for (const auto& [array, tile] : lost) {
+    tile_home& home = array->homes->tiles[tile];
+    if (home.dirty_in != e.facts().space) continue;
+    home.cached.erase(e.facts().space);
+    rescue(*array, tile, home,
+           std::make_exception_ptr(error(errc::data_lost, "array '" + array->spec.name + "', tile " +
+                                                              std::to_string(tile) + ": its only copy went with " +
+                                                              e.facts().shown_name() + ": " + text_of(why))));
+  }
+}
+
+// ---- the end of an array --------------------------------------------------------------------------------------------
+
+void placement::free_if_unused(array_core& a) {
+  if (!a.dropped || a.users != 0) return;
+  if (a.homes && !a.homes->spaces.empty()) {
+    if (a.is_borrowed() && bring_home(a)) return;
+    forget_in_log(a);
+    forget_copies(a);
+    return;
+  }
+  forget_in_log(a);
+  free(a);
+}
+
+// Memory of the caller holds what was computed when its last handle has gone. True if something is on its way.
+bool placement::bring_home(array_core& a) {
+  bool any = false;
+  for (std::uint32_t t = 0; t < a.tile_count; ++t) {
+    tile_home& home = a.homes->tiles[t];
+    if (home.dirty_in == host_space) continue;
+    task_record* transfer = make_transfer(link_, a, t, false);
+    hand_over(*transfer, home.dirty_in);
+    home.moving = {transfer, transfer->sequence};
+    any = true;
+  }
+  return any;
+}
+
+void placement::bid_farewell(task_record& t) {
+  bool over;
+  {
+    std::lock_guard hold(farewells_lock_);
+    over = farewells_over_;
+    if (!over) {
+      farewells_.push_back(&t);
+      farewells_left_.store(farewells_.size(), std::memory_order_seq_cst);
+    }
+  }
+  if (over && claim(t)) fulfil(t, board_);
+  inbox_.post(mail(&t, mail::submitted));
+}
+
+void placement::end_farewell(task_record& t) {
+  {
+    std::lock_guard hold(farewells_lock_);
+    std::erase(farewells_, &t);
+    farewells_left_.store(farewells_.size(), std::memory_order_seq_cst);
+  }
+  if (claim(t)) fulfil(t, board_);
+  if (t.references.fetch_sub(1, std::memory_order_acq_rel) == 1) recycle(&t);
+}
+
+void placement::end_farewells() {
+  with_turn([&] {  // nobody ends one meanwhile
+    std::lock_guard hold(farewells_lock_);
+    farewells_over_ = true;
+    for (task_record* t : farewells_)
+      if (claim(*t)) fulfil(*t, board_);
+    farewells_.clear();
+    farewells_left_.store(0, std::memory_order_seq_cst);
+  });
+}
+
+// Each device frees its copies; the last one to have done so frees the array.
+void placement::forget_copies(array_core& a) {
+  std::exchange(a.homes->spaces, {}).each([&](std::size_t s) {
+    hand_over(*make_forget(link_, a), static_cast<memory_space>(s));
+  });
+}
+
+}  // namespace troupe::detail

@@ -1,0 +1,212 @@
+// What this file is for: a call as it is said to another node: what it reads, writes and takes, and what has to be sent for it.
+// SPDX-FileCopyrightText: the troupe authors
+// SPDX-License-Identifier: BSD-3-Clause
+#include <algorithm>
+
+#include <troupe/error.hpp>
+
+#include "actors/execution/reexecution.hpp"
+#include "actors/logic/data/dependencies.hpp"
+#include "actors/logic/data/directory.hpp"
+#include "actors/memory/host_tiles.hpp"
+#include "actors/remote_node/actor.hpp"
+
+namespace troupe::detail {
+
+namespace {
+
+// A task with more gaps than that is told of them before, in frames of their own.
+constexpr std::size_t gaps_inside_max = 512;
+
+/// Collects the values of a call; views go by their accesses.
+class value_sink final : public task_context, private argument_sink {
+ public:
+  explicit value_sink(std::vector<std::vector<std::byte>>& to) : to_(to) { sink_ = this; }
+  const char* executor() const override { return ""; }
+  bool stop_requested() const override { return false; }
+  int attempt() const override { return 1; }
+  raw_view view_of(int) override { return {}; }
+
+ private:
+  void array(const raw_view&, int, std::size_t) override {}
+  void value(const void* data, std::size_t bytes) override {
+    const auto* b = static_cast<const std::byte*>(data);
+    to_.emplace_back(b, b + bytes);
+  }
+  bool wants_tuple() const override { return false; }
+  void tuple(const void*) override {}
+
+  std::vector<std::vector<std::byte>>& to_;
+};
+
+void check_size(const wire::task_card& c) {
+  if (c.values.size() > wire::values_max)
+    throw too_much("a call with " + std::to_string(c.values.size()) +
+                   " values does not go to another node, which takes " + std::to_string(wire::values_max));
+  for (std::size_t i = 0; i < c.values.size(); ++i)
+    if (c.values[i].size() > wire::value_max)
+      throw too_much("value " + std::to_string(i + 1) + " of the call has " + std::to_string(c.values[i].size()) +
+                     " bytes, to another node go " + std::to_string(wire::value_max) + "; give it as an array, or");
+  if (c.resources.size() > wire::resources_max)
+    throw too_much("a call that holds " + std::to_string(c.resources.size()) +
+                   " quantities does not go to another node, which takes " + std::to_string(wire::resources_max));
+}
+
+// That node would take it for nonsense.
+void check_size(const array_core& a, const logic::box4& view) {
+  double bytes = static_cast<double>(a.spec.element);
+  for (int d = 0; d < rank_max; ++d) bytes *= static_cast<double>(std::max<index_t>(view.size(d), 1));
+  if (bytes > wire::bytes_max)
+    throw too_much("what the task sees of array '" + a.spec.name +
+                   "' is larger than what goes to another node; use smaller windows, or");
+}
+
+/// What a stop token does to a task that is there. It may arrive before the task does, or after it has ended.
+struct ask_to_stop {
+  std::shared_ptr<net::session> to;
+  std::uint64_t id;
+  void operator()() const {
+    net::writer frame;
+    frame.fixed(wire::kind::cancel);
+    frame.varint(id);
+    to->send(frame.view());
+  }
+};
+
+}  // namespace
+
+// Many boxes, of small tiles or of parts of them, would be more than a frame holds. They are filled in the order in which
+// they are told, so it does not matter that the task comes after all of them.
+void node_actor::send_gaps(wire::task_card& c) {
+  std::size_t count = 0;
+  for (const wire::access_card& x : c.accesses) count += x.gaps.size();
+  if (count <= gaps_inside_max) return;
+  if (count > wire::gaps_max)
+    throw too_much("what the task reads is in " + std::to_string(count) + " pieces elsewhere, to one node go " +
+                   std::to_string(wire::gaps_max) + " for a task; use larger tiles, or");
+  flush();  // the arrays have to be known, and what is before it comes before it
+  for (wire::access_card& x : c.accesses) {
+    net::writer frame;
+    for (const wire::gap& g : x.gaps) {
+      if (frame.empty()) {
+        frame.fixed(wire::kind::fill);
+        frame.varint(x.array);
+      }
+      wire::put(frame, g);
+      if (frame.size() < frame_bytes) continue;
+      session_->send(frame.view());
+      frame.clear();
+    }
+    if (!frame.empty()) session_->send(frame.view());
+    x.gaps.clear();
+  }
+}
+
+void node_actor::encode(job& j) {
+  task_record& t = *j.task;
+  wire::task_card& c = card_;
+  clear(c);
+  c.id = j.id;
+  c.kernel = t.kernel->key;
+  if (t.extra) {
+    c.watched = t.extra->attempt.load(std::memory_order_relaxed) > 1;
+    const task_options& o = t.extra->options;
+    c.name = o.name;
+    c.priority = o.priority;
+    c.retries = static_cast<std::uint32_t>(o.retries);
+    c.resources.assign(o.resources.begin(), o.resources.end() - static_cast<std::ptrdiff_t>(t.kernel->resource_count));
+    if (o.stop.stop_possible()) {
+      j.stop_watch = std::make_shared<std::stop_callback<ask_to_stop>>(o.stop, ask_to_stop{session_, j.id});
+    }
+  }
+  for (int i = 0; i < t.access_count; ++i) {
+    const access& x = t.accesses[i];
+    if (!x.array) continue;
+    array_core& a = *x.array;
+    known_array& known = know(a);
+    wire::access_card& w = c.accesses.emplace_back();
+    w.array = a.id;
+    w.mode = x.mode;
+    if (logic::is_whole(x)) {
+      w.where = a.tile_box(x.tile);
+      w.limit = x.worker != 0 ? w.where : a.whole_box();
+      if (x.mode != access_mode::write) need(j, w, known, w.where);
+      continue;
+    }
+    const region& r = *x.where;
+    w.where = {r.lo, r.hi};
+    check_size(a, w.where);
+    w.limit = {r.limit_lo, r.limit_hi};
+    w.edge = r.edge;
+    w.fill = r.fill;
+    if (logic::uses_copies(x)) {
+      logic::each_touched(r, [&](const logic::box4& b) { need(j, w, known, b); });
+      continue;
+    }
+    w.returns = true;
+    w.fresh = x.mode == access_mode::reduce;
+    if (x.mode == access_mode::update) logic::each_touched(r, [&](const logic::box4& b) { need(j, w, known, b); });
+    if (!j.data) {
+      j.data = std::make_unique<returns>(link_, facts_.name.c_str(), stopping_);
+      j.data->context.bind(t);
+    }
+    back& b = j.data->to.emplace_back();
+    b.access = i;
+    b.element = a.spec.element;
+    b.number = static_cast<int>(c.accesses.size()) - 1;
+    if (w.fresh) {
+      b.partial = new_view_bytes(static_cast<std::size_t>(w.where.volume()) * b.element, a.spec.name);
+      b.to.data = b.partial.get();
+      b.to.lo = w.where.lo;
+      b.to.hi = w.where.hi;
+      b.to.stride = packed_strides(w.where);
+    } else {
+      b.to = j.data->context.view_of(i);
+      b.is_update = x.mode == access_mode::update;
+    }
+  }
+  if (j.data) j.data->awaited = j.data->to.size();
+  value_sink values(c.values);
+  t.ops->run(t, values);  // hands its values over
+  check_size(c);
+  send_gaps(c);
+  const std::size_t begin = new_tasks_.size(), count = task_count_;
+  try {
+    wire::put(new_tasks_, c);
+    ++task_count_;
+    remember(t, c, new_tasks_.view().subspan(begin));
+    note_written(j);
+  } catch (...) {  // for want of memory: then it is not sent, or its end would be told of what is no task any more
+    new_tasks_.cut(begin);
+    task_count_ = count;
+    throw;
+  }
+}
+
+// Those that write tiles there may have to be repeated.
+void node_actor::remember(task_record& t, wire::task_card& c, std::span<const std::byte> sent) {
+  bool writes = false;
+  for (int i = 0; i < t.access_count; ++i) {
+    const access& x = t.accesses[i];
+    writes = writes || (x.array && logic::is_whole(x) && logic::writes(x));
+  }
+  if (!writes) return;
+  auto call = std::make_shared<repeatable_call>();
+  call->shapes.reserve(c.accesses.size());
+  call->arrays.reserve(c.accesses.size());
+  for (const wire::access_card& x : c.accesses) {
+    const known_array& known = arrays_.at(x.array);
+    call->shapes.push_back(known.shape);
+    call->arrays.push_back(known.core);
+  }
+  net::writer bare;  // what it was to be sent is no part of the call
+  if (std::ranges::any_of(c.accesses, [](const wire::access_card& x) { return !x.gaps.empty(); })) {
+    for (wire::access_card& x : c.accesses) x.gaps.clear();
+    wire::put(bare, c);
+    sent = bare.view();
+  }
+  call->card.assign(sent.begin(), sent.end());
+  t.extra->call = std::move(call);
+}
+
+}  // namespace troupe::detail

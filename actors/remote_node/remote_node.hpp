@@ -1,0 +1,63 @@
+// What this file is for: the actor of one other node: the executor that placement sees, and what comes from there.
+// SPDX-FileCopyrightText: the troupe authors
+// SPDX-License-Identifier: BSD-3-Clause
+//
+//   placement --run_tasks--> [queue] --after_turn--> frames --> the other node's guest house
+//       ^                                                              |
+//       +------ report_done <-- done frames, tiles that come home <----+
+//
+// It has no thread: who has handed it something sends once the turn is left, and the transport's threads bring what comes.
+// To placement it is a device: it has a memory of its own, in which whole tiles live; what is written in parts, and
+// reductions, goes through this node's memory. Its place among the executors stays while nodes come and go.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+
+#include "actors/placement/placement.hpp"
+#include "actors/protocol/executor.hpp"
+#include "actors/wire/task_messages.hpp"
+#include "net/transport.hpp"
+
+namespace troupe::detail {
+
+class node : public executor {
+ public:
+  /// All places for nodes that there are, this one among them; before anybody joins. They stay as long as this one.
+  virtual void meet(std::span<const std::shared_ptr<node>>) = 0;
+  /// From here on it may be given tasks that the other node offers.
+  virtual void join(std::shared_ptr<net::session>, const wire::card&) = 0;
+  /// The session has ended. What was under way is placed again where that is harmless.
+  virtual void lose(std::exception_ptr why) = 0;
+  virtual bool is_there() const = 0;
+  /// Nothing is heard of it: it is given nothing new for now, or again.
+  virtual void suspect(bool) = 0;
+  /// Asks for all that only it has of memory that the caller lent.
+  virtual void bring_home_lent() = 0;
+  /// Waits until nothing is under way there; false: not in time.
+  virtual bool wait_idle(std::chrono::steady_clock::time_point) = 0;
+  /// It has nothing to do for this node, and no bytes are on their way because of that.
+  virtual bool is_idle() = 0;
+  /// Adds what those have done who were in this place and have gone.
+  virtual void add_gone(executor_report&) const = 0;
+  /// It has a task that should have ended so long ago.
+  virtual bool has_overdue(std::chrono::milliseconds) const = 0;
+  /// The name of the node that is there, for people.
+  virtual std::string peer_name() const = 0;
+
+  // ---- from the transport, of the session that joined ---------------------------------------------------------------
+  virtual void frame(std::span<const std::byte>) = 0;
+  virtual net::pieces arriving(std::span<const std::byte> head, std::uint64_t bytes) = 0;
+  /// Nothing writes to that memory any more; not `whole`: it may come again.
+  virtual void arrived(std::span<const std::byte> head, bool whole) = 0;
+};
+
+/// `soon` runs what it is given a moment later, on the transport's control thread.
+std::shared_ptr<node> make_node(executor_facts, placement&, wait_board&, house_link&,
+                                std::function<void(std::function<void()>)> soon);
+
+}  // namespace troupe::detail

@@ -1,0 +1,240 @@
+// What this file is for: members that come and go: their lines, their places among the executors, their ends.
+// SPDX-FileCopyrightText: the troupe authors
+// SPDX-License-Identifier: BSD-3-Clause
+#include <algorithm>
+#include <string>
+
+#include <troupe/error.hpp>
+
+#include "actors/wire/kernel_registry.hpp"
+#include "actors/wire/node_names.hpp"
+#include "runtime/cluster/node_set.hpp"
+#include "runtime/engine.hpp"
+
+namespace troupe::detail {
+
+namespace {
+
+const char* text_of_end(logic::node_end why) {
+  switch (why) {
+    case logic::node_end::left:
+      return "it has left";
+    case logic::node_end::ended:
+      return "its process has ended";
+    case logic::node_end::silent:
+      return "nothing was heard of it";
+    case logic::node_end::replaced:
+      return "another process has taken its place";
+    case logic::node_end::said:
+      return "others found that it is gone";
+    case logic::node_end::forgot_us:
+      return "it had given this node up";
+    case logic::node_end::given_up:
+      return "it was given up, because something that it sent could not be taken in, or what it was to send did not "
+             "come";
+    case logic::node_end::let_go:
+      return "there was no use for the connection with it";
+  }
+  return "it is gone";
+}
+
+}  // namespace
+
+void neighbours::joined(const node_id& id, const std::shared_ptr<net::session>& s) {
+  // What does not fit would be lost, and somebody would wait for it for ever.
+  if (s->frame_max() < wire::frame_max_least) {
+    cluster_->give_up(id);
+    return s->close(std::make_exception_ptr(
+        error(errc::refused, "the peer takes frames of " + std::to_string(s->frame_max()) + " bytes only")));
+  }
+  auto p = std::make_shared<peer>();
+  p->all = this;
+  p->line = std::make_shared<net::lasting_session>(s, [this] { return transport_->now(); });
+  p->over = s.get();
+  p->guests = make_guest_house(house_, house_.brain(), house_.board(), house_.link(), p->line,
+                               [this](const node_id& n) -> std::shared_ptr<net::session> {
+                                 const peer_ptr other = find(n);
+                                 if (!other) cluster_->reach(n);  // for the next time
+                                 return other ? other->line : nullptr;
+                               });
+  {
+    std::lock_guard hold(lock_);
+    peers_.insert_or_assign(id, p);
+    std::erase_if(leaving_, [](const auto& g) { return g->is_empty(); });
+  }
+  wire::card c;
+  c.threads = static_cast<std::uint32_t>(house_.settings().threads);
+  c.lends = house_.settings().memory_bytes == 0;
+  c.resources = house_.settings().resources;
+  if (options_.take_work) c.kernels = offered_keys();
+  net::writer frame;
+  wire::put(frame, c);
+  p->line->send(frame.view());
+  cluster_->work_with(id);  // what the two know of each other lasts until one of them is gone
+}
+
+void neighbours::welcome(peer& p, const wire::card& c) {
+  {
+    std::lock_guard hold(lock_);
+    if (p.has_card) throw error(errc::bad_frame, "a second card");
+    p.card = c;
+    p.has_card = true;
+    if (closing_) p.guests->close_door();
+  }
+  give_place(p);
+}
+
+// Those beyond cluster_options::nodes_max wait until somebody goes: they are members, and may send tasks here.
+void neighbours::give_place(peer& p) {
+  if (p.leaves) return;
+  const auto free = std::ranges::find_if(places_, [](const auto& n) { return !n->is_there(); });
+  if (free == places_.end()) {
+    std::lock_guard hold(lock_);
+    waiting_.push_back(&p);
+    return;
+  }
+  if (options_.give_work) house_.kernels().offer((*free)->facts().id, {p.card.kernels.begin(), p.card.kernels.end()});
+  (*free)->join(p.line, p.card);
+  if (p.suspect) (*free)->suspect(true);
+  std::lock_guard hold(lock_);
+  p.place = *free;
+  ++came_;
+  changed_.notify_all();
+}
+
+// Nothing is lost: what was under way comes over this connection.
+void neighbours::resumed(const node_id& id, const std::shared_ptr<net::session>& s) {
+  const peer_ptr p = find(id);
+  if (!p) return joined(id, s);
+  {
+    std::lock_guard hold(lock_);
+    p->over = s.get();
+  }
+  p->line->attach(s);
+  suspect(*p, false);
+}
+
+void neighbours::suspected(const node_id& id) {
+  if (const peer_ptr p = find(id)) suspect(*p, true);
+}
+
+void neighbours::refuted(const node_id& id) {
+  if (const peer_ptr p = find(id)) suspect(*p, false);
+}
+
+void neighbours::suspect(peer& p, bool is) {
+  p.suspect = is;
+  if (p.place) p.place->suspect(is);
+}
+
+// Its connection may still be reading from and writing to memory of this node: first that has to end.
+void neighbours::lost(const node_id& id, logic::node_end end) {
+  const auto why = std::make_exception_ptr(error(errc::node_lost, text_of_end(end)));
+  peer_ptr p;
+  {
+    std::lock_guard hold(lock_);
+    const auto found = peers_.find(id);
+    if (found == peers_.end()) return;
+    p = std::move(found->second);
+    peers_.erase(found);
+    std::erase(waiting_, p.get());
+    p->gone = why;
+    if (p->over)
+      parting_.push_back(p);
+    else
+      leaving_.push_back(p->guests);
+  }
+  if (p->over)
+    p->line->close(why);
+  else
+    part(p, why);
+}
+
+void neighbours::ended(net::session& s) {
+  peer_ptr gone;
+  {
+    std::lock_guard hold(lock_);
+    for (const auto& [id, p] : peers_)
+      if (p->over == &s) p->over = nullptr;
+    const auto p = std::ranges::find_if(parting_, [&](const auto& x) { return x->over == &s; });
+    if (p != parting_.end()) {
+      gone = *p;
+      gone->over = nullptr;
+      leaving_.push_back(gone->guests);
+      parting_.erase(p);
+    }
+  }
+  if (gone) part(gone, gone->gone);
+}
+
+void neighbours::part(const peer_ptr& p, const std::exception_ptr& why) {
+  {
+    std::lock_guard hold(lock_);
+    std::erase(waiting_, p.get());
+    for (auto& [number, s] : surveys_) s.awaited.erase(name_of(p->line->peer().id));
+    changed_.notify_all();
+  }
+  p->line->end();
+  p->guests->leave();
+  for (const auto& g : guest_houses()) g->lost(name_of(p->line->peer().id));
+  if (!p->place) return;
+  house_.kernels().offer(p->place->facts().id, {});
+  p->place->lose(why);
+  peer* next = nullptr;
+  {
+    std::lock_guard hold(lock_);
+    if (waiting_.empty()) return;
+    next = waiting_.front();
+    waiting_.pop_front();
+  }
+  give_place(*next);
+}
+
+// Also of a peer whose connection is still ending: what a third node is sending there may never come.
+std::vector<std::shared_ptr<guest_house>> neighbours::guest_houses() const {
+  std::lock_guard hold(lock_);
+  std::vector<std::shared_ptr<guest_house>> all;
+  for (const auto& [id, p] : peers_) all.push_back(p->guests);
+  for (const peer_ptr& p : parting_) all.push_back(p->guests);
+  all.insert(all.end(), leaving_.begin(), leaving_.end());
+  return all;
+}
+
+// Also of an owner that has gone: what was on its way when it went goes on being written, and is sent again after a reset.
+std::vector<std::shared_ptr<guest_house>> neighbours::guests_of(const node_id& owner) const {
+  std::vector<std::shared_ptr<guest_house>> all = guest_houses();
+  std::erase_if(all, [&](const auto& g) { return g->owner() != owner; });
+  return all;
+}
+
+neighbours::peer_ptr neighbours::find(const node_id& id) const {
+  std::lock_guard hold(lock_);
+  const auto found = peers_.find(id);
+  return found == peers_.end() ? nullptr : found->second;
+}
+
+std::shared_ptr<node> neighbours::place_of(const peer& p) const {
+  std::lock_guard hold(lock_);
+  return p.place;
+}
+
+neighbours::peer_ptr neighbours::find(net::session& s) const {
+  std::lock_guard hold(lock_);
+  for (const auto& [id, p] : peers_)
+    if (p->over == &s) return p;
+  return nullptr;
+}
+
+// Something of what it said is lost: another connection would go on without it, and somebody would wait for ever.
+void neighbours::give_up(net::session& s, const std::exception_ptr& why) {
+  try {
+    std::rethrow_exception(why);
+  } catch (const error& e) {
+    if (e.code() != errc::no_resource) cluster_->give_up(name_of(s.peer().id));
+  } catch (...) {
+    cluster_->give_up(name_of(s.peer().id));
+  }
+  s.close(why);
+}
+
+}  // namespace troupe::detail

@@ -1,0 +1,268 @@
+// What this file is for: a runtime's part in a cluster: made from its options, started, asked, ended.
+// SPDX-FileCopyrightText: the troupe authors
+// SPDX-License-Identifier: BSD-3-Clause
+#include "runtime/cluster/node_set.hpp"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstring>
+#include <future>
+
+#include <troupe/error.hpp>
+
+#include "net/credentials/credentials.hpp"
+#include "net/tcp/tcp.hpp"
+#include "net/ucx/ucx.hpp"
+#include "runtime/engine.hpp"
+
+namespace troupe::detail {
+
+namespace {
+
+// As long as a busy node may be kept waiting for more work, so that it comes in batches.
+constexpr std::chrono::microseconds a_moment{200};
+
+std::string own_name() {
+  char host[256] = "node";
+  gethostname(host, sizeof host - 1);
+  static std::atomic<int> given{0};  // a process may be several nodes
+  const int before = given.fetch_add(1);
+  return std::string(host) + "-" + std::to_string(getpid()) + (before == 0 ? "" : "-" + std::to_string(before + 1));
+}
+
+std::vector<net::endpoint> parsed(const std::vector<std::string>& texts, const char* what) {
+  std::vector<net::endpoint> all;
+  for (const std::string& t : texts) {
+    const auto e = net::endpoint::parse(t);
+    if (!e)
+      throw error(errc::bad_argument, std::string("cluster_options::") + what + ": '" + t +
+                                          "' is no address; it looks like 10.0.0.7:4711, [::1]:4711 or name:4711");
+    all.push_back(*e);
+  }
+  return all;
+}
+
+}  // namespace
+
+neighbours::neighbours(engine& house, const cluster_options& o, memory_space first_space) : house_(house), options_(o) {
+  if (o.nodes_max < 1) throw error(errc::bad_argument, "cluster_options::nodes_max must be at least 1");
+  if (o.spin.count() < 0) throw error(errc::bad_argument, "cluster_options::spin must not be negative");
+  if (o.link_check_after.count() < 0)
+    throw error(errc::bad_argument, "cluster_options::link_check_after must not be negative");
+  if (o.replay_max.count() < 0) throw error(errc::bad_argument, "cluster_options::replay_max must not be negative");
+  net::identity self;
+  const surroundings& around = house.around();
+  self.id = around.make_id ? around.make_id() : net::node_id::random();
+  self.incarnation = 1;
+  self.name = o.node.empty() ? own_name() : o.node;
+  self.cluster = o.name;
+  self.listens_on = parsed(o.announce, "announce");
+  where_.seeds = parsed(o.join, "join");
+  where_.file = o.join_file;
+  where_.names = parsed(o.join_names, "join_names");
+  net::transport_options t;
+  t.self = self;
+  t.listen = parsed(o.listen, "listen");
+  t.insecure_loopback = o.insecure_loopback;
+  t.looks = o.spin;
+  if (!o.secret_file.empty() || !o.certificate.empty() || !o.key.empty() || !o.authority.empty())
+    t.proof = net::load({o.secret_file, o.certificate, o.key, o.authority}, o.name);
+  // Peers take the name from there.
+  if (!t.proof.certificate.empty()) {
+    const auto names = net::node_names_in(t.proof.certificate);
+    if (o.node.empty() && !names.empty()) self.name = names.front();
+    if (!o.node.empty() && !names.empty() && std::ranges::find(names, o.node) == names.end())
+      throw error(errc::bad_argument, "cluster_options::node: the certificate '" + o.certificate + "' is node '" +
+                                          names.front() + "', not '" + o.node +
+                                          "': leave the name out, or issue a certificate for it");
+    t.self = self;
+  }
+  if (o.multicast) {
+    where_.multicast.emplace();
+    where_.secrets = t.proof.secrets;
+    if (!o.discovery_key_file.empty()) where_.secrets = net::read_secrets(o.discovery_key_file);
+    if (where_.secrets.empty())
+      throw error(errc::bad_argument,
+                  "cluster_options::multicast: datagrams are signed with the cluster's secret; give secret_file, or "
+                  "discovery_key_file where certificates are used");
+  }
+  where_.self = self;
+  if (around.make_transport)
+    transport_ = around.make_transport(std::move(t));
+  else
+    transport_ = net::make_tcp(std::move(t), open_fabric());
+  made_ = transport_->now();
+  cluster_events& events = *this;
+  logic::membership_options m;
+  std::memcpy(&m.seed, self.id.bytes.data(), sizeof m.seed);
+  cluster_ = std::make_unique<cluster>(*transport_, self, m, events);
+  for (int i = 0; i < o.nodes_max; ++i) {
+    executor_facts f;
+    f.id = static_cast<std::uint16_t>(house.brain().facts().size());
+    if (f.id >= logic::executors_max)
+      throw error(errc::bad_argument,
+                  "more than 1,024 core groups, devices and nodes: lower cluster_options::nodes_max");
+    f.name = "node:" + std::to_string(i);
+    f.kind = device_kind::node;
+    f.space = static_cast<memory_space>(first_space + i);
+    places_.push_back(make_node(std::move(f), house.brain(), house.board(), house.link(),
+                                [this](auto what) { transport_->at(transport_->now() + a_moment, std::move(what)); }));
+    house.brain().add(*places_.back());
+  }
+  for (const auto& n : places_) n->meet(places_);
+}
+
+neighbours::~neighbours() { stop(); }
+
+// Without it all goes through sockets.
+std::unique_ptr<net::bulk_fabric> neighbours::open_fabric() {
+  bulk_ = "sockets";
+  if (!options_.trusted_fabric) return nullptr;
+  std::string why_not;
+  auto fabric = net::open_ucx(why_not, house_.settings().plugin_folders);
+  // Of the kind, what a reader of a table wants: "ucx 1.13".
+  bulk_ = fabric ? fabric->kind().substr(0, fabric->kind().find(" parts")) : "sockets, without UCX: " + why_not;
+  return fabric;
+}
+
+void neighbours::start() {
+  cluster_->start();
+  started_ = true;
+  transport_->at(transport_->now(), [this] { tell_again(); });
+  if (where_.seeds.empty() && where_.file.empty() && where_.names.empty() && !where_.multicast) return;
+  if (where_.self.listens_on.empty()) where_.self.listens_on = transport_->listening();
+  discovery_ = net::make_discovery(where_);
+  discovery_->start([this](std::vector<net::endpoint> all) { cluster_->add_candidates(std::move(all)); });
+}
+
+void neighbours::look_at(std::vector<net::endpoint> all) { cluster_->add_candidates(std::move(all)); }
+
+void neighbours::close_doors() {
+  std::vector<peer_ptr> all;
+  {
+    std::lock_guard hold(lock_);
+    closing_ = true;
+    changed_.notify_all();
+    for (const auto& [id, p] : peers_) all.push_back(p);
+  }
+  for (const peer_ptr& p : all) p->guests->close_door();
+}
+
+bool neighbours::wait_released(std::chrono::steady_clock::time_point deadline) {
+  std::unique_lock hold(lock_);
+  return changed_.wait_until(hold, deadline, [&] {
+    return std::ranges::all_of(peers_,
+                               [](const auto& p) { return !p.second->has_card || p.second->guests->is_released(); });
+  });
+}
+
+bool neighbours::bring_home(std::chrono::steady_clock::time_point deadline) {
+  house_.brain().with_turn([] {});  // arrays that were dropped are on their way from here on
+  for (const auto& n : places_) n->bring_home_lent();
+  return std::ranges::all_of(places_, [&](const auto& n) { return n->wait_idle(deadline); });
+}
+
+void neighbours::stop() {
+  if (discovery_) discovery_->stop();
+  if (std::exchange(started_, false)) {
+    std::promise<void> said;
+    cluster_->leave([&] { said.set_value(); });
+    const auto over = said.get_future();
+    if (const auto& wait = house_.around().wait)
+      wait([&] { return over.wait_for(std::chrono::seconds(0)) == std::future_status::ready; });
+    else
+      over.wait();
+  }
+  transport_->stop();
+  // Nothing is told after that: what is left has to be ended here.
+  std::vector<peer_ptr> left;
+  {
+    std::lock_guard hold(lock_);
+    for (auto& [id, p] : peers_) left.push_back(std::move(p));
+    left.insert(left.end(), parting_.begin(), parting_.end());
+    peers_.clear();
+    parting_.clear();
+    waiting_.clear();
+    for (const peer_ptr& p : left) leaving_.push_back(p->guests);
+  }
+  for (const peer_ptr& p : left)
+    part(p, std::make_exception_ptr(error(errc::runtime_stopped, "this runtime was shut down")));
+}
+
+bool neighbours::is_succeeded(const peer& p) const {
+  if (p.over && !p.suspect) return false;
+  const net::identity& who = p.line->peer();
+  return std::ranges::any_of(peers_, [&](const auto& other) {
+    const peer& o = *other.second;
+    return &o != &p && o.over && !o.suspect && o.line->peer().name == who.name;
+  });
+}
+
+std::vector<node_report> neighbours::report() const {
+  std::lock_guard hold(lock_);
+  std::vector<node_report> all;
+  for (const auto& [id, p] : peers_) {
+    if (!p->place || is_succeeded(*p)) continue;
+    const net::identity& who = p->line->peer();
+    node_report& r = all.emplace_back();
+    r.name = who.name;
+    r.id = who.id.text();
+    if (!who.listens_on.empty()) r.address = who.listens_on.front().text();
+    r.threads = static_cast<int>(p->card.threads);
+    r.kernels = p->card.kernels.size();
+    r.tasks = p->place->report().tasks;
+    r.bytes_out = p->line->bytes_sent();
+    r.bytes_in = p->line->bytes_received();
+    r.fabric_out = p->line->fabric_sent();
+    r.fabric_in = p->line->fabric_received();
+  }
+  std::ranges::sort(all, {}, &node_report::name);
+  return all;
+}
+
+executor_report neighbours::gone() const {
+  executor_report r;
+  r.name = "nodes that have gone";
+  r.kind = device_kind::node;
+  for (const auto& n : places_) n->add_gone(r);
+  return r;
+}
+
+std::vector<std::string> neighbours::addresses() const {
+  std::vector<std::string> all;
+  for (const net::endpoint& e : transport_->listening()) all.push_back(e.text());
+  return all;
+}
+
+std::uint64_t neighbours::came() const {
+  std::lock_guard hold(lock_);
+  return came_;
+}
+
+bool neighbours::wait_for_another(std::uint64_t came, std::chrono::steady_clock::time_point deadline) const {
+  if (const auto& wait = house_.around().wait) return wait([&] { return this->came() != came; });
+  std::unique_lock hold(lock_);
+  return changed_.wait_until(hold, deadline, [&] { return came_ != came || closing_; }) && !closing_;
+}
+
+void neighbours::give_up_overdue(std::chrono::milliseconds since) {
+  std::vector<std::pair<node_id, std::shared_ptr<node>>> all;
+  {
+    std::lock_guard hold(lock_);
+    for (const auto& [id, p] : peers_)
+      if (p->place) all.emplace_back(id, p->place);
+  }
+  for (const auto& [id, place] : all)
+    if (place->has_overdue(since)) cluster_->give_up(id);
+}
+
+bool neighbours::wait_for(std::size_t nodes, std::chrono::steady_clock::time_point deadline) const {
+  cluster_->find_company(std::min(nodes, places_.size()));
+  std::unique_lock hold(lock_);
+  const auto there = [this](const auto& p) { return p.second->place != nullptr && !is_succeeded(*p.second); };
+  return changed_.wait_until(hold, deadline,
+                             [&] { return static_cast<std::size_t>(std::ranges::count_if(peers_, there)) >= nodes; });
+}
+
+}  // namespace troupe::detail

@@ -1,0 +1,193 @@
+// What this file is for: a runtime's part in a cluster: its transport, and for each member a node and a guest house.
+// SPDX-FileCopyrightText: the troupe authors
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <deque>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include <troupe/cluster.hpp>
+#include <troupe/cluster_report.hpp>
+
+#include "actors/cluster/cluster.hpp"
+#include "actors/logic/membership/round_trips.hpp"
+#include "actors/node_service/node_service.hpp"
+#include "actors/remote_node/remote_node.hpp"
+#include "actors/wire/node_messages.hpp"
+#include "net/bulk_fabric.hpp"
+#include "net/discovery.hpp"
+#include "net/lasting.hpp"
+#include "net/transport.hpp"
+#include "runtime/cluster/report.hpp"
+
+namespace troupe::detail {
+
+class engine;
+
+class neighbours final : private cluster_events {
+ public:
+  /// Makes a place among the executors for each node that may come.
+  neighbours(engine&, const cluster_options&, memory_space first_space);
+  ~neighbours();
+
+  /// Listens and looks for others. Throws error(bad_argument) or error(io_failed).
+  void start();
+  /// Others may be there.
+  void look_at(std::vector<net::endpoint>);
+  /// Takes no more tasks of others and asks them to fetch what is only here.
+  void close_doors();
+  /// Waits until they have; false: not in time.
+  bool wait_released(std::chrono::steady_clock::time_point deadline);
+  /// Brings home what others have of memory that the caller lent; false: not in time.
+  bool bring_home(std::chrono::steady_clock::time_point deadline);
+  /// Says goodbye, ends all sessions and joins all threads.
+  void stop();
+
+  std::vector<node_report> report() const;
+  /// What nodes have done that have gone, as if they were one.
+  executor_report gone() const;
+  std::vector<link_report> links() const;
+  std::vector<refusal_report> refusals() const;
+  /// Asks everybody; who has not answered by then is left out of the wait.
+  cluster_report survey(std::chrono::steady_clock::time_point deadline);
+  std::vector<std::string> addresses() const;
+  /// How often a node has come, and waits until another one has; false: not in time.
+  std::uint64_t came() const;
+  bool wait_for_another(std::uint64_t came, std::chrono::steady_clock::time_point deadline) const;
+  /// Nodes that have tasks whose deadline passed so long ago are given up.
+  void give_up_overdue(std::chrono::milliseconds);
+  /// Waits until so many nodes are there.
+  bool wait_for(std::size_t nodes, std::chrono::steady_clock::time_point deadline) const;
+
+ private:
+  struct peer final : net::lasting_events {
+    void frame(std::span<const std::byte>) override;
+    net::pieces arriving(std::span<const std::byte> head, std::uint64_t bytes) override;
+    void arrived(std::span<const std::byte> head, bool whole) override;
+
+    neighbours* all = nullptr;
+    std::shared_ptr<net::lasting_session> line;
+    std::shared_ptr<guest_house> guests;
+    std::shared_ptr<node> place;  // null: its card has not come, or it waits for one
+    wire::card card;
+    bool has_card = false;
+    std::atomic<bool> suspect{false};
+    bool leaves = false;           // and was let go while it had no place: it gets none
+    net::session* over = nullptr;  // the connection that there is
+    std::exception_ptr gone;       // why, while its connection has not ended
+    logic::round_trips trips;
+    std::uint64_t pings = 0;  // on the control thread, as what follows
+    net::transport::time_point pinged{};
+    /// How the link to it is tried; with the lock.
+    struct link_check {
+      net::transport::time_point last{}, begun{};
+      net::transport::duration every{}, there{}, best_there{}, best_back{};  // there: 0 until it is known
+      std::uint64_t number = 0;
+      std::uint32_t taught = 0;  // transfers that its cost had been learned from
+      int left = 0;              // of those that are to be tried; 0: none is under way
+    } check;
+    /// What comes in a check and in its answer, which nobody looks at.
+    struct check_room {
+      std::vector<std::byte> bytes;
+      bool in_use = false;
+    } check_rooms[2];
+    wire::load_notice told_load{};
+    std::uint64_t loads_heard = 0;
+  };
+  using peer_ptr = std::shared_ptr<peer>;
+
+  std::unique_ptr<net::bulk_fabric> open_fabric();
+
+  void joined(const node_id&, const std::shared_ptr<net::session>&) override;
+  void resumed(const node_id&, const std::shared_ptr<net::session>&) override;
+  void suspected(const node_id&) override;
+  void refuted(const node_id&) override;
+  void lost(const node_id&, logic::node_end why) override;
+  void refused(const net::endpoint&, std::exception_ptr why) override;
+  void reached(const net::endpoint&) override;
+  void frame(net::session&, std::span<const std::byte>) override;
+  net::pieces arriving(net::session&, std::span<const std::byte> head, std::uint64_t bytes) override;
+  void arrived(net::session&, std::span<const std::byte> head, bool whole) override;
+  void ended(net::session&) override;
+
+  void welcome(peer&, const wire::card&);
+  void give_place(peer&);
+  void suspect(peer&, bool);
+  void part(const peer_ptr&, const std::exception_ptr& why);
+  /// Its connection is broken or silent, and another node has been admitted under its name: it does not come back.
+  /// Under the lock.
+  bool is_succeeded(const peer&) const;
+  peer_ptr find(const node_id&) const;
+  peer_ptr find(net::session&) const;
+  std::shared_ptr<node> place_of(const peer&) const;
+  std::vector<std::shared_ptr<guest_house>> guest_houses() const;
+  std::vector<std::shared_ptr<guest_house>> guests_of(const node_id& owner) const;
+  void give_up(net::session&, const std::exception_ptr& why);
+  // notices.cpp
+  void tell_again();
+  void tell_load(std::span<const peer_ptr>);
+  void look_for_company();
+  void ping(std::span<const peer_ptr>);
+  void hear(peer&, wire::kind, net::reader&);
+  void hear_load(peer&, const wire::load_notice&);
+  void answer(peer&, std::uint64_t number);
+  // link_checks.cpp
+  void check_links(std::span<const peer_ptr>);
+  void send_check(const peer_ptr&);
+  net::pieces check_arriving(peer&, wire::kind, std::uint64_t bytes);
+  void check_arrived(peer&, std::span<const std::byte> head, bool whole);
+  void check_ended(const peer_ptr&, std::uint64_t number);
+  // surveys.cpp
+  wire::self_card describe() const;
+  std::set<node_id> deaf_ones(std::chrono::steady_clock::time_point deadline) const;
+  std::vector<wire::link_card> own_links() const;
+  heard_member heard(const peer&) const;
+  heard_member heard_self(wire::self_card) const;
+  void note_answer(const peer&, wire::self_card);
+
+  engine& house_;
+  const cluster_options options_;
+  net::discovery_options where_;
+  std::string bulk_;  // how long bodies travel, for people
+  net::transport::time_point made_{};
+  std::unique_ptr<net::transport> transport_;
+  std::unique_ptr<cluster> cluster_;
+  std::unique_ptr<net::discovery> discovery_;  // null: nobody is looked for
+  std::vector<std::shared_ptr<node>> places_;
+  bool started_ = false;
+  // On the control thread: what members tell each other of themselves.
+  std::size_t turn_ = 0, company_ = 0;
+  wire::self_card last_card_;
+  net::transport::time_point carded_{};
+
+  mutable std::mutex lock_;
+  bool closing_ = false;
+  mutable std::condition_variable changed_;
+  std::unordered_map<node_id, peer_ptr, node_id_hash> peers_;
+  struct survey_answers {
+    std::set<node_id> awaited;
+    std::map<node_id, wire::self_card> cards;
+  };
+  std::map<std::uint64_t, survey_answers> surveys_;
+  std::uint64_t last_survey_ = 0;
+  struct refusal {
+    std::exception_ptr why;
+    net::transport::time_point last;
+  };
+  std::map<net::endpoint, refusal> refusals_;          // of addresses that somebody looks for
+  std::uint64_t came_ = 0;                             // how often a place was given
+  std::deque<peer*> waiting_;                          // for a place, of those
+  std::vector<peer_ptr> parting_;                      // gone, with a connection that has not ended
+  std::vector<std::shared_ptr<guest_house>> leaving_;  // with tasks that have not ended
+};
+
+}  // namespace troupe::detail

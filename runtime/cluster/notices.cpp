@@ -1,0 +1,147 @@
+// What this file is for: what members tell each other unasked, how busy they are, and how long an answer takes.
+// SPDX-FileCopyrightText: the troupe authors
+// SPDX-License-Identifier: BSD-3-Clause
+//
+//   every 250 ms: --load--> members to whom it is new        a few in turn: --ping--> member --pong-->
+#include <algorithm>
+
+#include "actors/wire/node_names.hpp"
+#include "runtime/cluster/node_set.hpp"
+#include "runtime/engine.hpp"
+
+namespace troupe::detail {
+
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr auto tell_every = 250ms;
+constexpr std::size_t told_max = 64;      // members that are told at a time; of more, those that are next
+constexpr std::size_t company_first = 8;  // links, among more members than are all connected; more if there is work
+constexpr auto ping_every = 1s;           // each member
+constexpr int pings_max = 8;              // at a time
+// What others keep a node busy with is believed for as long as that is to take, and not for longer than this.
+constexpr auto believed_max = 10s;
+// Who is asked again within that time says the same again: to describe a node costs it more than to ask.
+constexpr auto described_every = 20ms;
+
+}  // namespace
+
+void neighbours::tell_again() {
+  std::vector<peer_ptr> all;
+  {
+    std::lock_guard hold(lock_);
+    for (const auto& [id, p] : peers_)
+      if (p->has_card) all.push_back(p);
+  }
+  if (all.size() > told_max) {
+    turn_ %= all.size();
+    std::rotate(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(turn_), all.end());
+    all.resize(told_max);
+    turn_ += told_max;
+  }
+  if (!all.empty()) {
+    tell_load(all);
+    ping(all);
+    check_links(all);
+  }
+  look_for_company();
+  transport_->at(transport_->now() + tell_every, [this] { tell_again(); });
+}
+
+void neighbours::tell_load(std::span<const peer_ptr> to) {
+  std::vector<const task_listener*> owners;
+  for (const peer_ptr& p : to) owners.push_back(p->guests->listener());
+  const placement::load_report l = house_.brain().load(owners);
+  for (std::size_t i = 0; i < to.size(); ++i) {
+    wire::load_notice now;
+    now.busy = static_cast<std::uint32_t>(l.busy);
+    now.queued = l.queued;
+    now.others_us = static_cast<std::uint64_t>(l.others[i].count() / 1000);
+    if (now == to[i]->told_load) continue;
+    to[i]->told_load = now;
+    net::writer frame;
+    wire::put(frame, now);
+    to[i]->line->send(frame.view());
+  }
+}
+
+// Who has more tasks than he can begin doubles the number of those that may take some, while that lasts.
+void neighbours::look_for_company() {
+  if (cluster_->members().is_mesh() || company_ >= places_.size()) return;
+  if (company_ != 0 && (!options_.give_work || house_.brain().load({}).queued == 0)) return;
+  company_ = std::min(std::max(company_first, 2 * company_), places_.size());
+  cluster_->find_company(company_);
+}
+
+void neighbours::ping(std::span<const peer_ptr> all) {
+  const auto now = transport_->now();
+  std::vector<peer*> due;
+  for (const peer_ptr& p : all)
+    if (!p->suspect && now - p->pinged >= ping_every) due.push_back(p.get());
+  const auto end = due.begin() + std::min<std::ptrdiff_t>(pings_max, static_cast<std::ptrdiff_t>(due.size()));
+  std::ranges::partial_sort(due, end, {}, &peer::pinged);
+  for (auto p = due.begin(); p != end; ++p) {
+    (*p)->pinged = now;
+    net::writer frame;
+    wire::put_numbered(frame, wire::kind::ping, ++(*p)->pings);
+    (*p)->line->send(frame.view());
+  }
+}
+
+void neighbours::hear(peer& p, wire::kind what, net::reader& from) {
+  switch (what) {
+    case wire::kind::load:
+      hear_load(p, wire::take_load(from));
+      break;
+    case wire::kind::ping: {
+      net::writer frame;
+      wire::put_numbered(frame, wire::kind::pong, wire::take_number(from));
+      p.line->send(frame.view());
+      break;
+    }
+    case wire::kind::pong: {
+      if (wire::take_number(from) != p.pings) break;  // too late to say anything
+      const auto took = transport_->now() - p.pinged;
+      std::lock_guard hold(lock_);
+      p.trips.add(took);
+      break;
+    }
+    case wire::kind::describe:
+      answer(p, wire::take_number(from));
+      break;
+    default:
+      note_answer(p, wire::take_self(from));
+  }
+}
+
+// Between two notices work is done: what was told is believed for as long as it was to take.
+void neighbours::hear_load(peer& p, const wire::load_notice& l) {
+  const peer_ptr kept = find(name_of(p.line->peer().id));
+  const std::shared_ptr<node> place = place_of(p);
+  if (kept.get() != &p || !place) return;
+  const std::chrono::microseconds busy(
+      std::min(l.others_us, static_cast<std::uint64_t>(std::chrono::microseconds(believed_max).count())));
+  const std::uint64_t number = ++p.loads_heard;
+  house_.brain().know_others(*place, busy);
+  if (busy == 0us) return;
+  transport_->at(transport_->now() + busy, [this, still = std::weak_ptr(kept), number] {
+    const peer_ptr q = still.lock();
+    if (!q || q->loads_heard != number || find(name_of(q->line->peer().id)) != q) return;
+    if (const std::shared_ptr<node> there = place_of(*q)) house_.brain().know_others(*there, {});
+  });
+}
+
+void neighbours::answer(peer& p, std::uint64_t number) {
+  const auto now = transport_->now();
+  if (carded_ == net::transport::time_point() || now - carded_ >= described_every) {
+    last_card_ = describe();
+    carded_ = now;
+  }
+  last_card_.number = number;
+  net::writer frame;
+  wire::put(frame, last_card_);
+  p.line->send(frame.view());
+}
+
+}  // namespace troupe::detail

@@ -1,0 +1,196 @@
+// What this file is for: what a node says of itself when it is asked, and what it is told when it asks all others.
+// SPDX-FileCopyrightText: the troupe authors
+// SPDX-License-Identifier: BSD-3-Clause
+#include <future>
+#include <memory>
+#include <utility>
+
+#include <troupe/error.hpp>
+
+#include "actors/wire/kernel_registry.hpp"
+#include "actors/wire/node_names.hpp"
+#include "devices/host/topology.hpp"
+#include "devices/host/usage.hpp"
+#include "runtime/cluster/node_set.hpp"
+#include "runtime/engine.hpp"
+
+namespace troupe::detail {
+
+namespace {
+
+// Longer than any pause between two dials of an address (logic::dialling): who was not dialled since is not looked for.
+constexpr std::chrono::seconds refusals_last{30};
+constexpr std::size_t refusals_max = 1024;
+// The control thread answers what this node knows itself.
+constexpr std::chrono::milliseconds asked_more{100};
+
+std::uint64_t rounded(double v) { return v > 0 ? static_cast<std::uint64_t>(v + 0.5) : 0; }
+
+wire::way way_of(double rate, std::uint64_t bytes, std::uint64_t fabric_bytes) {
+  return {rounded(rate), bytes, fabric_bytes};
+}
+
+}  // namespace
+
+wire::self_card neighbours::describe() const {
+  wire::self_card c;
+  const runtime_report r = house_.report();
+  const placement::load_report l = house_.brain().load({});
+  c.takes_work = options_.take_work;
+  c.up_ms = static_cast<std::uint64_t>(
+      std::chrono::duration_cast<std::chrono::milliseconds>(transport_->now() - made_).count());
+  c.slots = static_cast<std::uint32_t>(l.slots);
+  c.busy = static_cast<std::uint32_t>(l.busy);
+  c.queued = l.queued;
+  for (const executor_report& e : r.executors) {
+    if (e.kind == device_kind::node) continue;
+    c.devices += e.kind == device_kind::cpu ? 0 : 1;
+    c.tasks += e.tasks;
+    c.failed += e.failed;
+  }
+  if (options_.take_work) c.kernels = offered_keys().size();
+  c.memory_used = r.bytes_allocated;
+  c.memory_limit = house_.settings().memory_bytes;
+  c.memory_resident = devices::resident_bytes();
+  c.memory_machine = devices::memory_bytes();
+  c.load_percent = static_cast<std::uint32_t>(rounded(100 * devices::load_average()));
+  c.bulk = bulk_;
+  c.links = own_links();
+  std::lock_guard hold(lock_);
+  c.leaving = closing_;
+  return c;
+}
+
+std::vector<wire::link_card> neighbours::own_links() const {
+  std::vector<wire::link_card> all;
+  std::lock_guard hold(lock_);
+  for (const auto& [id, p] : peers_) {
+    if (!p->has_card) continue;
+    wire::link_card& k = all.emplace_back();
+    const net::lasting_session& line = *p->line;
+    k.peer = id;
+    k.name = line.peer().name;
+    k.suspect = p->suspect;
+    k.round_trip_ns = static_cast<std::uint64_t>(p->trips.median().count());
+    k.resets = line.resets();
+    k.out = way_of(line.rate_out(), line.bytes_sent(), line.fabric_sent());
+    k.in = way_of(line.rate_in(), line.bytes_received(), line.fabric_received());
+  }
+  return all;
+}
+
+heard_member neighbours::heard(const peer& p) const {
+  const net::identity& who = p.line->peer();
+  heard_member m;
+  m.id = name_of(who.id);
+  m.name = who.name;
+  if (!who.listens_on.empty()) m.address = who.listens_on.front().text();
+  m.incarnation = who.incarnation;
+  m.suspect = p.suspect;
+  return m;
+}
+
+heard_member neighbours::heard_self(wire::self_card c) const {
+  heard_member m;
+  m.id = name_of(where_.self.id);
+  m.name = where_.self.name;
+  m.incarnation = where_.self.incarnation;
+  const auto& told = where_.self.listens_on;
+  const std::vector<std::string> own = told.empty() ? addresses() : std::vector{told.front().text()};
+  if (!own.empty()) m.address = own.front();
+  m.is_self = true;
+  m.card = std::move(c);
+  return m;
+}
+
+std::vector<link_report> neighbours::links() const {
+  wire::self_card c;
+  c.links = own_links();
+  return links_of(heard_self(std::move(c)));
+}
+
+cluster_report neighbours::survey(std::chrono::steady_clock::time_point deadline) {
+  net::writer frame;
+  std::vector<peer_ptr> asked;
+  std::uint64_t number = 0;
+  {
+    std::lock_guard hold(lock_);
+    number = ++last_survey_;
+    survey_answers& s = surveys_[number];
+    for (const auto& [id, p] : peers_) {
+      if (!p->has_card) continue;
+      s.awaited.insert(id);
+      asked.push_back(p);
+    }
+  }
+  wire::put_numbered(frame, wire::kind::describe, number);
+  for (const peer_ptr& p : asked) p->line->send(frame.view());
+  std::vector<heard_member> all{heard_self(describe())};
+  std::unique_lock hold(lock_);
+  survey_answers& s = surveys_.at(number);
+  changed_.wait_until(hold, deadline, [&] { return s.awaited.empty(); });
+  for (const peer_ptr& p : asked) {
+    const node_id id = name_of(p->line->peer().id);
+    const auto still = peers_.find(id);
+    if (still == peers_.end() || still->second != p) continue;  // it has gone meanwhile
+    heard_member& m = all.emplace_back(heard(*p));
+    if (const auto c = s.cards.find(id); c != s.cards.end()) m.card = std::move(c->second);
+  }
+  surveys_.erase(number);
+  hold.unlock();
+  return picture_of(all, addresses().empty() ? deaf_ones(deadline) : std::set<node_id>());
+}
+
+// Members that listen nowhere: who does not listen either has no link with them.
+std::set<node_id> neighbours::deaf_ones(std::chrono::steady_clock::time_point deadline) const {
+  const auto found = std::make_shared<std::promise<std::set<node_id>>>();
+  std::future<std::set<node_id>> all = found->get_future();
+  transport_->at(transport_->now(), [this, found] {
+    std::set<node_id> deaf;
+    for (const node_id& n : cluster_->members().members())
+      if (const auto r = cluster_->members().record_of(n); r && r->addresses.empty()) deaf.insert(n);
+    found->set_value(std::move(deaf));
+  });
+  return all.wait_until(deadline + asked_more) == std::future_status::ready ? all.get() : std::set<node_id>();
+}
+
+void neighbours::refused(const net::endpoint& where, std::exception_ptr why) {
+  const auto now = transport_->now();
+  std::lock_guard hold(lock_);
+  std::erase_if(refusals_, [&](const auto& r) { return now - r.second.last > refusals_last; });
+  if (refusals_.size() >= refusals_max && !refusals_.contains(where)) return;
+  refusals_.insert_or_assign(where, refusal{std::move(why), now});
+}
+
+void neighbours::reached(const net::endpoint& where) {
+  std::lock_guard hold(lock_);
+  refusals_.erase(where);
+}
+
+std::vector<refusal_report> neighbours::refusals() const {
+  const auto now = transport_->now();
+  std::vector<refusal_report> all;
+  std::lock_guard hold(lock_);
+  for (const auto& [where, r] : refusals_) {
+    if (now - r.last > refusals_last) continue;
+    try {
+      std::rethrow_exception(r.why);
+    } catch (const error& e) {
+      all.push_back({where.text(), e.code(), e.what()});
+    } catch (const std::exception& e) {
+      all.push_back({where.text(), errc::unreachable, e.what()});
+    }
+  }
+  return all;
+}
+
+void neighbours::note_answer(const peer& p, wire::self_card c) {
+  std::lock_guard hold(lock_);
+  const node_id id = name_of(p.line->peer().id);
+  const auto s = surveys_.find(c.number);
+  if (s == surveys_.end() || s->second.awaited.erase(id) == 0) return;  // too late, or nobody asked
+  s->second.cards.emplace(id, std::move(c));
+  changed_.notify_all();
+}
+
+}  // namespace troupe::detail

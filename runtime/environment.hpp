@@ -1,0 +1,31 @@
+// What this file is for: what a runtime has around it, so that many of them can live in one thread and in imagined time.
+// SPDX-FileCopyrightText: the troupe authors
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <memory>
+
+#include "actors/core_group/core_group.hpp"
+#include "actors/protocol/clock.hpp"
+#include "net/transport.hpp"
+
+namespace troupe::detail {
+
+/// Empty: the machine's. A simulation gives all of them.
+struct surroundings {
+  house_clock clock{};
+  /// A core group; there is no staff then: no traces, and idle memory is kept.
+  std::function<std::shared_ptr<core_group>(core_group_options, placement&, wait_board&, house_link&)> make_cores{};
+  std::function<std::unique_ptr<net::transport>(net::transport_options)> make_transport{};
+  std::function<net::node_id()> make_id{};
+  /// Calls back after that time.
+  std::function<void(std::chrono::milliseconds, std::function<void()>)> call_later{};
+  /// Carries out what takes long; see placement::use_aside.
+  std::function<void(std::function<void()>)> aside{};
+  /// Lets time pass for a thread that waits, until that is true; false: it will not become true.
+  std::function<bool(const std::function<bool()>&)> wait{};
+};
+
+}  // namespace troupe::detail

@@ -1,0 +1,226 @@
+// What this file is for: sleeping threads are woken by those who call them, and slots are lent and returned exactly.
+// SPDX-FileCopyrightText: the troupe authors
+// SPDX-License-Identifier: BSD-3-Clause
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <condition_variable>
+#include <mutex>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "actors/core_group/parking.hpp"
+
+namespace {
+
+using troupe::detail::parking;
+
+// Threads that park again and again and count how often they were let go to work.
+class lot : private parking::outlook {
+ public:
+  explicit lot(int slots, int spares_max = 0)
+      : place(slots, spares_max, *this), threads_(static_cast<std::size_t>(slots) + 1) {
+    for (int i = 0; i < slots; ++i) add(true);
+  }
+  ~lot() {
+    place.close();
+    for (auto& t : running_) t.join();
+  }
+  void add(bool has_slot) {
+    parking::thread* mine = has_slot ? &threads_[running_.size()] : &spare_;
+    mine->has_slot = has_slot;
+    running_.emplace_back([this, mine] {
+      for (;;) {
+        const auto why = place.park(*mine);
+        if (why == parking::woken::to_end) break;
+        const int held = mine->slots();
+        if (held > 1) place.give_slots(std::exchange(mine->more, 0));
+        tell([&] { ++(why == parking::woken::to_work ? worked : held > 1 ? wide : slotless); });
+      }
+      place.ended(*mine);
+    });
+  }
+  template <class F>
+  void tell(F&& f) {
+    const std::lock_guard hold(lock_);
+    f();
+    changed_.notify_all();
+  }
+  template <class F>
+  bool wait(F&& f) {
+    std::unique_lock hold(lock_);
+    return changed_.wait_for(hold, std::chrono::seconds(30), f);
+  }
+  // A body that waited and needs one slot.
+  void go_on() {
+    parking::thread body;
+    body.has_slot = true;
+    place.take_slots(body);
+  }
+  bool all_sleep(int n) {
+    while (place.sleepers() != n) std::this_thread::yield();
+    return true;
+  }
+
+  parking place;
+  int worked = 0, slotless = 0, wide = 0;
+  std::atomic<bool> busy{false}, work{false}, overdue{false};
+  std::atomic<int> idle_told{0};
+
+ private:
+  bool somebody_works() const override { return busy; }
+  bool work_in_sight() const override { return work.load(); }
+  bool work_overdue() const override { return overdue; }
+  void all_asleep() override { ++idle_told; }
+
+  std::vector<parking::thread> threads_;
+  parking::thread spare_;
+  std::vector<std::thread> running_;
+  std::mutex lock_;
+  std::condition_variable changed_;
+};
+
+TEST(parking, wakes_as_many_as_are_called) {
+  lot l(3);
+  ASSERT_TRUE(l.all_sleep(3));
+  l.place.wake(2, parking::nearness::far);
+  ASSERT_TRUE(l.wait([&] { return l.worked == 2; }));
+  ASSERT_TRUE(l.all_sleep(3));
+  l.place.wake(5, parking::nearness::near);  // no more than there are
+  ASSERT_TRUE(l.wait([&] { return l.worked == 5; }));
+  ASSERT_TRUE(l.all_sleep(3));
+  EXPECT_EQ(l.worked, 5);
+  EXPECT_GE(l.idle_told.load(), 1);
+}
+
+TEST(parking, lets_nobody_sleep_over_work_in_sight) {
+  lot l(1);
+  ASSERT_TRUE(l.all_sleep(1));
+  l.work = true;
+  l.place.wake(1, parking::nearness::near);
+  ASSERT_TRUE(l.wait([&] { return l.worked >= 100; }));  // comes back each time, and sees it
+  l.work = false;
+  ASSERT_TRUE(l.all_sleep(1));
+}
+
+TEST(parking, naps_while_somebody_works_and_looks_up_when_work_is_overdue) {
+  lot l(2);
+  ASSERT_TRUE(l.all_sleep(2));
+  l.busy = true;
+  l.overdue = true;
+  l.place.keep_watch();
+  ASSERT_TRUE(l.wait([&] { return l.worked >= 3; }));
+  l.overdue = false;
+  l.busy = false;
+}
+
+TEST(parking, keeps_a_sleeper_in_while_his_slot_is_lent) {
+  lot l(1);
+  ASSERT_TRUE(l.all_sleep(1));
+  ASSERT_TRUE(l.place.borrow_slot());
+  EXPECT_FALSE(l.place.borrow_slot()) << "there is one slot";
+  l.place.wake(1, parking::nearness::far);
+  l.place.wake(1, parking::nearness::far);
+  std::this_thread::yield();
+  l.tell([&] { EXPECT_EQ(l.worked, 0); });
+  l.place.return_slot();
+  ASSERT_TRUE(l.wait([&] { return l.worked == 1; }));
+}
+
+TEST(parking, keeps_a_call_that_reached_a_kept_in_sleeper_once_somebody_else_sleeps) {
+  lot l(1);
+  ASSERT_TRUE(l.all_sleep(1));
+  ASSERT_TRUE(l.place.borrow_slot());
+  l.place.wake(1, parking::nearness::far);  // he may not leave
+  l.add(true);                              // who finds nothing to do, and whose slot is as good
+  ASSERT_TRUE(l.wait([&] { return l.worked == 1; }));
+  l.place.return_slot();
+  ASSERT_TRUE(l.all_sleep(2));
+}
+
+TEST(parking, lends_no_slot_where_nobody_sleeps) {
+  lot l(0);
+  EXPECT_FALSE(l.place.borrow_slot());
+}
+
+TEST(parking, gives_a_slot_that_a_body_left_to_a_spare_and_takes_one_back_from_a_sleeper) {
+  lot l(1, 1);
+  ASSERT_TRUE(l.all_sleep(1));
+  ASSERT_TRUE(l.place.give_slots(1)) << "a spare is to be made";
+  l.add(false);
+  ASSERT_TRUE(l.wait([&] { return l.worked >= 1; })) << "the spare has the slot";
+  ASSERT_TRUE(l.all_sleep(2));
+  l.go_on();  // a sleeper has left his, and sleeps on without
+  EXPECT_EQ(l.place.sleepers(), 1);
+  EXPECT_EQ(l.worked, 1) << "nobody was woken for that";
+  EXPECT_EQ(l.place.give_slots(1), 0) << "there is a thread for it";
+  EXPECT_EQ(l.place.sleepers(), 2);
+}
+
+TEST(parking, calls_an_idle_thread_that_gets_a_slot_while_there_is_work) {
+  lot l(1);
+  ASSERT_TRUE(l.all_sleep(1));
+  l.go_on();
+  l.work = true;  // whoever posted it saw no sleeper
+  l.place.give_slots(1);
+  ASSERT_TRUE(l.wait([&] { return l.worked >= 1; }));
+  l.work = false;
+}
+
+TEST(parking, hands_tasks_without_a_slot_to_spares) {
+  troupe::detail::task_record t;
+  lot l(1, 1);
+  ASSERT_TRUE(l.place.give_slotless(t)) << "a spare is to be made";
+  l.add(false);
+  ASSERT_TRUE(l.wait([&] { return l.slotless == 1; }));
+  troupe::detail::task_record* none[1];
+  EXPECT_EQ(l.place.take_unstarted(none, 1, [](const auto&) { return true; }), 0u);
+}
+
+TEST(parking, gathers_the_slots_of_sleepers_for_a_task_that_needs_several) {
+  troupe::detail::task_record t;
+  lot l(3);
+  for (int i = 1; i <= 100; ++i) {
+    l.place.give_wide(t, 1 + i % 3 + (i % 3 == 0 ? 1 : 0), 0);
+    ASSERT_TRUE(l.wait([&] { return l.wide == i; }));
+  }
+  ASSERT_TRUE(l.all_sleep(3)) << "every slot is back";
+}
+
+TEST(parking, gives_nobody_a_slot_while_an_earlier_one_waits_for_several) {
+  troupe::detail::task_record t;
+  lot l(2);
+  ASSERT_TRUE(l.all_sleep(2));
+  l.go_on();  // a body that goes on
+  l.place.give_wide(t, 2, 0);
+  std::atomic<bool> served{false};
+  std::thread later([&] {
+    l.go_on();
+    served = true;
+    l.place.give_slots(1);
+  });
+  EXPECT_EQ(l.wide, 0);
+  l.place.give_slots(1);
+  ASSERT_TRUE(l.wait([&] { return l.wide == 1; }));
+  later.join();
+  EXPECT_TRUE(served);
+  ASSERT_TRUE(l.all_sleep(2));
+}
+
+TEST(parking, hands_back_tasks_that_still_wait_for_slots) {
+  troupe::detail::task_record one, two;
+  lot l(2);
+  ASSERT_TRUE(l.all_sleep(2));
+  l.go_on();
+  l.place.give_wide(one, 2, 0);
+  l.place.give_wide(two, 2, 1);
+  troupe::detail::task_record* back[4];
+  ASSERT_EQ(l.place.take_unstarted(back, 4, [](const auto&) { return true; }), 2u);
+  EXPECT_EQ(back[0], &two) << "by priority";
+  l.place.give_slots(1);
+  ASSERT_TRUE(l.all_sleep(2));
+  EXPECT_EQ(l.wide, 0);
+}
+
+}  // namespace

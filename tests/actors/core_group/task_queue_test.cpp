@@ -1,0 +1,135 @@
+// What this file is for: how much of a group's ready work one thread takes.
+// SPDX-FileCopyrightText: the troupe authors
+// SPDX-License-Identifier: BSD-3-Clause
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <vector>
+
+#include "actors/core_group/task_queue.hpp"
+#include "actors/memory/record_pool.hpp"
+
+namespace {
+
+using namespace troupe::detail;
+
+class queue_of : public testing::Test {
+ protected:
+  // Tasks that are predicted to take this long; 0: nobody knows.
+  std::vector<task_record*> tasks(std::size_t n, float ns) {
+    std::vector<task_record*> made;
+    for (std::size_t i = 0; i < n; ++i) {
+      kept_.push_back(std::make_unique<task_record>());
+      kept_.back()->predicted_ns = ns;
+      made.push_back(kept_.back().get());
+    }
+    return made;
+  }
+  task_record* out[task_queue::batch_max] = {};
+
+ private:
+  std::vector<std::unique_ptr<task_record>> kept_;
+};
+
+TEST_F(queue_of, tiny_tasks_gives_a_full_batch_to_one_thread) {
+  task_queue q(2);
+  q.push(tasks(40, 20));
+  EXPECT_EQ(q.take_batch(out), task_queue::batch_max);
+}
+
+TEST_F(queue_of, many_tasks_gives_each_that_may_pass_to_who_asks_for_one) {
+  task_queue q(2);
+  const auto all = tasks(500, 20);
+  q.push(all);
+  for (task_record* t : all) ASSERT_EQ(q.take_passing(0, [](float ns) { return ns <= 20; }), t);
+  EXPECT_EQ(q.take_passing(0, [](float) { return true; }), nullptr);
+}
+
+TEST_F(queue_of, tasks_of_a_higher_priority_gives_those_to_who_passes_whatever_they_take) {
+  task_queue q(2);
+  const auto low = tasks(3, 1000), high = tasks(1, 1000);
+  q.push(low);
+  task_extra urgent;
+  urgent.options.priority = 5;
+  high[0]->extra = &urgent;
+  q.push(high);
+  EXPECT_EQ(q.take_passing(4, [](float) { return false; }), high[0]);
+  EXPECT_EQ(q.take_passing(4, [](float) { return false; }), nullptr);
+  EXPECT_EQ(q.size(), 3u);
+}
+
+TEST_F(queue_of, few_long_tasks_gives_one_to_each) {
+  task_queue q(2);
+  q.push(tasks(3, 50'000));
+  EXPECT_EQ(q.take_batch(out), 1u);
+  EXPECT_EQ(q.take_batch(out), 1u);
+  EXPECT_EQ(q.size(), 1u);
+}
+
+TEST_F(queue_of, unknown_tasks_gives_one_at_a_time) {
+  task_queue q(1);
+  q.push(tasks(100, 0));
+  EXPECT_EQ(q.take_batch(out), 1u);
+}
+
+TEST_F(queue_of, middling_tasks_gives_a_share_and_no_more_than_a_batch_of_work) {
+  task_queue q(2);
+  q.push(tasks(8, 2'000));
+  EXPECT_EQ(q.take_batch(out), 2u);  // a quarter
+  task_queue many(2);
+  many.push(tasks(192, 4'000));
+  EXPECT_EQ(many.take_batch(out), 20u);  // 80 us
+}
+
+TEST_F(queue_of, tasks_gives_the_oldest_first_and_what_was_put_back_before_all) {
+  task_queue q(1);
+  const auto t = tasks(4, 100'000);
+  q.push(t);
+  ASSERT_EQ(q.take_batch(out), 1u);
+  EXPECT_EQ(out[0], t[0]);
+  q.put_back(*t[0]);
+  ASSERT_EQ(q.take_batch(out), 1u);
+  EXPECT_EQ(out[0], t[0]);
+  ASSERT_EQ(q.take_batch(out), 1u);
+  EXPECT_EQ(out[0], t[1]);
+}
+
+TEST_F(queue_of, tasks_gives_the_one_that_is_asked_for) {
+  task_queue q(1);
+  const auto t = tasks(3, 1'000);
+  q.push(t);
+  EXPECT_TRUE(q.take(*t[1]));
+  EXPECT_FALSE(q.take(*t[1]));
+  EXPECT_EQ(q.size(), 2u);
+  std::vector<task_record*> all(8);
+  EXPECT_EQ(q.take_newest(all, [](const task_record&) { return true; }), 2u);
+  EXPECT_EQ(all[0], t[2]);
+  EXPECT_EQ(all[1], t[0]);
+}
+
+TEST_F(queue_of, tasks_hands_back_the_newest_that_are_wanted) {
+  task_queue q(1);
+  const auto t = tasks(5, 1'000);
+  q.push(t);
+  std::vector<task_record*> back(2);
+  EXPECT_EQ(q.take_newest(back, [&](const task_record& r) { return &r != t[4]; }), 2u);
+  EXPECT_EQ(back[0], t[3]);
+  EXPECT_EQ(back[1], t[2]);
+  EXPECT_EQ(q.size(), 3u);
+  ASSERT_EQ(q.take_batch(out), 1u);
+  EXPECT_EQ(out[0], t[0]);
+}
+
+TEST_F(queue_of, tasks_says_what_running_them_elsewhere_would_save) {
+  task_queue q(1);
+  EXPECT_EQ(q.worth_ns(), 0);
+  q.push(tasks(10, 100));  // moving one costs more
+  EXPECT_EQ(q.worth_ns(), 0);
+  q.push(tasks(1, 5'200));
+  EXPECT_FLOAT_EQ(q.worth_ns(), 5'200 - task_queue::move_ns);
+  std::vector<task_record*> all(16);
+  q.take_newest(all, [](const task_record&) { return true; });
+  EXPECT_EQ(q.worth_ns(), 0);
+}
+
+}  // namespace

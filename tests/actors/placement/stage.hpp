@@ -1,0 +1,179 @@
+// What this file is for: placement without threads: executors that only collect, tasks that the test completes by hand.
+// SPDX-FileCopyrightText: the troupe authors
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <algorithm>
+#include <exception>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "actors/memory/record_pool.hpp"
+#include "actors/placement/placement.hpp"
+#include "tests/support/plain_device.hpp"
+
+namespace troupe::detail {
+void retain(task_record*) noexcept;
+void release(task_record*) noexcept;
+}  // namespace troupe::detail
+
+namespace test {
+
+using namespace troupe::detail;
+
+/// Takes everything and starts nothing. One thread.
+class collector final : public executor {
+ public:
+  explicit collector(executor_facts f) : facts_(std::move(f)) {}
+  const executor_facts& facts() const override { return facts_; }
+  void run_tasks(std::span<task_record* const> tasks, attention) override {
+    held.insert(held.end(), tasks.begin(), tasks.end());
+    batches.push_back(tasks.size());
+  }
+  int sleepers() const override { return 1; }  // nobody is ever looking: every message takes its own turn
+  void wake_one() override {}
+  void keep_watch() override {}
+  std::size_t queued() const override { return held.size(); }
+  std::size_t unstarted() const override { return held.size(); }
+  float queued_ns() const override { return 10'000.0f * static_cast<float>(held.size()); }
+  std::size_t take_back(std::span<task_record*> room, const std::function<bool(const task_record&)>& wanted) override {
+    std::size_t n = 0;
+    for (auto t = held.end(); t != held.begin() && n < room.size();)
+      if (wanted(**--t)) {
+        room[n++] = *t;
+        t = held.erase(t);
+      }
+    return n;
+  }
+  troupe::executor_report report() const override { return {.name = facts_.name}; }
+  void start() override {}
+
+  std::vector<task_record*> held;
+  std::vector<std::size_t> batches;
+
+ private:
+  executor_facts facts_;
+};
+
+/// A placement with collectors. References to tasks and arrays are held until the end.
+class stage {
+ public:
+  explicit stage(int executors, troupe::options o = {}, int slots = 1) : stage(std::move(o)) {
+    for (int i = 0; i < executors; ++i) {
+      const std::string name = "cpu:" + std::to_string(i);
+      add({static_cast<std::uint16_t>(i), name, troupe::device_kind::cpu, host_space, slots});
+    }
+  }
+  explicit stage(troupe::options o) : options(std::move(o)), link(new house_link) {
+    link->host = std::make_unique<plain_device>();
+    // Records ask only whether there is a house.
+    link->house.store(reinterpret_cast<troupe::detail::engine*>(this));
+    brain = std::make_unique<placement>(options, *link, board);
+  }
+  ~stage() {
+    complete_all();
+    for (task_record* t : tasks_) release(t);
+    for (array_core* a : arrays_) brain->drop(a);
+    complete_all();  // what is elsewhere is forgotten there first
+    brain.reset();
+    link->release();
+  }
+  stage(const stage&) = delete;
+  stage& operator=(const stage&) = delete;
+
+  collector& add(executor_facts f) {
+    groups.push_back(std::make_unique<collector>(std::move(f)));
+    brain->add(*groups.back());
+    return *groups.back();
+  }
+  array_core* array() {
+    auto* a = new array_core;
+    a->spec.name = "array";
+    a->states = &a->single;
+    a->single.valid = true;
+    a->bytes = &a->single_bytes;
+    a->tile_bytes_max = 8;
+    a->home = link;
+    link->retain();
+    link->arrays.fetch_add(1);
+    arrays_.push_back(a);
+    return a;
+  }
+  /// The test drops this one itself.
+  void forget(array_core* a) { std::erase(arrays_, a); }
+  struct use {
+    array_core* array;
+    troupe::access_mode mode;
+  };
+  task_record* task(const std::vector<use>& uses = {}, std::string name = {}) {
+    static constexpr task_ops ops{nullptr, [](task_record&) noexcept {}, [](task_record&) noexcept {},
+                                  [](task_record&) noexcept -> void* { return nullptr; },
+                                  kernel_info{.name = "kernel", .key = 1}};
+    task_record* t = take_record(*link);
+    t->ops = &ops;
+    t->kernel = &ops.closure;
+    retain(t);
+    tasks_.push_back(t);
+    for (const use& u : uses) {
+      troupe::detail::access& x = t->accesses[t->access_count++];
+      x = {};
+      x.array = u.array;
+      x.mode = u.mode;
+    }
+    if (!name.empty()) extra(t).options.name = std::move(name);
+    return t;
+  }
+  static task_extra& extra(task_record* t) {
+    if (!t->extra) t->extra = new task_extra;
+    return *t->extra;
+  }
+  task_record* submit(task_record* t) {
+    brain->submit(t, true);
+    brain->take_turn(nullptr);
+    return t;
+  }
+  task_record* submitted(const std::vector<use>& uses = {}, std::string name = {}) {
+    return submit(task(uses, std::move(name)));
+  }
+
+  collector* holder(const task_record* t) const {
+    for (const auto& g : groups)
+      if (std::find(g->held.begin(), g->held.end(), t) != g->held.end()) return g.get();
+    return nullptr;
+  }
+  bool is_out(const task_record* t) const { return holder(t) != nullptr; }
+  static bool is_done(const task_record* t) { return (t->phase.load() & phase_mask) == phase_done; }
+  /// What an executor does with a task, all at once.
+  void complete(task_record* t, float ns = 1000, std::exception_ptr error = nullptr) {
+    collector* g = holder(t);
+    std::erase(g->held, t);
+    if (claim(*t)) {
+      t->measured_ns = ns;
+      t->error = std::move(error);
+      fulfil(*t, board);
+    }
+    brain->report_done({&t, 1}, g);
+  }
+  std::vector<task_record*> out() const {
+    std::vector<task_record*> all;
+    for (const auto& g : groups) all.insert(all.end(), g->held.begin(), g->held.end());
+    return all;
+  }
+  void complete_all() {
+    for (auto some = out(); !some.empty(); some = out()) complete(some.front());
+  }
+
+  troupe::options options;
+  house_link* link;
+  wait_board board;
+  std::vector<std::unique_ptr<collector>> groups;
+  std::unique_ptr<placement> brain;
+
+ private:
+  std::vector<task_record*> tasks_;
+  std::vector<array_core*> arrays_;
+};
+
+}  // namespace test

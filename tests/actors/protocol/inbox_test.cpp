@@ -1,0 +1,110 @@
+// What this file is for: the order and completeness of placement's mail.
+// SPDX-FileCopyrightText: the troupe authors
+// SPDX-License-Identifier: BSD-3-Clause
+#include <gtest/gtest.h>
+
+#include <array>
+#include <cstdint>
+#include <latch>
+#include <thread>
+#include <vector>
+
+#include <troupe/detail/task.hpp>
+
+#include "actors/logic/data/array_core.hpp"
+#include "actors/protocol/inbox.hpp"
+
+namespace {
+
+using namespace troupe::detail;
+
+TEST(mail, carries_pointer_and_verb_unchanged) {
+  task_record t;
+  array_core a;
+  EXPECT_EQ(mail(&t, mail::submitted).task(), &t);
+  EXPECT_EQ(mail(&t, mail::submitted).what(), mail::submitted);
+  EXPECT_EQ(mail(&t, mail::done).task(), &t);
+  EXPECT_EQ(mail(&t, mail::done).what(), mail::done);
+  EXPECT_EQ(mail(&a).array(), &a);
+  EXPECT_EQ(mail(&a).what(), mail::dropped);
+}
+
+TEST(inbox, gives_mail_in_the_order_it_came_and_is_empty_afterwards) {
+  inbox box;
+  std::array<task_record, 3> t;
+  box.post(mail(&t[0], mail::submitted));
+  const std::array more{mail(&t[1], mail::done), mail(&t[2], mail::submitted)};
+  box.post(more);
+  EXPECT_EQ(box.count(), 3u);
+  EXPECT_TRUE(box.maybe());
+  std::vector<mail> got;
+  box.drain(got);
+  ASSERT_EQ(got.size(), 3u);
+  for (std::size_t i = 0; i < 3; ++i) EXPECT_EQ(got[i].task(), &t[i]);
+  EXPECT_EQ(got[1].what(), mail::done);
+  EXPECT_EQ(box.count(), 0u);
+  EXPECT_FALSE(box.maybe());
+}
+
+TEST(inbox, swaps_buffers_so_that_draining_again_and_again_allocates_nothing_new) {
+  inbox box;
+  task_record t;
+  std::vector<mail> got;
+  const void *first = nullptr, *second = nullptr;
+  for (int round = 0; round < 10; ++round) {
+    for (int i = 0; i < 100; ++i) box.post(mail(&t, mail::submitted));
+    got.clear();
+    box.drain(got);
+    ASSERT_EQ(got.size(), 100u);
+    const void* buffer = got.data();
+    if (round == 2) first = buffer;
+    if (round == 3) second = buffer;
+    if (round > 3) {
+      ASSERT_EQ(buffer, round % 2 == 0 ? first : second) << round;
+    }
+  }
+}
+
+TEST(inbox, keeps_each_producers_order_and_loses_nothing_among_many) {
+  constexpr std::size_t producers = 8, each = 20'000;
+  inbox box;
+  std::vector<task_record> tasks(producers);
+  // One record per producer; its verb alternates, so that a swap of two neighbours shows.
+  std::latch start(producers);
+  std::vector<std::thread> threads;
+  for (std::size_t p = 0; p < producers; ++p)
+    threads.emplace_back([&, p] {
+      start.arrive_and_wait();
+      for (std::size_t i = 0; i < each;) {
+        if (i % 7 == 0 && i + 2 <= each) {
+          const std::array two{mail(&tasks[p], i % 2 ? mail::done : mail::submitted),
+                               mail(&tasks[p], i % 2 ? mail::submitted : mail::done)};
+          box.post(two);
+          i += 2;
+        } else {
+          box.post(mail(&tasks[p], i % 2 ? mail::done : mail::submitted));
+          ++i;
+        }
+      }
+    });
+  std::vector<std::size_t> seen(producers, 0);
+  std::size_t total = 0, wrong = 0;
+  std::vector<mail> got;
+  while (total < producers * each) {
+    got.clear();
+    box.drain(got);
+    if (got.empty()) std::this_thread::yield();
+    for (const mail& m : got) {
+      const auto p = static_cast<std::size_t>(m.task() - tasks.data());
+      if (m.what() != (seen[p] % 2 ? mail::done : mail::submitted)) ++wrong;
+      ++seen[p];
+    }
+    total += got.size();
+  }
+  for (auto& t : threads) t.join();
+  EXPECT_EQ(wrong, 0u);
+  for (const std::size_t n : seen) EXPECT_EQ(n, each);
+  EXPECT_EQ(box.count(), 0u);
+}
+
+}  // namespace
