@@ -57,7 +57,11 @@ void placement::place_anew() {
     std::array<task_record*, relief_max> back;
     const auto wanted = [&](const task_record& t) { return may_go_elsewhere(t); };
     const std::size_t n = executors_[i]->take_back(back, wanted);
-    executors_[i]->recall(wanted);
+    executors_[i]->recall([&](const task_record& t) {
+      if (!may_go_elsewhere(t)) return false;
+      lead_no_more(const_cast<task_record&>(t));
+      return true;
+    });
     for (std::size_t k = n; k != 0; --k) place_without_setback(*back[k - 1]);  // the newest come first
   });
 }

@@ -87,6 +87,12 @@ void placement::count_not_ahead(task_record& first) {
   });
 }
 
+// The node is asked for the task, which may come back from now on though nothing has failed: no other is sent behind it.
+void placement::lead_no_more(task_record& t) {
+  count_not_ahead(t);
+  t.marks &= static_cast<std::uint16_t>(~mark_leads);
+}
+
 // The device's outgoing tasks are about to be handed over; what can follow them is put behind them.
 void placement::hand_to_device(std::size_t i) {
   std::vector<task_record*>& outgoing = assignment_.outgoing(i);

@@ -258,6 +258,7 @@ class placement final : private logic::dependencies::surroundings {
   void count_ahead(task_record& first, task_record& next, bool data);
   bool follows_surely(task_record& first, const task_record& next, bool data);
   void count_not_ahead(task_record& first);
+  void lead_no_more(task_record&);
   void send_held_back(std::size_t executor);
   int next_to_send(int from) const {
     return std::min(assignment_.next_outgoing(from), holding_back_.next(static_cast<std::size_t>(from)));

@@ -257,6 +257,7 @@ class node_actor final : public node, private task_listener {
   void ask_for_written(job&);
   static back* back_of(job&, std::uint64_t access);
   bool note_overtaken(const job&, task_record&);
+  bool would_spoil(const job&);
   void note_not_written(const job&, const task_record&, bool touched, bool runs_again);
   void forget_read(const task_record&);
   bool start_errand(task_record&);

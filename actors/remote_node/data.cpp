@@ -125,6 +125,17 @@ void node_actor::ask_for_written(job& j) {
   each_written(*j.task, [&](const access& x, copy&) { j.copies += ask_for_copy(*x.array, x.tile, j.id); });
 }
 
+// If the task did not run there, a tile that it is to write would lose what only that node has.
+bool node_actor::would_spoil(const job& j) {
+  bool any = false;
+  auto wrote = j.wrote.begin();
+  each_written(*j.task, [&](const access&, const copy& c) {
+    const std::uint64_t write = *wrote++;
+    any = any || (c.dirty && c.first_write < write);
+  });
+  return any;
+}
+
 // It has failed: what it touched is worth nothing, and what was there before is gone. Or it was refused by a node that is
 // leaving: then what was there before still is, and may be the only copy. What overwrites it may have been sent since. If
 // the task is to run elsewhere, it needs what was only there before.

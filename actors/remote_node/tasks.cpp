@@ -287,13 +287,14 @@ void node_actor::end_errand(task_record& t, std::exception_ptr why) {
 }
 
 // The newest ones; as many as there are threads are left, which may have begun. What has, and what is being sent to it or
-// from it, ends there as ever.
+// from it, ends there as ever. A task that comes back spoils what was in the tiles that it writes: where they have nothing
+// else of that, it would have to be made again.
 void node_actor::recall(const std::function<bool(const task_record&)>& wanted) {
   std::lock_guard hold(lock_);
   if (!session_) return;
   std::vector<job*> waiting;
   for (job& j : jobs_)
-    if (j.task && !j.recalled && !j.begun && !j.end && wanted(*j.task)) waiting.push_back(&j);
+    if (j.task && !j.recalled && !j.begun && !j.end && !would_spoil(j) && wanted(*j.task)) waiting.push_back(&j);
   if (under_way_ <= static_cast<std::size_t>(slots_)) return;
   const std::size_t most = std::min(under_way_ - static_cast<std::size_t>(slots_), wire::recalled_max);
   std::ranges::sort(waiting, std::greater<>{}, &job::id);

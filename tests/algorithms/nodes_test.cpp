@@ -65,13 +65,15 @@ class counted_tasks {
   explicit counted_tasks(const runtime& rt) : rt_(rt), before_(counts()) {}
   void expect_all_took_part(std::uint64_t all) const {
     std::uint64_t sum = 0;
+    std::string each;
     const auto now = counts();
     ASSERT_EQ(now.size(), before_.size());
     for (std::size_t i = 0; i < now.size(); ++i) {
       EXPECT_GT(now[i], before_[i]) << rt_.executors()[i].name << " had no part in it";
       sum += now[i] - before_[i];
+      each += " " + std::to_string(now[i] - before_[i]) + " (" + std::to_string(rt_.executors()[i].failed) + " threw)";
     }
-    EXPECT_EQ(sum, all);
+    EXPECT_EQ(sum, all) << each;
   }
 
  private:
