@@ -217,7 +217,7 @@ std::uint64_t host_bytes_of(const task_record& t, std::uint64_t enough, const ar
       sum += bytes;
   }
   if (std::max(sum, reduced) <= enough || one_box > enough) return std::max(sum, reduced);
-  // Some tiles may have been counted twice.
+  // The sum may count some tiles twice: count each tile once.
   std::vector<std::pair<const array_core*, std::uint32_t>> tiles;
   for (int i = 0; i < t.access_count; ++i) {
     const access& x = t.accesses[i];
