@@ -20,7 +20,7 @@ namespace troupe::detail {
 
 namespace {
 
-// Delay of requests for more work, so that a busy node gets it in batches.
+// Delay before more work is sent to a busy node, so that it goes in batches.
 constexpr std::chrono::microseconds a_moment{200};
 
 std::string own_name() {

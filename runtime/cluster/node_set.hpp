@@ -57,7 +57,7 @@ class neighbours final : private cluster_events {
   executor_report gone() const;
   std::vector<link_report> links() const;
   std::vector<refusal_report> refusals() const;
-  /// Asks all members; the result leaves open what those that have not answered by the deadline know.
+  /// Asks all members; those that have not answered by the deadline are reported without their own figures.
   cluster_report survey(std::chrono::steady_clock::time_point deadline);
   std::vector<std::string> addresses() const;
   /// Returns how often a node has come.

@@ -2,7 +2,7 @@
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 //
-//   every 250 ms: --load--> members to whom it is new        a few in turn: --ping--> member --pong-->
+//   every 250 ms: --load--> members to which it is new       a few in turn: --ping--> member --pong-->
 #include <algorithm>
 
 #include "actors/wire/node_names.hpp"
