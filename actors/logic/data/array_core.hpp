@@ -166,7 +166,7 @@ struct tile_place {
   tile_place* older = nullptr;  // neighbours in the list of tiles that are here and not in use
   tile_place* newer = nullptr;
   std::int64_t offset = -1;       // of the tile's room on disk; negative: none
-  std::uint64_t seen = 0;         // number of the last task or pass that touched the tile
+  std::uint64_t seen = 0;         // number of the last list of needs that has the tile, at `index`
   std::uint64_t wanted = 0;       // the last pass in which a waiting task wanted the tile
   std::uint64_t wanted_soon = 0;  // the last pass in which one of the first waiting tasks wanted it
   std::uint64_t promised = 0;     // the last pass in which room for the tile was being made

@@ -93,8 +93,8 @@ class dependencies {
     forget_successors(task);
     task.sequence = 0;
   }
-  // True if `failed` is a chunk that ran and `next` is its join: the join ends with the error of its chunk as its own
-  // failure, not as one that it depends on.
+  /// True if `failed` is a chunk that ran and `next` is its join: the join ends with the error of its chunk as its own
+  /// failure, not as one that it depends on.
   static bool is_own_failure(const task_record& failed, const task_record& next) {
     return next.kind == detail::task_kind::join && failed.measured_ns != detail::never_ran;
   }

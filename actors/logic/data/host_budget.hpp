@@ -30,7 +30,7 @@ class host_budget {
  public:
   using stage = tile_place::stage;
 
-  /// One tile that a task touches.
+  /// A tile that a task touches.
   struct need {
     tile_place* place;
     bool contents;  // the tile's contents matter; else all of it is overwritten
@@ -59,13 +59,17 @@ class host_budget {
   tile_place* oldest() const { return oldest_; }
   /// True if the tile can be dropped without loss: it was never filled, or the disk has the same bytes.
   static bool is_spare(const tile_place&);
-  void drop(tile_place&);  // p must be spare
+  /// Evicts a tile that is_spare() from host memory.
+  void drop(tile_place&);
+  /// Marks the tile as being spilled.
   void leave(tile_place&);
   /// Notes that the tile's bytes are on disk, and frees its room.
   void has_left(tile_place&);
   /// Notes that the tile could not be spilled: it remains here, as the first to be evicted again.
   void stay(tile_place&);
+  /// Notes that the tile has been read from disk.
   void has_come(tile_place&);
+  /// Notes that the tile could not be read from disk: its room is free again.
   void could_not_come(tile_place&, std::exception_ptr why);
   /// Returns the tile's offset on disk; takes room there if it has none yet.
   std::uint64_t place_on_disk(tile_place&);

@@ -30,9 +30,9 @@ constexpr int guesses_per_slot = 8, guesses_per_slot_of_node = 4;
 // A task that takes surprise_factor times as long as predicted contradicts the prediction, if more than
 // surprise_windows windows of work are queued there.
 constexpr float surprise_factor = 4, surprise_windows = 2;
-// Index of an offer: there is none.
+// Index that stands for no offer.
 constexpr std::size_t none = ~std::size_t{0};
-// Number of waiting tasks that means: this task does not wait with them.
+// Value of `waiting` for a task that does not wait for room.
 constexpr std::size_t at_once = ~std::size_t{0};
 // Number of waiting tasks that are searched for one whose data an executor with room has.
 constexpr std::size_t looked_at_max = 24;

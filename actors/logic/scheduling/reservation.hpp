@@ -29,7 +29,7 @@ class reservation {
  public:
   /// Time in any unit; one object uses the same unit throughout.
   using time = std::uint64_t;
-  /// As the duration of a request: not known.
+  /// Duration of a request that is not known.
   static constexpr time unknown = 0;
   static constexpr time never = ~time{0};
 

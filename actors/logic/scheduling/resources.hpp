@@ -36,7 +36,7 @@ class resources {
   void give(const std::vector<resource>& request, const void* who = nullptr);
   const std::vector<resource>& free() const { return free_; }
 
-  // Begins a round; requests are looked at in rounds, in their order.
+  /// Begins a round; requests are looked at in rounds, in their order.
   void begin_round();
   /// False if it is free, but kept for a request that will begin before this one would end.
   bool lets_pass(const std::vector<resource>& request, time now, time lasts) const;
