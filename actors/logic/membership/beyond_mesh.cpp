@@ -18,10 +18,10 @@ using namespace std::chrono_literals;
 
 namespace {
 
-constexpr std::size_t new_at_once = 4;  // connections that are begun at a heartbeat
-constexpr std::size_t passed_max = 32;  // ends passed on at once between two heartbeats; those tell the rest
-constexpr auto patience = 2s;           // wait for a peer that knows of more members than this node
-constexpr auto knock_every = 1000ms;    // interval of dials to members that are gone: the path may have failed
+constexpr std::size_t new_at_once = 4;       // connections that are begun at a heartbeat
+constexpr std::size_t passed_max = 32;       // ends passed on at once between two heartbeats; those tell the rest
+constexpr auto patience = 2s;                // wait for a peer that knows of more members than this node
+constexpr auto knock_every = 1000ms;         // interval of dials to members that are gone: the path may have failed
 constexpr std::size_t suspects_skipped = 8;  // of so many members that are suspect already, one is looked at
 
 }  // namespace
