@@ -1,4 +1,4 @@
-// What this file is for: which of a member's messages is for whom.
+// What this file is for: which part of the node each message of a member is for.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 #include <troupe/error.hpp>

@@ -1,4 +1,4 @@
-// What this file is for: members and links, each once, whoever has told of them.
+// What this file is for: members and links, each once, from the reports of all members.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 #include "runtime/cluster/report.hpp"

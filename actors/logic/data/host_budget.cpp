@@ -15,7 +15,7 @@ namespace {
 bool writes(const access& x) { return x.mode == access_mode::write || x.mode == access_mode::update; }
 }  // namespace
 
-// ---- what a task needs ----------------------------------------------------------------------------------------------
+// ---- needs of a task ------------------------------------------------------------------------------------------------
 
 tile_place& host_budget::place_of(array_core& a, std::uint32_t tile) {
   if (!a.places) a.places = std::make_unique<detail::array_places>(a.tile_count);

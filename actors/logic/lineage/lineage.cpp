@@ -1,4 +1,4 @@
-// What this file is for: keeping the log of calls as short as what is at home allows.
+// What this file is for: keeping the log of calls as short as the contents of home allow.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 #include "actors/logic/lineage/lineage.hpp"
@@ -12,7 +12,7 @@ namespace {
 bool is_newer(std::uint32_t a, std::uint32_t b) { return static_cast<std::int32_t>(a - b) > 0; }
 }  // namespace
 
-// ---- what happens ---------------------------------------------------------------------------------------------------
+// ---- events ---------------------------------------------------------------------------------------------------------
 
 void lineage::ran(call&& c) {
   if (c.writes.empty()) return;
@@ -181,7 +181,7 @@ std::vector<value> lineage::take_unwanted() {
   return all;
 }
 
-// ---- keeping it short -----------------------------------------------------------------------------------------------
+// ---- keeping the log short ------------------------------------------------------------------------------------------
 
 std::vector<lineage::tile_of> lineage::to_save(std::uint64_t bytes) {
   std::vector<tile_of> all;
@@ -244,7 +244,7 @@ void lineage::hurry(known_tile& t) {
   if (!t.asked && !t.rests && is_urgent(t)) hurried_.emplace_back(t.of->id, t.number);
 }
 
-// ---- what is known --------------------------------------------------------------------------------------------------
+// ---- known tiles and values -----------------------------------------------------------------------------------------
 
 lineage::known_tile* lineage::find(std::uint64_t array, std::uint32_t tile) const {
   const auto a = arrays_.find(array);
@@ -318,7 +318,7 @@ void lineage::tidy(known_tile& t) {
   if (a.tiles.empty()) arrays_.erase(a.id);
 }
 
-// ---- what follows from a change -------------------------------------------------------------------------------------
+// ---- consequences of a change ---------------------------------------------------------------------------------------
 
 void lineage::check(known_value* v) {
   if (!std::exchange(v->to_check, true)) to_check_.push_back(v);
@@ -406,7 +406,7 @@ void lineage::stop_reading(logged& c) {
   c.reads.clear();
 }
 
-// ---- tiles whose newest bytes are on a node only, as long as they are -----------------------------------------------
+// ---- tiles with their newest bytes on a node only -------------------------------------------------------------------
 
 void lineage::note_away(known_tile& t) {
   const known_value* const v = t.newest ? find(t, *t.newest) : nullptr;

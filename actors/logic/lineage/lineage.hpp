@@ -99,7 +99,7 @@ class lineage {
   lineage(const lineage&) = delete;
   lineage& operator=(const lineage&) = delete;
 
-  // ---- what happens -------------------------------------------------------------------------------------------------
+  // ---- events -------------------------------------------------------------------------------------------------------
   /// Logs a task that ran on another node. Takes what the shared pointer holds; the lists stay the caller's.
   void ran(call&&);
   /// Notes that the host's bytes of the tile are about to be overwritten, in part or as a whole, or freed: home has no
@@ -127,7 +127,7 @@ class lineage {
   /// Returns the copies that are not needed any more, and forgets them.
   std::vector<value> take_unwanted();
 
-  // ---- keeping it short ---------------------------------------------------------------------------------------------
+  // ---- keeping the log short ----------------------------------------------------------------------------------------
   /// Returns the tiles that should be brought home now: at once those that a broken call wrote and those written with
   /// `at_once`; and, while a bound is exceeded, those that have been away longest. Of the latter, the tiles of one
   /// place that are asked for and not home yet never exceed `bytes` together, or are one tile. A tile is returned once,

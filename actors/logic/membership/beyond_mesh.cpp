@@ -1,4 +1,4 @@
-// What this file is for: members: more than fit a mesh: who watches whom, and who stays connected with whom.
+// What this file is for: members: more than fit a mesh: which watch and which stay connected with each other.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 //
@@ -118,7 +118,7 @@ void membership::look_around(time_point now) {
   knock(now);
 }
 
-// ---- who is watched -------------------------------------------------------------------------------------------------
+// ---- watched members ------------------------------------------------------------------------------------------------
 
 /// Returns the next member that may be watched or linked now; null if there is none for the moment.
 membership::member* membership::next_in_turn(bool with_connected) {
@@ -264,7 +264,7 @@ void membership::knock(time_point now) {
   if (at) dials_.knock(at->record.node, at->record.addresses, now);
 }
 
-// ---- what is said ---------------------------------------------------------------------------------------------------
+// ---- news -----------------------------------------------------------------------------------------------------------
 
 /// Tells some members before the next heartbeat that this one is gone.
 void membership::pass_on(const member& m) {

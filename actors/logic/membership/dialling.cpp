@@ -1,4 +1,4 @@
-// What this file is for: which addresses are dialled next, and how long one waits after a dial that led nowhere.
+// What this file is for: which addresses are dialled next, and how long to wait after a dial that led nowhere.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 #include "actors/logic/membership/dialling.hpp"

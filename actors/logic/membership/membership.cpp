@@ -414,7 +414,7 @@ void membership::say_all(const std::vector<node_record>& records) {
       say(n, node_news{false, false, records});
 }
 
-// ---- what is known --------------------------------------------------------------------------------------------------
+// ---- queries --------------------------------------------------------------------------------------------------------
 
 node_state membership::state_of(const node_id& n) const {
   if (n == self_.node) return self_.is_out() ? node_state::gone : node_state::live;

@@ -1,4 +1,4 @@
-// What this file is for: who belongs to the cluster, as one node sees it: candidate, joining, live, suspect, gone.
+// What this file is for: the members of the cluster, as one node sees them: candidate, joining, live, suspect, gone.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 //
@@ -88,7 +88,7 @@ class membership {
  public:
   using time_point = std::chrono::steady_clock::time_point;
 
-  // ---- what it wants done -------------------------------------------------------------------------------------------
+  // ---- actions ------------------------------------------------------------------------------------------------------
   struct dial {
     node_address to;
     std::optional<node_id> instead{};  ///< replaces the silent session with that node, if it stays silent
@@ -136,7 +136,7 @@ class membership {
   /// Sets the addresses where this process listens, if they were not known before.
   void listens(std::vector<node_address>);
 
-  // ---- what happens -------------------------------------------------------------------------------------------------
+  // ---- events -------------------------------------------------------------------------------------------------------
   /// Takes an address that discovery found.
   void candidate(const node_address&, time_point now);
   /// Takes a new session. `dialled`: the address as it was given with `dial`, if the session comes from that.
@@ -168,7 +168,7 @@ class membership {
   std::vector<action> take() { return std::exchange(actions_, {}); }
   time_point wake() const;
 
-  // ---- what is known ------------------------------------------------------------------------------------------------
+  // ---- queries ------------------------------------------------------------------------------------------------------
   node_state state_of(const node_id&) const;
   /// Returns all members that are not gone, with this node, sorted; connected or only heard of.
   std::vector<node_id> members() const;

@@ -1,4 +1,4 @@
-// What this file is for: what a node knows of others as a few numbers: who has the same numbers knows the same.
+// What this file is for: a node's knowledge of others as a few numbers: equal numbers mean equal knowledge.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 //

@@ -1,4 +1,4 @@
-// What this file is for: members in a random order, each once a round, whoever comes and goes meanwhile.
+// What this file is for: members in a random order, each once a round, while members come and go.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 //

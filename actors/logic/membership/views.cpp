@@ -135,7 +135,7 @@ bool views::message(const node_id&, const detail::view_agreed& m, outbox&) {
   return adopt(v);
 }
 
-// ---- votes that are carried -----------------------------------------------------------------------------------------
+// ---- carried votes --------------------------------------------------------------------------------------------------
 
 bool views::message(const node_id& from, const detail::view_poll& m, outbox& out) {
   if (m.founder != agreed_.founder) return false;

@@ -1,4 +1,4 @@
-// What this file is for: ready tasks that wait for a scarce quantity, and who of them is next.
+// What this file is for: ready tasks that wait for a scarce quantity, and which of them is next.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once

@@ -1,4 +1,4 @@
-// What this file is for: who is weighed for a task, and the choice among the offers.
+// What this file is for: which executors are weighed for a task, and the choice among the offers.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 #include "actors/logic/scheduling/assignment.hpp"

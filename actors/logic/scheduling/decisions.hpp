@@ -1,4 +1,4 @@
-// What this file is for: what was weighed for the latest tasks, for those who ask why one ran where it did.
+// What this file is for: the offers for the latest tasks, to explain why one ran where it did.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 //

@@ -1,4 +1,4 @@
-// What this file is for: devices that tasks hold themselves: which are free, which belong to one card, who gets which.
+// What this file is for: devices that tasks hold: which are free, which share a card, which task gets which.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once

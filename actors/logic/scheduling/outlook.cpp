@@ -1,4 +1,4 @@
-// What this file is for: who uses which tile, in order of turns.
+// What this file is for: the uses of each tile, in order of turns.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 #include "actors/logic/scheduling/outlook.hpp"

@@ -1,4 +1,4 @@
-// What this file is for: when holders will have given enough back, and who ends before that.
+// What this file is for: when holders will have given enough back, and which requests end before that.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 #include "actors/logic/scheduling/reservation.hpp"

@@ -1,4 +1,4 @@
-// What this file is for: one scarce quantity: who holds how much of it until when, what is kept for who is next, who may pass.
+// What this file is for: a scarce quantity: its holders, what is kept for the next request, and which may pass.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 //

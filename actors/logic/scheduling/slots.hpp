@@ -1,4 +1,4 @@
-// What this file is for: who holds the slots of a core group, who waits for some, and which idle thread is given what.
+// What this file is for: which threads hold a core group's slots, which tasks wait for some, which idle thread gets what.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 //
@@ -115,7 +115,7 @@ class slots {
   /// Gives that thread a gathered slot, to look for a task with which it may pass. False: no slot has gathered.
   bool pass(seat);
 
-  // ---- others -------------------------------------------------------------------------------------------------------
+  // ---- lending and calling ------------------------------------------------------------------------------------------
   /// Returns the threads that sleep, the one that went to sleep first before the others.
   std::span<const seat> asleep() const { return asleep_; }
   /// Wakes a sleeping thread to look for work.

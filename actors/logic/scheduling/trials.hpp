@@ -1,4 +1,4 @@
-// What this file is for: when a device that nobody knows with a kernel is given a task of it, to find out how fast it is.
+// What this file is for: when a device of unknown speed is given a task of a kernel, to find out how fast it is.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 //

@@ -46,7 +46,7 @@ class workload {
     note_room(i);
   }
 
-  // ---- what happens -------------------------------------------------------------------------------------------------
+  // ---- events -------------------------------------------------------------------------------------------------------
   /// Gives the task to executor i, where it is predicted to take so long, and its data so long to arrive.
   void give(detail::task_record&, std::size_t i, float predicted_ns, float transfer_ns = 0);
   /// Removes a task from its executor's load, when it has finished or was returned.
@@ -59,7 +59,7 @@ class workload {
   /// Hands over a task whose data has arrived.
   void resume(detail::task_record&);
 
-  // ---- what is to be handed over ------------------------------------------------------------------------------------
+  // ---- tasks to hand over -------------------------------------------------------------------------------------------
   void put_out(detail::task_record& t) {
     places_[t.executor].outgoing.push_back(&t);
     outgoing_.insert(t.executor);
@@ -78,7 +78,7 @@ class workload {
     return false;
   }
 
-  // ---- how much there is --------------------------------------------------------------------------------------------
+  // ---- load ---------------------------------------------------------------------------------------------------------
   /// Time until a slot is free.
   float queue_ns(std::size_t i) const {
     const place& p = places_[i];
