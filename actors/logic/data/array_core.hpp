@@ -1,4 +1,4 @@
-// What this file is for: the state behind an array handle: geometry, location of each tile's bytes, readers and writers.
+// What this file is for: the state behind an array handle: geometry, location of tiles' bytes, readers and writers.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 //

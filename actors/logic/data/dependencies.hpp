@@ -1,4 +1,4 @@
-// What this file is for: which task waits for which: program order per tile, serial equivalence, and how failures travel.
+// What this file is for: which task waits for which: program order per tile, serial equivalence, spread of failures.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 //

@@ -1,4 +1,4 @@
-// What this file is for: elements that a region touches: boxes inside the array, and the pieces of a view with its border.
+// What this file is for: elements that a region touches: boxes inside the array, pieces of a view with its border.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once

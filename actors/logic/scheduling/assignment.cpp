@@ -20,7 +20,8 @@ using detail::task_record;
 namespace {
 // Run time assumed for a kernel that has not been timed, so that a first flood spreads over the executors.
 constexpr float guess_ns = 10'000.0f;
-// Number of tasks of a kernel that an executor without samples is given at once; two make a sample.
+// Number of tasks of a kernel that an executor without samples is given at once (a core group: for each slot); two make
+// a sample.
 constexpr int tries_per_slot = 2;
 // Number of tasks for each slot, of a kernel that has not been timed anywhere, that an executor with a memory of its
 // own is given: one that runs and some that keep it busy until their time is known here; more for a device, which gives

@@ -1,4 +1,4 @@
-// What this file is for: which threads hold a core group's slots, which tasks wait for some, which idle thread gets what.
+// What this file is for: which threads hold a core group's slots, which tasks wait for some, and idle threads' work.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 //
