@@ -89,7 +89,7 @@ void membership::merge_out(member& m, const node_record& r, time_point now) {
     end(m, r.claim == node_claim::left ? node_end::left : node_end::said, r.claim, now);
 }
 
-/// Makes a node a member that was none.
+/// Makes a node that was no member one.
 void membership::revive(member& m, const node_record& r, time_point now) {
   fit_mesh(now);
   const auto addresses = m.record.addresses;

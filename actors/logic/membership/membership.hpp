@@ -154,8 +154,8 @@ class membership {
   void message(const node_id& from, const membership_message&, time_point now);
   /// Does what is due; to be called at `wake()`, or earlier.
   void tick(time_point now);
-  /// Ends a membership because the states that this node and that one hold for each other do not fit any more: both
-  /// begin anew.
+  /// Ends the link and the session with a node because the states that both hold for each other do not fit any more:
+  /// both begin anew.
   void give_up(const node_id&, time_point now);
   /// Notes that there is work with the node: beyond a mesh it is linked and watched until it is gone.
   void work_with(const node_id&, time_point now);
