@@ -24,15 +24,16 @@ std::string text_of_box(const array_core& a, const std::array<index_t, rank_max>
   return s;
 }
 
-// An array that is filled keeps its constant beside it.
+// Constant of a filled array, kept beside it.
 struct filled_owner {
   std::array<std::byte, filled_bytes_max> value;
 };
 
-// Beyond this, sizes in bytes do not fit their type.
+// Sizes in bytes beyond this do not fit their type.
 constexpr double addressable_bytes = 9e18;
 
-// A view that reaches outside, as it is asked for: later its size is computed without a look at overflow.
+// Refuses views that reach too far outside when they are asked for: later their size is computed without a check for
+// overflow.
 void check_frame(const array_core& a, const std::array<index_t, rank_max>& lo,
                  const std::array<index_t, rank_max>& hi) {
   double bytes = static_cast<double>(a.spec.element);
@@ -106,14 +107,15 @@ thread_local int may_not_wait = 0;
 
 void give_handles(array_core* a, std::int64_t handles) noexcept {
   if (a->handles.fetch_sub(handles, std::memory_order_acq_rel) != handles || !a->home->birth.is_here()) return;
-  // Tasks that use it were submitted before this: placement frees it once they are done, at once if there are none.
+  // All tasks that use the array were submitted before this: placement frees it once they are done, at once if there
+  // are none.
   if (engine* house = a->home->house.load(std::memory_order_acquire))
     house->brain().drop(a);
   else
     destroy(*a);
 }
 
-// True for the last of the program's handles, which the runtime then keeps.
+// Drops a handle of the program; true for the last one, which the runtime then keeps.
 bool take_last(array_core& a) noexcept {
   std::int64_t n = a.handles.load(std::memory_order_relaxed);
   for (;;) {
@@ -123,7 +125,8 @@ bool take_last(array_core& a) noexcept {
   }
 }
 
-// What ends when its memory is the caller's again, with a reference; null: this was not the last handle, or nobody waits.
+// Drops a handle of an array whose memory the caller owns. Returns the task that ends when the memory is the caller's
+// again, with a reference; null: this was not the last handle, or no task can tell.
 task_record* give_back_borrowed(array_core* a) noexcept {
   engine* const house = a->home->birth.is_here() ? a->home->house.load(std::memory_order_acquire) : nullptr;
   if (!house) {
@@ -137,7 +140,7 @@ task_record* give_back_borrowed(array_core* a) noexcept {
     t->references.store(3, std::memory_order_relaxed);  // the runtime's, the array's, the caller's
     a->farewell = t;
     house->brain().bid_farewell(*t);
-  } catch (const std::bad_alloc&) {  // nobody can be told
+  } catch (const std::bad_alloc&) {  // the caller cannot be told
     a->farewell = nullptr;
     if (t) recycle(t);
     t = nullptr;
@@ -164,7 +167,7 @@ void release_and_wait(array_core* a) noexcept {
   if (!t) return;
   try {
     if (may_not_wait == 0) wait(*t);
-  } catch (...) {  // it would never end, here; or there is no memory to find out
+  } catch (...) {  // the wait would never end here, or there is no memory to find that out
   }
   release(t);
 }
@@ -199,7 +202,7 @@ void describe(engine& house, access& to, array_core& a, access_mode mode, const 
   to.link = link_mode::none;
   to.worker = 0;
   if (mode != access_mode::reduce) {
-    // Exactly one tile, seen from the whole array or from a sub-array that is that tile.
+    // Looks for an access to exactly one tile, seen from the whole array or from a sub-array that is that tile.
     bool one = true, seen_whole = true, is_limit = true;
     index_t t = 0;
     for (int d = 0; d < rank_max && one; ++d) {
@@ -265,7 +268,7 @@ void each_box_of(const access& x, F&& f) {
 }  // namespace
 
 void check_clash(const task_record& t, const access& x, const access& y) {
-  // What is read and updated as one and the same box: such a call is an update with two names.
+  // Allows one and the same box to be read and updated: such a call is an update with two names.
   const auto is_same_box = [&] {
     return x.where && y.where ? x.where->lo == y.where->lo && x.where->hi == y.where->hi : !x.where && !y.where;
   };
@@ -292,7 +295,7 @@ void choose_chunk(engine& house, int rank, const index_t* size, const array_core
     for (int d = 0; d < rank; ++d) chunk[d] = output->spec.tile[d];
     return;
   }
-  // An even split along the slowest dimensions, four chunks a worker, so that the last ones can balance.
+  // Splits evenly along the slowest dimensions, four chunks for each worker, so that the last ones can balance.
   index_t want = 4 * static_cast<index_t>(house.settings().threads);
   for (int d = 0; d < rank; ++d) {
     const index_t parts = std::clamp<index_t>(want, 1, std::max<index_t>(size[d], 1));
@@ -302,7 +305,7 @@ void choose_chunk(engine& house, int rank, const index_t* size, const array_core
 }
 
 void check_disjoint(const array_core& a, int rank, std::span<const std::array<index_t, 2 * rank_max>> boxes) {
-  // Sorted by their first edge, a box can only meet those that begin before it ends.
+  // Boxes are sorted by their first edge: a box can only meet those that begin before it ends.
   std::vector<std::size_t> order(boxes.size());
   for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
   std::sort(order.begin(), order.end(), [&](std::size_t i, std::size_t j) { return boxes[i][0] < boxes[j][0]; });
@@ -338,7 +341,7 @@ const kernel_info host_kernel{.name = "host access", .key = 1};
 struct host_access {
   task_record* task;
   engine* house;
-  array_core* array = nullptr;  // with a handle, once it is open
+  array_core* array = nullptr;  // with a handle, once the access is open
   open_view listed;
   scratch buffers;
   run_context context;
@@ -385,7 +388,7 @@ host_access* open_host(array_core& a, access_mode mode, const std::array<index_t
     release(t);
     throw;
   }
-  if (!granted && claim(*t)) {  // not in time: placement forgets it when its turn comes
+  if (!granted && claim(*t)) {  // not in time: placement forgets the task in its next turn
     t->error = cancelled_error(*t, "");
     fulfil(*t, to.house->board());
     release(t);

@@ -9,7 +9,7 @@ namespace troupe::detail {
 
 namespace {
 using std::chrono::milliseconds;
-// Later ones are waited for in steps.
+// Alarms beyond step_max are set in steps; deadlines beyond `far` are moved to it.
 constexpr milliseconds step_max = std::chrono::hours(1), far = std::chrono::hours(24 * 365 * 10);
 }  // namespace
 
@@ -29,7 +29,7 @@ deadlines::entry deadlines::add(milliseconds after, action what) {
 }
 
 void deadlines::drop(const entry& e) {
-  action gone;  // what it holds goes without the lock
+  action gone;  // destroyed without the lock
   std::lock_guard hold(lock_);
   if (auto found = all_.extract(e)) gone = std::move(found.mapped());
 }

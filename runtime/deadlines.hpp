@@ -14,22 +14,22 @@
 
 namespace troupe::detail {
 
-/// Thread-safe. It has no thread: somebody looks when the alarm rings.
+/// Actions to do at a time. Thread-safe. It has no thread: the owner calls `look` when the alarm rings.
 class deadlines {
  public:
   using action = std::function<void()>;
-  using entry = std::pair<std::uint64_t, std::uint64_t>;  // when, in ticks, and a number
+  using entry = std::pair<std::uint64_t, std::uint64_t>;  // time in ticks, and a number
 
   explicit deadlines(house_clock c) : clock_(std::move(c)) {}
-  /// How to have `look` called after a time.
+  /// Sets the function that has `look` called after a time.
   void use_alarm(std::function<void(std::chrono::milliseconds)>);
 
   entry add(std::chrono::milliseconds after, action);
-  /// It is not to be done any more, if it has not begun.
+  /// Removes an action that is not to be done any more, if it has not begun.
   void drop(const entry&);
-  /// Does what is due, on this thread.
+  /// Does the actions that are due, on this thread.
   void look();
-  /// Nothing is done any more.
+  /// Drops all actions; none is done any more.
   void close();
 
  private:
@@ -39,7 +39,7 @@ class deadlines {
   std::mutex lock_;
   std::function<void(std::chrono::milliseconds)> alarm_;
   std::map<entry, action> all_;
-  std::uint64_t last_ = 0, rings_ = 0;  // the next ring that was asked for, in ticks; 0: none
+  std::uint64_t last_ = 0, rings_ = 0;  // rings_: the next alarm that was asked for, in ticks; 0: none
   bool closed_ = false;
 };
 

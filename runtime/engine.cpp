@@ -19,13 +19,13 @@ namespace troupe::detail {
 
 namespace {
 
-// Once its runtime is asked to stop, a body has at least this long to see it.
+// Least time that bodies have to notice, once their runtime is asked to stop.
 constexpr auto stop_grace = std::chrono::milliseconds(100);
-// More workers than this in one process are a slip of the pen.
+// Number of workers in one process above which the option is taken for a mistake.
 constexpr int threads_max = 4096;
-// What fewer transfers have shown of a link is not kept for later runtimes.
+// Number of transfers below which the learned speed of a link is not kept for later runtimes.
 constexpr std::uint32_t transfers_to_correct = 8;
-// Limits beyond this are taken for it: several of them, in nanoseconds or ticks, are still numbers.
+// Limits beyond this are reduced to it: sums of several, in nanoseconds or ticks, still fit their types.
 constexpr auto longest = std::chrono::hours(10 * 365 * 24);
 
 options checked(options o) {
@@ -64,7 +64,7 @@ std::unique_ptr<house_link, void (*)(house_link*)> make_link(const house_clock& 
   return link;
 }
 
-// Whoever reads a null pointer later has nobody to tell.
+// Refuses a kernel without a text or entry now: a null pointer that is read later has no caller to report to.
 void check_texts(const kernel_info& k) {
   for (int kind = 0; kind < device_kind_count; ++kind) {
     const bool is_text = kind != static_cast<int>(device_kind::cpu) && !k.routines[static_cast<std::size_t>(kind)];
@@ -110,7 +110,7 @@ const kernel_info* kernel_table::intern(const kernel_info& k) {
     const kernel_info* none = nullptr;
     if (table_[at].compare_exchange_strong(none, &fresh, std::memory_order_acq_rel)) break;
   }
-  return &fresh;  // with a full table it is found in the list
+  return &fresh;  // if the table is full it is found in the list
 }
 
 void kernel_table::offer(std::uint16_t id, const std::unordered_set<std::uint64_t>& keys) {
@@ -143,7 +143,7 @@ void engine::start() {
     build();
     return;
   } catch (const std::system_error& none) {
-    shutdown(std::chrono::steady_clock::now());  // threads that have started hold the house
+    shutdown(std::chrono::steady_clock::now());  // threads that have started hold the engine
     throw error(errc::no_resource,
                 "the runtime cannot start: " + none.code().message() + "; it wants " + std::to_string(options_.threads) +
                     " workers (options::threads) and some threads beside them: allow more threads or processes (ulimit "
@@ -236,8 +236,8 @@ void engine::add_groups() {
   }
 }
 
-// Opened here for the first time: how much memory it has decides which tasks it may be given, and who reaches whom is
-// found out while all of them are here.
+// A device opened here for the first time: its memory size decides which tasks it may be given, and direct links
+// between devices are found while all of them are open here.
 struct engine::opened_gpu {
   gpu_options options;
   std::shared_ptr<std::unique_ptr<devices::accelerator>> device;
@@ -292,7 +292,7 @@ void engine::add_gpus() {
     for (const logic::remembered_time& t : costs_->times()) placement_.know_time(t);
 }
 
-// Once for each kind: memory that is pinned for one device of a kind is for all of them.
+// Pins tiles once for each kind: memory that is pinned for one device of a kind is pinned for all of them.
 void engine::pin_tiles(const std::vector<found_accelerator>& found) {
   std::vector<std::unique_ptr<devices::page_pinning>> pinnings;
   std::set<device_kind> seen;
@@ -304,7 +304,8 @@ void engine::pin_tiles(const std::vector<found_accelerator>& found) {
   link_->tiles->pin_for(std::move(pinnings), most);
 }
 
-// Before its actor has it. Null afterwards if it failed: the actor opens it anew, and tells what is wrong with it.
+// Measures a device's links before its actor has it. If that fails `device` is null afterwards: the actor opens it
+// anew, and reports the error.
 void engine::measure(std::unique_ptr<devices::accelerator>& device, memory_space space) {
   if (!costs_) return;
   try {
@@ -317,7 +318,7 @@ void engine::measure(std::unique_ptr<devices::accelerator>& device, memory_space
   }
 }
 
-// As above: who has failed here is not connected.
+// Connects two devices that have not failed to be measured; if connecting fails, both are reset as above.
 void engine::connect(opened_gpu& a, opened_gpu& b) {
   if (!*a.device || !*b.device) return;
   devices::accelerator &first = **a.device, &second = **b.device;
@@ -329,7 +330,7 @@ void engine::connect(opened_gpu& a, opened_gpu& b) {
       if (const auto s = costs_->peers_of(first, second, true))
         placement_.know_peers(a.options.facts.space, b.options.facts.space, {s->in.latency_ns, s->in.bytes_per_ns},
                               {s->out.latency_ns, s->out.bytes_per_ns});
-  } catch (const error&) {  // either may be what failed
+  } catch (const error&) {  // either may have failed
     for (opened_gpu* one : {&a, &b}) {
       one->device->reset();
       placement_.disconnect(one->options.facts.space);
@@ -393,17 +394,17 @@ void engine::refuse_child() {
               "runtime after the fork");
 }
 
-// Whoever is resumed here may do what he likes, so nothing is held.
+// Resumes coroutines that wait for abandoned tasks. No lock is held: a coroutine may do anything.
 void engine::resume_abandoned() noexcept {
   for (const std::coroutine_handle<> waits : placement_.take_unresumed()) {
     try {
       waits.resume();
-    } catch (...) {  // as from a task whose future nobody has
+    } catch (...) {  // dropped, as for a task without a future
     }
   }
 }
 
-// Bodies that have not returned are done for everybody who waits for them.
+// Ends the tasks whose bodies have not returned: they are done for all threads that wait for them.
 template <class Executor>
 void engine::leave_behind(Executor& e, shutdown_report& r) {
   r.complete = false;
@@ -443,7 +444,7 @@ shutdown_report engine::shut_down(std::chrono::steady_clock::time_point deadline
     if (!disk_->wait_ended(grace)) r.complete = false;
   }
   placement_.wait_remade();
-  placement_.abandon_queued();  // what became ready while bodies were ending
+  placement_.abandon_queued();  // tasks that became ready while bodies were ending
   placement_.end_farewells();
   placement_.give_up_waiting();
   keep_costs();

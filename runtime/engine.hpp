@@ -33,11 +33,11 @@
 
 namespace troupe::detail {
 
-/// Kernels that a runtime has seen, by key. Lock-free to look up.
+/// Table of the kernels that a runtime has seen, by key. Lock-free to look up.
 class kernel_table {
  public:
   const kernel_info* intern(const kernel_info&);
-  /// Executor `id`, a node, offers just the kernels with these keys; none: it has left.
+  /// Notes that executor `id`, a node, offers just the kernels with these keys; none: it has left.
   void offer(std::uint16_t id, const std::unordered_set<std::uint64_t>& keys);
 
  private:
@@ -46,7 +46,7 @@ class kernel_table {
   std::mutex lock_;
   std::unordered_map<std::uint64_t, logic::executor_set> offered_;  // by key: nodes
   std::deque<kernel_info> kept_;
-  std::deque<shown_ids> nodes_;  // of those in the same place
+  std::deque<shown_ids> nodes_;  // of the kernels at the same index
 };
 
 class engine : public std::enable_shared_from_this<engine> {
@@ -56,10 +56,10 @@ class engine : public std::enable_shared_from_this<engine> {
   engine(const engine&) = delete;
   engine& operator=(const engine&) = delete;
 
-  /// Second half of construction: threads keep the engine alive, so it must be owned first.
+  /// Starts the runtime; second half of construction: threads keep the engine alive, so it must be owned first.
   void start();
   shutdown_report shutdown(std::chrono::steady_clock::time_point deadline);
-  /// Throws runtime_stopped in a child of the process that it was made in.
+  /// Throws runtime_stopped in a child of the process that the runtime was made in.
   void check_process() const {
     if (!link_->birth.is_here()) refuse_child();
   }
@@ -67,20 +67,20 @@ class engine : public std::enable_shared_from_this<engine> {
   int threads() const;
 
   const options& settings() const { return options_; }
-  /// Of which kinds of devices that were named there is nothing, and why.
+  /// Returns the kinds of devices that were named and do not exist, with the reason.
   const std::vector<std::string>& absent_devices() const { return absent_devices_; }
   house_link& link() { return *link_; }
   placement& brain() { return placement_; }
   wait_board& board() { return board_; }
   open_views& views() { return views_; }
   kernel_table& kernels() { return *kernels_; }
-  /// Null: it is alone.
+  /// Returns the node's part in its cluster; null: it is in none.
   const neighbours* others() const { return neighbours_.get(); }
   neighbours* others() { return neighbours_.get(); }
   const surroundings& around() const { return around_; }
   const std::shared_ptr<deadlines>& timers() const { return timers_; }
   bool help_with(task_record&, const std::function<void()>& begin);
-  /// While this lives, its thread, which waits outside all bodies, looks after the devices; see gpu::drive.
+  /// Makes the thread that holds it, which waits outside all bodies, look after the devices; see gpu::drive.
   class device_watch {
    public:
     explicit device_watch(engine& house) : gpus_(house.gpus_) {
@@ -140,7 +140,7 @@ class engine : public std::enable_shared_from_this<engine> {
   std::vector<std::shared_ptr<core_group>> groups_;
   std::vector<std::shared_ptr<gpu>> gpus_;
   std::unique_ptr<known_costs> costs_;                       // null: no devices, or not wanted
-  std::vector<std::pair<memory_space, std::string>> links_;  // that it knows, by name
+  std::vector<std::pair<memory_space, std::string>> links_;  // keys of links in costs_
   std::unique_ptr<neighbours> neighbours_;
   std::shared_ptr<disk_thread> disk_;
   std::mutex shutdown_lock_;

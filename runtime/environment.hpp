@@ -13,18 +13,18 @@
 
 namespace troupe::detail {
 
-/// Empty: the machine's. A simulation gives all of them.
+/// Parts of the world that a runtime uses. Empty members: the machine's. A simulation provides all of them.
 struct surroundings {
   house_clock clock{};
-  /// A core group; there is no staff then: no traces, and idle memory is kept.
+  /// Makes a core group; the runtime then has no background services: no traces, and idle memory is kept.
   std::function<std::shared_ptr<core_group>(core_group_options, placement&, wait_board&, house_link&)> make_cores{};
   std::function<std::unique_ptr<net::transport>(net::transport_options)> make_transport{};
   std::function<net::node_id()> make_id{};
-  /// Calls back after that time.
+  /// Calls the function back after that time.
   std::function<void(std::chrono::milliseconds, std::function<void()>)> call_later{};
-  /// Carries out what takes long; see placement::use_aside.
+  /// Carries out long work; see placement::use_aside.
   std::function<void(std::function<void()>)> aside{};
-  /// Lets time pass for a thread that waits, until that is true; false: it will not become true.
+  /// Lets time pass for a waiting thread until the condition is true; false: it will not become true.
   std::function<bool(const std::function<bool()>&)> wait{};
 };
 

@@ -16,7 +16,7 @@ namespace detail {
 
 namespace {
 
-// While a graph is recorded nothing runs, so nothing can fail.
+// Stands in for placement while a graph is recorded: nothing runs, so nothing can fail.
 struct nothing_runs final : logic::dependencies::surroundings {
   explicit nothing_runs(house_link& l) : link(l) {}
   house_link& link;
@@ -26,7 +26,7 @@ struct nothing_runs final : logic::dependencies::surroundings {
 
 constexpr unsigned char cpu_bit = 1u << static_cast<int>(device_kind::cpu);
 
-// A run on a device is one task of it, placed, moved and measured as any other.
+// Kernel of a run on a device: one task of it, placed, moved and measured as any other.
 constexpr unsigned char all_kinds = (1u << device_kind_count) - 1;
 constexpr kernel_info run_on_device{.name = "graph run", .key = 0x67726170685f7231, .kinds = all_kinds};
 constexpr kernel_info run_on_device_once{
@@ -40,7 +40,7 @@ void refuse_what_cannot_be_recorded(const task_record& t) {
     throw error(errc::not_supported, "recorded calls have no stop token: give one where the graph is run");
 }
 
-// What a run as a whole does to each tile, from the state that recording left.
+// Returns the access of a whole run to a tile, from the state that recording left.
 access_mode mode_of(const tile_state& s, bool& touched) {
   bool wrote = s.writer.task != nullptr, part = false;
   bool reads = !s.readers.empty();
@@ -55,12 +55,13 @@ access_mode mode_of(const tile_state& s, bool& touched) {
   return s.outside_read || part ? access_mode::update : access_mode::write;
 }
 
-// "recorded call 3, 'smooth'": those of a for_each are counted one by one.
+// Returns "recorded call 3, 'smooth'"; the calls of a for_each are counted one by one.
 std::string called(const std::vector<const task_record*>& calls, std::size_t i) {
   return "recorded call " + std::to_string(i + 1) + ", '" + logic::name_of(*calls[i]) + "',";
 }
 
-// Why the executor cannot run the call as a part of a graph; empty if it can. Devices enqueue calls as they are.
+// Returns why the executor cannot run the call as a part of a graph; empty if it can. Devices enqueue calls as they
+// are.
 std::string reason_against(const task_record& t, const executor_facts& f, const std::vector<executor_facts>& facts) {
   if (f.kind == device_kind::node) return "stays on this node";
   if (t.extra && !t.extra->executors.contains(f.id)) return "has another scope";
@@ -77,7 +78,7 @@ std::string reason_against(const task_record& t, const executor_facts& f, const 
   return {};
 }
 
-/// Who can run all calls, and why others cannot. The end of a for_each is no call: nothing runs for it.
+/// Executors that can run all calls, and why others cannot. The join of a for_each is no call: nothing runs for it.
 class candidates {
  public:
   template <class Tasks>
@@ -85,14 +86,14 @@ class candidates {
     for (const task_record* t : tasks)
       if (t->kind == task_kind::recorded) calls_.push_back(t);
   }
-  /// Empty if it can run them all; else why not, for the first that it cannot.
+  /// Returns why the executor cannot run the first call that it cannot run; empty if it can run them all.
   std::string against(const executor_facts& f) const {
     for (std::size_t i = 0; i < calls_.size(); ++i)
       if (const std::string why = reason_against(*calls_[i], f, facts_); !why.empty())
         return called(calls_, i) + " " + why;
     return {};
   }
-  /// "; sim:0, sim:1: recorded call 1, 'f', has no body as text for it", of these.
+  /// Returns the reasons against some executors, as "; sim:0, sim:1: recorded call 1, 'f', has no body as text for it".
   std::string against(const logic::executor_set& some) const {
     std::string text, last;
     for (const executor_facts& f : facts_) {
@@ -181,7 +182,7 @@ std::shared_ptr<recorded_graph> compile(engine& house, recording& tape) {
   g->home = &house.link();
   g->home->retain();
   const std::size_t calls = tape.tasks.size();
-  std::vector<task_record*> settles;  // appended behind the calls
+  std::vector<task_record*> settles;  // appended after the calls
   for (std::size_t i = 0; i < calls; ++i) {
     refuse_what_cannot_be_recorded(*tape.tasks[i]);
     if (tape.tasks[i]->extra) g->executors &= tape.tasks[i]->extra->executors;
@@ -259,7 +260,7 @@ future<void> runtime::run(const task_options& options, const graph& g) {
     release(t);
     throw_no_runner(rg, allowed, e.brain().facts());
   }
-  // On cores where they can: how long a whole graph takes on which device is not known beforehand.
+  // Chooses cores where they can run the graph: the time of a whole graph on a device is not known beforehand.
   t->extra->executors &= rg.executors;
   if (const auto rest = t->extra->executors - rg.devices; !rest.empty()) t->extra->executors = rest;
   const bool on_device = !(t->extra->executors & rg.devices).empty();
@@ -269,7 +270,7 @@ future<void> runtime::run(const task_options& options, const graph& g) {
   if (options.name.empty()) t->extra->options.name = "graph run";
   t->extra->payload = g.graph_;
   future<void> done(t);
-  // One run after the other: the nodes' counters belong to the run in progress.
+  // Runs follow each other: the nodes' counters belong to the run in progress.
   std::lock_guard hold(rg.lock);
   const std::size_t links = rg.last ? 1 : 0;
   if (touched.size() + links > task_record::inline_accesses)

@@ -18,7 +18,7 @@ namespace troupe::detail {
 namespace {
 
 struct stack_bounds {
-  std::uintptr_t low = 0, high = 0;  // none: unknown
+  std::uintptr_t low = 0, high = 0;  // both 0: unknown
   stack_bounds() noexcept {
     pthread_attr_t a;
     if (pthread_getattr_np(pthread_self(), &a) != 0) return;
@@ -76,7 +76,7 @@ void open_views::move(open_view& v, const void* view) noexcept {
 
 open_views::held open_views::of_this_thread() const {
   held h;
-  if (count_.load(std::memory_order_relaxed) == 0) return h;  // what this thread has opened it would see
+  if (count_.load(std::memory_order_relaxed) == 0) return h;  // views that this thread has opened would be counted
   std::lock_guard hold(lock_);
   for (const open_view* v = first_; v; v = v->after) {
     if (v->holder.load(std::memory_order_relaxed) != here().mark()) continue;

@@ -2,9 +2,10 @@
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// A wait can never end if what it waits for comes after a view that the waiting thread holds. A view may be moved to
-// another thread, which closes it: so it counts as held by a thread only while it is in a variable on that thread's stack.
-// Rejected: the thread that opened it, which may have given it away; who moved it last, which may be on its way.
+// A wait can never end if the task comes after a view that the waiting thread holds. A view may be moved to another
+// thread, which closes it: so it counts as held by a thread only while it is in a variable on that thread's stack.
+// Rejected: the thread that opened it, which may have given it away; the thread that moved it last, which may be
+// passing it on.
 #pragma once
 
 #include <atomic>
@@ -18,11 +19,11 @@
 
 namespace troupe::detail {
 
-/// An open host access in the list.
+/// An open host access, as an entry of the list.
 struct open_view {
   explicit open_view(task_record* t) : task(t) {}
   task_record* const task;                   // the host access
-  std::atomic<const void*> holder{nullptr};  // the thread on whose stack the view is; null: it may be anybody's
+  std::atomic<const void*> holder{nullptr};  // the thread on whose stack the view is; null: unknown
   open_view* before = nullptr;
   open_view* after = nullptr;
 };
@@ -46,7 +47,7 @@ class open_views {
 
   void add(open_view&);
   void remove(open_view&);
-  /// The view is at this address now.
+  /// Notes the view's present address.
   static void move(open_view&, const void* view) noexcept;
   held of_this_thread() const;
 

@@ -26,7 +26,7 @@
 namespace troupe::detail {
 
 namespace {
-// What a stop token does to a task that has not started.
+// Effect of a stop token on a task that has not started.
 struct cancel {
   task_record* task;
   engine* house;
@@ -38,7 +38,7 @@ struct cancel {
   }
 };
 
-/// What a deadline does to a task: as a stop token does, beside that of the caller. Lives as long as the task.
+/// Effect of a deadline on a task: that of a stop token, beside the caller's own token. Lives as long as the task.
 struct deadline_watch {
   struct pass_on {
     std::stop_source to;
@@ -56,7 +56,7 @@ struct deadline_watch {
   ~deadline_watch() { in->drop(when); }
 };
 
-// Whoever has a task that should have ended is given so long to say so.
+// Time that a node has to report a task that should have ended.
 constexpr std::chrono::milliseconds overdue_max{1000};
 
 void set_deadline(engine& house, task_record& t, task_extra& e, const task_options& o) {
@@ -80,7 +80,7 @@ void set_deadline(engine& house, task_record& t, task_extra& e, const task_optio
 }  // namespace
 
 namespace {
-// Made beforehand: there may be none left for the error, either.
+// Made beforehand: there may be no memory left for the error, either.
 const std::exception_ptr no_memory = std::make_exception_ptr(
     error(errc::out_of_memory, "no memory is left for the record of a task, or for what it takes along"));
 }  // namespace
@@ -162,7 +162,7 @@ namespace {
 void check_belongs(target to, const task_record& t) {
   for (int i = 0; i < t.access_count; ++i) {
     const access& x = t.accesses[i];
-    if (x.array) continue;  // looked at when the access was filled in
+    if (x.array) continue;  // checked when the access was filled in
     if (x.task->home != t.home)
       throw error(errc::bad_argument, "a future that the call waits for belongs to another runtime");
     if (is_recorded(x.task->kind) != (to.tape != nullptr))
@@ -176,7 +176,7 @@ void check_size(target to, const task_record& t) {
 }
 
 void put_on(recording& tape, task_record* t) {
-  // The caller may drop its handles before the recording ends.
+  // Keeps the arrays: the caller may drop its handles before the recording ends.
   for (int i = 0; i < t->access_count; ++i)
     if (array_core* a = t->accesses[i].array; a && tape.arrays.insert(a).second) retain(a);
   t->kind = t->kind == task_kind::join ? task_kind::recorded_join : task_kind::recorded;
@@ -228,7 +228,7 @@ void submit_all(target to, std::span<task_record* const> chunks, task_record* jo
       put_on(*to.tape, t);
     else
       to.house->brain().submit(t, inside);
-    release(t);  // nobody asks a single chunk for its future
+    release(t);  // no future refers to a single chunk
   }
   if (to.tape)
     put_on(*to.tape, join);
@@ -237,14 +237,14 @@ void submit_all(target to, std::span<task_record* const> chunks, task_record* jo
 }
 
 namespace {
-// In a child by fork the pools may be locked for ever.
+// Recycles a record; not in a child by fork, where the pools may be locked for ever.
 void put_back(task_record* t) noexcept {
   if (t->home->birth.is_here()) recycle(t);
 }
 }  // namespace
 
 void discard(task_record* t) noexcept {
-  // Never submitted: the runtime's reference goes; the caller's, if a future took it, follows.
+  // The task was never submitted: the runtime's reference is dropped; the caller's, if a future took it, follows.
   if (!t->ops) t->body_gone = true;
   if (t->references.fetch_sub(1, std::memory_order_acq_rel) == 1) put_back(t);
 }
@@ -262,7 +262,7 @@ region* new_region(engine& house) {
 }
 
 namespace {
-// Core groups that have fewer slots than the task asks for are not for it.
+// Excludes core groups that have fewer slots than the task asks for.
 void check_slots(engine& house, const task_record& t, task_extra& e) {
   const int slots = logic::slots_of(e.options.resources);
   if (slots <= 1) return;
@@ -279,7 +279,7 @@ void check_slots(engine& house, const task_record& t, task_extra& e) {
                                        " is the maximum, the slots of the largest core group in its scope");
 }
 
-// Who drives devices himself does so from a core.
+// Restricts a task that holds devices to core groups: its body drives them from a core.
 void check_devices(engine& house, const task_record& t, task_extra& e) {
   if (!logic::asks_for_devices(e.options.resources)) return;
   constexpr unsigned char cores = 1u << static_cast<int>(device_kind::cpu);
@@ -290,7 +290,8 @@ void check_devices(engine& house, const task_record& t, task_extra& e) {
                                        "its scope; kernels of the runtime take no gpu");
 }
 
-// The last scope that this thread has asked for is remembered: calls of a loop have one and the same.
+// Returns the executors in the scope. The last scope that this thread has asked for is remembered: calls of a loop have
+// one and the same.
 const logic::executor_set& executors_in(engine& house, const scope& where) {
   struct answer {
     const engine* house = nullptr;
@@ -307,7 +308,7 @@ const logic::executor_set& executors_in(engine& house, const scope& where) {
 }  // namespace
 
 namespace {
-// For who asks for devices that are not there.
+// Returns a hint for errors about devices that do not exist.
 std::string hint_of_devices(const engine& house) {
   std::string hint = "; accelerators are used where options::devices or TROUPE_DEVICES names them";
   for (const std::string& why : house.absent_devices()) hint += "; " + why;
@@ -371,7 +372,7 @@ void apply(engine& house, task_record& t, const task_options& o) {
 }
 
 namespace {
-// What the body sees of an access.
+// Returns the box of an access that the body sees.
 logic::box4 seen_of(const access& x) { return x.where ? logic::view_box(*x.where) : x.array->tile_box(x.tile); }
 
 std::string text_of_shape(const access& x) {
@@ -391,7 +392,7 @@ bool holds(const shape_rule& r, const access& a, const access& b) {
       return true;
     case shape_rule::what::same_size:
       return of_a.size(r.a_dim) == of_b.size(r.b_dim);
-    case shape_rule::what::covers: {  // as the body counts: from the corner of what was passed
+    case shape_rule::what::covers: {  // in the body's coordinates: from the corner of the array or sub-array passed
       const auto origin = [](const access& x) {
         return x.where ? x.where->limit_lo : x.worker != 0 ? x.array->tile_box(x.tile).lo : logic::point4{};
       };
@@ -411,7 +412,7 @@ bool holds(const shape_rule& r, const access& a, const access& b) {
   return false;
 }
 
-// What the kernel says of its arrays: they are the accesses that are none to futures, in order.
+// Checks the kernel's rules about its arrays, which are the accesses without those to futures, in order.
 void check_shapes(const task_record& t) {
   const auto nth = [&](std::size_t n) -> const access* {
     for (int i = 0; i < t.access_count; ++i)
@@ -447,7 +448,7 @@ void check_kernel(engine& house, const task_record& t) {
   for (const executor_facts& f : facts)
     if (const std::string_view why = logic::reason_against(*t.kernel, f); !why.empty())
       left_out += "; " + f.name + " " + std::string(why);
-  // A kernel for devices only, and none of those it is for.
+  // The kernel is for devices only, and none of these exists.
   constexpr unsigned char others = 1u << static_cast<int>(device_kind::cpu) | 1u << static_cast<int>(device_kind::node);
   if (able.empty() && left_out.empty() && (t.kernel->kinds & ~others) != 0) left_out = hint_of_devices(house);
   throw error(errc::no_executor,
@@ -480,10 +481,11 @@ void wait(task_record& t) { wait_until(t, std::chrono::steady_clock::time_point:
 
 namespace {
 
-// While a device has something under way, whoever waits looks for so much longer: he takes a thread's place.
+// Factor by which a waiting thread polls longer while a device has work under way: it takes the place of the device's
+// thread.
 constexpr int device_patience = 4;
 
-// For as long as it is likely to be worth it. True if it is done.
+// Polls for the task's end as long as that is likely to be worth it. True if it is done.
 bool look_for_end(engine& house, task_record& t, std::chrono::steady_clock::time_point deadline) {
   const bool may_help =
       house.settings().waiting_thread_helps && deadline == std::chrono::steady_clock::time_point::max();
@@ -508,7 +510,7 @@ bool look_for_end(engine& house, task_record& t, std::chrono::steady_clock::time
       spin_until = device_until;
     }
     if (devices.busy())
-      std::this_thread::yield();  // what the driver has just woken may have been put on this core
+      std::this_thread::yield();  // a driver's thread that has just woken may be on this core
     else
       spin_lock::pause();
   }
@@ -530,7 +532,7 @@ bool wait_until(task_record& t, std::chrono::steady_clock::time_point deadline) 
   if (is_done(t)) return true;
   if (is_recorded(t.kind))
     throw error(errc::bad_argument, "the future stands for a recorded call, which is never ready: wait for the run");
-  // Its runtime may be destroyed meanwhile, and a body that runs here be left behind.
+  // Keeps the engine: the runtime may be destroyed meanwhile, and a body that runs here be left behind.
   const std::shared_ptr<engine> kept = t.home->shared_house.lock();
   if (!kept && is_done(t)) return true;
   if (!kept) throw error(errc::runtime_stopped, "the future's runtime is gone");

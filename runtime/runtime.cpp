@@ -13,7 +13,7 @@
 namespace troupe {
 
 namespace {
-// Who waits for all tasks with a view in its hands looks so often whether one of them waits for that.
+// Interval at which a thread that waits for all tasks and holds a view checks whether a task waits for that view.
 constexpr std::chrono::milliseconds views_looked_at_after{50};
 }  // namespace
 
@@ -25,7 +25,8 @@ runtime::runtime(options o) try : engine_(std::make_shared<detail::engine>(o)) {
 runtime::runtime(runtime&&) noexcept = default;
 
 namespace {
-// In a child by fork a runtime of the parent has no threads, and what it holds may be locked for ever: it is left as it is.
+// Shuts a runtime down. In a child by fork the parent's runtime has no threads, and its locks may be held for ever: it
+// is left as it is.
 void give_up(std::shared_ptr<detail::engine>& e) noexcept {
   if (!e) return;
   if (e->link().birth.is_here())
@@ -65,12 +66,12 @@ void runtime::wait_all() {
 bool runtime::wait_all_until(std::chrono::steady_clock::time_point deadline) {
   if (detail::current_task())
     throw error(errc::would_deadlock, "wait_all() inside a task would wait for that task: wait for futures instead");
-  { const detail::engine::device_watch told(house()); }  // this thread sleeps: nobody is to leave a device to it
+  { const detail::engine::device_watch told(house()); }  // this thread sleeps: no device may be left to it
   detail::placement& brain = house().brain();
   constexpr auto forever = std::chrono::steady_clock::time_point::max();
   const detail::open_views::held views = house().views().of_this_thread();
   if (views.empty() || deadline != forever) return brain.wait_quiet(deadline);
-  // What can only go on after one of these may come later, too.
+  // Checks repeatedly: tasks that can only go on after one of these views may come later, too.
   do
     if (brain.is_behind(views.tasks(), nullptr))
       throw error(errc::would_deadlock, "tasks can only go on after a host view that this thread holds (one of " +

@@ -31,7 +31,7 @@ cluster_options with_environment(cluster_options o) {
   if (o.join.empty()) o.join = list("TROUPE_JOIN");
   o.multicast = o.multicast || text("TROUPE_MULTICAST") == "1";
   o.trusted_fabric = o.trusted_fabric || text("TROUPE_TRUSTED_FABRIC") == "1";
-  // One kind of proof, or none.
+  // Takes one kind of proof from the environment, or none.
   if (o.secret_file.empty() && o.certificate.empty() && !o.insecure_loopback) {
     o.secret_file = text("TROUPE_SECRET_FILE");
     o.insecure_loopback = text("TROUPE_INSECURE_LOOPBACK") == "1";

@@ -1,4 +1,4 @@
-// What this file is for: which of a member's messages is for whom.
+// What this file is for: which part of the node each message of a member is for.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 #include <troupe/error.hpp>
@@ -28,7 +28,7 @@ net::pieces neighbours::arriving(net::session& s, std::span<const std::byte> hea
   try {
     return p->line->arriving(s, head, bytes, *p);
   } catch (const error&) {
-    give_up(s, std::current_exception());  // over another connection it would come again
+    give_up(s, std::current_exception());  // the same bytes would come again over another connection
     return {};
   } catch (...) {
     s.close(std::current_exception());

@@ -4,8 +4,8 @@
 //
 //   --check (48 KiB)--> member --checked (as much)-->    three times; of each way the fastest counts
 //
-// A link that is believed to be slow is given no copies, so copies never teach that it has become fast: this does. It only
-// takes back what was believed too slow; see cost_model::correct.
+// A link that is believed to be slow is given no copies, so copies never teach that it has become fast: these checks
+// do. They only correct costs that were believed too high; see cost_model::correct.
 #include <algorithm>
 #include <memory>
 #include <random>
@@ -20,10 +20,10 @@ namespace troupe::detail {
 
 namespace {
 
-constexpr int checks_each = 3;  // what is held up on a busy machine is slow, never fast: the fastest is what the link does
+constexpr int checks_each = 3;  // a busy machine makes checks slower, never faster: the fastest is what the link does
 constexpr int rarer_max = 32;   // intervals, where nothing is learned otherwise
 
-// What cannot be packed.
+// Returns bytes that cannot be compressed.
 std::span<const std::byte> noise() {
   static const std::vector<std::byte> bytes = [] {
     std::minstd_rand random(1);
@@ -97,7 +97,7 @@ void neighbours::send_check(const peer_ptr& p) {
   });
 }
 
-// What comes is looked at by nobody, so it does no harm if something is written twice, or thrown away.
+// Returns the room for a check's bytes, which are not looked at: they may be overwritten, or thrown away.
 net::pieces neighbours::check_arriving(peer& p, wire::kind what, std::uint64_t bytes) {
   if (bytes != wire::check_bytes) throw error(errc::bad_frame, "a link is tried with another size");
   std::lock_guard hold(lock_);

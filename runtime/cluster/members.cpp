@@ -41,7 +41,7 @@ const char* text_of_end(logic::node_end why) {
 }  // namespace
 
 void neighbours::joined(const node_id& id, const std::shared_ptr<net::session>& s) {
-  // What does not fit would be lost, and somebody would wait for it for ever.
+  // Gives up a peer with small frames: a message that does not fit would be lost, and its receiver would wait for ever.
   if (s->frame_max() < wire::frame_max_least) {
     cluster_->give_up(id);
     return s->close(std::make_exception_ptr(
@@ -70,7 +70,7 @@ void neighbours::joined(const node_id& id, const std::shared_ptr<net::session>& 
   net::writer frame;
   wire::put(frame, c);
   p->line->send(frame.view());
-  cluster_->work_with(id);  // what the two know of each other lasts until one of them is gone
+  cluster_->work_with(id);  // the two nodes' state about each other lasts until one of them is gone
 }
 
 void neighbours::welcome(peer& p, const wire::card& c) {
@@ -84,7 +84,8 @@ void neighbours::welcome(peer& p, const wire::card& c) {
   give_place(p);
 }
 
-// Those beyond cluster_options::nodes_max wait until somebody goes: they are members, and may send tasks here.
+// Gives the member a place among the executors. Members beyond cluster_options::nodes_max wait for a free place: they
+// are members, and may send tasks here.
 void neighbours::give_place(peer& p) {
   if (p.leaves) return;
   const auto free = std::ranges::find_if(places_, [](const auto& n) { return !n->is_there(); });
@@ -102,7 +103,7 @@ void neighbours::give_place(peer& p) {
   changed_.notify_all();
 }
 
-// Nothing is lost: what was under way comes over this connection.
+// Takes the new connection of a member; nothing is lost: messages under way come over this connection.
 void neighbours::resumed(const node_id& id, const std::shared_ptr<net::session>& s) {
   const peer_ptr p = find(id);
   if (!p) return joined(id, s);
@@ -127,7 +128,8 @@ void neighbours::suspect(peer& p, bool is) {
   if (p.place) p.place->suspect(is);
 }
 
-// Its connection may still be reading from and writing to memory of this node: first that has to end.
+// Ends a member that is gone. Its connection may still be reading from and writing to memory of this node: that has to
+// end first.
 void neighbours::lost(const node_id& id, logic::node_end end) {
   const auto why = std::make_exception_ptr(error(errc::node_lost, text_of_end(end)));
   peer_ptr p;
@@ -190,7 +192,8 @@ void neighbours::part(const peer_ptr& p, const std::exception_ptr& why) {
   give_place(*next);
 }
 
-// Also of a peer whose connection is still ending: what a third node is sending there may never come.
+// Returns the guest houses of all peers, also of one whose connection is still ending: data that a third node sends
+// there may never come.
 std::vector<std::shared_ptr<guest_house>> neighbours::guest_houses() const {
   std::lock_guard hold(lock_);
   std::vector<std::shared_ptr<guest_house>> all;
@@ -200,7 +203,8 @@ std::vector<std::shared_ptr<guest_house>> neighbours::guest_houses() const {
   return all;
 }
 
-// Also of an owner that has gone: what was on its way when it went goes on being written, and is sent again after a reset.
+// Returns the guest houses of an owner, also of one that is gone: data under way when it went is still written, and
+// sent again after a reset.
 std::vector<std::shared_ptr<guest_house>> neighbours::guests_of(const node_id& owner) const {
   std::vector<std::shared_ptr<guest_house>> all = guest_houses();
   std::erase_if(all, [&](const auto& g) { return g->owner() != owner; });
@@ -225,7 +229,8 @@ neighbours::peer_ptr neighbours::find(net::session& s) const {
   return nullptr;
 }
 
-// Something of what it said is lost: another connection would go on without it, and somebody would wait for ever.
+// Gives up a member of whose messages something is lost: another connection would go on without it, and a receiver
+// would wait for ever.
 void neighbours::give_up(net::session& s, const std::exception_ptr& why) {
   try {
     std::rethrow_exception(why);

@@ -20,13 +20,13 @@ namespace troupe::detail {
 
 namespace {
 
-// As long as a busy node may be kept waiting for more work, so that it comes in batches.
+// Delay before more work is sent to a busy node, so that it goes in batches.
 constexpr std::chrono::microseconds a_moment{200};
 
 std::string own_name() {
   char host[256] = "node";
   gethostname(host, sizeof host - 1);
-  static std::atomic<int> given{0};  // a process may be several nodes
+  static std::atomic<int> given{0};  // one process may be several nodes
   const int before = given.fetch_add(1);
   return std::string(host) + "-" + std::to_string(getpid()) + (before == 0 ? "" : "-" + std::to_string(before + 1));
 }
@@ -68,7 +68,7 @@ neighbours::neighbours(engine& house, const cluster_options& o, memory_space fir
   t.looks = o.spin;
   if (!o.secret_file.empty() || !o.certificate.empty() || !o.key.empty() || !o.authority.empty())
     t.proof = net::load({o.secret_file, o.certificate, o.key, o.authority}, o.name);
-  // Peers take the name from there.
+  // A certificate gives the node its name: peers take it from there.
   if (!t.proof.certificate.empty()) {
     const auto names = net::node_names_in(t.proof.certificate);
     if (o.node.empty() && !names.empty()) self.name = names.front();
@@ -115,13 +115,13 @@ neighbours::neighbours(engine& house, const cluster_options& o, memory_space fir
 
 neighbours::~neighbours() { stop(); }
 
-// Without it all goes through sockets.
+// Opens the fabric for long bodies; null: all bytes go through sockets.
 std::unique_ptr<net::bulk_fabric> neighbours::open_fabric() {
   bulk_ = "sockets";
   if (!options_.trusted_fabric) return nullptr;
   std::string why_not;
   auto fabric = net::open_ucx(why_not, house_.settings().plugin_folders);
-  // Of the kind, what a reader of a table wants: "ucx 1.13".
+  // A reader of a table needs only the beginning of the kind: "ucx 1.13".
   bulk_ = fabric ? fabric->kind().substr(0, fabric->kind().find(" parts")) : "sockets, without UCX: " + why_not;
   return fabric;
 }
@@ -158,7 +158,7 @@ bool neighbours::wait_released(std::chrono::steady_clock::time_point deadline) {
 }
 
 bool neighbours::bring_home(std::chrono::steady_clock::time_point deadline) {
-  house_.brain().with_turn([] {});  // arrays that were dropped are on their way from here on
+  house_.brain().with_turn([] {});  // from here on, arrays that were dropped are on their way
   for (const auto& n : places_) n->bring_home_lent();
   return std::ranges::all_of(places_, [&](const auto& n) { return n->wait_idle(deadline); });
 }
@@ -175,7 +175,7 @@ void neighbours::stop() {
       over.wait();
   }
   transport_->stop();
-  // Nothing is told after that: what is left has to be ended here.
+  // No event comes after stop(): the remaining peers are ended here.
   std::vector<peer_ptr> left;
   {
     std::lock_guard hold(lock_);

@@ -35,37 +35,38 @@ class engine;
 
 class neighbours final : private cluster_events {
  public:
-  /// Makes a place among the executors for each node that may come.
+  /// Creates a place among the executors for each node that may come.
   neighbours(engine&, const cluster_options&, memory_space first_space);
   ~neighbours();
 
-  /// Listens and looks for others. Throws error(bad_argument) or error(io_failed).
+  /// Listens and looks for other nodes. Throws error(bad_argument) or error(io_failed).
   void start();
-  /// Others may be there.
+  /// Adds addresses where other nodes may be.
   void look_at(std::vector<net::endpoint>);
-  /// Takes no more tasks of others and asks them to fetch what is only here.
+  /// Takes no more tasks of other nodes and asks them to fetch the data that is only here.
   void close_doors();
-  /// Waits until they have; false: not in time.
+  /// Waits until they have fetched it; false: not in time.
   bool wait_released(std::chrono::steady_clock::time_point deadline);
-  /// Brings home what others have of memory that the caller lent; false: not in time.
+  /// Brings home the current bytes that other nodes have of memory lent by the caller; false: not in time.
   bool bring_home(std::chrono::steady_clock::time_point deadline);
   /// Says goodbye, ends all sessions and joins all threads.
   void stop();
 
   std::vector<node_report> report() const;
-  /// What nodes have done that have gone, as if they were one.
+  /// Returns the sums of all nodes that have gone, as if they were one.
   executor_report gone() const;
   std::vector<link_report> links() const;
   std::vector<refusal_report> refusals() const;
-  /// Asks everybody; who has not answered by then is left out of the wait.
+  /// Asks all members; those that have not answered by the deadline are reported without their own figures.
   cluster_report survey(std::chrono::steady_clock::time_point deadline);
   std::vector<std::string> addresses() const;
-  /// How often a node has come, and waits until another one has; false: not in time.
+  /// Returns how often a node has come.
   std::uint64_t came() const;
+  /// Waits until another node has come; false: not in time.
   bool wait_for_another(std::uint64_t came, std::chrono::steady_clock::time_point deadline) const;
-  /// Nodes that have tasks whose deadline passed so long ago are given up.
+  /// Gives up nodes that have tasks whose deadline passed so long ago.
   void give_up_overdue(std::chrono::milliseconds);
-  /// Waits until so many nodes are there.
+  /// Waits until so many nodes are connected; false: not in time.
   bool wait_for(std::size_t nodes, std::chrono::steady_clock::time_point deadline) const;
 
  private:
@@ -77,25 +78,25 @@ class neighbours final : private cluster_events {
     neighbours* all = nullptr;
     std::shared_ptr<net::lasting_session> line;
     std::shared_ptr<guest_house> guests;
-    std::shared_ptr<node> place;  // null: its card has not come, or it waits for one
+    std::shared_ptr<node> place;  // null: its card has not come, or it waits for a place
     wire::card card;
     bool has_card = false;
     std::atomic<bool> suspect{false};
     bool leaves = false;           // and was let go while it had no place: it gets none
-    net::session* over = nullptr;  // the connection that there is
+    net::session* over = nullptr;  // the current connection; null: none
     std::exception_ptr gone;       // why, while its connection has not ended
     logic::round_trips trips;
-    std::uint64_t pings = 0;  // on the control thread, as what follows
+    std::uint64_t pings = 0;  // on the control thread, like the next
     net::transport::time_point pinged{};
-    /// How the link to it is tried; with the lock.
+    /// State of the checks of the link; under the lock.
     struct link_check {
       net::transport::time_point last{}, begun{};
       net::transport::duration every{}, there{}, best_there{}, best_back{};  // there: 0 until it is known
       std::uint64_t number = 0;
       std::uint32_t taught = 0;  // transfers that its cost had been learned from
-      int left = 0;              // of those that are to be tried; 0: none is under way
+      int left = 0;              // checks left to do; 0: none is under way
     } check;
-    /// What comes in a check and in its answer, which nobody looks at.
+    /// Room for the bytes of a check, and of its answer; they are not looked at.
     struct check_room {
       std::vector<std::byte> bytes;
       bool in_use = false;
@@ -123,8 +124,8 @@ class neighbours final : private cluster_events {
   void give_place(peer&);
   void suspect(peer&, bool);
   void part(const peer_ptr&, const std::exception_ptr& why);
-  /// Its connection is broken or silent, and another node has been admitted under its name: it does not come back.
-  /// Under the lock.
+  /// True if the peer's connection is broken or silent, and another node has been admitted under its name: the peer
+  /// does not come back. Under the lock.
   bool is_succeeded(const peer&) const;
   peer_ptr find(const node_id&) const;
   peer_ptr find(net::session&) const;
@@ -157,14 +158,14 @@ class neighbours final : private cluster_events {
   engine& house_;
   const cluster_options options_;
   net::discovery_options where_;
-  std::string bulk_;  // how long bodies travel, for people
+  std::string bulk_;  // how long bodies travel, for reports
   net::transport::time_point made_{};
   std::unique_ptr<net::transport> transport_;
   std::unique_ptr<cluster> cluster_;
-  std::unique_ptr<net::discovery> discovery_;  // null: nobody is looked for
+  std::unique_ptr<net::discovery> discovery_;  // null: no other nodes are looked for
   std::vector<std::shared_ptr<node>> places_;
   bool started_ = false;
-  // On the control thread: what members tell each other of themselves.
+  // Notices between members; on the control thread.
   std::size_t turn_ = 0, company_ = 0;
   wire::self_card last_card_;
   net::transport::time_point carded_{};
@@ -183,9 +184,9 @@ class neighbours final : private cluster_events {
     std::exception_ptr why;
     net::transport::time_point last;
   };
-  std::map<net::endpoint, refusal> refusals_;          // of addresses that somebody looks for
+  std::map<net::endpoint, refusal> refusals_;          // of addresses that are dialled
   std::uint64_t came_ = 0;                             // how often a place was given
-  std::deque<peer*> waiting_;                          // for a place, of those
+  std::deque<peer*> waiting_;                          // peers that wait for a place
   std::vector<peer_ptr> parting_;                      // gone, with a connection that has not ended
   std::vector<std::shared_ptr<guest_house>> leaving_;  // with tasks that have not ended
 };

@@ -2,7 +2,7 @@
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 //
-//   every 250 ms: --load--> members to whom it is new        a few in turn: --ping--> member --pong-->
+//   every 250 ms: --load--> members to which it is new       a few in turn: --ping--> member --pong-->
 #include <algorithm>
 
 #include "actors/wire/node_names.hpp"
@@ -16,13 +16,13 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr auto tell_every = 250ms;
-constexpr std::size_t told_max = 64;      // members that are told at a time; of more, those that are next
-constexpr std::size_t company_first = 8;  // links, among more members than are all connected; more if there is work
+constexpr std::size_t told_max = 64;      // members that are told at a time; if there are more, in turn
+constexpr std::size_t company_first = 8;  // links beyond a mesh at first; more if there is work
 constexpr auto ping_every = 1s;           // each member
 constexpr int pings_max = 8;              // at a time
-// What others keep a node busy with is believed for as long as that is to take, and not for longer than this.
+// A member's reported work for others is believed for as long as it is to take, but not for longer than this.
 constexpr auto believed_max = 10s;
-// Who is asked again within that time says the same again: to describe a node costs it more than to ask.
+// Interval within which the same description is sent again: to describe a node costs more than to ask.
 constexpr auto described_every = 20ms;
 
 }  // namespace
@@ -66,7 +66,7 @@ void neighbours::tell_load(std::span<const peer_ptr> to) {
   }
 }
 
-// Who has more tasks than he can begin doubles the number of those that may take some, while that lasts.
+// Doubles the number of linked members that may take tasks, as long as this node has more tasks than it can begin.
 void neighbours::look_for_company() {
   if (cluster_->members().is_mesh() || company_ >= places_.size()) return;
   if (company_ != 0 && (!options_.give_work || house_.brain().load({}).queued == 0)) return;
@@ -101,7 +101,7 @@ void neighbours::hear(peer& p, wire::kind what, net::reader& from) {
       break;
     }
     case wire::kind::pong: {
-      if (wire::take_number(from) != p.pings) break;  // too late to say anything
+      if (wire::take_number(from) != p.pings) break;  // too late to tell anything
       const auto took = transport_->now() - p.pinged;
       std::lock_guard hold(lock_);
       p.trips.add(took);
@@ -115,7 +115,8 @@ void neighbours::hear(peer& p, wire::kind what, net::reader& from) {
   }
 }
 
-// Between two notices work is done: what was told is believed for as long as it was to take.
+// Takes a member's reported work for others. Work is done between two notices, so it is believed only for as long as it
+// was to take.
 void neighbours::hear_load(peer& p, const wire::load_notice& l) {
   const peer_ptr kept = find(name_of(p.line->peer().id));
   const std::shared_ptr<node> place = place_of(p);

@@ -1,4 +1,4 @@
-// What this file is for: members and links, each once, whoever has told of them.
+// What this file is for: members and links, each once, from the reports of all members.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 #include "runtime/cluster/report.hpp"
@@ -64,7 +64,7 @@ member_report report_of(const heard_member& m) {
   return r;
 }
 
-/// What the two ends of a link say of it; one may say nothing.
+/// The reports of the two ends of a link; either may be missing.
 struct both_ends {
   const wire::link_card *of_from = nullptr, *of_to = nullptr;
 };
@@ -81,7 +81,7 @@ link_way way_of(const wire::way* sender, const wire::way* receiver) {
   return w;
 }
 
-// A link that both have measured is as fast as the faster answer: the other one has waited for something else, too.
+// Returns the smaller round trip where both ends have measured: the other end has waited for something else, too.
 std::uint64_t round_trip_ns(const both_ends& e) {
   const std::uint64_t a = e.of_from ? e.of_from->round_trip_ns : 0, b = e.of_to ? e.of_to->round_trip_ns : 0;
   return a == 0 || b == 0 ? std::max(a, b) : std::min(a, b);

@@ -15,7 +15,7 @@
 
 namespace troupe::detail {
 
-/// A member as the one who asks knows it, and what it has said of itself, if it has.
+/// A member as the asking node knows it, and its own description if it has answered.
 struct heard_member {
   node_id id{};
   std::string name{}, address{};
@@ -24,10 +24,11 @@ struct heard_member {
   std::optional<wire::self_card> card{};
 };
 
-/// Both ends of a link tell of it. Of what was sent in one direction the sender is believed, and the receiver where the
-/// sender says nothing. Who is only named by others is there, too; `without_link`: those who can have none with who asks.
+/// Joins what both ends of each link report. For each direction the sender's figure counts, or the receiver's where the
+/// sender reports none. Members that are only named by others are included; `without_link`: those that cannot have a
+/// link with the asking node.
 cluster_report picture_of(const std::vector<heard_member>&, const std::set<node_id>& without_link = {});
-/// The links of one member, as it has seen them.
+/// Returns the links of one member, as it has seen them.
 std::vector<link_report> links_of(const heard_member&);
 
 }  // namespace troupe::detail

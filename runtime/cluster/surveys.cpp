@@ -18,10 +18,11 @@ namespace troupe::detail {
 
 namespace {
 
-// Longer than any pause between two dials of an address (logic::dialling): who was not dialled since is not looked for.
+// Time for which refusals are kept; longer than any pause between two dials of an address (logic::dialling): an address
+// that was not dialled since is not looked for.
 constexpr std::chrono::seconds refusals_last{30};
 constexpr std::size_t refusals_max = 1024;
-// The control thread answers what this node knows itself.
+// Extra time for a question to the control thread, which answers from what this node knows itself.
 constexpr std::chrono::milliseconds asked_more{100};
 
 std::uint64_t rounded(double v) { return v > 0 ? static_cast<std::uint64_t>(v + 0.5) : 0; }
@@ -141,7 +142,7 @@ cluster_report neighbours::survey(std::chrono::steady_clock::time_point deadline
   return picture_of(all, addresses().empty() ? deaf_ones(deadline) : std::set<node_id>());
 }
 
-// Members that listen nowhere: who does not listen either has no link with them.
+// Returns members that listen nowhere: a node that does not listen either has no link with them.
 std::set<node_id> neighbours::deaf_ones(std::chrono::steady_clock::time_point deadline) const {
   const auto found = std::make_shared<std::promise<std::set<node_id>>>();
   std::future<std::set<node_id>> all = found->get_future();
@@ -188,7 +189,7 @@ void neighbours::note_answer(const peer& p, wire::self_card c) {
   std::lock_guard hold(lock_);
   const node_id id = name_of(p.line->peer().id);
   const auto s = surveys_.find(c.number);
-  if (s == surveys_.end() || s->second.awaited.erase(id) == 0) return;  // too late, or nobody asked
+  if (s == surveys_.end() || s->second.awaited.erase(id) == 0) return;  // too late, or not asked for
   s->second.cards.emplace(id, std::move(c));
   changed_.notify_all();
 }

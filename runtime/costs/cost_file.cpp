@@ -23,11 +23,11 @@ void put(std::string& to, T value, int base) {
   to.append(text, std::to_chars(text, text + sizeof text, value, base).ptr);
 }
 void put(std::string& to, float value) {
-  char text[32];  // the shortest that reads back as the same, whatever the locale
+  char text[32];  // the shortest that reads back as the same, in any locale
   to.append(text, std::to_chars(text, text + sizeof text, value).ptr);
 }
 
-// Takes fields off a line; once one is wrong, all are.
+// Takes fields off a line; after one wrong field good() stays false.
 class fields {
  public:
   explicit fields(std::string_view line) : rest_(line) {}
@@ -46,7 +46,7 @@ class fields {
     good_ = good_ && wrong == std::errc() && stopped == w.data() + w.size();
     return value;
   }
-  // Positive and finite, as all that was measured is.
+  // Takes a positive, finite number, as every measurement is.
   float measured() {
     const auto w = word();
     float value = 0;
@@ -93,7 +93,7 @@ void merge_entries(std::vector<Entry>& into, const std::vector<Entry>& newer, st
   std::map<decltype(key_of(into.front())), Entry> all;
   for (const auto* some : {static_cast<const std::vector<Entry>*>(&into), &newer})
     for (const Entry& e : *some)
-      // What claims to be from the future would never grow old.
+      // An entry that claims to be from the future would never expire.
       if (e.when <= now && now - e.when <= cost_table::seconds_max) all.insert_or_assign(key_of(e), e);
   into.clear();
   for (auto& [key, e] : all) into.push_back(std::move(e));

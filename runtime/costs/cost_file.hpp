@@ -6,7 +6,7 @@
 //   link <when> <in: latency ns, GB/s> <out: latency ns, GB/s> <hardware, to the end of the line>
 //   time <when> <hardware's hash> <kernel> <size class> <ns>
 //
-// Pure: text and the time are parameters. A text that is not whole, of another version or damaged is no table at all.
+// Pure: text and time are parameters. A text that is incomplete, of another version or damaged gives no table at all.
 #pragma once
 
 #include <cstddef>
@@ -38,14 +38,14 @@ struct kernel_cost {
 
 struct cost_table {
   static constexpr std::size_t links_max = 256, times_max = 4096;
-  /// Measurements are made anew after so long: what is never run again where it was slow would never be noticed to
-  /// have become fast.
+  /// Age at which measurements expire: a kernel that is never run again where it was slow would otherwise never be seen
+  /// to have become fast.
   static constexpr cost_time seconds_max = 30 * 24 * 3600;
 
   std::vector<link_cost> links;
   std::vector<kernel_cost> times;
 
-  /// Entries of `newer` replace those of the same key; of all, the latest are kept.
+  /// Merges `newer`: its entries replace those of the same key, expired ones go; of all, the latest are kept.
   void merge(const cost_table& newer, cost_time now);
   const link_cost* find_link(std::string_view hardware) const;
 };

@@ -16,9 +16,10 @@ namespace troupe::detail {
 
 namespace {
 
-// More than the largest table has.
+// Size limit of the file; larger than the largest table.
 constexpr off_t file_bytes_max = 1 << 20;
-// Who holds the lock does so for about a millisecond; a process that was stopped there holds up nobody for long.
+// Time to wait for the lock. It is held for about a millisecond; a process that was stopped there must not delay others
+// for long.
 constexpr auto lock_patience = std::chrono::milliseconds(200);
 
 class open_file {

@@ -2,8 +2,9 @@
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Several processes may share it: it is written aside and renamed, and who adds to it holds a lock file meanwhile. Nothing
-// here is an error: what cannot be read is not there, what cannot be written is measured again.
+// Several processes may share the file: it is written aside and renamed, and a process that adds to it holds a lock
+// file meanwhile. Nothing here is an error: a file that cannot be read counts as empty, and measurements that cannot be
+// written are made again.
 #pragma once
 
 #include <filesystem>
@@ -14,12 +15,12 @@ namespace troupe::detail {
 
 class cost_store {
  public:
-  /// An empty folder: keeps nothing.
+  /// Opens the store in a folder; one with an empty path keeps nothing.
   explicit cost_store(std::filesystem::path folder) : folder_(std::move(folder)) {}
 
-  /// What is there and not too old.
+  /// Returns the entries that are not too old.
   cost_table read(cost_time now) const;
-  /// Adds to what is there by now. False: it could not be written.
+  /// Adds to the entries in the file by now. False: the file could not be written.
   bool add(const cost_table& fresh, cost_time now) const noexcept;
 
   std::filesystem::path file() const { return folder_ / "costs"; }

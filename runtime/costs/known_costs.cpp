@@ -15,7 +15,7 @@ namespace troupe::detail {
 
 namespace {
 
-// What was learned of a link replaces what is kept if it is faster by so much.
+// Factor by which a link must be faster than the kept figure to replace it.
 constexpr float faster = 1.5f;
 
 cost_time now() {
@@ -65,7 +65,7 @@ std::optional<devices::link_speeds> known_costs::known_or(const std::string& har
   if (!measure) return std::nullopt;
   link.speeds = how();
   if (!link.speeds.in.known() || !link.speeds.out.known()) return std::nullopt;
-  // On a busy machine it is better than nothing for now, and nothing for later.
+  // Figures from a busy machine are used now, but not kept for later.
   if (link.speeds.in.agreed && link.speeds.out.agreed) keep(link);
   return link.speeds;
 }
@@ -78,7 +78,8 @@ void known_costs::keep(link_cost link) {
   store_.add(fresh, link.when);
 }
 
-// Not if it was slower: a busy machine is as likely, and who believes a link to be fast finds out.
+// Keeps a learned figure only if it is faster: a slower one may come from a busy machine, and a link that is believed
+// to be fast is used, so its real speed is found out.
 void known_costs::correct(const std::string& link, const devices::link_speeds& learned) {
   const link_cost* const known = table_.find_link(link);
   const auto is_faster = [](const devices::link_speed& a, const devices::link_speed& b) {

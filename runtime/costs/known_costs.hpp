@@ -16,22 +16,23 @@
 
 namespace troupe::detail {
 
-/// One thread at a time.
+/// Costs kept between runtimes. One thread at a time.
 class known_costs {
  public:
-  /// `where`: options::cost_cache, not "none". `threads`: of this runtime's cores.
+  /// `where`: options::cost_cache, not "none". `threads`: number of this runtime's cores.
   known_costs(const std::string& where, int threads);
 
-  /// The links of a device that this runtime has open: as they were, else, if `measure`, as they are now. Throws what
-  /// the device throws.
+  /// Returns the link speeds of a device that this runtime has open: the kept ones, else, if `measure`, those measured
+  /// now. Throws what the device throws.
   std::optional<devices::link_speeds> links_of(devices::accelerator&, bool measure);
-  /// Under which name they are kept.
+  /// Returns the name under which the device's links are kept.
   std::string key_of(const devices::accelerator&) const;
-  /// What transfers have shown of a device's links since; kept if they are faster than was thought.
+  /// Corrects a device's links by what transfers have shown since; kept if they are faster than was believed.
   void correct(const std::string& key, const devices::link_speeds& learned);
-  /// The same between two devices that are connected: into the first one, and into the second.
+  /// Returns, as links_of does, the speeds between two devices that are connected: into the first one, and into the
+  /// second.
   std::optional<devices::link_speeds> peers_of(devices::accelerator&, devices::accelerator&, bool measure);
-  /// Run times on the cores and on the devices that links_of was asked about.
+  /// Returns run times on the cores and on the devices that links_of was asked about.
   std::vector<logic::remembered_time> times() const;
   void keep(const std::vector<logic::remembered_time>&) const;
 
@@ -44,7 +45,7 @@ class known_costs {
   cost_store store_;
   cost_table table_;
   std::string processor_;
-  std::map<device_kind, std::set<std::string>> hardware_;  // all of one kind share their times
+  std::map<device_kind, std::set<std::string>> hardware_;  // all devices of one kind share their times
 };
 
 }  // namespace troupe::detail

@@ -40,14 +40,14 @@ std::unique_ptr<devices::accelerator_source> source_of(const std::string& kind, 
                                       "two, all for the first three, and none");
 }
 
-// "none" stands alone, and says that the other place is not to be looked at.
+// True if the list is "none", which stands alone and means that the other list (options or environment) is not used.
 bool says_none(const std::vector<device_use>& wanted, const std::string& origin) {
   const auto named = std::count_if(wanted.begin(), wanted.end(), [](const device_use& u) { return u.name == "none"; });
   if (named != 0 && wanted.size() != 1) throw error(errc::bad_argument, origin + ": \"none\" is named beside others");
   return named != 0;
 }
 
-// "gpu" and "all" are several kinds.
+// Replaces "gpu" and "all" by the kinds that they stand for.
 std::vector<device_use> by_kind(const std::vector<device_use>& wanted) {
   std::vector<device_use> all;
   for (const device_use& use : wanted) {
@@ -61,7 +61,7 @@ std::vector<device_use> by_kind(const std::vector<device_use>& wanted) {
   return all;
 }
 
-// Which of the devices of a kind is meant: [first, last).
+// Returns the range [first, last) of the devices of a kind that the name means.
 std::pair<int, int> range_of(const std::string& name, const devices::accelerator_source& source,
                              const std::string& origin) {
   const int count = source.count();
@@ -80,7 +80,7 @@ std::pair<int, int> range_of(const std::string& name, const devices::accelerator
   return {index, index + 1};
 }
 
-// Names separated by commas. An empty one is refused with the others that mean nothing.
+// Splits a list of names at its commas. An empty name is refused later, like other names without a meaning.
 std::vector<device_use> split(std::string_view list) {
   std::vector<device_use> all;
   for (std::size_t comma = 0; comma != list.npos; list.remove_prefix(comma == list.npos ? 0 : comma + 1)) {
@@ -95,7 +95,7 @@ std::optional<devices::link_speeds> speeds_of(devices::accelerator& a, known_cos
   return measure ? std::optional(devices::measure_links(a)) : std::nullopt;
 }
 
-// While all of a kind are open.
+// Connects all pairs of devices and adds their link speeds; all devices of the kind must be open.
 void add_peers(std::vector<device_info>& infos, std::vector<std::unique_ptr<devices::accelerator>>& opened,
                known_costs* costs, bool measure) {
   for (std::size_t i = 0; i < infos.size(); ++i)

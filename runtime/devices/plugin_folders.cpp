@@ -13,14 +13,15 @@ namespace troupe::detail {
 
 namespace {
 
-// The program's own name may be one without a folder, or a link, such as /proc/self/exe. Empty: the system does not say.
+// Returns the folder of this library or program; empty: unknown. The program's own name may be one without a folder, or
+// a link, such as /proc/self/exe.
 std::filesystem::path own_folder() {
   Dl_info here{};
   if (!::dladdr(reinterpret_cast<void*>(&plugin_folders), &here) || !here.dli_fname) return {};
   const std::filesystem::path named(here.dli_fname);
   std::error_code failed;
   auto self = std::filesystem::canonical(named.has_parent_path() ? named : "/proc/self/exe", failed);
-  if (failed) self = std::filesystem::canonical("/proc/self/exe", failed);  // a name from another folder than this
+  if (failed) self = std::filesystem::canonical("/proc/self/exe", failed);  // the name is relative to another folder
   return failed ? std::filesystem::path() : self.parent_path();
 }
 
@@ -28,7 +29,7 @@ std::filesystem::path own_folder() {
 
 std::vector<std::filesystem::path> plugin_folders(std::span<const std::string> wanted) {
   std::vector<std::filesystem::path> all(wanted.begin(), wanted.end());
-  // Not for programs that have more rights than who started them.
+  // Ignores the variable in programs that have more rights than the user that started them.
   const char* const variable = all.empty() ? ::secure_getenv("TROUPE_PLUGINS") : nullptr;
   for (std::string_view rest = variable ? variable : ""; !rest.empty();) {
     const auto end = rest.find(':');

@@ -1,9 +1,9 @@
-// What this file is for: the state behind an array handle: geometry, where each tile's bytes are, who reads and writes it.
+// What this file is for: the state behind an array handle: geometry, location of tiles' bytes, readers and writers.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Geometry is constant. Bytes are installed by executors (atomic pointers). Everything marked "placement" has one
-// owner at a time: whoever holds placement's turn.
+// Geometry is constant. Executors install the pointers to bytes (atomic). Everything marked "placement" belongs to the
+// thread that holds placement's turn.
 #pragma once
 
 #include <atomic>
@@ -23,13 +23,13 @@
 
 namespace troupe::detail {
 
-/// A task as others remember it: valid while the record still carries the same sequence number.
+/// Reference to a task; valid while the record still carries the same sequence number.
 struct task_ref {
   task_record* task = nullptr;
   std::uint64_t sequence = 0;
 };
 
-/// A list of references with room for one inside; capacity is kept when cleared.
+/// List of references with room for one inside; its capacity is kept when it is cleared.
 class ref_list {
  public:
   ref_list() = default;
@@ -42,7 +42,8 @@ class ref_list {
   const task_ref* begin() const { return more_ ? more_ : &one_; }
   const task_ref* end() const { return begin() + count_; }
   void clear() { count_ = 0; }
-  /// Adds; before growing, drops references for which `alive` is false, so that reads without writes stay bounded.
+  /// Adds a reference. Before the list grows, drops references for which `alive` is false, so that reads without writes
+  /// stay bounded.
   template <class Alive>
   void add(task_ref r, Alive&& alive) {
     if (count_ == capacity_) make_room(alive);
@@ -85,17 +86,17 @@ struct fragment {
   std::exception_ptr poison;  // the writer failed
 };
 
-/// Who wrote a tile last, and who has read it since. Placement.
+/// Last writer of a tile and the readers since. Placement.
 struct tile_state {
   task_ref writer;
-  std::exception_ptr poison;  // the writer failed, and nobody has written since
+  std::exception_ptr poison;  // the last writer failed
   bool valid = false;         // written as a whole; else see parts
   bool outside_read = false;  // recording only: read before any recorded write
   ref_list readers;
   std::unique_ptr<std::vector<fragment>> parts;  // null: whole-tile accesses only
 };
 
-/// An open reduction: private partials that nobody has asked for yet.
+/// An open reduction: private partials that no task has read through the array yet.
 struct reduction {
   combine_fn combiner = nullptr;
   logic::box4 where;
@@ -103,83 +104,85 @@ struct reduction {
   std::array<std::byte, fill_bytes_max> identity{};
   ref_list contributors;           // placement
   std::exception_ptr poison;       // placement: a contributor failed
-  std::vector<logic::box4> fresh;  // placement, when it settles: what nobody had written before
+  std::vector<logic::box4> fresh;  // placement, on settling: boxes that had not been written before
 
   std::mutex lock;                                 // guards the partials, which executors take and give back
-  std::vector<view_bytes> idle;                    // room is reserved when a partial is taken
+  std::vector<view_bytes> idle;                    // capacity is reserved when a partial is taken
   std::size_t taken = 0;
 };
 
 class peer_loan;
 
-/// Through which spaces a version of a tile spreads over the nodes: each passes it on to so many others at most.
+/// Spaces over which one version of a tile spreads from node to node; each passes it on to a bounded number of others.
 struct tile_spread {
   struct holder {
     memory_space space;
     std::uint8_t passed_on = 0;
   };
   std::uint32_t version = 0;
-  std::vector<holder> holders;  // in the order in which they get it
+  std::vector<holder> holders;  // in the order in which they get the version
 };
 
-/// Where a task record comes from and goes to; outlives the runtime while handles or futures do.
+/// Link from a task record to the runtime that it was taken from and goes back to; outlives the runtime while handles
+/// or futures do.
 struct house_link;
 
 struct tile_bytes {
   std::atomic<std::byte*> data{nullptr};
 };
 
-/// Where the current bytes of a tile are. Placement's, but for the version.
+/// Location of the current bytes of a tile. Placement, except for the version.
 struct tile_home {
-  std::atomic<std::uint32_t> version{1};  // of the bytes; executors look at it while nobody may write
-  memory_space dirty_in = host_space;     // the only space whose copy is current, the host's unless said
+  std::atomic<std::uint32_t> version{1};  // of the bytes; executors read it while no task may write
+  memory_space dirty_in = host_space;     // the space with the dirty copy; host_space: the host's copy is current
   compact_ids cached;                     // spaces believed to hold a current copy
   task_ref moving;                        // the transfer that makes the host's copy current
-  std::exception_ptr lost;                // the only current copy went with its device
-  std::shared_ptr<peer_loan> loan;        // of dirty_in to other devices, if it is for this version; see lending
-  task_ref lending;                       // the errand that opens the loan
-  std::unique_ptr<tile_spread> spread;    // null: it has not been sent to several nodes
-  // Tasks under way that may copy all of the host's bytes though they need a part, and that write a part of them.
+  std::exception_ptr lost;                // why there is no current copy: the only one went with its device
+  std::shared_ptr<peer_loan> loan;        // of dirty_in to other devices, if for this version; see lending
+  task_ref lending;                       // the internal task that opens the loan
+  std::unique_ptr<tile_spread> spread;    // null: the version has not been sent to several nodes
+  // Tasks in flight that may copy all of the host's bytes though they need a part (part_readers), and tasks in flight
+  // that write a part of them (part_writers).
   ref_list part_readers, part_writers;
 };
 
-/// Made when an array is first used outside host memory.
+/// Locations of an array's tiles; allocated when the array is first used outside host memory.
 struct array_homes {
   explicit array_homes(std::uint32_t count) : tiles(new tile_home[count]) {}
   std::unique_ptr<tile_home[]> tiles;
-  id_set spaces;  // that may hold copies
+  id_set spaces;  // spaces that may hold copies
 };
 
-/// Where a tile is that counts against the host memory budget, and who uses it. Placement's.
+/// State of a tile in the host memory budget, and its users. Placement.
 struct tile_place {
   enum class stage : unsigned char {
-    nowhere,  ///< it has no contents, or none that anybody could read
-    here,     ///< it has room in host memory
-    leaving,  ///< on its way out; its room is free once it has gone
-    on_disk,  ///< there only
-    coming    ///< on its way from the disk, into room of its own
+    nowhere,  ///< the tile has no contents, or none that a task could read
+    here,     ///< the tile has room in host memory
+    leaving,  ///< being spilled; its room is free when has_left() is called
+    on_disk,  ///< the contents are on disk only
+    coming    ///< being read from disk, into room that is reserved
   };
   array_core* array = nullptr;
-  tile_place* older = nullptr;  // of those that are here and not in use
+  tile_place* older = nullptr;  // neighbours in the list of tiles that are here and not in use
   tile_place* newer = nullptr;
-  std::int64_t offset = -1;       // of its room on disk; negative: none
-  std::uint64_t seen = 0;         // the last task or pass that came across it
-  std::uint64_t wanted = 0;       // the last pass in which a task that waits wanted it
-  std::uint64_t wanted_soon = 0;  // the last pass in which one of the first of those that wait wanted it
-  std::uint64_t promised = 0;     // the last pass in which room for it was on its way
-  std::uint64_t for_whom = 0;     // leaving: the request that it makes room for
-  task_ref moving;                // leaving, coming: the task that does it
-  std::exception_ptr trouble;     // on_disk: why it could not be read at the last try
+  std::int64_t offset = -1;       // of the tile's room on disk; negative: none
+  std::uint64_t seen = 0;         // number of the last list of needs that has the tile, at `index`
+  std::uint64_t wanted = 0;       // the last pass in which a waiting task wanted the tile
+  std::uint64_t wanted_soon = 0;  // the last pass in which one of the first waiting tasks wanted it
+  std::uint64_t promised = 0;     // the last pass in which room for the tile was being made
+  std::uint64_t for_whom = 0;     // leaving: the request that the tile makes room for
+  task_ref moving;                // leaving, coming: the task that moves the bytes
+  std::exception_ptr trouble;     // on_disk: why the last attempt to read it failed
   std::uint32_t tile = 0, users = 0, index = 0;
   stage at = stage::nowhere;
-  bool saved = false;  // what is on disk is what is here
+  bool saved = false;  // the disk has the same bytes as host memory
 };
 
-/// Made when an array is first used under a budget.
+/// Budget states of an array's tiles; allocated when the array is first used under a budget.
 struct array_places {
   explicit array_places(std::uint32_t count) : tiles(new tile_place[count]) {}
   std::unique_ptr<tile_place[]> tiles;
-  std::uint64_t bytes = 0;  // of those that have room
+  std::uint64_t bytes = 0;  // of tiles that have room
 };
 
 struct alignas(128) array_core {
@@ -188,18 +191,18 @@ struct alignas(128) array_core {
   bool dropped = false;    // no handle is left
   reduction* open = nullptr;
   tile_state single;                     // the states of a one-tile array
-  std::unique_ptr<array_homes> homes;    // null: never used outside host memory
-  std::unique_ptr<array_places> places;  // null: there is no budget, or it was never used
+  std::unique_ptr<array_homes> homes;    // null: the array was never used outside host memory
+  std::unique_ptr<array_places> places;  // null: there is no budget, or the array was never used
 
-  // Constant; on cache lines of its own, because callers read it while placement writes what is above.
+  // Constant; on cache lines of its own, because callers read it while placement writes the members above.
   alignas(64) tile_state* states = nullptr;
   house_link* home = nullptr;
-  std::size_t tile_bytes_max = 0;  // of a full tile
+  std::size_t tile_bytes_max = 0;  // size of a full tile
   std::uint32_t tile_count = 1;
   array_spec spec;
   std::array<index_t, rank_max> grid{1, 1, 1, 1};
   std::unique_ptr<tile_state[]> many;
-  std::uint64_t id = 0;  // never used again
+  std::uint64_t id = 0;  // unique; ids are not reused
 
   // Executors.
   alignas(64) tile_bytes* bytes = nullptr;
@@ -207,18 +210,18 @@ struct alignas(128) array_core {
   std::unique_ptr<tile_bytes[]> many_bytes;
 
   // Any thread.
-  /// The program's handles, and in units of `kept_once` how often the runtime itself keeps the array.
+  /// Counts the program's handles, plus kept_once for each reference that the runtime itself holds.
   static constexpr std::int64_t kept_once = std::int64_t{1} << 32;
   std::atomic<std::int64_t> handles{1};
-  task_record* farewell = nullptr;  // ends with the array; written by who drops the last handle, then placement's
-  /// Keeps the array for the runtime, unless nobody holds it any more. See detail::let_go.
+  task_record* farewell = nullptr;  // ends with the array; set by the thread that drops the last handle
+  /// Adds a reference of the runtime and returns true; false if no reference is left. See detail::let_go.
   bool keep() {
     std::int64_t n = handles.load(std::memory_order_relaxed);
     while (n != 0)
       if (handles.compare_exchange_weak(n, n + kept_once, std::memory_order_acq_rel)) return true;
     return false;
   }
-  /// Its bytes are the caller's, who wants them back when the last handle has gone.
+  /// True if the bytes belong to the caller, which gets them back when the last handle is gone.
   bool is_borrowed() const { return spec.adopted && !spec.owner; }
 
   logic::box4 tile_box(std::uint32_t t) const {

@@ -15,7 +15,8 @@ struct interval {
   index_t to_lo, to_hi, from_lo, from_hi, shift, tile;
 };
 
-// [lo, hi) lies inside the array; its elements are `shift` further in the view.
+// Appends the interval [lo, hi), which lies inside the array, cut at tile borders; in the view, its elements are
+// `shift` further.
 void split_by_tile(std::vector<interval>& out, index_t lo, index_t hi, index_t shift, index_t tile) {
   while (lo < hi) {
     const index_t t = lo / tile, end = std::min(hi, (t + 1) * tile);
@@ -37,7 +38,7 @@ void intervals_of(const detail::region& r, const box4& view, int d, index_t tile
   }
   split_by_tile(out, std::max(lo, first), std::min(hi, end), 0, tile);
   if (r.edge != border::clamp) return;
-  if (out.empty()) {  // all of it beyond an edge
+  if (out.empty()) {  // the interval lies entirely beyond an edge
     const index_t nearest = lo < first ? first : end - 1;
     out.push_back({lo, hi, nearest, nearest + 1, 0, nearest / tile});
     return;

@@ -10,15 +10,15 @@
 
 namespace troupe::logic {
 
-/// A part of a view that comes from one tile: element p of `to` is element p - shift of the tile, moved to the nearest
-/// inside `from` where it lies outside.
+/// Part of a view that comes from one tile: element p of `to` is element p - shift of the tile; where p - shift lies
+/// outside `from`, it is the nearest element inside.
 struct piece {
   std::uint32_t tile = 0;
-  box4 to;         // of the view, in coordinates of the array
-  box4 from;       // inside the tile, in coordinates of the array
+  box4 to;         // box of the view, in coordinates of the array
+  box4 from;       // box inside the tile, in coordinates of the array
   point4 shift{};  // nonzero where a border wraps
 
-  /// No border: `to` is `from`, shifted.
+  /// True if the piece has no border: `to` is `from`, shifted.
   bool is_plain() const {
     for (int d = 0; d < rank_max; ++d)
       if (to.lo[d] - shift[d] != from.lo[d] || to.hi[d] - shift[d] != from.hi[d]) return false;
@@ -26,14 +26,15 @@ struct piece {
   }
 };
 
-/// The pieces of a view of the region; what a border fills with a constant is in none of them. Replaces `out`.
+/// Replaces `out` by the pieces of a view of the region; elements that the border fills with a constant are in none of
+/// them.
 void pieces_of(const detail::region&, const detail::array_core&, std::vector<piece>& out);
 
-/// Some of the view lies beyond the limits and is to hold the border's constant.
+/// True if some of the view lies beyond the limits and must hold the border's constant.
 bool has_constant_border(const detail::region&);
 
-/// Whether a device that lacks a tile of `whole` elements fetches all of it for `part` of them: later tasks will find it
-/// there.
+/// True if a device that lacks a tile of `whole` elements fetches all of it to read `part` of them: later tasks will
+/// find the tile there.
 constexpr bool fetches_whole(std::uint64_t part, std::uint64_t whole) { return 2 * part >= whole; }
 
 }  // namespace troupe::logic

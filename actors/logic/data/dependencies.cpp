@@ -20,7 +20,7 @@ using detail::successor_block;
 namespace {
 constexpr bool reads_in(access_mode m) { return m == access_mode::read || m == access_mode::update; }
 constexpr bool writes_in(access_mode m) { return m == access_mode::write || m == access_mode::update; }
-// Sub-box lists longer than this are searched for what has finished.
+// Fragment lists longer than this are searched for readers that have finished.
 constexpr std::size_t fragments_before_pruning = 32;
 }  // namespace
 
@@ -38,7 +38,7 @@ successor_blocks::~successor_blocks() {
 successor_block* successor_blocks::take() {
   if (!idle_) return new successor_block;
   successor_block* b = std::exchange(idle_, idle_->next);
-  if (idle_) detail::prefetch<1>(idle_);  // its `next` is looked at when it is taken, long after it was written
+  if (idle_) detail::prefetch<1>(idle_);  // take() will read its `next`, written long before
   return b;
 }
 
@@ -52,7 +52,7 @@ void successor_blocks::give(successor_block* chain) {
 }
 
 bool dependencies::link(task_ref from, task_record& to, bool data) {
-  // By number: the record may have been reused for this very task.
+  // Compares numbers, not records: the record may have been reused for this very task.
   if (noted_ && from.sequence != 0 && from.sequence != to.sequence) noted_->emplace_back(from.sequence, to.sequence);
   if (!alive(from) || from.task == &to) return false;
   task_record& f = *from.task;
@@ -169,7 +169,7 @@ void dependencies::order_whole(task_record& task, tile_state& s, bool reads, boo
 void dependencies::order_part(task_record& task, tile_state& s, const box4& tile_box, const box4& where, bool reads,
                               bool writes, array_core& array) {
   if (!s.parts) {
-    // A plain read of a part orders exactly as a read of the whole, as long as the whole has one writer.
+    // A read of a part orders exactly as a read of the whole, as long as the whole has one writer.
     if (!writes && s.valid) {
       if (s.poison) around_.fail(task, s.poison, false);
       link(s.writer, task, true);
@@ -208,7 +208,7 @@ void dependencies::order_part(task_record& task, tile_state& s, const box4& tile
     parts.push_back({where, {&task, task.sequence}, false, nullptr});
     return;
   }
-  if (where == tile_box) {  // back to one writer
+  if (where == tile_box) {  // the tile has one writer again
     s.parts.reset();
     s.readers.clear();
     s.writer = {&task, task.sequence};
@@ -216,7 +216,7 @@ void dependencies::order_part(task_record& task, tile_state& s, const box4& tile
     s.poison = nullptr;
     return;
   }
-  // Cut what older writers still own; readers that are covered are behind this task now.
+  // Cuts the boxes of older writers; readers whose boxes are covered come before this task now and are dropped.
   std::vector<fragment> cut;
   std::erase_if(parts, [&](const fragment& f) {
     if (!overlap(f.where, where)) return false;
@@ -228,7 +228,8 @@ void dependencies::order_part(task_record& task, tile_state& s, const box4& tile
   parts.push_back({where, {&task, task.sequence}, true, nullptr});
 
   if (parts.size() > fragments_before_pruning) {
-    // All written, finished and healthy: one valid tile again, with the readers that are left.
+    // Parts that are all written, finished and without failure become one valid tile again, with the readers that are
+    // left.
     index_t written = 0;
     bool settled = true;
     for (const fragment& f : parts) {
@@ -289,8 +290,8 @@ void dependencies::settle(array_core& a, std::vector<task_record*>& settles) {
   t->sequence = next_sequence();
   for (const task_ref& c : r->contributors) link(c, *t, true);
   if (r->poison) around_.fail(*t, r->poison, false);
-  // What the array held before is combined too where it is valid; where it is not, the partials stand alone. So the
-  // settle task is ordered as an update that does not insist on being initialised.
+  // The array's earlier contents are combined too where they are valid; elsewhere the partials stand alone. So the
+  // settle task is ordered as an update that does not insist on initialised contents.
   if (!tape_) ++a.users;
   a.each_tile(r->where, [&](std::uint32_t tile, const box4& tile_box) {
     tile_state& s = state_of(a, tile);
@@ -315,7 +316,7 @@ void dependencies::settle(array_core& a, std::vector<task_record*>& settles) {
     } else if (!had) {
       r->fresh.push_back(part);
     }
-    if (tape_) {  // a run needs what the array holds; order() below notes that it reads it
+    if (tape_) {  // a run needs the array's contents; order() below notes the read
       r->fresh.clear();
       had = true;
     }

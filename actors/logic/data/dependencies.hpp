@@ -1,8 +1,8 @@
-// What this file is for: who must wait for whom: program order per tile, serial equivalence, and how failures travel.
+// What this file is for: which task waits for which: program order per tile, serial equivalence, spread of failures.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Pure: no thread, no clock, no allocation in steady state. All calls come from whoever holds placement's turn.
+// Pure: no thread, no clock, no allocation in steady state. All calls come from the thread that holds placement's turn.
 // A read is ordered after the last writer of what it reads; a write after the last writer and all readers since.
 // Edges that carry data (from a writer to a reader) also carry failure; edges that only order do not.
 #pragma once
@@ -24,10 +24,10 @@ using detail::task_record;
 using detail::task_ref;
 using detail::tile_state;
 
-/// The name in messages: the call's, else the kernel's.
+/// Returns the task's name for messages: the call's name, else the kernel's.
 std::string name_of(const task_record&);
 
-/// Successors beyond the first three, in blocks.
+/// Pool of blocks for successors beyond a task's first three.
 class successor_blocks {
  public:
   ~successor_blocks();
@@ -38,7 +38,7 @@ class successor_blocks {
   detail::successor_block* idle_ = nullptr;
 };
 
-/// Tile states of a recording, apart from the live ones.
+/// Tile states of a recording, separate from the live ones.
 struct recorded_tiles {
   struct key {
     array_core* array;
@@ -56,20 +56,21 @@ struct recorded_tiles {
 
 class dependencies {
  public:
-  /// What the logic needs from its surroundings.
+  /// The functions that `dependencies` calls; implemented by its owner.
   class surroundings {
    public:
-    /// A record of kind settle that will combine the reduction's partials into the array.
+    /// Returns a record of kind settle that will combine the reduction's partials into the array.
     virtual task_record* make_settle(array_core&, detail::reduction&) = 0;
-    /// The task can never run. Either another task's failure reached it, or (`own`) it is wrong itself.
+    /// Fails a task that can never run: another task's failure reached it, or (`own`) it is wrong itself.
     virtual void fail(task_record&, std::exception_ptr, bool own) = 0;
 
    protected:
     ~surroundings() = default;
   };
 
-  /// With a tape, the tile states are the tape's and numbers come from a range of their own: live states hold numbers of
-  /// records long reused, and must not take a recorded task for one of those.
+  /// Orders tasks of the program, or of a recording if there is a tape. Then tile states are the tape's and numbers
+  /// come from a range of their own: live states hold numbers of records long reused, and must not take a recorded task
+  /// for one of those.
   explicit dependencies(surroundings& s, recorded_tiles* tape = nullptr)
       : around_(s), tape_(tape), sequence_(tape ? std::uint64_t{1} << 63 : 0) {}
 
@@ -77,11 +78,11 @@ class dependencies {
   /// unfinished predecessors (plus what the caller put there). Settle tasks made on the way are appended to
   /// `settles`, already ordered.
   void order(task_record& task, std::vector<task_record*>& settles);
-  /// At the end of a recording: settles every reduction that is still open.
+  /// Settles every reduction that is still open, at the end of a recording.
   void settle_recorded(std::vector<task_record*>& settles);
 
-  /// Forgets a finished task. Calls `ready(successor)` for each successor whose last predecessor this was. A failed
-  /// task (`error` set) fails its data successors and poisons what it was to write.
+  /// Removes a finished task from the graph. Calls `ready(successor)` for each successor whose last predecessor this
+  /// was. A failed task (`error` set) fails its data successors and poisons its outputs.
   template <class Ready>
   void retire(task_record& task, Ready&& ready) {
     if (task.error) poison_outputs(task);
@@ -92,7 +93,8 @@ class dependencies {
     forget_successors(task);
     task.sequence = 0;
   }
-  // A join stands for its chunks: what one of them ended with is how it ends, and not a failure that it depends on.
+  /// True if `failed` is a chunk that ran and `next` is its join: the join ends with the error of its chunk as its own
+  /// failure, not as one that it depends on.
   static bool is_own_failure(const task_record& failed, const task_record& next) {
     return next.kind == detail::task_kind::join && failed.measured_ns != detail::never_ran;
   }
@@ -102,11 +104,11 @@ class dependencies {
     task.successor_count = 0;
   }
 
-  /// Adds the edge unless `from` has retired.
+  /// Adds the edge and returns true; returns false if `from` has retired.
   bool link(task_ref from, task_record& to, bool data);
   /// True if a path of unfinished tasks leads from one to the other. Linear in the edges; for diagnosis.
   bool reaches(task_record& from, const task_record& to) { return reaches(from, &to); }
-  /// The same; null: to any task that somebody may wait for.
+  /// The same; with null for `to`: true if a path leads to any task that a thread may wait for.
   bool reaches(task_record& from, const task_record* to);
 
   template <class F>
@@ -116,19 +118,20 @@ class dependencies {
     each_further(task, left, f);
   }
 
-  /// `to` waits for `from`; `data`: for what that writes, so it fails with it.
+  /// An edge: `to` waits for `from`; with `data` it reads what `from` writes, and fails with it.
   struct dependency {
     task_record *from, *to;
     bool data;
   };
 
   bool alive(task_ref r) const { return r.sequence > floor_ && r.task->sequence == r.sequence; }
-  /// No task is unfinished: forgets every record, so that their memory may go.
+  /// Forgets every record, so that their memory may be freed. Call it only when no task is unfinished.
   void forget_all() { floor_ = sequence_; }
   std::uint64_t next_sequence() { return ++sequence_; }
-  /// Every dependency found from now on is noted here as (earlier, later), also on tasks that have retired; for traces.
+  /// Notes every dependency found from now on in `to` as (earlier, later), also those on tasks that have retired; for
+  /// traces.
   void note_edges(std::vector<std::pair<std::uint64_t, std::uint64_t>>* to) { noted_ = to; }
-  /// The same of unfinished tasks only, once for each edge: also those of settle tasks.
+  /// Notes each edge between unfinished tasks once, also those of settle tasks.
   void note_predecessors(std::vector<dependency>* to) { predecessors_ = to; }
 
  private:

@@ -8,7 +8,7 @@
 namespace troupe::logic {
 
 namespace {
-// Calls f(tile, elements of it that are read, elements it has).
+// Calls f(tile, number of its elements that are read, number of its elements).
 template <class F>
 void each_part_of(const access& x, F&& f) {
   each_touched(*x.where, [&](const box4& b) {
@@ -56,7 +56,7 @@ std::uint64_t bytes_missing(const task_record& t, memory_space where, sources& f
       });
       continue;
     }
-    // Assembled on the host: in where it is read, out where it is written.
+    // Other accesses are assembled on the host: copied in where they are read, out where they are written.
     const auto box = static_cast<std::uint64_t>(view_box(*x.where).volume()) * x.array->spec.element;
     if (needs_contents) add(nullptr, box);
     if (writes(x) || x.mode == access_mode::reduce) add(nullptr, box);
@@ -79,7 +79,7 @@ space_set spaces_with_data_of(const task_record& t) {
 }
 
 std::uint64_t bytes_at_once(const task_record& t) {
-  // The tile that the access is, or that a part of which is read may be seen inside; none where there are several.
+  // Returns the tile that the access is, or inside which a part is read in place; -1 where there are several or none.
   const auto tile_of = [](const access& x) {
     if (is_whole(x)) return static_cast<std::int64_t>(x.tile);
     const box4 b = view_box(*x.where);
@@ -92,7 +92,7 @@ std::uint64_t bytes_at_once(const task_record& t) {
     const access& x = t.accesses[i];
     if (!x.array) continue;
     const std::int64_t tile = tile_of(x);
-    bool seen = false;  // with another access
+    bool seen = false;  // counted with another access
     for (int k = 0; k < t.access_count && tile >= 0 && !seen; ++k) {
       const access& other = t.accesses[k];
       seen = k != i && other.array == x.array && tile_of(other) == tile && (k < i || (is_whole(other) && !is_whole(x)));
@@ -133,8 +133,8 @@ void note_sent(const task_record& t, memory_space where, bool parts) {
 }
 
 void note_done(const task_record& t, memory_space where) {
-  // After a failure nobody reads what it was to write before that is written again; who holds a dirty copy goes on
-  // holding it until he is asked to give it up.
+  // A failed task changes nothing: its outputs are not read before they are written again, and the space with a dirty
+  // copy keeps it until it is asked to give it up.
   if (t.error) return;
   for (int i = 0; i < t.access_count; ++i) {
     const access& x = t.accesses[i];

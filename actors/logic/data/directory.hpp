@@ -3,14 +3,15 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Pure; owned by placement. A tile is current in host memory, or in exactly one other space (dirty there); further
-// copies may be current too. Whole tiles are read and written in any space, parts of them and windows are read in any.
-// What is written in parts of tiles, and reductions, goes through host memory, so that two tasks may write parts of one
-// tile in different spaces.
+// copies may be current too. Whole tiles are read and written in any space; parts of them and windows are read in any.
+// Writes to parts of tiles, and reductions, go through host memory, so that two tasks may write parts of one tile in
+// different spaces.
 //
-// A copy carries the version of its bytes; each write makes a new one. So nobody needs to tell a device that its copy
-// is stale: it sees so when it is to use it. Only a copy that is dirty must be asked for, or given up by its device,
-// before somebody else may write: a transfer, on which the task waits like on any other task. Where devices reach each
-// other's memory it is lent instead (protocol/peer_loan.hpp): then several may have it, and still one is the dirty one.
+// A copy carries the version of its bytes; each write makes a new one. So a device need not be told that its copy is
+// stale: it compares versions when it uses the copy. Only a dirty copy must be asked for, or given up by its device,
+// before another space may write: by a transfer, on which the task waits like on any other task. Where devices reach
+// each other's memory the copy is lent instead (protocol/peer_loan.hpp): then several spaces may have it, and still one
+// is the dirty one.
 #pragma once
 
 #include <array>
@@ -31,13 +32,14 @@ using detail::tile_home;
 
 using space_set = detail::id_set;
 
-/// The access is one whole tile.
+/// True if the access is one whole tile.
 inline bool is_whole(const access& x) { return !x.where; }
-/// A device uses its copies of the tiles for the access; else it needs the host's.
+/// True if a device uses its copies of the tiles for the access; else it needs the host's.
 inline bool uses_copies(const access& x) { return is_whole(x) || x.mode == access_mode::read; }
 inline bool writes(const access& x) { return x.mode == access_mode::write || x.mode == access_mode::update; }
 
-/// Calls f(tile) for each tile that the access touches in memory; none for reductions, whose partials are their own.
+/// Calls f(tile) for each tile that the access touches in memory; for none if it is a reduction, which has partials of
+/// its own.
 template <class F>
 void each_tile_of(const access& x, F&& f) {
   if (is_whole(x)) {
@@ -48,12 +50,13 @@ void each_tile_of(const access& x, F&& f) {
   each_touched(*x.where, [&](const box4& b) { x.array->each_tile(b, [&](std::uint32_t t, const box4&) { f(t); }); });
 }
 
-/// What a task wants of a tile whose only current copy is elsewhere: nothing, it overwrites all of it; the host's copy to
-/// be made current; any current copy that its device can get at; the same, and it leaves it as it is.
+/// Needs of a task on a tile whose only current copy is elsewhere. nothing: the task overwrites all of it. at_home: the
+/// host's copy must be made current. anywhere: any current copy that the device can reach. only_read: the same, and the
+/// task does not change it.
 enum class wanted { nothing, at_home, anywhere, only_read };
 
-/// Calls f(array, tile, home, wanted) for each tile whose only current copy stands in the way of a task that is to run in
-/// space `where`: it must be brought home first, lent by the device that has it, or given up.
+/// Calls f(array, tile, home, wanted) for each tile whose only current copy is not usable by a task that is to run in
+/// space `where`: the copy must be brought home first, lent by the device that has it, or given up.
 template <class F>
 void each_in_the_way(const task_record& t, memory_space where, F&& f) {
   for (int i = 0; i < t.access_count; ++i) {
@@ -71,8 +74,8 @@ void each_in_the_way(const task_record& t, memory_space where, F&& f) {
   }
 }
 
-/// Parts of one tile may be written and read at once, but not while a device copies the whole tile to get at a part.
-/// Calls f(task_ref) for each task under way that the task, which is to run in space `where`, must wait for.
+/// Calls f(task_ref) for each task in flight that the task, which is to run in space `where`, must wait for. Parts of
+/// one tile may be written and read at once, but not while a device copies the whole tile to get at a part.
 template <class Alive, class F>
 void each_part_clash(const task_record& t, memory_space where, Alive&& alive, F&& f) {
   for (int i = 0; i < t.access_count; ++i) {
@@ -87,7 +90,7 @@ void each_part_clash(const task_record& t, memory_space where, Alive&& alive, F&
     });
   }
 }
-/// The task is under way: others will wait for it.
+/// Notes that the task is in flight and accesses parts of tiles: see each_part_clash.
 template <class Alive>
 void note_parts(task_record& t, memory_space where, Alive&& alive) {
   for (int i = 0; i < t.access_count; ++i) {
@@ -103,7 +106,7 @@ void note_parts(task_record& t, memory_space where, Alive&& alive) {
   }
 }
 
-/// The task is not under way any more, and has not run: what it clashes with may come before it now.
+/// Undoes note_parts for a task that comes back without having run; tasks that clash with it may run first now.
 inline void forget_parts(const task_record& t) {
   for (int i = 0; i < t.access_count; ++i) {
     const access& x = t.accesses[i];
@@ -116,14 +119,15 @@ inline void forget_parts(const task_record& t) {
   }
 }
 
-/// Why what the task is to read is gone; null if it is not.
+/// Returns the reason why an input of the task is lost; null if none is.
 std::exception_ptr lost_input(const task_record&);
-/// Where bytes come from: the host's memory, which they may have to be brought to first, or directly another device's.
+/// Sums bytes by the space that they come from: host memory, to which they may have to be brought first, or directly
+/// another device's.
 class sources {
  public:
-  /// `reach`: the spaces from which there is a direct way; null: none. Must live as long.
+  /// `reach`: the spaces that can be copied from directly; null: none. It must outlive this object.
   explicit sources(const space_set* reach = nullptr) : reach_(reach) {}
-  /// As if it were new.
+  /// Resets to the state after construction with `reach`.
   void restart(const space_set* reach) {
     reach_ = reach;
     from_host_ = changed_ = 0;
@@ -136,13 +140,13 @@ class sources {
       return;
     }
     for (std::size_t i = 0; i < count_; ++i)
-      if (others_[i].from == from || i + 1 == others_.size()) {  // more of them than that are all alike
+      if (others_[i].from == from || i + 1 == others_.size()) {  // further spaces are added to the last one
         others_[i].bytes += bytes;
         return;
       }
     others_[count_++] = {from, bytes};
   }
-  /// So many of these bytes are of tiles that the task changes as a whole.
+  /// Counts bytes of tiles that the task updates as a whole; they are among the bytes added.
   void add_changed(std::uint64_t bytes) { changed_ += bytes; }
   std::uint64_t changed() const { return changed_; }
   std::uint64_t from_host() const { return from_host_; }
@@ -151,7 +155,7 @@ class sources {
     for (std::size_t i = 0; i < count_; ++i) bytes += others_[i].bytes;
     return bytes;
   }
-  /// f(space, bytes), the host's among them.
+  /// Calls f(space, bytes) for the host and each other space.
   template <class F>
   void each(F&& f) const {
     f(host_space, from_host_);
@@ -166,7 +170,7 @@ class sources {
   const space_set* reach_;
   std::uint64_t from_host_ = 0, changed_ = 0;
   std::size_t count_ = 0;
-  std::array<part, 8> others_;  // so many of them
+  std::array<part, 8> others_;  // only the first count_ are used
 };
 
 /// Bytes that must be brought to `where` before the task may run there; adds where they come from.
@@ -175,14 +179,15 @@ inline std::uint64_t bytes_missing(const task_record& t, memory_space where) {
   sources unused;
   return bytes_missing(t, where, unused);
 }
-/// Spaces other than the host's that have a copy of a tile that the task touches; may be more.
+/// Spaces other than the host's that have a copy of a tile that the task touches; the set may hold more.
 space_set spaces_with_data_of(const task_record&);
-/// Bytes that the task takes in a memory other than the host's while it runs there.
+/// Bytes that the task occupies in a memory other than the host's while it runs there.
 std::uint64_t bytes_at_once(const task_record&);
-/// The task goes to a space other than the host's: what it reads will be there.
-/// `parts`: a device copies the whole tile where it needs much of it; a node gets what it needs.
+/// Notes that the task goes to a space other than the host's, which then has copies of the tiles it reads. `parts`:
+/// false: a device, which copies a whole tile where it needs much of it; true: a node, which gets only the parts that
+/// it needs.
 void note_sent(const task_record&, memory_space where, bool parts = false);
-/// The task ran in the space and has ended, well or not.
+/// Notes that the task ran in the space and has ended, with or without an error.
 void note_done(const task_record&, memory_space where);
 
 }  // namespace troupe::logic

@@ -2,7 +2,8 @@
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Pure. The smallest gap that is large enough is taken; neighbours are joined; the file ends with the last use.
+// Pure. take() uses the smallest gap that is large enough; give() joins neighbouring gaps; the file ends with the last
+// use.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +14,7 @@ namespace troupe::logic {
 
 class extents {
  public:
-  /// Starts are multiples of `align`.
+  /// Offsets are multiples of `align`.
   explicit extents(std::uint64_t align = 4096) : align_(align) {}
 
   std::uint64_t take(std::uint64_t bytes) {
@@ -49,7 +50,7 @@ class extents {
     end_ = g->first;
     gaps_.erase(g);
   }
-  /// Bytes in use, without what rounding adds.
+  /// Bytes in use, without the padding of rounding.
   std::uint64_t used() const { return used_; }
   std::uint64_t end() const { return end_; }
 

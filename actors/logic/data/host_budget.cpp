@@ -15,7 +15,7 @@ namespace {
 bool writes(const access& x) { return x.mode == access_mode::write || x.mode == access_mode::update; }
 }  // namespace
 
-// ---- what a task needs ----------------------------------------------------------------------------------------------
+// ---- needs of a task ------------------------------------------------------------------------------------------------
 
 tile_place& host_budget::place_of(array_core& a, std::uint32_t tile) {
   if (!a.places) a.places = std::make_unique<detail::array_places>(a.tile_count);
@@ -217,7 +217,7 @@ std::uint64_t host_bytes_of(const task_record& t, std::uint64_t enough, const ar
       sum += bytes;
   }
   if (std::max(sum, reduced) <= enough || one_box > enough) return std::max(sum, reduced);
-  // Some tiles may have been counted twice.
+  // The sum may count some tiles twice: count each tile once.
   std::vector<std::pair<const array_core*, std::uint32_t>> tiles;
   for (int i = 0; i < t.access_count; ++i) {
     const access& x = t.accesses[i];

@@ -3,10 +3,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Pure; owned by placement. A tile has room from the moment that it is reserved for a task, whether its bytes are there
-// yet or not, so that the sum never exceeds the limit, whoever allocates them when. All tiles of a task are reserved at
-// once or none: two tasks that each hold half of what they need would wait for each other for ever. What a task that
-// was handed over uses is held; of the rest the one that was used longest ago goes first. Memory of the caller counts
-// for nothing here.
+// yet or not, so that the sum never exceeds the limit whenever memory is allocated. All tiles of a task are reserved at
+// once or none: two tasks that each hold half of their tiles would wait for each other for ever. Tiles of tasks that
+// were handed over are held; of the others the least recently used is evicted first. Memory of the caller (adopted
+// arrays) does not count.
 #pragma once
 
 #include <cstdint>
@@ -30,45 +30,50 @@ class host_budget {
  public:
   using stage = tile_place::stage;
 
-  /// One tile that a task touches.
+  /// A tile that a task touches.
   struct need {
     tile_place* place;
-    bool contents;  // what it holds matters, else all of it is overwritten
+    bool contents;  // the tile's contents matter; else all of it is overwritten
     bool changed;
   };
 
   explicit host_budget(std::uint64_t limit) : limit_(limit) {}
 
-  /// Each tile once; valid until the next call.
+  /// Returns each tile that the task touches once; valid until the next call.
   std::span<const need> needs_of(const task_record&);
   static std::uint64_t bytes_of(const tile_place& p) { return p.array->bytes_of(p.tile); }
-  /// Room that both tasks take together.
+  /// Bytes of room that both tasks take together, each tile counted once.
   std::uint64_t bytes_together(const task_record&, const task_record&);
-  /// There is no room for it yet.
+  /// True if the tile has no room yet.
   static bool is_missing(const tile_place& p) { return p.at != stage::here && p.at != stage::coming; }
   static std::uint64_t missing(std::span<const need>);
 
-  /// Everything is reserved and held; there must be room for what is missing. What must be read from disk is `coming`.
+  /// Reserves and holds room for all of the tiles; there must be room for those that are missing. Tiles that must be
+  /// read from disk become `coming`.
   void reserve(std::span<const need>);
-  /// A task that held them has ended.
+  /// Releases the tiles of a task that has ended.
   void let_go(std::span<const need>);
 
   // ---- one tile -----------------------------------------------------------------------------------------------------
-  /// Of those that are here and not held, the one that was used longest ago; `newer` leads on.
+  /// Returns the least recently used tile that is here and not held; `newer` leads to the next.
   tile_place* oldest() const { return oldest_; }
-  /// Nothing would be lost: it was never filled, or the disk has the same.
+  /// True if the tile can be dropped without loss: it was never filled, or the disk has the same bytes.
   static bool is_spare(const tile_place&);
-  void drop(tile_place&);  // a spare one
+  /// Evicts a tile that is_spare() from host memory.
+  void drop(tile_place&);
+  /// Marks the tile as being spilled.
   void leave(tile_place&);
-  /// It has left, to its place on disk.
+  /// Notes that the tile's bytes are on disk, and frees its room.
   void has_left(tile_place&);
-  /// It could not leave: it goes on being here, and goes first again.
+  /// Notes that the tile could not be spilled: it remains here, as the first to be evicted again.
   void stay(tile_place&);
+  /// Notes that the tile has been read from disk.
   void has_come(tile_place&);
+  /// Notes that the tile could not be read from disk: its room is free again.
   void could_not_come(tile_place&, std::exception_ptr why);
-  /// Room on disk for it, where it has none yet.
+  /// Returns the tile's offset on disk; takes room there if it has none yet.
   std::uint64_t place_on_disk(tile_place&);
-  /// Gives its place on disk up; calls f(offset, bytes) if it had one.
+  /// Gives up the tile's room on disk; calls f(offset, bytes) if it had any.
   template <class F>
   void give_up_on_disk(tile_place& p, F&& f) {
     if (p.offset < 0) return;
@@ -79,11 +84,13 @@ class host_budget {
   }
 
   // ---- one array ----------------------------------------------------------------------------------------------------
-  /// No handle is left: its room will be free once its last task has ended.
+  /// Counts an array's room as going() when its last handle is gone: its room will be free once its last task has
+  /// ended.
   void dropped(const array_core& a) {
     if (a.places) going_ += a.places->bytes;
   }
-  /// It is to be freed; nothing of it is held or under way. Calls f(offset, bytes) for each of its places on disk.
+  /// Removes an array that is about to be freed; none of its tiles may be held or moving. Calls f(offset, bytes) for
+  /// each tile that has room on disk.
   template <class F>
   void forget(array_core& a, F&& f) {
     if (!a.places) return;
@@ -102,8 +109,9 @@ class host_budget {
   std::uint64_t limit() const { return limit_; }
   std::uint64_t used() const { return used_; }
   std::uint64_t free() const { return limit_ - used_; }
-  /// Of what is in use: on its way to the disk; of arrays without handles.
+  /// Bytes in use of tiles that are being spilled.
   std::uint64_t leaving() const { return leaving_; }
+  /// Bytes in use of arrays whose last handle is gone.
   std::uint64_t going() const { return going_; }
   std::uint64_t on_disk() const { return disk_.used(); }
 
@@ -123,9 +131,9 @@ class host_budget {
   extents disk_;
 };
 
-/// Host memory that the task's tiles take together, each counted once; of a reduction, those of its result where they
-/// are more than the others. Any thread: looks at constants only. May stop adding up once it is beyond `enough`.
-/// `largest`: the array that takes most.
+/// Returns the host memory that the task's tiles take together, each counted once; a reduction counts by its result,
+/// and only where that is more than all others. Any thread may call it: it reads constants only. It may stop adding
+/// once the sum exceeds `enough`. `largest`: set to the array that takes most.
 std::uint64_t host_bytes_of(const task_record&, std::uint64_t enough, const array_core*& largest);
 
 }  // namespace troupe::logic

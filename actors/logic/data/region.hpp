@@ -1,4 +1,4 @@
-// What this file is for: what a region touches: boxes inside the array, and the pieces that make up a view with its border.
+// What this file is for: elements that a region touches: boxes inside the array, pieces of a view with its border.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
@@ -9,17 +9,18 @@
 
 namespace troupe::logic {
 
-/// The view's box after clipping, where the border rule says so.
+/// Returns the view's box, clipped where the border rule says so.
 box4 view_box(const detail::region& r);
 
-/// Calls `f(box)` for each box inside the limits that the region reads. Disjoint; one but for wrapped borders.
+/// Calls `f(box)` for each box inside the limits that the region reads. Boxes are disjoint; there is only one unless
+/// the border wraps.
 template <class F>
 void each_touched(const detail::region& r, F&& f) {
   box4 limit{r.limit_lo, r.limit_hi};
   box4 inside = intersect(box4{r.lo, r.hi}, limit);
   if (r.edge != border::wrap) {
     if (r.edge == border::clamp && inside.empty() && !box4{r.lo, r.hi}.empty()) {
-      // Entirely beyond an edge: the nearest elements.
+      // A region entirely beyond an edge reads the nearest elements.
       for (int d = 0; d < rank_max; ++d) {
         inside.lo[d] = std::clamp(r.lo[d], limit.lo[d], limit.hi[d] - 1);
         inside.hi[d] = std::clamp(r.hi[d], inside.lo[d] + 1, limit.hi[d]);
@@ -28,7 +29,7 @@ void each_touched(const detail::region& r, F&& f) {
     if (!inside.empty()) f(inside);
     return;
   }
-  // Per dimension, the interval modulo the extent: one or two intervals.
+  // Each dimension's interval, modulo the extent, is one interval or two.
   index_t lo[rank_max][2], hi[rank_max][2];
   int parts[rank_max];
   for (int d = 0; d < rank_max; ++d) {
@@ -67,7 +68,7 @@ void each_touched(const detail::region& r, F&& f) {
   }
 }
 
-/// True if the region is a plain box inside the limits: no border frame to make up.
+/// True if the region is a plain box inside the limits: it needs no border.
 bool is_plain(const detail::region& r);
 
 }  // namespace troupe::logic

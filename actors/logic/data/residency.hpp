@@ -2,7 +2,8 @@
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Pure; owned by the device's actor. Least recently used first, what a running task uses (pinned) never.
+// Pure; owned by the device's actor. The least recently used copy is evicted first, one that a running task uses
+// (pinned) never.
 #pragma once
 
 #include <cstdint>
@@ -25,18 +26,18 @@ struct replica {
   detail::array_core* array = nullptr;
   std::uint64_t array_id = 0;
   std::uint32_t tile = 0;
-  bool filled = false;        // holds bytes, of this version, once what is enqueued has run
-  std::uint32_t version = 0;  // newer than the directory's while what writes it here has not been accounted for
+  bool filled = false;        // holds bytes of this version once the enqueued work has run
+  std::uint32_t version = 0;  // newer than the directory's while the write here has not been accounted for
   std::uint64_t write = 0;    // number of the last write that was enqueued
   void* memory = nullptr;
   std::size_t bytes = 0;
   bool dirty = false;                         // the host's copy is older
   bool leaving = false;                       // a copy to the host is under way
   std::shared_ptr<detail::peer_loan> loan;    // other devices may copy from it
-  std::shared_ptr<detail::peer_loan> source;  // it is being copied from there; whoever has not borrowed it waits
+  std::shared_ptr<detail::peer_loan> source;  // it is being copied from there; users wait until they borrow it
   int pins = 0;
-  use ready;                 // its last copy in or write: whoever uses it waits for this
-  std::vector<use> read_by;  // since then: whoever writes it waits for these too
+  use ready;                 // its last copy in or write: every user waits for this
+  std::vector<use> read_by;  // reads since then: a writer waits for these too
 
   bool is_current(std::uint32_t known) const { return filled && static_cast<std::int32_t>(version - known) >= 0; }
   void note_read(use u) {
@@ -59,7 +60,7 @@ class residency {
     const auto found = index_.find({array_id, tile});
     return found == index_.end() ? nullptr : &*found->second;
   }
-  /// The newest; its key must be new.
+  /// Adds a replica as the most recently used; its key must be new.
   replica& add(replica r) {
     bytes_ += r.bytes;
     used_.push_back(std::move(r));
@@ -75,16 +76,16 @@ class residency {
     index_.erase(found);
     used_.erase(at);
   }
-  /// Of those that nobody uses and `may_go` agrees to, the one that was used longest ago; null if there is none.
+  /// Returns the least recently used replica that is not in use and that `may_go` accepts; null if there is none.
   template <class F>
   replica* victim(F&& may_go) {
     for (replica& r : used_)
       if (r.pins == 0 && !r.leaving && may_go(r)) return &r;
     return nullptr;
   }
-  /// The same, where it is known when some are used next: `next_use(replica)` points to a turn, or is null. First the one
-  /// that was used longest ago of those that nobody is known to need; then the one that is needed last. Of many, only
-  /// those that were used longest ago are looked at.
+  /// The same where the next use of some replicas is known: `next_use(replica)` points to a turn, or is null. Prefers
+  /// the least recently used replica without a known next use; then the one whose next use is last. Looks at no more
+  /// than the looked_at_max least recently used candidates.
   template <class F, class G>
   replica* victim(F&& may_go, G&& next_use) {
     replica* last = nullptr;

@@ -2,7 +2,8 @@
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// All such memory is aligned to `element_align_max`, as the memory of tiles is: a view keeps the alignment of its elements.
+// All such memory is aligned to `element_align_max`, as the memory of tiles is: a view keeps the alignment of its
+// elements.
 #pragma once
 
 #include <cstddef>
@@ -20,7 +21,7 @@ struct free_view_bytes {
 };
 using view_bytes = std::unique_ptr<std::byte[], free_view_bytes>;
 
-/// Not cleared. Throws error(out_of_memory) that names the array.
+/// Allocates memory that is not cleared. Throws error(out_of_memory) that names the array.
 inline view_bytes new_view_bytes(std::size_t bytes, const std::string& array) {
   if (void* p = ::operator new(bytes, std::align_val_t{element_align_max}, std::nothrow))
     return view_bytes(static_cast<std::byte*>(p));

@@ -1,4 +1,4 @@
-// What this file is for: keeping the log of calls as short as what is at home allows.
+// What this file is for: keeping the log of calls as short as the contents of home allow.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 #include "actors/logic/lineage/lineage.hpp"
@@ -12,7 +12,7 @@ namespace {
 bool is_newer(std::uint32_t a, std::uint32_t b) { return static_cast<std::int32_t>(a - b) > 0; }
 }  // namespace
 
-// ---- what happens ---------------------------------------------------------------------------------------------------
+// ---- events ---------------------------------------------------------------------------------------------------------
 
 void lineage::ran(call&& c) {
   if (c.writes.empty()) return;
@@ -59,14 +59,14 @@ void lineage::ran(call&& c) {
     l.writes.push_back(&k);
     check(&k);
   }
-  to_drop_.push_back(&l);  // if nothing that it wrote is needed
+  to_drop_.push_back(&l);  // it is dropped at once if none of its writes is needed
   settle();
 }
 
 void lineage::leaves_home(std::uint64_t array, std::uint32_t tile) {
   known_tile& t = know(array, tile);
   check_version(t, t.home);
-  if (t.newest == t.home) t.given_up = true;  // also where nothing is known of it: then home had it
+  if (t.newest == t.home) t.given_up = true;  // also for a tile not known before: home had its newest version
   ++t.overwriting;
   t.home.reset();
   settle();
@@ -95,7 +95,7 @@ void lineage::stays_away(std::uint64_t array, std::uint32_t tile) {
   known_tile* const t = find(array, tile);
   if (!t) return;
   if (t->overwriting != 0) --t->overwriting;
-  t->home.reset();  // some of it may have been overwritten
+  t->home.reset();  // some of its bytes may have been overwritten
   tidy(*t);
 }
 
@@ -171,7 +171,7 @@ std::vector<value> lineage::take_unwanted() {
   for (const value& name : std::exchange(unwanted_, {})) {
     known_value* const v = find(name);
     v->unwanted = false;
-    if (!v->readers.empty() && !is_at_home(*v)) continue;  // it is wanted again
+    if (!v->readers.empty() && !is_at_home(*v)) continue;  // the copy is needed again
     v->kept = false;
     kept_bytes_ -= v->kept_bytes;
     all.push_back(name);
@@ -181,7 +181,7 @@ std::vector<value> lineage::take_unwanted() {
   return all;
 }
 
-// ---- keeping it short -----------------------------------------------------------------------------------------------
+// ---- keeping the log short ------------------------------------------------------------------------------------------
 
 std::vector<lineage::tile_of> lineage::to_save(std::uint64_t bytes) {
   std::vector<tile_of> all;
@@ -202,7 +202,7 @@ std::vector<lineage::tile_of> lineage::to_save(std::uint64_t bytes) {
     if (too_many || is_dear(p))
       while (p.first && (p.asked_bytes == 0 || p.asked_bytes + p.first->bytes <= bytes)) ask(*p.first);
   };
-  // Of the others nothing is different from what it was the last time.
+  // Sites that have not changed since the last call need no second look.
   if (too_many)
     for (site& p : sites_) ask_some(p);
   else
@@ -234,7 +234,7 @@ void lineage::not_asked(known_tile& t) {
   if (t.away && !t.rests) link_last(t);
 }
 
-// What a broken call wrote is worth bringing home at once.
+// True if the tile's newest value should be brought home at once: a broken call wrote it, or the write said so.
 bool lineage::is_urgent(const known_tile& t) {
   const known_value* const v = t.newest ? find(t, *t.newest) : nullptr;
   return v && v->maker && (v->maker->broken || t.at_once);
@@ -244,7 +244,7 @@ void lineage::hurry(known_tile& t) {
   if (!t.asked && !t.rests && is_urgent(t)) hurried_.emplace_back(t.of->id, t.number);
 }
 
-// ---- what is known --------------------------------------------------------------------------------------------------
+// ---- known tiles and values -----------------------------------------------------------------------------------------
 
 lineage::known_tile* lineage::find(std::uint64_t array, std::uint32_t tile) const {
   const auto a = arrays_.find(array);
@@ -253,7 +253,7 @@ lineage::known_tile* lineage::find(std::uint64_t array, std::uint32_t tile) cons
   return t == a->second.tiles.end() ? nullptr : const_cast<known_tile*>(&t->second);
 }
 
-// Who asks mostly means one of the newest.
+// Searches from the newest value on: callers mostly ask for one of the newest.
 lineage::known_value* lineage::find(const known_tile& t, std::uint32_t version) {
   known_value* v = t.values;
   while (v && is_newer(v->version, version)) v = v->older;
@@ -308,7 +308,7 @@ void lineage::erase(known_value& v) {
   tidy(t);
 }
 
-// Of a tile that no call names nothing need be known; but while it is being overwritten, that.
+// Forgets a tile that no call names, unless it is being overwritten: that must be remembered.
 void lineage::tidy(known_tile& t) {
   if (t.values || t.overwriting != 0) return;
   note_away(t);
@@ -318,7 +318,7 @@ void lineage::tidy(known_tile& t) {
   if (a.tiles.empty()) arrays_.erase(a.id);
 }
 
-// ---- what follows from a change -------------------------------------------------------------------------------------
+// ---- consequences of a change ---------------------------------------------------------------------------------------
 
 void lineage::check(known_value* v) {
   if (!std::exchange(v->to_check, true)) to_check_.push_back(v);
@@ -329,7 +329,7 @@ void lineage::check_version(known_tile& t, const std::optional<std::uint32_t>& v
   if (known_value* const v = find(t, *version)) check(v);
 }
 
-// A call is dropped only when all that the change makes needed has been seen.
+// Judges all values that a change affects before it drops a call: one of them may make the call needed.
 void lineage::settle() {
   for (;;) {
     while (!to_check_.empty()) {
@@ -381,7 +381,7 @@ void lineage::drop(logged& c) {
   free_calls_.push_back(&c);
 }
 
-// It cannot be repeated any more.
+// Marks a call as broken: it cannot be repeated any more.
 void lineage::break_off(logged& c, const value& lacks) {
   c.broken = true;
   c.why = remake_plan::reason::gone;
@@ -406,7 +406,7 @@ void lineage::stop_reading(logged& c) {
   c.reads.clear();
 }
 
-// ---- tiles whose newest bytes are on a node only, as long as they are -----------------------------------------------
+// ---- tiles with their newest bytes on a node only -------------------------------------------------------------------
 
 void lineage::note_away(known_tile& t) {
   const known_value* const v = t.newest ? find(t, *t.newest) : nullptr;

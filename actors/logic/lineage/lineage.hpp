@@ -2,21 +2,23 @@
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Pure; owned by placement. A value is what a tile held at one version. Home is the host's memory of the node that
-// spawned the tasks. The log has those calls only of which some write is needed: it is the newest of its tile and home
+// Pure; owned by placement. A value is the contents of a tile at one version. Home is the host memory of the node that
+// spawned the tasks. The log has only those calls of which some write is needed: it is the newest of its tile and home
 // does not have it, or another call of the log reads it and it is neither at home nor kept. A value that such a call
-// reads and that home is about to overwrite is kept: copied aside. So the log is as short as what is at home allows:
-// bring home what is nowhere else, and it is empty. It need not be the newest: what came before it is not needed then.
+// reads and that home is about to overwrite is kept: copied aside. So the log is as short as the contents of home
+// allow: when every value that is nowhere else has been brought home, the log is empty. A value brought home need not
+// be the newest: calls before it are not needed then.
 //
-// What each place (a node) has to itself is bounded by the cost of the calls that ran there and might have to be repeated
-// if it died. Beyond, what has been there longest is to be brought home; but not so often that this takes more of a link
-// than it is worth: who tells of a write says which cost of calls makes up for bringing that tile home.
+// The log of each place (a node) is bounded by the cost of the calls that ran there and might have to be repeated if it
+// died. Beyond the bound, the tiles that have been away longest are to be brought home; but not so often that this
+// takes more of a link than it is worth: each write says which cost of calls makes up for bringing that tile home.
 //
-// A call is *broken* if it cannot be repeated: it must run once only, or what it read is gone for good. It stays while
-// what it wrote is needed, but needs nothing itself; what it wrote should be saved soon.
+// A call is *broken* if it cannot be repeated: it must run once only, or an input is gone for good. It stays while its
+// outputs are needed, but needs nothing itself; its outputs should be saved soon.
 //
-// What is told here is told in the order of the data: who wrote a value before who read it, and the reader before who
-// overwrites it. Of a tile that nothing is known of, home has what is read: what is not at home was logged.
+// Calls are told in the order of the data: the writer of a value before its readers, and a reader before the task that
+// overwrites the value. A tile that is not known has at home the value that is read: values that are not at home were
+// logged.
 #pragma once
 
 #include <cstdint>
@@ -38,33 +40,33 @@ struct value {
   friend bool operator==(const value&, const value&) = default;
 };
 
-/// What to do so that lost values exist again. Steps write into buffers of their own: home's bytes are as they were until
-/// the end, when what was lost is put in its place.
+/// Steps that make lost values again. They write into buffers of their own: home's bytes stay as they are until the
+/// end, when the remade values are put in their places.
 struct remake_plan {
   enum class place { home, kept, step };
   struct source {
     value what;
     place where = place::home;
-    std::uint32_t step = 0;  // that makes it
+    std::uint32_t step = 0;  // that makes the value
   };
   struct step {
     std::shared_ptr<const void> what;
     std::vector<source> reads;
     std::vector<value> writes;
-    std::vector<value> done_with;  // of what steps have written: nobody needs it after this step
+    std::vector<value> done_with;  // values written by steps that no later step needs
   };
   enum class reason {
-    runs_once,  // the call that wrote it must not be repeated
-    gone        // it was overwritten before anybody kept it, or nobody knows who wrote it
+    runs_once,  // the call that wrote the value must not be repeated
+    gone        // the value was overwritten before it was kept, or its writer is unknown
   };
   struct hole {
     value lost, lacks;
     reason why = reason::gone;
   };
 
-  std::vector<step> steps;     // in the order in which they ran
-  std::vector<source> remade;  // of what was lost: there are these, in the end or already
-  std::vector<hole> holes;     // and not these
+  std::vector<step> steps;     // in the order in which the calls ran
+  std::vector<source> remade;  // lost values that exist in the end, or already
+  std::vector<hole> holes;     // lost values that cannot be made again
   double cost_ns = 0;
 };
 
@@ -80,16 +82,16 @@ class lineage {
   struct write {
     value what;
     std::uint64_t bytes = 0;
-    float worth_ns = 0;    // bringing it home is worth so much
-    bool at_once = false;  // it is to be at home soon, whatever it costs
+    float worth_ns = 0;    // cost of calls that makes up for bringing it home
+    bool at_once = false;  // bring it home soon, whatever it costs
   };
   struct call {
-    std::vector<value> reads;   // what the tiles hold at the time of telling, what it updated itself aside
+    std::vector<value> reads;   // the tiles' values at the time of telling, without those that the call updated
     std::vector<write> writes;  // whole tiles that are on the node only
     std::shared_ptr<const void> what;
     float cost_ns = 0;
     bool repeatable = true;
-    std::uint16_t place = 0;  // where it ran: the number of an executor
+    std::uint16_t place = 0;  // the executor where it ran
   };
   using tile_of = std::pair<std::uint64_t, std::uint32_t>;  // array, tile
 
@@ -97,40 +99,44 @@ class lineage {
   lineage(const lineage&) = delete;
   lineage& operator=(const lineage&) = delete;
 
-  // ---- what happens -------------------------------------------------------------------------------------------------
-  /// A task ran on another node. Takes what it points to; the lists stay the caller's.
+  // ---- events -------------------------------------------------------------------------------------------------------
+  /// Logs a task that ran on another node. Takes what the shared pointer holds; the lists stay the caller's.
   void ran(call&&);
-  /// The host's bytes of the tile are about to be overwritten, in part or as a whole, or freed: from now on home has no
-  /// version of it. Ask `must_keep` before. Ends with `came_home` or `stays_away`; several may overlap.
+  /// Notes that the host's bytes of the tile are about to be overwritten, in part or as a whole, or freed: home has no
+  /// version of the tile from now on. Call `must_keep` before. Ends with `came_home` or `stays_away`; several may
+  /// overlap.
   void leaves_home(std::uint64_t array, std::uint32_t tile);
-  /// The host's bytes of the tile are of this version: they were brought here, or written here.
+  /// Notes that the host's bytes of the tile are of this version: they were brought or written here.
   void came_home(std::uint64_t array, std::uint32_t tile, std::uint32_t version);
-  /// What was to overwrite the host's bytes failed.
+  /// Notes that the task that was to overwrite the host's bytes failed.
   void stays_away(std::uint64_t array, std::uint32_t tile);
-  /// Somebody else than a node has written it, and not the host's bytes: a device of this machine.
+  /// Notes that a device of this machine wrote the tile: neither a node nor the host has the new version.
   void overwritten(std::uint64_t array, std::uint32_t tile, std::uint32_t version);
-  /// What the tile holds is lost, and nobody waits for it.
+  /// Notes that the tile's contents are lost and no task waits for them.
   void give_up(std::uint64_t array, std::uint32_t tile);
-  /// No task will name the array again; its host's bytes are about to be freed.
+  /// Forgets the array: no task will name it again, and its host's bytes are about to be freed.
   void forget(std::uint64_t array);
 
   // ---- copies aside -------------------------------------------------------------------------------------------------
-  /// What of the host's bytes of this tile, or array, must be copied aside before they are overwritten or freed.
+  /// Returns the value(s) in the host's bytes of this tile, or array, that must be copied aside before they are
+  /// overwritten or freed.
   std::optional<value> must_keep(std::uint64_t array, std::uint32_t tile) const;
   std::vector<value> must_keep(std::uint64_t array) const;
-  /// It was copied aside. False: nobody needs it.
+  /// Notes that the value was copied aside. Returns false if the copy is not needed.
   bool kept(const value&, std::uint64_t bytes);
-  /// Copies that nobody needs any more.
+  /// Returns the copies that are not needed any more, and forgets them.
   std::vector<value> take_unwanted();
 
-  // ---- keeping it short ---------------------------------------------------------------------------------------------
-  /// What should be brought home now: at once what a broken call wrote, and what is to be; and, while a bound is exceeded,
-  /// what is away longest. Of the latter at most so many bytes of each place are asked for and not home at any time, or one
-  /// tile. Named once, until it has come home.
+  // ---- keeping the log short ----------------------------------------------------------------------------------------
+  /// Returns the tiles that should be brought home now: at once those that a broken call wrote and those written with
+  /// `at_once`; and, while a bound is exceeded, those that have been away longest. Of the latter, the tiles of one
+  /// place that are asked for and not home yet never exceed `bytes` together, or are one tile. A tile is returned once,
+  /// until it has come home.
   std::vector<tile_of> to_save(std::uint64_t bytes);
-  /// The log would be shorter if the tile were of this version at home.
+  /// True if the log would be shorter if the tile were of this version at home.
   bool is_wanted(const value&) const;
-  /// It could not be brought home, and may be named again: at once, or when it has been written again.
+  /// Notes that the tile could not be brought home; to_save() may return it again: at once, or when it has been written
+  /// again.
   void not_saved(std::uint64_t array, std::uint32_t tile, bool at_once = true);
 
   // ---- after a loss -------------------------------------------------------------------------------------------------
@@ -152,11 +158,11 @@ class lineage {
 
   struct read_link {
     known_value* what;
-    std::uint32_t place;  // in its readers
+    std::uint32_t place;  // index in the value's readers
   };
   struct reader {
     logged* call;
-    std::uint32_t read;  // the number of its link
+    std::uint32_t read;  // index in the call's reads
   };
   struct logged {
     std::uint64_t number = 0;  // in the order of telling; 0: free
@@ -165,7 +171,7 @@ class lineage {
     std::shared_ptr<const void> what;
     std::uint64_t cost_ns = 0;
     std::uint16_t place = 0;
-    std::uint32_t needed = 0;  // writes that are
+    std::uint32_t needed = 0;  // number of writes that are needed
     bool broken = false;
     remake_plan::reason why = remake_plan::reason::gone;
     value lacks;
@@ -186,12 +192,12 @@ class lineage {
     known_value* values = nullptr;  // newest first
     std::optional<std::uint32_t> newest, home;
     std::uint32_t overwriting = 0;
-    std::uint64_t bytes = 0, asked_bytes = 0;  // as of the last write, as the next
+    std::uint64_t bytes = 0, asked_bytes = 0;  // of the last write; of the last request to save it
     std::uint64_t worth_ns = 0, away_ns = 0;
     bool at_once = false, rests = false;
     bool given_up = false, asked = false, away = false, listed = false;
     std::uint16_t away_in = 0, asked_in = 0;
-    known_tile* before = nullptr;  // of those that are away in one place and have not been asked for, oldest first
+    known_tile* before = nullptr;  // neighbours among those away in one place and not asked for, oldest first
     known_tile* after = nullptr;
   };
   struct site {
@@ -210,7 +216,7 @@ class lineage {
     return v.tile->overwriting == 0 && v.tile->home && *v.tile->home == v.version;
   }
   static bool is_here(const known_value& v) { return v.kept || is_at_home(v); }
-  /// If it is not here, it may still come.
+  /// True if the value is the newest of its tile and may still come home.
   static bool is_current(const known_value& v) {
     return v.tile->newest == v.version && !v.tile->of->forgotten && !v.tile->given_up;
   }
@@ -247,17 +253,17 @@ class lineage {
 
   const bounds bounds_;
   std::unordered_map<std::uint64_t, known_array> arrays_;
-  std::deque<logged> logged_;  // with those that are free
+  std::deque<logged> logged_;  // in use and free
   std::deque<known_value> values_;
   std::vector<logged*> free_calls_;
   std::vector<known_value*> free_values_;
   std::uint64_t last_number_ = 0, cost_ns_ = 0, kept_bytes_ = 0;
   std::size_t call_count_ = 0;
-  std::vector<site> sites_;  // up to the last place of which something has been told
-  detail::id_set changed_;   // those of which `to_save` has not seen the latest
+  std::vector<site> sites_;  // up to the last place that has been named
+  detail::id_set changed_;   // sites that changed since the last `to_save`
   std::vector<tile_of> hurried_;
   std::vector<value> unwanted_;
-  std::vector<known_value*> to_check_;  // within one change, as the next
+  std::vector<known_value*> to_check_;  // empty between changes, like the next
   std::vector<logged*> to_drop_;
 };
 

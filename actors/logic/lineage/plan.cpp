@@ -15,14 +15,14 @@ remake_plan lineage::remake(std::span<const value> lost) const {
     std::uint32_t step = 0;
   };
   const auto can_repeat = [](const known_value& v) { return v.maker && !v.maker->broken; };
-  // Why a value that is not here cannot be made.
+  // Returns why a value that is not here cannot be made.
   const auto why_not = [](const known_value* v, const value& name) -> std::pair<value, remake_plan::reason> {
     if (!v || !v->maker) return {name, remake_plan::reason::gone};
     if (v->maker->why == remake_plan::reason::runs_once) return {name, remake_plan::reason::runs_once};
     return {v->maker->lacks, remake_plan::reason::gone};
   };
 
-  // All calls that may matter, and then in the order in which they ran.
+  // Collects all calls that may matter, and sorts them in the order in which they ran.
   std::unordered_map<const logged*, step_state> states;
   std::vector<const logged*> calls;
   const auto look_at = [&](const known_value& v) {
@@ -34,7 +34,7 @@ remake_plan lineage::remake(std::span<const value> lost) const {
     for (const read_link& r : calls[i]->reads) look_at(*r.what);
   std::sort(calls.begin(), calls.end(), [](const logged* a, const logged* b) { return a->number < b->number; });
 
-  // Which of them can be repeated.
+  // Finds out which of the calls can be repeated.
   for (const logged* c : calls) {
     step_state& s = states.at(c);
     for (const read_link& r : c->reads) {
@@ -46,9 +46,9 @@ remake_plan lineage::remake(std::span<const value> lost) const {
     }
   }
 
-  // Which of those are wanted.
+  // Finds out which of these are wanted.
   remake_plan plan;
-  std::unordered_map<const known_value*, std::uint32_t> last_use;  // of what steps make
+  std::unordered_map<const known_value*, std::uint32_t> last_use;  // of values that steps make
   constexpr std::uint32_t to_the_end = ~std::uint32_t{0};
   for (const value& l : lost) {
     const known_value* const v = find(l);

@@ -1,12 +1,13 @@
-// What this file is for: members: more than fit a mesh: who watches whom, and who stays connected with whom.
+// What this file is for: members: more than fit a mesh: which watch and which stay connected with each other.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Each member watches a few, as in a mesh: it has connected, asks with every heartbeat, and calls suspect who says
-// nothing. Every second one of them is let go and the next one, of a random order of all, is taken on; so each is watched
-// by as many on average, whatever their number, and by others all the time. Those who are watched ask a few of their
-// watchers in turn. Rejected: one probe to one member each period over a connection made for it, as in SWIM; who is
-// silent then is found by chance, later than in a mesh, while what a handshake costs would pay for twenty heartbeats.
+// Each member watches a few others, as in a mesh: it has a connection to each, asks with every heartbeat, and calls a
+// silent one suspect. Every second one of the watched members is let go and the next one, of a random order of all, is
+// taken on; so each member is watched by as many on average, whatever their number, and by others all the time. A
+// watched member asks a few of its watchers in turn. Rejected: one probe to one member each period over a connection
+// made for it, as in SWIM; a silent member is then found by chance, later than in a mesh, while a handshake costs as
+// much as twenty heartbeats.
 #include <algorithm>
 
 #include "actors/logic/membership/membership.hpp"
@@ -17,11 +18,11 @@ using namespace std::chrono_literals;
 
 namespace {
 
-constexpr std::size_t new_at_once = 4;  // connections that are begun at a heartbeat
-constexpr std::size_t passed_max = 32;  // ends that are passed on at once between two heartbeats; those tell the rest
-constexpr auto patience = 2s;           // with one that knows of more members than this node does
-constexpr auto knock_every = 1000ms;    // at the door of one that is gone: it may have been the path
-constexpr std::size_t suspects_skipped = 8;  // of so many that are suspect already one is looked at
+constexpr std::size_t new_at_once = 4;       // connections that are begun at a heartbeat
+constexpr std::size_t passed_max = 32;       // ends passed on at once between two heartbeats; those tell the rest
+constexpr auto patience = 2s;                // wait for a peer that knows of more members than this node
+constexpr auto knock_every = 1000ms;         // interval of dials to members that are gone: the path may have failed
+constexpr std::size_t suspects_skipped = 8;  // of so many members that are suspect already, one is looked at
 
 }  // namespace
 
@@ -45,12 +46,12 @@ void membership::leave_mesh(time_point now) {
   }
 }
 
-/// So few are left that all connect with all.
+/// Changes to a mesh: so few members are left that each connects with all.
 void membership::make_mesh(time_point now) {
   is_mesh_ = true;
   for (auto& [n, m] : members_) {
     m.chosen = false;
-    m.heard = m.since = m.answered = now;  // it was not to say anything so far
+    m.heard = m.since = m.answered = now;  // it was not expected to say anything so far
     m.asked = {};
     m.sent = 0;
     if (m.record.is_out() || !m.known) continue;
@@ -87,7 +88,7 @@ void membership::beat_beyond(time_point now) {
     else if (is_awaited(m) || m.doubted)
       beat_to(m, true, now);
   }
-  // Of those that are connected and not watched some in turn.
+  // Asks some of the connected members that are not watched, in turn.
   std::size_t asked = 0;
   for (bool again = false; asked < options_.asked;) {
     if (turns_.empty()) {
@@ -117,9 +118,9 @@ void membership::look_around(time_point now) {
   knock(now);
 }
 
-// ---- who is watched -------------------------------------------------------------------------------------------------
+// ---- watched members ------------------------------------------------------------------------------------------------
 
-/// One that may be looked at, now; null if there is none for the moment.
+/// Returns the next member that may be watched or linked now; null if there is none for the moment.
 membership::member* membership::next_in_turn(bool with_connected) {
   for (std::size_t tries = 2 * new_at_once; tries > 0; --tries) {
     if (rounds_.is_over()) {
@@ -152,7 +153,7 @@ void membership::choose(time_point now) {
   std::size_t more = chosen < options_.watched ? std::min(new_at_once, options_.watched - chosen) : 0;
   if (now >= next_turn_) {
     next_turn_ = now + options_.turn;
-    // One that is silent is watched until that has an end.
+    // A silent member stays watched until that has an end.
     if (more == 0 && oldest && now - oldest->heard < options_.suspect && !oldest->wanted) {
       oldest->chosen = false;
       if (!oldest->met) rest(*oldest, now, true);
@@ -160,7 +161,7 @@ void membership::choose(time_point now) {
     }
   }
   for (; more > 0; --more) {
-    member* const m = next_in_turn(false);  // those that are connected are looked after anyway
+    member* const m = next_in_turn(false);  // connected members are looked after anyway
     if (!m) return;
     m->chosen = true;
     watch(*m, now);
@@ -176,7 +177,7 @@ void membership::watch(member& m, time_point now) {
   dials_.want(m.record.node, m.record.addresses, now);
 }
 
-/// A sign of life is awaited of one that is not watched.
+/// Awaits a sign of life of a member that is not watched.
 void membership::ask(member& m, time_point now) {
   m.asked = now;
   attend(m);
@@ -213,7 +214,7 @@ void membership::keep_company(time_point now) {
 
 // ---- connections ----------------------------------------------------------------------------------------------------
 
-/// The connection is of no use any more. Not said: it is broken, or the peer has said so.
+/// Ends a connection that is of no use any more. `says_so`: false if it is broken, or if the peer has said so.
 void membership::rest(member& m, time_point now, bool says_so) {
   const node_id n = m.record.node;
   if (std::exchange(m.session, false)) {
@@ -247,11 +248,12 @@ void membership::let_rest(time_point now) {
     rest(members_.at(idle[i].second), now, true);
 }
 
-/// Those that were apart for long enough to be gone for each other find each other again.
+/// Dials a member that is gone, so that nodes that were apart for long enough to be gone for each other find each other
+/// again.
 void membership::knock(time_point now) {
   if (now - knocked_ < knock_every || members_.size() == known_) return;
   knocked_ = now;
-  // All together about once a second at each door.
+  // All members together dial each one that is gone about once a second.
   const std::size_t out = members_.size() - known_;
   if (random_() % (known_ + 1) >= out) return;
   member* at = nullptr;
@@ -262,16 +264,17 @@ void membership::knock(time_point now) {
   if (at) dials_.knock(at->record.node, at->record.addresses, now);
 }
 
-// ---- what is said ---------------------------------------------------------------------------------------------------
+// ---- news -----------------------------------------------------------------------------------------------------------
 
-/// That one is gone is told before the next heartbeat.
+/// Tells some members before the next heartbeat that this one is gone.
 void membership::pass_on(const member& m) {
   if (++passed_ > passed_max) return;
   for (const node_id& n : some_connected(options_.told, m.record.node))
     say(n, detail::node_news{false, false, {m.record}});
 }
 
-/// A proposal that is not agreed on after a while is not told any more: there will be another one.
+/// Passes the poll on to some members; one that gathers nothing new for a while is not passed on any more: there will
+/// be another one.
 void membership::pass_polls_on(time_point now) {
   const detail::view_poll* const poll = is_mesh_ ? nullptr : views_.poll();
   if (!poll) return;

@@ -1,4 +1,4 @@
-// What this file is for: which addresses are dialled next, and how long one waits after a dial that led nowhere.
+// What this file is for: which addresses are dialled next, and how long to wait after a dial that led nowhere.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 #include "actors/logic/membership/dialling.hpp"
@@ -30,7 +30,7 @@ void dialling::want(const node_id& n, const std::vector<node_address>& addresses
   for (const node_address& a : addresses) {
     const bool is_new = !entries_.contains(a);
     entry* e = entry_of(a);
-    if (!e || (e->rests && e->node != n)) continue;  // it leads to another that is there
+    if (!e || (e->rests && e->node != n)) continue;  // it leads to another node that is connected
     e->node = n;
     e->until = time_point::max();
     e->rests = e->once = false;
@@ -75,7 +75,7 @@ void dialling::lost(const node_id& n, time_point now, bool at_once) {
 void dialling::drop(const node_id& n) {
   changed();
   std::erase_if(entries_, [&](const auto& x) { return x.second.node == n && !x.second.found; });
-  for (auto& [a, e] : entries_)  // another may come to the place that discovery names
+  for (auto& [a, e] : entries_)  // another node may come to an address that discovery names
     if (e.node == n) {
       e.node.reset();
       e.rests = false;
@@ -125,7 +125,7 @@ void dialling::is_self(const node_address& a) {
 
 void dialling::failed(entry& e, time_point now) {
   e.asked = false;
-  // Nodes that lost each other at the same moment must not dial in step for ever.
+  // Varies the wait: nodes that lost each other at the same moment must not dial in step for ever.
   const auto quarter = static_cast<std::uint64_t>(e.wait.count() / 4);
   e.next = now + e.wait - milliseconds(quarter) + milliseconds(random_() % (2 * quarter + 1));
   e.wait = std::min(2 * e.wait, limits_.longest);

@@ -1,4 +1,4 @@
-// What this file is for: which addresses are dialled next, and how long one waits after a dial that led nowhere.
+// What this file is for: which addresses are dialled next, and how long to wait after a dial that led nowhere.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 //
@@ -27,36 +27,37 @@ class dialling {
 
   struct limits {
     milliseconds first{100}, longest{10'000};  ///< between dials; doubles, and varies by a quarter
-    milliseconds answer{6'000};                ///< a dial that was not answered by then has failed
-    milliseconds forget{600'000};              ///< addresses of nodes that are gone
+    milliseconds answer{6'000};                ///< a dial not answered by then has failed
+    milliseconds forget{600'000};              ///< after which addresses of nodes that are gone are forgotten
     std::size_t addresses = 4096;
   };
 
   dialling(const limits& l, std::uint64_t seed) : limits_(l), random_(seed) {}
 
-  /// From discovery.
+  /// Adds an address from discovery.
   void add(const node_address&, time_point now);
-  /// The node should be reached, at that time first.
+  /// Dials the node's addresses from `first` on, until it is reached.
   void want(const node_id&, const std::vector<node_address>&, time_point first);
-  /// The node is connected, by this dial if it was one of ours; its addresses rest.
+  /// Notes that the node is connected, by this dial if it was one of ours; its addresses rest.
   void reached(const node_id&, const std::vector<node_address>&, const std::optional<node_address>& dialled);
-  /// What connected has been of use: the next time begins with short waits again.
+  /// Notes that a connection with the node was of use: the next waits are short again.
   void proved(const node_id&);
-  /// The node is connected no longer; `at_once`, or after a wait as if a dial had failed.
+  /// Notes that the node is not connected any more. Dials again `at_once`, or after a wait as if a dial had failed.
   void lost(const node_id&, time_point now, bool at_once);
-  /// The node will not come back.
+  /// Forgets a node that will not come back; addresses that discovery named stay.
   void drop(const node_id&);
-  /// Nobody needs to reach it: what discovery has not named is forgotten, the rest rests while it is believed to be there.
+  /// Stops dialling a node that need not be reached: addresses that discovery did not name are forgotten, the others
+  /// rest while it is believed to be there.
   void let_be(const node_id&, time_point now, bool is_there);
-  /// Looks once whether somebody is there.
+  /// Dials addresses that are not known yet once, to see whether the node is there.
   void knock(const node_id&, const std::vector<node_address>&, time_point now);
   void refused(const node_address&, time_point now);
-  /// It leads to this process.
+  /// Notes that the address leads to this process.
   void is_self(const node_address&);
 
-  /// What to dial now.
+  /// Returns the addresses to dial now.
   std::vector<node_address> due(time_point now);
-  /// When that is worth asking again.
+  /// Returns when to call `due` again.
   time_point next() const;
 
   std::optional<node_id> node_at(const node_address&) const;
@@ -70,7 +71,7 @@ class dialling {
     bool found = false;  // by discovery: stays
     bool rests = false;  // leads to a node that is connected, or to this one
     bool asked = false;  // a dial is under way, until `next` at most
-    bool once = false;   // that was the only one
+    bool once = false;   // dialled once only: forgotten when that fails
   };
   entry* entry_of(const node_address&);
   void failed(entry&, time_point now);

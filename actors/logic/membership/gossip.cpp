@@ -2,9 +2,9 @@
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What has changed is told with the next heartbeats, to a few peers that tell a few more. What that misses is found by
-// comparing digests: two that know different things tell each other everything, at most once in a while. Beyond a mesh they
-// look first where they differ (record_sums).
+// Changes are told with the next heartbeats, to a few peers that tell a few more. Changes that a node misses that way
+// are found by comparing digests: two nodes that know different things tell each other everything, at most once in a
+// while. Beyond a mesh they first find out where they differ (record_sums).
 #include <algorithm>
 #include <bit>
 
@@ -59,7 +59,7 @@ void membership::merge(const node_record& r, time_point now) {
   m.record.round = r.round;
   if (!r.addresses.empty()) m.record.addresses = r.addresses;
   changed(m);
-  if (is_later) m.alive = now;  // nobody else raises it
+  if (is_later) m.alive = now;  // only the member itself raises its round
   if (r.claim == node_claim::live) {
     m.record.claim = node_claim::live;
     spread(r.node);
@@ -78,7 +78,7 @@ void membership::merge(const node_record& r, time_point now) {
 }
 
 void membership::merge_out(member& m, const node_record& r, time_point now) {
-  // What is really gone was silent to this node for as long as to the one who says so, but for a heartbeat.
+  // A node that is really gone was silent to this node for as long as to the sender, but for a heartbeat.
   if (r.claim == node_claim::gone && is_connected(m) && now - m.heard < options_.gone - options_.heartbeat)
     return challenge(m, r);
   m.record.round = r.round;
@@ -89,7 +89,7 @@ void membership::merge_out(member& m, const node_record& r, time_point now) {
     end(m, r.claim == node_claim::left ? node_end::left : node_end::said, r.claim, now);
 }
 
-/// A node that was not among the members is.
+/// Makes a node that was no member one.
 void membership::revive(member& m, const node_record& r, time_point now) {
   fit_mesh(now);
   const auto addresses = m.record.addresses;
@@ -106,8 +106,8 @@ void membership::revive(member& m, const node_record& r, time_point now) {
   if (m.session) return;
   m.since = now;
   if (!is_mesh_) return dials_.let_be(r.node, now, true);
-  // Both have just heard of each other: one of them dials, the other only if it cannot be reached. One that listens nowhere
-  // cannot.
+  // Both nodes have just heard of each other: one dials, the other only if it cannot be reached. A node that listens
+  // nowhere cannot be.
   const bool dials_first = self_.addresses.empty() || self_.node < r.node;
   if (!self_.is_out()) dials_.want(r.node, m.record.addresses, dials_first ? now : now + 1s);
 }
@@ -119,7 +119,7 @@ void membership::about_me(const node_record& r) {
   say_all({self_});
 }
 
-/// Somebody says what this node knows better; the one of whom it is said shall refute it.
+/// Sends the record to the node that it is about, to be refuted: this node has heard of that node more recently.
 void membership::challenge(member& m, const node_record& r) {
   const std::pair what(r.round, r.claim);
   if (m.challenged && *m.challenged >= what) return;
@@ -153,7 +153,7 @@ void membership::tell_news(std::vector<node_record>& to) {
   }
 }
 
-/// Of many that have more to tell one is asked.
+/// Asks one member, of many that know more, for all that differs.
 void membership::ask_for_all(member& m, time_point now) {
   if (now - told_all_ < sync_every) return;
   told_all_ = now;
@@ -162,7 +162,7 @@ void membership::ask_for_all(member& m, time_point now) {
 
 void membership::compare(member& m, std::uint64_t other, time_point now) {
   if (!is_mesh_) {
-    // Of many peers some may lack the same: it is the rest that counts.
+    // Some of many peers may lack the same changes: the others count.
     if (other == digest()) {
       differing_ -= std::min<std::size_t>(differing_, 4);
     } else if (++differing_ > differing_max && now - told_all_ >= sync_beyond_every) {
@@ -210,7 +210,7 @@ void membership::take_message(member& m, const detail::node_sums& theirs, time_p
   if (theirs.want) say(m.record.node, detail::node_sums{false, ours});
 }
 
-/// After each change of a record, or of whether it is known.
+/// Updates what follows from the record; called after each change of it, or of `known`.
 void membership::changed(member& m) {
   const bool counts = m.known && !m.record.is_out();
   if (m.counted != 0) --known_;

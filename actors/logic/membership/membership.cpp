@@ -17,7 +17,7 @@ using detail::node_probe;
 namespace {
 
 constexpr auto heard_of_late = 10s;
-constexpr auto a_while = 1s;  // a connection that has lasted for so long was no attempt
+constexpr auto a_while = 1s;  // a connection that has lasted for so long was more than an attempt
 
 bool share_an_address(const std::vector<node_address>& a, const std::vector<node_address>& b) {
   return std::find_first_of(a.begin(), a.end(), b.begin(), b.end()) != a.end();
@@ -75,7 +75,7 @@ void membership::session_up(const node_id& n, std::uint64_t incarnation, const s
   }
   if (m.session) {
     const node_record record = m.record;
-    session_down(n, now);  // who came and went is forgotten
+    session_down(n, now);  // a member that came and went is forgotten
     members_[n].record = record;
   }
   member& up = members_[n];
@@ -90,7 +90,7 @@ void membership::session_up(const node_id& n, std::uint64_t incarnation, const s
   if (!addresses.empty()) up.record.addresses = addresses;
   dials_.reached(n, addresses, dialled);
   if (is_mesh_ || !up.known)
-    for (auto& [other, o] : members_)  // where one process listens, no other does
+    for (auto& [other, o] : members_)  // an address belongs to one process only
       if (other != n && o.known && !o.session && !o.record.is_out() && share_an_address(addresses, o.record.addresses))
         end(o, node_end::replaced, node_claim::gone, now);
 
@@ -112,13 +112,13 @@ void membership::session_down(const node_id& n, time_point now) {
   m.empty.clear();
   dials_.lost(n, now, m.met || had_use);
   if (!m.known && !m.record.is_out()) {
-    members_.erase(found);  // it came and went, and nobody has spoken of it
+    members_.erase(found);  // it came and went, and no other node has spoken of it
     active_.erase(n);
     return;
   }
   if (m.record.is_out() || self_.is_out()) return;
   if (had_use) {
-    ask(m, now);  // a process that has ended is found out by this
+    ask(m, now);  // detects a process that has ended
   } else if (!is_mesh_) {
     m.asked = now;
     attend(m);
@@ -135,11 +135,11 @@ void membership::refused(const node_address& a, bool nobody_listens, time_point 
   const auto found = n ? members_.find(*n) : members_.end();
   if (!nobody_listens || found == members_.end()) return;
   member& m = found->second;
-  // Beyond a mesh a connection that ended just now says that somebody was there.
+  // Beyond a mesh a connection that ended just now shows that the process was there.
   const bool was_here = m.met || (!is_mesh_ && m.known && !m.record.is_out() && now - m.heard < heard_of_late);
   if (!was_here || m.session || std::find(m.empty.begin(), m.empty.end(), a) != m.empty.end()) return;
   m.empty.push_back(a);
-  // An alias from discovery does not count: there could be others.
+  // Only the member's own addresses count, not an alias from discovery: there could be others.
   for (const node_address& own : m.record.addresses)
     if (std::find(m.empty.begin(), m.empty.end(), own) == m.empty.end()) return;
   if (!m.record.addresses.empty()) end(m, node_end::ended, node_claim::gone, now);
@@ -162,7 +162,8 @@ void membership::heard(const node_id& n, time_point when) {
   believe(m, when);
 }
 
-// It speaks; but nobody can work with who does not hear, and what has been on its way for long is no sign of life.
+// Trusts a member that speaks, if it also hears: a member that does not hear cannot be worked with, and a message that
+// was under way for long is no sign of life.
 void membership::believe(member& m, time_point now) {
   const bool hears = hears_us(m, now);
   std::erase_if(m.askers, [&](const auto& a) {
@@ -204,14 +205,14 @@ void membership::leave(time_point) {
 
 // ---- changes of state -----------------------------------------------------------------------------------------------
 
-/// What it is to the peer.
+/// Notes which use the peer has for the session.
 void membership::link(member& m, time_point now, detail::link_use use) {
   if (use == detail::link_use::none) return;
   m.heard_link = true;
   if (use == detail::link_use::work && !std::exchange(m.wanted, true)) m.watched = now;
 }
 
-/// Once both have said that the session is one.
+/// Joins the member once both sides have said that the session is a link.
 void membership::link(member& m) {
   if (m.met || !m.greeted || m.record.is_out()) return;
   if ((m.wanted || m.heard_link) && !std::exchange(m.said_link, true)) say(m.record.node, detail::node_link{use_of(m)});
@@ -307,7 +308,7 @@ void membership::take_message(member& m, const node_hello& h, time_point now) {
   if (m.greeted || h.self.node != n) return;
   m.greeted = true;
   link(m, now, h.link);
-  // The refutation leaves before anything that is sent because the peer has joined here.
+  // The refutation is sent before anything that follows from the peer's joining here.
   if (h.of_you) about_me(*h.of_you);
   const bool was_met = m.met;
   merge(h.self, now);
@@ -333,7 +334,7 @@ void membership::take_message(member& m, const node_hello& h, time_point now) {
   const std::size_t ours = known_ + 1;
   if (h.digest == digest()) return;
   if (is_mesh_ && h.members <= options_.mesh_max) {
-    // Who comes from outside, or from the smaller part, hears at once of all that it can join.
+    // A node from outside, or from the smaller part, hears at once of all members that it can join.
     if (h.members < ours || (h.members == ours && self_.node < n)) say(n, node_news{true, true, everything()});
   } else if (h.members >= 2 * ours) {
     ask_for_all(m, now);
@@ -370,7 +371,7 @@ void membership::take_message(member& m, const node_beat& b, time_point now) {
   if (b.view >= views_.agreed().rank()) return;
   if (is_mesh_) {
     if (m.met) say(m.record.node, detail::view_agreed{views_.agreed()});
-  } else if (now - m.told_view >= options_.probe) {  // others tell it, too
+  } else if (now - m.told_view >= options_.probe) {  // other members tell it, too
     m.told_view = now;
     views::outbox out;
     views_.tell_behind(m.record.node, b.view, out);
@@ -413,7 +414,7 @@ void membership::say_all(const std::vector<node_record>& records) {
       say(n, node_news{false, false, records});
 }
 
-// ---- what is known --------------------------------------------------------------------------------------------------
+// ---- queries --------------------------------------------------------------------------------------------------------
 
 node_state membership::state_of(const node_id& n) const {
   if (n == self_.node) return self_.is_out() ? node_state::gone : node_state::live;

@@ -1,21 +1,21 @@
-// What this file is for: who belongs to the cluster, as one node sees it: candidate, joining, live, suspect, gone.
+// What this file is for: the members of the cluster, as one node sees them: candidate, joining, live, suspect, gone.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Pure: time comes with each call, what to do comes out as actions, in the order in which it must be done. A peer is live
-// once both sides have greeted each other on a session. It is suspect when its session ends or nothing was heard of it
-// for a while; then others are asked to look after it. It is gone when the system at all its addresses says that nobody
-// listens any more, when nobody heard of it for longer, when another process took its place, when it said goodbye, or
-// when others say so and nothing was heard that speaks against it. A process that is called suspect or gone and is not
-// refutes that with a larger round, and comes back as if it were new: what others knew of it they have given up, and so
-// it must give up what it knew of them (`forgot_us`).
+// Pure: time comes with each call, requests come out as actions, in the order in which they must be done. A peer is
+// live once both sides have greeted each other on a session. It is suspect when its session ends or nothing was heard
+// of it for a while; then other members are asked to look after it. It is gone when the system at all its addresses
+// says that no process listens any more, when no member heard of it for longer, when another process took its place,
+// when it said goodbye, or when others say so and nothing was heard that speaks against it. A process that is called
+// suspect or gone and is not refutes that with a larger round, and comes back as if it were new: the others have given
+// up what they knew of it, and so it must give up what it knew of them (`forgot_us`).
 //
-// Up to `mesh_max` members each is connected with all others and sends them heartbeats. Beyond (beyond_mesh.cpp), a
-// node knows all others by what is said of them, watches some, others each second, in a random order in which all have
-// their turn, and is connected with those and with whom it works (Das, Gupta, Motivala, "SWIM"). A connection with a member
-// there is either a link, which is told with `joined` and `gone` as in a mesh, or only to look after each other; who is a
-// member is told with `came` and `went`. A node that was late itself accuses nobody of it (Dadgar, Phillips, Currey,
-// "Lifeguard").
+// Up to `mesh_max` members, each is connected with all others and sends them heartbeats. Beyond (beyond_mesh.cpp), a
+// node knows the others by what is said of them, watches some, others each second, in a random order in which all have
+// their turn, and is connected with those and with the members it works with (Das, Gupta, Motivala, "SWIM"). A
+// connection with a member there is either a link, which is told with `joined` and `gone` as in a mesh, or only to look
+// after each other; membership is told with `came` and `went`. A node that was late itself does not accuse others of
+// silence (Dadgar, Phillips, Currey, "Lifeguard").
 #pragma once
 
 #include <algorithm>
@@ -53,33 +53,33 @@ enum class node_state : std::uint8_t {
 /// Why a node is gone.
 enum class node_end : std::uint8_t {
   left,       ///< it said so
-  ended,      ///< its session ended and nobody listens where it did
+  ended,      ///< its session ended and no process listens at its addresses
   silent,     ///< nothing was heard of it
-  replaced,   ///< another process listens where it did, or has its id
-  said,       ///< others found one of these
+  replaced,   ///< another process listens at its address, or has its id
+  said,       ///< other members found one of these
   forgot_us,  ///< it had given this node up and comes back as new
-  given_up,   ///< this node has lost track of what they had agreed on
-  let_go,     ///< only the link is: there is no use for it between so many members
+  given_up,   ///< this node has lost track of what both had agreed on
+  let_go,     ///< only the link is gone: it has no use between so many members
 };
 
 struct membership_options {
   using milliseconds = std::chrono::milliseconds;
 
   milliseconds heartbeat{250};
-  milliseconds suspect{1000}, gone{3000};  ///< of silence
-  milliseconds late{250};                  ///< later than that by its own timer, a node stretches what it measures
-  milliseconds probe{500};                 ///< between asking others for a suspect
-  std::size_t probes = 3;                  ///< others that are asked at a time
+  milliseconds suspect{1000}, gone{3000};  ///< duration of silence
+  milliseconds late{250};                  ///< a node later than this by its own timer stretches what it measures
+  milliseconds probe{500};                 ///< between two requests to others to look after a suspect
+  std::size_t probes = 3;                  ///< other members that are asked at a time
   std::size_t mesh_max = 64;               ///< members, with this one
-  // Beyond:
-  std::size_t watched = 8;     ///< members that are watched in their turn
-  milliseconds turn{1000};     ///< between two that begin to be
-  std::size_t asked = 4;       ///< of those that are connected and not watched, at each heartbeat
-  std::size_t unwatched = 32;  ///< of those that stay connected
-  std::size_t told = 6;        ///< that are told at once of an end of which this node has heard
+  // Options beyond a mesh:
+  std::size_t watched = 8;     ///< members that are watched at a time, in turn
+  milliseconds turn{1000};     ///< between the starts of watching two members
+  std::size_t asked = 4;       ///< connected members, not watched, that are asked at each heartbeat
+  std::size_t unwatched = 32;  ///< connected members, not watched, that stay connected
+  std::size_t told = 6;        ///< members that are told at once of an end that this node has heard of
 
-  std::size_t nodes = 4096;      ///< that are known, gone ones included
-  milliseconds forget{600'000};  ///< nodes that are gone
+  std::size_t nodes = 4096;      ///< nodes remembered, with those that are gone
+  milliseconds forget{600'000};  ///< after which nodes that are gone are forgotten
   dialling::limits dials{};
   std::uint64_t seed = 1;
 };
@@ -88,10 +88,10 @@ class membership {
  public:
   using time_point = std::chrono::steady_clock::time_point;
 
-  // ---- what it wants done -------------------------------------------------------------------------------------------
+  // ---- actions ------------------------------------------------------------------------------------------------------
   struct dial {
     node_address to;
-    std::optional<node_id> instead{};  ///< of the silent session with that node, if it stays so
+    std::optional<node_id> instead{};  ///< replaces the silent session with that node, if it stays silent
   };
   struct send {
     node_id to;
@@ -101,11 +101,11 @@ class membership {
   struct close {
     node_id node;
   };
-  /// There is a new member, connected.
+  /// A new member is connected.
   struct joined {
     node_id node;
   };
-  /// It is connected again, without ever having been gone. What was under way on the session before may be lost.
+  /// The node is connected again, without ever having been gone. Messages under way on the session before may be lost.
   struct resumed {
     node_id node;
   };
@@ -120,7 +120,7 @@ class membership {
     node_end why;
   };
   struct view_changed {};
-  /// It is one of those that live, connected or not. In a mesh just before it has joined, and `went` after it is gone.
+  /// The node is live now, connected or not. In a mesh just before it has joined, and `went` after it is gone.
   struct came {
     node_id node;
   };
@@ -133,80 +133,82 @@ class membership {
   membership(const node_id& self, std::uint64_t incarnation, std::vector<node_address> addresses,
              const membership_options&, time_point now);
 
-  /// Where this process listens, if that was not known before.
+  /// Sets the addresses where this process listens, if they were not known before.
   void listens(std::vector<node_address>);
 
-  // ---- what happens -------------------------------------------------------------------------------------------------
-  /// Discovery found an address.
+  // ---- events -------------------------------------------------------------------------------------------------------
+  /// Takes an address that discovery found.
   void candidate(const node_address&, time_point now);
-  /// `dialled`: as it was given with `dial`, if the session comes from that.
+  /// Takes a new session. `dialled`: the address as it was given with `dial`, if the session comes from that.
   void session_up(const node_id&, std::uint64_t incarnation, const std::vector<node_address>&,
                   const std::optional<node_address>& dialled, time_point now);
   void session_down(const node_id&, time_point now);
-  /// `nobody_listens`: the system there says so.
+  /// Notes that a dial failed. `nobody_listens`: the system at that address says so.
   void refused(const node_address&, bool nobody_listens, time_point now);
-  /// A dial led to a node that is connected already.
+  /// Notes that a dial led to a node that is connected already.
   void known(const node_address&, const node_id&, time_point now);
-  /// A dial led to this process.
+  /// Notes that a dial led to this process.
   void is_self(const node_address&);
-  /// Anything of the node has been received, at that time.
+  /// Notes that something was received from the node, at that time.
   void heard(const node_id&, time_point when);
   void message(const node_id& from, const membership_message&, time_point now);
-  /// At `wake()`, or earlier.
+  /// Does what is due; to be called at `wake()`, or earlier.
   void tick(time_point now);
-  /// What this node and that one had built up for each other does not fit any more: both begin anew.
+  /// Ends the link and the session with a node because the states that both hold for each other do not fit any more:
+  /// both begin anew.
   void give_up(const node_id&, time_point now);
-  /// There is work with it: beyond a mesh it is linked and watched until it is gone.
+  /// Notes that there is work with the node: beyond a mesh it is linked and watched until it is gone.
   void work_with(const node_id&, time_point now);
-  /// Beyond a mesh it is linked with so many others at least from now on, if there are; which, is left to chance.
+  /// Keeps at least so many links with random members beyond a mesh from now on, if there are as many.
   void find_company(std::size_t links) { company_ = std::max(company_, links); }
-  /// Says goodbye to all; nothing is dialled afterwards.
+  /// Says goodbye to all members; nothing is dialled afterwards.
   void leave(time_point now);
 
-  /// What is to be done since the last call.
+  /// Returns the actions since the last call.
   std::vector<action> take() { return std::exchange(actions_, {}); }
   time_point wake() const;
 
-  // ---- what is known ------------------------------------------------------------------------------------------------
+  // ---- queries ------------------------------------------------------------------------------------------------------
   node_state state_of(const node_id&) const;
-  /// All that are not gone, this node among them, sorted; whether connected or only heard of.
+  /// Returns all members that are not gone, with this node, sorted; connected or only heard of.
   std::vector<node_id> members() const;
-  /// Those that are connected or were, and are not gone, beyond a mesh all members; this node among them, sorted.
+  /// Returns the members that are or were connected and are not gone, beyond a mesh all members; with this node,
+  /// sorted.
   const std::vector<node_id>& live() const;
   bool is_mesh() const { return is_mesh_; }
   const node_record& self() const { return self_; }
   std::optional<node_record> record_of(const node_id&) const;
   const node_view& view() const { return views_.agreed(); }
-  /// This node and those it counts as live are more than half of the last agreed view.
+  /// True if this node and those it counts as live are more than half of the last agreed view.
   bool has_majority() const { return views_.has_majority(live()); }
   std::optional<node_id> coordinator() const { return views_.coordinator(live()); }
-  /// Nodes and addresses that it remembers.
+  /// Returns the number of nodes and addresses that are remembered.
   std::size_t remembered() const { return members_.size() + dials_.size(); }
 
  private:
   struct member {
     node_record record{};
-    bool known = false;  // others may be told of it
+    bool known = false;  // other nodes may be told of it
     bool met = false;    // it has joined, and is not gone
     bool session = false, greeted = false;
     bool doubted = false;                        // it is suspect
-    bool said_link = false, heard_link = false;  // on this session, from both sides
+    bool said_link = false, heard_link = false;  // on this session, by each side
     bool wanted = false;                         // for work
     bool chosen = false;                         // to be watched
     bool shown = false;                          // as a member
-    std::uint64_t counted = 0;                   // in sums_
+    std::uint64_t counted = 0;                   // its part in sums_
     time_point watched{};                        // since when, beyond a mesh
     time_point told_view{};
     time_point heard{}, asked{};  // an answer is awaited if asked is later
-    time_point since{};           // with, or without session
+    time_point since{};           // when the session began, or ended
     time_point alive{};           // as others say
-    time_point deaf{};            // since when it hears nothing of this node, as it says
-    time_point answered{};        // when that was sent to it which it has shown to have heard
+    time_point deaf{};            // since when it hears nothing of this node, by its own word
+    time_point answered{};        // when the last message was sent to it that it has shown to have heard
     time_point doubted_at{};
-    std::uint64_t sent = 0;  // its own time, as it has said last; 0: it has said none
+    std::uint64_t sent = 0;  // its own time in its last beat; 0: none yet
     time_point probed{}, ended{}, differs{}, redialled{};
-    std::vector<node_address> empty{};                     // where nobody listens any more
-    std::vector<std::pair<node_id, time_point>> askers{};  // that wait for a sign of life of it
+    std::vector<node_address> empty{};                     // its addresses where no process listens any more
+    std::vector<std::pair<node_id, time_point>> askers{};  // members that wait for a sign of life of it
     std::optional<std::pair<std::uint32_t, node_claim>> challenged{};
   };
   using table = std::map<node_id, member>;
@@ -295,7 +297,7 @@ class membership {
   void pass_on(const member&);
 
   bool is_connected(const member& m) const { return m.session && m.greeted && !m.record.is_out(); }
-  /// Heard of by this node itself, of late.
+  /// True if this node itself has heard of the member lately.
   bool is_fresh(const member& m, time_point now) const { return is_connected(m) && now - m.heard < options_.suspect; }
 
   const membership_options options_;
@@ -305,20 +307,20 @@ class membership {
   views views_;
   std::vector<rumour> rumours_;
   std::size_t next_rumour_ = 0;
-  bool is_old_news_ = false;    // what is merged now is what others know
+  bool is_old_news_ = false;    // records merged now are known to others
   bool is_mesh_ = true;         // heartbeats go to all
-  std::vector<node_id> turns_;  // members in a random order, to be asked
+  std::vector<node_id> turns_;  // members to ask, in a random order
   const time_point began_;
   time_point next_beat_, promised_, told_all_{}, forgot_{};
   record_sums sums_;
   std::size_t known_ = 0;  // members besides this one
   mutable std::optional<std::vector<node_id>> live_;
-  // Beyond a mesh.
-  std::set<node_id> active_;  // of which something is awaited
+  // State beyond a mesh.
+  std::set<node_id> active_;  // members of which something is awaited
   rounds rounds_;
   std::size_t company_ = 0, passed_ = 0;
   time_point next_turn_{}, knocked_{}, polled_{};
-  std::size_t differing_ = 0;  // heartbeats of those that know other things, less those of others
+  std::size_t differing_ = 0;  // heartbeats with another digest, less four times those with the same
   std::tuple<detail::view_ballot, bool, std::size_t> last_poll_{};
   std::mt19937_64 random_;
   std::vector<action> actions_;

@@ -1,9 +1,9 @@
-// What this file is for: what a node knows of others as a few numbers: who has the same numbers knows the same.
+// What this file is for: a node's knowledge of others as a few numbers: equal numbers mean equal knowledge.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Pure. Kept up with each change, whatever the number of nodes. Each sum stands for the nodes whose ids fall to it: those
-// of two that differ show where to look.
+// Pure. Kept up with each change, whatever the number of nodes. Each sum covers the nodes whose ids fall to it: sums
+// that differ between two nodes show where to look.
 #pragma once
 
 #include <array>
@@ -20,12 +20,12 @@ class record_sums {
   static constexpr std::size_t parts = 64;
 
   static std::size_t part_of(const detail::node_id& n) { return detail::node_id_hash{}(n) % parts; }
-  /// What one record counts, if it counts.
+  /// Returns the contribution of a record that counts.
   static std::uint64_t sum_of(const detail::node_record& r) {
     return mixed(detail::node_id_hash{}(r.node) + mixed(r.incarnation + mixed(std::uint64_t{r.round} + 1)));
   }
 
-  /// Of two changes with the same sum the second undoes the first.
+  /// Adds or removes a contribution: a second change with the same sum undoes the first.
   void change(const detail::node_id& n, std::uint64_t sum) { sums_[part_of(n)] ^= sum; }
   std::uint64_t total() const {
     std::uint64_t all = 0;

@@ -19,7 +19,8 @@ class round_trips {
     next_ = (next_ + 1) % window;
     count_ = std::min(count_ + 1, window);
   }
-  /// The median, the smaller of two in the middle; 0: none yet. (A mean would keep what a pause or a reset has cost once.)
+  /// Returns the median, the smaller of two in the middle; 0: none yet. (A mean would keep the cost of a single pause
+  /// or reset.)
   std::chrono::nanoseconds median() const {
     if (count_ == 0) return {};
     auto all = last_;

@@ -1,8 +1,9 @@
-// What this file is for: members in a random order, each once a round, whoever comes and goes meanwhile.
+// What this file is for: members in a random order, each once a round, while members come and go.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Pure. Why not any at random each time: some would not be looked at for very long (Das, Gupta, Motivala, "SWIM", 4.3).
+// Pure. Rejected: a random member each time: some would not be looked at for very long (Das, Gupta, Motivala, "SWIM",
+// 4.3).
 #pragma once
 
 #include <algorithm>
@@ -22,7 +23,7 @@ class rounds {
 
   explicit rounds(std::uint64_t seed) : random_(seed) {}
 
-  /// It has its turn in this round, at any place of what is left of it.
+  /// Adds a member to this round, at a random place of the rest.
   void add(const node_id& n) {
     left_.push_back(n);
     std::swap(left_.back(), left_[random_() % left_.size()]);
@@ -32,7 +33,7 @@ class rounds {
     left_ = std::move(all);
     std::shuffle(left_.begin(), left_.end(), random_);
   }
-  /// Also one that has gone since; nothing once the round is over.
+  /// Returns the next member of the round, which may have gone since; nothing once the round is over.
   std::optional<node_id> next() {
     if (left_.empty()) return std::nullopt;
     const node_id n = left_.back();

@@ -16,7 +16,7 @@ constexpr auto forget_every = 1s;
 
 }  // namespace
 
-// Who has left dials nobody.
+// Returns when to call tick(); a node that has left does not dial.
 membership::time_point membership::wake() const {
   return self_.is_out() ? next_beat_ : std::min(next_beat_, dials_.next());
 }
@@ -25,7 +25,7 @@ void membership::tick(time_point now) {
   if (now - promised_ > options_.late) excuse(now - promised_, now);
   if (now >= next_beat_) {
     fit_mesh(now);
-    if (!is_mesh_ && known_ + 1 <= options_.mesh_max) make_mesh(now);  // all who know the same do the same
+    if (!is_mesh_ && known_ + 1 <= options_.mesh_max) make_mesh(now);  // all nodes that know the same do the same
     next_beat_ += options_.heartbeat;
     if (next_beat_ <= now) next_beat_ = now + options_.heartbeat;
     forget(now);
@@ -42,7 +42,8 @@ void membership::tick(time_point now) {
   promised_ = std::max(now, wake());
 }
 
-/// This node did not run for so long, or not enough: what it did not hear was perhaps said.
+/// Shifts times by the duration for which this node did not run, or not enough: messages may have been sent that it did
+/// not hear.
 void membership::excuse(time_point::duration late, time_point now) {
   const auto shift = [&](time_point& t) {
     if (t != time_point{}) t = std::min(t + late, now);
@@ -83,14 +84,14 @@ void membership::beat_to(const member& m, bool answer, time_point now) {
   say(m.record.node, std::move(b));
 }
 
-/// Since when this node has no sign of life of its own.
+/// Returns the time since which this node has no sign of life of its own.
 membership::time_point membership::quiet_since(const member& m, time_point now) const {
   if (!is_watched(m)) {
     if (m.met && !m.session) return m.since;
     return is_awaited(m) ? m.asked : now;
   }
   time_point heard = is_deaf(m) ? std::min(m.heard, m.deaf) : m.heard;
-  // What came last may have been on its way for long: what its sender had heard by then tells.
+  // The last message may have been under way for long: what its sender had heard by then shows how long.
   if (m.sent != 0 && (is_deaf(m) || now - m.heard >= 2 * options_.heartbeat))
     heard = std::min(heard, m.answered + options_.heartbeat);
   time_point quiet = m.since;
@@ -101,7 +102,7 @@ membership::time_point membership::quiet_since(const member& m, time_point now) 
 
 void membership::look_after(member& m, time_point now) {
   const node_id n = m.record.node;
-  if (m.session && !is_connected(m)) {  // it greets or refutes, or it is not worth waiting for
+  if (m.session && !is_connected(m)) {  // it greets or refutes in time, or is not waited for any longer
     if (now - m.since < options_.gone) return;
     actions_.push_back(close{n});
     m.session = m.greeted = false;
@@ -122,7 +123,7 @@ void membership::look_after(member& m, time_point now) {
   probe(m, now);
   if (now - std::max(quiet, m.alive) >= options_.gone) return end(m, node_end::silent, node_claim::gone, now);
   if (m.doubted && m.session) dial_anew(m, now);
-  // Others hear it: it is the path from here.
+  // Other members hear it: the path from here is broken.
   if (!is_mesh_ && !m.wanted && now - quiet >= options_.suspect && now - m.alive < options_.suspect)
     rest(m, now, false);
 }
@@ -133,14 +134,15 @@ void membership::probe(member& m, time_point now) {
   for (const node_id& n : some_connected(options_.probes, m.record.node)) say(n, detail::node_probe{m.record.node});
 }
 
-/// After a cut of a second the system tries again only at three, when the peer is gone; a new connection is there at once.
+/// Dials a silent member anew: after a cut of a second, TCP of the system tries again only at three, when the peer is
+/// gone; a new connection is there at once.
 void membership::dial_anew(member& m, time_point now) {
   if (now - m.redialled < options_.probe) return;
   m.redialled = now;
   for (const node_address& a : m.record.addresses) actions_.push_back(dial{a, m.record.node});
 }
 
-/// At random; not those that are suspect themselves.
+/// Returns random connected members, without those that are suspect themselves.
 std::vector<node_id> membership::some_connected(std::size_t count, const node_id& but) {
   std::vector<node_id> some;
   for (const node_id& n : attended())
@@ -172,7 +174,7 @@ void membership::forget(time_point now) {
     });
     return;
   }
-  // Too many: those that ended first go first.
+  // There are too many: members that ended first are forgotten first.
   std::vector<std::pair<time_point, node_id>> out;
   for (const auto& [n, m] : members_)
     if (m.record.is_out() && !m.session) out.emplace_back(m.ended, n);

@@ -53,7 +53,7 @@ void view_votes::begin(const view_poll& p, std::size_t members) {
 
 view_votes::seen view_votes::join(const view_poll& p, std::size_t members) {
   if (p.votes.size() != bytes_for(members) || (members % 8 != 0 && p.votes.back() >> members % 8 != 0))
-    return seen::same;  // nothing that any member says
+    return seen::same;  // malformed: no member sends that
   if (!poll_ || age(p) > age(*poll_)) {
     poll_ = p;
     return seen::better;

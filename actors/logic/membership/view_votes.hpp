@@ -2,11 +2,12 @@
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Pure; owned by views. Between more members than are connected with each other nobody can ask all of them. So who
-// proposes tells a few, who vote and tell a few; two that meet join what each has gathered, and know both. Who sees that
-// more than half have accepted knows as much as who has proposed. Rejected: connecting the proposer with all (a
-// thousand handshakes for each view, all at one node), and trees of relays (one that dies takes its branch's votes along,
-// and has to be found out first). What votes mean is as in views: only the post is another.
+// Pure; owned by views. With more members than are connected with each other, no member can ask all. So the proposer
+// tells a few members, which vote and tell a few more; two polls that meet are joined, and both members know all their
+// votes. A member that sees that more than half have accepted knows as much as the proposer. Rejected: connecting the
+// proposer with all (a thousand handshakes for each view, all at one node), and trees of relays (one that dies takes
+// its branch's votes along, and has to be found out first). Votes mean the same as in views: only their transport
+// differs.
 #pragma once
 
 #include <cstddef>
@@ -22,25 +23,26 @@ using detail::node_id;
 using detail::view_change;
 using detail::view_poll;
 
-/// What makes the second of the first, if both are views' members: the first ones without some, and others after them.
+/// Returns the change that makes the second list of the first, if both are views' members: the first without some, and
+/// others after them.
 view_change change_between(const std::vector<node_id>& from, const std::vector<node_id>& to);
-/// Nothing if it does not fit.
+/// Returns the members after the change; nothing if it does not fit.
 std::optional<std::vector<node_id>> changed_by(const std::vector<node_id>& members, const view_change&);
 
-/// The newest poll that this node has seen, of the number after the agreed one.
+/// Newest poll that this node has seen, for the view number after the agreed one.
 class view_votes {
  public:
   enum class seen : std::uint8_t { old, same, better };
 
   void clear() { poll_.reset(); }
   void begin(const view_poll& p, std::size_t members);
-  /// Joins what another has gathered. `old`: that knows less than this node does, and might be told. `better`: it is a
-  /// newer one, which takes the place of what was here.
+  /// Joins the votes that another member has gathered. `old`: that poll is older than this node's, and its sender might
+  /// be told. `better`: it is newer and replaces the one here.
   seen join(const view_poll&, std::size_t members);
   void vote(std::size_t place);
   bool has_voted(std::size_t place) const;
   std::size_t count() const;
-  /// There is something in it that is not in that one.
+  /// True if this poll has something that `p` does not have.
   bool has_more_than(const view_poll&) const;
 
   explicit operator bool() const { return poll_.has_value(); }

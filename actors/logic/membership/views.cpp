@@ -9,9 +9,9 @@ namespace troupe::logic {
 
 namespace {
 
-constexpr views::milliseconds settle{500};  // what changes together becomes one view
+constexpr views::milliseconds settle{500};  // changes within this time become one view
 constexpr views::milliseconds patience{1000}, patience_carried{4000};
-constexpr std::size_t in_carried_max = 256;  // new members in one view: each of them is named to everybody
+constexpr std::size_t in_carried_max = 256;  // new members in one view: each of them is named to all members
 constexpr std::size_t steps_max = 8;
 
 bool is_in(const std::vector<node_id>& sorted, const node_id& n) {
@@ -72,9 +72,9 @@ bool views::tick(const std::vector<node_id>& live, time_point now, outbox& out, 
   return to_members(detail::view_prepare{agreed_.number + 1, agreed_.founder, proposal_->ballot}, out);
 }
 
-/// To this node as well, as if it had come over a wire.
+/// Sends the message to all members, to this node as if it had come over a wire.
 bool views::to_members(const membership_message& m, outbox& out) {
-  const std::vector<node_id> members = agreed_.members;  // it may change on the way
+  const std::vector<node_id> members = agreed_.members;  // adopting a view may change it on the way
   for (const node_id& n : members)
     if (n != self_) out.emplace_back(n, m);
   if (const auto* p = std::get_if<detail::view_prepare>(&m)) return message(self_, *p, out);
@@ -92,7 +92,7 @@ bool views::message(const node_id& from, const detail::view_prepare& m, outbox& 
 
 bool views::message(const node_id& from, const detail::view_promise& m, outbox& out) {
   if (!proposal_ || m.number != agreed_.number + 1) return false;
-  if (m.ballot > proposal_->ballot) attempt_ = std::max(attempt_, m.ballot.attempt);  // the next one will be larger
+  if (m.ballot > proposal_->ballot) attempt_ = std::max(attempt_, m.ballot.attempt);  // the next attempt will be larger
   if (m.ballot != proposal_->ballot || proposal_->accepting || !agreed_.has(from)) return false;
   proposal_->promised.insert(from);
   if (!m.accepted.empty() && m.accepted_in > proposal_->best) {
@@ -135,7 +135,7 @@ bool views::message(const node_id&, const detail::view_agreed& m, outbox&) {
   return adopt(v);
 }
 
-// ---- votes that are carried -----------------------------------------------------------------------------------------
+// ---- carried votes --------------------------------------------------------------------------------------------------
 
 bool views::message(const node_id& from, const detail::view_poll& m, outbox& out) {
   if (m.founder != agreed_.founder) return false;
@@ -153,7 +153,7 @@ bool views::message(const node_id& from, const detail::view_poll& m, outbox& out
   return gather();
 }
 
-/// As one who is asked.
+/// Casts this node's vote in the poll, if it may and has not yet.
 void views::vote() {
   view_poll& p = *votes_;
   const auto self = std::find(agreed_.members.begin(), agreed_.members.end(), self_);
@@ -171,7 +171,7 @@ void views::vote() {
   votes_.vote(place);
 }
 
-/// Whether there are enough votes to go on.
+/// Goes on if there are enough votes. True if the agreed view has changed.
 bool views::gather() {
   if (!is_majority(votes_.count())) return false;
   view_poll& p = *votes_;

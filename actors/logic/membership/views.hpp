@@ -3,12 +3,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Pure; owned by membership. The oldest live member of the last view proposes the next one. For each number at most one
-// view is agreed, whoever proposes and whoever dies meanwhile (Lamport, "Paxos made simple", once for each number). A
+// view is agreed, whichever members propose or die meanwhile (Lamport, "Paxos made simple", once for each number). A
 // node begins with a view of itself alone; of clusters that began apart, all adopt the view with the largest rank when
 // they meet, and until then each has a majority of its own. Two members have a majority only together.
 //
-// Up to a mesh who proposes asks all; beyond, proposals gather votes on their way (view_votes). Either counts, whoever
-// goes by which: what a node promises and accepts is the same.
+// In a mesh the proposer asks all members; beyond, proposals gather votes on their way (view_votes). Both ways can be
+// mixed: a node's promises and acceptances are the same.
 #pragma once
 
 #include <chrono>
@@ -32,14 +32,15 @@ class views {
  public:
   using time_point = std::chrono::steady_clock::time_point;
   using milliseconds = std::chrono::milliseconds;
-  /// What is to be sent, to whom.
+  /// Messages to send, with their receivers.
   using outbox = std::vector<std::pair<node_id, membership_message>>;
 
   explicit views(const node_id& self) : self_(self), agreed_{1, self, {self}} {}
 
-  // Each answers whether the agreed view has changed.
+  // tick() and message() return true if the agreed view has changed.
 
-  /// The members that live, this node among them, sorted. At every heartbeat. `carried`: not all can be asked.
+  /// Proposes a view if it is this node's turn; called at every heartbeat. `live`: the live members with this node,
+  /// sorted. `carried`: not all members can be asked.
   bool tick(const std::vector<node_id>& live, time_point now, outbox&, bool carried = false);
   bool message(const node_id& from, const detail::view_prepare&, outbox&);
   bool message(const node_id& from, const detail::view_promise&, outbox&);
@@ -49,14 +50,14 @@ class views {
   bool message(const node_id& from, const detail::view_poll&, outbox&);
   bool message(const node_id& from, const detail::view_step&, outbox&);
 
-  /// A proposal that gathers votes, for some others; null: there is none.
+  /// Returns the proposal that gathers votes, to pass on to some others; null: there is none.
   const view_poll* poll() const { return votes_ ? &*votes_ : nullptr; }
-  /// To one whose view has that rank, and a smaller one than this node's: what it lacks.
+  /// Sends what it lacks to a member whose view has that rank, smaller than this node's.
   void tell_behind(const node_id& to, std::uint64_t rank, outbox&) const;
   const node_view& agreed() const { return agreed_; }
-  /// More than half of the agreed members live.
+  /// True if more than half of the agreed members are live.
   bool has_majority(const std::vector<node_id>& live) const;
-  /// The oldest of the agreed members that lives.
+  /// Returns the oldest agreed member that is live.
   std::optional<node_id> coordinator(const std::vector<node_id>& live) const;
 
  private:
@@ -64,7 +65,7 @@ class views {
     detail::view_ballot ballot{};
     time_point since{};
     std::vector<node_id> members{};
-    detail::view_ballot best{};  // of what others have accepted
+    detail::view_ballot best{};  // the newest ballot in which others have accepted a view
     std::set<node_id> promised{}, accepted{};
     bool accepting = false;
   };
@@ -77,12 +78,12 @@ class views {
 
   const node_id self_;
   node_view agreed_;
-  // As one who is asked, about the number after the agreed one.
+  // State as a voter, about the number after the agreed one.
   detail::view_ballot promised_{}, accepted_in_{};
   std::vector<node_id> accepted_{};
   view_votes votes_;
-  std::deque<detail::view_step> steps_;  // the last ones to the agreed view
-  // As the one who proposes.
+  std::deque<detail::view_step> steps_;  // the last steps to the agreed view
+  // State as the proposer.
   std::optional<proposal> proposal_;
   std::uint32_t attempt_ = 0;
   std::vector<node_id> settling_;

@@ -40,7 +40,8 @@ void admission::check(const std::vector<resource>& request) const {
   devices_.check(request);
 }
 
-// Devices are this node's, and so are several slots if it may give them: nobody knows how large the groups of others are.
+// Restricts a task that asks for devices, or for several slots, to this node if it may run here: nodes do not know how
+// large the core groups of others are.
 admission::places admission::narrowed(const task_record& t, places p) const {
   const std::vector<resource>& request = t.extra->options.resources;
   if (p.here && (devices_.asked(request) != 0 || slots_of(request) > 1)) p.nodes = p.open = {};
@@ -130,7 +131,8 @@ bool admission::take_somewhere(task_record& t, const places& p, std::uint64_t no
   return true;
 }
 
-// Where it is predicted to have all of it first; its devices from the same time on.
+// Reserves the task's quantities on the node where all of them are predicted to be free first, and its devices from
+// that time on.
 void admission::keep_for(task_record& t, const places& p, std::uint64_t now) {
   const std::vector<resource>& request = t.extra->options.resources;
   const std::size_t count = devices_.asked(request);
@@ -148,10 +150,10 @@ void admission::keep_for(task_record& t, const places& p, std::uint64_t now) {
     if (p.here) look(resources_);
     for (node_pool& n : nodes_)
       if (p.open.contains(n.executor)) look(n.has);
-    if (!first) return;  // all that have it are paused
+    if (!first) return;  // all nodes that have the quantities are paused
   }
   if (count != 0) {
-    const bool lacks_quantities = at > now;  // else it has kept devices already, where it can
+    const bool lacks_quantities = at > now;  // else take() has kept devices for it already, if it can
     at = std::max(at, devices_.begins(count, now));
     if (lacks_quantities) devices_.keep(count, &t, at, now);
   }

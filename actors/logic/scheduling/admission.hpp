@@ -1,4 +1,4 @@
-// What this file is for: ready tasks that wait for a scarce quantity, and who of them is next.
+// What this file is for: ready tasks that wait for a scarce quantity, and which of them is next.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
@@ -21,29 +21,30 @@
 
 namespace troupe::logic {
 
-/// Owned by placement. Tasks that ask for resources all pass through here, so that priority decides and not the order of
-/// arrival: among equals the order in which they became ready. Who wants more than is free has a reservation, and others
-/// pass if they are predicted to have ended by then: see reservation, which names, devices and slots of cores have alike. A
-/// quantity is each node's own: who asks for it gets it where the largest part of it is left, here if that is the same, and
-/// runs there. Other owners may ask the same node for it, so it has the last word itself.
+/// Queue of the ready tasks that ask for resources; owned by placement. All such tasks pass through it, so that
+/// priority decides and not the order of arrival; equal priorities go in the order in which they became ready. A task
+/// that wants more than is free has a reservation, and later tasks pass it if they are predicted to have ended by then:
+/// see reservation, which is the same for names, devices and slots of cores. A quantity belongs to one node: a task
+/// gets it where the largest part of it is left, here if that is the same, and runs there. Other owners may ask the
+/// same node for it, so that node has the last word.
 ///
-/// Tasks of one kernel that ask for the same wait in one line, of which the first is looked at: what a round costs depends
-/// on how many different ones wait, not on how many tasks.
+/// Tasks of one kernel that ask for the same wait in one line, of which only the first is looked at: the cost of a
+/// round depends on the number of different requests that wait, not on the number of tasks.
 class admission {
  public:
-  /// In the unit of the times below: `patience` for a whole card, see device_pool; `guess` for those that pass although
-  /// nobody knows how long they take, see reservation.
+  /// `patience` (how long a request waits for a whole card, see device_pool) and `guess` (for tasks of unknown duration
+  /// that may pass, see reservation) are in the unit of the times below.
   explicit admission(const std::vector<resource>& configured, std::uint64_t patience = 0, std::uint64_t guess = 0)
       : resources_(configured, guess), devices_(patience, guess), guess_(guess) {}
-  /// Before the first task.
+  /// Adds a device; to be called before the first task.
   void add_device(const held_device& d, std::uint16_t card) { devices_.add(d, card); }
-  /// A node is there, or gone: what it has of its own. What tasks held of one that is gone is nobody's.
+  /// Adds a node with its own quantities, or removes it. Quantities that tasks held on a removed node are forgotten.
   void add_node(std::uint16_t executor, const std::vector<resource>& has);
   void remove_node(std::uint16_t executor);
 
-  /// Any thread: throws `error(no_resource)` if the request could not be met here, nor by a node that is there.
+  /// Throws `error(no_resource)` if neither this node nor one that is connected could meet the request. Any thread.
   void check(const std::vector<resource>& request) const;
-  /// Of this node.
+  /// Returns what is free on this node.
   std::vector<resource> free() const {
     std::vector<resource> all = resources_.free();
     if (devices_.size() != 0) all.push_back({"gpu", static_cast<double>(devices_.free())});
@@ -51,26 +52,26 @@ class admission {
   }
 
   static bool concerns(const detail::task_record& t) { return t.extra && !t.extra->options.resources.empty(); }
-  /// It holds something of a node's, and can run nowhere else.
+  /// True if the task holds something of another node, and so can run nowhere else.
   static bool holds_elsewhere(const detail::task_record& t) {
     return (t.marks & detail::mark_holds_resources) && t.extra->holds_at < detail::holds_here;
   }
-  /// The one has something of this node's without which the other, which has not begun, cannot begin.
+  /// True if `holder` has something of this node without which `other`, which has not begun, cannot begin.
   bool excludes(const detail::task_record& holder, const detail::task_record& other) const;
   void queue(detail::task_record& t);
-  /// Where a task may run: on this node, on which others, and on which of them for now.
+  /// Places where a task may run: on this node, on which other nodes, and on which of these for now.
   struct places {
     bool here = true;
     executor_set nodes, open;
   };
-  /// Whether the resources that the task asks for exist in one of these places, whoever holds them now.
+  /// True if the resources that the task asks for exist in one of these places, held or not.
   bool could_have(const detail::task_record& t, const places& p) const {
     return !concerns(t) || exists(t, narrowed(t, p));
   }
-  /// Calls `start(task)` for each that can have what it asks for, in order. Others are passed over, so that one scarce
-  /// thing does not hold up the rest. `where(task)` gives its places, `refuse(task)` is called where it could not be had
-  /// in any of them; `lasts(task)` is how long it will take, as predicted, and `bring(task, device)` how many
-  /// bytes of what it touches are not there.
+  /// Calls `start(task)` for each task that can have what it asks for, in order. Others are passed over, so that one
+  /// scarce resource does not hold up the rest. `where(task)` returns its places; `refuse(task)` is called for a task
+  /// whose request does not exist in any of them; `lasts(task)` returns its predicted duration, and `bring(task,
+  /// device)` the bytes of its data that are not on the device.
   template <class Where, class Start, class Refuse, class Lasts, class Bring>
   void admit(std::uint64_t now, Where&& where, Start&& start, Refuse&& refuse, Lasts&& lasts, Bring&& bring) {
     if (!changed_) return;
@@ -119,11 +120,11 @@ class admission {
         now, where, start, refuse, [](const detail::task_record&) { return reservation::unknown; },
         [](const detail::task_record&, const held_device&) { return std::uint64_t{0}; });
   }
-  /// The task has ended, or is to be admitted anew: what it held is free.
+  /// Frees what the task held: it has ended, or is to be admitted anew.
   void finished(detail::task_record&);
-  /// Since the last `admit`: else that would do nothing, and `due` is as it was.
+  /// True if something changed since the last `admit`; otherwise `admit` does nothing, and `due` stays as it is.
   bool has_changed() const { return changed_; }
-  /// When to look again although nothing has ended; 0: no need to.
+  /// Returns the time to call `admit` again although no task has ended; 0: there is no need to.
   std::uint64_t due() const {
     const std::uint64_t d = devices_.due();
     return due_ == 0 || d == 0 ? std::max(due_, d) : std::min(due_, d);
@@ -137,7 +138,7 @@ class admission {
   }
 
  private:
-  // Cancelled: it needs nothing any more.
+  // True if the task has been cancelled: it needs nothing any more.
   static bool is_over(const detail::task_record& t) {
     return (t.phase.load(std::memory_order_acquire) & detail::phase_mask) != detail::phase_waiting;
   }
@@ -169,17 +170,17 @@ class admission {
     executor_set executors;
     ready_queue<entry> tasks;
   };
-  // In a line whose first one waits so many are looked at for those that were cancelled.
+  // Number of tasks that are searched for cancelled ones in a line whose first task waits.
   static constexpr std::size_t swept_max = 256;
-  // So many lines stay when they are empty.
+  // Number of lines that are kept when they are empty.
   static constexpr std::size_t lines_kept = 32;
 
   resources resources_;
   device_pool devices_;
   const std::uint64_t guess_;
-  mutable std::mutex nodes_lock_;  // for those that ask without the turn what there is
-  std::vector<node_pool> nodes_;   // that have something
-  std::deque<line> lines_;         // while tasks are started others may be added
+  mutable std::mutex nodes_lock_;  // for threads that call check() without placement's turn
+  std::vector<node_pool> nodes_;   // nodes that have any quantities
+  std::deque<line> lines_;         // a deque: lines may be added while tasks are started
   std::uint64_t turns_ = 0, due_ = 0;
   bool changed_ = false;
 };

@@ -1,4 +1,4 @@
-// What this file is for: who is weighed for a task, and the choice among the offers.
+// What this file is for: which executors are weighed for a task, and the choice among the offers.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 #include "actors/logic/scheduling/assignment.hpp"
@@ -18,31 +18,34 @@ namespace troupe::logic {
 using detail::task_record;
 
 namespace {
-// A kernel nobody has timed is taken for this long, so that a first flood spreads over the executors.
+// Run time assumed for a kernel that has not been timed, so that a first flood spreads over the executors.
 constexpr float guess_ns = 10'000.0f;
-// Tasks of a kernel that an executor without samples is given at once; two make a sample.
+// Number of tasks of a kernel that an executor without samples is given at once (a core group: for each slot); two make
+// a sample.
 constexpr int tries_per_slot = 2;
-// Of a kernel that nobody has timed an executor with a memory of its own has so many on their way: one that runs and some
-// that keep it busy until it is known here how long that took; a device more, which gives back what it has not begun. A
-// core group gets a window of them, since whoever is idle takes over what has not begun there.
+// Number of tasks for each slot, of a kernel that has not been timed anywhere, that an executor with a memory of its
+// own is given: one that runs and some that keep it busy until their time is known here; more for a device, which gives
+// back those that it has not begun. A core group gets a window of them, since idle executors take over tasks that have
+// not begun there.
 constexpr int guesses_per_slot = 8, guesses_per_slot_of_node = 4;
-// What takes so many times as long as was predicted contradicts the prediction, where so many windows of work are queued.
+// A task that takes surprise_factor times as long as predicted contradicts the prediction, if more than
+// surprise_windows windows of work are queued there.
 constexpr float surprise_factor = 4, surprise_windows = 2;
-// As an offer: there is none.
+// Index that stands for no offer.
 constexpr std::size_t none = ~std::size_t{0};
-// As the number of those that wait: it does not wait with them.
+// Value of `waiting` for a task that does not wait for room.
 constexpr std::size_t at_once = ~std::size_t{0};
-// So many of those that wait are looked at for one whose data an executor with room has.
+// Number of waiting tasks that are searched for one whose data an executor with room has.
 constexpr std::size_t looked_at_max = 24;
-// After this many samples of a kernel only one in eight is looked at.
+// Number of samples of a kernel after which only one in eight is learned.
 constexpr std::uint32_t samples_before_thinning = 64;
-// Of the nodes that could run a task so many are weighed, half of them such as have some of its data, if there are any.
+// Number of nodes that are weighed for a task, half of them with some of its data if there are any.
 constexpr int nodes_weighed = 4;
-// As long as there are no more than these, all are.
+// Number of nodes up to which all are weighed.
 constexpr int nodes_few = 8;
 
-// What a task changes is afterwards only where it has run, and tasks that follow change it there; what it reads is a copy,
-// of use to others too.
+// True if offer `a` is nearer to the task's data. Tiles that the task changes count first: afterwards they are only
+// where it has run, and tasks that follow change them there; a tile that it reads is a copy, of use to others too.
 bool is_nearer(const offer& a, const offer& b) {
   return a.bytes_changed != b.bytes_changed ? a.bytes_changed < b.bytes_changed : a.transfer_ns < b.transfer_ns;
 }
@@ -137,8 +140,9 @@ run_time& assignment::model_of(const task_record& t, device_kind kind) {
   return model_.of(*t.kernel, size_class_of(bytes_of(t)), kind);
 }
 
-// What another device holds alone comes over their link, where they have one; else it comes home first. So the order of
-// costs is: in this device's memory, in the memory of a device that it reaches or in the host's, in another device's.
+// Time for the missing bytes to arrive in space `where`. Data that only another device holds comes over a direct link
+// if there is one; else it goes through the host first (homecoming_ns). So the order of costs is: in this device's
+// memory, in the memory of a device that it reaches or in the host's, in another device's.
 float assignment::arrival_ns(detail::memory_space where, const sources& missing) const {
   float ns = 0;
   if (where == detail::host_space) return ns;
@@ -193,7 +197,8 @@ void assignment::assign(task_record& t) {
   }
   auto b = backlogs_.begin();
   while (b != backlogs_.end() && !(b->mask == mask)) ++b;
-  // Among nodes others may wait whose data is where there is room: `refill` looks.
+  // At first a task for nodes goes only where its data is nearest (is_far): `refill` may find a waiting task whose data
+  // is where the room is.
   if (!now.empty() && assign_among(t, now, b == backlogs_.end() ? 0 : b->tasks.size(), is_far(now)) == outcome::given)
     return;
   if (b == backlogs_.end()) {
@@ -204,8 +209,9 @@ void assignment::assign(task_record& t) {
   kept_.fetch_add(1, std::memory_order_seq_cst);
 }
 
-// All of them, unless there are many nodes. Then, beside those that are no nodes, some of the nodes that have data and some
-// that have room, those with a free slot first; each time others. False: all.
+// Chooses the executors that are weighed. False: all of `among`. True: there are many nodes; then all that are not
+// nodes, some of the nodes that have data and some that have room, those with a free slot first. The choice starts with
+// another node each time.
 bool assignment::look_for_some(const executor_set& among, const space_set& holders) {
   weighed_count_ = 0;
   const auto add = [&](std::size_t i) { weighed_[weighed_count_++] = static_cast<std::uint16_t>(i); };
@@ -253,15 +259,15 @@ assignment::outcome assignment::assign_among(task_record& t, const executor_set&
   if (waiting != at_once && !among.meets(work_.roomy())) return outcome::kept;
   std::size_t chosen = none;
   static_assert(static_cast<int>(device_kind::node) == device_kind_count);
-  std::array<const run_time*, device_kind_count + 1> models{};  // of nodes too
+  std::array<const run_time*, device_kind_count + 1> models{};  // device_kind::node too
   const auto model = [&](device_kind kind) -> const run_time& {
     const run_time*& m = models[static_cast<std::size_t>(kind)];
     return m ? *m : *(m = &model_of(t, kind));
   };
   const space_set holders = spaces_ > 1 ? spaces_with_data_of(t) : space_set();
   const bool some = look_for_some(among, holders);
-  // To all that have nothing of its data, and can get it from the same places, the same has to travel. Where nobody has
-  // anything, these are the same places.
+  // The same bytes have to travel to all executors that hold none of the task's data and reach the same of its holders:
+  // they are counted once. If no space holds any, these are all executors.
   std::array<detail::memory_space, 32> holding;
   std::size_t holding_count = 0;
   holders.each([&](std::size_t s) {
@@ -316,9 +322,9 @@ assignment::outcome assignment::assign_among(task_record& t, const executor_set&
   }
   const std::span<offer> offers = offers_;
   const std::size_t n = offers.size();
-  // Between cores and devices a guess is worth nothing: who has not shown how fast he is with this kernel tries a few
-  // before he gets more. Not where somebody who is known and has room is done before the data has even come, by a link
-  // that is known too.
+  // A guess is not compared between cores and devices: an executor that has no time for this kernel tries a few tasks
+  // before it gets more. It does not where an executor of known speed with room is done before the data has even
+  // arrived, by a link whose speed is known too.
   const auto is_known = [&](const offer& o) { return model(facts_[o.executor].kind).known(); };
   float known_ns = std::numeric_limits<float>::max();
   for (std::size_t k = 0; k < n && spaces_ > 1 && !all_known; ++k)
@@ -334,7 +340,7 @@ assignment::outcome assignment::assign_among(task_record& t, const executor_set&
     const std::size_t i = offers[k].executor;
     if (is_known(offers[k])) continue;
     const bool host = facts_[i].space == detail::host_space;
-    // Cores with a free slot always may: the bodies that try them may wait for this task.
+    // Cores with a free slot may always try: the bodies that run there as trials may wait for this task.
     const bool enough =
         work_.tries(i) >= tries_per_slot * (host ? work_.slots(i) : 1) && !(host && work_.free().contains(i));
     const bool too_far = offers[k].transfer_ns > known_ns && model_.knows_edge(detail::host_space, facts_[i].space);
@@ -363,18 +369,19 @@ assignment::outcome assignment::assign_among(task_record& t, const executor_set&
   return outcome::given;
 }
 
-// The earliest finish, if there is room. Else an executor that has room may take the task if it is done with it before
-// the others would have come to the last of those that wait: it is slower, but would do nothing meanwhile.
+// Returns the offer with the earliest finish, if its executor has room. Else an executor that has room may take the
+// task if it finishes it before the others would have come to the last of the waiting tasks: it is slower, but would be
+// idle meanwhile.
 std::size_t assignment::choose(std::span<const offer> offers, std::size_t waiting, const executor_set& among,
                                bool some) const {
   const std::size_t best = best_offer(offers);
   if (has_room(offers[best]) || waiting == at_once) return best;
-  // So many does each node that is weighed stand for.
+  // Number of nodes that each weighed node stands for.
   const float nodes_each = some ? static_cast<float>((among & nodes_).count()) / nodes_weighed : 1;
   std::size_t chosen = none;
   for (std::size_t j = 0; j < offers.size(); ++j) {
     if (!has_room(offers[j])) continue;
-    float rate = 0;  // of the others, in tasks a nanosecond
+    float rate = 0;  // of the others, in tasks per nanosecond
     for (std::size_t k = 0; k < offers.size(); ++k)
       if (k != j && !offers[k].waits)
         rate += (nodes_.contains(offers[k].executor) ? nodes_each : 1.0f) *
@@ -387,13 +394,15 @@ std::size_t assignment::choose(std::span<const offer> offers, std::size_t waitin
 
 bool assignment::has_room(const offer& o) const { return !o.waits && !o.guessed && work_.roomy().contains(o.executor); }
 
-// Who has a free slot may have one more: those that it tries may wait for it.
+// True if executor i has enough tasks of unknown duration. With a free slot it may always have one more: those that it
+// tries may wait for that one.
 bool assignment::tries_enough(std::size_t i) const {
   const int each = nodes_.contains(i) ? guesses_per_slot_of_node : guesses_per_slot;
   return facts_[i].space != detail::host_space && work_.tries(i) >= each * work_.slots(i) && !work_.free().contains(i);
 }
 
-// The cores do nothing else while a device computes on them. So such a device gets only what costs them less time there.
+// Withholds a task from devices that compute on the cores unless it takes less time of the cores there: the cores do
+// nothing else while such a device computes.
 void assignment::leave_cores_alone(const task_record& t, bool cores_known) {
   constexpr float never = std::numeric_limits<float>::max();
   const float slots = static_cast<float>(std::max(slots_needed(t), 1));
@@ -406,7 +415,8 @@ void assignment::leave_cores_alone(const task_record& t, bool cores_known) {
       o.waits |= o.run_ns * static_cast<float>(facts_[o.executor].takes_cores) + o.transfer_ns >= cores_ns;
 }
 
-// Tasks are looked at in part; see samples_before_thinning.
+// Adds executor i to the alternatives to a trial. Of late samples only one in eight is seen; see
+// samples_before_thinning.
 void assignment::note_alternative(alternatives& all, std::size_t i, const run_time& m) const {
   all.cores |= facts_[i].space == detail::host_space;
   if (!m.known() || !(m.predicted_ns() > 0)) return;
@@ -422,7 +432,8 @@ bool assignment::has_enough(const task_record& t, std::size_t i, bool far) {
   return work_.outstanding_ns(i) > std::max(window_ns_, 1.5f * model_of(t, facts_[i].kind).predicted_ns());
 }
 
-// What it reads of its predecessors is there, and has to be brought to the others: all it reads, at the most.
+// Inputs from the task's predecessors are on executor i, and would have to be brought to the others: they count as all
+// that it reads, an upper bound.
 bool assignment::assign_behind(task_record& t, std::size_t i) {
   const executor_set& mask = masks_of(t).all;
   if (!mask.contains(i) || paused_.contains(i)) return false;
@@ -453,7 +464,7 @@ bool assignment::assign_behind(task_record& t, std::size_t i) {
       o.bytes_missing = bytes_of(t);
       if (reaches(facts_[k].space, here)) o.bytes_direct = o.bytes_missing;
       o.transfer_ns = hop_ns(here, facts_[k].space, o.bytes_missing);
-      // Who is not known is to be tried, unless the data would take longer to come.
+      // An executor of unknown speed is to be tried, unless the data would take longer to arrive there.
       run_time& theirs = model_of(t, facts_[k].kind);
       if (theirs.known() || o.transfer_ns > own.finish_ns()) continue;
       alternatives all;
@@ -483,8 +494,8 @@ void assignment::take_back(task_record& t) {
   t.ahead = 0;
 }
 
-// Whoever is done first would be given the first that waits, and its data sent there, while the one whose data he has
-// goes to the other. So those of the same urgency are looked through first.
+// Gives waiting tasks of one priority to executors that have their data. Otherwise an executor that is done first would
+// be given the first waiting task, and its data sent there, while the task whose data the executor has goes to another.
 void assignment::refill_at_home(backlog& b, const executor_set& mask) {
   passed_over_.clear();
   const auto priority = [](const task_record& t) { return t.extra ? t.extra->options.priority : 0; };
@@ -546,7 +557,7 @@ explanation assignment::explain(const task_record& t) const {
     e.predicted = (t.marks & detail::mark_known) != 0;
   }
   if (t.id != 0) e.candidates = decisions_.candidates(t.id, facts_);
-  if (e.candidates.empty() && (t.marks & detail::mark_sent))  // one candidate: nothing had to be weighed
+  if (e.candidates.empty() && (t.marks & detail::mark_sent))  // one candidate: nothing was weighed
     e.candidates.push_back(
         {e.executor, {}, {}, std::chrono::nanoseconds(static_cast<std::int64_t>(t.predicted_ns)), 0, 0, true});
   if (t.kernel)

@@ -2,11 +2,11 @@
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Late binding: an executor is given about a window of predicted work; what is ready beyond that stays here, free to go
-// to whoever is done first. Owned by placement; no thread, no clock.
+// Late binding: an executor is given about a window of predicted work; ready tasks beyond that stay here, for the
+// executor that is done first. Owned by placement; no thread, no clock.
 //
-// All core groups and devices are weighed for a task, and of many nodes a few: those that have some of what it reads, and
-// such as have room, in turn. So the cost of a task does not grow with the cluster.
+// All core groups and devices are weighed for a task, and of many nodes a few: some that have part of its inputs, and
+// some that have room, in turn. So the cost of a task does not grow with the cluster.
 #pragma once
 
 #include <algorithm>
@@ -35,84 +35,86 @@ namespace troupe::logic {
 
 class assignment {
  public:
-  /// `decisions_max`: how many choices are remembered for `explain`.
+  /// `decisions_max`: the number of choices that are remembered for `explain`.
   assignment(float window_ns, std::size_t decisions_max)
       : window_ns_(window_ns), work_(window_ns), decisions_(decisions_max) {}
 
-  /// From now on a device is tried out where that does no harm, see trials; and one that computes on the cores gets what
-  /// takes less of their time there.
+  /// Makes trials careful from now on: a device is tried where that does no harm, see trials; and a device that
+  /// computes on the cores gets only tasks that take less time of the cores there.
   void be_careful(trials::readiness r) {
     careful_ = true;
     trials_.be_careful(std::move(r));
   }
-  /// An executor; its id is the number of those before it.
+  /// Adds an executor; its id is the number of those added before.
   void add(const detail::executor_facts&);
   const std::vector<detail::executor_facts>& facts() const { return facts_; }
   executor_set all() const { return all_; }
-  /// Who has a body of the kernel and can run it. Any thread, once all have been added.
+  /// Returns the executors that have a body of the kernel and can run it. Any thread, once all have been added.
   executor_set able_to_run(const detail::kernel_info& k) const { return abilities_.of(k); }
 
   /// Puts a ready task among some executor's outgoing ones, or keeps it until one has room.
   void assign(detail::task_record&);
-  /// The same of one that was handed over before and has come back: others may wait for it, so it waits for nobody's room.
+  /// Assigns a task that came back after it was handed over: other tasks may wait for it, so it does not wait for room.
   void assign_again(detail::task_record&);
   /// Assigns kept tasks to executors that have room again.
   void refill();
-  /// Whether executor i may take the task over from the one that has it.
+  /// True if executor i may take the task over from the one that has it.
   bool suits(const detail::task_record& t, std::size_t i) const {
     return mask_of(t).contains(facts_[i].id) && facts_[t.executor].space == facts_[i].space;
   }
-  /// A task that was assigned and had to wait for its data goes to its executor now.
+  /// Hands an assigned task that had to wait for its data to its executor now.
   void resume(detail::task_record& t) { work_.resume(t); }
-  /// It has to: its executor may be given another one meanwhile.
+  /// Marks an assigned task as waiting for input data; its slot may be given to another task until resume().
   void set_aside(detail::task_record& t) { work_.set_aside(t); }
-  /// Whether a device has enough to do for now to be sent a task behind others: a window of work, and in any case one
-  /// behind the one that runs. `far`: where nobody else may run it, it may come long before its turn.
+  /// True if a device has enough to do for now to be sent no chained task: a window of work, and in any case one task
+  /// behind the running one. `far`: false where no other executor may run the task: it may be sent long before its
+  /// turn.
   bool has_enough(const detail::task_record&, std::size_t i, bool far);
-  /// Half a window is left of what had been enough.
+  /// True if no more than half a window is left of what had been enough.
   bool runs_low(std::size_t i) const { return work_.outstanding_ns(i) <= window_ns_ / 2; }
-  /// Assigns a task to the device that has everything it waits for, to run behind that; false if another executor may be
+  /// Assigns a task to the device that has all its predecessors, to run behind them; false if another executor may be
   /// done with it earlier.
   bool assign_behind(detail::task_record&, std::size_t i);
-  /// The executor could not run it: it is as if it had not been assigned.
+  /// Undoes the assignment of a task that its executor could not run.
   void take_back(detail::task_record&);
-  /// Executor i gets no more tasks.
+  /// Withdraws executor i: it gets no more tasks.
   void withdraw(std::size_t i) {
     withdrawn_.insert(facts_[i].id);
     ++changes_;
   }
-  /// It does again, with so many slots.
+  /// Restores a withdrawn executor, with so many slots.
   void restore(std::size_t i, int slots) {
     withdrawn_.erase(facts_[i].id);
-    pause(i, false);  // and counts as a change
+    pause(i, false);  // counts as a change, too
     work_.restart(i, slots);
   }
-  /// A node has so much to do for others, which comes before what it is given from here; it said so itself. It has room for
-  /// tasks of this node all the same, so that no owner keeps another one out: this only says who is done earlier.
+  /// Notes the work that a node has for other owners, as it reported; that comes before tasks from here. The node has
+  /// room for tasks of this node all the same, so that no owner keeps another out: the number only shifts predicted
+  /// finish times.
   void know_others(std::size_t i, float ns) { work_.know_others(i, ns); }
-  /// Executor i gets no tasks for now; those that only it may run wait.
+  /// Pauses executor i, or ends its pause: while paused it gets no tasks; tasks that only it may run wait.
   void pause(std::size_t i, bool paused) {
     paused_.set(facts_[i].id, paused);
     ++changes_;
   }
-  /// False: all that could run it have been withdrawn.
+  /// True if an executor that could run the task has not been withdrawn.
   bool can_run(const detail::task_record& t) { return !masks_of(t).all.empty(); }
-  /// What its body will take, as predicted; 0: nobody knows.
+  /// Returns the predicted run time of the task's body; 0: unknown.
   float predicted_ns(const detail::task_record&);
-  /// Of what it touches, what is not in that space.
+  /// Returns the bytes of the task's data that are not in that space.
   std::uint64_t missing_bytes(const detail::task_record&, detail::memory_space) const;
-  /// Where a task may run, whatever it holds.
+  /// Returns the places where the task may run, whatever it holds.
   admission::places places_of(const detail::task_record&) const;
-  /// The space that an assigned task will run in.
+  /// Returns the space that an assigned task will run in.
   detail::memory_space space_of(const detail::task_record& t) const { return facts_[t.executor].space; }
-  /// The executor of another space than the host's.
+  /// Returns the executor of a space other than the host's.
   std::size_t executor_of(detail::memory_space s) const { return by_space_[s]; }
-  /// A task that some executor has handed back goes to executor i instead.
+  /// Moves a task that its executor has handed back to executor i.
   void move(detail::task_record&, std::size_t i);
-  /// A task that was assigned has ended: its load is gone, its time is learned.
+  /// Removes the load of an assigned task that has ended, and learns its run time.
   void finished(detail::task_record&);
-  /// Executors that take much longer than was predicted when they were given what they have, while others have nothing to
-  /// do: what has not begun there is to be placed anew. Each is told once, when there is somebody.
+  /// Calls f(i) for executors that take much longer than was predicted for the tasks they have, while others are idle:
+  /// tasks that have not begun there are to be placed anew. Each is reported once, as soon as an executor is idle.
   template <class F>
   void each_surprise(F&& f) {
     if (!surprised_) return;
@@ -127,16 +129,16 @@ class assignment {
       surprised_ = true;
     });
   }
-  /// Another executor may run it than the one that has it.
+  /// True if an executor other than the one that has the task may run it.
   bool has_choice(const detail::task_record& t) const {
     const executor_set mask = mask_of(t);
     return !mask.empty() && !mask.has_single();
   }
-  /// A copy from one space to another took so long.
+  /// Learns from a copy between two spaces that took `ns`.
   void learn_transfer(detail::memory_space from, detail::memory_space to, std::uint64_t bytes, float ns) {
     model_.learn_transfer(from, to, bytes, ns);
   }
-  /// What was measured before the first task.
+  /// Returns the predicted time of a copy.
   float transfer_ns(detail::memory_space from, detail::memory_space to, std::uint64_t bytes) const {
     return model_.transfer_ns(from, to, bytes);
   }
@@ -147,17 +149,18 @@ class assignment {
     return model_.learned(from, to);
   }
   int slots_of(std::size_t i) const { return work_.slots(i); }
-  /// Bodies that wait have left so many slots of executor i, and were predicted to take so long.
+  /// Notes that waiting bodies have left so many slots of executor i, and were predicted to take so long.
   void know_waiting(std::size_t i, int slots, float ns) { work_.know_waiting(i, slots, ns); }
+  /// Sets the cost of an edge, as measured before the first task.
   void know_link(detail::memory_space from, detail::memory_space to, edge_cost c) { model_.set_edge(from, to, c); }
-  /// Copies from one space of a device to another one's need not go through the host's memory.
+  /// Notes that copies from one device space to another need not go through the host's memory.
   void connect(detail::memory_space from, detail::memory_space to) {
     name_space(std::max(from, to));
     reach_[to].insert(from);
   }
   bool is_withdrawn(std::size_t i) const { return withdrawn_.contains(facts_[i].id); }
   bool is_paused(std::size_t i) const { return paused_.contains(facts_[i].id); }
-  /// All of a device's copies go through the host's memory from now on.
+  /// Makes all of a device's copies go through the host's memory from now on.
   void disconnect(detail::memory_space s) {
     name_space(s);
     for (space_set& from : reach_) from.erase(s);
@@ -168,7 +171,7 @@ class assignment {
   }
   void know_time(const remembered_time& t) { model_.remember(t); }
   std::vector<remembered_time> measured_times() const { return model_.measured(); }
-  /// Takes every kept task out.
+  /// Removes every kept task; calls f(task) for each.
   template <class F>
   void drop_kept(F&& f) {
     for (backlog& b : backlogs_)
@@ -176,13 +179,13 @@ class assignment {
     kept_.store(0);
   }
 
-  /// What is to be handed to executor i; who empties it says so.
+  /// Returns the tasks to be handed to executor i; the caller that empties the list calls `sent`.
   std::vector<detail::task_record*>& outgoing(std::size_t i) { return work_.outgoing(i); }
   void sent(std::size_t i) { work_.sent(i); }
-  /// The first executor from this one on for which there may be something; executor_set::end if there is none.
+  /// Returns the first executor from this one on that may have outgoing tasks; executor_set::end if there is none.
   int next_outgoing(int from) const { return work_.next_outgoing(from); }
   bool something_outgoing() const { return work_.something_outgoing(); }
-  /// Ready tasks that no executor has room for. Any thread.
+  /// Returns the number of ready tasks that no executor has room for. Any thread.
   std::size_t kept() const { return kept_.load(std::memory_order_seq_cst); }
 
   /// Sums over the tasks of executor i whose kernels were known: predicted against measured.
@@ -190,10 +193,10 @@ class assignment {
   double measured_ns(std::size_t i) const { return work_.measured_ns(i); }
   explanation explain(const detail::task_record&) const;
 
-  /// What executors that are no nodes have been given and not finished.
+  /// Load of tasks that core groups and devices (not nodes) have been given and not finished.
   using load = workload::load;
   load given() const { return work_.given(); }
-  /// Of that, what tasks with this listener are; those of other nodes have one.
+  /// Returns the part of it that tasks with this listener make up; tasks from other nodes have one.
   load given(const detail::task_listener* l) const { return work_.given(l); }
 
  private:
@@ -202,21 +205,23 @@ class assignment {
     ready_queue<detail::task_record*> tasks;
   };
 
-  // What there is for each space is there from now on; links are known before executors are.
+  // Makes entries for the space; links are known before executors are.
   void name_space(detail::memory_space s) {
     if (s < reach_.size()) return;
     reach_.resize(s + 1u);
     by_space_.resize(s + 1u);
   }
-  /// Who may run a task, and who of them may be given it now.
+  /// Executors that may run a task, and those of them that may be given it now.
   struct masks {
     executor_set all, now;
   };
-  /// Valid until the next call, or until somebody is withdrawn or the like.
+  /// Returns a reference that is valid until the next call, or until an executor is added, paused, withdrawn or
+  /// restored.
   const masks& masks_of(const detail::task_record&);
   executor_set mask_of(const detail::task_record&) const;
   executor_set mask_in_scope(const detail::task_record&) const;
-  /// A node that is not there yet may run it, too. Scopes name those that were there when the task was spawned.
+  /// True if a node that is not connected yet may run the task, too. Scopes name the executors that existed when the
+  /// task was spawned.
   bool may_wait_for_nodes(const detail::task_record& t) const {
     return !(withdrawn_ & nodes_).empty() && t.kernel->portable &&
            (!t.extra || (t.extra->executors == executor_set::every() && t.extra->holds_at == detail::holds_nowhere));
@@ -227,8 +232,8 @@ class assignment {
   float homecoming_ns(const detail::task_record&, detail::memory_space where) const;
   float hop_ns(detail::memory_space from, detail::memory_space to, std::uint64_t bytes) const;
   enum class outcome { kept, elsewhere, given };
-  /// `at_home`: only to who has what it changes, or else has least to be sent for it, of those that may run it;
-  /// `elsewhere`: it would go to another one.
+  /// Assigns the task to an executor of the set. `at_home`: only to the one that has the tiles it changes, or else
+  /// needs the fewest bytes; `elsewhere` is returned if it would go to another.
   outcome assign_among(detail::task_record&, const executor_set&, std::size_t waiting, bool at_home = false);
   void refill_at_home(backlog&, const executor_set&);
   bool is_far(const executor_set& mask) const { return mask.meets(nodes_); }
@@ -249,16 +254,16 @@ class assignment {
   trials trials_;
   std::vector<detail::executor_facts> facts_;
   std::size_t spaces_ = 1;
-  std::vector<space_set> reach_;         // of each space, where it can copy from
-  std::vector<std::uint16_t> by_space_;  // the executor whose it is
+  std::vector<space_set> reach_;         // of each space: those that it can copy from directly
+  std::vector<std::uint16_t> by_space_;  // of each space: its executor
   abilities abilities_;
-  executor_set all_, withdrawn_, paused_, nodes_, near_;  // near: no nodes
-  executor_set on_cores_;                                 // devices that compute there
+  executor_set all_, withdrawn_, paused_, nodes_, near_;  // near: not nodes
+  executor_set on_cores_;                                 // devices that compute on the cores
   bool careful_ = false;
-  sampling learned_;  // of the many
+  sampling learned_;  // which of many samples are learned
   executor_set surprises_;
-  bool surprised_ = false;  // there are some
-  // Of tasks without a scope, by kernel: they are the same from task to task.
+  bool surprised_ = false;  // surprises_ is not empty
+  // Masks by kernel, of tasks without a scope: they are the same from task to task.
   struct known_masks {
     const detail::kernel_info* kernel = nullptr;
     const detail::shown_ids* nodes = nullptr;
@@ -269,10 +274,10 @@ class assignment {
   };
   std::array<known_masks, 16> known_masks_;
   masks other_masks_;
-  std::uint64_t changes_ = 1;                         // of what masks follow from, beside kernels
-  std::size_t turn_ = 0;                              // the node that is the next one to be weighed
-  std::vector<offer> offers_;                         // of the task at hand
-  std::array<std::uint16_t, executors_max> weighed_;  // for it; so many of them:
+  std::uint64_t changes_ = 1;                         // counts changes of what masks depend on, beside kernels
+  std::size_t turn_ = 0;                              // the node to weigh next
+  std::vector<offer> offers_;                         // for the task at hand
+  std::array<std::uint16_t, executors_max> weighed_;  // for it; the first weighed_count_ are used
   std::size_t weighed_count_ = 0;
   std::vector<backlog> backlogs_;
   std::vector<detail::task_record*> passed_over_;  // within refill_at_home

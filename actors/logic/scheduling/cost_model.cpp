@@ -18,7 +18,7 @@ void run_time::learn(float ns) {
     return;
   }
   recent_[kept_++ % window] = ns;
-  // Early samples move the median at once; later it is looked at again when the window has been renewed by half.
+  // Early samples move the median at once; later it is computed anew each time half of the window has been replaced.
   if (kept_ > window && kept_ % (window / 2) != 0) return;
   std::array<float, window> sorted = recent_;
   const std::uint32_t have = std::min(kept_, window);
@@ -35,14 +35,14 @@ void run_time::remember(float ns) {
 
 namespace {
 
-// How far one transfer moves an edge, and how much slower or faster than expected it counts as at most: one that was
-// held up moves little, and a link that has become ten times slower is known as such after about eight.
-// Down as fast as up: 1 + learning * 3 is the inverse of 1 - learning_faster * 0.75. Else whoever is held up now and then
-// would be known for slower than he mostly is.
+// Share by which one transfer moves an edge, and the factor by which it counts as slower or faster than expected at
+// most: a transfer that was held up moves little, and a link that has become ten times slower is known as such after
+// about eight. An edge moves down as fast as up: 1 + learning * 3 is the inverse of 1 - learning_faster * 0.75. Else a
+// link that is held up now and then would count as slower than it mostly is.
 constexpr float learning = 0.25f, learning_faster = 4.0f / 7, surprise_max = 4;
-// A link that is believed to take more than so many times what it takes when it is idle is believed that no more.
+// Factor over the cost of an idle link from which the believed cost is not believed any more.
 constexpr float doubted_from = 2;
-// Fewer samples are no median.
+// Number of samples below which there is no median to keep.
 constexpr std::uint32_t samples_to_keep = 3;
 
 std::uint32_t rest_of(size_class size, device_kind kind) {
@@ -52,7 +52,8 @@ std::uint64_t key_of(std::uint64_t kernel, std::uint32_t rest) {
   return kernel ^ (std::uint64_t{rest} * 0x9e3779b97f4a7c15ull);
 }
 
-// Other texts are another kernel. 0: runs on one kind only, where nothing has to be weighed.
+// Returns a key that outlives the runtime; other texts make another kernel. 0: the kernel runs on one kind only, where
+// nothing is weighed.
 std::uint64_t lasting_key(const detail::kernel_info& k) {
   if (std::has_single_bit(k.kinds)) return 0;
   std::uint64_t key = k.key;
@@ -71,7 +72,8 @@ run_time& cost_model::of(const detail::kernel_info& k, size_class size, device_k
       ((reinterpret_cast<std::uintptr_t>(&k) >> 4) ^ (std::uint64_t{rest} * 0x9e3779b1u >> 7)) % shortcut_count;
   shortcut& s = shortcuts_[place];
   if (s.kernel == &k && s.rest == rest) return *s.entry;
-  // The text of a closure's type may be that of another one in the same function, its constant has a place of its own.
+  // A kernel without a key is told apart by its address: the type name of a closure may be that of another one in the
+  // same function, its constant has an address of its own.
   auto& e = entries_[key_of(k.key != 0 ? k.key : reinterpret_cast<std::uintptr_t>(&k), rest)];
   if (!e) {
     e = std::make_unique<entry>();
@@ -99,7 +101,7 @@ std::vector<remembered_time> cost_model::measured() const {
 cost_model::edge& cost_model::edge_of(std::uint16_t from, std::uint16_t to) {
   const std::size_t spaces = std::max<std::size_t>({spaces_, from + 1u, to + 1u});
   if (spaces > spaces_) {
-    const std::size_t side = std::bit_ceil(spaces);  // they are named one after the other
+    const std::size_t side = std::bit_ceil(spaces);  // doubled: spaces are named one after the other
     std::vector<edge> larger(side * side, edge{unknown_edge});
     for (std::size_t row = 0; row < spaces_; ++row)
       for (std::size_t column = 0; column < spaces_; ++column)
@@ -120,13 +122,13 @@ void cost_model::learn_transfer(std::uint16_t from, std::uint16_t to, std::uint6
   auto& [latency, rate] = e.cost;
   const float moving = static_cast<float>(bytes) / rate, expected = latency + moving, surprise = ns / expected;
   if (e.measured) {
-    // What it took longer is the latency's and the rate's in the shares that they had: small copies teach the one,
+    // The excess is divided between latency and rate in their shares of the expected time: small copies teach the one,
     // large ones the other.
     const float change = (surprise < 1 ? learning_faster : learning) *
                          (std::clamp(surprise, 1 / surprise_max, surprise_max) - 1) / expected;
     latency *= 1 + change * latency;
     rate /= 1 + change * moving;
-  } else {  // all that is known
+  } else {  // the first measurement replaces the guess
     latency *= surprise;
     rate /= surprise;
     e.measured = true;

@@ -1,8 +1,8 @@
-// What this file is for: what was weighed for the latest tasks, for those who ask why one ran where it did.
+// What this file is for: the offers for the latest tasks, to explain why one ran where it did.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Pure; owned by assignment. Remembers so many choices, and forgets the oldest.
+// Pure; owned by assignment. Remembers a bounded number of choices, and forgets the oldest.
 #pragma once
 
 #include <cstddef>
@@ -21,11 +21,11 @@ class decisions {
  public:
   explicit decisions(std::size_t kept_max) : kept_max_(kept_max) {}
 
-  /// The task went to who made that offer.
+  /// Notes that the task went to the executor that made the chosen offer.
   void note(std::uint64_t task, std::span<const offer>, std::size_t chosen);
-  /// It goes to that executor instead.
+  /// Notes that the task goes to that executor instead.
   void note_move(std::uint64_t task, std::uint16_t executor);
-  /// All that was offered for the task; nothing if that is forgotten.
+  /// Returns all offers for the task; empty if they are forgotten.
   std::vector<candidate> candidates(std::uint64_t task, std::span<const detail::executor_facts>) const;
 
  private:
@@ -37,7 +37,7 @@ class decisions {
 
   const std::size_t kept_max_;
   std::vector<decision> kept_;
-  std::size_t oldest_ = 0;  // once there are as many as may be
+  std::size_t oldest_ = 0;  // once kept_max_ are kept
 };
 
 }  // namespace troupe::logic

@@ -78,9 +78,9 @@ bool device_pool::take(std::size_t count, std::uint64_t& since, std::uint64_t no
     keep_all(r);
     return false;
   }
-  for (const card& c : cards_)  // it may pass later
+  for (const card& c : cards_)  // a card that lets it pass later
     if (c.free >= count) look_at(c.line.look_at(now, guess_));
-  if (count == 1) return false;  // it gets the next that is free
+  if (count == 1) return false;  // it gets the next device that is free
   if (since == 0) since = now;
   if (now - since >= patience_) {
     if (take_anywhere(r, to)) return true;
@@ -129,7 +129,7 @@ void device_pool::look_at(std::uint64_t when) {
   if (when != reservation::never && (due_ == 0 || when < due_)) due_ = when;
 }
 
-// To the one of its devices to which least has to be brought.
+// Returns the bytes that have to be brought to the nearest free device of the card.
 std::uint64_t device_pool::bytes_to(const card& c, const wish& r) {
   if (!r.by.bring) return 0;
   std::uint64_t least = ~std::uint64_t{0};
@@ -138,8 +138,8 @@ std::uint64_t device_pool::bytes_to(const card& c, const wish& r) {
   return least;
 }
 
-// What is kept for nobody first; then where least has to be brought; then one device comes from the card that fewest
-// share, several from the one that they fill best.
+// Returns the card to take from, or null. Cards that are kept for no request come first; then the one to which least
+// has to be brought; then, for one device, the card that fewest share, for several the one that they fill best.
 device_pool::card* device_pool::card_for(const wish& r) {
   card* best = nullptr;
   std::uint64_t best_bytes = 0;
@@ -158,7 +158,8 @@ device_pool::card* device_pool::card_for(const wish& r) {
   return best;
 }
 
-// That has most of them free, and where it is known that the others come first.
+// Returns the card to keep for the request: the one whose missing devices are free first, where that is known; else the
+// one with most devices free.
 device_pool::card* device_pool::nearest_to(std::size_t count, std::uint64_t now) {
   card* nearest = nullptr;
   reservation::opening first;
@@ -192,7 +193,7 @@ bool device_pool::take_anywhere(const wish& r, std::vector<held_device>& to) {
   return true;
 }
 
-// All cards, from when the last of the devices that it lacks will be free.
+// Keeps all cards, from the time when the last device that the request lacks will be free.
 void device_pool::keep_all(const wish& r) {
   std::vector<std::uint64_t> ends;
   std::size_t free = 0;

@@ -1,4 +1,4 @@
-// What this file is for: devices that tasks hold themselves: which are free, which belong to one card, who gets which.
+// What this file is for: devices that tasks hold: which are free, which share a card, which task gets which.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
@@ -14,12 +14,13 @@
 
 namespace troupe::logic {
 
-/// Pure; owned by placement. Time is a parameter, in any unit that `patience` and `guess` have as well.
+/// Devices that tasks hold. Pure; owned by placement. Time is a parameter, in the unit of `patience` and `guess`.
 ///
-/// Several devices come from one card, if any has so many. Where none has them free, the request waits and keeps the card
-/// that is nearest to it: later requests in the same round get there only what is given back in time, so a stream of small
-/// ones does not hold up a large one (see reservation). After its patience it takes what is free anywhere. More than any
-/// card has come from as few as possible. Of cards that would do as well the one to which least has to be brought is taken.
+/// Several devices come from one card, if any card has so many. If none has them free, the request waits and keeps the
+/// card that is nearest to it: later requests in the same round get only devices there that they will give back in
+/// time, so a stream of small ones does not hold up a large one (see reservation). After `patience` a request takes
+/// free devices of any cards. A request for more than any card has takes them from as few cards as possible. Of cards
+/// that suit equally, the one to which least has to be brought is taken.
 class device_pool {
  public:
   explicit device_pool(std::uint64_t patience, std::uint64_t guess = reservation::unknown)
@@ -29,30 +30,31 @@ class device_pool {
   std::size_t size() const { return size_; }
   std::size_t free() const;
 
-  /// Throws error(not_supported) for parts of devices, error(no_resource) for more than there are.
+  /// Throws error(not_supported) for parts of devices, error(no_resource) for more than exist.
   void check(const std::vector<resource>& request) const;
-  /// How many devices a checked request means.
+  /// Returns the number of devices that a checked request asks for.
   std::size_t asked(const std::vector<resource>& request) const;
 
-  /// Requests are looked at in rounds, in their order.
+  /// Begins a round; requests are looked at in rounds, in their order.
   void begin_round();
-  /// Who asks: for how long, as predicted, and how many bytes would have to be brought to a device; null: as many to all.
+  /// A request's owner: its predicted duration, and how many bytes would have to be brought to a device; null: as many
+  /// to all.
   struct asker {
     const void* who = nullptr;
     std::uint64_t lasts = reservation::unknown;
     const std::function<std::uint64_t(const held_device&)>* bring = nullptr;
   };
-  /// Takes all or nothing. `since`: 0 at first; kept for the request.
+  /// Takes all devices or none. `since`: when the request began to wait; 0 at first, the caller keeps it.
   bool take(std::size_t count, std::uint64_t& since, std::uint64_t now, std::vector<held_device>& to, const asker&);
   bool take(std::size_t count, std::uint64_t& since, std::uint64_t now, std::vector<held_device>& to) {
     return take(count, since, now, to, asker());
   }
   void give(const std::vector<held_device>&, const void* who = nullptr);
-  /// When so many will be free on a card, or anywhere if none has so many, as predicted.
+  /// Returns the predicted time when so many will be free on one card, or on all together if no card has so many.
   std::uint64_t begins(std::size_t count, std::uint64_t now) const;
-  /// Keeps them for `who` from then on, who waits for something else.
+  /// Keeps so many devices from `at` on for `who`, which waits for something else.
   void keep(std::size_t count, const void* who, std::uint64_t at, std::uint64_t now);
-  /// When some request of this round will have waited long enough, or may pass; 0: none waits.
+  /// Returns the time when a request of this round will have waited long enough, or may pass; 0: none waits.
   std::uint64_t due() const { return due_; }
 
  private:
@@ -87,7 +89,7 @@ class device_pool {
   std::uint64_t due_ = 0;
 };
 
-/// Whether the request names devices.
+/// True if the request names devices.
 bool asks_for_devices(const std::vector<resource>& request);
 
 }  // namespace troupe::logic

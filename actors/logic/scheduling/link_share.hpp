@@ -2,9 +2,10 @@
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Of several that are under way at once each counts its part of the time, as a processor's time is counted. Whether the
-// link takes them one after the other or in turns, on the average each has then taken what it would alone; from being
-// asked for to being there, all of them look slow, and most so where the link does best. Pure; times come from the caller.
+// Each of several transfers in flight at once counts its share of the time, as a processor's time is counted. Whether
+// the link takes them one after the other or in turns, on the average each has then taken as long as it would alone;
+// from request to arrival all of them look slow, and most so where the link does best. Pure; times come from the
+// caller.
 #pragma once
 
 #include <cstdint>
@@ -13,13 +14,13 @@ namespace troupe::logic {
 
 class link_share {
  public:
-  /// A transfer begins; `end` wants what comes back.
+  /// Notes that a transfer begins; pass the result to `end`.
   double begin(std::uint64_t now) {
     pass(now);
     ++under_way_;
     return own_;
   }
-  /// In the units of `now`.
+  /// Returns the transfer's own time, in the units of `now`.
   double end(std::uint64_t now, double begun) {
     pass(now);
     if (under_way_ > 0) --under_way_;
@@ -34,7 +35,7 @@ class link_share {
   }
 
   std::uint64_t last_ = 0;
-  double own_ = 0;  // of somebody who has been under way from the first on
+  double own_ = 0;  // the own time of a transfer in flight since the beginning
   int under_way_ = 0;
 };
 

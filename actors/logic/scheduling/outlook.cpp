@@ -1,4 +1,4 @@
-// What this file is for: who uses which tile, in order of turns.
+// What this file is for: the uses of each tile, in order of turns.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 #include "actors/logic/scheduling/outlook.hpp"
@@ -15,7 +15,7 @@ namespace {
 int priority_of(const task_record& t) { return t.extra ? t.extra->options.priority : 0; }
 }  // namespace
 
-// A tile is given as often as accesses touch it.
+// Calls f(tile) for each use; a tile that several accesses touch is passed several times.
 template <class F>
 void outlook::each_use(const task_record& t, F&& f) {
   for (int i = 0; i < t.access_count; ++i) {
@@ -81,7 +81,7 @@ void outlook::forget_popped() {
   popped_ = {};
 }
 
-// Most come last, or are put back as the first.
+// Inserts a turn in order; most come last, or are put back as the first.
 void outlook::add_use(const tile& x, const turn& t) {
   users& u = uses_[x];
   if (u.turns.empty() || u.turns.back() <= t)

@@ -2,10 +2,11 @@
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Pure; owned by the device's actor. It is a plain queue at first: tasks leave by priority, then as they came. Once the
-// device's memory fills up it looks ahead: tasks of one priority leave in program order, in which what is used together is
-// close together, and for each tile the turn of the first waiting task that uses it is known. Rejected: the task that lacks
-// the fewest bytes first. Of a product in a good order that moves up to twice as much, since it leaves each block early.
+// Pure; owned by the device's actor. At first a plain queue: tasks leave by priority, then in order of arrival. Once
+// the device's memory fills up it looks ahead: tasks of one priority leave in program order, in which tasks that use
+// the same tiles are close together, and each tile knows the turn of the first waiting task that uses it. Rejected: the
+// task that lacks the fewest bytes first. For a matrix product in a good order that moves up to twice as many bytes,
+// since it leaves each block early.
 #pragma once
 
 #include <compare>
@@ -24,7 +25,7 @@ namespace troupe::logic {
 
 class outlook {
  public:
-  /// When a task's turn comes, among those that wait: smaller is earlier.
+  /// Place of a waiting task in the order: smaller is earlier.
   struct turn {
     int after = 0;  // priority, negated
     std::uint64_t sequence = 0;
@@ -34,12 +35,12 @@ class outlook {
   bool empty() const { return size() == 0; }
   std::size_t size() const { return plain_.size() + ordered_.size(); }
   void push(detail::task_record*, int priority);
-  /// One that was popped and could not be started.
+  /// Puts back a task that was popped and could not be started.
   void push_front(detail::task_record*, int priority);
-  /// Null if there is none. While it looks ahead, the task goes on counting among the users of its tiles until the next
-  /// one is popped: room for it is not made of what it needs.
+  /// Takes out the next task; null if there is none. While it looks ahead, the task counts among the users of its tiles
+  /// until the next one is popped, so that its own tiles are not evicted for it.
   detail::task_record* pop();
-  /// Takes out up to n that `wanted` agrees to, the last ones first; calls `take(task)` for each.
+  /// Takes out up to n tasks that `wanted` accepts, the last ones first; calls `take(task)` for each.
   template <class Wanted, class Take>
   void take_newest(std::size_t n, Wanted&& wanted, Take&& take) {
     plain_.take_newest(n, wanted, [&](detail::task_record* t) {
@@ -58,10 +59,10 @@ class outlook {
   }
 
   void look_ahead();
-  /// A plain queue again; only while it is empty.
+  /// Becomes a plain queue again; only while it is empty.
   void rest();
   bool looks_ahead() const { return ahead_; }
-  /// The turn of the first task that uses the tile; null: none of those that wait does.
+  /// Returns the turn of the first waiting task that uses the tile; null if there is none.
   const turn* next_use(std::uint64_t array_id, std::uint32_t tile_index) const {
     const auto found = uses_.find({array_id, tile_index});
     return found == uses_.end() ? nullptr : &found->second.turns[found->second.first];

@@ -9,7 +9,7 @@
 
 namespace troupe::logic {
 
-/// A ring that grows; no allocation in steady state.
+/// Ring that grows; no allocation in steady state.
 template <class T>
 class ring {
  public:
@@ -43,7 +43,8 @@ class ring {
   std::size_t head_ = 0, tail_ = 0;
 };
 
-/// T is a pointer or converts to bool as one does. Empty entries (taken out of the middle) are skipped when popped.
+/// Queue by priority. T is a pointer or converts to bool as one does. Empty entries (taken out of the middle) are
+/// skipped when popped.
 template <class T>
 class ready_queue {
  public:
@@ -57,7 +58,7 @@ class ready_queue {
     lane(priority).push_front(v);
     ++count_;
   }
-  /// An empty T if there is none.
+  /// Takes out the first entry; an empty T if there is none.
   T pop() {
     for (auto& l : lanes_) {
       while (!l.items.empty()) {
@@ -69,7 +70,7 @@ class ready_queue {
     }
     return T{};
   }
-  /// The one that `pop` would give; null if there is none.
+  /// Returns the entry that `pop` would take; null if there is none.
   T* front() {
     for (auto& l : lanes_) {
       while (!l.items.empty() && !l.items.at(0)) l.items.pop_front();
@@ -77,7 +78,7 @@ class ready_queue {
     }
     return nullptr;
   }
-  /// Takes out those among the first `reach` entries that `wanted` agrees to; calls `take(v)` for each.
+  /// Takes out those among the first `reach` entries that `wanted` accepts; calls `take(v)` for each.
   template <class Wanted, class Take>
   void take_first(std::size_t reach, Wanted&& wanted, Take&& take) {
     for (auto& l : lanes_) {
@@ -92,7 +93,7 @@ class ready_queue {
       }
     }
   }
-  /// Takes `v` out if it is among the last `reach` entries of some lane.
+  /// Takes `v` out if it is among the last `reach` entries of a priority.
   bool take(T v, std::size_t reach) {
     for (auto& l : lanes_) {
       const std::size_t n = l.items.size();
@@ -105,7 +106,8 @@ class ready_queue {
     }
     return false;
   }
-  /// Takes out up to n that `wanted` agrees to, the newest of the lowest priority first; calls `take(v)` for each.
+  /// Takes out up to n entries that `wanted` accepts, the newest of the lowest priority first; calls `take(v)` for
+  /// each.
   template <class Wanted, class Take>
   void take_newest(std::size_t n, Wanted&& wanted, Take&& take) {
     for (auto l = lanes_.rbegin(); l != lanes_.rend(); ++l)

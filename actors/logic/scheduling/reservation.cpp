@@ -1,4 +1,4 @@
-// What this file is for: when holders will have given enough back, and who ends before that.
+// What this file is for: when holders will have given enough back, and which requests end before that.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 #include "actors/logic/scheduling/reservation.hpp"
@@ -8,9 +8,10 @@
 namespace troupe::logic {
 
 namespace {
-// So many holders are looked at for when enough is back; of quantities in smaller pieces the time is then a little early.
+// Number of holders that are looked at to find when enough is back; quantities in smaller pieces get a time that is a
+// little early.
 constexpr std::size_t looked_at_max = 256;
-// Times are doubled so often at most: beyond, nobody passes.
+// Number of doublings after which no task passes any more.
 constexpr int doublings_max = 40;
 }  // namespace
 
@@ -39,7 +40,7 @@ void reservation::end(const void* who) {
   of_.erase(found);
 }
 
-// Those that are over their time come first in the order, but end after others.
+// Holders that are over their predicted time come first in `holders_`, but end after others: the ends are sorted again.
 reservation::opening reservation::when_back(double lacks, time now) const {
   if (lacks <= 0) return {now, true};
   std::vector<std::pair<time, std::pair<double, bool>>> ends;
@@ -72,7 +73,8 @@ double reservation::back_by(time at, time now) const {
   return back;
 }
 
-// Without those that have passed it could begin: while it waits for others, they do no harm.
+// True if the reservation could begin without the holders that have passed it. While it also waits for others, they do
+// no harm.
 bool reservation::is_put_off(double asks, double free) const {
   for (const auto& h : holders_)
     if (h.second.passed) free += h.second.amount;
@@ -91,7 +93,7 @@ void reservation::keep(const void* who, double asks, double free, time at, time 
     }
   }
   kept_ = true;
-  at_ = at == never ? now : at;  // nobody knows: then nobody ends before it
+  at_ = at == never ? now : at;  // unknown: then no task ends before it
   beside_ = std::min(free, free + back_by(at_, now) - asks);
 }
 

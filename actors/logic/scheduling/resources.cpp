@@ -15,7 +15,7 @@ namespace troupe::logic {
 namespace {
 constexpr double slots_max = 65536;
 
-// The whole amount that a request asks of one name, however often it names it.
+// Returns the whole amount that a request asks of one name, however often it names it.
 double asked(const std::vector<resource>& request, const std::string& name) {
   double sum = 0;
   for (const resource& r : request)
@@ -26,7 +26,7 @@ std::string text_of(double amount) {
   char text[32];
   return {text, std::to_chars(text, text + sizeof text, amount).ptr};
 }
-// Slots and devices are counted elsewhere.
+// False for slots and devices, which are counted elsewhere.
 bool is_counted(const std::string& name) { return name != "cpu" && name != "gpu"; }
 auto find(auto& list, const std::string& name) {
   return std::find_if(list.begin(), list.end(), [&](const resource& r) { return r.name == name; });
@@ -48,7 +48,7 @@ resources::resources(const std::vector<resource>& configured, time guess) {
   for (std::size_t i = 0; i < total_.size(); ++i) lines_.emplace_back(guess);
 }
 
-// `f(i, amount)` for each name that the request wants some of.
+// Calls f(i, amount) for each name that the request wants some of.
 template <class F>
 void resources::each_asked(const std::vector<resource>& request, F&& f) const {
   for (std::size_t i = 0; i < total_.size(); ++i)
@@ -65,7 +65,7 @@ void resources::check(const std::vector<resource>& request) const {
     if (r.name == "cpu") {
       if (r.amount > 1 && (r.amount != std::floor(r.amount) || r.amount > slots_max))
         throw error(errc::bad_argument, "cpu is a number of slots: a whole one, 65536 at most");
-      continue;  // placement knows how many there are
+      continue;  // placement knows how many slots exist
     }
     if (!is_counted(r.name)) continue;
     if (r.amount == resource::all)

@@ -13,39 +13,39 @@
 
 namespace troupe::logic {
 
-/// Exact accounting of named amounts, and who may have them while somebody waits for more; see reservation. Pure; owned by
-/// placement.
+/// Exact accounting of named amounts, and of the requests that may have them while another waits for more; see
+/// reservation. Pure; owned by placement.
 class resources {
  public:
   using time = reservation::time;
 
-  /// `guess`: of who may pass although nobody knows how long it will take.
+  /// `guess`: the duration assumed for requests of unknown duration that may pass.
   explicit resources(const std::vector<resource>& configured, time guess = reservation::unknown);
 
   /// Throws `error(no_resource)` if the request could never be met. "cpu" and "gpu" are not counted here.
   void check(const std::vector<resource>& request) const;
-  /// Whether so much exists; of names that are counted.
+  /// True if so much exists, of all names that are counted.
   bool exists(const std::vector<resource>& request) const;
-  /// Whether both requests together ask for more of some name than there is.
+  /// True if both requests together ask for more of some name of `b` than exists.
   bool exceeds(const std::vector<resource>& a, const std::vector<resource>& b) const;
-  /// What part of the scarcest of what is asked would be left; below 0: it cannot be had now.
+  /// Returns the part of the scarcest quantity asked for that would be left; below 0: the request cannot be met now.
   double left_after(const std::vector<resource>& request) const;
-  /// Takes all or nothing. `who` is predicted to have it for so long.
+  /// Takes all or nothing. `who` is predicted to hold it for so long.
   bool take(const std::vector<resource>& request, const void* who = nullptr, time now = 0,
             time lasts = reservation::unknown);
   void give(const std::vector<resource>& request, const void* who = nullptr);
   const std::vector<resource>& free() const { return free_; }
 
-  // Requests are looked at in rounds, in their order.
+  /// Begins a round; requests are looked at in rounds, in their order.
   void begin_round();
-  /// False: it is free, but kept for somebody who will have begun before this one would end.
+  /// False if it is free, but kept for a request that will begin before this one would end.
   bool lets_pass(const std::vector<resource>& request, time now, time lasts) const;
-  /// When so much will be free, as predicted.
+  /// Returns the predicted time when so much will be free.
   time begins(const std::vector<resource>& request, time now) const;
-  /// Who comes later in this round gets only what `who` does not need from `at` on. Nothing is kept where some of it is
-  /// kept for another one already, who is earlier in the order: his turn has to come first.
+  /// Keeps the request for `who`: later ones in this round get only what `who` does not need from `at` on. Nothing is
+  /// kept if some of the names are kept already: that request is earlier in the order, and has to come first.
   void keep(const std::vector<resource>& request, const void* who, time at, time now);
-  /// When to look again, if somebody could not pass; at least `step` from now.
+  /// Returns the time to look again if a request could not pass; at least `step` from now.
   time look_at(const std::vector<resource>& request, time now, time step) const;
 
  private:
@@ -53,14 +53,14 @@ class resources {
   void each_asked(const std::vector<resource>& request, F&& f) const;
 
   std::vector<resource> total_, free_;
-  std::vector<reservation> lines_;  // of each name
+  std::vector<reservation> lines_;  // one for each name
 };
 
-/// Whether it asks for more than slots and devices, which are counted elsewhere.
+/// True if the request asks for more than slots and devices, which are counted elsewhere.
 bool asks_for_quantities(const std::vector<resource>& request);
-/// How many slots of a core group the request says; the call's word comes before the kernel's.
+/// Returns the number of core group slots that the request asks for; the call's request overrides the kernel's.
 int slots_of(const std::vector<resource>& request);
-/// The same of a task.
+/// Returns the same of a task.
 inline int slots_needed(const detail::task_record& t) { return t.extra ? slots_of(t.extra->options.resources) : 1; }
 
 }  // namespace troupe::logic

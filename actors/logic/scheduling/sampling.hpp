@@ -7,8 +7,9 @@
 
 namespace troupe::logic {
 
-/// One in eight, in no pattern: tasks of one kind may be every second one, or every eighth, so their numbers will not do.
-/// Pure, always the same ones (a linear congruence with Knuth's constants, of which the highest bits are used).
+/// Selects one in eight, in no pattern: tasks of one kind may be every second one, or every eighth, so their numbers
+/// will not do. Pure; the sequence is always the same (a linear congruence with Knuth's constants, of which the highest
+/// bits are used).
 class sampling {
  public:
   bool next() {

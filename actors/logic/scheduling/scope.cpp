@@ -175,7 +175,7 @@ bool uses_double(std::string_view text) {
       i = end + (line ? 1 : 2);
       continue;
     }
-    // double2 and the like of OpenCL too
+    // OpenCL's double2 and the like count too.
     if (rest.starts_with(word) && (i == 0 || !is_part_of_a_name(i - 1))) {
       std::size_t end = i + word.size();
       while (end < text.size() && std::isdigit(static_cast<unsigned char>(text[end])) != 0) ++end;

@@ -16,24 +16,25 @@
 
 namespace troupe::logic {
 
-/// Executors by their ids.
+/// Set of executors, by their ids.
 using executor_set = detail::id_set;
 inline constexpr int executors_max = executor_set::end;
 
-/// The executors that the scope names. Unknown names name nobody.
+/// Returns the executors that the scope names. An unknown name matches none.
 executor_set resolve(const scope&, std::span<const detail::executor_facts>);
-/// It names accelerators of which there are none: any of them, a kind, or one that is neither a core group nor a node.
+/// True if the scope names accelerators that do not exist: any accelerator, a kind, or a name that is neither a core
+/// group's nor a node's.
 bool names_absent_devices(const scope&, std::span<const detail::executor_facts>);
-/// A node may be in it: one that is there, or that is to come.
+/// True if the scope may contain a node: one that is connected, or one that is to come.
 bool may_name_nodes(const scope&);
-/// "node b, node c": those that it names.
+/// Returns the nodes that the scope names, as "node b, node c".
 std::string nodes_named_in(const scope&);
-/// The executors whose kind has a bit in `kinds`.
+/// Returns the executors whose kind has a bit in `kinds`.
 executor_set with_body(unsigned char kinds, std::span<const detail::executor_facts>);
-/// The executors that have a body of the kernel and can run it.
+/// Returns the executors that have a body of the kernel and can run it.
 executor_set able_to_run(const detail::kernel_info&, std::span<const detail::executor_facts>);
 
-/// The same for many kernels: costs what the kinds cost, not what the executors do.
+/// Finds the same sets for many kernels: the cost grows with the kinds, not with the executors.
 class abilities {
  public:
   void add(const detail::executor_facts&);
@@ -41,14 +42,14 @@ class abilities {
 
  private:
   std::array<executor_set, device_kind_count + 1> of_kind_;       // nodes among them
-  std::array<executor_set, device_kind_count + 1> lack_doubles_;  // of that kind
+  std::array<executor_set, device_kind_count + 1> lack_doubles_;  // of that kind, without nodes
 };
 
-/// Why the executor cannot run the body that the kernel has for its kind; empty if it can.
+/// Returns why the executor cannot run the body that the kernel has for its kind; empty if it can.
 std::string_view reason_against(const detail::kernel_info&, const detail::executor_facts&);
-/// A text that uses the type double, outside of its comments.
+/// True if the text uses the type double outside of its comments.
 bool uses_double(std::string_view text);
-/// "cpu:0, cpu:1": for messages.
+/// Returns "cpu:0, cpu:1", for messages.
 std::string names_of(executor_set, std::span<const detail::executor_facts>);
 
 }  // namespace troupe::logic

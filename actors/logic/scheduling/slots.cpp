@@ -36,7 +36,7 @@ void slots::arrive(seat s, int held) {
     free_ += held;
     held = 0;
   }
-  if (held != 0 && !slotless_.empty() && coming_ == 0) {  // no spare can be made for these
+  if (held != 0 && !slotless_.empty() && coming_ == 0) {  // no spare may be created for these
     free_ += held;
     held = 0;
   }
@@ -54,12 +54,12 @@ void slots::arrive(seat s, int held) {
   idle_.push_back(s);
   settle();
   if (self.at == place::idle && std::exchange(relief_due_, false)) relieve();
-  // A slot that was free: nobody has looked for work since it was given away.
+  // The slot was free: no thread has looked for work since it was given away.
   if (self.at == place::asleep) {
     std::erase(effects_.promoted, s);
     call(s);
   }
-  std::erase(effects_.roused, s);  // it is here
+  std::erase(effects_.roused, s);  // the thread is here already
 }
 
 void slots::add_again(seat s) {
@@ -105,7 +105,7 @@ bool slots::take(ticket body, int n) {
     reclaim(n);
     if (free_ >= n) {
       free_ -= n;
-      settle();  // who has lost its slot may have something else to do
+      settle();  // a sleeper that lost its slot may have something else to do
       return true;
     }
   }
@@ -179,7 +179,7 @@ bool slots::pass(seat s) {
   return true;
 }
 
-// ---- others ---------------------------------------------------------------------------------------------------------
+// ---- lending and calling --------------------------------------------------------------------------------------------
 
 void slots::call(seat s) {
   std::erase(asleep_, s);
@@ -191,7 +191,7 @@ void slots::call_next(std::size_t n) { calls_ = std::min(calls_ + n, static_cast
 bool slots::lend(seat not_his) {
   std::vector<seat>& from = asleep_.empty() ? called_ : asleep_;
   if (from.empty() || !line_.empty() || free_ < 0)
-    return false;  // who came with one that has gathered is to look who may pass
+    return false;  // a thread whose slot has gathered must look whether a task may pass
   const auto one = from.begin() + (from.front() == not_his && from.size() > 1 ? 1 : 0);
   threads_[*one].at = place::idle;
   threads_[*one].next = {};
@@ -199,13 +199,13 @@ bool slots::lend(seat not_his) {
   ++lent_;
   if (&from == &called_) call_next(1);
   from.erase(one);
-  if (!slotless_.empty() || free_ != 0) settle();  // it may have something else to do
+  if (!slotless_.empty() || free_ != 0) settle();  // the sleeper may have something else to do
   return true;
 }
 
 void slots::give_back() {
   --lent_;
-  if (free_ == 0 && calls_ == 0 && line_.empty() && slotless_.empty() && !idle_.empty()) {  // nobody waits for it
+  if (free_ == 0 && calls_ == 0 && line_.empty() && slotless_.empty() && !idle_.empty()) {  // nothing waits for it
     promote();
     return;
   }
@@ -225,7 +225,7 @@ void slots::no_spare() {
   settle(true);
 }
 
-// ---- inside ---------------------------------------------------------------------------------------------------------
+// ---- private functions ----------------------------------------------------------------------------------------------
 
 void slots::rouse(seat s, duty d) {
   threads_[s].at = place::awake;
@@ -240,7 +240,7 @@ slots::seat slots::take_idle() {
   return s;
 }
 
-// An idle thread has a slot from now on.
+// Gives an idle thread a slot: it is asleep from now on.
 void slots::promote() {
   const seat s = take_idle();
   threads_[s].at = place::asleep;
@@ -248,7 +248,7 @@ void slots::promote() {
   effects_.promoted.push_back(s);
 }
 
-// Takes slots of sleepers, who are idle from then on, until so many are free.
+// Takes slots of sleepers, which are idle from then on, until so many are free.
 void slots::reclaim(int needed) {
   while (free_ < needed && !asleep_.empty()) {
     const seat s = asleep_.back();
@@ -263,7 +263,7 @@ void slots::serve_line() {
   while (!line_.empty()) {
     const claimant first = line_.front();
     reclaim(first.slots);
-    if (first.task && idle_.empty()) reclaim(free_ + 1);  // it needs a thread, too
+    if (first.task && idle_.empty()) reclaim(free_ + 1);  // a task needs a thread, too
     if (free_ < first.slots || (first.task && idle_.empty())) return;
     free_ -= first.slots;
     line_.erase(line_.begin());
@@ -277,14 +277,14 @@ void slots::serve_line() {
 void slots::serve_slotless(bool no_more_spares) {
   std::size_t given = 0;
   while (given < slotless_.size()) {
-    if (idle_.empty() && no_more_spares && coming_ == 0) reclaim(free_ + 1);  // nobody else comes
+    if (idle_.empty() && no_more_spares && coming_ == 0) reclaim(free_ + 1);  // no other thread comes
     if (idle_.empty()) break;
     rouse(take_idle(), {slotless_[given++], 0});
   }
   slotless_.erase(slotless_.begin(), slotless_.begin() + static_cast<std::ptrdiff_t>(given));
 }
 
-// After anything that makes a slot free, a thread idle, or work wait.
+// Distributes free slots and idle threads; called after anything that frees a slot, makes a thread idle, or adds work.
 void slots::settle(bool refused) {
   refused = refused || closed_;
   const bool no_more_spares = refused || spares_ >= spares_max_;
@@ -295,7 +295,7 @@ void slots::settle(bool refused) {
     for (; free_ > 0 && !idle_.empty(); --free_) promote();
   }
   if (refused) return;
-  // For the first in line, or for who may pass it.
+  // Spares serve slotless tasks, the first in line, or a task that may pass it.
   const bool line_lacks_thread = !line_.empty() && free_ > 0 && idle_.empty();
   const int due = static_cast<int>(slotless_.size()) + (line_lacks_thread ? 1 : 0) + (line_.empty() ? free_ : 0);
   const bool nobody = free_ >= total_ && idle_.empty() && coming_ == 0;

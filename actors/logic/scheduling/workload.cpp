@@ -53,7 +53,7 @@ void workload::resume(task_record& t) {
   put_out(t);
 }
 
-// Which copies were for this task is not remembered: its share.
+// Copies for one task are not counted apart: an equal share of all copies is taken off.
 void workload::take_off(task_record& t) {
   place& p = places_[t.executor];
   end_wait(t);

@@ -2,8 +2,8 @@
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Pure; owned by assignment, which chooses. Here is only counted: so an executor's queue, whether it has room, and how
-// much is whose are the same to all who ask.
+// Pure; owned by assignment, which chooses; here is only counting. So an executor's queue, its room, and each
+// listener's part of its work are the same for all callers.
 #pragma once
 
 #include <algorithm>
@@ -21,7 +21,7 @@ namespace troupe::logic {
 
 class workload {
  public:
-  /// Tasks, and what they are predicted to take.
+  /// Number of tasks, and their predicted time.
   struct load {
     std::uint64_t tasks = 0;
     float ns = 0;
@@ -29,48 +29,48 @@ class workload {
 
   explicit workload(float window_ns) : window_ns_(window_ns) {}
 
-  /// An executor; its id is the number of those before it.
+  /// Adds an executor; its id is the number of those added before.
   void add(int slots, device_kind);
   std::size_t size() const { return places_.size(); }
-  /// It starts anew, with so many slots.
+  /// Resets executor i, with so many slots.
   void restart(std::size_t i, int slots) {
     places_[i].slots = slots;
     places_[i].others_ns = 0;
     note_room(i);
   }
   void know_others(std::size_t i, float ns) { places_[i].others_ns = ns; }
-  /// Bodies that wait have left so many slots of executor i, and were predicted to take so long.
+  /// Notes that waiting bodies have left so many slots of executor i, and were predicted to take so long.
   void know_waiting(std::size_t i, int slots, float ns) {
     places_[i].waiting = slots;
     places_[i].waiting_ns = ns;
     note_room(i);
   }
 
-  // ---- what happens -------------------------------------------------------------------------------------------------
-  /// The task is for executor i, where it is predicted to take so long, and its data so long to come.
+  // ---- events -------------------------------------------------------------------------------------------------------
+  /// Gives the task to executor i, where it is predicted to take so long, and its data so long to arrive.
   void give(detail::task_record&, std::size_t i, float predicted_ns, float transfer_ns = 0);
-  /// It is not any more: it has ended or comes back.
+  /// Removes a task from its executor's load, when it has finished or was returned.
   void take_off(detail::task_record&);
-  /// It took so long; what was predicted of it counts if its kernel was known.
+  /// Adds the task's measured time to the sums, beside the predicted one, if its kernel was known.
   void note_measured(const detail::task_record&);
 
-  /// It waits for its data: until it resumes, its executor may be given another one for the slot.
+  /// Marks a task as waiting for its data: until it resumes, its slot may be given to another task.
   void set_aside(detail::task_record&);
-  /// Its data has come: it is to be handed over.
+  /// Hands over a task whose data has arrived.
   void resume(detail::task_record&);
 
-  // ---- what is to be handed over ------------------------------------------------------------------------------------
+  // ---- tasks to hand over -------------------------------------------------------------------------------------------
   void put_out(detail::task_record& t) {
     places_[t.executor].outgoing.push_back(&t);
     outgoing_.insert(t.executor);
   }
-  /// For executor i; who empties it says so with `sent`.
+  /// Returns the tasks to be handed to executor i; the caller that empties the list calls `sent`.
   std::vector<detail::task_record*>& outgoing(std::size_t i) { return places_[i].outgoing; }
   void sent(std::size_t i) {
     places_[i].outgoing.clear();
     outgoing_.erase(i);
   }
-  /// The first executor from this one on for which there may be something; id_set::end if there is none.
+  /// Returns the first executor from this one on that may have outgoing tasks; id_set::end if there is none.
   int next_outgoing(int from) const { return outgoing_.next(static_cast<std::size_t>(from)); }
   bool something_outgoing() const {
     for (int i = next_outgoing(0); i != detail::id_set::end; i = next_outgoing(i + 1))
@@ -78,35 +78,35 @@ class workload {
     return false;
   }
 
-  // ---- how much there is --------------------------------------------------------------------------------------------
-  /// Until a slot is free.
+  // ---- load ---------------------------------------------------------------------------------------------------------
+  /// Time until a slot is free.
   float queue_ns(std::size_t i) const {
     const place& p = places_[i];
     return counted(p) < p.slots ? 0 : std::max(p.outstanding_ns - p.waiting_ns, 0.0f) / static_cast<float>(p.slots);
   }
-  /// All that it has been given.
+  /// Predicted time of all tasks that the executor has.
   float outstanding_ns(std::size_t i) const { return places_[i].outstanding_ns; }
-  /// Copies for that.
+  /// Time of the copies for these.
   float moving_ns(std::size_t i) const { return places_[i].moving_ns; }
-  /// What others have given a node.
+  /// Predicted time of what other owners have given a node.
   float others_ns(std::size_t i) const { return places_[i].others_ns; }
   int slots(std::size_t i) const { return places_[i].slots; }
-  /// Tasks that it has been given and not finished.
+  /// Number of tasks that the executor has been given and not finished.
   int under_way(std::size_t i) const { return places_[i].under_way; }
-  /// Tasks on their way whose time is a guess.
+  /// Number of these whose time is a guess.
   int tries(std::size_t i) const { return places_[i].tries; }
-  /// To whom more may be given; a node may have the next task of each slot while one runs.
+  /// Executors that may be given more; a node may have the next task of each slot while one runs.
   const detail::id_set& roomy() const { return roomy_; }
-  /// Who has a slot for which there is nothing.
+  /// Executors with a slot for which there is no task.
   const detail::id_set& free() const { return free_; }
-  /// Of executors that are no nodes.
+  /// Load of executors that are not nodes.
   load given() const;
-  /// Of that, what tasks with this listener are; those of other nodes have one.
+  /// Returns the part of it that tasks with this listener make up; tasks from other nodes have one.
   load given(const detail::task_listener* l) const {
     const auto found = of_listeners_.find(l);
     return found == of_listeners_.end() ? load() : found->second;
   }
-  /// Sums over the tasks whose kernels were known: predicted against measured.
+  /// Sum over tasks whose kernels were known: predicted, to compare with measured.
   double predicted_ns(std::size_t i) const { return places_[i].predicted_ns; }
   double measured_ns(std::size_t i) const { return places_[i].measured_ns; }
 
@@ -115,10 +115,10 @@ class workload {
     float outstanding_ns = 0;
     float moving_ns = 0;
     float others_ns = 0;
-    float waiting_ns = 0;  // of outstanding_ns
+    float waiting_ns = 0;  // part of outstanding_ns
     int under_way = 0;     // tasks
     int taken = 0;         // slots that they need
-    int waiting = 0;       // of these, those that bodies have left while they wait
+    int waiting = 0;       // of these, slots that bodies have left while they wait
     int aside = 0;         // tasks that wait for their data
     int slots = 1;
     int tries = 0;
@@ -129,16 +129,18 @@ class workload {
 
   void end_wait(detail::task_record&);
 
-  // Slots that are used or spoken for. Of tasks that wait for their data two for each slot are not counted: others have
-  // their slots meanwhile.
+  // Returns the slots that are used or spoken for. Of tasks that wait for their data, two for each slot are not
+  // counted: other tasks have their slots meanwhile.
   static int counted(const place& p) { return p.taken - p.waiting - std::min(p.aside, 2 * p.slots); }
-  // A core group's tasks may need several slots, or none; a device's and a node's are one each.
+  // Returns the slots that the task takes there: a core group's tasks may need several, or none; a device's and a
+  // node's need one.
   static int slots_on(const place& p, const detail::task_record& t) {
     return p.kind == device_kind::cpu ? slots_needed(t) : 1;
   }
 
-  // A node is given the next task of each slot while one runs, however long that takes: else it would do nothing from the
-  // end of each until the news has come here and the next one with its data has gone there.
+  // Updates whether executor i has room. A node is given the next task of each slot while one runs, however long that
+  // takes: else it would be idle from the end of each until the report has come here and the next task with its data
+  // has gone there.
   void note_room(std::size_t i) {
     const place& p = places_[i];
     free_.set(i, counted(p) < p.slots);
@@ -148,7 +150,7 @@ class workload {
   const float window_ns_;
   std::vector<place> places_;
   detail::id_set roomy_, free_;
-  detail::id_set outgoing_;  // for whom there may be something
+  detail::id_set outgoing_;  // may have something outgoing
   std::unordered_map<const detail::task_listener*, load> of_listeners_;
 };
 
