@@ -1,5 +1,5 @@
-// What this file is for: what an executor has not started goes elsewhere: to one that has run dry, or, once it is known
-// to take much longer than was predicted, to the executor that will be done with it first.
+// What this file is for: tasks that an executor has not started go elsewhere: to one that has run dry, or, once it is
+// known to take much longer than was predicted, to the executor that will be done with it first.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 //

@@ -1,4 +1,4 @@
-// What this file is for: what was lost with a node is made again from what is here.
+// What this file is for: tiles that were lost with a node are made again from data that is here.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 //

@@ -1,4 +1,4 @@
-// What this file is for: versions of tiles are brought home while nodes go on with them, so that less is lost with a
+// What this file is for: versions of tiles are copied home while nodes go on with them, so that less is lost with a
 // node.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause

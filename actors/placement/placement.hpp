@@ -1,4 +1,4 @@
-// What this file is for: the actor that owns the graph: orders tasks, chooses executors, retires what is done.
+// What this file is for: the actor that owns the graph: orders tasks, chooses executors, retires finished tasks.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 //
@@ -142,8 +142,8 @@ class placement final : private logic::dependencies::surroundings {
   void report_transfer(memory_space from, memory_space to, std::uint64_t bytes, float ns) {
     transfers_.add(from, to, bytes, ns);
   }
-  /// Corrects the costs of a link by a measurement on the idle link: `bytes` took `there` to the node and `back` from
-  /// it, an empty message `round_trip`; see cost_model::correct.
+  /// Lowers the costs of a link that was believed to be much dearer than a measurement shows: on the idle link, `bytes`
+  /// took `there` to the node and `back` from it, and an empty message `round_trip`; see cost_model::correct.
   void correct_link(memory_space node, std::uint64_t bytes, std::chrono::nanoseconds there, std::chrono::nanoseconds back,
                     std::chrono::nanoseconds round_trip);
   /// Frees an array whose last handle is gone, as soon as no task uses it.
@@ -191,6 +191,7 @@ class placement final : private logic::dependencies::surroundings {
   /// before.
   bool wait_quiet(std::chrono::steady_clock::time_point);
   /// True if the task `inside` must not wait for `awaited`, which comes after it or needs resources that it holds.
+  /// Fails `awaited` if the two do not fit into the host memory budget together.
   bool would_deadlock(task_record& inside, task_record& awaited);
   /// Gives up a host access for which nothing waits any more: its place in the order stays, and what it was to change
   /// is as before.
@@ -442,7 +443,7 @@ class placement final : private logic::dependencies::surroundings {
   bool room_changed_ = false;
   std::unique_ptr<logic::lineage> log_;                         // of data on other nodes only; null: no nodes
   logic::lineage::call ran_;                                    // the call that the log is told of next
-  std::unordered_map<std::uint64_t, array_core*> logged_;       // arrays that it names
+  std::unordered_map<std::uint64_t, array_core*> logged_;       // by id: the arrays that log_ names
   std::map<value_key, std::shared_ptr<std::byte[]>> aside_;     // copies of values that host memory no longer has
   std::vector<std::pair<array_core*, std::uint32_t>> to_save_;  // to ask nodes for; each keeps its array
   std::vector<std::uint64_t> joined_;                           // by executor: how often a node has joined

@@ -1,4 +1,4 @@
-// What this file is for: what becomes of a task in a turn: ordered, ready, admitted, given to an executor, retired.
+// What this file is for: the states of a task in turns: ordered, ready, admitted, given to an executor, retired.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 #include <algorithm>
