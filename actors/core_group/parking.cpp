@@ -90,8 +90,7 @@ void parking::sleep(thread& self, std::unique_lock<std::mutex>& hold) {
   const auto stays = [&] { return !closed_ && book_.place_of(self.seat) == slots::place::asleep; };
   while (stays()) {
     const bool others_work = world_.somebody_works();
-    // A thread that posts work looks at the sleepers after posting; this one looks at the work after announcing its
-    // sleep.
+    // A thread that posts work looks at the sleepers after posting; this one looks at the work after announcing sleep.
     if (others_work ? world_.left_alone() : world_.work_in_sight()) {
       book_.call(self.seat);
       carry_out();

@@ -37,8 +37,7 @@ class parking {
     /// True if the group has tasks and none of its own threads is awake, whatever other groups do. Sequentially
     /// consistent as well.
     virtual bool left_alone() const { return false; }
-    /// True if there is work that the threads that are awake do not seem to come for. Asked by one thread after each
-    /// nap.
+    /// True if there is work that the threads that are awake do not seem to come for. One thread asks after each nap.
     virtual bool work_overdue() const = 0;
     /// Called when all slots are sleepers'.
     virtual void all_asleep() = 0;
@@ -78,8 +77,7 @@ class parking {
   parking(int slots, int spares_max, outlook& world) : slots_(slots), world_(world), book_(spares_max, slots) {}
 
   // ---- threads of the group -----------------------------------------------------------------------------------------
-  /// Sleeps until the thread is to work, to run a task or to end. A thread with a slot leaves it to a body that waits
-  /// for one.
+  /// Sleeps until the thread is to work, to run a task or to end. Its slot goes to a body that waits for one.
   woken park(thread&);
   /// Frees the slots of a thread that has ended.
   void ended(const thread&);
@@ -127,8 +125,7 @@ class parking {
   void wake(std::size_t n, nearness);
   /// Makes sure that a sleeper looks up now and then: there is work that a thread which is awake should see to.
   void keep_watch();
-  /// Returns how many threads could come for work: those that sleep, and one for the slots that have gathered in the
-  /// line.
+  /// Returns how many threads could come for work: those that sleep, and one for slots gathered in the line.
   int sleepers() const { return sleepers_.load(std::memory_order_seq_cst); }
   /// True if a slot is free or a sleeper's, no thread naps, and none is on its way.
   bool has_slot_for_nobody();

@@ -280,8 +280,7 @@ void group_actor::run_nodes(worker& self, graph_run& g, bool owner) {
   self.hands = mine.outer;
 }
 
-// Offers nodes of recorded graphs that the thread holds to others: a thread that waits inside a body must not keep
-// them.
+// Offers nodes of recorded graphs that the thread holds to others: a thread that waits inside a body must keep none.
 void group_actor::lay_out_hands(worker& self) {
   bool any = false;
   for (graph_run::hand* h = self.hands; h; h = h->outer) any = h->run->lay_out(*h) || any;

@@ -11,8 +11,7 @@
 
 namespace troupe::detail {
 
-/// Returns the error of `t`, whose body threw `cause` on `executor` at this attempt; `code` tells if not the body
-/// failed.
+/// Returns the error of `t`, whose body threw `cause` on `executor` at this attempt; `code` tells if it did not.
 std::exception_ptr task_error(const task_record& t, const std::string& executor, int attempt, std::exception_ptr cause,
                               errc code = errc::task_failed);
 /// Returns the error of a graph's run of which a recorded call has failed with `of_call`; names the same root task.

@@ -40,8 +40,7 @@ namespace troupe::detail {
 
 namespace {
 
-// Idle time before `tidy` is called. If memory could not be tidied because it is in use, the time doubles, up to the
-// maximum.
+// Idle time before `tidy` is called. If some memory is still in use, the time doubles, up to the maximum.
 constexpr auto idle_before_tidying = std::chrono::milliseconds(200);
 constexpr auto patience_max = std::chrono::milliseconds(5'000);
 // Threads of an actor system as `configure` sets it up: a worker, a clock and a printer, which has nothing to print.

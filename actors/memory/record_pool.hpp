@@ -71,7 +71,7 @@ class shard_pool {
     std::lock_guard hold(slabs_lock_);
     return slabs_.size() * slab_bytes;
   }
-  /// Returns memory beyond `keep_bytes` to the system if nothing is in use; true if it did. Every shard is locked
+  /// Returns memory beyond `keep_bytes` to the system if nothing is in use; true if it did. All shards are locked
   /// meanwhile.
   bool trim(std::size_t keep_bytes) {
     if (bytes() <= keep_bytes) return false;

@@ -12,7 +12,7 @@ namespace troupe::detail {
 
 namespace {
 
-// Bounds of a slab's size, which is that of all slabs before it together: so small programs pin little, and large ones
+// Bounds of a slab's size, which is that of all earlier slabs together: small programs pin little, and large ones
 // seldom.
 constexpr std::size_t slab_min = std::size_t{4} << 20, slab_max = std::size_t{64} << 20;
 constexpr std::size_t page = 4096, huge_page = std::size_t{2} << 20;

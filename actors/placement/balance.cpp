@@ -3,8 +3,7 @@
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Late binding keeps executors within a window of each other as long as predictions hold. This file is for when they do
-// not.
+// Late binding keeps executors within a window of each other as long as predictions hold. This is for when they fail.
 #include <algorithm>
 #include <array>
 
@@ -14,8 +13,7 @@
 namespace troupe::detail {
 
 namespace {
-// Predicted work from which an idle executor takes half of another one's queue, and the most tasks that are moved at
-// once.
+// Predicted work from which an idle executor takes half of another one's queue, and the most tasks moved at once.
 constexpr float relief_ns = 5'000.0f;
 constexpr std::size_t relief_max = 64;
 }  // namespace

@@ -33,8 +33,7 @@ bool stays_on_device(const task_record& t) {
   return true;
 }
 
-// True if the task waits for other tasks directly, not only through its data: a node orders by data alone, and cannot
-// do that.
+// True if the task waits for other tasks directly, not only through its data: a node orders by data alone.
 bool waits_for_tasks(const task_record& t) {
   for (int i = 0; i < t.access_count; ++i)
     if (!t.accesses[i].array) return true;
@@ -46,8 +45,7 @@ bool writes_tiles(const task_record& t) {
                      [](const access& x) { return x.array && logic::is_whole(x) && logic::writes(x); });
 }
 
-// True if the task copies from other devices: its result is void if a lender fails meanwhile, which is known only once
-// it has ended.
+// True if the task copies from other devices: its result is void if a lender failed, which only its end shows.
 bool has_loans(const task_record& t) { return t.extra && !t.extra->loans.empty(); }
 
 // True if the result is copied to this node before the task ends, and until then the node's death is its failure: by
@@ -56,8 +54,7 @@ bool ends_at_home(const task_record& t, const executor_facts& where) {
   return where.kind == device_kind::node && !is_repeatable(t);
 }
 
-// True if `next` may be counted behind `first`. Not with different priorities: the device might begin with the later
-// one.
+// True if `next` may be counted behind `first`. Not of another priority: the device might begin with the later.
 bool may_count(const task_record& first, const task_record& next) {
   return (first.marks & mark_leads) && !(next.marks & mark_sent) && is_calls(next) &&
          priority_of(first) == priority_of(next);
@@ -92,8 +89,7 @@ void placement::count_not_ahead(task_record& first) {
   });
 }
 
-// Marks the outgoing tasks of a device, which are about to be handed over, and sends their successors behind them where
-// possible.
+// Marks the outgoing tasks of a device, which are about to be handed over, and sends successors behind them.
 void placement::hand_to_device(std::size_t i) {
   std::vector<task_record*>& outgoing = assignment_.outgoing(i);
   for (std::size_t k = 0; k < outgoing.size(); ++k) {

@@ -185,8 +185,7 @@ bool placement::make_room() {
   return any;
 }
 
-// Decides whether a waiting task gets room now, and evicts tiles for it. `promised`: room that is being made for tasks
-// before it.
+// Decides whether a waiting task gets room now, and evicts tiles for it. `promised`: room being made for earlier tasks.
 placement::answer placement::answer_to(room_request& r, std::uint64_t& promised) {
   const auto needs = budget_->needs_of(*r.task);
   const std::uint64_t missing = logic::host_budget::missing(needs);
@@ -259,8 +258,7 @@ void placement::evict(tile_place& p, const room_request& r) {
   p.for_whom = r.number;
 }
 
-// Continues an eviction when a transfer from a device has ended: spills the tile, or keeps it where there are no host
-// bytes.
+// Continues an eviction when a transfer from a device has ended: spills the tile, or keeps it if it has no host bytes.
 void placement::went_home(const access& x) {
   if (!x.array->places) return;
   tile_place& p = x.array->places->tiles[x.tile];

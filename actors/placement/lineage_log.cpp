@@ -51,8 +51,7 @@ bool replaces_home(const task_record& t, const access& x) {
 
 // ---- what the log is told -------------------------------------------------------------------------------------------
 
-// Returns a packed copy of a tile, from host memory or, if it has no room there or is being loaded or spilled, from the
-// disk.
+// Returns a packed copy of a tile, from host memory or, if it is being loaded, spilled or not there, from the disk.
 std::shared_ptr<std::byte[]> placement::copy_of(array_core& a, std::uint32_t tile) {
   using stage = tile_place::stage;
   const std::size_t bytes = a.bytes_of(tile);
@@ -101,8 +100,7 @@ void placement::note_overwriting(task_record& t, memory_space where) {
   drop_unwanted();  // not before: values at home need no copies aside
 }
 
-// Tells the log which tiles a retired task has written in host memory, with the versions after it, or that it failed
-// to.
+// Tells the log which tiles a retired task has written in host memory, with the versions after it, or that it failed.
 void placement::note_at_home(const task_record& t, memory_space where) {
   if (!log_ || !(t.marks & mark_overwrites)) return;
   for (int i = 0; i < t.access_count; ++i) {

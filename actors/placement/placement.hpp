@@ -85,19 +85,17 @@ class placement final : private logic::dependencies::surroundings {
   void check_open() const {
     if (closed()) [[unlikely]] refuse_closed();
   }
-  /// True if some tasks can never run here for want of memory; for those `check_size` throws error(out_of_memory) with
-  /// the sizes.
+  /// True if some tasks can never run here for want of memory; then `check_size` throws error(out_of_memory) with the
+  /// sizes.
   bool limits_size() const { return gated_; }
   void check_size(const task_record&) const;
   /// Reports tasks whose bodies have returned. Takes the turn if it is free, else leaves mail.
   void report_done(std::span<task_record* const>, executor* self);
-  /// Returns tasks that an executor was given and could not run; their phase is waiting again (nothing has claimed
-  /// them).
+  /// Returns tasks that an executor was given and could not run; their phase is waiting again (not claimed).
   void report_returned(std::span<task_record* const>);
   /// Names tiles that tasks about to be returned still need and that the executor has overwritten.
   void report_overtaken(const executor&, std::span<const overtaken_tile>);
-  /// Allocates task_record::extra under the turn: executors fill it in while placement may be reading it for
-  /// successors.
+  /// Allocates task_record::extra under the turn: executors fill it in while placement may read it for successors.
   void make_extras(std::span<task_record* const>);
   /// Excludes the reporting executor for tasks that it is about to return. If no other executor can take one, it fails
   /// with the given error, if there is one.
@@ -155,8 +153,7 @@ class placement final : private logic::dependencies::surroundings {
   void end_farewells();
   /// Takes a turn in which whatever waits for a point in time is looked at; the alarm calls it.
   void look_again();
-  /// Notes that a stop request has claimed a task, which may be waiting for a node. Any thread, whatever locks it
-  /// holds.
+  /// Notes that a stop request has claimed a task, which may wait for a node. Any thread, whatever locks it holds.
   void note_cancelled();
   /// Takes a turn if there is something to decide and the turn is free; true if something was done. `self`: the caller
   /// is about to look for work at that executor.
@@ -168,8 +165,7 @@ class placement final : private logic::dependencies::surroundings {
   void waits_changed() { waits_changed_.store(true, std::memory_order_seq_cst); }
   /// True if there is mail and no thread that is awake seems to be coming for it.
   bool has_stale_mail(std::uint64_t now) const { return has_mail() && is_stale(now); }
-  /// True if another executor has been given more than it gets done, so that `idle` should take a turn: that may
-  /// relieve it.
+  /// True if another executor has been given more than it gets done, so that a turn taken for `idle` may relieve it.
   bool is_work_elsewhere(const executor* idle) const;
   /// True if no thread holds the turn, and none has taken it for a while.
   bool is_stale(std::uint64_t now) const {
@@ -187,8 +183,7 @@ class placement final : private logic::dependencies::surroundings {
     return finished_.load(std::memory_order_acquire) == submitted_.load(std::memory_order_acquire) &&
            farewells_left_.load(std::memory_order_seq_cst) == 0;
   }
-  /// Waits until no task is in flight and no borrowed memory without a handle is in use; false if the deadline passes
-  /// before.
+  /// Waits until no task is in flight and no borrowed memory without a handle is in use; false if the deadline passes.
   bool wait_quiet(std::chrono::steady_clock::time_point);
   /// True if the task `inside` must not wait for `awaited`, which comes after it or needs resources that it holds.
   /// Fails `awaited` if the two do not fit into the host memory budget together.
@@ -196,8 +191,7 @@ class placement final : private logic::dependencies::surroundings {
   /// Gives up a host access for which nothing waits any more: its place in the order stays, and what it was to change
   /// is as before.
   void abandon_access(task_record&);
-  /// True if the awaited task, or any task if it is null, comes after one of `open`: host accesses whose views are
-  /// open.
+  /// True if the awaited task, or any task if null, comes after one of `open`: host accesses whose views are open.
   bool is_behind(std::span<task_record* const> open, const task_record* awaited);
   explanation explain(task_record&);
   runtime_report report();
@@ -209,8 +203,7 @@ class placement final : private logic::dependencies::surroundings {
   logic::executor_set able_to_run(const kernel_info& k) const { return assignment_.able_to_run(k); }
   void check_resources(const std::vector<resource>& r) const { admission_.check(r); }
 
-  /// Fails all tasks that have not started with runtime_stopped, and returns their number. No task may be submitted any
-  /// more.
+  /// Fails all tasks that have not started with runtime_stopped, and returns their number. None may be submitted later.
   std::uint64_t abandon_queued();
   /// Ends tasks whose bodies are still running, and all that comes after them, with runtime_stopped. Only with the turn
   /// held and after `abandon_queued`.
@@ -223,8 +216,7 @@ class placement final : private logic::dependencies::surroundings {
   /// Gives the records of finished tasks back, so that those in use are those that futures hold.
   void settle_accounts();
   bool closed() const { return closed_.load(std::memory_order_acquire); }
-  /// Gives idle memory back; called when nothing has happened for a while. False if there is more to give, but it is in
-  /// use.
+  /// Gives idle memory back; called when nothing has happened for a while. False if more is left, in use.
   bool tidy();
   void flush_trace();
   /// Runs `f` while no task can retire.
