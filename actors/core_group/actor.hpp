@@ -2,7 +2,7 @@
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 //
-//   core_group.cpp  the executor that others see, and the threads
+//   core_group.cpp  the executor interface, and the threads
 //   work.cpp        what a thread does next: batches, stealing, recorded graphs
 //   waits.cpp       waiting inside a body, and threads from outside that help
 #pragma once
@@ -87,7 +87,7 @@ class group_actor final : public core_group,
   // outlook
   bool somebody_works() const override { return placement_.active() != 0; }
   bool work_in_sight() const override {
-    // Only a thread that is awake has taken tasks along.
+    // Tasks in batches count only while a thread is awake: only such a thread holds some.
     return placement_.has_mail_for_sleeper() || queue_.size_now() != 0 || has_graph_to_join() ||
            (awake_.load(std::memory_order_seq_cst) != 0 && something_held());
   }
@@ -96,7 +96,7 @@ class group_actor final : public core_group,
            (queue_.size_now() != 0 || has_graph_to_join());
   }
   bool work_overdue() const override {
-    // Turns may be taken all the time, by others who do not look here.
+    // A recent turn is no proof: threads of other groups may take turns all the time and not look at this queue.
     const std::uint32_t takes = queue_.takes();
     const bool nobody_came = queue_.size() != 0 && takes == seen_takes_;
     seen_takes_ = takes;
@@ -108,7 +108,8 @@ class group_actor final : public core_group,
     if (idle_) idle_(idle_context_);
   }
 
-  // Where nobody knows how long a task takes, it is tried where so much is to be waited anyway.
+  // Run time assumed for a task that was never measured: it may pass the line where the line must wait this long
+  // anyway.
   static constexpr std::chrono::nanoseconds unmeasured_pass = std::chrono::milliseconds(1);
   std::uint64_t ticks_of(std::chrono::nanoseconds t) const {
     return static_cast<std::uint64_t>(static_cast<double>(t.count()) / tick_ns_);
@@ -162,10 +163,10 @@ class group_actor final : public core_group,
   const workplace workplace_;
   task_queue queue_;
   mutable parking parking_;
-  std::atomic<int> awake_{0};                // threads with a slot that run, look for work or decide
-  std::atomic<int> waiting_slots_{0};        // of bodies that wait
-  std::atomic<std::int64_t> waiting_ns_{0};  // what these were predicted to take
-  mutable std::uint32_t seen_takes_ = 0;     // under parking's lock
+  std::atomic<int> awake_{0};                    // threads with a slot that run, look for work or decide
+  std::atomic<int> waiting_slots_{0};            // slots of bodies that wait
+  std::atomic<std::int64_t> waiting_ns_{0};      // predicted run time of these bodies
+  mutable std::uint32_t seen_takes_ = 0;         // under parking's lock
   std::atomic<const worker*> looking_{nullptr};  // the thread that ran dry last
 
   std::mutex passing_lock_;

@@ -1,4 +1,4 @@
-// What this file is for: a core group as others see it, and its threads.
+// What this file is for: the executor interface of a core group, and its threads.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 #include "actors/core_group/actor.hpp"
@@ -12,11 +12,11 @@
 namespace troupe::detail {
 
 namespace {
-// Sleeping threads are woken for at least this much queued work each.
+// Queued work for which one sleeping thread is woken.
 constexpr float wake_worth_ns = 10'000.0f;
-// While somebody works, an idle thread leaves him what is worth less than this.
+// Queued work below which an idle thread leaves it to the threads that are working.
 constexpr float share_worth_ns = 2'000.0f;
-// Pauses (some 40 ns each) before an idle thread looks for mail again, at most.
+// Most pauses (some 40 ns each) before an idle thread looks for mail again.
 constexpr int rest_max = 64;
 }  // namespace
 
@@ -41,12 +41,12 @@ void group_actor::run_tasks(std::span<task_record* const> tasks, attention who) 
   }
   if (parking_.slot_wanted()) parking_.call_passer();
   if (parking_.sleepers() == 0) return;
-  // A wake-up costs as much as hundreds of small tasks: it is sent for work that is worth one, or when nobody would
+  // A wake-up costs as much as hundreds of small tasks: it is sent for work that is worth one, or when no thread would
   // look otherwise.
   const auto threads = static_cast<std::size_t>(queue_.worth_ns() / wake_worth_ns);
   if (threads != 0)
     parking_.wake(std::min(threads, handed), parking::nearness::far);
-  else if (who == attention::nobody || awake_.load(std::memory_order_seq_cst) == 0)  // others do not look here
+  else if (who == attention::nobody || awake_.load(std::memory_order_seq_cst) == 0)  // other groups do not look here
     parking_.wake(1, parking::nearness::near);
   else if (who != attention::caller || handed > 1)
     parking_.keep_watch();
@@ -68,7 +68,7 @@ std::size_t group_actor::unstarted() const {
 std::size_t group_actor::take_back(std::span<task_record*> room,
                                    const std::function<bool(const task_record&)>& wanted) {
   {
-    // What a thread has taken along is anybody's, as long as it has not come to it.
+    // Tasks in a thread's batch may go, as long as it has not started them.
     std::lock_guard hold(threads_lock_);
     for (const auto& t : threads_)
       if (queue_.size() < room.size()) return_batch(*t, nullptr);
@@ -111,7 +111,7 @@ bool group_actor::wait_ended(std::chrono::steady_clock::time_point deadline) {
     if (t->ended.load())
       t->handle.join();
     else
-      t->handle.detach();  // its body does not return; the group lives until it does
+      t->handle.detach();  // its body does not return; the group lives until the thread ends
   }
   return all;
 }
@@ -142,7 +142,7 @@ void group_actor::add_thread() {
   const bool again = dismissed != threads_.end();
   auto w = again ? *dismissed : std::make_shared<worker>(workplace_, static_cast<int>(threads_.size()));
   if (again) {
-    if (w->handle.joinable()) w->handle.join();  // it takes nothing that is held here
+    if (w->handle.joinable()) w->handle.join();  // the ended thread takes no lock that is held here
     w->ended.store(false);
   } else {
     if (options_.sink)
@@ -151,7 +151,7 @@ void group_actor::add_thread() {
     threads_.push_back(w);
   }
   try {
-    // The house stays as long as the thread: a body that does not return in time is left behind at shutdown.
+    // The thread keeps the engine alive: a body that does not return in time is left behind at shutdown.
     w->handle = std::thread([house = options_.house.lock(), self = shared_from_this(), w] { self->thread_main(*w); });
   } catch (...) {
     again ? w->ended.store(true) : threads_.pop_back();
@@ -170,7 +170,7 @@ bool group_actor::add_spare() {
 
 void group_actor::make_spares(int n) {
   for (; n > 0; --n)
-    if (!add_spare()) parking_.no_spare();  // the system gives no more: those that exist must do
+    if (!add_spare()) parking_.no_spare();  // the system gives no more threads: those that exist must do
 }
 
 bool group_actor::is_stalled() const { return left_alone() && !stopping_.load() && parking_.has_slot_for_nobody(); }
@@ -182,7 +182,8 @@ void group_actor::be_awake(worker& self, bool now) {
   now ? placement_.became_active() : placement_.became_idle();
 }
 
-// While others are busy, a thread leaves them what is not worth the traffic between cores: to the one who is at it.
+// True if an idle thread is to look for work. While others are busy, it leaves them what is not worth the traffic
+// between cores.
 bool group_actor::is_worth_looking() const {
   return placement_.active() <= 1 || placement_.took_last_turn() || queue_.worth_ns() >= share_worth_ns ||
          (awake_.load(std::memory_order_relaxed) <= 1 && queue_.size() != 0) || placement_.has_stale_mail(ticks()) ||
@@ -193,7 +194,7 @@ void group_actor::thread_main(worker& self) {
   this_worker = &self;
   devices::name_this_thread(options_.facts.name + "/" + std::to_string(self.number));
   parking::thread& place = self.place;
-  place.has_slot = self.number < options_.facts.slots;  // the first threads start with one, and are never dismissed
+  place.has_slot = self.number < options_.facts.slots;  // the first threads start with a slot, and are never dismissed
   if (place.has_slot && static_cast<std::size_t>(self.number) < options_.cores.size())
     devices::bind_this_thread(options_.cores[static_cast<std::size_t>(self.number)]);
   try {
@@ -230,8 +231,8 @@ void group_actor::work_on(worker& self) {
         if (work_once(self) || (place.look && steal(self))) {
           idle_since = 0;
           place.look = false;
-          // Who is faster than those who submit fetches their tasks one by one, and each fetch slows them down. A short
-          // rest lets the next ones gather.
+          // A worker that is faster than the submitters fetches their tasks one by one, and each fetch slows them down.
+          // A short rest lets the next tasks accumulate.
           const bool few = self.counts().tasks.load(std::memory_order_relaxed) - before < 8;
           rest = few ? std::min(rest + 1, rest_max) : rest / 2;
           if (queue_.size() == 0)
@@ -248,7 +249,7 @@ void group_actor::work_on(worker& self) {
           looking_.store(&self, std::memory_order_relaxed);
         }
         if (now - idle_since < spin_ticks_ && looking_.load(std::memory_order_relaxed) == &self) {
-          // Whoever this thread has just woken may have been put on its core.
+          // A thread that this one has just woken may have been put on its core.
           for (int i = 0; i < 8; ++i) spin_lock::pause();
           std::this_thread::yield();
           continue;
@@ -266,7 +267,7 @@ void group_actor::work_on(worker& self) {
     run_and_report(self, *place.task, place.has_slot ? this : nullptr);
     if (place.more == 0) continue;
     make_spares(parking_.give_slots(std::exchange(place.more, 0)));
-    work_once(self);  // small tasks are not to wait for the end of a row of these
+    work_once(self);  // small tasks do not wait for the end of a series of wide ones
   }
 }
 

@@ -58,11 +58,12 @@ parking::woken parking::park(thread& self) {
   self.at_once = d.at_once;
   self.spares_due = take_spares();
   if (d.task) return woken::for_task;
-  if (watch_wanted_) pass_watch_on();  // it may have been this one's to keep
+  if (watch_wanted_) pass_watch_on();  // this thread may have been asked to keep the watch
   return woken::to_work;
 }
 
-// Without a slot. Time may let a task pass that could not before, and mail that nobody comes for may have one.
+// Sleeps without a slot. It wakes at `look_again`: a task may pass by then that could not before; mail that no thread
+// comes for may contain one.
 void parking::stay_idle(thread& self, std::unique_lock<std::mutex>& hold) {
   constexpr std::chrono::steady_clock::time_point never{};
   if (self.look_again == never && book_.passer() && world_.work_in_sight()) look_soon(self);
@@ -83,13 +84,13 @@ void parking::look_soon(thread& t) {
   if (t.look_again == std::chrono::steady_clock::time_point{} || t.look_again > soon) t.look_again = soon;
 }
 
-// Sleeps until it is given something, has lost its slot, or has found work.
+// Sleeps with a slot until the thread is given something, has lost its slot, or has found work.
 void parking::sleep(thread& self, std::unique_lock<std::mutex>& hold) {
   self.cpu = devices::current_cpu();
   const auto stays = [&] { return !closed_ && book_.place_of(self.seat) == slots::place::asleep; };
   while (stays()) {
     const bool others_work = world_.somebody_works();
-    // Whoever posts work looks at the sleepers after posting; who goes to sleep looks at the work after announcing it.
+    // A thread that posts work looks at the sleepers after posting; this one looks at the work after announcing sleep.
     if (others_work ? world_.left_alone() : world_.work_in_sight()) {
       book_.call(self.seat);
       carry_out();
@@ -107,7 +108,7 @@ void parking::sleep(thread& self, std::unique_lock<std::mutex>& hold) {
       napping_ = thread::nowhere;
       napper_.store(false, std::memory_order_relaxed);
       if (!over && !world_.work_overdue()) continue;
-      watch_wanted_ = true;  // who asked for a watch meanwhile counted on this one
+      watch_wanted_ = true;  // a thread that asked for a watch meanwhile counted on this one
       if (stays()) {
         book_.call(self.seat);
         carry_out();
@@ -116,13 +117,13 @@ void parking::sleep(thread& self, std::unique_lock<std::mutex>& hold) {
     }
   }
   if (watch_wanted_ && book_.place_of(self.seat) == slots::place::idle)
-    pass_watch_on();  // it has lost its slot meanwhile
+    pass_watch_on();  // this thread has lost its slot meanwhile
 }
 
 void parking::ended(const thread& self) {
   std::lock_guard hold(lock_);
   book_.calm(self.restless);
-  book_.ended(self.slots());  // for a body that still waits for some
+  book_.ended(self.slots());  // a body may still wait for these slots
   carry_out();
 }
 
@@ -240,7 +241,7 @@ int parking::spares_due() {
   return take_spares();
 }
 
-// Whoever is called is told after the lock is free again, as he may start at once on this core.
+// Notifies the chosen threads after the lock is free again: one may start at once on this core.
 void parking::wake(std::size_t n, nearness where) {
   const int here = devices::current_cpu();
   while (n != 0) {
@@ -249,7 +250,7 @@ void parking::wake(std::size_t n, nearness where) {
     {
       std::lock_guard hold(lock_);
       if (where == nearness::near && book_.called() >= n) return;
-      // One who was called to this core and has not come yet waits for the waker to leave it.
+      // A thread that was called to this core and has not come yet waits for the waker to leave the core.
       const bool pending = std::ranges::any_of(threads_, [&](const thread* t) { return t->coming && t->cpu == here; });
       const bool stay = where == nearness::near && !pending;
       const auto call = [&](bool any) {
@@ -311,10 +312,11 @@ void parking::publish() {
   sleepers_.store(static_cast<int>(book_.asleep().size()) + (book_.passer() ? 1 : 0), std::memory_order_seq_cst);
   if (const int line = static_cast<int>(book_.line()) + std::max(0, -book_.free());
       line != slots_wanted_.load(std::memory_order_relaxed))
-    slots_wanted_.store(line, std::memory_order_seq_cst);  // rarely: a store is as dear as ten loads
+    slots_wanted_.store(line, std::memory_order_seq_cst);  // only if changed: a store is as dear as ten loads
 }
 
-// Tells those who have been given something. Spares that are due are left to the caller, who makes them without the lock.
+// Notifies the threads and bodies that logic::slots has given something. Spares that are due are left to the caller,
+// which makes them without the lock.
 void parking::carry_out() {
   publish();
   slots::effects& e = book_.done();
@@ -333,7 +335,8 @@ void parking::carry_out() {
   e.roused.clear();
 }
 
-// An idle thread has got a slot and sleeps on. Who posted work before looked at the sleepers when it was none of them.
+// Wakes or watches an idle thread that has got a slot and sleeps on: a thread that posted work before did not see it
+// among the sleepers.
 void parking::look_after(slots::seat s) {
   if (book_.place_of(s) != slots::place::asleep || !world_.work_in_sight()) return;
   if (!world_.somebody_works() || world_.left_alone()) {

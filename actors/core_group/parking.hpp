@@ -1,11 +1,11 @@
-// What this file is for: where the threads of a core group sleep, and who of them is woken.
+// What this file is for: where the threads of a core group sleep, and which of them is woken.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Who holds a slot, who waits for some and who is given what is decided by logic::slots; here threads sleep until they
-// have been given something. A thread with a slot and without work is a sleeper, one without a slot is idle. While
-// nobody works, sleepers are woken by whoever posts work. While somebody does, he sees to what there is, and one sleeper
-// naps instead of sleeping, so that a body that takes longer than anybody thought holds up nobody.
+// logic::slots decides which thread holds a slot, waits for one, or is given a task; here threads sleep until they have
+// been given something. A thread with a slot and without work is a sleeper, one without a slot is idle. While no thread
+// works, the thread that posts work wakes sleepers. While some thread works, it sees to new work, and one sleeper naps
+// instead of sleeping, so that a body that takes longer than predicted holds up no other task.
 #pragma once
 
 #include <atomic>
@@ -26,40 +26,43 @@ namespace troupe::detail {
 
 class parking {
  public:
-  /// What a thread that goes to sleep asks about the world. Must not call back.
+  /// Questions that a thread asks about the runtime before it sleeps. The answers must not call back.
   class outlook {
    public:
-    /// Some thread of the runtime is awake: it comes for mail, and for what is left of other groups' work.
+    /// True if some thread of the runtime is awake: it comes for mail, and for what is left of other groups' work.
     virtual bool somebody_works() const = 0;
-    /// Work that nobody may come for. Sequentially consistent: who posts work looks at the sleepers afterwards.
+    /// True if there is work that maybe no thread comes for. Sequentially consistent: a thread that posts work looks at
+    /// the sleepers afterwards.
     virtual bool work_in_sight() const = 0;
-    /// The group has tasks, and none of its own threads is awake, whatever others do. Sequentially consistent as well.
+    /// True if the group has tasks and none of its own threads is awake, whatever other groups do. Sequentially
+    /// consistent as well.
     virtual bool left_alone() const { return false; }
-    /// Work that those who are awake do not seem to come for. Asked by one thread after each nap.
+    /// True if there is work that the threads that are awake do not seem to come for. One thread asks after each nap.
     virtual bool work_overdue() const = 0;
+    /// Called when all slots are sleepers'.
     virtual void all_asleep() = 0;
 
    protected:
     ~outlook() = default;
   };
   enum class woken { to_work, for_task, to_end };
-  /// Where work that somebody is woken for is to run. A sleeper who ran on the waker's core last may start there, at
-  /// once and instead of the waker; elsewhere it runs beside the waker, but to start an idle core of a virtual machine
-  /// takes longer than small work does.
+  /// Which sleepers `wake` prefers. Near: one that ran on the waker's core last, which may start there at once and
+  /// instead of the waker. Far: one elsewhere, which runs beside the waker; but to start an idle core of a virtual
+  /// machine takes longer than small work does.
   enum class nearness { near, far };
-  /// A thread's place. Lives as long as the group.
+  /// The parking state of one thread. Lives as long as the group.
   struct thread {
     bool has_slot = false;
-    bool look = false;  // woken because there is work, even if it does not seem worth it
-    bool at_once = false;  // and is to take some before it leaves its slot to who wants it
-    // When it was woken for a task: without a slot, or with more than one.
+    bool look = false;     // woken because there is work, even if it does not seem worth it
+    bool at_once = false;  // and is to take work before it leaves its slot to the line
+    // The task that it was woken for, one that needs no slot or several; else null.
     task_record* task = nullptr;
     int more = 0;        // slots that it holds beside the first, until the task has run
-    int restless = 0;    // slots that its body went on with before they were there; see logic::slots
-    int spares_due = 0;  // so many threads are to be made, which count as made
-    // Without a slot: when to see whether there is a task for which it may pass the line. Zero: never.
+    int restless = 0;    // slots that its body goes on with and that were not granted; see logic::slots
+    int spares_due = 0;  // spare threads that it is to make, which count as made
+    // Time at which the thread, without a slot, is to see whether it may pass the line for some task. Zero: never.
     std::chrono::steady_clock::time_point look_again{};
-    bool dismissed = false;  // it has ended, and may come again on another thread of the system
+    bool dismissed = false;  // it has ended, and may be started again as another system thread
     int slots() const { return (has_slot ? 1 : 0) + more; }
 
    private:
@@ -67,62 +70,66 @@ class parking {
     static constexpr logic::slots::seat nowhere = ~logic::slots::seat{0};
     logic::slots::seat seat = nowhere;
     bool coming = false;  // it has been roused and is not here yet
-    int cpu = -1;         // where it went to sleep
+    int cpu = -1;         // the core on which it went to sleep
     std::condition_variable wake;
   };
 
   parking(int slots, int spares_max, outlook& world) : slots_(slots), world_(world), book_(spares_max, slots) {}
 
   // ---- threads of the group -----------------------------------------------------------------------------------------
-  /// Sleeps until there is a reason not to; a thread with a slot leaves it to a body that waits for one.
+  /// Sleeps until the thread is to work, to run a task or to end. Its slot goes to a body that waits for one.
   woken park(thread&);
+  /// Frees the slots of a thread that has ended.
   void ended(const thread&);
-  /// A body waits, or a task has ended that had more than one: slots are free. Gives how many spare threads are to be
-  /// made, which count as made.
+  /// Frees `n` slots: a body waits, or a task has ended that had more than one. Returns how many spare threads the
+  /// caller is to make, which count as made.
   int give_slots(int n);
-  /// The body on that thread waits and gives all its slots; as above.
+  /// Frees all slots of a thread whose body waits; returns as `give_slots`.
   int give_all_slots(thread&);
-  /// Waits until then for as many slots as it had, and goes on without those that are missing: they are taken from who
-  /// gives some back next.
+  /// Waits until `until` for as many slots as the thread had, and goes on without those that are missing: they are
+  /// taken from the threads that give some back next.
   void take_slots(thread&, std::chrono::steady_clock::time_point until = std::chrono::steady_clock::time_point::max());
-  /// The thread's body went on without waiting for slots, and waits again or has ended.
+  /// Notes that the thread's body, which went on without waiting for slots, waits again or has ended.
   void calm(thread&);
-  /// A body that `calm` was called for waits, and there is work: see logic::slots. As `give_slots`.
+  /// Has an idle thread get a slot, or a spare made, for work that is there: called when a body that `calm` was called
+  /// for waits, see logic::slots. Returns as `give_slots`.
   int relieve();
-  /// A thread from outside runs a body with the slot of a sleeper, who stays asleep meanwhile, or of one that has not woken
+  /// Lends a thread from outside the slot of a sleeper, which stays asleep meanwhile, or of a thread that has not woken
   /// up yet. False: there is none.
   bool borrow_slot();
-  /// Gives how many spares are to be made, as give_slots.
+  /// Takes back a slot that `borrow_slot` lent; returns as `give_slots`.
   int return_slot();
-  /// Somebody is in line for slots: who holds one is to leave it, unless it may pass.
+  /// True if bodies or tasks are in line for slots: a thread that holds one is to leave it, unless it may pass.
   bool slot_wanted() const { return slots_wanted_.load(std::memory_order_acquire) != 0; }
 
   // ---- any thread ---------------------------------------------------------------------------------------------------
   struct line_state {
     logic::slots::claim first;
-    int free = 0;  // slots that have gathered
+    int free = 0;  // slots gathered so far
   };
-  /// None: nobody is in line.
+  /// Returns the first in line for slots; none: the line is empty.
   std::optional<line_state> line();
-  /// There are tasks, and a line: a thread without a slot is to see whether one of them may pass.
+  /// Has a thread without a slot see whether a task may pass the line; called when there are tasks, and a line.
   void call_passer();
-  /// Hands a task to a thread that needs no slot for it. Gives how many spares are to be made, which count as made.
+  /// Hands a task to a thread, which needs no slot for it. Returns as `give_slots`.
   int give_slotless(task_record&);
-  /// The same with one that needs so many slots, at least two.
+  /// Hands over a task that needs `slots` slots, at least two. Returns as `give_slots`.
   int give_wide(task_record&, int slots, int priority);
-  /// A spare could not be made.
+  /// Notes that a spare thread could not be made.
   void no_spare();
-  /// Takes back those of these tasks that have not started.
+  /// Takes back slotless and wide tasks that have not started and that `wanted` agrees to.
   std::size_t take_unstarted(task_record** room, std::size_t n, const std::function<bool(const task_record&)>& wanted);
-  /// Of what took slots or tasks back, spares may be due: gives how many, which count as made.
+  /// Returns how many spares are due after calls that do not return it; they count as made.
   int spares_due();
+  /// Wakes `n` sleepers to look for work.
   void wake(std::size_t n, nearness);
-  /// There is work that somebody who is awake is to see to: makes sure that a sleeper looks up now and then.
+  /// Makes sure that a sleeper looks up now and then: there is work that a thread which is awake should see to.
   void keep_watch();
-  /// Threads that could come for work: those that sleep, and one for the slots that have gathered in the line.
+  /// Returns how many threads could come for work: those that sleep, and one for slots gathered in the line.
   int sleepers() const { return sleepers_.load(std::memory_order_seq_cst); }
-  /// A slot is free or a sleeper's, nobody naps, and no thread is on its way.
+  /// True if a slot is free or a sleeper's, no thread naps, and none is on its way.
   bool has_slot_for_nobody();
+  /// Has all threads end once their bodies return.
   void close();
 
  private:
@@ -132,7 +139,7 @@ class parking {
     std::condition_variable go_on;
   };
 
-  // With lock_ held.
+  // Called with lock_ held.
   void publish();
   void carry_out();
   int give(int n);
@@ -150,7 +157,7 @@ class parking {
   std::atomic<int> slots_wanted_{0};  // length of the line, and slots that are missing
   std::atomic<bool> napper_{false};
 
-  std::mutex lock_;  // everything below
+  std::mutex lock_;  // guards everything below
   logic::slots book_;
   std::vector<thread*> threads_;  // by seat
   logic::slots::seat napping_ = thread::nowhere;

@@ -1,4 +1,5 @@
-// What this file is for: the ready tasks of one core group, how much work they are, and how much of it one thread takes.
+// What this file is for: the ready tasks of one core group, how much work they are, and how much of it one thread
+// takes.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
@@ -17,18 +18,18 @@
 
 namespace troupe::detail {
 
-/// Any thread may call. Counts may be read without taking the lock.
+/// The ready tasks of a core group. Any thread may call; counts may be read without taking the lock.
 class task_queue {
  public:
-  /// A thread takes at most this many at once, and not more than this much predicted work: long tasks spread over
-  /// the threads.
+  /// Most tasks that a thread takes at once, and the predicted work after which it takes no more: long tasks spread
+  /// over the threads.
   static constexpr std::size_t batch_max = 32;
   static constexpr float batch_ns = 80'000.0f;
-  /// What a task that nobody has timed is worth to another thread.
+  /// Work that a task which was never timed is worth to another thread.
   static constexpr float unknown_ns = 20'000.0f;
-  /// Work that nobody divides.
+  /// Work below which a batch is not divided between threads.
   static constexpr float crumb_ns = 1'000.0f;
-  /// What it costs to move a task to another core: its record and its data's state travel.
+  /// Cost of moving a task to another core: its record and its data's state travel.
   static constexpr float move_ns = 200.0f;
 
   explicit task_queue(int takers) : takers_(static_cast<std::size_t>(std::max(1, takers))) {}
@@ -41,14 +42,15 @@ class task_queue {
     }
     note_added();
   }
-  /// Ahead of its equals: it has been taken and not started.
+  /// Puts a task that was taken and not started back, ahead of those of its priority.
   void put_back(task_record& t) {
     std::lock_guard hold(lock_);
     ready_.push_front({&t, t.predicted_ns}, priority_of(t));
     worth_ns_ += worth_of(t.predicted_ns);
     note_added();
   }
-  /// A fair share of what is there, or what is too little to be shared. `out` has room for batch_max.
+  /// Takes a fair share of the tasks, but no less work than is worth dividing; returns how many. `out` has room for
+  /// batch_max.
   std::size_t take_batch(task_record** out) {
     if (size() == 0) return 0;
     std::lock_guard hold(lock_);
@@ -66,7 +68,8 @@ class task_queue {
     note_taken();
     return n;
   }
-  /// One of the first that is of a higher priority than that, or that `fits(predicted ns)`; null: none.
+  /// Takes the first task, among the first 64, of a higher priority than `above` or for which `fits(predicted ns)`;
+  /// null: none.
   template <class Fits>
   task_record* take_passing(int above, Fits&& fits) {
     if (size() == 0) return nullptr;
@@ -81,7 +84,7 @@ class task_queue {
     if (got) note_taken();
     return got;
   }
-  /// This one, if it is among the newest.
+  /// Takes the task `t` if it is among the newest 64; true if it was.
   bool take(task_record& t) {
     std::lock_guard hold(lock_);
     const bool found = ready_.take({&t, 0}, reach);
@@ -89,7 +92,7 @@ class task_queue {
     note_taken();
     return found;
   }
-  /// See executor::take_back.
+  /// Takes the newest tasks that `wanted` agrees to; see executor::take_back.
   template <class Wanted>
   std::size_t take_newest(std::span<task_record*> room, Wanted&& wanted) {
     std::lock_guard hold(lock_);
@@ -105,18 +108,18 @@ class task_queue {
   }
 
   std::size_t size() const { return size_.load(std::memory_order_relaxed); }
-  /// For a thread that has just announced that it goes to sleep.
+  /// Returns the size, sequentially consistent: for a thread that has just announced that it goes to sleep.
   std::size_t size_now() const { return size_.load(std::memory_order_seq_cst); }
-  /// How often something has been taken: as long as it stays the same, nobody has come.
+  /// Returns how often tasks have been taken: as long as it stays the same, no thread has come.
   std::uint32_t takes() const { return takes_.load(std::memory_order_relaxed); }
-  /// What other threads would save by running what is here: less than its work, as moving it has a price.
+  /// Returns what other threads would save by running the tasks: less than their work, as moving them has a price.
   float worth_ns() const { return published_worth_.load(std::memory_order_relaxed); }
 
  private:
-  // How far from the end a waiter looks for the task that it waits for, and from the beginning who may pass.
+  // How many tasks from the end `take` looks at, and from the beginning `take_passing`.
   static constexpr std::size_t reach = 64;
 
-  // With its predicted time: who takes a batch does not look at records that another core wrote.
+  // A task with its predicted time: a thread that takes a batch does not read records that another core wrote.
   struct entry {
     task_record* task = nullptr;
     float ns = 0;
@@ -125,10 +128,11 @@ class task_queue {
   };
 
   static int priority_of(const task_record& t) { return t.extra ? t.extra->options.priority : 0; }
-  // Kernels nobody has timed go one at a time.
+  // Predicted work of a task in a batch; tasks that were never timed fill a batch, and so go one at a time.
   static float work_of(float ns) { return ns > 0 ? ns : batch_ns; }
   static float worth_of(float ns) { return ns > 0 ? std::max(0.0f, ns - move_ns) : unknown_ns; }
-  // Who adds looks at the sleepers next, and must not do so too early; who takes has nobody to tell.
+  // Publishes the counts after tasks were added. Sequentially consistent: the adding thread looks at the sleepers next,
+  // and must not do so too early. A thread that takes tasks has no one to notify.
   void note_added() {
     published_worth_.store(worth_ns_, std::memory_order_relaxed);
     size_.store(ready_.size(), std::memory_order_seq_cst);

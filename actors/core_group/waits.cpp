@@ -10,7 +10,7 @@
 namespace troupe::detail {
 
 namespace {
-// Trace lanes of threads that help; workers and spares have those below.
+// First trace lane of threads that help; workers and spares have those below.
 constexpr int guest_lanes = 900;
 // Bodies that wait for bodies run on one stack down to this depth; beyond, the waiter sleeps.
 constexpr int depth_max = 128;
@@ -18,8 +18,8 @@ constexpr int depth_max = 128;
 
 // ---- waiting inside a body ------------------------------------------------------------------------------------------
 
-// Placement's books have a waiting body neither as one that uses a slot nor as one that ends soon: what it waits for may
-// have to be given its place. While the awaited task runs on the same stack, it uses the slot.
+// Counts a body as waiting while it lives: placement counts it neither as using a slot nor as ending soon, since the
+// awaited task may have to be given its slot. While the awaited task runs on the same stack, that one uses the slot.
 class group_actor::waiting_body {
  public:
   waiting_body(group_actor& g, const worker& w) : group_(g), body_(w.body()) { group_.note_waiting(body_, 1); }
@@ -38,7 +38,7 @@ void group_actor::note_waiting(const worker::standing& body, int sign) {
   placement_.waits_changed();
 }
 
-// The thread goes to sleep inside a body: nothing that it could do may be left to it.
+// Gives away all slots and all work of a thread that goes to sleep inside a body.
 void group_actor::leave_slots(worker& self) {
   report_done(self, nullptr);
   return_batch(self, nullptr);
@@ -82,8 +82,8 @@ bool group_actor::wait_inside(worker& self, task_record& awaited, wait_board& bo
   report_done(self, nullptr);
   placement_.take_turn(nullptr);
   if (is_fulfilled(awaited)) return true;
-  // Run it here if it is ready and nobody has it: the same order on the stack as a plain call. Without a slot nothing may
-  // run here, and what is begun here could not be left when the time is over.
+  // The awaited task runs here if it is ready and no thread has it: the same order on the stack as a plain call.
+  // Without a slot nothing may run here, and a task that was begun here could not be left when the deadline passes.
   const bool is_unlimited = deadline == std::chrono::steady_clock::time_point::max();
   if (is_unlimited && !self.yielded && self.depth() < depth_max && (return_batch(self, &awaited) || queue_.take(awaited))) {
     lay_out_hands(self);
@@ -111,7 +111,7 @@ bool group_actor::help_with(task_record& awaited, const std::function<void()>& b
   const bool mine = queue_.take(awaited);
   if (mine) {
     begin();
-    // A helping thread has no place in the group: it borrows one, kept for the next time.
+    // A helping thread has no worker in the group: it borrows one, which is kept for the next time.
     worker& guest = take_guest();
     worker* before = std::exchange(this_worker, &guest);
     try {
@@ -137,7 +137,7 @@ worker& group_actor::take_guest() {
   std::lock_guard hold(threads_lock_);
   if (guests_free_.empty()) {
     auto g = std::make_unique<worker>(workplace_, static_cast<int>(guests_.size()));
-    g->place.has_slot = true;  // a borrowed one
+    g->place.has_slot = true;  // that of borrow_slot
     if (options_.sink)
       g->lane.open(options_.sink, options_.first_lane + guest_lanes + g->number,
                    options_.facts.name + " guest " + std::to_string(g->number));
@@ -152,7 +152,7 @@ worker& group_actor::take_guest() {
 
 void group_actor::give_guest(worker& g) {
   if (g.place.restless != 0) parking_.calm(g.place);
-  g.lane.flush();  // it has no thread that would do so at the end
+  g.lane.flush();  // no thread of its own would flush it at the end
   std::lock_guard hold(threads_lock_);
   guests_free_.push_back(&g);
   if (stopping_.load(std::memory_order_relaxed)) ended_.notify_all();

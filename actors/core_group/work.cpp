@@ -17,7 +17,7 @@ bool group_actor::work_once(worker& self) {
   if (const std::size_t n = queue_.take_batch(got)) {
     if (n > 1 || queue_.size() != 0) parking_.keep_watch();
     for (std::size_t i = 1; i < n; ++i) self.batch.push(got[i]);
-    // Another core filled the records in: the next one is fetched while a body runs.
+    // Prefetches the next record while a body runs: another core filled it in.
     const auto fetch = [&](std::size_t i) {
       if (i < n) prefetch<sizeof(task_record) / 64>(got[i]);
     };
@@ -43,8 +43,7 @@ bool group_actor::work_once(worker& self) {
 
 // ---- beside those in line for slots ---------------------------------------------------------------------------------
 
-// While somebody waits for several slots, runs a task that may have one of them meanwhile, or sees to mail; false: there
-// is neither.
+// Runs a task that may pass the line for slots, or takes a turn if there is mail; false: there is neither.
 bool group_actor::pass_line(worker& self) {
   be_awake(self, true);
   if (queue_.size() == 0) return placement_.take_turn(this);
@@ -67,10 +66,11 @@ void group_actor::end_passing(worker& self) {
   passing_.ended(&self);
 }
 
-// The thread's own slot is one of those that would be free.
+// Chooses a task that may use the thread's slot while the line waits for more; null: none. The thread's own slot counts
+// as one that has gathered.
 task_record* group_actor::choose_passer(worker& self) {
   std::lock_guard hold(passing_lock_);
-  const auto line = parking_.line();  // who has taken a free slot to pass is known already
+  const auto line = parking_.line();  // threads that have taken a gathered slot are known to passing_
   if (!line) return nullptr;
   const std::uint64_t now = ticks();
   const bool enough = line->free + 1 >= line->first.slots;
@@ -111,8 +111,9 @@ void group_actor::look_at_slots(const parking::line_state& line, std::uint64_t n
 
 // ---- ends and reports -----------------------------------------------------------------------------------------------
 
-// `looks_next`: this group, if the thread holds a slot and looks for work next. Else what its report makes ready must be
-// announced to others: a thread without a slot parks, one inside a body goes on with that or waits.
+// Runs a task and reports it. `looks_next`: this group, if the thread holds a slot and looks for work next. Else what
+// the report makes ready must be announced to other threads: one without a slot parks, one inside a body goes on with
+// that or waits.
 void group_actor::run_and_report(worker& self, task_record& t, executor* looks_next) {
   self.run(t);
   task_record* done = &t;
@@ -132,8 +133,8 @@ void group_actor::report_done(worker& self, executor* looks_next) {
   if (const std::size_t n = self.done.pop_all(done)) placement_.report_done({done, n}, looks_next);
 }
 
-// A thread that waits inside a body must not sit on tasks that others could run. True if the awaited one was among
-// them: it stays with this thread.
+// Puts the thread's batch back into the queue: a thread that waits inside a body must not keep tasks that others could
+// run. True if the awaited task was among them: it stays with this thread.
 bool group_actor::return_batch(worker& self, const task_record* awaited) {
   task_record* back[worker::ring::capacity];
   bool found = false;
@@ -146,8 +147,8 @@ bool group_actor::return_batch(worker& self, const task_record* awaited) {
   return found;
 }
 
-// From a sibling whose current body takes longer than was predicted: what it has not started, and what it has finished
-// and not reported.
+// Takes one task that a sibling has not started, and reports those that it has finished and not reported: its current
+// body takes longer than was predicted.
 bool group_actor::steal(worker& self) {
   std::shared_ptr<worker> victim;
   {
@@ -173,7 +174,7 @@ bool group_actor::something_held() const {
 
 // ---- recorded graphs ------------------------------------------------------------------------------------------------
 
-// One thread runs the graph's task; others of the group that have nothing else to do join in.
+// Runs a recorded graph as the body of its task; other threads of the group that have nothing else to do join in.
 std::exception_ptr group_actor::run_graph(worker& self, task_record& t) {
   auto graph = std::static_pointer_cast<recorded_graph>(t.extra->payload);
   graph_run g(*graph);
@@ -228,14 +229,15 @@ bool group_actor::has_graph_to_join() const {
   return std::any_of(replaying_.begin(), replaying_.end(), [](const auto* r) { return r->has_shared(); });
 }
 
-// Nodes of others may be waiting for this thread's slot.
+// Waits for nodes that other threads have, without a slot: they may be waiting for this thread's.
 void group_actor::await_nodes(worker& self, graph_run& g) {
   leave_slots(self);
   if (!g.has_shared()) g.await_more();
   come_back(self);
 }
 
-// Guests leave the rest to others; who runs the graph stays until it is over.
+// Ends a thread's part in a graph's run after a body has ended the thread: the owner of the run stays until it is over,
+// threads that joined leave the rest to others.
 void group_actor::finish_run(worker& self, graph_run& g, graph_run::hand& mine, bool owner) {
   if (!owner) {
     lay_out_hands(self);
@@ -257,7 +259,7 @@ void group_actor::run_nodes(worker& self, graph_run& g, bool owner) {
       bool fine = false;
       try {
         fine = self.run_node(g, node);
-      } catch (...) {  // the thread ends, but what it has taken on of the graph is nobody else's
+      } catch (...) {  // the thread ends, but the nodes that it has taken are no other thread's
         g.finished(mine, node, false);
         finish_run(self, g, mine, owner);
         self.hands = mine.outer;
@@ -278,7 +280,7 @@ void group_actor::run_nodes(worker& self, graph_run& g, bool owner) {
   self.hands = mine.outer;
 }
 
-// A thread that waits inside a body must not sit on nodes of recorded graphs either.
+// Offers nodes of recorded graphs that the thread holds to others: a thread that waits inside a body must keep none.
 void group_actor::lay_out_hands(worker& self) {
   bool any = false;
   for (graph_run::hand* h = self.hands; h; h = h->outer) any = h->run->lay_out(*h) || any;

@@ -24,7 +24,7 @@ void bump(std::atomic<T>& counter, T by) {  // one writer
   counter.store(counter.load(std::memory_order_relaxed) + by, std::memory_order_relaxed);
 }
 
-// Of the shortest bodies one in eight is timed: reading the clock would cost more than they do.
+// True if the body is to be timed: of the shortest, one in eight is, as reading the clock would cost more than they do.
 inline bool is_timed(const task_record& t, logic::sampling& some) {
   return t.predicted_ns < 1.0f || t.predicted_ns >= always_timed_ns || some.next();
 }
@@ -36,7 +36,7 @@ std::exception_ptr thread_ended(const task_record& t, const std::string& executo
 }
 }  // namespace
 
-// Apart, so that `enter` is a few instructions.
+// Adds a context for a deeper body. Not inlined, so that `enter` is a few instructions.
 [[gnu::noinline]] void worker::add_level() {
   bodies_.emplace_back();
   contexts_.push_back(
@@ -64,7 +64,7 @@ inline void worker::count(run_context& c, outcome o) {
   if (const std::uint64_t moved = c.take_bytes_moved()) bump(counts_.bytes, moved);
 }
 
-// Whoever listens is told how many bodies of it have been counted here.
+// Adds the bodies that have run to the task's count, where there is a listener.
 inline worker::outcome worker::note_bodies(task_record& t, outcome o) {
   if (t.extra && t.extra->listener) t.extra->bodies += o.bodies;
   return o;
@@ -91,7 +91,7 @@ void worker::run(task_record& t) {
     bump(counts_.busy_ticks, end - begin);
     if (timed) t.measured_ns = std::max(1.0f, static_cast<float>(static_cast<double>(end - begin) * at_.tick_ns));
     if (lane.on()) lane.add(t.id, begin, end, logic::name_of(t).c_str());
-    // What the body captured goes before anybody learns that it is done: a waiter may then count on it.
+    // The captures are destroyed before the task counts as done: a waiter may rely on that.
     if (t.kind == task_kind::call && !t.body_gone) drop_body(t, at_.executor);
     fulfil(t, at_.board);
   };

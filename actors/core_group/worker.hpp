@@ -1,4 +1,5 @@
-// What this file is for: what one thread of a core group has: a batch of tasks, finished ones to report, bodies on its stack.
+// What this file is for: the state of one thread of a core group: a batch of tasks, finished ones to report, bodies on
+// its stack.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
@@ -27,7 +28,7 @@ namespace troupe::detail {
 
 class core_group;
 
-/// What the workers of one group share. Outlives them.
+/// The state that the workers of one group share. Outlives them.
 struct workplace {
   core_group* owner = nullptr;
   devices::device& host;
@@ -38,37 +39,37 @@ struct workplace {
   double tick_ns = 1;
 };
 
-/// Its own thread uses it, but for what is marked.
+/// One thread of a core group, or a thread from outside that helps. Only that thread uses it, except where marked.
 class worker {
  public:
   worker(const workplace& where, int n) : number(n), at_(where) {}
 
   // ---- bodies -------------------------------------------------------------------------------------------------------
-  /// Runs the task unless somebody cancels it first; afterwards it is done for everybody who waits.
+  /// Runs the task unless it is cancelled first; afterwards it is done for all that wait for it.
   void run(task_record&);
   /// Runs a node of a recorded graph; true if its body succeeded.
   bool run_node(graph_run&, std::uint32_t node);
-  /// The innermost body's; null outside bodies.
+  /// Returns the context of the innermost body; null outside bodies.
   run_context* context() const { return depth_ > 0 ? contexts_[static_cast<std::size_t>(depth_ - 1)].get() : nullptr; }
   int depth() const { return depth_; }
-  /// What placement has of a body: the slots it counts it with and how long it is predicted to take.
+  /// What placement knows of a body: the slots that it counts it with and its predicted time.
   struct standing {
     int slots = 1;
     float predicted_ns = 0;
     std::uint64_t since = 0;  // ticks; 0: too short to be timed
   };
-  /// Of the innermost body.
+  /// Returns the standing of the innermost body.
   standing body() const { return bodies_[static_cast<std::size_t>(depth_ - 1)]; }
-  /// A body that waits with a limit, and so again and again for the same task, asks the first time whether they wait for
-  /// each other. The answer stays, but another task may have got the same record: so it asks again now and then.
+  /// True if a body that waits with a limit, and so again and again for the same task, is to ask whether the two wait
+  /// for each other: the first time, and every 64th time, as another task may have got the same record.
   bool is_to_ask(const task_record* inside, const task_record* awaited) {
     const std::array now{inside, awaited};
     if (std::exchange(asked_, now) != now) looks_ = 0;
     return looks_++ % 64 == 0;
   }
-  /// The body that runs now waits and has given its slots away, or goes on.
+  /// Publishes the slots of the current body: it holds them, or (`false`) waits and has given them away.
   void show_slots(bool held);
-  /// What this thread holds of recorded graphs that it runs, the innermost first.
+  /// Nodes of recorded graphs that this thread holds, by run, the innermost first.
   graph_run::hand* hands = nullptr;
 
   // ---- what it holds; any thread may take from these ----------------------------------------------------------------
@@ -79,7 +80,8 @@ class worker {
   // ---- any thread ---------------------------------------------------------------------------------------------------
   const int number;
   core_group& owner() const { return *at_.owner; }
-  /// Of the body that runs now, on top of those that wait for it; null: none. Its task stays while placement's turn is held.
+  /// Returns the context of the body that runs now, above those that wait for it; null: none. Its task stays while
+  /// placement's turn is held.
   const run_context* running() const { return running_.load(std::memory_order_acquire); }
   /// The slots of the body that runs now: none while it waits, or where it was too short to be timed.
   struct holding {
@@ -95,8 +97,8 @@ class worker {
 
   parking::thread place;
   trace_lane lane;
-  bool active = false;  // counted as awake
-  bool passes = false;   // its body may use a slot until others in line begin
+  bool active = false;   // counted as awake
+  bool passes = false;   // its body uses a slot while others are in line
   bool yielded = false;  // its body has given the slots away by yield_core
   std::thread handle;
   std::atomic<bool> ended{false};
@@ -117,15 +119,15 @@ class worker {
   std::vector<std::unique_ptr<run_context>> contexts_;  // by depth, as the next one
   std::vector<standing> bodies_;
   int depth_ = 0;
-  std::array<const task_record*, 2> asked_{};  // who waits, and for whom
+  std::array<const task_record*, 2> asked_{};  // the waiting task and the awaited one
   unsigned looks_ = 0;
   std::atomic<const run_context*> running_{nullptr};
   holding holds_;
-  logic::sampling timed_;  // of the shortest bodies
+  logic::sampling timed_;  // of the shortest bodies that are timed
   counters counts_;
 };
 
-/// The worker whose thread this is; null elsewhere. Set by core groups.
+/// The worker of this thread; null elsewhere. Set by core groups.
 inline thread_local worker* this_worker = nullptr;
 
 }  // namespace troupe::detail

@@ -1,4 +1,4 @@
-// What this file is for: handing out nodes, counting down, ending a run.
+// What this file is for: handing out nodes of a run, counting predecessors down, ending a run.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 #include "actors/execution/graph_run.hpp"
@@ -58,7 +58,7 @@ bool graph_run::next(hand& h, std::uint32_t& node) {
     const std::size_t have = shared_.size() - shared_next_;
     if (have == 0) return false;
     const std::size_t n = std::clamp<std::size_t>(have / 4, 1, grab_max);
-    // Earlier ones are run first: what a thread holds is taken from its end.
+    // In reverse, as a thread takes nodes from the end of its list: earlier nodes run first.
     for (std::size_t i = n; i != 0; --i) h.ready.push_back(shared_[shared_next_ + i - 1]);
     shared_next_ += n;
     if (shared_next_ == shared_.size()) {
@@ -96,7 +96,7 @@ bool graph_run::finished(hand& h, std::uint32_t node, bool fine) {
     const std::uint32_t edge = graph.successors[i];
     replay_node& next = graph.nodes[edge & ~recorded_graph::data_bit];
     if (!fine && (edge & recorded_graph::data_bit)) next.poisoned.store(true, std::memory_order_release);
-    // The last predecessor needs no locked operation: nobody else counts this node down any more.
+    // The last predecessor needs no locked operation: no other thread counts this node down any more.
     if (next.pending.load(std::memory_order_acquire) == 1 || next.pending.fetch_sub(1, std::memory_order_acq_rel) == 1)
       h.ready.push_back(edge & ~recorded_graph::data_bit);
   }
@@ -107,7 +107,7 @@ bool graph_run::finished(hand& h, std::uint32_t node, bool fine) {
   return false;
 }
 
-// Half of what this thread holds, the older half.
+// Lays out the older half of the nodes that a thread holds, if none are laid out; always returns true.
 bool graph_run::share(hand& h) {
   if (shared_left_.load(std::memory_order_relaxed) == 0) lay_out(h, h.ready.size() / 2);
   return true;

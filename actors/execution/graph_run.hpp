@@ -21,6 +21,7 @@
 
 namespace troupe::detail {
 
+/// A call of a recorded graph, with the counter of its run in progress.
 struct replay_node {
   task_record* task = nullptr;
   std::int32_t initial = 0;
@@ -29,8 +30,8 @@ struct replay_node {
   std::atomic<bool> poisoned{false};
 };
 
-/// What `runtime::record` leaves. Immutable but for the nodes' counters, which belong to the run in progress; runs of
-/// one graph are ordered.
+/// A graph that `runtime::record` has made. Immutable but for the nodes' counters, which belong to the run in progress;
+/// runs of one graph are ordered.
 struct recorded_graph {
   static constexpr std::uint32_t data_bit = 1u << 31;
 
@@ -38,58 +39,60 @@ struct recorded_graph {
 
   house_link* home = nullptr;
   std::vector<replay_node> nodes;
-  std::vector<std::uint32_t> successors;  // highest bit: carries data
+  std::vector<std::uint32_t> successors;  // highest bit: the edge carries data
   std::vector<std::uint32_t> roots;
-  logic::executor_set executors = logic::executor_set::every();  // within the scopes of all calls: a run stays on one
+  logic::executor_set executors = logic::executor_set::every();  // in the scopes of all calls; each run stays on one
   std::vector<access> touched;                                   // what a run as a whole reads and writes; whole tiles
-  std::vector<access> tiles;                                     // the same tile by tile, where a device may run it
-  logic::executor_set devices;                                   // of the executors, those that are
+  std::vector<access> tiles;                                     // `touched` by tiles, if a device may run the graph
+  logic::executor_set devices;                                   // those of `executors` that are devices
   bool once = false;                                             // some call may run once only
   std::mutex lock;                                               // guards last
-  task_record* last = nullptr;                                   // the newest run; a reference is held
+  task_record* last = nullptr;                                   // the newest run; holds a reference
 };
 
-/// Calls taken down by a recorder, in program order.
+/// Calls that a recorder has noted, in program order.
 struct recording {
   logic::recorded_tiles tiles;
   std::vector<task_record*> tasks;
-  std::unordered_set<array_core*> arrays;  // what the calls touch; a reference of each is held
+  std::unordered_set<array_core*> arrays;  // touched by the calls; holds a reference of each
 };
 
-/// One run in progress.
+/// One run of a recorded graph, in progress.
 class graph_run {
  public:
-  /// What one thread holds of a run.
+  /// Nodes of a run that one thread holds, and how many it has finished and not counted yet.
   struct hand {
     std::vector<std::uint32_t> ready;
     std::int64_t done = 0;
     graph_run* run = nullptr;
-    hand* outer = nullptr;  // of a run further down on the same stack
+    hand* outer = nullptr;  // that of a run further down on the same stack
   };
 
   explicit graph_run(recorded_graph&);
 
-  /// The next node for this thread. False: there is none for it now, or ever.
+  /// Takes the next node for this thread. False: there is none for it now, or ever.
   bool next(hand&, std::uint32_t& node);
-  /// Lays everything out that this thread holds and has not begun: it is about to do something else. True if there was
-  /// something.
+  /// Lays out for other threads all nodes that this thread holds and has not begun, as it is about to do something
+  /// else. True if there were any.
   bool lay_out(hand&);
   bool is_over() const { return remaining_.load(std::memory_order_seq_cst) == 0; }
   /// Sleeps until nodes are laid out or the run is over. One thread only.
   void await_more();
-  /// Releases the node's successors; they inherit failure along data edges. True if some were laid out for others.
+  /// Releases the successors of a node that has ended; they inherit failure along data edges. True if nodes are laid
+  /// out that other threads should come for.
   bool finished(hand&, std::uint32_t node, bool fine);
   void fail(std::exception_ptr);
 
-  /// Nodes are laid out that nobody has taken yet. Sequentially consistent: who lays some out looks at the sleepers
-  /// afterwards.
+  /// True if nodes are laid out that no thread has taken. Sequentially consistent: a thread that lays some out looks at
+  /// the sleepers afterwards.
   bool has_shared() const { return shared_left_.load(std::memory_order_seq_cst) != 0; }
+  /// Counts a thread in that takes part beside the owner; `leave` counts it out.
   void join() { guests_.fetch_add(1, std::memory_order_acq_rel); }
   void leave();
   void wait_for_guests();
 
   recorded_graph& graph;
-  std::exception_ptr error;  // the first; read after the run
+  std::exception_ptr error;  // the first one; read after the run
 
  private:
   bool share(hand&);

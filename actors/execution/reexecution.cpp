@@ -2,8 +2,9 @@
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// A stand-in has the shape of an array, and its tiles are where the plan says: read in the host's memory, in a kept copy
-// or in what an earlier step wrote; written in fresh buffers. So bodies see views, windows and borders as ever.
+// A stand-in has the shape of an array, and its tiles are where the plan says: those read are in host memory, in a kept
+// copy or in a buffer that an earlier step wrote; those written are fresh buffers. So bodies see views, windows and
+// borders as in the first run.
 #include "actors/execution/reexecution.hpp"
 
 #include <algorithm>
@@ -29,7 +30,7 @@ using logic::remake_plan;
 using logic::value;
 using place = remake_plan::place;
 
-/// Memory for one tile, as the host's tiles have it.
+/// Memory for one tile, allocated like the host's tiles.
 class buffer {
  public:
   buffer() = default;
@@ -135,7 +136,7 @@ class remaker {
   }
 
  private:
-  /// What a step does to a tile.
+  /// The accesses of a step to a tile.
   struct use {
     array_core* stand_in;
     array_core* array;
@@ -232,7 +233,8 @@ class remaker {
     return *a;
   }
 
-  // A partial of a reduction, which nobody looks at: its array had it from the node.
+  // Makes a stand-in for a partial of a reduction, which is not read afterwards: the array got its result from the
+  // node.
   array_core& fresh_stand_in(const wire::array_card& c, const wire::access_card& x) {
     array_core& a = *fresh_.emplace_back(make_stand_in(link_, c));
     logic::each_touched(region_of(x), [&](const logic::box4& b) {
@@ -246,7 +248,7 @@ class remaker {
     return a;
   }
 
-  // The tile's bytes for the step.
+  // Points the stand-in's tile at its bytes for the step.
   void provide(const remake_plan::step& s, std::uint64_t array, std::uint32_t tile, const use& u) {
     std::byte* from = nullptr;
     if (u.reads || !u.as_a_whole) from = source(s, array, tile, u);
@@ -268,7 +270,7 @@ class remaker {
     slot.store(to.data(), std::memory_order_relaxed);
   }
 
-  // Packed bytes; null: the plan names none.
+  // Returns the packed bytes that a step reads of a tile; null: the plan names none.
   std::byte* source(const remake_plan::step& s, std::uint64_t array, std::uint32_t tile, const use& u) {
     for (const remake_plan::source& r : s.reads) {
       if (r.what.array != array || r.what.tile != tile) continue;
@@ -303,7 +305,7 @@ class remaker {
   }
   [[noreturn]] static void throw_again(const std::exception_ptr& e) { std::rethrow_exception(e); }
 
-  // Nothing of the program's memory stays behind in a stand-in.
+  // Takes all buffers out of the stand-ins, so that none points to memory of the program afterwards.
   void end_step() {
     for (std::atomic<std::byte*>* slot : lent_) slot->store(nullptr, std::memory_order_relaxed);
     lent_.clear();
@@ -324,11 +326,11 @@ class remaker {
   const remake_plan& plan_;
   const kept_copies& kept_;
   house_link& link_;
-  std::vector<std::exception_ptr> errors_;  // of each step
-  std::map<value, buffer, by_name> made_;   // by earlier steps, and still needed
+  std::vector<std::exception_ptr> errors_;  // by step
+  std::map<value, buffer, by_name> made_;   // buffers of earlier steps that are still needed
   std::unordered_map<std::uint64_t, std::unique_ptr<array_core>> stand_ins_;
-  std::unordered_map<std::uint64_t, array_core*> arrays_;  // of the program
-  // Of the step that is being run.
+  std::unordered_map<std::uint64_t, array_core*> arrays_;  // arrays of the program, by id
+  // State of the step that is running.
   std::vector<std::atomic<std::byte*>*> lent_;
   std::map<std::pair<std::uint64_t, std::uint32_t>, buffer> written_;
   std::vector<std::unique_ptr<array_core>> fresh_;

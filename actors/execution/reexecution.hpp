@@ -1,4 +1,4 @@
-// What this file is for: repeats calls of the log, so that data exists again that was lost with another node.
+// What this file is for: repeats calls of the log, so that data that was lost with another node exists again.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
@@ -17,45 +17,48 @@
 
 namespace troupe::detail {
 
-/// What `lineage::call::what` points to. There may be a hundred thousand of them, so they are kept as they were sent.
+/// A call that may be repeated; `lineage::call::what` points to it. There may be a hundred thousand of them, so they
+/// are kept as they were sent.
 struct repeatable_call {
-  std::vector<std::byte> card;  // a wire::task_card; its gaps are of no use here
-  // Of each access of the card. The array is looked at only where its host's bytes are read, or lost ones are put in
-  // their place: until it is forgotten.
+  std::vector<std::byte> card;  // a wire::task_card; its gaps are not used here
+  // Shape and array of each access of the card. The array is used only to read its host's bytes or to put lost ones in
+  // their place, until the log forgets it.
   std::vector<std::shared_ptr<const wire::array_card>> shapes;
   std::vector<array_core*> arrays;
-  mutable std::vector<saved_tile> brought;  // what it wrote, where the task ended only when that was here
+  mutable std::vector<saved_tile> brought;  // its writes, if the task ended only once they were here
 };
 
-/// It ran on another node. What may not be done twice, or has been done to this node's memory, is not repeated: what such
-/// a task writes there comes home with its end.
+/// True if a task that ran on another node may be repeated: its kernel may run twice, and the task wrote no parts of
+/// tiles. Parts are written to this node's memory, and come back as the task ends.
 inline bool is_repeatable(const task_record& t) {
   for (int i = 0; i < t.access_count; ++i)
     if (const access& x = t.accesses[i]; x.array && !logic::is_whole(x) && logic::writes(x)) return false;
   return t.kernel->repeat != purity::once;
 }
 
+/// A lost value, and whether it exists again.
 struct remade_value {
   logic::value what;
   std::exception_ptr error;  // null: the host's bytes of the tile are of this version
 };
 
-/// The bytes of a value that was kept, rows packed; they stay until `remake` has returned.
+/// Returns the bytes of a value that was kept, rows packed; they stay until `remake` has returned.
 using kept_copies = std::function<const std::byte*(const logic::value&)>;
 
-/// Bodies that have run, and of these, those that threw.
+/// Counts the bodies that have run, and of these, those that threw.
 struct remade_bodies {
   std::uint64_t run = 0, threw = 0;
 };
 
-/// Carries out the plan on this thread, step by step, and puts what was lost in its place: of each value of
-/// `plan.remade`, in that order, how it went. A body that throws (after as many retries as its task has), a kernel that
-/// has no body for CPUs or memory that is short fail what depends on them, and nothing else.
+/// Carries out the plan on this thread, step by step, and puts lost values in their place. Returns the outcome of each
+/// value of `plan.remade`, in that order. A body that throws (after as many retries as its task has), a kernel without
+/// a body for CPUs, or a lack of memory fails the values that depend on it, and nothing else.
 ///
-/// Until it returns nobody else may use the host's bytes of what the plan reads at home and of what was lost, which is
-/// in memory, or has room there. They are overwritten at the end, each at once, and only if it exists again.
+/// Until it returns, no other thread may use the host's bytes of values that the plan reads at home, or of lost tiles,
+/// which are in memory or have room there. Lost tiles are overwritten at the end, each as a whole, and only if its
+/// value exists again.
 ///
-/// `bodies`, where it is given, is told how many have run.
+/// `bodies`, if given, is set to the number of bodies that have run.
 std::vector<remade_value> remake(const logic::remake_plan&, const kept_copies&, house_link&,
                                  remade_bodies* bodies = nullptr);
 

@@ -122,7 +122,7 @@ raw_view run_context::make_view(int i) {
       return v;
     }
   }
-  // Assembled: contiguous, with its frame. Written back on success only.
+  // Other views are assembled: contiguous, with borders. They are written back on success only.
   index_t step = 1;
   for (int d = rank_max - 1; d >= 0; --d) {
     v.stride[d] = step;
@@ -154,7 +154,7 @@ void run_context::gather(const region& r, array_core& a, const box4& view, std::
   bytes_ += static_cast<std::uint64_t>(view.volume()) * a.spec.element;
 }
 
-// One run along the array's last dimension, borders included.
+// Copies one run along the array's last dimension, borders included.
 void run_context::gather_run(const region& r, array_core& a, point4 at, index_t count, std::byte* to) {
   const int last = a.spec.rank - 1;
   const std::size_t e = a.spec.element;
@@ -200,7 +200,7 @@ void run_context::gather_run(const region& r, array_core& a, point4 at, index_t 
     } else {
       length = std::min(end, hi) - i;
     }
-    // Tile by tile.
+    // Copies the part inside the array tile by tile.
     point4 p = at;
     while (length > 0) {
       p[last] = source;
@@ -285,14 +285,14 @@ void settle_reduction(task_record& t, devices::device& host, run_context& c) {
   access& x = t.accesses[0];
   reduction& red = *x.where->partials;
   const auto count = static_cast<std::size_t>(red.where.volume());
-  // A tree over the partials, then into the array.
+  // Combines the partials as a tree, then the result into the array.
   auto& parts = red.idle;
   for (std::size_t step = 1; step < parts.size(); step *= 2)
     for (std::size_t i = 0; i + step < parts.size(); i += 2 * step)
       red.combiner(parts[i].get(), parts[i + step].get(), count);
   const raw_view v = c.view_of(0);
   if (count == 0) return;
-  // What nobody had written starts from the identity.
+  // Elements that no task had written start from the identity.
   const auto e = static_cast<index_t>(red.element);
   const auto each_run = [&](const box4& b, auto&& f) {  // runs along the array's last dimension
     const int last = x.array->spec.rank - 1;

@@ -1,4 +1,4 @@
-// What this file is for: one run of one body: its views, what must be copied back, what must be put back if it fails.
+// What this file is for: one run of one body: its views, copies to write back on success, copies to restore on failure.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
@@ -24,13 +24,13 @@ namespace troupe::detail {
 class scratch {
  public:
   scratch() = default;
-  /// Pinned buffers where there is room for them.
+  /// Takes pinned buffers from `pinned` where it has room for them.
   explicit scratch(tile_memory* pinned) : pinned_(pinned) {}
   ~scratch();
   scratch(const scratch&) = delete;
   scratch& operator=(const scratch&) = delete;
 
-  /// For what a task sees of that array: aligned as its elements want. Throws error(out_of_memory).
+  /// Returns a buffer for a view of that array: aligned as its elements need. Throws error(out_of_memory).
   std::byte* take(std::size_t bytes, const array_core& of);
   void give_back(const std::byte*) noexcept;
 
@@ -47,6 +47,7 @@ class scratch {
   tile_memory* const pinned_ = nullptr;
 };
 
+/// The context of one body at a time: makes its views, and writes back or restores what it touched.
 class run_context : public task_context {
  public:
   /// `below`: the context of the body that may wait for this one's on the same stack.
@@ -55,7 +56,7 @@ class run_context : public task_context {
       : below_(below), host_(host), link_(link), scratch_(s), executor_(executor), stopping_(stopping) {}
   virtual ~run_context() = default;
 
-  /// Begins with another task; one at a time.
+  /// Binds the context to another task; one at a time.
   void bind(task_record& t) {
     task_.store(&t, std::memory_order_relaxed);
     attempt_ = 1;
@@ -76,15 +77,16 @@ class run_context : public task_context {
     ++attempt_;
     failure_ = errc::task_failed;
   }
-  /// What its task fails with where this attempt does: the code of what kept a view from being made, else task_failed.
+  /// Returns the code that the task fails with if this attempt does: that of the error which kept a view from being
+  /// made, else task_failed.
   errc failure() const { return failure_; }
-  /// Copies assembled pieces back and gives partials back: the body succeeded.
+  /// Writes assembled views back and returns partials, after the body has succeeded.
   void commit();
-  /// Puts back what was updated in place (only where retries are left), drops the rest.
+  /// Restores what the body updated in place (only where retries are left), and drops the rest.
   void roll_back() noexcept;
-  /// Since the last call.
+  /// Returns the bytes copied since the last call.
   std::uint64_t take_bytes_moved() { return std::exchange(bytes_, 0); }
-  /// Any thread, as long as the task cannot retire.
+  /// Returns the bound task. Any thread, as long as the task cannot retire.
   task_record* task() const { return task_.load(std::memory_order_relaxed); }
   const run_context* below() const { return below_; }
 
@@ -93,7 +95,7 @@ class run_context : public task_context {
     access* what;
     std::byte* data;             // assembled, or a partial
     logic::box4 where;           // array coordinates
-    std::byte* saved = nullptr;  // contents before the body, where a retry needs them
+    std::byte* saved = nullptr;  // the contents before the body, if a retry needs them
     bool assembled = false;
     view_bytes partial;
   };

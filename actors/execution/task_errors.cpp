@@ -104,7 +104,7 @@ void note_thrown_by_body(task_record& t, const std::string& executor) noexcept {
 }
 
 void throw_task_error(const task_record& t) {
-  if (is_left_behind(t)) {  // its error is its body's to write
+  if (is_left_behind(t)) {  // its body may still write the error
     const std::string name = logic::name_of(t);
     throw task_failed(errc::runtime_stopped, "task '" + name + "' was left behind: the runtime was shut down while it ran",
                       name, "", name, 1, nullptr);
@@ -115,7 +115,7 @@ void throw_task_error(const task_record& t) {
   try {
     std::rethrow_exception(t.error);
   } catch (const task_failed& root) {
-    // A task that is not to run because another was cancelled or stopped says so by its code.
+    // A task that did not run because another was cancelled or stopped has the code of that one.
     const bool stopped = root.code() == errc::runtime_stopped || root.code() == errc::cancelled;
     throw task_failed(
         stopped ? root.code() : errc::poisoned,

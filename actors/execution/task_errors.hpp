@@ -1,4 +1,4 @@
-// What this file is for: the errors that reach those who wait for a task.
+// What this file is for: the errors that a wait for a task throws.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
@@ -11,29 +11,30 @@
 
 namespace troupe::detail {
 
-/// The body of `t` threw `cause` on `executor` at this attempt; or it was not the body that failed, which `code` says.
+/// Returns the error of `t`, whose body threw `cause` on `executor` at this attempt; `code` tells if it did not.
 std::exception_ptr task_error(const task_record& t, const std::string& executor, int attempt, std::exception_ptr cause,
                               errc code = errc::task_failed);
-/// A recorded call has failed with `of_call`: what the run of its graph fails with, named as the call's root.
+/// Returns the error of a graph's run of which a recorded call has failed with `of_call`; names the same root task.
 std::exception_ptr run_error(const task_record& run, const std::exception_ptr& of_call);
-/// What a task fails with where it was not its body that threw: the code of troupe's own error, out_of_memory where there
-/// was none for the runtime itself, task_failed for others.
+/// Returns the code for a failure that no body threw: the code of troupe's own error, out_of_memory if the runtime
+/// itself had no memory, else task_failed.
 errc failure_code(const std::exception_ptr&) noexcept;
-/// Somebody asked `t` to stop.
+/// Returns the error of a task that was asked to stop.
 std::exception_ptr cancelled_error(const task_record& t, const std::string& executor);
-/// The same, or that its deadline has passed, if that is why.
+/// Returns `cancelled_error`, or timed_out if the task was stopped because its deadline has passed.
 std::exception_ptr stopped_error(const task_record& t, const std::string& executor);
-/// Nobody is there who could run `t`.
+/// Returns the error of a task that no executor here can run; `why` ends its sentence.
 std::exception_ptr refused_error(const task_record& t, errc, const std::string& why);
-/// Throws the task's error, if it has one; a failure that came from another task is told as such.
+/// Throws the task's error, if it has one; a failure that came from another task names that one.
 void throw_task_error(const task_record& t);
-/// Why a task failed, without who and where.
+/// Returns why a task failed, without the names of task and executor.
 std::string reason_of(const std::exception_ptr&) noexcept;
-/// The text of an exception.
+/// Returns the text of an exception.
 std::string text_of(const std::exception_ptr&) noexcept;
 
-/// Destroys what the body captured. What a destructor throws is the task's error, unless it has one.
+/// Makes the exception that is being handled the task's error, unless it has one.
 void note_thrown_by_body(task_record&, const std::string& executor) noexcept;
+/// Destroys the captures of the body; an exception of a destructor becomes the task's error, unless it has one.
 inline void drop_body(task_record& t, const std::string& executor) noexcept {
   t.body_gone = true;
   try {

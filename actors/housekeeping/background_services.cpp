@@ -1,4 +1,4 @@
-// What this file is for: observer and keeper, and the actor system they live in.
+// What this file is for: observer and keeper, and the actor system that runs them.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 #include "actors/housekeeping/background_services.hpp"
@@ -15,8 +15,8 @@
 
 namespace troupe::detail {
 
-// Messages are bells: what they announce waits behind a mutex of ours. CAF's mailboxes hand over by lock-free means
-// that tools cannot see into, and may copy what they carry.
+// Messages only wake an actor: the data they announce waits behind a mutex. CAF's mailboxes hand over by lock-free
+// means that tools cannot see into, and may copy what they carry.
 struct trace_waits {};
 struct executor_idle {};
 struct ring_later {
@@ -40,20 +40,20 @@ namespace troupe::detail {
 
 namespace {
 
-// What could not be tidied, because it is still in use, is looked at again after twice the time.
+// Idle time before `tidy` is called. If some memory is still in use, the time doubles, up to the maximum.
 constexpr auto idle_before_tidying = std::chrono::milliseconds(200);
 constexpr auto patience_max = std::chrono::milliseconds(5'000);
-// An actor system as `configure` wants it has a worker, a clock and a printer, which has nothing to print.
+// Threads of an actor system as `configure` sets it up: a worker, a clock and a printer, which has nothing to print.
 constexpr int caf_threads = 3;
 
-/// What the observer and those who send to it share.
+/// The state that the observer shares with the threads that send to it.
 struct trace_desk {
   std::mutex lock;
   std::condition_variable finished;
   std::vector<trace_block> waiting;
   bool finish = false, done = false;
   std::string problem;
-  std::unique_ptr<trace_writer> writer;  // the observer's once it runs
+  std::unique_ptr<trace_writer> writer;  // only the observer uses it once it runs
 };
 
 caf::behavior observer(caf::event_based_actor* self, trace_desk* desk) {
@@ -87,7 +87,7 @@ caf::behavior keeper(caf::stateful_actor<keeper_state>* self, const std::functio
   begin(self, nullptr);
   return {
       [=](executor_idle) {
-        // Only the last of a row of short rests is followed by tidying.
+        // Only the last of a series of short idle times is followed by tidying.
         self->delayed_send(self, idle_before_tidying, tidy_up{++self->state.idles, idle_before_tidying});
       },
       [=](const tidy_up& m) {
@@ -110,12 +110,12 @@ class staff_on_caf final : public staff, private trace_sink {
       traced_ = true;
     }
     configure(config_);
-    devices::try_threads(caf_threads);  // without one of them CAF ends the process
+    devices::try_threads(caf_threads);  // CAF ends the process if it cannot have one of them
     system_ = std::make_unique<caf::actor_system>(config_);
     if (traced_) observer_ = system_->spawn(observer, &desk_);
     keeper_ = system_->spawn(keeper, &tidy_, &ring_);
-    // This thread has been given a share in the system's logger, and the system does not end before the last share has
-    // been given back. Whoever ends it may be another thread.
+    // Gives this thread's reference to the system's logger back: the system does not end before the last reference is
+    // gone, and another thread may be the one that ends the system.
     caf::logger::set_current_actor_system(nullptr);
   }
   ~staff_on_caf() override { dismiss(); }
@@ -123,7 +123,7 @@ class staff_on_caf final : public staff, private trace_sink {
   trace_sink* sink() override { return traced_ ? this : nullptr; }
 
   void went_idle() override {
-    // One message for a whole rest: a runtime that naps between short bursts must not flood the keeper.
+    // At most one message in 50 ms: a runtime that sleeps between short bursts must not flood the keeper.
     const auto now = std::chrono::steady_clock::now().time_since_epoch().count();
     const auto last = last_idle_.load(std::memory_order_relaxed);
     if (now - last < std::chrono::steady_clock::duration(std::chrono::milliseconds(50)).count()) return;

@@ -20,21 +20,21 @@ namespace troupe::detail {
 class staff {
  public:
   virtual ~staff() = default;
-  /// Where executors and placement send their blocks; null if there is no trace.
+  /// Returns the sink to which executors and placement send their blocks; null if there is no trace.
   virtual trace_sink* sink() = 0;
-  /// All threads of a group sleep. Never blocks.
+  /// Tells the keeper that all threads of a group sleep. Never blocks.
   virtual void went_idle() = 0;
-  /// `ring` is called after that time, unless the actors have been ended. Never blocks.
+  /// Has `ring` called after that time, unless the actors have been ended. Never blocks.
   virtual void call_later(std::chrono::milliseconds) = 0;
-  /// Everything has been sent: ends the file. What went wrong, or "".
+  /// Ends the trace file, after all blocks have been sent. Returns what went wrong, or "".
   virtual std::string close_trace() = 0;
   /// Ends all actors; no message is handled afterwards.
   virtual void dismiss() = 0;
 };
 
-/// `tidy` is called on an actor's thread when nothing has happened for a while; false: there is more to tidy, later.
-/// `ring` is called on one as well, when `call_later` asked for it.
-/// `trace` empty: no trace. Throws error(io_failed) if the trace cannot be written.
+/// Starts the actors. `tidy` is called on an actor's thread when nothing has happened for a while; false: there is more
+/// to tidy, later. `ring` is called on such a thread as well, when `call_later` asked for it. `trace` empty: no trace.
+/// Throws error(io_failed) if the trace cannot be written.
 std::unique_ptr<staff> hire_staff(const std::string& trace, std::function<bool()> tidy, std::function<void()> ring);
 
 }  // namespace troupe::detail

@@ -10,8 +10,8 @@
 
 namespace troupe::detail {
 
-/// One small thread pool per runtime. The policy and the bounds are set explicitly: the defaults poll, keep at least
-/// four threads, and let one actor starve the others.
+/// Configures one small thread pool per runtime. The policy and the bounds are set explicitly: the defaults poll, keep
+/// at least four threads, and let one actor starve the others.
 inline void configure(caf::actor_system_config& c) {
 #if CAF_VERSION >= 1800
   c.set("caf.scheduler.policy", "sharing");
@@ -24,7 +24,8 @@ inline void configure(caf::actor_system_config& c) {
 #endif
 }
 
-/// What every actor starts with: a library prints nothing, and an exception in a handler is reported, not swallowed.
+/// Sets the handlers that every actor starts with: a library prints nothing, and an exception in a handler is passed to
+/// `report`, if there is one, and ends the actor with an error.
 template <class Self>
 void begin(Self* self, std::function<void(const std::string&)> report) {
   self->set_default_handler(caf::drop);

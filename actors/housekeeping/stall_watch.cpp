@@ -14,7 +14,7 @@ struct watched {
   std::mutex lock;
   std::vector<const executor*> groups;
 };
-// Never destroyed: a runtime may outlive static objects.
+// Returns the list, which is never destroyed: a runtime may outlive static objects.
 watched& all() {
   static auto* const one = new watched;
   return *one;

@@ -1,4 +1,4 @@
-// What this file is for: slices, flows, lane names.
+// What this file is for: writing slices, flows and lane names.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 #include "actors/housekeeping/trace_writer.hpp"

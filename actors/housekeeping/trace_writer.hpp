@@ -20,7 +20,7 @@ class trace_writer {
   explicit trace_writer(const std::string& path);
   bool good() const { return static_cast<bool>(out_); }
   void add(const trace_block&);
-  /// Writes flows and names, ends the file. What went wrong, or "".
+  /// Writes flows and names, and ends the file. Returns what went wrong, or "".
   std::string close();
 
  private:

@@ -121,7 +121,7 @@ task_record* make_lend(house_link& home, std::shared_ptr<peer_loan> loan) {
 
 task_record* make_farewell(house_link& home, array_core& a) {
   static constexpr task_ops ops = nothing_to_run("end of borrowed memory", 0xfa4e);
-  // A write comes after all others, whether they failed or not.
+  // A write comes after all other accesses, whether their tasks failed or not.
   task_record* t = make_internal(home, ops, task_kind::farewell, a, 0, access_mode::write);
   if (a.tile_count == 1 && !a.whole_box().empty()) return t;
   region* where = home.regions.take();
@@ -161,7 +161,7 @@ void drop_inputs(task_record& t) noexcept {
   if (t.ops && !t.body_gone) {
     try {
       t.ops->drop_body(t);
-    } catch (...) {  // it never ran, or is not to: nobody asks
+    } catch (...) {  // the body never ran: no error is reported
     }
   }
   t.body_gone = true;

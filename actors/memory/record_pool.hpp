@@ -1,9 +1,10 @@
-// What this file is for: where task records and regions come from and go back to, and what outlives a runtime.
+// What this file is for: the pools of task records and regions, and the state that outlives a runtime.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Records travel: a client takes them, placement gives them back. So the free ones sit in a few shards, each a chain
-// behind a spin lock; a thread keeps to one shard. Memory is in slabs; `trim` returns the slabs when nothing is in use.
+// A client takes records, placement gives them back, mostly on another thread. So free records are in a few shards,
+// each a chain behind a spin lock; a thread keeps to one shard. Memory is in slabs; `trim` returns slabs when no record
+// is in use.
 #pragma once
 
 #include <sys/mman.h>
@@ -48,7 +49,7 @@ class shard_pool {
     return refill(s);
   }
   void give(T* t) noexcept { give_chain(t, t, 1); }
-  /// A chain linked by `next`.
+  /// Gives back `n` items, a chain linked by `next`.
   void give_chain(T* first, T* last, std::size_t n) noexcept {
     shard& s = shards_[shard_of_thread()];
     std::lock_guard hold(s.lock);
@@ -70,8 +71,8 @@ class shard_pool {
     std::lock_guard hold(slabs_lock_);
     return slabs_.size() * slab_bytes;
   }
-  /// Returns memory beyond `keep_bytes` to the system if nothing is in use; true if it did. Every shard is locked while
-  /// it decides.
+  /// Returns memory beyond `keep_bytes` to the system if nothing is in use; true if it did. All shards are locked
+  /// meanwhile.
   bool trim(std::size_t keep_bytes) {
     if (bytes() <= keep_bytes) return false;
     for (shard& s : shards_) s.lock.lock();
@@ -108,11 +109,11 @@ class shard_pool {
   struct alignas(64) shard {
     mutable spin_lock lock;
     T* free = nullptr;
-    std::atomic<std::size_t> count{0};  // changed under the lock, looked at without
+    std::atomic<std::size_t> count{0};  // changed under the lock, read without
     std::size_t taken = 0, given = 0;
   };
 
-  // Another core wrote it last: it is on its way while this one fills in the item before it.
+  // Prefetches the next free item, which another core wrote last, while this thread fills in the item before it.
   static void fetch_ahead(T* next) {
     if (next) prefetch<(sizeof(T) + 63) / 64>(next);
   }
@@ -158,8 +159,8 @@ class shard_pool {
     return chain;
   }
 
-  // Another thread's chain: records flow from clients to placement. Short ones are left alone while there is little
-  // memory: fetching them one by one costs more than a new slab.
+  // Takes the chain of another shard: records flow from clients to placement. Short chains are left alone while there
+  // is little memory: fetching items one by one costs more than a new slab.
   T* fetch(const shard& mine, std::size_t& n) {
     const bool few = slab_count_.load(std::memory_order_relaxed) < slabs_before_thrift;
     for (shard& other : shards_) {
@@ -171,10 +172,10 @@ class shard_pool {
     }
     return nullptr;
   }
-  // Slabs are mapped, not taken from the heap, so that trimming gives them back to the system.
+  // Makes a slab. It is mapped, not taken from the heap, so that trimming gives it back to the system.
   T* make_slab() {
     check_headroom();
-    // All of it is written at once, so the system may as well bring the pages in one go.
+    // MAP_POPULATE: all of it is written at once, so the system may as well bring the pages in one go.
     constexpr int how = MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE;
     void* memory = ::mmap(nullptr, slab_bytes, PROT_READ | PROT_WRITE, how, -1, 0);
     if (memory == MAP_FAILED) throw std::bad_alloc();
@@ -192,15 +193,15 @@ class shard_pool {
     slab_count_.store(slabs_.size(), std::memory_order_relaxed);
     return items;
   }
-  // Whoever orders and places what is in the slabs needs memory for it, too, and may not fail: where address space is
-  // limited, so much of it must be left before there is another slab.
+  // Throws std::bad_alloc if too little address space is left for another slab: ordering and placing its records needs
+  // memory, too, and may not fail.
   void check_headroom() const {
     const std::size_t bytes = headroom_bytes + slab_count_.load(std::memory_order_relaxed) * slab_bytes / 8;
     void* const there = ::mmap(nullptr, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (there == MAP_FAILED) throw std::bad_alloc();
     ::munmap(there, bytes);
   }
-  // With slabs_lock_ held.
+  // Unmaps slabs until `kept` are left. Called with slabs_lock_ held.
   void free_slabs_beyond(std::size_t kept) {
     while (slabs_.size() > kept) {
       std::destroy_n(slabs_.back(), slab_items);
@@ -217,21 +218,21 @@ class shard_pool {
   std::atomic<std::size_t> slab_count_{0};
 };
 
-/// What records and arrays point back to. Lives as long as the runtime, any handle and any future.
+/// The state that records and arrays point to. Lives as long as the runtime, any handle and any future.
 struct house_link {
   std::atomic<engine*> house{nullptr};  // null once the runtime is gone
-  std::weak_ptr<engine> shared_house;   // set before anybody asks; for those who wait while it may go
+  std::weak_ptr<engine> shared_house;   // set before any use; waits lock it, as the engine may go
   std::atomic<long> references{1};
   std::atomic<std::size_t> array_bytes{0}, array_bytes_max{0}, arrays{0};
   std::atomic<std::uint64_t> array_ids{0};
-  std::atomic<std::size_t> on_nodes{0};  // tasks and transfers that are under way on other nodes
-  bool bounded = false;               // there is a host memory budget
-  std::array<std::mutex, 16> makers;  // then of two threads that want to allocate a tile, one does
+  std::atomic<std::size_t> on_nodes{0};  // tasks and transfers under way on other nodes
+  bool bounded = false;                  // there is a host memory budget
+  std::array<std::mutex, 16> makers;     // if bounded: of two threads that allocate a tile, one does
   std::unique_ptr<devices::device> host;
   std::unique_ptr<tile_memory> tiles;  // null: everything comes from the host's allocator
-  std::shared_ptr<void> kernels;       // what records say of their kernels is in there
-  house_clock clock;                   // set before anybody asks
-  const devices::birthplace birth;     // in a child by fork nothing of this is touched
+  std::shared_ptr<void> kernels;       // owns the kernel_info that records point to
+  house_clock clock;                   // set before any use
+  const devices::birthplace birth;     // tells a child by fork, which touches nothing of this
   shard_pool<task_record> records;
   shard_pool<region> regions;
 
@@ -241,27 +242,27 @@ struct house_link {
   }
 };
 
-/// A clean record with one reference, waiting for its submission.
+/// Takes a clean record with one reference, waiting for its submission.
 task_record* take_record(house_link&);
-/// A task that combines a reduction's partials into its array; executors know what to do by its kind.
+/// Makes a task that combines a reduction's partials into its array; executors know by its kind what to do.
 task_record* make_settle(house_link&, array_core&, reduction&);
-/// A task that makes the host's copy of a tile current, or (`discard`) has the device give up its own.
+/// Makes a task that makes the host's copy of a tile current, or (`discard`) has the device give up its own.
 task_record* make_transfer(house_link&, array_core&, std::uint32_t tile, bool discard);
-/// A task that makes the host's copy current from one that is not dirty, if the device still has it; fails with `lost` if
-/// not.
+/// Makes a task that makes the host's copy current from a copy that is not dirty, if the device still has it; it fails
+/// with `lost` if not.
 task_record* make_rescue(house_link&, array_core&, std::uint32_t tile, std::exception_ptr lost);
-/// A task that writes a tile to disk and frees its memory; one that reads it back into fresh memory.
+/// Makes a task that writes a tile to disk and frees its memory (`spill`), or reads it back into fresh memory (`load`).
 task_record* make_spill(house_link&, array_core&, std::uint32_t tile);
 task_record* make_load(house_link&, array_core&, std::uint32_t tile);
-/// A task for the device that has a tile: it opens the loan, or calls it back.
+/// Makes a task for the device that has a tile: it opens the loan, or calls it back.
 task_record* make_lend(house_link&, std::shared_ptr<peer_loan>);
-/// A task that frees a device's copies of an array.
+/// Makes a task that frees a device's copies of an array.
 task_record* make_forget(house_link&, array_core&);
-/// A task that comes after all that use the array, and waits for its end.
+/// Makes a task that comes after all that use the array, and ends when the array is freed.
 task_record* make_farewell(house_link&, array_core&);
 /// Frees an array that no handle and no task refers to.
 void destroy(array_core&) noexcept;
-/// Gives a record, its accesses' regions and what its body captured back. Nobody refers to it any more.
+/// Gives a record, its accesses' regions and its captures back. Nothing may refer to the record any more.
 void recycle(task_record*) noexcept;
 /// Destroys the body and returns the regions, extra room and references of the accesses; the result stays.
 void drop_inputs(task_record&) noexcept;

@@ -52,7 +52,7 @@ class disk final : public disk_thread, public std::enable_shared_from_this<disk>
 
  private:
   struct order {
-    task_record* task;  // null: a discard, or somebody waits for a copy
+    task_record* task;  // null: a discard, or a read whose caller waits
     std::uint64_t offset, bytes;
     std::byte* to = nullptr;
     std::promise<void>* done = nullptr;
@@ -182,7 +182,7 @@ bool disk::wait_ended(std::chrono::steady_clock::time_point deadline) {
     if (ended)
       thread_.join();
     else
-      thread_.detach();  // the disk does not answer; the actor lives until it does
+      thread_.detach();  // the disk does not answer; the actor lives until its thread ends
   }
   return ended;
 }

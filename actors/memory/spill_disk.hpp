@@ -6,8 +6,8 @@
 //       ^                                        |
 //       +--------------report_done---------------+
 //
-// In the order given. Placement decides what moves when; until it is told that a tile has been moved nobody else
-// touches it.
+// Orders are carried out as given. Placement decides what moves when; until it is told that a tile has been moved, no
+// other thread touches the tile.
 #pragma once
 
 #include <chrono>
@@ -26,23 +26,24 @@ class spill_disk {
  public:
   virtual ~spill_disk() = default;
 
-  /// A spill writes the tile there and frees its memory; a load allocates and reads. Either is reported with its error,
-  /// after which the tile is where it was. Any thread; never blocks.
+  /// Has a tile moved: a spill writes it at `offset` and frees its memory, a load allocates memory and reads it. Either
+  /// is reported, with its error if it has one: then the tile is where it was. Any thread; never blocks.
   virtual void move(task_record&, std::uint64_t offset) = 0;
-  /// Waits for all that was asked before, then copies what is there. Throws what the disk says.
+  /// Copies bytes from the file, after all orders that were given before; blocks. Throws the disk's errors.
   virtual void read(std::uint64_t offset, std::byte* to, std::size_t bytes) = 0;
-  /// Nobody needs what is there.
+  /// Frees a range of the file, whose bytes are not needed any more.
   virtual void discard(std::uint64_t offset, std::uint64_t bytes) = 0;
   virtual std::uint64_t bytes_out() const = 0;
   virtual std::uint64_t bytes_in() const = 0;
 };
 
-/// The actor with a thread of its own.
+/// The actor of the disk, with a thread of its own.
 class disk_thread : public spill_disk {
  public:
   virtual void start() = 0;
-  /// Ends once what it is at has ended; the rest is reported as failed.
+  /// Ends the thread after the current order; the rest is reported as failed.
   virtual void request_stop() = 0;
+  /// Waits until the thread has ended; false if the deadline passes before.
   virtual bool wait_ended(std::chrono::steady_clock::time_point) = 0;
 };
 
@@ -50,8 +51,8 @@ struct disk_options {
   std::unique_ptr<devices::spill_file> file;
   std::function<void(task_record&)> report_done;
   trace_sink* sink = nullptr;
-  int lane = 0;               // of the trace
-  std::weak_ptr<void> house;  // its thread keeps it alive
+  int lane = 0;               // in the trace
+  std::weak_ptr<void> house;  // the engine; the thread keeps it alive
 };
 
 std::shared_ptr<disk_thread> make_disk(disk_options, wait_board&, house_link&);

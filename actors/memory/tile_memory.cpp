@@ -12,14 +12,15 @@ namespace troupe::detail {
 
 namespace {
 
-// As much again as there is, so that small programs pin little and large ones seldom.
+// Bounds of a slab's size, which is that of all earlier slabs together: small programs pin little, and large ones
+// seldom.
 constexpr std::size_t slab_min = std::size_t{4} << 20, slab_max = std::size_t{64} << 20;
 constexpr std::size_t page = 4096, huge_page = std::size_t{2} << 20;
 constexpr std::size_t align = element_align_max;
 
 std::size_t rounded(std::size_t bytes, std::size_t to) { return (bytes + to - 1) / to * to; }
 
-// Huge pages are pinned faster: the driver has fewer to look at.
+// Maps memory, aligned for huge pages where it is large: these are pinned faster, as the driver has fewer to look at.
 std::byte* map(std::size_t bytes) noexcept {
   const std::size_t spare = bytes >= huge_page ? huge_page : 0;
   void* const got = ::mmap(nullptr, bytes + spare, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -57,7 +58,7 @@ std::byte* tile_memory::allocate_pinned(std::size_t bytes) {
   if (limit_.load(std::memory_order_relaxed) == 0 || bytes == 0) return nullptr;
   if (std::byte* p = take(bytes)) return p;
   const std::lock_guard one(growing_);
-  if (std::byte* p = take(bytes)) return p;  // somebody else has grown it
+  if (std::byte* p = take(bytes)) return p;  // another thread has added a slab
   return grow(bytes) ? take(bytes) : nullptr;
 }
 
@@ -77,7 +78,7 @@ void tile_memory::deallocate(std::byte* p, std::size_t bytes) noexcept {
   host_.deallocate(p, bytes, align);
 }
 
-// Where there is room; null: nowhere.
+// Takes bytes from a slab with room; null: none has any.
 std::byte* tile_memory::take(std::size_t bytes) {
   const std::lock_guard hold(lock_);
   for (auto& [begin, s] : slabs_) {
@@ -108,7 +109,7 @@ bool tile_memory::grow(std::size_t bytes) {
   return true;
 }
 
-// Pinned for those that can; null if there is none.
+// Maps a slab and pins it for the devices that can; null if none can.
 std::byte* tile_memory::make_slab(std::size_t bytes) noexcept {
   std::byte* const p = map(bytes);
   if (!p) return nullptr;
@@ -118,7 +119,7 @@ std::byte* tile_memory::make_slab(std::size_t bytes) noexcept {
     pinned_ += bytes;
     return p;
   }
-  limit_ = pinned_.load();  // what there is now is what the driver gives: not asked again for every tile
+  limit_ = pinned_.load();  // the driver gives no more: it is not asked again for every tile
   ::munmap(p, bytes);
   return nullptr;
 }
@@ -141,7 +142,7 @@ void tile_memory::give_back(slabs empty) noexcept {
   }
 }
 
-// The driver may wait for the device here, so nobody else waits for this.
+// Unpins after growing_ is free again: the driver may wait for the device, and no allocation is to wait for that.
 void tile_memory::tidy() noexcept {
   std::unique_lock one(growing_);
   slabs empty = take_empty();

@@ -1,9 +1,9 @@
-// What this file is for: where the bytes of tiles are in host memory: in pinned slabs where a device gains by that.
+// What this file is for: the host memory of tiles: pinned slabs where a device gains by that.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Pinning takes longer than allocating and takes memory from everybody else, so slabs are kept and used again, there are
-// never more than a limit, and what finds no room in them comes from the host's allocator, as everything does where no
+// Pinning takes longer than allocating and takes memory from all other programs, so slabs are kept and used again,
+// their sum is limited, and tiles that find no room in them come from the host's allocator, as all tiles do where no
 // device gains. Thread-safe.
 #pragma once
 
@@ -27,24 +27,24 @@ namespace troupe::detail {
 class tile_memory {
  public:
   explicit tile_memory(devices::device& host) : host_(host) {}
-  /// Unpins nothing: nobody has its tiles any more, or `unpin_all` has.
+  /// Unmaps the slabs without unpinning them: no tile is in use any more, or `unpin_all` has been called.
   ~tile_memory();
   tile_memory(const tile_memory&) = delete;
   tile_memory& operator=(const tile_memory&) = delete;
 
-  /// From now on slabs are pinned for these, `bytes_max` of them together. Once, before the first tile.
+  /// Has slabs pinned for these devices from now on, at most `bytes_max` together. Called once, before the first tile.
   void pin_for(std::vector<std::unique_ptr<devices::page_pinning>>, std::uint64_t bytes_max);
-  /// A device that failed has been opened anew; its driver may have forgotten what was pinned.
+  /// Pins all slabs again: a device that failed has been opened anew, and its driver may have forgotten them.
   void pin_again();
-  /// The devices are gone. Tiles that are still there stay where they are.
+  /// Unpins all slabs, as the devices are gone. Tiles that are still in use stay where they are.
   void unpin_all() noexcept;
   /// Gives back slabs without tiles.
   void tidy() noexcept;
 
-  /// Aligned to element_align_max. Throws error(out_of_memory).
+  /// Allocates bytes aligned to element_align_max. Throws error(out_of_memory).
   std::byte* allocate(std::size_t bytes);
   void deallocate(std::byte*, std::size_t bytes) noexcept;
-  /// Null: there is no room in slabs, and no more of them may be had.
+  /// Allocates bytes in a pinned slab; null: there is no room in slabs, and no more of them may be had.
   std::byte* allocate_pinned(std::size_t bytes);
 
   std::uint64_t pinned_bytes() const { return pinned_.load(std::memory_order_relaxed); }
@@ -52,7 +52,7 @@ class tile_memory {
  private:
   struct slab {
     std::size_t bytes;
-    logic::extents used{256};  // of their alignment, as on devices
+    logic::extents used{256};  // units of 256 bytes, as on devices
     static_assert(256 % element_align_max == 0);
     std::size_t tiles = 0;
   };
@@ -68,9 +68,9 @@ class tile_memory {
   devices::device& host_;
   std::vector<std::unique_ptr<devices::page_pinning>> pinnings_;
   std::uint64_t wanted_ = 0;              // the limit as it was given
-  std::atomic<std::uint64_t> limit_{0};   // less once the driver has said no; 0: nothing is pinned
+  std::atomic<std::uint64_t> limit_{0};   // less once the driver has refused; 0: nothing is pinned
   std::atomic<std::uint64_t> pinned_{0};  // changed while growing
-  std::mutex growing_;                    // before lock_: others take and give meanwhile
+  std::mutex growing_;                    // taken before lock_; allocations in slabs go on meanwhile
   std::mutex lock_;
   slabs slabs_;
 };

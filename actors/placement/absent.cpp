@@ -1,9 +1,9 @@
-// What this file is for: tasks that nobody who is there may run: they wait for a node to come where their calls say so.
+// What this file is for: tasks that no executor here may run: they wait for a node to join where their options say so.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 //
-//   assign, admit: nobody --> absent_ --a node has come--> admit
-//                                     --executor_wait has passed, or stopped--> retired
+//   assign, admit: no executor --> absent_ --a node has joined--> admit
+//                                          --executor_wait has passed, or cancelled--> retired
 #include <algorithm>
 #include <utility>
 
@@ -21,8 +21,9 @@ namespace {
 constexpr double wait_max_ns = 3e17;
 }  // namespace
 
-// A scope names nodes, and places are what it was resolved to: since then another node may have come in a place, and the
-// same name in another one. Who has refused the task is not asked again. Whoever holds devices runs on cores of this node.
+// Resolves the scope of a task again if executors have changed: since then another node may have joined in a place, or
+// one of the same name in another place. Executors that refused the task stay excluded. Tasks that hold devices run on
+// cores of this node, and are left as they are.
 void placement::look_up_nodes(task_record& t) {
   task_extra& e = *t.extra;
   const std::uint64_t changes = executor_changes.load(std::memory_order_acquire);
@@ -45,7 +46,7 @@ std::string placement::what_has_gone(const task_record& t) const {
 }
 
 std::exception_ptr placement::nobody_left(const task_record& t) const {
-  const std::string node = what_has_gone(t);  // empty: it was a device
+  const std::string node = what_has_gone(t);  // empty: a device is gone
   const error left(errc::device_lost, "no executor that could run it is left" + node);
   return task_error(t, "", 0, std::make_exception_ptr(left), node.empty() ? left.code() : errc::task_failed);
 }
@@ -61,8 +62,9 @@ void placement::end_of_wait(task_record& t, const std::exception_ptr& why) {
   if (!wait_for_node(t, why)) refuse(t, why);
 }
 
-// From when nobody is found: how long the task has waited for others before is not its node's absence. Who was refused by
-// those that are there does not wait for others.
+// Puts a task that no executor can run into `absent_`, if it may wait for a node; else returns false. The wait begins
+// now: the time that the task has waited for others before is not its node's absence. A task that was refused by
+// executors that are here does not wait.
 bool placement::wait_for_node(task_record& t, const std::exception_ptr& why) {
   if (!log_ || !t.extra || t.extra->options.executor_wait.count() <= 0 || t.extra->refusal || abandoning_) return false;
   if (t.kind != task_kind::call || !t.kernel->portable || !logic::may_name_nodes(t.extra->options.where)) return false;
@@ -72,7 +74,7 @@ bool placement::wait_for_node(task_record& t, const std::exception_ptr& why) {
   absent_.push_back({&t, now + static_cast<std::uint64_t>(std::min(ns, wait_max_ns) / clock_.ns_per_tick()), why});
   absent_count_.store(absent_.size(), std::memory_order_seq_cst);
   std::atomic_thread_fence(std::memory_order_seq_cst);
-  if ((t.phase.load(std::memory_order_seq_cst) & phase_mask) != phase_waiting) {  // and nobody was told
+  if ((t.phase.load(std::memory_order_seq_cst) & phase_mask) != phase_waiting) {  // note_cancelled saw no task here
     absent_.pop_back();
     absent_count_.store(absent_.size(), std::memory_order_seq_cst);
     return false;
@@ -81,7 +83,7 @@ bool placement::wait_for_node(task_record& t, const std::exception_ptr& why) {
   return true;
 }
 
-// A node has come. Those for whom it is none wait on, until when they would have.
+// Admits the waiting tasks that a node which has joined can run. The others wait on until their own deadlines.
 void placement::try_absent() {
   std::vector<task_record*> found;
   std::erase_if(absent_, [&](const absent& a) {

@@ -1,9 +1,9 @@
-// What this file is for: what an executor has not started goes elsewhere: to one that has run dry, or to whoever is done
-// with it first once it is known to take much longer than was thought.
+// What this file is for: tasks that an executor has not started go elsewhere: to one that has run dry, or, once it is
+// known to take much longer than was predicted, to the executor that will be done with it first.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Late binding keeps executors within a window of each other as long as predictions hold. This is for when they do not.
+// Late binding keeps executors within a window of each other as long as predictions hold. This is for when they fail.
 #include <algorithm>
 #include <array>
 
@@ -13,14 +13,14 @@
 namespace troupe::detail {
 
 namespace {
-// An executor with nothing to do relieves another of half its queue where that is worth this much, of so many tasks.
+// Predicted work from which an idle executor takes half of another one's queue, and the most tasks moved at once.
 constexpr float relief_ns = 5'000.0f;
 constexpr std::size_t relief_max = 64;
 }  // namespace
 
 bool placement::is_work_elsewhere(const executor* idle) const {
   if (near_.size() < 2 || idle->queued() != 0 || idle->facts().space != host_space) return false;
-  const bool stale = is_stale(clock_.ticks());  // then nobody comes for it: some body takes long
+  const bool stale = is_stale(clock_.ticks());  // then its own threads do not come for it: some body takes long
   for (const executor* e : near_)
     if (e != idle && e->facts().space == host_space && (e->queued_ns() >= relief_ns || (stale && e->unstarted() != 0)))
       return true;
@@ -42,7 +42,8 @@ void placement::relieve_others(executor& idle) {
   }
 }
 
-// What follows a task on its device was sent behind it only there.
+// True if a task that has not begun may move to another executor: it is in no chain, whose tasks were sent behind one
+// another to this device only.
 bool placement::may_go_elsewhere(const task_record& t) {
   if (t.kind != task_kind::call || (t.marks & mark_behind) || !assignment_.has_choice(t)) return false;
   bool alone = true;

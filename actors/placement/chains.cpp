@@ -1,4 +1,4 @@
-// What this file is for: tasks that follow one another on a device without anybody waiting in between.
+// What this file is for: tasks that follow one another on a device without a wait in between.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 //
@@ -16,16 +16,16 @@ namespace troupe::detail {
 
 namespace {
 
-// A device that is short of memory is told of so many tasks before their turn.
+// Most tasks that a device which looks ahead (it is short of memory) is given before their turn.
 constexpr std::size_t far_ahead_max = 4096;
-// So many that could follow and for which a device has no room are remembered; others wait until they are ready.
+// Most tasks that are remembered in `held_back_` for a device without room; others wait until they are ready.
 constexpr std::size_t held_back_max = 64;
 
 int priority_of(const task_record& t) { return t.extra ? t.extra->options.priority : 0; }
 
 bool is_calls(const task_record& t) { return t.kind == task_kind::call || t.kind == task_kind::graph_run; }
 
-// All it touches is in the device's memory before and after: nothing of it goes through the host's.
+// True if the task uses copies in the device's memory only, before and after: nothing of it goes through the host's.
 bool stays_on_device(const task_record& t) {
   if (!is_calls(t)) return false;
   for (int i = 0; i < t.access_count; ++i)
@@ -33,7 +33,7 @@ bool stays_on_device(const task_record& t) {
   return true;
 }
 
-// A node orders by data alone, and cannot wait for what is not.
+// True if the task waits for other tasks directly, not only through its data: a node orders by data alone.
 bool waits_for_tasks(const task_record& t) {
   for (int i = 0; i < t.access_count; ++i)
     if (!t.accesses[i].array) return true;
@@ -45,16 +45,16 @@ bool writes_tiles(const task_record& t) {
                      [](const access& x) { return x.array && logic::is_whole(x) && logic::writes(x); });
 }
 
-// What it computes is worth nothing if who lends fails meanwhile, which is known once it has ended.
+// True if the task copies from other devices: its result is void if a lender failed, which only its end shows.
 bool has_loans(const task_record& t) { return t.extra && !t.extra->loans.empty(); }
 
-// What it has computed is copied home before it ends, and until then the node's death is its failure: by that time what
-// was sent behind it might have ended well.
+// True if the result is copied to this node before the task ends, and until then the node's death is its failure: by
+// that time tasks sent behind it might have ended well.
 bool ends_at_home(const task_record& t, const executor_facts& where) {
   return where.kind == device_kind::node && !is_repeatable(t);
 }
 
-// Of different priorities, the device might begin with the later one.
+// True if `next` may be counted behind `first`. Not of another priority: the device might begin with the later.
 bool may_count(const task_record& first, const task_record& next) {
   return (first.marks & mark_leads) && !(next.marks & mark_sent) && is_calls(next) &&
          priority_of(first) == priority_of(next);
@@ -62,13 +62,15 @@ bool may_count(const task_record& first, const task_record& next) {
 
 }  // namespace
 
-// Not if the first might come back without the next one; see mark_uncertain.
+// Returns true if `next` is certain to be returned whenever `first` is (a data edge, or `first` is not uncertain), so
+// chaining is safe; see mark_uncertain.
 bool placement::follows_surely(task_record& first, const task_record& next, bool data) {
   if (data || !(first.marks & mark_uncertain)) return true;
   deps_.each_successor(first, [&](task_record& n, bool d) { data = data || (d && &n == &next); });
   return data;
 }
 
+// Counts `first`, which a device has been handed, as ahead of its successor `next`.
 void placement::count_ahead(task_record& first, task_record& next, bool data) {
   if (!may_count(first, next) || !follows_surely(first, next, data)) return;
   if (next.ahead == 0) next.executor = first.executor;
@@ -77,7 +79,7 @@ void placement::count_ahead(task_record& first, task_record& next, bool data) {
   next.marks |= first.marks & mark_uncertain;
 }
 
-// It has ended, or its device has given it back.
+// Takes back what `count_ahead` counted for a task that has ended, or that its device has returned.
 void placement::count_not_ahead(task_record& first) {
   if (!(first.marks & mark_leads)) return;
   deps_.each_successor(first, [&](task_record& next, bool data) {
@@ -87,20 +89,21 @@ void placement::count_not_ahead(task_record& first) {
   });
 }
 
-// The node is asked for the task, which may come back from now on though nothing has failed: no other is sent behind it.
+// Sends no other task behind this one from now on: its node is asked for it, so that it may come back though nothing has
+// failed.
 void placement::lead_no_more(task_record& t) {
   count_not_ahead(t);
   t.marks &= static_cast<std::uint16_t>(~mark_leads);
 }
 
-// The device's outgoing tasks are about to be handed over; what can follow them is put behind them.
+// Marks the outgoing tasks of a device, which are about to be handed over, and sends successors behind them.
 void placement::hand_to_device(std::size_t i) {
   std::vector<task_record*>& outgoing = assignment_.outgoing(i);
   for (std::size_t k = 0; k < outgoing.size(); ++k) {
     task_record& t = *outgoing[k];
     if (is_internal(t.kind)) continue;
     t.marks |= mark_handed;
-    // It is looked at here for those that follow while the node notes there what it was sent: so it is made before that.
+    // `extra` is allocated before the hand-over: this loop may read it for successors while the node writes to it.
     if (assignment_.facts()[i].kind == device_kind::node && !t.extra && writes_tiles(t)) t.extra = new task_extra;
     const bool pulls = t.extra && !t.extra->pulls.empty();
     if (!(t.marks & mark_behind)) t.marks &= static_cast<std::uint16_t>(~mark_uncertain);
@@ -114,7 +117,7 @@ void placement::hand_to_device(std::size_t i) {
   }
 }
 
-// Before the device has run dry.
+// Sends tasks that were held back behind others, before the device has run dry.
 void placement::send_held_back(std::size_t i) {
   if (held_back_[i].empty() || !assignment_.runs_low(i)) return;
   holding_back_.erase(i);
@@ -122,6 +125,8 @@ void placement::send_held_back(std::size_t i) {
     if (deps_.alive(r)) send_behind(*r.task);
 }
 
+// Assigns a task to the device that has all its unfinished predecessors, to run after them; false if it may not or
+// there is no room.
 bool placement::send_behind(task_record& t) {
   if ((t.marks & mark_sent) || t.ahead <= 0 || t.ahead != t.pending || abandoning_) return false;
   if (logic::admission::concerns(t) || !stays_on_device(t)) return false;
@@ -151,7 +156,7 @@ bool placement::send_behind(task_record& t) {
   return true;
 }
 
-// What comes after others retires after them.
+// True if a task has ended before the tasks that it was sent behind: it retires after them.
 bool placement::has_ended_early(task_record& t) {
   if (t.marks & mark_behind) {
     t.marks |= mark_early;

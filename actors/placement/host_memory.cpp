@@ -1,13 +1,15 @@
-// What this file is for: placement's decisions about host memory under a budget: who gets room, what leaves for it.
+// What this file is for: placement's decisions about host memory under a budget: which task gets room, which tiles
+// leave.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 //
 //   placement --move: spill, load--> disk --done--> placement
 //   placement --transfer--> device --done--> placement --move: spill--> disk      (the only copy is on the device)
 //
-// A task that is to be handed over has room for all its tiles, or for none and waits in `short_`. There the oldest comes
-// first: what it wants is not evicted for those behind it, and room that is being made for it is not given away. Room
-// that nobody is making may go to any of them: the oldest may wait for bodies that themselves wait for a younger task.
+// A task that is to be handed over has room for all its tiles, or for none and waits in `short_`. There the oldest
+// comes first: tiles that it needs are not evicted for younger ones, and room that is being made for it is not given
+// away. Room that is free anyway may go to any of them: the oldest may wait for bodies that themselves wait for a
+// younger task.
 #include <troupe/error.hpp>
 
 #include "actors/execution/task_errors.hpp"
@@ -19,7 +21,7 @@
 namespace troupe::detail {
 
 namespace {
-// While something moves, so many of those who wait are looked at.
+// Most waiting tasks that are looked at while tiles move.
 constexpr std::size_t looked_at_max = 64;
 
 using stage = tile_place::stage;
@@ -46,7 +48,7 @@ void placement::check_size(const task_record& t) const {
   std::uint64_t most = 0;
   for (const executor_facts& f : facts) {
     if (!able.contains(f.id)) continue;
-    if (f.memory_bytes == 0) return;  // the host's
+    if (f.memory_bytes == 0) return;  // it uses the host's
     most = std::max(most, f.memory_bytes);
   }
   if (const std::uint64_t bytes = !able.empty() ? logic::bytes_at_once(t) : 0; bytes > most)
@@ -58,9 +60,10 @@ void placement::check_size(const task_record& t) const {
 
 // ---- before a task is handed over -----------------------------------------------------------------------------------
 
+// True if the task must wait for room or for tiles to be read from disk, or has failed for want of room.
 bool placement::must_wait_for_room(task_record& t) {
   const auto needs = budget_->needs_of(t);
-  if (t.marks & mark_has_room) {  // what it reads was on its way
+  if (t.marks & mark_has_room) {  // its tiles were being read from disk
     bool waits = false;
     for (const auto& n : needs) {
       if (n.place->at == stage::on_disk) return fail_for_room(t, n.place->trouble);
@@ -74,7 +77,7 @@ bool placement::must_wait_for_room(task_record& t) {
     all += logic::host_budget::bytes_of(*n.place);
     is_leaving = is_leaving || n.place->at == stage::leaving;
   }
-  if (all > budget_->limit())  // not a task that was submitted, those have been looked at
+  if (all > budget_->limit())  // an internal task: check_size looks at submitted ones
     return fail_for_room(
         t, std::make_exception_ptr(error(errc::out_of_memory, "it needs " + bytes_text(all) +
                                                                   " of host memory at once; options::memory_bytes is " +
@@ -83,15 +86,15 @@ bool placement::must_wait_for_room(task_record& t) {
   const bool at_rest = !room_changed_ && moves_ == 0 && budget_->leaving() == 0;
   if (!is_leaving && (missing == 0 || (missing <= budget_->free() && (at_rest || short_.empty()))))
     return take_room(t, needs);
-  // In program order: what became ready later may well belong to what is under way.
+  // Inserted in program order: a task that became ready later may well belong to what is under way.
   auto at = short_.end();
   while (at != short_.begin() && std::prev(at)->task->sequence > t.sequence) --at;
   short_.insert(at, {&t, ++requests_, nullptr});
-  if (short_.size() <= looked_at_max) room_changed_ = true;  // who is that far behind waits for the next change
+  if (short_.size() <= looked_at_max) room_changed_ = true;  // a task behind those waits for the next change
   return true;
 }
 
-// It would have to wait for nothing.
+// True if the task could be given room at once, and would wait for no tile to leave or to be read.
 bool placement::has_room_now(const task_record& t) {
   const auto needs = budget_->needs_of(t);
   for (const auto& n : needs)
@@ -101,7 +104,7 @@ bool placement::has_room_now(const task_record& t) {
   return missing == 0 || (short_.empty() && missing <= budget_->free());
 }
 
-// True if it has to wait until some of it has been read from disk.
+// Reserves room for a task. True if it has to wait until some of its tiles have been read from disk.
 bool placement::take_room(task_record& t, std::span<const logic::host_budget::need> needs) {
   budget_->reserve(needs);
   t.marks |= mark_has_room;
@@ -121,7 +124,7 @@ void placement::give_room_back(task_record& t) {
   room_changed_ = true;
 }
 
-// Always true.
+// Fails a task for want of room; always returns true.
 bool placement::fail_for_room(task_record& t, std::exception_ptr why) {
   fail(t,
        task_error(t, t.kind == task_kind::host_access ? "host" : assignment_.facts()[t.executor].name, 0, why,
@@ -132,7 +135,8 @@ bool placement::fail_for_room(task_record& t, std::exception_ptr why) {
   return true;
 }
 
-// A body is to wait for a task, and holds what it has meanwhile.
+// Fails the awaited task if it does not fit into the budget beside the task `inside`, whose body keeps its room while
+// it waits.
 void placement::fail_beside(const task_record& inside, task_record& awaited) {
   if ((awaited.marks & mark_has_room) || !(inside.marks & mark_has_room) || is_fulfilled(awaited)) return;
   const std::uint64_t bytes = budget_->bytes_together(inside, awaited);
@@ -145,7 +149,7 @@ void placement::fail_beside(const task_record& inside, task_record& awaited) {
 
 // ---- room -----------------------------------------------------------------------------------------------------------
 
-// True if somebody may go on.
+// Gives waiting tasks room, and evicts tiles for them; true if some task may go on.
 bool placement::make_room() {
   if (!std::exchange(room_changed_, false) || short_.empty()) return false;
   ++passes_;
@@ -160,7 +164,7 @@ bool placement::make_room() {
     answer a = answer::refused;
     if ((t.phase.load(std::memory_order_acquire) & phase_mask) == phase_waiting) {
       a = answer_to(*r, promised);
-    } else {  // given up meanwhile
+    } else {  // cancelled meanwhile
       await_verdict(t);
       retired_.push_back(&t);
     }
@@ -177,15 +181,15 @@ bool placement::make_room() {
     else
       assignment_.resume(t);
   }
-  predecessors_.clear();  // what reads tiles back is no device's task
+  predecessors_.clear();  // loads are not tasks of a device
   return any;
 }
 
-// `promised`: room that is being made for those before it.
+// Decides whether a waiting task gets room now, and evicts tiles for it. `promised`: room being made for earlier tasks.
 placement::answer placement::answer_to(room_request& r, std::uint64_t& promised) {
   const auto needs = budget_->needs_of(*r.task);
   const std::uint64_t missing = logic::host_budget::missing(needs);
-  std::uint64_t shared = 0;  // of that, with somebody before it
+  std::uint64_t shared = 0;  // part of `missing` that is promised to a task before it
   bool is_leaving = false;
   for (const auto& n : needs) {
     n.place->wanted = passes_;
@@ -201,7 +205,7 @@ placement::answer placement::answer_to(room_request& r, std::uint64_t& promised)
     return answer::granted;
   };
   if (fits()) return grant();
-  // First what nobody who waits wants, then what only those behind it do.
+  // First tiles that no waiting task needs, then those that only tasks behind this one need.
   for (const bool soon : {false, true})
     for (tile_place* p = budget_->oldest(); p && !in_sight();) {
       tile_place* const next = p->newer;
@@ -219,7 +223,7 @@ placement::answer placement::answer_to(room_request& r, std::uint64_t& promised)
     fail_for_room(*r.task, r.failed);
     return answer::refused;
   }
-  // Without a disk nothing leaves but what is given up.
+  // Without a disk room becomes free only as arrays lose their last handles.
   if (!disk_ && missing > budget_->free() + budget_->going()) {
     fail_for_room(*r.task, std::make_exception_ptr(error(
                                errc::out_of_memory,
@@ -232,7 +236,7 @@ placement::answer placement::answer_to(room_request& r, std::uint64_t& promised)
   return answer::waits;
 }
 
-// Room is free now, or soon, or not at all.
+// Evicts a tile: its room is free now, or once a spill or transfer has ended, or stays taken.
 void placement::evict(tile_place& p, const room_request& r) {
   if (logic::host_budget::is_spare(p)) {
     free_host_tile(link_, *p.array, p.tile);
@@ -242,7 +246,7 @@ void placement::evict(tile_place& p, const room_request& r) {
   if (!disk_ || r.failed) return;
   tile_home* const home = p.array->homes ? &p.array->homes->tiles[p.tile] : nullptr;
   if (home && home->dirty_in != host_space) {
-    if (deps_.alive(home->moving)) return;  // somebody wants it here
+    if (deps_.alive(home->moving)) return;  // a task needs it in host memory
     task_record* const transfer = make_transfer(link_, *p.array, p.tile, false);
     hand_over(*transfer, home->dirty_in);
     home->moving = {transfer, transfer->sequence};
@@ -254,7 +258,7 @@ void placement::evict(tile_place& p, const room_request& r) {
   p.for_whom = r.number;
 }
 
-// The host's copy is current now, or nothing is.
+// Continues an eviction when a transfer from a device has ended: spills the tile, or keeps it if it has no host bytes.
 void placement::went_home(const access& x) {
   if (!x.array->places) return;
   tile_place& p = x.array->places->tiles[x.tile];

@@ -1,10 +1,10 @@
-// What this file is for: what was lost with a node is made again from what is here.
+// What this file is for: tiles that were lost with a node are made again from data that is here.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Placement tells the log (logic/lineage) of each task that ran on a node, and of each tile of host memory that is
-// overwritten; copies of what the log still needs are put aside first. When a node dies, a thread repeats the calls that
-// the log names on stand-ins (remaking), and who needs what they make waits for it as for a transfer.
+// overwritten; values that the log still needs are copied aside first. When a node dies, a thread repeats the calls
+// that the log names on stand-ins (execution/reexecution), and tasks that need the results wait as for a transfer.
 #include <algorithm>
 
 #include <troupe/error.hpp>
@@ -24,12 +24,12 @@ std::uint32_t version_of(const array_core& a, std::uint32_t tile) {
   return a.homes ? a.homes->tiles[tile].version.load(std::memory_order_relaxed) : 1;
 }
 
-// The access changes bytes of the host's memory, when its task runs in that space.
+// True if the access changes bytes of host memory when its task runs in space `where`.
 bool changes_home(const access& x, memory_space where) {
   return x.array && logic::writes(x) && (where == host_space || !logic::is_whole(x));
 }
 
-// What it costs to copy tiles home is to be little beside what they cost to make.
+// Ratio of the cost of making tiles to the cost of copying them to this node from which copying is worth it.
 constexpr float worth_of_a_link = 10;
 
 std::exception_ptr not_made_again(const task_record& t, const std::string& node, const std::exception_ptr& why) {
@@ -39,7 +39,7 @@ std::exception_ptr not_made_again(const task_record& t, const std::string& node,
                            ": its only copy went with " + node + ", and it could not be made again: " + text_of(why)));
 }
 
-// All of the tile is overwritten, and the task does not look at what was there.
+// True if all of the tile is overwritten, and the task does not read what was there.
 bool replaces_home(const task_record& t, const access& x) {
   if (t.kind == task_kind::transfer) return true;
   if (!logic::is_whole(x) || x.mode != access_mode::write) return false;
@@ -51,18 +51,18 @@ bool replaces_home(const task_record& t, const access& x) {
 
 // ---- what the log is told -------------------------------------------------------------------------------------------
 
-// Packed. What has no room in memory is on the disk, or on its way from there or to it.
+// Returns a packed copy of a tile, from host memory or, if it is being loaded, spilled or not there, from the disk.
 std::shared_ptr<std::byte[]> placement::copy_of(array_core& a, std::uint32_t tile) {
   using stage = tile_place::stage;
   const std::size_t bytes = a.bytes_of(tile);
-  std::shared_ptr<std::byte[]> copy = new_view_bytes(bytes, a.spec.name);  // a call that is repeated may see it
+  std::shared_ptr<std::byte[]> copy = new_view_bytes(bytes, a.spec.name);  // a repeated call may read it
   if (budget_ && a.places && !a.spec.adopted) {
     const tile_place& p = a.places->tiles[tile];
     const auto is_there = [&] { return a.bytes[tile].data.load(std::memory_order_acquire) != nullptr; };
     const bool leaves = p.at == stage::leaving;
     if (p.offset >= 0 && (leaves || p.at == stage::coming || !is_there())) {
       disk_->read(static_cast<std::uint64_t>(p.offset), copy.get(), bytes);
-      if (!leaves || !is_there()) return copy;  // else it could not leave
+      if (!leaves || !is_there()) return copy;  // else the spill may have failed
     }
   }
   std::byte* to = copy.get();
@@ -70,7 +70,8 @@ std::shared_ptr<std::byte[]> placement::copy_of(array_core& a, std::uint32_t til
   return copy;
 }
 
-// `overwritten`: nobody else needs the host's bytes, so they need not be copied.
+// Keeps a copy of the host's version of a tile if the log needs it. `overwritten`: nothing else needs the host's bytes,
+// so they are taken instead of copied.
 void placement::put_aside(array_core& a, std::uint32_t tile, bool overwritten) {
   const auto needed = log_->must_keep(a.id, tile);
   if (!needed) return;
@@ -83,7 +84,8 @@ void placement::drop_unwanted() {
   for (const logic::value& v : log_->take_unwanted()) aside_.erase(key_of(v));
 }
 
-// It is about to be handed over; it may be looked at again before it is.
+// Tells the log which tiles of host memory a task that is about to be handed over will overwrite. Runs once for a task,
+// which may be looked at several times before.
 void placement::note_overwriting(task_record& t, memory_space where) {
   if (!log_ || (t.marks & mark_overwrites)) return;
   for (int i = 0; i < t.access_count; ++i) {
@@ -95,10 +97,10 @@ void placement::note_overwriting(task_record& t, memory_space where) {
       log_->leaves_home(x.array->id, tile);
     });
   }
-  drop_unwanted();  // not before: what is at home is not wanted aside
+  drop_unwanted();  // not before: values at home need no copies aside
 }
 
-// It has retired. Versions are those after it.
+// Tells the log which tiles a retired task has written in host memory, with the versions after it, or that it failed.
 void placement::note_at_home(const task_record& t, memory_space where) {
   if (!log_ || !(t.marks & mark_overwrites)) return;
   for (int i = 0; i < t.access_count; ++i) {
@@ -114,7 +116,7 @@ void placement::note_at_home(const task_record& t, memory_space where) {
   drop_unwanted();
 }
 
-// It was handed over, and is placed again: what it was to overwrite may have been begun.
+// Tells the log that a returned task, which is placed again, may have begun to overwrite its tiles of host memory.
 void placement::note_not_run(task_record& t) {
   if (!log_ || !(t.marks & mark_overwrites)) return;
   t.marks &= static_cast<std::uint16_t>(~mark_overwrites);
@@ -127,7 +129,7 @@ void placement::note_not_run(task_record& t) {
   drop_unwanted();
 }
 
-// What it has read, as the tiles are before its own writes are accounted for.
+// Collects in `ran_` the versions that a task has read, before its own writes are accounted for.
 void placement::note_read(const task_record& t) {
   ran_.reads.clear();
   for (int i = 0; i < t.access_count; ++i) {
@@ -139,6 +141,7 @@ void placement::note_read(const task_record& t) {
   }
 }
 
+// Tells the log of a task that ran in another space: a call with its writes for a node, overwritten tiles for a device.
 void placement::note_ran(task_record& t, memory_space where) {
   if (where == host_space || t.error) return;
   const bool node = is_node(t);
@@ -174,7 +177,7 @@ void placement::note_ran(task_record& t, memory_space where) {
   save_some();
 }
 
-// Nobody names the array any more; its bytes go.
+// Tells the log that an array is about to be freed, after copying aside what the log needs of it.
 void placement::forget_in_log(array_core& a) {
   if (!log_) return;
   for (const logic::value& v : log_->must_keep(a.id)) put_aside(a, v.tile, true);
@@ -185,7 +188,7 @@ void placement::forget_in_log(array_core& a) {
 
 // ---- after a loss ---------------------------------------------------------------------------------------------------
 
-// Gives those that nothing can be done about.
+// Starts the re-execution of the calls that wrote the lost tiles; returns the tiles that cannot be made again.
 std::vector<std::pair<array_core*, std::uint32_t>> placement::make_again(
     const executor& e, std::span<const std::pair<array_core*, std::uint32_t>> lost) {
   std::vector<std::pair<array_core*, std::uint32_t>> left;
@@ -204,7 +207,7 @@ std::vector<std::pair<array_core*, std::uint32_t>> placement::make_again(
   }
   if (plan.remade.empty()) return left;
 
-  // The host's bytes may change as soon as the turn has been left.
+  // Sources are copied now: the host's bytes may change as soon as the turn has been left.
   auto copies = std::make_shared<std::map<value_key, std::shared_ptr<std::byte[]>>>();
   const auto fix = [&](logic::remake_plan::source& s) {
     using place = logic::remake_plan::place;

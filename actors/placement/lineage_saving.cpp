@@ -1,10 +1,11 @@
-// What this file is for: versions of tiles are brought home while nodes go on with them, so that less is lost with a node.
+// What this file is for: versions of tiles are copied home while nodes go on with them, so that less is lost with a
+// node.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The log says which tiles (logic/lineage). The node sends what the tile holds after what it has been sent by then; what
-// comes after that does not wait. It arrives in memory of its own, which takes the place of the host's bytes of the tile:
-// these are of an older version, and nobody but the log needs them.
+// The log says which tiles (logic/lineage). The node sends what the tile holds after the tasks that it has been sent by
+// then; later tasks do not wait. The version arrives in memory of its own, which takes the place of the host's bytes of
+// the tile: these are of an older version, and only the log needs them.
 #include <algorithm>
 
 #include "actors/logic/data/directory.hpp"
@@ -14,11 +15,11 @@
 namespace troupe::detail {
 
 namespace {
-// What the log wants saved is asked for in portions of this, of each node.
+// Bytes of tiles that each node is asked to save at a time.
 constexpr std::uint64_t save_bytes = 64u << 20;
 }  // namespace
 
-// Told to the nodes once the turn has been left.
+// Collects the tiles that the log wants saved; leave_and_tell asks the nodes for them once the turn has been left.
 void placement::save_some() {
   for (const auto& [id, tile] : log_->to_save(save_bytes)) {
     const auto known = logged_.find(id);
@@ -30,8 +31,9 @@ void placement::save_some() {
   }
 }
 
-// Where it is brought home otherwise meanwhile, or nobody needs it any more, it is dropped. With a budget there is room for
-// it: a tile that is current elsewhere keeps its own, unless it is leaving.
+// Replaces the host's version of a tile by one that a node has saved. Drops it if the tile is being transferred
+// otherwise, or the log does not need it any more, or under a budget there is no room: a tile that is current elsewhere
+// keeps its room, unless it is leaving.
 void placement::take_home(memory_space from, saved_tile& s) {
   array_core& a = *s.array;
   tile_home& home = a.homes->tiles[s.tile];
@@ -69,7 +71,7 @@ void placement::report_saved(const executor& e, std::uint64_t times, std::span<s
 
 void placement::report_not_saved(std::span<const std::pair<array_core*, std::uint32_t>> all) {
   with_turn([&] {
-    for (const auto& [a, tile] : all) log_->not_saved(a->id, tile, false);  // most are in error
+    for (const auto& [a, tile] : all) log_->not_saved(a->id, tile, false);  // not at once again: most are in error
   });
 }
 

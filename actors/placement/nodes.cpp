@@ -1,4 +1,4 @@
-// What this file is for: other nodes as placement has them: they come, wait and send once the turn has been left.
+// What this file is for: other nodes in placement: they join, pause, and send once the turn has been left.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 #include <algorithm>
@@ -10,12 +10,12 @@
 namespace troupe::detail {
 
 namespace {
-// Of a tile that is sent to several nodes: from so many bytes it is passed on, by each node to so many others.
+// Tiles of at least so many bytes that several nodes read are passed on, by each node to so many others.
 constexpr std::uint64_t spread_bytes = 256u << 10;
 constexpr std::uint8_t passed_on_max = 2;
 }  // namespace
 
-// Whoever was told something in this turn goes on outside of it.
+// Leaves the turn, then calls the nodes and listeners that were told something in it.
 void placement::leave_and_tell() {
   if (told_nodes_.size() + told_listeners_.size() == 1 && to_save_.empty()) {  // mostly
     executor* const node = told_nodes_.empty() ? nullptr : told_nodes_.front();
@@ -52,7 +52,8 @@ void placement::told(task_listener& l) {
   if (std::ranges::find(told_listeners_, &l) == told_listeners_.end()) told_listeners_.push_back(&l);
 }
 
-// All nodes of a cluster know each other. What copies between them cost nobody has told this one.
+// Admits a node. All nodes of a cluster know each other; costs of copies between two others are not known here, so
+// those of the link to this node are assumed.
 void placement::admit_node(executor& e, int slots, logic::edge_cost in, logic::edge_cost out, bool lends,
                            const std::vector<resource>& has) {
   hold_turn();
@@ -68,15 +69,15 @@ void placement::admit_node(executor& e, int slots, logic::edge_cost in, logic::e
     if (lends) assignment_.connect(own, f.space);
     if (lenders_.contains(f.space)) assignment_.connect(f.space, own);
   }
-  std::vector<task_record*> kept;  // without this one in mind
+  std::vector<task_record*> kept;  // tasks kept while this node was no candidate
   assignment_.drop_kept([&](task_record& t) { kept.push_back(&t); });
   for (task_record* t : kept) assign(*t);
   try_absent();
   serve(nullptr);  // leaves the turn
 }
 
-// By transfers like those that a task waits for, and not by accesses in the order of the program: what has been spawned
-// and not started would have to run before them.
+// Uses transfers like those that a task waits for, and not accesses in program order: all that has been spawned and not
+// started would have to run before those.
 std::size_t placement::fetch_home(const executor& e, std::span<const std::pair<array_core*, std::uint32_t>> all) {
   std::size_t coming = 0;
   with_turn([&] {
@@ -95,13 +96,14 @@ std::size_t placement::fetch_home(const executor& e, std::span<const std::pair<a
 
 // ---- from one node to another ---------------------------------------------------------------------------------------
 
+// True if a task in space `to` can copy from space `s`.
 bool placement::gives(memory_space s, memory_space to) const {
   if (s == host_space) return true;
   return assignment_.reaches(to, s) && !assignment_.is_paused(assignment_.executor_of(s));
 }
 
-// Who has it current passes a large tile on to two others, those to two others each; so what many read is sent by all of
-// them. A small one comes from where it is.
+// Chooses the space from which a tile is copied to `where`. The owner passes a large tile on to two others, each of
+// those to two others; so a tile that many read is sent by all of them. A small one comes from its owner.
 memory_space placement::source_of(const array_core& a, std::uint32_t tile, tile_home& home, memory_space where,
                                   bool whole) {
   const memory_space root = home.dirty_in;
@@ -126,6 +128,7 @@ memory_space placement::source_of(const array_core& a, std::uint32_t tile, tile_
   return from;
 }
 
+// Notes in the task from where a node is to copy each tile that the task reads.
 void placement::choose_sources(task_record& t, memory_space where) {
   for (int i = 0; i < t.access_count; ++i) {
     const access& x = t.accesses[i];
@@ -173,7 +176,7 @@ void placement::know_others(const executor& e, std::chrono::nanoseconds busy) {
   with_turn([&] { assignment_.know_others(e.facts().id, static_cast<float>(busy.count())); });
 }
 
-// What is queued is looked up beside the turn: executors may have to ask their threads.
+// Counts queued tasks outside of the turn: executors may have to ask their threads.
 placement::load_report placement::load(std::span<const task_listener* const> owners) {
   load_report r;
   std::size_t queued = 0;

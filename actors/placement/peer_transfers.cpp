@@ -1,12 +1,12 @@
-// What this file is for: placement's decisions about copies between devices: who is asked to lend a tile, and to whom.
+// What this file is for: placement's decisions about copies between devices: which device lends a tile, and to which.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 //
 //   placement --lend--> device that has the tile --done--> placement --task with the loan--> device that copies it
 //
-// A tile stays dirty where it is while others have copies of it: that device goes on answering for it, and brings it home
-// when it must make room or somebody needs it there. Only a task that writes the tile elsewhere takes that over. So there
-// is one loan for a version, shared by all who read it; see protocol/peer_loan.hpp.
+// A tile stays dirty in its device while others have copies of it: that device remains its owner, and copies it to host
+// memory when it must make room or a task needs it there. Only a task that writes the tile elsewhere takes that over.
+// So there is one loan for a version, shared by all that read it; see protocol/peer_loan.hpp.
 #include <algorithm>
 #include <bit>
 
@@ -26,7 +26,8 @@ void placement::know_peers(memory_space a, memory_space b, logic::edge_cost into
   assignment_.know_link(a, b, into_b);
 }
 
-// Refused: the device wanted its memory back, and the tile is at home by now or on its way.
+// Has a task borrow a tile from the device that owns it. Refused: the device wanted its memory back, and the tile is in
+// host memory by now or on its way.
 placement::borrowed placement::borrow(task_record& t, array_core& a, std::uint32_t tile, tile_home& home) {
   const std::uint32_t version = home.version.load(std::memory_order_relaxed);
   if (!home.loan || home.loan->version != version || home.loan->from != home.dirty_in) {
@@ -44,9 +45,10 @@ placement::borrowed placement::borrow(task_record& t, array_core& a, std::uint32
   return borrowed::has;
 }
 
-// The dirty copy is gone. Other devices may have copied the tile while it was there: one after the other is asked.
+// Asks devices that may have copied a tile, one after the other, for their copy after the dirty one is lost; marks the
+// tile lost if there is none.
 void placement::rescue(array_core& a, std::uint32_t tile, tile_home& home, std::exception_ptr lost) {
-  // Who has written it since will tell so: till then nobody else wants it.
+  // A borrower that has written it since will report so; till then no other task needs it.
   const bool replaced = home.loan && home.loan->is_replaced();
   home.loan = nullptr;
   if (home.cached.empty() || replaced) {

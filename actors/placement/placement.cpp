@@ -1,7 +1,6 @@
-// What this file is for: mail, and the turns in which it is worked off. What becomes of a task is in tasks.cpp,
-// questions are in queries.cpp, data in transfers.cpp, host_memory.cpp, peer_transfers.cpp,
-// lineage_log.cpp and lineage_saving.cpp, tasks sent ahead in chains.cpp, who is relieved or told
-// afterwards in balance.cpp and nodes.cpp.
+// What this file is for: mail, and the turns in which it is handled. The states of a task are in tasks.cpp, questions
+// in queries.cpp, data in transfers.cpp, host_memory.cpp, peer_transfers.cpp, lineage_log.cpp and lineage_saving.cpp,
+// tasks sent ahead in chains.cpp, rebalancing in balance.cpp, calls after the turn in nodes.cpp.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 #include "actors/placement/placement.hpp"
@@ -16,22 +15,24 @@
 namespace troupe::detail {
 
 namespace {
-// A thread that is held back looks so often whether it is what others wait for: they may have come meanwhile.
+// Interval at which a thread held back at the bound looks whether tasks wait for it: they may have begun to meanwhile.
 constexpr std::chrono::milliseconds look_for_holders_after{50};
-// Mail that may wait for an executor's thread with something to do.
+// Mail below this number may wait for an executor's thread that has something to do.
 constexpr std::size_t gather = 64;
-// Records are given back in chains of this many while work goes on.
+// Length of the chains in which records are given back while work goes on.
 constexpr std::size_t give_back_at = 64;
-// A thread that is awake comes back for mail within this time, or it is inside a body of unknown length.
+// Time after which a turn counts as overdue: a thread that is awake comes back for mail within it, or is inside a body
+// of unknown length.
 constexpr double stale_after_ns = 5'000.0;
-// A task of which nobody knows how long it takes may pass one that waits for more, if that has to wait so much longer.
+// Run time assumed for a task that was never measured, when it is to pass one that waits for more: it may if that one
+// has to wait longer than this anyway.
 constexpr double unknown_ns = 1e6;
-// No wait for a card is longer than ten years.
+// Longest wait for a card: ten years.
 constexpr double wait_max_ns = 3e17;
-// Calls that the log has at most before tiles come home. Of tiny ones there are soon so many; the more there are, the more
+// Most calls in the log before tiles are copied to host memory. Tiny calls soon reach it; the more there are, the more
 // of them are not in caches when they are dropped.
 constexpr std::size_t logged_calls_max = 32'000;
-// Who has a next task looks for mail this often.
+// Interval at which a thread that has a next task looks for mail.
 constexpr double look_after_ns = 1'000.0;
 }  // namespace
 
@@ -72,12 +73,12 @@ void placement::add(executor& e) {
   if (e.facts().space == host_space) return;
   has_devices_ = gated_ = true;
   joined_.resize(executors_.size());
-  // Half of what is risked is left for what comes while a tile is on its way.
+  // Half of the allowed cost is left for calls that run while a tile is on its way.
   if (e.facts().kind == device_kind::node && !log_)
     log_ = std::make_unique<logic::lineage>(
         logic::lineage_bounds{.calls = logged_calls_max, .cost_ns = replay_max_ns_ / 2});
   if (e.facts().kind == device_kind::node)
-    assignment_.withdraw(e.facts().id);  // until one has joined
+    assignment_.withdraw(e.facts().id);  // until a node has joined
   else
     admission_.add_device({e.facts().name, e.facts().kind, e.facts().index}, e.facts().card);
   deps_.note_predecessors(&predecessors_);
@@ -107,8 +108,8 @@ void placement::submit(task_record* t, bool inside) {
   int asleep = 0;
   for (const executor* e : near_) asleep += e->sleepers();
   if (asleep != 0) {
-    // Decide here if nobody works, or if those who do do not seem to come for the mail. The latter is looked at now and
-    // then: it costs a cache line from the thread that takes the turns.
+    // This thread decides if no thread works, or if the working threads do not seem to come for the mail. That is
+    // looked at now and then only: it costs a cache line from the thread that takes the turns.
     if (active() == 0 || ((waiting == 1 || waiting % look_every == 0) && has_stale_mail(clock_.ticks())))
       inside ? take_turn(nullptr) : take_turn_waiting();
     else if (waiting == 1)
@@ -117,14 +118,15 @@ void placement::submit(task_record* t, bool inside) {
   if (closed()) take_turn(nullptr);
 }
 
-// What has finished is looked at first, so that it is never more than what was submitted.
+// Returns submitted minus finished; `finished_` is read first, so that it is never more than `submitted_`.
 std::uint64_t placement::in_flight() const {
   const std::uint64_t finished = finished_.load(std::memory_order_seq_cst);
   return submitted_.load(std::memory_order_seq_cst) - finished;
 }
 
-// Before the task is there: its body may wait for what this thread does once it has spawned it. Then what is there is
-// planned, and this thread sleeps until a quarter has drained. Tasks never end that wait for a view which it holds.
+// Holds the calling thread back before its task is posted: the body may wait for something that this thread does once
+// it has spawned it. All mail is handled, and the thread sleeps until a quarter of the tasks has drained. A thread with
+// a view that tasks wait for is not held back: they would never end.
 void placement::wait_at_bound() {
   if (in_flight() < in_flight_max_) return;
   take_turn(nullptr);
@@ -212,7 +214,7 @@ bool placement::serve(executor* self, bool client) {
       transfers_.take(
           [&](auto from, auto to, auto bytes, float ns) { assignment_.learn_transfer(from, to, bytes, ns); });
     work_off();
-    // An executor's thread that has its next task already leaves a little mail to gather: fetching it piece by piece
+    // An executor's thread that has its next task already lets a little mail accumulate: fetching it piece by piece
     // costs both sides.
     const bool later = self && assignment_.something_outgoing() && leaves_mail(begin);
     if (!later && inbox_.maybe()) {
@@ -223,7 +225,7 @@ bool placement::serve(executor* self, bool client) {
       any = true;
       const std::size_t n = work_.size();
       for (std::size_t i = 0; i < n; ++i) {
-        // Two steps ahead of the work: the records, then the arrays they name.
+        // Prefetches in two steps ahead of the work: the records, then the arrays they name.
         if (i + 8 < n) {
           const auto* far = reinterpret_cast<const char*>(work_[i + 8].task());
           prefetch<2>(far);
@@ -247,7 +249,7 @@ bool placement::serve(executor* self, bool client) {
     if (absent_over_) look_at_absent(begin);
     admit_waiting(begin);
     assignment_.refill();
-    while (gated_ && set_aside_for_data()) {  // what fails for want of its data makes room
+    while (gated_ && set_aside_for_data()) {  // tasks that fail because their data is lost make room
       work_off();
       admit_waiting(begin);
       assignment_.refill();
@@ -271,7 +273,7 @@ bool placement::serve(executor* self, bool client) {
                                                                : executor::attention::somebody);
       assignment_.sent(i);
       if (device) continue;
-      for (executor* other : near_)  // they look up now and then whether they are to relieve this one
+      for (executor* other : near_)  // their sleepers look now and then whether to relieve this one
         if (other != executors_[i] && is_work_elsewhere(other)) other->keep_watch();
     }
     publish();
@@ -279,11 +281,11 @@ bool placement::serve(executor* self, bool client) {
     if (tracing_ && any) lane_.add(0, begin, clock_.ticks(), "turn");
     leave_turn();
     tell_waiters(finished_now);
-    // Mail that came while the turn was held may have nobody else to look at it, nor slots that bodies left meanwhile.
+    // Goes on if mail came while the turn was held, or slots became free: no other thread may look at them.
     if (later || (inbox_.count() == 0 && (assignment_.kept() == 0 || !waits_changed_.load(std::memory_order_seq_cst))))
       return any;
     if (rounds >= 4) {
-      // Enough for one visit. Who is awake looks when what he runs has ended.
+      // Enough for one call. Threads that are awake look when their bodies have ended.
       const bool nobody = active() == 0;
       for (executor* e : near_) {
         if (e->sleepers() == 0) continue;
@@ -309,7 +311,8 @@ void placement::look_at_waits() {
   }
 }
 
-// The inbox' counter is on a cache line that submitters write: it is not looked at with each tiny task.
+// True if a thread with a next task should leave the mail for now. The inbox' counter is on a cache line that
+// submitters write: it is not looked at with each tiny task.
 bool placement::leaves_mail(std::uint64_t now) {
   if (now - last_look_ < look_ticks_) return true;
   last_look_ = now;
@@ -326,15 +329,16 @@ void placement::give_records_back() {
 void placement::publish() {
   if (free_count_ >= give_back_at) give_records_back();
   if (finished_.load(std::memory_order_relaxed) == retired_count_) return;
-  finished_.store(retired_count_, std::memory_order_release);  // who sees it sees what the tasks did
+  finished_.store(retired_count_, std::memory_order_release);  // a reader of it also sees what the tasks wrote
 }
 
-// After the turn was left, which orders this after the store of what has finished. `finished`: what it was then.
+// Wakes threads that wait for quiet or for room. Called after the turn was left, which orders it after the store to
+// `finished_`. `finished`: its value then.
 void placement::tell_waiters(std::uint64_t finished) {
   const bool quiet_wanted = quiet_waiters_.load(std::memory_order_seq_cst) != 0;
   const bool room_wanted = bound_waiters_.load(std::memory_order_seq_cst) != 0;
   if (!quiet_wanted && !room_wanted) return;
-  // Nobody is woken to find that it must go on sleeping: one wake-up costs more than hundreds of tasks.
+  // No thread is woken only to go back to sleep: one wake-up costs more than hundreds of tasks.
   const std::uint64_t left = submitted_.load(std::memory_order_seq_cst) - finished;
   if ((left == 0 && quiet_wanted) || (left <= drained_ && room_wanted)) {
     { std::lock_guard hold(quiet_lock_); }

@@ -1,13 +1,13 @@
-// What this file is for: the actor that owns the graph: orders tasks, chooses executors, retires what is done.
+// What this file is for: the actor that owns the graph: orders tasks, chooses executors, retires finished tasks.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 //
 //   client --submitted--> [inbox] <--done-- executor
-//                            |  whoever needs a decision and finds the turn free takes it
+//                            |  a thread that needs a decision takes the turn if it is free
 //                            v
 //                        placement --run_tasks--> executor
 //
-// Placement has no thread. Its state has one owner at a time: the holder of the turn. Taking the turn never blocks.
+// Placement has no thread. Its state has one owner at a time: the thread that holds the turn. `take_turn` never blocks.
 #pragma once
 
 #include <atomic>
@@ -53,116 +53,127 @@ class placement final : private logic::dependencies::surroundings {
   // ---- before the first task ----------------------------------------------------------------------------------------
   void add(executor&);
   void trace_to(trace_sink*, int lane);
-  /// What was measured before: copies between the host and a space, run times of an earlier runtime.
+  /// Sets the costs of copies from host memory to a space (`in`) and back (`out`), as measured before.
   void know_link(memory_space, logic::edge_cost in, logic::edge_cost out);
-  /// Copies between two devices' spaces are direct; how long they take, if that was measured before.
+  /// Makes copies between two devices' spaces direct.
   void connect(memory_space, memory_space);
+  /// Sends all copies of a device through host memory from now on.
   void disconnect(memory_space s) { assignment_.disconnect(s); }
+  /// Sets the costs of direct copies into `a` from `b` and into `b` from `a`, if they were measured before.
   void know_peers(memory_space a, memory_space b, logic::edge_cost into_a, logic::edge_cost into_b);
+  /// Adds run times that an earlier runtime measured.
   void know_time(const logic::remembered_time& t) { assignment_.know_time(t); }
-  /// Where tiles go for which the budget has no room.
+  /// Sets the disk to which tiles are spilled when the budget has no room for them.
   void spill_to(spill_disk& d) { disk_ = &d; }
-  /// How placement has `look_again` called after a time.
+  /// Sets the function by which placement has `look_again` called after a delay.
   void use_alarm(std::function<void(std::chrono::milliseconds)> set) { set_alarm_ = std::move(set); }
-  /// Who carries out what takes long, instead of a thread for each; all of it has ended before this does.
+  /// Sets the function that runs long work (re-execution after a loss), instead of a thread for each. All such work
+  /// must have ended before placement is destroyed.
   void use_aside(std::function<void(std::function<void()>)> run) { aside_run_ = std::move(run); }
 
-  /// How placement finds out that tasks wait for what the calling thread holds: then it is not held back itself.
+  /// Sets the test whether tasks wait for something that the calling thread holds: such a thread is not held back at
+  /// the in-flight bound.
   void use_hold_up(std::function<bool()> holds) { holds_up_ = std::move(holds); }
 
   // ---- any thread ---------------------------------------------------------------------------------------------------
-  /// `inside`: the caller is a task, which is never held back at the in-flight bound.
+  /// Posts a task to be ordered, and blocks at the in-flight bound. `inside`: the caller is a task, which is never held
+  /// back at the bound.
   void submit(task_record*, bool inside);
-  /// Waits until fewer tasks are in flight than may be; false if that is not so in time.
+  /// Waits until fewer tasks are in flight than allowed; false if the deadline passes before.
   bool wait_for_room(std::chrono::steady_clock::time_point);
   /// Throws runtime_stopped after close().
   void check_open() const {
     if (closed()) [[unlikely]] refuse_closed();
   }
-  /// Some tasks can never run here, for want of memory: then `check_size` throws error(out_of_memory) with the sizes.
+  /// True if some tasks can never run here for want of memory; then `check_size` throws error(out_of_memory) with the
+  /// sizes.
   bool limits_size() const { return gated_; }
   void check_size(const task_record&) const;
-  /// Bodies that have returned. Takes the turn if it is free, else leaves mail.
+  /// Reports tasks whose bodies have returned. Takes the turn if it is free, else leaves mail.
   void report_done(std::span<task_record* const>, executor* self);
-  /// Tasks that an executor was given and could not run: claimed by nobody again.
+  /// Returns tasks that an executor was given and could not run; their phase is waiting again (not claimed).
   void report_returned(std::span<task_record* const>);
-  /// Of tasks that are about to be returned.
+  /// Names tiles that tasks about to be returned still need and that the executor has overwritten.
   void report_overtaken(const executor&, std::span<const overtaken_tile>);
-  /// Executors write into task_record::extra of tasks that they have, and who follows them may be looked at here meanwhile:
-  /// so it is made here.
+  /// Allocates task_record::extra under the turn: executors fill it in while placement may read it for successors.
   void make_extras(std::span<task_record* const>);
-  /// They come back and are not to go there again; if nobody else takes them they end with that error, if there is one.
+  /// Excludes the reporting executor for tasks that it is about to return. If no other executor can take one, it fails
+  /// with the given error, if there is one.
   void note_refusals(std::span<const std::pair<task_record*, std::exception_ptr>>);
-  /// For `runtime_report::remarks`; what has been said is not said again, and nothing once there are many.
+  /// Adds a text to `runtime_report::remarks`, unless it is there already or there are many (64).
   void remark(std::string text);
-  /// An executor's memory is gone, with the only copies of these tiles (array, tile); nothing is copied directly from or
-  /// to it any more. `for_good`: it gets no more tasks.
+  /// Reports that an executor's memory is gone, with the only copies of these tiles (array, tile); nothing is copied
+  /// directly from or to it any more. `for_good`: the executor gets no more tasks.
   void report_failure(const executor&, std::span<const std::pair<array_core*, std::uint32_t>> lost,
                       std::exception_ptr why, bool for_good);
-  /// A node is there, and may be given tasks; it was added without one. Costs of copies to and from it, and whether other
-  /// nodes may copy from it; quantities that it has of its own.
+  /// Admits the node that has joined in the place of an executor, which was added without one: the executor may be
+  /// given tasks. `in`, `out`: costs of copies to it and from it; `lends`: other nodes may copy from it; `has`:
+  /// quantities of its own.
   void admit_node(executor&, int slots, logic::edge_cost in, logic::edge_cost out, bool lends,
                   const std::vector<resource>& has = {});
-  /// What is being made again after a loss has been, or cannot be.
+  /// Waits for the threads that repeat calls after a loss, whether they succeed or not.
   void wait_remade();
-  /// Brings home what only that node has of these, which nothing under way there writes. Gives how many are on their way.
+  /// Has the tiles whose only current copy is on that node copied to host memory. Returns how many are on their way. No
+  /// task under way on the node may write them.
   std::size_t fetch_home(const executor&, std::span<const std::pair<array_core*, std::uint32_t>>);
-  /// Versions of tiles that the node has sent home while it goes on; `times`: how often a node had joined in that place
-  /// when they were asked for. Who has written them has been accounted for.
+  /// Takes versions of tiles that the node has sent to this one while it goes on. `times`: how often a node had joined
+  /// in that place when they were asked for. The tasks that wrote them must have been accounted for.
   void report_saved(const executor&, std::uint64_t times, std::span<saved_tile>);
-  /// Those have not come.
+  /// Notes that these tiles, which a node was asked to save, have not come.
   void report_not_saved(std::span<const std::pair<array_core*, std::uint32_t>>);
-  /// A node is given nothing new for now, or again.
+  /// Pauses a node, which is then given no new tasks, or (`false`) ends that.
   void hold_back(const executor&, bool);
-  /// A node has told how long the work of others will keep it busy.
+  /// Notes for how long the tasks of other nodes will keep a node busy, as it has told.
   void know_others(const executor&, std::chrono::nanoseconds);
-  /// What there is to do here.
+  /// The work of the executors of this node.
   struct load_report {
     int slots = 0, busy = 0;
-    std::uint64_t queued = 0;                      // tasks that are ready and have not begun
-    std::vector<std::chrono::nanoseconds> others;  // for each: until what is not theirs is done, as predicted
+    std::uint64_t queued = 0;                      // ready tasks that have not begun
+    std::vector<std::chrono::nanoseconds> others;  // for each owner: predicted time of all others' work
   };
-  /// `owners`: who listens to the tasks of other nodes.
+  /// Returns the load of this node. `owners`: the listeners of the tasks of other nodes, one for each node.
   load_report load(std::span<const task_listener* const> owners);
-  /// The executor goes on, and has spoilt the only copies of these.
+  /// Reports that an executor has destroyed the only copies of these tiles, and goes on.
   void report_lost(const executor&, std::span<const std::pair<array_core*, std::uint32_t>> lost,
                    std::exception_ptr why);
-  /// A copy took so long, from its turn on the link until it had arrived.
+  /// Notes that a copy took `ns`, from its turn on the link until it had arrived.
   void report_transfer(memory_space from, memory_space to, std::uint64_t bytes, float ns) {
     transfers_.add(from, to, bytes, ns);
   }
-  /// So many bytes on an idle link have taken that, to the node and back, and a round trip; see cost_model::correct.
+  /// Lowers the costs of a link that was believed to be much dearer than a measurement shows: on the idle link, `bytes`
+  /// took `there` to the node and `back` from it, and an empty message `round_trip`; see cost_model::correct.
   void correct_link(memory_space node, std::uint64_t bytes, std::chrono::nanoseconds there, std::chrono::nanoseconds back,
                     std::chrono::nanoseconds round_trip);
+  /// Frees an array whose last handle is gone, as soon as no task uses it.
   void drop(array_core*);
-  /// The last handle of borrowed memory is going: `t`, a farewell, comes after all tasks that use the array, and ends when
-  /// that is gone, so that its memory is the caller's again; at once after `end_farewells`.
+  /// Posts `t`, a farewell, as the last handle of borrowed memory goes: `t` comes after all tasks that use the array,
+  /// and ends when the array is freed, so that its memory is the caller's again; at once after `end_farewells`.
   void bid_farewell(task_record& t);
-  /// The runtime ends, and waits for no array any more.
+  /// Ends all farewells: the runtime ends, and waits for no array any more.
   void end_farewells();
-  /// Something that waits for time to pass may be due.
+  /// Takes a turn in which whatever waits for a point in time is looked at; the alarm calls it.
   void look_again();
-  /// Any thread, whatever it holds: a task has been claimed by who has asked it to stop.
+  /// Notes that a stop request has claimed a task, which may wait for a node. Any thread, whatever locks it holds.
   void note_cancelled();
-  /// Decides what there is to decide, if there is any and the turn is free. `self`: the caller is about to look for
-  /// work at that executor. True if something was done.
+  /// Takes a turn if there is something to decide and the turn is free; true if something was done. `self`: the caller
+  /// is about to look for work at that executor.
   bool take_turn(executor* self);
-  /// The same for a thread outside all bodies that waits.
+  /// Takes a turn like `take_turn`, for a waiting thread outside all bodies.
   bool take_turn_waiting();
   bool has_mail() const { return inbox_.maybe() || assignment_.kept() != 0; }
-  /// Any thread: bodies have begun to wait, or go on; see executor::waiting. Who takes the next turn looks.
+  /// Notes that bodies have begun to wait, or go on (see executor::waiting); the next turn looks at it. Any thread.
   void waits_changed() { waits_changed_.store(true, std::memory_order_seq_cst); }
-  /// There is mail, and nobody who is awake seems to be coming for it.
+  /// True if there is mail and no thread that is awake seems to be coming for it.
   bool has_stale_mail(std::uint64_t now) const { return has_mail() && is_stale(now); }
-  /// Another executor has been given more than it gets done: worth a look for `idle`, which may relieve it.
+  /// True if another executor has been given more than it gets done, so that a turn taken for `idle` may relieve it.
   bool is_work_elsewhere(const executor* idle) const;
-  /// Nobody has taken a turn for a while, or is in one.
+  /// True if no thread holds the turn, and none has taken it for a while.
   bool is_stale(std::uint64_t now) const {
     return now - last_turn_.load(std::memory_order_relaxed) > stale_ticks_ && !turn_.load(std::memory_order_relaxed);
   }
-  /// Nobody else has taken a turn since this thread did.
+  /// True if this thread was the last one to take a turn.
   bool took_last_turn() const { return last_taker_.load(std::memory_order_relaxed) == this_thread_mark(); }
-  /// Threads of executors that are running or deciding.
+  /// Counts the threads of executors that are running or deciding.
   void became_active() { active_.fetch_add(1, std::memory_order_seq_cst); }
   void became_idle() { active_.fetch_sub(1, std::memory_order_seq_cst); }
   int active() const { return active_.load(std::memory_order_seq_cst); }
@@ -172,38 +183,40 @@ class placement final : private logic::dependencies::surroundings {
     return finished_.load(std::memory_order_acquire) == submitted_.load(std::memory_order_acquire) &&
            farewells_left_.load(std::memory_order_seq_cst) == 0;
   }
-  /// Waits until nothing is in flight, and no borrowed memory without a handle.
+  /// Waits until no task is in flight and no borrowed memory without a handle is in use; false if the deadline passes.
   bool wait_quiet(std::chrono::steady_clock::time_point);
+  /// True if the task `inside` must not wait for `awaited`, which comes after it or needs resources that it holds.
+  /// Fails `awaited` if the two do not fit into the host memory budget together.
   bool would_deadlock(task_record& inside, task_record& awaited);
-  /// Nobody waits for this host access any more: its place in the order stays, and what it was to change is as before.
+  /// Gives up a host access for which nothing waits any more: its place in the order stays, and what it was to change
+  /// is as before.
   void abandon_access(task_record&);
-  /// True if the awaited task comes after one of these, which are host accesses whose views are open; null: any task does.
+  /// True if the awaited task, or any task if null, comes after one of `open`: host accesses whose views are open.
   bool is_behind(std::span<task_record* const> open, const task_record* awaited);
   explanation explain(task_record&);
   runtime_report report();
   std::vector<logic::remembered_time> measured_times();
-  /// What copies from one space to another are believed to cost; with the turn taken for a moment.
+  /// Returns what copies from one space to another are believed to cost. Takes the turn for a moment.
   logic::cost_model::learned_edge learned_link(memory_space from, memory_space to);
   const std::vector<executor_facts>& facts() const { return assignment_.facts(); }
   logic::executor_set all() const { return assignment_.all(); }
   logic::executor_set able_to_run(const kernel_info& k) const { return assignment_.able_to_run(k); }
   void check_resources(const std::vector<resource>& r) const { admission_.check(r); }
 
-  /// No task may be submitted any more. What has not started fails with runtime_stopped; gives their number.
+  /// Fails all tasks that have not started with runtime_stopped, and returns their number. None may be submitted later.
   std::uint64_t abandon_queued();
-  /// Their bodies run and are left behind: they and all that comes after them are done, with runtime_stopped. Only with the
-  /// turn held and after `abandon_queued`.
+  /// Ends tasks whose bodies are still running, and all that comes after them, with runtime_stopped. Only with the turn
+  /// held and after `abandon_queued`.
   void leave_behind(std::span<task_record* const>);
-  /// Coroutines whose tasks will not resume them; the caller is to do so.
+  /// Returns the coroutines whose tasks will not resume them; the caller must resume them.
   std::vector<std::coroutine_handle<>> take_unresumed();
-  /// Nobody waits any more for what is in flight.
+  /// Wakes all threads that wait for tasks in flight, and makes later waits return at once.
   void give_up_waiting();
   void close() { closed_.store(true); }
-  /// Gives back what is done, so that records in use are those that futures hold.
+  /// Gives the records of finished tasks back, so that those in use are those that futures hold.
   void settle_accounts();
   bool closed() const { return closed_.load(std::memory_order_acquire); }
-  /// Gives idle memory back; called when nothing has happened for a while.
-  /// False if there is more to give, which is in use.
+  /// Gives idle memory back; called when nothing has happened for a while. False if more is left, in use.
   bool tidy();
   void flush_trace();
   /// Runs `f` while no task can retire.
@@ -221,7 +234,7 @@ class placement final : private logic::dependencies::surroundings {
     return &mark;
   }
 
-  // With the turn.
+  // Most of these are called with the turn held; those that take it, wait or look at the bound are not.
   bool try_turn() { return !turn_.load(std::memory_order_relaxed) && !turn_.exchange(true, std::memory_order_seq_cst); }
   void hold_turn();
   void leave_turn() {
@@ -237,7 +250,7 @@ class placement final : private logic::dependencies::surroundings {
   bool gives(memory_space, memory_space to) const;
   void told(executor&);
   void told(task_listener&);
-  bool serve(executor* self, bool client = false);  // drains and decides; leaves the turn
+  bool serve(executor* self, bool client = false);  // drains the mail, decides, leaves the turn
   void handle(mail);
   void look_at_waits();
   // tasks.cpp
@@ -350,7 +363,7 @@ class placement final : private logic::dependencies::surroundings {
   void tell_waiters(std::uint64_t finished);
   std::uint64_t in_flight() const;
   [[noreturn]] static void refuse_closed();
-  // Where the bound is large, some tasks more or less do not matter.
+  // True if the in-flight bound is to be looked at now: some tasks more do not matter where it is large.
   bool may_be_at_bound() const {
     return in_flight_max_ < 64 * look_every || submitted_.load(std::memory_order_relaxed) % look_every == 0;
   }
@@ -361,10 +374,10 @@ class placement final : private logic::dependencies::surroundings {
   house_link& link_;
   wait_board& board_;
   const house_clock clock_;
-  // The in-flight bound and stale mail are looked at once in so many submissions; see options::tasks_in_flight_max.
+  // Submissions between two looks at the in-flight bound and at stale mail; see options::tasks_in_flight_max.
   static constexpr std::uint64_t look_every = 16;
   const std::size_t in_flight_max_;
-  const std::size_t drained_;  // so few are in flight when those who are held back go on
+  const std::size_t drained_;  // threads held back at the bound go on when no more tasks are in flight
   const double replay_max_ns_;
   bool gated_;  // some executor has memory of its own, or there is a budget: tasks may have to wait for data
 
@@ -380,7 +393,7 @@ class placement final : private logic::dependencies::surroundings {
   std::atomic<int> quiet_waiters_{0}, bound_waiters_{0};
   std::atomic<std::size_t> farewells_left_{0};
   std::mutex farewells_lock_;
-  std::vector<task_record*> farewells_;  // unfinished ones
+  std::vector<task_record*> farewells_;  // those that have not ended
   bool farewells_over_ = false;
   std::atomic<bool> given_up_{false};
   std::mutex quiet_lock_;
@@ -392,45 +405,45 @@ class placement final : private logic::dependencies::surroundings {
   logic::assignment assignment_;
   logic::admission admission_;
   std::function<void(std::chrono::milliseconds)> set_alarm_;
-  std::function<bool()> holds_up_;  // any thread calls it
-  std::function<void(std::function<void()>)> aside_run_;  // null: threads
+  std::function<bool()> holds_up_;                        // any thread calls it
+  std::function<void(std::function<void()>)> aside_run_;  // null: a thread for each
   std::uint64_t alarm_ = 0;                               // when it will ring, in ticks
   struct absent {
     task_record* task;
     std::uint64_t due;  // in ticks
     std::exception_ptr why;
   };
-  std::vector<absent> absent_;                // tasks that wait for a node to come
-  std::atomic<std::size_t> absent_count_{0};  // the same, for any thread
-  bool absent_over_ = false;                  // one of them may be due, or stopped
-  std::string last_gone_;                     // the name of the node that has gone last
+  std::vector<absent> absent_;                // tasks that wait for a node to join
+  std::atomic<std::size_t> absent_count_{0};  // the size of absent_, for any thread
+  bool absent_over_ = false;                  // a task in absent_ may be due or cancelled
+  std::string last_gone_;                     // name of the node that left last
   std::vector<executor*> executors_;
-  std::vector<executor*> near_;  // of these, those that are no nodes
+  std::vector<executor*> near_;  // the executors that are not nodes
   logic::space_set lenders_;     // spaces of nodes from which others may copy
   bool has_devices_ = false;     // some executor has memory of its own
   std::vector<std::string> remarks_;
-  std::vector<std::uint32_t> setbacks_;           // of each executor that is a device; see protocol/behind.hpp
-  std::vector<std::vector<task_ref>> held_back_;  // what could follow on a device that has enough for now
-  logic::executor_set holding_back_;              // those for which there is something
+  std::vector<std::uint32_t> setbacks_;           // of each executor, counted for devices; see protocol/behind.hpp
+  std::vector<std::vector<task_ref>> held_back_;  // by device: tasks that may be sent behind others once it runs low
+  logic::executor_set holding_back_;              // the devices with entries in held_back_
   std::vector<logic::dependencies::dependency> predecessors_;
-  std::unordered_multimap<const task_record*, overtaken> overtaken_;  // what it needs, which is to be made again
-  std::unordered_map<task_record*, std::exception_ptr> doomed_;       // by the failure of what they were sent behind
-  const task_record* retiring_ = nullptr;  // its successors are being told: nobody may wait for it any more
+  std::unordered_multimap<const task_record*, overtaken> overtaken_;  // by task: its input that must be made again
+  std::unordered_map<task_record*, std::exception_ptr> doomed_;       // on devices; they fail when returned
+  const task_record* retiring_ = nullptr;  // its successors are being released: no task may be linked to it
   std::unique_ptr<logic::host_budget> budget_;
   spill_disk* disk_ = nullptr;
   std::deque<room_request> short_;  // ready tasks for which there is no room yet, oldest first
   std::uint64_t requests_ = 0, passes_ = 0, moves_ = 0;
   bool room_changed_ = false;
-  std::unique_ptr<logic::lineage> log_;                         // of what other nodes have; null: there are none
-  logic::lineage::call ran_;                                    // that the log is about to be told
-  std::unordered_map<std::uint64_t, array_core*> logged_;       // arrays that it names
-  std::map<value_key, std::shared_ptr<std::byte[]>> aside_;     // what it needs and host memory no longer has
-  std::vector<std::pair<array_core*, std::uint32_t>> to_save_;  // with a handle each
-  std::vector<std::uint64_t> joined_;                           // of each executor, how often a node has
+  std::unique_ptr<logic::lineage> log_;                         // of data on other nodes only; null: no nodes
+  logic::lineage::call ran_;                                    // the call that the log is told of next
+  std::unordered_map<std::uint64_t, array_core*> logged_;       // by id: the arrays that log_ names
+  std::map<value_key, std::shared_ptr<std::byte[]>> aside_;     // copies of values that host memory no longer has
+  std::vector<std::pair<array_core*, std::uint32_t>> to_save_;  // to ask nodes for; each keeps its array
+  std::vector<std::uint64_t> joined_;                           // by executor: how often a node has joined
   std::vector<std::thread> remakers_;
-  std::atomic<std::uint64_t> bodies_remade_{0}, bodies_remade_threw_{0};  // by them; the latter are among the former
+  std::atomic<std::uint64_t> bodies_remade_{0}, bodies_remade_threw_{0};  // by re-execution; all, and those that threw
   std::vector<mail> work_;
-  std::vector<executor*> told_nodes_;  // in this turn, as the next two
+  std::vector<executor*> told_nodes_;  // nodes to call after this turn, as the next two
   logic::executor_set told_;
   std::vector<task_listener*> told_listeners_;
   std::vector<task_record*> settles_, ready_, retired_;
@@ -440,7 +453,7 @@ class placement final : private logic::dependencies::surroundings {
   std::vector<std::coroutine_handle<>> unresumed_;
   trace_lane lane_;
   std::vector<std::pair<std::uint64_t, std::uint64_t>> edges_;
-  task_record* free_first_ = nullptr;  // records to give back, in one chain a turn
+  task_record* free_first_ = nullptr;  // records to give back, as one chain
   task_record* free_last_ = nullptr;
   std::size_t free_count_ = 0;
 };

@@ -1,4 +1,4 @@
-// What this file is for: what others ask of placement beside tasks: waits, explanations, reports, the end.
+// What this file is for: calls to placement other than tasks: waits, explanations, reports, the end.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 #include <unordered_set>
@@ -12,7 +12,7 @@
 namespace troupe::detail {
 
 namespace {
-// Bytes of records, and of regions, that an idle runtime keeps for the next burst.
+// Bytes of records, and of regions, that an idle runtime keeps for the next burst of tasks.
 constexpr std::size_t kept_idle = 4u << 20;
 }  // namespace
 
@@ -73,11 +73,11 @@ bool placement::is_behind(std::span<task_record* const> open, const task_record*
 }
 
 namespace {
-// Who was chosen first and sent it back is no candidate any more, but for the reason.
+// Adds the executors that returned a task to its explanation, with their reasons, and takes them out of the candidates.
 void tell_refusals(explanation& e, const task_record& t, std::span<const executor_facts> facts) {
   if (!t.extra || t.extra->refused_by.empty()) return;
   std::vector<candidate> all;
-  for (auto c = e.candidates.rbegin(); c != e.candidates.rend(); ++c)  // of each the last: chosen among fewer
+  for (auto c = e.candidates.rbegin(); c != e.candidates.rend(); ++c)  // the last entry of each: chosen among fewer
     if (std::ranges::find(all, c->executor, &candidate::executor) == all.end()) all.push_back(std::move(*c));
   std::ranges::reverse(all);
   for (const auto& [id, why] : t.extra->refused_by) {
@@ -130,7 +130,7 @@ logic::cost_model::learned_edge placement::learned_link(memory_space from, memor
 
 runtime_report placement::report() {
   hold_turn();
-  serve(nullptr);  // what has been dropped or done by now is accounted for; leaves the turn
+  serve(nullptr);  // accounts for what has been dropped or done by now; leaves the turn
   hold_turn();
   runtime_report r;
   r.spawned = submitted_.load();
@@ -142,7 +142,7 @@ runtime_report placement::report() {
     executor_report e = executors_[i]->report();
     e.predicted = std::chrono::nanoseconds(static_cast<std::int64_t>(assignment_.predicted_ns(i)));
     e.measured = std::chrono::nanoseconds(static_cast<std::int64_t>(assignment_.measured_ns(i)));
-    if (i == 0) {  // a core group, as they run on a core
+    if (i == 0) {  // a core group: repeated bodies run on cores
       e.tasks += bodies_remade_.load(std::memory_order_relaxed);
       e.failed += bodies_remade_threw_.load(std::memory_order_relaxed);
     }
@@ -181,7 +181,7 @@ bool placement::give_up(task_record& t) {
 }
 
 void placement::leave_behind(std::span<task_record* const> tasks) {
-  // What comes after them is in nobody's queue yet. It stays in the order, and retires when their bodies end, if ever.
+  // Successors are in no queue yet. They stay in the order, and retire when these bodies end, if ever.
   std::vector<task_record*> next;
   for (task_record* t : tasks)
     if (detail::leave_behind(*t, board_)) next.push_back(t);
@@ -211,7 +211,7 @@ void placement::give_up_waiting() {
 
 std::uint64_t placement::abandon_queued() {
   hold_turn();
-  abandoning_ = true;  // from here on nothing that becomes ready is handed out
+  abandoning_ = true;  // from here on no task that becomes ready is handed out
   std::vector<task_record*> back(1024);
   const auto give_up = [&](task_record& t) {
     abandon(t);

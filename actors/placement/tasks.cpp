@@ -1,4 +1,4 @@
-// What this file is for: what becomes of a task in a turn: ordered, ready, admitted, given to an executor, retired.
+// What this file is for: the states of a task in turns: ordered, ready, admitted, given to an executor, retired.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 #include <algorithm>
@@ -26,7 +26,7 @@ void placement::order(task_record& t) {
   settles_.clear();
   if (has_devices_) {
     for (const auto& [first, next, data] : predecessors_)
-      if (next == &t) count_ahead(*first, t, data);  // others are those of settle tasks
+      if (next == &t) count_ahead(*first, t, data);  // the others are of settle tasks
     predecessors_.clear();
   }
   if (--t.pending == 0)
@@ -50,7 +50,7 @@ void placement::fail(task_record& t, std::exception_ptr why, bool own) {
 // ---- ready ----------------------------------------------------------------------------------------------------------
 
 void placement::make_ready(task_record& t) {
-  if (t.marks & mark_behind) {  // its device has it
+  if (t.marks & mark_behind) {  // the device has the task
     t.marks &= static_cast<std::uint16_t>(~mark_behind);
     if (t.marks & mark_early)
       retired_.push_back(&t);
@@ -66,7 +66,7 @@ void placement::make_ready(task_record& t) {
   }
   switch (t.kind) {
     case task_kind::farewell:
-      retired_.push_back(&t);  // it is done when the array is gone
+      retired_.push_back(&t);  // free() ends it when the array is gone
       return;
     case task_kind::join:
       if (claim(t)) fulfil(t, board_);
@@ -76,7 +76,7 @@ void placement::make_ready(task_record& t) {
       if (gated_ && must_wait_for_data(t)) return;
       if (!claim(t)) {
         await_verdict(t);
-        retired_.push_back(&t);  // given up just now
+        retired_.push_back(&t);  // cancelled just now
         return;
       }
       // Granted: it counts as finished, and retires when the view is closed.
@@ -95,7 +95,7 @@ void placement::make_ready(task_record& t) {
       return;
     default:
       if (t.marks & mark_sent)
-        assignment_.resume(t);  // its data has come
+        assignment_.resume(t);  // the data that it waited for has come
       else
         admit(t);
   }
@@ -106,7 +106,7 @@ void placement::place_again(task_record& t) {
   place_without_setback(t);
 }
 
-// Nothing was sent behind it.
+// Places a returned task again without counting a setback. Called directly only for tasks that nothing was sent behind.
 void placement::place_without_setback(task_record& t) {
   count_not_ahead(t);
   note_not_run(t);
@@ -122,7 +122,7 @@ void placement::place_without_setback(task_record& t) {
   t.phase.fetch_and(~behind_mask, std::memory_order_acq_rel);
   if (auto doom = doomed_.extract(&t)) fail(t, std::move(doom.mapped()), false);
   t.marks |= mark_came_back;
-  if (t.pending > 0) return;  // what it comes after has still to be done
+  if (t.pending > 0) return;  // its predecessors have not ended
   if (abandoning_) abandon(t);
   if ((t.phase.load(std::memory_order_acquire) & phase_mask) != phase_waiting) {
     await_verdict(t);
@@ -132,7 +132,7 @@ void placement::place_without_setback(task_record& t) {
   logic::admission::holds_elsewhere(t) ? admit_again(t) : assign(t);
 }
 
-// What it was to hold is of a node that does not run it.
+// Queues a task for admission again, and releases its resources: they belong to a node that does not run it.
 void placement::admit_again(task_record& t) {
   admission_.finished(t);
   admission_.queue(t);
@@ -149,7 +149,8 @@ void placement::assign(task_record& t) {
   end_of_wait(t, nobody_left(t));
 }
 
-// As if the node had gone with it: what has overwritten it there ends after this task.
+// Treats tiles that a returned task needs, and that its node has overwritten, as lost with the node: the tasks that
+// have overwritten them there end after this task.
 void placement::lose_overtaken(const task_record& t) {
   const auto [begin, end] = overtaken_.equal_range(&t);
   for (auto o = begin; o != end; ++o) {
@@ -180,7 +181,7 @@ memory_space placement::space_of(const held_device& d) const {
   return at == near_.end() ? host_space : (*at)->facts().space;
 }
 
-// In every turn; most have nothing to admit.
+// Admits queued tasks if something has changed; inlined, as it runs in every turn and there is mostly nothing.
 void placement::admit_waiting(std::uint64_t now) {
   if (admission_.has_changed()) admit_some(now);
 }
@@ -202,13 +203,13 @@ void placement::admit_some(std::uint64_t now) {
 
 // ---- retiring -------------------------------------------------------------------------------------------------------
 
-// Until nothing is left: retiring makes tasks ready, and some of those (joins, failed ones) retire at once.
+// Retires tasks until none is left: retiring makes tasks ready, and some of those (joins, failed ones) retire at once.
 void placement::work_off() {
   for (std::size_t i = 0; i < retired_.size(); ++i) retire(*retired_[i]);
   retired_.clear();
 }
 
-// For whoever asks later where a for_each went.
+// Counts a chunk of a for_each at the executor that ran it, for `explain`.
 void placement::note_chunk(const task_record& t) {
   if (!(t.marks & mark_sent) || t.measured_ns == never_ran) return;
   auto* const join = reinterpret_cast<task_record*>(t.successors[0] & ~std::uintptr_t{1});
@@ -226,10 +227,10 @@ void placement::retire(task_record& t) {
   if (gated_) account_for_data(t);
   if (t.marks & mark_chunk) note_chunk(t);
   if (tracing_)
-    deps_.each_successor(t, [&](task_record& next, bool) {  // the others were noted when they were found
+    deps_.each_successor(t, [&](task_record& next, bool) {  // other edges were noted as they were found
       if (next.kind == task_kind::join) lane_.add_edge(t.sequence, next.sequence);
     });
-  // Who waited for a copy that is lost finds out itself whether he needed it.
+  // A task that waited for a copy that is lost finds out itself whether it needed the copy.
   if (t.kind >= task_kind::transfer) t.error = nullptr;
   retiring_ = &t;
   deps_.retire(t, [&](task_record& next) { make_ready(next); });
@@ -243,7 +244,7 @@ void placement::retire(task_record& t) {
     if (a.dropped && a.users == 0) free_if_unused(a);
   }
   if (t.kind == task_kind::settle) delete t.accesses[0].where->partials;
-  if (is_internal(t.kind))  // nobody submitted it, so it is not counted: who needs it is
+  if (is_internal(t.kind))  // not submitted, so not counted: the tasks that need it are
     ;
   else if (t.marks & mark_open)
     --open_views_;

@@ -1,4 +1,5 @@
-// What this file is for: placement's decisions about data: what must move before a task may run, who keeps account.
+// What this file is for: placement's decisions about data: what must move before a task may run, and accounts of
+// copies.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 #include <bit>
@@ -14,13 +15,14 @@ namespace troupe::detail {
 
 // ---- before a task is handed over -----------------------------------------------------------------------------------
 
-// True if a task has failed meanwhile, or there is room for others. Not under a budget: they would compete for its room.
+// Takes the tasks that must wait for data out of the outgoing ones. True if a task has failed meanwhile, or executors
+// have room for others. The latter not under a budget: the others would compete for the room.
 bool placement::set_aside_for_data() {
   bool any = false;
   do {
     for (int i = assignment_.next_outgoing(0); i != logic::executor_set::end; i = assignment_.next_outgoing(i + 1))
       std::erase_if(assignment_.outgoing(i), [&](task_record* t) {
-        if ((t->marks & mark_behind) || !must_wait_for_data(*t)) return false;  // behind: it has been looked at
+        if ((t->marks & mark_behind) || !must_wait_for_data(*t)) return false;  // behind: send_behind has looked at it
         if (!budget_) assignment_.set_aside(*t);
         return any = true;
       });
@@ -28,7 +30,8 @@ bool placement::set_aside_for_data() {
   return !retired_.empty() || (any && !budget_ && assignment_.kept() != 0);
 }
 
-// Where the only current copy of what the task touches is elsewhere, it waits for a transfer like for any other task.
+// True if the task must wait or has failed. If the only current copy of a tile that it touches is elsewhere, it waits
+// for a transfer like for any other task.
 bool placement::must_wait_for_data(task_record& t) {
   const memory_space where = t.kind == task_kind::host_access ? host_space : assignment_.space_of(t);
   if (const std::exception_ptr lost = logic::lost_input(t)) {
@@ -65,7 +68,7 @@ bool placement::must_wait_for_data(task_record& t) {
   if (has_devices_)
     logic::each_part_clash(t, where, alive, [&](task_ref r) { waits = deps_.link(r, t, false) || waits; });
   if (!waits && budget_) waits = must_wait_for_room(t);
-  predecessors_.clear();  // those are no reason to send it behind them
+  predecessors_.clear();  // the tasks linked here do not count as ahead
   if (waits) return true;
   note_overwriting(t, where);
   if (has_devices_) logic::note_parts(t, where, alive);
@@ -74,7 +77,7 @@ bool placement::must_wait_for_data(task_record& t) {
   return false;
 }
 
-// Of a task that nobody submitted.
+// Numbers an internal task, which was not submitted, and counts it as a user of its arrays.
 void placement::number(task_record& t) {
   t.sequence = deps_.next_sequence();
   t.id = t.sequence;
@@ -82,7 +85,7 @@ void placement::number(task_record& t) {
   for (int i = 0; i < t.access_count; ++i) ++t.accesses[i].array->users;
 }
 
-// The runtime's own task for a device: it comes before all that waits there.
+// Hands an internal task to the device of a space; it comes before all that waits there.
 void placement::hand_over(task_record& t, memory_space where) {
   number(t);
   if (t.kind == task_kind::transfer) note_overwriting(t, host_space);
@@ -104,9 +107,9 @@ void placement::account_for_data(task_record& t) {
     const access& x = t.accesses[0];
     note_at_home(t, host_space);
     tile_home& home = x.array->homes->tiles[x.tile];
-    if (home.moving.task != &t) return;  // its device failed, and another one is asked
+    if (home.moving.task != &t) return;  // its device failed, and another one has been asked
     home.moving = {};
-    if (x.mode == access_mode::update && home.dirty_in != no_space) return;  // it was written meanwhile
+    if (x.mode == access_mode::update && home.dirty_in != no_space) return;  // the tile was written meanwhile
     const memory_space from = std::exchange(home.dirty_in, host_space);
     home.loan = nullptr;
     if (t.measured_ns > 0)
@@ -116,12 +119,12 @@ void placement::account_for_data(task_record& t) {
     if (t.error && x.mode == access_mode::update) {
       home.cached.erase(assignment_.facts()[t.executor].space);
       rescue(*x.array, x.tile, home, t.error);
-      if (home.dirty_in == no_space) return;  // somebody else is asked
+      if (home.dirty_in == no_space) return;  // another device is asked
     } else if (t.error && from != no_space && assignment_.facts()[t.executor].kind == device_kind::node) {
-      home.dirty_in = from;  // it cannot give it; no_space: nor could it be made again
+      home.dirty_in = from;  // the node cannot send it; no_space: and it could not be made again
       const std::pair<array_core*, std::uint32_t> lost{x.array, x.tile};
       lose(*executors_[t.executor], {&lost, 1}, t.error);
-      if (home.dirty_in == no_space) return;  // it is made again
+      if (home.dirty_in == no_space) return;  // the tile is being made again
     } else if (t.error) {
       home.cached.clear();
       home.lost = t.error;
@@ -141,26 +144,26 @@ void placement::account_for_data(task_record& t) {
 void placement::report_failure(const executor& e, std::span<const std::pair<array_core*, std::uint32_t>> lost,
                                std::exception_ptr why, bool for_good) {
   hold_turn();
-  serve(nullptr);  // what it has done before must have been accounted for; leaves the turn
+  serve(nullptr);  // accounts for what the executor has done before; leaves the turn
   hold_turn();
-  assignment_.disconnect(e.facts().space);  // opened anew it is not connected
+  assignment_.disconnect(e.facts().space);  // a device that is opened again is not connected
   lose(e, lost, why);
   if (for_good) {
     assignment_.withdraw(e.facts().id);
     admission_.remove_node(e.facts().id);
     if (e.facts().kind == device_kind::node) last_gone_ = e.facts().shown_name();
-    std::vector<task_record*> kept;  // with this executor in mind
+    std::vector<task_record*> kept;  // tasks kept while this executor was a candidate
     assignment_.drop_kept([&](task_record& t) { kept.push_back(&t); });
     for (task_record* t : kept) assign(*t);
   }
-  serve(nullptr);  // what nobody else has is refused; leaves the turn
+  serve(nullptr);  // refuses tasks that no other executor can run; leaves the turn
   take_turn(nullptr);
 }
 
 void placement::report_lost(const executor& e, std::span<const std::pair<array_core*, std::uint32_t>> lost,
                             std::exception_ptr why) {
   hold_turn();
-  serve(nullptr);  // what was done before must have been accounted for; leaves the turn
+  serve(nullptr);  // accounts for what was done before; leaves the turn
   hold_turn();
   lose(e, lost, why);
   leave_turn();
@@ -198,7 +201,7 @@ void placement::free_if_unused(array_core& a) {
   free(a);
 }
 
-// Memory of the caller holds what was computed when its last handle has gone. True if something is on its way.
+// Has an array of borrowed memory copied back when its last handle has gone; true if some tile is on its way.
 bool placement::bring_home(array_core& a) {
   bool any = false;
   for (std::uint32_t t = 0; t < a.tile_count; ++t) {
@@ -237,7 +240,7 @@ void placement::end_farewell(task_record& t) {
 }
 
 void placement::end_farewells() {
-  with_turn([&] {  // nobody ends one meanwhile
+  with_turn([&] {  // no farewell ends meanwhile
     std::lock_guard hold(farewells_lock_);
     farewells_over_ = true;
     for (task_record* t : farewells_)
