@@ -62,7 +62,8 @@ void workload::take_off(task_record& t) {
   p.outstanding_ns -= t.predicted_ns * static_cast<float>(slots);
   if (p.outstanding_ns < 1.0f) p.outstanding_ns = 0;
   if (!(t.marks & detail::mark_known)) --p.tries;
-  p.moving_ns -= p.moving_ns / static_cast<float>(p.under_way--);
+  if (p.moving_ns != 0) p.moving_ns -= p.moving_ns / static_cast<float>(p.under_way);
+  --p.under_way;
   note_room(t.executor);
   if (!t.extra || !t.extra->listener) return;
   const auto of = of_listeners_.find(t.extra->listener);
