@@ -210,7 +210,10 @@ class filter_by_hand {
     };
     shape source = box(0, 0, side, side, frame), result = box(y, x, tile, tile, side);
     const shape weights = box(0, 0, width, width, width);
-    source.offset = static_cast<std::int64_t>(radius * frame + radius);  // of pixel (0, 0)
+    for (int d : {0, 1}) {  // with the border, or a device that checks keeps it from the kernel
+      source.lo[d] -= static_cast<std::int64_t>(radius);
+      source.hi[d] += static_cast<std::int64_t>(radius);
+    }
     result.offset = static_cast<std::int64_t>(y * side + x);
     const std::array<devices::kernel_argument, 6> arguments{hand::memory_of(image_),   hand::bytes_of_value(source),
                                                             hand::memory_of(weights_), hand::bytes_of_value(weights),
