@@ -17,6 +17,7 @@
 #include "actors/execution/graph_run.hpp"
 #include "actors/housekeeping/stall_watch.hpp"
 #include "actors/logic/scheduling/backfill.hpp"
+#include "actors/placement/placement.hpp"
 #include "actors/protocol/clock.hpp"
 
 namespace troupe::detail {

@@ -7,6 +7,7 @@
 #include <system_error>
 
 #include "actors/logic/scheduling/resources.hpp"
+#include "actors/placement/placement.hpp"
 #include "devices/threads.hpp"
 
 namespace troupe::detail {

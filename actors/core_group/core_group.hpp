@@ -20,11 +20,18 @@
 
 #include <troupe/options.hpp>
 
-#include "actors/placement/placement.hpp"
 #include "actors/protocol/executor.hpp"
 #include "actors/protocol/trace.hpp"
 
+namespace troupe::devices {
+class device;
+}
+
 namespace troupe::detail {
+
+class placement;
+class wait_board;
+struct house_link;
 
 struct core_group_options {
   executor_facts facts;

@@ -7,6 +7,8 @@
 
 #include "actors/core_group/actor.hpp"
 
+#include "actors/placement/placement.hpp"
+
 namespace troupe::detail {
 
 namespace {

@@ -6,6 +6,7 @@
 
 #include "actors/core_group/actor.hpp"
 #include "actors/execution/task_errors.hpp"
+#include "actors/placement/placement.hpp"
 #include "actors/protocol/prefetch.hpp"
 
 namespace troupe::detail {

@@ -5,6 +5,7 @@
 
 #include "actors/execution/task_errors.hpp"
 #include "actors/gpu/actor.hpp"
+#include "actors/placement/placement.hpp"
 #include "devices/threads.hpp"
 
 namespace troupe::detail {

@@ -22,12 +22,15 @@
 
 #include "actors/gpu/lanes.hpp"
 #include "actors/gpu/peer.hpp"
-#include "actors/placement/placement.hpp"
 #include "actors/protocol/executor.hpp"
 #include "actors/protocol/trace.hpp"
 #include "devices/accelerator.hpp"
 
 namespace troupe::detail {
+
+class placement;
+class wait_board;
+struct house_link;
 
 struct gpu_options {
   executor_facts facts;

@@ -10,6 +10,7 @@
 #include <system_error>
 
 #include "actors/gpu/actor.hpp"
+#include "actors/placement/placement.hpp"
 #include "devices/threads.hpp"
 
 namespace troupe::detail {

@@ -11,6 +11,7 @@
 #include "actors/gpu/actor.hpp"
 #include "actors/gpu/boxes.hpp"
 #include "actors/memory/host_tiles.hpp"
+#include "actors/placement/placement.hpp"
 #include "actors/protocol/behind.hpp"
 
 namespace troupe::detail {

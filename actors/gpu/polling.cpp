@@ -9,6 +9,7 @@
 #include "actors/gpu/actor.hpp"
 
 #include "actors/gpu/boxes.hpp"
+#include "actors/placement/placement.hpp"
 #include "actors/protocol/spin_lock.hpp"
 
 namespace troupe::detail {

@@ -12,6 +12,8 @@
 
 #include "actors/gpu/actor.hpp"
 
+#include "actors/placement/placement.hpp"
+
 namespace troupe::detail {
 
 namespace {

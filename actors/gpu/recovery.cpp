@@ -3,6 +3,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "actors/execution/task_errors.hpp"
 #include "actors/gpu/actor.hpp"
+#include "actors/placement/placement.hpp"
 #include "actors/protocol/behind.hpp"
 
 namespace troupe::detail {

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "actors/execution/task_errors.hpp"
+#include "actors/placement/placement.hpp"
 #include "actors/protocol/behind.hpp"
 
 namespace troupe::detail {

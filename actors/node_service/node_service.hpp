@@ -14,11 +14,14 @@
 
 #include <troupe/detail/engine.hpp>
 
-#include "actors/placement/placement.hpp"
 #include "actors/wire/task_messages.hpp"
 #include "net/transport.hpp"
 
 namespace troupe::detail {
+
+class placement;
+class wait_board;
+struct house_link;
 
 class guest_house {
  public:

@@ -6,6 +6,7 @@
 #include "actors/execution/task_errors.hpp"
 #include "actors/logic/data/dependencies.hpp"
 #include "actors/node_service/actor.hpp"
+#include "actors/placement/placement.hpp"
 
 namespace troupe::detail {
 

@@ -20,6 +20,9 @@
 #include "actors/execution/run_context.hpp"
 #include "actors/logic/data/array_core.hpp"
 #include "actors/logic/scheduling/link_share.hpp"
+#include "actors/memory/host_tiles.hpp"
+#include "actors/memory/record_pool.hpp"
+#include "actors/protocol/phase.hpp"
 #include "actors/remote_node/remote_node.hpp"
 
 namespace troupe::detail {

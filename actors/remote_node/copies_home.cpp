@@ -6,6 +6,7 @@
 // from one that goes on copies are asked for, each after what has been sent there and before what will be: its version is
 // the one that the last of those writes, if they go well. Tasks that cannot be repeated end when what they wrote is here.
 #include "actors/execution/task_errors.hpp"
+#include "actors/placement/placement.hpp"
 #include "actors/remote_node/actor.hpp"
 
 namespace troupe::detail {

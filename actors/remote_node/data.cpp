@@ -9,6 +9,7 @@
 
 #include "actors/execution/task_errors.hpp"
 #include "actors/logic/data/directory.hpp"
+#include "actors/placement/placement.hpp"
 #include "actors/remote_node/actor.hpp"
 #include "actors/wire/rows.hpp"
 

@@ -3,6 +3,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include <algorithm>
 
+#include "actors/placement/placement.hpp"
 #include "actors/remote_node/actor.hpp"
 #include "actors/wire/rows.hpp"
 

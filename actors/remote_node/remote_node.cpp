@@ -6,6 +6,7 @@
 #include <troupe/error.hpp>
 
 #include "actors/execution/task_errors.hpp"
+#include "actors/placement/placement.hpp"
 #include "actors/protocol/behind.hpp"
 #include "actors/protocol/clock.hpp"
 #include "actors/wire/node_names.hpp"

@@ -18,12 +18,16 @@
 #include <span>
 #include <string>
 
-#include "actors/placement/placement.hpp"
+#include "actors/logic/scheduling/cost_model.hpp"
 #include "actors/protocol/executor.hpp"
 #include "actors/wire/task_messages.hpp"
 #include "net/transport.hpp"
 
 namespace troupe::detail {
+
+class placement;
+class wait_board;
+struct house_link;
 
 class node : public executor {
  public:

@@ -32,10 +32,7 @@ cluster: protocol logic/membership wire
 # Headers of other folders that include all of placement though they use no more than a reference to it. This list may
 # only become shorter.
 whole_placement='
-core_group/core_group.hpp
-gpu/gpu.hpp
-node_service/node_service.hpp
-remote_node/remote_node.hpp
+core_group/actor.hpp
 '
 
 # check ROOT [TABLE [LIST]]

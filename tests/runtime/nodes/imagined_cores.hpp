@@ -18,6 +18,7 @@
 #include "actors/core_group/core_group.hpp"
 #include "actors/execution/run_context.hpp"
 #include "actors/execution/task_errors.hpp"
+#include "actors/placement/placement.hpp"
 #include "actors/protocol/phase.hpp"
 
 namespace test {
