@@ -23,7 +23,8 @@ inline constexpr std::uint32_t behind_shift = 8, behind_mask = ~std::uint32_t{0}
 
 constexpr bool is_behind(std::uint32_t phase) { return (phase & behind_mask) != 0; }
 constexpr std::uint32_t behind_of(std::uint32_t phase) { return phase & behind_mask; }
-/// Returns the mark of a count of setbacks, never zero. Marks differ for any two counts that are less than 2^24 - 1 apart.
+/// Returns the mark of a count of setbacks, never zero.
+/// Marks differ for any two counts that are less than 2^24 - 1 apart.
 constexpr std::uint32_t behind_mark(std::uint32_t setbacks) {
   return (setbacks % ((std::uint32_t{1} << (32 - behind_shift)) - 1) + 1) << behind_shift;
 }

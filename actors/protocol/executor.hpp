@@ -113,8 +113,8 @@ class executor {
   /// True if the executor is short of memory: tasks that no other may run should be handed over long before their turn,
   /// for the more it knows of what comes, the less it has to move.
   virtual bool looks_ahead() const { return false; }
-  /// Hands back tasks that have not been started and that `wanted` agrees to, the newest of the lowest priority first, as far
-  /// as there is room (rebalancing, shutdown).
+  /// Hands back tasks that have not been started and that `wanted` agrees to, the newest of the lowest priority
+  /// first, as far as there is room (rebalancing, shutdown).
   virtual std::size_t take_back(std::span<task_record*> room,
                                 const std::function<bool(const task_record&)>& wanted) = 0;
   /// Asks for tasks that were sent on to a node and have not begun there: they are returned as tasks that could not run.
