@@ -21,7 +21,7 @@
 
 namespace troupe {
 
-/// What a cluster tells. None may block.
+/// The events of a cluster. None may block.
 class cluster_events {
  public:
   using node_id = detail::node_id;
@@ -30,16 +30,16 @@ class cluster_events {
   virtual void joined(const node_id&, const std::shared_ptr<net::session>&) = 0;
   /// Its session has ended and there is another, while it was never lost: what was under way may have arrived or not.
   virtual void resumed(const node_id&, const std::shared_ptr<net::session>&) = 0;
-  /// Nothing is heard of it, or its session has ended: nothing new should be given to it.
+  /// A member is silent, or its session has ended: it should be given nothing new.
   virtual void suspected(const node_id&) = 0;
   virtual void refuted(const node_id&) = 0;
-  /// It is gone, and what it knew of this node with it; or only the link is (`node_end::let_go`).
+  /// A member is gone, with all that it knew of this node; or only the link is (`node_end::let_go`).
   virtual void lost(const node_id&, logic::node_end why) = 0;
   /// An address led to no member, for what reason; it is dialled again as long as membership wants it.
   virtual void refused(const net::endpoint&, std::exception_ptr) {}
-  /// Somebody known is there: a member, or this process itself.
+  /// An address led to a known process: a member, or this process itself.
   virtual void reached(const net::endpoint&) {}
-  /// The view, or who of it lives, has changed.
+  /// The view, or the set of its live members, has changed.
   virtual void view_changed() {}
   /// Of all members, also of those with which there is no link because there are too many for that: it is one now, and it
   /// is none any more. What is told above is told in between.
@@ -76,18 +76,18 @@ class cluster final : private net::transport_events {
   void give_up(const node_id&);
   /// Beyond a mesh: has links with so many members at least from now on, if there are. Any thread.
   void find_company(std::size_t links);
-  /// As work_with, later. Any thread.
+  /// Calls `work_with` later on the control thread. Any thread.
   void reach(const node_id&);
-  /// Says goodbye; `done` on the control thread, once nobody is connected any more, or after a second. Any thread.
+  /// Says goodbye; `done` on the control thread, once no session is left, or after a second. Any thread.
   void leave(std::function<void()> done);
 
   // ---- on the control thread ----------------------------------------------------------------------------------------
   const logic::membership& members() const { return members_; }
   /// There is work with that member: it is linked, and watched, until it is lost.
   void work_with(const node_id&);
-  /// With whomever.
+  /// Returns the number of sessions, with members or not.
   std::size_t connections() const { return peers_.size(); }
-  /// Of a member that is linked; null otherwise.
+  /// Returns the session with a linked member; null otherwise.
   std::shared_ptr<net::session> session_of(const node_id&) const;
 
  private:

@@ -23,9 +23,9 @@
 
 namespace troupe::detail {
 
-/// Of the host accesses that doors are.
+/// The kernel of the host accesses of doors.
 extern const kernel_info access_kernel;
-/// What is gathered for the owner is sent when it has grown so large: thousands of errors would be more than a frame holds.
+/// Bytes from which messages gathered for the owner are sent: thousands of errors would be more than a frame holds.
 inline constexpr std::size_t gathered_bytes = 48u << 10;
 
 class guest_actor final : public guest_house, private task_listener {
@@ -182,7 +182,7 @@ class guest_actor final : public guest_house, private task_listener {
   using guests_by_task = std::unordered_map<task_record*, guest*>;
   guests guests_;
   guests_by_task by_task_;
-  // Of those that have ended: thousands a second come and go.
+  // Places of guests that have ended, kept for the next ones: thousands a second come and go.
   std::vector<guests::node_type> idle_guests_;
   std::vector<guests_by_task::node_type> idle_places_;
   std::unordered_map<task_record*, std::unique_ptr<door>> doors_;

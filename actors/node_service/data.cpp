@@ -13,7 +13,7 @@ const kernel_info access_kernel{.name = "access from another node", .key = 2};
 
 namespace {
 
-// Up to so large a tile is copied before it is sent, where tasks wait for the copy only.
+// Bytes up to which a tile is copied before it is sent, so that tasks wait for the copy only.
 constexpr std::size_t copied_bytes_max = 64u << 20;
 
 [[noreturn]] void refuse(const char* what) { throw error(errc::bad_frame, what); }
@@ -49,7 +49,7 @@ void guest_actor::open_door(array_core& a, access_mode mode, const logic::box4& 
   to_submit_.push_back(t);
 }
 
-// It may be used from now on, until it is closed.
+// Uses a door whose access was granted: asks for what is to come in, or sends what is to go.
 void guest_actor::opened(door& d) {
   d.open = true;
   try {
@@ -97,7 +97,7 @@ void guest_actor::opened(door& d) {
   to_send_.push_back({std::move(title), {body.begin(), body.end()}, d.task, session_});
 }
 
-// Not where memory is counted: there it is sent from where it is.
+// Sends a copy and closes the door; false if memory is bounded or short: then it is sent from its place.
 bool guest_actor::send_copy(door& d, std::vector<std::byte>& head, const net::pieces& rows) {
   std::size_t bytes = 0;
   for (const auto& r : rows) bytes += r.size();
@@ -115,7 +115,7 @@ bool guest_actor::send_copy(door& d, std::vector<std::byte>& head, const net::pi
   return true;
 }
 
-// What it shows may change again. The record goes back once it has retired.
+// Ends the door's host access: its box may change again. The record is released once it has retired.
 void guest_actor::close(door& d) {
   if (!std::exchange(d.open, false)) return;
   try {
@@ -126,7 +126,7 @@ void guest_actor::close(door& d) {
   to_close_.push_back(d.task);
 }
 
-// Retired: it was closed, or never opened, because what it was to show is in error.
+// Removes a door whose access has retired: closed, or never opened because its box is in error.
 void guest_actor::closed(door& d) {
   if (d.what == door::use::lend)
     lend_ended(d);
@@ -167,7 +167,7 @@ net::pieces guest_actor::arriving(std::span<const std::byte> head, std::uint64_t
   return give_room(*d->second, bytes);
 }
 
-// Once at a time: when that has ended the memory is others'.
+// Returns the memory for a transfer. One at a time: when it has ended, other tasks use the memory.
 net::pieces guest_actor::give_room(door& d, std::uint64_t bytes) {
   if (d.writing) refuse("a transfer into a place where another one is being written");
   net::pieces to = rows_of(d.view, d.element);
@@ -222,7 +222,7 @@ void guest_actor::send_back(guest& g) {
   }
 }
 
-// From the transport's bulk thread, or from where it was to be sent.
+// Closes a door whose bytes have been sent. On the transport's bulk thread, or on the thread that sends.
 void guest_actor::sent(task_record* t) {
   std::unique_lock hold(lock_);
   if (const auto d = doors_.find(t); d != doors_.end()) {

@@ -30,33 +30,33 @@ class guest_house {
   // ---- from the transport
   virtual void frame(std::span<const std::byte>) = 0;
   virtual net::pieces arriving(std::span<const std::byte> head, std::uint64_t bytes) = 0;
-  /// Nothing writes to that memory any more; not `whole`: what is there may come again.
+  /// Nothing writes to the memory given by `arriving` any more; not `whole`: the bytes may come again.
   virtual void arrived(std::span<const std::byte> head, bool whole) = 0;
   // ---- from other guest houses of the same owner, on other nodes
-  /// Asks for what the owner had kept here; answered over that line.
+  /// Asks for a box that the owner has lent here; answered over `line`.
   virtual void pull(const wire::pull_request&, const std::shared_ptr<net::session>& line) = 0;
   virtual void cannot_pull(const wire::pull_refusal&, const node_id& by) = 0;
   virtual net::pieces pulled_arriving(const wire::pulled_head&, std::uint64_t bytes, const node_id& from) = 0;
   virtual void pulled_arrived(const wire::pulled_head&, const node_id& from, bool whole) = 0;
-  /// A third node has gone: nothing is to be expected of it.
+  /// Notes that a third node has gone: its bytes will not come.
   virtual void lost(const node_id&) = 0;
   /// Takes no more tasks, and asks the owner to fetch what is here.
   virtual void close_door() = 0;
   virtual node_id owner() const = 0;
-  /// The owner has, or has gone.
+  /// True if the owner has fetched what is here after `close_door`, or the session has ended.
   virtual bool is_released() const = 0;
-  /// The session has ended: nobody waits for what is here. What has not started never will, the rest is asked to stop.
+  /// Notes that the session has ended. Tasks that have not started are cancelled, running ones are asked to stop.
   virtual void leave() = 0;
-  /// Who listens to its tasks.
+  /// Returns the listener of this guest house's tasks.
   virtual const task_listener* listener() const = 0;
-  /// Nothing of it is left in the runtime. After `leave` it stays so.
+  /// True if no task or host access of the guest house is left in the runtime. After `leave` it stays so.
   virtual bool is_empty() const = 0;
 };
 
-/// The kinds of messages that are for a guest house; the others are for a node.
+/// True if messages of that kind are for a guest house; the others are for a node.
 bool is_for_guest_house(wire::kind);
 
-/// The session with another node, if there is one. Not called with a guest house's lock held.
+/// Returns the session with another node, null if there is none. Not called with a guest house's lock held.
 using find_line = std::function<std::shared_ptr<net::session>(const node_id&)>;
 
 std::shared_ptr<guest_house> make_guest_house(engine&, placement&, wait_board&, house_link&,

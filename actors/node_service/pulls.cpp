@@ -20,13 +20,13 @@
 namespace troupe::detail {
 
 namespace {
-// Pulls that came before what they are for.
+// The most pulls kept that came before their loans.
 constexpr std::size_t early_max = 65536;
 }  // namespace
 
 // ---- the borrower ---------------------------------------------------------------------------------------------------
 
-// Open: there is room for what comes.
+// Asks a third node for the box of an open door.
 void guest_actor::ask_other(door& d) {
   wire::pull_request r;
   r.owner = name_of(session_->peer().id);
@@ -38,7 +38,7 @@ void guest_actor::ask_other(door& d) {
   to_ask_.emplace_back(d.what_box.from, std::move(frame));
 }
 
-// Without the lock.
+// Sends requests to third nodes. Called without the lock.
 void guest_actor::ask_others(std::vector<std::pair<node_id, net::writer>> all) {
   std::vector<node_id> unknown;
   for (const auto& [whom, frame] : all) {
@@ -48,7 +48,7 @@ void guest_actor::ask_others(std::vector<std::pair<node_id, net::writer>> all) {
   for (const node_id& n : unknown) give_up(n, false);  // its connection may not have ended yet
 }
 
-// What comes may be for one that this house has replaced.
+// Returns the door that bytes of a third node are for; null if it has none any more.
 guest_actor::door* guest_actor::pulling(std::uint64_t number, std::uint64_t lent, const node_id& from) {
   const auto d = coming_.find(number);
   if (d == coming_.end() || (left_ && !d->second->placed)) return nullptr;
@@ -103,7 +103,7 @@ void guest_actor::never_comes(door& d, const std::exception_ptr& why) {
   if (d.open) fail(d);
 }
 
-// Its box stays in error, and with it what waits for it.
+// Ends an open door in error: its box and the tasks behind it fail and go back to the owner.
 void guest_actor::fail(door& d) {
   if (!std::exchange(d.open, false)) return;
   coming_.erase(d.number);
@@ -173,7 +173,7 @@ void guest_actor::turn_away(const asker& who, const std::string& why) {
   to_answer_.emplace_back(who.line, std::move(frame));
 }
 
-// Its access has ended: pulled, given up, or in error.
+// Removes a loan whose access has ended: pulled, given up, or in error.
 void guest_actor::lend_ended(door& d) {
   lends_.erase(d.number);
   const std::exception_ptr why = d.task->error ? d.task->error : d.never;
@@ -198,7 +198,7 @@ void guest_actor::unlend(std::uint64_t number) {
   if (one.open) close(one);
 }
 
-// The owner has gone.
+// Ends all loans, as the owner has gone.
 void guest_actor::drop_lends() {
   for (const auto& [number, d] : lends_) {
     if (d->sending) continue;

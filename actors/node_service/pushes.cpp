@@ -19,7 +19,7 @@ namespace troupe::detail {
 
 namespace {
 
-// That have come or are to come.
+// The most pushes that have come or are expected.
 constexpr std::size_t pushes_max = 65536;
 
 [[noreturn]] void refuse(const char* what) { throw error(errc::bad_frame, what); }
@@ -38,7 +38,7 @@ void guest_actor::expect_push(door& d, const array_core& a) {
   p.to = &d;
 }
 
-// Open. True: it comes, or is here.
+// True if the bytes of an open door are pushed: they are put in place if here, else they come.
 bool guest_actor::await_push(door& d) {
   const auto p = pushes_.find(d.what_box.pushed);
   if (p == pushes_.end()) return false;
@@ -102,7 +102,7 @@ void guest_actor::push_arrived(std::uint64_t number, bool whole) {
   }
 }
 
-// Nobody else uses the tile.
+// Moves or copies kept bytes into the tile of an open door, which no task uses, and closes the door.
 void guest_actor::put_in_place(door& d, push& p) {
   array_core& a = *d.task->accesses[0].array;
   if (d.what_box.where == a.tile_box(d.what_box.tile)) {
@@ -119,7 +119,7 @@ void guest_actor::put_in_place(door& d, push& p) {
   close(d);
 }
 
-// It is there, or will not be needed.
+// Forgets the push of a door whose bytes are in place or will not be needed.
 void guest_actor::forget_push(const door& d) {
   const auto at = pushes_.find(d.what_box.pushed);
   if (at == pushes_.end() || at->second.to != &d) return;
@@ -130,7 +130,7 @@ void guest_actor::forget_push(const door& d) {
   pushes_.erase(at);
 }
 
-// The task does not run here.
+// Forgets the pushes of a task that does not run here.
 void guest_actor::forget_pushes(const std::vector<wire::gap>& all) {
   for (const wire::gap& g : all) {
     if (g.pushed <= newest_push_) continue;

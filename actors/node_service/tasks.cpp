@@ -13,11 +13,11 @@ namespace troupe::detail {
 namespace {
 
 constexpr std::size_t early_max = 65536;
-// So many that have ended are kept for others.
+// The most places of ended guests that are kept for later ones.
 constexpr std::size_t idle_max = 1024;
 using wire::bytes_max;
 
-// As many as there were will come again.
+// Empties the vector and reserves as much again: about as many items will come next.
 template <class T>
 std::vector<T> take_all(std::vector<T>& from) {
   std::vector<T> fresh;
@@ -48,7 +48,7 @@ wire::task_end failed(errc code, std::string text) {
   return e;
 }
 
-// What made it fail, without the names that were wrapped around it here: the owner has names of its own.
+// Returns how a task ended; an error without the names wrapped around it here: the owner has its own.
 wire::task_end end_of(const task_record& t) {
   try {
     throw_task_error(t);
@@ -167,7 +167,7 @@ void guest_actor::take_in(const wire::array_card& c) {
   arrays_.emplace(c.id, new_array(house_, std::move(s)));
 }
 
-// For a task that comes next. Once the door is closed none does.
+// Asks for the boxes of the next task. After `close_door` no task is taken, and their pushes are forgotten.
 void guest_actor::take_in(const wire::gaps& g) {
   const auto a = arrays_.find(g.array);
   if (a == arrays_.end()) refuse("an array that was not named before");
@@ -234,7 +234,7 @@ guest_actor::guest& guest_actor::new_guest(std::uint64_t id) {
   return g;
 }
 
-// Who was asked to stop is not used again: that cannot be taken back.
+// Removes a guest and keeps its place for another, unless it was asked to stop: that cannot be undone.
 void guest_actor::forget(guest& g) {
   auto place = guests_.extract(g.id);
   if (idle_guests_.size() == idle_max || g.stop.stop_requested()) return;
@@ -247,7 +247,7 @@ void guest_actor::forget(guest& g) {
   idle_guests_.push_back(std::move(place));
 }
 
-// What it was to read has been asked for, and the owner keeps that until it has been told the end.
+// Ends a task that cannot run here. Boxes it asked for are awaited first: the owner keeps them until told the end.
 void guest_actor::refuse_task(guest& g, wire::task_end end) {
   end.id = g.id;
   for (task_record* t : std::exchange(asked_, {}))

@@ -1,4 +1,4 @@
-// What this file is for: time for measuring: cheap ticks inside a process, turned into nanoseconds when somebody reads them.
+// What this file is for: time for measuring: cheap ticks inside a process, turned into nanoseconds when read.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
@@ -26,7 +26,7 @@ double ns_per_tick();
 class house_clock {
  public:
   house_clock() = default;
-  /// `now_ns` is called whenever somebody wants to know, on any thread.
+  /// `now_ns` returns the time of a simulation; it is called on any thread whenever the clock is read.
   explicit house_clock(std::function<std::uint64_t()> now_ns) : now_ns_(std::move(now_ns)) {}
 
   std::uint64_t ticks() const { return now_ns_ ? now_ns_() : detail::ticks(); }

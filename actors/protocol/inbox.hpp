@@ -40,12 +40,12 @@ class mail {
 class inbox {
  public:
   /// Any thread. Sequentially consistent with `count`, so that a sleeper that looks after announcing itself sees it.
-  /// Gives how many items wait now.
+  /// Returns how many items wait now.
   std::size_t post(mail m) {
     std::lock_guard hold(lock_);
     return add(m);
   }
-  /// As above, and counts on: `counter` is changed under this inbox' lock only.
+  /// As above, and increments `counter`, which is changed under this inbox' lock only.
   std::size_t post(mail m, std::atomic<std::uint64_t>& counter) {
     std::lock_guard hold(lock_);
     counter.store(counter.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
@@ -59,7 +59,7 @@ class inbox {
   std::size_t count() const { return count_.load(std::memory_order_seq_cst); }
   std::size_t roughly() const { return count_.load(std::memory_order_relaxed); }
   bool maybe() const { return count_.load(std::memory_order_relaxed) != 0; }
-  /// The owner of the turn. `out` must come in empty.
+  /// Moves all items to `out`, which must be empty. Only the holder of the turn.
   void drain(std::vector<mail>& out) {
     std::lock_guard hold(lock_);
     out.swap(items_);

@@ -1,4 +1,4 @@
-// What this file is for: the life of a task in one atomic word: waiting, claimed by whoever runs or fails it, done.
+// What this file is for: the life of a task in one atomic word: waiting, claimed by its runner or failer, done.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
@@ -11,7 +11,7 @@
 
 namespace troupe::detail {
 
-/// Moves a task from waiting to claimed; who succeeds runs or fails it, and is the only one to write its error.
+/// Moves a task from waiting to claimed; the thread that succeeds runs or fails it, and alone writes its error.
 inline bool claim(task_record& t) noexcept {
   std::uint32_t p = t.phase.load(std::memory_order_acquire);
   while ((p & phase_mask) == phase_waiting)
@@ -19,7 +19,7 @@ inline bool claim(task_record& t) noexcept {
   return false;
 }
 
-/// The result or error is in place: the task is done for everybody who waits.
+/// Marks the task as done, with its result or error in place, and wakes all that wait for it.
 inline void fulfil(task_record& t, wait_board& board) noexcept {
   const std::uint32_t before = t.phase.exchange(phase_done, std::memory_order_acq_rel);
   if ((before & (phase_watched | phase_abandoned)) == 0) return;
@@ -27,8 +27,8 @@ inline void fulfil(task_record& t, wait_board& board) noexcept {
   board.announce(t);
 }
 
-/// Its body runs and is left behind: from now on the task is done for everybody who waits, and what its body still writes
-/// is nobody's result. False if it is not running.
+/// Marks a running task as done while its body goes on: waiters are woken, and what the body still writes is discarded.
+/// False if the task is not running.
 inline bool leave_behind(task_record& t, wait_board& board) noexcept {
   std::uint32_t p = t.phase.load(std::memory_order_acquire);
   while ((p & phase_mask) == phase_claimed) {
@@ -48,7 +48,7 @@ inline bool is_fulfilled(const task_record& t) noexcept {
   return (t.phase.load(std::memory_order_acquire) & phase_mask) == phase_done;
 }
 
-/// Somebody else claimed a task that never started: waits the few instructions until its error is in place.
+/// For a task that another thread has claimed and that never started: waits until its error is in place.
 inline void await_verdict(const task_record& t) noexcept {
   while (!is_fulfilled(t)) std::this_thread::yield();
 }

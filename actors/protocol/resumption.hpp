@@ -9,13 +9,13 @@
 
 namespace troupe::detail {
 
-/// Its body.
+/// The body of a task that resumes a coroutine.
 struct resumption {
   std::coroutine_handle<> waits;
   void operator()() const { waits.resume(); }
 };
 
-/// The coroutine that such a task was to resume; null for all others. Of a task whose body has not run.
+/// Returns the coroutine that the task resumes, null for other tasks. Only before the task's body has run.
 inline std::coroutine_handle<> waits_for(task_record& t) noexcept {
   using state = call_state<resumption>;
   return t.ops == &ops_of<state, void> ? call_storage<state, void>::of(t).body.waits : nullptr;

@@ -1,4 +1,4 @@
-// What this file is for: a few tasks that their owner goes through, and that others may take from when he is held up.
+// What this file is for: a few tasks that one thread works through and that others may take when it is held up.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
@@ -11,7 +11,7 @@
 namespace troupe::detail {
 
 /// One thread pushes, every thread pops, oldest first. Positions only grow, so that a pop which was overtaken fails
-/// and is tried again; nobody waits for anybody.
+/// and is tried again; no thread waits for another.
 template <class T, std::size_t Capacity>
 class spmc_ring {
  public:
@@ -23,7 +23,7 @@ class spmc_ring {
     return Capacity -
            static_cast<std::size_t>(tail_.load(std::memory_order_relaxed) - head_.load(std::memory_order_acquire));
   }
-  /// There must be room.
+  /// Appends an item. There must be room.
   void push(T* v) {
     const std::uint64_t t = tail_.load(std::memory_order_relaxed);
     slots_[t % Capacity].store(v, std::memory_order_relaxed);
@@ -31,7 +31,7 @@ class spmc_ring {
   }
 
   // ---- any thread ---------------------------------------------------------------------------------------------------
-  /// Null if empty.
+  /// Takes the oldest item; null if empty.
   T* pop() {
     std::uint64_t h = head_.load(std::memory_order_acquire);
     for (;;) {
@@ -40,7 +40,7 @@ class spmc_ring {
       if (head_.compare_exchange_weak(h, h + 1, std::memory_order_acq_rel)) return v;
     }
   }
-  /// Takes all; gives how many. `out` has room for Capacity.
+  /// Takes all items; returns how many. `out` has room for Capacity.
   std::size_t pop_all(T** out) {
     std::uint64_t h = head_.load(std::memory_order_acquire);
     for (;;) {

@@ -1,4 +1,4 @@
-// What this file is for: what is traced, and who takes it: executors and placement fill blocks, the observer writes them.
+// What this file is for: trace events and their way: executors and placement fill blocks, the observer writes them.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 //

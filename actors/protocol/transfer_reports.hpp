@@ -25,7 +25,7 @@ class transfer_reports {
     all_[n] = {from, to, bytes, ns};
     count_.store(n + 1, std::memory_order_relaxed);
   }
-  /// f(from, to, bytes, ns)
+  /// Calls f(from, to, bytes, ns) for each report and clears them.
   template <class F>
   void take(F&& f) {
     if (count_.load(std::memory_order_relaxed) == 0) return;

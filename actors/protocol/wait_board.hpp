@@ -12,7 +12,7 @@
 
 namespace troupe::detail {
 
-/// A few condition variables shared by all tasks. A task that nobody watches costs nothing.
+/// A few condition variables shared by all tasks. A task that no thread waits for costs nothing.
 class wait_board {
  public:
   /// Sleeps until the task is done or the time has come; true if done.
