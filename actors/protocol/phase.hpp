@@ -1,4 +1,4 @@
-// What this file is for: the life of a task in one atomic word: waiting, claimed by its runner or failer, done.
+// What this file is for: the life of a task in one atomic word: waiting, claimed by one thread, done.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
@@ -48,7 +48,8 @@ inline bool is_fulfilled(const task_record& t) noexcept {
   return (t.phase.load(std::memory_order_acquire) & phase_mask) == phase_done;
 }
 
-/// For a task that another thread has claimed and that never started: waits until its error is in place.
+/// For a task that another thread has claimed and that never started: waits the few instructions until its error is in
+/// place.
 inline void await_verdict(const task_record& t) noexcept {
   while (!is_fulfilled(t)) std::this_thread::yield();
 }
