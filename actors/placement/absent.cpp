@@ -71,62 +71,34 @@ bool placement::wait_for_node(task_record& t, const std::exception_ptr& why) {
   admission_.finished(t);
   const std::uint64_t now = clock_.ticks();
   const double ns = std::chrono::duration<double, std::nano>(t.extra->options.executor_wait).count();
-  absent_.push_back({&t, now + static_cast<std::uint64_t>(std::min(ns, wait_max_ns) / clock_.ns_per_tick()), why});
-  absent_count_.store(absent_.size(), std::memory_order_seq_cst);
-  std::atomic_thread_fence(std::memory_order_seq_cst);
-  if ((t.phase.load(std::memory_order_seq_cst) & phase_mask) != phase_waiting) {  // note_cancelled saw no task here
-    absent_.pop_back();
-    absent_count_.store(absent_.size(), std::memory_order_seq_cst);
-    return false;
-  }
-  ring_at(absent_.back().due, now);
+  const std::uint64_t due = now + static_cast<std::uint64_t>(std::min(ns, wait_max_ns) / clock_.ns_per_tick());
+  if (!absent_.add(t, due, why)) return false;
+  alarm_.ring_at(due, now, clock_.ns_per_tick());
   return true;
 }
 
 // Admits the waiting tasks that a node which has joined can run. The others wait on until their own deadlines.
 void placement::try_absent() {
-  std::vector<task_record*> found;
-  std::erase_if(absent_, [&](const absent& a) {
-    look_up_scope(*a.task);
-    if (!assignment_.can_run(*a.task) || !admission_.could_have(*a.task, assignment_.places_of(*a.task))) return false;
-    found.push_back(a.task);
-    return true;
-  });
-  absent_count_.store(absent_.size(), std::memory_order_seq_cst);
-  for (task_record* t : found) admit(*t);
+  const auto can_run = [&](task_record& t) {
+    look_up_scope(t);
+    return assignment_.can_run(t) && admission_.could_have(t, assignment_.places_of(t));
+  };
+  for (task_record* t : absent_.take(can_run)) admit(*t);
 }
 
 void placement::look_at_absent(std::uint64_t now) {
-  absent_over_ = false;
-  std::uint64_t next = 0;
-  std::erase_if(absent_, [&](const absent& a) {
-    if ((a.task->phase.load(std::memory_order_acquire) & phase_mask) != phase_waiting) {
-      await_verdict(*a.task);
-      retired_.push_back(a.task);
-      return true;
-    }
-    if (a.due <= now) {
-      refuse(*a.task, a.why);
-      return true;
-    }
-    next = next == 0 ? a.due : std::min(next, a.due);
-    return false;
-  });
-  absent_count_.store(absent_.size(), std::memory_order_seq_cst);
-  ring_at(next, now);
+  const auto cancelled = [&](task_record& t) {
+    await_verdict(t);
+    retired_.push_back(&t);
+  };
+  const std::uint64_t next =
+      absent_.look(now, cancelled, [&](task_record& t, const std::exception_ptr& why) { refuse(t, why); });
+  alarm_.ring_at(next, now, clock_.ns_per_tick());
   work_off();
 }
 
 void placement::note_cancelled() {
-  std::atomic_thread_fence(std::memory_order_seq_cst);
-  if (absent_count_.load(std::memory_order_seq_cst) != 0 && set_alarm_) set_alarm_(std::chrono::milliseconds(0));
-}
-
-void placement::ring_at(std::uint64_t due, std::uint64_t now) {
-  if (due == 0 || (alarm_ != 0 && alarm_ <= due) || !set_alarm_) return;
-  alarm_ = due;
-  const double ns = static_cast<double>(due - std::min(due, now)) * clock_.ns_per_tick();
-  set_alarm_(std::chrono::milliseconds(1 + static_cast<std::int64_t>(ns / 1e6)));
+  if (absent_.any()) alarm_.ring_now();
 }
 
 }  // namespace troupe::detail

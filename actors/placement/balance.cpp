@@ -32,7 +32,7 @@ void placement::relieve_others(executor& idle) {
   if (idle.facts().space != host_space) return;
   if (idle.queued() != 0 || !assignment_.outgoing(to).empty() || assignment_.kept() != 0) return;
   for (executor* e : near_) {
-    if (e == &idle || e->facts().space != host_space || (e->queued_ns() < relief_ns && !was_stale_)) continue;
+    if (e == &idle || e->facts().space != host_space || (e->queued_ns() < relief_ns && !turns_.was_stale())) continue;
     std::array<task_record*, relief_max> back;
     const std::size_t half = std::min((e->unstarted() + 1) / 2, back.size());
     const std::size_t n =

@@ -27,7 +27,7 @@ void placement::save_some() {
       log_->not_saved(id, tile);
       continue;
     }
-    to_save_.emplace_back(known->second, tile);
+    notifications_.add_save(*known->second, tile);
   }
 }
 

@@ -17,46 +17,21 @@ constexpr std::uint8_t passed_on_max = 2;
 
 // Leaves the turn, then calls the nodes and listeners that were told something in it.
 void placement::leave_and_tell() {
-  if (told_nodes_.size() + told_listeners_.size() == 1 && to_save_.empty()) {  // mostly
-    executor* const node = told_nodes_.empty() ? nullptr : told_nodes_.front();
-    task_listener* const listener = node ? nullptr : told_listeners_.front();
-    told_nodes_.clear();
-    told_listeners_.clear();
-    told_.clear();
-    turn_.store(false, std::memory_order_seq_cst);
-    node ? node->after_turn() : listener->after_turn();
-    return;
-  }
-  const std::vector<executor*> nodes = std::exchange(told_nodes_, {});
-  told_.clear();
-  const std::vector<task_listener*> listeners = std::exchange(told_listeners_, {});
-  std::vector<std::pair<executor*, std::pair<array_core*, std::uint32_t>>> saves;
-  for (const auto& s : std::exchange(to_save_, {})) {
-    const memory_space in = s.first->homes->tiles[s.second].dirty_in;
-    executor* const of = in == host_space || in == no_space ? nullptr : executors_[assignment_.executor_of(in)];
-    saves.emplace_back(of && of->facts().kind == device_kind::node ? of : nullptr, s);
-  }
-  turn_.store(false, std::memory_order_seq_cst);
-  for (const auto& [e, s] : saves) e ? e->save(*s.first, s.second) : let_go(s.first);
-  for (executor* e : nodes) e->after_turn();
-  for (task_listener* l : listeners) l->after_turn();
-}
-
-void placement::told(executor& e) {
-  if (e.facts().kind != device_kind::node || told_.contains(e.facts().id)) return;
-  told_.insert(e.facts().id);
-  told_nodes_.push_back(&e);
-}
-
-void placement::told(task_listener& l) {
-  if (std::ranges::find(told_listeners_, &l) == told_listeners_.end()) told_listeners_.push_back(&l);
+  const notifications::calls calls = notifications_.take([&](const notifications::tile& t) -> executor* {
+    const memory_space in = t.array->homes->tiles[t.number].dirty_in;
+    if (in == host_space || in == no_space) return nullptr;
+    executor* const of = executors_[assignment_.executor_of(in)];
+    return of->facts().kind == device_kind::node ? of : nullptr;
+  });
+  turns_.leave();
+  calls.make();
 }
 
 // Admits a node. All nodes of a cluster know each other; costs of copies between two others are not known here, so
 // those of the link to this node are assumed.
 void placement::admit_node(executor& e, int slots, logic::edge_cost in, logic::edge_cost out, bool lends,
                            const std::vector<resource>& has) {
-  hold_turn();
+  turns_.take();
   admission_.add_node(e.facts().id, has);
   const memory_space own = e.facts().space;
   know_link(own, in, out);

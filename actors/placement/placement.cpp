@@ -15,12 +15,8 @@
 namespace troupe::detail {
 
 namespace {
-// Interval at which a thread held back at the bound looks whether tasks wait for it: they may have begun to meanwhile.
-constexpr std::chrono::milliseconds look_for_holders_after{50};
 // Mail below this number may wait for an executor's thread that has something to do.
 constexpr std::size_t gather = 64;
-// Length of the chains in which records are given back while work goes on.
-constexpr std::size_t give_back_at = 64;
 // Time after which a turn counts as overdue: a thread that is awake comes back for mail within it, or is inside a body
 // of unknown length.
 constexpr double stale_after_ns = 5'000.0;
@@ -40,11 +36,10 @@ placement::placement(const options& o, house_link& link, wait_board& board)
     : link_(link),
       board_(board),
       clock_(link.clock),
-      in_flight_max_(o.tasks_in_flight_max),
-      drained_((in_flight_max_ - 1) - (in_flight_max_ - 1) / 4),
       replay_max_ns_(std::chrono::duration<double, std::nano>(o.cluster.replay_max).count()),
       gated_(o.memory_bytes != 0),
-      stale_ticks_(static_cast<std::uint64_t>(stale_after_ns / clock_.ns_per_tick())),
+      turns_(static_cast<std::uint64_t>(stale_after_ns / clock_.ns_per_tick())),
+      in_flight_(o.tasks_in_flight_max),
       look_ticks_(static_cast<std::uint64_t>(look_after_ns / clock_.ns_per_tick())),
       deps_(*this),
       assignment_(static_cast<float>(std::chrono::duration<double, std::nano>(o.window).count()), o.decisions_kept),
@@ -103,14 +98,14 @@ void placement::refuse_closed() {
 }
 
 void placement::submit(task_record* t, bool inside) {
-  if (!inside && may_be_at_bound()) wait_at_bound();
-  const std::size_t waiting = inbox_.post(mail(t, mail::submitted), submitted_);
+  if (!inside && in_flight_.may_be_at_bound()) wait_at_bound();
+  const std::size_t waiting = inbox_.post(mail(t, mail::submitted), in_flight_.submissions());
   int asleep = 0;
   for (const executor* e : near_) asleep += e->sleepers();
   if (asleep != 0) {
     // This thread decides if no thread works, or if the working threads do not seem to come for the mail. That is
     // looked at now and then only: it costs a cache line from the thread that takes the turns.
-    if (active() == 0 || ((waiting == 1 || waiting % look_every == 0) && has_stale_mail(clock_.ticks())))
+    if (active() == 0 || ((waiting == 1 || waiting % in_flight::look_every == 0) && has_stale_mail(clock_.ticks())))
       inside ? take_turn(nullptr) : take_turn_waiting();
     else if (waiting == 1)
       for (executor* e : near_) e->keep_watch();
@@ -118,40 +113,23 @@ void placement::submit(task_record* t, bool inside) {
   if (closed()) take_turn(nullptr);
 }
 
-// Returns submitted minus finished; `finished_` is read first, so that it is never more than `submitted_`.
-std::uint64_t placement::in_flight() const {
-  const std::uint64_t finished = finished_.load(std::memory_order_seq_cst);
-  return submitted_.load(std::memory_order_seq_cst) - finished;
-}
-
 // Holds the calling thread back before its task is posted: the body may wait for something that this thread does once
 // it has spawned it. All mail is handled, and the thread sleeps until a quarter of the tasks has drained. A thread with
 // a view that tasks wait for is not held back: they would never end.
 void placement::wait_at_bound() {
-  if (in_flight() < in_flight_max_) return;
+  if (!in_flight_.is_at_bound()) return;
   take_turn(nullptr);
-  const auto has_drained = [&] { return given_up_.load(std::memory_order_acquire) || in_flight() <= drained_; };
-  bound_waiters_.fetch_add(1, std::memory_order_seq_cst);
-  while (!holds_up_ || !holds_up_()) {
-    std::unique_lock hold(quiet_lock_);
-    if (quiet_.wait_for(hold, look_for_holders_after, has_drained)) break;
-  }
-  bound_waiters_.fetch_sub(1, std::memory_order_relaxed);
+  in_flight_.wait_until_drained(holds_up_);
 }
 
 bool placement::wait_for_room(std::chrono::steady_clock::time_point deadline) {
-  const auto room = [&] { return closed() || in_flight() < in_flight_max_; };
-  if (room()) return true;
+  if (closed() || !in_flight_.is_at_bound()) return true;
   take_turn(nullptr);
-  bound_waiters_.fetch_add(1, std::memory_order_seq_cst);
-  std::unique_lock hold(quiet_lock_);
-  const bool there = quiet_.wait_until(hold, deadline, [&] { return room() || given_up_.load(); });
-  bound_waiters_.fetch_sub(1, std::memory_order_relaxed);
-  return there;
+  return in_flight_.wait_for_room(deadline);
 }
 
 void placement::report_done(std::span<task_record* const> done, executor* self) {
-  if (try_turn()) {
+  if (turns_.try_take()) {
     for (task_record* t : done) retired_.push_back(t);
     serve(self);
     return;
@@ -177,25 +155,17 @@ void placement::drop(array_core* a) {
 }
 
 bool placement::take_turn(executor* self) {
-  if (!(has_mail() || (self && is_work_elsewhere(self))) || !try_turn()) return false;
+  if (!(has_mail() || (self && is_work_elsewhere(self))) || !turns_.try_take()) return false;
   return serve(self);
 }
 
-bool placement::take_turn_waiting() { return has_mail() && try_turn() && serve(nullptr, true); }
-
-void placement::hold_turn() {
-  for (int tries = 0; !try_turn(); ++tries)
-    if (tries < 64)
-      spin_lock::pause();
-    else
-      std::this_thread::yield();
-}
+bool placement::take_turn_waiting() { return has_mail() && turns_.try_take() && serve(nullptr, true); }
 
 void placement::look_again() {
-  hold_turn();
-  alarm_ = 0;
+  turns_.take();
+  alarm_.rang();
   admission_.look_again();
-  absent_over_ = !absent_.empty();
+  absent_.look_soon();
   serve(nullptr);  // leaves the turn
 }
 
@@ -203,11 +173,8 @@ bool placement::serve(executor* self, bool client) {
   bool any = false;
   for (int rounds = 0;; ++rounds) {
     const std::uint64_t begin = clock_.ticks();
-    was_stale_ = begin - last_turn_.load(std::memory_order_relaxed) > stale_ticks_;
-    const bool stale = was_stale_ || active() == 0;
-    last_turn_.store(begin, std::memory_order_relaxed);
-    last_taker_.store(this_thread_mark(), std::memory_order_relaxed);
-    ++turns_;
+    turns_.begin(begin);
+    const bool stale = turns_.was_stale() || active() == 0;
     if (!retired_.empty()) any = true;
     if (waits_changed_.load(std::memory_order_seq_cst)) look_at_waits();
     if (has_devices_)
@@ -246,7 +213,7 @@ bool placement::serve(executor* self, bool client) {
       work_off();
     }
     place_anew();
-    if (absent_over_) look_at_absent(begin);
+    if (absent_.is_to_look()) look_at_absent(begin);
     admit_waiting(begin);
     assignment_.refill();
     while (gated_ && set_aside_for_data()) {  // tasks that fail because their data is lost make room
@@ -264,7 +231,7 @@ bool placement::serve(executor* self, bool client) {
         assignment_.sent(i);
         continue;
       }
-      told(*executors_[i]);
+      notifications_.add(*executors_[i]);
       any = true;
       if (device) hand_to_device(i);
       executors_[i]->run_tasks(outgoing, executors_[i] == self ? executor::attention::caller
@@ -276,11 +243,11 @@ bool placement::serve(executor* self, bool client) {
       for (executor* other : near_)  // their sleepers look now and then whether to relieve this one
         if (other != executors_[i] && is_work_elsewhere(other)) other->keep_watch();
     }
-    publish();
-    const std::uint64_t finished_now = retired_count_;
+    if (spent_.count() >= spent_records::chain) spent_.give_back(link_.records);
+    const std::uint64_t finished_now = in_flight_.publish();
     if (tracing_ && any) lane_.add(0, begin, clock_.ticks(), "turn");
     leave_turn();
-    tell_waiters(finished_now);
+    in_flight_.wake_waiters(finished_now);
     // Goes on if mail came while the turn was held, or slots became free: no other thread may look at them.
     if (later || (inbox_.count() == 0 && (assignment_.kept() == 0 || !waits_changed_.load(std::memory_order_seq_cst))))
       return any;
@@ -298,7 +265,7 @@ bool placement::serve(executor* self, bool client) {
       }
       return any;
     }
-    if (!try_turn()) return any;
+    if (!turns_.try_take()) return any;
   }
 }
 
@@ -316,34 +283,7 @@ void placement::look_at_waits() {
 bool placement::leaves_mail(std::uint64_t now) {
   if (now - last_look_ < look_ticks_) return true;
   last_look_ = now;
-  return inbox_.roughly() < gather && now - last_drain_ < stale_ticks_;
-}
-
-void placement::give_records_back() {
-  if (!free_first_) return;
-  link_.records.give_chain(free_first_, free_last_, free_count_);
-  free_first_ = free_last_ = nullptr;
-  free_count_ = 0;
-}
-
-void placement::publish() {
-  if (free_count_ >= give_back_at) give_records_back();
-  if (finished_.load(std::memory_order_relaxed) == retired_count_) return;
-  finished_.store(retired_count_, std::memory_order_release);  // a reader of it also sees what the tasks wrote
-}
-
-// Wakes threads that wait for quiet or for room. Called after the turn was left, which orders it after the store to
-// `finished_`. `finished`: its value then.
-void placement::tell_waiters(std::uint64_t finished) {
-  const bool quiet_wanted = quiet_waiters_.load(std::memory_order_seq_cst) != 0;
-  const bool room_wanted = bound_waiters_.load(std::memory_order_seq_cst) != 0;
-  if (!quiet_wanted && !room_wanted) return;
-  // No thread is woken only to go back to sleep: one wake-up costs more than hundreds of tasks.
-  const std::uint64_t left = submitted_.load(std::memory_order_seq_cst) - finished;
-  if ((left == 0 && quiet_wanted) || (left <= drained_ && room_wanted)) {
-    { std::lock_guard hold(quiet_lock_); }
-    quiet_.notify_all();
-  }
+  return inbox_.roughly() < gather && now - last_drain_ < turns_.stale_ticks();
 }
 
 void placement::handle(mail m) {

@@ -11,13 +11,11 @@
 #pragma once
 
 #include <atomic>
-#include <condition_variable>
 #include <coroutine>
 #include <deque>
 #include <functional>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <span>
 #include <thread>
 #include <tuple>
@@ -35,6 +33,13 @@
 #include "actors/memory/host_tiles.hpp"
 #include "actors/memory/record_pool.hpp"
 #include "actors/memory/spill_disk.hpp"
+#include "actors/placement/absent_tasks.hpp"
+#include "actors/placement/alarm.hpp"
+#include "actors/placement/farewells.hpp"
+#include "actors/placement/in_flight.hpp"
+#include "actors/placement/notifications.hpp"
+#include "actors/placement/spent_records.hpp"
+#include "actors/placement/turns.hpp"
 #include "actors/protocol/clock.hpp"
 #include "actors/protocol/executor.hpp"
 #include "actors/protocol/inbox.hpp"
@@ -66,7 +71,7 @@ class placement final : private logic::dependencies::surroundings {
   /// Sets the disk to which tiles are spilled when the budget has no room for them.
   void spill_to(spill_disk& d) { disk_ = &d; }
   /// Sets the function by which placement has `look_again` called after a delay.
-  void use_alarm(std::function<void(std::chrono::milliseconds)> set) { set_alarm_ = std::move(set); }
+  void use_alarm(std::function<void(std::chrono::milliseconds)> set) { alarm_.use(std::move(set)); }
   /// Sets the function that runs long work (re-execution after a loss), instead of a thread for each. All such work
   /// must have ended before placement is destroyed.
   void use_aside(std::function<void(std::function<void()>)> run) { aside_run_ = std::move(run); }
@@ -168,21 +173,16 @@ class placement final : private logic::dependencies::surroundings {
   /// True if another executor has been given more than it gets done, so that a turn taken for `idle` may relieve it.
   bool is_work_elsewhere(const executor* idle) const;
   /// True if no thread holds the turn, and none has taken it for a while.
-  bool is_stale(std::uint64_t now) const {
-    return now - last_turn_.load(std::memory_order_relaxed) > stale_ticks_ && !turn_.load(std::memory_order_relaxed);
-  }
+  bool is_stale(std::uint64_t now) const { return turns_.is_stale(now); }
   /// True if this thread was the last one to take a turn.
-  bool took_last_turn() const { return last_taker_.load(std::memory_order_relaxed) == this_thread_mark(); }
+  bool took_last_turn() const { return turns_.this_thread_was_last(); }
   /// Counts the threads of executors that are running or deciding.
-  void became_active() { active_.fetch_add(1, std::memory_order_seq_cst); }
-  void became_idle() { active_.fetch_sub(1, std::memory_order_seq_cst); }
-  int active() const { return active_.load(std::memory_order_seq_cst); }
+  void became_active() { turns_.became_active(); }
+  void became_idle() { turns_.became_idle(); }
+  int active() const { return turns_.active(); }
   bool has_mail_for_sleeper() const { return inbox_.count() != 0; }
 
-  bool is_quiet() const {
-    return finished_.load(std::memory_order_acquire) == submitted_.load(std::memory_order_acquire) &&
-           farewells_left_.load(std::memory_order_seq_cst) == 0;
-  }
+  bool is_quiet() const { return in_flight_.none() && farewells_.none(); }
   /// Waits until no task is in flight and no borrowed memory without a handle is in use; false if the deadline passes.
   bool wait_quiet(std::chrono::steady_clock::time_point);
   /// True if the task `inside` must not wait for `awaited`, which comes after it or needs resources that it holds.
@@ -211,45 +211,31 @@ class placement final : private logic::dependencies::surroundings {
   /// Returns the coroutines whose tasks will not resume them; the caller must resume them.
   std::vector<std::coroutine_handle<>> take_unresumed();
   /// Wakes all threads that wait for tasks in flight, and makes later waits return at once.
-  void give_up_waiting();
-  void close() { closed_.store(true); }
+  void give_up_waiting() { in_flight_.give_up(); }
+  void close() { in_flight_.close(); }
   /// Gives the records of finished tasks back, so that those in use are those that futures hold.
   void settle_accounts();
-  bool closed() const { return closed_.load(std::memory_order_acquire); }
+  bool closed() const { return in_flight_.closed(); }
   /// Gives idle memory back; called when nothing has happened for a while. False if more is left, in use.
   bool tidy();
   void flush_trace();
   /// Runs `f` while no task can retire.
   void with_turn(const std::function<void()>& f);
 
-  std::uint64_t finished() const { return finished_.load(std::memory_order_acquire); }
+  std::uint64_t finished() const { return in_flight_.finished(); }
 
  private:
   // dependencies::surroundings
   task_record* make_settle(array_core&, reduction&) override;
   void fail(task_record&, std::exception_ptr, bool own) override;
 
-  static const void* this_thread_mark() {
-    thread_local const char mark = 0;
-    return &mark;
-  }
-
   // Most of these are called with the turn held; those that take it, wait or look at the bound are not.
-  bool try_turn() { return !turn_.load(std::memory_order_relaxed) && !turn_.exchange(true, std::memory_order_seq_cst); }
-  void hold_turn();
-  void leave_turn() {
-    if (told_nodes_.empty() && told_listeners_.empty() && to_save_.empty())
-      turn_.store(false, std::memory_order_seq_cst);
-    else
-      leave_and_tell();
-  }
+  void leave_turn() { notifications_.empty() ? turns_.leave() : leave_and_tell(); }
   // nodes.cpp
   void leave_and_tell();
   void choose_sources(task_record&, memory_space where);
   memory_space source_of(const array_core&, std::uint32_t tile, tile_home&, memory_space where, bool whole);
   bool gives(memory_space, memory_space to) const;
-  void told(executor&);
-  void told(task_listener&);
   bool serve(executor* self, bool client = false);  // drains the mail, decides, leaves the turn
   void handle(mail);
   void look_at_waits();
@@ -319,7 +305,6 @@ class placement final : private logic::dependencies::surroundings {
   void end_of_wait(task_record&, const std::exception_ptr& why);
   void try_absent();
   void look_at_absent(std::uint64_t now);
-  void ring_at(std::uint64_t due, std::uint64_t now);
   std::exception_ptr nobody_left(const task_record&) const;
   std::exception_ptr no_quantity(const task_record&) const;
   std::string what_has_gone(const task_record&) const;
@@ -359,64 +344,33 @@ class placement final : private logic::dependencies::surroundings {
   void abandon(task_record&);
   bool give_up(task_record&);
   void free_if_unused(array_core&);
-  void publish();
-  void tell_waiters(std::uint64_t finished);
-  std::uint64_t in_flight() const;
   [[noreturn]] static void refuse_closed();
-  // True if the in-flight bound is to be looked at now: some tasks more do not matter where it is large.
-  bool may_be_at_bound() const {
-    return in_flight_max_ < 64 * look_every || submitted_.load(std::memory_order_relaxed) % look_every == 0;
-  }
   void wait_at_bound();
   bool leaves_mail(std::uint64_t now);
-  void give_records_back();
 
   house_link& link_;
   wait_board& board_;
   const house_clock clock_;
-  // Submissions between two looks at the in-flight bound and at stale mail; see options::tasks_in_flight_max.
-  static constexpr std::uint64_t look_every = 16;
-  const std::size_t in_flight_max_;
-  const std::size_t drained_;  // threads held back at the bound go on when no more tasks are in flight
   const double replay_max_ns_;
   bool gated_;  // some executor has memory of its own, or there is a budget: tasks may have to wait for data
 
   inbox inbox_;
-  alignas(64) std::atomic<bool> turn_{false};
-  std::atomic<std::uint64_t> last_turn_{0};  // ticks
-  std::atomic<const void*> last_taker_{nullptr};
-  const std::uint64_t stale_ticks_, look_ticks_;
-  alignas(64) std::atomic<int> active_{0};
-  alignas(64) std::atomic<std::uint64_t> submitted_{0};
-  alignas(64) std::atomic<std::uint64_t> finished_{0};
-  std::atomic<bool> closed_{false}, waits_changed_{false};
-  std::atomic<int> quiet_waiters_{0}, bound_waiters_{0};
-  std::atomic<std::size_t> farewells_left_{0};
-  std::mutex farewells_lock_;
-  std::vector<task_record*> farewells_;  // those that have not ended
-  bool farewells_over_ = false;
-  std::atomic<bool> given_up_{false};
-  std::mutex quiet_lock_;
-  std::condition_variable quiet_;
+  turns turns_;
+  in_flight in_flight_;
+  farewells farewells_;
+  std::atomic<bool> waits_changed_{false};
+  const std::uint64_t look_ticks_;
   transfer_reports transfers_;
 
   // Owned by the holder of the turn.
   logic::dependencies deps_;
   logic::assignment assignment_;
   logic::admission admission_;
-  std::function<void(std::chrono::milliseconds)> set_alarm_;
+  alarm alarm_;
   std::function<bool()> holds_up_;                        // any thread calls it
   std::function<void(std::function<void()>)> aside_run_;  // null: a thread for each
-  std::uint64_t alarm_ = 0;                               // when it will ring, in ticks
-  struct absent {
-    task_record* task;
-    std::uint64_t due;  // in ticks
-    std::exception_ptr why;
-  };
-  std::vector<absent> absent_;                // tasks that wait for a node to join
-  std::atomic<std::size_t> absent_count_{0};  // the size of absent_, for any thread
-  bool absent_over_ = false;                  // a task in absent_ may be due or cancelled
-  std::string last_gone_;                     // name of the node that left last
+  absent_tasks absent_;
+  std::string last_gone_;  // name of the node that left last
   std::vector<executor*> executors_;
   std::vector<executor*> near_;  // the executors that are not nodes
   logic::space_set lenders_;     // spaces of nodes from which others may copy
@@ -438,24 +392,19 @@ class placement final : private logic::dependencies::surroundings {
   logic::lineage::call ran_;                                    // the call that the log is told of next
   std::unordered_map<std::uint64_t, array_core*> logged_;       // by id: the arrays that log_ names
   std::map<value_key, std::shared_ptr<std::byte[]>> aside_;     // copies of values that host memory no longer has
-  std::vector<std::pair<array_core*, std::uint32_t>> to_save_;  // to ask nodes for; each keeps its array
   std::vector<std::uint64_t> joined_;                           // by executor: how often a node has joined
   std::vector<std::thread> remakers_;
   std::atomic<std::uint64_t> bodies_remade_{0}, bodies_remade_threw_{0};  // by re-execution; all, and those that threw
   std::vector<mail> work_;
-  std::vector<executor*> told_nodes_;  // nodes to call after this turn, as the next two
-  logic::executor_set told_;
-  std::vector<task_listener*> told_listeners_;
-  std::vector<task_record*> settles_, ready_, retired_;
-  std::uint64_t retired_count_ = 0, turns_ = 0, last_drain_ = 0, last_look_ = 0;
-  bool was_stale_ = false, tracing_ = false, abandoning_ = false;
+  notifications notifications_;
+  std::vector<task_record*> settles_, retired_;
+  std::uint64_t last_drain_ = 0, last_look_ = 0;
+  bool tracing_ = false, abandoning_ = false;
   std::uint64_t abandoned_ = 0, open_views_ = 0;
   std::vector<std::coroutine_handle<>> unresumed_;
   trace_lane lane_;
   std::vector<std::pair<std::uint64_t, std::uint64_t>> edges_;
-  task_record* free_first_ = nullptr;  // records to give back, as one chain
-  task_record* free_last_ = nullptr;
-  std::size_t free_count_ = 0;
+  spent_records spent_;
 };
 
 }  // namespace troupe::detail

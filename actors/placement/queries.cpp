@@ -19,31 +19,17 @@ constexpr std::size_t kept_idle = 4u << 20;
 // ---- questions ------------------------------------------------------------------------------------------------------
 
 bool placement::wait_quiet(std::chrono::steady_clock::time_point deadline) {
-  const auto quiet = [&] { return is_quiet() || given_up_.load(std::memory_order_acquire); };
   for (;;) {
-    if (quiet()) return is_quiet();
-    if (take_turn(nullptr)) continue;
-    quiet_waiters_.fetch_add(1, std::memory_order_seq_cst);
-    bool done;
-    {
-      std::unique_lock hold(quiet_lock_);
-      if (deadline == std::chrono::steady_clock::time_point::max()) {
-        quiet_.wait(hold, quiet);
-      } else {
-        quiet_.wait_until(hold, deadline, quiet);
-      }
-      done = is_quiet();
-    }
-    quiet_waiters_.fetch_sub(1, std::memory_order_relaxed);
-    return done;
+    if (is_quiet() || in_flight_.given_up()) return is_quiet();
+    if (!take_turn(nullptr)) return in_flight_.wait_until([this] { return is_quiet(); }, deadline);
   }
 }
 
 bool placement::would_deadlock(task_record& inside, task_record& awaited) {
   if (&inside == &awaited) return true;
-  hold_turn();
+  turns_.take();
   serve(nullptr);  // what was submitted before this question must have been ordered; leaves the turn
-  hold_turn();
+  turns_.take();
   const bool yes = deps_.reaches(inside, awaited) || admission_.excludes(inside, awaited);
   if (!yes && budget_) fail_beside(inside, awaited);
   leave_turn();
@@ -62,9 +48,9 @@ void placement::abandon_access(task_record& t) {
 }
 
 bool placement::is_behind(std::span<task_record* const> open, const task_record* awaited) {
-  hold_turn();
+  turns_.take();
   serve(nullptr);  // as above; leaves the turn
-  hold_turn();
+  turns_.take();
   bool yes = false;
   for (task_record* t : open) yes = yes || deps_.reaches(*t, awaited);
   leave_turn();
@@ -103,7 +89,7 @@ void placement::remark(std::string text) {
 }
 
 explanation placement::explain(task_record& t) {
-  hold_turn();
+  turns_.take();
   explanation e = assignment_.explain(t);
   tell_refusals(e, t, facts());
   if (is_fulfilled(t) && !is_left_behind(t) && t.measured_ns > 0)
@@ -129,13 +115,13 @@ logic::cost_model::learned_edge placement::learned_link(memory_space from, memor
 }
 
 runtime_report placement::report() {
-  hold_turn();
+  turns_.take();
   serve(nullptr);  // accounts for what has been dropped or done by now; leaves the turn
-  hold_turn();
+  turns_.take();
   runtime_report r;
-  r.spawned = submitted_.load();
-  r.finished = finished_.load();
-  r.turns = turns_;
+  r.spawned = in_flight_.submitted();
+  r.finished = in_flight_.finished();
+  r.turns = turns_.count();
   r.resources_free = admission_.free();
   r.remarks = remarks_;
   for (std::size_t i = 0; i < executors_.size(); ++i) {
@@ -148,7 +134,7 @@ runtime_report placement::report() {
     }
     r.executors.push_back(std::move(e));
   }
-  give_records_back();
+  spent_.give_back(link_.records);
   r.bytes_allocated = link_.array_bytes.load();
   r.bytes_allocated_max = link_.array_bytes_max.load();
   if (disk_) {
@@ -203,14 +189,8 @@ std::vector<std::coroutine_handle<>> placement::take_unresumed() {
   return all;
 }
 
-void placement::give_up_waiting() {
-  given_up_.store(true, std::memory_order_release);
-  { std::lock_guard hold(quiet_lock_); }
-  quiet_.notify_all();
-}
-
 std::uint64_t placement::abandon_queued() {
-  hold_turn();
+  turns_.take();
   abandoning_ = true;  // from here on no task that becomes ready is handed out
   std::vector<task_record*> back(1024);
   const auto give_up = [&](task_record& t) {
@@ -222,30 +202,29 @@ std::uint64_t placement::abandon_queued() {
       for (std::size_t i = 0; i < got; ++i) give_up(*back[i]);
   assignment_.drop_kept(give_up);
   admission_.drop_queued(give_up);
-  for (const absent& a : std::exchange(absent_, {})) give_up(*a.task);
-  absent_count_.store(0);
+  for (task_record* t : absent_.take([](task_record&) { return true; })) give_up(*t);
   for (const room_request& r : std::exchange(short_, {})) give_up(*r.task);
   serve(nullptr);
   settle_accounts();
-  hold_turn();
+  turns_.take();
   const std::uint64_t n = abandoned_;
   leave_turn();
   return n;
 }
 
 void placement::settle_accounts() {
-  hold_turn();
+  turns_.take();
   serve(nullptr);
-  hold_turn();
-  give_records_back();
+  turns_.take();
+  spent_.give_back(link_.records);
   leave_turn();
 }
 
 bool placement::tidy() {
-  hold_turn();
+  turns_.take();
   const auto is_large = [&] { return link_.records.bytes() > kept_idle || link_.regions.bytes() > kept_idle; };
-  if (is_large() && inbox_.count() == 0 && open_views_ == 0 && moves_ == 0 && retired_count_ == submitted_.load()) {
-    give_records_back();
+  if (is_large() && inbox_.count() == 0 && open_views_ == 0 && moves_ == 0 && in_flight_.all_retired()) {
+    spent_.give_back(link_.records);
     deps_.forget_all();
     link_.records.trim(kept_idle);
     link_.regions.trim(kept_idle);
@@ -257,14 +236,14 @@ bool placement::tidy() {
 }
 
 void placement::with_turn(const std::function<void()>& f) {
-  hold_turn();
+  turns_.take();
   f();
   leave_turn();
   take_turn(nullptr);
 }
 
 void placement::flush_trace() {
-  hold_turn();
+  turns_.take();
   lane_.flush();
   leave_turn();
 }

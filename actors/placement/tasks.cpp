@@ -86,11 +86,11 @@ void placement::make_ready(task_record& t) {
         return;
       }
       t.marks |= mark_open;
-      ++retired_count_;
+      in_flight_.note_retired();
       ++open_views_;
       if (t.extra && t.extra->listener) {
         t.extra->listener->granted(t);
-        told(*t.extra->listener);
+        notifications_.add(*t.extra->listener);
       }
       return;
     default:
@@ -198,7 +198,7 @@ void placement::admit_some(std::uint64_t now) {
         return static_cast<std::uint64_t>(static_cast<double>(assignment_.predicted_ns(t)) / clock_.ns_per_tick());
       },
       [&](const task_record& t, const held_device& d) { return assignment_.missing_bytes(t, space_of(d)); });
-  ring_at(admission_.due(), now);
+  alarm_.ring_at(admission_.due(), now, clock_.ns_per_tick());
 }
 
 // ---- retiring -------------------------------------------------------------------------------------------------------
@@ -249,10 +249,10 @@ void placement::retire(task_record& t) {
   else if (t.marks & mark_open)
     --open_views_;
   else
-    ++retired_count_;
+    in_flight_.note_retired();
   drop_inputs(t);
   if (t.extra && t.extra->listener) {
-    told(*t.extra->listener);
+    notifications_.add(*t.extra->listener);
     t.extra->listener->retired(t);
   }
   if (t.references.fetch_sub(1, std::memory_order_acq_rel) == 1) {
@@ -262,10 +262,7 @@ void placement::retire(task_record& t) {
     }
     t.ops->drop_result(t);
     t.error = nullptr;
-    t.next = free_first_;
-    if (!free_first_) free_last_ = &t;
-    free_first_ = &t;
-    ++free_count_;
+    spent_.add(t);
   }
 }
 

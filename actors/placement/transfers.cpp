@@ -92,7 +92,7 @@ void placement::hand_over(task_record& t, memory_space where) {
   t.executor = static_cast<std::uint16_t>(assignment_.executor_of(where));
   task_record* const one = &t;
   executors_[t.executor]->run_tasks({&one, 1}, executor::attention::nobody);
-  told(*executors_[t.executor]);
+  notifications_.add(*executors_[t.executor]);
 }
 
 // ---- what has ended or was lost -------------------------------------------------------------------------------------
@@ -143,9 +143,9 @@ void placement::account_for_data(task_record& t) {
 
 void placement::report_failure(const executor& e, std::span<const std::pair<array_core*, std::uint32_t>> lost,
                                std::exception_ptr why, bool for_good) {
-  hold_turn();
+  turns_.take();
   serve(nullptr);  // accounts for what the executor has done before; leaves the turn
-  hold_turn();
+  turns_.take();
   assignment_.disconnect(e.facts().space);  // a device that is opened again is not connected
   lose(e, lost, why);
   if (for_good) {
@@ -162,9 +162,9 @@ void placement::report_failure(const executor& e, std::span<const std::pair<arra
 
 void placement::report_lost(const executor& e, std::span<const std::pair<array_core*, std::uint32_t>> lost,
                             std::exception_ptr why) {
-  hold_turn();
+  turns_.take();
   serve(nullptr);  // accounts for what was done before; leaves the turn
-  hold_turn();
+  turns_.take();
   lose(e, lost, why);
   leave_turn();
   take_turn(nullptr);
@@ -216,37 +216,21 @@ bool placement::bring_home(array_core& a) {
 }
 
 void placement::bid_farewell(task_record& t) {
-  bool over;
-  {
-    std::lock_guard hold(farewells_lock_);
-    over = farewells_over_;
-    if (!over) {
-      farewells_.push_back(&t);
-      farewells_left_.store(farewells_.size(), std::memory_order_seq_cst);
-    }
-  }
-  if (over && claim(t)) fulfil(t, board_);
+  if (!farewells_.add(t) && claim(t)) fulfil(t, board_);
   inbox_.post(mail(&t, mail::submitted));
 }
 
 void placement::end_farewell(task_record& t) {
-  {
-    std::lock_guard hold(farewells_lock_);
-    std::erase(farewells_, &t);
-    farewells_left_.store(farewells_.size(), std::memory_order_seq_cst);
-  }
+  farewells_.remove(t);
   if (claim(t)) fulfil(t, board_);
   if (t.references.fetch_sub(1, std::memory_order_acq_rel) == 1) recycle(&t);
 }
 
 void placement::end_farewells() {
   with_turn([&] {  // no farewell ends meanwhile
-    std::lock_guard hold(farewells_lock_);
-    farewells_over_ = true;
-    for (task_record* t : farewells_)
-      if (claim(*t)) fulfil(*t, board_);
-    farewells_.clear();
-    farewells_left_.store(0, std::memory_order_seq_cst);
+    farewells_.end_all([&](task_record& t) {
+      if (claim(t)) fulfil(t, board_);
+    });
   });
 }
 

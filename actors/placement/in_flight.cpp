@@ -1,0 +1,67 @@
+// What this file is for: threads that wait until tasks in flight have finished.
+// SPDX-FileCopyrightText: the troupe authors
+// SPDX-License-Identifier: BSD-3-Clause
+#include "actors/placement/in_flight.hpp"
+
+namespace troupe::detail {
+
+namespace {
+
+// Interval at which a thread held back at the bound looks whether tasks wait for it: they may have begun to meanwhile.
+constexpr std::chrono::milliseconds look_for_exemption_after{50};
+
+// Counts a waiting thread. It is counted before it looks at what it waits for: either it sees that, or it is woken.
+class counted {
+ public:
+  explicit counted(std::atomic<int>& n) : n_(n) { n_.fetch_add(1, std::memory_order_seq_cst); }
+  ~counted() { n_.fetch_sub(1, std::memory_order_relaxed); }
+  counted(const counted&) = delete;
+  counted& operator=(const counted&) = delete;
+
+ private:
+  std::atomic<int>& n_;
+};
+
+}  // namespace
+
+void in_flight::wait_until_drained(const std::function<bool()>& is_exempt) {
+  const auto has_drained = [&] { return given_up() || count() <= drained_; };
+  const counted waits(bound_waiters_);
+  while (!is_exempt || !is_exempt()) {
+    std::unique_lock hold(lock_);
+    if (changed_.wait_for(hold, look_for_exemption_after, has_drained)) return;
+  }
+}
+
+bool in_flight::wait_for_room(std::chrono::steady_clock::time_point deadline) {
+  const counted waits(bound_waiters_);
+  std::unique_lock hold(lock_);
+  return changed_.wait_until(hold, deadline, [&] { return closed() || !is_at_bound() || given_up(); });
+}
+
+bool in_flight::wait_until(const std::function<bool()>& quiet, std::chrono::steady_clock::time_point deadline) {
+  const auto over = [&] { return quiet() || given_up(); };
+  const counted waits(quiet_waiters_);
+  std::unique_lock hold(lock_);
+  if (deadline == std::chrono::steady_clock::time_point::max())
+    changed_.wait(hold, over);
+  else
+    changed_.wait_until(hold, deadline, over);
+  return quiet();
+}
+
+void in_flight::wake_some(std::uint64_t finished, bool quiet_wanted, bool room_wanted) {
+  // No thread is woken only to go back to sleep: one wake-up costs more than hundreds of tasks.
+  const std::uint64_t left = submitted_.load(std::memory_order_seq_cst) - finished;
+  if ((left != 0 || !quiet_wanted) && (left > drained_ || !room_wanted)) return;
+  { std::lock_guard hold(lock_); }
+  changed_.notify_all();
+}
+
+void in_flight::give_up() {
+  given_up_.store(true, std::memory_order_release);
+  { std::lock_guard hold(lock_); }
+  changed_.notify_all();
+}
+
+}  // namespace troupe::detail

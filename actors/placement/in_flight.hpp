@@ -1,0 +1,93 @@
+// What this file is for: the count of tasks in flight, its bound, and threads that wait for it to fall.
+// SPDX-FileCopyrightText: the troupe authors
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <mutex>
+
+namespace troupe::detail {
+
+/// Tasks that have been submitted and have not finished. Any thread may call any function, but those that say so only
+/// with placement's turn. Waits hold no turn; whoever waits has seen to it that all mail is handled.
+class in_flight {
+ public:
+  /// `max`: the bound of options::tasks_in_flight_max. Threads held back at it go on when a quarter of it has drained.
+  explicit in_flight(std::size_t max) : max_(max), drained_((max - 1) - (max - 1) / 4) {}
+
+  /// Submissions between two looks at the bound and at stale mail; see options::tasks_in_flight_max.
+  static constexpr std::uint64_t look_every = 16;
+
+  /// The number of tasks submitted, for inbox::post to increment.
+  std::atomic<std::uint64_t>& submissions() { return submitted_; }
+  std::uint64_t submitted() const { return submitted_.load(std::memory_order_seq_cst); }
+  /// The number of tasks that have finished, as of the last `publish`; who reads it sees what those tasks wrote.
+  std::uint64_t finished() const { return finished_.load(std::memory_order_acquire); }
+  /// Submitted minus finished; `finished_` is read first, so that it is never more than `submitted_`.
+  std::uint64_t count() const {
+    const std::uint64_t finished = finished_.load(std::memory_order_seq_cst);
+    return submitted_.load(std::memory_order_seq_cst) - finished;
+  }
+  bool none() const {
+    return finished_.load(std::memory_order_acquire) == submitted_.load(std::memory_order_acquire);
+  }
+
+  /// True if the bound is to be looked at now: some tasks more do not matter where it is large.
+  bool may_be_at_bound() const {
+    return max_ < 64 * look_every || submitted_.load(std::memory_order_relaxed) % look_every == 0;
+  }
+  bool is_at_bound() const { return count() >= max_; }
+
+  /// Holds the calling thread back until a quarter of the bound has drained, or `is_exempt` (asked now and then; may be
+  /// null) says that the tasks in flight wait for this thread.
+  void wait_until_drained(const std::function<bool()>& is_exempt);
+  /// Waits until there are fewer tasks than the bound, or no more are taken; false if the deadline passes before.
+  bool wait_for_room(std::chrono::steady_clock::time_point deadline);
+  /// Waits for `quiet`, which becomes true when tasks finish; looks at it at each wake-up. Returns what it is then.
+  bool wait_until(const std::function<bool()>& quiet, std::chrono::steady_clock::time_point deadline);
+
+  /// Counts a task that has retired. With the turn.
+  void note_retired() { ++retired_; }
+  /// True if all tasks submitted have retired. With the turn.
+  bool all_retired() const { return retired_ == submitted_.load(); }
+  /// Shows all threads how many have retired, and returns it. With the turn.
+  std::uint64_t publish() {
+    if (finished_.load(std::memory_order_relaxed) != retired_)
+      finished_.store(retired_, std::memory_order_release);  // a reader of it also sees what the tasks wrote
+    return retired_;
+  }
+  /// Wakes threads that wait, if there is reason to. Called after the turn was left, which orders it after the store to
+  /// `finished_`. `finished`: what `publish` returned in that turn.
+  void wake_waiters(std::uint64_t finished) {
+    const bool quiet_wanted = quiet_waiters_.load(std::memory_order_seq_cst) != 0;
+    const bool room_wanted = bound_waiters_.load(std::memory_order_seq_cst) != 0;
+    if (quiet_wanted || room_wanted) wake_some(finished, quiet_wanted, room_wanted);
+  }
+
+  /// Takes no more tasks from now on.
+  void close() { closed_.store(true); }
+  bool closed() const { return closed_.load(std::memory_order_acquire); }
+  /// Wakes all threads that wait, and makes later waits return at once.
+  void give_up();
+  bool given_up() const { return given_up_.load(std::memory_order_acquire); }
+
+ private:
+  void wake_some(std::uint64_t finished, bool quiet_wanted, bool room_wanted);
+
+  const std::size_t max_;
+  const std::size_t drained_;  // threads held back at the bound go on when no more tasks are in flight
+  alignas(64) std::atomic<std::uint64_t> submitted_{0};
+  alignas(64) std::atomic<std::uint64_t> finished_{0};
+  std::uint64_t retired_ = 0;  // with the turn
+  std::atomic<bool> closed_{false}, given_up_{false};
+  std::atomic<int> quiet_waiters_{0}, bound_waiters_{0};
+  std::mutex lock_;
+  std::condition_variable changed_;
+};
+
+}  // namespace troupe::detail

@@ -1,0 +1,30 @@
+// What this file is for: the calls that are made after a turn.
+// SPDX-FileCopyrightText: the troupe authors
+// SPDX-License-Identifier: BSD-3-Clause
+#include "actors/placement/notifications.hpp"
+
+#include <algorithm>
+
+#include "actors/logic/data/array_core.hpp"
+
+namespace troupe::detail {
+
+void notifications::add(executor& e) {
+  if (e.facts().kind != device_kind::node || noted_.contains(e.facts().id)) return;
+  noted_.insert(e.facts().id);
+  nodes_.push_back(&e);
+}
+
+void notifications::add(task_listener& l) {
+  if (std::ranges::find(listeners_, &l) == listeners_.end()) listeners_.push_back(&l);
+}
+
+void notifications::calls::make() const {
+  for (const auto& [e, t] : saves_) e ? e->save(*t.array, t.number) : let_go(t.array);
+  if (node_) node_->after_turn();
+  if (listener_) listener_->after_turn();
+  for (executor* e : nodes_) e->after_turn();
+  for (task_listener* l : listeners_) l->after_turn();
+}
+
+}  // namespace troupe::detail

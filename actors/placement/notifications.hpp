@@ -1,0 +1,75 @@
+// What this file is for: calls to nodes and listeners that are due once the turn in which they became so has been left.
+// SPDX-FileCopyrightText: the troupe authors
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "actors/logic/scheduling/scope.hpp"
+#include "actors/protocol/executor.hpp"
+
+namespace troupe::detail {
+
+struct array_core;
+class task_listener;
+
+/// Gathers what is to be told after the turn. With the turn only; `calls`, which `take` returns, belongs to the thread
+/// that took it and is made without the turn.
+class notifications {
+ public:
+  /// A tile that a node is asked to copy home. The entry holds a handle of the array.
+  struct tile {
+    array_core* array;
+    std::uint32_t number;
+  };
+  /// What one turn has left to tell.
+  class calls {
+   public:
+    /// Calls executor::save for each tile, then after_turn of each node and listener.
+    void make() const;
+
+   private:
+    friend class notifications;
+    executor* node_ = nullptr;  // if there is one call only, which is mostly so: no memory is needed for it
+    task_listener* listener_ = nullptr;
+    std::vector<executor*> nodes_;
+    std::vector<task_listener*> listeners_;
+    std::vector<std::pair<executor*, tile>> saves_;
+  };
+
+  /// Has executor::after_turn called, if the executor is a node; others look at what they were given at once.
+  void add(executor&);
+  void add(task_listener&);
+  /// Has a node asked to save a tile; `array` has been kept (array_core::keep) and is let go of by who saves it.
+  void add_save(array_core& array, std::uint32_t number) { saves_.push_back({&array, number}); }
+  bool empty() const { return nodes_.empty() && listeners_.empty() && saves_.empty(); }
+
+  /// Empties this and returns what is to be called. `node_with` returns the node that has the only current copy of a
+  /// tile, or null: then the tile is not saved.
+  template <class F>
+  calls take(F&& node_with) {
+    calls c;
+    if (nodes_.size() + listeners_.size() == 1 && saves_.empty()) {
+      (nodes_.empty() ? static_cast<void>(c.listener_ = listeners_.front()) : static_cast<void>(c.node_ = nodes_.front()));
+      nodes_.clear();
+      listeners_.clear();
+    } else {
+      c.nodes_ = std::exchange(nodes_, {});
+      c.listeners_ = std::exchange(listeners_, {});
+      for (const tile& t : std::exchange(saves_, {})) c.saves_.emplace_back(node_with(t), t);
+    }
+    noted_.clear();
+    return c;
+  }
+
+ private:
+  std::vector<executor*> nodes_;
+  logic::executor_set noted_;  // of nodes_
+  std::vector<task_listener*> listeners_;
+  std::vector<tile> saves_;
+};
+
+}  // namespace troupe::detail

@@ -1,0 +1,75 @@
+// What this file is for: the turn, which is the right to decide, and whether a thread is likely to take it soon.
+// SPDX-FileCopyrightText: the troupe authors
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <thread>
+
+#include "actors/protocol/spin_lock.hpp"
+
+namespace troupe::detail {
+
+/// The turn, which one thread at a time holds, and the count of threads that will come for it without being woken. A
+/// part of placement that owns no tasks: any thread calls any function, but those that say so only with the turn.
+class turns {
+ public:
+  /// `stale_ticks`: a turn is overdue when none has been taken for so long.
+  explicit turns(std::uint64_t stale_ticks) : stale_ticks_(stale_ticks) {}
+
+  /// Takes the turn if it is free; never waits.
+  bool try_take() {
+    return !taken_.load(std::memory_order_relaxed) && !taken_.exchange(true, std::memory_order_seq_cst);
+  }
+  /// Waits for the turn, which its holders keep for microseconds.
+  void take() {
+    for (int tries = 0; !try_take(); ++tries)
+      if (tries < 64)
+        spin_lock::pause();
+      else
+        std::this_thread::yield();
+  }
+  void leave() { taken_.store(false, std::memory_order_seq_cst); }
+
+  /// Notes that this thread decides from `now` on. With the turn.
+  void begin(std::uint64_t now) {
+    was_stale_ = now - last_.load(std::memory_order_relaxed) > stale_ticks_;
+    last_.store(now, std::memory_order_relaxed);
+    last_taker_.store(this_thread_mark(), std::memory_order_relaxed);
+    ++count_;
+  }
+  /// True if this turn was overdue when it began. With the turn.
+  bool was_stale() const { return was_stale_; }
+  /// Turns begun so far. With the turn.
+  std::uint64_t count() const { return count_; }
+
+  /// True if no thread holds the turn, and none has taken it for a while.
+  bool is_stale(std::uint64_t now) const {
+    return now - last_.load(std::memory_order_relaxed) > stale_ticks_ && !taken_.load(std::memory_order_relaxed);
+  }
+  std::uint64_t stale_ticks() const { return stale_ticks_; }
+  /// True if this thread was the last one to begin a turn.
+  bool this_thread_was_last() const { return last_taker_.load(std::memory_order_relaxed) == this_thread_mark(); }
+
+  /// Counts the threads of executors that are running or deciding.
+  void became_active() { active_.fetch_add(1, std::memory_order_seq_cst); }
+  void became_idle() { active_.fetch_sub(1, std::memory_order_seq_cst); }
+  int active() const { return active_.load(std::memory_order_seq_cst); }
+
+ private:
+  static const void* this_thread_mark() {
+    thread_local const char mark = 0;
+    return &mark;
+  }
+
+  alignas(64) std::atomic<bool> taken_{false};
+  std::atomic<std::uint64_t> last_{0};  // ticks
+  std::atomic<const void*> last_taker_{nullptr};
+  const std::uint64_t stale_ticks_;
+  std::uint64_t count_ = 0;
+  bool was_stale_ = false;
+  alignas(64) std::atomic<int> active_{0};
+};
+
+}  // namespace troupe::detail

@@ -1,0 +1,82 @@
+// What this file is for: one thread at a time has the turn, and whether it is overdue is known to all.
+// SPDX-FileCopyrightText: the troupe authors
+// SPDX-License-Identifier: BSD-3-Clause
+#include <gtest/gtest.h>
+
+#include <thread>
+#include <vector>
+
+#include "actors/placement/turns.hpp"
+
+namespace {
+
+using troupe::detail::turns;
+
+TEST(turns, are_had_by_one_at_a_time) {
+  turns t(100);
+  EXPECT_TRUE(t.try_take());
+  EXPECT_FALSE(t.try_take());
+  t.leave();
+  EXPECT_TRUE(t.try_take());
+}
+
+TEST(turns, exclude_threads_that_wait_for_them) {
+  turns t(100);
+  int guarded = 0;
+  std::vector<std::thread> all;
+  for (int i = 0; i < 4; ++i)
+    all.emplace_back([&] {
+      for (int k = 0; k < 20'000; ++k) {
+        t.take();
+        ++guarded;
+        t.leave();
+      }
+    });
+  for (auto& th : all) th.join();
+  EXPECT_EQ(guarded, 80'000);
+}
+
+TEST(turns, are_stale_when_none_was_begun_for_a_while_and_none_is_held) {
+  turns t(100);
+  ASSERT_TRUE(t.try_take());
+  t.begin(1'000);
+  EXPECT_FALSE(t.is_stale(5'000)) << "it is held";
+  t.leave();
+  EXPECT_FALSE(t.is_stale(1'100));
+  EXPECT_TRUE(t.is_stale(1'101));
+}
+
+TEST(turns, know_whether_they_were_overdue_and_how_many_there_were) {
+  turns t(100);
+  t.take();
+  t.begin(1'000);
+  EXPECT_TRUE(t.was_stale());
+  t.begin(1'100);
+  EXPECT_FALSE(t.was_stale());
+  t.begin(1'201);
+  EXPECT_TRUE(t.was_stale());
+  EXPECT_EQ(t.count(), 3u);
+}
+
+TEST(turns, know_the_thread_that_began_the_last_one) {
+  turns t(100);
+  EXPECT_FALSE(t.this_thread_was_last());
+  t.begin(1);
+  EXPECT_TRUE(t.this_thread_was_last());
+  std::thread([&] {
+    EXPECT_FALSE(t.this_thread_was_last());
+    t.begin(2);
+    EXPECT_TRUE(t.this_thread_was_last());
+  }).join();
+  EXPECT_FALSE(t.this_thread_was_last());
+}
+
+TEST(turns, count_the_threads_that_are_active) {
+  turns t(100);
+  t.became_active();
+  t.became_active();
+  t.became_idle();
+  EXPECT_EQ(t.active(), 1);
+}
+
+}  // namespace
