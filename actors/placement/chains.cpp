@@ -138,7 +138,7 @@ bool placement::send_behind(task_record& t) {
   const auto alive = [this](task_ref r) { return deps_.alive(r); };
   logic::each_part_clash(t, where, alive, [&](task_ref) { in_the_way = true; });
   if (in_the_way || logic::lost_input(t)) return false;
-  if (budget_ && !has_room_now(t)) return false;
+  if (host_memory_ && !host_memory_->has_room_now(t)) return false;
   // Under a budget it would hold room in host memory all the while.
   const bool far =
       executors_[i]->looks_ahead() && executors_[i]->queued() + assignment_.outgoing(i).size() < far_ahead_max;
@@ -148,7 +148,7 @@ bool placement::send_behind(task_record& t) {
     return false;
   }
   if (!assignment_.assign_behind(t, i)) return false;
-  if (budget_) take_room(t, budget_->needs_of(t));
+  if (host_memory_) host_memory_->take_room(t);
   logic::note_parts(t, where, alive);
   logic::note_sent(t, where, assignment_.facts()[i].kind == device_kind::node);
   t.marks |= mark_behind;

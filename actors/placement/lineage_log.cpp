@@ -12,6 +12,7 @@
 #include "actors/execution/reexecution.hpp"
 #include "actors/execution/task_errors.hpp"
 #include "actors/logic/data/directory.hpp"
+#include "actors/placement/internal_tasks.hpp"
 #include "actors/placement/placement.hpp"
 #include "actors/protocol/phase.hpp"
 #include "actors/wire/rows.hpp"
@@ -53,18 +54,8 @@ bool replaces_home(const task_record& t, const access& x) {
 
 // Returns a packed copy of a tile, from host memory or, if it is being loaded, spilled or not there, from the disk.
 std::shared_ptr<std::byte[]> placement::copy_of(array_core& a, std::uint32_t tile) {
-  using stage = tile_place::stage;
-  const std::size_t bytes = a.bytes_of(tile);
-  std::shared_ptr<std::byte[]> copy = new_view_bytes(bytes, a.spec.name);  // a repeated call may read it
-  if (budget_ && a.places && !a.spec.adopted) {
-    const tile_place& p = a.places->tiles[tile];
-    const auto is_there = [&] { return a.bytes[tile].data.load(std::memory_order_acquire) != nullptr; };
-    const bool leaves = p.at == stage::leaving;
-    if (p.offset >= 0 && (leaves || p.at == stage::coming || !is_there())) {
-      disk_->read(static_cast<std::uint64_t>(p.offset), copy.get(), bytes);
-      if (!leaves || !is_there()) return copy;  // else the spill may have failed
-    }
-  }
+  std::shared_ptr<std::byte[]> copy = new_view_bytes(a.bytes_of(tile), a.spec.name);  // a repeated call may read it
+  if (host_memory_ && host_memory_->read_from_disk(a, tile, copy.get())) return copy;
   std::byte* to = copy.get();
   for (const auto& row : rows_of(link_, a, tile, a.tile_box(tile), false)) to = std::copy(row.begin(), row.end(), to);
   return copy;
@@ -225,7 +216,7 @@ std::vector<std::pair<array_core*, std::uint32_t>> placement::make_again(
   for (const auto& s : plan.remade) {
     array_core& a = *arrays.at({s.what.array, s.what.tile});
     task_record* const t = make_transfer(link_, a, s.what.tile, false);
-    number(*t);
+    number(deps_, *t);
     t->executor = e.facts().id;
     note_overwriting(*t, host_space);
     tile_home& home = a.homes->tiles[s.what.tile];

@@ -37,7 +37,7 @@ void placement::save_some() {
 void placement::take_home(memory_space from, saved_tile& s) {
   array_core& a = *s.array;
   tile_home& home = a.homes->tiles[s.tile];
-  const bool has_room = !budget_ || a.spec.adopted || a.places->tiles[s.tile].at == tile_place::stage::here;
+  const bool has_room = !host_memory_ || host_memory::keeps_room(a, s.tile);
   if (!has_room || home.dirty_in != from || deps_.alive(home.moving) || !log_->is_wanted({a.id, s.tile, s.version})) {
     log_->not_saved(a.id, s.tile);
     return;

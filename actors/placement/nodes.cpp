@@ -61,9 +61,7 @@ std::size_t placement::fetch_home(const executor& e, std::span<const std::pair<a
       if (home.dirty_in != e.facts().space) continue;
       ++coming;
       if (deps_.alive(home.moving)) continue;
-      task_record* const transfer = make_transfer(link_, *a, tile, false);
-      hand_over(*transfer, home.dirty_in);
-      home.moving = {transfer, transfer->sequence};
+      fetch(*a, tile, home);
     }
   });
   return coming;

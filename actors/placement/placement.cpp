@@ -48,7 +48,7 @@ placement::placement(const options& o, house_link& link, wait_board& board)
                      std::min(std::chrono::duration<double, std::nano>(o.card_wait).count(), wait_max_ns) /
                      clock_.ns_per_tick()),
                  static_cast<std::uint64_t>(unknown_ns / clock_.ns_per_tick())),
-      budget_(o.memory_bytes != 0 ? std::make_unique<logic::host_budget>(o.memory_bytes) : nullptr) {
+      host_memory_(o.memory_bytes != 0 ? new host_memory(o.memory_bytes, link, deps_, *this) : nullptr) {
   link_.bounded = o.memory_bytes != 0;
   if (!o.eager_devices)
     assignment_.be_careful([this](std::size_t i, const kernel_info& k) { return executors_[i]->is_ready_for(k); });
@@ -299,7 +299,7 @@ void placement::handle(mail m) {
       break;
     case mail::dropped:
       m.array()->dropped = true;
-      if (budget_) budget_->dropped(*m.array());
+      if (host_memory_) host_memory_->dropped(*m.array());
       free_if_unused(*m.array());
       break;
   }

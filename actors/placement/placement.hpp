@@ -26,16 +26,15 @@
 #include <troupe/report.hpp>
 
 #include "actors/logic/data/dependencies.hpp"
-#include "actors/logic/data/host_budget.hpp"
 #include "actors/logic/lineage/lineage.hpp"
 #include "actors/logic/scheduling/admission.hpp"
 #include "actors/logic/scheduling/assignment.hpp"
 #include "actors/memory/host_tiles.hpp"
 #include "actors/memory/record_pool.hpp"
-#include "actors/memory/spill_disk.hpp"
 #include "actors/placement/absent_tasks.hpp"
 #include "actors/placement/alarm.hpp"
 #include "actors/placement/farewells.hpp"
+#include "actors/placement/host_memory.hpp"
 #include "actors/placement/in_flight.hpp"
 #include "actors/placement/notifications.hpp"
 #include "actors/placement/spent_records.hpp"
@@ -50,7 +49,7 @@
 
 namespace troupe::detail {
 
-class placement final : private logic::dependencies::surroundings {
+class placement final : private logic::dependencies::surroundings, private host_memory::owner {
  public:
   placement(const options&, house_link&, wait_board&);
   ~placement();
@@ -69,7 +68,7 @@ class placement final : private logic::dependencies::surroundings {
   /// Adds run times that an earlier runtime measured.
   void know_time(const logic::remembered_time& t) { assignment_.know_time(t); }
   /// Sets the disk to which tiles are spilled when the budget has no room for them.
-  void spill_to(spill_disk& d) { disk_ = &d; }
+  void spill_to(spill_disk& d) { host_memory_->spill_to(d); }
   /// Sets the function by which placement has `look_again` called after a delay.
   void use_alarm(std::function<void(std::chrono::milliseconds)> set) { alarm_.use(std::move(set)); }
   /// Sets the function that runs long work (re-execution after a loss), instead of a thread for each. All such work
@@ -229,6 +228,12 @@ class placement final : private logic::dependencies::surroundings {
   task_record* make_settle(array_core&, reduction&) override;
   void fail(task_record&, std::exception_ptr, bool own) override;
 
+  // host_memory::owner
+  void room_granted(task_record&) override;
+  void room_refused(task_record&, const std::exception_ptr& why) override;
+  void room_unwanted(task_record&) override;
+  void fetch(array_core&, std::uint32_t tile, tile_home&) override;
+
   // Most of these are called with the turn held; those that take it, wait or look at the bound are not.
   void leave_turn() { notifications_.empty() ? turns_.leave() : leave_and_tell(); }
   // nodes.cpp
@@ -247,9 +252,9 @@ class placement final : private logic::dependencies::surroundings {
   void admit_some(std::uint64_t now);
   memory_space space_of(const held_device&) const;
   bool set_aside_for_data();
+  bool give_room();
+  void fail_unstarted(task_record&, const std::exception_ptr& why);
   bool must_wait_for_data(task_record&);
-  bool must_wait_for_room(task_record&);
-  bool has_room_now(const task_record&);
   void place_again(task_record&);
   void place_without_setback(task_record&);
   // chains.cpp
@@ -269,7 +274,6 @@ class placement final : private logic::dependencies::surroundings {
   void admit_again(task_record&);
   void lose_overtaken(const task_record&);
   void refuse(task_record&, std::exception_ptr);
-  void number(task_record&);
   void hand_over(task_record&, memory_space);
   // lineage_saving.cpp
   void take_home(memory_space from, saved_tile&);
@@ -318,23 +322,6 @@ class placement final : private logic::dependencies::surroundings {
   void forget_copies(array_core&);
   void free(array_core&);
   void end_farewell(task_record&);
-  // Host memory under a budget; see host_memory.cpp.
-  struct room_request {
-    task_record* task;
-    std::uint64_t number;
-    std::exception_ptr failed;  // a tile that was to make room for it could not leave
-  };
-  enum class answer { granted, waits, refused };
-  bool make_room();
-  answer answer_to(room_request&, std::uint64_t& promised);
-  void evict(tile_place&, const room_request&);
-  bool take_room(task_record&, std::span<const logic::host_budget::need>);
-  void give_room_back(task_record&);
-  void move(tile_place&, task_record*);
-  void account_for_move(task_record&);
-  void went_home(const access&);
-  bool fail_for_room(task_record&, std::exception_ptr);
-  void fail_beside(const task_record& inside, task_record& awaited);
   void relieve_others(executor& idle);
   void place_anew();
   bool may_go_elsewhere(const task_record&);
@@ -383,11 +370,7 @@ class placement final : private logic::dependencies::surroundings {
   std::unordered_multimap<const task_record*, overtaken> overtaken_;  // by task: its input that must be made again
   std::unordered_map<task_record*, std::exception_ptr> doomed_;       // on devices; they fail when returned
   const task_record* retiring_ = nullptr;  // its successors are being released: no task may be linked to it
-  std::unique_ptr<logic::host_budget> budget_;
-  spill_disk* disk_ = nullptr;
-  std::deque<room_request> short_;  // ready tasks for which there is no room yet, oldest first
-  std::uint64_t requests_ = 0, passes_ = 0, moves_ = 0;
-  bool room_changed_ = false;
+  std::unique_ptr<host_memory> host_memory_;  // null: there is no budget
   std::unique_ptr<logic::lineage> log_;                         // of data on other nodes only; null: no nodes
   logic::lineage::call ran_;                                    // the call that the log is told of next
   std::unordered_map<std::uint64_t, array_core*> logged_;       // by id: the arrays that log_ names

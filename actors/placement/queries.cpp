@@ -6,6 +6,7 @@
 #include <troupe/error.hpp>
 
 #include "actors/execution/task_errors.hpp"
+#include "actors/logic/data/directory.hpp"
 #include "actors/placement/placement.hpp"
 #include "actors/protocol/resumption.hpp"
 
@@ -17,6 +18,25 @@ constexpr std::size_t kept_idle = 4u << 20;
 }  // namespace
 
 // ---- questions ------------------------------------------------------------------------------------------------------
+
+void placement::check_size(const task_record& t) const {
+  if (host_memory_) host_memory_->check_size(t);
+  if (!has_devices_) return;
+  const auto& facts = assignment_.facts();
+  logic::executor_set able = assignment_.all() & logic::able_to_run(*t.kernel, facts);
+  if (t.extra) able &= t.extra->executors;
+  std::uint64_t most = 0;
+  for (const executor_facts& f : facts) {
+    if (!able.contains(f.id)) continue;
+    if (f.memory_bytes == 0) return;  // it uses the host's
+    most = std::max(most, f.memory_bytes);
+  }
+  if (const std::uint64_t bytes = !able.empty() ? logic::bytes_at_once(t) : 0; bytes > most)
+    throw error(errc::out_of_memory, "task '" + logic::name_of(t) + "' needs " + std::to_string(bytes) +
+                                         " bytes at once, and of " + logic::names_of(able, facts) +
+                                         ", which may run it, none has more than " + std::to_string(most) +
+                                         " bytes: use smaller tiles");
+}
 
 bool placement::wait_quiet(std::chrono::steady_clock::time_point deadline) {
   for (;;) {
@@ -31,7 +51,9 @@ bool placement::would_deadlock(task_record& inside, task_record& awaited) {
   serve(nullptr);  // what was submitted before this question must have been ordered; leaves the turn
   turns_.take();
   const bool yes = deps_.reaches(inside, awaited) || admission_.excludes(inside, awaited);
-  if (!yes && budget_) fail_beside(inside, awaited);
+  if (!yes && host_memory_)
+    if (const std::exception_ptr why = host_memory_->too_much_beside(inside, awaited))
+      fail(awaited, task_error(awaited, "", 0, why, errc::out_of_memory), true);
   leave_turn();
   take_turn(nullptr);
   return yes;
@@ -137,11 +159,7 @@ runtime_report placement::report() {
   spent_.give_back(link_.records);
   r.bytes_allocated = link_.array_bytes.load();
   r.bytes_allocated_max = link_.array_bytes_max.load();
-  if (disk_) {
-    r.bytes_spilled = disk_->bytes_out();
-    r.bytes_read_back = disk_->bytes_in();
-    r.bytes_on_disk = budget_->on_disk();
-  }
+  if (host_memory_) host_memory_->report(r);
   r.arrays = link_.arrays.load();
   r.records = link_.records.in_use();
   leave_turn();
@@ -203,7 +221,8 @@ std::uint64_t placement::abandon_queued() {
   assignment_.drop_kept(give_up);
   admission_.drop_queued(give_up);
   for (task_record* t : absent_.take([](task_record&) { return true; })) give_up(*t);
-  for (const room_request& r : std::exchange(short_, {})) give_up(*r.task);
+  if (host_memory_)
+    for (task_record* t : host_memory_->take_waiting()) give_up(*t);
   serve(nullptr);
   settle_accounts();
   turns_.take();
@@ -223,7 +242,7 @@ void placement::settle_accounts() {
 bool placement::tidy() {
   turns_.take();
   const auto is_large = [&] { return link_.records.bytes() > kept_idle || link_.regions.bytes() > kept_idle; };
-  if (is_large() && inbox_.count() == 0 && open_views_ == 0 && moves_ == 0 && in_flight_.all_retired()) {
+  if (is_large() && inbox_.count() == 0 && open_views_ == 0 && (!host_memory_ || host_memory_->is_still()) && in_flight_.all_retired()) {
     spent_.give_back(link_.records);
     deps_.forget_all();
     link_.records.trim(kept_idle);

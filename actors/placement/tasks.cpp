@@ -112,7 +112,7 @@ void placement::place_without_setback(task_record& t) {
   note_not_run(t);
   if (has_devices_) logic::forget_parts(t);
   assignment_.take_back(t);
-  if (t.marks & mark_has_room) give_room_back(t);
+  if (t.marks & mark_has_room) host_memory_->give_back(t);
   t.marks &= static_cast<std::uint16_t>(~(mark_handed | mark_leads | mark_behind | mark_uncertain));
   if (t.extra && std::exchange(t.extra->refused, false)) {
     const std::uint16_t id = assignment_.facts()[t.executor].id;

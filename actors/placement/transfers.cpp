@@ -8,6 +8,7 @@
 
 #include "actors/execution/task_errors.hpp"
 #include "actors/logic/data/directory.hpp"
+#include "actors/placement/internal_tasks.hpp"
 #include "actors/placement/placement.hpp"
 #include "actors/protocol/phase.hpp"
 
@@ -23,11 +24,39 @@ bool placement::set_aside_for_data() {
     for (int i = assignment_.next_outgoing(0); i != logic::executor_set::end; i = assignment_.next_outgoing(i + 1))
       std::erase_if(assignment_.outgoing(i), [&](task_record* t) {
         if ((t->marks & mark_behind) || !must_wait_for_data(*t)) return false;  // behind: send_behind has looked at it
-        if (!budget_) assignment_.set_aside(*t);
+        if (!host_memory_) assignment_.set_aside(*t);
         return any = true;
       });
-  } while (budget_ && make_room());
-  return !retired_.empty() || (any && !budget_ && assignment_.kept() != 0);
+  } while (host_memory_ && give_room());
+  return !retired_.empty() || (any && !host_memory_ && assignment_.kept() != 0);
+}
+
+// Gives tasks that wait for room in host memory what is free by now; true if some task may go on.
+bool placement::give_room() {
+  const bool any = host_memory_->give_room();
+  predecessors_.clear();  // loads are not tasks of a device
+  return any;
+}
+
+void placement::room_granted(task_record& t) {
+  if (t.kind == task_kind::host_access)
+    make_ready(t);
+  else
+    assignment_.resume(t);
+}
+
+void placement::room_refused(task_record& t, const std::exception_ptr& why) { fail_unstarted(t, why); }
+
+void placement::room_unwanted(task_record& t) {
+  await_verdict(t);
+  retired_.push_back(&t);
+}
+
+// Has the only current copy of a tile, which another memory space has, copied to host memory.
+void placement::fetch(array_core& a, std::uint32_t tile, tile_home& home) {
+  task_record* const transfer = make_transfer(link_, a, tile, false);
+  hand_over(*transfer, home.dirty_in);
+  home.moving = {transfer, transfer->sequence};
 }
 
 // True if the task must wait or has failed. If the only current copy of a tile that it touches is elsewhere, it waits
@@ -35,12 +64,7 @@ bool placement::set_aside_for_data() {
 bool placement::must_wait_for_data(task_record& t) {
   const memory_space where = t.kind == task_kind::host_access ? host_space : assignment_.space_of(t);
   if (const std::exception_ptr lost = logic::lost_input(t)) {
-    fail(t,
-         task_error(t, t.kind == task_kind::host_access ? "host" : assignment_.facts()[t.executor].name, 0, lost,
-                    failure_code(lost)),
-         true);
-    await_verdict(t);
-    retired_.push_back(&t);
+    fail_unstarted(t, lost);
     return true;
   }
   bool waits = false;
@@ -67,7 +91,7 @@ bool placement::must_wait_for_data(task_record& t) {
   const auto alive = [this](task_ref r) { return r.task != retiring_ && deps_.alive(r); };
   if (has_devices_)
     logic::each_part_clash(t, where, alive, [&](task_ref r) { waits = deps_.link(r, t, false) || waits; });
-  if (!waits && budget_) waits = must_wait_for_room(t);
+  if (!waits && host_memory_) waits = host_memory_->must_wait(t);
   predecessors_.clear();  // the tasks linked here do not count as ahead
   if (waits) return true;
   note_overwriting(t, where);
@@ -77,17 +101,19 @@ bool placement::must_wait_for_data(task_record& t) {
   return false;
 }
 
-// Numbers an internal task, which was not submitted, and counts it as a user of its arrays.
-void placement::number(task_record& t) {
-  t.sequence = deps_.next_sequence();
-  t.id = t.sequence;
-  t.pending = 0;
-  for (int i = 0; i < t.access_count; ++i) ++t.accesses[i].array->users;
+// Fails a task that has not begun, at the executor that was to run it.
+void placement::fail_unstarted(task_record& t, const std::exception_ptr& why) {
+  fail(t,
+       task_error(t, t.kind == task_kind::host_access ? "host" : assignment_.facts()[t.executor].name, 0, why,
+                  failure_code(why)),
+       true);
+  await_verdict(t);
+  retired_.push_back(&t);
 }
 
 // Hands an internal task to the device of a space; it comes before all that waits there.
 void placement::hand_over(task_record& t, memory_space where) {
-  number(t);
+  number(deps_, t);
   if (t.kind == task_kind::transfer) note_overwriting(t, host_space);
   t.executor = static_cast<std::uint16_t>(assignment_.executor_of(where));
   task_record* const one = &t;
@@ -98,9 +124,9 @@ void placement::hand_over(task_record& t, memory_space where) {
 // ---- what has ended or was lost -------------------------------------------------------------------------------------
 
 void placement::account_for_data(task_record& t) {
-  if (t.marks & mark_has_room) give_room_back(t);
+  if (t.marks & mark_has_room) host_memory_->give_back(t);
   if (t.kind == task_kind::spill || t.kind == task_kind::load) {
-    account_for_move(t);
+    host_memory_->account_for_move(t);
     return;
   }
   if (t.kind == task_kind::transfer) {
@@ -129,7 +155,7 @@ void placement::account_for_data(task_record& t) {
       home.cached.clear();
       home.lost = t.error;
     }
-    if (budget_) went_home(x);
+    if (host_memory_) host_memory_->went_home(x);
   } else if (t.kind == task_kind::host_access || (t.marks & mark_sent)) {
     const memory_space where = t.kind == task_kind::host_access ? host_space : assignment_.space_of(t);
     if (log_ && is_node(t)) note_read(t);
@@ -207,12 +233,17 @@ bool placement::bring_home(array_core& a) {
   for (std::uint32_t t = 0; t < a.tile_count; ++t) {
     tile_home& home = a.homes->tiles[t];
     if (home.dirty_in == host_space) continue;
-    task_record* transfer = make_transfer(link_, a, t, false);
-    hand_over(*transfer, home.dirty_in);
-    home.moving = {transfer, transfer->sequence};
+    fetch(a, t, home);
     any = true;
   }
   return any;
+}
+
+void placement::free(array_core& a) {
+  if (host_memory_) host_memory_->forget(a);
+  task_record* const farewell = a.farewell;
+  destroy(a);
+  if (farewell) end_farewell(*farewell);
 }
 
 void placement::bid_farewell(task_record& t) {

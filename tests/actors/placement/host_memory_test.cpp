@@ -1,17 +1,18 @@
-// What this file is for: placement under a host memory budget, with a disk that moves tiles when the test says so.
+// What this file is for: who gets room in host memory, which tiles leave for it, and what is told of that.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
+#include "actors/placement/host_memory.hpp"
+
 #include <gtest/gtest.h>
 
-#include <deque>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <troupe/error.hpp>
 
-#include "actors/memory/host_tiles.hpp"
-#include "actors/protocol/phase.hpp"
-#include "stage.hpp"
+#include "loose_graph.hpp"
+#include "paper_disk.hpp"
 
 namespace {
 
@@ -19,276 +20,307 @@ using namespace test;
 using enum troupe::access_mode;
 using troupe::errc;
 
-/// Moves nothing by itself.
-class paper_disk final : public spill_disk {
- public:
-  struct order {
-    task_record* task;
-    std::uint64_t offset;
-  };
-  void move(task_record& t, std::uint64_t offset) override { orders.push_back({&t, offset}); }
-  void read(std::uint64_t, std::byte*, std::size_t) override {}
-  void discard(std::uint64_t, std::uint64_t bytes) override { discarded += bytes; }
-  std::uint64_t bytes_out() const override { return 0; }
-  std::uint64_t bytes_in() const override { return 0; }
-
-  std::deque<order> orders;
-  std::uint64_t discarded = 0;
-};
-
-/// One executor, arrays of one tile of 8 bytes, room for so many of them.
-class room : public testing::Test {
+/// Room for three tiles of 8 bytes.
+class rooms : public testing::Test, protected loose_graph, private host_memory::owner {
  protected:
-  static troupe::options bounded(std::uint64_t tiles) {
-    troupe::options o;
-    o.memory_bytes = tiles * 8;
-    return o;
+  rooms() : memory(24, *link, order, *this) {}
+  ~rooms() override {
+    while (!disk.orders.empty()) move();
   }
-  explicit room(std::uint64_t tiles = 3) : stage_(1, bounded(tiles)) { stage_.brain->spill_to(disk_); }
-  ~room() override {
-    while (!disk_.orders.empty() || !stage_.out().empty()) {
-      stage_.complete_all();
-      if (!disk_.orders.empty()) move();
-    }
+
+  /// The task gets room at once, or the test fails.
+  task_record* given(const std::vector<use>& uses) {
+    task_record* const t = ordered(uses);
+    EXPECT_FALSE(memory.must_wait(*t));
+    return t;
   }
-  array_core* array(const std::string& name) {
-    array_core* a = stage_.array();
-    a->spec.name = name;
-    a->spec.rank = 1;
-    a->spec.element = 8;
-    a->spec.size = a->spec.tile = {1, 1, 1, 1};
+  task_record* waiting(const std::vector<use>& uses, std::string name = {}) {
+    task_record* const t = ordered(uses, std::move(name));
+    EXPECT_TRUE(memory.must_wait(*t));
+    return t;
+  }
+  /// What a body does, and what placement does then.
+  std::vector<task_record*> end(task_record* t) {
+    for (int i = 0; i < t->access_count; ++i)
+      if (t->accesses[i].mode != read) host_tile(*link, *t->accesses[i].array, 0, true);
+    memory.give_back(*t);
+    return retire(t);
+  }
+  array_core* filled(const std::string& name) {
+    array_core* const a = array(name);
+    end(given({{a, write}}));
     return a;
   }
-  /// As a body would.
-  void run(task_record* t) {
-    for (int i = 0; i < t->access_count; ++i)
-      if (t->accesses[i].mode != read)
-        *reinterpret_cast<std::uint64_t*>(host_tile(*stage_.link, *t->accesses[i].array, 0, true)) = ++stamp_;
-    stage_.complete(t);
-  }
-  void fill(const std::vector<array_core*>& arrays) {
-    for (array_core* a : arrays) run(stage_.submitted({{a, write}}));
-  }
-  bool moves(task_kind kind, const array_core* a) const {
-    for (const auto& o : disk_.orders)
-      if (o.task->kind == kind && o.task->accesses[0].array == a) return true;
-    return false;
-  }
-  /// The disk does the first thing that it was told.
-  void move(std::exception_ptr fails = nullptr) {
-    task_record* t = disk_.orders.front().task;
-    disk_.orders.pop_front();
+  /// The disk does the first thing that it was told. Returns the tasks that waited for it.
+  std::vector<task_record*> move(std::exception_ptr fails = nullptr) {
+    task_record* const t = own(disk.orders.front().task);
+    disk.orders.pop_front();
     array_core& a = *t->accesses[0].array;
+    if (!fails && t->kind == task_kind::spill) free_host_tile(*link, a, 0);
+    if (!fails && t->kind == task_kind::load) host_tile(*link, a, 0, true);
     claim(*t);
     t->error = fails;
-    if (!fails && t->kind == task_kind::spill) free_host_tile(*stage_.link, a, 0);
-    if (!fails && t->kind == task_kind::load) host_tile(*stage_.link, a, 0, true);
-    fulfil(*t, stage_.board);
-    stage_.brain->report_done({&t, 1}, nullptr);
+    memory.account_for_move(*t);
+    t->error = nullptr;  // who waited looks itself
+    fulfil(*t, board);
+    return retire(t);
   }
-  static std::exception_ptr full() {
-    return std::make_exception_ptr(troupe::error(errc::disk_full, "the paper is full"));
-  }
-  static errc cause_of(const task_record* t) {
+  static errc code_of(const std::exception_ptr& e) {
     try {
-      std::rethrow_exception(t->error);
-    } catch (const troupe::task_failed& e) {
-      try {
-        e.rethrow_cause();
-      } catch (const troupe::error& inner) {
-        return inner.code();
-      }
-      return e.code();
+      std::rethrow_exception(e);
+    } catch (const troupe::error& x) {
+      return x.code();
     }
   }
-  std::size_t allocated() const { return stage_.link->array_bytes.load(); }
+  static std::string text_of(const std::exception_ptr& e) {
+    try {
+      std::rethrow_exception(e);
+    } catch (const std::exception& x) {
+      return x.what();
+    }
+  }
+  std::exception_ptr broken() const { return std::make_exception_ptr(troupe::error(errc::disk_full, "it is full")); }
 
-  paper_disk disk_;
-  stage stage_;
-  std::uint64_t stamp_ = 0;
+  void room_granted(task_record& t) override { granted.push_back(&t); }
+  void room_refused(task_record& t, const std::exception_ptr& why) override { refused.emplace_back(&t, why); }
+  void room_unwanted(task_record& t) override { unwanted.push_back(&t); }
+  void fetch(array_core& a, std::uint32_t, tile_home& home) override {
+    task_record* const t = own(make_transfer(*link, a, 0, false));
+    t->sequence = order.next_sequence();
+    home.moving = {t, t->sequence};
+    fetched.push_back(t);
+  }
+
+  using tasks = std::vector<task_record*>;
+  paper_disk disk;
+  host_memory memory;
+  tasks granted, unwanted, fetched;
+  std::vector<std::pair<task_record*, std::exception_ptr>> refused;
 };
 
-TEST_F(room, a_task_waits_until_the_tile_used_longest_ago_has_left) {
+TEST_F(rooms, are_given_as_long_as_there_are_some) {
+  memory.spill_to(disk);
   array_core *a = array("a"), *b = array("b"), *c = array("c"), *d = array("d");
-  fill({a, b, c});
-  run(stage_.submitted({{a, read}}));
-  task_record* t = stage_.submitted({{d, write}});
-  EXPECT_FALSE(stage_.is_out(t));
-  ASSERT_EQ(disk_.orders.size(), 1u);
-  EXPECT_TRUE(moves(task_kind::spill, b));
-  EXPECT_EQ(allocated(), 24u);
-  move();
-  EXPECT_EQ(allocated(), 16u);
-  EXPECT_TRUE(stage_.is_out(t));
+  task_record* const first = given({{a, write}, {b, write}});
+  given({{c, write}});
+  task_record* const next = waiting({{d, write}});
+  EXPECT_FALSE(memory.has_room_now(*next));
+  EXPECT_FALSE(memory.give_room()) << "all of it is in use";
+  memory.give_back(*first);  // tiles that were not filled are dropped
+  EXPECT_TRUE(memory.give_room());
+  EXPECT_EQ(granted, tasks{next});
+  EXPECT_TRUE(next->marks & mark_has_room);
 }
 
-TEST_F(room, what_a_task_reads_is_brought_back_first) {
-  array_core *a = array("a"), *b = array("b"), *c = array("c"), *d = array("d");
-  fill({a, b, c});
-  task_record* t = stage_.submitted({{d, write}});
-  move();
-  run(t);
-  task_record* back = stage_.submitted({{a, read}});
-  EXPECT_TRUE(moves(task_kind::spill, b));
-  move();
-  ASSERT_TRUE(moves(task_kind::load, a));
-  EXPECT_FALSE(stage_.is_out(back));
-  move();
-  EXPECT_TRUE(stage_.is_out(back));
+TEST_F(rooms, go_to_the_oldest_task_first_whatever_the_order_in_which_they_ask) {
+  memory.spill_to(disk);
+  array_core *a = array("a"), *b = array("b"), *c = array("c");
+  task_record* const all = given({{a, write}, {b, write}, {c, write}});
+  task_record* const older = ordered({{array("d"), write}, {array("e"), write}});
+  task_record* const younger = ordered({{array("f"), write}, {array("g"), write}});
+  EXPECT_TRUE(memory.must_wait(*younger));
+  EXPECT_TRUE(memory.must_wait(*older));
+  memory.give_back(*all);
+  EXPECT_TRUE(memory.give_room());
+  EXPECT_EQ(granted, tasks{older}) << "there is not enough for both";
+  EXPECT_EQ(memory.take_waiting(), tasks{younger});
+  EXPECT_EQ(memory.take_waiting(), tasks());
 }
 
-TEST_F(room, tiles_of_a_task_that_was_handed_over_stay) {
-  array_core *a = array("a"), *b = array("b"), *c = array("c"), *d = array("d");
-  fill({a, b, c});
-  task_record* runs = stage_.submitted({{a, read}, {b, update}, {c, read}});
-  ASSERT_TRUE(stage_.is_out(runs));
-  task_record* t = stage_.submitted({{d, write}});
-  EXPECT_FALSE(stage_.is_out(t));
-  EXPECT_TRUE(disk_.orders.empty());
-  stage_.complete(runs);
-  EXPECT_EQ(disk_.orders.size(), 1u);
+TEST_F(rooms, are_made_by_the_tile_used_longest_ago_which_goes_to_the_disk) {
+  memory.spill_to(disk);
+  array_core* const a = filled("a");
+  filled("b"), filled("c");
+  task_record* const t = waiting({{array("d"), write}});
+  EXPECT_FALSE(memory.give_room()) << "it is on its way";
+  ASSERT_EQ(disk.orders.size(), 1u);
+  EXPECT_EQ(disk.orders[0].task->kind, task_kind::spill);
+  EXPECT_EQ(disk.orders[0].task->accesses[0].array, a);
+  EXPECT_FALSE(memory.is_still());
   move();
-  EXPECT_TRUE(stage_.is_out(t));
+  EXPECT_TRUE(memory.is_still());
+  EXPECT_TRUE(memory.give_room());
+  EXPECT_EQ(granted, tasks{t});
 }
 
-TEST_F(room, two_tasks_that_cannot_both_have_room_run_one_after_the_other) {
-  array_core *a = array("a"), *b = array("b"), *c = array("c"), *d = array("d"), *e = array("e");
-  fill({a, b, c});
-  task_record* first = stage_.submitted({{a, update}, {d, write}});
-  task_record* second = stage_.submitted({{b, update}, {e, write}});
-  for (int i = 0; i < 20 && !stage_.is_out(first); ++i) {
-    ASSERT_FALSE(disk_.orders.empty());
+/// With a disk; tile `a` has gone there, `b`, `c` and `d` are in memory.
+class rooms_with_a_disk : public rooms {
+ protected:
+  rooms_with_a_disk() {
+    memory.spill_to(disk);
+    a = filled("a"), b = filled("b"), c = filled("c"), d = array("d");
+    task_record* const t = waiting({{d, write}});
+    memory.give_room();
     move();
+    EXPECT_TRUE(memory.give_room());
+    EXPECT_EQ(std::exchange(granted, {}), tasks{t});
+    end(t);
   }
-  ASSERT_TRUE(stage_.is_out(first));
-  run(first);
-  for (int i = 0; i < 20 && !stage_.is_out(second); ++i) {
-    ASSERT_FALSE(disk_.orders.empty());
+  /// A task that waits for `a`, whose load has been ordered.
+  task_record* reader() {
+    task_record* const t = waiting({{a, read}});
+    memory.give_room();
+    move();  // `b` leaves
+    EXPECT_FALSE(memory.give_room()) << "it has room, and waits for what is to be read";
+    EXPECT_EQ(disk.orders.size(), 1u);
+    EXPECT_EQ(disk.orders[0].task->kind, task_kind::load);
+    EXPECT_EQ(disk.orders[0].task->accesses[0].array, a);
+    return t;
+  }
+  array_core *a, *b, *c, *d;
+};
+
+TEST_F(rooms_with_a_disk, are_filled_before_the_task_goes_on) {
+  task_record* const t = reader();
+  EXPECT_EQ(move(), tasks{t});
+  EXPECT_FALSE(memory.must_wait(*t)) << "it has its room, and what is in it";
+  EXPECT_TRUE(granted.empty());
+  end(t);
+}
+
+TEST_F(rooms_with_a_disk, that_could_not_be_filled_fail_the_task_with_the_error_of_the_disk) {
+  task_record* const t = reader();
+  EXPECT_EQ(move(broken()), tasks{t});
+  EXPECT_TRUE(memory.must_wait(*t));
+  ASSERT_EQ(refused.size(), 1u);
+  EXPECT_EQ(refused[0].first, t);
+  EXPECT_EQ(code_of(refused[0].second), errc::disk_full);
+  memory.give_back(*t);
+}
+
+TEST_F(rooms_with_a_disk, of_tiles_that_the_disk_has_are_free_at_once) {
+  end([&] {
+    task_record* const t = reader();
     move();
+    EXPECT_FALSE(memory.must_wait(*t));
+    return t;
+  }());
+  EXPECT_TRUE(memory.is_still());
+  end([&] {  // c, which only memory has, is the oldest
+    task_record* const t = waiting({{array("e"), write}});
+    memory.give_room();
+    EXPECT_EQ(disk.orders.front().task->accesses[0].array, c);
+    move();
+    EXPECT_TRUE(memory.give_room());
+    return t;
+  }());
+  granted.clear();
+  task_record* const t = waiting({{array("f"), write}, {array("g"), write}});
+  memory.give_room();
+  ASSERT_EQ(disk.orders.size(), 1u) << "d goes; a is on the disk already, and makes room without a move";
+  EXPECT_EQ(disk.orders.front().task->accesses[0].array, d);
+  move();
+  EXPECT_TRUE(memory.give_room());
+  EXPECT_EQ(granted, tasks{t});
+}
+
+TEST_F(rooms_with_a_disk, fail_the_task_for_which_a_tile_could_not_leave) {
+  task_record* const t = waiting({{array("e"), write}});
+  memory.give_room();
+  move(broken());
+  EXPECT_FALSE(memory.give_room());
+  ASSERT_EQ(refused.size(), 1u);
+  EXPECT_EQ(refused[0].first, t);
+  EXPECT_EQ(code_of(refused[0].second), errc::disk_full);
+  EXPECT_EQ(disk.discarded, 8u) << "its room there is given up";
+}
+
+TEST_F(rooms_with_a_disk, are_read_from_there_by_who_wants_a_copy_of_what_memory_has_not) {
+  std::byte to[8];
+  EXPECT_TRUE(memory.read_from_disk(*a, 0, to));
+  EXPECT_FALSE(memory.read_from_disk(*b, 0, to));
+  EXPECT_FALSE(memory.keeps_room(*a, 0));
+  EXPECT_TRUE(memory.keeps_room(*b, 0));
+}
+
+TEST_F(rooms_with_a_disk, are_given_up_there_with_the_array) {
+  memory.forget(*a);
+  EXPECT_EQ(disk.discarded, 8u);
+  memory.forget(*b);
+  EXPECT_EQ(disk.discarded, 8u) << "it was never there";
+  given({{array("e"), write}});  // in the room of b
+}
+
+TEST_F(rooms_with_a_disk, are_made_through_memory_by_a_tile_that_only_a_device_has) {
+  b->homes = std::make_unique<array_homes>(1);
+  b->homes->tiles[0].dirty_in = 1;
+  task_record* const t = waiting({{array("e"), write}});
+  memory.give_room();
+  ASSERT_EQ(fetched.size(), 1u);
+  EXPECT_TRUE(disk.orders.empty());
+  retire(fetched[0]);
+  b->homes->tiles[0].dirty_in = host_space;
+  memory.went_home(fetched[0]->accesses[0]);
+  ASSERT_EQ(disk.orders.size(), 1u);
+  EXPECT_EQ(disk.orders[0].task->kind, task_kind::spill);
+  move();
+  EXPECT_TRUE(memory.give_room());
+  EXPECT_EQ(granted, tasks{t});
+}
+
+TEST_F(rooms, that_no_disk_can_make_are_refused_by_name) {
+  filled("a"), filled("b"), filled("c");
+  task_record* const t = waiting({{array("d"), write}});
+  EXPECT_FALSE(memory.give_room());
+  ASSERT_EQ(refused.size(), 1u);
+  EXPECT_EQ(refused[0].first, t);
+  EXPECT_EQ(code_of(refused[0].second), errc::out_of_memory);
+  EXPECT_NE(text_of(refused[0].second).find("options::spill_directory"), std::string::npos);
+}
+
+TEST_F(rooms, of_arrays_without_handles_are_waited_for) {
+  array_core* const a = filled("a");
+  filled("b"), filled("c");
+  a->dropped = true;
+  memory.dropped(*a);
+  task_record* const t = waiting({{array("d"), write}});
+  EXPECT_FALSE(memory.give_room());
+  EXPECT_TRUE(refused.empty()) << "its room will be free when its last task has ended";
+  memory.forget(*a);
+  EXPECT_TRUE(memory.give_room());
+  EXPECT_EQ(granted, tasks{t});
+}
+
+TEST_F(rooms, are_not_given_to_what_was_cancelled_meanwhile) {
+  memory.spill_to(disk);
+  task_record* const all = given({{array("a"), write}, {array("b"), write}, {array("c"), write}});
+  task_record* const t = waiting({{array("d"), write}});
+  ASSERT_TRUE(claim(*t));
+  memory.give_back(*all);
+  EXPECT_FALSE(memory.give_room());
+  EXPECT_EQ(unwanted, tasks{t});
+  EXPECT_TRUE(granted.empty());
+  EXPECT_EQ(memory.take_waiting(), tasks());
+}
+
+TEST_F(rooms, of_more_than_all_there_are_are_refused_before_and_after_a_task_is_accepted) {
+  array_core* const large = array("large", 4);
+  task_record* const t = ordered({{large, write}}, "giant");
+  try {
+    memory.check_size(*t);
+    FAIL();
+  } catch (const troupe::error& e) {
+    EXPECT_EQ(e.code(), errc::out_of_memory);
+    EXPECT_NE(std::string(e.what()).find("'giant' needs 32 bytes"), std::string::npos) << e.what();
+    EXPECT_NE(std::string(e.what()).find("'large'"), std::string::npos) << e.what();
   }
-  EXPECT_TRUE(stage_.is_out(second));
-  EXPECT_LE(stage_.link->array_bytes_max.load(), 24u);
+  EXPECT_TRUE(memory.must_wait(*t));
+  ASSERT_EQ(refused.size(), 1u);
+  EXPECT_EQ(code_of(refused[0].second), errc::out_of_memory);
+  memory.check_size(*ordered({{array("small", 3), write}}));
 }
 
-TEST_F(room, what_the_oldest_waits_for_is_not_evicted_for_those_behind_it) {
-  array_core *a = array("a"), *b = array("b"), *c = array("c"), *d = array("d"), *e = array("e");
-  fill({a, b, c});
-  task_record* holds = stage_.submitted({{b, read}, {c, read}});
-  task_record* oldest = stage_.submitted({{a, read}, {d, write}});  // waits for b or c
-  task_record* behind = stage_.submitted({{e, write}});             // a would do
-  EXPECT_TRUE(disk_.orders.empty());
-  stage_.complete(holds);
-  EXPECT_FALSE(moves(task_kind::spill, a));
-  while (!disk_.orders.empty()) move();
-  EXPECT_TRUE(stage_.is_out(oldest));
-  EXPECT_TRUE(stage_.is_out(behind));
-}
-
-TEST_F(room, a_younger_task_goes_first_where_the_oldest_waits_for_tasks_and_not_for_the_disk) {
+TEST_F(rooms, of_a_task_and_of_one_that_it_waits_for_must_fit_together) {
   array_core *a = array("a"), *b = array("b"), *c = array("c"), *d = array("d");
-  fill({a, b});
-  task_record* holds = stage_.submitted({{a, read}, {b, read}});
-  task_record* large = stage_.submitted({{c, write}, {d, write}});
-  task_record* small = stage_.submitted({{c, read}});
-  EXPECT_FALSE(stage_.is_out(small));  // after what writes it
-  array_core* e = array("e");
-  task_record* other = stage_.submitted({{e, write}});
-  EXPECT_FALSE(stage_.is_out(large));
-  EXPECT_TRUE(stage_.is_out(other));
-  stage_.complete(holds);
-  while (!stage_.out().empty() || !disk_.orders.empty()) {
-    for (task_record* t : stage_.out()) run(t);
-    if (!disk_.orders.empty()) move();
-  }
-  EXPECT_TRUE(stage_.is_done(large));
-  EXPECT_TRUE(stage_.is_done(small));
-}
-
-TEST_F(room, a_full_disk_fails_the_task_that_needed_the_room_and_nobody_else) {
-  array_core *a = array("a"), *b = array("b"), *c = array("c"), *d = array("d"), *e = array("e");
-  fill({a, b, c});
-  task_record* needs = stage_.submitted({{d, write}});
-  move(full());
-  ASSERT_TRUE(stage_.is_done(needs));
-  EXPECT_EQ(cause_of(needs), errc::disk_full);
-  EXPECT_EQ(disk_.discarded, 8u);
-  task_record* reads = stage_.submitted({{a, read}, {b, read}, {c, read}});
-  EXPECT_TRUE(stage_.is_out(reads));  // nothing was lost
-  stage_.complete(reads);
-  task_record* again = stage_.submitted({{e, write}});
-  ASSERT_FALSE(stage_.is_done(again));
-  move();  // there is room again
-  EXPECT_TRUE(stage_.is_out(again));
-}
-
-TEST_F(room, where_the_disk_is_full_tiles_it_already_has_still_make_room) {
-  array_core *a = array("a"), *b = array("b"), *c = array("c"), *d = array("d"), *e = array("e");
-  fill({a, b, c});
-  task_record* t = stage_.submitted({{d, write}});  // a leaves
-  move();
-  run(t);
-  task_record* back = stage_.submitted({{a, read}});  // b leaves, a is here and on disk
-  move();
-  move();
-  stage_.complete(back);
-  task_record* more = stage_.submitted({{e, write}, {b, read}});  // c first, which cannot
-  ASSERT_TRUE(moves(task_kind::spill, c));
-  while (!disk_.orders.empty() && disk_.orders.front().task->kind == task_kind::spill) move(full());
-  while (!disk_.orders.empty()) move();
-  EXPECT_TRUE(stage_.is_done(more) || stage_.is_out(more));
-  if (stage_.is_done(more)) {
-    EXPECT_EQ(cause_of(more), errc::disk_full);
-  }
-  task_record* one = stage_.submitted({{a, read}});
-  while (!disk_.orders.empty()) move();
-  EXPECT_TRUE(stage_.is_out(one));
-}
-
-TEST_F(room, a_tile_that_cannot_be_read_fails_those_who_read_it_and_is_tried_again) {
-  array_core *a = array("a"), *b = array("b"), *c = array("c"), *d = array("d");
-  fill({a, b, c});
-  task_record* t = stage_.submitted({{d, write}});
-  move();
-  run(t);
-  task_record *one = stage_.submitted({{a, read}}), *two = stage_.submitted({{a, read}});
-  move();  // b leaves
-  ASSERT_TRUE(moves(task_kind::load, a));
-  move(std::make_exception_ptr(troupe::error(errc::io_failed, "the paper is torn")));
-  for (task_record* x : {one, two}) {
-    ASSERT_TRUE(stage_.is_done(x));
-    EXPECT_EQ(cause_of(x), errc::io_failed);
-  }
-  task_record* later = stage_.submitted({{a, read}});
-  ASSERT_TRUE(moves(task_kind::load, a));
-  move();
-  EXPECT_TRUE(stage_.is_out(later));
-}
-
-TEST_F(room, an_array_goes_with_its_room_and_its_place_on_disk) {
-  array_core *a = array("a"), *b = array("b"), *c = array("c"), *d = array("d");
-  fill({a, b, c});
-  task_record* t = stage_.submitted({{d, write}});
-  move();
-  run(t);
-  for (array_core* x : {a, b}) {
-    stage_.forget(x);
-    stage_.brain->drop(x);
-  }
-  EXPECT_EQ(disk_.discarded, 8u);
-  EXPECT_EQ(stage_.brain->report().bytes_on_disk, 0u);
-  EXPECT_EQ(allocated(), 16u);
-  EXPECT_TRUE(stage_.is_out(stage_.submitted({{array("e"), write}})));  // in the room of b
-}
-
-TEST_F(room, what_waits_for_room_is_abandoned_with_the_rest) {
-  array_core *a = array("a"), *b = array("b"), *c = array("c"), *d = array("d");
-  fill({a, b, c});
-  task_record* t = stage_.submitted({{d, write}});
-  stage_.brain->close();
-  EXPECT_EQ(stage_.brain->abandon_queued(), 1u);
-  EXPECT_TRUE(stage_.is_done(t));
-  move();  // what was under way ends
-  EXPECT_TRUE(disk_.orders.empty());
+  task_record* const inside = given({{a, write}, {b, write}});
+  EXPECT_EQ(memory.too_much_beside(*inside, *ordered({{c, write}})), nullptr);
+  EXPECT_EQ(memory.too_much_beside(*inside, *ordered({{c, write}, {b, read}})), nullptr) << "they share one";
+  task_record* const two = ordered({{c, write}, {d, write}}, "two");
+  const std::exception_ptr why = memory.too_much_beside(*inside, *two);
+  ASSERT_NE(why, nullptr);
+  EXPECT_EQ(code_of(why), errc::out_of_memory);
+  memory.give_back(*inside);
+  EXPECT_EQ(memory.too_much_beside(*inside, *two), nullptr) << "its room is free again";
 }
 
 }  // namespace

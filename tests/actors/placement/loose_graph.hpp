@@ -1,0 +1,124 @@
+// What this file is for: tasks and arrays in order, without placement: for tests of its parts.
+// SPDX-FileCopyrightText: the troupe authors
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <algorithm>
+#include <exception>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "actors/logic/data/dependencies.hpp"
+#include "actors/memory/host_tiles.hpp"
+#include "actors/memory/record_pool.hpp"
+#include "actors/protocol/phase.hpp"
+#include "tests/support/plain_device.hpp"
+
+namespace test {
+
+using namespace troupe::detail;
+
+/// Owns arrays of one tile and tasks that use them; the test orders and retires these. One thread.
+class loose_graph : private troupe::logic::dependencies::surroundings {
+ public:
+  loose_graph() : link(new house_link), order(*this) {
+    link->host = std::make_unique<plain_device>();
+    link->house.store(reinterpret_cast<engine*>(this));  // records ask only whether there is one
+  }
+  ~loose_graph() {
+    for (task_record* t : tasks_)
+      if (t->sequence != 0) retire(t);
+    for (task_record* t : tasks_) recycle(t);
+    for (array_core* a : arrays_) destroy(*a);
+    link->release();
+  }
+  loose_graph(const loose_graph&) = delete;
+  loose_graph& operator=(const loose_graph&) = delete;
+
+  /// An array of one tile of `elements` times 8 bytes.
+  array_core* array(std::string name, troupe::index_t elements = 1) {
+    auto* a = new array_core;
+    a->spec.name = std::move(name);
+    a->spec.rank = 1;
+    a->spec.element = 8;
+    a->spec.size = a->spec.tile = {elements, 1, 1, 1};
+    a->id = ++ids_;
+    a->states = &a->single;
+    a->single.valid = true;
+    a->bytes = &a->single_bytes;
+    a->tile_bytes_max = static_cast<std::size_t>(elements) * 8;
+    a->home = link;
+    link->retain();
+    link->arrays.fetch_add(1);
+    arrays_.push_back(a);
+    return a;
+  }
+  struct use {
+    array_core* array;
+    troupe::access_mode mode;
+  };
+  /// A task that uses these tiles; not ordered yet.
+  task_record* task(const std::vector<use>& uses, std::string name = {}) {
+    static constexpr task_ops ops{nullptr, [](task_record&) noexcept {}, [](task_record&) noexcept {},
+                                  [](task_record&) noexcept -> void* { return nullptr; },
+                                  kernel_info{.name = "kernel", .key = 1}};
+    task_record* t = own(take_record(*link));
+    t->ops = &ops;
+    t->kernel = &ops.closure;
+    for (const use& u : uses) {
+      troupe::detail::access& x = t->accesses[t->access_count++];
+      x = {};
+      x.array = u.array;
+      x.mode = u.mode;
+    }
+    if (!name.empty()) extra(t).options.name = std::move(name);
+    return t;
+  }
+  static task_extra& extra(task_record* t) {
+    if (!t->extra) t->extra = new task_extra;
+    return *t->extra;
+  }
+  /// A task that has been ordered after those before it.
+  task_record* ordered(const std::vector<use>& uses, std::string name = {}) {
+    task_record* const t = task(uses, std::move(name));
+    std::vector<task_record*> settles;
+    t->pending = 1;
+    order.order(*t, settles);
+    --t->pending;
+    return t;
+  }
+  /// Has this free a task that somebody else made.
+  task_record* own(task_record* t) {
+    if (std::ranges::find(tasks_, t) == tasks_.end()) tasks_.push_back(t);
+    return t;
+  }
+  /// Ends a task; returns those that became ready.
+  std::vector<task_record*> retire(task_record* t, std::exception_ptr why = nullptr) {
+    if (claim(*t)) {
+      t->error = std::move(why);
+      fulfil(*t, board);
+    }
+    std::vector<task_record*> ready;
+    order.retire(*t, [&](task_record& next) { ready.push_back(&next); });
+    return ready;
+  }
+
+  house_link* link;
+  wait_board board;
+  troupe::logic::dependencies order;
+
+ private:
+  task_record* make_settle(array_core&, reduction&) override { return nullptr; }
+  void fail(task_record& t, std::exception_ptr why, bool) override {
+    if (!claim(t)) return;
+    t.error = std::move(why);
+    fulfil(t, board);
+  }
+
+  std::vector<array_core*> arrays_;
+  std::vector<task_record*> tasks_;
+  std::uint64_t ids_ = 0;
+};
+
+}  // namespace test
