@@ -36,7 +36,7 @@ void placement::admit_node(executor& e, int slots, logic::edge_cost in, logic::e
   const memory_space own = e.facts().space;
   know_link(own, in, out);
   assignment_.restore(e.facts().id, slots);
-  ++joined_[e.facts().id];
+  if (log_) log_->note_joined(e.facts().id);
   lenders_.set(own, lends);
   for (const executor_facts& f : facts()) {
     if (f.kind != device_kind::node || f.id == e.facts().id || assignment_.is_withdrawn(f.id)) continue;

@@ -54,10 +54,6 @@ placement::placement(const options& o, house_link& link, wait_board& board)
     assignment_.be_careful([this](std::size_t i, const kernel_info& k) { return executors_[i]->is_ready_for(k); });
 }
 
-placement::~placement() {
-  for (std::thread& t : remakers_) t.join();
-}
-
 void placement::add(executor& e) {
   executors_.push_back(&e);
   executors_changed();
@@ -67,11 +63,11 @@ void placement::add(executor& e) {
   held_back_.emplace_back();
   if (e.facts().space == host_space) return;
   has_devices_ = gated_ = true;
-  joined_.resize(executors_.size());
   // Half of the allowed cost is left for calls that run while a tile is on its way.
   if (e.facts().kind == device_kind::node && !log_)
-    log_ = std::make_unique<logic::lineage>(
-        logic::lineage_bounds{.calls = logged_calls_max, .cost_ns = replay_max_ns_ / 2});
+    log_ = std::make_unique<lineage_log>(
+        logic::lineage_bounds{.calls = logged_calls_max, .cost_ns = replay_max_ns_ / 2}, link_, deps_, assignment_,
+        host_memory_.get());
   if (e.facts().kind == device_kind::node)
     assignment_.withdraw(e.facts().id);  // until a node has joined
   else

@@ -14,11 +14,8 @@
 #include <coroutine>
 #include <deque>
 #include <functional>
-#include <map>
 #include <memory>
 #include <span>
-#include <thread>
-#include <tuple>
 #include <unordered_map>
 #include <vector>
 
@@ -26,7 +23,6 @@
 #include <troupe/report.hpp>
 
 #include "actors/logic/data/dependencies.hpp"
-#include "actors/logic/lineage/lineage.hpp"
 #include "actors/logic/scheduling/admission.hpp"
 #include "actors/logic/scheduling/assignment.hpp"
 #include "actors/memory/host_tiles.hpp"
@@ -36,7 +32,9 @@
 #include "actors/placement/farewells.hpp"
 #include "actors/placement/host_memory.hpp"
 #include "actors/placement/in_flight.hpp"
+#include "actors/placement/lineage_log.hpp"
 #include "actors/placement/notifications.hpp"
+#include "actors/placement/reexecutions.hpp"
 #include "actors/placement/spent_records.hpp"
 #include "actors/placement/turns.hpp"
 #include "actors/protocol/clock.hpp"
@@ -52,7 +50,7 @@ namespace troupe::detail {
 class placement final : private logic::dependencies::surroundings, private host_memory::owner {
  public:
   placement(const options&, house_link&, wait_board&);
-  ~placement();
+  ~placement() { reexecutions_.wait(); }
 
   // ---- before the first task ----------------------------------------------------------------------------------------
   void add(executor&);
@@ -73,7 +71,7 @@ class placement final : private logic::dependencies::surroundings, private host_
   void use_alarm(std::function<void(std::chrono::milliseconds)> set) { alarm_.use(std::move(set)); }
   /// Sets the function that runs long work (re-execution after a loss), instead of a thread for each. All such work
   /// must have ended before placement is destroyed.
-  void use_aside(std::function<void(std::function<void()>)> run) { aside_run_ = std::move(run); }
+  void use_aside(std::function<void(std::function<void()>)> run) { reexecutions_.use(std::move(run)); }
 
   /// Sets the test whether tasks wait for something that the calling thread holds: such a thread is not held back at
   /// the in-flight bound.
@@ -116,7 +114,10 @@ class placement final : private logic::dependencies::surroundings, private host_
   void admit_node(executor&, int slots, logic::edge_cost in, logic::edge_cost out, bool lends,
                   const std::vector<resource>& has = {});
   /// Waits for the threads that repeat calls after a loss, whether they succeed or not.
-  void wait_remade();
+  void wait_remade() {
+    with_turn([] {});  // a turn may be about to start one
+    reexecutions_.wait();
+  }
   /// Has the tiles whose only current copy is on that node copied to host memory. Returns how many are on their way. No
   /// task under way on the node may write them.
   std::size_t fetch_home(const executor&, std::span<const std::pair<array_core*, std::uint32_t>>);
@@ -275,24 +276,10 @@ class placement final : private logic::dependencies::surroundings, private host_
   void lose_overtaken(const task_record&);
   void refuse(task_record&, std::exception_ptr);
   void hand_over(task_record&, memory_space);
-  // lineage_saving.cpp
-  void take_home(memory_space from, saved_tile&);
-  void save_some();
-  // lineage_log.cpp
-  using value_key = std::tuple<std::uint64_t, std::uint32_t, std::uint32_t>;
-  static value_key key_of(const logic::value& v) { return {v.array, v.tile, v.version}; }
-  void put_aside(array_core&, std::uint32_t tile, bool overwritten);
-  void drop_unwanted();
-  void note_overwriting(task_record&, memory_space where);
-  void note_at_home(const task_record&, memory_space where);
-  void note_not_run(task_record&);
-  void note_read(const task_record&);
   bool is_node(const task_record& t) const {
     return (t.marks & mark_sent) && assignment_.facts()[t.executor].kind == device_kind::node;
   }
-  void note_ran(task_record&, memory_space where);
-  void forget_in_log(array_core&);
-  std::shared_ptr<std::byte[]> copy_of(array_core&, std::uint32_t tile);
+  void save_some();
   std::vector<std::pair<array_core*, std::uint32_t>> make_again(
       const executor&, std::span<const std::pair<array_core*, std::uint32_t>> lost);
   struct overtaken {
@@ -354,8 +341,7 @@ class placement final : private logic::dependencies::surroundings, private host_
   logic::assignment assignment_;
   logic::admission admission_;
   alarm alarm_;
-  std::function<bool()> holds_up_;                        // any thread calls it
-  std::function<void(std::function<void()>)> aside_run_;  // null: a thread for each
+  std::function<bool()> holds_up_;  // any thread calls it
   absent_tasks absent_;
   std::string last_gone_;  // name of the node that left last
   std::vector<executor*> executors_;
@@ -371,13 +357,8 @@ class placement final : private logic::dependencies::surroundings, private host_
   std::unordered_map<task_record*, std::exception_ptr> doomed_;       // on devices; they fail when returned
   const task_record* retiring_ = nullptr;  // its successors are being released: no task may be linked to it
   std::unique_ptr<host_memory> host_memory_;  // null: there is no budget
-  std::unique_ptr<logic::lineage> log_;                         // of data on other nodes only; null: no nodes
-  logic::lineage::call ran_;                                    // the call that the log is told of next
-  std::unordered_map<std::uint64_t, array_core*> logged_;       // by id: the arrays that log_ names
-  std::map<value_key, std::shared_ptr<std::byte[]>> aside_;     // copies of values that host memory no longer has
-  std::vector<std::uint64_t> joined_;                           // by executor: how often a node has joined
-  std::vector<std::thread> remakers_;
-  std::atomic<std::uint64_t> bodies_remade_{0}, bodies_remade_threw_{0};  // by re-execution; all, and those that threw
+  std::unique_ptr<lineage_log> log_;  // of data on other nodes only; null: no nodes
+  reexecutions reexecutions_;
   std::vector<mail> work_;
   notifications notifications_;
   std::vector<task_record*> settles_, retired_;

@@ -151,8 +151,9 @@ runtime_report placement::report() {
     e.predicted = std::chrono::nanoseconds(static_cast<std::int64_t>(assignment_.predicted_ns(i)));
     e.measured = std::chrono::nanoseconds(static_cast<std::int64_t>(assignment_.measured_ns(i)));
     if (i == 0) {  // a core group: repeated bodies run on cores
-      e.tasks += bodies_remade_.load(std::memory_order_relaxed);
-      e.failed += bodies_remade_threw_.load(std::memory_order_relaxed);
+      const remade_bodies remade = reexecutions_.bodies();
+      e.tasks += remade.run;
+      e.failed += remade.threw;
     }
     r.executors.push_back(std::move(e));
   }

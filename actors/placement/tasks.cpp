@@ -109,7 +109,7 @@ void placement::place_again(task_record& t) {
 // Places a returned task again without counting a setback. Called directly only for tasks that nothing was sent behind.
 void placement::place_without_setback(task_record& t) {
   count_not_ahead(t);
-  note_not_run(t);
+  if (log_) log_->note_not_run(t, assignment_.space_of(t));
   if (has_devices_) logic::forget_parts(t);
   assignment_.take_back(t);
   if (t.marks & mark_has_room) host_memory_->give_back(t);

@@ -94,7 +94,7 @@ bool placement::must_wait_for_data(task_record& t) {
   if (!waits && host_memory_) waits = host_memory_->must_wait(t);
   predecessors_.clear();  // the tasks linked here do not count as ahead
   if (waits) return true;
-  note_overwriting(t, where);
+  if (log_) log_->note_overwriting(t, where);
   if (has_devices_) logic::note_parts(t, where, alive);
   if (pulls) choose_sources(t, where);
   if (where != host_space) logic::note_sent(t, where, node);
@@ -114,7 +114,7 @@ void placement::fail_unstarted(task_record& t, const std::exception_ptr& why) {
 // Hands an internal task to the device of a space; it comes before all that waits there.
 void placement::hand_over(task_record& t, memory_space where) {
   number(deps_, t);
-  if (t.kind == task_kind::transfer) note_overwriting(t, host_space);
+  if (log_ && t.kind == task_kind::transfer) log_->note_overwriting(t, host_space);
   t.executor = static_cast<std::uint16_t>(assignment_.executor_of(where));
   task_record* const one = &t;
   executors_[t.executor]->run_tasks({&one, 1}, executor::attention::nobody);
@@ -131,7 +131,7 @@ void placement::account_for_data(task_record& t) {
   }
   if (t.kind == task_kind::transfer) {
     const access& x = t.accesses[0];
-    note_at_home(t, host_space);
+    if (log_) log_->note_at_home(t, host_space);
     tile_home& home = x.array->homes->tiles[x.tile];
     if (home.moving.task != &t) return;  // its device failed, and another one has been asked
     home.moving = {};
@@ -158,58 +158,14 @@ void placement::account_for_data(task_record& t) {
     if (host_memory_) host_memory_->went_home(x);
   } else if (t.kind == task_kind::host_access || (t.marks & mark_sent)) {
     const memory_space where = t.kind == task_kind::host_access ? host_space : assignment_.space_of(t);
-    if (log_ && is_node(t)) note_read(t);
+    const bool node = log_ && is_node(t);
+    if (node) log_->note_read(t);
     logic::note_done(t, where);
     if (log_) {
-      note_at_home(t, where);
-      note_ran(t, where);
+      log_->note_at_home(t, where);
+      log_->note_ran(t, where, node);
+      if (node) save_some();
     }
-  }
-}
-
-void placement::report_failure(const executor& e, std::span<const std::pair<array_core*, std::uint32_t>> lost,
-                               std::exception_ptr why, bool for_good) {
-  turns_.take();
-  serve(nullptr);  // accounts for what the executor has done before; leaves the turn
-  turns_.take();
-  assignment_.disconnect(e.facts().space);  // a device that is opened again is not connected
-  lose(e, lost, why);
-  if (for_good) {
-    assignment_.withdraw(e.facts().id);
-    admission_.remove_node(e.facts().id);
-    if (e.facts().kind == device_kind::node) last_gone_ = e.facts().shown_name();
-    std::vector<task_record*> kept;  // tasks kept while this executor was a candidate
-    assignment_.drop_kept([&](task_record& t) { kept.push_back(&t); });
-    for (task_record* t : kept) assign(*t);
-  }
-  serve(nullptr);  // refuses tasks that no other executor can run; leaves the turn
-  take_turn(nullptr);
-}
-
-void placement::report_lost(const executor& e, std::span<const std::pair<array_core*, std::uint32_t>> lost,
-                            std::exception_ptr why) {
-  turns_.take();
-  serve(nullptr);  // accounts for what was done before; leaves the turn
-  turns_.take();
-  lose(e, lost, why);
-  leave_turn();
-  take_turn(nullptr);
-}
-
-void placement::lose(const executor& e, std::span<const std::pair<array_core*, std::uint32_t>> all,
-                     const std::exception_ptr& why) {
-  std::vector<std::pair<array_core*, std::uint32_t>> left;
-  const bool node = log_ && e.facts().kind == device_kind::node;
-  if (node) left = make_again(e, all);
-  const std::span<const std::pair<array_core*, std::uint32_t>> lost = node ? left : all;
-  for (const auto& [array, tile] : lost) {
-    tile_home& home = array->homes->tiles[tile];
-    if (home.dirty_in != e.facts().space) continue;
-    home.cached.erase(e.facts().space);
-    rescue(*array, tile, home,
-           std::make_exception_ptr(error(errc::data_lost, "array '" + array->spec.name + "', tile " +
-                                                              std::to_string(tile) + ": its only copy went with " +
-                                                              e.facts().shown_name() + ": " + text_of(why))));
   }
 }
 
@@ -219,11 +175,11 @@ void placement::free_if_unused(array_core& a) {
   if (!a.dropped || a.users != 0) return;
   if (a.homes && !a.homes->spaces.empty()) {
     if (a.is_borrowed() && bring_home(a)) return;
-    forget_in_log(a);
+    if (log_) log_->forget(a);
     forget_copies(a);
     return;
   }
-  forget_in_log(a);
+  if (log_) log_->forget(a);
   free(a);
 }
 

@@ -1,0 +1,108 @@
+// What this file is for: the log of what must be repeated if a node dies, kept up to date and short.
+// SPDX-FileCopyrightText: the troupe authors
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <span>
+#include <tuple>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "actors/logic/data/dependencies.hpp"
+#include "actors/logic/lineage/lineage.hpp"
+#include "actors/logic/scheduling/assignment.hpp"
+#include "actors/memory/host_tiles.hpp"
+#include "actors/memory/record_pool.hpp"
+
+namespace troupe::detail {
+
+class host_memory;
+
+/// Tells the log (logic/lineage) of each task that ran on a node, and of each tile of host memory that is overwritten;
+/// values that the log still needs are copied aside first. Keeps it short: versions of tiles are copied home while
+/// nodes go on with them. The log says which; the node sends what the tile holds after the tasks that it has been sent
+/// by then, and later tasks do not wait. The version arrives in memory of its own, which takes the place of the host's
+/// bytes of the tile: these are of an older version, and only the log needs them.
+///
+/// A part of placement, which has one if there are places for nodes. With the turn only.
+class lineage_log {
+ public:
+  using tile_id = std::pair<array_core*, std::uint32_t>;
+
+  /// What is needed of others: whether a task is unfinished, costs of copies and names of executors, and (null without
+  /// a budget) tiles that are on disk.
+  lineage_log(logic::lineage_bounds, house_link&, const logic::dependencies&, const logic::assignment&, host_memory*);
+
+  // ---- what the log is told -----------------------------------------------------------------------------------------
+  /// A task that is about to be handed over to memory space `where` will overwrite tiles of host memory. Has an effect
+  /// once for a task, which may be looked at several times before.
+  void note_overwriting(task_record&, memory_space where);
+  /// A retired task has written tiles of host memory, or has failed.
+  void note_at_home(const task_record&, memory_space where);
+  /// A returned task, which is placed again, may have begun to overwrite its tiles of host memory.
+  void note_not_run(task_record&, memory_space where);
+  /// A task of a node has ended; before its own writes are accounted for. `note_ran` of the same task is next.
+  void note_read(const task_record&);
+  /// A task has ended in another space: a call with its writes for a node, overwritten tiles for a device.
+  void note_ran(task_record&, memory_space where, bool on_node);
+  /// An array is about to be freed. What the log needs of it is copied aside.
+  void forget(array_core&);
+
+  // ---- versions copied home while nodes go on -----------------------------------------------------------------------
+  /// Calls `ask(array, tile)` for each tile that should be copied home now. The array has been kept (array_core::keep).
+  template <class F>
+  void each_to_save(F&& ask) {
+    for (const auto& [id, number] : log_.to_save(save_bytes))
+      if (array_core* const a = kept(id, number)) ask(*a, number);
+  }
+  /// Counts a node that has joined in an executor's place.
+  void note_joined(std::uint16_t executor);
+  /// Takes versions that the node in an executor's place has sent. `times`: how often a node had joined there when they
+  /// were asked for; those of a node that has gone since are dropped.
+  void take_home(const executor_facts&, std::uint64_t times, std::span<saved_tile>);
+  /// Notes that a tile that was asked for has not come.
+  void not_saved(const tile_id& t) { log_.not_saved(t.first->id, t.second, false); }  // most are in error: not at once again
+
+  // ---- after a loss -------------------------------------------------------------------------------------------------
+  using value_key = std::tuple<std::uint64_t, std::uint32_t, std::uint32_t>;
+  /// How lost tiles are made again, and those that cannot be.
+  struct repetition {
+    logic::remake_plan plan;
+    std::map<value_key, std::shared_ptr<std::byte[]>> copies;  // of all that the plan reads and does not make
+    std::vector<tile_id> remade;                                  // by plan.remade
+    std::vector<tile_id> lost;
+    /// Returns the bytes of a value that was there before, rows packed.
+    const std::byte* copy(const logic::value& v) const { return copies.at(key_of(v)).get(); }
+  };
+  /// Returns what is to be repeated so that these tiles, which were lost with a space, exist again. Sources are copied
+  /// now: the host's bytes may change as soon as the turn has been left.
+  repetition make_again(memory_space, std::span<const tile_id> lost);
+
+ private:
+  /// Bytes of tiles that each node is asked to save at a time.
+  static constexpr std::uint64_t save_bytes = 64u << 20;
+
+  static value_key key_of(const logic::value& v) { return {v.array, v.tile, v.version}; }
+  std::shared_ptr<std::byte[]> copy_of(array_core&, std::uint32_t tile);
+  void put_aside(array_core&, std::uint32_t tile, bool overwritten);
+  void drop_unwanted();
+  void take_home(memory_space from, saved_tile&);
+  array_core* kept(std::uint64_t id, std::uint32_t tile);
+
+  logic::lineage log_;
+  house_link& link_;
+  const logic::dependencies& order_;
+  const logic::assignment& costs_;
+  host_memory* const host_memory_;
+  logic::lineage::call ran_;                                 // the call that the log is told of next
+  std::unordered_map<std::uint64_t, array_core*> logged_;    // by id: the arrays that log_ names
+  std::map<value_key, std::shared_ptr<std::byte[]>> aside_;  // copies of values that host memory no longer has
+  std::vector<std::uint64_t> joined_;                        // by executor: how often a node has joined
+};
+
+}  // namespace troupe::detail

@@ -1,0 +1,133 @@
+// What this file is for: tiles whose only copy is lost: they are made again, or found elsewhere, or their readers fail.
+// SPDX-FileCopyrightText: the troupe authors
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// When a node dies, a thread repeats the calls that the log names on stand-ins (execution/reexecution), and tasks that
+// need the results wait as for a transfer.
+#include <troupe/error.hpp>
+
+#include "actors/execution/reexecution.hpp"
+#include "actors/execution/task_errors.hpp"
+#include "actors/placement/internal_tasks.hpp"
+#include "actors/placement/placement.hpp"
+#include "actors/protocol/phase.hpp"
+
+namespace troupe::detail {
+
+namespace {
+
+std::exception_ptr not_made_again(const task_record& t, const std::string& node, const std::exception_ptr& why) {
+  const access& x = t.accesses[0];
+  return std::make_exception_ptr(error(
+      errc::data_lost, "array '" + x.array->spec.name + "', tile " + std::to_string(x.tile) +
+                           ": its only copy went with " + node + ", and it could not be made again: " + text_of(why)));
+}
+
+}  // namespace
+
+void placement::report_failure(const executor& e, std::span<const std::pair<array_core*, std::uint32_t>> lost,
+                               std::exception_ptr why, bool for_good) {
+  turns_.take();
+  serve(nullptr);  // accounts for what the executor has done before; leaves the turn
+  turns_.take();
+  assignment_.disconnect(e.facts().space);  // a device that is opened again is not connected
+  lose(e, lost, why);
+  if (for_good) {
+    assignment_.withdraw(e.facts().id);
+    admission_.remove_node(e.facts().id);
+    if (e.facts().kind == device_kind::node) last_gone_ = e.facts().shown_name();
+    std::vector<task_record*> kept;  // tasks kept while this executor was a candidate
+    assignment_.drop_kept([&](task_record& t) { kept.push_back(&t); });
+    for (task_record* t : kept) assign(*t);
+  }
+  serve(nullptr);  // refuses tasks that no other executor can run; leaves the turn
+  take_turn(nullptr);
+}
+
+void placement::report_lost(const executor& e, std::span<const std::pair<array_core*, std::uint32_t>> lost,
+                            std::exception_ptr why) {
+  turns_.take();
+  serve(nullptr);  // accounts for what was done before; leaves the turn
+  turns_.take();
+  lose(e, lost, why);
+  leave_turn();
+  take_turn(nullptr);
+}
+
+void placement::lose(const executor& e, std::span<const std::pair<array_core*, std::uint32_t>> all,
+                     const std::exception_ptr& why) {
+  std::vector<std::pair<array_core*, std::uint32_t>> left;
+  const bool node = log_ && e.facts().kind == device_kind::node;
+  if (node) left = make_again(e, all);
+  const std::span<const std::pair<array_core*, std::uint32_t>> lost = node ? left : all;
+  for (const auto& [array, tile] : lost) {
+    tile_home& home = array->homes->tiles[tile];
+    if (home.dirty_in != e.facts().space) continue;
+    home.cached.erase(e.facts().space);
+    rescue(*array, tile, home,
+           std::make_exception_ptr(error(errc::data_lost, "array '" + array->spec.name + "', tile " +
+                                                              std::to_string(tile) + ": its only copy went with " +
+                                                              e.facts().shown_name() + ": " + text_of(why))));
+  }
+}
+
+// Starts the re-execution of the calls that wrote the lost tiles; returns the tiles that cannot be made again.
+std::vector<std::pair<array_core*, std::uint32_t>> placement::make_again(
+    const executor& e, std::span<const std::pair<array_core*, std::uint32_t>> lost) {
+  lineage_log::repetition again = log_->make_again(e.facts().space, lost);
+  std::vector<std::pair<array_core*, std::uint32_t>> left = std::move(again.lost);
+  if (again.remade.empty()) return left;
+  std::vector<task_record*> tasks;
+  for (const auto& [a, tile] : again.remade) {
+    task_record* const t = make_transfer(link_, *a, tile, false);
+    number(deps_, *t);
+    t->executor = e.facts().id;
+    log_->note_overwriting(*t, host_space);
+    tile_home& home = a->homes->tiles[tile];
+    home.cached.erase(e.facts().space);
+    home.dirty_in = no_space;
+    home.moving = {t, t->sequence};
+    tasks.push_back(t);
+  }
+  reexecutions_.start([this, again = std::move(again), tasks, name = e.facts().shown_name()] {
+    std::vector<remade_value> results;
+    std::exception_ptr failed;
+    remade_bodies bodies;
+    try {
+      results = remake(again.plan, [&](const logic::value& v) { return again.copy(v); }, link_, &bodies);
+    } catch (...) {
+      failed = std::current_exception();
+    }
+    reexecutions_.count(bodies);
+    for (std::size_t i = 0; i < tasks.size(); ++i) {
+      claim(*tasks[i]);
+      if (const std::exception_ptr why = i < results.size() ? results[i].error : failed)
+        tasks[i]->error = not_made_again(*tasks[i], name, why);
+      fulfil(*tasks[i], board_);
+    }
+    report_done(tasks, nullptr);
+  });
+  return left;
+}
+
+// ---- so that less is lost -------------------------------------------------------------------------------------------
+
+// Collects the tiles that the log wants saved; leave_and_tell asks the nodes for them once the turn has been left.
+void placement::save_some() {
+  log_->each_to_save([&](array_core& a, std::uint32_t tile) { notifications_.add_save(a, tile); });
+}
+
+void placement::report_saved(const executor& e, std::uint64_t times, std::span<saved_tile> all) {
+  with_turn([&] {
+    log_->take_home(e.facts(), times, all);
+    save_some();
+  });
+}
+
+void placement::report_not_saved(std::span<const std::pair<array_core*, std::uint32_t>> all) {
+  with_turn([&] {
+    for (const lineage_log::tile_id& t : all) log_->not_saved(t);
+  });
+}
+
+}  // namespace troupe::detail

@@ -1,0 +1,60 @@
+// What this file is for: long work that is done aside: calls that are repeated after a node has died.
+// SPDX-FileCopyrightText: the troupe authors
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <mutex>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "actors/execution/reexecution.hpp"
+
+namespace troupe::detail {
+
+/// Threads that repeat calls, one for each loss, and the number of bodies that they have run. Any thread.
+class reexecutions {
+ public:
+  reexecutions() = default;
+  ~reexecutions() { wait(); }
+  reexecutions(const reexecutions&) = delete;
+  reexecutions& operator=(const reexecutions&) = delete;
+
+  /// Sets the function that runs the work, instead of a thread for each. All such work must have ended before this is
+  /// destroyed. Before the first `start`.
+  void use(std::function<void(std::function<void()>)> run) { run_ = std::move(run); }
+  void start(std::function<void()> work) {
+    if (run_) return run_(std::move(work));
+    std::lock_guard hold(lock_);
+    threads_.emplace_back(std::move(work));
+  }
+  /// Waits for the threads that have been started by now.
+  void wait() {
+    std::vector<std::thread> all;
+    {
+      std::lock_guard hold(lock_);
+      all.swap(threads_);
+    }
+    for (std::thread& t : all) t.join();
+  }
+
+  void count(const remade_bodies& b) {
+    run_bodies_.fetch_add(b.run, std::memory_order_relaxed);
+    threw_.fetch_add(b.threw, std::memory_order_relaxed);
+  }
+  /// The bodies of all work that has ended.
+  remade_bodies bodies() const {
+    return {run_bodies_.load(std::memory_order_relaxed), threw_.load(std::memory_order_relaxed)};
+  }
+
+ private:
+  std::function<void(std::function<void()>)> run_;  // null: a thread for each
+  std::mutex lock_;
+  std::vector<std::thread> threads_;
+  std::atomic<std::uint64_t> run_bodies_{0}, threw_{0};
+};
+
+}  // namespace troupe::detail
