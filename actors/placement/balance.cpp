@@ -46,11 +46,7 @@ void placement::relieve_others(executor& idle) {
 // another to this device only.
 bool placement::may_go_elsewhere(const task_record& t) {
   if (t.kind != task_kind::call || (t.marks & mark_behind) || !assignment_.has_choice(t)) return false;
-  bool alone = true;
-  if (t.marks & mark_leads)
-    deps_.each_successor(const_cast<task_record&>(t),
-                         [&](task_record& next, bool) { alone = alone && !(next.marks & mark_behind); });
-  return alone;
+  return chains_.leads_nobody(const_cast<task_record&>(t));
 }
 
 void placement::place_anew() {
@@ -60,10 +56,10 @@ void placement::place_anew() {
     const std::size_t n = executors_[i]->take_back(back, wanted);
     executors_[i]->recall([&](const task_record& t) {
       if (!may_go_elsewhere(t)) return false;
-      lead_no_more(const_cast<task_record&>(t));
+      chains_.lead_no_more(const_cast<task_record&>(t));
       return true;
     });
-    for (std::size_t k = n; k != 0; --k) place_without_setback(*back[k - 1]);  // the newest come first
+    for (std::size_t k = n; k != 0; --k) place_again(*back[k - 1], false);  // the newest come first
   });
 }
 

@@ -1,15 +1,15 @@
-// What this file is for: tasks that follow one another on a device without a wait in between.
+// What this file is for: which task may be sent behind which.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
-//
-// When a device is handed a task, each of its successors counts it as ahead. A successor all of whose unfinished
-// predecessors are ahead on one device may be handed over at once: the device orders both by their data. See
-// protocol/behind.hpp for what happens when one of them fails.
+#include "actors/placement/chains.hpp"
+
 #include <algorithm>
+#include <utility>
 
 #include "actors/execution/reexecution.hpp"
 #include "actors/logic/data/directory.hpp"
-#include "actors/placement/placement.hpp"
+#include "actors/logic/scheduling/admission.hpp"
+#include "actors/placement/host_memory.hpp"
 #include "actors/protocol/behind.hpp"
 
 namespace troupe::detail {
@@ -62,16 +62,28 @@ bool may_count(const task_record& first, const task_record& next) {
 
 }  // namespace
 
+void chains::add(bool has_memory) {
+  setbacks_.push_back(0);
+  held_back_.emplace_back();
+  if (has_memory) order_.note_predecessors(&predecessors_);
+}
+
+void chains::note_ordered(task_record& t) {
+  for (const auto& [first, next, data] : predecessors_)
+    if (next == &t) count_ahead(*first, t, data);  // the others are of settle tasks
+  predecessors_.clear();
+}
+
 // Returns true if `next` is certain to be returned whenever `first` is (a data edge, or `first` is not uncertain), so
 // chaining is safe; see mark_uncertain.
-bool placement::follows_surely(task_record& first, const task_record& next, bool data) {
+bool chains::follows_surely(task_record& first, const task_record& next, bool data) {
   if (data || !(first.marks & mark_uncertain)) return true;
-  deps_.each_successor(first, [&](task_record& n, bool d) { data = data || (d && &n == &next); });
+  order_.each_successor(first, [&](task_record& n, bool d) { data = data || (d && &n == &next); });
   return data;
 }
 
 // Counts `first`, which a device has been handed, as ahead of its successor `next`.
-void placement::count_ahead(task_record& first, task_record& next, bool data) {
+void chains::count_ahead(task_record& first, task_record& next, bool data) {
   if (!may_count(first, next) || !follows_surely(first, next, data)) return;
   if (next.ahead == 0) next.executor = first.executor;
   if (next.executor != first.executor) return;
@@ -80,24 +92,28 @@ void placement::count_ahead(task_record& first, task_record& next, bool data) {
 }
 
 // Takes back what `count_ahead` counted for a task that has ended, or that its device has returned.
-void placement::count_not_ahead(task_record& first) {
+void chains::count_not_ahead(task_record& first) {
   if (!(first.marks & mark_leads)) return;
-  deps_.each_successor(first, [&](task_record& next, bool data) {
+  order_.each_successor(first, [&](task_record& next, bool data) {
     if (may_count(first, next) && next.executor == first.executor && next.ahead > 0 &&
         follows_surely(first, next, data))
       --next.ahead;
   });
 }
 
-// Sends no other task behind this one from now on: its node is asked for it, so that it may come back though nothing has
-// failed.
-void placement::lead_no_more(task_record& t) {
+void chains::lead_no_more(task_record& t) {
   count_not_ahead(t);
   t.marks &= static_cast<std::uint16_t>(~mark_leads);
 }
 
-// Marks the outgoing tasks of a device, which are about to be handed over, and sends successors behind them.
-void placement::hand_to_device(std::size_t i) {
+bool chains::leads_nobody(task_record& t) {
+  bool alone = true;
+  if (t.marks & mark_leads)
+    order_.each_successor(t, [&](task_record& next, bool) { alone = alone && !(next.marks & mark_behind); });
+  return alone;
+}
+
+void chains::hand_over(std::size_t i) {
   std::vector<task_record*>& outgoing = assignment_.outgoing(i);
   for (std::size_t k = 0; k < outgoing.size(); ++k) {
     task_record& t = *outgoing[k];
@@ -110,32 +126,29 @@ void placement::hand_to_device(std::size_t i) {
     if (pulls) t.marks |= mark_uncertain;
     if (!stays_on_device(t) || has_loans(t) || ends_at_home(t, assignment_.facts()[i])) continue;
     t.marks |= mark_leads;
-    deps_.each_successor(t, [&](task_record& next, bool data) {
+    order_.each_successor(t, [&](task_record& next, bool data) {
       count_ahead(t, next, data);
       send_behind(next);
     });
   }
 }
 
-// Sends tasks that were held back behind others, before the device has run dry.
-void placement::send_held_back(std::size_t i) {
+void chains::send_held_back(std::size_t i) {
   if (held_back_[i].empty() || !assignment_.runs_low(i)) return;
   holding_back_.erase(i);
   for (const task_ref& r : std::exchange(held_back_[i], {}))
-    if (deps_.alive(r)) send_behind(*r.task);
+    if (order_.alive(r)) send_behind(*r.task);
 }
 
-// Assigns a task to the device that has all its unfinished predecessors, to run after them; false if it may not or
-// there is no room.
-bool placement::send_behind(task_record& t) {
-  if ((t.marks & mark_sent) || t.ahead <= 0 || t.ahead != t.pending || abandoning_) return false;
+bool chains::send_behind(task_record& t) {
+  if ((t.marks & mark_sent) || t.ahead <= 0 || t.ahead != t.pending || stopped_) return false;
   if (logic::admission::concerns(t) || !stays_on_device(t)) return false;
   const std::size_t i = t.executor;
   if (assignment_.facts()[i].kind == device_kind::node && waits_for_tasks(t)) return false;
   const memory_space where = assignment_.facts()[i].space;
   bool in_the_way = false;
   logic::each_in_the_way(t, where, [&](array_core&, std::uint32_t, tile_home&, logic::wanted) { in_the_way = true; });
-  const auto alive = [this](task_ref r) { return deps_.alive(r); };
+  const auto alive = [this](task_ref r) { return order_.alive(r); };
   logic::each_part_clash(t, where, alive, [&](task_ref) { in_the_way = true; });
   if (in_the_way || logic::lost_input(t)) return false;
   if (host_memory_ && !host_memory_->has_room_now(t)) return false;
@@ -156,8 +169,7 @@ bool placement::send_behind(task_record& t) {
   return true;
 }
 
-// True if a task has ended before the tasks that it was sent behind: it retires after them.
-bool placement::has_ended_early(task_record& t) {
+bool chains::has_ended_early(task_record& t) {
   if (t.marks & mark_behind) {
     t.marks |= mark_early;
     return true;
@@ -167,26 +179,12 @@ bool placement::has_ended_early(task_record& t) {
   return false;
 }
 
-void placement::make_extras(std::span<task_record* const> tasks) {
-  if (std::ranges::none_of(tasks, [](const task_record* t) { return t->extra == nullptr; })) return;
-  with_turn([&] {
-    for (task_record* t : tasks)
-      if (!t->extra) t->extra = new task_extra;
-  });
+void chains::note_returned(task_record& t, bool counts) {
+  if (counts) note_setback(t);
+  count_not_ahead(t);
 }
 
-void placement::note_refusals(std::span<const std::pair<task_record*, std::exception_ptr>> all) {
-  if (all.empty()) return;
-  with_turn([&] {
-    for (const auto& [t, why] : all) {
-      if (!t->extra) t->extra = new task_extra;
-      t->extra->refused = true;
-      if (why) t->extra->refusal = why;
-    }
-  });
-}
-
-void placement::note_setback(const task_record& t) {
+void chains::note_setback(const task_record& t) {
   if (t.marks & mark_handed) ++setbacks_[t.executor];
 }
 

@@ -48,7 +48,8 @@ placement::placement(const options& o, house_link& link, wait_board& board)
                      std::min(std::chrono::duration<double, std::nano>(o.card_wait).count(), wait_max_ns) /
                      clock_.ns_per_tick()),
                  static_cast<std::uint64_t>(unknown_ns / clock_.ns_per_tick())),
-      host_memory_(o.memory_bytes != 0 ? new host_memory(o.memory_bytes, link, deps_, *this) : nullptr) {
+      host_memory_(o.memory_bytes != 0 ? new host_memory(o.memory_bytes, link, deps_, *this) : nullptr),
+      chains_(deps_, assignment_, executors_, host_memory_.get()) {
   link_.bounded = o.memory_bytes != 0;
   if (!o.eager_devices)
     assignment_.be_careful([this](std::size_t i, const kernel_info& k) { return executors_[i]->is_ready_for(k); });
@@ -59,8 +60,7 @@ void placement::add(executor& e) {
   executors_changed();
   if (e.facts().kind != device_kind::node) near_.push_back(&e);
   assignment_.add(e.facts());
-  setbacks_.push_back(0);
-  held_back_.emplace_back();
+  chains_.add(e.facts().space != host_space);
   if (e.facts().space == host_space) return;
   has_devices_ = gated_ = true;
   // Half of the allowed cost is left for calls that run while a tile is on its way.
@@ -72,7 +72,6 @@ void placement::add(executor& e) {
     assignment_.withdraw(e.facts().id);  // until a node has joined
   else
     admission_.add_device({e.facts().name, e.facts().kind, e.facts().index}, e.facts().card);
-  deps_.note_predecessors(&predecessors_);
 }
 
 void placement::know_link(memory_space s, logic::edge_cost in, logic::edge_cost out) {
@@ -222,14 +221,14 @@ bool placement::serve(executor* self, bool client) {
       const auto i = static_cast<std::size_t>(e);
       std::vector<task_record*>& outgoing = assignment_.outgoing(i);
       const bool device = executors_[i]->facts().space != host_space;
-      if (device) send_held_back(i);
+      if (device) chains_.send_held_back(i);
       if (outgoing.empty()) {
         assignment_.sent(i);
         continue;
       }
       notifications_.add(*executors_[i]);
       any = true;
-      if (device) hand_to_device(i);
+      if (device) chains_.hand_over(i);
       executors_[i]->run_tasks(outgoing, executors_[i] == self ? executor::attention::caller
                                          : device && client    ? executor::attention::client
                                          : stale               ? executor::attention::nobody
@@ -291,7 +290,7 @@ void placement::handle(mail m) {
       retired_.push_back(m.task());
       break;
     case mail::returned:
-      place_again(*m.task());
+      place_again(*m.task(), true);
       break;
     case mail::dropped:
       m.array()->dropped = true;

@@ -29,6 +29,7 @@
 #include "actors/memory/record_pool.hpp"
 #include "actors/placement/absent_tasks.hpp"
 #include "actors/placement/alarm.hpp"
+#include "actors/placement/chains.hpp"
 #include "actors/placement/farewells.hpp"
 #include "actors/placement/host_memory.hpp"
 #include "actors/placement/in_flight.hpp"
@@ -256,21 +257,10 @@ class placement final : private logic::dependencies::surroundings, private host_
   bool give_room();
   void fail_unstarted(task_record&, const std::exception_ptr& why);
   bool must_wait_for_data(task_record&);
-  void place_again(task_record&);
-  void place_without_setback(task_record&);
-  // chains.cpp
-  void hand_to_device(std::size_t executor);
-  void count_ahead(task_record& first, task_record& next, bool data);
-  bool follows_surely(task_record& first, const task_record& next, bool data);
-  void count_not_ahead(task_record& first);
-  void lead_no_more(task_record&);
-  void send_held_back(std::size_t executor);
+  void place_again(task_record&, bool setback);
   int next_to_send(int from) const {
-    return std::min(assignment_.next_outgoing(from), holding_back_.next(static_cast<std::size_t>(from)));
+    return std::min(assignment_.next_outgoing(from), chains_.next_holding_back(from));
   }
-  bool send_behind(task_record&);
-  bool has_ended_early(task_record&);
-  void note_setback(const task_record&);
   void assign(task_record&);
   void admit_again(task_record&);
   void lose_overtaken(const task_record&);
@@ -349,14 +339,11 @@ class placement final : private logic::dependencies::surroundings, private host_
   logic::space_set lenders_;     // spaces of nodes from which others may copy
   bool has_devices_ = false;     // some executor has memory of its own
   std::vector<std::string> remarks_;
-  std::vector<std::uint32_t> setbacks_;           // of each executor, counted for devices; see protocol/behind.hpp
-  std::vector<std::vector<task_ref>> held_back_;  // by device: tasks that may be sent behind others once it runs low
-  logic::executor_set holding_back_;              // the devices with entries in held_back_
-  std::vector<logic::dependencies::dependency> predecessors_;
   std::unordered_multimap<const task_record*, overtaken> overtaken_;  // by task: its input that must be made again
   std::unordered_map<task_record*, std::exception_ptr> doomed_;       // on devices; they fail when returned
   const task_record* retiring_ = nullptr;  // its successors are being released: no task may be linked to it
   std::unique_ptr<host_memory> host_memory_;  // null: there is no budget
+  chains chains_;
   std::unique_ptr<lineage_log> log_;  // of data on other nodes only; null: no nodes
   reexecutions reexecutions_;
   std::vector<mail> work_;

@@ -211,6 +211,7 @@ std::vector<std::coroutine_handle<>> placement::take_unresumed() {
 std::uint64_t placement::abandon_queued() {
   turns_.take();
   abandoning_ = true;  // from here on no task that becomes ready is handed out
+  chains_.stop();
   std::vector<task_record*> back(1024);
   const auto give_up = [&](task_record& t) {
     abandon(t);

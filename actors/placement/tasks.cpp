@@ -24,15 +24,11 @@ void placement::order(task_record& t) {
   for (task_record* s : settles_)
     if (--s->pending == 0) make_ready(*s);
   settles_.clear();
-  if (has_devices_) {
-    for (const auto& [first, next, data] : predecessors_)
-      if (next == &t) count_ahead(*first, t, data);  // the others are of settle tasks
-    predecessors_.clear();
-  }
+  if (has_devices_) chains_.note_ordered(t);
   if (--t.pending == 0)
     make_ready(t);
   else if (has_devices_)
-    send_behind(t);
+    chains_.send_behind(t);
 }
 
 task_record* placement::make_settle(array_core& a, reduction& r) { return detail::make_settle(link_, a, r); }
@@ -55,7 +51,7 @@ void placement::make_ready(task_record& t) {
     if (t.marks & mark_early)
       retired_.push_back(&t);
     else
-      deps_.each_successor(t, [&](task_record& next, bool) { send_behind(next); });  // there is room again
+      chains_.send_successors(t);  // there is room again
     return;
   }
   if (abandoning_ && t.kind != task_kind::farewell) abandon(t);
@@ -101,14 +97,9 @@ void placement::make_ready(task_record& t) {
   }
 }
 
-void placement::place_again(task_record& t) {
-  note_setback(t);
-  place_without_setback(t);
-}
-
-// Places a returned task again without counting a setback. Called directly only for tasks that nothing was sent behind.
-void placement::place_without_setback(task_record& t) {
-  count_not_ahead(t);
+// Places a task again that its executor has returned. `setback`: others may have been sent behind it.
+void placement::place_again(task_record& t, bool setback) {
+  chains_.note_returned(t, setback);
   if (log_) log_->note_not_run(t, assignment_.space_of(t));
   if (has_devices_) logic::forget_parts(t);
   assignment_.take_back(t);
@@ -136,6 +127,25 @@ void placement::place_without_setback(task_record& t) {
 void placement::admit_again(task_record& t) {
   admission_.finished(t);
   admission_.queue(t);
+}
+
+void placement::make_extras(std::span<task_record* const> tasks) {
+  if (std::ranges::none_of(tasks, [](const task_record* t) { return t->extra == nullptr; })) return;
+  with_turn([&] {
+    for (task_record* t : tasks)
+      if (!t->extra) t->extra = new task_extra;
+  });
+}
+
+void placement::note_refusals(std::span<const std::pair<task_record*, std::exception_ptr>> all) {
+  if (all.empty()) return;
+  with_turn([&] {
+    for (const auto& [t, why] : all) {
+      if (!t->extra) t->extra = new task_extra;
+      t->extra->refused = true;
+      if (why) t->extra->refusal = why;
+    }
+  });
 }
 
 void placement::assign(task_record& t) {
@@ -220,7 +230,7 @@ void placement::note_chunk(const task_record& t) {
 }
 
 void placement::retire(task_record& t) {
-  if (has_devices_ && has_ended_early(t)) return;
+  if (has_devices_ && chains_.has_ended_early(t)) return;
   if (!doomed_.empty()) doomed_.erase(&t);
   if (!overtaken_.empty()) overtaken_.erase(&t);
   assignment_.finished(t);

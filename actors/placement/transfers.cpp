@@ -34,7 +34,7 @@ bool placement::set_aside_for_data() {
 // Gives tasks that wait for room in host memory what is free by now; true if some task may go on.
 bool placement::give_room() {
   const bool any = host_memory_->give_room();
-  predecessors_.clear();  // loads are not tasks of a device
+  chains_.forget_edges();  // loads are not tasks of a device
   return any;
 }
 
@@ -92,7 +92,7 @@ bool placement::must_wait_for_data(task_record& t) {
   if (has_devices_)
     logic::each_part_clash(t, where, alive, [&](task_ref r) { waits = deps_.link(r, t, false) || waits; });
   if (!waits && host_memory_) waits = host_memory_->must_wait(t);
-  predecessors_.clear();  // the tasks linked here do not count as ahead
+  chains_.forget_edges();  // the tasks linked here do not count as ahead
   if (waits) return true;
   if (log_) log_->note_overwriting(t, where);
   if (has_devices_) logic::note_parts(t, where, alive);

@@ -12,6 +12,7 @@
 
 #include "actors/memory/record_pool.hpp"
 #include "actors/placement/placement.hpp"
+#include "collector.hpp"
 #include "tests/support/plain_device.hpp"
 
 namespace troupe::detail {
@@ -22,40 +23,6 @@ void release(task_record*) noexcept;
 namespace test {
 
 using namespace troupe::detail;
-
-/// Takes everything and starts nothing. One thread.
-class collector final : public executor {
- public:
-  explicit collector(executor_facts f) : facts_(std::move(f)) {}
-  const executor_facts& facts() const override { return facts_; }
-  void run_tasks(std::span<task_record* const> tasks, attention) override {
-    held.insert(held.end(), tasks.begin(), tasks.end());
-    batches.push_back(tasks.size());
-  }
-  int sleepers() const override { return 1; }  // nobody is ever looking: every message takes its own turn
-  void wake_one() override {}
-  void keep_watch() override {}
-  std::size_t queued() const override { return held.size(); }
-  std::size_t unstarted() const override { return held.size(); }
-  float queued_ns() const override { return 10'000.0f * static_cast<float>(held.size()); }
-  std::size_t take_back(std::span<task_record*> room, const std::function<bool(const task_record&)>& wanted) override {
-    std::size_t n = 0;
-    for (auto t = held.end(); t != held.begin() && n < room.size();)
-      if (wanted(**--t)) {
-        room[n++] = *t;
-        t = held.erase(t);
-      }
-    return n;
-  }
-  troupe::executor_report report() const override { return {.name = facts_.name}; }
-  void start() override {}
-
-  std::vector<task_record*> held;
-  std::vector<std::size_t> batches;
-
- private:
-  executor_facts facts_;
-};
 
 /// A placement with collectors. References to tasks and arrays are held until the end.
 class stage {

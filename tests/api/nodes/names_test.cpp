@@ -12,6 +12,8 @@
 #include <system_error>
 #include <utility>
 
+#include "tests/support/sanitizers.hpp"
+
 namespace {
 
 using test::comes_true;
@@ -87,6 +89,7 @@ class mortal {
 };
 
 TEST(nodes_names, a_node_that_died_is_not_listed_beside_who_has_come_under_its_name) {
+  if (test::sanitizers == "thread") GTEST_SKIP() << "ThreadSanitizer ends children that make threads";
   std::deque<mortal> nodes;
   for (int i = 0; i < 4; ++i) nodes.emplace_back("b");
   const runtime a(node_options("a"));

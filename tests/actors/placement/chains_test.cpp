@@ -1,0 +1,232 @@
+// What this file is for: which tasks are sent behind which, and what is counted when one of them comes back.
+// SPDX-FileCopyrightText: the troupe authors
+// SPDX-License-Identifier: BSD-3-Clause
+#include "actors/placement/chains.hpp"
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "actors/logic/data/directory.hpp"
+#include "actors/protocol/behind.hpp"
+#include "collector.hpp"
+#include "loose_graph.hpp"
+
+namespace {
+
+using namespace test;
+using enum troupe::access_mode;
+
+/// A core group and two devices with memory of their own.
+class chains_on_devices : public testing::Test, protected loose_graph {
+ protected:
+  explicit chains_on_devices(float window_ns = 1e9f)
+      : assignment(window_ns, 0), chains(order, assignment, executors, nullptr) {
+    for (std::uint16_t i = 0; i < 3; ++i) {
+      all.push_back(std::make_unique<collector>(
+          executor_facts{i, "executor " + std::to_string(i), troupe::device_kind::cpu, i, 1}));
+      executors.push_back(all.back().get());
+      assignment.add(all.back()->facts());
+      chains.add(i != host_space);
+    }
+  }
+  /// Orders a task that only that device may run, as placement does.
+  task_record* on(int device, const std::vector<use>& uses, int priority = 0) {
+    task_record* const t = task(uses);
+    extra(t).executors = {device};
+    extra(t).options.priority = priority;
+    std::vector<task_record*> settles;
+    t->pending = 1;
+    order.order(*t, settles);
+    chains.note_ordered(*t);
+    if (--t->pending == 0)
+      assignment.assign(*t);
+    else
+      chains.send_behind(*t);
+    return t;
+  }
+  /// Hands over what is outgoing at a device. Returns what it was given.
+  std::vector<task_record*> hand_over(std::size_t device) {
+    chains.send_held_back(device);
+    for (task_record* t : assignment.outgoing(device))
+      if (!(t->marks & mark_behind)) troupe::logic::note_sent(*t, assignment.space_of(*t), false);
+    chains.hand_over(device);
+    std::vector<task_record*> given = assignment.outgoing(device);
+    assignment.sent(device);
+    return given;
+  }
+  /// The device has run the task; true if it retires now.
+  bool end(task_record* t, std::exception_ptr why = nullptr) {
+    if (claim(*t)) {
+      t->error = why;
+      t->measured_ns = 1'000;
+      fulfil(*t, board);
+    }
+    if (chains.has_ended_early(*t)) return false;
+    assignment.finished(*t);
+    troupe::logic::note_done(*t, assignment.space_of(*t));
+    for (task_record* next : retire(t)) next->marks &= static_cast<std::uint16_t>(~mark_behind);
+    return true;
+  }
+  using tasks = std::vector<task_record*>;
+
+  std::vector<std::unique_ptr<collector>> all;
+  std::vector<executor*> executors;
+  troupe::logic::assignment assignment;
+  troupe::detail::chains chains;
+};
+
+TEST_F(chains_on_devices, are_sent_as_a_whole_with_their_first_task) {
+  array_core* const a = array("a");
+  task_record *t = on(1, {{a, write}}), *u = on(1, {{a, update}}), *v = on(1, {{a, update}});
+  EXPECT_EQ(u->pending, 1);
+  EXPECT_EQ(hand_over(1), (tasks{t, u, v}));
+  EXPECT_FALSE(t->marks & mark_behind);
+  EXPECT_FALSE(is_behind(t->phase));
+  for (task_record* b : {u, v}) {
+    EXPECT_TRUE(b->marks & mark_behind);
+    EXPECT_EQ(behind_of(b->phase), behind_mark(0));
+  }
+}
+
+TEST_F(chains_on_devices, grow_by_tasks_that_are_ordered_while_the_device_works) {
+  array_core* const a = array("a");
+  task_record* const t = on(1, {{a, write}});
+  EXPECT_EQ(hand_over(1), tasks{t});
+  task_record* const u = on(1, {{a, update}});
+  EXPECT_TRUE(u->marks & mark_behind);
+  EXPECT_EQ(hand_over(1), tasks{u});
+}
+
+TEST_F(chains_on_devices, have_no_task_that_also_comes_after_one_elsewhere) {
+  array_core *a = array("a"), *b = array("b");
+  task_record *t = on(1, {{a, write}}), *other = on(2, {{b, write}});
+  hand_over(1), hand_over(2);
+  task_record* const u = on(1, {{a, update}, {b, update}});
+  EXPECT_FALSE(u->marks & mark_behind);
+  EXPECT_EQ(u->ahead, 1) << "one of its two predecessors";
+  EXPECT_TRUE(end(other));
+  EXPECT_FALSE(chains.send_behind(*u)) << "what the other device has written is in the way";
+  EXPECT_TRUE(end(t));
+  EXPECT_EQ(u->ahead, 0);
+}
+
+TEST_F(chains_on_devices, have_tasks_of_one_priority_only) {
+  array_core* const a = array("a");
+  task_record *t = on(1, {{a, write}}), *u = on(1, {{a, update}}, 1);
+  EXPECT_EQ(hand_over(1), tasks{t});
+  EXPECT_EQ(u->ahead, 0);
+}
+
+TEST_F(chains_on_devices, retire_in_order_whatever_ends_first) {
+  array_core* const a = array("a");
+  task_record *t = on(1, {{a, write}}), *u = on(1, {{a, update}});
+  hand_over(1);
+  EXPECT_FALSE(end(u)) << "its predecessor has not ended";
+  EXPECT_TRUE(u->marks & mark_early);
+  EXPECT_TRUE(end(t));
+  EXPECT_TRUE(end(u));
+}
+
+TEST_F(chains_on_devices, after_a_failure_are_sent_with_a_new_count_of_setbacks) {
+  array_core *a = array("a"), *b = array("b");
+  end((on(1, {{a, write}}), hand_over(1).at(0)), std::make_exception_ptr(1));
+  on(1, {{b, write}});
+  task_record* const u = on(1, {{b, update}});
+  hand_over(1);
+  EXPECT_EQ(behind_of(u->phase), behind_mark(1));
+  on(2, {{array("c"), write}});
+  array_core* const d = array("d");
+  on(2, {{d, write}});
+  task_record* const elsewhere = on(2, {{d, update}});
+  hand_over(2);
+  EXPECT_EQ(behind_of(elsewhere->phase), behind_mark(0)) << "each device has a count of its own";
+}
+
+TEST_F(chains_on_devices, lose_the_successors_of_what_comes_back) {
+  array_core* const a = array("a");
+  task_record* const t = on(1, {{a, write}});
+  hand_over(1);
+  extra(t).options.priority = 0;
+  task_record* const other = on(1, {{a, update}}, 1);  // not sent behind it
+  task_record* const u = on(1, {{a, update}});         // comes after both
+  EXPECT_EQ(u->ahead, 0);
+  EXPECT_EQ(other->ahead, 0);
+  task_record* const reader = on(1, {{array("b"), write}});
+  hand_over(1);
+  chains.note_returned(*t, true);
+  chains.note_returned(*reader, false);
+  array_core* const c = array("c");
+  on(1, {{c, write}});
+  task_record* const next = on(1, {{c, update}});
+  hand_over(1);
+  EXPECT_EQ(behind_of(next->phase), behind_mark(1)) << "one of the two counted as a setback";
+}
+
+TEST_F(chains_on_devices, get_no_more_tasks_behind_one_that_was_asked_for) {
+  array_core* const a = array("a");
+  task_record* const t = on(1, {{a, write}});
+  hand_over(1);
+  EXPECT_TRUE(chains.leads_nobody(*t));
+  chains.lead_no_more(*t);
+  task_record* const u = on(1, {{a, update}});
+  EXPECT_EQ(u->ahead, 0);
+  EXPECT_FALSE(u->marks & mark_behind);
+}
+
+TEST_F(chains_on_devices, know_whether_something_was_sent_behind_a_task) {
+  array_core* const a = array("a");
+  task_record* const t = on(1, {{a, write}});
+  hand_over(1);
+  EXPECT_TRUE(chains.leads_nobody(*t));
+  on(1, {{a, update}});
+  EXPECT_FALSE(chains.leads_nobody(*t));
+}
+
+TEST_F(chains_on_devices, end_with_the_runtime) {
+  array_core* const a = array("a");
+  task_record *t = on(1, {{a, write}}), *u = on(1, {{a, update}});
+  chains.stop();
+  EXPECT_EQ(hand_over(1), tasks{t});
+  EXPECT_FALSE(u->marks & mark_behind);
+}
+
+TEST_F(chains_on_devices, have_no_task_on_cores) {
+  array_core* const a = array("a");
+  task_record* const t = on(0, {{a, write}});
+  const tasks given = assignment.outgoing(0);
+  assignment.sent(0);
+  EXPECT_EQ(given, tasks{t});
+  task_record* const u = on(0, {{a, update}});
+  EXPECT_EQ(u->ahead, 0);
+}
+
+class short_chains : public chains_on_devices {
+ protected:
+  short_chains() : chains_on_devices(2'500) {
+    array_core* const a = array("a");
+    for (int i = 0; i < 8; ++i) {  // it is known then what they take: 1,000 ns
+      on(1, {{a, write}});
+      end(hand_over(1).at(0));
+    }
+  }
+};
+
+TEST_F(short_chains, hold_back_what_a_device_does_not_need_yet_and_send_it_before_it_runs_dry) {
+  array_core* const a = array("a");
+  task_record* const t = on(1, {{a, write}});
+  tasks rest;
+  for (int i = 0; i < 3; ++i) rest.push_back(on(1, {{a, update}}));
+  EXPECT_EQ(hand_over(1), (tasks{t, rest[0], rest[1]})) << "more than the window of work";
+  EXPECT_EQ(chains.next_holding_back(0), 1);
+  EXPECT_EQ(chains.next_holding_back(2), troupe::logic::executor_set::end);
+  EXPECT_TRUE(end(t));
+  EXPECT_EQ(hand_over(1), tasks()) << "more than half a window is left";
+  EXPECT_TRUE(end(rest[0]));
+  EXPECT_EQ(hand_over(1), tasks{rest[2]});
+  EXPECT_EQ(chains.next_holding_back(0), troupe::logic::executor_set::end);
+}
+
+}  // namespace
