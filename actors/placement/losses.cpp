@@ -64,7 +64,7 @@ void placement::lose(const executor& e, std::span<const std::pair<array_core*, s
     tile_home& home = array->homes->tiles[tile];
     if (home.dirty_in != e.facts().space) continue;
     home.cached.erase(e.facts().space);
-    rescue(*array, tile, home,
+    transfers_.rescue(*array, tile, home,
            std::make_exception_ptr(error(errc::data_lost, "array '" + array->spec.name + "', tile " +
                                                               std::to_string(tile) + ": its only copy went with " +
                                                               e.facts().shown_name() + ": " + text_of(why))));

@@ -49,6 +49,7 @@ placement::placement(const options& o, house_link& link, wait_board& board)
                      clock_.ns_per_tick()),
                  static_cast<std::uint64_t>(unknown_ns / clock_.ns_per_tick())),
       host_memory_(o.memory_bytes != 0 ? new host_memory(o.memory_bytes, link, deps_, *this) : nullptr),
+      transfers_(link, deps_, assignment_, executors_, notifications_),
       chains_(deps_, assignment_, executors_, host_memory_.get()) {
   link_.bounded = o.memory_bytes != 0;
   if (!o.eager_devices)
@@ -64,10 +65,12 @@ void placement::add(executor& e) {
   if (e.facts().space == host_space) return;
   has_devices_ = gated_ = true;
   // Half of the allowed cost is left for calls that run while a tile is on its way.
-  if (e.facts().kind == device_kind::node && !log_)
+  if (e.facts().kind == device_kind::node && !log_) {
     log_ = std::make_unique<lineage_log>(
         logic::lineage_bounds{.calls = logged_calls_max, .cost_ns = replay_max_ns_ / 2}, link_, deps_, assignment_,
         host_memory_.get());
+    transfers_.log_to(*log_);
+  }
   if (e.facts().kind == device_kind::node)
     assignment_.withdraw(e.facts().id);  // until a node has joined
   else
@@ -173,7 +176,7 @@ bool placement::serve(executor* self, bool client) {
     if (!retired_.empty()) any = true;
     if (waits_changed_.load(std::memory_order_seq_cst)) look_at_waits();
     if (has_devices_)
-      transfers_.take(
+      transfer_reports_.take(
           [&](auto from, auto to, auto bytes, float ns) { assignment_.learn_transfer(from, to, bytes, ns); });
     work_off();
     // An executor's thread that has its next task already lets a little mail accumulate: fetching it piece by piece

@@ -37,6 +37,7 @@
 #include "actors/placement/notifications.hpp"
 #include "actors/placement/reexecutions.hpp"
 #include "actors/placement/spent_records.hpp"
+#include "actors/placement/transfers.hpp"
 #include "actors/placement/turns.hpp"
 #include "actors/protocol/clock.hpp"
 #include "actors/protocol/executor.hpp"
@@ -59,11 +60,13 @@ class placement final : private logic::dependencies::surroundings, private host_
   /// Sets the costs of copies from host memory to a space (`in`) and back (`out`), as measured before.
   void know_link(memory_space, logic::edge_cost in, logic::edge_cost out);
   /// Makes copies between two devices' spaces direct.
-  void connect(memory_space, memory_space);
+  void connect(memory_space a, memory_space b) { transfers_.connect(a, b); }
   /// Sends all copies of a device through host memory from now on.
   void disconnect(memory_space s) { assignment_.disconnect(s); }
   /// Sets the costs of direct copies into `a` from `b` and into `b` from `a`, if they were measured before.
-  void know_peers(memory_space a, memory_space b, logic::edge_cost into_a, logic::edge_cost into_b);
+  void know_peers(memory_space a, memory_space b, logic::edge_cost into_a, logic::edge_cost into_b) {
+    transfers_.know_peers(a, b, into_a, into_b);
+  }
   /// Adds run times that an earlier runtime measured.
   void know_time(const logic::remembered_time& t) { assignment_.know_time(t); }
   /// Sets the disk to which tiles are spilled when the budget has no room for them.
@@ -144,7 +147,7 @@ class placement final : private logic::dependencies::surroundings, private host_
                    std::exception_ptr why);
   /// Notes that a copy took `ns`, from its turn on the link until it had arrived.
   void report_transfer(memory_space from, memory_space to, std::uint64_t bytes, float ns) {
-    transfers_.add(from, to, bytes, ns);
+    transfer_reports_.add(from, to, bytes, ns);
   }
   /// Lowers the costs of a link that was believed to be much dearer than a measurement shows: on the idle link, `bytes`
   /// took `there` to the node and `back` from it, and an empty message `round_trip`; see cost_model::correct.
@@ -240,9 +243,6 @@ class placement final : private logic::dependencies::surroundings, private host_
   void leave_turn() { notifications_.empty() ? turns_.leave() : leave_and_tell(); }
   // nodes.cpp
   void leave_and_tell();
-  void choose_sources(task_record&, memory_space where);
-  memory_space source_of(const array_core&, std::uint32_t tile, tile_home&, memory_space where, bool whole);
-  bool gives(memory_space, memory_space to) const;
   bool serve(executor* self, bool client = false);  // drains the mail, decides, leaves the turn
   void handle(mail);
   void look_at_waits();
@@ -265,7 +265,6 @@ class placement final : private logic::dependencies::surroundings, private host_
   void admit_again(task_record&);
   void lose_overtaken(const task_record&);
   void refuse(task_record&, std::exception_ptr);
-  void hand_over(task_record&, memory_space);
   bool is_node(const task_record& t) const {
     return (t.marks & mark_sent) && assignment_.facts()[t.executor].kind == device_kind::node;
   }
@@ -289,14 +288,9 @@ class placement final : private logic::dependencies::surroundings, private host_
   std::exception_ptr nobody_left(const task_record&) const;
   std::exception_ptr no_quantity(const task_record&) const;
   std::string what_has_gone(const task_record&) const;
-  // peer_transfers.cpp
-  enum class borrowed { waits, has, refused };
-  borrowed borrow(task_record&, array_core&, std::uint32_t tile, tile_home&);
   void lose(const executor&, std::span<const std::pair<array_core*, std::uint32_t>>, const std::exception_ptr& why);
-  void rescue(array_core&, std::uint32_t tile, tile_home&, std::exception_ptr lost);
   void account_for_data(task_record&);
-  bool bring_home(array_core&);
-  void forget_copies(array_core&);
+  void account_for_transfer(task_record&);
   void free(array_core&);
   void end_farewell(task_record&);
   void relieve_others(executor& idle);
@@ -324,7 +318,7 @@ class placement final : private logic::dependencies::surroundings, private host_
   farewells farewells_;
   std::atomic<bool> waits_changed_{false};
   const std::uint64_t look_ticks_;
-  transfer_reports transfers_;
+  transfer_reports transfer_reports_;
 
   // Owned by the holder of the turn.
   logic::dependencies deps_;
@@ -336,13 +330,12 @@ class placement final : private logic::dependencies::surroundings, private host_
   std::string last_gone_;  // name of the node that left last
   std::vector<executor*> executors_;
   std::vector<executor*> near_;  // the executors that are not nodes
-  logic::space_set lenders_;     // spaces of nodes from which others may copy
   bool has_devices_ = false;     // some executor has memory of its own
   std::vector<std::string> remarks_;
   std::unordered_multimap<const task_record*, overtaken> overtaken_;  // by task: its input that must be made again
   std::unordered_map<task_record*, std::exception_ptr> doomed_;       // on devices; they fail when returned
-  const task_record* retiring_ = nullptr;  // its successors are being released: no task may be linked to it
   std::unique_ptr<host_memory> host_memory_;  // null: there is no budget
+  transfers transfers_;
   chains chains_;
   std::unique_ptr<lineage_log> log_;  // of data on other nodes only; null: no nodes
   reexecutions reexecutions_;

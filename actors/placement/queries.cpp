@@ -130,7 +130,7 @@ std::vector<logic::remembered_time> placement::measured_times() {
 logic::cost_model::learned_edge placement::learned_link(memory_space from, memory_space to) {
   logic::cost_model::learned_edge e;
   with_turn([&] {
-    transfers_.take([&](auto f, auto t, auto bytes, float ns) { assignment_.learn_transfer(f, t, bytes, ns); });
+    transfer_reports_.take([&](auto f, auto t, auto bytes, float ns) { assignment_.learn_transfer(f, t, bytes, ns); });
     e = assignment_.learned(from, to);
   });
   return e;

@@ -242,9 +242,7 @@ void placement::retire(task_record& t) {
     });
   // A task that waited for a copy that is lost finds out itself whether it needed the copy.
   if (t.kind >= task_kind::transfer) t.error = nullptr;
-  retiring_ = &t;
   deps_.retire(t, [&](task_record& next) { make_ready(next); });
-  retiring_ = nullptr;
   admission_.finished(t);
   for (int i = 0; i < t.access_count; ++i) {
     access& x = t.accesses[i];

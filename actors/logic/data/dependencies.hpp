@@ -85,6 +85,7 @@ class dependencies {
   /// was. A failed task (`error` set) fails its data successors and poisons its outputs.
   template <class Ready>
   void retire(task_record& task, Ready&& ready) {
+    retiring_ = &task;
     if (task.error) poison_outputs(task);
     each_successor(task, [&](task_record& next, bool data) {
       if (data && task.error) around_.fail(next, task.error, is_own_failure(task, next));
@@ -92,6 +93,7 @@ class dependencies {
     });
     forget_successors(task);
     task.sequence = 0;
+    retiring_ = nullptr;
   }
   /// True if `failed` is a chunk that ran and `next` is its join: the join ends with the error of its chunk as its own
   /// failure, not as one that it depends on.
@@ -125,6 +127,8 @@ class dependencies {
   };
 
   bool alive(task_ref r) const { return r.sequence > floor_ && r.task->sequence == r.sequence; }
+  /// True if the task is alive and can be linked to: it is not the one whose successors are being released.
+  bool is_unfinished(task_ref r) const { return r.task != retiring_ && alive(r); }
   /// Forgets every record, so that their memory may be freed. Call it only when no task is unfinished.
   void forget_all() { floor_ = sequence_; }
   std::uint64_t next_sequence() { return ++sequence_; }
@@ -159,6 +163,7 @@ class dependencies {
   recorded_tiles* tape_;
   successor_blocks blocks_;
   std::uint64_t sequence_, floor_ = 0;
+  const task_record* retiring_ = nullptr;  // its successors are being released
   std::vector<std::pair<std::uint64_t, std::uint64_t>>* noted_ = nullptr;
   std::vector<dependency>* predecessors_ = nullptr;
 };

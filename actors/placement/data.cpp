@@ -1,0 +1,158 @@
+// What this file is for: data before and after a task: what it waits for, what is accounted for, when arrays are freed.
+// SPDX-FileCopyrightText: the troupe authors
+// SPDX-License-Identifier: BSD-3-Clause
+#include <bit>
+
+#include <troupe/error.hpp>
+
+#include "actors/execution/task_errors.hpp"
+#include "actors/logic/data/directory.hpp"
+#include "actors/placement/internal_tasks.hpp"
+#include "actors/placement/placement.hpp"
+#include "actors/protocol/phase.hpp"
+
+namespace troupe::detail {
+
+// ---- before a task is handed over -----------------------------------------------------------------------------------
+
+// Takes the tasks that must wait for data out of the outgoing ones. True if a task has failed meanwhile, or executors
+// have room for others. The latter not under a budget: the others would compete for the room.
+bool placement::set_aside_for_data() {
+  bool any = false;
+  do {
+    for (int i = assignment_.next_outgoing(0); i != logic::executor_set::end; i = assignment_.next_outgoing(i + 1))
+      std::erase_if(assignment_.outgoing(i), [&](task_record* t) {
+        if ((t->marks & mark_behind) || !must_wait_for_data(*t)) return false;  // behind: send_behind has looked at it
+        if (!host_memory_) assignment_.set_aside(*t);
+        return any = true;
+      });
+  } while (host_memory_ && give_room());
+  return !retired_.empty() || (any && !host_memory_ && assignment_.kept() != 0);
+}
+
+// Gives tasks that wait for room in host memory what is free by now; true if some task may go on.
+bool placement::give_room() {
+  const bool any = host_memory_->give_room();
+  chains_.forget_edges();  // loads are not tasks of a device
+  return any;
+}
+
+void placement::room_granted(task_record& t) {
+  if (t.kind == task_kind::host_access)
+    make_ready(t);
+  else
+    assignment_.resume(t);
+}
+
+void placement::room_refused(task_record& t, const std::exception_ptr& why) { fail_unstarted(t, why); }
+
+void placement::fetch(array_core& a, std::uint32_t tile, tile_home& home) { transfers_.fetch(a, tile, home); }
+
+void placement::room_unwanted(task_record& t) {
+  await_verdict(t);
+  retired_.push_back(&t);
+}
+
+// True if the task must wait or has failed. If the only current copy of a tile that it touches is elsewhere, it waits
+// for a transfer like for any other task.
+bool placement::must_wait_for_data(task_record& t) {
+  const memory_space where = t.kind == task_kind::host_access ? host_space : assignment_.space_of(t);
+  if (const std::exception_ptr lost = logic::lost_input(t)) {
+    fail_unstarted(t, lost);
+    return true;
+  }
+  const bool node = where != host_space && is_node(t);
+  bool waits = has_devices_ && transfers_.must_wait(t, where, node);
+  if (!waits && host_memory_) waits = host_memory_->must_wait(t);
+  chains_.forget_edges();  // the tasks linked here do not count as ahead
+  if (waits) return true;
+  if (log_) log_->note_overwriting(t, where);
+  if (has_devices_) transfers_.leaves(t, where, node);
+  return false;
+}
+
+// Fails a task that has not begun, at the executor that was to run it.
+void placement::fail_unstarted(task_record& t, const std::exception_ptr& why) {
+  fail(t,
+       task_error(t, t.kind == task_kind::host_access ? "host" : assignment_.facts()[t.executor].name, 0, why,
+                  failure_code(why)),
+       true);
+  await_verdict(t);
+  retired_.push_back(&t);
+}
+
+// ---- what has ended or was lost -------------------------------------------------------------------------------------
+
+// ---- what has ended -------------------------------------------------------------------------------------------------
+
+void placement::account_for_data(task_record& t) {
+  if (t.marks & mark_has_room) host_memory_->give_back(t);
+  if (t.kind == task_kind::spill || t.kind == task_kind::load) {
+    host_memory_->account_for_move(t);
+  } else if (t.kind == task_kind::transfer) {
+    account_for_transfer(t);
+  } else if (t.kind == task_kind::host_access || (t.marks & mark_sent)) {
+    const memory_space where = t.kind == task_kind::host_access ? host_space : assignment_.space_of(t);
+    const bool node = log_ && is_node(t);
+    if (node) log_->note_read(t);
+    logic::note_done(t, where);
+    if (!log_) return;
+    log_->note_at_home(t, where);
+    log_->note_ran(t, where, node);
+    if (node) save_some();
+  }
+}
+
+void placement::account_for_transfer(task_record& t) {
+  const access& x = t.accesses[0];
+  transfers::outcome how = transfers_.ended(t);
+  if (how == transfers::outcome::lost_with_node) {
+    const std::pair<array_core*, std::uint32_t> lost{x.array, x.tile};
+    lose(*executors_[t.executor], {&lost, 1}, t.error);
+    const bool comes = x.array->homes->tiles[x.tile].dirty_in == no_space;  // it is being made again
+    how = comes ? transfers::outcome::asked_elsewhere : transfers::outcome::at_home;
+  }
+  if (how == transfers::outcome::at_home && host_memory_) host_memory_->went_home(x);
+}
+
+// ---- the end of an array --------------------------------------------------------------------------------------------
+
+void placement::free_if_unused(array_core& a) {
+  if (!a.dropped || a.users != 0) return;
+  if (a.homes && !a.homes->spaces.empty()) {
+    if (a.is_borrowed() && transfers_.bring_home(a)) return;
+    if (log_) log_->forget(a);
+    transfers_.forget_copies(a);
+    return;
+  }
+  if (log_) log_->forget(a);
+  free(a);
+}
+
+void placement::free(array_core& a) {
+  if (host_memory_) host_memory_->forget(a);
+  task_record* const farewell = a.farewell;
+  destroy(a);
+  if (farewell) end_farewell(*farewell);
+}
+
+void placement::bid_farewell(task_record& t) {
+  if (!farewells_.add(t) && claim(t)) fulfil(t, board_);
+  inbox_.post(mail(&t, mail::submitted));
+}
+
+void placement::end_farewell(task_record& t) {
+  farewells_.remove(t);
+  if (claim(t)) fulfil(t, board_);
+  if (t.references.fetch_sub(1, std::memory_order_acq_rel) == 1) recycle(&t);
+}
+
+void placement::end_farewells() {
+  with_turn([&] {  // no farewell ends meanwhile
+    farewells_.end_all([&](task_record& t) {
+      if (claim(t)) fulfil(t, board_);
+    });
+  });
+}
+
+}  // namespace troupe::detail
