@@ -1,0 +1,259 @@
+// What this file is for: which copies are begun for a task, and what the end of each means for its tile.
+// SPDX-FileCopyrightText: the troupe authors
+// SPDX-License-Identifier: BSD-3-Clause
+#include "actors/placement/transfers.hpp"
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "actors/protocol/peer_loan.hpp"
+#include "collector.hpp"
+#include "loose_graph.hpp"
+
+namespace {
+
+using namespace test;
+using enum troupe::access_mode;
+using troupe::device_kind;
+using outcome = transfers::outcome;
+
+/// A core group (space 0), two devices that reach each other (1, 2), one that reaches none (3), two nodes (4, 5).
+class copies : public testing::Test, protected loose_graph {
+ protected:
+  copies() : assignment(1e6f, 0), moves(*link, order, assignment, executors, told) {
+    for (std::uint16_t i = 0; i < 6; ++i) {
+      all.push_back(std::make_unique<collector>(
+          executor_facts{i, "executor " + std::to_string(i), i < 4 ? device_kind::cpu : device_kind::node, i, 1}));
+      executors.push_back(all.back().get());
+      assignment.add(all.back()->facts());
+    }
+    moves.connect(1, 2);
+    for (const std::size_t i : {4, 5}) moves.add_node(all[i]->facts(), {1'000, 1}, {1'000, 1}, true);
+  }
+  ~copies() override {
+    for (const auto& e : all)
+      for (task_record* t : e->held) own(t);
+  }
+  array_core* dirty_in(memory_space s, const std::string& name = "a", troupe::index_t elements = 1) {
+    array_core* const a = array(name, elements);
+    a->homes = std::make_unique<array_homes>(1);
+    a->homes->tiles[0].dirty_in = s;
+    a->homes->tiles[0].cached.insert(s);
+    a->homes->spaces.insert(s);
+    return a;
+  }
+  static tile_home& home(array_core* a) { return a->homes->tiles[0]; }
+  bool must_wait(task_record* t, memory_space where) { return moves.must_wait(*t, where, where >= 4); }
+  /// What that executor was given last; it has it no more.
+  task_record* taken(std::size_t executor) {
+    auto& held = all[executor]->held;
+    if (held.empty()) return nullptr;
+    task_record* const t = own(held.back());
+    held.pop_back();
+    return t;
+  }
+  outcome end(task_record* t, std::exception_ptr why = nullptr) {
+    claim(*t);
+    t->error = why;
+    const outcome o = moves.ended(*t);
+    t->error = nullptr;
+    fulfil(*t, board);
+    retire(t);
+    return o;
+  }
+  static std::exception_ptr trouble() { return std::make_exception_ptr(std::runtime_error("trouble")); }
+
+  std::vector<std::unique_ptr<collector>> all;
+  std::vector<executor*> executors;
+  troupe::logic::assignment assignment;
+  notifications told;
+  transfers moves;
+};
+
+TEST_F(copies, are_not_made_of_what_is_where_the_task_runs) {
+  array_core* const a = dirty_in(3);
+  EXPECT_FALSE(must_wait(ordered({{a, update}}), 3));
+  EXPECT_FALSE(must_wait(ordered({{array("b"), read}}), 3)) << "host memory has it";
+  EXPECT_EQ(taken(3), nullptr);
+}
+
+TEST_F(copies, bring_home_what_a_task_needs_here_once_for_all_that_wait) {
+  array_core* const a = dirty_in(3);
+  task_record *t = ordered({{a, read}}), *u = ordered({{a, read}});
+  EXPECT_TRUE(must_wait(t, host_space));
+  EXPECT_TRUE(must_wait(u, host_space));
+  task_record* const transfer = taken(3);
+  ASSERT_NE(transfer, nullptr);
+  EXPECT_EQ(transfer->kind, task_kind::transfer);
+  EXPECT_EQ(transfer->accesses[0].mode, read);
+  EXPECT_EQ(taken(3), nullptr) << "one is enough";
+  EXPECT_EQ(t->pending, 1);
+  EXPECT_EQ(u->pending, 1);
+  EXPECT_EQ(end(transfer), outcome::at_home);
+  EXPECT_EQ(home(a).dirty_in, host_space);
+  EXPECT_EQ(t->pending, 0);
+  EXPECT_FALSE(must_wait(t, host_space));
+}
+
+TEST_F(copies, are_given_up_where_the_task_overwrites_all_of_the_tile) {
+  array_core* const a = dirty_in(3);
+  EXPECT_TRUE(must_wait(ordered({{a, write}}), host_space));
+  EXPECT_EQ(taken(3)->accesses[0].mode, write) << "nothing is copied";
+}
+
+TEST_F(copies, are_lent_by_a_device_to_one_that_reaches_it) {
+  array_core* const a = dirty_in(1);
+  task_record* const t = ordered({{a, read}});
+  EXPECT_TRUE(must_wait(t, 2));
+  task_record* const lend = taken(1);
+  ASSERT_NE(lend, nullptr);
+  EXPECT_EQ(lend->kind, task_kind::lend);
+  int memory = 0;
+  lend->extra->loans.at(0)->open(&memory);
+  claim(*lend), fulfil(*lend, board);
+  retire(lend);
+  EXPECT_FALSE(must_wait(t, 2));
+  ASSERT_EQ(t->extra->loans.size(), 1u);
+  EXPECT_EQ(home(a).dirty_in, 1) << "it remains the owner";
+}
+
+TEST_F(copies, go_through_the_host_where_devices_do_not_reach_each_other) {
+  array_core* const a = dirty_in(1);
+  EXPECT_TRUE(must_wait(ordered({{a, read}}), 3));
+  EXPECT_EQ(taken(1)->kind, task_kind::transfer);
+}
+
+TEST_F(copies, go_through_the_host_when_the_loan_has_been_called_back) {
+  array_core* const a = dirty_in(1);
+  task_record* const t = ordered({{a, read}});
+  EXPECT_TRUE(must_wait(t, 2));
+  task_record* const lend = taken(1);
+  claim(*lend), fulfil(*lend, board);
+  retire(lend);  // it was not opened
+  EXPECT_TRUE(must_wait(t, 2));
+  EXPECT_EQ(taken(1)->kind, task_kind::transfer);
+}
+
+TEST_F(copies, are_pulled_by_a_node_from_the_other_without_a_wait) {
+  array_core* const a = dirty_in(4);
+  task_record* const t = ordered({{a, read}});
+  EXPECT_FALSE(must_wait(t, 5));
+  moves.leaves(*t, 5, true);
+  ASSERT_EQ(t->extra->pulls.size(), 1u);
+  EXPECT_EQ(t->extra->pulls[0].array, a);
+  EXPECT_EQ(t->extra->pulls[0].space, 4);
+  EXPECT_EQ(taken(4), nullptr);
+}
+
+TEST_F(copies, are_not_pulled_again_by_a_task_of_which_a_pull_has_failed) {
+  array_core* const a = dirty_in(4);
+  task_record* const t = ordered({{a, read}});
+  extra(t).no_pulls = true;
+  EXPECT_TRUE(must_wait(t, 5));
+  EXPECT_EQ(taken(4)->kind, task_kind::transfer);
+}
+
+TEST_F(copies, of_a_large_tile_are_passed_on_by_those_that_have_it) {
+  array_core* const a = dirty_in(4, "large", 40'000);
+  const auto source = [&](memory_space to) {
+    task_record* const t = ordered({{a, read}});
+    EXPECT_FALSE(must_wait(t, to));
+    moves.leaves(*t, to, true);
+    return t->extra->pulls.at(0).space;
+  };
+  for (std::uint16_t i = 6; i < 9; ++i) {
+    all.push_back(std::make_unique<collector>(
+        executor_facts{i, "executor " + std::to_string(i), device_kind::node, i, 1}));
+    executors.push_back(all.back().get());
+    assignment.add(all.back()->facts());
+    moves.add_node(all.back()->facts(), {1'000, 1}, {1'000, 1}, true);
+  }
+  EXPECT_EQ(source(5), 4);
+  EXPECT_EQ(source(6), 4);
+  EXPECT_EQ(source(7), 5) << "the owner has passed it on to two";
+  EXPECT_EQ(source(8), 5);
+}
+
+TEST_F(copies, that_fail_on_a_device_lose_the_tile) {
+  array_core* const a = dirty_in(3);
+  moves.fetch(*a, 0, home(a));
+  const auto why = trouble();
+  EXPECT_EQ(end(taken(3), why), outcome::at_home);
+  EXPECT_EQ(home(a).lost, why);
+  EXPECT_FALSE(home(a).cached.contains(3));
+}
+
+TEST_F(copies, that_fail_on_a_node_are_for_others_to_replace) {
+  array_core* const a = dirty_in(4);
+  moves.fetch(*a, 0, home(a));
+  EXPECT_EQ(end(taken(4), trouble()), outcome::lost_with_node);
+  EXPECT_EQ(home(a).dirty_in, 4);
+  EXPECT_EQ(home(a).lost, nullptr);
+}
+
+TEST_F(copies, that_come_after_another_was_asked_for_mean_nothing) {
+  array_core* const a = dirty_in(3);
+  moves.fetch(*a, 0, home(a));
+  task_record* const late = taken(3);
+  moves.fetch(*a, 0, home(a));
+  task_record* const next = taken(3);
+  EXPECT_EQ(end(late), outcome::superseded);
+  EXPECT_EQ(home(a).dirty_in, 3);
+  EXPECT_EQ(end(next), outcome::at_home);
+}
+
+TEST_F(copies, of_a_lost_tile_are_asked_for_one_after_the_other) {
+  array_core* const a = dirty_in(1);
+  home(a).cached.insert(2);
+  home(a).cached.insert(3);
+  home(a).cached.erase(1);
+  const auto why = trouble();
+  moves.rescue(*a, 0, home(a), why);
+  EXPECT_EQ(home(a).dirty_in, no_space);
+  task_record* const first = taken(2);
+  ASSERT_NE(first, nullptr);
+  EXPECT_EQ(end(first, why), outcome::asked_elsewhere) << "it has it no more";
+  task_record* const second = taken(3);
+  ASSERT_NE(second, nullptr);
+  EXPECT_EQ(end(second), outcome::at_home);
+  EXPECT_EQ(home(a).lost, nullptr);
+}
+
+TEST_F(copies, of_which_there_is_none_any_more_leave_the_reason_behind) {
+  array_core* const a = dirty_in(1);
+  home(a).cached.erase(1);
+  const auto why = trouble();
+  moves.rescue(*a, 0, home(a), why);
+  EXPECT_EQ(home(a).dirty_in, host_space);
+  EXPECT_EQ(home(a).lost, why);
+}
+
+TEST_F(copies, of_an_array_are_brought_home_or_given_up_as_a_whole) {
+  array_core* const a = dirty_in(3);
+  EXPECT_TRUE(moves.bring_home(*a));
+  EXPECT_EQ(end(taken(3)), outcome::at_home);
+  EXPECT_FALSE(moves.bring_home(*a)) << "it is here";
+  a->homes->spaces.insert(1);
+  moves.forget_copies(*a);
+  for (const std::size_t device : {1, 3}) {
+    task_record* const forget = taken(device);
+    ASSERT_NE(forget, nullptr) << device;
+    EXPECT_EQ(forget->kind, task_kind::forget);
+  }
+  EXPECT_TRUE(a->homes->spaces.empty());
+}
+
+TEST_F(copies, of_nodes_are_told_of_when_the_turn_is_over) {
+  array_core *a = dirty_in(3), *b = dirty_in(4, "b");
+  moves.fetch(*a, 0, home(a));
+  EXPECT_TRUE(told.empty()) << "a device looks at once";
+  moves.fetch(*b, 0, home(b));
+  EXPECT_FALSE(told.empty());
+}
+
+}  // namespace
