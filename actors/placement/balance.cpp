@@ -19,9 +19,9 @@ constexpr std::size_t relief_max = 64;
 }  // namespace
 
 bool placement::is_work_elsewhere(const executor* idle) const {
-  if (near_.size() < 2 || idle->queued() != 0 || idle->facts().space != host_space) return false;
+  if (executors_.near().size() < 2 || idle->queued() != 0 || idle->facts().space != host_space) return false;
   const bool stale = is_stale(clock_.ticks());  // then its own threads do not come for it: some body takes long
-  for (const executor* e : near_)
+  for (const executor* e : executors_.near())
     if (e != idle && e->facts().space == host_space && (e->queued_ns() >= relief_ns || (stale && e->unstarted() != 0)))
       return true;
   return false;
@@ -31,7 +31,7 @@ void placement::relieve_others(executor& idle) {
   const std::size_t to = idle.facts().id;
   if (idle.facts().space != host_space) return;
   if (idle.queued() != 0 || !assignment_.outgoing(to).empty() || assignment_.kept() != 0) return;
-  for (executor* e : near_) {
+  for (executor* e : executors_.near()) {
     if (e == &idle || e->facts().space != host_space || (e->queued_ns() < relief_ns && !turns_.was_stale())) continue;
     std::array<task_record*, relief_max> back;
     const std::size_t half = std::min((e->unstarted() + 1) / 2, back.size());
@@ -53,8 +53,8 @@ void placement::place_anew() {
   assignment_.each_surprise([&](std::size_t i) {
     std::array<task_record*, relief_max> back;
     const auto wanted = [&](const task_record& t) { return may_go_elsewhere(t); };
-    const std::size_t n = executors_[i]->take_back(back, wanted);
-    executors_[i]->recall([&](const task_record& t) {
+    const std::size_t n = executors_[i].take_back(back, wanted);
+    executors_[i].recall([&](const task_record& t) {
       if (!may_go_elsewhere(t)) return false;
       chains_.lead_no_more(const_cast<task_record&>(t));
       return true;

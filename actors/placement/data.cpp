@@ -62,12 +62,12 @@ bool placement::must_wait_for_data(task_record& t) {
     return true;
   }
   const bool node = where != host_space && is_node(t);
-  bool waits = has_devices_ && transfers_.must_wait(t, where, node);
+  bool waits = executors_.has_devices() && transfers_.must_wait(t, where, node);
   if (!waits && host_memory_) waits = host_memory_->must_wait(t);
   chains_.forget_edges();  // the tasks linked here do not count as ahead
   if (waits) return true;
   if (log_) log_->note_overwriting(t, where);
-  if (has_devices_) transfers_.leaves(t, where, node);
+  if (executors_.has_devices()) transfers_.leaves(t, where, node);
   return false;
 }
 
@@ -108,7 +108,7 @@ void placement::account_for_transfer(task_record& t) {
   transfers::outcome how = transfers_.ended(t);
   if (how == transfers::outcome::lost_with_node) {
     const std::pair<array_core*, std::uint32_t> lost{x.array, x.tile};
-    lose(*executors_[t.executor], {&lost, 1}, t.error);
+    lose(executors_[t.executor], {&lost, 1}, t.error);
     const bool comes = x.array->homes->tiles[x.tile].dirty_in == no_space;  // it is being made again
     how = comes ? transfers::outcome::asked_elsewhere : transfers::outcome::at_home;
   }
@@ -138,7 +138,7 @@ void placement::free(array_core& a) {
 
 void placement::bid_farewell(task_record& t) {
   if (!farewells_.add(t) && claim(t)) fulfil(t, board_);
-  inbox_.post(mail(&t, mail::submitted));
+  mail_.post(mail(&t, mail::submitted));
 }
 
 void placement::end_farewell(task_record& t) {

@@ -14,8 +14,8 @@ void placement::leave_and_tell() {
   const notifications::calls calls = notifications_.take([&](const notifications::tile& t) -> executor* {
     const memory_space in = t.array->homes->tiles[t.number].dirty_in;
     if (in == host_space || in == no_space) return nullptr;
-    executor* const of = executors_[assignment_.executor_of(in)];
-    return of->facts().kind == device_kind::node ? of : nullptr;
+    executor& of = executors_[assignment_.executor_of(in)];
+    return of.facts().kind == device_kind::node ? &of : nullptr;
   });
   turns_.leave();
   calls.make();
@@ -77,7 +77,7 @@ void placement::know_others(const executor& e, std::chrono::nanoseconds busy) {
 placement::load_report placement::load(std::span<const task_listener* const> owners) {
   load_report r;
   std::size_t queued = 0;
-  for (const executor* e : executors_) {
+  for (const executor* e : executors_.all()) {
     if (e->facts().kind == device_kind::node) continue;
     r.slots += e->facts().slots;
     queued += e->unstarted();

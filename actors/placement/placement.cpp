@@ -15,8 +15,6 @@
 namespace troupe::detail {
 
 namespace {
-// Mail below this number may wait for an executor's thread that has something to do.
-constexpr std::size_t gather = 64;
 // Time after which a turn counts as overdue: a thread that is awake comes back for mail within it, or is inside a body
 // of unknown length.
 constexpr double stale_after_ns = 5'000.0;
@@ -38,9 +36,10 @@ placement::placement(const options& o, house_link& link, wait_board& board)
       clock_(link.clock),
       replay_max_ns_(std::chrono::duration<double, std::nano>(o.cluster.replay_max).count()),
       gated_(o.memory_bytes != 0),
+      mail_(static_cast<std::uint64_t>(look_after_ns / clock_.ns_per_tick()),
+            static_cast<std::uint64_t>(stale_after_ns / clock_.ns_per_tick())),
       turns_(static_cast<std::uint64_t>(stale_after_ns / clock_.ns_per_tick())),
       in_flight_(o.tasks_in_flight_max),
-      look_ticks_(static_cast<std::uint64_t>(look_after_ns / clock_.ns_per_tick())),
       deps_(*this),
       assignment_(static_cast<float>(std::chrono::duration<double, std::nano>(o.window).count()), o.decisions_kept),
       admission_(o.resources,
@@ -49,21 +48,20 @@ placement::placement(const options& o, house_link& link, wait_board& board)
                      clock_.ns_per_tick()),
                  static_cast<std::uint64_t>(unknown_ns / clock_.ns_per_tick())),
       host_memory_(o.memory_bytes != 0 ? new host_memory(o.memory_bytes, link, deps_, *this) : nullptr),
-      transfers_(link, deps_, assignment_, executors_, notifications_),
-      chains_(deps_, assignment_, executors_, host_memory_.get()) {
+      transfers_(link, deps_, assignment_, executors_.all(), notifications_),
+      chains_(deps_, assignment_, executors_.all(), host_memory_.get()) {
   link_.bounded = o.memory_bytes != 0;
   if (!o.eager_devices)
-    assignment_.be_careful([this](std::size_t i, const kernel_info& k) { return executors_[i]->is_ready_for(k); });
+    assignment_.be_careful([this](std::size_t i, const kernel_info& k) { return executors_[i].is_ready_for(k); });
 }
 
 void placement::add(executor& e) {
-  executors_.push_back(&e);
+  executors_.add(e);
   executors_changed();
-  if (e.facts().kind != device_kind::node) near_.push_back(&e);
   assignment_.add(e.facts());
   chains_.add(e.facts().space != host_space);
   if (e.facts().space == host_space) return;
-  has_devices_ = gated_ = true;
+  gated_ = true;
   // Half of the allowed cost is left for calls that run while a tile is on its way.
   if (e.facts().kind == device_kind::node && !log_) {
     log_ = std::make_unique<lineage_log>(
@@ -84,9 +82,7 @@ void placement::know_link(memory_space s, logic::edge_cost in, logic::edge_cost 
 
 void placement::trace_to(trace_sink* sink, int lane) {
   if (!sink) return;
-  tracing_ = true;
-  deps_.note_edges(&edges_);
-  lane_.open(sink, lane, "placement");
+  trace_.open(*sink, lane, deps_);
 }
 
 // ---- mail -----------------------------------------------------------------------------------------------------------
@@ -97,16 +93,16 @@ void placement::refuse_closed() {
 
 void placement::submit(task_record* t, bool inside) {
   if (!inside && in_flight_.may_be_at_bound()) wait_at_bound();
-  const std::size_t waiting = inbox_.post(mail(t, mail::submitted), in_flight_.submissions());
+  const std::size_t waiting = mail_.post(mail(t, mail::submitted), in_flight_.submissions());
   int asleep = 0;
-  for (const executor* e : near_) asleep += e->sleepers();
+  for (const executor* e : executors_.near()) asleep += e->sleepers();
   if (asleep != 0) {
     // This thread decides if no thread works, or if the working threads do not seem to come for the mail. That is
     // looked at now and then only: it costs a cache line from the thread that takes the turns.
     if (active() == 0 || ((waiting == 1 || waiting % in_flight::look_every == 0) && has_stale_mail(clock_.ticks())))
       inside ? take_turn(nullptr) : take_turn_waiting();
     else if (waiting == 1)
-      for (executor* e : near_) e->keep_watch();
+      for (executor* e : executors_.near()) e->keep_watch();
   }
   if (closed()) take_turn(nullptr);
 }
@@ -132,23 +128,23 @@ void placement::report_done(std::span<task_record* const> done, executor* self) 
     serve(self);
     return;
   }
-  for (task_record* t : done) inbox_.post(mail(t, mail::done));
+  for (task_record* t : done) mail_.post(mail(t, mail::done));
   take_turn(self);  // the holder may just have left
 }
 
 void placement::report_returned(std::span<task_record* const> tasks) {
-  for (task_record* t : tasks) inbox_.post(mail(t, mail::returned));
+  for (task_record* t : tasks) mail_.post(mail(t, mail::returned));
   take_turn(nullptr);
 }
 
 void placement::report_overtaken(const executor& e, std::span<const overtaken_tile> all) {
   with_turn([&] {
-    for (const overtaken_tile& o : all) overtaken_.emplace(o.task, overtaken{&e, o.array, o.tile});
+    for (const overtaken_tile& o : all) fates_.add_lost_input(e, o);
   });
 }
 
 void placement::drop(array_core* a) {
-  inbox_.post(mail(a));
+  mail_.post(mail(a));
   take_turn(nullptr);
 }
 
@@ -175,29 +171,25 @@ bool placement::serve(executor* self, bool client) {
     const bool stale = turns_.was_stale() || active() == 0;
     if (!retired_.empty()) any = true;
     if (waits_changed_.load(std::memory_order_seq_cst)) look_at_waits();
-    if (has_devices_)
+    if (executors_.has_devices())
       transfer_reports_.take(
           [&](auto from, auto to, auto bytes, float ns) { assignment_.learn_transfer(from, to, bytes, ns); });
     work_off();
-    // An executor's thread that has its next task already lets a little mail accumulate: fetching it piece by piece
-    // costs both sides.
-    const bool later = self && assignment_.something_outgoing() && leaves_mail(begin);
-    if (!later && inbox_.maybe()) {
-      inbox_.drain(work_);
-      last_drain_ = begin;
-    }
-    if (!work_.empty()) {
+    // An executor's thread that has its next task already lets a little mail accumulate.
+    const bool later = self && assignment_.something_outgoing() && mail_.can_wait(begin);
+    if (!later && mail_.maybe()) mail_.fetch(begin);
+    if (std::vector<mail>& work = mail_.work(); !work.empty()) {
       any = true;
-      const std::size_t n = work_.size();
+      const std::size_t n = work.size();
       for (std::size_t i = 0; i < n; ++i) {
         // Prefetches in two steps ahead of the work: the records, then the arrays they name.
         if (i + 8 < n) {
-          const auto* far = reinterpret_cast<const char*>(work_[i + 8].task());
+          const auto* far = reinterpret_cast<const char*>(work[i + 8].task());
           prefetch<2>(far);
           __builtin_prefetch(far + 128);
         }
-        if (i + 4 < n && work_[i + 4].what() == mail::submitted) {
-          const task_record& near = *work_[i + 4].task();
+        if (i + 4 < n && work[i + 4].what() == mail::submitted) {
+          const task_record& near = *work[i + 4].task();
           for (int k = 0; k < near.access_count && k < 3; ++k)
             if (const array_core* a = near.accesses[k].array) {
               prefetch<1>(a);
@@ -205,9 +197,9 @@ bool placement::serve(executor* self, bool client) {
               __builtin_prefetch(&a->tile_bytes_max);
             }
         }
-        handle(work_[i]);
+        handle(work[i]);
       }
-      work_.clear();
+      work.clear();
       work_off();
     }
     place_anew();
@@ -219,40 +211,40 @@ bool placement::serve(executor* self, bool client) {
       admit_waiting(begin);
       assignment_.refill();
     }
-    if (self && near_.size() > 1) relieve_others(*self);
+    if (self && executors_.near().size() > 1) relieve_others(*self);
     for (int e = next_to_send(0); e != logic::executor_set::end; e = next_to_send(e + 1)) {
       const auto i = static_cast<std::size_t>(e);
       std::vector<task_record*>& outgoing = assignment_.outgoing(i);
-      const bool device = executors_[i]->facts().space != host_space;
+      const bool device = executors_[i].facts().space != host_space;
       if (device) chains_.send_held_back(i);
       if (outgoing.empty()) {
         assignment_.sent(i);
         continue;
       }
-      notifications_.add(*executors_[i]);
+      notifications_.add(executors_[i]);
       any = true;
       if (device) chains_.hand_over(i);
-      executors_[i]->run_tasks(outgoing, executors_[i] == self ? executor::attention::caller
+      executors_[i].run_tasks(outgoing, &executors_[i] == self ? executor::attention::caller
                                          : device && client    ? executor::attention::client
                                          : stale               ? executor::attention::nobody
                                                                : executor::attention::somebody);
       assignment_.sent(i);
       if (device) continue;
-      for (executor* other : near_)  // their sleepers look now and then whether to relieve this one
-        if (other != executors_[i] && is_work_elsewhere(other)) other->keep_watch();
+      for (executor* other : executors_.near())  // their sleepers look now and then whether to relieve this one
+        if (other != &executors_[i] && is_work_elsewhere(other)) other->keep_watch();
     }
     if (spent_.count() >= spent_records::chain) spent_.give_back(link_.records);
     const std::uint64_t finished_now = in_flight_.publish();
-    if (tracing_ && any) lane_.add(0, begin, clock_.ticks(), "turn");
+    if (trace_.is_on() && any) trace_.add_turn(begin, clock_.ticks());
     leave_turn();
     in_flight_.wake_waiters(finished_now);
     // Goes on if mail came while the turn was held, or slots became free: no other thread may look at them.
-    if (later || (inbox_.count() == 0 && (assignment_.kept() == 0 || !waits_changed_.load(std::memory_order_seq_cst))))
+    if (later || (mail_.count() == 0 && (assignment_.kept() == 0 || !waits_changed_.load(std::memory_order_seq_cst))))
       return any;
     if (rounds >= 4) {
       // Enough for one call. Threads that are awake look when their bodies have ended.
       const bool nobody = active() == 0;
-      for (executor* e : near_) {
+      for (executor* e : executors_.near()) {
         if (e->sleepers() == 0) continue;
         if (!nobody) {
           e->keep_watch();
@@ -269,19 +261,11 @@ bool placement::serve(executor* self, bool client) {
 
 void placement::look_at_waits() {
   waits_changed_.exchange(false, std::memory_order_seq_cst);
-  for (const executor* e : near_) {
+  for (const executor* e : executors_.near()) {
     if (e->facts().space != host_space) continue;
     const waiting_load w = e->waiting();
     assignment_.know_waiting(e->facts().id, w.slots, w.ns);
   }
-}
-
-// True if a thread with a next task should leave the mail for now. The inbox' counter is on a cache line that
-// submitters write: it is not looked at with each tiny task.
-bool placement::leaves_mail(std::uint64_t now) {
-  if (now - last_look_ < look_ticks_) return true;
-  last_look_ = now;
-  return inbox_.roughly() < gather && now - last_drain_ < turns_.stale_ticks();
 }
 
 void placement::handle(mail m) {

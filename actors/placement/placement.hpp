@@ -27,23 +27,26 @@
 #include "actors/logic/scheduling/assignment.hpp"
 #include "actors/memory/host_tiles.hpp"
 #include "actors/memory/record_pool.hpp"
+#include "actors/placement/abandonment.hpp"
 #include "actors/placement/absent_tasks.hpp"
 #include "actors/placement/alarm.hpp"
 #include "actors/placement/chains.hpp"
+#include "actors/placement/executor_list.hpp"
 #include "actors/placement/farewells.hpp"
+#include "actors/placement/graph_trace.hpp"
 #include "actors/placement/host_memory.hpp"
 #include "actors/placement/in_flight.hpp"
 #include "actors/placement/lineage_log.hpp"
+#include "actors/placement/mail_queue.hpp"
 #include "actors/placement/notifications.hpp"
 #include "actors/placement/reexecutions.hpp"
 #include "actors/placement/spent_records.hpp"
+#include "actors/placement/task_fates.hpp"
 #include "actors/placement/transfers.hpp"
 #include "actors/placement/turns.hpp"
 #include "actors/protocol/clock.hpp"
 #include "actors/protocol/executor.hpp"
-#include "actors/protocol/inbox.hpp"
 #include "actors/protocol/phase.hpp"
-#include "actors/protocol/trace.hpp"
 #include "actors/protocol/transfer_reports.hpp"
 #include "actors/protocol/wait_board.hpp"
 
@@ -169,7 +172,7 @@ class placement final : private logic::dependencies::surroundings, private host_
   bool take_turn(executor* self);
   /// Takes a turn like `take_turn`, for a waiting thread outside all bodies.
   bool take_turn_waiting();
-  bool has_mail() const { return inbox_.maybe() || assignment_.kept() != 0; }
+  bool has_mail() const { return mail_.maybe() || assignment_.kept() != 0; }
   /// Notes that bodies have begun to wait, or go on (see executor::waiting); the next turn looks at it. Any thread.
   void waits_changed() { waits_changed_.store(true, std::memory_order_seq_cst); }
   /// True if there is mail and no thread that is awake seems to be coming for it.
@@ -184,7 +187,7 @@ class placement final : private logic::dependencies::surroundings, private host_
   void became_active() { turns_.became_active(); }
   void became_idle() { turns_.became_idle(); }
   int active() const { return turns_.active(); }
-  bool has_mail_for_sleeper() const { return inbox_.count() != 0; }
+  bool has_mail_for_sleeper() const { return mail_.count() != 0; }
 
   bool is_quiet() const { return in_flight_.none() && farewells_.none(); }
   /// Waits until no task is in flight and no borrowed memory without a handle is in use; false if the deadline passes.
@@ -271,11 +274,6 @@ class placement final : private logic::dependencies::surroundings, private host_
   void save_some();
   std::vector<std::pair<array_core*, std::uint32_t>> make_again(
       const executor&, std::span<const std::pair<array_core*, std::uint32_t>> lost);
-  struct overtaken {
-    const executor* at;
-    array_core* array;
-    std::uint32_t tile;
-  };
   // absent.cpp
   void look_up_scope(task_record& t) {
     if (t.extra && t.extra->resolved_at != 0) look_up_nodes(t);
@@ -304,7 +302,6 @@ class placement final : private logic::dependencies::surroundings, private host_
   void free_if_unused(array_core&);
   [[noreturn]] static void refuse_closed();
   void wait_at_bound();
-  bool leaves_mail(std::uint64_t now);
 
   house_link& link_;
   wait_board& board_;
@@ -312,12 +309,11 @@ class placement final : private logic::dependencies::surroundings, private host_
   const double replay_max_ns_;
   bool gated_;  // some executor has memory of its own, or there is a budget: tasks may have to wait for data
 
-  inbox inbox_;
+  mail_queue mail_;
   turns turns_;
   in_flight in_flight_;
   farewells farewells_;
   std::atomic<bool> waits_changed_{false};
-  const std::uint64_t look_ticks_;
   transfer_reports transfer_reports_;
 
   // Owned by the holder of the turn.
@@ -328,26 +324,19 @@ class placement final : private logic::dependencies::surroundings, private host_
   std::function<bool()> holds_up_;  // any thread calls it
   absent_tasks absent_;
   std::string last_gone_;  // name of the node that left last
-  std::vector<executor*> executors_;
-  std::vector<executor*> near_;  // the executors that are not nodes
-  bool has_devices_ = false;     // some executor has memory of its own
+  executor_list executors_;
   std::vector<std::string> remarks_;
-  std::unordered_multimap<const task_record*, overtaken> overtaken_;  // by task: its input that must be made again
-  std::unordered_map<task_record*, std::exception_ptr> doomed_;       // on devices; they fail when returned
+  task_fates fates_;
   std::unique_ptr<host_memory> host_memory_;  // null: there is no budget
   transfers transfers_;
   chains chains_;
   std::unique_ptr<lineage_log> log_;  // of data on other nodes only; null: no nodes
   reexecutions reexecutions_;
-  std::vector<mail> work_;
   notifications notifications_;
   std::vector<task_record*> settles_, retired_;
-  std::uint64_t last_drain_ = 0, last_look_ = 0;
-  bool tracing_ = false, abandoning_ = false;
-  std::uint64_t abandoned_ = 0, open_views_ = 0;
-  std::vector<std::coroutine_handle<>> unresumed_;
-  trace_lane lane_;
-  std::vector<std::pair<std::uint64_t, std::uint64_t>> edges_;
+  std::uint64_t open_views_ = 0;
+  abandonment abandonment_;
+  graph_trace trace_;
   spent_records spent_;
 };
 

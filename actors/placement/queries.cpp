@@ -21,7 +21,7 @@ constexpr std::size_t kept_idle = 4u << 20;
 
 void placement::check_size(const task_record& t) const {
   if (host_memory_) host_memory_->check_size(t);
-  if (!has_devices_) return;
+  if (!executors_.has_devices()) return;
   const auto& facts = assignment_.facts();
   logic::executor_set able = assignment_.all() & logic::able_to_run(*t.kernel, facts);
   if (t.extra) able &= t.extra->executors;
@@ -147,7 +147,7 @@ runtime_report placement::report() {
   r.resources_free = admission_.free();
   r.remarks = remarks_;
   for (std::size_t i = 0; i < executors_.size(); ++i) {
-    executor_report e = executors_[i]->report();
+    executor_report e = executors_[i].report();
     e.predicted = std::chrono::nanoseconds(static_cast<std::int64_t>(assignment_.predicted_ns(i)));
     e.measured = std::chrono::nanoseconds(static_cast<std::int64_t>(assignment_.measured_ns(i)));
     if (i == 0) {  // a core group: repeated bodies run on cores
@@ -179,9 +179,9 @@ bool placement::give_up(task_record& t) {
   const std::string name = logic::name_of(t);
   t.error = std::make_exception_ptr(task_failed(
       errc::runtime_stopped, "task '" + name + "' did not run: the runtime was shut down", name, "", name, 0, nullptr));
-  if (const std::coroutine_handle<> waits = waits_for(t)) unresumed_.push_back(waits);
+  const std::coroutine_handle<> waits = waits_for(t);
   fulfil(t, board_);
-  ++abandoned_;
+  abandonment_.note(waits);
   return true;
 }
 
@@ -204,20 +204,20 @@ void placement::leave_behind(std::span<task_record* const> tasks) {
 
 std::vector<std::coroutine_handle<>> placement::take_unresumed() {
   std::vector<std::coroutine_handle<>> all;
-  with_turn([&] { all.swap(unresumed_); });
+  with_turn([&] { all = abandonment_.take_unresumed(); });
   return all;
 }
 
 std::uint64_t placement::abandon_queued() {
   turns_.take();
-  abandoning_ = true;  // from here on no task that becomes ready is handed out
+  abandonment_.begin();
   chains_.stop();
   std::vector<task_record*> back(1024);
   const auto give_up = [&](task_record& t) {
     abandon(t);
     retired_.push_back(&t);
   };
-  for (executor* e : executors_)
+  for (executor* e : executors_.all())
     for (std::size_t got; (got = e->take_back(back, [](const task_record&) { return true; })) != 0;)
       for (std::size_t i = 0; i < got; ++i) give_up(*back[i]);
   assignment_.drop_kept(give_up);
@@ -228,7 +228,7 @@ std::uint64_t placement::abandon_queued() {
   serve(nullptr);
   settle_accounts();
   turns_.take();
-  const std::uint64_t n = abandoned_;
+  const std::uint64_t n = abandonment_.tasks();
   leave_turn();
   return n;
 }
@@ -244,7 +244,7 @@ void placement::settle_accounts() {
 bool placement::tidy() {
   turns_.take();
   const auto is_large = [&] { return link_.records.bytes() > kept_idle || link_.regions.bytes() > kept_idle; };
-  if (is_large() && inbox_.count() == 0 && open_views_ == 0 && (!host_memory_ || host_memory_->is_still()) && in_flight_.all_retired()) {
+  if (is_large() && mail_.count() == 0 && open_views_ == 0 && (!host_memory_ || host_memory_->is_still()) && in_flight_.all_retired()) {
     spent_.give_back(link_.records);
     deps_.forget_all();
     link_.records.trim(kept_idle);
@@ -265,7 +265,7 @@ void placement::with_turn(const std::function<void()>& f) {
 
 void placement::flush_trace() {
   turns_.take();
-  lane_.flush();
+  trace_.flush();
   leave_turn();
 }
 

@@ -18,16 +18,15 @@ namespace troupe::detail {
 void placement::order(task_record& t) {
   // Each task comes with one pending count, its submission, taken off here.
   deps_.order(t, settles_);
-  for (const auto& [earlier, later] : edges_) lane_.add_edge(earlier, later);
-  edges_.clear();
+  trace_.add_found_edges();
   t.id = t.sequence;
   for (task_record* s : settles_)
     if (--s->pending == 0) make_ready(*s);
   settles_.clear();
-  if (has_devices_) chains_.note_ordered(t);
+  if (executors_.has_devices()) chains_.note_ordered(t);
   if (--t.pending == 0)
     make_ready(t);
-  else if (has_devices_)
+  else if (executors_.has_devices())
     chains_.send_behind(t);
 }
 
@@ -35,7 +34,7 @@ task_record* placement::make_settle(array_core& a, reduction& r) { return detail
 
 void placement::fail(task_record& t, std::exception_ptr why, bool own) {
   if (!claim(t)) {
-    if (t.marks & mark_behind) doomed_.emplace(&t, std::move(why));
+    if (t.marks & mark_behind) fates_.fail_if_returned(t, std::move(why));
     return;
   }
   t.error = std::move(why);
@@ -54,7 +53,7 @@ void placement::make_ready(task_record& t) {
       chains_.send_successors(t);  // there is room again
     return;
   }
-  if (abandoning_ && t.kind != task_kind::farewell) abandon(t);
+  if (abandonment_.has_begun() && t.kind != task_kind::farewell) abandon(t);
   if ((t.phase.load(std::memory_order_acquire) & phase_mask) != phase_waiting) {
     await_verdict(t);
     retired_.push_back(&t);  // failed or cancelled before it could start
@@ -101,7 +100,7 @@ void placement::make_ready(task_record& t) {
 void placement::place_again(task_record& t, bool setback) {
   chains_.note_returned(t, setback);
   if (log_) log_->note_not_run(t, assignment_.space_of(t));
-  if (has_devices_) logic::forget_parts(t);
+  if (executors_.has_devices()) logic::forget_parts(t);
   assignment_.take_back(t);
   if (t.marks & mark_has_room) host_memory_->give_back(t);
   t.marks &= static_cast<std::uint16_t>(~(mark_handed | mark_leads | mark_behind | mark_uncertain));
@@ -111,10 +110,10 @@ void placement::place_again(task_record& t, bool setback) {
     t.extra->refused_by.emplace_back(id, reason_of(t.extra->refusal));
   }
   t.phase.fetch_and(~behind_mask, std::memory_order_acq_rel);
-  if (auto doom = doomed_.extract(&t)) fail(t, std::move(doom.mapped()), false);
+  if (std::exception_ptr why = fates_.take_failure(t)) fail(t, std::move(why), false);
   t.marks |= mark_came_back;
   if (t.pending > 0) return;  // its predecessors have not ended
-  if (abandoning_) abandon(t);
+  if (abandonment_.has_begun()) abandon(t);
   if ((t.phase.load(std::memory_order_acquire) & phase_mask) != phase_waiting) {
     await_verdict(t);
     retired_.push_back(&t);
@@ -149,9 +148,9 @@ void placement::note_refusals(std::span<const std::pair<task_record*, std::excep
 }
 
 void placement::assign(task_record& t) {
-  if (!overtaken_.empty()) lose_overtaken(t);
+  if (fates_.has_lost_inputs()) lose_overtaken(t);
   look_up_scope(t);
-  if (!has_devices_ || assignment_.can_run(t)) {
+  if (!executors_.has_devices() || assignment_.can_run(t)) {
     (t.marks & mark_came_back) ? assignment_.assign_again(t) : assignment_.assign(t);
     return;
   }
@@ -162,13 +161,11 @@ void placement::assign(task_record& t) {
 // Treats tiles that a returned task needs, and that its node has overwritten, as lost with the node: the tasks that
 // have overwritten them there end after this task.
 void placement::lose_overtaken(const task_record& t) {
-  const auto [begin, end] = overtaken_.equal_range(&t);
-  for (auto o = begin; o != end; ++o) {
-    const std::pair<array_core*, std::uint32_t> one{o->second.array, o->second.tile};
-    lose(*o->second.at, {&one, 1},
+  for (const task_fates::lost_input& o : fates_.take_lost_inputs(t)) {
+    const std::pair<array_core*, std::uint32_t> one{o.array, o.tile};
+    lose(*o.at, {&one, 1},
          std::make_exception_ptr(error(errc::out_of_memory, "it could not run all that it was given, and went on")));
   }
-  overtaken_.erase(begin, end);
 }
 
 void placement::refuse(task_record& t, std::exception_ptr why) {
@@ -187,8 +184,8 @@ void placement::admit(task_record& t) {
 
 memory_space placement::space_of(const held_device& d) const {
   const auto is = [&](const executor* e) { return e->facts().name == d.name; };
-  const auto at = std::ranges::find_if(near_, is);
-  return at == near_.end() ? host_space : (*at)->facts().space;
+  const auto at = std::ranges::find_if(executors_.near(), is);
+  return at == executors_.near().end() ? host_space : (*at)->facts().space;
 }
 
 // Admits queued tasks if something has changed; inlined, as it runs in every turn and there is mostly nothing.
@@ -230,15 +227,14 @@ void placement::note_chunk(const task_record& t) {
 }
 
 void placement::retire(task_record& t) {
-  if (has_devices_ && chains_.has_ended_early(t)) return;
-  if (!doomed_.empty()) doomed_.erase(&t);
-  if (!overtaken_.empty()) overtaken_.erase(&t);
+  if (executors_.has_devices() && chains_.has_ended_early(t)) return;
+  fates_.forget(t);
   assignment_.finished(t);
   if (gated_) account_for_data(t);
   if (t.marks & mark_chunk) note_chunk(t);
-  if (tracing_)
+  if (trace_.is_on())
     deps_.each_successor(t, [&](task_record& next, bool) {  // other edges were noted as they were found
-      if (next.kind == task_kind::join) lane_.add_edge(t.sequence, next.sequence);
+      if (next.kind == task_kind::join) trace_.add_edge(t, next);
     });
   // A task that waited for a copy that is lost finds out itself whether it needed the copy.
   if (t.kind >= task_kind::transfer) t.error = nullptr;

@@ -1,0 +1,34 @@
+// What this file is for: the executors of a runtime, by their numbers.
+// SPDX-FileCopyrightText: the troupe authors
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include "actors/protocol/executor.hpp"
+
+namespace troupe::detail {
+
+/// All executors; complete before the first task, so that any thread may read it.
+class executor_list {
+ public:
+  void add(executor& e) {
+    all_.push_back(&e);
+    if (e.facts().kind != device_kind::node) near_.push_back(&e);
+    if (e.facts().space != host_space) has_devices_ = true;
+  }
+  executor& operator[](std::size_t i) const { return *all_[i]; }
+  std::size_t size() const { return all_.size(); }
+  const std::vector<executor*>& all() const { return all_; }
+  /// The executors that are not nodes.
+  const std::vector<executor*>& near() const { return near_; }
+  /// True if some executor has memory of its own.
+  bool has_devices() const { return has_devices_; }
+
+ private:
+  std::vector<executor*> all_, near_;
+  bool has_devices_ = false;
+};
+
+}  // namespace troupe::detail

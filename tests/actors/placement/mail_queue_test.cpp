@@ -1,0 +1,63 @@
+// What this file is for: mail is left for a thread that has something to do, but never for long.
+// SPDX-FileCopyrightText: the troupe authors
+// SPDX-License-Identifier: BSD-3-Clause
+#include <gtest/gtest.h>
+
+#include <troupe/detail/task.hpp>
+
+#include "actors/placement/mail_queue.hpp"
+
+namespace {
+
+using troupe::detail::mail;
+using troupe::detail::mail_queue;
+using troupe::detail::task_record;
+
+struct mail_test : testing::Test {
+  void post(std::size_t n) {
+    for (std::size_t i = 0; i < n; ++i) queue.post(mail(&task, mail::done));
+  }
+  task_record task;
+  mail_queue queue{10, 1'000};  // looked at every 10 ticks, fetched every 1,000
+};
+
+TEST_F(mail_test, is_fetched_in_the_order_in_which_it_was_posted) {
+  task_record other;
+  std::atomic<std::uint64_t> counter{5};
+  EXPECT_FALSE(queue.maybe());
+  EXPECT_EQ(queue.post(mail(&other, mail::submitted), counter), 1u);
+  EXPECT_EQ(queue.post(mail(&task, mail::returned)), 2u);
+  EXPECT_EQ(counter, 6u);
+  EXPECT_TRUE(queue.maybe());
+  EXPECT_TRUE(queue.work().empty());
+  queue.fetch(1);
+  EXPECT_EQ(queue.count(), 0u);
+  ASSERT_EQ(queue.work().size(), 2u);
+  EXPECT_EQ(queue.work()[0].what(), mail::submitted);
+  EXPECT_EQ(queue.work()[0].task(), &other);
+  EXPECT_EQ(queue.work()[1].what(), mail::returned);
+}
+
+TEST_F(mail_test, that_is_little_can_wait_until_it_is_late) {
+  queue.fetch(10'000);
+  post(mail_queue::gather - 1);
+  EXPECT_TRUE(queue.can_wait(10'500));
+  EXPECT_TRUE(queue.can_wait(10'999));
+  EXPECT_FALSE(queue.can_wait(11'010));
+}
+
+TEST_F(mail_test, that_is_much_cannot_wait) {
+  queue.fetch(10'000);
+  post(mail_queue::gather);
+  EXPECT_FALSE(queue.can_wait(10'500));
+}
+
+TEST_F(mail_test, is_not_looked_at_with_each_tiny_task) {
+  queue.fetch(10'000);
+  EXPECT_TRUE(queue.can_wait(10'100));
+  post(mail_queue::gather);
+  EXPECT_TRUE(queue.can_wait(10'109)) << "it was looked at just now";
+  EXPECT_FALSE(queue.can_wait(10'110));
+}
+
+}  // namespace
