@@ -54,8 +54,9 @@ std::exception_ptr placement::nobody_left(const task_record& t) const {
 std::exception_ptr placement::no_quantity(const task_record& t) const {
   std::string asks;
   for (const resource& r : t.extra->options.resources) asks += (asks.empty() ? "" : ", ") + r.name;
-  return refused_error(t, errc::no_resource,
-                       "no node that is there and may run it has so much of what it asks (" + asks + ")" + what_has_gone(t));
+  return refused_error(
+      t, errc::no_resource,
+      "no node that is there and may run it has so much of what it asks (" + asks + ")" + what_has_gone(t));
 }
 
 void placement::end_of_wait(task_record& t, const std::exception_ptr& why) {
@@ -66,7 +67,8 @@ void placement::end_of_wait(task_record& t, const std::exception_ptr& why) {
 // now: the time that the task has waited for others before is not its node's absence. A task that was refused by
 // executors that are here does not wait.
 bool placement::wait_for_node(task_record& t, const std::exception_ptr& why) {
-  if (!log_ || !t.extra || t.extra->options.executor_wait.count() <= 0 || t.extra->refusal || abandonment_.has_begun()) return false;
+  if (!log_ || !t.extra || t.extra->options.executor_wait.count() <= 0 || t.extra->refusal || abandonment_.has_begun())
+    return false;
   if (t.kind != task_kind::call || !t.kernel->portable || !logic::may_name_nodes(t.extra->options.where)) return false;
   admission_.finished(t);
   const std::uint64_t now = clock_.ticks();

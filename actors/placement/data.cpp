@@ -71,16 +71,6 @@ bool placement::must_wait_for_data(task_record& t) {
   return false;
 }
 
-// Fails a task that has not begun, at the executor that was to run it.
-void placement::fail_unstarted(task_record& t, const std::exception_ptr& why) {
-  fail(t,
-       task_error(t, t.kind == task_kind::host_access ? "host" : assignment_.facts()[t.executor].name, 0, why,
-                  failure_code(why)),
-       true);
-  await_verdict(t);
-  retired_.push_back(&t);
-}
-
 // ---- what has ended or was lost -------------------------------------------------------------------------------------
 
 // ---- what has ended -------------------------------------------------------------------------------------------------

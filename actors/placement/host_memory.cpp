@@ -194,10 +194,10 @@ host_memory::verdict host_memory::answer_to(request& r, std::uint64_t& promised)
   if (!disk_ && missing > budget_.free() + budget_.going())
     return {answer::refused,
             std::make_exception_ptr(error(
-                errc::out_of_memory, "it needs " + bytes_text(missing) + " of host memory more, and of " +
-                                         std::to_string(budget_.limit()) + " (options::memory_bytes) " +
-                                         std::to_string(budget_.used()) +
-                                         " are in use; nothing is spilled without options::spill_directory: free handles"))};
+                errc::out_of_memory,
+                "it needs " + bytes_text(missing) + " of host memory more, and of " + std::to_string(budget_.limit()) +
+                    " (options::memory_bytes) " + std::to_string(budget_.used()) +
+                    " are in use; nothing is spilled without options::spill_directory: free handles"))};
   return {answer::waits};
 }
 

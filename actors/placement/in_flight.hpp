@@ -33,9 +33,7 @@ class in_flight {
     const std::uint64_t finished = finished_.load(std::memory_order_seq_cst);
     return submitted_.load(std::memory_order_seq_cst) - finished;
   }
-  bool none() const {
-    return finished_.load(std::memory_order_acquire) == submitted_.load(std::memory_order_acquire);
-  }
+  bool none() const { return finished_.load(std::memory_order_acquire) == submitted_.load(std::memory_order_acquire); }
 
   /// True if the bound is to be looked at now: some tasks more do not matter where it is large.
   bool may_be_at_bound() const {

@@ -66,7 +66,9 @@ class lineage_log {
   /// were asked for; those of a node that has gone since are dropped.
   void take_home(const executor_facts&, std::uint64_t times, std::span<saved_tile>);
   /// Notes that a tile that was asked for has not come.
-  void not_saved(const tile_id& t) { log_.not_saved(t.first->id, t.second, false); }  // most are in error: not at once again
+  void not_saved(const tile_id& t) {
+    log_.not_saved(t.first->id, t.second, false);
+  }  // most are in error: not at once again
 
   // ---- after a loss -------------------------------------------------------------------------------------------------
   using value_key = std::tuple<std::uint64_t, std::uint32_t, std::uint32_t>;
@@ -74,7 +76,7 @@ class lineage_log {
   struct repetition {
     logic::remake_plan plan;
     std::map<value_key, std::shared_ptr<std::byte[]>> copies;  // of all that the plan reads and does not make
-    std::vector<tile_id> remade;                                  // by plan.remade
+    std::vector<tile_id> remade;                               // by plan.remade
     std::vector<tile_id> lost;
     /// Returns the bytes of a value that was there before, rows packed.
     const std::byte* copy(const logic::value& v) const { return copies.at(key_of(v)).get(); }

@@ -64,10 +64,11 @@ void placement::lose(const executor& e, std::span<const std::pair<array_core*, s
     tile_home& home = array->homes->tiles[tile];
     if (home.dirty_in != e.facts().space) continue;
     home.cached.erase(e.facts().space);
-    transfers_.rescue(*array, tile, home,
-           std::make_exception_ptr(error(errc::data_lost, "array '" + array->spec.name + "', tile " +
-                                                              std::to_string(tile) + ": its only copy went with " +
-                                                              e.facts().shown_name() + ": " + text_of(why))));
+    transfers_.rescue(
+        *array, tile, home,
+        std::make_exception_ptr(error(errc::data_lost, "array '" + array->spec.name + "', tile " +
+                                                           std::to_string(tile) + ": its only copy went with " +
+                                                           e.facts().shown_name() + ": " + text_of(why))));
   }
 }
 
@@ -94,7 +95,8 @@ std::vector<std::pair<array_core*, std::uint32_t>> placement::make_again(
     std::exception_ptr failed;
     remade_bodies bodies;
     try {
-      results = remake(again.plan, [&](const logic::value& v) { return again.copy(v); }, link_, &bodies);
+      results = remake(
+          again.plan, [&](const logic::value& v) { return again.copy(v); }, link_, &bodies);
     } catch (...) {
       failed = std::current_exception();
     }

@@ -53,7 +53,8 @@ class notifications {
   calls take(F&& node_with) {
     calls c;
     if (nodes_.size() + listeners_.size() == 1 && saves_.empty()) {
-      (nodes_.empty() ? static_cast<void>(c.listener_ = listeners_.front()) : static_cast<void>(c.node_ = nodes_.front()));
+      (nodes_.empty() ? static_cast<void>(c.listener_ = listeners_.front())
+                      : static_cast<void>(c.node_ = nodes_.front()));
       nodes_.clear();
       listeners_.clear();
     } else {

@@ -1,6 +1,6 @@
-// What this file is for: mail, and the turns in which it is handled. The states of a task are in tasks.cpp, questions
-// in queries.cpp, data in transfers.cpp, host_memory.cpp, peer_transfers.cpp, lineage_log.cpp and lineage_saving.cpp,
-// tasks sent ahead in chains.cpp, rebalancing in balance.cpp, calls after the turn in nodes.cpp.
+// What this file is for: mail, and the turns in which it is handled. The states of a task are in tasks.cpp, data before
+// and after it in data.cpp, lost copies in losses.cpp, nodes in nodes.cpp and absent.cpp, rebalancing in balance.cpp,
+// questions in queries.cpp. All else is in the parts; see README.md.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 #include "actors/placement/placement.hpp"
@@ -163,6 +163,74 @@ void placement::look_again() {
   serve(nullptr);  // leaves the turn
 }
 
+// Works off what has been fetched of the mail.
+inline void placement::handle_mail() {
+  std::vector<mail>& work = mail_.work();
+  const std::size_t n = work.size();
+  for (std::size_t i = 0; i < n; ++i) {
+    // Prefetches in two steps ahead of the work: the records, then the arrays they name.
+    if (i + 8 < n) {
+      const auto* far = reinterpret_cast<const char*>(work[i + 8].task());
+      prefetch<2>(far);
+      __builtin_prefetch(far + 128);
+    }
+    if (i + 4 < n && work[i + 4].what() == mail::submitted) {
+      const task_record& near = *work[i + 4].task();
+      for (int k = 0; k < near.access_count && k < 3; ++k)
+        if (const array_core* a = near.accesses[k].array) {
+          prefetch<1>(a);
+          __builtin_prefetch(reinterpret_cast<const char*>(a) + 64, 1);
+          __builtin_prefetch(&a->tile_bytes_max);
+        }
+    }
+    handle(work[i]);
+  }
+  work.clear();
+  work_off();
+}
+
+// Hands outgoing tasks to their executors; true if there were any. `stale`: no thread may be looking for work.
+inline bool placement::send_outgoing(executor* self, bool client, bool stale) {
+  bool any = false;
+  for (int e = next_to_send(0); e != logic::executor_set::end; e = next_to_send(e + 1)) {
+    const auto i = static_cast<std::size_t>(e);
+    std::vector<task_record*>& outgoing = assignment_.outgoing(i);
+    const bool device = executors_[i].facts().space != host_space;
+    if (device) chains_.send_held_back(i);
+    if (outgoing.empty()) {
+      assignment_.sent(i);
+      continue;
+    }
+    notifications_.add(executors_[i]);
+    any = true;
+    if (device) chains_.hand_over(i);
+    executors_[i].run_tasks(outgoing, &executors_[i] == self ? executor::attention::caller
+                                      : device && client     ? executor::attention::client
+                                      : stale                ? executor::attention::nobody
+                                                             : executor::attention::somebody);
+    assignment_.sent(i);
+    if (device) continue;
+    for (executor* other : executors_.near())  // their sleepers look now and then whether to relieve this one
+      if (other != &executors_[i] && is_work_elsewhere(other)) other->keep_watch();
+  }
+  return any;
+}
+
+// Sees to it that some thread comes for the mail, as this one leaves it. Threads that are awake look when their bodies
+// have ended.
+void placement::leave_mail_to_others() {
+  const bool nobody = active() == 0;
+  for (executor* e : executors_.near()) {
+    if (e->sleepers() == 0) continue;
+    if (!nobody) {
+      e->keep_watch();
+      continue;
+    }
+    e->wake_one();
+    return;
+  }
+}
+
 bool placement::serve(executor* self, bool client) {
   bool any = false;
   for (int rounds = 0;; ++rounds) {
@@ -178,29 +246,9 @@ bool placement::serve(executor* self, bool client) {
     // An executor's thread that has its next task already lets a little mail accumulate.
     const bool later = self && assignment_.something_outgoing() && mail_.can_wait(begin);
     if (!later && mail_.maybe()) mail_.fetch(begin);
-    if (std::vector<mail>& work = mail_.work(); !work.empty()) {
+    if (!mail_.work().empty()) {
       any = true;
-      const std::size_t n = work.size();
-      for (std::size_t i = 0; i < n; ++i) {
-        // Prefetches in two steps ahead of the work: the records, then the arrays they name.
-        if (i + 8 < n) {
-          const auto* far = reinterpret_cast<const char*>(work[i + 8].task());
-          prefetch<2>(far);
-          __builtin_prefetch(far + 128);
-        }
-        if (i + 4 < n && work[i + 4].what() == mail::submitted) {
-          const task_record& near = *work[i + 4].task();
-          for (int k = 0; k < near.access_count && k < 3; ++k)
-            if (const array_core* a = near.accesses[k].array) {
-              prefetch<1>(a);
-              __builtin_prefetch(reinterpret_cast<const char*>(a) + 64, 1);
-              __builtin_prefetch(&a->tile_bytes_max);
-            }
-        }
-        handle(work[i]);
-      }
-      work.clear();
-      work_off();
+      handle_mail();
     }
     place_anew();
     if (absent_.is_to_look()) look_at_absent(begin);
@@ -212,27 +260,7 @@ bool placement::serve(executor* self, bool client) {
       assignment_.refill();
     }
     if (self && executors_.near().size() > 1) relieve_others(*self);
-    for (int e = next_to_send(0); e != logic::executor_set::end; e = next_to_send(e + 1)) {
-      const auto i = static_cast<std::size_t>(e);
-      std::vector<task_record*>& outgoing = assignment_.outgoing(i);
-      const bool device = executors_[i].facts().space != host_space;
-      if (device) chains_.send_held_back(i);
-      if (outgoing.empty()) {
-        assignment_.sent(i);
-        continue;
-      }
-      notifications_.add(executors_[i]);
-      any = true;
-      if (device) chains_.hand_over(i);
-      executors_[i].run_tasks(outgoing, &executors_[i] == self ? executor::attention::caller
-                                         : device && client    ? executor::attention::client
-                                         : stale               ? executor::attention::nobody
-                                                               : executor::attention::somebody);
-      assignment_.sent(i);
-      if (device) continue;
-      for (executor* other : executors_.near())  // their sleepers look now and then whether to relieve this one
-        if (other != &executors_[i] && is_work_elsewhere(other)) other->keep_watch();
-    }
+    if (send_outgoing(self, client, stale)) any = true;
     if (spent_.count() >= spent_records::chain) spent_.give_back(link_.records);
     const std::uint64_t finished_now = in_flight_.publish();
     if (trace_.is_on() && any) trace_.add_turn(begin, clock_.ticks());
@@ -241,18 +269,8 @@ bool placement::serve(executor* self, bool client) {
     // Goes on if mail came while the turn was held, or slots became free: no other thread may look at them.
     if (later || (mail_.count() == 0 && (assignment_.kept() == 0 || !waits_changed_.load(std::memory_order_seq_cst))))
       return any;
-    if (rounds >= 4) {
-      // Enough for one call. Threads that are awake look when their bodies have ended.
-      const bool nobody = active() == 0;
-      for (executor* e : executors_.near()) {
-        if (e->sleepers() == 0) continue;
-        if (!nobody) {
-          e->keep_watch();
-          continue;
-        }
-        e->wake_one();
-        break;
-      }
+    if (rounds >= 4) {  // enough for one call
+      leave_mail_to_others();
       return any;
     }
     if (!turns_.try_take()) return any;

@@ -243,38 +243,55 @@ class placement final : private logic::dependencies::surroundings, private host_
   void fetch(array_core&, std::uint32_t tile, tile_home&) override;
 
   // Most of these are called with the turn held; those that take it, wait or look at the bound are not.
-  void leave_turn() { notifications_.empty() ? turns_.leave() : leave_and_tell(); }
-  // nodes.cpp
-  void leave_and_tell();
+  // ---- placement.cpp
+  [[noreturn]] static void refuse_closed();
+  void wait_at_bound();
   bool serve(executor* self, bool client = false);  // drains the mail, decides, leaves the turn
+  void handle_mail();
   void handle(mail);
-  void look_at_waits();
-  // tasks.cpp
-  void order(task_record&);
-  void make_ready(task_record&);
-  void admit(task_record&);
-  void admit_waiting(std::uint64_t now);
-  void admit_some(std::uint64_t now);
-  memory_space space_of(const held_device&) const;
-  bool set_aside_for_data();
-  bool give_room();
-  void fail_unstarted(task_record&, const std::exception_ptr& why);
-  bool must_wait_for_data(task_record&);
-  void place_again(task_record&, bool setback);
+  bool send_outgoing(executor* self, bool client, bool stale);
   int next_to_send(int from) const {
     return std::min(assignment_.next_outgoing(from), chains_.next_holding_back(from));
   }
-  void assign(task_record&);
+  void leave_mail_to_others();
+  void look_at_waits();
+  // ---- tasks.cpp
+  void order(task_record&);
+  void make_ready(task_record&);
+  void place_again(task_record&, bool setback);
+  void admit(task_record&);
   void admit_again(task_record&);
+  void admit_waiting(std::uint64_t now);
+  void admit_some(std::uint64_t now);
+  memory_space space_of(const held_device&) const;
+  void assign(task_record&);
   void lose_overtaken(const task_record&);
   void refuse(task_record&, std::exception_ptr);
+  void fail_unstarted(task_record&, const std::exception_ptr& why);
+  void retire(task_record&);
+  void note_chunk(const task_record&);
+  void work_off();
+  // ---- data.cpp
+  bool set_aside_for_data();
+  bool give_room();
+  bool must_wait_for_data(task_record&);
+  void account_for_data(task_record&);
+  void account_for_transfer(task_record&);
+  void free_if_unused(array_core&);
+  void free(array_core&);
+  void end_farewell(task_record&);
+  // ---- losses.cpp
   bool is_node(const task_record& t) const {
     return (t.marks & mark_sent) && assignment_.facts()[t.executor].kind == device_kind::node;
   }
-  void save_some();
+  void lose(const executor&, std::span<const std::pair<array_core*, std::uint32_t>>, const std::exception_ptr& why);
   std::vector<std::pair<array_core*, std::uint32_t>> make_again(
       const executor&, std::span<const std::pair<array_core*, std::uint32_t>> lost);
-  // absent.cpp
+  void save_some();
+  // ---- nodes.cpp
+  void leave_turn() { notifications_.empty() ? turns_.leave() : leave_and_tell(); }
+  void leave_and_tell();
+  // ---- absent.cpp
   void look_up_scope(task_record& t) {
     if (t.extra && t.extra->resolved_at != 0) look_up_nodes(t);
   }
@@ -286,22 +303,13 @@ class placement final : private logic::dependencies::surroundings, private host_
   std::exception_ptr nobody_left(const task_record&) const;
   std::exception_ptr no_quantity(const task_record&) const;
   std::string what_has_gone(const task_record&) const;
-  void lose(const executor&, std::span<const std::pair<array_core*, std::uint32_t>>, const std::exception_ptr& why);
-  void account_for_data(task_record&);
-  void account_for_transfer(task_record&);
-  void free(array_core&);
-  void end_farewell(task_record&);
+  // ---- balance.cpp
   void relieve_others(executor& idle);
   void place_anew();
   bool may_go_elsewhere(const task_record&);
-  void retire(task_record&);
-  void note_chunk(const task_record&);
-  void work_off();
+  // ---- queries.cpp
   void abandon(task_record&);
   bool give_up(task_record&);
-  void free_if_unused(array_core&);
-  [[noreturn]] static void refuse_closed();
-  void wait_at_bound();
 
   house_link& link_;
   wait_board& board_;

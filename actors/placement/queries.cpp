@@ -244,7 +244,8 @@ void placement::settle_accounts() {
 bool placement::tidy() {
   turns_.take();
   const auto is_large = [&] { return link_.records.bytes() > kept_idle || link_.regions.bytes() > kept_idle; };
-  if (is_large() && mail_.count() == 0 && open_views_ == 0 && (!host_memory_ || host_memory_->is_still()) && in_flight_.all_retired()) {
+  if (is_large() && mail_.count() == 0 && open_views_ == 0 && (!host_memory_ || host_memory_->is_still()) &&
+      in_flight_.all_retired()) {
     spent_.give_back(link_.records);
     deps_.forget_all();
     link_.records.trim(kept_idle);

@@ -175,6 +175,16 @@ void placement::refuse(task_record& t, std::exception_ptr why) {
   retired_.push_back(&t);
 }
 
+// Fails a task that has not begun, at the executor that was to run it.
+void placement::fail_unstarted(task_record& t, const std::exception_ptr& why) {
+  fail(t,
+       task_error(t, t.kind == task_kind::host_access ? "host" : assignment_.facts()[t.executor].name, 0, why,
+                  failure_code(why)),
+       true);
+  await_verdict(t);
+  retired_.push_back(&t);
+}
+
 void placement::admit(task_record& t) {
   if (logic::admission::concerns(t))
     admission_.queue(t);

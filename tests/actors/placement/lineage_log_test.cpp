@@ -37,9 +37,7 @@ class lineage_of_a_node : public testing::Test, protected loose_graph {
     set(a, value);
     return a;
   }
-  void set(array_core* a, std::uint64_t value) {
-    std::memcpy(host_tile(*link, *a, 0, true), &value, sizeof value);
-  }
+  void set(array_core* a, std::uint64_t value) { std::memcpy(host_tile(*link, *a, 0, true), &value, sizeof value); }
   static std::uint64_t get(const std::byte* bytes) {
     std::uint64_t value;
     std::memcpy(&value, bytes, sizeof value);

@@ -167,8 +167,8 @@ TEST_F(copies, of_a_large_tile_are_passed_on_by_those_that_have_it) {
     return t->extra->pulls.at(0).space;
   };
   for (std::uint16_t i = 6; i < 9; ++i) {
-    all.push_back(std::make_unique<collector>(
-        executor_facts{i, "executor " + std::to_string(i), device_kind::node, i, 1}));
+    all.push_back(
+        std::make_unique<collector>(executor_facts{i, "executor " + std::to_string(i), device_kind::node, i, 1}));
     executors.push_back(all.back().get());
     assignment.add(all.back()->facts());
     moves.add_node(all.back()->facts(), {1'000, 1}, {1'000, 1}, true);
