@@ -34,8 +34,8 @@ const troupe::offer offered{grow};
 
 troupe::options cluster_of_two(const char* name) {
   troupe::options o;
-  o.cluster.name = "two-nodes";
-  o.cluster.node = name;
+  o.cluster.cluster_name = "two-nodes";
+  o.cluster.node_name = name;
   o.cluster.insecure_loopback = true;  // between processes of one machine; else a secret, see docs/security.md
   return o;
 }

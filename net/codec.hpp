@@ -64,7 +64,7 @@ class writer {
   std::vector<std::byte> to_;
 };
 
-/// Throws `error(bad_frame)` for what is not whole or not allowed.
+/// Throws `error(protocol_error)` for what is not whole or not allowed.
 class reader {
  public:
   explicit reader(std::span<const std::byte> from) : from_(from) {}
@@ -86,7 +86,7 @@ class reader {
         return v;
       }
     }
-    throw error(errc::bad_frame, "a number in a frame is malformed");
+    throw error(errc::protocol_error, "a number in a frame is malformed");
   }
   std::int64_t signed_varint() {
     const std::uint64_t v = varint();
@@ -96,7 +96,7 @@ class reader {
   std::uint64_t at_most(std::uint64_t limit, const char* what) {
     const std::uint64_t v = varint();
     if (v > limit)
-      throw error(errc::bad_frame, std::string(what) + " in a frame is " + std::to_string(v) + ", at most " +
+      throw error(errc::protocol_error, std::string(what) + " in a frame is " + std::to_string(v) + ", at most " +
                                        std::to_string(limit) + " is allowed");
     return v;
   }
@@ -110,7 +110,7 @@ class reader {
     return {reinterpret_cast<const char*>(b.data()), b.size()};
   }
   std::span<const std::byte> raw(std::size_t n) {
-    if (n > left()) throw error(errc::bad_frame, "a frame ends too early");
+    if (n > left()) throw error(errc::protocol_error, "a frame ends too early");
     const auto b = from_.subspan(at_, n);
     at_ += n;
     return b;
@@ -118,7 +118,7 @@ class reader {
   std::size_t left() const { return from_.size() - at_; }
   /// Nothing may be left over.
   void end() const {
-    if (left() != 0) throw error(errc::bad_frame, "a frame is longer than what it says");
+    if (left() != 0) throw error(errc::protocol_error, "a frame is longer than what it says");
   }
 
  private:

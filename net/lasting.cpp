@@ -31,7 +31,7 @@ constexpr std::uint64_t receipt_frames = 64;
 // More than that is not kept for a peer that does not say what it has.
 constexpr std::size_t kept_bytes_max = 256u << 20;
 
-[[noreturn]] void refuse(const char* what) { throw error(errc::bad_frame, what); }
+[[noreturn]] void refuse(const char* what) { throw error(errc::protocol_error, what); }
 
 template <class Pieces>
 std::uint64_t size_of(const Pieces& body) {

@@ -47,7 +47,7 @@ class lasting_session final : public session, public std::enable_shared_from_thi
 
   /// Another connection to the same process, which has kept its side, too.
   void attach(std::shared_ptr<session>);
-  /// What the connection brings; throws error(bad_frame).
+  /// What the connection brings; throws error(protocol_error).
   void take(session& over, std::span<const std::byte> frame, lasting_events&);
   pieces arriving(session& over, std::span<const std::byte> head, std::uint64_t bytes, lasting_events&);
   void arrived(session& over, std::span<const std::byte> head, bool whole, lasting_events&);

@@ -161,7 +161,7 @@ void engine::build() {
   add_groups();
   add_gpus();
   add_disk();
-  if (!options_.cluster.name.empty())
+  if (!options_.cluster.cluster_name.empty())
     neighbours_ = std::make_unique<neighbours>(*this, options_.cluster, static_cast<memory_space>(gpus_.size() + 1));
   placement_.trace_to(sink(), 1);
   for (auto& g : groups_) g->start();
@@ -219,7 +219,7 @@ void engine::add_groups() {
       c.cores.push_back(cores[static_cast<std::size_t>(given + i) % cores.size()]);
     given += c.facts.slots;
     c.spin = options_.spin;
-    if (!options_.cluster.name.empty()) c.spin = std::max(options_.spin, options_.cluster.spin);
+    if (!options_.cluster.cluster_name.empty()) c.spin = std::max(options_.spin, options_.cluster.spin);
     c.spare_threads_max = options_.spare_threads_max;
     c.sink = sink();
     c.first_lane = 1000 * (g + 1);

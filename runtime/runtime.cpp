@@ -9,6 +9,7 @@
 #include <troupe/this_task.hpp>
 
 #include "runtime/engine.hpp"
+#include "runtime/old_names.hpp"
 
 namespace troupe {
 
@@ -86,6 +87,7 @@ std::vector<executor_report> runtime::executors(const scope& where) const {
   std::erase_if(
       all, [&, id = 0](const executor_report&) mutable { return !wanted.contains(static_cast<std::size_t>(id++)); });
   std::erase_if(all, [](const executor_report& e) { return e.kind == device_kind::node && e.slots == 0; });
+  for (executor_report& e : all) detail::fill_old_names(e);
   return all;
 }
 
@@ -97,13 +99,13 @@ std::vector<link_report> runtime::links() const {
   const detail::neighbours* const n = house().others();
   return n ? n->links() : std::vector<link_report>();
 }
-std::vector<refusal_report> runtime::refusals() const {
+std::vector<connection_failure> runtime::connection_failures() const {
   const detail::neighbours* const n = house().others();
-  return n ? n->refusals() : std::vector<refusal_report>();
+  return n ? n->connection_failures() : std::vector<connection_failure>();
 }
-cluster_report runtime::survey(std::chrono::milliseconds limit) const {
+cluster_report runtime::query_cluster(std::chrono::milliseconds limit) const {
   detail::neighbours* const n = house().others();
-  return n ? n->survey(detail::deadline_after(limit)) : cluster_report();
+  return n ? n->query_cluster(detail::deadline_after(limit)) : cluster_report();
 }
 bool runtime::wait_for_nodes(std::size_t count, std::chrono::milliseconds limit) const {
   const detail::neighbours* const n = house().others();
@@ -114,7 +116,11 @@ std::vector<std::string> runtime::addresses() const {
   return n ? n->addresses() : std::vector<std::string>();
 }
 
-runtime_report runtime::report() const { return house().report(); }
+runtime_report runtime::report() const {
+  runtime_report r = house().report();
+  detail::fill_old_names(r);
+  return r;
+}
 explanation runtime::explain_task(detail::task_record* t) const {
   if (!t) throw error(errc::bad_argument, "explain() of a future that names no task");
   return house().brain().explain(*t);

@@ -49,13 +49,13 @@ int main(int count, char** words) {
   auto* ca = app.add_subcommand("ca", "Makes an authority that issues certificates to the nodes of a cluster");
   ca->add_option("DIR", folder, "the folder for its files")->required();
   ca->add_option("--cluster", cluster, "the cluster's name")->required();
-  ca->add_option("--days", authority_days, "how long it lasts")->capture_default_str();
+  ca->add_option("--days", authority_days, "its validity in days")->capture_default_str();
   ca->callback([&] { troupe::tools::make_authority(folder, cluster, authority_days); });
 
   auto* issue = app.add_subcommand("issue", "Issues a certificate to a node");
   issue->add_option("DIR", folder, "the authority's folder")->required();
   issue->add_option("--name", node, "the node's name")->required();
-  issue->add_option("--days", days, "how long it is good for")->capture_default_str();
+  issue->add_option("--days", days, "its validity in days")->capture_default_str();
   issue->callback([&] { troupe::tools::issue(folder, node, days); });
 
   troupe::tools::node_command work;
@@ -65,26 +65,26 @@ int main(int count, char** words) {
   std::vector<std::string> quantities;
   std::string drain_on = "SIGTERM";
   const auto add_membership = [&](CLI::App* to) {
-    to->add_option("--cluster", how.cluster.name,
+    to->add_option("--cluster", how.cluster.cluster_name,
                    "the cluster's name; without it TROUPE_CLUSTER, and the other variables for what is not said here");
-    to->add_option("--name", how.cluster.node, "what others call this node (default: host and process number)");
+    to->add_option("--node-name,--name", how.cluster.node_name, "what others call this node (default: host and process number)");
     to->add_option("--join", how.cluster.join, "address of another node, HOST:PORT; may be repeated");
     to->add_option("--join-file", how.cluster.join_file, "a file with one such address a line");
-    to->add_option("--join-dns", how.cluster.join_names, "a name with several addresses, NAME:PORT");
+    to->add_option("--join-dns", how.cluster.join_dns, "a name with several addresses, NAME:PORT");
     to->add_flag("--multicast", how.cluster.multicast, "find nodes of the local network");
     to->add_option("--secret-file", how.cluster.secret_file, "the cluster's secret, as `troupe keygen` makes it");
-    to->add_option("--cert", how.cluster.certificate, "this node's certificate, as `troupe issue` makes it");
+    to->add_option("--certificate,--cert", how.cluster.certificate, "this node's certificate, as `troupe issue` makes it");
     to->add_option("--key", how.cluster.key, "its key");
-    to->add_option("--ca", how.cluster.authority, "the authority's certificate");
+    to->add_option("--authority,--ca", how.cluster.authority, "the authority's certificate");
     to->add_flag("--insecure-loopback", how.cluster.insecure_loopback, "neither proof nor encryption; loopback only");
     to->add_flag("--trusted-fabric", how.cluster.trusted_fabric,
                  "long bodies through UCX, in clear (docs/security.md)");
   };
   const auto add_surroundings = [&] {
     how.cluster = troupe::with_environment(std::move(how.cluster));
-    if (how.cluster.name.empty()) throw CLI::RequiredError("--cluster, or the variable TROUPE_CLUSTER,");
+    if (how.cluster.cluster_name.empty()) throw CLI::RequiredError("--cluster, or the variable TROUPE_CLUSTER,");
   };
-  auto* work_command = app.add_subcommand("node", "Works for a cluster until SIGTERM");
+  auto* work_command = app.add_subcommand("node", "Runs a worker node until SIGTERM");
   add_membership(work_command);
   work_command->add_option("--listen", how.cluster.listen, "address to listen on, HOST:PORT; port 0: any");
   work_command->add_option("--plugin", work.plugins, "a library whose kernels it offers; may be repeated");
@@ -95,8 +95,8 @@ int main(int count, char** words) {
         return troupe::tools::quantity_in(text) ? ""
                                                 : "a quantity is NAME=AMOUNT, as licence=2, and not '" + text + "'";
       });
-  work_command->add_option("--memory", memory_gib, "GiB of host memory for arrays (default: no limit)");
-  work_command->add_option("--spill", how.spill_directory, "where tiles go that find no room");
+  work_command->add_option("--memory-gib,--memory", memory_gib, "GiB of host memory for arrays (default: no limit)");
+  work_command->add_option("--spill-directory,--spill", how.spill_directory, "directory for spilled tiles");
   work_command->add_option("--drain", drain_seconds, "seconds to finish and hand over what it has, once asked to end")
       ->capture_default_str();
   work_command->add_option("--drain-on", drain_on, "the signal that asks it to end (SIGINT always does)")
@@ -114,11 +114,11 @@ int main(int count, char** words) {
       "nodes", "Lists the nodes of a cluster, what they have to do, and the links between them with what they carry");
   add_membership(nodes);
   nodes->add_flag("--json", json, "for programs");
-  nodes->add_option("--look", look_ms, "milliseconds to wait for another one to answer")->capture_default_str();
+  nodes->add_option("--timeout,--look", look_ms, "milliseconds to wait for another one to answer")->capture_default_str();
   nodes->callback([&] {
-    const std::string name = how.cluster.node;
+    const std::string name = how.cluster.node_name;
     add_surroundings();
-    how.cluster.node = name;  // what the variables say of these is for the program that works
+    how.cluster.node_name = name;  // what the variables say of these is for the program that works
     how.cluster.listen.clear();
     code = troupe::tools::show_nodes(how, std::chrono::milliseconds(look_ms), json);
   });

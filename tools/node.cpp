@@ -53,9 +53,9 @@ std::set<std::string> names_of(const std::vector<node_report>& all) {
 }
 
 // A line for each that is new, and for each whose reason is another one than before.
-void say_refusals(const std::vector<refusal_report>& now, std::map<std::string, std::string>& told) {
+void say_failures(const std::vector<connection_failure>& now, std::map<std::string, std::string>& told) {
   std::map<std::string, std::string> all;
-  for (const refusal_report& r : now) {
+  for (const connection_failure& r : now) {
     const auto before = told.find(r.address);
     if (before == told.end() || before->second != r.why)
       say(r.code == errc::unreachable ? "unreachable" : "refused", r.why);
@@ -84,11 +84,11 @@ int run_node(node_command c) {
   runtime rt(std::move(c.how));
   for (const std::string& a : rt.addresses()) say("listening", a);
   say("ready", std::to_string(rt.report().threads) + " threads");
-  const cluster_report here = rt.survey(std::chrono::milliseconds(0));
+  const cluster_report here = rt.query_cluster(std::chrono::milliseconds(0));
   if (std::ranges::any_of(here.members, [](const member_report& m) { return m.is_self && m.kernels == 0; }))
     say("offers", "no kernels, so nobody gives it work: name the plugin that has them with --plugin");
   std::set<std::string> there;
-  std::map<std::string, std::string> refusals;
+  std::map<std::string, std::string> failures;
   int signal = 0;
   while ((signal = next_signal(signals, look_every)) < 0) {
     std::set<std::string> now = names_of(rt.nodes());
@@ -97,7 +97,7 @@ int run_node(node_command c) {
     for (const std::string& n : there)
       if (!now.contains(n)) say("gone", n);
     there = std::move(now);
-    say_refusals(rt.refusals(), refusals);
+    say_failures(rt.connection_failures(), failures);
   }
   say("leaving", signal == SIGTERM ? "SIGTERM" : "SIGINT");
   const shutdown_report r = rt.shutdown(c.drain);

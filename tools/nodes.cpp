@@ -122,7 +122,7 @@ std::string json_of(const link_report& l) {
          ", \"suspect\": " + (l.suspect ? "true" : "false") + "}";
 }
 
-std::string json_of(const refusal_report& r) {
+std::string json_of(const connection_failure& r) {
   const char* const code = r.code == errc::unreachable ? "unreachable"
                            : r.code == errc::refused   ? "refused"
                                                        : "no node";
@@ -137,12 +137,12 @@ void print_json_list(const char* name, const std::vector<T>& all) {
 }
 
 // Also of those that have said nothing, if nobody else is there.
-void print_refusals(const std::vector<refusal_report>& all, const std::vector<std::string>& asked,
+void print_failures(const std::vector<connection_failure>& all, const std::vector<std::string>& asked,
                     std::chrono::milliseconds look, bool alone) {
-  for (const refusal_report& r : all) std::fprintf(stderr, "troupe: %s\n", shown(r.why).c_str());
+  for (const connection_failure& r : all) std::fprintf(stderr, "troupe: %s\n", shown(r.why).c_str());
   if (!alone) return;
   for (const std::string& a : asked)
-    if (std::ranges::none_of(all, [&](const refusal_report& r) { return r.address == a; }))
+    if (std::ranges::none_of(all, [&](const connection_failure& r) { return r.address == a; }))
       std::fprintf(stderr, "troupe: %s has not answered within %lld ms\n", shown(a).c_str(),
                    static_cast<long long>(look.count()));
 }
@@ -160,9 +160,9 @@ int show_nodes(options o, std::chrono::milliseconds look, bool json) {
   for (std::size_t seen = 0; more; more = more && std::ranges::any_of(c.members, is_unreached)) {
     more = rt.wait_for_nodes(seen + 1, look);
     seen = rt.nodes().size();
-    c = rt.survey(answer_limit);
+    c = rt.query_cluster(answer_limit);
   }
-  const std::vector<refusal_report> refusals = rt.refusals();
+  const std::vector<connection_failure> failures = rt.connection_failures();
   std::string self;
   for (const member_report& m : c.members)
     if (m.is_self) self = m.id;
@@ -174,14 +174,16 @@ int show_nodes(options o, std::chrono::milliseconds look, bool json) {
     std::printf(", ");
     print_json_list("links", c.links);
     std::printf(", ");
-    print_json_list("refusals", refusals);
+    print_json_list("connection_failures", failures);
+    std::printf(", ");
+    print_json_list("refusals", failures);  // the name of an earlier release
     std::printf("}\n");
   } else if (c.members.empty()) {
     std::printf("no node answered\n");
   } else {
     print(c);
   }
-  print_refusals(refusals, asked, look, c.members.empty());
+  print_failures(failures, asked, look, c.members.empty());
   return c.members.empty() ? 1 : 0;
 }
 

@@ -95,8 +95,8 @@ executor_report gpu_actor::report() const {
   r.tasks = tasks_.load(std::memory_order_relaxed);
   r.failed = failed_.load(std::memory_order_relaxed);
   r.replays = replays_.load(std::memory_order_relaxed);
-  r.by_waiters = by_waiters_.load(std::memory_order_relaxed);
-  r.behind = behind_.load(std::memory_order_relaxed);
+  r.launched_by_waiters = by_waiters_.load(std::memory_order_relaxed);
+  r.chained = behind_.load(std::memory_order_relaxed);
   r.busy = std::chrono::nanoseconds(busy_ns_.load(std::memory_order_relaxed));
   r.bytes_moved = bytes_.load(std::memory_order_relaxed);
   r.bytes_from_peers = memory_.bytes_from_peers();

@@ -143,7 +143,7 @@ runtime_report placement::report() {
   runtime_report r;
   r.spawned = in_flight_.submitted();
   r.finished = in_flight_.finished();
-  r.turns = turns_.count();
+  r.scheduling_passes = turns_.count();
   r.resources_free = admission_.free();
   r.remarks = remarks_;
   for (std::size_t i = 0; i < executors_.size(); ++i) {

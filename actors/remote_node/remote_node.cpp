@@ -91,7 +91,7 @@ executor_report node_actor::report() const {
 void node_actor::counters::add_to(executor_report& r) const {
   r.tasks += tasks.load(std::memory_order_relaxed);
   r.failed += failed.load(std::memory_order_relaxed);
-  r.behind += behind.load(std::memory_order_relaxed);
+  r.chained += behind.load(std::memory_order_relaxed);
   r.busy += std::chrono::nanoseconds(busy_ns.load(std::memory_order_relaxed));
   r.bytes_out += bytes_in.load(std::memory_order_relaxed);
   r.bytes_moved += bytes_in.load(std::memory_order_relaxed) + bytes_out.load(std::memory_order_relaxed);

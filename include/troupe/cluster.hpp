@@ -16,19 +16,25 @@
 
 namespace troupe {
 
+// Constructors that the compiler makes name the deprecated members, too: that is no use of them.
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wdeprecated-declarations"
 /// Of `options::cluster`. Without a name there is no cluster, and nothing listens or is dialled.
 ///
-/// If the name is empty, the environment is read when the runtime is constructed: TROUPE_CLUSTER is the name, and with it
-/// TROUPE_NODE, TROUPE_LISTEN, TROUPE_JOIN (both lists, separated by commas), TROUPE_MULTICAST ("1"), TROUPE_SECRET_FILE and
-/// TROUPE_TRUSTED_FABRIC ("1") stand for what is below and not set; TROUPE_INSECURE_LOOPBACK ("1") for no proof between
-/// processes of one machine. Set `from_environment` to false where a program must not become a node that way.
+/// If `cluster_name` is empty, the environment is read when the runtime is constructed: TROUPE_CLUSTER is that name, and
+/// with it TROUPE_NODE, TROUPE_LISTEN, TROUPE_JOIN (both lists, separated by commas), TROUPE_MULTICAST ("1"),
+/// TROUPE_SECRET_FILE and TROUPE_TRUSTED_FABRIC ("1") stand for what is below and not set; TROUPE_INSECURE_LOOPBACK ("1")
+/// for no proof between processes of one machine. Set `from_environment` to false where a program must not become a node
+/// that way.
 struct cluster_options {
   bool from_environment = true;
-  /// Nodes of another name are strangers.
-  std::string name{};
+  /// The name of the cluster. Nodes of another cluster are strangers.
+  std::string cluster_name{};
+  [[deprecated("use cluster_name")]] std::string name{};
   /// What others call this node; empty: the host's name, the process' number
   /// and, from a process' second such node on, a number.
-  std::string node{};
+  std::string node_name{};
+  [[deprecated("use node_name")]] std::string node{};
   /// Addresses to listen on, "10.0.0.7:4711"; port 0: any. Empty: it only dials.
   std::vector<std::string> listen{};
   /// What others are told to dial, where that is not what it listens on (containers, address translation).
@@ -38,7 +44,8 @@ struct cluster_options {
   /// A file with one such address a line; it may change.
   std::string join_file{};
   /// Names with several addresses (a headless service), "workers.default.svc:4711".
-  std::vector<std::string> join_names{};
+  std::vector<std::string> join_dns{};
+  [[deprecated("use join_dns")]] std::vector<std::string> join_names{};
   /// Nodes of the local network are found by signed multicast datagrams.
   bool multicast = false;
   /// The key that signs them where certificates are used: a file as `troupe keygen` makes it. Empty: the secret.
@@ -74,8 +81,10 @@ struct cluster_options {
   /// want the core it sleeps at once. 0: always.
   std::chrono::microseconds spin{50};
 };
+#pragma GCC diagnostic pop
 
-/// What a runtime makes of these options: where they have no name and `from_environment` is on, with what the environment
+/// What a runtime makes of these options: what is said under a deprecated name stands under the new one, where that is
+/// empty; and where there is no `cluster_name` and `from_environment` is on, with what the environment
 /// says. Any thread, while none changes the environment.
 cluster_options with_environment(cluster_options);
 
@@ -91,13 +100,14 @@ struct node_report {
   std::uint64_t fabric_out = 0, fabric_in = 0;  ///< of these, through the trusted fabric
 };
 
-/// An address that led to no node the last time it was dialled.
-struct refusal_report {
+/// An address at which the last attempt to connect failed, and why.
+struct connection_failure {
   std::string address;  ///< as it was given, or as others have told it
   /// `errc::unreachable`: nobody answers there; `errc::refused`: the two do not take each other for nodes of one cluster;
-  /// `errc::bad_frame`: whoever listens there is no node.
+  /// `errc::protocol_error`: whoever listens there is no node.
   errc code = errc::unreachable;
   std::string why;  ///< in words
 };
+using refusal_report [[deprecated("use connection_failure")]] = connection_failure;
 
 }  // namespace troupe

@@ -2,7 +2,7 @@
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// `runtime::links` tells what this node knows of its own links; `runtime::survey` asks every member for the same and for
+// `runtime::links` tells what this node knows of its own links; `runtime::query_cluster` asks every member for the same and for
 // what it has to do. Sizes are bytes, rates bytes per second. Counters begin when two nodes join; they are read while work
 // goes on, and each is exact for some moment.
 #pragma once
@@ -72,7 +72,7 @@ struct link_report {
   bool suspect = false;      ///< one end hears nothing of the other
 };
 
-/// The members that are there and their links, as `runtime::survey` has found them.
+/// The members that are there and their links, as `runtime::query_cluster` has found them.
 struct cluster_report {
   std::vector<member_report> members{};  ///< by name; this node is one of them
   std::vector<link_report> links{};      ///< by the names of their ends

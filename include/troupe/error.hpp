@@ -23,7 +23,7 @@ enum class errc {
                        ///< array once (`update`), use disjoint boxes, change the mapper or use reduce
   out_of_bounds,       ///< an access outside what was declared: declare a larger box or choose a border
   task_failed,         ///< the body of a task threw: see the cause; retry if it may pass
-  poisoned,            ///< a task that this one depends on failed: see the root task
+  dependency_failed,   ///< a task that this one depends on failed: see the root task
   cancelled,           ///< somebody asked for the task to stop
   would_deadlock,      ///< the wait can never end: wait outside the task, close the host view, or wait for another
   runtime_stopped,     ///< the runtime was shut down before the task ran: spawn it on a living runtime
@@ -38,9 +38,12 @@ enum class errc {
   node_lost,           ///< a node is gone: its tasks may run elsewhere
   unreachable,         ///< nobody answers at an address: check it, and that the node there is up
   refused,             ///< a peer does not admit this node, or is not admitted: check secret, certificates and versions
-  bad_frame,           ///< a peer sent what is not in the protocol: its session ends
+  protocol_error,      ///< a peer sent what is not in the protocol: its session ends
   unknown_outcome,     ///< a task that must run once was running on a node that is gone: look at what it has done
   timed_out,           ///< a task had not ended by its deadline: give it longer, or run it elsewhere
+  // Names of an earlier release.
+  poisoned [[deprecated("use dependency_failed")]] = dependency_failed,
+  bad_frame [[deprecated("use protocol_error")]] = protocol_error,
 };
 
 /// The name of the code, as it is written in a program: "no_executor". For logs; what to do is in `what()`.
@@ -53,7 +56,7 @@ constexpr const char* to_string(errc code) noexcept {
     case errc::overlapping_write: return "overlapping_write";
     case errc::out_of_bounds: return "out_of_bounds";
     case errc::task_failed: return "task_failed";
-    case errc::poisoned: return "poisoned";
+    case errc::dependency_failed: return "dependency_failed";
     case errc::cancelled: return "cancelled";
     case errc::would_deadlock: return "would_deadlock";
     case errc::runtime_stopped: return "runtime_stopped";
@@ -68,7 +71,7 @@ constexpr const char* to_string(errc code) noexcept {
     case errc::node_lost: return "node_lost";
     case errc::unreachable: return "unreachable";
     case errc::refused: return "refused";
-    case errc::bad_frame: return "bad_frame";
+    case errc::protocol_error: return "protocol_error";
     case errc::unknown_outcome: return "unknown_outcome";
     case errc::timed_out: return "timed_out";
   }

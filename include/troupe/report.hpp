@@ -13,6 +13,9 @@
 
 namespace troupe {
 
+// Constructors that the compiler makes name the deprecated members, too: that is no use of them.
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wdeprecated-declarations"
 /// One executor and what it has done since the runtime started. Counters are read while work goes on: each is exact
 /// for some moment during the call.
 struct executor_report {
@@ -28,8 +31,11 @@ struct executor_report {
   std::uint64_t tasks = 0;
   std::uint64_t failed = 0;         ///< of these, those that threw, also where a later attempt went well
   std::uint64_t replays = 0;        ///< devices: runs of recorded graphs that were one call of the vendor's
-  std::uint64_t by_waiters = 0;     ///< devices: of the tasks, those that a waiting thread began itself
-  std::uint64_t behind = 0;         ///< devices: kernels enqueued before those whose results they use had ended
+  /// Devices: of the tasks, those that a thread launched itself which waits for one, in `get()` or `wait()`.
+  std::uint64_t launched_by_waiters = 0;
+  std::uint64_t chained = 0;  ///< devices: kernels enqueued before the tasks whose results they use had finished
+  [[deprecated("use launched_by_waiters")]] std::uint64_t by_waiters = 0;
+  [[deprecated("use chained")]] std::uint64_t behind = 0;
   std::chrono::nanoseconds busy{};  ///< time in bodies, summed over slots
   std::uint64_t bytes_moved = 0;    ///< copied to assemble windows and to commit pieces; devices: from and to the host
   std::uint64_t bytes_from_peers = 0;    ///< devices: copied here directly from the memory of others
@@ -84,7 +90,8 @@ struct runtime_report {
   /// Tasks, failed ones included: one for each spawn, each chunk of a `for_each` and the future behind them, each access of
   /// the host, each run of a recorded graph.
   std::uint64_t spawned = 0, finished = 0;
-  std::uint64_t turns = 0;                               ///< times somebody took placement's turn
+  std::uint64_t scheduling_passes = 0;                   ///< times that a thread has made scheduling decisions
+  [[deprecated("use scheduling_passes")]] std::uint64_t turns = 0;
   std::uint64_t bytes_allocated = 0;                     ///< of host memory, held by arrays now
   std::uint64_t bytes_allocated_max = 0;                 ///< the most there ever was; at most `options::memory_bytes`
   std::uint64_t bytes_pinned = 0;                        ///< of host memory now; at most `options::pinned_bytes_max`
@@ -101,5 +108,6 @@ struct runtime_report {
   /// device cannot run as it was called, so that others do. Each once, 64 at most.
   std::vector<std::string> remarks;
 };
+#pragma GCC diagnostic pop
 
 }  // namespace troupe

@@ -81,10 +81,16 @@ class runtime : public array_maker<runtime>, public submitter<runtime> {
   /// Asks all members for what they have to do and for their links, and waits for the answers, `limit` at most: who has not
   /// answered then is named with what is known here. Without a cluster: nobody. Any thread, also inside a
   /// task, which it holds up.
-  cluster_report survey(std::chrono::milliseconds limit) const;
-  /// Addresses that led to no node when they were last dialled, in order, and why. Each is tried again: it is in the list
+  cluster_report query_cluster(std::chrono::milliseconds limit) const;
+  [[deprecated("use query_cluster")]] cluster_report survey(std::chrono::milliseconds limit) const {
+    return query_cluster(limit);
+  }
+  /// Addresses at which the last attempt to connect to a node failed, in order, and why. Each is tried again: it is in the list
   /// until somebody answers there, or until 30 s after the last try if nobody looks for it any more. Any thread.
-  std::vector<refusal_report> refusals() const;
+  std::vector<connection_failure> connection_failures() const;
+  [[deprecated("use connection_failures")]] std::vector<connection_failure> refusals() const {
+    return connection_failures();
+  }
   /// Waits until so many other nodes are there; false if the time has passed.
   bool wait_for_nodes(std::size_t count, std::chrono::milliseconds limit) const;
   /// Where this node listens, with the ports that it got.

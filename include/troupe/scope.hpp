@@ -32,7 +32,7 @@ class scope {
   static scope executor(std::string name);
   /// Every executor of this process: no other node.
   static scope here();
-  /// The other node with this name (its `cluster_options::node`), not the name of the cluster.
+  /// The other node with this name (its `cluster_options::node_name`), not the name of the cluster.
   static scope at(std::string node);
 
   /// Union: executors that are in one of the two.

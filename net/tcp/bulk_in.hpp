@@ -34,7 +34,7 @@ class bulk_in {
     note_ = std::move(c);
   }
 
-  /// Reads about so many bytes. `moved`: there may be more. Throws `error(bad_frame)`.
+  /// Reads about so many bytes. `moved`: there may be more. Throws `error(protocol_error)`.
   outcome step(stream&, std::size_t budget);
   /// Of the part that is being read, bytes that have not come.
   std::size_t outstanding() const;

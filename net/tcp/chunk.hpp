@@ -70,7 +70,7 @@ struct chunk_header {
     const auto none = r.fixed<std::uint32_t>();
     r.end();
     if (h.what < part::begin || h.what > part::kept || h.how > packing::lz4 || zero != 0 || none != 0)
-      throw error(errc::bad_frame, "what stands before a chunk of a transfer makes no sense");
+      throw error(errc::protocol_error, "what stands before a chunk of a transfer makes no sense");
     return h;
   }
 };

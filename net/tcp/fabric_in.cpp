@@ -16,7 +16,7 @@ constexpr std::uint64_t part_max = 16u << 20;
 constexpr std::size_t parts_max = 16;
 
 [[noreturn]] void wrong(const std::string& what) {
-  throw error(errc::bad_frame, "a transfer through the fabric is malformed: " + what);
+  throw error(errc::protocol_error, "a transfer through the fabric is malformed: " + what);
 }
 }  // namespace
 

@@ -17,7 +17,7 @@
 
 namespace troupe::net::tcp {
 
-/// On one thread. What the peer says is not believed: these throw `error(bad_frame)`.
+/// On one thread. What the peer says is not believed: these throw `error(protocol_error)`.
 class fabric_in {
  public:
   void tell(bulk_in::arriving_told a, bulk_in::arrived_told b, say_told say) {

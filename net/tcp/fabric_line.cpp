@@ -50,7 +50,7 @@ bool fabric_line::takes(std::uint64_t bytes) const { return ready_ && bytes >= w
 
 void fabric_line::hear(part what, std::uint64_t transfer, std::uint64_t size, std::span<const std::byte> content) {
   if (what == part::fabric) return connect(content);
-  if (!path_) throw error(errc::bad_frame, "a note about a fabric that this side has not offered");
+  if (!path_) throw error(errc::protocol_error, "a note about a fabric that this side has not offered");
   switch (what) {
     case part::ready:
       ready_ = connected_;
@@ -70,7 +70,7 @@ void fabric_line::hear(part what, std::uint64_t transfer, std::uint64_t size, st
 
 void fabric_line::connect(std::span<const std::byte> note) {
   const auto theirs = fabric_note::read(note);
-  if (std::exchange(heard_, true)) throw error(errc::bad_frame, "a peer says twice where its fabric is");
+  if (std::exchange(heard_, true)) throw error(errc::protocol_error, "a peer says twice where its fabric is");
   if (!path_ || theirs.address.empty() || theirs.kind != drive_->fabric().kind()) return;
   // If it cannot be reached, bodies go the way they go without a fabric.
   connected_ = !path_->connect(theirs.address, theirs.token);

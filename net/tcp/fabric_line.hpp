@@ -31,7 +31,7 @@ class fabric_line final : private fabric_told {
   void begin(bulk_in::arriving_told, bulk_in::arrived_told, say_told, failure);
   bool takes(std::uint64_t bytes) const;
   void send(transfer_out t) { out_.add(std::move(t)); }
-  /// A note. Throws `error(bad_frame)`.
+  /// A note. Throws `error(protocol_error)`.
   void hear(part, std::uint64_t transfer, std::uint64_t size, std::span<const std::byte>);
   /// Answers for every transfer once nothing touches their memory; then `closed`.
   void close(std::function<void()> closed);

@@ -26,7 +26,7 @@ struct fabric_note {
     w.raw(token.data(), token.size());
     w.bytes(address);
   }
-  /// Throws `error(bad_frame)`.
+  /// Throws `error(protocol_error)`.
   static fabric_note read(std::span<const std::byte> from) {
     reader r(from);
     fabric_note n;

@@ -47,7 +47,7 @@ void fabric_out::left(std::uint64_t number) {
 
 void fabric_out::had(std::uint64_t number) {
   turn& t = find(number, true);
-  if (t.at < t.body.size()) throw error(errc::bad_frame, "a peer has more of a transfer than was sent");
+  if (t.at < t.body.size()) throw error(errc::protocol_error, "a peer has more of a transfer than was sent");
   t.had = true;
   say_(part::kept, number, 0, {});
   if (t.under_way == 0) finish(turns_.find(number));
@@ -104,7 +104,7 @@ void fabric_out::next_part(std::uint64_t number, turn& t) {
 fabric_out::turn& fabric_out::find(std::uint64_t number, bool taken) {
   const auto t = turns_.find(number);
   if (t == turns_.end() || t->second.taken != taken || t->second.had)
-    throw error(errc::bad_frame, "an answer to a transfer that does not wait for it");
+    throw error(errc::protocol_error, "an answer to a transfer that does not wait for it");
   return t->second;
 }
 

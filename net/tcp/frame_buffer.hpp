@@ -32,13 +32,13 @@ class frame_buffer {
   }
   void arrived(std::size_t bytes) { end_ += bytes; }
 
-  /// The next whole frame, valid until `room` is called. Throws `error(bad_frame)` for a length that is not allowed.
+  /// The next whole frame, valid until `room` is called. Throws `error(protocol_error)` for a length that is not allowed.
   std::optional<std::span<const std::byte>> next() {
     std::uint32_t length = 0;
     if (end_ - begin_ < sizeof length) return std::nullopt;
     std::memcpy(&length, memory_.get() + begin_, sizeof length);
     if (length > frame_max_)
-      throw error(errc::bad_frame, "a frame of " + std::to_string(length) + " bytes is announced, at most " +
+      throw error(errc::protocol_error, "a frame of " + std::to_string(length) + " bytes is announced, at most " +
                                        std::to_string(frame_max_) + " are allowed");
     if (end_ - begin_ - sizeof length < length) return std::nullopt;
     const std::span<const std::byte> frame(memory_.get() + begin_ + sizeof length, length);

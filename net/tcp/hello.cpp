@@ -39,7 +39,7 @@ identity read_identity(reader& r) {
   // It goes to terminals and logs.
   for (const char c : who.name)
     if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f)
-      throw error(errc::bad_frame, "the name of a node holds what cannot be shown");
+      throw error(errc::protocol_error, "the name of a node holds what cannot be shown");
   who.cluster = r.text(name_max);
   const std::uint64_t n = r.at_most(listens_max, "a number of addresses");
   for (std::uint64_t i = 0; i < n; ++i) {
@@ -60,7 +60,7 @@ limits read_limits(reader& r) {
   limits l;
   l.frame_max = r.varint();
   l.chunk_bytes = r.varint();
-  if (l.frame_max == 0 || l.chunk_bytes == 0) throw error(errc::bad_frame, "a peer takes nothing at all");
+  if (l.frame_max == 0 || l.chunk_bytes == 0) throw error(errc::protocol_error, "a peer takes nothing at all");
   return l;
 }
 
@@ -73,7 +73,7 @@ writer begin(std::uint16_t version) {
 
 std::uint16_t read_version(reader& r) {
   if (r.fixed<std::uint32_t>() != magic)
-    throw error(errc::bad_frame, "the other side does not speak troupe's protocol");
+    throw error(errc::protocol_error, "the other side does not speak troupe's protocol");
   return r.fixed<std::uint16_t>();
 }
 
@@ -96,7 +96,7 @@ hello decode_hello(std::span<const std::byte> bytes) {
   if (h.version != protocol_version) return h;
   h.kind = r.fixed<channel>();
   if (h.kind != channel::control && h.kind != channel::bulk)
-    throw error(errc::bad_frame, "a connection is neither for control nor for bulk");
+    throw error(errc::protocol_error, "a connection is neither for control nor for bulk");
   h.number = r.fixed<std::uint64_t>();
   h.last = r.fixed<std::uint64_t>();
   h.who = read_identity(r);
@@ -126,7 +126,7 @@ answer decode_answer(std::span<const std::byte> bytes) {
     return a;
   }
   a.what = r.fixed<verdict>();
-  if (a.what > verdict::taken) throw error(errc::bad_frame, "an answer is none of the known ones");
+  if (a.what > verdict::taken) throw error(errc::protocol_error, "an answer is none of the known ones");
   if (a.what == verdict::welcome) {
     a.who = read_identity(r);
     a.takes = read_limits(r);

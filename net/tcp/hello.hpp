@@ -61,7 +61,7 @@ struct answer {
 
 std::vector<std::byte> encode(const hello&);
 std::vector<std::byte> encode(const answer&);
-/// Throw `error(bad_frame)`. Of another version only the version is read.
+/// Throw `error(protocol_error)`. Of another version only the version is read.
 hello decode_hello(std::span<const std::byte>);
 answer decode_answer(std::span<const std::byte>);
 

@@ -6,6 +6,8 @@
 
 #include <troupe/cluster.hpp>
 
+#include "runtime/old_names.hpp"
+
 namespace troupe {
 
 cluster_options with_environment(cluster_options o) {
@@ -23,10 +25,11 @@ cluster_options with_environment(cluster_options o) {
     }
     return all;
   };
-  if (!o.name.empty() || !o.from_environment) return o;
-  o.name = text("TROUPE_CLUSTER");
-  if (o.name.empty()) return o;
-  if (o.node.empty()) o.node = text("TROUPE_NODE");
+  detail::take_old_names(o);
+  if (!o.cluster_name.empty() || !o.from_environment) return o;
+  o.cluster_name = text("TROUPE_CLUSTER");
+  if (o.cluster_name.empty()) return o;
+  if (o.node_name.empty()) o.node_name = text("TROUPE_NODE");
   if (o.listen.empty()) o.listen = list("TROUPE_LISTEN");
   if (o.join.empty()) o.join = list("TROUPE_JOIN");
   o.multicast = o.multicast || text("TROUPE_MULTICAST") == "1";

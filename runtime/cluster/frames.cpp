@@ -86,7 +86,7 @@ void neighbours::peer::frame(std::span<const std::byte> bytes) {
     frame.fixed(wire::kind::released);
     line->send(frame.view());
   } else {
-    throw error(errc::bad_frame, "a message before the card");
+    throw error(errc::protocol_error, "a message before the card");
   }
 }
 

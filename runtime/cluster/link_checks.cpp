@@ -99,7 +99,7 @@ void neighbours::send_check(const peer_ptr& p) {
 
 // Returns the room for a check's bytes, which are not looked at: they may be overwritten, or thrown away.
 net::pieces neighbours::check_arriving(peer& p, wire::kind what, std::uint64_t bytes) {
-  if (bytes != wire::check_bytes) throw error(errc::bad_frame, "a link is tried with another size");
+  if (bytes != wire::check_bytes) throw error(errc::protocol_error, "a link is tried with another size");
   std::lock_guard hold(lock_);
   peer::check_room& room = p.check_rooms[what == wire::kind::check ? 0 : 1];
   if (room.in_use) return {};

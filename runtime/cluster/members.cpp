@@ -76,7 +76,7 @@ void neighbours::joined(const node_id& id, const std::shared_ptr<net::session>& 
 void neighbours::welcome(peer& p, const wire::card& c) {
   {
     std::lock_guard hold(lock_);
-    if (p.has_card) throw error(errc::bad_frame, "a second card");
+    if (p.has_card) throw error(errc::protocol_error, "a second card");
     p.card = c;
     p.has_card = true;
     if (closing_) p.guests->close_door();

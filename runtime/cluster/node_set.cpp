@@ -55,26 +55,26 @@ neighbours::neighbours(engine& house, const cluster_options& o, memory_space fir
   const surroundings& around = house.around();
   self.id = around.make_id ? around.make_id() : net::node_id::random();
   self.incarnation = 1;
-  self.name = o.node.empty() ? own_name() : o.node;
-  self.cluster = o.name;
+  self.name = o.node_name.empty() ? own_name() : o.node_name;
+  self.cluster = o.cluster_name;
   self.listens_on = parsed(o.announce, "announce");
   where_.seeds = parsed(o.join, "join");
   where_.file = o.join_file;
-  where_.names = parsed(o.join_names, "join_names");
+  where_.names = parsed(o.join_dns, "join_dns");
   net::transport_options t;
   t.self = self;
   t.listen = parsed(o.listen, "listen");
   t.insecure_loopback = o.insecure_loopback;
   t.looks = o.spin;
   if (!o.secret_file.empty() || !o.certificate.empty() || !o.key.empty() || !o.authority.empty())
-    t.proof = net::load({o.secret_file, o.certificate, o.key, o.authority}, o.name);
+    t.proof = net::load({o.secret_file, o.certificate, o.key, o.authority}, o.cluster_name);
   // A certificate gives the node its name: peers take it from there.
   if (!t.proof.certificate.empty()) {
     const auto names = net::node_names_in(t.proof.certificate);
-    if (o.node.empty() && !names.empty()) self.name = names.front();
-    if (!o.node.empty() && !names.empty() && std::ranges::find(names, o.node) == names.end())
-      throw error(errc::bad_argument, "cluster_options::node: the certificate '" + o.certificate + "' is node '" +
-                                          names.front() + "', not '" + o.node +
+    if (o.node_name.empty() && !names.empty()) self.name = names.front();
+    if (!o.node_name.empty() && !names.empty() && std::ranges::find(names, o.node_name) == names.end())
+      throw error(errc::bad_argument, "cluster_options::node_name: the certificate '" + o.certificate + "' is node '" +
+                                          names.front() + "', not '" + o.node_name +
                                           "': leave the name out, or issue a certificate for it");
     t.self = self;
   }

@@ -56,9 +56,9 @@ class neighbours final : private cluster_events {
   /// Returns the sums of all nodes that have gone, as if they were one.
   executor_report gone() const;
   std::vector<link_report> links() const;
-  std::vector<refusal_report> refusals() const;
+  std::vector<connection_failure> connection_failures() const;
   /// Asks all members; those that have not answered by the deadline are reported without their own figures.
-  cluster_report survey(std::chrono::steady_clock::time_point deadline);
+  cluster_report query_cluster(std::chrono::steady_clock::time_point deadline);
   std::vector<std::string> addresses() const;
   /// Returns how often a node has come.
   std::uint64_t came() const;

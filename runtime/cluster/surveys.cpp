@@ -110,7 +110,7 @@ std::vector<link_report> neighbours::links() const {
   return links_of(heard_self(std::move(c)));
 }
 
-cluster_report neighbours::survey(std::chrono::steady_clock::time_point deadline) {
+cluster_report neighbours::query_cluster(std::chrono::steady_clock::time_point deadline) {
   net::writer frame;
   std::vector<peer_ptr> asked;
   std::uint64_t number = 0;
@@ -168,9 +168,9 @@ void neighbours::reached(const net::endpoint& where) {
   refusals_.erase(where);
 }
 
-std::vector<refusal_report> neighbours::refusals() const {
+std::vector<connection_failure> neighbours::connection_failures() const {
   const auto now = transport_->now();
-  std::vector<refusal_report> all;
+  std::vector<connection_failure> all;
   std::lock_guard hold(lock_);
   for (const auto& [where, r] : refusals_) {
     if (now - r.last > refusals_last) continue;

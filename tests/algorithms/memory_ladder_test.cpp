@@ -138,7 +138,7 @@ double tiles_moved(const outcome& o) { return static_cast<double>(o.device.bytes
 
 void tell(const outcome& o, const char* what) {
   std::cout << what << ": " << (o.device.bytes_moved - o.device.bytes_out) / tile_bytes << " tiles in, "
-            << o.device.bytes_out / tile_bytes << " out, behind " << o.device.behind << " of " << o.device.tasks
+            << o.device.bytes_out / tile_bytes << " out, behind " << o.device.chained << " of " << o.device.tasks
             << ", most in use " << o.device.memory_used_max / tile_bytes << " of " << o.device.memory_bytes / tile_bytes
             << "; spilled " << o.all.bytes_spilled / tile_bytes << ", read back " << o.all.bytes_read_back / tile_bytes
             << "\n";

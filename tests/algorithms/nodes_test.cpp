@@ -238,7 +238,7 @@ INSTANTIATE_TEST_SUITE_P(beside, algorithms_on_nodes, testing::Values(1, 2), [](
 
 TEST(algorithms_on_nodes_that_only_link_them, are_offered) {
   options o = test::node_options("owner", {}, 1);
-  o.cluster.name = "system-test";  // as tests/support/nodes.hpp has it
+  o.cluster.cluster_name = "system-test";  // as tests/support/nodes.hpp has it
   runtime rt(o);
   test::child worker({ONLY_LINKS, "worker", "worker", "-", "127.0.0.1:0", rt.addresses().front()});
   ASSERT_TRUE(rt.wait_for_nodes(1, std::chrono::seconds(20))) << worker.err();

@@ -42,7 +42,7 @@ TEST(future_of_nothing, may_still_be_taken_as_a_parameter) {
 TEST(future_of_nothing, that_failed_fails_the_task_after_it) {
   runtime rt(options{.threads = 1});
   const future<void> first = rt.spawn([] { throw std::runtime_error("no"); });
-  EXPECT_EQ(code_of([&] { rt.spawn([](int n) { return n; }, first, 4).get(); }), errc::poisoned);
+  EXPECT_EQ(code_of([&] { rt.spawn([](int n) { return n; }, first, 4).get(); }), errc::dependency_failed);
 }
 
 TEST(future_of_nothing, orders_the_chunks_of_a_for_each_and_recorded_calls) {

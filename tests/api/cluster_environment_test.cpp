@@ -46,8 +46,8 @@ const std::map<std::string, std::string> all_of_them{
 TEST(cluster_environment, stands_for_what_the_options_do_not_say) {
   const environment now(all_of_them);
   const cluster_options o = with_environment({});
-  EXPECT_EQ(o.name, "lab");
-  EXPECT_EQ(o.node, "n7");
+  EXPECT_EQ(o.cluster_name, "lab");
+  EXPECT_EQ(o.node_name, "n7");
   EXPECT_EQ(o.listen, (names{"127.0.0.1:4711", "[::1]:4711"}));
   EXPECT_EQ(o.join, (names{"a:1", "b:2"}));
   EXPECT_TRUE(o.multicast);
@@ -59,12 +59,12 @@ TEST(cluster_environment, stands_for_what_the_options_do_not_say) {
 TEST(cluster_environment, leaves_what_the_options_say) {
   const environment now(all_of_them);
   cluster_options o;
-  o.node = "mine";
+  o.node_name = "mine";
   o.listen = {"127.0.0.1:0"};
   o.certificate = "/n.pem";
   o = with_environment(o);
-  EXPECT_EQ(o.name, "lab");
-  EXPECT_EQ(o.node, "mine");
+  EXPECT_EQ(o.cluster_name, "lab");
+  EXPECT_EQ(o.node_name, "mine");
   EXPECT_EQ(o.listen, names{"127.0.0.1:0"});
   EXPECT_EQ(o.join, (names{"a:1", "b:2"}));
   EXPECT_EQ(o.secret_file, "") << "there is one kind of proof";
@@ -73,11 +73,11 @@ TEST(cluster_environment, leaves_what_the_options_say) {
 TEST(cluster_environment, is_not_looked_at_where_there_is_a_name_or_it_is_not_wanted) {
   const environment now(all_of_them);
   cluster_options named;
-  named.name = "other";
+  named.cluster_name = "other";
   EXPECT_EQ(with_environment(named).join, names{});
   cluster_options alone;
   alone.from_environment = false;
-  EXPECT_EQ(with_environment(alone).name, "");
+  EXPECT_EQ(with_environment(alone).cluster_name, "");
 }
 
 }  // namespace

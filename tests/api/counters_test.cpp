@@ -75,7 +75,7 @@ TEST(counters, of_a_member_are_those_of_its_executors) {
   runtime rt(test::node_options("a", {}, 1));
   rt.spawn({.retries = 5}, [](task_context& c) { throw_until(4, c); });
   rt.wait_all();
-  const cluster_report r = rt.survey(std::chrono::milliseconds(0));
+  const cluster_report r = rt.query_cluster(std::chrono::milliseconds(0));
   ASSERT_EQ(r.members.size(), 1u);
   EXPECT_EQ(r.members[0].tasks, 4u);
   EXPECT_EQ(r.members[0].failed, 3u);

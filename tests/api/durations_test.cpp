@@ -165,7 +165,7 @@ TEST(durations, options_may_be_as_large_as_their_types) {
 
 TEST(durations, asking_the_members_of_a_cluster_ends_however_long_the_limit) {
   troupe::options o{.threads = 1};
-  o.cluster.name = "durations";
+  o.cluster.cluster_name = "durations";
   o.cluster.listen = {"127.0.0.1:0"};
   o.cluster.insecure_loopback = true;
   o.cluster.replay_max = std::chrono::milliseconds::max();
@@ -174,7 +174,7 @@ TEST(durations, asking_the_members_of_a_cluster_ends_however_long_the_limit) {
   o.cluster.join = first.addresses();
   troupe::runtime second(o);
   EXPECT_TRUE(second.wait_for_nodes(1, std::chrono::milliseconds::max()));
-  EXPECT_EQ(second.survey(std::chrono::milliseconds::max()).members.size(), 2u);
+  EXPECT_EQ(second.query_cluster(std::chrono::milliseconds::max()).members.size(), 2u);
 }
 
 }  // namespace

@@ -228,7 +228,7 @@ TEST(thread_exit, a_body_that_ends_its_thread_fails_and_another_thread_takes_ove
     EXPECT_EQ(e->code, errc::task_failed);
     EXPECT_EQ(e->task, "quits");
     EXPECT_TRUE(e->says("ended its thread")) << e->text;
-    EXPECT_EQ(code_of([&] { after.get(); }), errc::poisoned);
+    EXPECT_EQ(code_of([&] { after.get(); }), errc::dependency_failed);
     for (int i = 0; i < 40; ++i) EXPECT_EQ(others[static_cast<std::size_t>(i)].get(), i);
   }
   rt.wait_all();

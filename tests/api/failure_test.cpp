@@ -95,7 +95,7 @@ TEST(failure, poisons_dependants_which_name_the_root) {
 
   const auto of_child = error_of([&] { child.get(); });
   ASSERT_TRUE(of_child && of_child->from_task);
-  EXPECT_EQ(of_child->code, errc::poisoned);
+  EXPECT_EQ(of_child->code, errc::dependency_failed);
   EXPECT_EQ(of_child->task, "child");
   EXPECT_EQ(of_child->root, "root of evil");
   EXPECT_EQ(of_child->cause_text(), "boom 42");
@@ -103,7 +103,7 @@ TEST(failure, poisons_dependants_which_name_the_root) {
   for (const auto& [f, name] : {std::pair{grandchild, "grandchild"}, std::pair{by_future, "by future"}}) {
     const auto e = error_of([&] { f.get(); });
     ASSERT_TRUE(e) << name;
-    EXPECT_EQ(e->code, errc::poisoned);
+    EXPECT_EQ(e->code, errc::dependency_failed);
     EXPECT_EQ(e->task, name);
     EXPECT_EQ(e->root, "root of evil");
   }
@@ -142,7 +142,7 @@ TEST(failure, is_healed_by_writing_everything_again) {
   auto a = rt.filled<int>({10}, tiles(5), 0, "a");
   rt.spawn(fail, update(a)).wait();
   EXPECT_TRUE(code_of([&] { a.read(); }));
-  EXPECT_EQ(code_of([&] { rt.spawn([](view<int, 1>) {}, update(a)).get(); }), errc::poisoned);
+  EXPECT_EQ(code_of([&] { rt.spawn([](view<int, 1>) {}, update(a)).get(); }), errc::dependency_failed);
   auto healed = rt.spawn([](view<int, 1> v) { set_all(v, 9); }, write(a));
   EXPECT_NO_THROW(healed.get());
   EXPECT_EQ(a.read()(9), 9);

@@ -100,7 +100,7 @@ TEST_F(few_threads, a_runtime_with_devices_and_a_disk_starts_or_says_that_there_
 
 TEST_F(few_threads, a_node_starts_or_says_that_there_are_too_few) {
   troupe::options o{.threads = 1};
-  o.cluster.name = "few";
+  o.cluster.cluster_name = "few";
   o.cluster.listen = {"127.0.0.1:0"};
   o.cluster.join = {"127.0.0.1:1"};
   o.cluster.insecure_loopback = true;

@@ -63,7 +63,7 @@ void expect_same_code(Make&& make) {
   const auto all = error_of([&] { make(rt, false).get(); });
   ASSERT_TRUE(one && all);
   EXPECT_EQ(one->code, all->code) << one->text << "\n" << all->text;
-  EXPECT_NE(all->code, errc::poisoned);
+  EXPECT_NE(all->code, errc::dependency_failed);
   EXPECT_EQ(one->cause_text(), all->cause_text());
 }
 
@@ -102,7 +102,7 @@ TEST(for_each_failure, that_came_from_before_it_is_poison) {
   rt.spawn({.name = "first"}, [](ints) { throw std::runtime_error("no"); }, update(a));
   const auto e = error_of([&] { rt.for_each(grid(8), [](ints) {}, update(a)).get(); });
   ASSERT_TRUE(e);
-  EXPECT_EQ(e->code, errc::poisoned);
+  EXPECT_EQ(e->code, errc::dependency_failed);
   EXPECT_EQ(e->root, "first");
 }
 
@@ -111,7 +111,7 @@ TEST(for_each_failure, poisons_what_comes_after_it) {
   const auto all = rt.for_each({.name = "chunks"}, grid(8).chunks(2), [] { throw std::runtime_error("no"); });
   const auto e = error_of([&] { rt.spawn([] {}, all).get(); });
   ASSERT_TRUE(e);
-  EXPECT_EQ(e->code, errc::poisoned);
+  EXPECT_EQ(e->code, errc::dependency_failed);
   EXPECT_EQ(e->root, "chunks");
 }
 

@@ -56,7 +56,7 @@ troupe::options with_everything() {
   troupe::options o{.threads = 2, .core_groups = 2};
   o.devices = {{.name = "sim:0"}};
   o.cost_cache = "none";
-  o.cluster.name = "forks";
+  o.cluster.cluster_name = "forks";
   o.cluster.listen = {"127.0.0.1:0"};
   o.cluster.insecure_loopback = true;
   return o;
@@ -131,7 +131,7 @@ TEST(fork, a_child_that_uses_its_parents_runtime_is_told_at_once) {
       [&] { (void)rt.executors(); },
       [&] { (void)rt.explain(done); },
       [&] { (void)rt.nodes(); },
-      [&] { (void)rt.survey(1s); },
+      [&] { (void)rt.query_cluster(1s); },
       [&] { (void)rt.wait_for_nodes(1, 1000ms); },
       [&] { (void)rt.addresses(); },
       [&] { rt.shutdown(1s); },

@@ -175,7 +175,7 @@ TEST(then, fails_with_what_came_before) {
   });
   const auto e = error_of([&] { f.get(); });
   ASSERT_TRUE(e);
-  EXPECT_EQ(e->code, errc::poisoned);
+  EXPECT_EQ(e->code, errc::dependency_failed);
   EXPECT_EQ(e->root, "first");
   EXPECT_FALSE(ran);
 }
@@ -274,7 +274,7 @@ TEST(future, of_a_kernel_that_never_ran_tells_its_name_after_its_runtime_is_gone
   }
   const auto e = test::error_of([&] { f.get(); });
   ASSERT_TRUE(e);
-  EXPECT_EQ(e->code, errc::poisoned);
+  EXPECT_EQ(e->code, errc::dependency_failed);
   EXPECT_EQ(e->task, "later");
   EXPECT_EQ(e->root, "broken");
 }

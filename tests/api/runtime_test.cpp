@@ -42,7 +42,7 @@ TEST(options, that_make_no_sense_are_refused) {
       {"a negative time to shut down", {.shutdown_timeout = milliseconds(-1)}},
       {"a negative time to spin", {.spin = std::chrono::microseconds(-1)}},
       {"a negative time to look for what comes",
-       {.cluster = {.name = "x", .insecure_loopback = true, .spin = std::chrono::microseconds(-1)}}},
+       {.cluster = {.cluster_name = "x", .insecure_loopback = true, .spin = std::chrono::microseconds(-1)}}},
       {"negative spare threads", {.spare_threads_max = -1}},
   };
   for (const auto& [what, o] : wrong) {

@@ -347,7 +347,7 @@ TEST(spill, retries_and_failures_leave_the_account_in_order) {
   rt.wait_all();
   for (index_t t = 0; t < count; ++t) {
     if (t % 3 == 0) {
-      EXPECT_EQ(code_of([&] { at(a, t).read(); }), errc::poisoned);
+      EXPECT_EQ(code_of([&] { at(a, t).read(); }), errc::dependency_failed);
       rt.spawn(number, write(at(a, t)), word{7});
       EXPECT_EQ(at(a, t).read()(0), 7u);
     } else {

@@ -12,7 +12,7 @@ static const troupe::offer offered{scale};  // others may have it run here
 int main(int count, char**) {
   if (count == 1) return 0;
   troupe::options o;
-  o.cluster.name = "lab";
+  o.cluster.cluster_name = "lab";
   o.cluster.secret_file = "/etc/troupe/secret";  // troupe keygen /etc/troupe/secret
   o.cluster.listen = {"0.0.0.0:4711"};
   o.cluster.join = {"node1:4711", "node2:4711"};

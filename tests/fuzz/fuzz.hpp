@@ -16,14 +16,14 @@ inline void must(bool right) {
   if (!right) std::abort();
 }
 
-/// A decoder either decodes or throws `error(bad_frame)`. True: it decoded.
+/// A decoder either decodes or throws `error(protocol_error)`. True: it decoded.
 template <class F>
 bool decodes(F&& f) {
   try {
     f();
     return true;
   } catch (const troupe::error& e) {
-    must(e.code() == troupe::errc::bad_frame);
+    must(e.code() == troupe::errc::protocol_error);
     return false;
   }
 }

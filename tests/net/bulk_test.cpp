@@ -176,7 +176,7 @@ class malformed : public ::testing::Test {
       say(h, what);
       ADD_FAILURE() << "believed: " << why;
     } catch (const error& e) {
-      EXPECT_EQ(e.code(), errc::bad_frame);
+      EXPECT_EQ(e.code(), errc::protocol_error);
       EXPECT_NE(std::string(e.what()).find(why), std::string::npos) << e.what();
     }
   }

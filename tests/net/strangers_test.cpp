@@ -341,7 +341,7 @@ TEST_F(strangers_by_hand, as_members_with_an_impossible_frame_lose_their_session
   control.say(std::as_bytes(std::span(&bomb, 1)));
   ASSERT_TRUE(in_time([&] { return a->count(told::down) == 1; }));
   EXPECT_EQ(a->count(told::frame), 2u);
-  EXPECT_EQ(code_of(a->events(told::down).at(0).why), errc::bad_frame);
+  EXPECT_EQ(code_of(a->events(told::down).at(0).why), errc::protocol_error);
   EXPECT_TRUE(control.ends());
   EXPECT_TRUE(bulk.ends());
 }
@@ -351,7 +351,7 @@ TEST_F(strangers_by_hand, as_members_with_a_malformed_transfer_lose_their_sessio
   auto [control, bulk] = session_by_hand(*a, 9);
   bulk.say(noise(1000, 3));
   ASSERT_TRUE(in_time([&] { return a->count(told::down) == 1; }));
-  EXPECT_EQ(code_of(a->events(told::down).at(0).why), errc::bad_frame);
+  EXPECT_EQ(code_of(a->events(told::down).at(0).why), errc::protocol_error);
   EXPECT_TRUE(control.ends());
 }
 

@@ -33,8 +33,8 @@ inline double seconds_since(clock::time_point from) {
 inline troupe::options node_options(const std::string& name, const std::string& secret) {
   troupe::options o;
   o.threads = 1;
-  o.cluster.name = "system-test";
-  o.cluster.node = name;
+  o.cluster.cluster_name = "system-test";
+  o.cluster.node_name = name;
   if (secret == "-")
     o.cluster.insecure_loopback = true;
   else

@@ -175,10 +175,10 @@ TEST(the_tool_nodes, says_why_there_is_no_fabric) {
 }
 
 TEST(the_tool_nodes, says_when_nobody_is_there) {
-  const finished done = nodes("127.0.0.1:1", {"--look", "100"});
+  const finished done = nodes("127.0.0.1:1", {"--timeout", "100"});
   EXPECT_EQ(done.how, ended_with(1));
   EXPECT_EQ(done.out, "no node answered\n");
-  const finished none = nodes("127.0.0.1:1", {"--look", "100", "--json"});
+  const finished none = nodes("127.0.0.1:1", {"--timeout", "100", "--json"});
   EXPECT_EQ(none.how, ended_with(1));
   EXPECT_TRUE(test::json_reader::read(none.out)["members"].list.empty());
 }

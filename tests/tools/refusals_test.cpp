@@ -40,8 +40,8 @@ class the_tool_refused : public testing::Test {
   troupe::options member(const std::string& secret = "secret") const {
     troupe::options o;
     o.threads = 1;
-    o.cluster.name = "lab";
-    o.cluster.node = "there";
+    o.cluster.cluster_name = "lab";
+    o.cluster.node_name = "there";
     if (!secret.empty()) o.cluster.secret_file = at(secret);
     o.cluster.listen = {"127.0.0.1:0"};
     return o;
@@ -113,10 +113,11 @@ TEST_F(the_tool_refused, says_it_to_programs_too) {
   const finished done = troupe_nodes(address, {"--cluster", "kitchen", "--secret-file", at("secret"), "--json"});
   EXPECT_EQ(done.how, ended_with(1));
   const json all = test::json_reader::read(done.out);
-  ASSERT_EQ(all["refusals"].list.size(), 1u) << done.out;
-  EXPECT_EQ(all["refusals"].list[0]["address"].string, address);
-  EXPECT_EQ(all["refusals"].list[0]["code"].string, "refused");
-  EXPECT_THAT(all["refusals"].list[0]["why"].string, HasSubstr("it belongs to cluster lab"));
+  ASSERT_EQ(all["refusals"].list.size(), 1u) << "the name of an earlier release: " << done.out;
+  ASSERT_EQ(all["connection_failures"].list.size(), 1u) << done.out;
+  EXPECT_EQ(all["connection_failures"].list[0]["address"].string, address);
+  EXPECT_EQ(all["connection_failures"].list[0]["code"].string, "refused");
+  EXPECT_THAT(all["connection_failures"].list[0]["why"].string, HasSubstr("it belongs to cluster lab"));
 }
 
 TEST_F(the_tool_refused, as_a_worker_says_so) {
@@ -138,7 +139,7 @@ TEST_F(the_tool_refused, as_a_worker_says_so) {
 
 TEST_F(the_tool_refused, is_known_to_a_program_until_somebody_is_there) {
   troupe::options o = member();
-  o.cluster.node = "here";
+  o.cluster.node_name = "here";
   std::string address;
   {
     troupe::runtime first(member());
@@ -148,13 +149,13 @@ TEST_F(the_tool_refused, is_known_to_a_program_until_somebody_is_there) {
   troupe::runtime here(o);
   const auto until = [&](auto what) {
     const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20);
-    while (!what(here.refusals()) && std::chrono::steady_clock::now() < end)
+    while (!what(here.connection_failures()) && std::chrono::steady_clock::now() < end)
       here.wait_for_nodes(1000, std::chrono::milliseconds(1));
-    return what(here.refusals());
+    return what(here.connection_failures());
   };
   ASSERT_TRUE(until([](const auto& all) { return all.size() == 1; }));
-  EXPECT_EQ(here.refusals()[0].address, address);
-  EXPECT_EQ(here.refusals()[0].code, troupe::errc::unreachable);
+  EXPECT_EQ(here.connection_failures()[0].address, address);
+  EXPECT_EQ(here.connection_failures()[0].code, troupe::errc::unreachable);
   troupe::options again = member();
   again.cluster.listen = {address};
   troupe::runtime second(again);

@@ -26,7 +26,7 @@ void expect_refuses_what_is_cut_off(std::span<const std::byte> message, Take&& t
       take(r);
       FAIL() << n << " bytes of " << message.size() << " were taken";
     } catch (const troupe::error& e) {
-      EXPECT_EQ(e.code(), troupe::errc::bad_frame);
+      EXPECT_EQ(e.code(), troupe::errc::protocol_error);
     }
   }
 }
@@ -44,7 +44,7 @@ void expect_refuses_or_takes_what_is_changed(std::span<const std::byte> message,
     try {
       take(r);
     } catch (const troupe::error& e) {
-      ASSERT_EQ(e.code(), troupe::errc::bad_frame);
+      ASSERT_EQ(e.code(), troupe::errc::protocol_error);
       ++refused;
     }
   }

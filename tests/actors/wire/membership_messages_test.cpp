@@ -50,7 +50,7 @@ bool is_refused(const frame& f) {
     decode_membership(f);
     return false;
   } catch (const troupe::error& e) {
-    return e.code() == troupe::errc::bad_frame;
+    return e.code() == troupe::errc::protocol_error;
   }
 }
 

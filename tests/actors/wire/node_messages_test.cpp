@@ -129,7 +129,7 @@ TEST(member_messages, more_links_than_a_cluster_can_have_are_refused_before_they
     take_self(r);
     FAIL() << "they were taken";
   } catch (const error& e) {
-    EXPECT_EQ(e.code(), errc::bad_frame);
+    EXPECT_EQ(e.code(), errc::protocol_error);
   }
 }
 

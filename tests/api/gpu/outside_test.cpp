@@ -131,12 +131,12 @@ TEST_P(gpu_outside, what_follows_on_the_device_fails_and_what_is_beside_it_does_
     auto beside = rt_->spawn(here(), look, read(a), write(b), 0);  // overwrites what went wrong
     auto after = rt_->spawn(here(), look, read(b), write(c), 0);
     expect_told(failure_of([&] { wrong.get(); }), {"look"});
-    EXPECT_EQ(test::code_of([&] { behind.get(); }), errc::poisoned);
-    EXPECT_EQ(test::code_of([&] { last.get(); }), errc::poisoned);
+    EXPECT_EQ(test::code_of([&] { behind.get(); }), errc::dependency_failed);
+    EXPECT_EQ(test::code_of([&] { last.get(); }), errc::dependency_failed);
     EXPECT_EQ(test::code_of([&] { beside.get(); }), std::nullopt);
     EXPECT_EQ(test::code_of([&] { after.get(); }), std::nullopt);
     EXPECT_EQ(c.read()(99), 1u);
-    EXPECT_EQ(test::code_of([&] { (void)d.read(); }), errc::poisoned);
+    EXPECT_EQ(test::code_of([&] { (void)d.read(); }), errc::dependency_failed);
   }
   expect_well();
 }
@@ -152,8 +152,8 @@ TEST_P(gpu_outside, a_long_row_that_follows_fails_to_its_last) {
       follow.push_back(rt_->spawn(here(), look, read(row[i - 1]), write(row[i]), 0));
     expect_told(failure_of([&] { wrong.get(); }), {"look"});
     for (std::size_t i = 0; i < follow.size(); ++i)
-      EXPECT_EQ(test::code_of([&] { follow[i].get(); }), errc::poisoned) << "number " << i + 2;
-    EXPECT_EQ(test::code_of([&] { (void)row.back().read(); }), errc::poisoned);
+      EXPECT_EQ(test::code_of([&] { follow[i].get(); }), errc::dependency_failed) << "number " << i + 2;
+    EXPECT_EQ(test::code_of([&] { (void)row.back().read(); }), errc::dependency_failed);
   }
   expect_well();
 }

@@ -84,7 +84,7 @@ TEST(nodes_counters, each_attempt_elsewhere_counts_at_both_nodes_and_in_what_mem
   EXPECT_THROW(n.a.spawn(o, stubborn, troupe::update(x)).get(), troupe::task_failed);
   EXPECT_COUNTS(of(n.a.executors(), "b"), 7u, 6u);
   EXPECT_COUNTS(of(n.b().executors(), "cpu:0"), 7u, 6u);
-  const troupe::cluster_report r = n.a.survey(std::chrono::seconds(10));
+  const troupe::cluster_report r = n.a.query_cluster(std::chrono::seconds(10));
   for (const troupe::member_report& m : r.members) EXPECT_COUNTS(m, m.name == "b" ? 7u : 0u, m.name == "b" ? 6u : 0u);
   EXPECT_EQ(test::tasks_of(n.b(), "a"), 0u);
 }
@@ -100,7 +100,7 @@ TEST(nodes_counters, a_task_that_was_stopped_before_it_began_counts_nowhere) {
   const auto f = n.a.spawn(o, add, troupe::update(x));
   ASSERT_TRUE(comes_true([&] { return n.b().report().spawned >= 2; }));
   stop.request_stop();
-  n.a.survey(std::chrono::seconds(10));  // what was said to b before has been heard there
+  n.a.query_cluster(std::chrono::seconds(10));  // what was said to b before has been heard there
   let.go();
   blocker.get();
   EXPECT_THROW(f.get(), troupe::task_failed);

@@ -54,7 +54,7 @@ const link_report* link(const cluster_report& c, const std::string& from, const 
 TEST(nodes_links, what_was_carried_is_known_at_both_ends_and_to_a_third) {
   several_nodes n(2, 2, 1h);  // where bodies take long, tiles would be copied home besides
   troupe::runtime &a = n.a, &c = *n.rest[1];
-  const auto before = a.survey(10s);
+  const auto before = a.query_cluster(10s);
   ASSERT_TRUE(link(before, "a", "b"));
   EXPECT_EQ(link(before, "a", "b")->out.bytes_per_second, 0) << "nothing has been moved";
 
@@ -70,7 +70,7 @@ TEST(nodes_links, what_was_carried_is_known_at_both_ends_and_to_a_third) {
   // All has been moved there and back in that time: no less than that is measured, and no more than memory can do.
   const double least = static_cast<double>(size) / seconds, most = 1e12;
   for (troupe::runtime* who : {&a, n.rest[0].get(), &c}) {
-    const cluster_report r = who->survey(10s);
+    const cluster_report r = who->query_cluster(10s);
     const link_report* const l = link(r, "a", "b");
     ASSERT_TRUE(l);
     for (const troupe::link_way& w : {l->out, l->in}) {
@@ -109,7 +109,7 @@ TEST(nodes_links, a_member_says_what_it_has_and_what_it_has_to_do) {
   for (const troupe::runtime* who : {&a, n.rest[0].get(), &c}) {
     cluster_report r;
     EXPECT_TRUE(comes_true([&] {
-      r = who->survey(10s);
+      r = who->query_cluster(10s);
       const member_report* b = member(r, "b");
       return b && b->busy == 2 && b->queued == 5;
     }));
@@ -136,7 +136,7 @@ TEST(nodes_links, a_member_says_what_it_has_and_what_it_has_to_do) {
   held.notify_all();
   for (auto& f : all) f.get();
   EXPECT_TRUE(comes_true([&] {
-    const cluster_report r = c.survey(10s);
+    const cluster_report r = c.query_cluster(10s);
     const member_report* b = member(r, "b");
     return b && b->busy == 0 && b->queued == 0 && b->tasks == 7;
   }));
@@ -189,7 +189,7 @@ TEST(nodes_links, who_does_not_answer_in_time_is_there_with_what_is_known) {
   troupe::runtime& a = n.a;
   n.way->hold_back(true);  // what b says does not come
   const auto begin = std::chrono::steady_clock::now();
-  const cluster_report r = a.survey(100ms);
+  const cluster_report r = a.query_cluster(100ms);
   EXPECT_GE(std::chrono::steady_clock::now() - begin, 100ms);
   n.way->hold_back(false);
   ASSERT_EQ(r.members.size(), 2u);
@@ -199,7 +199,7 @@ TEST(nodes_links, who_does_not_answer_in_time_is_there_with_what_is_known) {
   EXPECT_TRUE(member(r, "a")->answered);
   EXPECT_EQ(r.links.size(), 1u);
   EXPECT_TRUE(comes_true([&] {
-    const cluster_report again = a.survey(10s);
+    const cluster_report again = a.query_cluster(10s);
     const member_report* m = member(again, "b");
     return m && m->answered;
   }));
@@ -208,9 +208,9 @@ TEST(nodes_links, who_does_not_answer_in_time_is_there_with_what_is_known) {
 TEST(nodes_links, alone_there_is_nobody_and_nothing) {
   troupe::runtime lone(troupe::options{.threads = 1, .cluster = {.from_environment = false}});
   EXPECT_TRUE(lone.links().empty());
-  EXPECT_TRUE(lone.survey(1ms).members.empty());
+  EXPECT_TRUE(lone.query_cluster(1ms).members.empty());
   troupe::runtime first(node_options("first"));
-  const cluster_report r = first.survey(1ms);
+  const cluster_report r = first.query_cluster(1ms);
   ASSERT_EQ(r.members.size(), 1u);
   EXPECT_TRUE(r.members[0].is_self);
   EXPECT_EQ(r.members[0].name, "first");

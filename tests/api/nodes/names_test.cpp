@@ -23,7 +23,7 @@ using troupe::runtime;
 
 // Only a refusal for the name counts.
 bool says_taken(const runtime& rt, const std::string& name) {
-  for (const auto& r : rt.refusals())
+  for (const auto& r : rt.connection_failures())
     if (r.code == errc::refused && r.why.find("another node with the name " + name) != std::string::npos) return true;
   return false;
 }

@@ -212,7 +212,7 @@ TEST(nodes, an_error_there_reaches_who_waits_here_with_its_text) {
     after.get();
     FAIL() << "nothing was thrown";
   } catch (const troupe::task_failed& e) {
-    EXPECT_EQ(e.code(), troupe::errc::poisoned);
+    EXPECT_EQ(e.code(), troupe::errc::dependency_failed);
     EXPECT_EQ(e.root_task(), "printer");
   }
   const auto y = n.a.filled<int>({10}, troupe::tiles(10), 0);

@@ -24,8 +24,8 @@ inline troupe::options node_options(const std::string& name, const std::vector<s
                                     std::chrono::milliseconds replay_max = troupe::cluster_options{}.replay_max) {
   troupe::options o;
   o.threads = threads;
-  o.cluster.name = cluster_name;
-  o.cluster.node = name;
+  o.cluster.cluster_name = cluster_name;
+  o.cluster.node_name = name;
   o.cluster.insecure_loopback = true;
   o.cluster.listen = {"127.0.0.1:0"};
   o.cluster.join = join;

@@ -248,7 +248,7 @@ TEST(nodes_wait, a_task_waits_for_a_quantity_that_has_gone_with_its_node) {
   EXPECT_NE(why.find("licence"), std::string::npos) << why;
   EXPECT_NE(why.find("node rich"), std::string::npos) << why;
   EXPECT_FALSE(waits.wait_for(0ms));
-  o.cluster.node = "richer";
+  o.cluster.node_name = "richer";
   rich.emplace(o);
   waits.get();
   also.get();

@@ -70,8 +70,8 @@ int main() try {
   const auto node = [](const char* name) {
     troupe::options o;
     o.threads = 1;
-    o.cluster.name = "consumer";
-    o.cluster.node = name;
+    o.cluster.cluster_name = "consumer";
+    o.cluster.node_name = name;
     o.cluster.listen = {"127.0.0.1:0"};
     o.cluster.insecure_loopback = true;
     return o;

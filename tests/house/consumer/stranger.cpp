@@ -29,7 +29,7 @@ int show_devices(const char* folder) {
 
 int work_at_node(const char* address) {
   troupe::options o;
-  o.cluster.name = "lab";
+  o.cluster.cluster_name = "lab";
   o.cluster.insecure_loopback = true;
   o.cluster.join = {address};
   troupe::runtime rt(o);

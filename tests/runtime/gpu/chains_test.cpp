@@ -54,7 +54,7 @@ class gpu_chains : public testing::Test {
   }
   static std::uint64_t behind(const runtime& rt) {
     std::uint64_t n = 0;
-    for (const auto& e : rt.executors()) n += e.behind;
+    for (const auto& e : rt.executors()) n += e.chained;
     return n;
   }
 };

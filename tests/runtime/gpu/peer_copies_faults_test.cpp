@@ -198,7 +198,7 @@ TEST_P(gpu_peers_chaos, gives_exact_results_or_says_what_is_lost) {
     } catch (const error&) {
       errc code = cause_of([&] { contents(a[i]); });
       EXPECT_TRUE(code == errc::data_lost || code == errc::device_failed || code == errc::device_lost ||
-                  code == errc::poisoned || code == errc::task_failed)
+                  code == errc::dependency_failed || code == errc::task_failed)
           << last_text;
     }
   }

@@ -54,7 +54,7 @@ class gpu_driving : public testing::Test {
   }
   static std::uint64_t by_waiters(const runtime& rt) {
     std::uint64_t n = 0;
-    for (const auto& e : rt.executors()) n += e.by_waiters;
+    for (const auto& e : rt.executors()) n += e.launched_by_waiters;
     return n;
   }
   /// One at a time, until a waiting thread has begun `enough` of them. Gives how many that took.

@@ -121,8 +121,8 @@ inline imagined_node::imagined_node(imagined_world& w, std::uint16_t place, int 
   o.cost_cache = "none";
   o.decisions_kept = 0;
   o.cluster.from_environment = false;
-  o.cluster.name = "imagined";
-  o.cluster.node = name_;
+  o.cluster.cluster_name = "imagined";
+  o.cluster.node_name = name_;
   o.cluster.insecure_loopback = true;
   o.cluster.listen = o.cluster.announce = {at_.text()};
   if (more) more(o);

@@ -24,7 +24,7 @@ observation current_error() {
     switch (e.code()) {
       case troupe::errc::task_failed:
         return {outcome::failed, 0, e.what()};
-      case troupe::errc::poisoned:
+      case troupe::errc::dependency_failed:
         return {outcome::poisoned, 0, e.what()};
       case troupe::errc::cancelled:
         return {outcome::cancelled, 0, e.what()};

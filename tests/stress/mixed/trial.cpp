@@ -24,7 +24,7 @@ void print_report(session& s) {
   const troupe::runtime_report r = s.runtime().report();
   std::fprintf(stderr, "report: spawned %llu, finished %llu, turns %llu, records %llu, threads %d, bytes %llu (most %llu)\n",
                static_cast<unsigned long long>(r.spawned), static_cast<unsigned long long>(r.finished),
-               static_cast<unsigned long long>(r.turns), static_cast<unsigned long long>(r.records), r.threads,
+               static_cast<unsigned long long>(r.scheduling_passes), static_cast<unsigned long long>(r.records), r.threads,
                static_cast<unsigned long long>(r.bytes_allocated), static_cast<unsigned long long>(r.bytes_allocated_max));
   for (const troupe::executor_report& e : r.executors)
     std::fprintf(stderr, "  %s: %d slots, %llu queued, %llu tasks, %llu failed\n", e.name.c_str(), e.slots,
