@@ -14,7 +14,7 @@ namespace test {
 using namespace troupe::detail;
 
 /// Takes everything and starts nothing. One thread.
-class collector final : public executor {
+class collector : public executor {
  public:
   explicit collector(executor_facts f) : facts_(std::move(f)) {}
   const executor_facts& facts() const override { return facts_; }

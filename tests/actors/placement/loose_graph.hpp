@@ -13,6 +13,7 @@
 #include "actors/memory/host_tiles.hpp"
 #include "actors/memory/record_pool.hpp"
 #include "actors/protocol/phase.hpp"
+#include "plain_task.hpp"
 #include "tests/support/plain_device.hpp"
 
 namespace test {
@@ -54,31 +55,12 @@ class loose_graph : private troupe::logic::dependencies::surroundings {
     arrays_.push_back(a);
     return a;
   }
-  struct use {
-    array_core* array;
-    troupe::access_mode mode;
-  };
+  using use = test::use;
   /// A task that uses these tiles; not ordered yet.
   task_record* task(const std::vector<use>& uses, std::string name = {}) {
-    static constexpr task_ops ops{nullptr, [](task_record&) noexcept {}, [](task_record&) noexcept {},
-                                  [](task_record&) noexcept -> void* { return nullptr; },
-                                  kernel_info{.name = "kernel", .key = 1}};
-    task_record* t = own(take_record(*link));
-    t->ops = &ops;
-    t->kernel = &ops.closure;
-    for (const use& u : uses) {
-      troupe::detail::access& x = t->accesses[t->access_count++];
-      x = {};
-      x.array = u.array;
-      x.mode = u.mode;
-    }
-    if (!name.empty()) extra(t).options.name = std::move(name);
-    return t;
+    return own(plain_task(*link, uses, std::move(name)));
   }
-  static task_extra& extra(task_record* t) {
-    if (!t->extra) t->extra = new task_extra;
-    return *t->extra;
-  }
+  static task_extra& extra(task_record* t) { return test::extra(t); }
   /// A task that has been ordered after those before it.
   task_record* ordered(const std::vector<use>& uses, std::string name = {}) {
     task_record* const t = task(uses, std::move(name));

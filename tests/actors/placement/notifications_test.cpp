@@ -9,6 +9,7 @@
 
 #include "actors/logic/data/array_core.hpp"
 #include "actors/placement/notifications.hpp"
+#include "collector.hpp"
 
 namespace {
 
@@ -16,31 +17,13 @@ using namespace troupe::detail;
 
 std::vector<std::string> calls_made;
 
-class named_executor final : public executor {
+class named_executor final : public test::collector {
  public:
-  named_executor(std::uint16_t id, troupe::device_kind kind) {
-    facts_.id = id;
-    facts_.name = std::to_string(id);
-    facts_.kind = kind;
-  }
-  const executor_facts& facts() const override { return facts_; }
-  void run_tasks(std::span<task_record* const>, attention) override {}
-  void after_turn() override { calls_made.push_back("after " + facts_.name); }
+  named_executor(std::uint16_t id, troupe::device_kind kind) : collector({id, std::to_string(id), kind, id, 1}) {}
+  void after_turn() override { calls_made.push_back("after " + facts().name); }
   void save(array_core& a, std::uint32_t tile) override {
-    calls_made.push_back("save " + a.spec.name + "/" + std::to_string(tile) + " at " + facts_.name);
+    calls_made.push_back("save " + a.spec.name + "/" + std::to_string(tile) + " at " + facts().name);
   }
-  int sleepers() const override { return 0; }
-  void wake_one() override {}
-  void keep_watch() override {}
-  std::size_t queued() const override { return 0; }
-  std::size_t unstarted() const override { return 0; }
-  float queued_ns() const override { return 0; }
-  std::size_t take_back(std::span<task_record*>, const std::function<bool(const task_record&)>&) override { return 0; }
-  troupe::executor_report report() const override { return {}; }
-  void start() override {}
-
- private:
-  executor_facts facts_;
 };
 
 class named_listener final : public task_listener {

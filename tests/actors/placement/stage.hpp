@@ -13,6 +13,7 @@
 #include "actors/memory/record_pool.hpp"
 #include "actors/placement/placement.hpp"
 #include "collector.hpp"
+#include "plain_task.hpp"
 #include "tests/support/plain_device.hpp"
 
 namespace troupe::detail {
@@ -70,32 +71,14 @@ class stage {
   }
   /// The test drops this one itself.
   void forget(array_core* a) { std::erase(arrays_, a); }
-  struct use {
-    array_core* array;
-    troupe::access_mode mode;
-  };
+  using use = test::use;
   task_record* task(const std::vector<use>& uses = {}, std::string name = {}) {
-    static constexpr task_ops ops{nullptr, [](task_record&) noexcept {}, [](task_record&) noexcept {},
-                                  [](task_record&) noexcept -> void* { return nullptr; },
-                                  kernel_info{.name = "kernel", .key = 1}};
-    task_record* t = take_record(*link);
-    t->ops = &ops;
-    t->kernel = &ops.closure;
+    task_record* const t = plain_task(*link, uses, std::move(name));
     retain(t);
     tasks_.push_back(t);
-    for (const use& u : uses) {
-      troupe::detail::access& x = t->accesses[t->access_count++];
-      x = {};
-      x.array = u.array;
-      x.mode = u.mode;
-    }
-    if (!name.empty()) extra(t).options.name = std::move(name);
     return t;
   }
-  static task_extra& extra(task_record* t) {
-    if (!t->extra) t->extra = new task_extra;
-    return *t->extra;
-  }
+  static task_extra& extra(task_record* t) { return test::extra(t); }
   task_record* submit(task_record* t) {
     brain->submit(t, true);
     brain->take_turn(nullptr);

@@ -13,21 +13,14 @@
 
 #include "devices/sim/sim.h"
 #include "tests/support/scratch_folder.hpp"
+#include "tests/support/stir_kernels.hpp"
 
 namespace {
 
 using namespace troupe;
-using word = std::uint32_t;
+using test::word;
 
-constexpr auto text = R"(
-GPU_KERNEL void stir(GPU_INOUT(unsigned, a), const unsigned factor) {
-  const long i = GPU_LO(a, 0) + GPU_GLOBAL_ID(0);
-  if (i < GPU_HI(a, 0)) GPU_AT1(a, i) = GPU_AT1(a, i) * factor + (unsigned)i;
-}
-GPU_KERNEL void add(GPU_IN(unsigned, a), GPU_INOUT(unsigned, b)) {
-  const long i = GPU_LO(b, 0) + GPU_GLOBAL_ID(0);
-  if (i < GPU_HI(b, 0)) GPU_AT1(b, i) += GPU_AT1(a, i);
-})";
+constexpr auto text = test::stir_text;
 constexpr auto stir = kernel<inout<word, 1>, word>("stir").on(gpu, source{text, "stir"});
 constexpr auto add = kernel<in<word, 1>, inout<word, 1>>("add").on(gpu, source{text, "add"});
 constexpr auto nonsense = kernel<inout<word, 1>>("nonsense").on(gpu, source{"this is no kernel", "nonsense"});

@@ -11,22 +11,16 @@
 #include <troupe/troupe.hpp>
 
 #include "devices/sim/sim.h"
+#include "tests/support/causes.hpp"
+#include "tests/support/stir_kernels.hpp"
 
 namespace {
 
 using namespace troupe;
-using word = std::uint32_t;
+using test::word;
 
-// a = a * factor + i
-constexpr auto text = R"(
-GPU_KERNEL void stir(GPU_INOUT(unsigned, a), const unsigned factor) {
-  const long i = GPU_LO(a, 0) + GPU_GLOBAL_ID(0);
-  if (i < GPU_HI(a, 0)) GPU_AT1(a, i) = GPU_AT1(a, i) * factor + (unsigned)i;
-})";
-void stir_on_cpu(view<word, 1> a, word factor) {
-  for (index_t i = a.lo(0); i < a.hi(0); ++i) a(i) = a(i) * factor + static_cast<word>(i);
-}
-constexpr auto stir = kernel<inout<word, 1>, word>("stir").on(cpu, &stir_on_cpu).on(gpu, source{text, "stir"});
+constexpr auto text = test::stir_text;
+constexpr auto stir = kernel<inout<word, 1>, word>("stir").on(cpu, &test::stir_on_core).on(gpu, source{text, "stir"});
 constexpr auto stir_once = kernel<inout<word, 1>, word>("stir_once").on(gpu, source{text, "stir"}).once();
 constexpr auto stir_on_gpu = kernel<inout<word, 1>, word>("stir_on_gpu").on(gpu, source{text, "stir"});
 // b = a * 3
@@ -70,23 +64,7 @@ class gpu_faults : public testing::Test {
   }
   template <class F>
   static errc cause_of(F&& f) {
-    try {
-      f();
-    } catch (const task_failed& e) {
-      last_text = e.what();
-      try {
-        e.rethrow_cause();
-      } catch (const task_failed& inner) {
-        return inner.code();
-      } catch (const error& inner) {
-        return inner.code();
-      }
-      return e.code();
-    } catch (const error& e) {
-      last_text = e.what();
-      return e.code();
-    }
-    return errc::bad_argument;  // nothing was thrown
+    return test::cause_of(std::forward<F>(f), last_text);
   }
   template <class F>
   static errc code_of(F&& f) {

@@ -10,29 +10,16 @@
 #include <troupe/troupe.hpp>
 
 #include "devices/sim/sim.h"
+#include "tests/support/stir_kernels.hpp"
 
 namespace {
 
 using namespace troupe;
-using word = std::uint32_t;
+using test::word;
 
-constexpr auto text = R"(
-GPU_KERNEL void stir(GPU_INOUT(unsigned, a), const unsigned factor) {
-  const long i = GPU_LO(a, 0) + GPU_GLOBAL_ID(0);
-  if (i < GPU_HI(a, 0)) GPU_AT1(a, i) = GPU_AT1(a, i) * factor + (unsigned)i;
-}
-GPU_KERNEL void add(GPU_IN(unsigned, a), GPU_INOUT(unsigned, b)) {
-  const long i = GPU_LO(b, 0) + GPU_GLOBAL_ID(0);
-  if (i < GPU_HI(b, 0)) GPU_AT1(b, i) += GPU_AT1(a, i);
-})";
-void stir_on_core(view<word, 1> a, word factor) {
-  for (index_t i = a.lo(0); i < a.hi(0); ++i) a(i) = a(i) * factor + static_cast<word>(i);
-}
-void add_on_core(view<const word, 1> a, view<word, 1> b) {
-  for (index_t i = b.lo(0); i < b.hi(0); ++i) b(i) += a(i);
-}
-constexpr auto stir = kernel<inout<word, 1>, word>("stir").on(cpu, &stir_on_core).on(gpu, source{text, "stir"});
-constexpr auto add = kernel<in<word, 1>, inout<word, 1>>("add").on(cpu, &add_on_core).on(gpu, source{text, "add"});
+constexpr auto text = test::stir_text;
+constexpr auto stir = kernel<inout<word, 1>, word>("stir").on(cpu, &test::stir_on_core).on(gpu, source{text, "stir"});
+constexpr auto add = kernel<in<word, 1>, inout<word, 1>>("add").on(cpu, &test::add_on_core).on(gpu, source{text, "add"});
 constexpr auto stir_there = kernel<inout<word, 1>, word>("stir_there").on(gpu, source{text, "stir"});
 constexpr auto nonsense = kernel<inout<word, 1>>("nonsense").on(gpu, source{"this is no kernel", "nonsense"});
 

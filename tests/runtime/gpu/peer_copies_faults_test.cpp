@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "peer_copies.hpp"
+#include "tests/support/causes.hpp"
 
 namespace {
 
@@ -26,21 +27,7 @@ class gpu_peers_faults : public gpu_peers {
   }
   template <class F>
   static errc cause_of(F&& f) {
-    try {
-      f();
-    } catch (const task_failed& e) {
-      last_text = e.what();
-      try {
-        e.rethrow_cause();
-      } catch (const error& inner) {
-        return inner.code();
-      }
-      return e.code();
-    } catch (const error& e) {
-      last_text = e.what();
-      return e.code();
-    }
-    return errc::bad_argument;  // nothing was thrown
+    return test::cause_of(std::forward<F>(f), last_text);
   }
   // The copy of a tile that sim:0 alone has, to sim:1, is under way.
   template <class Kernel>

@@ -17,28 +17,22 @@
 
 #include "devices/sim/sim.h"
 #include "tests/support/scratch_folder.hpp"
+#include "tests/support/stir_kernels.hpp"
 
 namespace {
 
 using namespace troupe;
-using word = std::uint32_t;
+using test::word;
 
-constexpr auto text = R"(
-GPU_KERNEL void stir(GPU_INOUT(unsigned, a), const unsigned factor) {
-  const long i = GPU_LO(a, 0) + GPU_GLOBAL_ID(0);
-  if (i < GPU_HI(a, 0)) GPU_AT1(a, i) = GPU_AT1(a, i) * factor + (unsigned)i;
-}
-GPU_KERNEL void touch(GPU_IN(unsigned, a), GPU_INOUT(unsigned, b)) {
-  const long i = GPU_LO(b, 0) + GPU_GLOBAL_ID(0);
-  if (i < GPU_HI(b, 0)) GPU_AT1(b, i) += GPU_AT1(a, i);
-}
+constexpr auto text = test::stir_text;
+constexpr auto shift_text = R"(
 GPU_KERNEL void shift(GPU_INOUT(unsigned, a)) {
   const long y = GPU_LO(a, 0) + GPU_GLOBAL_ID(1), x = GPU_LO(a, 1) + GPU_GLOBAL_ID(0);
   if (y < GPU_HI(a, 0) && x < GPU_HI(a, 1)) GPU_AT2(a, y, x) = GPU_AT2(a, y, x) * 3u + (unsigned)(y * 7 + x);
 })";
 constexpr auto stir = kernel<inout<word, 1>, word>("stir").on(gpu, source{text, "stir"});
-constexpr auto touch = kernel<in<word, 1>, inout<word, 1>>("touch").on(gpu, source{text, "touch"});
-constexpr auto shift = kernel<inout<word, 2>>("shift").on(gpu, source{text, "shift"});
+constexpr auto touch = kernel<in<word, 1>, inout<word, 1>>("touch").on(gpu, source{text, "add"});
+constexpr auto shift = kernel<inout<word, 2>>("shift").on(gpu, source{shift_text, "shift"});
 word shifted(word v, index_t y, index_t x) { return v * 3 + static_cast<word>(y * 7 + x); }
 
 constexpr std::size_t mib = std::size_t{1} << 20;

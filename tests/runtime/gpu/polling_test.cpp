@@ -13,18 +13,14 @@
 #include <troupe/troupe.hpp>
 
 #include "devices/sim/sim.h"
+#include "tests/support/stir_kernels.hpp"
 
 namespace {
 
 using namespace troupe;
-using word = std::uint32_t;
+using test::word;
 
-constexpr auto stir = kernel<inout<word, 1>, word>("stir").on(gpu, source{R"(
-GPU_KERNEL void stir(GPU_INOUT(unsigned, a), const unsigned factor) {
-  const long i = GPU_LO(a, 0) + GPU_GLOBAL_ID(0);
-  if (i < GPU_HI(a, 0)) GPU_AT1(a, i) = GPU_AT1(a, i) * factor + (unsigned)i;
-})",
-                                                                          "stir"});
+constexpr auto stir = test::stir_on_gpu;
 constexpr index_t length = 40;
 
 std::vector<word> stirred(int times) {

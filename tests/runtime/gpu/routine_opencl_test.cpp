@@ -17,12 +17,13 @@
 #include <troupe/troupe.hpp>
 
 #include "tests/support/driver_leaks.hpp"
+#include "tests/support/stir_kernels.hpp"
 
 namespace {
 
 using namespace troupe;
 using troupe::index_t;
-using word = std::uint32_t;
+using test::word;
 
 // From the loader that the plugin has opened.
 template <class F>
@@ -56,12 +57,7 @@ void copy_and_mark(device_call& call, view<const word, 1> a, view<word, 1> b) {
 }
 constexpr auto copy = kernel<in<word, 1>, out<word, 1>>("copy").on(opencl, routine<&copy_and_mark>);
 
-constexpr auto stir = kernel<inout<word, 1>, word>("stir").on(gpu, source{R"(
-GPU_KERNEL void stir(GPU_INOUT(unsigned, a), const unsigned factor) {
-  const long i = GPU_LO(a, 0) + GPU_GLOBAL_ID(0);
-  if (i < GPU_HI(a, 0)) GPU_AT1(a, i) = GPU_AT1(a, i) * factor + (unsigned)i;
-})",
-                                                                          "stir"});
+constexpr auto stir = test::stir_on_gpu;
 
 int spoils_left = 0;
 

@@ -12,11 +12,12 @@
 #include <troupe/troupe.hpp>
 
 #include "devices/sim/sim.h"
+#include "tests/support/stir_kernels.hpp"
 
 namespace {
 
 using namespace troupe;
-using word = std::uint32_t;
+using test::word;
 
 void check(soft_gpu::simError_t e) {
   if (e != soft_gpu::simSuccess) throw std::runtime_error(soft_gpu::simGetErrorName(e));
@@ -32,12 +33,7 @@ void copy_routine(device_call& call, view<const word, 1> a, view<word, 1> b) {
 }
 constexpr auto copy = kernel<in<word, 1>, out<word, 1>>("copy").on(sim, routine<&copy_routine>);
 
-constexpr auto stir = kernel<inout<word, 1>, word>("stir").on(gpu, source{R"(
-GPU_KERNEL void stir(GPU_INOUT(unsigned, a), const unsigned factor) {
-  const long i = GPU_LO(a, 0) + GPU_GLOBAL_ID(0);
-  if (i < GPU_HI(a, 0)) GPU_AT1(a, i) = GPU_AT1(a, i) * factor + (unsigned)i;
-})",
-                                                                          "stir"});
+constexpr auto stir = test::stir_on_gpu;
 
 options with_sim() {
   options o;
