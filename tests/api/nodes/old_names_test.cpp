@@ -8,7 +8,7 @@
 
 #include <troupe/troupe.hpp>
 
-#include "nodes/several_nodes.hpp"
+#include "several_nodes.hpp"
 
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations"
 
