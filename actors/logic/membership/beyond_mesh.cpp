@@ -29,7 +29,7 @@ constexpr std::size_t suspects_skipped = 8;  // of so many members that are susp
 // ---- into a mesh, and out of it -------------------------------------------------------------------------------------
 
 void membership::fit_mesh(time_point now) {
-  if (is_mesh_ && known_ + 1 > options_.mesh_max) leave_mesh(now);
+  if (is_mesh_ && sums_.count() + 1 > options_.mesh_max) leave_mesh(now);
 }
 
 void membership::leave_mesh(time_point now) {
@@ -251,11 +251,11 @@ void membership::let_rest(time_point now) {
 /// Dials a member that is gone, so that nodes that were apart for long enough to be gone for each other find each other
 /// again.
 void membership::knock(time_point now) {
-  if (now - knocked_ < knock_every || members_.size() == known_) return;
+  if (now - knocked_ < knock_every || members_.size() == sums_.count()) return;
   knocked_ = now;
   // All members together dial each one that is gone about once a second.
-  const std::size_t out = members_.size() - known_;
-  if (random_() % (known_ + 1) >= out) return;
+  const std::size_t out = members_.size() - sums_.count();
+  if (random_() % (sums_.count() + 1) >= out) return;
   member* at = nullptr;
   std::size_t seen = 0;
   for (auto& [n, m] : members_)
@@ -273,17 +273,11 @@ void membership::pass_on(const member& m) {
     say(n, detail::node_news{false, false, {m.record}});
 }
 
-/// Passes the poll on to some members; one that gathers nothing new for a while is not passed on any more: there will
-/// be another one.
+/// Passes a poll on to some members.
 void membership::pass_polls_on(time_point now) {
   const detail::view_poll* const poll = is_mesh_ ? nullptr : views_.poll();
   if (!poll) return;
-  std::size_t votes = 0;
-  for (const std::uint8_t v : poll->votes) votes += v;
-  const std::tuple is(poll->ballot, poll->accepting, votes);
-  if (is != last_poll_) polled_ = now;
-  last_poll_ = is;
-  if (now - polled_ > options_.gone) return;
+  if (!relay_.is_news(*poll, now, options_.gone)) return;
   for (const node_id& n : some_connected(options_.told, self_.node)) say(n, *poll);
 }
 

@@ -5,8 +5,8 @@
 // Changes are told with the next heartbeats, to a few peers that tell a few more. Changes that a node misses that way
 // are found by comparing digests: two nodes that know different things tell each other everything, at most once in a
 // while. Beyond a mesh they first find out where they differ (record_sums).
-#include <algorithm>
 #include <bit>
+#include <utility>
 
 #include "actors/logic/membership/membership.hpp"
 
@@ -18,8 +18,6 @@ using detail::node_news;
 namespace {
 
 constexpr std::size_t news_max = 8, news_beyond_max = 24;  // with one heartbeat
-constexpr auto sync_every = 500ms, sync_beyond_every = 2000ms;
-constexpr std::size_t differing_max = 100;  // heartbeats: those of about two seconds
 
 }  // namespace
 
@@ -127,56 +125,29 @@ void membership::challenge(member& m, const node_record& r) {
   say(r.node, node_news{false, false, {r}});
 }
 
-void membership::spread(const node_id& n) {
-  if (is_old_news_) return;
-  const auto same = std::find_if(rumours_.begin(), rumours_.end(), [&](const rumour& r) { return r.node == n; });
-  if (same != rumours_.end())
-    same->told = 0;
-  else if (is_mesh_)
-    rumours_.push_back({n, 0});
-  else  // there may be many: the newest first
-    rumours_.insert(rumours_.begin() + static_cast<std::ptrdiff_t>(std::min(next_rumour_, rumours_.size())), {n, 0});
-}
+// Has the next heartbeats tell of the node. Beyond a mesh there may be many changes: the newest first.
+void membership::spread(const node_id& n) { rumours_.add(n, !is_mesh_); }
 
 void membership::tell_news(std::vector<node_record>& to) {
   const std::size_t enough = 2 + static_cast<std::size_t>(std::bit_width(members_.size()));
-  for (std::size_t i = std::min(is_mesh_ ? news_max : news_beyond_max, rumours_.size()); i > 0 && !rumours_.empty();
-       --i) {
-    if (next_rumour_ >= rumours_.size()) next_rumour_ = 0;
-    rumour& r = rumours_[next_rumour_];
-    const auto found = members_.find(r.node);
+  rumours_.tell(is_mesh_ ? news_max : news_beyond_max, enough, [&](const node_id& n) {
+    const auto found = members_.find(n);
     if (found != members_.end() && found->second.known) to.push_back(found->second.record);
-    if (found == members_.end() || ++r.told >= enough)
-      rumours_.erase(rumours_.begin() + static_cast<std::ptrdiff_t>(next_rumour_));
-    else
-      ++next_rumour_;
-  }
+    return found != members_.end();
+  });
 }
 
 /// Asks one member, of many that know more, for all that differs.
 void membership::ask_for_all(member& m, time_point now) {
-  if (now - told_all_ < sync_every) return;
-  told_all_ = now;
-  say(m.record.node, detail::node_sums{true, sums()});
+  if (differences_.may_ask(now)) say(m.record.node, detail::node_sums{true, sums()});
 }
 
 void membership::compare(member& m, std::uint64_t other, time_point now) {
-  if (!is_mesh_) {
-    // Some of many peers may lack the same changes: the others count.
-    if (other == digest()) {
-      differing_ -= std::min<std::size_t>(differing_, 4);
-    } else if (++differing_ > differing_max && now - told_all_ >= sync_beyond_every) {
-      told_all_ = now;
-      differing_ = 0;
-      say(m.record.node, detail::node_sums{true, sums()});
-    }
-  } else if (other == digest()) {
-    m.differs = {};
-  } else if (m.differs == time_point{}) {
-    m.differs = now;
-  } else if (now - m.differs >= sync_every && now - told_all_ >= sync_every) {
-    told_all_ = m.differs = now;
-    say(m.record.node, node_news{true, true, everything()});
+  const bool same = other == digest();
+  if (is_mesh_) {
+    if (differences_.is_due(same, m.differs, now)) say(m.record.node, node_news{true, true, everything()});
+  } else if (differences_.is_due_beyond(same, now)) {
+    say(m.record.node, detail::node_sums{true, sums()});
   }
 }
 
@@ -213,11 +184,8 @@ void membership::take_message(member& m, const detail::node_sums& theirs, time_p
 /// Updates what follows from the record; called after each change of it, or of `known`.
 void membership::changed(member& m) {
   const bool counts = m.known && !m.record.is_out();
-  if (m.counted != 0) --known_;
-  sums_.change(m.record.node, m.counted);
-  m.counted = counts ? record_sums::sum_of(m.record) : 0;
-  sums_.change(m.record.node, m.counted);
-  if (m.counted != 0) ++known_;
+  const std::uint64_t before = std::exchange(m.counted, counts ? record_sums::sum_of(m.record) : 0);
+  sums_.replace(m.record.node, before, m.counted);
   if (!is_mesh_) show(m, node_end::said);
 }
 

@@ -96,7 +96,7 @@ void membership::session_up(const node_id& n, std::uint64_t incarnation, const s
 
   attend(up);
   up.said_link = up.met || up.wanted || (is_mesh_ && active_.size() < 2 * options_.mesh_max);
-  node_hello h{self_, up.met, {}, static_cast<std::uint32_t>(known_ + 1), digest(), use_of(up)};
+  node_hello h{self_, up.met, {}, static_cast<std::uint32_t>(sums_.count() + 1), digest(), use_of(up)};
   if (up.record.claim != node_claim::live) h.of_you = up.record;
   say(n, std::move(h));
 }
@@ -331,7 +331,7 @@ void membership::take_message(member& m, const node_hello& h, time_point now) {
     show(m, node_end::forgot_us);
   }
   link(m);
-  const std::size_t ours = known_ + 1;
+  const std::size_t ours = sums_.count() + 1;
   if (h.digest == digest()) return;
   if (is_mesh_ && h.members <= options_.mesh_max) {
     // A node from outside, or from the smaller part, hears at once of all members that it can join.
@@ -400,9 +400,9 @@ void membership::take_message(member&, const node_alive& a, time_point now) {
 
 void membership::take_message(member& m, const node_news& news, time_point now) {
   const node_id from = m.record.node;
-  is_old_news_ = news.all && !is_mesh_;
+  rumours_.be_quiet(news.all && !is_mesh_);  // others know it
   for (const node_record& r : news.records) merge(r, now);
-  is_old_news_ = false;
+  rumours_.be_quiet(false);
   const auto found = members_.find(from);
   if (news.all && news.want && found != members_.end() && is_connected(found->second))
     say(from, node_news{true, false, everything()});

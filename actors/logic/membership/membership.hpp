@@ -25,14 +25,16 @@
 #include <optional>
 #include <random>
 #include <set>
-#include <tuple>
 #include <utility>
 #include <variant>
 #include <vector>
 
 #include "actors/logic/membership/dialling.hpp"
+#include "actors/logic/membership/difference_watch.hpp"
+#include "actors/logic/membership/poll_relay.hpp"
 #include "actors/logic/membership/record_sums.hpp"
 #include "actors/logic/membership/rounds.hpp"
+#include "actors/logic/membership/rumours.hpp"
 #include "actors/logic/membership/views.hpp"
 #include "actors/protocol/membership.hpp"
 
@@ -212,10 +214,6 @@ class membership {
     std::optional<std::pair<std::uint32_t, node_claim>> challenged{};
   };
   using table = std::map<node_id, member>;
-  struct rumour {
-    node_id node;
-    std::size_t told;
-  };
 
   // membership.cpp: sessions and what they bring
   void take_message(member&, const detail::node_hello&, time_point now);
@@ -305,23 +303,20 @@ class membership {
   table members_;
   dialling dials_;
   views views_;
-  std::vector<rumour> rumours_;
-  std::size_t next_rumour_ = 0;
-  bool is_old_news_ = false;    // records merged now are known to others
+  rumours rumours_;
+  difference_watch differences_;
   bool is_mesh_ = true;         // heartbeats go to all
   std::vector<node_id> turns_;  // members to ask, in a random order
   const time_point began_;
-  time_point next_beat_, promised_, told_all_{}, forgot_{};
-  record_sums sums_;
-  std::size_t known_ = 0;  // members besides this one
+  time_point next_beat_, promised_, forgot_{};
+  record_sums sums_;  // of the members besides this one
   mutable std::optional<std::vector<node_id>> live_;
   // State beyond a mesh.
   std::set<node_id> active_;  // members of which something is awaited
   rounds rounds_;
   std::size_t company_ = 0, passed_ = 0;
-  time_point next_turn_{}, knocked_{}, polled_{};
-  std::size_t differing_ = 0;  // heartbeats with another digest, less four times those with the same
-  std::tuple<detail::view_ballot, bool, std::size_t> last_poll_{};
+  time_point next_turn_{}, knocked_{};
+  poll_relay relay_;
   std::mt19937_64 random_;
   std::vector<action> actions_;
 };

@@ -27,6 +27,14 @@ class record_sums {
 
   /// Adds or removes a contribution: a second change with the same sum undoes the first.
   void change(const detail::node_id& n, std::uint64_t sum) { sums_[part_of(n)] ^= sum; }
+  /// Puts the contribution `now` of a record in the place of `before`; 0: it does not count.
+  void replace(const detail::node_id& n, std::uint64_t before, std::uint64_t now) {
+    change(n, before);
+    change(n, now);
+    count_ += (now != 0 ? 1 : 0) - (before != 0 ? 1 : 0);
+  }
+  /// The number of records that count.
+  std::size_t count() const { return static_cast<std::size_t>(count_); }
   std::uint64_t total() const {
     std::uint64_t all = 0;
     for (const std::uint64_t s : sums_) all ^= s;
@@ -42,6 +50,7 @@ class record_sums {
   }
 
   std::array<std::uint64_t, parts> sums_{};
+  std::ptrdiff_t count_ = 0;
 };
 
 }  // namespace troupe::logic

@@ -25,7 +25,7 @@ void membership::tick(time_point now) {
   if (now - promised_ > options_.late) excuse(now - promised_, now);
   if (now >= next_beat_) {
     fit_mesh(now);
-    if (!is_mesh_ && known_ + 1 <= options_.mesh_max) make_mesh(now);  // all nodes that know the same do the same
+    if (!is_mesh_ && sums_.count() + 1 <= options_.mesh_max) make_mesh(now);  // all nodes that know the same do the same
     next_beat_ += options_.heartbeat;
     if (next_beat_ <= now) next_beat_ = now + options_.heartbeat;
     forget(now);
@@ -165,7 +165,7 @@ void membership::forget(time_point now) {
     const auto found = members_.find(n);
     return found == members_.end() || !needs_attention(found->second);
   });
-  if (now - forgot_ < forget_every || members_.size() == known_) return;
+  if (now - forgot_ < forget_every || members_.size() == sums_.count()) return;
   forgot_ = now;
   if (members_.size() < options_.nodes / 2) {
     std::erase_if(members_, [&](const auto& x) {
