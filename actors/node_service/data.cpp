@@ -1,6 +1,8 @@
 // What this file is for: bytes of another node's arrays: those that come for its tasks, those that go home.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
+#include <cstring>
+
 #include <troupe/error.hpp>
 
 #include "actors/execution/task_errors.hpp"
@@ -16,18 +18,20 @@ namespace {
 // Bytes up to which a tile is copied before it is sent, so that tasks wait for the copy only.
 constexpr std::size_t copied_bytes_max = 64u << 20;
 
-[[noreturn]] void refuse(const char* what) { throw error(errc::bad_frame, what); }
+[[noreturn]] void refuse(const char* what) { throw error(errc::protocol_error, what); }
 
 }  // namespace
 
-void guest_actor::check(const array_core& a, const wire::gap& g) {
+void node_service_actor::check(const array_core& a, const wire::gap& g) {
   if (g.tile >= a.tile_count || g.where.empty() || !a.tile_box(g.tile).contains(g.where))
     refuse("a box that is not in its tile");
 }
 
 // ---- host accesses --------------------------------------------------------------------------------------------------
 
-void guest_actor::open_door(array_core& a, access_mode mode, const logic::box4& where, std::unique_ptr<door> d) {
+// Makes the host access of a transfer, which is submitted when the lock is released.
+transfer& node_service_actor::begin(array_core& a, access_mode mode, const logic::box4& where,
+                                    std::unique_ptr<transfer> x) {
   task_record* const t = new_task(house_);
   t->kind = task_kind::host_access;
   t->kernel = &access_kernel;
@@ -36,69 +40,82 @@ void guest_actor::open_door(array_core& a, access_mode mode, const logic::box4& 
     describe(house_, t->accesses[0], a, mode, where.lo, where.hi, {}, a.spec.size, border::refuse, nullptr, 0, nullptr);
     t->access_count = 1;
     extra_of(*t).listener = this;
-    d->task = t;
-    d->element = a.spec.element;
-    d->context = std::make_unique<run_context>(*link_.host, link_, d->buffers, "host", never_stopping_);
-    d->context->bind(*t);
-    doors_.emplace(t, std::move(d));
+    x->task = t;
+    x->element = a.spec.element;
+    x->context = std::make_unique<run_context>(*link_.host, link_, x->buffers, "host", never_stopping_);
+    x->context->bind(*t);
+    transfer& added = transfers_.add(std::move(x));
+    later_.submit(*t);
+    return added;
   } catch (...) {
     discard(t);
     release(t);
     throw;
   }
-  to_submit_.push_back(t);
 }
 
-// Uses a door whose access was granted: asks for what is to come in, or sends what is to go.
-void guest_actor::opened(door& d) {
-  d.open = true;
+// Uses a transfer whose access was granted.
+void node_service_actor::opened(transfer& x) {
+  x.open = true;
   try {
-    d.view = d.context->view_of(0);
+    x.view = x.context->view_of(0);
   } catch (...) {
-    if (d.what == door::use::in)  // no memory for what was to come: what waits for it must not run
-      d.task->error = task_error(*d.task, "host", 1, std::current_exception());
-    else if (d.what == door::use::lend)
-      d.never = std::current_exception();
+    if (x.what == transfer::use::in)  // no memory for what was to come: what waits for it must not run
+      x.task->error = task_error(*x.task, "host", 1, std::current_exception());
+    else if (x.what == transfer::use::lend)
+      x.never = std::current_exception();
     else
-      tell_cannot(d, std::current_exception());
-    close(d);
-    return;
+      tell_cannot(x, std::current_exception());
+    return close(x);
   }
-  if (d.what == door::use::lend) {
-    if (d.never)
-      close(d);
-    else if (d.whom)
-      answer(d);
-    return;
+  switch (x.what) {
+    case transfer::use::lend:
+      if (x.never)
+        close(x);
+      else if (x.whom)
+        answer(x);
+      break;
+    case transfer::use::in:
+      get_bytes(x);
+      break;
+    case transfer::use::home:
+    case transfer::use::back:
+      send_bytes(x);
+      break;
   }
-  if (d.what == door::use::in) {
-    if (left_) return close(d);
-    if (d.never) return fail(d);
-    if (await_push(d)) return;
-    coming_.emplace(d.number, &d);
-    if (d.what_box.lent != 0) return ask_other(d);
-    if (wants_.empty()) wants_.fixed(wire::kind::want);
-    wire::put(wants_, wire::box_request{d.number, d.array, d.what_box});
-    if (wants_.size() >= gathered_bytes) send(wants_);
-    return;
-  }
-  net::writer head;
-  if (d.what == door::use::home) {
-    head.fixed(wire::kind::bytes_home);
-    head.varint(d.number);
-  } else {
-    head.fixed(wire::kind::bytes_back);
-    head.varint(d.number);
-    head.varint(static_cast<std::uint64_t>(d.access));
-  }
-  const net::pieces body = rows_of(d.view, d.element);
-  auto title = head.take();
-  if (d.copies && send_copy(d, title, body)) return;
-  to_send_.push_back({std::move(title), {body.begin(), body.end()}, d.task, session_});
 }
 
-// Sends a copy and closes the door; false if memory is bounded or short: then it is sent from its place.
-bool guest_actor::send_copy(door& d, std::vector<std::byte>& head, const net::pieces& rows) {
+// Sees to it that the bytes of an open transfer come: they are here, are being pushed, or are asked for.
+void node_service_actor::get_bytes(transfer& x) {
+  if (left_) return close(x);
+  if (x.never) return fail(x);
+  switch (x.what_box.pushed != 0 ? pushes_.look(x.what_box.pushed) : push_store::state::ask) {
+    case push_store::state::here:
+      return put_in_place(x);
+    case push_store::state::coming:
+      return;
+    case push_store::state::ask:
+      x.what_box.pushed = 0;
+  }
+  transfers_.await(x);
+  if (x.what_box.lent != 0) return ask_other(x);
+  out_.ask_for({x.number, x.array, x.what_box});
+}
+
+// Sends the bytes of an open transfer to the owner.
+void node_service_actor::send_bytes(transfer& x) {
+  net::writer head;
+  head.fixed(x.what == transfer::use::home ? wire::kind::bytes_home : wire::kind::bytes_back);
+  head.varint(x.number);
+  if (x.what == transfer::use::back) head.varint(static_cast<std::uint64_t>(x.access));
+  const net::pieces body = rows_of(x.view, x.element);
+  auto title = head.take();
+  if (x.copies && send_copy(x, title, body)) return;
+  out_.add({std::move(title), {body.begin(), body.end()}, x.task, session_});
+}
+
+// Sends a copy and closes the transfer; false if memory is bounded or short: then it is sent from its place.
+bool node_service_actor::send_copy(transfer& x, std::vector<std::byte>& head, const net::pieces& rows) {
   std::size_t bytes = 0;
   for (const auto& r : rows) bytes += r.size();
   if (link_.bounded || bytes > copied_bytes_max) return false;
@@ -110,135 +127,153 @@ bool guest_actor::send_copy(door& d, std::vector<std::byte>& head, const net::pi
   }
   for (const auto& r : rows) all->insert(all->end(), r.begin(), r.end());
   const std::span<const std::byte> body(*all);
-  to_send_.push_back({std::move(head), {body}, nullptr, session_, std::move(all)});
-  close(d);
+  out_.add({std::move(head), {body}, nullptr, session_, std::move(all)});
+  close(x);
   return true;
 }
 
-// Ends the door's host access: its box may change again. The record is released once it has retired.
-void guest_actor::close(door& d) {
-  if (!std::exchange(d.open, false)) return;
+// Ends the transfer's host access: its box may change again. The record is released once it has retired.
+void node_service_actor::close(transfer& x) {
+  if (!std::exchange(x.open, false)) return;
   try {
-    d.context->commit();
+    x.context->commit();
   } catch (...) {
-    d.context->roll_back();
+    x.context->roll_back();
   }
-  to_close_.push_back(d.task);
+  later_.close(*x.task);
 }
 
-// Removes a door whose access has retired: closed, or never opened because its box is in error.
-void guest_actor::closed(door& d) {
-  if (d.what == door::use::lend)
-    lend_ended(d);
-  else if (d.task->error && d.what != door::use::in)
-    tell_cannot(d, d.task->error);
-  if (guest* const g = d.of; g && --g->on_their_way == 0 && !g->task) {
-    if (g->untold) tell_end(*g->untold);
-    for (array_core* a : g->arrays) to_drop_.push_back(a);
-    forget(*g);
+// Removes a transfer whose access has retired: closed, or never opened because its box is in error.
+void node_service_actor::closed(transfer& x) {
+  if (x.what == transfer::use::lend)
+    lend_ended(x);
+  else if (x.task->error && x.what != transfer::use::in)
+    tell_cannot(x, x.task->error);
+  if (remote_task* const r = x.of; r && --r->on_their_way == 0 && !r->task) {
+    if (r->untold) tell_end(*r->untold);
+    remove(*r);
   }
-  forget_push(d);
-  to_release_.push_back(d.task);
-  doors_.erase(d.task);
+  pushes_.forget(x);
+  later_.release(*x.task);
+  transfers_.remove(x);
 }
 
 // ---- in -------------------------------------------------------------------------------------------------------------
 
-void guest_actor::ask_for(array_core& a, std::uint64_t array, const wire::gap& g) {
+void node_service_actor::ask_for(array_core& a, std::uint64_t array, const wire::gap& g) {
   check(a, g);
-  auto d = std::make_unique<door>();
-  d->what = door::use::in;
-  d->number = ++last_number_;
-  d->array = array;
-  d->what_box = g;
-  door& one = *d;
-  open_door(a, access_mode::write, g.where, std::move(d));
-  if (g.pushed != 0) expect_push(one, a);
-  asked_.push_back(to_submit_.back());
+  auto made = std::make_unique<transfer>();
+  made->what = transfer::use::in;
+  made->number = transfers_.next_number();
+  made->array = array;
+  made->what_box = g;
+  transfer& x = begin(a, access_mode::write, g.where, std::move(made));
+  if (g.pushed != 0) pushes_.expect(g.pushed, static_cast<std::uint64_t>(g.where.volume()) * a.spec.element, x);
+  asked_.push_back(x.task);
 }
 
-net::pieces guest_actor::arriving(std::span<const std::byte> head, std::uint64_t bytes) {
+net::pieces node_service_actor::arriving(std::span<const std::byte> head, std::uint64_t bytes) {
   net::reader from(head);
   const auto what = from.fixed<wire::kind>();
   std::lock_guard hold(lock_);
-  if (what == wire::kind::bytes_pushed) return push_arriving(from.varint(), bytes);
-  const auto d = coming_.find(from.varint());
-  if (left_ || d == coming_.end() || d->second->what_box.lent != 0) return {};
-  return give_room(*d->second, bytes);
+  const std::uint64_t number = from.varint();
+  if (left_) return {};
+  if (what == wire::kind::bytes_pushed) {
+    push_store::place p = pushes_.arriving(number, bytes);
+    return p.to ? give_room(*p.to, bytes) : std::move(p.kept);
+  }
+  transfer* const x = transfers_.awaiting(number);
+  return x && x->what_box.lent == 0 ? give_room(*x, bytes) : net::pieces();
 }
 
-// Returns the memory for a transfer. One at a time: when it has ended, other tasks use the memory.
-net::pieces guest_actor::give_room(door& d, std::uint64_t bytes) {
-  if (d.writing) refuse("a transfer into a place where another one is being written");
-  net::pieces to = rows_of(d.view, d.element);
+// Returns the memory for bytes that come. One at a time: when they have come, other tasks use the memory.
+net::pieces node_service_actor::give_room(transfer& x, std::uint64_t bytes) {
+  if (x.writing) refuse("a transfer into a place where another one is being written");
+  net::pieces to = rows_of(x.view, x.element);
   std::uint64_t room = 0;
   for (const auto& piece : to) room += piece.size();
   if (room != bytes) refuse("a transfer of another size than what was asked for");
-  d.placed = d.writing = true;
+  x.placed = x.writing = true;
   return to;
 }
 
-void guest_actor::arrived(std::span<const std::byte> head, bool whole) {
+void node_service_actor::arrived(std::span<const std::byte> head, bool whole) {
   net::reader from(head);
   const auto what = from.fixed<wire::kind>();
   std::unique_lock hold(lock_);
+  const std::uint64_t number = from.varint();
   if (what == wire::kind::bytes_pushed) {
-    push_arrived(from.varint(), whole);
-    return work_off(hold);
+    const push_store::arrival a = pushes_.arrived(number, whole);
+    if (a.here) put_in_place(*a.here);
+    if (a.written) close(*a.written);
+  } else {
+    transfer* const x = transfers_.awaiting(number);
+    if (!x || x->what_box.lent != 0 || !std::exchange(x->writing, false) || !whole) return;
+    transfers_.await_no_more(*x);
+    close(*x);
   }
-  const auto d = coming_.find(from.varint());
-  if (d == coming_.end() || d->second->what_box.lent != 0) return;
-  door& one = *d->second;
-  if (!std::exchange(one.writing, false) || !whole) return;
-  coming_.erase(d);
-  close(one);
   work_off(hold);
+}
+
+// Moves or copies kept bytes into the tile of an open transfer, which no task uses, and closes the transfer.
+void node_service_actor::put_in_place(transfer& x) {
+  array_core& a = *x.task->accesses[0].array;
+  loose_bytes kept = pushes_.take(x);
+  if (x.what_box.where == a.tile_box(x.what_box.tile)) {
+    exchange_host_tile(link_, a, x.what_box.tile, std::move(kept));
+  } else {
+    const std::byte* from = kept.get();
+    for (const auto& row : rows_of(x.view, x.element)) {
+      std::memcpy(row.data(), from, row.size());
+      from += row.size();
+    }
+  }
+  close(x);
 }
 
 // ---- out ------------------------------------------------------------------------------------------------------------
 
-void guest_actor::give(const wire::box_request& r, bool copies) {
+void node_service_actor::give(const wire::box_request& r, bool copies) {
   const auto a = arrays_.find(r.array);
   if (a == arrays_.end()) refuse("a tile of an array that was not named before");
   check(*a->second, r.what);
-  auto d = std::make_unique<door>();
-  d->what = door::use::home;
-  d->copies = copies;
-  d->number = r.number;
-  open_door(*a->second, access_mode::read, r.what.where, std::move(d));
+  auto x = std::make_unique<transfer>();
+  x->what = transfer::use::home;
+  x->copies = copies;
+  x->number = r.number;
+  begin(*a->second, access_mode::read, r.what.where, std::move(x));
 }
 
-void guest_actor::send_back(guest& g) {
-  for (std::size_t i = 0; i < g.returns.size(); ++i) {
-    const auto& [access, x] = g.returns[i];
-    array_core& a = *g.arrays[i];
-    auto d = std::make_unique<door>();
-    d->what = door::use::back;
-    d->number = g.id;
-    d->access = access;
-    d->of = &g;
-    ++g.on_their_way;
-    open_door(a, access_mode::read, intersect(x.where, x.limit), std::move(d));
+void node_service_actor::send_back(remote_task& r) {
+  for (std::size_t i = 0; i < r.returns.size(); ++i) {
+    const auto& [access, card] = r.returns[i];
+    auto x = std::make_unique<transfer>();
+    x->what = transfer::use::back;
+    x->number = r.id;
+    x->access = access;
+    x->of = &r;
+    ++r.on_their_way;
+    begin(*r.arrays[i], access_mode::read, intersect(card.where, card.limit), std::move(x));
   }
 }
 
-// Closes a door whose bytes have been sent. On the transport's bulk thread, or on the thread that sends.
-void guest_actor::sent(task_record* t) {
+// Closes a transfer whose bytes have been sent. On the transport's bulk thread, or on the thread that sends.
+void node_service_actor::sent(task_record* t) {
   std::unique_lock hold(lock_);
-  if (const auto d = doors_.find(t); d != doors_.end()) {
-    d->second->sending = false;
-    close(*d->second);
+  if (transfer* const x = transfers_.of(t)) {
+    x->sending = false;
+    close(*x);
   }
   work_off(hold);
 }
 
-void guest_actor::tell_cannot(const door& d, const std::exception_ptr& why) {
+void node_service_actor::tell_cannot(const transfer& x, const std::exception_ptr& why) {
   if (left_) return;
   // Memory or disk that is short may be had elsewhere; a tile that was only here is lost.
-  const errc code = d.what == door::use::back ? errc::out_of_memory : errc::data_lost;
+  const errc code = x.what == transfer::use::back ? errc::out_of_memory : errc::data_lost;
   net::writer frame;
   frame.fixed(wire::kind::cannot);
-  frame.varint(d.number);
+  frame.varint(x.number);
   frame.varint(static_cast<std::uint64_t>(code));
   frame.text(text_of(why).substr(0, wire::text_max));
   session_->send(frame.view());

@@ -23,16 +23,17 @@ class placement;
 class wait_board;
 struct house_link;
 
-class guest_house {
+/// Thread-safe.
+class node_service {
  public:
-  virtual ~guest_house() = default;
+  virtual ~node_service() = default;
 
   // ---- from the transport
   virtual void frame(std::span<const std::byte>) = 0;
   virtual net::pieces arriving(std::span<const std::byte> head, std::uint64_t bytes) = 0;
   /// Nothing writes to the memory given by `arriving` any more; not `whole`: the bytes may come again.
   virtual void arrived(std::span<const std::byte> head, bool whole) = 0;
-  // ---- from other guest houses of the same owner, on other nodes
+  // ---- from node services of the same owner on other nodes
   /// Asks for a box that the owner has lent here; answered over `line`.
   virtual void pull(const wire::pull_request&, const std::shared_ptr<net::session>& line) = 0;
   virtual void cannot_pull(const wire::pull_refusal&, const node_id& by) = 0;
@@ -41,25 +42,25 @@ class guest_house {
   /// Notes that a third node has gone: its bytes will not come.
   virtual void lost(const node_id&) = 0;
   /// Takes no more tasks, and asks the owner to fetch what is here.
-  virtual void close_door() = 0;
+  virtual void close_intake() = 0;
   virtual node_id owner() const = 0;
-  /// True if the owner has fetched what is here after `close_door`, or the session has ended.
+  /// True if the owner has fetched what is here after `close_intake`, or the session has ended.
   virtual bool is_released() const = 0;
   /// Notes that the session has ended. Tasks that have not started are cancelled, running ones are asked to stop.
   virtual void leave() = 0;
-  /// Returns the listener of this guest house's tasks.
+  /// Returns the listener of this service's tasks.
   virtual const task_listener* listener() const = 0;
-  /// True if no task or host access of the guest house is left in the runtime. After `leave` it stays so.
+  /// True if no task or host access of the service is left in the runtime. After `leave` it stays so.
   virtual bool is_empty() const = 0;
 };
 
-/// True if messages of that kind are for a guest house; the others are for a node.
-bool is_for_guest_house(wire::kind);
+/// True if messages of that kind are for a node service; the others are for a node.
+bool is_for_node_service(wire::kind);
 
-/// Returns the session with another node, null if there is none. Not called with a guest house's lock held.
+/// Returns the session with another node, null if there is none. Not called with a node service's lock held.
 using find_line = std::function<std::shared_ptr<net::session>(const node_id&)>;
 
-std::shared_ptr<guest_house> make_guest_house(engine&, placement&, wait_board&, house_link&,
-                                              std::shared_ptr<net::session>, find_line);
+std::shared_ptr<node_service> make_node_service(engine&, placement&, wait_board&, house_link&,
+                                                std::shared_ptr<net::session>, find_line);
 
 }  // namespace troupe::detail

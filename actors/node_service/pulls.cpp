@@ -8,8 +8,6 @@
 // What is lent is read by a host access in its place in the order of the owner's messages, so writers wait until it has
 // been pulled, once. A pull may come before or after that. What cannot be had fails the access that was to be filled, and
 // the tasks behind it go back to the owner.
-#include <algorithm>
-
 #include <troupe/error.hpp>
 
 #include "actors/execution/task_errors.hpp"
@@ -19,27 +17,22 @@
 
 namespace troupe::detail {
 
-namespace {
-// The most pulls kept that came before their loans.
-constexpr std::size_t early_max = 65536;
-}  // namespace
-
 // ---- the borrower ---------------------------------------------------------------------------------------------------
 
-// Asks a third node for the box of an open door.
-void guest_actor::ask_other(door& d) {
+// Asks a third node for the box of an open transfer.
+void node_service_actor::ask_other(const transfer& x) {
   wire::pull_request r;
   r.owner = name_of(session_->peer().id);
-  r.lent = d.what_box.lent;
-  r.number = d.number;
-  r.where = d.what_box.where;
+  r.lent = x.what_box.lent;
+  r.number = x.number;
+  r.where = x.what_box.where;
   net::writer frame;
   wire::put(frame, r);
-  to_ask_.emplace_back(d.what_box.from, std::move(frame));
+  out_.request(x.what_box.from, std::move(frame));
 }
 
 // Sends requests to third nodes. Called without the lock.
-void guest_actor::ask_others(std::vector<std::pair<node_id, net::writer>> all) {
+void node_service_actor::ask_others(const std::vector<std::pair<node_id, net::writer>>& all) {
   std::vector<node_id> unknown;
   for (const auto& [whom, frame] : all) {
     const std::shared_ptr<net::session> line = lines_(whom);
@@ -48,165 +41,146 @@ void guest_actor::ask_others(std::vector<std::pair<node_id, net::writer>> all) {
   for (const node_id& n : unknown) give_up(n, false);  // its connection may not have ended yet
 }
 
-// Returns the door that bytes of a third node are for; null if it has none any more.
-guest_actor::door* guest_actor::pulling(std::uint64_t number, std::uint64_t lent, const node_id& from) {
-  const auto d = coming_.find(number);
-  if (d == coming_.end() || (left_ && !d->second->placed)) return nullptr;
-  const wire::gap& what = d->second->what_box;
-  return lent != 0 && what.lent == lent && what.from == from ? d->second : nullptr;
+// Returns the transfer that bytes of a third node are for; null if it has none any more.
+transfer* node_service_actor::pulling(std::uint64_t number, std::uint64_t lent, const node_id& from) const {
+  transfer* const x = transfers_.awaiting(number);
+  if (!x || (left_ && !x->placed)) return nullptr;
+  return lent != 0 && x->what_box.lent == lent && x->what_box.from == from ? x : nullptr;
 }
 
-net::pieces guest_actor::pulled_arriving(const wire::pulled_head& h, std::uint64_t bytes, const node_id& from) {
+net::pieces node_service_actor::pulled_arriving(const wire::pulled_head& h, std::uint64_t bytes, const node_id& from) {
   std::lock_guard hold(lock_);
-  door* const d = pulling(h.number, h.lent, from);
-  return d ? give_room(*d, bytes) : net::pieces();
+  transfer* const x = pulling(h.number, h.lent, from);
+  return x ? give_room(*x, bytes) : net::pieces();
 }
 
-void guest_actor::pulled_arrived(const wire::pulled_head& h, const node_id& from, bool whole) {
+void node_service_actor::pulled_arrived(const wire::pulled_head& h, const node_id& from, bool whole) {
   std::unique_lock hold(lock_);
-  door* const d = pulling(h.number, h.lent, from);
-  if (!d || !std::exchange(d->writing, false) || !whole) return;
-  coming_.erase(h.number);
-  close(*d);
+  transfer* const x = pulling(h.number, h.lent, from);
+  if (!x || !std::exchange(x->writing, false) || !whole) return;
+  transfers_.await_no_more(*x);
+  close(*x);
   work_off(hold);
 }
 
-void guest_actor::cannot_pull(const wire::pull_refusal& r, const node_id& by) {
+void node_service_actor::cannot_pull(const wire::pull_refusal& r, const node_id& by) {
   std::unique_lock hold(lock_);
-  if (door* const d = pulling(r.number, r.lent, by); d && !d->placed)
-    never_comes(*d, std::make_exception_ptr(error(errc::data_lost, r.text)));
+  if (transfer* const x = pulling(r.number, r.lent, by); x && !x->placed)
+    never_comes(*x, std::make_exception_ptr(error(errc::data_lost, r.text)));
   work_off(hold);
 }
 
-void guest_actor::no_pull(std::uint64_t lent, const node_id& by) {
-  for (auto& [t, d] : doors_)
+void node_service_actor::no_pull(std::uint64_t lent, const node_id& by) {
+  transfers_.each([&](transfer& x) {
     // What is on its way goes on being written to its place: it comes, or its sender is lost.
-    if (d->what == door::use::in && d->what_box.lent == lent && d->what_box.from == by && !d->placed)
-      never_comes(*d, std::make_exception_ptr(error(errc::data_lost, "it is not where it was to be pulled from")));
+    if (x.what == transfer::use::in && x.what_box.lent == lent && x.what_box.from == by && !x.placed)
+      never_comes(x, std::make_exception_ptr(error(errc::data_lost, "it is not where it was to be pulled from")));
+  });
 }
 
-void guest_actor::lost(const node_id& who) { give_up(who, true); }
+void node_service_actor::lost(const node_id& who) { give_up(who, true); }
 
-void guest_actor::give_up(const node_id& who, bool has_ended) {
+// Gives up what was to come from a third node. `has_ended`: also what it has begun to send.
+void node_service_actor::give_up(const node_id& who, bool has_ended) {
   const auto why = std::make_exception_ptr(error(errc::node_lost, "the node that was to send it is not there"));
   std::unique_lock hold(lock_);
-  for (auto& [t, d] : doors_)
-    if (d->what == door::use::in && d->what_box.lent != 0 && d->what_box.from == who && (has_ended || !d->placed))
-      never_comes(*d, why);
-  std::erase_if(early_, [&](const auto& e) { return name_of(e.second.line->peer().id) == who; });
+  transfers_.each([&](transfer& x) {
+    if (x.what == transfer::use::in && x.what_box.lent != 0 && x.what_box.from == who && (has_ended || !x.placed))
+      never_comes(x, why);
+  });
+  loans_.forget_early([&](const borrower& b) { return name_of(b.line->peer().id) == who; });
   work_off(hold);
 }
 
-void guest_actor::never_comes(door& d, const std::exception_ptr& why) {
-  if (d.never) return;
-  d.never = why;
-  if (d.open) fail(d);
+void node_service_actor::never_comes(transfer& x, const std::exception_ptr& why) {
+  if (x.never) return;
+  x.never = why;
+  if (x.open) fail(x);
 }
 
-// Ends an open door in error: its box and the tasks behind it fail and go back to the owner.
-void guest_actor::fail(door& d) {
-  if (!std::exchange(d.open, false)) return;
-  coming_.erase(d.number);
+// Ends an open transfer in error: its box and the tasks behind it fail and go back to the owner.
+void node_service_actor::fail(transfer& x) {
+  if (!std::exchange(x.open, false)) return;
+  transfers_.await_no_more(x);
   // Whatever the reason: what waits for it is to run again, and its data comes another way.
-  d.task->error = task_error(*d.task, "host", 1, std::make_exception_ptr(error(errc::unreachable, text_of(d.never))));
-  d.context->roll_back();
-  if (!left_) {
-    if (unfilled_.empty()) unfilled_.fixed(wire::kind::unfilled);
-    wire::put(unfilled_, wire::box_request{d.number, d.array, {d.what_box.tile, d.what_box.where}});
-    if (unfilled_.size() >= gathered_bytes) send(unfilled_);
-  }
-  to_close_.push_back(d.task);
+  x.task->error = task_error(*x.task, "host", 1, std::make_exception_ptr(error(errc::unreachable, text_of(x.never))));
+  x.context->roll_back();
+  if (!left_) out_.tell_unfilled({x.number, x.array, {x.what_box.tile, x.what_box.where}});
+  later_.close(*x.task);
 }
 
 // ---- the lender -----------------------------------------------------------------------------------------------------
 
-void guest_actor::keep_for_others(const wire::box_request& r) {
-  if (lends_.contains(r.number)) throw error(errc::bad_frame, "something was lent under a number that is in use");
+void node_service_actor::keep_for_others(const wire::box_request& r) {
+  const bool wanted = loans_.wants(r.number);
   const auto a = arrays_.find(r.array);
-  if (a == arrays_.end()) throw error(errc::bad_frame, "a tile of an array that was not named before");
+  if (a == arrays_.end()) throw error(errc::protocol_error, "a tile of an array that was not named before");
   check(*a->second, r.what);
-  if (unlent_.contains(r.number)) return;  // the two came from different threads of the owner's
-  auto d = std::make_unique<door>();
-  d->what = door::use::lend;
-  d->number = r.number;
-  d->what_box = r.what;
-  if (const auto early = early_.find(r.number); early != early_.end()) {
-    d->whom = std::move(early->second);
-    early_.erase(early);
-  }
-  lends_.emplace(r.number, d.get());
-  open_door(*a->second, access_mode::read, r.what.where, std::move(d));
+  if (!wanted) return;
+  auto x = std::make_unique<transfer>();
+  x->what = transfer::use::lend;
+  x->number = r.number;
+  x->what_box = r.what;
+  loans_.add(r.number, begin(*a->second, access_mode::read, r.what.where, std::move(x)));
 }
 
-void guest_actor::pull(const wire::pull_request& r, const std::shared_ptr<net::session>& line) {
+void node_service_actor::pull(const wire::pull_request& r, const std::shared_ptr<net::session>& line) {
   std::unique_lock hold(lock_);
-  const asker who{line, r.number, r.lent, r.where};
-  if (const auto d = lends_.find(r.lent); d != lends_.end()) {
-    door& one = *d->second;
-    if (one.whom) throw error(errc::bad_frame, "what was lent once was pulled twice");
-    one.whom = who;
-    if (one.open) answer(one);
-  } else if (left_ || unlent_.contains(r.lent) || early_.size() == early_max) {
+  const borrower who{line, r.number, r.lent, r.where};
+  const loans::pulled p = loans_.pull(who, left_);
+  if (p.from) {
+    if (p.from->open) answer(*p.from);
+  } else if (!p.waits) {
     turn_away(who, "it is not there any more");
-  } else if (!early_.emplace(r.lent, who).second) {
-    throw error(errc::bad_frame, "what was lent once was pulled twice");
   }
   work_off(hold);
 }
 
-void guest_actor::answer(door& d) {
-  if (d.whom->where != d.what_box.where) {
-    turn_away(*d.whom, "another part of it was kept");
-    close(d);
-    return;
+// Sends an open loan to its borrower.
+void node_service_actor::answer(transfer& x) {
+  if (x.whom->where != x.what_box.where) {
+    turn_away(*x.whom, "another part of it was kept");
+    return close(x);
   }
   net::writer head;
-  wire::put(head, wire::pulled_head{d.whom->number, name_of(session_->peer().id), d.number});
-  const net::pieces body = rows_of(d.view, d.element);
-  d.sending = true;
-  to_send_.push_back({head.take(), {body.begin(), body.end()}, d.task, d.whom->line});
+  wire::put(head, wire::pulled_head{x.whom->number, name_of(session_->peer().id), x.number});
+  const net::pieces body = rows_of(x.view, x.element);
+  x.sending = true;
+  out_.add({head.take(), {body.begin(), body.end()}, x.task, x.whom->line});
 }
 
-void guest_actor::turn_away(const asker& who, const std::string& why) {
+void node_service_actor::turn_away(const borrower& who, const std::string& why) {
   net::writer frame;
   wire::put(frame, wire::pull_refusal{name_of(session_->peer().id), who.lent, who.number, why});
-  to_answer_.emplace_back(who.line, std::move(frame));
+  out_.answer(who.line, std::move(frame));
 }
 
 // Removes a loan whose access has ended: pulled, given up, or in error.
-void guest_actor::lend_ended(door& d) {
-  lends_.erase(d.number);
-  const std::exception_ptr why = d.task->error ? d.task->error : d.never;
-  if (why && d.whom) turn_away(*d.whom, text_of(why));
+void node_service_actor::lend_ended(const transfer& x) {
+  loans_.remove(x.number);
+  const std::exception_ptr why = x.task->error ? x.task->error : x.never;
+  if (why && x.whom) turn_away(*x.whom, text_of(why));
 }
 
-void guest_actor::unlend(std::uint64_t number) {
-  const auto d = lends_.find(number);
-  if (d == lends_.end()) {
-    if (const auto early = early_.find(number); early != early_.end()) {
-      turn_away(early->second, "it is not to be pulled any more");
-      early_.erase(early);
-    } else {
-      unlent_.insert(number);  // it has been pulled, or never will be, or somebody is about to
-      if (unlent_.size() > early_max) unlent_.erase(unlent_.begin());
-    }
-    return;
-  }
-  door& one = *d->second;
-  if (one.sending) return;  // it is closed then
-  if (!one.never) one.never = std::make_exception_ptr(error(errc::cancelled, "it is not to be pulled any more"));
-  if (one.open) close(one);
+void node_service_actor::unlend(std::uint64_t number) {
+  const loans::taken_back t = loans_.take_back(number);
+  const char* const why = "it is not to be pulled any more";
+  if (t.too_early) turn_away(*t.too_early, why);
+  if (t.loan) end_loan(*t.loan, std::make_exception_ptr(error(errc::cancelled, why)));
+}
+
+// Ends a loan, unless it is being sent: then it is closed once that has been done.
+void node_service_actor::end_loan(transfer& x, const std::exception_ptr& why) {
+  if (x.sending) return;
+  if (!x.never) x.never = why;
+  if (x.open) close(x);
 }
 
 // Ends all loans, as the owner has gone.
-void guest_actor::drop_lends() {
-  for (const auto& [number, d] : lends_) {
-    if (d->sending) continue;
-    if (!d->never) d->never = std::make_exception_ptr(error(errc::node_lost, "its owner has gone"));
-    if (d->open) close(*d);
-  }
-  for (const auto& [number, who] : early_) turn_away(who, "its owner has gone");
-  early_.clear();
+void node_service_actor::drop_lends() {
+  const char* const why = "its owner has gone";
+  loans_.each([&](transfer& x) { end_loan(x, std::make_exception_ptr(error(errc::node_lost, why))); });
+  for (const auto& [number, who] : loans_.take_early()) turn_away(who, why);
 }
 
 }  // namespace troupe::detail

@@ -51,7 +51,7 @@ void neighbours::peer::frame(std::span<const std::byte> bytes) {
   if (what == wire::kind::card) {
     net::reader from(bytes.subspan(1));
     all->welcome(*this, wire::take_card(from));
-  } else if (is_for_guest_house(what)) {
+  } else if (is_for_node_service(what)) {
     guests->frame(bytes);
     if (what == wire::kind::released) {
       std::lock_guard hold(all->lock_);
@@ -91,7 +91,7 @@ void neighbours::peer::frame(std::span<const std::byte> bytes) {
 }
 
 net::pieces neighbours::peer::arriving(std::span<const std::byte> head, std::uint64_t bytes) {
-  if (is_for_guest_house(wire::kind_of(head))) return guests->arriving(head, bytes);
+  if (is_for_node_service(wire::kind_of(head))) return guests->arriving(head, bytes);
   if (wire::kind_of(head) == wire::kind::bytes_pulled) {
     const wire::pulled_head h = wire::take_pulled_head(head);
     for (const auto& g : all->guests_of(h.owner))
@@ -104,7 +104,7 @@ net::pieces neighbours::peer::arriving(std::span<const std::byte> head, std::uin
 }
 
 void neighbours::peer::arrived(std::span<const std::byte> head, bool whole) {
-  if (is_for_guest_house(wire::kind_of(head)))
+  if (is_for_node_service(wire::kind_of(head)))
     guests->arrived(head, whole);
   else if (wire::kind_of(head) == wire::kind::bytes_pulled) {
     const wire::pulled_head h = wire::take_pulled_head(head);

@@ -51,7 +51,7 @@ void neighbours::joined(const node_id& id, const std::shared_ptr<net::session>& 
   p->all = this;
   p->line = std::make_shared<net::lasting_session>(s, [this] { return transport_->now(); });
   p->over = s.get();
-  p->guests = make_guest_house(house_, house_.brain(), house_.board(), house_.link(), p->line,
+  p->guests = make_node_service(house_, house_.brain(), house_.board(), house_.link(), p->line,
                                [this](const node_id& n) -> std::shared_ptr<net::session> {
                                  const peer_ptr other = find(n);
                                  if (!other) cluster_->reach(n);  // for the next time
@@ -79,7 +79,7 @@ void neighbours::welcome(peer& p, const wire::card& c) {
     if (p.has_card) throw error(errc::protocol_error, "a second card");
     p.card = c;
     p.has_card = true;
-    if (closing_) p.guests->close_door();
+    if (closing_) p.guests->close_intake();
   }
   give_place(p);
 }
@@ -194,9 +194,9 @@ void neighbours::part(const peer_ptr& p, const std::exception_ptr& why) {
 
 // Returns the guest houses of all peers, also of one whose connection is still ending: data that a third node sends
 // there may never come.
-std::vector<std::shared_ptr<guest_house>> neighbours::guest_houses() const {
+std::vector<std::shared_ptr<node_service>> neighbours::guest_houses() const {
   std::lock_guard hold(lock_);
-  std::vector<std::shared_ptr<guest_house>> all;
+  std::vector<std::shared_ptr<node_service>> all;
   for (const auto& [id, p] : peers_) all.push_back(p->guests);
   for (const peer_ptr& p : parting_) all.push_back(p->guests);
   all.insert(all.end(), leaving_.begin(), leaving_.end());
@@ -205,8 +205,8 @@ std::vector<std::shared_ptr<guest_house>> neighbours::guest_houses() const {
 
 // Returns the guest houses of an owner, also of one that is gone: data under way when it went is still written, and
 // sent again after a reset.
-std::vector<std::shared_ptr<guest_house>> neighbours::guests_of(const node_id& owner) const {
-  std::vector<std::shared_ptr<guest_house>> all = guest_houses();
+std::vector<std::shared_ptr<node_service>> neighbours::guests_of(const node_id& owner) const {
+  std::vector<std::shared_ptr<node_service>> all = guest_houses();
   std::erase_if(all, [&](const auto& g) { return g->owner() != owner; });
   return all;
 }

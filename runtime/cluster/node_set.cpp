@@ -146,7 +146,7 @@ void neighbours::close_doors() {
     changed_.notify_all();
     for (const auto& [id, p] : peers_) all.push_back(p);
   }
-  for (const peer_ptr& p : all) p->guests->close_door();
+  for (const peer_ptr& p : all) p->guests->close_intake();
 }
 
 bool neighbours::wait_released(std::chrono::steady_clock::time_point deadline) {

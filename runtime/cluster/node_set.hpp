@@ -77,7 +77,7 @@ class neighbours final : private cluster_events {
 
     neighbours* all = nullptr;
     std::shared_ptr<net::lasting_session> line;
-    std::shared_ptr<guest_house> guests;
+    std::shared_ptr<node_service> guests;
     std::shared_ptr<node> place;  // null: its card has not come, or it waits for a place
     wire::card card;
     bool has_card = false;
@@ -130,8 +130,8 @@ class neighbours final : private cluster_events {
   peer_ptr find(const node_id&) const;
   peer_ptr find(net::session&) const;
   std::shared_ptr<node> place_of(const peer&) const;
-  std::vector<std::shared_ptr<guest_house>> guest_houses() const;
-  std::vector<std::shared_ptr<guest_house>> guests_of(const node_id& owner) const;
+  std::vector<std::shared_ptr<node_service>> guest_houses() const;
+  std::vector<std::shared_ptr<node_service>> guests_of(const node_id& owner) const;
   void give_up(net::session&, const std::exception_ptr& why);
   // notices.cpp
   void tell_again();
@@ -188,7 +188,7 @@ class neighbours final : private cluster_events {
   std::uint64_t came_ = 0;                             // how often a place was given
   std::deque<peer*> waiting_;                          // peers that wait for a place
   std::vector<peer_ptr> parting_;                      // gone, with a connection that has not ended
-  std::vector<std::shared_ptr<guest_house>> leaving_;  // with tasks that have not ended
+  std::vector<std::shared_ptr<node_service>> leaving_;  // with tasks that have not ended
 };
 
 }  // namespace troupe::detail

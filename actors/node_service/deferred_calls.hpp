@@ -1,0 +1,63 @@
+// What this file is for: calls to placement, and references to give back, that must wait until a lock has been released.
+// SPDX-FileCopyrightText: the troupe authors
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <mutex>
+#include <utility>
+#include <vector>
+
+#include "actors/protocol/executor.hpp"
+
+namespace troupe::detail {
+
+class placement;
+
+/// Gathers calls under the service's lock.
+class deferred_calls {
+ public:
+  /// Calls that belong to the thread that took them; it makes them without the lock.
+  struct batch {
+    std::vector<task_record*> close, submit, released;
+    std::vector<array_core*> dropped;
+    /// Closes and submits host accesses and tasks, then gives references back.
+    void make(placement&) const;
+  };
+
+  void submit(task_record& t) { calls_.submit.push_back(&t); }
+  void close(task_record& t) { calls_.close.push_back(&t); }
+  void release(task_record& t) { calls_.released.push_back(&t); }
+  void drop(array_core& a) { calls_.dropped.push_back(&a); }
+  /// Returns what has been gathered. Reserves as much again: about as many will come next.
+  batch take();
+
+ private:
+  batch calls_;
+};
+
+/// What placement says of tasks while it has the turn: granted, else retired. Any thread adds; one at a time takes.
+class turn_notes {
+ public:
+  struct note {
+    task_record* task;
+    bool was_granted;
+  };
+  void add(task_record& t, bool was_granted) {
+    std::lock_guard hold(lock_);
+    notes_.push_back({&t, was_granted});
+  }
+  /// Returns the notes since the last call; valid until the next.
+  const std::vector<note>& take() {
+    taken_.clear();
+    std::lock_guard hold(lock_);
+    taken_.swap(notes_);
+    return taken_;
+  }
+
+ private:
+  std::mutex lock_;
+  std::vector<note> notes_;
+  std::vector<note> taken_;
+};
+
+}  // namespace troupe::detail
