@@ -79,7 +79,7 @@ class node_actor final : public node, private task_listener {
 
  private:
   using tile_of = report_batch::tile;
-  /// What others are to be told once the lock has been released.
+  /// Messages for other actors, which are told once the lock has been released.
   struct outgoing {
     report_batch report;
     std::vector<pushes::push> to_push;

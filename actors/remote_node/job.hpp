@@ -36,7 +36,7 @@ struct job {
     /// Copies staged bytes to the memory that they are for.
     void take_over();
   };
-  /// What only jobs with such memory have.
+  /// The state that only jobs with such memory have.
   struct returns {
     returns(house_link& link, const char* name, const std::atomic<bool>& stopping)
         : context(*link.host, link, buffers, name, stopping) {}

@@ -74,7 +74,7 @@ class lends {
     waiting_.clear();
   }
 
-  /// What other actors are to be told.
+  /// Messages for the actors of other nodes.
   struct news {
     std::vector<lend_order> orders;   // for their lenders
     std::vector<lend_order> refused;  // for their borrowers

@@ -1,13 +1,14 @@
-// What this file is for: bytes that pass from one node to another without this one: who is told to keep them, who to pull.
+// What this file is for: bytes that pass from one node to another without this one: which keeps them, which pulls.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 //
 //   this node --tasks (gaps with a lender)--> borrower --pull--> lender --bytes_pulled--> borrower
 //             --lend-----------------------------------------^
 //
-// Placement has decided who lends (choose_sources). What is lent takes its place in the order of the lender's messages,
-// so it is what the task is to read; a pull that comes before it waits there. Each is for one pull. If the lender has not
-// got what it would lend, or goes, or the two do not reach each other, the task comes back and its data comes from here.
+// Placement has decided which node lends (choose_sources). A lend takes its place in the order of the lender's messages, so
+// the bytes are those that the task is to read; a pull that comes before its lend waits there. Each lend is for one pull. If
+// the lender does not have what it would lend, or goes, or the two do not reach each other, the task comes back and its data
+// comes from this node.
 #include <algorithm>
 #include <optional>
 

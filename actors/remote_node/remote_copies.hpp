@@ -149,10 +149,10 @@ class remote_copies {
   }
 
  private:
-  /// So many boxes of one tile are remembered; beyond, all of it is sent.
+  /// The boxes of one tile that are remembered, at most; beyond, the whole tile is sent.
   static constexpr std::size_t parts_max = 16;
 
-  /// What is known of a tile there.
+  /// The state of one tile there, as far as it is known.
   struct copy {
     std::uint32_t version = 0;          // newer than the directory's until the task that writes it is accounted for
     std::uint64_t last_write = 0;       // the number of the newest write sent there

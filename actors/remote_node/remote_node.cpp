@@ -14,9 +14,9 @@
 namespace troupe::detail {
 
 namespace {
-// A link that has carried nothing yet: what a local network does. Learned from what it carries.
+// Costs of a link that has carried nothing yet: those of a local network. They are learned from what it carries.
 constexpr logic::edge_cost first_guess{50'000.0f, 1.0f};
-// On an idle link so much may not have been acknowledged yet: what members tell each other unasked.
+// Bytes that may not have been acknowledged yet on an idle link: members tell each other things unasked.
 constexpr std::size_t idle_bytes = 8u << 10;
 }  // namespace
 
@@ -127,7 +127,7 @@ void node_actor::lose(std::exception_ptr why) {
     lends_.refuse_waiting();
     known_.each_dirty([&](array_core* a, std::uint32_t tile, bool) { gone.lost.emplace_back(a, tile); });
     before = report_.take();
-    // What the node has spoilt or overwritten is lost with the rest.
+    // Tiles that the node has spoilt or overwritten are lost with the rest.
     gone.lost.insert(gone.lost.end(), before.lost.begin(), before.lost.end());
     before.lost.clear();
     before.overtaken.clear();

@@ -2,9 +2,10 @@
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// A node that is leaving is given nothing new, so its tiles rest, and transfers bring them home. Of what is to be saved
-// from one that goes on copies are asked for, each after what has been sent there and before what will be: its version is
-// the one that the last of those writes, if they go well. Tasks that cannot be repeated end when what they wrote is here.
+// A node that is leaving is given nothing new, so its tiles rest, and transfers bring them home. A node that goes on is
+// asked for copies of what is to be saved, each after the tasks that have been sent there and before those that will be: a
+// copy's version is the one that the last of the former writes, if they go well. Tasks that cannot be repeated end when
+// copies of what they wrote are here.
 #include "actors/execution/task_errors.hpp"
 #include "actors/placement/placement.hpp"
 #include "actors/remote_node/actor.hpp"

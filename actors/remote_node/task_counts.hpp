@@ -31,7 +31,7 @@ class task_counts {
   }
   /// Adds what the node that is there, or was the last, has done.
   void add_to(executor_report& r) const { now_.add_to(r); }
-  /// Adds what those before it have done; also what the last has, if it is not there any more.
+  /// Adds what the nodes before the last have done; also what the last has, if it is not there any more.
   void add_gone_to(executor_report& r, bool is_there) const {
     gone_.add_to(r);
     if (!is_there) now_.add_to(r);

@@ -19,17 +19,18 @@ namespace troupe::detail {
 
 namespace {
 
-// Tasks that the other node has and has not told the end of, at most; or so many for each of its threads. Enough for links
-// of a millisecond. With 8,192 what they take has left its caches before their turn comes: tiny tasks cost both nodes
+// Tasks that are under way at most, in all or for each thread of the node, whichever is more. Enough for links of a
+// millisecond. With 8,192 the tasks' data has left the node's caches before their turn comes: tiny tasks cost both nodes
 // together a quarter to a third more.
 constexpr std::size_t under_way_max = 1024, under_way_each = 32;
-// With so many more under way than it has threads it does not run dry before it says something.
+// Tasks under way, beyond one for each thread, with which the node does not run dry before it says something.
 constexpr std::size_t plenty = 64;
-// Then tasks go so many at a time: a frame and a call of the system for each would cost more than the tasks.
+// Calls that are then sent at a time: a frame and a system call for each would cost more than the tasks.
 constexpr std::size_t gathered_max = 32;
-// While the peer has so much to take, nothing is added.
+// Bytes that wait to be taken by the peer, beyond which nothing is added.
 constexpr std::size_t unsent_bytes_max = 16u << 20;
-// A task is given up when so many nodes have gone that had it; from the second on those count only on which it had begun.
+// Nodes that have gone while they had a task, after which it is given up; from the second on only those count on which the
+// task had begun.
 constexpr int attempts_max = 3;
 
 }  // namespace
@@ -38,7 +39,7 @@ constexpr int attempts_max = 3;
 
 void node_actor::send_some() {
   if (!session_) {
-    // While what was there is still being accounted for, tasks stay in the queue.
+    // Tasks stay in the queue while lose() is still accounting for what was there.
     if (known_.empty()) turn_away(std::make_exception_ptr(error(errc::node_lost, "it is gone")));
     return;
   }
@@ -60,7 +61,7 @@ void node_actor::send_some() {
   try_waiting_lends();
 }
 
-// What is queued may wait for more: until there is a batch, until something comes from there, or a moment.
+// Returns true if what is queued is left to wait: until there is a batch, until something comes from the node, or a moment.
 bool node_actor::may_gather() {
   if (!session_ || jobs_.under_way() < static_cast<std::size_t>(slots_) + plenty) return false;
   const send_queue::need urgency = queue_.urgency(gathered_max);
@@ -80,7 +81,8 @@ void node_actor::send_soon() {
   });
 }
 
-// No node is there: calls that have waited for their data since before it went run elsewhere, and transfers fail.
+// Empties the queue, because no node is there: calls that waited for their data when it went run elsewhere, and transfers
+// fail.
 void node_actor::turn_away(const std::exception_ptr& why) {
   const send_queue::rest all = queue_.take_all();
   for (task_record* t : all.internal) {
@@ -99,7 +101,7 @@ void node_actor::flush() {
 void node_actor::start_task(task_record& t) {
   const std::uint32_t phase = t.phase.load(std::memory_order_acquire);
   if ((phase & phase_mask) != phase_waiting) return end_cancelled(t);
-  // One that was sent ahead of its time, and what it comes after may not have been run well.
+  // A chained task, and the tasks that it comes after may not have run well.
   if (is_behind(phase) && behind_of(phase) != behind_mark(setbacks_)) return give_back(t);
   if (!find_lenders(t)) {
     t.extra->no_pulls = true;
@@ -137,7 +139,7 @@ void node_actor::start_task(task_record& t) {
 void node_actor::finish(job& j, const wire::task_end& e) {
   if (is_internal(j.task->kind)) throw error(errc::bad_frame, "the end of a task that is none");
   if (j.is_touched() || (e.how == wire::outcome::ran && j.is_awaited())) {
-    // Its memory is being written here, or read, or what it wrote for us is still on its way.
+    // The task's memory here is being written or read, or what it wrote for this node is still on its way.
     j.end = e;
     return;
   }
@@ -198,7 +200,7 @@ namespace {
 int tries_max(const task_record& t) { return 1 + (t.extra ? std::max(0, t.extra->options.retries) : 0); }
 }  // namespace
 
-// At once, because the node may go before it tells the end.
+// Counts a body that has thrown, as soon as the node tells it: the node may go before it tells the task's end.
 void node_actor::count_tried(job& j) {
   if (is_internal(j.task->kind) || j.end || ++j.tried >= tries_max(*j.task))
     throw error(errc::bad_frame, "a task was tried again that had no attempt left");
@@ -206,7 +208,7 @@ void node_actor::count_tried(job& j) {
   counts_.add_bodies(1, 1);
 }
 
-// What was told before is counted already.
+// Counts the bodies of a task that has ended, but for those that count_tried has counted.
 void node_actor::count_bodies(const job& j, const wire::task_end& e) {
   const int threw = e.attempts - (e.how == wire::outcome::ran ? 1 : 0);
   if (e.attempts > tries_max(*j.task) || threw < j.tried)
@@ -214,8 +216,8 @@ void node_actor::count_bodies(const job& j, const wire::task_end& e) {
   counts_.add_bodies(static_cast<std::uint64_t>(e.attempts - j.tried), static_cast<std::uint64_t>(threw - j.tried));
 }
 
-// Its node has gone. What it had told counts already; of the rest a body that is known to have begun, or that the task ends
-// with.
+// Counts a body of a task whose node has gone: if it is known to have begun, or the task ends with it. Those of which the
+// node had told are counted already.
 void node_actor::count_lost(const job& j, bool ends) {
   if (j.end || (!j.begun && !ends)) return;
   counts_.add_bodies(1, 1);
@@ -227,14 +229,14 @@ void node_actor::finish_awaited(job& j) {
   finish(j, end);
 }
 
-// That node is short of memory or of disk: it is no fault of the task's, and others may have more.
+// Returns true if the task ended because the node is short of memory or of disk: others may have more.
 bool node_actor::lacks_room(const task_record& t, const wire::task_end& e) {
   if (e.how == wire::outcome::no_room) return true;
   return e.how == wire::outcome::failed && (e.code == errc::out_of_memory || e.code == errc::disk_full) &&
          t.kernel->repeat != purity::once;
 }
 
-// To one of this node's own partials, which is nobody else's for the moment.
+// Adds the partial that has come to one of this node's own, which the job's context has taken.
 void node_actor::add_partial(job& j, const job::back& b) {
   const region& r = *j.task->accesses[b.access].where;
   const raw_view mine = j.data->context.view_of(b.access);
@@ -262,9 +264,9 @@ void node_actor::end_internal(task_record& t, std::exception_ptr why) {
   report_.done.push_back(&t);
 }
 
-// The newest ones; as many as there are threads are left, which may have begun. What has, and what is being sent to it or
-// from it, ends there as ever. A task that comes back spoils what was in the tiles that it writes: where they have nothing
-// else of that, it would have to be made again.
+// Asks the node to give the newest tasks back. As many as it has threads are left there, because they may have begun; tasks
+// that have begun, or whose bytes are on their way, end there. A task that comes back spoils the tiles that it writes, so
+// none is recalled that writes what only the node has: that would have to be made again.
 void node_actor::recall(const std::function<bool(const task_record&)>& wanted) {
   std::lock_guard hold(lock_);
   if (!session_) return;
@@ -288,7 +290,7 @@ void node_actor::recall(const std::function<bool(const task_record&)>& wanted) {
   session_->send(frame.view());
 }
 
-// Somebody else has claimed it.
+// Ends a task that another thread has claimed, to cancel it.
 void node_actor::end_cancelled(task_record& t) {
   ++setbacks_;
   await_verdict(t);
@@ -315,11 +317,13 @@ void node_actor::give_back(task_record& t) {
   report_.returned.push_back(&t);
 }
 
-// It comes back and is to go elsewhere. Noted where placement has the turn, which looks there for tasks that follow.
+// Notes that a task which comes back is to go elsewhere. Placement notes it in the record, under its turn, where it may be
+// looking at the task for its successors.
 void node_actor::refuse(task_record& t, std::exception_ptr why) { report_.refusals.emplace_back(&t, std::move(why)); }
 
-// Whoever was running on several nodes when they went may be what kills them. Thousands may be under way on each of them,
-// so it is asked for who has begun; but of those only that have seen a node go, because it costs a message.
+// Returns true if a task whose node has gone may be tried again, and counts the attempt. A task that was running on several
+// nodes when they went may be what kills them. Thousands may be under way on each, so the nodes tell which have begun; but
+// only for tasks that have seen a node go, because that costs a message.
 bool node_actor::may_run_again(task_record& t, bool begun) {
   if (t.kernel->repeat == purity::once || is_overdue(t)) return false;
   if (t.extra->attempt.load(std::memory_order_relaxed) > 1 && !begun) return true;
