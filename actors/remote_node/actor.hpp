@@ -1,6 +1,7 @@
-// What this file is for: the state of a node's actor: its parts, and what is left between them. Its functions:
-// remote_node.cpp (as others see it), tasks.cpp (tasks sent and ended), encoding.cpp (a call as it is said), data.cpp (bytes
-// that travel), peer_pulls.cpp (bytes between two other nodes), saving.cpp (what is saved of a node that leaves, or goes on).
+// What this file is for: the state of a node's actor: its parts, and what is left between them. Its functions: actor.cpp
+// (shared steps), peer_pulls.cpp (bytes between two other nodes), data.cpp (tiles that come home), saving.cpp (what is saved
+// of a node that leaves, or goes on), encoding.cpp (a call as it is said), tasks.cpp (tasks sent and ended), exchange.cpp
+// (bytes that travel, and what is told), remote_node.cpp (the executor, joining and leaving, frames).
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
@@ -90,62 +91,15 @@ class node_actor final : public node, private task_listener {
     outgoing& operator=(const outgoing&) = delete;
   };
 
-  // Functions are called with the lock, unless it says otherwise.
-  // ---- remote_node.cpp
+  // Functions are called with the lock, unless it says otherwise. Each file calls those of the files before it only.
+  // ---- actor.cpp
   outgoing take_outgoing();
-  void take_refused(net::reader&);
-  void lose_job(job&, const std::exception_ptr& why);
-  std::exception_ptr lost_with(const task_record&, const std::exception_ptr& why) const;
-  // Without the lock.
-  void tell(outgoing&&);
-
-  // ---- tasks.cpp
-  void send_some();
-  bool may_gather();
-  void send_soon();
-  void turn_away(const std::exception_ptr& why);
-  void start_task(task_record&);
   void flush();
-  void finish(job&, const wire::task_end&);
-  std::exception_ptr take_results(job&, const wire::task_end&);
-  void finish_awaited(job&);
-  void end_task(task_record&, std::exception_ptr, float measured_ns);
-  void count_tried(job&);
-  void count_bodies(const job&, const wire::task_end&);
-  void count_lost(const job&, bool ends);
-  void end_cancelled(task_record&);
-  void come_back(task_record&);
-  void give_back(task_record&);
-  void refuse(task_record&, std::exception_ptr why);
   job& take_job(task_record&);
   void give_job(job&);
-  void add_partial(job&, const job::back&);
   void end_internal(task_record&, std::exception_ptr);
-  static bool may_run_again(task_record&, bool begun);
-  static bool is_overdue(const task_record& t) { return t.extra && t.extra->overdue && *t.extra->overdue != 0; }
-  static bool lacks_room(const task_record&, const wire::task_end&);
-
-  // ---- encoding.cpp
-  void encode(job&);
-  void know(array_core&);
-  void need(job&, wire::access_card&, array_core&, const logic::box4& touched);
-  void add_returned(job&, wire::access_card&, int access, int number);
-  void send_gaps(wire::task_card&);
-  void remember(task_record&, wire::task_card&, std::span<const std::byte> sent);
-
-  // ---- data.cpp
-  void ask_for_written(job&);
-  bool start_internal(task_record&);
-  void serve_wants(net::reader&);
-  void sent(std::uint64_t job);
-  void come_home(job&, std::exception_ptr);
-  void one_less_coming(std::uint64_t array);
-  void push_with(job&, wire::gap&, array_core&);
-  bool ask_for_copy(array_core&, std::uint32_t tile, std::uint64_t for_job);
-  void copy_arrived(std::uint64_t number, bool whole);
-  // Without the lock.
-  void start_pushes(std::vector<pushes::push>);
-  void pushed(std::uint64_t with, std::uint64_t bytes);
+  void come_back(task_record&);
+  std::exception_ptr lost_with(const task_record&, const std::exception_ptr& why) const;
 
   // ---- peer_pulls.cpp
   node_actor& at(memory_space) const;
@@ -164,6 +118,15 @@ class node_actor final : public node, private task_listener {
   void lender_gone(const node_actor&);
   void settle_lends(const lends::news&);
 
+  // ---- data.cpp
+  void ask_for_written(job&);
+  bool start_internal(task_record&);
+  void come_home(job&, std::exception_ptr);
+  void one_less_coming(std::uint64_t array);
+  void push_with(job&, wire::gap&, array_core&);
+  bool ask_for_copy(array_core&, std::uint32_t tile, std::uint64_t for_job);
+  job* copy_arrived(std::uint64_t number, bool whole);
+
   // ---- saving.cpp, without the lock
   void granted(task_record&) override;
   void retired(task_record&) override;
@@ -173,6 +136,48 @@ class node_actor final : public node, private task_listener {
   void end_saving(std::size_t n);
   void fetch(array_core&, std::uint32_t tile);
   void go_on_saving();
+
+  // ---- encoding.cpp
+  void encode(job&);
+  void know(array_core&);
+  void need(job&, wire::access_card&, array_core&, const logic::box4& touched);
+  void add_returned(job&, wire::access_card&, int access, int number);
+  void send_gaps(wire::task_card&);
+  void remember(task_record&, wire::task_card&, std::span<const std::byte> sent);
+
+  // ---- tasks.cpp
+  bool send_some();
+  send_queue::need urgency() const;
+  void turn_away(const std::exception_ptr& why);
+  void start_task(task_record&);
+  void finish(job&, const wire::task_end&);
+  std::exception_ptr take_results(job&, const wire::task_end&);
+  void finish_awaited(job&);
+  void end_task(task_record&, std::exception_ptr, float measured_ns);
+  void count_tried(job&);
+  void count_bodies(const job&, const wire::task_end&);
+  void count_lost(const job&, bool ends);
+  void end_cancelled(task_record&);
+  void give_back(task_record&);
+  void refuse(task_record&, std::exception_ptr why);
+  void add_partial(job&, const job::back&);
+  static bool may_run_again(task_record&, bool begun);
+  static bool is_overdue(const task_record& t) { return t.extra && t.extra->overdue && *t.extra->overdue != 0; }
+  static bool lacks_room(const task_record&, const wire::task_end&);
+
+  // ---- exchange.cpp
+  outgoing send_and_take();
+  void send_soon();
+  void serve_wants(net::reader&);
+  // Without the lock.
+  void tell(outgoing&&);
+  void sent(std::uint64_t job);
+  void start_pushes(std::vector<pushes::push>);
+  void pushed(std::uint64_t with, std::uint64_t bytes);
+
+  // ---- remote_node.cpp
+  void take_refused(net::reader&);
+  void lose_job(job&, const std::exception_ptr& why);
 
   const executor_facts facts_;
   placement& placement_;

@@ -28,30 +28,6 @@ std::size_t node_actor::take_back(std::span<task_record*> room, const std::funct
   return queue_.take_back(room, wanted);
 }
 
-void node_actor::after_turn() {
-  std::unique_lock hold(lock_);
-  if (!may_gather()) send_some();
-  outgoing out = take_outgoing();
-  hold.unlock();
-  tell(std::move(out));
-  if (departure_.is_saving()) go_on_saving();
-}
-
-node_actor::outgoing::outgoing(report_batch r, std::vector<pushes::push> p, lends::news l)
-    : report(std::move(r)), to_push(std::move(p)), lent(std::move(l)) {}
-node_actor::outgoing::~outgoing() = default;
-
-node_actor::outgoing node_actor::take_outgoing() { return {report_.take(), pushes_.take(), lends_.take()}; }
-
-void node_actor::tell(outgoing&& out) {
-  start_pushes(std::move(out.to_push));
-  settle_lends(out.lent);
-  placement_.report(*this, std::move(out.report));
-  tell_saved();
-  idle_.notify_all();
-  if (departure_.is_under_way()) save_all();
-}
-
 executor_report node_actor::report() const {
   executor_report r;
   {
@@ -78,8 +54,6 @@ void node_actor::add_gone(executor_report& r) const {
   std::lock_guard hold(lock_);
   counts_.add_gone_to(r, is_there());
 }
-
-std::string node_actor::peer_name() const { return facts_.shown_name(); }
 
 // ---- coming and going -----------------------------------------------------------------------------------------------
 
@@ -183,13 +157,6 @@ void node_actor::lose_job(job& j, const std::exception_ptr& why) {
   end_task(t, task_error(t, at, attempts, std::make_exception_ptr(ended), code), 0);
 }
 
-std::exception_ptr node_actor::lost_with(const task_record& t, const std::exception_ptr& why) const {
-  const access& x = t.accesses[0];
-  return std::make_exception_ptr(error(errc::data_lost, "array '" + x.array->spec.name + "', tile " +
-                                                            std::to_string(x.tile) + ": its only copy went with " +
-                                                            peer_name() + ": " + text_of(why)));
-}
-
 // ---- from the transport ---------------------------------------------------------------------------------------------
 
 void node_actor::frame(std::span<const std::byte> bytes) {
@@ -233,8 +200,7 @@ void node_actor::frame(std::span<const std::byte> bytes) {
     default:
       throw error(errc::bad_frame, "a message of an unknown kind");
   }
-  send_some();
-  outgoing out = take_outgoing();
+  outgoing out = send_and_take();
   hold.unlock();
   tell(std::move(out));
 }
@@ -247,7 +213,7 @@ void node_actor::take_refused(net::reader& from) {
     const error why(code, from.text(wire::text_max));
     if (const copies_home::copy* const c = copies_.find(number)) {
       if (c->writing) throw error(errc::bad_frame, "what is coming is refused");
-      copy_arrived(number, false);
+      if (job* const j = copy_arrived(number, false)) finish_awaited(*j);
       continue;
     }
     job* const j = jobs_.find_told(number);  // it may have ended because of another part of it

@@ -37,11 +37,12 @@ constexpr int attempts_max = 3;
 
 // ---- sending --------------------------------------------------------------------------------------------------------
 
-void node_actor::send_some() {
+// Sends what is queued, as far as the node has room; returns true if the rest is to be sent in a moment.
+bool node_actor::send_some() {
   if (!session_) {
     // Tasks stay in the queue while lose() is still accounting for what was there.
     if (known_.empty()) turn_away(std::make_exception_ptr(error(errc::node_lost, "it is gone")));
-    return;
+    return false;
   }
   for (;;) {
     const std::size_t most = std::max(under_way_max, under_way_each * static_cast<std::size_t>(slots_));
@@ -55,30 +56,17 @@ void node_actor::send_some() {
     }
     if (!frame_.is_full()) continue;
     flush();
-    if (session_->unsent() > unsent_bytes_max) return send_soon();
+    if (session_->unsent() > unsent_bytes_max) return true;
   }
   flush();
   try_waiting_lends();
+  return false;
 }
 
-// Returns true if what is queued is left to wait: until there is a batch, until something comes from the node, or a moment.
-bool node_actor::may_gather() {
-  if (!session_ || jobs_.under_way() < static_cast<std::size_t>(slots_) + plenty) return false;
-  const send_queue::need urgency = queue_.urgency(gathered_max);
-  if (urgency == send_queue::need::may_wait) send_soon();
-  return urgency != send_queue::need::send_now;
-}
-
-void node_actor::send_soon() {
-  if (std::exchange(gathers_, true)) return;
-  soon_([this] {
-    std::unique_lock hold(lock_);
-    gathers_ = false;
-    send_some();
-    outgoing out = take_outgoing();
-    hold.unlock();
-    tell(std::move(out));
-  });
+// Returns whether what is queued may wait: until there is a batch, until something comes from the node, or a moment.
+send_queue::need node_actor::urgency() const {
+  if (!session_ || jobs_.under_way() < static_cast<std::size_t>(slots_) + plenty) return send_queue::need::send_now;
+  return queue_.urgency(gathered_max);
 }
 
 // Empties the queue, because no node is there: calls that waited for their data when it went run elsewhere, and transfers
@@ -90,12 +78,6 @@ void node_actor::turn_away(const std::exception_ptr& why) {
     end_internal(*t, t->kind == task_kind::forget ? nullptr : lost_with(*t, why));
   }
   for (task_record* t : all.calls) give_back(*t);
-}
-
-void node_actor::flush() {
-  if (frame_.is_empty()) return;
-  const net::writer frame = frame_.take();
-  session_->send(frame.view());  // if the session has ended, lose() is called
 }
 
 void node_actor::start_task(task_record& t) {
@@ -258,12 +240,6 @@ void node_actor::end_task(task_record& t, std::exception_ptr why, float measured
   report_.done.push_back(&t);
 }
 
-void node_actor::end_internal(task_record& t, std::exception_ptr why) {
-  t.error = std::move(why);
-  fulfil(t, board_);
-  report_.done.push_back(&t);
-}
-
 // Asks the node to give the newest tasks back. As many as it has threads are left there, because they may have begun; tasks
 // that have begun, or whose bytes are on their way, end there. A task that comes back spoils the tiles that it writes, so
 // none is recalled that writes what only the node has: that would have to be made again.
@@ -305,12 +281,6 @@ bool node_actor::has_overdue(std::chrono::milliseconds since) const {
   });
 }
 
-// Returns a task that was claimed: it waits again, and placement decides anew.
-void node_actor::come_back(task_record& t) {
-  t.phase.fetch_and(~(phase_mask | behind_mask), std::memory_order_acq_rel);
-  report_.returned.push_back(&t);
-}
-
 // Returns a task that was not claimed.
 void node_actor::give_back(task_record& t) {
   ++setbacks_;
@@ -328,19 +298,6 @@ bool node_actor::may_run_again(task_record& t, bool begun) {
   if (t.kernel->repeat == purity::once || is_overdue(t)) return false;
   if (t.extra->attempt.load(std::memory_order_relaxed) > 1 && !begun) return true;
   return t.extra->attempt.fetch_add(1, std::memory_order_relaxed) < attempts_max;
-}
-
-// ---- jobs -----------------------------------------------------------------------------------------------------------
-
-job& node_actor::take_job(task_record& t) {
-  job& j = jobs_.take(t);
-  link_.on_nodes.fetch_add(1, std::memory_order_relaxed);
-  return j;
-}
-
-void node_actor::give_job(job& j) {
-  jobs_.give(j);
-  link_.on_nodes.fetch_sub(1, std::memory_order_relaxed);
 }
 
 }  // namespace troupe::detail
