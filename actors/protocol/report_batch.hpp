@@ -21,9 +21,9 @@ struct overtaken_tile {
   std::uint32_t tile;
 };
 
-/// What has happened at an executor since it last told placement. The executor fills it under its own lock, takes it out
-/// and hands it to placement::report without that lock; placement knows in which order its parts have to be accounted
-/// for. Owns nothing that it points to.
+/// What has happened at an executor since it last told placement. The executor fills it under its own lock, takes it
+/// out and hands it to placement::report without that lock; placement knows in which order its parts have to be
+/// accounted for. Owns nothing that it points to.
 struct report_batch {
   using tile = std::pair<array_core*, std::uint32_t>;
 
@@ -31,8 +31,8 @@ struct report_batch {
   std::vector<task_record*> done;
   /// Tasks that the executor could not run; their phase is waiting again (not claimed).
   std::vector<task_record*> returned;
-  /// Tasks among `returned` that are not to come to this executor again, with the error that each fails with if no other
-  /// executor can take it, or null.
+  /// Tasks among `returned` that are not to come to this executor again, with the error that each fails with if no
+  /// other executor can take it, or null.
   std::vector<std::pair<task_record*, std::exception_ptr>> refusals;
   /// Tiles that a task among `returned` still needs, and that the executor has overwritten since.
   std::vector<overtaken_tile> overtaken;

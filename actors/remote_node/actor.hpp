@@ -1,7 +1,8 @@
-// What this file is for: the state of a node's actor: its parts, and what is left between them. Its functions: actor.cpp
-// (shared steps), peer_pulls.cpp (bytes between two other nodes), data.cpp (tiles that come home), saving.cpp (what is saved
-// of a node that leaves, or goes on), encoding.cpp (a call as it is said), tasks.cpp (tasks sent and ended), exchange.cpp
-// (bytes that travel, and what is told), remote_node.cpp (the executor, joining and leaving, frames).
+// What this file is for: the state of a node's actor: its parts, and what is left between them. Its functions:
+// actor.cpp (shared steps), peer_pulls.cpp (bytes between two other nodes), data.cpp (tiles that come home), saving.cpp
+// (what is saved of a node that leaves, or goes on), encoding.cpp (a call as it is said), tasks.cpp (tasks sent and
+// ended), exchange.cpp (bytes that travel, and what is told), remote_node.cpp (the executor, joining and leaving,
+// frames).
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once

@@ -66,8 +66,8 @@ class copies_home {
     }
     return a;
   }
-  /// Makes copies of a tile worthless that have seen that write, or one after it: the write has failed, so versions from
-  /// it on are others than was thought.
+  /// Makes copies of a tile worthless that have seen that write, or one after it: the write has failed, so versions
+  /// from it on are others than was thought.
   void spoil(const array_core& a, std::uint32_t tile, std::uint64_t write) {
     const auto is_of = [&](const copy& c) { return c.what.array == &a && c.what.tile == tile && c.write >= write; };
     for (auto& [number, c] : asked_) c.spoilt = c.spoilt || is_of(c);
@@ -82,8 +82,8 @@ class copies_home {
     std::vector<saved_tile> saved;
     std::vector<tile_of> not_saved;
   };
-  /// Takes what placement is to be told of: the copies for which is_accounted(const saved_tile&) is true, and the tiles of
-  /// which none came. Others stay until the tasks that wrote them are accounted for.
+  /// Takes what placement is to be told of: the copies for which is_accounted(const saved_tile&) is true, and the tiles
+  /// of which none came. Others stay until the tasks that wrote them are accounted for.
   template <class F>
   news take_accounted(F&& is_accounted) {
     news n;
@@ -95,8 +95,8 @@ class copies_home {
     });
     return n;
   }
-  /// Drops everything: the session has ended, and nothing writes to the copies' memory any more. Returns the tiles of which
-  /// a handle is held.
+  /// Drops everything: the session has ended, and nothing writes to the copies' memory any more. Returns the tiles of
+  /// which a handle is held.
   std::vector<tile_of> drop() {
     std::vector<tile_of> all = std::exchange(not_saved_, {});
     for (const auto& [number, c] : asked_)

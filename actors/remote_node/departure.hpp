@@ -15,8 +15,8 @@
 
 namespace troupe::detail {
 
-/// Counts what is being saved (tiles fetched by host accesses, copies asked for), and keeps the host accesses until they
-/// can be closed and given back.
+/// Counts what is being saved (tiles fetched by host accesses, copies asked for), and keeps the host accesses until
+/// they can be closed and given back.
 ///
 /// A part of a node's actor. It has a lock of its own, because placement reports host accesses while it holds the turn:
 /// any thread may call, and nothing else is locked inside.

@@ -63,8 +63,8 @@ void check_size(const array_core& a, const logic::box4& view) {
                    "' is larger than what goes to another node; use smaller windows, or");
 }
 
-/// Asks the node to stop a task, when the task's stop token says so. The frame may arrive before the task does, or after it
-/// has ended.
+/// Asks the node to stop a task, when the task's stop token says so. The frame may arrive before the task does, or
+/// after it has ended.
 struct ask_to_stop {
   std::shared_ptr<net::session> to;
   std::uint64_t id;
@@ -100,8 +100,9 @@ void node_actor::need(job& j, wire::access_card& w, array_core& a, const logic::
   });
 }
 
-// Sends the gaps of a task ahead of it if there are many, of small tiles or of parts of them: one frame would not hold them.
-// Gaps are filled in the order in which they are told, so it does not matter that the task comes after all of them.
+// Sends the gaps of a task ahead of it if there are many, of small tiles or of parts of them: one frame would not hold
+// them. Gaps are filled in the order in which they are told, so it does not matter that the task comes after all of
+// them.
 void node_actor::send_gaps(wire::task_card& c) {
   std::size_t count = 0;
   for (const wire::access_card& x : c.accesses) count += x.gaps.size();

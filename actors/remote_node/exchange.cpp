@@ -2,7 +2,8 @@
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 //
-//   after_turn, a moment, bytes read or written --> send_and_take (locked) --> tell (not locked): pushes, lends, placement
+//   after_turn, a moment,   with the lock        without the lock
+//   bytes read or written --> send_and_take ----> tell: pushes, lends, placement
 #include <algorithm>
 #include <thread>
 
@@ -72,8 +73,8 @@ void node_actor::sent(std::uint64_t id) {
   tell(std::move(out));
 }
 
-// Sends the boxes that tasks there want. The tasks have not ended, so no other task writes the boxes, and they do not end
-// before the boxes have been sent.
+// Sends the boxes that tasks there want. The tasks have not ended, so no other task writes the boxes, and they do not
+// end before the boxes have been sent.
 void node_actor::serve_wants(net::reader& from) {
   for (const wire::box_request& r : wire::take_requests(from)) {
     array_core* const a = known_.find(r.array);

@@ -78,7 +78,8 @@ class job_table {
   }
 
  private:
-  /// A number is the job's place, in the lowest bits, and how many numbers had been given before. No job has this place.
+  /// A number is the job's place, in the lowest bits, and how many numbers had been given before. No job has this
+  /// place.
   static constexpr int place_bits = 20;
   static constexpr std::uint64_t no_place = (1u << place_bits) - 1;
 

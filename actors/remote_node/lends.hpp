@@ -24,11 +24,11 @@ struct lend_order {
   memory_space borrower = 0;
 };
 
-/// Keeps what one node's actor has to do with lends: as the borrower's, the lenders of the task that is being encoded and
-/// the orders for them; as the lender's, orders whose tile is still in the queue to be sent there.
+/// Keeps what one node's actor has to do with lends: as the borrower's, the lenders of the task that is being encoded
+/// and the orders for them; as the lender's, orders whose tile is still in the queue to be sent there.
 ///
-/// A part of a node's actor, under the actor's lock. What take() returns is for the actors of other nodes, each of which
-/// has a lock of its own, so it is settled without the lock.
+/// A part of a node's actor, under the actor's lock. What take() returns is for the actors of other nodes, each of
+/// which has a lock of its own, so it is settled without the lock.
 class lends {
  public:
   // ---- the borrower -------------------------------------------------------------------------------------------------
@@ -53,8 +53,8 @@ class lends {
   // ---- the lender ---------------------------------------------------------------------------------------------------
   /// Keeps an order until what it asks for has been sent to the node.
   void wait(const lend_order& o) { waiting_.push_back(o); }
-  /// Tries the orders that wait: those for which try_to(order) is true have been told to the node. `more`: tasks are still
-  /// queued, so the others go on waiting; else they are refused.
+  /// Tries the orders that wait: those for which try_to(order) is true have been told to the node. `more`: tasks are
+  /// still queued, so the others go on waiting; else they are refused.
   template <class F>
   void retry(bool more, F&& try_to) {
     if (waiting_.empty()) return;

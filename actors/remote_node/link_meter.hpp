@@ -12,8 +12,8 @@ namespace troupe::detail {
 
 /// Measures the own time of each transfer to a node (`out`) and from it (`home`); see logic::link_share.
 ///
-/// A part of a node's actor. It has a lock of its own, because the transport's bulk thread reports ends of transfers: any
-/// thread may call, whatever locks it holds. Needs the runtime's clock, which must outlive it.
+/// A part of a node's actor. It has a lock of its own, because the transport's bulk thread reports ends of transfers:
+/// any thread may call, whatever locks it holds. Needs the runtime's clock, which must outlive it.
 class link_meter {
  public:
   explicit link_meter(const house_clock& c) : clock_(c) {}

@@ -5,10 +5,10 @@
 //   this node --tasks (gaps with a lender)--> borrower --pull--> lender --bytes_pulled--> borrower
 //             --lend-----------------------------------------^
 //
-// Placement has decided which node lends (choose_sources). A lend takes its place in the order of the lender's messages, so
-// the bytes are those that the task is to read; a pull that comes before its lend waits there. Each lend is for one pull. If
-// the lender does not have what it would lend, or goes, or the two do not reach each other, the task comes back and its data
-// comes from this node.
+// Placement has decided which node lends (choose_sources). A lend takes its place in the order of the lender's
+// messages, so the bytes are those that the task is to read; a pull that comes before its lend waits there. Each lend
+// is for one pull. If the lender does not have what it would lend, or goes, or the two do not reach each other, the
+// task comes back and its data comes from this node.
 #include <algorithm>
 #include <optional>
 
@@ -116,8 +116,8 @@ void node_actor::take_back_lends(job& j) {
   j.task->extra->no_pulls = true;
 }
 
-// A lender has gone: pulls from it are called off. The node may come back, as another process or with nothing of what it
-// had, and would not answer them.
+// A lender has gone: pulls from it are called off. The node may come back, as another process or with nothing of what
+// it had, and would not answer them.
 void node_actor::lender_gone(const node_actor& who) {
   std::lock_guard hold(lock_);
   jobs_.each([&](const job& j) {

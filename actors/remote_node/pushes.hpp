@@ -15,8 +15,8 @@
 
 namespace troupe::detail {
 
-/// Decides which boxes are pushed, numbers the pushes, and keeps those that have not begun. What is under way at once is
-/// bounded (wire::pushed_bytes_max).
+/// Decides which boxes are pushed, numbers the pushes, and keeps those that have not begun. What is under way at once
+/// is bounded (wire::pushed_bytes_max).
 ///
 /// A part of a node's actor, under the actor's lock; the actor begins the transfers that take() returns without it,
 /// because a session that has ended answers at once.
@@ -63,8 +63,8 @@ class pushes {
   void ended(std::uint64_t bytes) { under_way_ -= weight_of(bytes); }
 
  private:
-  // The largest box that is pushed. To be asked takes some 50 us, which is a tenth of what this much takes on a fast link;
-  // for larger boxes the node there knows better when it wants them.
+  // The largest box that is pushed. To be asked takes some 50 us, which is a tenth of what this much takes on a fast
+  // link; for larger boxes the node there knows better when it wants them.
   static constexpr std::uint64_t box_max = 1u << 20;
   // A small box counts as that much.
   static constexpr std::uint64_t box_min = 4u << 10;

@@ -21,8 +21,9 @@
 
 namespace troupe::detail {
 
-/// Keeps what is known of the tiles that a node has: their versions, which parts are there, what only that node has. Writes
-/// that are sent there are numbered; what is known changes when a task is sent, and is taken back when the task fails.
+/// Keeps what is known of the tiles that a node has: their versions, which parts are there, what only that node has.
+/// Writes that are sent there are numbered; what is known changes when a task is sent, and is taken back when the task
+/// fails.
 ///
 /// A part of a node's actor, under the actor's lock. It reads the versions of the directory (tile_home::version) and
 /// changes nothing outside itself. Where it has to know whether a job is still under way it gets a function
@@ -51,8 +52,8 @@ class remote_copies {
   }
 
   // ---- a task is sent -----------------------------------------------------------------------------------------------
-  /// Calls missing(tile, box, in_use) for each box of an array, which the node knows, that the job touches and that is not
-  /// there; from then on it is. `in_use`: another job there still uses the tile.
+  /// Calls missing(tile, box, in_use) for each box of an array, which the node knows, that the job touches and that is
+  /// not there; from then on it is. `in_use`: another job there still uses the tile.
   template <class Runs, class Missing>
   void need(const array_core& a, const logic::box4& touched, std::uint64_t job, Runs&& runs, Missing&& missing) {
     known_array& known = arrays_.at(a.id);
@@ -89,10 +90,11 @@ class remote_copies {
     while (!asks.empty() && !runs(asks.back())) asks.pop_back();
     return asks.empty() ? 0 : asks.back();
   }
-  /// Notes that the tiles which the task writes as a whole are newer there from now on. Sets the numbers of its writes in
-  /// `wrote`; returns the number of the last write of all.
+  /// Notes that the tiles which the task writes as a whole are newer there from now on. Sets the numbers of its writes
+  /// in `wrote`; returns the number of the last write of all.
   std::uint64_t note_written(const task_record&, std::uint64_t job, std::vector<std::uint64_t>& wrote);
-  /// Calls f(access) for each tile that the task writes as a whole, of arrays that the node knows: in the order of `wrote`.
+  /// Calls f(access) for each tile that the task writes as a whole, of arrays that the node knows: in the order of
+  /// `wrote`.
   template <class F>
   void each_written(const task_record& t, F&& f) const {
     each_written_of(*this, t, [&](const access& x, const copy*) { f(x); });
@@ -101,15 +103,16 @@ class remote_copies {
   // ---- a task ends or comes back ------------------------------------------------------------------------------------
   /// True if a tile that the job is to write would lose what only the node has, if the job did not run.
   bool would_spoil(const job&) const;
-  /// Takes the writes of a task back, which has failed or was not run. `touched`: what it was to write is worth nothing,
-  /// and what was there before is gone; else the node refused the task because it is leaving, and still has what was there
-  /// before. With `spoilt` the task is to run elsewhere: adds the tiles there that only this node had before it.
+  /// Takes the writes of a task back, which has failed or was not run. `touched`: what it was to write is worth
+  /// nothing, and what was there before is gone; else the node refused the task because it is leaving, and still has
+  /// what was there before. With `spoilt` the task is to run elsewhere: adds the tiles there that only this node had
+  /// before it.
   void note_not_written(const job&, const task_record&, bool touched, std::vector<tile_of>* spoilt);
-  /// Forgets what is known of the tiles that a task was to read, where others have them, and of parts that it was to change
-  /// there and send back: others are not to take them for being there.
+  /// Forgets what is known of the tiles that a task was to read, where others have them, and of parts that it was to
+  /// change there and send back: others are not to take them for being there.
   void forget_read(const task_record&);
-  /// True if a task sent after the job has written what the job reads or writes: then it must not run there any more. Adds
-  /// the tiles to `overtaken` that the task needs and that nothing else has.
+  /// True if a task sent after the job has written what the job reads or writes: then it must not run there any more.
+  /// Adds the tiles to `overtaken` that the task needs and that nothing else has.
   bool is_overtaken(const job&, const task_record&, std::vector<overtaken_tile>& overtaken) const;
 
   // ---- one tile -----------------------------------------------------------------------------------------------------

@@ -83,8 +83,8 @@ void node_actor::meet(std::span<const std::shared_ptr<node>> all) {
 
 void node_actor::suspect(bool is) { placement_.hold_back(*this, is || refuses_.load()); }
 
-// A node that has gone is a device that fails for good: what was done is accounted for, what is lost is marked, the rest is
-// placed again.
+// A node that has gone is a device that fails for good: what was done is accounted for, what is lost is marked, the
+// rest is placed again.
 void node_actor::lose(std::exception_ptr why) {
   report_batch before;
   report_batch::failure gone{{}, why, true};

@@ -6,10 +6,10 @@
 //       ^                                                              |
 //       +------ report_done <-- done frames, tiles that come home <----+
 //
-// The actor has no thread: the thread that has handed it something sends once the turn is left, and the transport's threads
-// bring what comes. To placement the node is a device: it has a memory of its own, in which whole tiles live; what is
-// written in parts, and reductions, goes through this node's memory. The actor's place among the executors stays while nodes
-// come and go.
+// The actor has no thread: the thread that has handed it something sends once the turn is left, and the transport's
+// threads bring what comes. To placement the node is a device: it has a memory of its own, in which whole tiles live;
+// what is written in parts, and reductions, goes through this node's memory. The actor's place among the executors
+// stays while nodes come and go.
 #pragma once
 
 #include <atomic>
@@ -32,11 +32,13 @@ struct house_link;
 
 class node : public executor {
  public:
-  /// Takes all places for nodes that there are, this one among them, before any node joins. They stay as long as this one.
+  /// Takes all places for nodes that there are, this one among them, before any node joins. They stay as long as this
+  /// one.
   virtual void meet(std::span<const std::shared_ptr<node>>) = 0;
   /// Takes the session of a node that has joined in this place: it may be given tasks of the kernels that it offers.
   virtual void join(std::shared_ptr<net::session>, const wire::card&) = 0;
-  /// Ends all that has to do with the session, which has ended. What was under way is placed again where that is harmless.
+  /// Ends all that has to do with the session, which has ended. What was under way is placed again where that is
+  /// harmless.
   virtual void lose(std::exception_ptr why) = 0;
   virtual bool is_there() const = 0;
   /// Notes that nothing is heard of the node, which is given nothing new for now; or (false) that it is heard of again.

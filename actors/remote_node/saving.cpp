@@ -1,11 +1,11 @@
-// What this file is for: what only a node has is saved: copied home while the node goes on, or fetched before it leaves.
+// What this file is for: what only a node has is saved: copied home meanwhile, or fetched before the node leaves.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // A node that is leaving is given nothing new, so its tiles rest, and transfers bring them home. A node that goes on is
-// asked for copies of what is to be saved, each after the tasks that have been sent there and before those that will be: a
-// copy's version is the one that the last of the former writes, if they go well. Tasks that cannot be repeated end when
-// copies of what they wrote are here.
+// asked for copies of what is to be saved, each after the tasks that have been sent there and before those that will
+// be: a copy's version is the one that the last of the former writes, if they go well. Tasks that cannot be repeated
+// end when copies of what they wrote are here.
 #include "actors/execution/task_errors.hpp"
 #include "actors/placement/placement.hpp"
 #include "actors/remote_node/actor.hpp"
@@ -18,8 +18,8 @@ const kernel_info saving_kernel{.name = "saving", .key = 3};
 
 }  // namespace
 
-// Fetches all that only a leaving node has, once nothing is under way there, and again when what was asked for has come.
-// When nothing is left, the node is released.
+// Fetches all that only a leaving node has, once nothing is under way there, and again when what was asked for has
+// come. When nothing is left, the node is released.
 void node_actor::save_all() {
   std::vector<tile_of> all;
   {
@@ -73,8 +73,8 @@ void node_actor::save(array_core& a, std::uint32_t tile) {
   let_go(&a);
 }
 
-// Tells placement of the copies that have come. Those that it can be told of were written by tasks that are accounted for,
-// which cannot fail any more.
+// Tells placement of the copies that have come. Those that it can be told of were written by tasks that are accounted
+// for, which cannot fail any more.
 void node_actor::tell_saved() {
   {
     std::lock_guard hold(lock_);
@@ -115,7 +115,8 @@ void node_actor::end_saving(std::size_t n) {
 
 // ---- what is fetched ------------------------------------------------------------------------------------------------
 
-// Fetches tiles of arrays whose memory the caller has lent: the runtime ends, and the memory is to hold what was computed.
+// Fetches tiles of arrays whose memory the caller has lent: the runtime ends, and the memory is to hold what was
+// computed.
 void node_actor::bring_home_lent() {
   std::vector<tile_of> all;
   {

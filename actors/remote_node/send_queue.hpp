@@ -21,8 +21,8 @@ namespace troupe::detail {
 /// Keeps calls and internal tasks (transfers, arrays to forget) in the order in which they were handed over; internal
 /// tasks are sent first. An internal task that has to wait for bytes on their way home is put off.
 ///
-/// A part of a node's actor. It has a lock of its own, because placement hands tasks over, and takes them back, while it
-/// holds the turn: any thread may call, and nothing else is locked inside.
+/// A part of a node's actor. It has a lock of its own, because placement hands tasks over, and takes them back, while
+/// it holds the turn: any thread may call, and nothing else is locked inside.
 class send_queue {
  public:
   void add(std::span<task_record* const> tasks) {

@@ -1,4 +1,4 @@
-// What this file is for: tasks on another node: sent in batches, in the order of their data; what happens when they end.
+// What this file is for: tasks on another node: sent in batches, in the order of their data; what comes of their ends.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 #include <algorithm>
@@ -20,8 +20,8 @@ namespace troupe::detail {
 namespace {
 
 // Tasks that are under way at most, in all or for each thread of the node, whichever is more. Enough for links of a
-// millisecond. With 8,192 the tasks' data has left the node's caches before their turn comes: tiny tasks cost both nodes
-// together a quarter to a third more.
+// millisecond. With 8,192 the tasks' data has left the node's caches before their turn comes: tiny tasks cost both
+// nodes together a quarter to a third more.
 constexpr std::size_t under_way_max = 1024, under_way_each = 32;
 // Tasks under way, beyond one for each thread, with which the node does not run dry before it says something.
 constexpr std::size_t plenty = 64;
@@ -29,8 +29,8 @@ constexpr std::size_t plenty = 64;
 constexpr std::size_t gathered_max = 32;
 // Bytes that wait to be taken by the peer, beyond which nothing is added.
 constexpr std::size_t unsent_bytes_max = 16u << 20;
-// Nodes that have gone while they had a task, after which it is given up; from the second on only those count on which the
-// task had begun.
+// Nodes that have gone while they had a task, after which it is given up; from the second on only those count on which
+// the task had begun.
 constexpr int attempts_max = 3;
 
 }  // namespace
@@ -69,8 +69,8 @@ send_queue::need node_actor::urgency() const {
   return queue_.urgency(gathered_max);
 }
 
-// Empties the queue, because no node is there: calls that waited for their data when it went run elsewhere, and transfers
-// fail.
+// Empties the queue, because no node is there: calls that waited for their data when it went run elsewhere, and
+// transfers fail.
 void node_actor::turn_away(const std::exception_ptr& why) {
   const send_queue::rest all = queue_.take_all();
   for (task_record* t : all.internal) {
@@ -198,8 +198,8 @@ void node_actor::count_bodies(const job& j, const wire::task_end& e) {
   counts_.add_bodies(static_cast<std::uint64_t>(e.attempts - j.tried), static_cast<std::uint64_t>(threw - j.tried));
 }
 
-// Counts a body of a task whose node has gone: if it is known to have begun, or the task ends with it. Those of which the
-// node had told are counted already.
+// Counts a body of a task whose node has gone: if it is known to have begun, or the task ends with it. Those of which
+// the node had told are counted already.
 void node_actor::count_lost(const job& j, bool ends) {
   if (j.end || (!j.begun && !ends)) return;
   counts_.add_bodies(1, 1);
@@ -240,9 +240,9 @@ void node_actor::end_task(task_record& t, std::exception_ptr why, float measured
   report_.done.push_back(&t);
 }
 
-// Asks the node to give the newest tasks back. As many as it has threads are left there, because they may have begun; tasks
-// that have begun, or whose bytes are on their way, end there. A task that comes back spoils the tiles that it writes, so
-// none is recalled that writes what only the node has: that would have to be made again.
+// Asks the node to give the newest tasks back. As many as it has threads are left there, because they may have begun;
+// tasks that have begun, or whose bytes are on their way, end there. A task that comes back spoils the tiles that it
+// writes, so none is recalled that writes what only the node has: that would have to be made again.
 void node_actor::recall(const std::function<bool(const task_record&)>& wanted) {
   std::lock_guard hold(lock_);
   if (!session_) return;
@@ -287,13 +287,13 @@ void node_actor::give_back(task_record& t) {
   report_.returned.push_back(&t);
 }
 
-// Notes that a task which comes back is to go elsewhere. Placement notes it in the record, under its turn, where it may be
-// looking at the task for its successors.
+// Notes that a task which comes back is to go elsewhere. Placement notes it in the record, under its turn, where it may
+// be looking at the task for its successors.
 void node_actor::refuse(task_record& t, std::exception_ptr why) { report_.refusals.emplace_back(&t, std::move(why)); }
 
-// Returns true if a task whose node has gone may be tried again, and counts the attempt. A task that was running on several
-// nodes when they went may be what kills them. Thousands may be under way on each, so the nodes tell which have begun; but
-// only for tasks that have seen a node go, because that costs a message.
+// Returns true if a task whose node has gone may be tried again, and counts the attempt. A task that was running on
+// several nodes when they went may be what kills them. Thousands may be under way on each, so the nodes tell which have
+// begun; but only for tasks that have seen a node go, because that costs a message.
 bool node_actor::may_run_again(task_record& t, bool begun) {
   if (t.kernel->repeat == purity::once || is_overdue(t)) return false;
   if (t.extra->attempt.load(std::memory_order_relaxed) > 1 && !begun) return true;

@@ -1,4 +1,5 @@
-// What this file is for: copies come for a job or to be saved, and a failed write makes those that have seen it worthless.
+// What this file is for: copies come for a job or to be saved, and a failed write makes those that have seen it
+// worthless.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 #include "actors/remote_node/copies_home.hpp"

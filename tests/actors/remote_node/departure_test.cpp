@@ -1,4 +1,5 @@
-// What this file is for: a departure knows what is being saved, and which host accesses are to be closed and given back.
+// What this file is for: a departure knows what is being saved, and which host accesses are to be closed and given
+// back.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 #include "actors/remote_node/departure.hpp"
