@@ -9,6 +9,7 @@ namespace troupe::detail {
 
 const wire::array_card* remote_copies::know(array_core& a) {
   const auto [at, is_new] = arrays_.try_emplace(a.id);
+  last_ = &at->second;
   if (!is_new) return nullptr;
   at->second.core = &a;
   wire::array_card c;

@@ -36,13 +36,19 @@ class remote_copies {
   /// Notes that the node is to know an array. Returns the card to send if it has not heard of the array, else null.
   const wire::array_card* know(array_core&);
   bool empty() const { return arrays_.empty(); }
-  void clear() { arrays_.clear(); }
+  void clear() {
+    arrays_.clear();
+    last_ = nullptr;
+  }
   /// Returns the array, or null if the node does not know it.
   array_core* find(std::uint64_t array) const;
   /// Returns the card of an array that the node knows.
   const std::shared_ptr<const wire::array_card>& shape(std::uint64_t array) const { return arrays_.at(array).shape; }
   /// Forgets an array. False, and nothing changes, if the node does not know it.
-  bool forget(std::uint64_t array) { return arrays_.erase(array) != 0; }
+  bool forget(std::uint64_t array) {
+    last_ = nullptr;
+    return arrays_.erase(array) != 0;
+  }
   /// Counts transfers of an array's tiles that are on their way home: until they end, its memory must stay.
   void begins_home(std::uint64_t array) { ++arrays_.at(array).coming_home; }
   void ends_home(std::uint64_t array) { --arrays_.at(array).coming_home; }
@@ -56,7 +62,7 @@ class remote_copies {
   /// not there; from then on it is. `in_use`: another job there still uses the tile.
   template <class Runs, class Missing>
   void need(const array_core& a, const logic::box4& touched, std::uint64_t job, Runs&& runs, Missing&& missing) {
-    known_array& known = arrays_.at(a.id);
+    known_array& known = at(a);
     a.each_tile(touched, [&](std::uint32_t tile, const logic::box4& all) {
       const logic::box4 part = intersect(touched, all);
       copy& c = known.tiles[tile];
@@ -79,7 +85,7 @@ class remote_copies {
   /// Notes that the job was told to ask for bytes of a tile.
   template <class Runs>
   void note_asker(const array_core& a, std::uint32_t tile, std::uint64_t job, Runs&& runs) {
-    std::vector<std::uint64_t>& asks = arrays_.at(a.id).tiles[tile].asks;
+    std::vector<std::uint64_t>& asks = at(a).tiles[tile].asks;
     if (asks.size() >= parts_max) std::erase_if(asks, [&](std::uint64_t id) { return !runs(id); });
     if (asks.empty() || asks.back() != job) asks.push_back(job);
   }
@@ -195,6 +201,8 @@ class remote_copies {
     if (!is_current(c.version, version)) c.forget();
     c.version = is_current(c.version, version) ? c.version : version;
   }
+  // Returns an array that the node knows; most often it is the one that know() was asked for last.
+  known_array& at(const array_core& a) { return last_ && last_->core == &a ? *last_ : arrays_.at(a.id); }
   const copy* find_copy(std::uint64_t array, std::uint32_t tile) const {
     const auto known = arrays_.find(array);
     if (known == arrays_.end()) return nullptr;
@@ -217,6 +225,7 @@ class remote_copies {
   }
 
   std::unordered_map<std::uint64_t, known_array> arrays_;
+  known_array* last_ = nullptr;  // the one that know() was asked for last, while it is known
   std::uint64_t writes_ = 0;
 };
 

@@ -88,6 +88,30 @@ TEST_F(remote_copies_test, an_array_is_told_once) {
   EXPECT_EQ(known.find(6), nullptr);
 }
 
+TEST_F(remote_copies_test, an_array_that_was_forgotten_is_told_and_needed_again) {
+  need(part(0, 4), 1);
+  EXPECT_TRUE(known.forget(a.id));
+  EXPECT_NE(known.know(a), nullptr);
+  EXPECT_EQ(need(part(0, 4), 2), 1u);
+  known.clear();
+  EXPECT_TRUE(known.empty());
+  EXPECT_NE(known.know(a), nullptr);
+  EXPECT_EQ(need(part(0, 4), 3), 1u);
+}
+
+TEST_F(remote_copies_test, arrays_are_kept_apart) {
+  array_core other;
+  other.id = 6;
+  other.spec = a.spec;
+  other.grid = a.grid;
+  other.tile_count = 2;
+  other.homes = std::make_unique<array_homes>(2);
+  known.know(other);  // after `a`, which is meant here
+  EXPECT_EQ(need(part(0, 4), 1), 1u);
+  EXPECT_TRUE(known.has_version(a.id, 0, 1));
+  EXPECT_FALSE(known.has_version(other.id, 0, 1));
+}
+
 TEST_F(remote_copies_test, only_what_is_not_there_is_needed) {
   EXPECT_EQ(need(part(1, 3), 1), 1u);
   EXPECT_EQ(need(part(1, 3), 2), 0u);
