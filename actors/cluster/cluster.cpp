@@ -126,10 +126,10 @@ void cluster::frame(net::session& s, std::span<const std::byte> f) {
     } else if (p->is_member) {
       events_.frame(s, f);
     } else if (members_.state_of(n) == logic::node_state::joining) {
-      throw error(errc::bad_frame, "a peer sent work before it was a member");
+      throw error(errc::protocol_error, "a peer sent work before it was a member");
     }
   } catch (const error& e) {
-    if (e.code() != errc::bad_frame) throw;
+    if (e.code() != errc::protocol_error) throw;
     s.close(std::current_exception());
   }
 }

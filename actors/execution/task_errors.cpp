@@ -118,7 +118,7 @@ void throw_task_error(const task_record& t) {
     // A task that did not run because another was cancelled or stopped has the code of that one.
     const bool stopped = root.code() == errc::runtime_stopped || root.code() == errc::cancelled;
     throw task_failed(
-        stopped ? root.code() : errc::poisoned,
+        stopped ? root.code() : errc::dependency_failed,
         "task '" + name + "' did not run, because it depends on '" + root.root_task() + "': " + root.what(), name,
         root.executor(), root.root_task(), root.attempts(), root.cause());
   }

@@ -132,7 +132,7 @@ void gpu_actor::look_for_complaints(job& j) {
   if (j.error || (!why && !j.spoiled)) return;
   ++setbacks_;
   j.error =
-      j.spoiled ? std::make_exception_ptr(error(errc::poisoned, "it read what a task that failed has written")) : why;
+      j.spoiled ? std::make_exception_ptr(error(errc::dependency_failed, "it read what a task that failed has written")) : why;
   spoil_readers(j);
 }
 

@@ -9,6 +9,7 @@
 
 #include "actors/logic/data/array_core.hpp"
 #include "actors/memory/record_pool.hpp"
+#include "actors/protocol/report_batch.hpp"
 
 namespace troupe::detail {
 
@@ -39,12 +40,6 @@ struct saved_tile {
   array_core* array = nullptr;
   std::uint32_t tile = 0, version = 0;
   loose_bytes bytes;
-};
-/// A tile that a task still needs, and that a node has overwritten after the task came back from there.
-struct overtaken_tile {
-  const task_record* task;
-  array_core* array;
-  std::uint32_t tile;
 };
 
 /// Returns the distances between neighbours in a tile's host bytes, in elements.

@@ -52,6 +52,8 @@
 
 namespace troupe::detail {
 
+struct report_batch;
+
 class placement final : private logic::dependencies::surroundings, private host_memory::owner {
  public:
   placement(const options&, house_link&, wait_board&);
@@ -100,6 +102,8 @@ class placement final : private logic::dependencies::surroundings, private host_
   void check_size(const task_record&) const;
   /// Reports tasks whose bodies have returned. Takes the turn if it is free, else leaves mail.
   void report_done(std::span<task_record* const>, executor* self);
+  /// Accounts for all that an executor has to tell, in the order that it needs; see report_batch.
+  void report(executor&, report_batch&&);
   /// Returns tasks that an executor was given and could not run; their phase is waiting again (not claimed).
   void report_returned(std::span<task_record* const>);
   /// Names tiles that tasks about to be returned still need and that the executor has overwritten.

@@ -1,4 +1,4 @@
-// What this file is for: a call as it is said to another node: what it reads, writes and takes, and what has to be sent for it.
+// What this file is for: a call as it is said to another node: what it reads, writes and takes, what is sent for it.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 #include <algorithm>
@@ -15,8 +15,10 @@ namespace troupe::detail {
 
 namespace {
 
-// A task with more gaps than that is told of them before, in frames of their own.
+// The gaps of a task that has more than so many are told before the task, in frames of their own.
 constexpr std::size_t gaps_inside_max = 512;
+// Calls on nodes are asked to stop by a message instead.
+const std::atomic<bool> never_stops{false};
 
 /// Collects the values of a call; views go by their accesses.
 class value_sink final : public task_context, private argument_sink {
@@ -52,7 +54,7 @@ void check_size(const wire::task_card& c) {
                    " quantities does not go to another node, which takes " + std::to_string(wire::resources_max));
 }
 
-// That node would take it for nonsense.
+// Throws too_much for a view that is larger than the node accepts.
 void check_size(const array_core& a, const logic::box4& view) {
   double bytes = static_cast<double>(a.spec.element);
   for (int d = 0; d < rank_max; ++d) bytes *= static_cast<double>(std::max<index_t>(view.size(d), 1));
@@ -61,7 +63,8 @@ void check_size(const array_core& a, const logic::box4& view) {
                    "' is larger than what goes to another node; use smaller windows, or");
 }
 
-/// What a stop token does to a task that is there. It may arrive before the task does, or after it has ended.
+/// Asks the node to stop a task, when the task's stop token says so. The frame may arrive before the task does, or
+/// after it has ended.
 struct ask_to_stop {
   std::shared_ptr<net::session> to;
   std::uint64_t id;
@@ -75,8 +78,31 @@ struct ask_to_stop {
 
 }  // namespace
 
-// Many boxes, of small tiles or of parts of them, would be more than a frame holds. They are filled in the order in which
-// they are told, so it does not matter that the task comes after all of them.
+// Has the node told of an array, with the next tasks, if it has not been.
+void node_actor::know(array_core& a) {
+  if (a.tile_count > wire::tiles_max)
+    throw too_much("array '" + a.spec.name + "' has " + std::to_string(a.tile_count) + " tiles, to another node go " +
+                   std::to_string(wire::tiles_max) + " of one; use larger tiles, or");
+  if (const wire::array_card* const c = known_.know(a)) frame_.add(*c);
+}
+
+// Adds gaps for what of the box is not there: each is pulled from a third node, pushed with the task, or asked for.
+void node_actor::need(job& j, wire::access_card& w, array_core& a, const logic::box4& touched) {
+  const auto runs = [&](std::uint64_t id) { return jobs_.find(id) != nullptr; };
+  known_.need(a, touched, j.id, runs, [&](std::uint32_t tile, const logic::box4& where, bool in_use) {
+    wire::gap& g = w.gaps.emplace_back();
+    g.tile = tile;
+    g.where = where;
+    if (w.mode == access_mode::read) ask_to_lend(j, g, a);
+    if (g.lent != 0) return;
+    if (!in_use) push_with(j, g, a);  // into memory that tasks there still use, a push would have to be kept twice
+    known_.note_asker(a, tile, j.id, runs);
+  });
+}
+
+// Sends the gaps of a task ahead of it if there are many, of small tiles or of parts of them: one frame would not hold
+// them. Gaps are filled in the order in which they are told, so it does not matter that the task comes after all of
+// them.
 void node_actor::send_gaps(wire::task_card& c) {
   std::size_t count = 0;
   for (const wire::access_card& x : c.accesses) count += x.gaps.size();
@@ -93,7 +119,7 @@ void node_actor::send_gaps(wire::task_card& c) {
         frame.varint(x.array);
       }
       wire::put(frame, g);
-      if (frame.size() < frame_bytes) continue;
+      if (frame.size() < task_frame::bytes_max) continue;
       session_->send(frame.view());
       frame.clear();
     }
@@ -104,8 +130,7 @@ void node_actor::send_gaps(wire::task_card& c) {
 
 void node_actor::encode(job& j) {
   task_record& t = *j.task;
-  wire::task_card& c = card_;
-  clear(c);
+  wire::task_card& c = frame_.blank_card();
   c.id = j.id;
   c.kernel = t.kernel->key;
   if (t.extra) {
@@ -123,14 +148,14 @@ void node_actor::encode(job& j) {
     const access& x = t.accesses[i];
     if (!x.array) continue;
     array_core& a = *x.array;
-    known_array& known = know(a);
+    know(a);
     wire::access_card& w = c.accesses.emplace_back();
     w.array = a.id;
     w.mode = x.mode;
     if (logic::is_whole(x)) {
       w.where = a.tile_box(x.tile);
       w.limit = x.worker != 0 ? w.where : a.whole_box();
-      if (x.mode != access_mode::write) need(j, w, known, w.where);
+      if (x.mode != access_mode::write) need(j, w, a, w.where);
       continue;
     }
     const region& r = *x.where;
@@ -140,50 +165,55 @@ void node_actor::encode(job& j) {
     w.edge = r.edge;
     w.fill = r.fill;
     if (logic::uses_copies(x)) {
-      logic::each_touched(r, [&](const logic::box4& b) { need(j, w, known, b); });
+      logic::each_touched(r, [&](const logic::box4& b) { need(j, w, a, b); });
       continue;
     }
     w.returns = true;
     w.fresh = x.mode == access_mode::reduce;
-    if (x.mode == access_mode::update) logic::each_touched(r, [&](const logic::box4& b) { need(j, w, known, b); });
-    if (!j.data) {
-      j.data = std::make_unique<returns>(link_, facts_.name.c_str(), stopping_);
-      j.data->context.bind(t);
-    }
-    back& b = j.data->to.emplace_back();
-    b.access = i;
-    b.element = a.spec.element;
-    b.number = static_cast<int>(c.accesses.size()) - 1;
-    if (w.fresh) {
-      b.partial = new_view_bytes(static_cast<std::size_t>(w.where.volume()) * b.element, a.spec.name);
-      b.to.data = b.partial.get();
-      b.to.lo = w.where.lo;
-      b.to.hi = w.where.hi;
-      b.to.stride = packed_strides(w.where);
-    } else {
-      b.to = j.data->context.view_of(i);
-      b.is_update = x.mode == access_mode::update;
-    }
+    if (x.mode == access_mode::update) logic::each_touched(r, [&](const logic::box4& b) { need(j, w, a, b); });
+    add_returned(j, w, i, static_cast<int>(c.accesses.size()) - 1);
   }
   if (j.data) j.data->awaited = j.data->to.size();
   value_sink values(c.values);
   t.ops->run(t, values);  // hands its values over
   check_size(c);
   send_gaps(c);
-  const std::size_t begin = new_tasks_.size(), count = task_count_;
+  const std::span<const std::byte> bytes = frame_.add(c);
   try {
-    wire::put(new_tasks_, c);
-    ++task_count_;
-    remember(t, c, new_tasks_.view().subspan(begin));
-    note_written(j);
+    remember(t, c, bytes);
+    j.last_write = known_.note_written(t, j.id, j.wrote);
   } catch (...) {  // for want of memory: then it is not sent, or its end would be told of what is no task any more
-    new_tasks_.cut(begin);
-    task_count_ = count;
+    frame_.drop_last();
     throw;
   }
 }
 
-// Those that write tiles there may have to be repeated.
+// Has the bytes that the task writes for an access sent back, to memory of this node.
+void node_actor::add_returned(job& j, wire::access_card& w, int access, int number) {
+  task_record& t = *j.task;
+  const auto& x = t.accesses[access];
+  const array_core& a = *x.array;
+  if (!j.data) {
+    j.data = std::make_unique<job::returns>(link_, facts_.name.c_str(), never_stops);
+    j.data->context.bind(t);
+  }
+  job::back& b = j.data->to.emplace_back();
+  b.access = access;
+  b.element = a.spec.element;
+  b.number = number;
+  if (w.fresh) {
+    b.partial = new_view_bytes(static_cast<std::size_t>(w.where.volume()) * b.element, a.spec.name);
+    b.to.data = b.partial.get();
+    b.to.lo = w.where.lo;
+    b.to.hi = w.where.hi;
+    b.to.stride = packed_strides(w.where);
+  } else {
+    b.to = j.data->context.view_of(access);
+    b.is_update = x.mode == access_mode::update;
+  }
+}
+
+// Keeps the call, as it is sent, of a task that writes tiles there: it may have to be repeated when they are lost.
 void node_actor::remember(task_record& t, wire::task_card& c, std::span<const std::byte> sent) {
   bool writes = false;
   for (int i = 0; i < t.access_count; ++i) {
@@ -195,9 +225,8 @@ void node_actor::remember(task_record& t, wire::task_card& c, std::span<const st
   call->shapes.reserve(c.accesses.size());
   call->arrays.reserve(c.accesses.size());
   for (const wire::access_card& x : c.accesses) {
-    const known_array& known = arrays_.at(x.array);
-    call->shapes.push_back(known.shape);
-    call->arrays.push_back(known.core);
+    call->shapes.push_back(known_.shape(x.array));
+    call->arrays.push_back(known_.find(x.array));
   }
   net::writer bare;  // what it was to be sent is no part of the call
   if (std::ranges::any_of(c.accesses, [](const wire::access_card& x) { return !x.gaps.empty(); })) {

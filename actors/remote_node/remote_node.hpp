@@ -2,13 +2,14 @@
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 //
-//   placement --run_tasks--> [queue] --after_turn--> frames --> the other node's guest house
+//   placement --run_tasks--> [queue] --after_turn--> frames --> the other node's node_service
 //       ^                                                              |
 //       +------ report_done <-- done frames, tiles that come home <----+
 //
-// It has no thread: who has handed it something sends once the turn is left, and the transport's threads bring what comes.
-// To placement it is a device: it has a memory of its own, in which whole tiles live; what is written in parts, and
-// reductions, goes through this node's memory. Its place among the executors stays while nodes come and go.
+// The actor has no thread: the thread that has handed it something sends once the turn is left, and the transport's
+// threads bring what comes. To placement the node is a device: it has a memory of its own, in which whole tiles live;
+// what is written in parts, and reductions, goes through this node's memory. The actor's place among the executors
+// stays while nodes come and go.
 #pragma once
 
 #include <atomic>
@@ -31,24 +32,26 @@ struct house_link;
 
 class node : public executor {
  public:
-  /// All places for nodes that there are, this one among them; before anybody joins. They stay as long as this one.
+  /// Takes all places for nodes that there are, this one among them, before any node joins. They stay as long as this
+  /// one.
   virtual void meet(std::span<const std::shared_ptr<node>>) = 0;
-  /// From here on it may be given tasks that the other node offers.
+  /// Takes the session of a node that has joined in this place: it may be given tasks of the kernels that it offers.
   virtual void join(std::shared_ptr<net::session>, const wire::card&) = 0;
-  /// The session has ended. What was under way is placed again where that is harmless.
+  /// Ends all that has to do with the session, which has ended. What was under way is placed again where that is
+  /// harmless.
   virtual void lose(std::exception_ptr why) = 0;
   virtual bool is_there() const = 0;
-  /// Nothing is heard of it: it is given nothing new for now, or again.
+  /// Notes that nothing is heard of the node, which is given nothing new for now; or (false) that it is heard of again.
   virtual void suspect(bool) = 0;
-  /// Asks for all that only it has of memory that the caller lent.
+  /// Asks for all that only the node has of arrays whose memory the caller lent.
   virtual void bring_home_lent() = 0;
-  /// Waits until nothing is under way there; false: not in time.
+  /// Waits until nothing is under way there; false if the deadline passes before.
   virtual bool wait_idle(std::chrono::steady_clock::time_point) = 0;
-  /// It has nothing to do for this node, and no bytes are on their way because of that.
+  /// True if the node has nothing to do for this one, and no bytes are on their way between them.
   virtual bool is_idle() = 0;
-  /// Adds what those have done who were in this place and have gone.
+  /// Adds what the nodes have done that were in this place and have gone.
   virtual void add_gone(executor_report&) const = 0;
-  /// It has a task that should have ended so long ago.
+  /// True if the node has a task that should have ended so long ago.
   virtual bool has_overdue(std::chrono::milliseconds) const = 0;
   /// The name of the node that is there, for people.
   virtual std::string peer_name() const = 0;
@@ -56,7 +59,7 @@ class node : public executor {
   // ---- from the transport, of the session that joined ---------------------------------------------------------------
   virtual void frame(std::span<const std::byte>) = 0;
   virtual net::pieces arriving(std::span<const std::byte> head, std::uint64_t bytes) = 0;
-  /// Nothing writes to that memory any more; not `whole`: it may come again.
+  /// Notes that the transport does not write to that memory any more; not `whole`: the transfer may come again.
   virtual void arrived(std::span<const std::byte> head, bool whole) = 0;
 };
 

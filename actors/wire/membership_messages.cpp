@@ -24,7 +24,7 @@ membership_message made(std::size_t kind) {
   if constexpr (I < std::variant_size_v<membership_message>) {
     return kind == I ? membership_message(std::in_place_index<I>) : made<I + 1>(kind);
   } else {
-    throw error(errc::bad_frame, "a frame is of no kind that membership knows");
+    throw error(errc::protocol_error, "a frame is of no kind that membership knows");
   }
 }
 
@@ -79,7 +79,7 @@ class getter {
       n = 0;
       if (!is_there) return;
       number(n);
-      if (n == 0) throw error(errc::bad_frame, "a number in a frame is there and zero");
+      if (n == 0) throw error(errc::protocol_error, "a number in a frame is there and zero");
     };
     rare((bits & 2) != 0, a);
     rare((bits & 4) != 0, b);
@@ -100,7 +100,7 @@ class getter {
   template <class T, class F>
   void all(std::vector<T>& v, std::size_t bytes_each, std::size_t limit, F&& each) {
     const std::size_t n = r.count(bytes_each, "a number of nodes or addresses");
-    if (n > limit) throw error(errc::bad_frame, "a frame holds more nodes or addresses than are allowed");
+    if (n > limit) throw error(errc::protocol_error, "a frame holds more nodes or addresses than are allowed");
     v.resize(n);
     for (T& x : v) each(x);
   }

@@ -19,7 +19,7 @@ inline bool is_membership(std::span<const std::byte> frame) {
 }
 
 std::vector<std::byte> encode(const membership_message&);
-/// Throws `error(bad_frame)` for what is not exactly one message.
+/// Throws `error(protocol_error)` for what is not exactly one message.
 membership_message decode_membership(std::span<const std::byte> frame);
 
 }  // namespace troupe::detail

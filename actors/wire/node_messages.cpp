@@ -116,7 +116,7 @@ self_card take_self(net::reader& from) {
   s.bulk = from.text(bulk_text_max);
   // Each is decoded before there is room for the next: what is not there costs nothing.
   std::size_t left = std::min(from.count(link_bytes_min, "a number of links"), links_max + 1);
-  if (left > links_max) throw error(errc::bad_frame, "more links than are allowed in a frame");
+  if (left > links_max) throw error(errc::protocol_error, "more links than are allowed in a frame");
   for (; left != 0; --left) s.links.push_back(take_link(from));
   from.end();
   return s;

@@ -15,7 +15,7 @@ namespace {
 constexpr index_t far = index_t{1} << 48;
 constexpr std::uint64_t element_max = 1u << 20, align_max = element_align_max;
 
-[[noreturn]] void refuse(const char* what) { throw error(errc::bad_frame, std::string(what) + " in a frame"); }
+[[noreturn]] void refuse(const char* what) { throw error(errc::protocol_error, std::string(what) + " in a frame"); }
 
 void put_box(net::writer& to, const logic::box4& b) {
   for (int d = 0; d < rank_max; ++d) {

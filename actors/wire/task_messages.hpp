@@ -4,7 +4,7 @@
 //
 // The owner of a task is the node where it was spawned, the guest house the node that runs it. docs/protocol.md says for
 // each message who sends it, what answers it, and whether it may be lost or come twice. Decoding checks every number
-// against what is left of the frame and against the limits below, and throws `error(bad_frame)`.
+// against what is left of the frame and against the limits below, and throws `error(protocol_error)`.
 #pragma once
 
 #include <array>

@@ -1,0 +1,100 @@
+// What this file is for: tasks that a node's actor has been handed and has not begun to send.
+// SPDX-FileCopyrightText: the troupe authors
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <cstddef>
+#include <deque>
+#include <functional>
+#include <mutex>
+#include <span>
+#include <utility>
+
+#include <troupe/detail/task.hpp>
+
+#include "actors/memory/record_pool.hpp"
+
+namespace troupe::detail {
+
+/// Keeps calls and internal tasks (transfers, arrays to forget) in the order in which they were handed over; internal
+/// tasks are sent first. An internal task that has to wait for bytes on their way home is put off.
+///
+/// A part of a node's actor. It has a lock of its own, because placement hands tasks over, and takes them back, while
+/// it holds the turn: any thread may call, and nothing else is locked inside.
+class send_queue {
+ public:
+  void add(std::span<task_record* const> tasks) {
+    std::lock_guard hold(lock_);
+    for (task_record* t : tasks) (is_internal(t->kind) ? internal_ : calls_).push_back(t);
+    count();
+  }
+  /// Takes calls back, the last ones first, for which `wanted` is true; returns their number.
+  std::size_t take_back(std::span<task_record*> room, const std::function<bool(const task_record&)>& wanted) {
+    std::lock_guard hold(lock_);
+    std::size_t n = 0;
+    for (auto t = calls_.end(); t != calls_.begin() && n < room.size();) {
+      if (!wanted(**--t)) continue;
+      room[n++] = *t;
+      t = calls_.erase(t);
+    }
+    count();
+    return n;
+  }
+  /// Takes the next task to be sent, or returns null. `calls_too`: the node has room for another call.
+  task_record* take_next(bool calls_too) {
+    std::lock_guard hold(lock_);
+    task_record* t = nullptr;
+    if (!internal_.empty()) {
+      t = internal_.front();
+      internal_.pop_front();
+    } else if (!calls_.empty() && calls_too) {
+      t = calls_.front();
+      calls_.pop_front();
+    }
+    count();
+    return t;
+  }
+  /// Keeps an internal task back until resume(). It is not among those that size() counts.
+  void put_off(task_record& t) {
+    std::lock_guard hold(lock_);
+    put_off_.push_back(&t);
+  }
+  /// Queues the internal tasks again that were put off.
+  void resume() {
+    std::lock_guard hold(lock_);
+    internal_.insert(internal_.end(), put_off_.begin(), put_off_.end());
+    put_off_.clear();
+  }
+  struct rest {
+    std::deque<task_record*> calls, internal;
+  };
+  /// Takes everything, what was put off last.
+  rest take_all() {
+    std::lock_guard hold(lock_);
+    internal_.insert(internal_.end(), put_off_.begin(), put_off_.end());
+    put_off_.clear();
+    rest all{std::exchange(calls_, {}), std::exchange(internal_, {})};
+    count();
+    return all;
+  }
+  /// Whether what is queued may wait for more, for a batch of `batch` calls.
+  enum class need { nothing, may_wait, send_now };
+  need urgency(std::size_t batch) const {
+    std::lock_guard hold(lock_);
+    if (!internal_.empty() || calls_.size() >= batch) return need::send_now;
+    return calls_.empty() ? need::nothing : need::may_wait;
+  }
+  /// Returns how many tasks are queued, without locking.
+  std::size_t size() const { return size_.load(std::memory_order_relaxed); }
+
+ private:
+  void count() { size_.store(calls_.size() + internal_.size(), std::memory_order_relaxed); }
+
+  mutable std::mutex lock_;
+  std::deque<task_record*> calls_, internal_, put_off_;
+  std::atomic<std::size_t> size_{0};
+};
+
+}  // namespace troupe::detail
