@@ -2,7 +2,7 @@
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The owner of a task is the node where it was spawned, the guest house the node that runs it. docs/protocol.md says for
+// The owner of a task is the node where it was spawned, the node service the node that runs it. docs/protocol.md says for
 // each message who sends it, what answers it, and whether it may be lost or come twice. Decoding checks every number
 // against what is left of the frame and against the limits below, and throws `error(protocol_error)`.
 #pragma once
@@ -28,27 +28,27 @@ namespace troupe::detail::wire {
 /// The first byte of every frame, and of the head of every transfer; below 0x10 they are membership's.
 enum class kind : std::uint8_t {
   card = 0x10,      ///< both ways, once: what the sender can run
-  tasks = 0x11,     ///< owner to guest house: tasks to run
-  done = 0x12,      ///< guest house to owner: tasks that have ended
-  cancel = 0x13,    ///< owner to guest house: somebody asked a task to stop
-  want = 0x14,      ///< guest house to owner: send these bytes; answered by `bytes_in`, or `cannot`
-  give = 0x15,      ///< owner to guest house: send a tile home; answered by `bytes_home`, or `cannot`
+  tasks = 0x11,     ///< owner to node service: tasks to run
+  done = 0x12,      ///< node service to owner: tasks that have ended
+  cancel = 0x13,    ///< owner to node service: somebody asked a task to stop
+  want = 0x14,      ///< node service to owner: send these bytes; answered by `bytes_in`, or `cannot`
+  give = 0x15,      ///< owner to node service: send a tile home; answered by `bytes_home`, or `cannot`
   cannot = 0x16,    ///< the answer to `want` and `give` where there is nothing to send
-  forget = 0x17,    ///< owner to guest house: arrays that will not be named again
-  leaving = 0x18,   ///< guest house to owner: send no more tasks, fetch what is only here; answered by `released`
-  released = 0x19,  ///< owner to guest house: nothing of mine is left that I could not do without
-  lend = 0x1a,      ///< owner to guest house: keep these bytes for another guest house, which pulls them once
-  unlend = 0x1b,    ///< owner to guest house: nobody will pull these any more
+  forget = 0x17,    ///< owner to node service: arrays that will not be named again
+  leaving = 0x18,   ///< node service to owner: send no more tasks, fetch what is only here; answered by `released`
+  released = 0x19,  ///< owner to node service: nothing of mine is left that I could not do without
+  lend = 0x1a,      ///< owner to node service: keep these bytes for another node service, which pulls them once
+  unlend = 0x1b,    ///< owner to node service: nobody will pull these any more
   pull =
-      0x1c,  ///< guest house to guest house: send what you were to keep; answered by `bytes_pulled`, or `cannot_pull`
+      0x1c,  ///< node service to node service: send what you were to keep; answered by `bytes_pulled`, or `cannot_pull`
   cannot_pull = 0x1d,  ///< the answer to `pull` where there is nothing to send
-  no_pull = 0x1e,      ///< owner to guest house: what you were to pull is not there
-  unfilled = 0x1f,     ///< guest house to owner: what was to be pulled has not come
-  copy = 0x2a,         ///< owner to guest house: as `give`, but what comes after it there need not wait for it
-  fill = 0x2b,         ///< owner to guest house: bytes that a task needs which comes next, where there are many of them
-  recall = 0x30,       ///< owner to guest house: tasks that may run elsewhere, unless they have begun
-  begun = 0x24,        ///< guest house to owner: tasks under suspicion whose bodies are about to run
-  tried = 0x2d,        ///< guest house to owner: tasks whose bodies have thrown, each once, and are tried again
+  no_pull = 0x1e,      ///< owner to node service: what you were to pull is not there
+  unfilled = 0x1f,     ///< node service to owner: what was to be pulled has not come
+  copy = 0x2a,         ///< owner to node service: as `give`, but what comes after it there need not wait for it
+  fill = 0x2b,         ///< owner to node service: bytes that a task needs which comes next, where there are many of them
+  recall = 0x30,       ///< owner to node service: tasks that may run elsewhere, unless they have begun
+  begun = 0x24,        ///< node service to owner: tasks under suspicion whose bodies are about to run
+  tried = 0x2d,        ///< node service to owner: tasks whose bodies have thrown, each once, and are tried again
   // of members, whatever they do for each other; see node_messages.hpp
   load = 0x25,       ///< what the sender has to do
   ping = 0x26,       ///< say this number again; answered by `pong`
@@ -59,7 +59,7 @@ enum class kind : std::uint8_t {
   bytes_in = 0x20,      ///< what was wanted
   bytes_home = 0x21,    ///< a tile
   bytes_back = 0x22,    ///< what a task has written into memory of its owner's
-  bytes_pulled = 0x23,  ///< from guest house to guest house
+  bytes_pulled = 0x23,  ///< from node service to node service
   bytes_pushed = 0x2c,  ///< what a task reads, sent with it before anybody has asked
   check = 0x2e,         ///< of members: anything, to see how long it takes; answered by `checked`
   checked = 0x2f,       ///< as much of anything, back
@@ -187,7 +187,7 @@ void put(net::writer&, const gap&);
 void put(net::writer&, const task_end&);
 void put(net::writer&, const box_request&);
 
-/// One guest house asks another one for bytes of an array that belongs to a third node. The head of what comes is
+/// One node service asks another one for bytes of an array that belongs to a third node. The head of what comes is
 /// `bytes_pulled`, the number, the owner, and under which number of the owner's it was lent: an asker that has begun anew may
 /// use a number of its own again.
 struct pull_request {

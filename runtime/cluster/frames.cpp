@@ -52,7 +52,7 @@ void neighbours::peer::frame(std::span<const std::byte> bytes) {
     net::reader from(bytes.subspan(1));
     all->welcome(*this, wire::take_card(from));
   } else if (is_for_node_service(what)) {
-    guests->frame(bytes);
+    service->frame(bytes);
     if (what == wire::kind::released) {
       std::lock_guard hold(all->lock_);
       all->changed_.notify_all();
@@ -64,7 +64,7 @@ void neighbours::peer::frame(std::span<const std::byte> bytes) {
     net::reader from(bytes.subspan(1));
     const wire::pull_request r = wire::take_pull(from);
     if (const peer_ptr owner = all->find(r.owner)) {
-      owner->guests->pull(r, line);
+      owner->service->pull(r, line);
     } else {
       net::writer frame;
       wire::put(frame, wire::pull_refusal{r.owner, r.lent, r.number, "its owner is not known here"});
@@ -73,7 +73,7 @@ void neighbours::peer::frame(std::span<const std::byte> bytes) {
   } else if (what == wire::kind::cannot_pull) {
     net::reader from(bytes.subspan(1));
     const wire::pull_refusal r = wire::take_pull_refusal(from);
-    if (const peer_ptr owner = all->find(r.owner)) owner->guests->cannot_pull(r, name_of(line->peer().id));
+    if (const peer_ptr owner = all->find(r.owner)) owner->service->cannot_pull(r, name_of(line->peer().id));
   } else if (place) {
     place->frame(bytes);
   } else if (what == wire::kind::leaving && has_card) {  // nothing of this node's is there
@@ -91,10 +91,10 @@ void neighbours::peer::frame(std::span<const std::byte> bytes) {
 }
 
 net::pieces neighbours::peer::arriving(std::span<const std::byte> head, std::uint64_t bytes) {
-  if (is_for_node_service(wire::kind_of(head))) return guests->arriving(head, bytes);
+  if (is_for_node_service(wire::kind_of(head))) return service->arriving(head, bytes);
   if (wire::kind_of(head) == wire::kind::bytes_pulled) {
     const wire::pulled_head h = wire::take_pulled_head(head);
-    for (const auto& g : all->guests_of(h.owner))
+    for (const auto& g : all->services_of(h.owner))
       if (auto to = g->pulled_arriving(h, bytes, name_of(line->peer().id)); !to.empty()) return to;
     return {};
   }
@@ -105,10 +105,10 @@ net::pieces neighbours::peer::arriving(std::span<const std::byte> head, std::uin
 
 void neighbours::peer::arrived(std::span<const std::byte> head, bool whole) {
   if (is_for_node_service(wire::kind_of(head)))
-    guests->arrived(head, whole);
+    service->arrived(head, whole);
   else if (wire::kind_of(head) == wire::kind::bytes_pulled) {
     const wire::pulled_head h = wire::take_pulled_head(head);
-    for (const auto& g : all->guests_of(h.owner)) g->pulled_arrived(h, name_of(line->peer().id), whole);
+    for (const auto& g : all->services_of(h.owner)) g->pulled_arrived(h, name_of(line->peer().id), whole);
   } else if (is_check(wire::kind_of(head))) {
     all->check_arrived(*this, head, whole);
   } else if (const std::shared_ptr<node> to = all->place_of(*this))

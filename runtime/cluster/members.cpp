@@ -51,7 +51,7 @@ void neighbours::joined(const node_id& id, const std::shared_ptr<net::session>& 
   p->all = this;
   p->line = std::make_shared<net::lasting_session>(s, [this] { return transport_->now(); });
   p->over = s.get();
-  p->guests = make_node_service(house_, house_.brain(), house_.board(), house_.link(), p->line,
+  p->service = make_node_service(house_, house_.brain(), house_.board(), house_.link(), p->line,
                                [this](const node_id& n) -> std::shared_ptr<net::session> {
                                  const peer_ptr other = find(n);
                                  if (!other) cluster_->reach(n);  // for the next time
@@ -79,7 +79,7 @@ void neighbours::welcome(peer& p, const wire::card& c) {
     if (p.has_card) throw error(errc::protocol_error, "a second card");
     p.card = c;
     p.has_card = true;
-    if (closing_) p.guests->close_intake();
+    if (closing_) p.service->close_intake();
   }
   give_place(p);
 }
@@ -144,7 +144,7 @@ void neighbours::lost(const node_id& id, logic::node_end end) {
     if (p->over)
       parting_.push_back(p);
     else
-      leaving_.push_back(p->guests);
+      leaving_.push_back(p->service);
   }
   if (p->over)
     p->line->close(why);
@@ -162,7 +162,7 @@ void neighbours::ended(net::session& s) {
     if (p != parting_.end()) {
       gone = *p;
       gone->over = nullptr;
-      leaving_.push_back(gone->guests);
+      leaving_.push_back(gone->service);
       parting_.erase(p);
     }
   }
@@ -177,8 +177,8 @@ void neighbours::part(const peer_ptr& p, const std::exception_ptr& why) {
     changed_.notify_all();
   }
   p->line->end();
-  p->guests->leave();
-  for (const auto& g : guest_houses()) g->lost(name_of(p->line->peer().id));
+  p->service->leave();
+  for (const auto& g : node_services()) g->lost(name_of(p->line->peer().id));
   if (!p->place) return;
   house_.kernels().offer(p->place->facts().id, {});
   p->place->lose(why);
@@ -192,21 +192,21 @@ void neighbours::part(const peer_ptr& p, const std::exception_ptr& why) {
   give_place(*next);
 }
 
-// Returns the guest houses of all peers, also of one whose connection is still ending: data that a third node sends
+// Returns the node services of all peers, also of one whose connection is still ending: data that a third node sends
 // there may never come.
-std::vector<std::shared_ptr<node_service>> neighbours::guest_houses() const {
+std::vector<std::shared_ptr<node_service>> neighbours::node_services() const {
   std::lock_guard hold(lock_);
   std::vector<std::shared_ptr<node_service>> all;
-  for (const auto& [id, p] : peers_) all.push_back(p->guests);
-  for (const peer_ptr& p : parting_) all.push_back(p->guests);
+  for (const auto& [id, p] : peers_) all.push_back(p->service);
+  for (const peer_ptr& p : parting_) all.push_back(p->service);
   all.insert(all.end(), leaving_.begin(), leaving_.end());
   return all;
 }
 
-// Returns the guest houses of an owner, also of one that is gone: data under way when it went is still written, and
+// Returns the node services of an owner, also of one that is gone: data under way when it went is still written, and
 // sent again after a reset.
-std::vector<std::shared_ptr<node_service>> neighbours::guests_of(const node_id& owner) const {
-  std::vector<std::shared_ptr<node_service>> all = guest_houses();
+std::vector<std::shared_ptr<node_service>> neighbours::services_of(const node_id& owner) const {
+  std::vector<std::shared_ptr<node_service>> all = node_services();
   std::erase_if(all, [&](const auto& g) { return g->owner() != owner; });
   return all;
 }

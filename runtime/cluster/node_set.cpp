@@ -146,14 +146,14 @@ void neighbours::close_doors() {
     changed_.notify_all();
     for (const auto& [id, p] : peers_) all.push_back(p);
   }
-  for (const peer_ptr& p : all) p->guests->close_intake();
+  for (const peer_ptr& p : all) p->service->close_intake();
 }
 
 bool neighbours::wait_released(std::chrono::steady_clock::time_point deadline) {
   std::unique_lock hold(lock_);
   return changed_.wait_until(hold, deadline, [&] {
     return std::ranges::all_of(peers_,
-                               [](const auto& p) { return !p.second->has_card || p.second->guests->is_released(); });
+                               [](const auto& p) { return !p.second->has_card || p.second->service->is_released(); });
   });
 }
 
@@ -184,7 +184,7 @@ void neighbours::stop() {
     peers_.clear();
     parting_.clear();
     waiting_.clear();
-    for (const peer_ptr& p : left) leaving_.push_back(p->guests);
+    for (const peer_ptr& p : left) leaving_.push_back(p->service);
   }
   for (const peer_ptr& p : left)
     part(p, std::make_exception_ptr(error(errc::runtime_stopped, "this runtime was shut down")));

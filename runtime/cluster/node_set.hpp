@@ -1,4 +1,4 @@
-// What this file is for: a runtime's part in a cluster: its transport, and for each member a node and a guest house.
+// What this file is for: a runtime's part in a cluster: its transport, and for each member a node and a node service.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
@@ -77,7 +77,7 @@ class neighbours final : private cluster_events {
 
     neighbours* all = nullptr;
     std::shared_ptr<net::lasting_session> line;
-    std::shared_ptr<node_service> guests;
+    std::shared_ptr<node_service> service;
     std::shared_ptr<node> place;  // null: its card has not come, or it waits for a place
     wire::card card;
     bool has_card = false;
@@ -130,8 +130,8 @@ class neighbours final : private cluster_events {
   peer_ptr find(const node_id&) const;
   peer_ptr find(net::session&) const;
   std::shared_ptr<node> place_of(const peer&) const;
-  std::vector<std::shared_ptr<node_service>> guest_houses() const;
-  std::vector<std::shared_ptr<node_service>> guests_of(const node_id& owner) const;
+  std::vector<std::shared_ptr<node_service>> node_services() const;
+  std::vector<std::shared_ptr<node_service>> services_of(const node_id& owner) const;
   void give_up(net::session&, const std::exception_ptr& why);
   // notices.cpp
   void tell_again();

@@ -51,7 +51,7 @@ void neighbours::tell_again() {
 
 void neighbours::tell_load(std::span<const peer_ptr> to) {
   std::vector<const task_listener*> owners;
-  for (const peer_ptr& p : to) owners.push_back(p->guests->listener());
+  for (const peer_ptr& p : to) owners.push_back(p->service->listener());
   const placement::load_report l = house_.brain().load(owners);
   for (std::size_t i = 0; i < to.size(); ++i) {
     wire::load_notice now;
