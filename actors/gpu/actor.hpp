@@ -25,11 +25,15 @@
 
 #include <troupe/error.hpp>
 
-#include "actors/execution/graph_run.hpp"
+#include "actors/gpu/counters.hpp"
 #include "actors/gpu/gpu.hpp"
+#include "actors/gpu/graph_captures.hpp"
 #include "actors/gpu/job.hpp"
+#include "actors/gpu/kernel_requests.hpp"
+#include "actors/gpu/lane_clocks.hpp"
 #include "actors/gpu/lanes.hpp"
 #include "actors/gpu/memory.hpp"
+#include "actors/gpu/probe_schedule.hpp"
 #include "actors/logic/scheduling/outlook.hpp"
 #include "actors/protocol/clock.hpp"
 #include "actors/protocol/phase.hpp"
@@ -72,14 +76,6 @@ class gpu_actor final : public gpu, public std::enable_shared_from_this<gpu_acto
  private:
   enum class outcome { started, no_room };
   using job = gpu_job;
-  // What the last run of a graph used; if the next uses the same, it is captured, and the one after that replayed.
-  struct run_before {
-    std::weak_ptr<recorded_graph> graph;
-    std::vector<void*> memory;
-    std::optional<devices::capture_id> captured;
-    std::uint64_t first_launch = 1, last_launch = 0;  // of what was captured
-    std::shared_ptr<const std::vector<std::uint64_t>> calls;
-  };
 
   // ---- gpu.cpp
   void ring();
@@ -126,7 +122,6 @@ class gpu_actor final : public gpu, public std::enable_shared_from_this<gpu_acto
   void give_up_result(job&);
   void end_task(task_record&, std::exception_ptr, std::uint64_t begin, int attempts = 1, std::optional<errc> code = {});
   void end_cancelled(task_record&);
-  std::uint64_t serve_time(const job&, std::uint64_t now) const;
   void learn_link();
   void check_deadline();
   [[noreturn]] void complain_no_room(const job&) const;
@@ -136,11 +131,7 @@ class gpu_actor final : public gpu, public std::enable_shared_from_this<gpu_acto
   // ---- kernels.cpp
   devices::kernel_id loaded(const kernel_info&);
   bool get_ready();
-  struct wanted_kernel {
-    const kernel_info* kernel = nullptr;
-    std::uint64_t since = 0;  // ticks
-  };
-  bool may_load(const wanted_kernel&);
+  bool may_load(const kernel_requests::request&);
 
   // ---- graphs.cpp
   void launch_graph(job&);
@@ -148,7 +139,6 @@ class gpu_actor final : public gpu, public std::enable_shared_from_this<gpu_acto
   template <class F>
   void as_call(const task_record& call, F&& f) const;
   std::exception_ptr complaint_of_call(const job&);
-  run_before& last_run_of(const std::shared_ptr<recorded_graph>&);
 
   // ---- internal_tasks.cpp
   bool start_errands();
@@ -167,9 +157,8 @@ class gpu_actor final : public gpu, public std::enable_shared_from_this<gpu_acto
 
   // ---- probing.cpp
   bool may_probe() const {
-    return options_.probes_link && probes_left_ != 0 && device_ && jobs_.empty() && !stopping_.load();
+    return options_.probes_link && probes_.any_left() && device_ && jobs_.empty() && !stopping_.load();
   }
-  std::chrono::nanoseconds until_probe() const;
   bool probe_link();
   float timed_copy(bool in, void* there, std::byte* here, std::size_t bytes);
 
@@ -194,9 +183,6 @@ class gpu_actor final : public gpu, public std::enable_shared_from_this<gpu_acto
   logic::outlook queue_;
   std::deque<task_record*> errands_;  // transfers and the like
   std::vector<task_record*> running_;
-  std::set<const kernel_info*> ready_;       // loaded, or what is wrong with them is to be told by a task
-  std::deque<wanted_kernel> to_load_;        // before there is a task
-  std::atomic<std::size_t> to_load_count_{0};
   bool rung_ = false, ended_ = false;
   std::atomic<std::size_t> queued_count_{0}, errand_count_{0};
   std::atomic<bool> asleep_{false}, watch_{false}, stopping_{false}, looks_ahead_{false};
@@ -209,7 +195,8 @@ class gpu_actor final : public gpu, public std::enable_shared_from_this<gpu_acto
   std::atomic<bool> trusts_{false};  // those who begin something stay and watch it
   std::atomic<int> watchers_{0};
   alignas(64) std::atomic<bool> turn_{true};  // the right to use the device; its thread's at first
-  std::atomic<std::uint64_t> tasks_{0}, failed_{0}, behind_{0}, by_waiters_{0}, replays_{0}, busy_ns_{0}, bytes_{0};
+  gpu_counters counters_;
+  kernel_requests requests_;
   std::thread thread_;
   bool started_ = false;
 
@@ -226,21 +213,15 @@ class gpu_actor final : public gpu, public std::enable_shared_from_this<gpu_acto
   bool enough_ = false;     // under way
   std::unordered_map<const kernel_info*, devices::kernel_id> kernels_;
   std::set<const kernel_info*> complained_of_;
-  std::unordered_map<const recorded_graph*, run_before> runs_;
+  graph_captures captures_;
   gpu_context node_;
   std::map<const void*, std::shared_ptr<void>> states_;  // of routines: handles of libraries
   std::vector<task_record*> done_;
-  int next_lane_ = 0, in_row_ = 0;                 // the lane whose turn it is, and small tasks that it has had
-  bool evicts_ = false;                            // since it looks ahead, something had to leave
-  std::uint64_t calm_since_ = 0;                   // ticks; the cores rest, as far as has been seen; 0: they do not
-  bool slept_ = false;                             // since the last look at the lanes
-  int probes_left_ = 0;                            // until something has run again
-  std::uint64_t probe_at_ = 0, probed_after_ = 0;  // ticks; tasks that had run
-  struct lane_clock {
-    std::uint64_t last_end = 0;  // ticks
-    int ended = 0;               // tasks, at the last look
-  };
-  std::vector<lane_clock> clocks_;
+  int next_lane_ = 0, in_row_ = 0;  // the lane whose turn it is, and small tasks that it has had
+  bool evicts_ = false;             // since it looks ahead, something had to leave
+  calm_watch calm_;
+  lane_clocks clocks_;
+  probe_schedule probes_;
   trace_lane trace_;
 };
 

@@ -28,12 +28,13 @@ gpu_actor::gpu_actor(gpu_options o, std::unique_ptr<devices::accelerator> device
       compute_lanes_(device->facts().lanes - gpu_copy_lanes),
       memory_bytes_(device->facts().memory_bytes),
       device_(std::move(device)),
-      memory_(link, lanes_, options_.gather, bytes_),
-      node_(options_.facts.name.c_str(), stopping_) {
+      memory_(link, lanes_, options_.gather, counters_.bytes),
+      node_(options_.facts.name.c_str(), stopping_),
+      clocks_(static_cast<std::size_t>(device_->facts().lanes)),
+      probes_(tick_ns_) {
   lanes_.use(device_.get(), device_->facts().lanes);
   memory_.use(device_.get());
   memory_.know_peers(options_.peers);
-  clocks_.resize(static_cast<std::size_t>(device_->facts().lanes));
   device_->listen([this] { ring(); });
   trace_.open(options_.sink, options_.lane, options_.facts.name);
 }
@@ -92,13 +93,7 @@ executor_report gpu_actor::report() const {
   r.kind = options_.facts.kind;
   r.slots = options_.facts.slots;
   r.queued = unstarted();
-  r.tasks = tasks_.load(std::memory_order_relaxed);
-  r.failed = failed_.load(std::memory_order_relaxed);
-  r.replays = replays_.load(std::memory_order_relaxed);
-  r.launched_by_waiters = by_waiters_.load(std::memory_order_relaxed);
-  r.chained = behind_.load(std::memory_order_relaxed);
-  r.busy = std::chrono::nanoseconds(busy_ns_.load(std::memory_order_relaxed));
-  r.bytes_moved = bytes_.load(std::memory_order_relaxed);
+  counters_.report(r);
   r.bytes_from_peers = memory_.bytes_from_peers();
   r.bytes_out = memory_.bytes_out();
   r.memory_bytes = memory_bytes_;

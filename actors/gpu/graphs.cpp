@@ -57,7 +57,7 @@ std::exception_ptr gpu_actor::complaint_of_call(const job& j) {
 // Scalars never change from run to run; memory does when tiles have left and come back, or the graph was run elsewhere.
 void gpu_actor::launch_graph(job& j) {
   const auto graph = std::static_pointer_cast<recorded_graph>(j.task->extra->payload);
-  run_before& last = last_run_of(graph);
+  graph_captures::run& last = captures_.last_run(graph, [this](devices::capture_id c) { device_->drop(c); });
   const bool same = std::equal(j.copies.begin(), j.copies.end(), last.memory.begin(), last.memory.end(),
                                [](const job::held& h, const void* before) { return h.copy->memory == before; });
   if (!same) {
@@ -90,21 +90,7 @@ void gpu_actor::launch_graph(job& j) {
   j.last_launch = last.last_launch;
   j.calls = last.calls;
   device_->replay(j.lane, *last.captured);
-  replays_.fetch_add(1, std::memory_order_relaxed);
-}
-
-gpu_actor::run_before& gpu_actor::last_run_of(const std::shared_ptr<recorded_graph>& g) {
-  run_before& last = runs_[g.get()];
-  if (last.graph.lock() == g) return last;
-  // A new one: those that are gone take their captures along.
-  std::erase_if(runs_, [&](auto& known) {
-    if (!known.second.graph.expired() || known.first == g.get()) return false;
-    if (known.second.captured) device_->drop(*known.second.captured);
-    return true;
-  });
-  if (last.captured) device_->drop(*last.captured);
-  last = {.graph = g, .memory = {}, .captured = {}, .calls = {}};
-  return last;
+  gpu_counters::add(counters_.replays);
 }
 
 }  // namespace troupe::detail

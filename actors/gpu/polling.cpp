@@ -30,13 +30,13 @@ thread_local const gpu_actor* gpu_actor::driven_here_ = nullptr;
 
 // Leaves the turn meanwhile.
 void gpu_actor::sleep() {
-  slept_ = true;
+  clocks_.sleep();
   std::chrono::nanoseconds until_look = deadline_ticks_ != 0 ? options_.deadline / 4 : std::chrono::nanoseconds(0);
   if (may_probe()) {
-    const auto until = std::max(until_probe(), std::chrono::nanoseconds(1));
+    const auto until = std::max(probes_.left(ticks()), std::chrono::nanoseconds(1));
     until_look = until_look.count() == 0 ? until : std::min(until, until_look);
   }
-  if (to_load_count_.load(std::memory_order_relaxed) != 0)
+  if (requests_.any())
     until_look = until_look.count() == 0 ? load_nap : std::min<std::chrono::nanoseconds>(load_nap, until_look);
   {
     std::unique_lock hold(lock_);

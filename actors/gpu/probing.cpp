@@ -17,11 +17,6 @@
 namespace troupe::detail {
 
 namespace {
-// Idle for so long before the first look, and four times as long before each that follows one that agreed.
-constexpr double idle_ns = 100e6;
-constexpr double idle_factor = 4;
-// So many looks that agree, and no more until something has run.
-constexpr int looks = 3;
 // Small ones tell the latency, large ones the rate. Of each size the fastest of some counts.
 constexpr std::size_t small_bytes = 256, large_bytes = 256 << 10;
 constexpr int copies = 5;
@@ -30,12 +25,6 @@ constexpr float agreed = 1.5f;
 // A copy that lasts longer is no probe any more.
 constexpr double copy_max_ns = 1e9;
 }  // namespace
-
-// From the end of the last task on.
-std::chrono::nanoseconds gpu_actor::until_probe() const {
-  const double left = static_cast<double>(static_cast<std::int64_t>(probe_at_ - ticks())) * tick_ns_;
-  return std::chrono::nanoseconds(static_cast<std::int64_t>(std::max(left, 0.0)));
-}
 
 float gpu_actor::timed_copy(bool in, void* there, std::byte* here, std::size_t bytes) {
   constexpr devices::strides line{0, 0, 0, 1};
@@ -55,16 +44,10 @@ float gpu_actor::timed_copy(bool in, void* there, std::byte* here, std::size_t b
   return static_cast<float>(static_cast<double>(ticks() - begin) * tick_ns_);
 }
 
-// True if it has looked.
+// Looks what the link costs, if it is time to; true if it has looked.
 bool gpu_actor::probe_link() {
-  const std::uint64_t ran = tasks_.load(std::memory_order_relaxed);
-  const auto in_ticks = [&](double ns) { return static_cast<std::uint64_t>(ns / tick_ns_); };
-  if (options_.probes_link && (probe_at_ == 0 || ran != probed_after_)) {  // something has run since
-    probed_after_ = ran;
-    probes_left_ = looks;
-    probe_at_ = ticks() + in_ticks(idle_ns);
-  }
-  if (!may_probe() || queued_count_.load() != 0 || errand_count_.load() != 0 || until_probe().count() != 0)
+  if (options_.probes_link) probes_.note_ran(counters_.tasks.load(std::memory_order_relaxed), ticks());
+  if (!may_probe() || queued_count_.load() != 0 || errand_count_.load() != 0 || probes_.left(ticks()).count() != 0)
     return false;
   bool as_believed = true;
   const std::size_t most = memory_bytes_ / 8 < large_bytes ? small_bytes : large_bytes;
@@ -92,9 +75,7 @@ bool gpu_actor::probe_link() {
   }
   if (there) device_->deallocate(lane_in, there);
   for (const int lane : {lane_in, lane_out}) lanes_.note_used(lane);
-  if (as_believed) --probes_left_;
-  const double idle = as_believed ? idle_ns * (looks - probes_left_) * idle_factor : idle_ns;
-  probe_at_ = ticks() + in_ticks(idle);
+  probes_.looked(as_believed, ticks());
   return true;
 }
 

@@ -21,12 +21,9 @@ void gpu_actor::fail_device(std::exception_ptr why) {
   states_.clear();
   device_.reset();  // from here on nothing touches the host's memory
   kernels_.clear();
-  {
-    std::lock_guard hold(lock_);
-    ready_.clear();
-  }
-  runs_.clear();
-  for (lane_clock& c : clocks_) c = {};
+  requests_.forget_ready();
+  captures_.forget();
+  clocks_.reset();
   ++failures_;
   bool for_good = failures_ > restarts_max || stopping_.load();
   if (!for_good) {

@@ -31,15 +31,14 @@ constexpr int shared_ticket_max = 16;
 // What has ended since the last look. Throws what the device has to complain about.
 bool gpu_actor::collect() {
   if (jobs_.empty()) return false;
-  for (int l = 0; l < lanes_.size(); ++l) {
+  for (int l = 0; l < lanes_.size(); ++l)
     if (lanes_.is_behind(l)) lanes_.look(l);
-    clocks_[static_cast<std::size_t>(l)].ended = 0;
-  }
+  clocks_.begin_look();
   learn_link();
   bool any = false;
   for (const job& j : jobs_) {
     if (!lanes_.has_reached(j.lane, j.end)) continue;
-    ++clocks_[static_cast<std::size_t>(j.compute)].ended;
+    clocks_.count(j.compute);
     any = true;
   }
   if (any) {
@@ -47,11 +46,10 @@ bool gpu_actor::collect() {
     for (auto j = jobs_.begin(); j != jobs_.end();) {
       job& one = *j++;
       if (!lanes_.has_reached(one.lane, one.end)) continue;
-      one.begin = serve_time(one, now);
+      one.begin = clocks_.served(one.compute, one.begin, now);
       finish(one);
     }
-    for (lane_clock& c : clocks_)
-      if (c.ended != 0) c.last_end = now;
+    clocks_.end_look(now);
   }
   if (deadline_ticks_ != 0 && !jobs_.empty()) check_deadline();
   return any;
@@ -59,11 +57,10 @@ bool gpu_actor::collect() {
 
 // What copies in took, if their end was seen as it happened.
 void gpu_actor::learn_link() {
-  const bool seen = !std::exchange(slept_, false);
+  const bool seen = clocks_.was_awake();
   memory_.each_arrival([&](memory_space from, std::uint64_t bytes, std::uint64_t number, std::uint64_t begun) {
-    lane_clock& c = clocks_[lane_in];
-    const std::uint64_t now = ticks(), since = std::max(begun, c.last_end);
-    c.last_end = now;
+    const std::uint64_t now = ticks(), since = clocks_.began(lane_in, begun);
+    clocks_.ended(lane_in, now);
     if (from != host_space) trace_peers(from, since, now);
     if (seen)
       placement_.report_transfer(from, options_.facts.space, bytes / number,
@@ -74,20 +71,12 @@ void gpu_actor::learn_link() {
 // Of the task that began first.
 void gpu_actor::check_deadline() {
   const job& j = jobs_.front();
-  const std::uint64_t began = std::max(j.begin, clocks_[static_cast<std::size_t>(j.compute)].last_end);
-  if (ticks() - began <= deadline_ticks_) return;
+  if (ticks() - clocks_.began(j.compute, j.begin) <= deadline_ticks_) return;
   device_->give_up();
   throw error(errc::device_failed,
               options_.facts.name + ": a task did not end within " +
                   std::to_string(std::chrono::duration_cast<std::chrono::milliseconds>(options_.deadline).count()) +
                   " ms");
-}
-
-// When the device began with it: it may have waited for the one before it on its lane. Those that are seen to have ended
-// together share the time.
-std::uint64_t gpu_actor::serve_time(const job& j, std::uint64_t now) const {
-  const lane_clock& c = clocks_[static_cast<std::size_t>(j.compute)];
-  return now - (now - std::max(j.begin, c.last_end)) / static_cast<std::uint64_t>(std::max(c.ended, 1));
 }
 
 void gpu_actor::finish(job& j) {
@@ -131,8 +120,9 @@ void gpu_actor::look_for_complaints(job& j) {
     why = std::make_exception_ptr(error(errc::out_of_bounds, said));
   if (j.error || (!why && !j.spoiled)) return;
   ++setbacks_;
-  j.error =
-      j.spoiled ? std::make_exception_ptr(error(errc::dependency_failed, "it read what a task that failed has written")) : why;
+  j.error = j.spoiled
+                ? std::make_exception_ptr(error(errc::dependency_failed, "it read what a task that failed has written"))
+                : why;
   spoil_readers(j);
 }
 
@@ -204,10 +194,10 @@ void gpu_actor::end_task(task_record& t, std::exception_ptr error, std::uint64_t
   const std::uint64_t end = ticks();
   if (!is_internal(t.kind)) {
     const double ns = static_cast<double>(end - begin) * tick_ns_;
-    tasks_.fetch_add(static_cast<std::uint64_t>(attempts), std::memory_order_relaxed);
-    failed_.fetch_add(static_cast<std::uint64_t>(attempts - (error ? 0 : 1)), std::memory_order_relaxed);
+    gpu_counters::add(counters_.tasks, static_cast<std::uint64_t>(attempts));
+    gpu_counters::add(counters_.failed, static_cast<std::uint64_t>(attempts - (error ? 0 : 1)));
     if (t.extra && t.extra->listener) t.extra->bodies += attempts;
-    busy_ns_.fetch_add(static_cast<std::uint64_t>(ns), std::memory_order_relaxed);
+    gpu_counters::add(counters_.busy_ns, static_cast<std::uint64_t>(ns));
     t.measured_ns = std::max(1.0f, static_cast<float>(ns));
     if (error) {
       t.error = t.kind == task_kind::graph_run ? run_error(t, error) : error;
@@ -331,8 +321,8 @@ gpu_actor::outcome gpu_actor::start_task(task_record& t) {
     return outcome::started;
   }
   under_way_ns_ += t.predicted_ns;
-  if (is_behind(phase)) behind_.fetch_add(1, std::memory_order_relaxed);
-  if (driven_here_ == this) by_waiters_.fetch_add(1, std::memory_order_relaxed);
+  if (is_behind(phase)) gpu_counters::add(counters_.chained);
+  if (driven_here_ == this) gpu_counters::add(counters_.by_waiters);
   enqueue(j);
   return outcome::started;
 }
