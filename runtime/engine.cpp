@@ -4,6 +4,7 @@
 #include "runtime/engine.hpp"
 
 #include <cstdlib>
+#include <iterator>
 #include <map>
 #include <set>
 
@@ -39,7 +40,9 @@ options checked(options o) {
   if (o.window.count() < 0) throw error(errc::bad_argument, "options::window is negative");
   if (o.card_wait.count() < 0) throw error(errc::bad_argument, "options::card_wait is negative");
   if (o.shutdown_timeout.count() < 0) throw error(errc::bad_argument, "options::shutdown_timeout is negative");
-  const auto keep_in_reach = [](auto& limit) { limit = std::min<std::remove_reference_t<decltype(limit)>>(limit, longest); };
+  const auto keep_in_reach = [](auto& limit) {
+    limit = std::min<std::remove_reference_t<decltype(limit)>>(limit, longest);
+  };
   keep_in_reach(o.spin);
   keep_in_reach(o.window);
   keep_in_reach(o.card_wait);
@@ -145,7 +148,8 @@ void engine::start() {
   } catch (const std::system_error& none) {
     shutdown(std::chrono::steady_clock::now());  // threads that have started hold the engine
     throw error(errc::no_resource,
-                "the runtime cannot start: " + none.code().message() + "; it wants " + std::to_string(options_.threads) +
+                "the runtime cannot start: " + none.code().message() + "; it wants " +
+                    std::to_string(options_.threads) +
                     " workers (options::threads) and some threads beside them: allow more threads or processes (ulimit "
                     "-u, the limits of the container) or ask for fewer");
   } catch (...) {
@@ -157,7 +161,7 @@ void engine::start() {
 void engine::build() {
   link_->shared_house = weak_from_this();
   link_->house.store(this, std::memory_order_release);
-  around_.make_cores ? do_without_staff() : hire_staff();
+  around_.make_cores ? do_without_control() : start_control();
   add_groups();
   add_gpus();
   add_disk();
@@ -170,20 +174,28 @@ void engine::build() {
   if (neighbours_) neighbours_->start();
 }
 
-void engine::hire_staff() {
+void engine::start_control() {
   const std::weak_ptr<engine> self = weak_from_this();
-  staff_ = detail::hire_staff(
-      options_.trace,
-      [self] {
-        const auto house = self.lock();
-        if (house) house->link_->tiles->tidy();
-        return !house || house->placement_.tidy();
-      },
-      [self] {
-        if (const auto house = self.lock()) house->ring();
-      });
+  control_options o;
+  o.trace = options_.trace;
+  o.tidy = [self] {
+    const auto house = self.lock();
+    if (house) house->link_->tiles->tidy();
+    return !house || house->placement_.tidy();
+  };
+  o.ring = [self] {
+    if (const auto house = self.lock()) house->ring();
+  };
+  o.end_runtime = [self](const std::string& actor, const std::exception_ptr& why) {
+    if (const auto house = self.lock()) house->end_because(actor, why);
+  };
+  o.remark = [self](std::string text) {
+    if (const auto house = self.lock()) house->placement_.remark(std::move(text));
+  };
+  control_ = make_control(std::move(o));
+  supervise(std::shared_ptr<actor>(shared_from_this(), &placement_));
   const auto alarm = [this](std::chrono::milliseconds after) {
-    if (staff_) staff_->call_later(after);
+    if (control_) control_->call_later(after);
   };
   placement_.use_alarm(alarm);
   timers_->use_alarm(alarm);
@@ -194,7 +206,23 @@ void engine::ring() {
   timers_->look();
 }
 
-void engine::do_without_staff() {
+void engine::supervise(const std::shared_ptr<actor>& a) {
+  if (control_) a->supervise(control_->watch(a));
+}
+
+// Ends all work, as an actor has failed without which there is none: everybody who waits is told why.
+void engine::end_because(const std::string& actor, const std::exception_ptr& why) {
+  placement_.end_all("the runtime has ended, because an actor of it failed (" + actor + ": " + text_of(why) + ")",
+                     [this] {
+                       std::vector<task_record*> all;
+                       for (const auto& g : groups_) std::ranges::copy(g->running(), std::back_inserter(all));
+                       for (const auto& g : gpus_) std::ranges::copy(g->running(), std::back_inserter(all));
+                       return all;
+                     });
+  resume_abandoned();
+}
+
+void engine::do_without_control() {
   placement_.use_aside(around_.aside);
   const auto alarm = [this](std::chrono::milliseconds after) {
     around_.call_later(after, [self = weak_from_this()] {
@@ -231,7 +259,8 @@ void engine::add_groups() {
     }
     groups_.push_back(make_core_group(
         std::move(c), placement_, board_, *link_->host, *link_,
-        [](void* staff) { static_cast<detail::staff*>(staff)->went_idle(); }, staff_.get()));
+        [](void* context) { static_cast<control*>(context)->went_idle(); }, control_.get()));
+    supervise(groups_.back());
     placement_.add(*groups_.back());
   }
 }
@@ -286,6 +315,7 @@ void engine::add_gpus() {
     for (std::size_t k = i + 1; k < all.size(); ++k) connect(all[i], all[k]);
   for (opened_gpu& one : all) {
     gpus_.push_back(make_gpu(std::move(one.options), placement_, board_, *link_));
+    supervise(gpus_.back());
     placement_.add(*gpus_.back());
   }
   if (costs_)
@@ -365,6 +395,7 @@ void engine::add_disk() {
   d.lane = 2;
   d.house = weak_from_this();
   disk_ = make_disk(std::move(d), board_, *link_);
+  supervise(disk_);
   placement_.spill_to(*disk_);
 }
 
@@ -376,7 +407,7 @@ engine::~engine() {
   gpus_.clear();
   link_->tiles->unpin_all();  // tiles with handles outlive the devices
   disk_.reset();
-  staff_.reset();
+  control_.reset();
   // Records that futures still hold keep the link alive, one reference each.
   link_->references.fetch_add(static_cast<long>(link_->records.in_use()), std::memory_order_relaxed);
   link_->house.store(nullptr, std::memory_order_release);
@@ -389,9 +420,10 @@ shutdown_report engine::shutdown(std::chrono::steady_clock::time_point deadline)
 }
 
 void engine::refuse_child() {
-  throw error(errc::runtime_stopped,
-              "the runtime belongs to the process that this one was forked from, and none of its threads are here: make a "
-              "runtime after the fork");
+  throw error(
+      errc::runtime_stopped,
+      "the runtime belongs to the process that this one was forked from, and none of its threads are here: make a "
+      "runtime after the fork");
 }
 
 // Resumes coroutines that wait for abandoned tasks. No lock is held: a coroutine may do anything.
@@ -432,6 +464,7 @@ shutdown_report engine::shut_down(std::chrono::steady_clock::time_point deadline
     r.complete = r.queued_abandoned == 0;
   }
   if (neighbours_) neighbours_->stop();
+  if (control_) control_->end_supervision();
   for (auto& g : groups_) g->request_stop();
   for (auto& g : gpus_) g->request_stop();
   const auto grace = std::max(deadline, std::chrono::steady_clock::now() + stop_grace);
@@ -449,10 +482,10 @@ shutdown_report engine::shut_down(std::chrono::steady_clock::time_point deadline
   placement_.give_up_waiting();
   keep_costs();
   timers_->close();
-  if (staff_) {
+  if (control_) {
     placement_.flush_trace();
-    if (staff_->sink()) staff_->close_trace();
-    staff_->dismiss();
+    if (control_->sink()) control_->close_trace();
+    control_->stop();
   }
   r.finished = placement_.finished();
   last_report_ = r;

@@ -18,9 +18,9 @@
 #include <troupe/options.hpp>
 #include <troupe/report.hpp>
 
+#include "actors/control/control.hpp"
 #include "actors/core_group/core_group.hpp"
 #include "actors/gpu/gpu.hpp"
-#include "actors/housekeeping/background_services.hpp"
 #include "actors/memory/record_pool.hpp"
 #include "actors/memory/spill_disk.hpp"
 #include "actors/placement/placement.hpp"
@@ -79,6 +79,12 @@ class engine : public std::enable_shared_from_this<engine> {
   neighbours* others() { return neighbours_.get(); }
   const surroundings& around() const { return around_; }
   const std::shared_ptr<deadlines>& timers() const { return timers_; }
+  /// Returns the actor system; null in imagined time.
+  control* supervision() { return control_.get(); }
+  // For tests of failures.
+  const std::vector<std::shared_ptr<core_group>>& groups() const { return groups_; }
+  const std::vector<std::shared_ptr<gpu>>& gpus() const { return gpus_; }
+  disk_thread* disk() const { return disk_.get(); }
   bool help_with(task_record&, const std::function<void()>& begin);
   /// Makes the thread that holds it, which waits outside all bodies, look after the devices; see gpu::drive.
   class device_watch {
@@ -111,9 +117,11 @@ class engine : public std::enable_shared_from_this<engine> {
   [[noreturn]] static void refuse_child();
   void build();
   void ring();
-  void hire_staff();
-  void do_without_staff();
-  trace_sink* sink() { return staff_ ? staff_->sink() : nullptr; }
+  void start_control();
+  void do_without_control();
+  void supervise(const std::shared_ptr<actor>&);
+  void end_because(const std::string& actor, const std::exception_ptr& why);
+  trace_sink* sink() { return control_ ? control_->sink() : nullptr; }
   void add_groups();
   void add_gpus();
   void pin_tiles(const std::vector<found_accelerator>&);
@@ -136,7 +144,7 @@ class engine : public std::enable_shared_from_this<engine> {
   placement placement_;
   const std::shared_ptr<kernel_table> kernels_ = std::make_shared<kernel_table>();  // also the link's
   const std::shared_ptr<deadlines> timers_;                                         // also of tasks that have one
-  std::unique_ptr<staff> staff_;
+  std::unique_ptr<control> control_;                                                // null in imagined time
   std::vector<std::shared_ptr<core_group>> groups_;
   std::vector<std::shared_ptr<gpu>> gpus_;
   std::unique_ptr<known_costs> costs_;                       // null: no devices, or not wanted

@@ -100,10 +100,11 @@ void check_chunks(double count, std::size_t bytes) {
   const auto there = static_cast<double>(devices::memory_bytes());
   if (count < std::numeric_limits<std::int32_t>::max() && needed <= there) return;
   char text[256];
-  std::snprintf(text, sizeof text,
-                "for_each: %.0f chunks, whose records are made before the first one begins, take %.1f GiB of the %.1f GiB of "
-                "this machine: choose larger chunks",
-                count, needed / (1u << 30), there / (1u << 30));
+  std::snprintf(
+      text, sizeof text,
+      "for_each: %.0f chunks, whose records are made before the first one begins, take %.1f GiB of the %.1f GiB of "
+      "this machine: choose larger chunks",
+      count, needed / (1u << 30), there / (1u << 30));
   throw error(errc::out_of_memory, text);
 }
 
@@ -522,8 +523,8 @@ void check_views(engine& house, const task_record& t, std::chrono::steady_clock:
   const open_views::held views = house.views().of_this_thread();
   if (views.empty() || !house.brain().is_behind(views.tasks(), &t) || is_done(t)) return;
   throw error(errc::would_deadlock,
-              "'" + logic::name_of(t) + "' can only go on after a host view that this thread holds (of " + views.names() +
-                  "): close the view before you wait, or move it to the thread that is to close it");
+              "'" + logic::name_of(t) + "' can only go on after a host view that this thread holds (of " +
+                  views.names() + "): close the view before you wait, or move it to the thread that is to close it");
 }
 
 }  // namespace

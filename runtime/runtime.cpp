@@ -53,15 +53,18 @@ namespace {
 }  // namespace
 
 detail::engine& runtime::house() const {
-  if (!engine_) [[unlikely]] refuse_moved_from();
+  if (!engine_) [[unlikely]]
+    refuse_moved_from();
   engine_->check_process();
   return *engine_;
 }
 detail::target runtime::submission_target() const { return {&house(), nullptr}; }
 
 void runtime::wait_all() {
-  if (!wait_all_until(std::chrono::steady_clock::time_point::max()))
-    throw error(errc::runtime_stopped, "the runtime was shut down and has left bodies behind that still run");
+  if (wait_all_until(std::chrono::steady_clock::time_point::max())) return;
+  const std::string& ended = house().brain().why_ended();
+  if (!ended.empty()) throw error(errc::runtime_stopped, ended);
+  throw error(errc::runtime_stopped, "the runtime was shut down and has left bodies behind that still run");
 }
 
 bool runtime::wait_all_until(std::chrono::steady_clock::time_point deadline) {

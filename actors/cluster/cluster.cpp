@@ -40,34 +40,56 @@ cluster::cluster(net::transport& t, const net::identity& self, const logic::memb
 
 cluster::~cluster() = default;
 
+// Runs a step of membership. After one that has thrown there are no more: the state may be half changed.
+template <class F>
+void cluster::guarded(F&& step) {
+  if (has_failed_) return;
+  try {
+    check_fault();
+    step();
+  } catch (...) {
+    has_failed_ = true;
+    acting_ = false;
+    tell_supervisor(std::current_exception());
+  }
+}
+
+void cluster::later(std::function<void()> step) {
+  transport_.at(transport_.now(), [this, step = std::move(step)] { guarded(step); });
+}
+
+void cluster::look_up() {
+  later([] {});
+}
+
 void cluster::start() {
   transport_.start(*this);
-  transport_.at(transport_.now(), [this] {
+  later([this] {
     if (asks_where_) members_.listens(addresses_of(transport_.listening()));
     wake();
   });
 }
 
 void cluster::add_candidates(std::vector<net::endpoint> all) {
-  transport_.at(transport_.now(), [this, all = std::move(all)] {
+  later([this, all = std::move(all)] {
     for (const net::endpoint& e : all) members_.candidate(address_of(e), transport_.now());
     act();
   });
 }
 
 void cluster::give_up(const node_id& n) {
-  transport_.at(transport_.now(), [this, n] {
+  later([this, n] {
     members_.give_up(n, transport_.now());
     act();
   });
 }
 
 void cluster::find_company(std::size_t links) {
-  transport_.at(transport_.now(), [this, links] { members_.find_company(links); });
+  later([this, links] { members_.find_company(links); });
 }
 
 void cluster::reach(const node_id& n) {
-  transport_.at(transport_.now(), [this, n] { work_with(n); });
+  later([this, n] { work_with(n); });
 }
 
 void cluster::work_with(const node_id& n) {
@@ -77,10 +99,13 @@ void cluster::work_with(const node_id& n) {
 
 void cluster::leave(std::function<void()> done) {
   transport_.at(transport_.now(), [this, done = std::move(done)]() mutable {
+    if (has_failed_) return done();
     left_ = std::move(done);
-    members_.leave(transport_.now());
-    act();
-    check_left();
+    guarded([this] {
+      members_.leave(transport_.now());
+      act();
+      check_left();
+    });
     transport_.at(transport_.now() + std::chrono::seconds(1), [this] {
       if (left_) std::exchange(left_, nullptr)();
     });
@@ -104,18 +129,24 @@ cluster::peer* cluster::peer_of(const node_id& n) {
 // ---- what the transport tells ---------------------------------------------------------------------------------------
 
 void cluster::up(const std::shared_ptr<net::session>& s) {
-  const net::identity& who = s->peer();
-  const node_id n = name_of(who.id);
-  std::optional<detail::node_address> dialled;
-  if (const auto e = s->dialled_at()) dialled = address_of(*e);
-  peers_[n] = {s, false};
-  members_.session_up(n, who.incarnation, addresses_of(who.listens_on), dialled, transport_.now());
-  if (const auto e = s->dialled_at()) events_.reached(*e);
-  for (const net::endpoint& e : who.listens_on) events_.reached(e);
-  act();
+  guarded([&] {
+    const net::identity& who = s->peer();
+    const node_id n = name_of(who.id);
+    std::optional<detail::node_address> dialled;
+    if (const auto e = s->dialled_at()) dialled = address_of(*e);
+    peers_[n] = {s, false};
+    members_.session_up(n, who.incarnation, addresses_of(who.listens_on), dialled, transport_.now());
+    if (const auto e = s->dialled_at()) events_.reached(*e);
+    for (const net::endpoint& e : who.listens_on) events_.reached(e);
+    act();
+  });
 }
 
 void cluster::frame(net::session& s, std::span<const std::byte> f) {
+  guarded([&] { take_frame(s, f); });
+}
+
+void cluster::take_frame(net::session& s, std::span<const std::byte> f) {
   const node_id n = name_of(s.peer().id);
   peer* p = peer_of(n);
   if (!p || p->session.get() != &s) return;
@@ -146,14 +177,20 @@ void cluster::down(net::session& s, std::exception_ptr) {
   if (found != peers_.end() && found->second.session.get() == &s) {
     const peer kept = std::move(found->second);
     peers_.erase(found);
-    members_.session_down(n, transport_.now());
-    act();
+    guarded([&] {
+      members_.session_down(n, transport_.now());
+      act();
+    });
   }
   events_.ended(s);
   check_left();
 }
 
 void cluster::refused(const net::endpoint& where, std::exception_ptr why) {
+  guarded([&] { take_refusal(where, why); });
+}
+
+void cluster::take_refusal(const net::endpoint& where, const std::exception_ptr& why) {
   const detail::node_address a = address_of(where);
   using reason = net::dial_error::reason;
   try {
@@ -198,7 +235,7 @@ void cluster::act() {
   armed_ = next;
   transport_.at(next, [this, next] {
     if (armed_ == next) armed_ = net::transport::time_point::max();
-    wake();
+    guarded([this] { wake(); });
   });
 }
 

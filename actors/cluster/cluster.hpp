@@ -12,9 +12,11 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <string>
 #include <unordered_map>
 #include <vector>
 
+#include "actors/actor.hpp"
 #include "actors/logic/membership/membership.hpp"
 #include "actors/protocol/node.hpp"
 #include "net/transport.hpp"
@@ -50,6 +52,8 @@ class cluster_events {
   virtual void frame(net::session&, std::span<const std::byte>) = 0;
   virtual net::pieces arriving(net::session&, std::span<const std::byte> head, std::uint64_t bytes) = 0;
   virtual void arrived(net::session&, std::span<const std::byte> head, bool whole) = 0;
+  /// Membership has failed on this node, which can be no member any more. The transport still runs.
+  virtual void failed(std::exception_ptr) {}
   /// The session is over and nothing of it is called any more; whether its peer is lost is told apart from that.
   virtual void ended(net::session&) {}
 
@@ -57,7 +61,7 @@ class cluster_events {
   ~cluster_events() = default;
 };
 
-class cluster final : private net::transport_events {
+class cluster final : public detail::actor, private net::transport_events {
  public:
   using node_id = detail::node_id;
 
@@ -67,6 +71,11 @@ class cluster final : private net::transport_events {
   cluster(const cluster&) = delete;
   cluster& operator=(const cluster&) = delete;
   ~cluster();
+
+  // ---- actor
+  detail::actor_kind kind() const override { return detail::actor_kind::cluster; }
+  std::string label() const override { return "cluster"; }
+  void withdraw(std::exception_ptr why) override { events_.failed(std::move(why)); }
 
   /// Starts the transport; throws what that throws.
   void start();
@@ -106,6 +115,12 @@ class cluster final : private net::transport_events {
     events_.refused(from, std::move(why));
   }
 
+  void look_up() override;
+  template <class F>
+  void guarded(F&&);
+  void later(std::function<void()>);
+  void take_frame(net::session&, std::span<const std::byte>);
+  void take_refusal(const net::endpoint&, const std::exception_ptr& why);
   void wake();
   void act();
   void act_on(const logic::membership::action&);
@@ -120,6 +135,7 @@ class cluster final : private net::transport_events {
   net::transport::time_point armed_ = net::transport::time_point::max();
   net::transport::time_point looked_{};
   bool acting_ = false;
+  bool has_failed_ = false;  // nothing is decided any more
   std::function<void()> left_;
 };
 

@@ -10,12 +10,12 @@
 #include <condition_variable>
 #include <mutex>
 
+#include "actors/control/stall_watch.hpp"
 #include "actors/core_group/core_group.hpp"
 #include "actors/core_group/parking.hpp"
 #include "actors/core_group/task_queue.hpp"
 #include "actors/core_group/worker.hpp"
 #include "actors/execution/graph_run.hpp"
-#include "actors/housekeeping/stall_watch.hpp"
 #include "actors/logic/scheduling/backfill.hpp"
 #include "actors/placement/placement.hpp"
 #include "actors/protocol/clock.hpp"
@@ -67,6 +67,10 @@ class group_actor final : public core_group,
   }
   bool is_stalled() const override;
 
+  // ---- actor --------------------------------------------------------------------------------------------------------
+
+  void restart() override { make_spares(1); }
+
   // ---- core_group ---------------------------------------------------------------------------------------------------
 
   void request_stop() override {
@@ -85,16 +89,17 @@ class group_actor final : public core_group,
   std::exception_ptr run_graph(worker&, task_record&) override;
 
  private:
+  void look_up() override { parking_.wake(1, parking::nearness::near); }
+
   // outlook
   bool somebody_works() const override { return placement_.active() != 0; }
   bool work_in_sight() const override {
     // Tasks in batches count only while a thread is awake: only such a thread holds some.
-    return placement_.has_mail_for_sleeper() || queue_.size_now() != 0 || has_graph_to_join() ||
+    return placement_.has_mail_for_sleeper() || queue_.size_now() != 0 || has_graph_to_join() || has_fault() ||
            (awake_.load(std::memory_order_seq_cst) != 0 && something_held());
   }
   bool left_alone() const override {
-    return awake_.load(std::memory_order_seq_cst) == 0 &&
-           (queue_.size_now() != 0 || has_graph_to_join());
+    return awake_.load(std::memory_order_seq_cst) == 0 && (queue_.size_now() != 0 || has_graph_to_join());
   }
   bool work_overdue() const override {
     // A recent turn is no proof: threads of other groups may take turns all the time and not look at this queue.

@@ -3,6 +3,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "actors/core_group/actor.hpp"
 
+#include <cxxabi.h>
+
 #include <algorithm>
 #include <system_error>
 
@@ -200,12 +202,19 @@ void group_actor::thread_main(worker& self) {
     devices::bind_this_thread(options_.cores[static_cast<std::size_t>(self.number)]);
   try {
     work_on(self);
-  } catch (...) {  // a body has ended this thread: another one takes its place
+  } catch (const abi::__forced_unwind&) {  // a body has ended this thread: another one takes its place
     be_awake(self, false);
     parking_.ended(place);
     add_spare();
     end_thread(self);
     throw;
+  } catch (...) {  // an error of the group itself
+    return_batch(self, nullptr);
+    report_done(self, nullptr);
+    be_awake(self, false);
+    parking_.ended(place);
+    end_thread(self);
+    return tell_supervisor(std::current_exception());
   }
   parking_.ended(place);
   end_thread(self);
@@ -260,6 +269,7 @@ void group_actor::work_on(worker& self) {
       if (placement_.is_stale(ticks()) && steal(self)) continue;
     }
     be_awake(self, false);
+    check_fault();
     const parking::woken why = parking_.park(place);
     if (why == parking::woken::to_end) break;
     make_spares(std::exchange(place.spares_due, 0));

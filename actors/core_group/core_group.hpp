@@ -20,6 +20,7 @@
 
 #include <troupe/options.hpp>
 
+#include "actors/actor.hpp"
 #include "actors/protocol/executor.hpp"
 #include "actors/protocol/trace.hpp"
 
@@ -48,8 +49,10 @@ using on_idle = void (*)(void* context);
 
 class worker;
 
-class core_group : public executor {
+class core_group : public executor, public actor {
  public:
+  actor_kind kind() const override { return actor_kind::core_group; }
+  std::string label() const override { return facts().name; }
   /// Asks running bodies to stop and threads to end once their bodies return; does not wait.
   virtual void request_stop() = 0;
   /// Waits until every thread has ended, and every body on a thread from outside that helps; false if the deadline

@@ -87,7 +87,8 @@ bool group_actor::wait_inside(worker& self, task_record& awaited, wait_board& bo
   // The awaited task runs here if it is ready and no thread has it: the same order on the stack as a plain call.
   // Without a slot nothing may run here, and a task that was begun here could not be left when the deadline passes.
   const bool is_unlimited = deadline == std::chrono::steady_clock::time_point::max();
-  if (is_unlimited && !self.yielded && self.depth() < depth_max && (return_batch(self, &awaited) || queue_.take(awaited))) {
+  if (is_unlimited && !self.yielded && self.depth() < depth_max &&
+      (return_batch(self, &awaited) || queue_.take(awaited))) {
     lay_out_hands(self);
     run_and_report(self, awaited, nullptr);
     return true;

@@ -60,7 +60,8 @@ void worker::show_slots(bool held) {
 
 inline void worker::count(run_context& c, outcome o) {
   bump(counts_.tasks, static_cast<std::uint64_t>(o.bodies));
-  if (const int threw = o.bodies - (o.fine ? 1 : 0); threw != 0) bump(counts_.failed, static_cast<std::uint64_t>(threw));
+  if (const int threw = o.bodies - (o.fine ? 1 : 0); threw != 0)
+    bump(counts_.failed, static_cast<std::uint64_t>(threw));
   if (const std::uint64_t moved = c.take_bytes_moved()) bump(counts_.bytes, moved);
 }
 

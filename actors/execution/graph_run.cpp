@@ -71,7 +71,8 @@ bool graph_run::next(hand& h, std::uint32_t& node) {
   bool found = grab();
   if (!found) {
     hungry_.fetch_add(1, std::memory_order_relaxed);
-    for (int looks = 0; !found && looks < looks_before_sleep && remaining_.load(std::memory_order_acquire) != 0; ++looks) {
+    for (int looks = 0; !found && looks < looks_before_sleep && remaining_.load(std::memory_order_acquire) != 0;
+         ++looks) {
       spin_lock::pause();
       found = grab();
     }

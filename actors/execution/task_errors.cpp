@@ -12,19 +12,6 @@
 
 namespace troupe::detail {
 
-std::string text_of(const std::exception_ptr& e) noexcept {
-  if (!e) return {};
-  try {
-    std::rethrow_exception(e);
-  } catch (const std::exception& x) {
-    return x.what();
-  } catch (const char* s) {
-    return s;
-  } catch (...) {
-    return "an exception that is not a std::exception";
-  }
-}
-
 std::string reason_of(const std::exception_ptr& e) noexcept {
   try {
     if (e) std::rethrow_exception(e);
@@ -106,8 +93,9 @@ void note_thrown_by_body(task_record& t, const std::string& executor) noexcept {
 void throw_task_error(const task_record& t) {
   if (is_left_behind(t)) {  // its body may still write the error
     const std::string name = logic::name_of(t);
-    throw task_failed(errc::runtime_stopped, "task '" + name + "' was left behind: the runtime was shut down while it ran",
-                      name, "", name, 1, nullptr);
+    throw task_failed(errc::runtime_stopped,
+                      "task '" + name + "' was left behind: the runtime was shut down while it ran", name, "", name, 1,
+                      nullptr);
   }
   if (!t.error) return;
   if (t.measured_ns != never_ran) std::rethrow_exception(t.error);

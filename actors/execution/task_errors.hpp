@@ -9,6 +9,8 @@
 #include <troupe/detail/task.hpp>
 #include <troupe/error.hpp>
 
+#include "actors/actor.hpp"
+
 namespace troupe::detail {
 
 /// Returns the error of `t`, whose body threw `cause` on `executor` at this attempt; `code` tells if it did not.
@@ -29,8 +31,6 @@ std::exception_ptr refused_error(const task_record& t, errc, const std::string& 
 void throw_task_error(const task_record& t);
 /// Returns why a task failed, without the names of task and executor.
 std::string reason_of(const std::exception_ptr&) noexcept;
-/// Returns the text of an exception.
-std::string text_of(const std::exception_ptr&) noexcept;
 
 /// Makes the exception that is being handled the task's error, unless it has one.
 void note_thrown_by_body(task_record&, const std::string& executor) noexcept;

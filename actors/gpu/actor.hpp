@@ -13,18 +13,16 @@
 //   recovery.cpp        a device that fails
 #pragma once
 
-#include <condition_variable>
 #include <deque>
 #include <list>
 #include <map>
-#include <mutex>
 #include <optional>
 #include <set>
-#include <thread>
 #include <unordered_map>
 
 #include <troupe/error.hpp>
 
+#include "actors/actor.hpp"
 #include "actors/gpu/counters.hpp"
 #include "actors/gpu/gpu.hpp"
 #include "actors/gpu/graph_captures.hpp"
@@ -34,6 +32,7 @@
 #include "actors/gpu/lanes.hpp"
 #include "actors/gpu/memory.hpp"
 #include "actors/gpu/probe_schedule.hpp"
+#include "actors/gpu/repair.hpp"
 #include "actors/logic/scheduling/outlook.hpp"
 #include "actors/protocol/clock.hpp"
 #include "actors/protocol/phase.hpp"
@@ -48,10 +47,10 @@ class gpu_actor final : public gpu, public std::enable_shared_from_this<gpu_acto
   const executor_facts& facts() const override { return options_.facts; }
   void start() override;
   void run_tasks(std::span<task_record* const>, attention) override;
-  int sleepers() const override { return asleep_.load(std::memory_order_seq_cst) ? 1 : 0; }
-  void wake_one() override { ring(); }
+  int sleepers() const override { return bell_.has_sleeper() ? 1 : 0; }
+  void wake_one() override { bell_.ring(); }
   void keep_watch() override {
-    if (!watch_.exchange(true, std::memory_order_seq_cst) && sleepers() != 0) ring();
+    if (!watch_.exchange(true, std::memory_order_seq_cst) && sleepers() != 0) bell_.ring();
   }
   std::size_t queued() const override { return queued_count_.load(std::memory_order_relaxed); }
   std::size_t unstarted() const override { return queued(); }
@@ -64,7 +63,7 @@ class gpu_actor final : public gpu, public std::enable_shared_from_this<gpu_acto
   // ---- gpu ----------------------------------------------------------------------------------------------------------
   void request_stop() override {
     stopping_.store(true);
-    ring();
+    bell_.ring();
   }
   bool wait_ended(std::chrono::steady_clock::time_point) override;
   std::vector<task_record*> running() const override;
@@ -73,12 +72,17 @@ class gpu_actor final : public gpu, public std::enable_shared_from_this<gpu_acto
   void watch() override { watchers_.fetch_add(1, std::memory_order_seq_cst); }
   void unwatch() override;
 
+  // ---- actor --------------------------------------------------------------------------------------------------------
+  void restart() override;
+  void withdraw(std::exception_ptr) override;
+
  private:
+  void look_up() override { bell_.ring(); }
+
   enum class outcome { started, no_room };
   using job = gpu_job;
 
   // ---- gpu.cpp
-  void ring();
   void thread_main();
   bool step();
   void ask_to_be_woken();
@@ -87,13 +91,11 @@ class gpu_actor final : public gpu, public std::enable_shared_from_this<gpu_acto
 
   // ---- polling.cpp
   void sleep();
-  void wait_for_bell(std::unique_lock<std::mutex>&, std::chrono::nanoseconds until_look);
+  void wait_for_bell(bell::held&, std::chrono::nanoseconds until_look);
   bool has_watcher() const { return watchers_.load(std::memory_order_seq_cst) != 0; }
-  bool try_turn() { return !turn_.load(std::memory_order_relaxed) && !turn_.exchange(true, std::memory_order_seq_cst); }
-  void hold_turn();
   void leave_turn() {
     busy_.store(!jobs_.empty(), std::memory_order_relaxed);
-    turn_.store(false, std::memory_order_seq_cst);
+    turn_.leave();
   }
   void yield();
   bool drive_now();
@@ -165,6 +167,7 @@ class gpu_actor final : public gpu, public std::enable_shared_from_this<gpu_acto
   // ---- recovery.cpp
   static bool is_fatal(const error& e) { return e.code() == errc::device_failed || e.code() == errc::device_lost; }
   void fail_device(std::exception_ptr);
+  bool go_on_after_failure();
   static bool may_run_again(task_record&);
 
   gpu_options options_;
@@ -178,14 +181,13 @@ class gpu_actor final : public gpu, public std::enable_shared_from_this<gpu_acto
   const std::uint64_t memory_bytes_;
 
   // Shared with other threads.
-  mutable std::mutex lock_;
-  std::condition_variable bell_;
+  mutable bell bell_;  // its lock guards what follows up to `driven_`
   logic::outlook queue_;
   std::deque<task_record*> errands_;  // transfers and the like
   std::vector<task_record*> running_;
-  bool rung_ = false, ended_ = false;
+  bool ended_ = false;
   std::atomic<std::size_t> queued_count_{0}, errand_count_{0};
-  std::atomic<bool> asleep_{false}, watch_{false}, stopping_{false}, looks_ahead_{false};
+  std::atomic<bool> watch_{false}, stopping_{false}, looks_ahead_{false};
   static thread_local const gpu_actor* driven_here_;
   bool patient_ = false;                  // the sleeping thread looks up often: it need not be woken for one small task
   std::uint64_t driven_ = 0;              // ticks at which somebody else last began something
@@ -194,17 +196,16 @@ class gpu_actor final : public gpu, public std::enable_shared_from_this<gpu_acto
   std::atomic<bool> loose_{false};   // something is under way, and the sleeping thread will not be told when it ends
   std::atomic<bool> trusts_{false};  // those who begin something stay and watch it
   std::atomic<int> watchers_{0};
-  alignas(64) std::atomic<bool> turn_{true};  // the right to use the device; its thread's at first
+  alignas(64) turn turn_{true};  // the right to use the device; its thread's at first
   gpu_counters counters_;
   kernel_requests requests_;
-  std::thread thread_;
-  bool started_ = false;
+  gpu_repair repair_;
+  actor_thread thread_;
 
   // With the turn.
   std::exception_ptr to_tell_;  // what the device has complained about to somebody else than its thread
   std::unique_ptr<devices::accelerator> device_;
-  std::exception_ptr broken_;  // why the device can do no more
-  int failures_ = 0;
+  std::exception_ptr broken_;   // why the device can do no more
   std::uint32_t setbacks_ = 0;  // tasks that were given to it and that it has not run well
   gpu_lanes lanes_;
   gpu_memory memory_;

@@ -6,7 +6,6 @@
 #include "actors/execution/task_errors.hpp"
 #include "actors/gpu/actor.hpp"
 #include "actors/placement/placement.hpp"
-#include "devices/threads.hpp"
 
 namespace troupe::detail {
 
@@ -35,21 +34,22 @@ gpu_actor::gpu_actor(gpu_options o, std::unique_ptr<devices::accelerator> device
   lanes_.use(device_.get(), device_->facts().lanes);
   memory_.use(device_.get());
   memory_.know_peers(options_.peers);
-  device_->listen([this] { ring(); });
+  device_->listen([this] { bell_.ring(); });
   trace_.open(options_.sink, options_.lane, options_.facts.name);
 }
 
 // ---- the executor ---------------------------------------------------------------------------------------------------
 
 void gpu_actor::start() {
-  thread_ = std::thread([house = options_.house.lock(), self = shared_from_this()] { self->thread_main(); });
-  started_ = true;
+  thread_.start(
+      options_.facts.name, options_.house.lock(), [self = shared_from_this()] { self->thread_main(); },
+      [this](std::exception_ptr why) { tell_supervisor(std::move(why)); });
 }
 
 void gpu_actor::run_tasks(std::span<task_record* const> tasks, attention who) {
   bool wake, left_alone = false;
   {
-    std::unique_lock hold(lock_);
+    bell::held hold = bell_.hold();
     if (ended_) {  // only errands come now
       hold.unlock();
       for (task_record* t : tasks) refuse(*t);
@@ -69,17 +69,17 @@ void gpu_actor::run_tasks(std::span<task_record* const> tasks, attention who) {
       left_alone = true;
       driven_ = ticks();
     } else {
-      rung_ = true;
+      bell_.mark_rung(hold);
     }
-    wake = rung_ && asleep_.load(std::memory_order_seq_cst);
+    wake = bell_.is_rung(hold) && bell_.has_sleeper();
   }
   if (who == attention::client) drive_now();
-  if (wake) bell_.notify_one();
-  if (left_alone && queued_count_.load() != 0) ring();
+  if (wake) bell_.wake();
+  if (left_alone && queued_count_.load() != 0) bell_.ring();
 }
 
 std::size_t gpu_actor::take_back(std::span<task_record*> room, const std::function<bool(const task_record&)>& wanted) {
-  std::lock_guard hold(lock_);
+  const bell::held hold = bell_.hold();
   std::size_t n = 0;
   queue_.take_newest(
       room.size(), [&](const task_record* t) { return wanted(*t); }, [&](task_record* t) { room[n++] = t; });
@@ -102,36 +102,18 @@ executor_report gpu_actor::report() const {
 }
 
 bool gpu_actor::wait_ended(std::chrono::steady_clock::time_point deadline) {
-  if (!started_) return true;
-  std::unique_lock hold(lock_);
-  const bool ended = bell_.wait_until(hold, deadline, [&] { return ended_; });
-  hold.unlock();
-  if (thread_.joinable()) {
-    if (ended)
-      thread_.join();
-    else
-      thread_.detach();  // its device does not answer; the actor lives until it does
-  }
-  return ended;
+  const bool ended = thread_.wait_ended(deadline);  // if not, its device does not answer; the actor lives until it does
+  return repair_.wait_ended(deadline) && ended;
 }
 
 std::vector<task_record*> gpu_actor::running() const {
-  std::lock_guard hold(lock_);
+  const bell::held hold = bell_.hold();
   return running_;
 }
 
 // ---- the thread -----------------------------------------------------------------------------------------------------
 
-void gpu_actor::ring() {
-  {
-    std::lock_guard hold(lock_);
-    rung_ = true;
-  }
-  bell_.notify_all();
-}
-
 void gpu_actor::thread_main() {
-  devices::name_this_thread(options_.facts.name);
   bool active = false;
   const auto be_active = [&](bool now) {
     if (now != active) now ? placement_.became_active() : placement_.became_idle();
@@ -170,11 +152,10 @@ void gpu_actor::thread_main() {
   trace_.flush();
   std::deque<task_record*> late;  // errands that came after the last look
   {
-    std::lock_guard hold(lock_);
+    const bell::held hold = bell_.hold();
     ended_ = true;
     late.swap(errands_);
   }
-  bell_.notify_all();
   for (task_record* t : late) refuse(*t);
 }
 
@@ -217,6 +198,8 @@ bool gpu_actor::step() {
   bool any = false;
   try {
     if (to_tell_) std::rethrow_exception(std::exchange(to_tell_, nullptr));
+    if (device_) check_fault();
+    if (repair_.is_under_way() && !go_on_after_failure()) return false;
     any = collect();
     any = start_errands() || any;
     any = start_some() || any;

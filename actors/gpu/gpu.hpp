@@ -20,6 +20,7 @@
 #include <string_view>
 #include <vector>
 
+#include "actors/actor.hpp"
 #include "actors/gpu/lanes.hpp"
 #include "actors/gpu/peer.hpp"
 #include "actors/protocol/executor.hpp"
@@ -42,12 +43,14 @@ struct gpu_options {
   std::weak_ptr<void> house;    // its thread keeps it alive
   std::string_view gather;      // the kernels that assemble boxes (devices/kernels)
   std::vector<gpu_peer> peers;  // that the device is connected to, until either of the two fails
-  /// Opens the device anew after a failure; throws if it cannot be had.
+  /// Opens the device anew after a failure, on any thread; throws if it cannot be had.
   std::function<std::unique_ptr<devices::accelerator>()> open;
 };
 
-class gpu : public executor {
+class gpu : public executor, public actor {
  public:
+  actor_kind kind() const override { return actor_kind::gpu; }
+  std::string label() const override { return facts().name; }
   /// Ends once what is under way has ended; does not wait.
   virtual void request_stop() = 0;
   virtual bool wait_ended(std::chrono::steady_clock::time_point) = 0;

@@ -13,11 +13,11 @@ bool gpu_actor::start_errands() {
   if (errand_count_.load(std::memory_order_relaxed) == 0) return false;
   std::deque<task_record*> errands;
   {
-    std::lock_guard hold(lock_);
+    const bell::held hold = bell_.hold();
     errands.swap(errands_);
   }
   const auto put_back = [&] {
-    std::lock_guard hold(lock_);
+    const bell::held hold = bell_.hold();
     errands_.insert(errands_.begin(), errands.begin(), errands.end());
   };
   bool any = false;
@@ -99,14 +99,14 @@ gpu_actor::outcome gpu_actor::forget(task_record& t) {
 // What comes in soon has to be paid for by what goes out: from here on it matters what is used when.
 void gpu_actor::look_ahead() {
   if (looks_ahead()) return;
-  std::lock_guard hold(lock_);
+  const bell::held hold = bell_.hold();
   queue_.look_ahead();
   looks_ahead_.store(true, std::memory_order_relaxed);
 }
 
 // Nothing is under way. If nothing waits either, it begins anew.
 void gpu_actor::rest() {
-  std::lock_guard hold(lock_);
+  const bell::held hold = bell_.hold();
   if (!queue_.empty()) return;
   queue_.rest();
   evicts_ = false;
@@ -119,7 +119,7 @@ bool gpu_actor::make_room(const task_record& t) {
   evicts_ = true;
   replica* r;
   {
-    std::lock_guard hold(lock_);
+    const bell::held hold = bell_.hold();
     r = memory_.victim(queue_);
   }
   if (!r || !gpu_memory::take_back(*r)) return false;

@@ -89,7 +89,7 @@ struct gpu_job {
   bool from_host = false;     // boxes that it reads come from there as a whole: there is no room for their tiles
   int lane = 0, compute = 0;  // that it ends on, that its kernel runs on
   devices::ticket end = 0;
-  std::uint64_t first_launch = 1, last_launch = 0;  // of its kernels
+  std::uint64_t first_launch = 1, last_launch = 0;          // of its kernels
   std::shared_ptr<const std::vector<std::uint64_t>> calls;  // of a graph: after each of them, the number of launches
   devices::ticket memory_ready = 0;  // of the lane of copies in: room for parts, and what came in for them
   std::uint64_t begin = 0;

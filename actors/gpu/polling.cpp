@@ -10,7 +10,6 @@
 
 #include "actors/gpu/boxes.hpp"
 #include "actors/placement/placement.hpp"
-#include "actors/protocol/spin_lock.hpp"
 
 namespace troupe::detail {
 
@@ -39,33 +38,33 @@ void gpu_actor::sleep() {
   if (requests_.any())
     until_look = until_look.count() == 0 ? load_nap : std::min<std::chrono::nanoseconds>(load_nap, until_look);
   {
-    std::unique_lock hold(lock_);
+    bell::held hold = bell_.hold();
     running_.clear();
     for (const job& j : jobs_)
       if (j.task && !is_internal(j.task->kind)) running_.push_back(j.task);
-    asleep_.store(true, std::memory_order_seq_cst);
+    bell_.announce(hold);
     leave_turn();
     if (!placement_.has_mail_for_sleeper()) wait_for_bell(hold, until_look);
-    rung_ = patient_ = false;
+    bell_.answer(hold);
+    patient_ = false;
     running_.clear();
   }
-  asleep_.store(false, std::memory_order_seq_cst);
+  bell_.get_up();
   loose_.store(false, std::memory_order_seq_cst);
-  hold_turn();
+  turn_.take();
 }
 
 // To whoever waits while this thread would only look again.
 void gpu_actor::yield() {
   leave_turn();
   std::this_thread::yield();
-  hold_turn();
+  turn_.take();
 }
 
 // `until_look`: 0, or how long it sleeps at most.
-void gpu_actor::wait_for_bell(std::unique_lock<std::mutex>& hold, std::chrono::nanoseconds until_look) {
-  const auto wanted = [&] { return rung_; };
+void gpu_actor::wait_for_bell(bell::held& hold, std::chrono::nanoseconds until_look) {
   if (watch_.exchange(false, std::memory_order_relaxed)) {
-    bell_.wait_for(hold, nap, wanted);
+    bell_.wait_for(hold, nap);
     return;
   }
   for (;;) {
@@ -73,25 +72,16 @@ void gpu_actor::wait_for_bell(std::unique_lock<std::mutex>& hold, std::chrono::n
     patient_ =
         trusts_.load(std::memory_order_relaxed) && static_cast<double>(ticks() - driven_) * tick_ns_ < patience_ns;
     if (!loose && !patient_) break;
-    if (bell_.wait_for(hold, short_nap, wanted)) return;
+    if (bell_.wait_for(hold, short_nap)) return;
     if (loose && loose_.load(std::memory_order_seq_cst) && !has_watcher()) {
       trusts_.store(false, std::memory_order_relaxed);  // whoever began it does not stay
       return;
     }
   }
   if (until_look.count() != 0)
-    bell_.wait_for(hold, until_look, wanted);
+    bell_.wait_for(hold, until_look);
   else
-    bell_.wait(hold, wanted);
-}
-
-// Who has it keeps it for microseconds.
-void gpu_actor::hold_turn() {
-  for (int tries = 0; !try_turn(); ++tries)
-    if (tries < 64)
-      spin_lock::pause();
-    else
-      std::this_thread::yield();
+    bell_.wait(hold);
 }
 
 // ---- others ---------------------------------------------------------------------------------------------------------
@@ -106,11 +96,11 @@ bool gpu_actor::drive() {
 }
 
 void gpu_actor::unwatch() {
-  if (watchers_.fetch_sub(1, std::memory_order_seq_cst) == 1 && loose_.load(std::memory_order_seq_cst)) ring();
+  if (watchers_.fetch_sub(1, std::memory_order_seq_cst) == 1 && loose_.load(std::memory_order_seq_cst)) bell_.ring();
 }
 
 bool gpu_actor::drive_now() {
-  if (!try_turn()) return false;
+  if (!turn_.try_take()) return false;
   bool any = false;
   if (device_ && !to_tell_) {
     const gpu_actor* const before = std::exchange(driven_here_, this);
@@ -121,10 +111,9 @@ bool gpu_actor::drive_now() {
   }
   const bool loose = !jobs_.empty(), complains = to_tell_ != nullptr;
   if (any && !loose && has_watcher()) trusts_.store(true, std::memory_order_relaxed);
-  if (asleep_.load(std::memory_order_seq_cst)) loose_.store(loose, std::memory_order_seq_cst);
+  if (bell_.has_sleeper()) loose_.store(loose, std::memory_order_seq_cst);
   leave_turn();
-  if ((complains || errand_count_.load() != 0 || queued_count_.load() != 0) && asleep_.load(std::memory_order_seq_cst))
-    ring();
+  if ((complains || errand_count_.load() != 0 || queued_count_.load() != 0) && bell_.has_sleeper()) bell_.ring();
   return any;
 }
 

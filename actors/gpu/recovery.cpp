@@ -9,12 +9,13 @@
 namespace troupe::detail {
 
 namespace {
-// A device that fails is opened again so often; a task is tried so often in all.
-constexpr int restarts_max = 3, attempts_max = 3;
+// A task that was under way in so many failures is not run again.
+constexpr int attempts_max = 3;
 }  // namespace
 
-// The device can do no more, and its memory is gone. What was under way is placed again where that is harmless; data
-// with a copy elsewhere is read from there. Then the device is opened anew, a few times.
+// Ends what was under way on a device that can do no more, and whose memory is gone: tasks are placed again where that
+// is harmless; data with a copy elsewhere is read from there. Then the supervisor decides whether the device is opened
+// anew; until it has, tasks wait in the queue.
 void gpu_actor::fail_device(std::exception_ptr why) {
   memory_.break_loans();
   memory_.use(nullptr);
@@ -24,20 +25,12 @@ void gpu_actor::fail_device(std::exception_ptr why) {
   requests_.forget_ready();
   captures_.forget();
   clocks_.reset();
-  ++failures_;
-  bool for_good = failures_ > restarts_max || stopping_.load();
-  if (!for_good) {
-    try {
-      device_ = options_.open();
-      device_->listen([this] { ring(); });
-    } catch (...) {
-      why = std::current_exception();
-      for_good = true;
-    }
-  }
-  if (for_good) broken_ = why;
-  lanes_.use(device_.get(), lanes_.size());
-  memory_.use(device_.get());
+  const bool for_good = stopping_.load();
+  if (for_good)
+    broken_ = why;
+  else
+    repair_.begin(why);
+  lanes_.use(nullptr, lanes_.size());
 
   std::vector<std::pair<array_core*, std::uint32_t>> lost;
   memory_.each([&](const logic::replica& r) {
@@ -87,7 +80,7 @@ void gpu_actor::fail_device(std::exception_ptr why) {
   memory_.forget_all();
   {
     // What waits here was sent for data that was here.
-    std::lock_guard hold(lock_);
+    const bell::held hold = bell_.hold();
     while (task_record* t = queue_.pop()) {
       ++setbacks_;
       returned.push_back(t);
@@ -95,6 +88,32 @@ void gpu_actor::fail_device(std::exception_ptr why) {
     queued_count_.store(0, std::memory_order_relaxed);
   }
   placement_.report_returned(returned);
+  if (!for_good) tell_supervisor(why);
+}
+
+void gpu_actor::restart() {
+  repair_.open_aside(options_.facts.name, shared_from_this(), options_.open, [this] { bell_.ring(); });
+}
+
+void gpu_actor::withdraw(std::exception_ptr why) {
+  repair_.refuse(std::move(why));
+  bell_.ring();
+}
+
+// Takes the device that has been opened anew, or gives it up, once that has been decided; false if it has not.
+bool gpu_actor::go_on_after_failure() {
+  std::optional<gpu_repair::outcome> now = repair_.take(stopping_.load());
+  if (!now) return false;
+  if (now->error) {
+    broken_ = now->error;
+    placement_.report_failure(*this, {}, broken_, true);
+    return true;
+  }
+  device_ = std::move(now->device);
+  device_->listen([this] { bell_.ring(); });
+  lanes_.use(device_.get(), lanes_.size());
+  memory_.use(device_.get());
+  return true;
 }
 
 // Whoever has been under way in several failures may be what causes them. Placement has made room to count that.

@@ -239,7 +239,7 @@ bool gpu_actor::start_some(bool little_only) {
   while (queued_count_.load(std::memory_order_relaxed) != 0 && has_room_for_more()) {
     task_record* t;
     {
-      std::lock_guard hold(lock_);
+      const bell::held hold = bell_.hold();
       t = queue_.pop();
       if (!t) break;
       queued_count_.fetch_sub(1, std::memory_order_relaxed);
@@ -249,7 +249,7 @@ bool gpu_actor::start_some(bool little_only) {
       if (memory_.fills_up()) look_ahead();
       continue;
     }
-    std::lock_guard hold(lock_);
+    const bell::held hold = bell_.hold();
     queue_.push_front(t, t->extra ? t->extra->options.priority : 0);
     queued_count_.fetch_add(1, std::memory_order_relaxed);
     break;

@@ -3,11 +3,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "actors/memory/spill_disk.hpp"
 
-#include <condition_variable>
 #include <deque>
 #include <future>
-#include <mutex>
-#include <thread>
 #include <utility>
 
 #include <troupe/error.hpp>
@@ -15,11 +12,14 @@
 #include "actors/memory/host_tiles.hpp"
 #include "actors/protocol/clock.hpp"
 #include "actors/protocol/phase.hpp"
-#include "devices/threads.hpp"
 
 namespace troupe::detail {
 
 namespace {
+
+std::exception_ptr stopped() {
+  return std::make_exception_ptr(error(errc::runtime_stopped, "the runtime was shut down: the disk is closed"));
+}
 
 class disk final : public disk_thread, public std::enable_shared_from_this<disk> {
  public:
@@ -38,17 +38,25 @@ class disk final : public disk_thread, public std::enable_shared_from_this<disk>
   std::uint64_t bytes_in() const override { return in_.load(std::memory_order_relaxed); }
 
   void start() override {
-    thread_ = std::thread([house = options_.house.lock(), self = shared_from_this()] { self->thread_main(); });
-    started_ = true;
+    thread_.start(
+        "disk", options_.house.lock(), [self = shared_from_this()] { self->thread_main(); },
+        [this](std::exception_ptr why) { tell_supervisor(std::move(why)); });
   }
   void request_stop() override {
-    {
-      std::lock_guard hold(lock_);
-      stopping_ = true;
-    }
-    bell_.notify_all();
+    stopping_.store(true);
+    bell_.ring();
   }
-  bool wait_ended(std::chrono::steady_clock::time_point) override;
+  bool wait_ended(std::chrono::steady_clock::time_point deadline) override {
+    const bool ended = thread_.wait_ended(deadline);  // if not, the disk does not answer; the actor lives until it does
+    if (ended) refuse_all(stopped());                 // orders that a failed thread has left
+    return ended;
+  }
+
+  // ---- actor
+  actor_kind kind() const override { return actor_kind::disk; }
+  std::string label() const override { return "disk"; }
+  void restart() override { start(); }
+  void withdraw(std::exception_ptr why) override;
 
  private:
   struct order {
@@ -58,12 +66,14 @@ class disk final : public disk_thread, public std::enable_shared_from_this<disk>
     std::promise<void>* done = nullptr;
   };
 
-  void add(order);
+  void look_up() override { bell_.ring(); }
+  void add(const order&);
   void thread_main();
+  void carry_out(const order&);
   void carry_out(task_record&, std::uint64_t offset);
   void copy_out(const order&);
-  void refuse(task_record&);
-  static void refuse(const order&);
+  void refuse(const order&);
+  void refuse_all(std::exception_ptr why);
 
   disk_options options_;
   wait_board& board_;
@@ -71,59 +81,64 @@ class disk final : public disk_thread, public std::enable_shared_from_this<disk>
   std::atomic<std::uint64_t> out_{0}, in_{0};
   trace_lane lane_;
 
-  std::mutex lock_;
-  std::condition_variable bell_;
-  std::deque<order> queue_;
-  bool stopping_ = false, ended_ = false;
-  std::thread thread_;
-  bool started_ = false;
+  mailbox<order> orders_;
+  bell bell_;
+  std::atomic<bool> stopping_{false};
+  actor_thread thread_;
+  // Of its thread, or of whoever acts for it once that has ended:
+  std::deque<order> work_;     // taken out of the mailbox
+  std::exception_ptr closed_;  // why it takes no more orders; set before the mailbox is closed
 };
 
-void disk::add(order o) {
-  {
-    std::lock_guard hold(lock_);
-    if (!ended_) {
-      queue_.push_back(o);
-      o.task = nullptr;
-      o.done = nullptr;
-    }
-  }
-  bell_.notify_all();
-  if (o.task) refuse(*o.task);
-  if (o.done) refuse(o);
+void disk::add(const order& o) {
+  if (orders_.post_if_open(o) == 0)
+    refuse(o);
+  else
+    bell_.ring();
 }
 
 void disk::thread_main() {
-  devices::name_this_thread("disk");
-  for (;;) {
-    order next;
-    {
-      std::unique_lock hold(lock_);
-      bell_.wait(hold, [&] { return stopping_ || !queue_.empty(); });
-      if (stopping_) break;
-      next = queue_.front();
-      queue_.pop_front();
+  std::vector<order> batch;
+  while (!stopping_.load()) {
+    if (work_.empty()) {
+      check_fault();
+      orders_.drain(batch);
+      work_.assign(batch.begin(), batch.end());
+      batch.clear();
+      if (work_.empty()) bell_.sleep_unless([&] { return stopping_.load() || orders_.count() != 0; });
+      continue;
     }
-    if (next.task)
-      carry_out(*next.task, next.offset);
-    else if (next.done)
-      copy_out(next);
-    else
-      options_.file->discard(next.offset, static_cast<std::size_t>(next.bytes));
+    const order next = work_.front();
+    work_.pop_front();
+    carry_out(next);
   }
+  refuse_all(stopped());
   lane_.flush();
   options_.file.reset();
-  std::deque<order> late;
-  {
-    std::lock_guard hold(lock_);
-    ended_ = true;
-    late.swap(queue_);
+}
+
+void disk::withdraw(std::exception_ptr why) {
+  refuse_all(std::make_exception_ptr(error(errc::io_failed, "the disk is given up: " + text_of(why))));
+}
+
+// Ends all orders that have not been carried out, and those to come.
+void disk::refuse_all(std::exception_ptr why) {
+  if (!closed_) closed_ = std::move(why);
+  for (const order& o : orders_.close()) work_.push_back(o);
+  while (!work_.empty()) {
+    const order o = work_.front();
+    work_.pop_front();
+    refuse(o);
   }
-  bell_.notify_all();
-  for (const order& o : late) {
-    if (o.task) refuse(*o.task);
-    if (o.done) refuse(o);
-  }
+}
+
+void disk::carry_out(const order& o) {
+  if (o.task)
+    carry_out(*o.task, o.offset);
+  else if (o.done)
+    copy_out(o);
+  else
+    options_.file->discard(o.offset, static_cast<std::size_t>(o.bytes));
 }
 
 void disk::copy_out(const order& o) {
@@ -159,32 +174,13 @@ void disk::carry_out(task_record& t, std::uint64_t offset) {
   options_.report_done(t);
 }
 
-namespace {
-std::exception_ptr closed() {
-  return std::make_exception_ptr(error(errc::runtime_stopped, "the runtime was shut down: the disk is closed"));
-}
-}  // namespace
-
-void disk::refuse(const order& o) { o.done->set_exception(closed()); }
-
-void disk::refuse(task_record& t) {
-  if (claim(t)) t.error = closed();
+void disk::refuse(const order& o) {
+  if (o.done) o.done->set_exception(closed_);
+  if (!o.task) return;
+  task_record& t = *o.task;
+  if (claim(t)) t.error = closed_;
   fulfil(t, board_);
   options_.report_done(t);
-}
-
-bool disk::wait_ended(std::chrono::steady_clock::time_point deadline) {
-  if (!started_) return true;
-  std::unique_lock hold(lock_);
-  const bool ended = bell_.wait_until(hold, deadline, [&] { return ended_; });
-  hold.unlock();
-  if (thread_.joinable()) {
-    if (ended)
-      thread_.join();
-    else
-      thread_.detach();  // the disk does not answer; the actor lives until its thread ends
-  }
-  return ended;
 }
 
 }  // namespace

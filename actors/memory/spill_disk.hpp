@@ -15,6 +15,7 @@
 #include <functional>
 #include <memory>
 
+#include "actors/actor.hpp"
 #include "actors/memory/record_pool.hpp"
 #include "actors/protocol/trace.hpp"
 #include "actors/protocol/wait_board.hpp"
@@ -37,9 +38,11 @@ class spill_disk {
   virtual std::uint64_t bytes_in() const = 0;
 };
 
-/// The actor of the disk, with a thread of its own.
-class disk_thread : public spill_disk {
+/// The actor of the disk, with a thread of its own. If that fails, the order that it was at is reported as failed, the
+/// others wait for its restart.
+class disk_thread : public spill_disk, public actor {
  public:
+  /// Throws std::system_error.
   virtual void start() = 0;
   /// Ends the thread after the current order; the rest is reported as failed.
   virtual void request_stop() = 0;

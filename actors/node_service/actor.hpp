@@ -34,13 +34,14 @@ extern const kernel_info access_kernel;
 class node_service_actor final : public node_service, private task_listener {
  public:
   node_service_actor(engine& house, placement& p, wait_board& b, house_link& link, std::shared_ptr<net::session> s,
-                     find_line lines)
+                     find_line lines, failure_door give_up)
       : house_(house),
         placement_(p),
         board_(b),
         link_(link),
         session_(std::move(s)),
         lines_(std::move(lines)),
+        give_up_(std::move(give_up)),
         pushes_(link),
         out_(session_) {}
 
@@ -58,6 +59,11 @@ class node_service_actor final : public node_service, private task_listener {
   void leave() override;
   bool is_empty() const override;
   const task_listener* listener() const override { return this; }
+
+  // ---- actor
+  actor_kind kind() const override { return actor_kind::node_service; }
+  std::string label() const override { return "service of " + session_->peer().name; }
+  void withdraw(std::exception_ptr why) override { give_up_(std::move(why)); }
 
  private:
   // ---- task_listener: called with placement's turn, so it is only noted
@@ -83,6 +89,7 @@ class node_service_actor final : public node_service, private task_listener {
   void recall(std::uint64_t id);
   void drop(std::unordered_map<std::uint64_t, array_core*>::iterator);
   void work_off(std::unique_lock<std::mutex>&);
+  void take_notes();
 
   // ---- data.cpp
   static void check(const array_core&, const wire::gap&);
@@ -123,6 +130,7 @@ class node_service_actor final : public node_service, private task_listener {
   house_link& link_;
   const std::shared_ptr<net::session> session_;
   const find_line lines_;
+  const failure_door give_up_;
   const std::atomic<bool> never_stopping_{false};
   const scope here_ = scope::here();
   turn_notes notes_;

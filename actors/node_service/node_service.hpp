@@ -14,6 +14,7 @@
 
 #include <troupe/detail/engine.hpp>
 
+#include "actors/actor.hpp"
 #include "actors/wire/task_messages.hpp"
 #include "net/transport.hpp"
 
@@ -24,10 +25,8 @@ class wait_board;
 struct house_link;
 
 /// Thread-safe.
-class node_service {
+class node_service : public actor {
  public:
-  virtual ~node_service() = default;
-
   // ---- from the transport
   virtual void frame(std::span<const std::byte>) = 0;
   virtual net::pieces arriving(std::span<const std::byte> head, std::uint64_t bytes) = 0;
@@ -60,7 +59,8 @@ bool is_for_node_service(wire::kind);
 /// Returns the session with another node, null if there is none. Not called with a node service's lock held.
 using find_line = std::function<std::shared_ptr<net::session>(const node_id&)>;
 
+/// `give_up` ends the session, for that reason; any thread.
 std::shared_ptr<node_service> make_node_service(engine&, placement&, wait_board&, house_link&,
-                                                std::shared_ptr<net::session>, find_line);
+                                                std::shared_ptr<net::session>, find_line, failure_door give_up);
 
 }  // namespace troupe::detail

@@ -95,6 +95,7 @@ bool is_for_node_service(wire::kind k) {
 // ---- messages -------------------------------------------------------------------------------------------------------
 
 void node_service_actor::frame(std::span<const std::byte> bytes) {
+  check_fault();
   net::reader from(bytes);
   const auto what = from.fixed<wire::kind>();
   std::unique_lock hold(lock_);
@@ -345,6 +346,14 @@ void node_service_actor::tell_of_body(task_record& t, wire::kind what) {
 }
 
 void node_service_actor::after_turn() {
+  try {
+    take_notes();
+  } catch (...) {
+    tell_supervisor(std::current_exception());
+  }
+}
+
+void node_service_actor::take_notes() {
   std::unique_lock hold(lock_);
   for (const auto& [t, was_granted] : notes_.take()) {
     if (transfer* const x = transfers_.of(t))
@@ -444,8 +453,9 @@ bool node_service_actor::is_empty() const {
 }
 
 std::shared_ptr<node_service> make_node_service(engine& house, placement& p, wait_board& b, house_link& link,
-                                                std::shared_ptr<net::session> s, find_line lines) {
-  return std::make_shared<node_service_actor>(house, p, b, link, std::move(s), std::move(lines));
+                                                std::shared_ptr<net::session> s, find_line lines,
+                                                failure_door give_up) {
+  return std::make_shared<node_service_actor>(house, p, b, link, std::move(s), std::move(lines), std::move(give_up));
 }
 
 }  // namespace troupe::detail

@@ -64,9 +64,9 @@ void placement::add(executor& e) {
   gated_ = true;
   // Half of the allowed cost is left for calls that run while a tile is on its way.
   if (e.facts().kind == device_kind::node && !log_) {
-    log_ = std::make_unique<lineage_log>(
-        logic::lineage_bounds{.calls = logged_calls_max, .cost_ns = replay_max_ns_ / 2}, link_, deps_, assignment_,
-        host_memory_.get());
+    log_ =
+        std::make_unique<lineage_log>(logic::lineage_bounds{.calls = logged_calls_max, .cost_ns = replay_max_ns_ / 2},
+                                      link_, deps_, assignment_, host_memory_.get());
     transfers_.log_to(*log_);
   }
   if (e.facts().kind == device_kind::node)
@@ -87,8 +87,9 @@ void placement::trace_to(trace_sink* sink, int lane) {
 
 // ---- mail -----------------------------------------------------------------------------------------------------------
 
-void placement::refuse_closed() {
-  throw error(errc::runtime_stopped, "the runtime has been shut down: it takes no more tasks");
+void placement::refuse_closed() const {
+  throw error(errc::runtime_stopped, why_ended_.empty() ? "the runtime has been shut down: it takes no more tasks"
+                                                        : why_ended_ + ": it takes no more tasks");
 }
 
 void placement::submit(task_record* t, bool inside) {
@@ -183,7 +184,13 @@ inline void placement::handle_mail() {
           __builtin_prefetch(&a->tile_bytes_max);
         }
     }
-    handle(work[i]);
+    try {
+      handle(work[i]);
+    } catch (...) {  // what was not handled is left for those that end the runtime
+      if (work[i].what() == mail::submitted) give_up(*work[i].task());
+      work.erase(work.begin(), work.begin() + static_cast<std::ptrdiff_t>(i) + 1);
+      throw;
+    }
   }
   work.clear();
   work_off();
@@ -231,49 +238,64 @@ void placement::leave_mail_to_others() {
   }
 }
 
+// Leaves the turn in which something was thrown, and reports that. The state may be half changed: the runtime ends.
+bool placement::end_failed_turn(bool taken) {
+  const bool first = taken && !std::exchange(has_failed_, true);
+  if (taken) turns_.leave();
+  if (first) tell_supervisor(std::current_exception());
+  return false;
+}
+
 bool placement::serve(executor* self, bool client) {
-  bool any = false;
-  for (int rounds = 0;; ++rounds) {
-    const std::uint64_t begin = clock_.ticks();
-    turns_.begin(begin);
-    const bool stale = turns_.was_stale() || active() == 0;
-    if (!retired_.empty()) any = true;
-    if (waits_changed_.load(std::memory_order_seq_cst)) look_at_waits();
-    if (executors_.has_devices())
-      transfer_reports_.take(
-          [&](auto from, auto to, auto bytes, float ns) { assignment_.learn_transfer(from, to, bytes, ns); });
-    work_off();
-    // An executor's thread that has its next task already lets a little mail accumulate.
-    const bool later = self && assignment_.something_outgoing() && mail_.can_wait(begin);
-    if (!later && mail_.maybe()) mail_.fetch(begin);
-    if (!mail_.work().empty()) {
-      any = true;
-      handle_mail();
-    }
-    place_anew();
-    if (absent_.is_to_look()) look_at_absent(begin);
-    admit_waiting(begin);
-    assignment_.refill();
-    while (gated_ && set_aside_for_data()) {  // tasks that fail because their data is lost make room
+  bool any = false, taken = true;
+  try {
+    for (int rounds = 0;; ++rounds) {
+      taken = true;
+      const std::uint64_t begin = clock_.ticks();
+      turns_.begin(begin);
+      check_fault();
+      const bool stale = turns_.was_stale() || active() == 0;
+      if (!retired_.empty()) any = true;
+      if (waits_changed_.load(std::memory_order_seq_cst)) look_at_waits();
+      if (executors_.has_devices())
+        transfer_reports_.take(
+            [&](auto from, auto to, auto bytes, float ns) { assignment_.learn_transfer(from, to, bytes, ns); });
       work_off();
+      // An executor's thread that has its next task already lets a little mail accumulate.
+      const bool later = self && assignment_.something_outgoing() && mail_.can_wait(begin);
+      if (!later && mail_.maybe()) mail_.fetch(begin);
+      if (!mail_.work().empty()) {
+        any = true;
+        handle_mail();
+      }
+      place_anew();
+      if (absent_.is_to_look()) look_at_absent(begin);
       admit_waiting(begin);
       assignment_.refill();
+      while (gated_ && set_aside_for_data()) {  // tasks that fail because their data is lost make room
+        work_off();
+        admit_waiting(begin);
+        assignment_.refill();
+      }
+      if (self && executors_.near().size() > 1) relieve_others(*self);
+      if (send_outgoing(self, client, stale)) any = true;
+      if (spent_.count() >= spent_records::chain) spent_.give_back(link_.records);
+      const std::uint64_t finished_now = in_flight_.publish();
+      if (trace_.is_on() && any) trace_.add_turn(begin, clock_.ticks());
+      taken = false;
+      leave_turn();
+      in_flight_.wake_waiters(finished_now);
+      // Goes on if mail came while the turn was held, or slots became free: no other thread may look at them.
+      if (later || (mail_.count() == 0 && (assignment_.kept() == 0 || !waits_changed_.load(std::memory_order_seq_cst))))
+        return any;
+      if (rounds >= 4) {  // enough for one call
+        leave_mail_to_others();
+        return any;
+      }
+      if (!turns_.try_take()) return any;
     }
-    if (self && executors_.near().size() > 1) relieve_others(*self);
-    if (send_outgoing(self, client, stale)) any = true;
-    if (spent_.count() >= spent_records::chain) spent_.give_back(link_.records);
-    const std::uint64_t finished_now = in_flight_.publish();
-    if (trace_.is_on() && any) trace_.add_turn(begin, clock_.ticks());
-    leave_turn();
-    in_flight_.wake_waiters(finished_now);
-    // Goes on if mail came while the turn was held, or slots became free: no other thread may look at them.
-    if (later || (mail_.count() == 0 && (assignment_.kept() == 0 || !waits_changed_.load(std::memory_order_seq_cst))))
-      return any;
-    if (rounds >= 4) {  // enough for one call
-      leave_mail_to_others();
-      return any;
-    }
-    if (!turns_.try_take()) return any;
+  } catch (...) {
+    return end_failed_turn(taken);
   }
 }
 

@@ -22,6 +22,7 @@
 #include <troupe/options.hpp>
 #include <troupe/report.hpp>
 
+#include "actors/actor.hpp"
 #include "actors/logic/data/dependencies.hpp"
 #include "actors/logic/scheduling/admission.hpp"
 #include "actors/logic/scheduling/assignment.hpp"
@@ -54,7 +55,7 @@ namespace troupe::detail {
 
 struct report_batch;
 
-class placement final : private logic::dependencies::surroundings, private host_memory::owner {
+class placement final : public actor, private logic::dependencies::surroundings, private host_memory::owner {
  public:
   placement(const options&, house_link&, wait_board&);
   ~placement() { reexecutions_.wait(); }
@@ -86,6 +87,13 @@ class placement final : private logic::dependencies::surroundings, private host_
   /// the in-flight bound.
   void use_hold_up(std::function<bool()> holds) { holds_up_ = std::move(holds); }
 
+  // ---- actor --------------------------------------------------------------------------------------------------------
+  actor_kind kind() const override { return actor_kind::placement; }
+  std::string label() const override { return "placement"; }
+  /// Ends all tasks that have not begun with runtime_stopped, for that reason; no more are taken, and no thread waits
+  /// for those that are in flight. `running` returns the tasks whose bodies run; it is called with the turn held.
+  void end_all(const std::string& why, const std::function<std::vector<task_record*>()>& running);
+
   // ---- any thread ---------------------------------------------------------------------------------------------------
   /// Posts a task to be ordered, and blocks at the in-flight bound. `inside`: the caller is a task, which is never held
   /// back at the bound.
@@ -94,7 +102,8 @@ class placement final : private logic::dependencies::surroundings, private host_
   bool wait_for_room(std::chrono::steady_clock::time_point);
   /// Throws runtime_stopped after close().
   void check_open() const {
-    if (closed()) [[unlikely]] refuse_closed();
+    if (closed()) [[unlikely]]
+      refuse_closed();
   }
   /// True if some tasks can never run here for want of memory; then `check_size` throws error(out_of_memory) with the
   /// sizes.
@@ -158,8 +167,8 @@ class placement final : private logic::dependencies::surroundings, private host_
   }
   /// Lowers the costs of a link that was believed to be much dearer than a measurement shows: on the idle link, `bytes`
   /// took `there` to the node and `back` from it, and an empty message `round_trip`; see cost_model::correct.
-  void correct_link(memory_space node, std::uint64_t bytes, std::chrono::nanoseconds there, std::chrono::nanoseconds back,
-                    std::chrono::nanoseconds round_trip);
+  void correct_link(memory_space node, std::uint64_t bytes, std::chrono::nanoseconds there,
+                    std::chrono::nanoseconds back, std::chrono::nanoseconds round_trip);
   /// Frees an array whose last handle is gone, as soon as no task uses it.
   void drop(array_core*);
   /// Posts `t`, a farewell, as the last handle of borrowed memory goes: `t` comes after all tasks that use the array,
@@ -224,6 +233,9 @@ class placement final : private logic::dependencies::surroundings, private host_
   /// Wakes all threads that wait for tasks in flight, and makes later waits return at once.
   void give_up_waiting() { in_flight_.give_up(); }
   void close() { in_flight_.close(); }
+  /// Returns why the runtime has ended, if an actor has failed without which it cannot go on; else an empty text. Once
+  /// `closed`.
+  const std::string& why_ended() const { return why_ended_; }
   /// Gives the records of finished tasks back, so that those in use are those that futures hold.
   void settle_accounts();
   bool closed() const { return in_flight_.closed(); }
@@ -248,7 +260,9 @@ class placement final : private logic::dependencies::surroundings, private host_
 
   // Most of these are called with the turn held; those that take it, wait or look at the bound are not.
   // ---- placement.cpp
-  [[noreturn]] static void refuse_closed();
+  [[noreturn]] void refuse_closed() const;
+  void look_up() override { look_again(); }
+  bool end_failed_turn(bool taken);
   void wait_at_bound();
   bool serve(executor* self, bool client = false);  // drains the mail, decides, leaves the turn
   void handle_mail();
@@ -314,6 +328,7 @@ class placement final : private logic::dependencies::surroundings, private host_
   // ---- queries.cpp
   void abandon(task_record&);
   bool give_up(task_record&);
+  void give_up_successors(std::vector<task_record*> of);
 
   house_link& link_;
   wait_board& board_;
@@ -326,6 +341,7 @@ class placement final : private logic::dependencies::surroundings, private host_
   in_flight in_flight_;
   farewells farewells_;
   std::atomic<bool> waits_changed_{false};
+  std::string why_ended_;  // set before `close`
   transfer_reports transfer_reports_;
 
   // Owned by the holder of the turn.
@@ -348,6 +364,7 @@ class placement final : private logic::dependencies::surroundings, private host_
   std::vector<task_record*> settles_, retired_;
   std::uint64_t open_views_ = 0;
   abandonment abandonment_;
+  bool has_failed_ = false;
   graph_trace trace_;
   spent_records spent_;
 };

@@ -177,19 +177,34 @@ void placement::abandon(task_record& t) {
 bool placement::give_up(task_record& t) {
   if (!claim(t)) return false;
   const std::string name = logic::name_of(t);
-  t.error = std::make_exception_ptr(task_failed(
-      errc::runtime_stopped, "task '" + name + "' did not run: the runtime was shut down", name, "", name, 0, nullptr));
+  t.error = std::make_exception_ptr(
+      task_failed(errc::runtime_stopped,
+                  "task '" + name + "' did not run: " + (why_ended_.empty() ? "the runtime was shut down" : why_ended_),
+                  name, "", name, 0, nullptr));
   const std::coroutine_handle<> waits = waits_for(t);
   fulfil(t, board_);
   abandonment_.note(waits);
   return true;
 }
 
+void placement::end_all(const std::string& why, const std::function<std::vector<task_record*>()>& running) {
+  with_turn([&] { why_ended_ = why; });
+  close();
+  abandon_queued();
+  with_turn([&] { give_up_successors(running()); });
+  give_up_waiting();
+}
+
 void placement::leave_behind(std::span<task_record* const> tasks) {
-  // Successors are in no queue yet. They stay in the order, and retire when these bodies end, if ever.
-  std::vector<task_record*> next;
+  std::vector<task_record*> left;
   for (task_record* t : tasks)
-    if (detail::leave_behind(*t, board_)) next.push_back(t);
+    if (detail::leave_behind(*t, board_)) left.push_back(t);
+  give_up_successors(std::move(left));
+}
+
+// Gives up all tasks that come after these, which run. They are in no queue yet; they stay in the order, and retire when
+// these bodies end, if ever.
+void placement::give_up_successors(std::vector<task_record*> next) {
   std::unordered_set<const task_record*> seen(next.begin(), next.end());
   while (!next.empty()) {
     task_record* const t = next.back();

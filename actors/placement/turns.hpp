@@ -5,32 +5,21 @@
 
 #include <atomic>
 #include <cstdint>
-#include <thread>
 
-#include "actors/protocol/spin_lock.hpp"
+#include "actors/protocol/turn.hpp"
 
 namespace troupe::detail {
 
-/// The turn, which one thread at a time holds, and the count of threads that will come for it without being woken. A
-/// part of placement that owns no tasks: any thread calls any function, but those that say so only with the turn.
+/// The turn, and the count of threads that will come for it without being woken. A part of placement that owns no tasks:
+/// any thread calls any function, but those that say so only with the turn.
 class turns {
  public:
   /// `stale_ticks`: a turn is overdue when none has been taken for so long.
   explicit turns(std::uint64_t stale_ticks) : stale_ticks_(stale_ticks) {}
 
-  /// Takes the turn if it is free; never waits.
-  bool try_take() {
-    return !taken_.load(std::memory_order_relaxed) && !taken_.exchange(true, std::memory_order_seq_cst);
-  }
-  /// Waits for the turn, which its holders keep for microseconds.
-  void take() {
-    for (int tries = 0; !try_take(); ++tries)
-      if (tries < 64)
-        spin_lock::pause();
-      else
-        std::this_thread::yield();
-  }
-  void leave() { taken_.store(false, std::memory_order_seq_cst); }
+  bool try_take() { return turn_.try_take(); }
+  void take() { turn_.take(); }
+  void leave() { turn_.leave(); }
 
   /// Notes that this thread decides from `now` on. With the turn.
   void begin(std::uint64_t now) {
@@ -46,7 +35,7 @@ class turns {
 
   /// True if no thread holds the turn, and none has taken it for a while.
   bool is_stale(std::uint64_t now) const {
-    return now - last_.load(std::memory_order_relaxed) > stale_ticks_ && !taken_.load(std::memory_order_relaxed);
+    return now - last_.load(std::memory_order_relaxed) > stale_ticks_ && !turn_.is_taken();
   }
   std::uint64_t stale_ticks() const { return stale_ticks_; }
   /// True if this thread was the last one to begin a turn.
@@ -63,7 +52,7 @@ class turns {
     return &mark;
   }
 
-  alignas(64) std::atomic<bool> taken_{false};
+  alignas(64) turn turn_;
   std::atomic<std::uint64_t> last_{0};  // ticks
   std::atomic<const void*> last_taker_{nullptr};
   const std::uint64_t stale_ticks_;

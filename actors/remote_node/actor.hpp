@@ -44,8 +44,14 @@ class too_much final : public error {
 class node_actor final : public node, private task_listener {
  public:
   node_actor(executor_facts f, placement& p, wait_board& b, house_link& link,
-             std::function<void(std::function<void()>)> soon)
-      : facts_(std::move(f)), placement_(p), board_(b), link_(link), soon_(std::move(soon)), meter_(link.clock) {}
+             std::function<void(std::function<void()>)> soon, failure_door give_up)
+      : facts_(std::move(f)),
+        placement_(p),
+        board_(b),
+        link_(link),
+        soon_(std::move(soon)),
+        give_up_(std::move(give_up)),
+        meter_(link.clock) {}
 
   // ---- executor
   const executor_facts& facts() const override { return facts_; }
@@ -64,6 +70,9 @@ class node_actor final : public node, private task_listener {
   bool is_idle() override;
   void start() override {}
   void save(array_core&, std::uint32_t tile) override;
+
+  // ---- actor
+  void withdraw(std::exception_ptr why) override { give_up_(std::move(why)); }
 
   // ---- node
   void meet(std::span<const std::shared_ptr<node>> all) override;
@@ -167,6 +176,8 @@ class node_actor final : public node, private task_listener {
   static bool lacks_room(const task_record&, const wire::task_end&);
 
   // ---- exchange.cpp
+  void send_what_is_due();
+  void send_gathered();
   outgoing send_and_take();
   void send_soon();
   void serve_wants(net::reader&);
@@ -185,6 +196,7 @@ class node_actor final : public node, private task_listener {
   wait_board& board_;
   house_link& link_;
   const std::function<void(std::function<void()>)> soon_;
+  const failure_door give_up_;
   std::vector<node_actor*> all_;             // set once, before any node joins
   std::atomic<std::uint64_t> last_lent_{0};  // of the first of `all_`: the last number of a lend in this runtime
   std::atomic<bool> there_{false};

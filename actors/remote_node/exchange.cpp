@@ -24,6 +24,14 @@ namespace {
 }  // namespace
 
 void node_actor::after_turn() {
+  try {
+    send_what_is_due();
+  } catch (...) {
+    tell_supervisor(std::current_exception());
+  }
+}
+
+void node_actor::send_what_is_due() {
   std::unique_lock hold(lock_);
   const send_queue::need need = urgency();
   if (need == send_queue::need::may_wait) send_soon();
@@ -42,12 +50,20 @@ node_actor::outgoing node_actor::send_and_take() {
 void node_actor::send_soon() {
   if (std::exchange(gathers_, true)) return;
   soon_([this] {
-    std::unique_lock hold(lock_);
-    gathers_ = false;
-    outgoing out = send_and_take();
-    hold.unlock();
-    tell(std::move(out));
+    try {
+      send_gathered();
+    } catch (...) {
+      tell_supervisor(std::current_exception());
+    }
   });
+}
+
+void node_actor::send_gathered() {
+  std::unique_lock hold(lock_);
+  gathers_ = false;
+  outgoing out = send_and_take();
+  hold.unlock();
+  tell(std::move(out));
 }
 
 void node_actor::tell(outgoing&& out) {

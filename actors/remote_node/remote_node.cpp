@@ -160,6 +160,7 @@ void node_actor::lose_job(job& j, const std::exception_ptr& why) {
 // ---- from the transport ---------------------------------------------------------------------------------------------
 
 void node_actor::frame(std::span<const std::byte> bytes) {
+  check_fault();
   net::reader from(bytes);
   const auto what = from.fixed<wire::kind>();
   std::unique_lock hold(lock_);
@@ -230,9 +231,9 @@ void node_actor::take_refused(net::reader& from) {
 }
 
 std::shared_ptr<node> make_node(executor_facts f, placement& p, wait_board& b, house_link& link,
-                                std::function<void(std::function<void()>)> soon) {
+                                std::function<void(std::function<void()>)> soon, failure_door give_up) {
   f.label = std::make_shared<node_label>();
-  return std::make_shared<node_actor>(std::move(f), p, b, link, std::move(soon));
+  return std::make_shared<node_actor>(std::move(f), p, b, link, std::move(soon), std::move(give_up));
 }
 
 }  // namespace troupe::detail

@@ -19,6 +19,7 @@
 #include <span>
 #include <string>
 
+#include "actors/actor.hpp"
 #include "actors/logic/scheduling/cost_model.hpp"
 #include "actors/protocol/executor.hpp"
 #include "actors/wire/task_messages.hpp"
@@ -30,8 +31,10 @@ class placement;
 class wait_board;
 struct house_link;
 
-class node : public executor {
+class node : public executor, public actor {
  public:
+  actor_kind kind() const override { return actor_kind::remote_node; }
+  std::string label() const override { return facts().name; }
   /// Takes all places for nodes that there are, this one among them, before any node joins. They stay as long as this
   /// one.
   virtual void meet(std::span<const std::shared_ptr<node>>) = 0;
@@ -63,8 +66,9 @@ class node : public executor {
   virtual void arrived(std::span<const std::byte> head, bool whole) = 0;
 };
 
-/// `soon` runs what it is given a moment later, on the transport's control thread.
+/// `soon` runs what it is given a moment later, on the transport's control thread. `give_up` ends the session with the
+/// node that is there, for that reason; any thread.
 std::shared_ptr<node> make_node(executor_facts, placement&, wait_board&, house_link&,
-                                std::function<void(std::function<void()>)> soon);
+                                std::function<void(std::function<void()>)> soon, failure_door give_up);
 
 }  // namespace troupe::detail

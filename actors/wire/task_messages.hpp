@@ -45,10 +45,10 @@ enum class kind : std::uint8_t {
   no_pull = 0x1e,      ///< owner to node service: what you were to pull is not there
   unfilled = 0x1f,     ///< node service to owner: what was to be pulled has not come
   copy = 0x2a,         ///< owner to node service: as `give`, but what comes after it there need not wait for it
-  fill = 0x2b,         ///< owner to node service: bytes that a task needs which comes next, where there are many of them
-  recall = 0x30,       ///< owner to node service: tasks that may run elsewhere, unless they have begun
-  begun = 0x24,        ///< node service to owner: tasks under suspicion whose bodies are about to run
-  tried = 0x2d,        ///< node service to owner: tasks whose bodies have thrown, each once, and are tried again
+  fill = 0x2b,    ///< owner to node service: bytes that a task needs which comes next, where there are many of them
+  recall = 0x30,  ///< owner to node service: tasks that may run elsewhere, unless they have begun
+  begun = 0x24,   ///< node service to owner: tasks under suspicion whose bodies are about to run
+  tried = 0x2d,   ///< node service to owner: tasks whose bodies have thrown, each once, and are tried again
   // of members, whatever they do for each other; see node_messages.hpp
   load = 0x25,       ///< what the sender has to do
   ping = 0x26,       ///< say this number again; answered by `pong`

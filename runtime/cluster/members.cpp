@@ -51,12 +51,15 @@ void neighbours::joined(const node_id& id, const std::shared_ptr<net::session>& 
   p->all = this;
   p->line = std::make_shared<net::lasting_session>(s, [this] { return transport_->now(); });
   p->over = s.get();
-  p->service = make_node_service(house_, house_.brain(), house_.board(), house_.link(), p->line,
-                               [this](const node_id& n) -> std::shared_ptr<net::session> {
-                                 const peer_ptr other = find(n);
-                                 if (!other) cluster_->reach(n);  // for the next time
-                                 return other ? other->line : nullptr;
-                               });
+  p->service = make_node_service(
+      house_, house_.brain(), house_.board(), house_.link(), p->line,
+      [this](const node_id& n) -> std::shared_ptr<net::session> {
+        const peer_ptr other = find(n);
+        if (!other) cluster_->reach(n);  // for the next time
+        return other ? other->line : nullptr;
+      },
+      [this, id](auto) { cluster_->give_up(id); });
+  supervise(p->service);
   {
     std::lock_guard hold(lock_);
     peers_.insert_or_assign(id, p);
@@ -240,6 +243,15 @@ void neighbours::give_up(net::session& s, const std::exception_ptr& why) {
     cluster_->give_up(name_of(s.peer().id));
   }
   s.close(why);
+}
+
+void neighbours::give_up(const node& place) {
+  std::unique_lock hold(lock_);
+  const auto there = std::ranges::find_if(peers_, [&](const auto& p) { return p.second->place.get() == &place; });
+  if (there == peers_.end()) return;
+  const node_id id = there->first;
+  hold.unlock();
+  cluster_->give_up(id);
 }
 
 }  // namespace troupe::detail

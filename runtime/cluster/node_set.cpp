@@ -97,6 +97,7 @@ neighbours::neighbours(engine& house, const cluster_options& o, memory_space fir
   logic::membership_options m;
   std::memcpy(&m.seed, self.id.bytes.data(), sizeof m.seed);
   cluster_ = std::make_unique<cluster>(*transport_, self, m, events);
+  supervise(std::shared_ptr<actor>(house.shared_from_this(), cluster_.get()));
   for (int i = 0; i < o.nodes_max; ++i) {
     executor_facts f;
     f.id = static_cast<std::uint16_t>(house.brain().facts().size());
@@ -106,8 +107,11 @@ neighbours::neighbours(engine& house, const cluster_options& o, memory_space fir
     f.name = "node:" + std::to_string(i);
     f.kind = device_kind::node;
     f.space = static_cast<memory_space>(first_space + i);
-    places_.push_back(make_node(std::move(f), house.brain(), house.board(), house.link(),
-                                [this](auto what) { transport_->at(transport_->now() + a_moment, std::move(what)); }));
+    places_.push_back(make_node(
+        std::move(f), house.brain(), house.board(), house.link(),
+        [this](auto what) { transport_->at(transport_->now() + a_moment, std::move(what)); },
+        [this, i = static_cast<std::size_t>(i)](auto) { give_up(*places_[i]); }));
+    supervise(places_.back());
     house.brain().add(*places_.back());
   }
   for (const auto& n : places_) n->meet(places_);
@@ -163,7 +167,34 @@ bool neighbours::bring_home(std::chrono::steady_clock::time_point deadline) {
   return std::ranges::all_of(places_, [&](const auto& n) { return n->wait_idle(deadline); });
 }
 
+// Has an actor supervised. In imagined time there is no supervisor, and a failure withdraws the actor at once.
+void neighbours::supervise(const std::shared_ptr<actor>& a) {
+  if (control* const c = house_.supervision()) a->supervise(c->watch(a));
+}
+
+void neighbours::failed(std::exception_ptr why) {
+  leaver_.start(
+      "leaves", house_.shared_from_this(), [this, why] { end_all(why); }, nullptr);
+}
+
+// Ends all sessions without a goodbye: membership has failed. The runtime goes on alone.
+void neighbours::end_all(const std::exception_ptr& why) {
+  std::lock_guard hold(ending_);
+  if (!std::exchange(started_, false)) return;
+  if (discovery_) discovery_->stop();
+  transport_->stop();
+  part_all(why);
+}
+
 void neighbours::stop() {
+  {
+    std::lock_guard hold(ending_);
+    stop_all();
+  }
+  leaver_.join();
+}
+
+void neighbours::stop_all() {
   if (discovery_) discovery_->stop();
   if (std::exchange(started_, false)) {
     std::promise<void> said;
@@ -175,7 +206,11 @@ void neighbours::stop() {
       over.wait();
   }
   transport_->stop();
-  // No event comes after stop(): the remaining peers are ended here.
+  part_all(std::make_exception_ptr(error(errc::runtime_stopped, "this runtime was shut down")));
+}
+
+// Ends the peers that are left. No event comes after the transport's end.
+void neighbours::part_all(const std::exception_ptr& why) {
   std::vector<peer_ptr> left;
   {
     std::lock_guard hold(lock_);
@@ -186,8 +221,23 @@ void neighbours::stop() {
     waiting_.clear();
     for (const peer_ptr& p : left) leaving_.push_back(p->service);
   }
-  for (const peer_ptr& p : left)
-    part(p, std::make_exception_ptr(error(errc::runtime_stopped, "this runtime was shut down")));
+  for (const peer_ptr& p : left) part(p, why);
+}
+
+std::vector<std::shared_ptr<actor>> neighbours::node_actors() const {
+  std::lock_guard hold(lock_);
+  std::vector<std::shared_ptr<actor>> all;
+  for (const auto& [id, p] : peers_)
+    if (p->place) all.push_back(p->place);
+  return all;
+}
+
+std::vector<std::shared_ptr<actor>> neighbours::service_actors() const {
+  std::lock_guard hold(lock_);
+  std::vector<std::shared_ptr<actor>> all;
+  for (const auto& [id, p] : peers_)
+    if (p->place) all.push_back(p->service);
+  return all;
 }
 
 bool neighbours::is_succeeded(const peer& p) const {

@@ -18,6 +18,7 @@
 #include <troupe/cluster.hpp>
 #include <troupe/cluster_report.hpp>
 
+#include "actors/actor.hpp"
 #include "actors/cluster/cluster.hpp"
 #include "actors/logic/membership/round_trips.hpp"
 #include "actors/node_service/node_service.hpp"
@@ -51,6 +52,12 @@ class neighbours final : private cluster_events {
   bool bring_home(std::chrono::steady_clock::time_point deadline);
   /// Says goodbye, ends all sessions and joins all threads.
   void stop();
+
+  // ---- for tests of failures
+  actor& membership_actor() { return *cluster_; }
+  /// Returns the actors of the nodes that are there: the remote nodes, and the services of these.
+  std::vector<std::shared_ptr<actor>> node_actors() const;
+  std::vector<std::shared_ptr<actor>> service_actors() const;
 
   std::vector<node_report> report() const;
   /// Returns the sums of all nodes that have gone, as if they were one.
@@ -119,6 +126,7 @@ class neighbours final : private cluster_events {
   net::pieces arriving(net::session&, std::span<const std::byte> head, std::uint64_t bytes) override;
   void arrived(net::session&, std::span<const std::byte> head, bool whole) override;
   void ended(net::session&) override;
+  void failed(std::exception_ptr why) override;
 
   void welcome(peer&, const wire::card&);
   void give_place(peer&);
@@ -133,6 +141,11 @@ class neighbours final : private cluster_events {
   std::vector<std::shared_ptr<node_service>> node_services() const;
   std::vector<std::shared_ptr<node_service>> services_of(const node_id& owner) const;
   void give_up(net::session&, const std::exception_ptr& why);
+  void give_up(const node& place);
+  void supervise(const std::shared_ptr<actor>&);
+  void end_all(const std::exception_ptr& why);
+  void stop_all();
+  void part_all(const std::exception_ptr& why);
   // notices.cpp
   void tell_again();
   void tell_load(std::span<const peer_ptr>);
@@ -165,6 +178,8 @@ class neighbours final : private cluster_events {
   std::unique_ptr<net::discovery> discovery_;  // null: no other nodes are looked for
   std::vector<std::shared_ptr<node>> places_;
   bool started_ = false;
+  std::mutex ending_;    // held while the part in the cluster ends
+  actor_thread leaver_;  // ends it, if membership has failed
   // Notices between members; on the control thread.
   std::size_t turn_ = 0, company_ = 0;
   wire::self_card last_card_;
@@ -184,10 +199,10 @@ class neighbours final : private cluster_events {
     std::exception_ptr why;
     net::transport::time_point last;
   };
-  std::map<net::endpoint, refusal> refusals_;          // of addresses that are dialled
-  std::uint64_t came_ = 0;                             // how often a place was given
-  std::deque<peer*> waiting_;                          // peers that wait for a place
-  std::vector<peer_ptr> parting_;                      // gone, with a connection that has not ended
+  std::map<net::endpoint, refusal> refusals_;           // of addresses that are dialled
+  std::uint64_t came_ = 0;                              // how often a place was given
+  std::deque<peer*> waiting_;                           // peers that wait for a place
+  std::vector<peer_ptr> parting_;                       // gone, with a connection that has not ended
   std::vector<std::shared_ptr<node_service>> leaving_;  // with tasks that have not ended
 };
 

@@ -13,20 +13,21 @@ set -euo pipefail
 # directly in actors/, if there are any, are the folder `.`.
 may_include='
 protocol:
+.: protocol
 logic/data: protocol
 logic/scheduling: protocol logic/data
 logic/lineage: protocol
 logic/membership: protocol
-memory: protocol logic/data
+memory: . protocol logic/data
 wire: protocol logic/data memory
-execution: protocol logic/data logic/scheduling logic/lineage memory wire
-housekeeping: protocol
-placement: protocol logic/data logic/scheduling logic/lineage memory wire execution
-core_group: protocol logic/scheduling execution housekeeping placement
-gpu: protocol logic/data logic/scheduling memory execution placement
-remote_node: protocol logic/data logic/scheduling memory wire execution placement
-node_service: protocol logic/data memory wire execution placement
-cluster: protocol logic/membership wire
+execution: . protocol logic/data logic/scheduling logic/lineage memory wire
+control: . protocol
+placement: . protocol logic/data logic/scheduling logic/lineage memory wire execution
+core_group: . protocol logic/scheduling execution control placement
+gpu: . protocol logic/data logic/scheduling memory execution placement
+remote_node: . protocol logic/data logic/scheduling memory wire execution placement
+node_service: . protocol logic/data memory wire execution placement
+cluster: . protocol logic/membership wire
 '
 
 # Headers of other folders that include all of placement though they use no more than a reference to it. This list may

@@ -1,7 +1,7 @@
 // What this file is for: the list of the core groups of this process.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
-#include "actors/housekeeping/stall_watch.hpp"
+#include "actors/control/stall_watch.hpp"
 
 #include <mutex>
 

@@ -1,7 +1,7 @@
 // What this file is for: the watchdog of the tests hears of a group that stands still, and of none that does not for long.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
-#include "actors/housekeeping/stall_watch.hpp"
+#include "actors/control/stall_watch.hpp"
 
 #include <gtest/gtest-spi.h>
 #include <gtest/gtest.h>

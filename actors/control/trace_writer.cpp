@@ -1,7 +1,7 @@
 // What this file is for: writing slices, flows and lane names.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
-#include "actors/housekeeping/trace_writer.hpp"
+#include "actors/control/trace_writer.hpp"
 
 #include <cstdio>
 

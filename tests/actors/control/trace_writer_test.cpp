@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "actors/housekeeping/trace_writer.hpp"
+#include "actors/control/trace_writer.hpp"
 #include "tests/api/json.hpp"
 
 namespace {

@@ -1,12 +1,14 @@
-// What this file is for: the one place that adapts CAF's names, so that the same source builds against 0.17 and later.
+// What this file is for: how actor systems and actors of CAF are set up.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
+#include <exception>
 #include <functional>
-#include <string>
 
 #include <caf/all.hpp>
+
+#include "actors/actor.hpp"
 
 namespace troupe::detail {
 
@@ -25,21 +27,14 @@ inline void configure(caf::actor_system_config& c) {
 }
 
 /// Sets the handlers that every actor starts with: a library prints nothing, and an exception in a handler is passed to
-/// `report`, if there is one, and ends the actor with an error.
+/// `report` and ends the actor with an error.
 template <class Self>
-void begin(Self* self, std::function<void(const std::string&)> report) {
+void begin(Self* self, std::function<void(const std::exception_ptr&)> report) {
   self->set_default_handler(caf::drop);
   self->set_down_handler([](caf::down_msg&) {});
   self->set_exception_handler([report](std::exception_ptr& e) -> caf::error {
-    std::string text = "unknown";
-    try {
-      std::rethrow_exception(e);
-    } catch (const std::exception& x) {
-      text = x.what();
-    } catch (...) {
-    }
-    if (report) report(text);
-    return caf::make_error(caf::sec::runtime_error, text);
+    report(e);
+    return caf::make_error(caf::sec::runtime_error, text_of(e));
   });
 }
 
