@@ -92,10 +92,10 @@ array_core* new_array(engine& house, array_spec s) {
   }
   if (written)
     for (std::uint32_t t = 0; t < a->tile_count; ++t) a->states[t].valid = true;
-  a->home = &house.link();
-  a->id = a->home->array_ids.fetch_add(1, std::memory_order_relaxed) + 1;
-  a->home->retain();
-  a->home->arrays.fetch_add(1, std::memory_order_relaxed);
+  a->rt = &house.state();
+  a->id = a->rt->array_ids.fetch_add(1, std::memory_order_relaxed) + 1;
+  a->rt->retain();
+  a->rt->arrays.fetch_add(1, std::memory_order_relaxed);
   return a.release();
 }
 
@@ -106,11 +106,11 @@ namespace {
 thread_local int may_not_wait = 0;
 
 void give_handles(array_core* a, std::int64_t handles) noexcept {
-  if (a->handles.fetch_sub(handles, std::memory_order_acq_rel) != handles || !a->home->birth.is_here()) return;
+  if (a->handles.fetch_sub(handles, std::memory_order_acq_rel) != handles || !a->rt->birth.is_here()) return;
   // All tasks that use the array were submitted before this: placement frees it once they are done, at once if there
   // are none.
-  if (engine* house = a->home->house.load(std::memory_order_acquire))
-    house->brain().drop(a);
+  if (engine* house = a->rt->house.load(std::memory_order_acquire))
+    house->placement_actor().drop(a);
   else
     destroy(*a);
 }
@@ -128,7 +128,7 @@ bool take_last(array_core& a) noexcept {
 // Drops a handle of an array whose memory the caller owns. Returns the task that ends when the memory is the caller's
 // again, with a reference; null: this was not the last handle, or no task can tell.
 task_record* give_back_borrowed(array_core* a) noexcept {
-  engine* const house = a->home->birth.is_here() ? a->home->house.load(std::memory_order_acquire) : nullptr;
+  engine* const house = a->rt->birth.is_here() ? a->rt->house.load(std::memory_order_acquire) : nullptr;
   if (!house) {
     give_handles(a, 1);
     return nullptr;
@@ -136,10 +136,10 @@ task_record* give_back_borrowed(array_core* a) noexcept {
   if (!take_last(*a)) return nullptr;
   task_record* t = nullptr;
   try {
-    t = make_farewell(*a->home, *a);
+    t = make_farewell(*a->rt, *a);
     t->references.store(3, std::memory_order_relaxed);  // the runtime's, the array's, the caller's
     a->farewell = t;
-    house->brain().bid_farewell(*t);
+    house->placement_actor().bid_farewell(*t);
   } catch (const std::bad_alloc&) {  // the caller cannot be told
     a->farewell = nullptr;
     if (t) recycle(t);
@@ -175,16 +175,16 @@ void release_and_wait(array_core* a) noexcept {
 const array_spec& spec_of(const array_core& a) noexcept { return a.spec; }
 
 target target_of(array_core& a) {
-  engine* house = a.home->house.load(std::memory_order_acquire);
+  engine* house = a.rt->house.load(std::memory_order_acquire);
   if (!house) throw error(errc::runtime_stopped, "the runtime of array '" + a.spec.name + "' is gone");
   house->check_process();
   return {house, nullptr};
 }
 
-const house_link* home_of_tile(const array_core& a) noexcept {
+const runtime_state* home_of_tile(const array_core& a) noexcept {
   bool empty = false;
   for (int d = 0; d < a.spec.rank; ++d) empty = empty || a.spec.size[d] == 0;
-  return a.tile_count == 1 && !empty ? a.home : nullptr;
+  return a.tile_count == 1 && !empty ? a.rt : nullptr;
 }
 
 void throw_foreign(const array_core& a) {
@@ -195,7 +195,7 @@ void describe(engine& house, access& to, array_core& a, access_mode mode, const 
               const std::array<index_t, rank_max>& hi, const std::array<index_t, rank_max>& limit_lo,
               const std::array<index_t, rank_max>& limit_hi, border edge, const void* fill, std::size_t fill_size,
               combine_fn combiner) {
-  if (a.home != &house.link()) throw_foreign(a);
+  if (a.rt != &house.state()) throw_foreign(a);
   to.array = &a;
   to.where = nullptr;
   to.mode = mode;
@@ -346,7 +346,7 @@ struct host_access {
   scratch buffers;
   run_context context;
   host_access(engine& h, task_record* t)
-      : task(t), house(&h), listed(t), context(*h.link().host, h.link(), buffers, "host", never_stopping) {
+      : task(t), house(&h), listed(t), context(*h.state().host, h.state(), buffers, "host", never_stopping) {
     context.bind(*t);
   }
 };
@@ -380,7 +380,7 @@ host_access* open_host(array_core& a, access_mode mode, const std::array<index_t
     granted = wait_until(*t, deadline);
   } catch (...) {
     if (mode == access_mode::update) {
-      to.house->brain().abandon_access(*t);
+      to.house->placement_actor().abandon_access(*t);
     } else if (claim(*t)) {
       t->error = cancelled_error(*t, "");
       fulfil(*t, to.house->board());
@@ -415,7 +415,7 @@ host_access* open_host(array_core& a, access_mode mode, const std::array<index_t
 }
 
 void close_host(host_access* h) noexcept {
-  if (!h->task->home->birth.is_here()) return;  // a child by fork: the view is its parent's
+  if (!h->task->rt->birth.is_here()) return;  // a child by fork: the view is its parent's
   std::unique_ptr<host_access> gone(h);
   try {
     h->context.commit();
@@ -424,7 +424,7 @@ void close_host(host_access* h) noexcept {
   }
   task_record* t = h->task;
   h->house->views().remove(h->listed);
-  h->house->brain().report_done({&t, 1}, nullptr);
+  h->house->placement_actor().report_done({&t, 1}, nullptr);
   release(t);
   release_and_wait(h->array);
 }

@@ -20,7 +20,7 @@ class deadlines {
   using action = std::function<void()>;
   using entry = std::pair<std::uint64_t, std::uint64_t>;  // time in ticks, and a number
 
-  explicit deadlines(house_clock c) : clock_(std::move(c)) {}
+  explicit deadlines(runtime_clock c) : clock_(std::move(c)) {}
   /// Sets the function that has `look` called after a time.
   void use_alarm(std::function<void(std::chrono::milliseconds)>);
 
@@ -35,7 +35,7 @@ class deadlines {
  private:
   void set_alarm();  // with the lock
 
-  const house_clock clock_;
+  const runtime_clock clock_;
   std::mutex lock_;
   std::function<void(std::chrono::milliseconds)> alarm_;
   std::map<entry, action> all_;

@@ -59,12 +59,13 @@ options checked(options o) {
   return o;
 }
 
-std::unique_ptr<house_link, void (*)(house_link*)> make_link(const house_clock& clock) {
-  std::unique_ptr<house_link, void (*)(house_link*)> link(new house_link, [](house_link* l) { l->release(); });
-  link->host = devices::make_host_device();
-  link->tiles = std::make_unique<tile_memory>(*link->host);
-  link->clock = clock;
-  return link;
+std::unique_ptr<runtime_state, void (*)(runtime_state*)> make_state(const runtime_clock& clock) {
+  std::unique_ptr<runtime_state, void (*)(runtime_state*)> state(new runtime_state,
+                                                                 [](runtime_state* l) { l->release(); });
+  state->host = devices::make_host_device();
+  state->tiles = std::make_unique<tile_memory>(*state->host);
+  state->clock = clock;
+  return state;
 }
 
 // Refuses a kernel without a text or entry now: a null pointer that is read later has no caller to report to.
@@ -128,13 +129,13 @@ void kernel_table::offer(std::uint16_t id, const std::unordered_set<std::uint64_
   }
 }
 
-engine::engine(const options& o, surroundings s)
+engine::engine(const options& o, runtime_environment s)
     : options_(checked(o)),
       around_(std::move(s)),
-      link_(make_link(around_.clock)),
-      placement_(options_, *link_, board_),
+      state_(make_state(around_.clock)),
+      placement_(options_, *state_, board_),
       timers_(std::make_shared<deadlines>(around_.clock)) {
-  link_->kernels = kernels_;
+  state_->kernels = kernels_;
   placement_.use_hold_up([this] {
     const open_views::held views = views_.of_this_thread();
     return !views.empty() && placement_.is_behind(views.tasks(), nullptr);
@@ -159,19 +160,19 @@ void engine::start() {
 }
 
 void engine::build() {
-  link_->shared_house = weak_from_this();
-  link_->house.store(this, std::memory_order_release);
+  state_->shared_house = weak_from_this();
+  state_->house.store(this, std::memory_order_release);
   around_.make_cores ? do_without_control() : start_control();
   add_groups();
   add_gpus();
   add_disk();
   if (!options_.cluster.cluster_name.empty())
-    neighbours_ = std::make_unique<neighbours>(*this, options_.cluster, static_cast<memory_space>(gpus_.size() + 1));
+    nodes_ = std::make_unique<node_set>(*this, options_.cluster, static_cast<memory_space>(gpus_.size() + 1));
   placement_.trace_to(sink(), 1);
   for (auto& g : groups_) g->start();
   for (auto& g : gpus_) g->start();
   if (disk_) disk_->start();
-  if (neighbours_) neighbours_->start();
+  if (nodes_) nodes_->start();
 }
 
 void engine::start_control() {
@@ -180,7 +181,7 @@ void engine::start_control() {
   o.trace = options_.trace;
   o.tidy = [self] {
     const auto house = self.lock();
-    if (house) house->link_->tiles->tidy();
+    if (house) house->state_->tiles->tidy();
     return !house || house->placement_.tidy();
   };
   o.ring = [self] {
@@ -253,12 +254,12 @@ void engine::add_groups() {
     c.first_lane = 1000 * (g + 1);
     c.house = self;
     if (around_.make_cores) {
-      groups_.push_back(around_.make_cores(std::move(c), placement_, board_, *link_));
+      groups_.push_back(around_.make_cores(std::move(c), placement_, board_, *state_));
       placement_.add(*groups_.back());
       continue;
     }
     groups_.push_back(make_core_group(
-        std::move(c), placement_, board_, *link_->host, *link_,
+        std::move(c), placement_, board_, *state_->host, *state_,
         [](void* context) { static_cast<control*>(context)->went_idle(); }, control_.get()));
     supervise(groups_.back());
     placement_.add(*groups_.back());
@@ -298,10 +299,10 @@ void engine::add_gpus() {
     g.facts.has_double = (*opened)->facts().has_double;
     g.facts.takes_cores = (*opened)->facts().takes_cores;
     measure(*opened, g.facts.space);
-    g.open = [opened, again = std::move(device.open), link = link_.get()] {
+    g.open = [opened, again = std::move(device.open), state = state_.get()] {
       if (*opened) return std::move(*opened);
       auto fresh = again();
-      link->tiles->pin_again();
+      state->tiles->pin_again();
       return fresh;
     };
     g.probes_link = costs_ != nullptr;
@@ -314,7 +315,7 @@ void engine::add_gpus() {
   for (std::size_t i = 0; i < all.size(); ++i)
     for (std::size_t k = i + 1; k < all.size(); ++k) connect(all[i], all[k]);
   for (opened_gpu& one : all) {
-    gpus_.push_back(make_gpu(std::move(one.options), placement_, board_, *link_));
+    gpus_.push_back(make_gpu(std::move(one.options), placement_, board_, *state_));
     supervise(gpus_.back());
     placement_.add(*gpus_.back());
   }
@@ -331,7 +332,7 @@ void engine::pin_tiles(const std::vector<found_accelerator>& found) {
       if (auto one = device.pinning()) pinnings.push_back(std::move(one));
   std::uint64_t most = std::min(options_.pinned_bytes_max, devices::memory_bytes() / 2);
   if (options_.memory_bytes != 0) most = std::min(most, options_.memory_bytes);
-  link_->tiles->pin_for(std::move(pinnings), most);
+  state_->tiles->pin_for(std::move(pinnings), most);
 }
 
 // Measures a device's links before its actor has it. If that fails `device` is null afterwards: the actor opens it
@@ -394,7 +395,7 @@ void engine::add_disk() {
   d.sink = sink();
   d.lane = 2;
   d.house = weak_from_this();
-  disk_ = make_disk(std::move(d), board_, *link_);
+  disk_ = make_disk(std::move(d), board_, *state_);
   supervise(disk_);
   placement_.spill_to(*disk_);
 }
@@ -405,12 +406,12 @@ engine::~engine() {
   resume_abandoned();
   groups_.clear();
   gpus_.clear();
-  link_->tiles->unpin_all();  // tiles with handles outlive the devices
+  state_->tiles->unpin_all();  // tiles with handles outlive the devices
   disk_.reset();
   control_.reset();
   // Records that futures still hold keep the link alive, one reference each.
-  link_->references.fetch_add(static_cast<long>(link_->records.in_use()), std::memory_order_relaxed);
-  link_->house.store(nullptr, std::memory_order_release);
+  state_->references.fetch_add(static_cast<long>(state_->records.in_use()), std::memory_order_relaxed);
+  state_->house.store(nullptr, std::memory_order_release);
 }
 
 shutdown_report engine::shutdown(std::chrono::steady_clock::time_point deadline) {
@@ -453,17 +454,17 @@ shutdown_report engine::shut_down(std::chrono::steady_clock::time_point deadline
   if (down_) return last_report_;
   down_ = true;
   shutdown_report r;
-  if (neighbours_) neighbours_->close_doors();
+  if (nodes_) nodes_->close_intake();
   const bool quiet = placement_.wait_quiet(deadline);
-  if (neighbours_ && !neighbours_->wait_released(deadline)) r.complete = false;
-  if (neighbours_ && !neighbours_->bring_home(std::max(deadline, std::chrono::steady_clock::now() + stop_grace)))
+  if (nodes_ && !nodes_->wait_released(deadline)) r.complete = false;
+  if (nodes_ && !nodes_->bring_home(std::max(deadline, std::chrono::steady_clock::now() + stop_grace)))
     r.complete = false;
   placement_.close();
   if (!quiet || !placement_.is_quiet()) {
     r.queued_abandoned = placement_.abandon_queued();
     r.complete = r.queued_abandoned == 0;
   }
-  if (neighbours_) neighbours_->stop();
+  if (nodes_) nodes_->stop();
   if (control_) control_->end_supervision();
   for (auto& g : groups_) g->request_stop();
   for (auto& g : gpus_) g->request_stop();
@@ -502,10 +503,10 @@ runtime_report engine::report() {
   runtime_report r = placement_.report();
   r.threads = threads();
   std::erase_if(r.executors, [](const executor_report& e) { return e.kind == device_kind::node && e.slots == 0; });
-  if (neighbours_)
-    if (executor_report gone = neighbours_->gone(); gone.tasks != 0 || gone.bytes_moved != 0)
+  if (nodes_)
+    if (executor_report gone = nodes_->gone(); gone.tasks != 0 || gone.bytes_moved != 0)
       r.executors.push_back(std::move(gone));
-  r.bytes_pinned = link_->tiles->pinned_bytes();
+  r.bytes_pinned = state_->tiles->pinned_bytes();
   return r;
 }
 

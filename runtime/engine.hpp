@@ -51,7 +51,7 @@ class kernel_table {
 
 class engine : public std::enable_shared_from_this<engine> {
  public:
-  explicit engine(const options&, surroundings = {});
+  explicit engine(const options&, runtime_environment = {});
   ~engine();
   engine(const engine&) = delete;
   engine& operator=(const engine&) = delete;
@@ -61,7 +61,7 @@ class engine : public std::enable_shared_from_this<engine> {
   shutdown_report shutdown(std::chrono::steady_clock::time_point deadline);
   /// Throws runtime_stopped in a child of the process that the runtime was made in.
   void check_process() const {
-    if (!link_->birth.is_here()) refuse_child();
+    if (!state_->birth.is_here()) refuse_child();
   }
   runtime_report report();
   int threads() const;
@@ -69,15 +69,15 @@ class engine : public std::enable_shared_from_this<engine> {
   const options& settings() const { return options_; }
   /// Returns the kinds of devices that were named and do not exist, with the reason.
   const std::vector<std::string>& absent_devices() const { return absent_devices_; }
-  house_link& link() { return *link_; }
-  placement& brain() { return placement_; }
+  runtime_state& state() { return *state_; }
+  placement& placement_actor() { return placement_; }
   wait_board& board() { return board_; }
   open_views& views() { return views_; }
   kernel_table& kernels() { return *kernels_; }
   /// Returns the node's part in its cluster; null: it is in none.
-  const neighbours* others() const { return neighbours_.get(); }
-  neighbours* others() { return neighbours_.get(); }
-  const surroundings& around() const { return around_; }
+  const node_set* others() const { return nodes_.get(); }
+  node_set* others() { return nodes_.get(); }
+  const runtime_environment& around() const { return around_; }
   const std::shared_ptr<deadlines>& timers() const { return timers_; }
   /// Returns the actor system; null in imagined time.
   control* supervision() { return control_.get(); }
@@ -137,8 +137,8 @@ class engine : public std::enable_shared_from_this<engine> {
 
   const options options_;
   std::vector<std::string> absent_devices_;
-  const surroundings around_;
-  const std::unique_ptr<house_link, void (*)(house_link*)> link_;  // first made, last given up
+  const runtime_environment around_;
+  const std::unique_ptr<runtime_state, void (*)(runtime_state*)> state_;  // first made, last given up
   wait_board board_;
   open_views views_;
   placement placement_;
@@ -149,7 +149,7 @@ class engine : public std::enable_shared_from_this<engine> {
   std::vector<std::shared_ptr<gpu>> gpus_;
   std::unique_ptr<known_costs> costs_;                       // null: no devices, or not wanted
   std::vector<std::pair<memory_space, std::string>> links_;  // keys of links in costs_
-  std::unique_ptr<neighbours> neighbours_;
+  std::unique_ptr<node_set> nodes_;
   std::shared_ptr<disk_thread> disk_;
   std::mutex shutdown_lock_;
   bool down_ = false;

@@ -14,10 +14,10 @@
 namespace troupe::detail {
 
 /// Parts of the world that a runtime uses. Empty members: the machine's. A simulation provides all of them.
-struct surroundings {
-  house_clock clock{};
+struct runtime_environment {
+  runtime_clock clock{};
   /// Makes a core group; the runtime then has no background services: no traces, and idle memory is kept.
-  std::function<std::shared_ptr<core_group>(core_group_options, placement&, wait_board&, house_link&)> make_cores{};
+  std::function<std::shared_ptr<core_group>(core_group_options, placement&, wait_board&, runtime_state&)> make_cores{};
   std::function<std::unique_ptr<net::transport>(net::transport_options)> make_transport{};
   std::function<net::node_id()> make_id{};
   /// Calls the function back after that time.

@@ -17,10 +17,10 @@ namespace detail {
 namespace {
 
 // Stands in for placement while a graph is recorded: nothing runs, so nothing can fail.
-struct nothing_runs final : logic::dependencies::surroundings {
-  explicit nothing_runs(house_link& l) : link(l) {}
-  house_link& link;
-  task_record* make_settle(array_core& a, reduction& r) override { return detail::make_settle(link, a, r); }
+struct nothing_runs final : logic::dependencies::callbacks {
+  explicit nothing_runs(runtime_state& s) : state(s) {}
+  runtime_state& state;
+  task_record* make_settle(array_core& a, reduction& r) override { return detail::make_settle(state, a, r); }
   void fail(task_record&, std::exception_ptr, bool) override {}
 };
 
@@ -176,11 +176,11 @@ void summarize(recorded_graph& g, recording& tape) {
 }
 
 std::shared_ptr<recorded_graph> compile(engine& house, recording& tape) {
-  nothing_runs around(house.link());
+  nothing_runs around(house.state());
   logic::dependencies deps(around, &tape.tiles);
   auto g = std::make_shared<recorded_graph>();
-  g->home = &house.link();
-  g->home->retain();
+  g->rt = &house.state();
+  g->rt->retain();
   const std::size_t calls = tape.tasks.size();
   std::vector<task_record*> settles;  // appended after the calls
   for (std::size_t i = 0; i < calls; ++i) {
@@ -188,7 +188,7 @@ std::shared_ptr<recorded_graph> compile(engine& house, recording& tape) {
     if (tape.tasks[i]->extra) g->executors &= tape.tasks[i]->extra->executors;
     deps.order(*tape.tasks[i], settles);
   }
-  find_executors(*g, tape, house.brain().facts());
+  find_executors(*g, tape, house.placement_actor().facts());
   deps.settle_recorded(settles);
   tape.tasks.insert(tape.tasks.end(), settles.begin(), settles.end());
   for (std::size_t i = 0; i < tape.tasks.size(); ++i) tape.tasks[i]->id = i;
@@ -250,15 +250,15 @@ future<void> runtime::run(const task_options& options, const graph& g) {
   if (!g.valid()) throw error(errc::bad_argument, "run() of an empty graph");
   recorded_graph& rg = *g.graph_;
   engine& e = house();
-  if (rg.home != &e.link()) throw error(errc::bad_argument, "the graph was recorded by another runtime");
+  if (rg.rt != &e.state()) throw error(errc::bad_argument, "the graph was recorded by another runtime");
   if (options.retries != 0) throw error(errc::not_supported, "a graph as a whole is not retried");
   const target to{&e, nullptr};
   task_record* t = make_record(to, &options, &run_on_device, &run_nothing, static_cast<const box<1>*>(nullptr),
                                static_cast<const extent<1>*>(nullptr));
-  if (const auto allowed = t->extra->executors & e.brain().all(); (allowed & rg.executors).empty()) {
+  if (const auto allowed = t->extra->executors & e.placement_actor().all(); (allowed & rg.executors).empty()) {
     discard(t);
     release(t);
-    throw_no_runner(rg, allowed, e.brain().facts());
+    throw_no_runner(rg, allowed, e.placement_actor().facts());
   }
   // Chooses cores where they can run the graph: the time of a whole graph on a device is not known beforehand.
   t->extra->executors &= rg.executors;

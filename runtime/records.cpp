@@ -34,7 +34,7 @@ struct cancel {
     if (!claim(*task)) return;  // it runs: the body sees the token
     task->error = stopped_error(*task, "");
     fulfil(*task, house->board());
-    house->brain().note_cancelled();
+    house->placement_actor().note_cancelled();
   }
 };
 
@@ -67,7 +67,7 @@ void set_deadline(engine& house, task_record& t, task_extra& e, const task_optio
       watch->in->add(o.deadline, [source, since = e.overdue, of = std::weak_ptr(house.shared_from_this())]() mutable {
         const auto still = of.lock();
         if (!still) return;
-        *since = std::max<std::uint64_t>(1, still->link().clock.ticks());
+        *since = std::max<std::uint64_t>(1, still->state().clock.ticks());
         source.request_stop();
         if (still->others())
           still->timers()->add(overdue_max, [of] {
@@ -88,7 +88,7 @@ const std::exception_ptr no_memory = std::make_exception_ptr(
 void throw_no_memory() { std::rethrow_exception(no_memory); }
 
 task_record* new_task(engine& house) try {
-  task_record* t = take_record(house.link());
+  task_record* t = take_record(house.state());
   t->references.store(2, std::memory_order_relaxed);
   return t;
 } catch (const std::bad_alloc&) {
@@ -164,7 +164,7 @@ void check_belongs(target to, const task_record& t) {
   for (int i = 0; i < t.access_count; ++i) {
     const access& x = t.accesses[i];
     if (x.array) continue;  // checked when the access was filled in
-    if (x.task->home != t.home)
+    if (x.task->rt != t.rt)
       throw error(errc::bad_argument, "a future that the call waits for belongs to another runtime");
     if (is_recorded(x.task->kind) != (to.tape != nullptr))
       throw error(errc::bad_argument, to.tape ? "a recorded call can only wait for calls of the same recording"
@@ -173,7 +173,7 @@ void check_belongs(target to, const task_record& t) {
 }
 
 void check_size(target to, const task_record& t) {
-  if (to.house->brain().limits_size()) to.house->brain().check_size(t);
+  if (to.house->placement_actor().limits_size()) to.house->placement_actor().check_size(t);
 }
 
 void put_on(recording& tape, task_record* t) {
@@ -192,23 +192,23 @@ void submit(target to, task_record* t) {
       put_on(*to.tape, t);
       return;
     }
-    to.house->brain().check_open();
+    to.house->placement_actor().check_open();
     check_size(to, *t);
   } catch (...) {
     discard(t);
     throw;
   }
-  to.house->brain().submit(t, !to.waits || current_task() != nullptr);
+  to.house->placement_actor().submit(t, !to.waits || current_task() != nullptr);
 }
 
 bool wait_for_room(target to, std::chrono::steady_clock::time_point deadline) {
-  return to.tape || current_task() || to.house->brain().wait_for_room(deadline);
+  return to.tape || current_task() || to.house->placement_actor().wait_for_room(deadline);
 }
 
 void submit_all(target to, std::span<task_record* const> chunks, task_record* join) {
   try {
     for (const task_record* t : chunks) check_belongs(to, *t);
-    if (!to.tape) to.house->brain().check_open();
+    if (!to.tape) to.house->placement_actor().check_open();
     if (!to.tape)
       for (const task_record* t : chunks) check_size(to, *t);
   } catch (...) {
@@ -228,19 +228,19 @@ void submit_all(target to, std::span<task_record* const> chunks, task_record* jo
     if (to.tape)
       put_on(*to.tape, t);
     else
-      to.house->brain().submit(t, inside);
+      to.house->placement_actor().submit(t, inside);
     release(t);  // no future refers to a single chunk
   }
   if (to.tape)
     put_on(*to.tape, join);
   else
-    to.house->brain().submit(join, inside);
+    to.house->placement_actor().submit(join, inside);
 }
 
 namespace {
 // Recycles a record; not in a child by fork, where the pools may be locked for ever.
 void put_back(task_record* t) noexcept {
-  if (t->home->birth.is_here()) recycle(t);
+  if (t->rt->birth.is_here()) recycle(t);
 }
 }  // namespace
 
@@ -256,7 +256,7 @@ void release(task_record* t) noexcept {
 }
 
 region* new_region(engine& house) {
-  region* r = house.link().regions.take();
+  region* r = house.state().regions.take();
   r->combiner = nullptr;
   r->partials = nullptr;
   return r;
@@ -268,13 +268,14 @@ void check_slots(engine& house, const task_record& t, task_extra& e) {
   const int slots = logic::slots_of(e.options.resources);
   if (slots <= 1) return;
   int most = 0;
-  for (const executor_facts& f : house.brain().facts()) {
+  for (const executor_facts& f : house.placement_actor().facts()) {
     if (f.kind != device_kind::cpu || !e.executors.contains(f.id)) continue;
     most = std::max(most, f.slots);
     if (f.slots < slots) e.executors.erase(f.id);
   }
-  const logic::executor_set able = t.kernel ? house.brain().able_to_run(*t.kernel) : house.brain().all();
-  if ((e.executors & able & house.brain().all()).empty() && most < slots)
+  const logic::executor_set able =
+      t.kernel ? house.placement_actor().able_to_run(*t.kernel) : house.placement_actor().all();
+  if ((e.executors & able & house.placement_actor().all()).empty() && most < slots)
     throw error(errc::no_resource, "task '" + logic::name_of(t) + "': cpu: " + std::to_string(slots) +
                                        " slots asked, " + std::to_string(most) +
                                        " is the maximum, the slots of the largest core group in its scope");
@@ -284,7 +285,7 @@ void check_slots(engine& house, const task_record& t, task_extra& e) {
 void check_devices(engine& house, const task_record& t, task_extra& e) {
   if (!logic::asks_for_devices(e.options.resources)) return;
   constexpr unsigned char cores = 1u << static_cast<int>(device_kind::cpu);
-  e.executors &= logic::with_body(cores, house.brain().facts());
+  e.executors &= logic::with_body(cores, house.placement_actor().facts());
   if (e.executors.empty() || (t.kernel && !(t.kernel->kinds & cores)))
     throw error(errc::no_executor, "task '" + logic::name_of(t) +
                                        "' holds devices (gpu) for a body on a core: it needs one, and a core group in "
@@ -303,7 +304,7 @@ const logic::executor_set& executors_in(engine& house, const scope& where) {
   thread_local answer last;
   const std::uint64_t changes = executor_changes.load(std::memory_order_acquire);
   if (last.house != &house || last.changes != changes || last.where.root() != where.root())
-    last = {&house, changes, where, logic::resolve(where, house.brain().facts())};
+    last = {&house, changes, where, logic::resolve(where, house.placement_actor().facts())};
   return last.found;
 }
 }  // namespace
@@ -318,7 +319,7 @@ std::string hint_of_devices(const engine& house) {
 
 void check_resources(engine& house, const task_record& t, const task_extra& e) {
   try {
-    house.brain().check_resources(e.options.resources);
+    house.placement_actor().check_resources(e.options.resources);
   } catch (const error& why) {
     throw error(why.code(), "task '" + logic::name_of(t) + "': " + why.what());
   }
@@ -334,16 +335,16 @@ void apply_now(engine& house, task_record& t, const task_options& o) {
   if (t.kernel)
     for (std::size_t i = 0; i < t.kernel->resource_count; ++i) e.options.resources.push_back(t.kernel->resources[i]);
   if (!e.options.resources.empty()) check_resources(house, t, e);
-  const auto& facts = house.brain().facts();
+  const auto& facts = house.placement_actor().facts();
   if (!o.where.is_any()) {
     e.resolved_at = executor_changes.load(std::memory_order_acquire);
     e.executors = executors_in(house, o.where);
     if (e.executors.empty())
       throw error(errc::no_executor, "task '" + logic::name_of(t) +
                                          "': no executor is in the scope: widen it; there are: " +
-                                         logic::names_of(house.brain().all(), facts) +
+                                         logic::names_of(house.placement_actor().all(), facts) +
                                          (logic::names_absent_devices(o.where, facts) ? hint_of_devices(house) : ""));
-    if (t.kernel && (e.executors & house.brain().able_to_run(*t.kernel)).empty()) check_kernel(house, t);
+    if (t.kernel && (e.executors & house.placement_actor().able_to_run(*t.kernel)).empty()) check_kernel(house, t);
   }
   check_devices(house, t, e);
   check_slots(house, t, e);
@@ -434,9 +435,10 @@ void check_shapes(const task_record& t) {
 
 void check_kernel(engine& house, const task_record& t) {
   if (t.kernel->shape_count != 0) check_shapes(t);
-  const auto& facts = house.brain().facts();
-  const logic::executor_set able = house.brain().able_to_run(*t.kernel);
-  const logic::executor_set allowed = t.extra ? t.extra->executors & house.brain().all() : house.brain().all();
+  const auto& facts = house.placement_actor().facts();
+  const logic::executor_set able = house.placement_actor().able_to_run(*t.kernel);
+  const logic::executor_set allowed =
+      t.extra ? t.extra->executors & house.placement_actor().all() : house.placement_actor().all();
   if (!(able & allowed).empty()) return;
   std::string left_out;
   for (const executor_facts& f : facts)
@@ -466,7 +468,7 @@ void add_join_edge(task_record& chunk, task_record& join) {
 }
 
 engine& engine_of(const task_record& t) {
-  engine* house = t.home->house.load(std::memory_order_acquire);
+  engine* house = t.rt->house.load(std::memory_order_acquire);
   if (!house) throw error(errc::runtime_stopped, "the future's runtime is gone");
   house->check_process();
   return *house;
@@ -494,13 +496,13 @@ bool look_for_end(engine& house, task_record& t, std::chrono::steady_clock::time
   auto spin_until = std::min(deadline, begin + house.settings().spin);
   thread_local net::patience patience;
   bool for_nodes =
-      house.link().on_nodes.load(std::memory_order_relaxed) != 0 && deadline > begin &&
+      house.state().on_nodes.load(std::memory_order_relaxed) != 0 && deadline > begin &&
       patience.begin(begin, std::min<std::chrono::nanoseconds>(deadline - begin, house.settings().cluster.spin));
   const auto device_until = std::min(deadline, begin + (1 + device_patience) * house.settings().spin);
   engine::device_watch devices(house);
   for (int looks = 0;; ++looks) {
     if (is_done(t)) return true;
-    if (house.brain().take_turn_waiting() || devices.look()) continue;
+    if (house.placement_actor().take_turn_waiting() || devices.look()) continue;
     if (may_help && house.help_with(t, [&] { devices.end(); })) return true;
     if (for_nodes) {
       for_nodes = patience.goes_on();
@@ -521,7 +523,7 @@ bool look_for_end(engine& house, task_record& t, std::chrono::steady_clock::time
 void check_views(engine& house, const task_record& t, std::chrono::steady_clock::time_point deadline) {
   if (deadline != std::chrono::steady_clock::time_point::max()) return;
   const open_views::held views = house.views().of_this_thread();
-  if (views.empty() || !house.brain().is_behind(views.tasks(), &t) || is_done(t)) return;
+  if (views.empty() || !house.placement_actor().is_behind(views.tasks(), &t) || is_done(t)) return;
   throw error(errc::would_deadlock,
               "'" + logic::name_of(t) + "' can only go on after a host view that this thread holds (of " +
                   views.names() + "): close the view before you wait, or move it to the thread that is to close it");
@@ -534,7 +536,7 @@ bool wait_until(task_record& t, std::chrono::steady_clock::time_point deadline) 
   if (is_recorded(t.kind))
     throw error(errc::bad_argument, "the future stands for a recorded call, which is never ready: wait for the run");
   // Keeps the engine: the runtime may be destroyed meanwhile, and a body that runs here be left behind.
-  const std::shared_ptr<engine> kept = t.home->shared_house.lock();
+  const std::shared_ptr<engine> kept = t.rt->shared_house.lock();
   if (!kept && is_done(t)) return true;
   if (!kept) throw error(errc::runtime_stopped, "the future's runtime is gone");
   kept->check_process();

@@ -30,7 +30,7 @@ namespace {
 // is left as it is.
 void give_up(std::shared_ptr<detail::engine>& e) noexcept {
   if (!e) return;
-  if (e->link().birth.is_here())
+  if (e->state().birth.is_here())
     e->shutdown(detail::deadline_after(e->settings().shutdown_timeout));
   else if (auto* kept = new (std::nothrow) std::shared_ptr<detail::engine>(e))
     static_cast<void>(kept);  // its last handle is never given back
@@ -62,7 +62,7 @@ detail::target runtime::submission_target() const { return {&house(), nullptr}; 
 
 void runtime::wait_all() {
   if (wait_all_until(std::chrono::steady_clock::time_point::max())) return;
-  const std::string& ended = house().brain().why_ended();
+  const std::string& ended = house().placement_actor().why_ended();
   if (!ended.empty()) throw error(errc::runtime_stopped, ended);
   throw error(errc::runtime_stopped, "the runtime was shut down and has left bodies behind that still run");
 }
@@ -71,22 +71,22 @@ bool runtime::wait_all_until(std::chrono::steady_clock::time_point deadline) {
   if (detail::current_task())
     throw error(errc::would_deadlock, "wait_all() inside a task would wait for that task: wait for futures instead");
   { const detail::engine::device_watch told(house()); }  // this thread sleeps: no device may be left to it
-  detail::placement& brain = house().brain();
+  detail::placement& placement_actor = house().placement_actor();
   constexpr auto forever = std::chrono::steady_clock::time_point::max();
   const detail::open_views::held views = house().views().of_this_thread();
-  if (views.empty() || deadline != forever) return brain.wait_quiet(deadline);
+  if (views.empty() || deadline != forever) return placement_actor.wait_quiet(deadline);
   // Checks repeatedly: tasks that can only go on after one of these views may come later, too.
   do
-    if (brain.is_behind(views.tasks(), nullptr))
+    if (placement_actor.is_behind(views.tasks(), nullptr))
       throw error(errc::would_deadlock, "tasks can only go on after a host view that this thread holds (one of " +
                                             views.names() + "): close it before wait_all()");
-  while (!brain.wait_quiet(std::chrono::steady_clock::now() + views_looked_at_after));
+  while (!placement_actor.wait_quiet(std::chrono::steady_clock::now() + views_looked_at_after));
   return true;
 }
 
 std::vector<executor_report> runtime::executors(const scope& where) const {
-  std::vector<executor_report> all = house().brain().report().executors;
-  const logic::executor_set wanted = logic::resolve(where, house().brain().facts());
+  std::vector<executor_report> all = house().placement_actor().report().executors;
+  const logic::executor_set wanted = logic::resolve(where, house().placement_actor().facts());
   std::erase_if(
       all, [&, id = 0](const executor_report&) mutable { return !wanted.contains(static_cast<std::size_t>(id++)); });
   std::erase_if(all, [](const executor_report& e) { return e.kind == device_kind::node && e.slots == 0; });
@@ -95,27 +95,27 @@ std::vector<executor_report> runtime::executors(const scope& where) const {
 }
 
 std::vector<node_report> runtime::nodes() const {
-  const detail::neighbours* const n = house().others();
+  const detail::node_set* const n = house().others();
   return n ? n->report() : std::vector<node_report>();
 }
 std::vector<link_report> runtime::links() const {
-  const detail::neighbours* const n = house().others();
+  const detail::node_set* const n = house().others();
   return n ? n->links() : std::vector<link_report>();
 }
 std::vector<connection_failure> runtime::connection_failures() const {
-  const detail::neighbours* const n = house().others();
+  const detail::node_set* const n = house().others();
   return n ? n->connection_failures() : std::vector<connection_failure>();
 }
 cluster_report runtime::query_cluster(std::chrono::milliseconds limit) const {
-  detail::neighbours* const n = house().others();
+  detail::node_set* const n = house().others();
   return n ? n->query_cluster(detail::deadline_after(limit)) : cluster_report();
 }
 bool runtime::wait_for_nodes(std::size_t count, std::chrono::milliseconds limit) const {
-  const detail::neighbours* const n = house().others();
+  const detail::node_set* const n = house().others();
   return n ? n->wait_for(count, detail::deadline_after(limit)) : count == 0;
 }
 std::vector<std::string> runtime::addresses() const {
-  const detail::neighbours* const n = house().others();
+  const detail::node_set* const n = house().others();
   return n ? n->addresses() : std::vector<std::string>();
 }
 
@@ -126,7 +126,7 @@ runtime_report runtime::report() const {
 }
 explanation runtime::explain_task(detail::task_record* t) const {
   if (!t) throw error(errc::bad_argument, "explain() of a future that names no task");
-  return house().brain().explain(*t);
+  return house().placement_actor().explain(*t);
 }
 shutdown_report runtime::shutdown(std::chrono::steady_clock::time_point deadline) { return house().shutdown(deadline); }
 

@@ -84,8 +84,8 @@ void cluster::give_up(const node_id& n) {
   });
 }
 
-void cluster::find_company(std::size_t links) {
-  later([this, links] { members_.find_company(links); });
+void cluster::want_links(std::size_t links) {
+  later([this, links] { members_.want_links(links); });
 }
 
 void cluster::reach(const node_id& n) {

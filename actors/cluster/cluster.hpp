@@ -84,7 +84,7 @@ class cluster final : public detail::actor, private net::transport_events {
   /// The node is lost, and joins anew: what was agreed on with it does not hold any more. Any thread, later.
   void give_up(const node_id&);
   /// Beyond a mesh: has links with so many members at least from now on, if there are. Any thread.
-  void find_company(std::size_t links);
+  void want_links(std::size_t links);
   /// Calls `work_with` later on the control thread. Any thread.
   void reach(const node_id&);
   /// Says goodbye; `done` on the control thread, once no session is left, or after a second. Any thread.

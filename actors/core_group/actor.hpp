@@ -24,9 +24,9 @@ namespace troupe::detail {
 
 class group_actor final : public core_group,
                           public std::enable_shared_from_this<group_actor>,
-                          private parking::outlook {
+                          private parking::wake_conditions {
  public:
-  group_actor(core_group_options o, placement& p, wait_board& b, devices::device& host, house_link& link, on_idle idle,
+  group_actor(core_group_options o, placement& p, wait_board& b, devices::device& host, runtime_state& rt, on_idle idle,
               void* context)
       : options_(std::move(o)),
         placement_(p),
@@ -34,7 +34,7 @@ class group_actor final : public core_group,
         idle_context_(context),
         tick_ns_(ns_per_tick()),
         spin_ticks_(static_cast<std::uint64_t>(static_cast<double>(options_.spin.count()) / tick_ns_)),
-        workplace_{this, host, link, b, options_.facts.name, stopping_, tick_ns_},
+        workplace_{this, host, rt, b, options_.facts.name, stopping_, tick_ns_},
         queue_(options_.facts.slots),
         parking_(options_.facts.slots, options_.spare_threads_max, *this),
         passing_(ticks_of(unmeasured_pass)) {
@@ -57,7 +57,7 @@ class group_actor final : public core_group,
   std::size_t queued() const override { return queue_.size(); }
 
   std::size_t unstarted() const override;
-  float queued_ns() const override { return queue_.worth_ns(); }
+  float queued_ns() const override { return queue_.stealable_ns(); }
   std::size_t take_back(std::span<task_record*> room, const std::function<bool(const task_record&)>& wanted) override;
 
   executor_report report() const override;
@@ -91,7 +91,7 @@ class group_actor final : public core_group,
  private:
   void look_up() override { parking_.wake(1, parking::nearness::near); }
 
-  // outlook
+  // parking::wake_conditions
   bool somebody_works() const override { return placement_.active() != 0; }
   bool work_in_sight() const override {
     // Tasks in batches count only while a thread is awake: only such a thread holds some.
@@ -156,8 +156,8 @@ class group_actor final : public core_group,
   void note_waiting(const worker::standing&, int sign);
   void leave_slots(worker&);
   void come_back(worker&, std::chrono::steady_clock::time_point until = std::chrono::steady_clock::time_point::max());
-  worker& take_guest();
-  void give_guest(worker&);
+  worker& take_helper();
+  void give_helper(worker&);
 
   const core_group_options options_;
   placement& placement_;
@@ -186,8 +186,8 @@ class group_actor final : public core_group,
   mutable std::mutex threads_lock_;
   std::condition_variable ended_;
   std::vector<std::shared_ptr<worker>> threads_;
-  std::vector<std::unique_ptr<worker>> guests_;
-  std::vector<worker*> guests_free_;
+  std::vector<std::unique_ptr<worker>> helpers_;
+  std::vector<worker*> helpers_free_;
 };
 
 }  // namespace troupe::detail

@@ -46,7 +46,7 @@ void group_actor::run_tasks(std::span<task_record* const> tasks, attention who) 
   if (parking_.sleepers() == 0) return;
   // A wake-up costs as much as hundreds of small tasks: it is sent for work that is worth one, or when no thread would
   // look otherwise.
-  const auto threads = static_cast<std::size_t>(queue_.worth_ns() / wake_worth_ns);
+  const auto threads = static_cast<std::size_t>(queue_.stealable_ns() / wake_worth_ns);
   if (threads != 0)
     parking_.wake(std::min(threads, handed), parking::nearness::far);
   else if (who == attention::nobody || awake_.load(std::memory_order_seq_cst) == 0)  // other groups do not look here
@@ -98,7 +98,7 @@ executor_report group_actor::report() const {
     busy += c.busy_ticks.load(std::memory_order_relaxed);
   };
   for (const auto& t : threads_) add(t);
-  for (const auto& t : guests_) add(t);
+  for (const auto& t : helpers_) add(t);
   r.busy = std::chrono::nanoseconds(static_cast<std::int64_t>(static_cast<double>(busy) * tick_ns_));
   return r;
 }
@@ -106,7 +106,7 @@ executor_report group_actor::report() const {
 bool group_actor::wait_ended(std::chrono::steady_clock::time_point deadline) {
   std::unique_lock hold(threads_lock_);
   const bool all = ended_.wait_until(hold, deadline, [&] {
-    return guests_free_.size() == guests_.size() &&
+    return helpers_free_.size() == helpers_.size() &&
            std::all_of(threads_.begin(), threads_.end(), [](const auto& t) { return t->ended.load(); });
   });
   for (auto& t : threads_) {
@@ -126,7 +126,7 @@ std::vector<task_record*> group_actor::running() const {
     for (const run_context* c = t->running(); c; c = c->below()) tasks.push_back(c->task());
   };
   for (const auto& t : threads_) add(t);
-  for (const auto& t : guests_) add(t);
+  for (const auto& t : helpers_) add(t);
   return tasks;
 }
 
@@ -188,7 +188,7 @@ void group_actor::be_awake(worker& self, bool now) {
 // True if an idle thread is to look for work. While others are busy, it leaves them what is not worth the traffic
 // between cores.
 bool group_actor::is_worth_looking() const {
-  return placement_.active() <= 1 || placement_.took_last_turn() || queue_.worth_ns() >= share_worth_ns ||
+  return placement_.active() <= 1 || placement_.took_last_turn() || queue_.stealable_ns() >= share_worth_ns ||
          (awake_.load(std::memory_order_relaxed) <= 1 && queue_.size() != 0) || placement_.has_stale_mail(ticks()) ||
          replays_.load(std::memory_order_relaxed) != 0 || placement_.is_work_elsewhere(this);
 }
@@ -291,8 +291,8 @@ void group_actor::end_thread(worker& self) {
 }
 
 std::shared_ptr<core_group> make_core_group(core_group_options o, placement& p, wait_board& b, devices::device& host,
-                                            house_link& link, on_idle idle, void* context) {
-  return std::make_shared<group_actor>(std::move(o), p, b, host, link, idle, context);
+                                            runtime_state& rt, on_idle idle, void* context) {
+  return std::make_shared<group_actor>(std::move(o), p, b, host, rt, idle, context);
 }
 
 }  // namespace troupe::detail

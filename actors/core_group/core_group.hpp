@@ -32,7 +32,7 @@ namespace troupe::detail {
 
 class placement;
 class wait_board;
-struct house_link;
+struct runtime_state;
 
 struct core_group_options {
   executor_facts facts;
@@ -81,7 +81,7 @@ class core_group : public executor, public actor {
 };
 
 std::shared_ptr<core_group> make_core_group(core_group_options, placement&, wait_board&, devices::device& host,
-                                            house_link&, on_idle, void* context);
+                                            runtime_state&, on_idle, void* context);
 
 /// Returns the task that runs on this thread; null outside bodies.
 task_record* current_task() noexcept;

@@ -27,7 +27,7 @@ namespace troupe::detail {
 class parking {
  public:
   /// Questions that a thread asks about the runtime before it sleeps. The answers must not call back.
-  class outlook {
+  class wake_conditions {
    public:
     /// True if some thread of the runtime is awake: it comes for mail, and for what is left of other groups' work.
     virtual bool somebody_works() const = 0;
@@ -43,7 +43,7 @@ class parking {
     virtual void all_asleep() = 0;
 
    protected:
-    ~outlook() = default;
+    ~wake_conditions() = default;
   };
   enum class woken { to_work, for_task, to_end };
   /// Which sleepers `wake` prefers. Near: one that ran on the waker's core last, which may start there at once and
@@ -74,7 +74,7 @@ class parking {
     std::condition_variable wake;
   };
 
-  parking(int slots, int spares_max, outlook& world) : slots_(slots), world_(world), book_(spares_max, slots) {}
+  parking(int slots, int spares_max, wake_conditions& world) : slots_(slots), world_(world), book_(spares_max, slots) {}
 
   // ---- threads of the group -----------------------------------------------------------------------------------------
   /// Sleeps until the thread is to work, to run a task or to end. Its slot goes to a body that waits for one.
@@ -152,7 +152,7 @@ class parking {
   void pass_watch_on();
 
   const int slots_;
-  outlook& world_;
+  wake_conditions& world_;
   alignas(64) std::atomic<int> sleepers_{0};
   std::atomic<int> slots_wanted_{0};  // length of the line, and slots that are missing
   std::atomic<bool> napper_{false};

@@ -28,7 +28,7 @@ class task_queue {
   /// Work that a task which was never timed is worth to another thread.
   static constexpr float unknown_ns = 20'000.0f;
   /// Work below which a batch is not divided between threads.
-  static constexpr float crumb_ns = 1'000.0f;
+  static constexpr float min_shareable_ns = 1'000.0f;
   /// Cost of moving a task to another core: its record and its data's state travel.
   static constexpr float move_ns = 200.0f;
 
@@ -57,7 +57,7 @@ class task_queue {
     const std::size_t share = ready_.size() / (2 * takers_);
     std::size_t n = 0;
     float work = 0;
-    while (n < batch_max && (n < share || work < crumb_ns)) {
+    while (n < batch_max && (n < share || work < min_shareable_ns)) {
       const entry e = ready_.pop();
       if (!e) break;
       out[n++] = e.task;
@@ -113,7 +113,7 @@ class task_queue {
   /// Returns how often tasks have been taken: as long as it stays the same, no thread has come.
   std::uint32_t takes() const { return takes_.load(std::memory_order_relaxed); }
   /// Returns what other threads would save by running the tasks: less than their work, as moving them has a price.
-  float worth_ns() const { return published_worth_.load(std::memory_order_relaxed); }
+  float stealable_ns() const { return published_worth_.load(std::memory_order_relaxed); }
 
  private:
   // How many tasks from the end `take` looks at, and from the beginning `take_passing`.

@@ -13,7 +13,7 @@ namespace troupe::detail {
 
 namespace {
 // First trace lane of threads that help; workers and spares have those below.
-constexpr int guest_lanes = 900;
+constexpr int helper_lanes = 900;
 // Bodies that wait for bodies run on one stack down to this depth; beyond, the waiter sleeps.
 constexpr int depth_max = 128;
 }  // namespace
@@ -94,7 +94,7 @@ bool group_actor::wait_inside(worker& self, task_record& awaited, wait_board& bo
     return true;
   }
   task_record* const inside = self.context()->task();
-  if (inside->home == awaited.home && (is_unlimited || self.is_to_ask(inside, &awaited)) &&
+  if (inside->rt == awaited.rt && (is_unlimited || self.is_to_ask(inside, &awaited)) &&
       placement_.would_deadlock(*inside, awaited))
     throw error(errc::would_deadlock,
                 "task '" + logic::name_of(*inside) + "' waits for '" + logic::name_of(awaited) +
@@ -115,18 +115,18 @@ bool group_actor::help_with(task_record& awaited, const std::function<void()>& b
   if (mine) {
     begin();
     // A helping thread has no worker in the group: it borrows one, which is kept for the next time.
-    worker& guest = take_guest();
-    worker* before = std::exchange(this_worker, &guest);
+    worker& helper = take_helper();
+    worker* before = std::exchange(this_worker, &helper);
     try {
-      guest.run(awaited);
+      helper.run(awaited);
     } catch (...) {  // the body has ended the thread that helps
       this_worker = before;
-      give_guest(guest);
+      give_helper(helper);
       parking_.return_slot();
       throw;
     }
     this_worker = before;
-    give_guest(guest);
+    give_helper(helper);
   }
   make_spares(parking_.return_slot());
   if (mine) {
@@ -136,28 +136,28 @@ bool group_actor::help_with(task_record& awaited, const std::function<void()>& b
   return mine;
 }
 
-worker& group_actor::take_guest() {
+worker& group_actor::take_helper() {
   std::lock_guard hold(threads_lock_);
-  if (guests_free_.empty()) {
-    auto g = std::make_unique<worker>(workplace_, static_cast<int>(guests_.size()));
+  if (helpers_free_.empty()) {
+    auto g = std::make_unique<worker>(workplace_, static_cast<int>(helpers_.size()));
     g->place.has_slot = true;  // that of borrow_slot
     if (options_.sink)
-      g->lane.open(options_.sink, options_.first_lane + guest_lanes + g->number,
-                   options_.facts.name + " guest " + std::to_string(g->number));
-    guests_free_.reserve(guests_.size() + 1);
-    guests_.push_back(std::move(g));
-    return *guests_.back();
+      g->lane.open(options_.sink, options_.first_lane + helper_lanes + g->number,
+                   options_.facts.name + " helper " + std::to_string(g->number));
+    helpers_free_.reserve(helpers_.size() + 1);
+    helpers_.push_back(std::move(g));
+    return *helpers_.back();
   }
-  worker& g = *guests_free_.back();
-  guests_free_.pop_back();
+  worker& g = *helpers_free_.back();
+  helpers_free_.pop_back();
   return g;
 }
 
-void group_actor::give_guest(worker& g) {
+void group_actor::give_helper(worker& g) {
   if (g.place.restless != 0) parking_.calm(g.place);
   g.lane.flush();  // no thread of its own would flush it at the end
   std::lock_guard hold(threads_lock_);
-  guests_free_.push_back(&g);
+  helpers_free_.push_back(&g);
   if (stopping_.load(std::memory_order_relaxed)) ended_.notify_all();
 }
 

@@ -105,7 +105,7 @@ void group_actor::look_at_slots(const parking::line_state& line, std::uint64_t n
             {w.get(), slots, h.since.load(std::memory_order_relaxed), ticks_of(std::chrono::nanoseconds(predicted))});
     };
     for (const auto& w : threads_) add(w);
-    for (const auto& w : guests_) add(w);
+    for (const auto& w : helpers_) add(w);
   }
   passing_.look(seen_running_, {line.first.who, line.first.slots, line.free + 1}, now);
 }
@@ -192,7 +192,7 @@ std::exception_ptr group_actor::run_graph(worker& self, task_record& t) {
       std::erase(replaying_, &g);
     }
     replays_.fetch_sub(1, std::memory_order_relaxed);
-    g.wait_for_guests();
+    g.wait_for_helpers();
   };
   try {
     run_nodes(self, g, true);

@@ -40,7 +40,7 @@ std::exception_ptr thread_ended(const task_record& t, const std::string& executo
 [[gnu::noinline]] void worker::add_level() {
   bodies_.emplace_back();
   contexts_.push_back(
-      std::make_unique<run_context>(at_.host, at_.link, buffers_, at_.executor.c_str(), at_.stopping, context()));
+      std::make_unique<run_context>(at_.host, at_.rt, buffers_, at_.executor.c_str(), at_.stopping, context()));
 }
 
 inline run_context& worker::enter(task_record& t, standing body) {

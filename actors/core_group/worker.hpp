@@ -32,7 +32,7 @@ class core_group;
 struct workplace {
   core_group* owner = nullptr;
   devices::device& host;
-  house_link& link;
+  runtime_state& rt;
   wait_board& board;
   std::string executor;
   std::atomic<bool>& stopping;

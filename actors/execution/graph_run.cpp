@@ -22,7 +22,7 @@ recorded_graph::~recorded_graph() {
   }
   for (access& x : touched) release(x.array);
   if (last) release(last);
-  if (home) home->release();
+  if (rt) rt->release();
 }
 
 graph_run::graph_run(recorded_graph& g) : graph(g) {
@@ -103,7 +103,7 @@ bool graph_run::finished(hand& h, std::uint32_t node, bool fine) {
   }
   ++h.done;
   if (h.ready.size() > 1 &&
-      (hungry_.load(std::memory_order_relaxed) != 0 || guests_.load(std::memory_order_relaxed) == 0))
+      (hungry_.load(std::memory_order_relaxed) != 0 || helpers_.load(std::memory_order_relaxed) == 0))
     return share(h);
   return false;
 }
@@ -140,13 +140,13 @@ void graph_run::fail(std::exception_ptr e) {
 }
 
 void graph_run::leave() {
-  std::lock_guard hold(sleep_lock_);  // the owner destroys the run once it sees the last guest gone
-  if (guests_.fetch_sub(1, std::memory_order_acq_rel) == 1) wake_.notify_all();
+  std::lock_guard hold(sleep_lock_);  // the owner destroys the run once it sees the last helper gone
+  if (helpers_.fetch_sub(1, std::memory_order_acq_rel) == 1) wake_.notify_all();
 }
 
-void graph_run::wait_for_guests() {
+void graph_run::wait_for_helpers() {
   std::unique_lock hold(sleep_lock_);
-  wake_.wait(hold, [&] { return guests_.load(std::memory_order_acquire) == 0; });
+  wake_.wait(hold, [&] { return helpers_.load(std::memory_order_acquire) == 0; });
 }
 
 }  // namespace troupe::detail

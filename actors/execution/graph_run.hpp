@@ -37,7 +37,7 @@ struct recorded_graph {
 
   ~recorded_graph();
 
-  house_link* home = nullptr;
+  runtime_state* rt = nullptr;
   std::vector<replay_node> nodes;
   std::vector<std::uint32_t> successors;  // highest bit: the edge carries data
   std::vector<std::uint32_t> roots;
@@ -87,9 +87,9 @@ class graph_run {
   /// the sleepers afterwards.
   bool has_shared() const { return shared_left_.load(std::memory_order_seq_cst) != 0; }
   /// Counts a thread in that takes part beside the owner; `leave` counts it out.
-  void join() { guests_.fetch_add(1, std::memory_order_acq_rel); }
+  void join() { helpers_.fetch_add(1, std::memory_order_acq_rel); }
   void leave();
-  void wait_for_guests();
+  void wait_for_helpers();
 
   recorded_graph& graph;
   std::exception_ptr error;  // the first one; read after the run
@@ -105,7 +105,7 @@ class graph_run {
   std::atomic<std::int64_t> shared_left_{0};
   alignas(64) std::atomic<std::int64_t> remaining_{0};
   alignas(64) std::atomic<int> hungry_{0};
-  std::atomic<int> guests_{0};
+  std::atomic<int> helpers_{0};
   std::mutex sleep_lock_;
   std::condition_variable wake_;
   std::atomic<bool> owner_sleeps_{false};

@@ -34,22 +34,22 @@ using place = remake_plan::place;
 class buffer {
  public:
   buffer() = default;
-  buffer(house_link& link, std::size_t bytes)
-      : link_(&link), data_(link.host->allocate(bytes, element_align_max)), bytes_(bytes) {}
-  buffer(buffer&& b) noexcept : link_(b.link_), data_(std::exchange(b.data_, nullptr)), bytes_(b.bytes_) {}
+  buffer(runtime_state& rt, std::size_t bytes)
+      : rt_(&rt), data_(rt.host->allocate(bytes, element_align_max)), bytes_(bytes) {}
+  buffer(buffer&& b) noexcept : rt_(b.rt_), data_(std::exchange(b.data_, nullptr)), bytes_(b.bytes_) {}
   buffer& operator=(buffer&& b) noexcept {
-    std::swap(link_, b.link_);
+    std::swap(rt_, b.rt_);
     std::swap(data_, b.data_);
     std::swap(bytes_, b.bytes_);
     return *this;
   }
   ~buffer() {
-    if (data_) link_->host->deallocate(data_, bytes_, element_align_max);
+    if (data_) rt_->host->deallocate(data_, bytes_, element_align_max);
   }
   std::byte* data() const { return data_; }
 
  private:
-  house_link* link_ = nullptr;
+  runtime_state* rt_ = nullptr;
   std::byte* data_ = nullptr;
   std::size_t bytes_ = 0;
 };
@@ -60,7 +60,7 @@ struct by_name {
   }
 };
 
-std::unique_ptr<array_core> make_stand_in(house_link& link, const wire::array_card& c) {
+std::unique_ptr<array_core> make_stand_in(runtime_state& rt, const wire::array_descriptor& c) {
   auto a = std::make_unique<array_core>();
   a->spec.rank = c.rank;
   a->spec.size = c.size;
@@ -68,7 +68,7 @@ std::unique_ptr<array_core> make_stand_in(house_link& link, const wire::array_ca
   a->spec.element = static_cast<std::size_t>(c.element);
   a->spec.align = static_cast<std::size_t>(c.align);
   a->spec.name = c.name;
-  a->home = &link;
+  a->rt = &rt;
   a->id = c.id;
   a->tile_bytes_max = a->spec.element;
   for (int d = 0; d < rank_max; ++d) {
@@ -82,7 +82,7 @@ std::unique_ptr<array_core> make_stand_in(house_link& link, const wire::array_ca
   return a;
 }
 
-region region_of(const wire::access_card& x) {
+region region_of(const wire::access_descriptor& x) {
   region r;
   r.lo = x.where.lo;
   r.hi = x.where.hi;
@@ -93,22 +93,18 @@ region region_of(const wire::access_card& x) {
   return r;
 }
 
-void copy_tile(house_link& link, const array_core& to, std::byte* to_bytes, const array_core& from,
+void copy_tile(runtime_state& rt, const array_core& to, std::byte* to_bytes, const array_core& from,
                const std::byte* from_bytes, std::uint32_t tile) {
   const logic::box4 b = to.tile_box(tile);
   std::array<index_t, rank_max> count;
   for (int d = 0; d < rank_max; ++d) count[d] = b.size(d);
-  link.host->copy(to_bytes, host_strides(to, b), from_bytes, host_strides(from, b), count, to.spec.element);
+  rt.host->copy(to_bytes, host_strides(to, b), from_bytes, host_strides(from, b), count, to.spec.element);
 }
 
 class remaker {
  public:
-  remaker(const remake_plan& p, const kept_copies& kept, house_link& link)
-      : plan_(p),
-        kept_(kept),
-        link_(link),
-        errors_(p.steps.size()),
-        context_(*link.host, link, scratch_, "here", no_) {}
+  remaker(const remake_plan& p, const kept_copies& kept, runtime_state& rt)
+      : plan_(p), kept_(kept), rt_(rt), errors_(p.steps.size()), context_(*rt.host, rt, scratch_, "here", no_) {}
 
   const remade_bodies& bodies() const { return bodies_; }
 
@@ -145,7 +141,7 @@ class remaker {
   using uses = std::map<std::pair<std::uint64_t, std::uint32_t>, use>;  // by array and tile
 
   struct record {
-    explicit record(house_link& link) : task(*take_record(link)) {}
+    explicit record(runtime_state& rt) : task(*take_record(rt)) {}
     record(const record&) = delete;
     record& operator=(const record&) = delete;
     ~record() { recycle(&task); }
@@ -154,22 +150,22 @@ class remaker {
 
   void run_step(const remake_plan::step& s) {
     const auto& call = *static_cast<const repeatable_call*>(s.what.get());
-    net::reader sent(call.card);
-    const wire::task_card card = wire::take_task(sent);
+    net::reader sent(call.descriptor);
+    const wire::task_descriptor descriptor = wire::take_task(sent);
     for (const remake_plan::source& r : s.reads)
       if (r.where == place::step && errors_[r.step]) std::rethrow_exception(errors_[r.step]);
-    const offered_kernel* const k = find_offer(card.kernel);
+    const offered_kernel* const k = find_offer(descriptor.kernel);
     if (!k)
       throw error(errc::no_executor,
-                  "task '" + card.name + "' cannot be repeated: its kernel is not offered here (troupe::offer)");
+                  "task '" + descriptor.name + "' cannot be repeated: its kernel is not offered here (troupe::offer)");
     if (!(k->info.kinds & 1u << static_cast<int>(device_kind::cpu)))
-      throw error(errc::no_executor, std::string("task '") + name_of(card, *k) +
+      throw error(errc::no_executor, std::string("task '") + name_of(descriptor, *k) +
                                          "' cannot be repeated: its kernel has no body for CPUs; add one");
-    record r(link_);
+    record r(rt_);
     uses touched;
-    fill_in(r.task, call, card, *k, touched);
+    fill_in(r.task, call, descriptor, *k, touched);
     for (auto& [at, u] : touched) provide(s, at.first, at.second, u);
-    run(r.task, card.retries);
+    run(r.task, descriptor.retries);
     for (const value& v : s.writes) {
       const auto b = written_.find({v.array, v.tile});
       if (b == written_.end()) throw error(errc::bad_argument, "a call of the log does not write what it is said to");
@@ -177,11 +173,11 @@ class remaker {
     }
   }
 
-  static std::string name_of(const wire::task_card& c, const offered_kernel& k) {
+  static std::string name_of(const wire::task_descriptor& c, const offered_kernel& k) {
     return c.name.empty() ? k.info.name : c.name;
   }
 
-  void fill_in(task_record& t, const repeatable_call& call, const wire::task_card& c, const offered_kernel& k,
+  void fill_in(task_record& t, const repeatable_call& call, const wire::task_descriptor& c, const offered_kernel& k,
                uses& touched) {
     std::vector<std::span<const std::byte>> values;
     std::size_t arrays = 0, value = 0;
@@ -204,13 +200,13 @@ class remaker {
     t.extra->options.retries = static_cast<int>(c.retries);
     if (arrays > task_record::inline_accesses) t.accesses = new access[arrays];
     for (std::size_t i = 0; i < arrays; ++i) {
-      const wire::access_card& x = c.accesses[i];
+      const wire::access_descriptor& x = c.accesses[i];
       array_core& a = x.fresh ? fresh_stand_in(*call.shapes[i], x) : stand_in(*call.shapes[i]);
       access& to = t.accesses[i];
       to = {};
       to.array = &a;
       to.mode = x.fresh ? access_mode::update : x.mode;
-      to.where = link_.regions.take();
+      to.where = rt_.regions.take();
       *to.where = region_of(x);
       ++t.access_count;
       if (x.fresh) continue;
@@ -227,21 +223,21 @@ class remaker {
     k.fill(t, k.body.get(), values);
   }
 
-  array_core& stand_in(const wire::array_card& c) {
+  array_core& stand_in(const wire::array_descriptor& c) {
     auto& a = stand_ins_[c.id];
-    if (!a) a = make_stand_in(link_, c);
+    if (!a) a = make_stand_in(rt_, c);
     return *a;
   }
 
   // Makes a stand-in for a partial of a reduction, which is not read afterwards: the array got its result from the
   // node.
-  array_core& fresh_stand_in(const wire::array_card& c, const wire::access_card& x) {
-    array_core& a = *fresh_.emplace_back(make_stand_in(link_, c));
+  array_core& fresh_stand_in(const wire::array_descriptor& c, const wire::access_descriptor& x) {
+    array_core& a = *fresh_.emplace_back(make_stand_in(rt_, c));
     logic::each_touched(region_of(x), [&](const logic::box4& b) {
       a.each_tile(b, [&](std::uint32_t tile, const logic::box4& all) {
         if (a.bytes[tile].data.load(std::memory_order_relaxed)) return;
-        const buffer& to = aside_.emplace_back(link_, a.bytes_of(tile));
-        link_.host->fill(to.data(), x.fill.data(), a.spec.element, static_cast<std::size_t>(all.volume()));
+        const buffer& to = aside_.emplace_back(rt_, a.bytes_of(tile));
+        rt_.host->fill(to.data(), x.fill.data(), a.spec.element, static_cast<std::size_t>(all.volume()));
         a.bytes[tile].data.store(to.data(), std::memory_order_relaxed);
       });
     });
@@ -262,7 +258,7 @@ class remaker {
       return;
     }
     const std::size_t bytes = u.stand_in->bytes_of(tile);
-    const buffer& to = written_[{array, tile}] = buffer(link_, bytes);
+    const buffer& to = written_[{array, tile}] = buffer(rt_, bytes);
     if (from)
       std::memcpy(to.data(), from, bytes);
     else if (!u.as_a_whole)
@@ -276,11 +272,11 @@ class remaker {
       if (r.what.array != array || r.what.tile != tile) continue;
       if (r.where == place::step) return made_.at(r.what).data();
       if (r.where == place::kept) return const_cast<std::byte*>(kept_(r.what));
-      std::byte* const home = host_tile(link_, *u.array, tile, false);
+      std::byte* const home = host_tile(rt_, *u.array, tile, false);
       const logic::box4 b = u.stand_in->tile_box(tile);
       if (host_strides(*u.array, b) == host_strides(*u.stand_in, b)) return home;
-      const buffer& packed = aside_.emplace_back(link_, u.stand_in->bytes_of(tile));
-      copy_tile(link_, *u.stand_in, packed.data(), *u.array, home, tile);
+      const buffer& packed = aside_.emplace_back(rt_, u.stand_in->bytes_of(tile));
+      copy_tile(rt_, *u.stand_in, packed.data(), *u.array, home, tile);
       return packed.data();
     }
     return nullptr;
@@ -320,12 +316,12 @@ class remaker {
     if (array == arrays_.end()) throw error(errc::data_lost, "no call that was repeated knows the array that was lost");
     array_core& a = *array->second;
     const std::byte* const from = r.where == place::kept ? kept_(r.what) : made_.at(r.what).data();
-    copy_tile(link_, a, host_tile(link_, a, r.what.tile, true), *stand_ins_.at(r.what.array), from, r.what.tile);
+    copy_tile(rt_, a, host_tile(rt_, a, r.what.tile, true), *stand_ins_.at(r.what.array), from, r.what.tile);
   }
 
   const remake_plan& plan_;
   const kept_copies& kept_;
-  house_link& link_;
+  runtime_state& rt_;
   std::vector<std::exception_ptr> errors_;  // by step
   std::map<value, buffer, by_name> made_;   // buffers of earlier steps that are still needed
   std::unordered_map<std::uint64_t, std::unique_ptr<array_core>> stand_ins_;
@@ -343,9 +339,9 @@ class remaker {
 
 }  // namespace
 
-std::vector<remade_value> remake(const remake_plan& p, const kept_copies& kept, house_link& link,
+std::vector<remade_value> remake(const remake_plan& p, const kept_copies& kept, runtime_state& rt,
                                  remade_bodies* bodies) {
-  remaker all(p, kept, link);
+  remaker all(p, kept, rt);
   std::vector<remade_value> how = all.all();
   if (bodies) *bodies = all.bodies();
   return how;

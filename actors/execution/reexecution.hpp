@@ -20,10 +20,10 @@ namespace troupe::detail {
 /// A call that may be repeated; `lineage::call::what` points to it. There may be a hundred thousand of them, so they
 /// are kept as they were sent.
 struct repeatable_call {
-  std::vector<std::byte> card;  // a wire::task_card; its gaps are not used here
-  // Shape and array of each access of the card. The array is used only to read its host's bytes or to put lost ones in
+  std::vector<std::byte> descriptor;  // a wire::task_descriptor; its gaps are not used here
+  // Shape and array of each access of the descriptor. The array is used only to read its host's bytes or to put lost ones in
   // their place, until the log forgets it.
-  std::vector<std::shared_ptr<const wire::array_card>> shapes;
+  std::vector<std::shared_ptr<const wire::array_descriptor>> shapes;
   std::vector<array_core*> arrays;
   mutable std::vector<saved_tile> brought;  // its writes, if the task ended only once they were here
 };
@@ -59,7 +59,7 @@ struct remade_bodies {
 /// value exists again.
 ///
 /// `bodies`, if given, is set to the number of bodies that have run.
-std::vector<remade_value> remake(const logic::remake_plan&, const kept_copies&, house_link&,
+std::vector<remade_value> remake(const logic::remake_plan&, const kept_copies&, runtime_state&,
                                  remade_bodies* bodies = nullptr);
 
 }  // namespace troupe::detail

@@ -57,7 +57,7 @@ void scratch::empty(buffer& b) noexcept {
 // ---- tiles ----------------------------------------------------------------------------------------------------------
 
 std::byte* run_context::tile(array_core& a, std::uint32_t t, bool overwritten) {
-  return host_tile(link_, a, t, overwritten);
+  return host_tile(rt_, a, t, overwritten);
 }
 
 raw_view run_context::view_of(int i) {

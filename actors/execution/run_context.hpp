@@ -51,9 +51,9 @@ class scratch {
 class run_context : public task_context {
  public:
   /// `below`: the context of the body that may wait for this one's on the same stack.
-  run_context(devices::device& host, house_link& link, scratch& s, const char* executor,
+  run_context(devices::device& host, runtime_state& rt, scratch& s, const char* executor,
               const std::atomic<bool>& stopping, const run_context* below = nullptr)
-      : below_(below), host_(host), link_(link), scratch_(s), executor_(executor), stopping_(stopping) {}
+      : below_(below), host_(host), rt_(rt), scratch_(s), executor_(executor), stopping_(stopping) {}
   virtual ~run_context() = default;
 
   /// Binds the context to another task; one at a time.
@@ -111,7 +111,7 @@ class run_context : public task_context {
   std::atomic<task_record*> task_{nullptr};
   const run_context* const below_;
   devices::device& host_;
-  house_link& link_;
+  runtime_state& rt_;
   scratch& scratch_;
   const char* executor_;
   const std::atomic<bool>& stopping_;

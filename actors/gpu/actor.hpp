@@ -33,7 +33,7 @@
 #include "actors/gpu/memory.hpp"
 #include "actors/gpu/probe_schedule.hpp"
 #include "actors/gpu/repair.hpp"
-#include "actors/logic/scheduling/outlook.hpp"
+#include "actors/logic/scheduling/lookahead_queue.hpp"
 #include "actors/protocol/clock.hpp"
 #include "actors/protocol/phase.hpp"
 
@@ -41,7 +41,7 @@ namespace troupe::detail {
 
 class gpu_actor final : public gpu, public std::enable_shared_from_this<gpu_actor> {
  public:
-  gpu_actor(gpu_options, std::unique_ptr<devices::accelerator>, placement&, wait_board&, house_link&);
+  gpu_actor(gpu_options, std::unique_ptr<devices::accelerator>, placement&, wait_board&, runtime_state&);
 
   // ---- executor -----------------------------------------------------------------------------------------------------
   const executor_facts& facts() const override { return options_.facts; }
@@ -86,7 +86,7 @@ class gpu_actor final : public gpu, public std::enable_shared_from_this<gpu_acto
   void thread_main();
   bool step();
   void ask_to_be_woken();
-  void refuse(task_record& errand);
+  void refuse(task_record& t);
   void close_device();
 
   // ---- polling.cpp
@@ -99,12 +99,12 @@ class gpu_actor final : public gpu, public std::enable_shared_from_this<gpu_acto
   }
   void yield();
   bool drive_now();
-  bool step_little();
-  bool is_little(const task_record&);
+  bool step_small();
+  bool is_small(const task_record&);
 
   // ---- tasks.cpp
   bool collect();
-  bool start_some(bool little_only = false);
+  bool start_some(bool small_only = false);
   bool has_room_for_more();
   outcome start_task(task_record&);
   void enqueue(job&);
@@ -143,8 +143,8 @@ class gpu_actor final : public gpu, public std::enable_shared_from_this<gpu_acto
   std::exception_ptr complaint_of_call(const job&);
 
   // ---- internal_tasks.cpp
-  bool start_errands();
-  outcome start_errand(task_record&);
+  bool start_internal_tasks();
+  outcome start_internal(task_record&);
   outcome forget(task_record&);
   bool make_room(const task_record&);
   void look_ahead();
@@ -173,7 +173,7 @@ class gpu_actor final : public gpu, public std::enable_shared_from_this<gpu_acto
   gpu_options options_;
   placement& placement_;
   wait_board& board_;
-  house_link& link_;
+  runtime_state& rt_;
   const double tick_ns_;
   const std::uint64_t spin_ticks_, look_ticks_;
   const std::uint64_t deadline_ticks_;
@@ -181,20 +181,20 @@ class gpu_actor final : public gpu, public std::enable_shared_from_this<gpu_acto
   const std::uint64_t memory_bytes_;
 
   // Shared with other threads.
-  mutable bell bell_;  // its lock guards what follows up to `driven_`
-  logic::outlook queue_;
-  std::deque<task_record*> errands_;  // transfers and the like
+  mutable bell bell_;  // its lock guards what follows up to `last_driven_`
+  logic::lookahead_queue queue_;
+  std::deque<task_record*> internal_;  // transfers and the like
   std::vector<task_record*> running_;
   bool ended_ = false;
-  std::atomic<std::size_t> queued_count_{0}, errand_count_{0};
+  std::atomic<std::size_t> queued_count_{0}, internal_count_{0};
   std::atomic<bool> watch_{false}, stopping_{false}, looks_ahead_{false};
-  static thread_local const gpu_actor* driven_here_;
+  static thread_local const gpu_actor* driven_by_this_thread_;
   bool patient_ = false;                  // the sleeping thread looks up often: it need not be woken for one small task
-  std::uint64_t driven_ = 0;              // ticks at which somebody else last began something
+  std::uint64_t last_driven_ = 0;         // ticks at which somebody else last began something
   std::atomic<std::uint64_t> looked_{0};  // ticks at which a waiting thread last did
   std::atomic<bool> busy_{false};         // something was under way when the turn was left
-  std::atomic<bool> loose_{false};   // something is under way, and the sleeping thread will not be told when it ends
-  std::atomic<bool> trusts_{false};  // those who begin something stay and watch it
+  std::atomic<bool> unwatched_{false};  // something is under way, and the sleeping thread will not be told when it ends
+  std::atomic<bool> watchers_stay_{false};  // those who begin something stay and watch it
   std::atomic<int> watchers_{0};
   alignas(64) turn turn_{true};  // the right to use the device; its thread's at first
   gpu_counters counters_;

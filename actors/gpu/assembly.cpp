@@ -85,7 +85,7 @@ void gpu_memory::start_assembly(gpu_job& j, std::size_t index) {
     }
     const box4 b = a.tile_box(s.piece.tile);
     const counts from_stride = host_strides(a, b);
-    const std::byte* from = host_tile(link_, a, s.piece.tile, false) +
+    const std::byte* from = host_tile(rt_, a, s.piece.tile, false) +
                             static_cast<std::size_t>(offset_in(b, from_stride, s.piece.from.lo)) * a.spec.element;
     device_->copy_in(lane_in, {p.memory, to}, v.stride, from, from_stride, counts_of(s.piece.to), a.spec.element);
     note_arrival(host_space, bytes_in(s.piece.to, a));

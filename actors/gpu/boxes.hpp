@@ -12,7 +12,7 @@ namespace troupe::detail {
 using counts = std::array<index_t, rank_max>;
 
 inline std::uint32_t known_version(const array_core& a, std::uint32_t tile) {
-  return a.homes->tiles[tile].version.load(std::memory_order_relaxed);
+  return a.coherence->tiles[tile].version.load(std::memory_order_relaxed);
 }
 inline std::size_t bytes_in(const logic::box4& b, const array_core& a) {
   return static_cast<std::size_t>(b.volume()) * a.spec.element;

@@ -53,7 +53,7 @@ void gpu_memory::bring_in(const gpu_job& j, replica& r) {
     r.source = loan;
     copy_lent(*loan, {r.memory, 0}, packed_strides(b), b);
   } else {
-    device_->copy_in(lane_in, {r.memory, 0}, packed_strides(b), host_tile(link_, a, r.tile, false), host_strides(a, b),
+    device_->copy_in(lane_in, {r.memory, 0}, packed_strides(b), host_tile(rt_, a, r.tile, false), host_strides(a, b),
                      counts_of(b), a.spec.element);
     note_arrival(host_space, r.bytes);
   }
@@ -136,14 +136,14 @@ bool gpu_memory::send_out(gpu_job& j) {
 void gpu_memory::put_in_place(gpu_job& j) {
   for (const gpu_job::part& p : j.parts)
     if (p.staged)
-      link_.host->copy(p.host.data, p.host.stride, p.staged, packed_strides(p.where), counts_of(p.where),
-                       j.task->accesses[p.access].array->spec.element);
+      rt_.host->copy(p.host.data, p.host.stride, p.staged, packed_strides(p.where), counts_of(p.where),
+                     j.task->accesses[p.access].array->spec.element);
 }
 
 void gpu_memory::send_home(replica& r, gpu_job& j) {
   array_core& a = *r.array;
   const box4 b = a.tile_box(r.tile);
-  std::byte* to = host_tile(link_, a, r.tile, true);
+  std::byte* to = host_tile(rt_, a, r.tile, true);
   lanes_.wait(lane_out, r.ready.lane, r.ready.until);
   device_->copy_out(lane_out, to, host_strides(a, b), {r.memory, 0}, packed_strides(b), counts_of(b), a.spec.element);
   count_out(r.bytes);

@@ -15,11 +15,11 @@ constexpr double look_every_ns = 300.0;
 }  // namespace
 
 gpu_actor::gpu_actor(gpu_options o, std::unique_ptr<devices::accelerator> device, placement& p, wait_board& b,
-                     house_link& link)
+                     runtime_state& rt)
     : options_(std::move(o)),
       placement_(p),
       board_(b),
-      link_(link),
+      rt_(rt),
       tick_ns_(ns_per_tick()),
       spin_ticks_(static_cast<std::uint64_t>(static_cast<double>(options_.spin.count()) / tick_ns_)),
       look_ticks_(static_cast<std::uint64_t>(look_every_ns / tick_ns_)),
@@ -27,7 +27,7 @@ gpu_actor::gpu_actor(gpu_options o, std::unique_ptr<devices::accelerator> device
       compute_lanes_(device->facts().lanes - gpu_copy_lanes),
       memory_bytes_(device->facts().memory_bytes),
       device_(std::move(device)),
-      memory_(link, lanes_, options_.gather, counters_.bytes),
+      memory_(rt, lanes_, options_.gather, counters_.bytes),
       node_(options_.facts.name.c_str(), stopping_),
       clocks_(static_cast<std::size_t>(device_->facts().lanes)),
       probes_(tick_ns_) {
@@ -50,24 +50,24 @@ void gpu_actor::run_tasks(std::span<task_record* const> tasks, attention who) {
   bool wake, left_alone = false;
   {
     bell::held hold = bell_.hold();
-    if (ended_) {  // only errands come now
+    if (ended_) {  // only internal tasks come now
       hold.unlock();
       for (task_record* t : tasks) refuse(*t);
       return;
     }
     for (task_record* t : tasks) {
       if (is_internal(t->kind)) {
-        errands_.push_back(t);
-        errand_count_.fetch_add(1, std::memory_order_relaxed);
+        internal_.push_back(t);
+        internal_count_.fetch_add(1, std::memory_order_relaxed);
         continue;
       }
       queue_.push(t, t->extra ? t->extra->options.priority : 0);
       queued_count_.fetch_add(1, std::memory_order_relaxed);
     }
-    if (driven_here_ == this) return;  // the caller has the turn, and looks again
-    if (patient_ && who == attention::client && tasks.size() == 1 && queue_.size() == 1 && errands_.empty()) {
+    if (driven_by_this_thread_ == this) return;  // the caller has the turn, and looks again
+    if (patient_ && who == attention::client && tasks.size() == 1 && queue_.size() == 1 && internal_.empty()) {
       left_alone = true;
-      driven_ = ticks();
+      last_driven_ = ticks();
     } else {
       bell_.mark_rung(hold);
     }
@@ -126,7 +126,7 @@ void gpu_actor::thread_main() {
       idle_since = 0;
       continue;
     }
-    if (stopping_.load() && jobs_.empty() && errand_count_.load() == 0) break;
+    if (stopping_.load() && jobs_.empty() && internal_count_.load() == 0) break;
     const std::uint64_t now = ticks();
     if (idle_since == 0) idle_since = now;
     const bool left_to_watcher = has_watcher() && jobs_.size() <= 1 && queued_count_.load() == 0;
@@ -135,7 +135,7 @@ void gpu_actor::thread_main() {
       continue;
     }
     idle_since = 0;
-    loose_.store(left_to_watcher && !jobs_.empty(), std::memory_order_seq_cst);
+    unwatched_.store(left_to_watcher && !jobs_.empty(), std::memory_order_seq_cst);
     if (left_to_watcher && !has_watcher()) continue;  // gone just now
     try {
       if (!left_to_watcher) ask_to_be_woken();
@@ -150,22 +150,21 @@ void gpu_actor::thread_main() {
   be_active(false);
   close_device();
   trace_.flush();
-  std::deque<task_record*> late;  // errands that came after the last look
+  std::deque<task_record*> late;  // internal tasks that came after the last look
   {
     const bell::held hold = bell_.hold();
     ended_ = true;
-    late.swap(errands_);
+    late.swap(internal_);
   }
   for (task_record* t : late) refuse(*t);
 }
 
 // Nothing is left to bring home or to free.
-void gpu_actor::refuse(task_record& errand) {
-  task_record* const one = &errand;
-  if (claim(errand)) {
-    if (errand.kind == task_kind::transfer && errand.accesses[0].mode == access_mode::update)
-      errand.error = why_rescued(errand);
-    fulfil(errand, board_);
+void gpu_actor::refuse(task_record& t) {
+  task_record* const one = &t;
+  if (claim(t)) {
+    if (t.kind == task_kind::transfer && t.accesses[0].mode == access_mode::update) t.error = why_rescued(t);
+    fulfil(t, board_);
   }
   placement_.report_done({&one, 1}, nullptr);
 }
@@ -201,7 +200,7 @@ bool gpu_actor::step() {
     if (device_) check_fault();
     if (repair_.is_under_way() && !go_on_after_failure()) return false;
     any = collect();
-    any = start_errands() || any;
+    any = start_internal_tasks() || any;
     any = start_some() || any;
     lanes_.keep_promises();
   } catch (...) {
@@ -216,9 +215,9 @@ bool gpu_actor::step() {
   return any;
 }
 
-std::shared_ptr<gpu> make_gpu(gpu_options o, placement& p, wait_board& b, house_link& link) {
+std::shared_ptr<gpu> make_gpu(gpu_options o, placement& p, wait_board& b, runtime_state& rt) {
   auto device = o.open();
-  return std::make_shared<gpu_actor>(std::move(o), std::move(device), p, b, link);
+  return std::make_shared<gpu_actor>(std::move(o), std::move(device), p, b, rt);
 }
 
 }  // namespace troupe::detail

@@ -31,7 +31,7 @@ namespace troupe::detail {
 
 class placement;
 class wait_board;
-struct house_link;
+struct runtime_state;
 
 struct gpu_options {
   executor_facts facts;
@@ -68,6 +68,6 @@ class gpu : public executor, public actor {
 };
 
 /// Opens the device.
-std::shared_ptr<gpu> make_gpu(gpu_options, placement&, wait_board&, house_link&);
+std::shared_ptr<gpu> make_gpu(gpu_options, placement&, wait_board&, runtime_state&);
 
 }  // namespace troupe::detail

@@ -8,27 +8,27 @@ namespace troupe::detail {
 
 using logic::replica;
 
-// Errands free memory and let others go on: they are always started, those that must wait are looked at again.
-bool gpu_actor::start_errands() {
-  if (errand_count_.load(std::memory_order_relaxed) == 0) return false;
-  std::deque<task_record*> errands;
+// Internal tasks free memory and let others go on: they are always started, those that must wait are looked at again.
+bool gpu_actor::start_internal_tasks() {
+  if (internal_count_.load(std::memory_order_relaxed) == 0) return false;
+  std::deque<task_record*> waiting;
   {
     const bell::held hold = bell_.hold();
-    errands.swap(errands_);
+    waiting.swap(internal_);
   }
   const auto put_back = [&] {
     const bell::held hold = bell_.hold();
-    errands_.insert(errands_.begin(), errands.begin(), errands.end());
+    internal_.insert(internal_.begin(), waiting.begin(), waiting.end());
   };
   bool any = false;
   try {
-    for (std::size_t left = errands.size(); left != 0; --left) {
-      task_record& t = *errands.front();
-      errands.pop_front();
-      errand_count_.fetch_sub(1, std::memory_order_relaxed);
-      if (start_errand(t) == outcome::no_room) {
-        errands.push_back(&t);
-        errand_count_.fetch_add(1, std::memory_order_relaxed);
+    for (std::size_t left = waiting.size(); left != 0; --left) {
+      task_record& t = *waiting.front();
+      waiting.pop_front();
+      internal_count_.fetch_sub(1, std::memory_order_relaxed);
+      if (start_internal(t) == outcome::no_room) {
+        waiting.push_back(&t);
+        internal_count_.fetch_add(1, std::memory_order_relaxed);
         continue;
       }
       any = true;
@@ -37,11 +37,11 @@ bool gpu_actor::start_errands() {
     put_back();
     throw;
   }
-  if (!errands.empty()) put_back();
+  if (!waiting.empty()) put_back();
   return any;
 }
 
-gpu_actor::outcome gpu_actor::start_errand(task_record& t) {
+gpu_actor::outcome gpu_actor::start_internal(task_record& t) {
   const std::uint64_t begin = ticks();
   if (t.kind == task_kind::forget) return forget(t);
   if (t.kind == task_kind::lend) return lend(t);

@@ -56,8 +56,8 @@ struct gpu_job {
     std::size_t element;
   };
 
-  gpu_job(house_link& link, const char* name, const std::atomic<bool>& stopping)
-      : buffers(link.tiles.get()), host(*link.host, link, buffers, name, stopping), device(name, stopping) {}
+  gpu_job(runtime_state& rt, const char* name, const std::atomic<bool>& stopping)
+      : buffers(rt.tiles.get()), host(*rt.host, rt, buffers, name, stopping), device(name, stopping) {}
 
   void reset() {
     task = nullptr;

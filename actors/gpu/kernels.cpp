@@ -55,7 +55,7 @@ bool gpu_actor::may_load(const kernel_requests::request& r) {
 // Loads the kernel that was asked for first, if it may; true if it has. What is wrong with the kernel is told by the task
 // that is given to the device in spite of that.
 bool gpu_actor::get_ready() {
-  if (!requests_.any() || !device_ || !jobs_.empty() || queued_count_.load() != 0 || errand_count_.load() != 0 ||
+  if (!requests_.any() || !device_ || !jobs_.empty() || queued_count_.load() != 0 || internal_count_.load() != 0 ||
       stopping_.load())
     return false;
   const kernel_requests::request wanted = requests_.first();

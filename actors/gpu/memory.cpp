@@ -165,7 +165,7 @@ bool is_accounted(const replica& r) {
 }
 }  // namespace
 
-replica* gpu_memory::victim(const logic::outlook& o) {
+replica* gpu_memory::victim(const logic::lookahead_queue& o) {
   if (!o.looks_ahead()) return cache_.victim(is_accounted);
   return cache_.victim(is_accounted, [&](const replica& r) { return o.next_use(r.array_id, r.tile); });
 }

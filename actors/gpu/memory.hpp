@@ -18,7 +18,7 @@
 #include "actors/gpu/lanes.hpp"
 #include "actors/gpu/peer.hpp"
 #include "actors/logic/data/residency.hpp"
-#include "actors/logic/scheduling/outlook.hpp"
+#include "actors/logic/scheduling/lookahead_queue.hpp"
 #include "devices/accelerator.hpp"
 
 namespace troupe::detail {
@@ -26,8 +26,8 @@ namespace troupe::detail {
 class gpu_memory {
  public:
   /// `gather`: the kernels that assemble boxes (devices/kernels).
-  gpu_memory(house_link& link, gpu_lanes& lanes, std::string_view gather, std::atomic<std::uint64_t>& bytes_moved)
-      : link_(link), lanes_(lanes), gather_(gather), bytes_moved_(bytes_moved) {}
+  gpu_memory(runtime_state& rt, gpu_lanes& lanes, std::string_view gather, std::atomic<std::uint64_t>& bytes_moved)
+      : rt_(rt), lanes_(lanes), gather_(gather), bytes_moved_(bytes_moved) {}
 
   /// Another device, or none; what was in the memory of the last one must have been forgotten.
   void use(devices::accelerator*);
@@ -102,7 +102,7 @@ class gpu_memory {
   /// More was taken since the last call, and more than half of the memory is.
   bool fills_up() { return std::exchange(fills_up_, false); }
   /// The next one to go when room is needed; null if all are in use.
-  logic::replica* victim(const logic::outlook&);
+  logic::replica* victim(const logic::lookahead_queue&);
   /// Bytes for which there would have to be room before the task could start, roughly.
   std::uint64_t missing_bytes(const task_record&);
   /// On their way home; afterwards they may go.
@@ -146,7 +146,7 @@ class gpu_memory {
   void note_arrival(memory_space from, std::uint64_t bytes);
   void* allocate(int lane, std::size_t bytes);
 
-  house_link& link_;
+  runtime_state& rt_;
   gpu_lanes& lanes_;
   const std::string_view gather_;
   std::atomic<std::uint64_t>& bytes_moved_;

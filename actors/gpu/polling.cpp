@@ -23,7 +23,7 @@ constexpr double patience_ns = 2e6;
 constexpr std::chrono::nanoseconds load_nap = std::chrono::milliseconds(50);
 }  // namespace
 
-thread_local const gpu_actor* gpu_actor::driven_here_ = nullptr;
+thread_local const gpu_actor* gpu_actor::driven_by_this_thread_ = nullptr;
 
 // ---- the actor's thread ---------------------------------------------------------------------------------------------
 
@@ -50,7 +50,7 @@ void gpu_actor::sleep() {
     running_.clear();
   }
   bell_.get_up();
-  loose_.store(false, std::memory_order_seq_cst);
+  unwatched_.store(false, std::memory_order_seq_cst);
   turn_.take();
 }
 
@@ -68,13 +68,13 @@ void gpu_actor::wait_for_bell(bell::held& hold, std::chrono::nanoseconds until_l
     return;
   }
   for (;;) {
-    const bool loose = loose_.load(std::memory_order_seq_cst);
-    patient_ =
-        trusts_.load(std::memory_order_relaxed) && static_cast<double>(ticks() - driven_) * tick_ns_ < patience_ns;
+    const bool loose = unwatched_.load(std::memory_order_seq_cst);
+    patient_ = watchers_stay_.load(std::memory_order_relaxed) &&
+               static_cast<double>(ticks() - last_driven_) * tick_ns_ < patience_ns;
     if (!loose && !patient_) break;
     if (bell_.wait_for(hold, short_nap)) return;
-    if (loose && loose_.load(std::memory_order_seq_cst) && !has_watcher()) {
-      trusts_.store(false, std::memory_order_relaxed);  // whoever began it does not stay
+    if (loose && unwatched_.load(std::memory_order_seq_cst) && !has_watcher()) {
+      watchers_stay_.store(false, std::memory_order_relaxed);  // whoever began it does not stay
       return;
     }
   }
@@ -96,29 +96,30 @@ bool gpu_actor::drive() {
 }
 
 void gpu_actor::unwatch() {
-  if (watchers_.fetch_sub(1, std::memory_order_seq_cst) == 1 && loose_.load(std::memory_order_seq_cst)) bell_.ring();
+  if (watchers_.fetch_sub(1, std::memory_order_seq_cst) == 1 && unwatched_.load(std::memory_order_seq_cst))
+    bell_.ring();
 }
 
 bool gpu_actor::drive_now() {
   if (!turn_.try_take()) return false;
   bool any = false;
   if (device_ && !to_tell_) {
-    const gpu_actor* const before = std::exchange(driven_here_, this);
+    const gpu_actor* const before = std::exchange(driven_by_this_thread_, this);
     const int place = device_->visit();
-    any = step_little();
+    any = step_small();
     device_->leave(place);
-    driven_here_ = before;
+    driven_by_this_thread_ = before;
   }
   const bool loose = !jobs_.empty(), complains = to_tell_ != nullptr;
-  if (any && !loose && has_watcher()) trusts_.store(true, std::memory_order_relaxed);
-  if (bell_.has_sleeper()) loose_.store(loose, std::memory_order_seq_cst);
+  if (any && !loose && has_watcher()) watchers_stay_.store(true, std::memory_order_relaxed);
+  if (bell_.has_sleeper()) unwatched_.store(loose, std::memory_order_seq_cst);
   leave_turn();
-  if ((complains || errand_count_.load() != 0 || queued_count_.load() != 0) && bell_.has_sleeper()) bell_.ring();
+  if ((complains || internal_count_.load() != 0 || queued_count_.load() != 0) && bell_.has_sleeper()) bell_.ring();
   return any;
 }
 
 // As `step`, but for what may take longer or is not known to be harmless.
-bool gpu_actor::step_little() {
+bool gpu_actor::step_small() {
   bool any = false;
   try {
     any = collect();
@@ -137,7 +138,7 @@ bool gpu_actor::step_little() {
 }
 
 // A kernel that has been compiled, on tiles that are there: no copies, no code of the user's.
-bool gpu_actor::is_little(const task_record& t) {
+bool gpu_actor::is_small(const task_record& t) {
   if (t.kind != task_kind::call || t.kernel->routines[static_cast<std::size_t>(options_.facts.kind)] ||
       !kernels_.contains(t.kernel) || (t.extra && !t.extra->loans.empty()))
     return false;

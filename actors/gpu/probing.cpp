@@ -47,7 +47,7 @@ float gpu_actor::timed_copy(bool in, void* there, std::byte* here, std::size_t b
 // Looks what the link costs, if it is time to; true if it has looked.
 bool gpu_actor::probe_link() {
   if (options_.probes_link) probes_.note_ran(counters_.tasks.load(std::memory_order_relaxed), ticks());
-  if (!may_probe() || queued_count_.load() != 0 || errand_count_.load() != 0 || probes_.left(ticks()).count() != 0)
+  if (!may_probe() || queued_count_.load() != 0 || internal_count_.load() != 0 || probes_.left(ticks()).count() != 0)
     return false;
   bool as_believed = true;
   const std::size_t most = memory_bytes_ / 8 < large_bytes ? small_bytes : large_bytes;

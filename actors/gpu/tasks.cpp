@@ -234,7 +234,7 @@ bool gpu_actor::has_room_for_more() {
   return !enough_;
 }
 
-bool gpu_actor::start_some(bool little_only) {
+bool gpu_actor::start_some(bool small_only) {
   bool any = false;
   while (queued_count_.load(std::memory_order_relaxed) != 0 && has_room_for_more()) {
     task_record* t;
@@ -244,7 +244,7 @@ bool gpu_actor::start_some(bool little_only) {
       if (!t) break;
       queued_count_.fetch_sub(1, std::memory_order_relaxed);
     }
-    if ((!little_only || is_little(*t)) && start_task(*t) == outcome::started) {
+    if ((!small_only || is_small(*t)) && start_task(*t) == outcome::started) {
       any = true;
       if (memory_.fills_up()) look_ahead();
       continue;
@@ -322,7 +322,7 @@ gpu_actor::outcome gpu_actor::start_task(task_record& t) {
   }
   under_way_ns_ += t.predicted_ns;
   if (is_behind(phase)) gpu_counters::add(counters_.chained);
-  if (driven_here_ == this) gpu_counters::add(counters_.by_waiters);
+  if (driven_by_this_thread_ == this) gpu_counters::add(counters_.by_waiters);
   enqueue(j);
   return outcome::started;
 }
@@ -451,7 +451,7 @@ void gpu_actor::complain_no_room(const job& j) const {
 
 gpu_actor::job& gpu_actor::take_job() {
   if (idle_jobs_.empty()) {
-    idle_jobs_.emplace_back(link_, options_.facts.name.c_str(), stopping_);
+    idle_jobs_.emplace_back(rt_, options_.facts.name.c_str(), stopping_);
     idle_jobs_.front().self = idle_jobs_.begin();
   }
   jobs_.splice(jobs_.end(), idle_jobs_, idle_jobs_.begin());

@@ -28,23 +28,23 @@ std::array<index_t, rank_max> packed_strides(const box4& b) {
 }
 
 namespace {
-std::byte* new_bytes(house_link& home, std::size_t bytes) {
-  return home.tiles ? home.tiles->allocate(bytes) : home.host->allocate(bytes, element_align_max);
+std::byte* new_bytes(runtime_state& rt, std::size_t bytes) {
+  return rt.tiles ? rt.tiles->allocate(bytes) : rt.host->allocate(bytes, element_align_max);
 }
 
-void count_bytes(house_link& home, std::size_t bytes) {
-  const std::size_t now = home.array_bytes.fetch_add(bytes, std::memory_order_relaxed) + bytes;
-  std::size_t most = home.array_bytes_max.load(std::memory_order_relaxed);
-  while (now > most && !home.array_bytes_max.compare_exchange_weak(most, now, std::memory_order_relaxed)) {
+void count_bytes(runtime_state& rt, std::size_t bytes) {
+  const std::size_t now = rt.array_bytes.fetch_add(bytes, std::memory_order_relaxed) + bytes;
+  std::size_t most = rt.array_bytes_max.load(std::memory_order_relaxed);
+  while (now > most && !rt.array_bytes_max.compare_exchange_weak(most, now, std::memory_order_relaxed)) {
   }
 }
 }  // namespace
 
-void give_back_bytes(house_link& home, std::byte* p, std::size_t bytes) noexcept {
-  home.tiles ? home.tiles->deallocate(p, bytes) : home.host->deallocate(p, bytes, element_align_max);
+void give_back_bytes(runtime_state& rt, std::byte* p, std::size_t bytes) noexcept {
+  rt.tiles ? rt.tiles->deallocate(p, bytes) : rt.host->deallocate(p, bytes, element_align_max);
 }
 
-std::byte* host_tile(house_link& home, array_core& a, std::uint32_t t, bool overwritten) {
+std::byte* host_tile(runtime_state& rt, array_core& a, std::uint32_t t, bool overwritten) {
   std::atomic<std::byte*>& slot = a.bytes[t].data;
   if (std::byte* p = slot.load(std::memory_order_acquire)) return p;
   const box4 b = a.tile_box(t);
@@ -59,39 +59,39 @@ std::byte* host_tile(house_link& home, array_core& a, std::uint32_t t, bool over
     return p;
   }
   std::unique_lock<std::mutex> hold;
-  if (home.bounded) {
-    hold = std::unique_lock(home.makers[(a.id + t) % home.makers.size()]);
+  if (rt.bounded) {
+    hold = std::unique_lock(rt.makers[(a.id + t) % rt.makers.size()]);
     if (std::byte* p = slot.load(std::memory_order_acquire)) return p;
   }
   const auto count = static_cast<std::size_t>(b.volume());
   const std::size_t bytes = count * a.spec.element;
-  std::byte* fresh = new_bytes(home, bytes);
+  std::byte* fresh = new_bytes(rt, bytes);
   if (a.spec.fill && !overwritten)
-    home.host->fill(fresh, static_cast<const std::byte*>(a.spec.fill), a.spec.element, count);
+    rt.host->fill(fresh, static_cast<const std::byte*>(a.spec.fill), a.spec.element, count);
   std::byte* expected = nullptr;
   if (!slot.compare_exchange_strong(expected, fresh, std::memory_order_acq_rel)) {
-    give_back_bytes(home, fresh, bytes);
+    give_back_bytes(rt, fresh, bytes);
     return expected;
   }
-  count_bytes(home, bytes);
+  count_bytes(rt, bytes);
   return fresh;
 }
 
-void free_host_tile(house_link& home, array_core& a, std::uint32_t t) noexcept { take_host_tile(home, a, t); }
+void free_host_tile(runtime_state& rt, array_core& a, std::uint32_t t) noexcept { take_host_tile(rt, a, t); }
 
-loose_bytes new_loose_bytes(house_link& home, std::size_t bytes) { return {new_bytes(home, bytes), {&home, bytes}}; }
+loose_bytes new_loose_bytes(runtime_state& rt, std::size_t bytes) { return {new_bytes(rt, bytes), {&rt, bytes}}; }
 
-loose_bytes take_host_tile(house_link& home, array_core& a, std::uint32_t t) noexcept {
-  return exchange_host_tile(home, a, t, {});
+loose_bytes take_host_tile(runtime_state& rt, array_core& a, std::uint32_t t) noexcept {
+  return exchange_host_tile(rt, a, t, {});
 }
 
-loose_bytes exchange_host_tile(house_link& home, array_core& a, std::uint32_t t, loose_bytes fresh) noexcept {
+loose_bytes exchange_host_tile(runtime_state& rt, array_core& a, std::uint32_t t, loose_bytes fresh) noexcept {
   const std::size_t bytes = a.bytes_of(t);
   std::byte* const now = fresh.release();
   std::byte* const old = a.bytes[t].data.exchange(now, std::memory_order_acq_rel);
-  if (now && !old) count_bytes(home, bytes);
-  if (old && !now) home.array_bytes.fetch_sub(bytes, std::memory_order_relaxed);
-  return {old, {&home, bytes}};
+  if (now && !old) count_bytes(rt, bytes);
+  if (old && !now) rt.array_bytes.fetch_sub(bytes, std::memory_order_relaxed);
+  return {old, {&rt, bytes}};
 }
 
 }  // namespace troupe::detail

@@ -15,25 +15,25 @@ namespace troupe::detail {
 
 /// Returns the bytes of a tile; the first caller allocates them, and fills them unless all of the tile is
 /// `overwritten`. Thread-safe. Throws error(out_of_memory).
-std::byte* host_tile(house_link&, array_core&, std::uint32_t tile, bool overwritten);
+std::byte* host_tile(runtime_state&, array_core&, std::uint32_t tile, bool overwritten);
 /// Frees a tile's bytes. No thread may use the tile. Not for memory of the caller.
-void free_host_tile(house_link&, array_core&, std::uint32_t tile) noexcept;
+void free_host_tile(runtime_state&, array_core&, std::uint32_t tile) noexcept;
 /// Gives bytes of a tile back to where they were allocated.
-void give_back_bytes(house_link&, std::byte*, std::size_t bytes) noexcept;
+void give_back_bytes(runtime_state&, std::byte*, std::size_t bytes) noexcept;
 
 /// Deleter of packed bytes that were allocated as those of tiles are.
 struct give_back {
-  house_link* home = nullptr;
+  runtime_state* rt = nullptr;
   std::size_t bytes = 0;
-  void operator()(std::byte* p) const noexcept { give_back_bytes(*home, p, bytes); }
+  void operator()(std::byte* p) const noexcept { give_back_bytes(*rt, p, bytes); }
 };
 using loose_bytes = std::unique_ptr<std::byte[], give_back>;
 /// Allocates bytes for a tile that belong to none yet.
-loose_bytes new_loose_bytes(house_link&, std::size_t bytes);
+loose_bytes new_loose_bytes(runtime_state&, std::size_t bytes);
 /// Takes a tile's bytes out of it (`exchange`: puts others in their place) and returns them. No thread may use the
 /// tile. Not for memory of the caller.
-loose_bytes take_host_tile(house_link&, array_core&, std::uint32_t tile) noexcept;
-loose_bytes exchange_host_tile(house_link&, array_core&, std::uint32_t tile, loose_bytes) noexcept;
+loose_bytes take_host_tile(runtime_state&, array_core&, std::uint32_t tile) noexcept;
+loose_bytes exchange_host_tile(runtime_state&, array_core&, std::uint32_t tile, loose_bytes) noexcept;
 
 /// A version of a tile that has come from another node.
 struct saved_tile {

@@ -12,8 +12,8 @@ namespace troupe::detail {
 
 void release(task_record*) noexcept;
 
-task_record* take_record(house_link& home) {
-  task_record* t = home.records.take();
+task_record* take_record(runtime_state& rt) {
+  task_record* t = rt.records.take();
   t->pending = 1;  // its submission
   t->successor_count = 0;
   t->more_successors = nullptr;
@@ -25,7 +25,7 @@ task_record* take_record(house_link& home) {
   t->kernel = nullptr;
   t->extra = nullptr;
   t->accesses = t->own_accesses.data();
-  t->home = &home;
+  t->rt = &rt;
   t->access_count = 0;
   t->kind = task_kind::call;
   t->body_gone = false;
@@ -35,11 +35,11 @@ task_record* take_record(house_link& home) {
   return t;
 }
 
-task_record* make_settle(house_link& home, array_core& a, reduction& r) {
+task_record* make_settle(runtime_state& rt, array_core& a, reduction& r) {
   static constexpr task_ops ops{nullptr, [](task_record&) noexcept {}, [](task_record&) noexcept {},
                                 [](task_record&) noexcept -> void* { return nullptr; },
                                 kernel_info{.name = "settle reduction", .key = 0x5e771e}};
-  task_record* t = take_record(home);
+  task_record* t = take_record(rt);
   t->ops = &ops;
   t->kernel = &ops.closure;
   t->kind = task_kind::settle;
@@ -48,7 +48,7 @@ task_record* make_settle(house_link& home, array_core& a, reduction& r) {
   x = {};
   x.array = &a;
   x.mode = access_mode::update;
-  region* where = home.regions.take();
+  region* where = rt.regions.take();
   *where = {};
   where->lo = r.where.lo;
   where->hi = r.where.hi;
@@ -63,9 +63,9 @@ task_record* make_settle(house_link& home, array_core& a, reduction& r) {
 }
 
 namespace {
-task_record* make_internal(house_link& home, const task_ops& ops, task_kind kind, array_core& a, std::uint32_t tile,
+task_record* make_internal(runtime_state& rt, const task_ops& ops, task_kind kind, array_core& a, std::uint32_t tile,
                            access_mode mode) {
-  task_record* t = take_record(home);
+  task_record* t = take_record(rt);
   t->ops = &ops;
   t->kernel = &ops.closure;
   t->kind = kind;
@@ -83,48 +83,48 @@ constexpr task_ops nothing_to_run(const char* name, std::uint64_t key) {
 }
 }  // namespace
 
-task_record* make_transfer(house_link& home, array_core& a, std::uint32_t tile, bool discard) {
+task_record* make_transfer(runtime_state& rt, array_core& a, std::uint32_t tile, bool discard) {
   static constexpr task_ops ops = nothing_to_run("transfer", 0x7a45);
-  return make_internal(home, ops, task_kind::transfer, a, tile, discard ? access_mode::write : access_mode::read);
+  return make_internal(rt, ops, task_kind::transfer, a, tile, discard ? access_mode::write : access_mode::read);
 }
 
-task_record* make_rescue(house_link& home, array_core& a, std::uint32_t tile, std::exception_ptr lost) {
+task_record* make_rescue(runtime_state& rt, array_core& a, std::uint32_t tile, std::exception_ptr lost) {
   static constexpr task_ops ops = nothing_to_run("rescue", 0x4e5c);
-  task_record* t = make_internal(home, ops, task_kind::transfer, a, tile, access_mode::update);
+  task_record* t = make_internal(rt, ops, task_kind::transfer, a, tile, access_mode::update);
   t->extra = new task_extra;
   t->extra->payload = std::make_shared<std::exception_ptr>(std::move(lost));
   return t;
 }
 
-task_record* make_spill(house_link& home, array_core& a, std::uint32_t tile) {
+task_record* make_spill(runtime_state& rt, array_core& a, std::uint32_t tile) {
   static constexpr task_ops ops = nothing_to_run("spill", 0x5b11);
-  return make_internal(home, ops, task_kind::spill, a, tile, access_mode::read);
+  return make_internal(rt, ops, task_kind::spill, a, tile, access_mode::read);
 }
 
-task_record* make_load(house_link& home, array_core& a, std::uint32_t tile) {
+task_record* make_load(runtime_state& rt, array_core& a, std::uint32_t tile) {
   static constexpr task_ops ops = nothing_to_run("load", 0x10ad);
-  return make_internal(home, ops, task_kind::load, a, tile, access_mode::write);
+  return make_internal(rt, ops, task_kind::load, a, tile, access_mode::write);
 }
 
-task_record* make_forget(house_link& home, array_core& a) {
+task_record* make_forget(runtime_state& rt, array_core& a) {
   static constexpr task_ops ops = nothing_to_run("forget", 0xf0a6);
-  return make_internal(home, ops, task_kind::forget, a, 0, access_mode::read);
+  return make_internal(rt, ops, task_kind::forget, a, 0, access_mode::read);
 }
 
-task_record* make_lend(house_link& home, std::shared_ptr<peer_loan> loan) {
+task_record* make_lend(runtime_state& rt, std::shared_ptr<peer_loan> loan) {
   static constexpr task_ops ops = nothing_to_run("lend", 0x1e4d);
-  task_record* t = make_internal(home, ops, task_kind::lend, *loan->array, loan->tile, access_mode::read);
+  task_record* t = make_internal(rt, ops, task_kind::lend, *loan->array, loan->tile, access_mode::read);
   t->extra = new task_extra;
   t->extra->loans.push_back(std::move(loan));
   return t;
 }
 
-task_record* make_farewell(house_link& home, array_core& a) {
+task_record* make_farewell(runtime_state& rt, array_core& a) {
   static constexpr task_ops ops = nothing_to_run("end of borrowed memory", 0xfa4e);
   // A write comes after all other accesses, whether their tasks failed or not.
-  task_record* t = make_internal(home, ops, task_kind::farewell, a, 0, access_mode::write);
+  task_record* t = make_internal(rt, ops, task_kind::farewell, a, 0, access_mode::write);
   if (a.tile_count == 1 && !a.whole_box().empty()) return t;
-  region* where = home.regions.take();
+  region* where = rt.regions.take();
   *where = {};
   where->hi = a.spec.size;
   where->limit_hi = a.spec.size;
@@ -134,7 +134,7 @@ task_record* make_farewell(house_link& home, array_core& a) {
 }
 
 void destroy(array_core& a) noexcept {
-  house_link& home = *a.home;
+  runtime_state& rt = *a.rt;
   delete a.open;
   std::size_t bytes = 0;
   if (!a.spec.adopted) {
@@ -142,14 +142,14 @@ void destroy(array_core& a) noexcept {
       std::byte* data = a.bytes[t].data.load(std::memory_order_acquire);
       if (!data) continue;
       const std::size_t size = static_cast<std::size_t>(a.tile_box(t).volume()) * a.spec.element;
-      give_back_bytes(home, data, size);
+      give_back_bytes(rt, data, size);
       bytes += size;
     }
   }
-  home.array_bytes.fetch_sub(bytes, std::memory_order_relaxed);
-  home.arrays.fetch_sub(1, std::memory_order_relaxed);
+  rt.array_bytes.fetch_sub(bytes, std::memory_order_relaxed);
+  rt.arrays.fetch_sub(1, std::memory_order_relaxed);
   delete &a;
-  home.release();
+  rt.release();
 }
 
 void drop_inputs(task_record& t) noexcept {
@@ -171,7 +171,7 @@ void drop_inputs(task_record& t) noexcept {
       if (x.task) release(x.task);
       x.task = nullptr;
     } else if (x.where) {
-      t.home->regions.give(x.where);
+      t.rt->regions.give(x.where);
       x.where = nullptr;
     }
   }
@@ -183,7 +183,7 @@ void drop_inputs(task_record& t) noexcept {
 }
 
 void recycle(task_record* t) noexcept {
-  house_link& home = *t->home;
+  runtime_state& rt = *t->rt;
   drop_inputs(*t);
   if (t->ops) t->ops->drop_result(*t);
   t->ops = nullptr;
@@ -191,9 +191,9 @@ void recycle(task_record* t) noexcept {
   delete t->extra;
   t->extra = nullptr;
   t->sequence = 0;
-  home.records.give(t);
+  rt.records.give(t);
   // Futures that outlive the runtime hold the link by count; see engine.
-  if (home.house.load(std::memory_order_acquire) == nullptr) home.release();
+  if (rt.house.load(std::memory_order_acquire) == nullptr) rt.release();
 }
 
 }  // namespace troupe::detail

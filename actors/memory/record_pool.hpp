@@ -219,7 +219,7 @@ class shard_pool {
 };
 
 /// The state that records and arrays point to. Lives as long as the runtime, any handle and any future.
-struct house_link {
+struct runtime_state {
   std::atomic<engine*> house{nullptr};  // null once the runtime is gone
   std::weak_ptr<engine> shared_house;   // set before any use; waits lock it, as the engine may go
   std::atomic<long> references{1};
@@ -231,7 +231,7 @@ struct house_link {
   std::unique_ptr<devices::device> host;
   std::unique_ptr<tile_memory> tiles;  // null: everything comes from the host's allocator
   std::shared_ptr<void> kernels;       // owns the kernel_info that records point to
-  house_clock clock;                   // set before any use
+  runtime_clock clock;                 // set before any use
   const devices::birthplace birth;     // tells a child by fork, which touches nothing of this
   shard_pool<task_record> records;
   shard_pool<region> regions;
@@ -243,23 +243,23 @@ struct house_link {
 };
 
 /// Takes a clean record with one reference, waiting for its submission.
-task_record* take_record(house_link&);
+task_record* take_record(runtime_state&);
 /// Makes a task that combines a reduction's partials into its array; executors know by its kind what to do.
-task_record* make_settle(house_link&, array_core&, reduction&);
+task_record* make_settle(runtime_state&, array_core&, reduction&);
 /// Makes a task that makes the host's copy of a tile current, or (`discard`) has the device give up its own.
-task_record* make_transfer(house_link&, array_core&, std::uint32_t tile, bool discard);
+task_record* make_transfer(runtime_state&, array_core&, std::uint32_t tile, bool discard);
 /// Makes a task that makes the host's copy current from a copy that is not dirty, if the device still has it; it fails
 /// with `lost` if not.
-task_record* make_rescue(house_link&, array_core&, std::uint32_t tile, std::exception_ptr lost);
+task_record* make_rescue(runtime_state&, array_core&, std::uint32_t tile, std::exception_ptr lost);
 /// Makes a task that writes a tile to disk and frees its memory (`spill`), or reads it back into fresh memory (`load`).
-task_record* make_spill(house_link&, array_core&, std::uint32_t tile);
-task_record* make_load(house_link&, array_core&, std::uint32_t tile);
+task_record* make_spill(runtime_state&, array_core&, std::uint32_t tile);
+task_record* make_load(runtime_state&, array_core&, std::uint32_t tile);
 /// Makes a task for the device that has a tile: it opens the loan, or calls it back.
-task_record* make_lend(house_link&, std::shared_ptr<peer_loan>);
+task_record* make_lend(runtime_state&, std::shared_ptr<peer_loan>);
 /// Makes a task that frees a device's copies of an array.
-task_record* make_forget(house_link&, array_core&);
+task_record* make_forget(runtime_state&, array_core&);
 /// Makes a task that comes after all that use the array, and ends when the array is freed.
-task_record* make_farewell(house_link&, array_core&);
+task_record* make_farewell(runtime_state&, array_core&);
 /// Frees an array that no handle and no task refers to.
 void destroy(array_core&) noexcept;
 /// Gives a record, its accesses' regions and its captures back. Nothing may refer to the record any more.

@@ -23,7 +23,7 @@ std::exception_ptr stopped() {
 
 class disk final : public disk_thread, public std::enable_shared_from_this<disk> {
  public:
-  disk(disk_options o, wait_board& b, house_link& link) : options_(std::move(o)), board_(b), link_(link) {
+  disk(disk_options o, wait_board& b, runtime_state& rt) : options_(std::move(o)), board_(b), rt_(rt) {
     lane_.open(options_.sink, options_.lane, "disk");
   }
 
@@ -77,7 +77,7 @@ class disk final : public disk_thread, public std::enable_shared_from_this<disk>
 
   disk_options options_;
   wait_board& board_;
-  house_link& link_;
+  runtime_state& rt_;
   std::atomic<std::uint64_t> out_{0}, in_{0};
   trace_lane lane_;
 
@@ -160,14 +160,14 @@ void disk::carry_out(task_record& t, std::uint64_t offset) {
   try {
     if (out) {
       options_.file->write(offset, a.bytes[tile].data.load(std::memory_order_acquire), bytes);
-      free_host_tile(link_, a, tile);
+      free_host_tile(rt_, a, tile);
     } else {
-      options_.file->read(offset, host_tile(link_, a, tile, true), bytes);
+      options_.file->read(offset, host_tile(rt_, a, tile, true), bytes);
     }
     (out ? out_ : in_).fetch_add(bytes, std::memory_order_relaxed);
   } catch (...) {
     t.error = std::current_exception();
-    if (!out) free_host_tile(link_, a, tile);
+    if (!out) free_host_tile(rt_, a, tile);
   }
   if (lane_.on()) lane_.add(t.id, begin, ticks(), (t.kernel->name + (" " + a.spec.name)).c_str());
   fulfil(t, board_);
@@ -185,8 +185,8 @@ void disk::refuse(const order& o) {
 
 }  // namespace
 
-std::shared_ptr<disk_thread> make_disk(disk_options o, wait_board& b, house_link& link) {
-  return std::make_shared<disk>(std::move(o), b, link);
+std::shared_ptr<disk_thread> make_disk(disk_options o, wait_board& b, runtime_state& rt) {
+  return std::make_shared<disk>(std::move(o), b, rt);
 }
 
 }  // namespace troupe::detail

@@ -58,6 +58,6 @@ struct disk_options {
   std::weak_ptr<void> house;  // the engine; the thread keeps it alive
 };
 
-std::shared_ptr<disk_thread> make_disk(disk_options, wait_board&, house_link&);
+std::shared_ptr<disk_thread> make_disk(disk_options, wait_board&, runtime_state&);
 
 }  // namespace troupe::detail

@@ -33,16 +33,16 @@ extern const kernel_info access_kernel;
 
 class node_service_actor final : public node_service, private task_listener {
  public:
-  node_service_actor(engine& house, placement& p, wait_board& b, house_link& link, std::shared_ptr<net::session> s,
+  node_service_actor(engine& house, placement& p, wait_board& b, runtime_state& rt, std::shared_ptr<net::session> s,
                      find_line lines, failure_door give_up)
       : house_(house),
         placement_(p),
         board_(b),
-        link_(link),
+        rt_(rt),
         session_(std::move(s)),
         lines_(std::move(lines)),
         give_up_(std::move(give_up)),
-        pushes_(link),
+        pushes_(rt),
         out_(session_) {}
 
   void frame(std::span<const std::byte>) override;
@@ -75,13 +75,13 @@ class node_service_actor final : public node_service, private task_listener {
   void tell_of_body(task_record&, wire::kind);
 
   // ---- tasks.cpp
-  void take_in(const wire::array_card&);
+  void take_in(const wire::array_descriptor&);
   void take_in(const wire::gaps&);
-  void start(const wire::task_card&);
-  static void check(const array_core&, const wire::access_card&);
-  std::vector<std::span<const std::byte>> check_call(const wire::task_card&, const offered_kernel&) const;
-  void add_access(remote_task&, task_record&, const wire::access_card&);
-  void make_task(remote_task&, const wire::task_card&, const offered_kernel&);
+  void start(const wire::task_descriptor&);
+  static void check(const array_core&, const wire::access_descriptor&);
+  std::vector<std::span<const std::byte>> check_call(const wire::task_descriptor&, const offered_kernel&) const;
+  void add_access(remote_task&, task_record&, const wire::access_descriptor&);
+  void make_task(remote_task&, const wire::task_descriptor&, const offered_kernel&);
   void ended(remote_task&);
   void refuse_task(remote_task&, wire::task_end);
   void remove(remote_task&);
@@ -127,7 +127,7 @@ class node_service_actor final : public node_service, private task_listener {
   engine& house_;
   placement& placement_;
   wait_board& board_;
-  house_link& link_;
+  runtime_state& rt_;
   const std::shared_ptr<net::session> session_;
   const find_line lines_;
   const failure_door give_up_;

@@ -42,7 +42,7 @@ transfer& node_service_actor::begin(array_core& a, access_mode mode, const logic
     extra_of(*t).listener = this;
     x->task = t;
     x->element = a.spec.element;
-    x->context = std::make_unique<run_context>(*link_.host, link_, x->buffers, "host", never_stopping_);
+    x->context = std::make_unique<run_context>(*rt_.host, rt_, x->buffers, "host", never_stopping_);
     x->context->bind(*t);
     transfer& added = transfers_.add(std::move(x));
     later_.submit(*t);
@@ -118,7 +118,7 @@ void node_service_actor::send_bytes(transfer& x) {
 bool node_service_actor::send_copy(transfer& x, std::vector<std::byte>& head, const net::pieces& rows) {
   std::size_t bytes = 0;
   for (const auto& r : rows) bytes += r.size();
-  if (link_.bounded || bytes > copied_bytes_max) return false;
+  if (rt_.bounded || bytes > copied_bytes_max) return false;
   auto all = std::make_shared<std::vector<std::byte>>();
   try {
     all->reserve(bytes);
@@ -220,7 +220,7 @@ void node_service_actor::put_in_place(transfer& x) {
   array_core& a = *x.task->accesses[0].array;
   loose_bytes kept = pushes_.take(x);
   if (x.what_box.where == a.tile_box(x.what_box.tile)) {
-    exchange_host_tile(link_, a, x.what_box.tile, std::move(kept));
+    exchange_host_tile(rt_, a, x.what_box.tile, std::move(kept));
   } else {
     const std::byte* from = kept.get();
     for (const auto& row : rows_of(x.view, x.element)) {
@@ -246,14 +246,14 @@ void node_service_actor::give(const wire::box_request& r, bool copies) {
 
 void node_service_actor::send_back(remote_task& r) {
   for (std::size_t i = 0; i < r.returns.size(); ++i) {
-    const auto& [access, card] = r.returns[i];
+    const auto& [access, descriptor] = r.returns[i];
     auto x = std::make_unique<transfer>();
     x->what = transfer::use::back;
     x->number = r.id;
     x->access = access;
     x->of = &r;
     ++r.on_their_way;
-    begin(*r.arrays[i], access_mode::read, intersect(card.where, card.limit), std::move(x));
+    begin(*r.arrays[i], access_mode::read, intersect(descriptor.where, descriptor.limit), std::move(x));
   }
 }
 

@@ -58,9 +58,9 @@ push_store::place push_store::arriving(std::uint64_t number, std::uint64_t bytes
 }
 
 void push_store::make_room(push& p) {
-  if (link_.bounded || kept_bytes_ + p.size > wire::pushed_bytes_max) return;
+  if (rt_.bounded || kept_bytes_ + p.size > wire::pushed_bytes_max) return;
   try {
-    p.kept = new_loose_bytes(link_, p.size);
+    p.kept = new_loose_bytes(rt_, p.size);
     kept_bytes_ += p.size;
   } catch (const std::exception&) {  // it is asked for when the tile has room
   }

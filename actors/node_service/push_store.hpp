@@ -24,7 +24,7 @@ namespace troupe::detail {
 /// the functions say what is to be done. Those that take a word of the peer throw error(protocol_error).
 class push_store {
  public:
-  explicit push_store(house_link& link) : link_(link) {}
+  explicit push_store(runtime_state& rt) : rt_(rt) {}
 
   /// Notes that bytes for a transfer come, or have come, under a number that is larger than all before.
   void expect(std::uint64_t number, std::uint64_t size, transfer& to);
@@ -72,7 +72,7 @@ class push_store {
   void make_room(push&);
   void drop_kept(push&);
 
-  house_link& link_;
+  runtime_state& rt_;
   std::unordered_map<std::uint64_t, push> all_;
   std::uint64_t kept_bytes_ = 0;
   std::uint64_t newest_ = 0;  // the largest number that was expected

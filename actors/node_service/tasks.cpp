@@ -103,7 +103,8 @@ void node_service_actor::frame(std::span<const std::byte> bytes) {
   switch (what) {
     case wire::kind::tasks:
       wire::each_of_tasks(
-          from, [this](const wire::array_card& c) { take_in(c); }, [this](const wire::task_card& c) { start(c); });
+          from, [this](const wire::array_descriptor& c) { take_in(c); },
+          [this](const wire::task_descriptor& c) { start(c); });
       break;
     case wire::kind::fill:
       take_in(wire::take_gaps(from));
@@ -142,7 +143,7 @@ void node_service_actor::frame(std::span<const std::byte> bytes) {
   work_off(hold);
 }
 
-void node_service_actor::take_in(const wire::array_card& c) {
+void node_service_actor::take_in(const wire::array_descriptor& c) {
   array_spec s;
   s.rank = c.rank;
   s.size = c.size;
@@ -172,11 +173,11 @@ void node_service_actor::drop(std::unordered_map<std::uint64_t, array_core*>::it
 
 // ---- starting -------------------------------------------------------------------------------------------------------
 
-void node_service_actor::start(const wire::task_card& c) {
+void node_service_actor::start(const wire::task_descriptor& c) {
   if (tasks_.contains(c.id)) refuse("a task that is there already");
   remote_task& r = tasks_.add(c.id);
   const auto refuse_it = [&](wire::task_end end) {
-    for (const wire::access_card& x : c.accesses) pushes_.forget(x.gaps);
+    for (const wire::access_descriptor& x : c.accesses) pushes_.forget(x.gaps);
     refuse_task(r, std::move(end));
   };
   if (closed_) {
@@ -191,7 +192,7 @@ void node_service_actor::start(const wire::task_card& c) {
   } catch (const std::exception& e) {
     wire::task_end end = failed(code_of(std::current_exception()), e.what());
     if (end.code != errc::protocol_error) return refuse_it(std::move(end));
-    for (const wire::access_card& x : c.accesses) pushes_.forget(x.gaps);
+    for (const wire::access_descriptor& x : c.accesses) pushes_.forget(x.gaps);
     remove(r);
     throw;
   }
@@ -224,7 +225,7 @@ void node_service_actor::refuse_task(remote_task& r, wire::task_end end) {
 
 // The boxes of an access lie as they may: one long beyond the rank of the array, so that what the body sees of them is
 // empty where it has no memory; the limits inside the array. Only what was written goes back, and each partial does.
-void node_service_actor::check(const array_core& a, const wire::access_card& x) {
+void node_service_actor::check(const array_core& a, const wire::access_descriptor& x) {
   const array_spec& s = a.spec;
   double volume = static_cast<double>(s.element);
   for (int d = 0; d < rank_max; ++d) {
@@ -243,7 +244,7 @@ void node_service_actor::check(const array_core& a, const wire::access_card& x) 
 }
 
 // Checks the arguments of a call against the kernel's signature; returns the values in the order of its parameters.
-std::vector<std::span<const std::byte>> node_service_actor::check_call(const wire::task_card& c,
+std::vector<std::span<const std::byte>> node_service_actor::check_call(const wire::task_descriptor& c,
                                                                        const offered_kernel& k) const {
   std::size_t array = 0, value = 0;
   std::vector<std::span<const std::byte>> values;
@@ -255,7 +256,7 @@ std::vector<std::span<const std::byte>> node_service_actor::check_call(const wir
       continue;
     }
     if (array == c.accesses.size()) refuse("fewer arrays than the kernel has");
-    const wire::access_card& x = c.accesses[array++];
+    const wire::access_descriptor& x = c.accesses[array++];
     const auto known = arrays_.find(x.array);
     if (known == arrays_.end()) refuse("an array that was not named before");
     const array_spec& s = known->second->spec;
@@ -268,7 +269,7 @@ std::vector<std::span<const std::byte>> node_service_actor::check_call(const wir
 }
 
 // Describes one access of a task's record, keeps the arrays whose boxes go back, and asks for the boxes that are missing.
-void node_service_actor::add_access(remote_task& r, task_record& t, const wire::access_card& x) {
+void node_service_actor::add_access(remote_task& r, task_record& t, const wire::access_descriptor& x) {
   const int number = t.access_count;
   array_core* a = arrays_.at(x.array);
   if (x.fresh) {
@@ -289,7 +290,7 @@ void node_service_actor::add_access(remote_task& r, task_record& t, const wire::
 }
 
 // Makes the record of a task as its owner describes it. Throws what is wrong with that, or lacking here.
-void node_service_actor::make_task(remote_task& r, const wire::task_card& c, const offered_kernel& k) {
+void node_service_actor::make_task(remote_task& r, const wire::task_descriptor& c, const offered_kernel& k) {
   const std::vector<std::span<const std::byte>> values = check_call(c, k);
   struct holder {
     task_record* task;
@@ -303,7 +304,7 @@ void node_service_actor::make_task(remote_task& r, const wire::task_card& c, con
   t.ops = nullptr;
   if (static_cast<int>(c.accesses.size()) > task_record::inline_accesses)
     size_accesses(t, static_cast<int>(c.accesses.size()));
-  for (const wire::access_card& x : c.accesses) add_access(r, t, x);
+  for (const wire::access_descriptor& x : c.accesses) add_access(r, t, x);
   t.kernel = intern(house_, k.info);
   task_options o;
   o.name = c.name;
@@ -452,10 +453,10 @@ bool node_service_actor::is_empty() const {
   return tasks_.empty() && transfers_.empty();
 }
 
-std::shared_ptr<node_service> make_node_service(engine& house, placement& p, wait_board& b, house_link& link,
+std::shared_ptr<node_service> make_node_service(engine& house, placement& p, wait_board& b, runtime_state& rt,
                                                 std::shared_ptr<net::session> s, find_line lines,
                                                 failure_door give_up) {
-  return std::make_shared<node_service_actor>(house, p, b, link, std::move(s), std::move(lines), std::move(give_up));
+  return std::make_shared<node_service_actor>(house, p, b, rt, std::move(s), std::move(lines), std::move(give_up));
 }
 
 }  // namespace troupe::detail

@@ -22,11 +22,11 @@ struct remote_task {
   std::uint64_t id = 0;
   task_record* task = nullptr;  // null: it has ended, or could not be started
   std::stop_source stop;
-  std::vector<std::pair<int, wire::access_card>> returns;  // what goes back, by the number of the access
-  std::vector<array_core*> arrays;                         // of those; a reference each
-  bool recalled = false;                                   // it goes back, and has not begun
-  std::size_t on_their_way = 0;                            // transfers that it waits for
-  std::unique_ptr<wire::task_end> untold;                  // how it ended, told when what it asked for has come
+  std::vector<std::pair<int, wire::access_descriptor>> returns;  // what goes back, by the number of the access
+  std::vector<array_core*> arrays;                               // of those; a reference each
+  bool recalled = false;                                         // it goes back, and has not begun
+  std::size_t on_their_way = 0;                                  // transfers that it waits for
+  std::unique_ptr<wire::task_end> untold;                        // how it ended, told when what it asked for has come
 };
 
 /// Another node that pulls what is lent here, and its number for that.

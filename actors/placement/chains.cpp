@@ -147,7 +147,8 @@ bool chains::send_behind(task_record& t) {
   if (assignment_.facts()[i].kind == device_kind::node && waits_for_tasks(t)) return false;
   const memory_space where = assignment_.facts()[i].space;
   bool in_the_way = false;
-  logic::each_in_the_way(t, where, [&](array_core&, std::uint32_t, tile_home&, logic::wanted) { in_the_way = true; });
+  logic::each_in_the_way(t, where,
+                         [&](array_core&, std::uint32_t, coherence_entry&, logic::wanted) { in_the_way = true; });
   const auto alive = [this](task_ref r) { return order_.alive(r); };
   logic::each_part_clash(t, where, alive, [&](task_ref) { in_the_way = true; });
   if (in_the_way || logic::lost_input(t)) return false;

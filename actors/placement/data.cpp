@@ -46,7 +46,7 @@ void placement::room_granted(task_record& t) {
 
 void placement::room_refused(task_record& t, const std::exception_ptr& why) { fail_unstarted(t, why); }
 
-void placement::fetch(array_core& a, std::uint32_t tile, tile_home& home) { transfers_.fetch(a, tile, home); }
+void placement::fetch(array_core& a, std::uint32_t tile, coherence_entry& entry) { transfers_.fetch(a, tile, entry); }
 
 void placement::room_unwanted(task_record& t) {
   await_verdict(t);
@@ -99,7 +99,7 @@ void placement::account_for_transfer(task_record& t) {
   if (how == transfers::outcome::lost_with_node) {
     const std::pair<array_core*, std::uint32_t> lost{x.array, x.tile};
     lose(executors_[t.executor], {&lost, 1}, t.error);
-    const bool comes = x.array->homes->tiles[x.tile].dirty_in == no_space;  // it is being made again
+    const bool comes = x.array->coherence->tiles[x.tile].dirty_in == no_space;  // it is being made again
     how = comes ? transfers::outcome::asked_elsewhere : transfers::outcome::at_home;
   }
   if (how == transfers::outcome::at_home && host_memory_) host_memory_->went_home(x);
@@ -109,7 +109,7 @@ void placement::account_for_transfer(task_record& t) {
 
 void placement::free_if_unused(array_core& a) {
   if (!a.dropped || a.users != 0) return;
-  if (a.homes && !a.homes->spaces.empty()) {
+  if (a.coherence && !a.coherence->spaces.empty()) {
     if (a.is_borrowed() && transfers_.bring_home(a)) return;
     if (log_) log_->forget(a);
     transfers_.forget_copies(a);

@@ -92,7 +92,7 @@ bool host_memory::take_room(task_record& t, std::span<const logic::host_budget::
   for (const auto& n : needs) {
     tile_place& p = *n.place;
     if (p.at != stage::coming) continue;
-    if (!order_.alive(p.moving)) move(p, make_load(link_, *p.array, p.tile));
+    if (!order_.alive(p.moving)) move(p, make_load(rt_, *p.array, p.tile));
     waits = order_.link(p.moving, t, false) || waits;
   }
   return waits;
@@ -204,19 +204,19 @@ host_memory::verdict host_memory::answer_to(request& r, std::uint64_t& promised)
 // Evicts a tile: its room is free now, or once a spill or transfer has ended, or stays taken.
 void host_memory::evict(tile_place& p, const request& r) {
   if (logic::host_budget::is_spare(p)) {
-    free_host_tile(link_, *p.array, p.tile);
+    free_host_tile(rt_, *p.array, p.tile);
     budget_.drop(p);
     return;
   }
   if (!disk_ || r.failed) return;
-  tile_home* const home = p.array->homes ? &p.array->homes->tiles[p.tile] : nullptr;
-  if (home && home->dirty_in != host_space) {
-    if (order_.alive(home->moving)) return;  // a task needs it in host memory
-    owner_.fetch(*p.array, p.tile, *home);
+  coherence_entry* const entry = p.array->coherence ? &p.array->coherence->tiles[p.tile] : nullptr;
+  if (entry && entry->dirty_in != host_space) {
+    if (order_.alive(entry->moving)) return;  // a task needs it in host memory
+    owner_.fetch(*p.array, p.tile, *entry);
     budget_.leave(p);
   } else {
     budget_.leave(p);
-    move(p, make_spill(link_, *p.array, p.tile));
+    move(p, make_spill(rt_, *p.array, p.tile));
   }
   p.for_whom = r.number;
 }
@@ -226,7 +226,7 @@ void host_memory::went_home(const access& x) {
   tile_place& p = x.array->places->tiles[x.tile];
   if (p.at != stage::leaving) return;
   if (x.array->bytes[x.tile].data.load(std::memory_order_acquire)) {
-    move(p, make_spill(link_, *x.array, x.tile));
+    move(p, make_spill(rt_, *x.array, x.tile));
   } else {
     budget_.stay(p);
     changed_ = true;

@@ -42,15 +42,15 @@ class host_memory {
     /// The task was cancelled while it waited.
     virtual void room_unwanted(task_record&) = 0;
     /// Has a tile whose only copy is elsewhere copied to host memory; `went_home` is called when it is there.
-    virtual void fetch(array_core&, std::uint32_t tile, tile_home&) = 0;
+    virtual void fetch(array_core&, std::uint32_t tile, coherence_entry&) = 0;
 
    protected:
     ~owner() = default;
   };
 
   /// `limit`: bytes of host memory that tiles may take.
-  host_memory(std::uint64_t limit, house_link& link, logic::dependencies& order, owner& o)
-      : budget_(limit), link_(link), order_(order), owner_(o) {}
+  host_memory(std::uint64_t limit, runtime_state& rt, logic::dependencies& order, owner& o)
+      : budget_(limit), rt_(rt), order_(order), owner_(o) {}
   /// Sets the disk to which tiles are spilled; without one room becomes free only as arrays lose their last handles.
   void spill_to(spill_disk& d) { disk_ = &d; }
 
@@ -115,7 +115,7 @@ class host_memory {
   void move(tile_place&, task_record*);
 
   logic::host_budget budget_;
-  house_link& link_;
+  runtime_state& rt_;
   logic::dependencies& order_;
   owner& owner_;
   spill_disk* disk_ = nullptr;

@@ -16,7 +16,7 @@ namespace troupe::detail {
 namespace {
 
 std::uint32_t version_of(const array_core& a, std::uint32_t tile) {
-  return a.homes ? a.homes->tiles[tile].version.load(std::memory_order_relaxed) : 1;
+  return a.coherence ? a.coherence->tiles[tile].version.load(std::memory_order_relaxed) : 1;
 }
 
 // True if the access changes bytes of host memory when its task runs in space `where`.
@@ -37,9 +37,9 @@ bool replaces_home(const task_record& t, const access& x) {
 
 }  // namespace
 
-lineage_log::lineage_log(logic::lineage_bounds bounds, house_link& link, const logic::dependencies& order,
+lineage_log::lineage_log(logic::lineage_bounds bounds, runtime_state& rt, const logic::dependencies& order,
                          const logic::assignment& costs, host_memory* memory)
-    : log_(bounds), link_(link), order_(order), costs_(costs), host_memory_(memory) {}
+    : log_(bounds), rt_(rt), order_(order), costs_(costs), host_memory_(memory) {}
 
 // ---- what the log is told -------------------------------------------------------------------------------------------
 
@@ -48,7 +48,7 @@ std::shared_ptr<std::byte[]> lineage_log::copy_of(array_core& a, std::uint32_t t
   std::shared_ptr<std::byte[]> copy = new_view_bytes(a.bytes_of(tile), a.spec.name);  // a repeated call may read it
   if (host_memory_ && host_memory_->read_from_disk(a, tile, copy.get())) return copy;
   std::byte* to = copy.get();
-  for (const auto& row : rows_of(link_, a, tile, a.tile_box(tile), false)) to = std::copy(row.begin(), row.end(), to);
+  for (const auto& row : rows_of(rt_, a, tile, a.tile_box(tile), false)) to = std::copy(row.begin(), row.end(), to);
   return copy;
 }
 
@@ -58,7 +58,7 @@ void lineage_log::put_aside(array_core& a, std::uint32_t tile, bool overwritten)
   const auto needed = log_.must_keep(a.id, tile);
   if (!needed) return;
   const bool takes = overwritten && !a.spec.adopted && a.bytes[tile].data.load(std::memory_order_acquire);
-  std::shared_ptr<std::byte[]> copy = takes ? take_host_tile(link_, a, tile) : copy_of(a, tile);
+  std::shared_ptr<std::byte[]> copy = takes ? take_host_tile(rt_, a, tile) : copy_of(a, tile);
   if (log_.kept(*needed, a.bytes_of(tile))) aside_[key_of(*needed)] = std::move(copy);
 }
 
@@ -173,26 +173,26 @@ array_core* lineage_log::kept(std::uint64_t id, std::uint32_t number) {
 // keeps its room, unless it is leaving.
 void lineage_log::take_home(memory_space from, saved_tile& s) {
   array_core& a = *s.array;
-  tile_home& home = a.homes->tiles[s.tile];
+  coherence_entry& entry = a.coherence->tiles[s.tile];
   const bool has_room = !host_memory_ || host_memory::keeps_room(a, s.tile);
-  if (!has_room || home.dirty_in != from || order_.alive(home.moving) || !log_.is_wanted({a.id, s.tile, s.version})) {
+  if (!has_room || entry.dirty_in != from || order_.alive(entry.moving) || !log_.is_wanted({a.id, s.tile, s.version})) {
     log_.not_saved(a.id, s.tile);
     return;
   }
   put_aside(a, s.tile, true);
   if (a.spec.adopted) {
     const std::byte* bytes = s.bytes.get();
-    for (const auto& row : rows_of(link_, a, s.tile, a.tile_box(s.tile), true)) {
+    for (const auto& row : rows_of(rt_, a, s.tile, a.tile_box(s.tile), true)) {
       std::copy_n(bytes, row.size(), row.data());
       bytes += row.size();
     }
   } else {
-    exchange_host_tile(link_, a, s.tile, std::move(s.bytes));
+    exchange_host_tile(rt_, a, s.tile, std::move(s.bytes));
   }
   log_.leaves_home(a.id, s.tile);
   log_.came_home(a.id, s.tile, s.version);
   drop_unwanted();
-  if (home.version.load(std::memory_order_relaxed) == s.version) home.dirty_in = host_space;
+  if (entry.version.load(std::memory_order_relaxed) == s.version) entry.dirty_in = host_space;
 }
 
 void lineage_log::note_joined(std::uint16_t executor) {
@@ -215,7 +215,7 @@ lineage_log::repetition lineage_log::make_again(memory_space space, std::span<co
   std::vector<logic::value> values;
   std::map<std::pair<std::uint64_t, std::uint32_t>, array_core*> arrays;
   for (const auto& [a, number] : lost) {
-    if (a->homes->tiles[number].dirty_in != space) continue;
+    if (a->coherence->tiles[number].dirty_in != space) continue;
     values.push_back({a->id, number, version_of(*a, number)});
     arrays[{a->id, number}] = a;
   }

@@ -36,7 +36,8 @@ class lineage_log {
 
   /// What is needed of others: whether a task is unfinished, costs of copies and names of executors, and (null without
   /// a budget) tiles that are on disk.
-  lineage_log(logic::lineage_bounds, house_link&, const logic::dependencies&, const logic::assignment&, host_memory*);
+  lineage_log(logic::lineage_bounds, runtime_state&, const logic::dependencies&, const logic::assignment&,
+              host_memory*);
 
   // ---- what the log is told -----------------------------------------------------------------------------------------
   /// A task that is about to be handed over to memory space `where` will overwrite tiles of host memory. Has an effect
@@ -97,7 +98,7 @@ class lineage_log {
   array_core* kept(std::uint64_t id, std::uint32_t tile);
 
   logic::lineage log_;
-  house_link& link_;
+  runtime_state& rt_;
   const logic::dependencies& order_;
   const logic::assignment& costs_;
   host_memory* const host_memory_;

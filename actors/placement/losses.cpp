@@ -61,11 +61,11 @@ void placement::lose(const executor& e, std::span<const std::pair<array_core*, s
   if (node) left = make_again(e, all);
   const std::span<const std::pair<array_core*, std::uint32_t>> lost = node ? left : all;
   for (const auto& [array, tile] : lost) {
-    tile_home& home = array->homes->tiles[tile];
-    if (home.dirty_in != e.facts().space) continue;
-    home.cached.erase(e.facts().space);
+    coherence_entry& entry = array->coherence->tiles[tile];
+    if (entry.dirty_in != e.facts().space) continue;
+    entry.cached.erase(e.facts().space);
     transfers_.rescue(
-        *array, tile, home,
+        *array, tile, entry,
         std::make_exception_ptr(error(errc::data_lost, "array '" + array->spec.name + "', tile " +
                                                            std::to_string(tile) + ": its only copy went with " +
                                                            e.facts().shown_name() + ": " + text_of(why))));
@@ -80,14 +80,14 @@ std::vector<std::pair<array_core*, std::uint32_t>> placement::make_again(
   if (again.remade.empty()) return left;
   std::vector<task_record*> tasks;
   for (const auto& [a, tile] : again.remade) {
-    task_record* const t = make_transfer(link_, *a, tile, false);
+    task_record* const t = make_transfer(rt_, *a, tile, false);
     number(deps_, *t);
     t->executor = e.facts().id;
     log_->note_overwriting(*t, host_space);
-    tile_home& home = a->homes->tiles[tile];
-    home.cached.erase(e.facts().space);
-    home.dirty_in = no_space;
-    home.moving = {t, t->sequence};
+    coherence_entry& entry = a->coherence->tiles[tile];
+    entry.cached.erase(e.facts().space);
+    entry.dirty_in = no_space;
+    entry.moving = {t, t->sequence};
     tasks.push_back(t);
   }
   reexecutions_.start([this, again = std::move(again), tasks, name = e.facts().shown_name()] {
@@ -96,7 +96,7 @@ std::vector<std::pair<array_core*, std::uint32_t>> placement::make_again(
     remade_bodies bodies;
     try {
       results = remake(
-          again.plan, [&](const logic::value& v) { return again.copy(v); }, link_, &bodies);
+          again.plan, [&](const logic::value& v) { return again.copy(v); }, rt_, &bodies);
     } catch (...) {
       failed = std::current_exception();
     }

@@ -12,7 +12,7 @@ namespace troupe::detail {
 // Leaves the turn, then calls the nodes and listeners that were told something in it.
 void placement::leave_and_tell() {
   const notifications::calls calls = notifications_.take([&](const notifications::tile& t) -> executor* {
-    const memory_space in = t.array->homes->tiles[t.number].dirty_in;
+    const memory_space in = t.array->coherence->tiles[t.number].dirty_in;
     if (in == host_space || in == no_space) return nullptr;
     executor& of = executors_[assignment_.executor_of(in)];
     return of.facts().kind == device_kind::node ? &of : nullptr;
@@ -41,11 +41,11 @@ std::size_t placement::fetch_home(const executor& e, std::span<const std::pair<a
   std::size_t coming = 0;
   with_turn([&] {
     for (const auto& [a, tile] : all) {
-      tile_home& home = a->homes->tiles[tile];
-      if (home.dirty_in != e.facts().space) continue;
+      coherence_entry& entry = a->coherence->tiles[tile];
+      if (entry.dirty_in != e.facts().space) continue;
       ++coming;
-      if (deps_.alive(home.moving)) continue;
-      transfers_.fetch(*a, tile, home);
+      if (deps_.alive(entry.moving)) continue;
+      transfers_.fetch(*a, tile, entry);
     }
   });
   return coming;

@@ -30,10 +30,10 @@ constexpr std::size_t logged_calls_max = 32'000;
 constexpr double look_after_ns = 1'000.0;
 }  // namespace
 
-placement::placement(const options& o, house_link& link, wait_board& board)
-    : link_(link),
+placement::placement(const options& o, runtime_state& rt, wait_board& board)
+    : rt_(rt),
       board_(board),
-      clock_(link.clock),
+      clock_(rt.clock),
       replay_max_ns_(std::chrono::duration<double, std::nano>(o.cluster.replay_max).count()),
       gated_(o.memory_bytes != 0),
       mail_(static_cast<std::uint64_t>(look_after_ns / clock_.ns_per_tick()),
@@ -47,10 +47,10 @@ placement::placement(const options& o, house_link& link, wait_board& board)
                      std::min(std::chrono::duration<double, std::nano>(o.card_wait).count(), wait_max_ns) /
                      clock_.ns_per_tick()),
                  static_cast<std::uint64_t>(unknown_ns / clock_.ns_per_tick())),
-      host_memory_(o.memory_bytes != 0 ? new host_memory(o.memory_bytes, link, deps_, *this) : nullptr),
-      transfers_(link, deps_, assignment_, executors_.all(), notifications_),
+      host_memory_(o.memory_bytes != 0 ? new host_memory(o.memory_bytes, rt, deps_, *this) : nullptr),
+      transfers_(rt, deps_, assignment_, executors_.all(), notifications_),
       chains_(deps_, assignment_, executors_.all(), host_memory_.get()) {
-  link_.bounded = o.memory_bytes != 0;
+  rt_.bounded = o.memory_bytes != 0;
   if (!o.eager_devices)
     assignment_.be_careful([this](std::size_t i, const kernel_info& k) { return executors_[i].is_ready_for(k); });
 }
@@ -66,7 +66,7 @@ void placement::add(executor& e) {
   if (e.facts().kind == device_kind::node && !log_) {
     log_ =
         std::make_unique<lineage_log>(logic::lineage_bounds{.calls = logged_calls_max, .cost_ns = replay_max_ns_ / 2},
-                                      link_, deps_, assignment_, host_memory_.get());
+                                      rt_, deps_, assignment_, host_memory_.get());
     transfers_.log_to(*log_);
   }
   if (e.facts().kind == device_kind::node)
@@ -279,7 +279,7 @@ bool placement::serve(executor* self, bool client) {
       }
       if (self && executors_.near().size() > 1) relieve_others(*self);
       if (send_outgoing(self, client, stale)) any = true;
-      if (spent_.count() >= spent_records::chain) spent_.give_back(link_.records);
+      if (spent_.count() >= spent_records::chain) spent_.give_back(rt_.records);
       const std::uint64_t finished_now = in_flight_.publish();
       if (trace_.is_on() && any) trace_.add_turn(begin, clock_.ticks());
       taken = false;

@@ -55,9 +55,9 @@ namespace troupe::detail {
 
 struct report_batch;
 
-class placement final : public actor, private logic::dependencies::surroundings, private host_memory::owner {
+class placement final : public actor, private logic::dependencies::callbacks, private host_memory::owner {
  public:
-  placement(const options&, house_link&, wait_board&);
+  placement(const options&, runtime_state&, wait_board&);
   ~placement() { reexecutions_.wait(); }
 
   // ---- before the first task ----------------------------------------------------------------------------------------
@@ -248,7 +248,7 @@ class placement final : public actor, private logic::dependencies::surroundings,
   std::uint64_t finished() const { return in_flight_.finished(); }
 
  private:
-  // dependencies::surroundings
+  // dependencies::callbacks
   task_record* make_settle(array_core&, reduction&) override;
   void fail(task_record&, std::exception_ptr, bool own) override;
 
@@ -256,7 +256,7 @@ class placement final : public actor, private logic::dependencies::surroundings,
   void room_granted(task_record&) override;
   void room_refused(task_record&, const std::exception_ptr& why) override;
   void room_unwanted(task_record&) override;
-  void fetch(array_core&, std::uint32_t tile, tile_home&) override;
+  void fetch(array_core&, std::uint32_t tile, coherence_entry&) override;
 
   // Most of these are called with the turn held; those that take it, wait or look at the bound are not.
   // ---- placement.cpp
@@ -330,9 +330,9 @@ class placement final : public actor, private logic::dependencies::surroundings,
   bool give_up(task_record&);
   void give_up_successors(std::vector<task_record*> of);
 
-  house_link& link_;
+  runtime_state& rt_;
   wait_board& board_;
-  const house_clock clock_;
+  const runtime_clock clock_;
   const double replay_max_ns_;
   bool gated_;  // some executor has memory of its own, or there is a budget: tasks may have to wait for data
 

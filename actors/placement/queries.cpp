@@ -157,12 +157,12 @@ runtime_report placement::report() {
     }
     r.executors.push_back(std::move(e));
   }
-  spent_.give_back(link_.records);
-  r.bytes_allocated = link_.array_bytes.load();
-  r.bytes_allocated_max = link_.array_bytes_max.load();
+  spent_.give_back(rt_.records);
+  r.bytes_allocated = rt_.array_bytes.load();
+  r.bytes_allocated_max = rt_.array_bytes_max.load();
   if (host_memory_) host_memory_->report(r);
-  r.arrays = link_.arrays.load();
-  r.records = link_.records.in_use();
+  r.arrays = rt_.arrays.load();
+  r.records = rt_.records.in_use();
   leave_turn();
   take_turn(nullptr);
   return r;
@@ -252,19 +252,19 @@ void placement::settle_accounts() {
   turns_.take();
   serve(nullptr);
   turns_.take();
-  spent_.give_back(link_.records);
+  spent_.give_back(rt_.records);
   leave_turn();
 }
 
 bool placement::tidy() {
   turns_.take();
-  const auto is_large = [&] { return link_.records.bytes() > kept_idle || link_.regions.bytes() > kept_idle; };
+  const auto is_large = [&] { return rt_.records.bytes() > kept_idle || rt_.regions.bytes() > kept_idle; };
   if (is_large() && mail_.count() == 0 && open_views_ == 0 && (!host_memory_ || host_memory_->is_still()) &&
       in_flight_.all_retired()) {
-    spent_.give_back(link_.records);
+    spent_.give_back(rt_.records);
     deps_.forget_all();
-    link_.records.trim(kept_idle);
-    link_.regions.trim(kept_idle);
+    rt_.records.trim(kept_idle);
+    rt_.regions.trim(kept_idle);
   }
   const bool done = !is_large();
   leave_turn();

@@ -30,7 +30,7 @@ void placement::order(task_record& t) {
     chains_.send_behind(t);
 }
 
-task_record* placement::make_settle(array_core& a, reduction& r) { return detail::make_settle(link_, a, r); }
+task_record* placement::make_settle(array_core& a, reduction& r) { return detail::make_settle(rt_, a, r); }
 
 void placement::fail(task_record& t, std::exception_ptr why, bool own) {
   if (!claim(t)) {

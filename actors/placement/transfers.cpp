@@ -56,20 +56,20 @@ bool transfers::must_wait(task_record& t, memory_space where, bool on_node) {
     t.extra->loans.clear();
     t.extra->pulls.clear();
   }
-  logic::each_in_the_way(t, where, [&](array_core& a, std::uint32_t tile, tile_home& home, logic::wanted w) {
-    const bool is_near = w >= logic::wanted::anywhere && assignment_.reaches(where, home.dirty_in);
+  logic::each_in_the_way(t, where, [&](array_core& a, std::uint32_t tile, coherence_entry& entry, logic::wanted w) {
+    const bool is_near = w >= logic::wanted::anywhere && assignment_.reaches(where, entry.dirty_in);
     if (w == logic::wanted::only_read && is_near && pulls(t, on_node)) return;
     if (!on_node && is_near) {
-      const borrowed b = borrow(t, a, tile, home);
+      const borrowed b = borrow(t, a, tile, entry);
       if (b == borrowed::waits) waits = true;
       if (b != borrowed::refused) return;
     }
-    if (!order_.alive(home.moving)) {
-      task_record* const transfer = make_transfer(link_, a, tile, w == logic::wanted::nothing);
-      hand_over(*transfer, home.dirty_in);
-      home.moving = {transfer, transfer->sequence};
+    if (!order_.alive(entry.moving)) {
+      task_record* const transfer = make_transfer(rt_, a, tile, w == logic::wanted::nothing);
+      hand_over(*transfer, entry.dirty_in);
+      entry.moving = {transfer, transfer->sequence};
     }
-    order_.link(home.moving, t, true);
+    order_.link(entry.moving, t, true);
     waits = true;
   });
   const auto alive = [this](task_ref r) { return order_.is_unfinished(r); };
@@ -93,27 +93,27 @@ void transfers::hand_over(task_record& t, memory_space where) {
   told_.add(*executors_[t.executor]);
 }
 
-void transfers::fetch(array_core& a, std::uint32_t tile, tile_home& home) {
-  task_record* const transfer = make_transfer(link_, a, tile, false);
-  hand_over(*transfer, home.dirty_in);
-  home.moving = {transfer, transfer->sequence};
+void transfers::fetch(array_core& a, std::uint32_t tile, coherence_entry& entry) {
+  task_record* const transfer = make_transfer(rt_, a, tile, false);
+  hand_over(*transfer, entry.dirty_in);
+  entry.moving = {transfer, transfer->sequence};
 }
 
 // Has a task borrow a tile from the device that owns it. Refused: the device wanted its memory back, and the tile is in
 // host memory by now or on its way.
-transfers::borrowed transfers::borrow(task_record& t, array_core& a, std::uint32_t tile, tile_home& home) {
-  const std::uint32_t version = home.version.load(std::memory_order_relaxed);
-  if (!home.loan || home.loan->version != version || home.loan->from != home.dirty_in) {
-    home.loan = std::make_shared<peer_loan>(a, tile, version, home.dirty_in);
-    task_record* const lend = make_lend(link_, home.loan);
-    hand_over(*lend, home.dirty_in);
-    home.lending = {lend, lend->sequence};
+transfers::borrowed transfers::borrow(task_record& t, array_core& a, std::uint32_t tile, coherence_entry& entry) {
+  const std::uint32_t version = entry.version.load(std::memory_order_relaxed);
+  if (!entry.loan || entry.loan->version != version || entry.loan->from != entry.dirty_in) {
+    entry.loan = std::make_shared<peer_loan>(a, tile, version, entry.dirty_in);
+    task_record* const lend = make_lend(rt_, entry.loan);
+    hand_over(*lend, entry.dirty_in);
+    entry.lending = {lend, lend->sequence};
   }
-  if (order_.is_unfinished(home.lending) && order_.link(home.lending, t, true)) return borrowed::waits;
-  if (!home.loan->is_open()) return borrowed::refused;
+  if (order_.is_unfinished(entry.lending) && order_.link(entry.lending, t, true)) return borrowed::waits;
+  if (!entry.loan->is_open()) return borrowed::refused;
   if (!t.extra) t.extra = new task_extra;
   auto& loans = t.extra->loans;
-  if (std::find(loans.begin(), loans.end(), home.loan) == loans.end()) loans.push_back(home.loan);
+  if (std::find(loans.begin(), loans.end(), entry.loan) == loans.end()) loans.push_back(entry.loan);
   return borrowed::has;
 }
 
@@ -125,18 +125,18 @@ bool transfers::gives(memory_space s, memory_space to) const {
 
 // Chooses the space from which a tile is copied to `where`. The owner passes a large tile on to two others, each of
 // those to two others; so a tile that many read is sent by all of them. A small one comes from its owner.
-memory_space transfers::source_of(const array_core& a, std::uint32_t tile, tile_home& home, memory_space where,
+memory_space transfers::source_of(const array_core& a, std::uint32_t tile, coherence_entry& entry, memory_space where,
                                   bool whole) {
-  const memory_space root = home.dirty_in;
+  const memory_space root = entry.dirty_in;
   if (!whole || a.bytes_of(tile) < spread_bytes) return root;
-  const std::uint32_t version = home.version.load(std::memory_order_relaxed);
-  if (!home.spread) home.spread = std::make_unique<tile_spread>();
-  tile_spread& s = *home.spread;
+  const std::uint32_t version = entry.version.load(std::memory_order_relaxed);
+  if (!entry.spread) entry.spread = std::make_unique<tile_spread>();
+  tile_spread& s = *entry.spread;
   if (s.version != version || s.holders.empty() || s.holders.front().space != root) {
     s.version = version;
     s.holders.assign({{root}});
   }
-  const auto has_it = [&](memory_space h) { return h == root || home.cached.contains(h); };
+  const auto has_it = [&](memory_space h) { return h == root || entry.cached.contains(h); };
   if (std::ranges::find(s.holders, where, &tile_spread::holder::space) != s.holders.end()) return root;
   memory_space from = root;
   for (tile_spread::holder& h : s.holders) {
@@ -155,15 +155,15 @@ void transfers::choose_sources(task_record& t, memory_space where) {
     const access& x = t.accesses[i];
     if (!x.array || x.mode != access_mode::read) continue;
     array_core& a = *x.array;
-    if (!a.homes) a.homes = std::make_unique<array_homes>(a.tile_count);
+    if (!a.coherence) a.coherence = std::make_unique<array_coherence>(a.tile_count);
     const auto choose = [&](std::uint32_t tile, bool whole) {
-      tile_home& home = a.homes->tiles[tile];
-      const memory_space root = home.dirty_in;
-      if (root == where || (root == host_space && home.cached.contains(where))) return;
-      const memory_space from = source_of(a, tile, home, where, whole);
+      coherence_entry& entry = a.coherence->tiles[tile];
+      const memory_space root = entry.dirty_in;
+      if (root == where || (root == host_space && entry.cached.contains(where))) return;
+      const memory_space from = source_of(a, tile, entry, where, whole);
       if (from == host_space) return;
       if (!t.extra) t.extra = new task_extra;
-      t.extra->pulls.push_back({&a, tile, home.version.load(std::memory_order_relaxed), from});
+      t.extra->pulls.push_back({&a, tile, entry.version.load(std::memory_order_relaxed), from});
     };
     if (logic::is_whole(x)) {
       choose(x.tile, true);
@@ -177,48 +177,48 @@ void transfers::choose_sources(task_record& t, memory_space where) {
 
 // ---- what has ended or was lost -------------------------------------------------------------------------------------
 
-void transfers::rescue(array_core& a, std::uint32_t tile, tile_home& home, std::exception_ptr lost) {
+void transfers::rescue(array_core& a, std::uint32_t tile, coherence_entry& entry, std::exception_ptr lost) {
   // A borrower that has written it since will report so; till then no other task needs it.
-  const bool replaced = home.loan && home.loan->is_replaced();
-  home.loan = nullptr;
-  if (home.cached.empty() || replaced) {
-    home.dirty_in = host_space;
-    home.lost = std::move(lost);
+  const bool replaced = entry.loan && entry.loan->is_replaced();
+  entry.loan = nullptr;
+  if (entry.cached.empty() || replaced) {
+    entry.dirty_in = host_space;
+    entry.lost = std::move(lost);
     return;
   }
-  const auto guest = static_cast<memory_space>(home.cached.first());
-  task_record* const errand = make_rescue(link_, a, tile, std::move(lost));
-  hand_over(*errand, guest);
-  home.dirty_in = no_space;
-  home.moving = {errand, errand->sequence};
+  const auto holder = static_cast<memory_space>(entry.cached.first());
+  task_record* const rescue = make_rescue(rt_, a, tile, std::move(lost));
+  hand_over(*rescue, holder);
+  entry.dirty_in = no_space;
+  entry.moving = {rescue, rescue->sequence};
 }
 
 transfers::outcome transfers::ended(task_record& t) {
   const access& x = t.accesses[0];
   const executor_facts& by = assignment_.facts()[t.executor];
   if (log_) log_->note_at_home(t, host_space);
-  tile_home& home = x.array->homes->tiles[x.tile];
-  if (home.moving.task != &t) return outcome::superseded;  // its device failed, and another one has been asked
-  home.moving = {};
-  if (x.mode == access_mode::update && home.dirty_in != no_space) return outcome::superseded;  // written meanwhile
-  const memory_space from = std::exchange(home.dirty_in, host_space);
-  home.loan = nullptr;
+  coherence_entry& entry = x.array->coherence->tiles[x.tile];
+  if (entry.moving.task != &t) return outcome::superseded;  // its device failed, and another one has been asked
+  entry.moving = {};
+  if (x.mode == access_mode::update && entry.dirty_in != no_space) return outcome::superseded;  // written meanwhile
+  const memory_space from = std::exchange(entry.dirty_in, host_space);
+  entry.loan = nullptr;
   if (t.measured_ns > 0)
     assignment_.learn_transfer(by.space, host_space,
                                static_cast<std::uint64_t>(x.array->tile_box(x.tile).volume()) * x.array->spec.element,
                                t.measured_ns);
   if (!t.error) return outcome::at_home;
   if (x.mode == access_mode::update) {
-    home.cached.erase(by.space);
-    rescue(*x.array, x.tile, home, t.error);
-    return home.dirty_in == no_space ? outcome::asked_elsewhere : outcome::at_home;
+    entry.cached.erase(by.space);
+    rescue(*x.array, x.tile, entry, t.error);
+    return entry.dirty_in == no_space ? outcome::asked_elsewhere : outcome::at_home;
   }
   if (from != no_space && by.kind == device_kind::node) {
-    home.dirty_in = from;
+    entry.dirty_in = from;
     return outcome::lost_with_node;
   }
-  home.cached.clear();
-  home.lost = t.error;
+  entry.cached.clear();
+  entry.lost = t.error;
   return outcome::at_home;
 }
 
@@ -227,17 +227,17 @@ transfers::outcome transfers::ended(task_record& t) {
 bool transfers::bring_home(array_core& a) {
   bool any = false;
   for (std::uint32_t t = 0; t < a.tile_count; ++t) {
-    tile_home& home = a.homes->tiles[t];
-    if (home.dirty_in == host_space) continue;
-    fetch(a, t, home);
+    coherence_entry& entry = a.coherence->tiles[t];
+    if (entry.dirty_in == host_space) continue;
+    fetch(a, t, entry);
     any = true;
   }
   return any;
 }
 
 void transfers::forget_copies(array_core& a) {
-  std::exchange(a.homes->spaces, {}).each([&](std::size_t s) {
-    hand_over(*make_forget(link_, a), static_cast<memory_space>(s));
+  std::exchange(a.coherence->spaces, {}).each([&](std::size_t s) {
+    hand_over(*make_forget(rt_, a), static_cast<memory_space>(s));
   });
 }
 

@@ -27,15 +27,15 @@ class lineage_log;
 /// memory when it must make room or a task needs it there. Only a task that writes the tile elsewhere takes that over.
 /// So there is one loan for a version, shared by all that read it; see protocol/peer_loan.hpp.
 ///
-/// A part of placement; with the turn only. The locations themselves are in the arrays (tile_home), where
+/// A part of placement; with the turn only. The locations themselves are in the arrays (coherence_entry), where
 /// logic/data/directory reads and writes them.
 class transfers {
  public:
   /// What is needed of others: the order of tasks, costs and names of executors, the executors by their number, and who
   /// is to be told after the turn. All are kept up to date by the owner.
-  transfers(house_link& link, logic::dependencies& order, logic::assignment& a, const std::vector<executor*>& executors,
-            notifications& told)
-      : link_(link), order_(order), assignment_(a), executors_(executors), told_(told) {}
+  transfers(runtime_state& rt, logic::dependencies& order, logic::assignment& a,
+            const std::vector<executor*>& executors, notifications& told)
+      : rt_(rt), order_(order), assignment_(a), executors_(executors), told_(told) {}
   /// Sets the log of what nodes have written, which is told of what host memory loses; before the first task.
   void log_to(lineage_log& l) { log_ = &l; }
 
@@ -57,15 +57,15 @@ class transfers {
 
   // ---- one tile -----------------------------------------------------------------------------------------------------
   /// Has the only current copy of a tile, which another memory space has, copied to host memory.
-  void fetch(array_core&, std::uint32_t tile, tile_home&);
+  void fetch(array_core&, std::uint32_t tile, coherence_entry&);
   /// Asks devices that may have copied a tile, one after the other, for their copy after the dirty one is lost; marks the
   /// tile lost if there is none.
-  void rescue(array_core&, std::uint32_t tile, tile_home&, std::exception_ptr lost);
+  void rescue(array_core&, std::uint32_t tile, coherence_entry&, std::exception_ptr lost);
   /// What the end of a transfer means for its tile.
   enum class outcome {
     superseded,      ///< nothing: another transfer has been begun, or the tile was written meanwhile
     at_home,         ///< the host's copy is current, or the tile is lost
-    lost_with_node,  ///< the node that has it cannot send it: tile_home::dirty_in names that still
+    lost_with_node,  ///< the node that has it cannot send it: coherence_entry::dirty_in names that still
     asked_elsewhere  ///< another device has been asked
   };
   outcome ended(task_record&);
@@ -78,13 +78,13 @@ class transfers {
 
  private:
   enum class borrowed { waits, has, refused };
-  borrowed borrow(task_record&, array_core&, std::uint32_t tile, tile_home&);
+  borrowed borrow(task_record&, array_core&, std::uint32_t tile, coherence_entry&);
   void hand_over(task_record&, memory_space);
   void choose_sources(task_record&, memory_space where);
-  memory_space source_of(const array_core&, std::uint32_t tile, tile_home&, memory_space where, bool whole);
+  memory_space source_of(const array_core&, std::uint32_t tile, coherence_entry&, memory_space where, bool whole);
   bool gives(memory_space, memory_space to) const;
 
-  house_link& link_;
+  runtime_state& rt_;
   logic::dependencies& order_;
   logic::assignment& assignment_;
   const std::vector<executor*>& executors_;

@@ -23,11 +23,11 @@ inline std::uint64_t ticks() {
 double ns_per_tick();
 
 /// The clock of one runtime: that of the machine, or one that a simulation moves.
-class house_clock {
+class runtime_clock {
  public:
-  house_clock() = default;
+  runtime_clock() = default;
   /// `now_ns` returns the time of a simulation; it is called on any thread whenever the clock is read.
-  explicit house_clock(std::function<std::uint64_t()> now_ns) : now_ns_(std::move(now_ns)) {}
+  explicit runtime_clock(std::function<std::uint64_t()> now_ns) : now_ns_(std::move(now_ns)) {}
 
   std::uint64_t ticks() const { return now_ns_ ? now_ns_() : detail::ticks(); }
   double ns_per_tick() const { return now_ns_ ? 1.0 : detail::ns_per_tick(); }

@@ -24,13 +24,13 @@ void node_actor::flush() {
 
 job& node_actor::take_job(task_record& t) {
   job& j = jobs_.take(t);
-  link_.on_nodes.fetch_add(1, std::memory_order_relaxed);
+  rt_.on_nodes.fetch_add(1, std::memory_order_relaxed);
   return j;
 }
 
 void node_actor::give_job(job& j) {
   jobs_.give(j);
-  link_.on_nodes.fetch_sub(1, std::memory_order_relaxed);
+  rt_.on_nodes.fetch_sub(1, std::memory_order_relaxed);
 }
 
 void node_actor::end_internal(task_record& t, std::exception_ptr why) {

@@ -43,15 +43,15 @@ class too_much final : public error {
 
 class node_actor final : public node, private task_listener {
  public:
-  node_actor(executor_facts f, placement& p, wait_board& b, house_link& link,
+  node_actor(executor_facts f, placement& p, wait_board& b, runtime_state& rt,
              std::function<void(std::function<void()>)> soon, failure_door give_up)
       : facts_(std::move(f)),
         placement_(p),
         board_(b),
-        link_(link),
+        rt_(rt),
         soon_(std::move(soon)),
         give_up_(std::move(give_up)),
-        meter_(link.clock) {}
+        meter_(rt.clock) {}
 
   // ---- executor
   const executor_facts& facts() const override { return facts_; }
@@ -76,7 +76,7 @@ class node_actor final : public node, private task_listener {
 
   // ---- node
   void meet(std::span<const std::shared_ptr<node>> all) override;
-  void join(std::shared_ptr<net::session>, const wire::card&) override;
+  void join(std::shared_ptr<net::session>, const wire::node_descriptor&) override;
   void lose(std::exception_ptr why) override;
   bool is_there() const override { return there_.load(std::memory_order_acquire); }
   void suspect(bool) override;
@@ -150,10 +150,10 @@ class node_actor final : public node, private task_listener {
   // ---- encoding.cpp
   void encode(job&);
   void know(array_core&);
-  void need(job&, wire::access_card&, array_core&, const logic::box4& touched);
-  void add_returned(job&, wire::access_card&, int access, int number);
-  void send_gaps(wire::task_card&);
-  void remember(task_record&, wire::task_card&, std::span<const std::byte> sent);
+  void need(job&, wire::access_descriptor&, array_core&, const logic::box4& touched);
+  void add_returned(job&, wire::access_descriptor&, int access, int number);
+  void send_gaps(wire::task_descriptor&);
+  void remember(task_record&, wire::task_descriptor&, std::span<const std::byte> sent);
 
   // ---- tasks.cpp
   bool send_some();
@@ -194,7 +194,7 @@ class node_actor final : public node, private task_listener {
   const executor_facts facts_;
   placement& placement_;
   wait_board& board_;
-  house_link& link_;
+  runtime_state& rt_;
   const std::function<void(std::function<void()>)> soon_;
   const failure_door give_up_;
   std::vector<node_actor*> all_;             // set once, before any node joins

@@ -132,7 +132,7 @@ job* node_actor::copy_arrived(std::uint64_t number, bool whole) {
 void node_actor::push_with(job& j, wire::gap& g, array_core& a) {
   const std::uint64_t bytes = static_cast<std::uint64_t>(g.where.volume()) * a.spec.element;
   if (g.lent != 0 || !pushes_.fits(bytes)) return;
-  g.pushed = pushes_.add(session_, j.id, bytes, rows_of(link_, a, g.tile, g.where, false));
+  g.pushed = pushes_.add(session_, j.id, bytes, rows_of(rt_, a, g.tile, g.where, false));
   ++j.pushing;
 }
 

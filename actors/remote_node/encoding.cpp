@@ -41,7 +41,7 @@ class value_sink final : public task_context, private argument_sink {
   std::vector<std::vector<std::byte>>& to_;
 };
 
-void check_size(const wire::task_card& c) {
+void check_size(const wire::task_descriptor& c) {
   if (c.values.size() > wire::values_max)
     throw too_much("a call with " + std::to_string(c.values.size()) +
                    " values does not go to another node, which takes " + std::to_string(wire::values_max));
@@ -83,11 +83,11 @@ void node_actor::know(array_core& a) {
   if (a.tile_count > wire::tiles_max)
     throw too_much("array '" + a.spec.name + "' has " + std::to_string(a.tile_count) + " tiles, to another node go " +
                    std::to_string(wire::tiles_max) + " of one; use larger tiles, or");
-  if (const wire::array_card* const c = known_.know(a)) frame_.add(*c);
+  if (const wire::array_descriptor* const c = known_.know(a)) frame_.add(*c);
 }
 
 // Adds gaps for what of the box is not there: each is pulled from a third node, pushed with the task, or asked for.
-void node_actor::need(job& j, wire::access_card& w, array_core& a, const logic::box4& touched) {
+void node_actor::need(job& j, wire::access_descriptor& w, array_core& a, const logic::box4& touched) {
   const auto runs = [&](std::uint64_t id) { return jobs_.find(id) != nullptr; };
   known_.need(a, touched, j.id, runs, [&](std::uint32_t tile, const logic::box4& where, bool in_use) {
     wire::gap& g = w.gaps.emplace_back();
@@ -103,15 +103,15 @@ void node_actor::need(job& j, wire::access_card& w, array_core& a, const logic::
 // Sends the gaps of a task ahead of it if there are many, of small tiles or of parts of them: one frame would not hold
 // them. Gaps are filled in the order in which they are told, so it does not matter that the task comes after all of
 // them.
-void node_actor::send_gaps(wire::task_card& c) {
+void node_actor::send_gaps(wire::task_descriptor& c) {
   std::size_t count = 0;
-  for (const wire::access_card& x : c.accesses) count += x.gaps.size();
+  for (const wire::access_descriptor& x : c.accesses) count += x.gaps.size();
   if (count <= gaps_inside_max) return;
   if (count > wire::gaps_max)
     throw too_much("what the task reads is in " + std::to_string(count) + " pieces elsewhere, to one node go " +
                    std::to_string(wire::gaps_max) + " for a task; use larger tiles, or");
   flush();  // the arrays have to be known, and what is before it comes before it
-  for (wire::access_card& x : c.accesses) {
+  for (wire::access_descriptor& x : c.accesses) {
     net::writer frame;
     for (const wire::gap& g : x.gaps) {
       if (frame.empty()) {
@@ -130,7 +130,7 @@ void node_actor::send_gaps(wire::task_card& c) {
 
 void node_actor::encode(job& j) {
   task_record& t = *j.task;
-  wire::task_card& c = frame_.blank_card();
+  wire::task_descriptor& c = frame_.blank_card();
   c.id = j.id;
   c.kernel = t.kernel->key;
   if (t.extra) {
@@ -149,7 +149,7 @@ void node_actor::encode(job& j) {
     if (!x.array) continue;
     array_core& a = *x.array;
     know(a);
-    wire::access_card& w = c.accesses.emplace_back();
+    wire::access_descriptor& w = c.accesses.emplace_back();
     w.array = a.id;
     w.mode = x.mode;
     if (logic::is_whole(x)) {
@@ -189,12 +189,12 @@ void node_actor::encode(job& j) {
 }
 
 // Has the bytes that the task writes for an access sent back, to memory of this node.
-void node_actor::add_returned(job& j, wire::access_card& w, int access, int number) {
+void node_actor::add_returned(job& j, wire::access_descriptor& w, int access, int number) {
   task_record& t = *j.task;
   const auto& x = t.accesses[access];
   const array_core& a = *x.array;
   if (!j.data) {
-    j.data = std::make_unique<job::returns>(link_, facts_.name.c_str(), never_stops);
+    j.data = std::make_unique<job::returns>(rt_, facts_.name.c_str(), never_stops);
     j.data->context.bind(t);
   }
   job::back& b = j.data->to.emplace_back();
@@ -214,7 +214,7 @@ void node_actor::add_returned(job& j, wire::access_card& w, int access, int numb
 }
 
 // Keeps the call, as it is sent, of a task that writes tiles there: it may have to be repeated when they are lost.
-void node_actor::remember(task_record& t, wire::task_card& c, std::span<const std::byte> sent) {
+void node_actor::remember(task_record& t, wire::task_descriptor& c, std::span<const std::byte> sent) {
   bool writes = false;
   for (int i = 0; i < t.access_count; ++i) {
     const access& x = t.accesses[i];
@@ -224,17 +224,17 @@ void node_actor::remember(task_record& t, wire::task_card& c, std::span<const st
   auto call = std::make_shared<repeatable_call>();
   call->shapes.reserve(c.accesses.size());
   call->arrays.reserve(c.accesses.size());
-  for (const wire::access_card& x : c.accesses) {
+  for (const wire::access_descriptor& x : c.accesses) {
     call->shapes.push_back(known_.shape(x.array));
     call->arrays.push_back(known_.find(x.array));
   }
   net::writer bare;  // what it was to be sent is no part of the call
-  if (std::ranges::any_of(c.accesses, [](const wire::access_card& x) { return !x.gaps.empty(); })) {
-    for (wire::access_card& x : c.accesses) x.gaps.clear();
+  if (std::ranges::any_of(c.accesses, [](const wire::access_descriptor& x) { return !x.gaps.empty(); })) {
+    for (wire::access_descriptor& x : c.accesses) x.gaps.clear();
     wire::put(bare, c);
     sent = bare.view();
   }
-  call->card.assign(sent.begin(), sent.end());
+  call->descriptor.assign(sent.begin(), sent.end());
   t.extra->call = std::move(call);
 }
 

@@ -102,7 +102,7 @@ void node_actor::serve_wants(net::reader& from) {
     job* const asker = asker_id != 0 ? jobs_.find(asker_id) : nullptr;
     if (!asker) throw error(errc::protocol_error, "bytes were asked for that no task there is to read");
     ++asker->sending;
-    const net::pieces body = rows_of(link_, *a, r.what.tile, r.what.where, false);
+    const net::pieces body = rows_of(rt_, *a, r.what.tile, r.what.where, false);
     const std::uint64_t bytes = static_cast<std::uint64_t>(r.what.where.volume()) * a->spec.element;
     counts_.add_bytes_out(bytes);
     net::writer head;
@@ -134,7 +134,7 @@ net::pieces node_actor::arriving(std::span<const std::byte> head, std::uint64_t 
     saved_tile& s = c->what;
     const std::size_t room = s.array->bytes_of(s.tile);
     if (room != bytes || c->writing) refuse_transfer();
-    if (!s.bytes) s.bytes = new_loose_bytes(link_, room);
+    if (!s.bytes) s.bytes = new_loose_bytes(rt_, room);
     c->writing = true;
     counts_.add_bytes_in(bytes);
     return {{s.bytes.get(), room}};
@@ -145,7 +145,7 @@ net::pieces node_actor::arriving(std::span<const std::byte> head, std::uint64_t 
   job::back* part = nullptr;
   if (what == wire::kind::bytes_home && j->task->kind == task_kind::transfer && j->writing == 0) {
     const access& x = j->task->accesses[0];
-    to = rows_of(link_, *x.array, x.tile, x.array->tile_box(x.tile), true);
+    to = rows_of(rt_, *x.array, x.tile, x.array->tile_box(x.tile), true);
   } else {
     part = what == wire::kind::bytes_back ? j->back_of(from.varint()) : nullptr;
     if (!part || part->writing) refuse_transfer();

@@ -38,8 +38,8 @@ struct job {
   };
   /// The state that only jobs with such memory have.
   struct returns {
-    returns(house_link& link, const char* name, const std::atomic<bool>& stopping)
-        : context(*link.host, link, buffers, name, stopping) {}
+    returns(runtime_state& rt, const char* name, const std::atomic<bool>& stopping)
+        : context(*rt.host, rt, buffers, name, stopping) {}
     scratch buffers;
     run_context context;
     std::vector<back> to;

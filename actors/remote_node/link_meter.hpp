@@ -16,7 +16,7 @@ namespace troupe::detail {
 /// any thread may call, whatever locks it holds. Needs the runtime's clock, which must outlive it.
 class link_meter {
  public:
-  explicit link_meter(const house_clock& c) : clock_(c) {}
+  explicit link_meter(const runtime_clock& c) : clock_(c) {}
 
   /// Each notes that a transfer begins; pass the result to the matching end.
   double begin_out() { return begin(out_); }
@@ -45,7 +45,7 @@ class link_meter {
     return static_cast<float>(s.end(clock_.ticks(), begun) * clock_.ns_per_tick());
   }
 
-  const house_clock& clock_;
+  const runtime_clock& clock_;
   std::mutex lock_;
   logic::link_share out_, home_;
 };

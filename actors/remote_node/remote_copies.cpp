@@ -7,12 +7,12 @@
 
 namespace troupe::detail {
 
-const wire::array_card* remote_copies::know(array_core& a) {
+const wire::array_descriptor* remote_copies::know(array_core& a) {
   const auto [at, is_new] = arrays_.try_emplace(a.id);
   last_ = &at->second;
   if (!is_new) return nullptr;
   at->second.core = &a;
-  wire::array_card c;
+  wire::array_descriptor c;
   c.id = a.id;
   c.rank = a.spec.rank;
   c.size = a.spec.size;
@@ -20,7 +20,7 @@ const wire::array_card* remote_copies::know(array_core& a) {
   c.element = a.spec.element;
   c.align = a.spec.align;
   c.name = a.spec.name;
-  at->second.shape = std::make_shared<const wire::array_card>(std::move(c));
+  at->second.shape = std::make_shared<const wire::array_descriptor>(std::move(c));
   return at->second.shape.get();
 }
 

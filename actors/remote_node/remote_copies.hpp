@@ -25,7 +25,7 @@ namespace troupe::detail {
 /// Writes that are sent there are numbered; what is known changes when a task is sent, and is taken back when the task
 /// fails.
 ///
-/// A part of a node's actor, under the actor's lock. It reads the versions of the directory (tile_home::version) and
+/// A part of a node's actor, under the actor's lock. It reads the versions of the directory (coherence_entry::version) and
 /// changes nothing outside itself. Where it has to know whether a job is still under way it gets a function
 /// `bool runs(std::uint64_t job)`.
 class remote_copies {
@@ -33,8 +33,8 @@ class remote_copies {
   using tile_of = std::pair<array_core*, std::uint32_t>;
 
   // ---- arrays -------------------------------------------------------------------------------------------------------
-  /// Notes that the node is to know an array. Returns the card to send if it has not heard of the array, else null.
-  const wire::array_card* know(array_core&);
+  /// Notes that the node is to know an array. Returns the descriptor to send if it has not heard of the array, else null.
+  const wire::array_descriptor* know(array_core&);
   bool empty() const { return arrays_.empty(); }
   void clear() {
     arrays_.clear();
@@ -42,8 +42,10 @@ class remote_copies {
   }
   /// Returns the array, or null if the node does not know it.
   array_core* find(std::uint64_t array) const;
-  /// Returns the card of an array that the node knows.
-  const std::shared_ptr<const wire::array_card>& shape(std::uint64_t array) const { return arrays_.at(array).shape; }
+  /// Returns the descriptor of an array that the node knows.
+  const std::shared_ptr<const wire::array_descriptor>& shape(std::uint64_t array) const {
+    return arrays_.at(array).shape;
+  }
   /// Forgets an array. False, and nothing changes, if the node does not know it.
   bool forget(std::uint64_t array) {
     last_ = nullptr;
@@ -184,13 +186,13 @@ class remote_copies {
   };
   struct known_array {
     array_core* core = nullptr;
-    std::shared_ptr<const wire::array_card> shape;
+    std::shared_ptr<const wire::array_descriptor> shape;
     std::unordered_map<std::uint32_t, copy> tiles;
     int coming_home = 0;
   };
 
   static std::uint32_t known_version(const array_core& a, std::uint32_t tile) {
-    return a.homes->tiles[tile].version.load(std::memory_order_relaxed);
+    return a.coherence->tiles[tile].version.load(std::memory_order_relaxed);
   }
   static bool is_current(std::uint32_t have, std::uint32_t known) {
     return static_cast<std::int32_t>(have - known) >= 0;

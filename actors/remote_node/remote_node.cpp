@@ -57,7 +57,7 @@ void node_actor::add_gone(executor_report& r) const {
 
 // ---- coming and going -----------------------------------------------------------------------------------------------
 
-void node_actor::join(std::shared_ptr<net::session> s, const wire::card& c) {
+void node_actor::join(std::shared_ptr<net::session> s, const wire::node_descriptor& c) {
   const int slots = std::max<int>(1, static_cast<int>(c.threads));
   {
     std::lock_guard hold(lock_);
@@ -230,10 +230,10 @@ void node_actor::take_refused(net::reader& from) {
   }
 }
 
-std::shared_ptr<node> make_node(executor_facts f, placement& p, wait_board& b, house_link& link,
+std::shared_ptr<node> make_node(executor_facts f, placement& p, wait_board& b, runtime_state& rt,
                                 std::function<void(std::function<void()>)> soon, failure_door give_up) {
   f.label = std::make_shared<node_label>();
-  return std::make_shared<node_actor>(std::move(f), p, b, link, std::move(soon), std::move(give_up));
+  return std::make_shared<node_actor>(std::move(f), p, b, rt, std::move(soon), std::move(give_up));
 }
 
 }  // namespace troupe::detail

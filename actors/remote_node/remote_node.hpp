@@ -29,7 +29,7 @@ namespace troupe::detail {
 
 class placement;
 class wait_board;
-struct house_link;
+struct runtime_state;
 
 class node : public executor, public actor {
  public:
@@ -39,7 +39,7 @@ class node : public executor, public actor {
   /// one.
   virtual void meet(std::span<const std::shared_ptr<node>>) = 0;
   /// Takes the session of a node that has joined in this place: it may be given tasks of the kernels that it offers.
-  virtual void join(std::shared_ptr<net::session>, const wire::card&) = 0;
+  virtual void join(std::shared_ptr<net::session>, const wire::node_descriptor&) = 0;
   /// Ends all that has to do with the session, which has ended. What was under way is placed again where that is
   /// harmless.
   virtual void lose(std::exception_ptr why) = 0;
@@ -68,7 +68,7 @@ class node : public executor, public actor {
 
 /// `soon` runs what it is given a moment later, on the transport's control thread. `give_up` ends the session with the
 /// node that is there, for that reason; any thread.
-std::shared_ptr<node> make_node(executor_facts, placement&, wait_board&, house_link&,
+std::shared_ptr<node> make_node(executor_facts, placement&, wait_board&, runtime_state&,
                                 std::function<void(std::function<void()>)> soon, failure_door give_up);
 
 }  // namespace troupe::detail

@@ -40,7 +40,7 @@ void node_actor::save_all() {
 }
 
 void node_actor::fetch(array_core& a, std::uint32_t tile) {
-  engine* const house = link_.house.load(std::memory_order_acquire);
+  engine* const house = rt_.house.load(std::memory_order_acquire);
   if (!house) {
     departure_.end_saving(1);
     return;
@@ -86,7 +86,7 @@ void node_actor::tell_saved() {
   {
     std::lock_guard hold(lock_);
     n = copies_.take_accounted([](const saved_tile& t) {
-      const std::uint32_t now = t.array->homes->tiles[t.tile].version.load(std::memory_order_relaxed);
+      const std::uint32_t now = t.array->coherence->tiles[t.tile].version.load(std::memory_order_relaxed);
       return static_cast<std::int32_t>(now - t.version) >= 0;
     });
     times = joined_;

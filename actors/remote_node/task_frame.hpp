@@ -19,12 +19,12 @@ class task_frame {
   /// A frame is sent when it has grown so large.
   static constexpr std::size_t bytes_max = 48u << 10;
 
-  void add(const wire::array_card& a) {
+  void add(const wire::array_descriptor& a) {
     wire::put(arrays_, a);
     ++array_count_;
   }
   /// Adds a task; returns its bytes, which stay until the next call of anything here.
-  std::span<const std::byte> add(const wire::task_card& t) {
+  std::span<const std::byte> add(const wire::task_descriptor& t) {
     last_ = tasks_.size();
     try {
       wire::put(tasks_, t);
@@ -40,8 +40,8 @@ class task_frame {
     tasks_.cut(last_);
     --task_count_;
   }
-  /// Returns a card to fill in for the next task; its memory is that of the one before.
-  wire::task_card& blank_card() {
+  /// Returns a descriptor to fill in for the next task; its memory is that of the one before.
+  wire::task_descriptor& blank_card() {
     clear(card_);
     return card_;
   }
@@ -65,7 +65,7 @@ class task_frame {
   net::writer arrays_, tasks_;
   std::size_t array_count_ = 0, task_count_ = 0;
   std::size_t last_ = 0;  // where the last task begins in tasks_
-  wire::task_card card_;
+  wire::task_descriptor card_;
 };
 
 }  // namespace troupe::detail

@@ -277,7 +277,7 @@ bool node_actor::has_overdue(std::chrono::milliseconds since) const {
   const double ns = 1e6 * static_cast<double>(since.count());
   std::lock_guard hold(lock_);
   return jobs_.any([&](const job& j) {
-    return is_overdue(*j.task) && static_cast<double>(link_.clock.ns_since(*j.task->extra->overdue)) >= ns;
+    return is_overdue(*j.task) && static_cast<double>(rt_.clock.ns_since(*j.task->extra->overdue)) >= ns;
   });
 }
 

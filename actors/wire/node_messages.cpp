@@ -33,7 +33,7 @@ way take_way(net::reader& from) {
   return w;
 }
 
-void put(net::writer& to, const link_card& l) {
+void put(net::writer& to, const link_descriptor& l) {
   wire::put(to, l.peer);
   to.text(std::string_view(l.name).substr(0, name_max));
   to.varint(l.suspect ? 1 : 0);
@@ -43,8 +43,8 @@ void put(net::writer& to, const link_card& l) {
   put(to, l.in);
 }
 
-link_card take_link(net::reader& from) {
-  link_card l;
+link_descriptor take_link(net::reader& from) {
+  link_descriptor l;
   l.peer = take_node(from);
   l.name = from.text(name_max);
   l.suspect = yes_or_no(from);
@@ -84,7 +84,7 @@ std::uint64_t take_number(net::reader& from) {
   return number;
 }
 
-void put(net::writer& to, const self_card& s) {
+void put(net::writer& to, const self_descriptor& s) {
   to.fixed(kind::described);
   to.varint(s.number);
   to.varint(s.takes_work ? 1 : 0);
@@ -101,8 +101,8 @@ void put(net::writer& to, const self_card& s) {
   for (std::size_t i = 0; i < links; ++i) put(to, s.links[i]);
 }
 
-self_card take_self(net::reader& from) {
-  self_card s;
+self_descriptor take_self(net::reader& from) {
+  self_descriptor s;
   s.number = from.varint();
   s.takes_work = yes_or_no(from);
   s.leaving = yes_or_no(from);

@@ -30,7 +30,7 @@ struct load_notice {
 struct way {
   std::uint64_t bytes_per_second = 0, bytes = 0, fabric_bytes = 0;
 };
-struct link_card {
+struct link_descriptor {
   node_id peer{};
   std::string name{};
   bool suspect = false;
@@ -39,7 +39,7 @@ struct link_card {
 };
 
 /// A member by itself.
-struct self_card {
+struct self_descriptor {
   std::uint64_t number = 0;  ///< as it was asked
   bool takes_work = false, leaving = false;
   std::uint64_t up_ms = 0;
@@ -48,17 +48,17 @@ struct self_card {
   std::uint64_t memory_used = 0, memory_limit = 0, memory_resident = 0, memory_machine = 0;
   std::uint32_t load_percent = 0;
   std::string bulk{};
-  std::vector<link_card> links{};
+  std::vector<link_descriptor> links{};
 };
 
 void put(net::writer&, const load_notice&);
-void put(net::writer&, const self_card&);
+void put(net::writer&, const self_descriptor&);
 /// `ping`, `pong` and `describe`.
 void put_numbered(net::writer&, kind, std::uint64_t number);
 
 /// After the kind has been taken off.
 load_notice take_load(net::reader&);
-self_card take_self(net::reader&);
+self_descriptor take_self(net::reader&);
 std::uint64_t take_number(net::reader&);
 
 }  // namespace troupe::detail::wire

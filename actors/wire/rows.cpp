@@ -29,10 +29,10 @@ net::pieces rows_of(const raw_view& v, std::size_t element) {
   }
 }
 
-net::pieces rows_of(house_link& link, array_core& a, std::uint32_t tile, const logic::box4& where, bool overwritten) {
+net::pieces rows_of(runtime_state& rt, array_core& a, std::uint32_t tile, const logic::box4& where, bool overwritten) {
   const logic::box4 all = a.tile_box(tile);
   raw_view v;
-  v.data = host_tile(link, a, tile, overwritten && where == all);
+  v.data = host_tile(rt, a, tile, overwritten && where == all);
   v.stride = host_strides(a, all);
   index_t offset = 0;
   for (int d = 0; d < rank_max; ++d) offset += (where.lo[d] - all.lo[d]) * v.stride[d];

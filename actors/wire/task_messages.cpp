@@ -52,7 +52,7 @@ gap take_gap(net::reader& from) {
   return g;
 }
 
-void put(net::writer& to, const access_card& x) {
+void put(net::writer& to, const access_descriptor& x) {
   to.varint(x.array);
   to.fixed(
       static_cast<std::uint8_t>(static_cast<unsigned>(x.mode) | (x.returns ? 0x10u : 0u) | (x.fresh ? 0x20u : 0u)));
@@ -64,8 +64,8 @@ void put(net::writer& to, const access_card& x) {
   for (const gap& g : x.gaps) wire::put(to, g);
 }
 
-access_card take_access(net::reader& from) {
-  access_card x;
+access_descriptor take_access(net::reader& from) {
+  access_descriptor x;
   x.array = from.varint();
   const auto bits = from.fixed<std::uint8_t>();
   if ((bits & 0xc0) != 0 || (bits & 0x0f) > static_cast<unsigned>(access_mode::reduce)) refuse("an unknown access");
@@ -111,8 +111,8 @@ void put(net::writer& to, std::span<const resource> all) {
   for (const resource& r : all) put(to, r);
 }
 
-array_card take_array(net::reader& from) {
-  array_card a;
+array_descriptor take_array(net::reader& from) {
+  array_descriptor a;
   a.id = from.varint();
   a.rank = static_cast<int>(from.at_most(rank_max, "a rank"));
   if (a.rank == 0) refuse("a rank of zero");
@@ -134,7 +134,7 @@ array_card take_array(net::reader& from) {
   return a;
 }
 
-void take_into(net::reader& from, task_card& t) {
+void take_into(net::reader& from, task_descriptor& t) {
   clear(t);
   t.id = from.varint();
   t.kernel = from.fixed<std::uint64_t>();
@@ -187,8 +187,8 @@ kind kind_of(std::span<const std::byte> frame) {
   return static_cast<kind>(frame[0]);
 }
 
-void put(net::writer& to, const card& c) {
-  to.fixed(kind::card);
+void put(net::writer& to, const node_descriptor& c) {
+  to.fixed(kind::node_descriptor);
   to.varint(c.threads);
   to.varint(c.memory_bytes);
   to.fixed(static_cast<std::uint8_t>(c.lends));
@@ -198,8 +198,8 @@ void put(net::writer& to, const card& c) {
   for (std::size_t i = 0; i < kernels; ++i) to.fixed(c.kernels[i]);
 }
 
-card take_card(net::reader& from) {
-  card c;
+node_descriptor take_node_descriptor(net::reader& from) {
+  node_descriptor c;
   c.threads = static_cast<std::uint32_t>(from.at_most(1u << 20, "a number of threads"));
   c.memory_bytes = from.varint();
   c.lends = from.fixed<std::uint8_t>() != 0;
@@ -215,7 +215,7 @@ card take_card(net::reader& from) {
   return c;
 }
 
-void put(net::writer& to, const array_card& a) {
+void put(net::writer& to, const array_descriptor& a) {
   to.varint(a.id);
   to.varint(static_cast<std::uint64_t>(a.rank));
   for (int d = 0; d < rank_max; ++d) {
@@ -227,7 +227,7 @@ void put(net::writer& to, const array_card& a) {
   to.text(std::string_view(a.name).substr(0, name_max));
 }
 
-void put(net::writer& to, const task_card& t) {
+void put(net::writer& to, const task_descriptor& t) {
   to.varint(t.id);
   to.fixed(t.kernel);
   to.text(std::string_view(t.name).substr(0, name_max));
@@ -236,7 +236,7 @@ void put(net::writer& to, const task_card& t) {
   to.varint(t.watched ? 1 : 0);
   put(to, t.resources);
   to.varint(t.accesses.size());
-  for (const access_card& x : t.accesses) put(to, x);
+  for (const access_descriptor& x : t.accesses) put(to, x);
   to.varint(t.values.size());
   for (const auto& v : t.values) to.bytes(v);
 }
@@ -244,12 +244,12 @@ void put(net::writer& to, const task_card& t) {
 void put(net::writer& to, const tasks& t) {
   to.fixed(kind::tasks);
   to.varint(t.arrays.size());
-  for (const array_card& a : t.arrays) put(to, a);
+  for (const array_descriptor& a : t.arrays) put(to, a);
   to.varint(t.all.size());
-  for (const task_card& one : t.all) put(to, one);
+  for (const task_descriptor& one : t.all) put(to, one);
 }
 
-void clear(task_card& t) {
+void clear(task_descriptor& t) {
   t.id = t.kernel = 0;
   t.name.clear();
   t.priority = 0;
@@ -260,19 +260,19 @@ void clear(task_card& t) {
   t.values.clear();
 }
 
-task_card take_task(net::reader& from) {
-  task_card t;
+task_descriptor take_task(net::reader& from) {
+  task_descriptor t;
   take_into(from, t);
   return t;
 }
 
-void each_of_tasks(net::reader& from, const std::function<void(array_card&)>& array,
-                   const std::function<void(task_card&)>& task) {
+void each_of_tasks(net::reader& from, const std::function<void(array_descriptor&)>& array,
+                   const std::function<void(task_descriptor&)>& task) {
   for (std::uint64_t left = from.at_most(from.left(), "a number of arrays"); left != 0; --left) {
-    array_card a = take_array(from);
+    array_descriptor a = take_array(from);
     array(a);
   }
-  task_card t;
+  task_descriptor t;
   for (std::uint64_t left = from.at_most(from.left(), "a number of tasks"); left != 0; --left) {
     take_into(from, t);
     task(t);
@@ -283,8 +283,8 @@ void each_of_tasks(net::reader& from, const std::function<void(array_card&)>& ar
 tasks take_tasks(net::reader& from) {
   tasks t;
   each_of_tasks(
-      from, [&](array_card& a) { t.arrays.push_back(std::move(a)); },
-      [&](task_card& one) { t.all.push_back(std::move(one)); });
+      from, [&](array_descriptor& a) { t.arrays.push_back(std::move(a)); },
+      [&](task_descriptor& one) { t.all.push_back(std::move(one)); });
   return t;
 }
 

@@ -27,14 +27,14 @@ namespace troupe::detail::wire {
 
 /// The first byte of every frame, and of the head of every transfer; below 0x10 they are membership's.
 enum class kind : std::uint8_t {
-  card = 0x10,      ///< both ways, once: what the sender can run
-  tasks = 0x11,     ///< owner to node service: tasks to run
-  done = 0x12,      ///< node service to owner: tasks that have ended
-  cancel = 0x13,    ///< owner to node service: somebody asked a task to stop
-  want = 0x14,      ///< node service to owner: send these bytes; answered by `bytes_in`, or `cannot`
-  give = 0x15,      ///< owner to node service: send a tile home; answered by `bytes_home`, or `cannot`
-  cannot = 0x16,    ///< the answer to `want` and `give` where there is nothing to send
-  forget = 0x17,    ///< owner to node service: arrays that will not be named again
+  node_descriptor = 0x10,  ///< both ways, once: what the sender can run
+  tasks = 0x11,            ///< owner to node service: tasks to run
+  done = 0x12,             ///< node service to owner: tasks that have ended
+  cancel = 0x13,           ///< owner to node service: somebody asked a task to stop
+  want = 0x14,             ///< node service to owner: send these bytes; answered by `bytes_in`, or `cannot`
+  give = 0x15,             ///< owner to node service: send a tile home; answered by `bytes_home`, or `cannot`
+  cannot = 0x16,           ///< the answer to `want` and `give` where there is nothing to send
+  forget = 0x17,           ///< owner to node service: arrays that will not be named again
   leaving = 0x18,   ///< node service to owner: send no more tasks, fetch what is only here; answered by `released`
   released = 0x19,  ///< owner to node service: nothing of mine is left that I could not do without
   lend = 0x1a,      ///< owner to node service: keep these bytes for another node service, which pulls them once
@@ -87,7 +87,7 @@ inline constexpr std::size_t frame_max_least = (16u << 20) - 64;
 
 kind kind_of(std::span<const std::byte> frame);
 
-struct card {
+struct node_descriptor {
   std::uint32_t threads = 0;          ///< that run bodies
   std::uint64_t memory_bytes = 0;     ///< of the machine that the process may use
   bool lends = true;                  ///< other nodes may pull from it; not where tiles may have to leave its memory
@@ -96,7 +96,7 @@ struct card {
 };
 
 /// An array as its owner made it; named once before its first use.
-struct array_card {
+struct array_descriptor {
   std::uint64_t id = 0;
   int rank = 1;
   std::array<index_t, rank_max> size{1, 1, 1, 1}, tile{1, 1, 1, 1};
@@ -115,7 +115,7 @@ struct gap {
   std::uint64_t pushed = 0;
 };
 
-struct access_card {
+struct access_descriptor {
   std::uint64_t array = 0;
   access_mode mode = access_mode::read;
   /// Its bytes are sent back once the task has run: the owner keeps the array, or this part of it.
@@ -128,7 +128,7 @@ struct access_card {
   std::vector<gap> gaps;
 };
 
-struct task_card {
+struct task_descriptor {
   std::uint64_t id = 0;  ///< the owner's, never used again
   std::uint64_t kernel = 0;
   std::string name;
@@ -136,16 +136,16 @@ struct task_card {
   std::uint32_t retries = 0;
   bool watched = false;               ///< a node went while it had this task: when its body begins is to be told
   std::vector<resource> resources{};  ///< that the call asks for, beside those of its kernel
-  std::vector<access_card> accesses;
+  std::vector<access_descriptor> accesses;
   std::vector<std::vector<std::byte>> values;
 };
 
 /// As a new one, but for the memory.
-void clear(task_card&);
+void clear(task_descriptor&);
 
 struct tasks {
-  std::vector<array_card> arrays;
-  std::vector<task_card> all;
+  std::vector<array_descriptor> arrays;
+  std::vector<task_descriptor> all;
 };
 
 /// Gaps of one array.
@@ -178,11 +178,11 @@ struct box_request {
   gap what;
 };
 
-void put(net::writer&, const card&);
+void put(net::writer&, const node_descriptor&);
 void put(net::writer&, const tasks&);
 /// The parts of a `tasks` frame, for who writes it as it goes along.
-void put(net::writer&, const array_card&);
-void put(net::writer&, const task_card&);
+void put(net::writer&, const array_descriptor&);
+void put(net::writer&, const task_descriptor&);
 void put(net::writer&, const gap&);
 void put(net::writer&, const task_end&);
 void put(net::writer&, const box_request&);
@@ -213,12 +213,13 @@ void put(net::writer&, const pulled_head&);
 /// An error as it is numbered in frames.
 errc take_code(net::reader&);
 /// After the kind has been taken off.
-card take_card(net::reader&);
+node_descriptor take_node_descriptor(net::reader&);
 tasks take_tasks(net::reader&);
 /// The same one after the other, arrays first; who is called must be done with each when it returns.
-void each_of_tasks(net::reader&, const std::function<void(array_card&)>&, const std::function<void(task_card&)>&);
+void each_of_tasks(net::reader&, const std::function<void(array_descriptor&)>&,
+                   const std::function<void(task_descriptor&)>&);
 /// What `put` has made of one.
-task_card take_task(net::reader&);
+task_descriptor take_task(net::reader&);
 /// A `fill`: the array, then as many as there are.
 gaps take_gaps(net::reader&);
 std::vector<task_end> take_done(net::reader&);

@@ -62,16 +62,16 @@ class imagined_node final : public detail::executor {
 
 class imagined_house {
  public:
-  explicit imagined_house(int nodes) : link_(new detail::house_link) {
-    link_->host = std::make_unique<test::plain_device>();
-    link_->house.store(reinterpret_cast<detail::engine*>(this));  // records ask only whether there is one
-    brain_ = std::make_unique<detail::placement>(options_, *link_, board_);
+  explicit imagined_house(int nodes) : rt_(new detail::runtime_state) {
+    rt_->host = std::make_unique<test::plain_device>();
+    rt_->house.store(reinterpret_cast<detail::engine*>(this));  // records ask only whether there is one
+    placement_ = std::make_unique<detail::placement>(options_, *rt_, board_);
     add({0, "cpu:0", troupe::device_kind::cpu, detail::host_space, 1});
     detail::id_set offering;
     for (int i = 1; i <= nodes; ++i) {
       const auto id = static_cast<std::uint16_t>(i);
       add({id, "node:" + std::to_string(i), troupe::device_kind::node, id, 1});
-      brain_->admit_node(*nodes_.back(), 8, {50'000.0F, 1.0F}, {50'000.0F, 1.0F}, true);
+      placement_->admit_node(*nodes_.back(), 8, {50'000.0F, 1.0F}, {50'000.0F, 1.0F}, true);
       offering.insert(id);
     }
     offered_ = offering;
@@ -82,25 +82,25 @@ class imagined_house {
   imagined_house(const imagined_house&) = delete;
   imagined_house& operator=(const imagined_house&) = delete;
   ~imagined_house() {
-    for (detail::array_core* a : arrays_) brain_->drop(a);
+    for (detail::array_core* a : arrays_) placement_->drop(a);
     done_with_all();
-    brain_.reset();
-    link_->release();
+    placement_.reset();
+    rt_->release();
   }
 
   void submit() {
     static constexpr detail::task_ops ops{
         nullptr, [](detail::task_record&) noexcept {}, [](detail::task_record&) noexcept {},
         [](detail::task_record&) noexcept -> void* { return nullptr; }, detail::kernel_info{.name = "k", .key = 1}};
-    detail::task_record* t = detail::take_record(*link_);
+    detail::task_record* t = detail::take_record(*rt_);
     t->ops = &ops;
     t->kernel = &kernel_;
     detail::access& x = t->accesses[t->access_count++];
     x = {};
     x.array = arrays_[next_++ % arrays_.size()];
     x.mode = troupe::access_mode::update;
-    brain_->submit(t, true);
-    brain_->take_turn(nullptr);
+    placement_->submit(t, true);
+    placement_->take_turn(nullptr);
   }
   /// All that nodes were given, until nothing is left.
   void done_with_all() {
@@ -115,17 +115,17 @@ class imagined_house {
           t->measured_ns = 10'000;
           detail::fulfil(*t, board_);
         }
-        brain_->report_done(done_, n.get());
+        placement_->report_done(done_, n.get());
         done_.clear();
       }
     }
   }
-  std::uint64_t finished() const { return brain_->finished(); }
+  std::uint64_t finished() const { return placement_->finished(); }
 
  private:
   void add(detail::executor_facts f) {
     nodes_.push_back(std::make_unique<imagined_node>(std::move(f)));
-    brain_->add(*nodes_.back());
+    placement_->add(*nodes_.back());
   }
   void add_array() {
     auto* a = new detail::array_core;
@@ -134,19 +134,19 @@ class imagined_house {
     a->single.valid = true;
     a->bytes = &a->single_bytes;
     a->tile_bytes_max = 8;
-    a->home = link_;
-    link_->retain();
-    link_->arrays.fetch_add(1);
+    a->rt = rt_;
+    rt_->retain();
+    rt_->arrays.fetch_add(1);
     arrays_.push_back(a);
   }
 
   troupe::options options_;
-  detail::house_link* link_;
+  detail::runtime_state* rt_;
   detail::wait_board board_;
   detail::shown_ids offered_;
   detail::kernel_info kernel_{.name = "k", .key = 1};
   std::vector<std::unique_ptr<imagined_node>> nodes_;
-  std::unique_ptr<detail::placement> brain_;
+  std::unique_ptr<detail::placement> placement_;
   std::vector<detail::array_core*> arrays_;
   std::vector<detail::task_record*> done_;
   std::size_t next_ = 0;

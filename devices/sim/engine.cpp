@@ -209,6 +209,7 @@ void device::reset() {
     in.log("sim: device " + std::to_string(index) + ": " + std::to_string(n) + " allocations never freed");
   {
     const std::lock_guard lock(in_use);
+    ++resets;
     memory.release_all();
   }
   peers = 0;

@@ -45,6 +45,8 @@ struct device {
   std::atomic<double> link_gb_per_s;     // 0: no limit
   std::atomic<std::uint64_t> bytes_from_host = 0, bytes_to_host = 0, bytes_from_peers = 0;
   std::shared_mutex in_use;  // shared by copies of other devices from this one's memory, which is not cleared meanwhile
+  std::atomic<std::uint64_t> resets =
+      0;  // copies of other devices that were enqueued before one touch nothing after it
 
  private:
   std::mutex mutex_;

@@ -72,23 +72,25 @@ simError_t copy(device& d, stream& s, rows to, rows from, std::size_t width, std
   };
   const bool slow = pageable(to, to_owner) || pageable(from, from_owner);
   const double speed = slow ? d.in.options.pageable_gb_per_s : 0;
-  const simError_t result =
-      pushed(s, {&d, false, [=, &d, a = to.pitch, b = from.pitch](stream&) {
-                   auto end = d.book_link(direction, width * height, foreign);
-                   count_traffic(from_owner, to_owner, direct, width * height);
-                   if (speed > 0)
-                     end = std::max(end, steady::now() + std::chrono::nanoseconds(static_cast<std::int64_t>(
-                                                             static_cast<double>(width * height) / speed)));
-                   std::shared_lock<std::shared_mutex> used;
-                   if (foreign) used = std::shared_lock(foreign->in_use);
-                   if (a == width && b == width) {
-                     std::memcpy(target, source, width * height);
-                   } else {
-                     for (std::size_t i = 0; i < height; ++i) std::memcpy(target + i * a, source + i * b, width);
-                   }
-                   if (foreign) used.unlock();
-                   if (end != steady::time_point{}) std::this_thread::sleep_until(end);
-                 }});
+  const simError_t result = pushed(
+      s, {&d, false, [=, &d, a = to.pitch, b = from.pitch, resets = foreign ? foreign->resets.load() : 0](stream&) {
+            auto end = d.book_link(direction, width * height, foreign);
+            count_traffic(from_owner, to_owner, direct, width * height);
+            if (speed > 0)
+              end = std::max(end, steady::now() + std::chrono::nanoseconds(static_cast<std::int64_t>(
+                                                      static_cast<double>(width * height) / speed)));
+            std::shared_lock<std::shared_mutex> used;
+            if (foreign) used = std::shared_lock(foreign->in_use);
+            if (foreign && foreign->resets != resets) {
+              // The memory is gone, and may be somebody else's by now.
+            } else if (a == width && b == width) {
+              std::memcpy(target, source, width * height);
+            } else {
+              for (std::size_t i = 0; i < height; ++i) std::memcpy(target + i * a, source + i * b, width);
+            }
+            if (foreign) used.unlock();
+            if (end != steady::time_point{}) std::this_thread::sleep_until(end);
+          }});
   if (result == simSuccess && slow && d.in.options.pageable_blocks && !s.capturing()) s.wait();
   return result;
 }

@@ -141,7 +141,7 @@ class array {
       : core_(adopt_reference), home_(detail::home_of_tile(*adopt_reference)), limit_(limit) {}
   /// Where the array lives if it is one tile and this handle means all of it: such an access needs no look at the array,
   /// whose cache lines are elsewhere. Else null.
-  const detail::house_link* home_of_tile() const { return home_; }
+  const detail::runtime_state* home_of_tile() const { return home_; }
 
  private:
   static std::chrono::steady_clock::time_point forever() { return std::chrono::steady_clock::time_point::max(); }
@@ -164,7 +164,7 @@ class array {
   }
 
   detail::array_core* core_ = nullptr;
-  const detail::house_link* home_ = nullptr;
+  const detail::runtime_state* home_ = nullptr;
   box<N> limit_{};
 };
 

@@ -12,7 +12,7 @@ namespace {
 bool is_check(wire::kind k) { return k == wire::kind::check || k == wire::kind::checked; }
 }  // namespace
 
-void neighbours::frame(net::session& s, std::span<const std::byte> bytes) {
+void node_set::frame(net::session& s, std::span<const std::byte> bytes) {
   const peer_ptr p = find(s);
   if (!p) return;
   try {
@@ -22,7 +22,7 @@ void neighbours::frame(net::session& s, std::span<const std::byte> bytes) {
   }
 }
 
-net::pieces neighbours::arriving(net::session& s, std::span<const std::byte> head, std::uint64_t bytes) {
+net::pieces node_set::arriving(net::session& s, std::span<const std::byte> head, std::uint64_t bytes) {
   const peer_ptr p = find(s);
   if (!p) return {};
   try {
@@ -36,7 +36,7 @@ net::pieces neighbours::arriving(net::session& s, std::span<const std::byte> hea
   }
 }
 
-void neighbours::arrived(net::session& s, std::span<const std::byte> head, bool whole) {
+void node_set::arrived(net::session& s, std::span<const std::byte> head, bool whole) {
   const peer_ptr p = find(s);
   if (!p) return;
   try {
@@ -46,18 +46,18 @@ void neighbours::arrived(net::session& s, std::span<const std::byte> head, bool 
   }
 }
 
-void neighbours::peer::frame(std::span<const std::byte> bytes) {
+void node_set::peer::frame(std::span<const std::byte> bytes) {
   const wire::kind what = wire::kind_of(bytes);
-  if (what == wire::kind::card) {
+  if (what == wire::kind::node_descriptor) {
     net::reader from(bytes.subspan(1));
-    all->welcome(*this, wire::take_card(from));
+    all->welcome(*this, wire::take_node_descriptor(from));
   } else if (is_for_node_service(what)) {
     service->frame(bytes);
     if (what == wire::kind::released) {
       std::lock_guard hold(all->lock_);
       all->changed_.notify_all();
     }
-  } else if (what >= wire::kind::load && what <= wire::kind::described && has_card) {
+  } else if (what >= wire::kind::load && what <= wire::kind::described && has_descriptor) {
     net::reader from(bytes.subspan(1));
     all->hear(*this, what, from);
   } else if (what == wire::kind::pull) {
@@ -76,7 +76,7 @@ void neighbours::peer::frame(std::span<const std::byte> bytes) {
     if (const peer_ptr owner = all->find(r.owner)) owner->service->cannot_pull(r, name_of(line->peer().id));
   } else if (place) {
     place->frame(bytes);
-  } else if (what == wire::kind::leaving && has_card) {  // nothing of this node's is there
+  } else if (what == wire::kind::leaving && has_descriptor) {  // nothing of this node's is there
     {
       std::lock_guard hold(all->lock_);
       leaves = true;
@@ -86,11 +86,11 @@ void neighbours::peer::frame(std::span<const std::byte> bytes) {
     frame.fixed(wire::kind::released);
     line->send(frame.view());
   } else {
-    throw error(errc::protocol_error, "a message before the card");
+    throw error(errc::protocol_error, "a message before the descriptor");
   }
 }
 
-net::pieces neighbours::peer::arriving(std::span<const std::byte> head, std::uint64_t bytes) {
+net::pieces node_set::peer::arriving(std::span<const std::byte> head, std::uint64_t bytes) {
   if (is_for_node_service(wire::kind_of(head))) return service->arriving(head, bytes);
   if (wire::kind_of(head) == wire::kind::bytes_pulled) {
     const wire::pulled_head h = wire::take_pulled_head(head);
@@ -103,7 +103,7 @@ net::pieces neighbours::peer::arriving(std::span<const std::byte> head, std::uin
   return to ? to->arriving(head, bytes) : net::pieces();
 }
 
-void neighbours::peer::arrived(std::span<const std::byte> head, bool whole) {
+void node_set::peer::arrived(std::span<const std::byte> head, bool whole) {
   if (is_for_node_service(wire::kind_of(head)))
     service->arrived(head, whole);
   else if (wire::kind_of(head) == wire::kind::bytes_pulled) {

@@ -36,7 +36,7 @@ std::span<const std::byte> noise() {
 
 }  // namespace
 
-void neighbours::check_links(std::span<const peer_ptr> all) {
+void node_set::check_links(std::span<const peer_ptr> all) {
   const net::transport::duration after = options_.link_check_after;
   if (after.count() == 0) return;
   const auto now = transport_->now();
@@ -53,8 +53,8 @@ void neighbours::check_links(std::span<const peer_ptr> all) {
       if (c.left != 0 || now - c.last < c.every || p->trips.median().count() == 0) continue;
     }
     const memory_space there = place->facts().space;
-    const std::uint32_t taught = house_.brain().learned_link(host_space, there).transfers +
-                                 house_.brain().learned_link(there, host_space).transfers;
+    const std::uint32_t taught = house_.placement_actor().learned_link(host_space, there).transfers +
+                                 house_.placement_actor().learned_link(there, host_space).transfers;
     const bool is_idle = place->is_idle();
     {
       std::lock_guard hold(lock_);
@@ -74,7 +74,7 @@ void neighbours::check_links(std::span<const peer_ptr> all) {
   }
 }
 
-void neighbours::send_check(const peer_ptr& p) {
+void node_set::send_check(const peer_ptr& p) {
   std::uint64_t number = 0;
   {
     std::lock_guard hold(lock_);
@@ -98,7 +98,7 @@ void neighbours::send_check(const peer_ptr& p) {
 }
 
 // Returns the room for a check's bytes, which are not looked at: they may be overwritten, or thrown away.
-net::pieces neighbours::check_arriving(peer& p, wire::kind what, std::uint64_t bytes) {
+net::pieces node_set::check_arriving(peer& p, wire::kind what, std::uint64_t bytes) {
   if (bytes != wire::check_bytes) throw error(errc::protocol_error, "a link is tried with another size");
   std::lock_guard hold(lock_);
   peer::check_room& room = p.check_rooms[what == wire::kind::check ? 0 : 1];
@@ -108,7 +108,7 @@ net::pieces neighbours::check_arriving(peer& p, wire::kind what, std::uint64_t b
   return {std::span(room.bytes)};
 }
 
-void neighbours::check_arrived(peer& p, std::span<const std::byte> head, bool whole) {
+void node_set::check_arrived(peer& p, std::span<const std::byte> head, bool whole) {
   const wire::kind what = wire::kind_of(head);
   net::reader from(head.subspan(1));
   const std::uint64_t number = wire::take_number(from);
@@ -126,7 +126,7 @@ void neighbours::check_arrived(peer& p, std::span<const std::byte> head, bool wh
   p.line->send_bulk(answer.view(), {noise()}, [](bool) {});
 }
 
-void neighbours::check_ended(const peer_ptr& p, std::uint64_t number) {
+void node_set::check_ended(const peer_ptr& p, std::uint64_t number) {
   net::transport::duration there{}, back{}, trip{};
   bool again = false;
   {
@@ -145,7 +145,7 @@ void neighbours::check_ended(const peer_ptr& p, std::uint64_t number) {
   }
   if (again) return send_check(p);
   if (const std::shared_ptr<node> place = place_of(*p))
-    house_.brain().correct_link(place->facts().space, wire::check_bytes, there, back, trip);
+    house_.placement_actor().correct_link(place->facts().space, wire::check_bytes, there, back, trip);
 }
 
 }  // namespace troupe::detail

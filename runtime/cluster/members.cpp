@@ -40,7 +40,7 @@ const char* text_of_end(logic::node_end why) {
 
 }  // namespace
 
-void neighbours::joined(const node_id& id, const std::shared_ptr<net::session>& s) {
+void node_set::joined(const node_id& id, const std::shared_ptr<net::session>& s) {
   // Gives up a peer with small frames: a message that does not fit would be lost, and its receiver would wait for ever.
   if (s->frame_max() < wire::frame_max_least) {
     cluster_->give_up(id);
@@ -52,7 +52,7 @@ void neighbours::joined(const node_id& id, const std::shared_ptr<net::session>& 
   p->line = std::make_shared<net::lasting_session>(s, [this] { return transport_->now(); });
   p->over = s.get();
   p->service = make_node_service(
-      house_, house_.brain(), house_.board(), house_.link(), p->line,
+      house_, house_.placement_actor(), house_.board(), house_.state(), p->line,
       [this](const node_id& n) -> std::shared_ptr<net::session> {
         const peer_ptr other = find(n);
         if (!other) cluster_->reach(n);  // for the next time
@@ -65,7 +65,7 @@ void neighbours::joined(const node_id& id, const std::shared_ptr<net::session>& 
     peers_.insert_or_assign(id, p);
     std::erase_if(leaving_, [](const auto& g) { return g->is_empty(); });
   }
-  wire::card c;
+  wire::node_descriptor c;
   c.threads = static_cast<std::uint32_t>(house_.settings().threads);
   c.lends = house_.settings().memory_bytes == 0;
   c.resources = house_.settings().resources;
@@ -76,12 +76,12 @@ void neighbours::joined(const node_id& id, const std::shared_ptr<net::session>& 
   cluster_->work_with(id);  // the two nodes' state about each other lasts until one of them is gone
 }
 
-void neighbours::welcome(peer& p, const wire::card& c) {
+void node_set::welcome(peer& p, const wire::node_descriptor& c) {
   {
     std::lock_guard hold(lock_);
-    if (p.has_card) throw error(errc::protocol_error, "a second card");
-    p.card = c;
-    p.has_card = true;
+    if (p.has_descriptor) throw error(errc::protocol_error, "a second descriptor");
+    p.descriptor = c;
+    p.has_descriptor = true;
     if (closing_) p.service->close_intake();
   }
   give_place(p);
@@ -89,7 +89,7 @@ void neighbours::welcome(peer& p, const wire::card& c) {
 
 // Gives the member a place among the executors. Members beyond cluster_options::nodes_max wait for a free place: they
 // are members, and may send tasks here.
-void neighbours::give_place(peer& p) {
+void node_set::give_place(peer& p) {
   if (p.leaves) return;
   const auto free = std::ranges::find_if(places_, [](const auto& n) { return !n->is_there(); });
   if (free == places_.end()) {
@@ -97,8 +97,9 @@ void neighbours::give_place(peer& p) {
     waiting_.push_back(&p);
     return;
   }
-  if (options_.give_work) house_.kernels().offer((*free)->facts().id, {p.card.kernels.begin(), p.card.kernels.end()});
-  (*free)->join(p.line, p.card);
+  if (options_.give_work)
+    house_.kernels().offer((*free)->facts().id, {p.descriptor.kernels.begin(), p.descriptor.kernels.end()});
+  (*free)->join(p.line, p.descriptor);
   if (p.suspect) (*free)->suspect(true);
   std::lock_guard hold(lock_);
   p.place = *free;
@@ -107,7 +108,7 @@ void neighbours::give_place(peer& p) {
 }
 
 // Takes the new connection of a member; nothing is lost: messages under way come over this connection.
-void neighbours::resumed(const node_id& id, const std::shared_ptr<net::session>& s) {
+void node_set::resumed(const node_id& id, const std::shared_ptr<net::session>& s) {
   const peer_ptr p = find(id);
   if (!p) return joined(id, s);
   {
@@ -118,22 +119,22 @@ void neighbours::resumed(const node_id& id, const std::shared_ptr<net::session>&
   suspect(*p, false);
 }
 
-void neighbours::suspected(const node_id& id) {
+void node_set::suspected(const node_id& id) {
   if (const peer_ptr p = find(id)) suspect(*p, true);
 }
 
-void neighbours::refuted(const node_id& id) {
+void node_set::refuted(const node_id& id) {
   if (const peer_ptr p = find(id)) suspect(*p, false);
 }
 
-void neighbours::suspect(peer& p, bool is) {
+void node_set::suspect(peer& p, bool is) {
   p.suspect = is;
   if (p.place) p.place->suspect(is);
 }
 
 // Ends a member that is gone. Its connection may still be reading from and writing to memory of this node: that has to
 // end first.
-void neighbours::lost(const node_id& id, logic::node_end end) {
+void node_set::lost(const node_id& id, logic::node_end end) {
   const auto why = std::make_exception_ptr(error(errc::node_lost, text_of_end(end)));
   peer_ptr p;
   {
@@ -155,7 +156,7 @@ void neighbours::lost(const node_id& id, logic::node_end end) {
     part(p, why);
 }
 
-void neighbours::ended(net::session& s) {
+void node_set::ended(net::session& s) {
   peer_ptr gone;
   {
     std::lock_guard hold(lock_);
@@ -172,7 +173,7 @@ void neighbours::ended(net::session& s) {
   if (gone) part(gone, gone->gone);
 }
 
-void neighbours::part(const peer_ptr& p, const std::exception_ptr& why) {
+void node_set::part(const peer_ptr& p, const std::exception_ptr& why) {
   {
     std::lock_guard hold(lock_);
     std::erase(waiting_, p.get());
@@ -197,7 +198,7 @@ void neighbours::part(const peer_ptr& p, const std::exception_ptr& why) {
 
 // Returns the node services of all peers, also of one whose connection is still ending: data that a third node sends
 // there may never come.
-std::vector<std::shared_ptr<node_service>> neighbours::node_services() const {
+std::vector<std::shared_ptr<node_service>> node_set::node_services() const {
   std::lock_guard hold(lock_);
   std::vector<std::shared_ptr<node_service>> all;
   for (const auto& [id, p] : peers_) all.push_back(p->service);
@@ -208,24 +209,24 @@ std::vector<std::shared_ptr<node_service>> neighbours::node_services() const {
 
 // Returns the node services of an owner, also of one that is gone: data under way when it went is still written, and
 // sent again after a reset.
-std::vector<std::shared_ptr<node_service>> neighbours::services_of(const node_id& owner) const {
+std::vector<std::shared_ptr<node_service>> node_set::services_of(const node_id& owner) const {
   std::vector<std::shared_ptr<node_service>> all = node_services();
   std::erase_if(all, [&](const auto& g) { return g->owner() != owner; });
   return all;
 }
 
-neighbours::peer_ptr neighbours::find(const node_id& id) const {
+node_set::peer_ptr node_set::find(const node_id& id) const {
   std::lock_guard hold(lock_);
   const auto found = peers_.find(id);
   return found == peers_.end() ? nullptr : found->second;
 }
 
-std::shared_ptr<node> neighbours::place_of(const peer& p) const {
+std::shared_ptr<node> node_set::place_of(const peer& p) const {
   std::lock_guard hold(lock_);
   return p.place;
 }
 
-neighbours::peer_ptr neighbours::find(net::session& s) const {
+node_set::peer_ptr node_set::find(net::session& s) const {
   std::lock_guard hold(lock_);
   for (const auto& [id, p] : peers_)
     if (p->over == &s) return p;
@@ -234,7 +235,7 @@ neighbours::peer_ptr neighbours::find(net::session& s) const {
 
 // Gives up a member of whose messages something is lost: another connection would go on without it, and a receiver
 // would wait for ever.
-void neighbours::give_up(net::session& s, const std::exception_ptr& why) {
+void node_set::give_up(net::session& s, const std::exception_ptr& why) {
   try {
     std::rethrow_exception(why);
   } catch (const error& e) {
@@ -245,7 +246,7 @@ void neighbours::give_up(net::session& s, const std::exception_ptr& why) {
   s.close(why);
 }
 
-void neighbours::give_up(const node& place) {
+void node_set::give_up(const node& place) {
   std::unique_lock hold(lock_);
   const auto there = std::ranges::find_if(peers_, [&](const auto& p) { return p.second->place.get() == &place; });
   if (there == peers_.end()) return;

@@ -45,14 +45,14 @@ std::vector<net::endpoint> parsed(const std::vector<std::string>& texts, const c
 
 }  // namespace
 
-neighbours::neighbours(engine& house, const cluster_options& o, memory_space first_space) : house_(house), options_(o) {
+node_set::node_set(engine& house, const cluster_options& o, memory_space first_space) : house_(house), options_(o) {
   if (o.nodes_max < 1) throw error(errc::bad_argument, "cluster_options::nodes_max must be at least 1");
   if (o.spin.count() < 0) throw error(errc::bad_argument, "cluster_options::spin must not be negative");
   if (o.link_check_after.count() < 0)
     throw error(errc::bad_argument, "cluster_options::link_check_after must not be negative");
   if (o.replay_max.count() < 0) throw error(errc::bad_argument, "cluster_options::replay_max must not be negative");
   net::identity self;
-  const surroundings& around = house.around();
+  const runtime_environment& around = house.around();
   self.id = around.make_id ? around.make_id() : net::node_id::random();
   self.incarnation = 1;
   self.name = o.node_name.empty() ? own_name() : o.node_name;
@@ -100,7 +100,7 @@ neighbours::neighbours(engine& house, const cluster_options& o, memory_space fir
   supervise(std::shared_ptr<actor>(house.shared_from_this(), cluster_.get()));
   for (int i = 0; i < o.nodes_max; ++i) {
     executor_facts f;
-    f.id = static_cast<std::uint16_t>(house.brain().facts().size());
+    f.id = static_cast<std::uint16_t>(house.placement_actor().facts().size());
     if (f.id >= logic::executors_max)
       throw error(errc::bad_argument,
                   "more than 1,024 core groups, devices and nodes: lower cluster_options::nodes_max");
@@ -108,19 +108,19 @@ neighbours::neighbours(engine& house, const cluster_options& o, memory_space fir
     f.kind = device_kind::node;
     f.space = static_cast<memory_space>(first_space + i);
     places_.push_back(make_node(
-        std::move(f), house.brain(), house.board(), house.link(),
+        std::move(f), house.placement_actor(), house.board(), house.state(),
         [this](auto what) { transport_->at(transport_->now() + a_moment, std::move(what)); },
         [this, i = static_cast<std::size_t>(i)](auto) { give_up(*places_[i]); }));
     supervise(places_.back());
-    house.brain().add(*places_.back());
+    house.placement_actor().add(*places_.back());
   }
   for (const auto& n : places_) n->meet(places_);
 }
 
-neighbours::~neighbours() { stop(); }
+node_set::~node_set() { stop(); }
 
 // Opens the fabric for long bodies; null: all bytes go through sockets.
-std::unique_ptr<net::bulk_fabric> neighbours::open_fabric() {
+std::unique_ptr<net::bulk_fabric> node_set::open_fabric() {
   bulk_ = "sockets";
   if (!options_.trusted_fabric) return nullptr;
   std::string why_not;
@@ -130,7 +130,7 @@ std::unique_ptr<net::bulk_fabric> neighbours::open_fabric() {
   return fabric;
 }
 
-void neighbours::start() {
+void node_set::start() {
   cluster_->start();
   started_ = true;
   transport_->at(transport_->now(), [this] { tell_again(); });
@@ -140,9 +140,9 @@ void neighbours::start() {
   discovery_->start([this](std::vector<net::endpoint> all) { cluster_->add_candidates(std::move(all)); });
 }
 
-void neighbours::look_at(std::vector<net::endpoint> all) { cluster_->add_candidates(std::move(all)); }
+void node_set::look_at(std::vector<net::endpoint> all) { cluster_->add_candidates(std::move(all)); }
 
-void neighbours::close_doors() {
+void node_set::close_intake() {
   std::vector<peer_ptr> all;
   {
     std::lock_guard hold(lock_);
@@ -153,32 +153,32 @@ void neighbours::close_doors() {
   for (const peer_ptr& p : all) p->service->close_intake();
 }
 
-bool neighbours::wait_released(std::chrono::steady_clock::time_point deadline) {
+bool node_set::wait_released(std::chrono::steady_clock::time_point deadline) {
   std::unique_lock hold(lock_);
   return changed_.wait_until(hold, deadline, [&] {
-    return std::ranges::all_of(peers_,
-                               [](const auto& p) { return !p.second->has_card || p.second->service->is_released(); });
+    return std::ranges::all_of(
+        peers_, [](const auto& p) { return !p.second->has_descriptor || p.second->service->is_released(); });
   });
 }
 
-bool neighbours::bring_home(std::chrono::steady_clock::time_point deadline) {
-  house_.brain().with_turn([] {});  // from here on, arrays that were dropped are on their way
+bool node_set::bring_home(std::chrono::steady_clock::time_point deadline) {
+  house_.placement_actor().with_turn([] {});  // from here on, arrays that were dropped are on their way
   for (const auto& n : places_) n->bring_home_lent();
   return std::ranges::all_of(places_, [&](const auto& n) { return n->wait_idle(deadline); });
 }
 
 // Has an actor supervised. In imagined time there is no supervisor, and a failure withdraws the actor at once.
-void neighbours::supervise(const std::shared_ptr<actor>& a) {
+void node_set::supervise(const std::shared_ptr<actor>& a) {
   if (control* const c = house_.supervision()) a->supervise(c->watch(a));
 }
 
-void neighbours::failed(std::exception_ptr why) {
+void node_set::failed(std::exception_ptr why) {
   leaver_.start(
       "leaves", house_.shared_from_this(), [this, why] { end_all(why); }, nullptr);
 }
 
 // Ends all sessions without a goodbye: membership has failed. The runtime goes on alone.
-void neighbours::end_all(const std::exception_ptr& why) {
+void node_set::end_all(const std::exception_ptr& why) {
   std::lock_guard hold(ending_);
   if (!std::exchange(started_, false)) return;
   if (discovery_) discovery_->stop();
@@ -186,7 +186,7 @@ void neighbours::end_all(const std::exception_ptr& why) {
   part_all(why);
 }
 
-void neighbours::stop() {
+void node_set::stop() {
   {
     std::lock_guard hold(ending_);
     stop_all();
@@ -194,7 +194,7 @@ void neighbours::stop() {
   leaver_.join();
 }
 
-void neighbours::stop_all() {
+void node_set::stop_all() {
   if (discovery_) discovery_->stop();
   if (std::exchange(started_, false)) {
     std::promise<void> said;
@@ -210,7 +210,7 @@ void neighbours::stop_all() {
 }
 
 // Ends the peers that are left. No event comes after the transport's end.
-void neighbours::part_all(const std::exception_ptr& why) {
+void node_set::part_all(const std::exception_ptr& why) {
   std::vector<peer_ptr> left;
   {
     std::lock_guard hold(lock_);
@@ -224,7 +224,7 @@ void neighbours::part_all(const std::exception_ptr& why) {
   for (const peer_ptr& p : left) part(p, why);
 }
 
-std::vector<std::shared_ptr<actor>> neighbours::node_actors() const {
+std::vector<std::shared_ptr<actor>> node_set::node_actors() const {
   std::lock_guard hold(lock_);
   std::vector<std::shared_ptr<actor>> all;
   for (const auto& [id, p] : peers_)
@@ -232,7 +232,7 @@ std::vector<std::shared_ptr<actor>> neighbours::node_actors() const {
   return all;
 }
 
-std::vector<std::shared_ptr<actor>> neighbours::service_actors() const {
+std::vector<std::shared_ptr<actor>> node_set::service_actors() const {
   std::lock_guard hold(lock_);
   std::vector<std::shared_ptr<actor>> all;
   for (const auto& [id, p] : peers_)
@@ -240,7 +240,7 @@ std::vector<std::shared_ptr<actor>> neighbours::service_actors() const {
   return all;
 }
 
-bool neighbours::is_succeeded(const peer& p) const {
+bool node_set::is_succeeded(const peer& p) const {
   if (p.over && !p.suspect) return false;
   const net::identity& who = p.line->peer();
   return std::ranges::any_of(peers_, [&](const auto& other) {
@@ -249,7 +249,7 @@ bool neighbours::is_succeeded(const peer& p) const {
   });
 }
 
-std::vector<node_report> neighbours::report() const {
+std::vector<node_report> node_set::report() const {
   std::lock_guard hold(lock_);
   std::vector<node_report> all;
   for (const auto& [id, p] : peers_) {
@@ -259,8 +259,8 @@ std::vector<node_report> neighbours::report() const {
     r.name = who.name;
     r.id = who.id.text();
     if (!who.listens_on.empty()) r.address = who.listens_on.front().text();
-    r.threads = static_cast<int>(p->card.threads);
-    r.kernels = p->card.kernels.size();
+    r.threads = static_cast<int>(p->descriptor.threads);
+    r.kernels = p->descriptor.kernels.size();
     r.tasks = p->place->report().tasks;
     r.bytes_out = p->line->bytes_sent();
     r.bytes_in = p->line->bytes_received();
@@ -271,7 +271,7 @@ std::vector<node_report> neighbours::report() const {
   return all;
 }
 
-executor_report neighbours::gone() const {
+executor_report node_set::gone() const {
   executor_report r;
   r.name = "nodes that have gone";
   r.kind = device_kind::node;
@@ -279,24 +279,24 @@ executor_report neighbours::gone() const {
   return r;
 }
 
-std::vector<std::string> neighbours::addresses() const {
+std::vector<std::string> node_set::addresses() const {
   std::vector<std::string> all;
   for (const net::endpoint& e : transport_->listening()) all.push_back(e.text());
   return all;
 }
 
-std::uint64_t neighbours::came() const {
+std::uint64_t node_set::came() const {
   std::lock_guard hold(lock_);
   return came_;
 }
 
-bool neighbours::wait_for_another(std::uint64_t came, std::chrono::steady_clock::time_point deadline) const {
+bool node_set::wait_for_another(std::uint64_t came, std::chrono::steady_clock::time_point deadline) const {
   if (const auto& wait = house_.around().wait) return wait([&] { return this->came() != came; });
   std::unique_lock hold(lock_);
   return changed_.wait_until(hold, deadline, [&] { return came_ != came || closing_; }) && !closing_;
 }
 
-void neighbours::give_up_overdue(std::chrono::milliseconds since) {
+void node_set::give_up_overdue(std::chrono::milliseconds since) {
   std::vector<std::pair<node_id, std::shared_ptr<node>>> all;
   {
     std::lock_guard hold(lock_);
@@ -307,8 +307,8 @@ void neighbours::give_up_overdue(std::chrono::milliseconds since) {
     if (place->has_overdue(since)) cluster_->give_up(id);
 }
 
-bool neighbours::wait_for(std::size_t nodes, std::chrono::steady_clock::time_point deadline) const {
-  cluster_->find_company(std::min(nodes, places_.size()));
+bool node_set::wait_for(std::size_t nodes, std::chrono::steady_clock::time_point deadline) const {
+  cluster_->want_links(std::min(nodes, places_.size()));
   std::unique_lock hold(lock_);
   const auto there = [this](const auto& p) { return p.second->place != nullptr && !is_succeeded(*p.second); };
   return changed_.wait_until(hold, deadline,

@@ -34,18 +34,18 @@ namespace troupe::detail {
 
 class engine;
 
-class neighbours final : private cluster_events {
+class node_set final : private cluster_events {
  public:
   /// Creates a place among the executors for each node that may come.
-  neighbours(engine&, const cluster_options&, memory_space first_space);
-  ~neighbours();
+  node_set(engine&, const cluster_options&, memory_space first_space);
+  ~node_set();
 
   /// Listens and looks for other nodes. Throws error(bad_argument) or error(io_failed).
   void start();
   /// Adds addresses where other nodes may be.
   void look_at(std::vector<net::endpoint>);
   /// Takes no more tasks of other nodes and asks them to fetch the data that is only here.
-  void close_doors();
+  void close_intake();
   /// Waits until they have fetched it; false: not in time.
   bool wait_released(std::chrono::steady_clock::time_point deadline);
   /// Brings home the current bytes that other nodes have of memory lent by the caller; false: not in time.
@@ -82,12 +82,12 @@ class neighbours final : private cluster_events {
     net::pieces arriving(std::span<const std::byte> head, std::uint64_t bytes) override;
     void arrived(std::span<const std::byte> head, bool whole) override;
 
-    neighbours* all = nullptr;
+    node_set* all = nullptr;
     std::shared_ptr<net::lasting_session> line;
     std::shared_ptr<node_service> service;
-    std::shared_ptr<node> place;  // null: its card has not come, or it waits for a place
-    wire::card card;
-    bool has_card = false;
+    std::shared_ptr<node> place;  // null: its descriptor has not come, or it waits for a place
+    wire::node_descriptor descriptor;
+    bool has_descriptor = false;
     std::atomic<bool> suspect{false};
     bool leaves = false;           // and was let go while it had no place: it gets none
     net::session* over = nullptr;  // the current connection; null: none
@@ -128,7 +128,7 @@ class neighbours final : private cluster_events {
   void ended(net::session&) override;
   void failed(std::exception_ptr why) override;
 
-  void welcome(peer&, const wire::card&);
+  void welcome(peer&, const wire::node_descriptor&);
   void give_place(peer&);
   void suspect(peer&, bool);
   void part(const peer_ptr&, const std::exception_ptr& why);
@@ -149,7 +149,7 @@ class neighbours final : private cluster_events {
   // notices.cpp
   void tell_again();
   void tell_load(std::span<const peer_ptr>);
-  void look_for_company();
+  void look_for_links();
   void ping(std::span<const peer_ptr>);
   void hear(peer&, wire::kind, net::reader&);
   void hear_load(peer&, const wire::load_notice&);
@@ -161,12 +161,12 @@ class neighbours final : private cluster_events {
   void check_arrived(peer&, std::span<const std::byte> head, bool whole);
   void check_ended(const peer_ptr&, std::uint64_t number);
   // surveys.cpp
-  wire::self_card describe() const;
+  wire::self_descriptor describe() const;
   std::set<node_id> deaf_ones(std::chrono::steady_clock::time_point deadline) const;
-  std::vector<wire::link_card> own_links() const;
+  std::vector<wire::link_descriptor> own_links() const;
   heard_member heard(const peer&) const;
-  heard_member heard_self(wire::self_card) const;
-  void note_answer(const peer&, wire::self_card);
+  heard_member heard_self(wire::self_descriptor) const;
+  void note_answer(const peer&, wire::self_descriptor);
 
   engine& house_;
   const cluster_options options_;
@@ -181,9 +181,9 @@ class neighbours final : private cluster_events {
   std::mutex ending_;    // held while the part in the cluster ends
   actor_thread leaver_;  // ends it, if membership has failed
   // Notices between members; on the control thread.
-  std::size_t turn_ = 0, company_ = 0;
-  wire::self_card last_card_;
-  net::transport::time_point carded_{};
+  std::size_t turn_ = 0, links_wanted_ = 0;
+  wire::self_descriptor last_descriptor_;
+  net::transport::time_point described_{};
 
   mutable std::mutex lock_;
   bool closing_ = false;
@@ -191,7 +191,7 @@ class neighbours final : private cluster_events {
   std::unordered_map<node_id, peer_ptr, node_id_hash> peers_;
   struct survey_answers {
     std::set<node_id> awaited;
-    std::map<node_id, wire::self_card> cards;
+    std::map<node_id, wire::self_descriptor> descriptors;
   };
   std::map<std::uint64_t, survey_answers> surveys_;
   std::uint64_t last_survey_ = 0;

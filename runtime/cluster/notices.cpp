@@ -27,12 +27,12 @@ constexpr auto described_every = 20ms;
 
 }  // namespace
 
-void neighbours::tell_again() {
+void node_set::tell_again() {
   std::vector<peer_ptr> all;
   {
     std::lock_guard hold(lock_);
     for (const auto& [id, p] : peers_)
-      if (p->has_card) all.push_back(p);
+      if (p->has_descriptor) all.push_back(p);
   }
   if (all.size() > told_max) {
     turn_ %= all.size();
@@ -45,14 +45,14 @@ void neighbours::tell_again() {
     ping(all);
     check_links(all);
   }
-  look_for_company();
+  look_for_links();
   transport_->at(transport_->now() + tell_every, [this] { tell_again(); });
 }
 
-void neighbours::tell_load(std::span<const peer_ptr> to) {
+void node_set::tell_load(std::span<const peer_ptr> to) {
   std::vector<const task_listener*> owners;
   for (const peer_ptr& p : to) owners.push_back(p->service->listener());
-  const placement::load_report l = house_.brain().load(owners);
+  const placement::load_report l = house_.placement_actor().load(owners);
   for (std::size_t i = 0; i < to.size(); ++i) {
     wire::load_notice now;
     now.busy = static_cast<std::uint32_t>(l.busy);
@@ -67,14 +67,14 @@ void neighbours::tell_load(std::span<const peer_ptr> to) {
 }
 
 // Doubles the number of linked members that may take tasks, as long as this node has more tasks than it can begin.
-void neighbours::look_for_company() {
-  if (cluster_->members().is_mesh() || company_ >= places_.size()) return;
-  if (company_ != 0 && (!options_.give_work || house_.brain().load({}).queued == 0)) return;
-  company_ = std::min(std::max(company_first, 2 * company_), places_.size());
-  cluster_->find_company(company_);
+void node_set::look_for_links() {
+  if (cluster_->members().is_mesh() || links_wanted_ >= places_.size()) return;
+  if (links_wanted_ != 0 && (!options_.give_work || house_.placement_actor().load({}).queued == 0)) return;
+  links_wanted_ = std::min(std::max(company_first, 2 * links_wanted_), places_.size());
+  cluster_->want_links(links_wanted_);
 }
 
-void neighbours::ping(std::span<const peer_ptr> all) {
+void node_set::ping(std::span<const peer_ptr> all) {
   const auto now = transport_->now();
   std::vector<peer*> due;
   for (const peer_ptr& p : all)
@@ -89,7 +89,7 @@ void neighbours::ping(std::span<const peer_ptr> all) {
   }
 }
 
-void neighbours::hear(peer& p, wire::kind what, net::reader& from) {
+void node_set::hear(peer& p, wire::kind what, net::reader& from) {
   switch (what) {
     case wire::kind::load:
       hear_load(p, wire::take_load(from));
@@ -117,31 +117,31 @@ void neighbours::hear(peer& p, wire::kind what, net::reader& from) {
 
 // Takes a member's reported work for others. Work is done between two notices, so it is believed only for as long as it
 // was to take.
-void neighbours::hear_load(peer& p, const wire::load_notice& l) {
+void node_set::hear_load(peer& p, const wire::load_notice& l) {
   const peer_ptr kept = find(name_of(p.line->peer().id));
   const std::shared_ptr<node> place = place_of(p);
   if (kept.get() != &p || !place) return;
   const std::chrono::microseconds busy(
       std::min(l.others_us, static_cast<std::uint64_t>(std::chrono::microseconds(believed_max).count())));
   const std::uint64_t number = ++p.loads_heard;
-  house_.brain().know_others(*place, busy);
+  house_.placement_actor().know_others(*place, busy);
   if (busy == 0us) return;
   transport_->at(transport_->now() + busy, [this, still = std::weak_ptr(kept), number] {
     const peer_ptr q = still.lock();
     if (!q || q->loads_heard != number || find(name_of(q->line->peer().id)) != q) return;
-    if (const std::shared_ptr<node> there = place_of(*q)) house_.brain().know_others(*there, {});
+    if (const std::shared_ptr<node> there = place_of(*q)) house_.placement_actor().know_others(*there, {});
   });
 }
 
-void neighbours::answer(peer& p, std::uint64_t number) {
+void node_set::answer(peer& p, std::uint64_t number) {
   const auto now = transport_->now();
-  if (carded_ == net::transport::time_point() || now - carded_ >= described_every) {
-    last_card_ = describe();
-    carded_ = now;
+  if (described_ == net::transport::time_point() || now - described_ >= described_every) {
+    last_descriptor_ = describe();
+    described_ = now;
   }
-  last_card_.number = number;
+  last_descriptor_.number = number;
   net::writer frame;
-  wire::put(frame, last_card_);
+  wire::put(frame, last_descriptor_);
   p.line->send(frame.view());
 }
 

@@ -42,8 +42,8 @@ member_report report_of(const heard_member& m) {
   r.incarnation = m.incarnation;
   r.is_self = m.is_self;
   r.state = m.suspect ? member_state::suspect : member_state::live;
-  if (!m.card) return r;
-  const wire::self_card& c = *m.card;
+  if (!m.descriptor) return r;
+  const wire::self_descriptor& c = *m.descriptor;
   if (c.leaving && !m.suspect) r.state = member_state::leaving;
   r.answered = true;
   r.takes_work = c.takes_work;
@@ -66,7 +66,7 @@ member_report report_of(const heard_member& m) {
 
 /// The reports of the two ends of a link; either may be missing.
 struct both_ends {
-  const wire::link_card *of_from = nullptr, *of_to = nullptr;
+  const wire::link_descriptor *of_from = nullptr, *of_to = nullptr;
 };
 
 link_way way_of(const wire::way* sender, const wire::way* receiver) {
@@ -88,7 +88,7 @@ std::uint64_t round_trip_ns(const both_ends& e) {
 }
 
 void fill(link_report& r, const both_ends& e) {
-  const wire::link_card *const a = e.of_from, *const b = e.of_to;
+  const wire::link_descriptor *const a = e.of_from, *const b = e.of_to;
   r.out = way_of(a ? &a->out : nullptr, b ? &b->in : nullptr);
   r.in = way_of(b ? &b->out : nullptr, a ? &a->in : nullptr);
   r.round_trip = std::chrono::nanoseconds(static_cast<std::int64_t>(round_trip_ns(e)));
@@ -107,8 +107,8 @@ cluster_report picture_of(const std::vector<heard_member>& all, const std::set<n
   }
   std::map<std::pair<node_id, node_id>, both_ends> links;
   for (const heard_member& m : all) {
-    if (!m.card) continue;
-    for (const wire::link_card& l : m.card->links) {
+    if (!m.descriptor) continue;
+    for (const wire::link_descriptor& l : m.descriptor->links) {
       if (l.peer == m.id) continue;
       if (names.try_emplace(l.peer, l.name).second) {
         member_report& other = r.members.emplace_back();
@@ -136,8 +136,8 @@ cluster_report picture_of(const std::vector<heard_member>& all, const std::set<n
 
 std::vector<link_report> links_of(const heard_member& m) {
   std::vector<link_report> all;
-  if (!m.card) return all;
-  for (const wire::link_card& c : m.card->links) {
+  if (!m.descriptor) return all;
+  for (const wire::link_descriptor& c : m.descriptor->links) {
     link_report& l = all.emplace_back();
     l.from_id = text_of(m.id);
     l.from = m.name;

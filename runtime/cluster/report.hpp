@@ -21,7 +21,7 @@ struct heard_member {
   std::string name{}, address{};
   std::uint64_t incarnation = 0;
   bool is_self = false, suspect = false;
-  std::optional<wire::self_card> card{};
+  std::optional<wire::self_descriptor> descriptor{};
 };
 
 /// Joins what both ends of each link report. For each direction the sender's figure counts, or the receiver's where the

@@ -33,10 +33,10 @@ wire::way way_of(double rate, std::uint64_t bytes, std::uint64_t fabric_bytes) {
 
 }  // namespace
 
-wire::self_card neighbours::describe() const {
-  wire::self_card c;
+wire::self_descriptor node_set::describe() const {
+  wire::self_descriptor c;
   const runtime_report r = house_.report();
-  const placement::load_report l = house_.brain().load({});
+  const placement::load_report l = house_.placement_actor().load({});
   c.takes_work = options_.take_work;
   c.up_ms = static_cast<std::uint64_t>(
       std::chrono::duration_cast<std::chrono::milliseconds>(transport_->now() - made_).count());
@@ -62,12 +62,12 @@ wire::self_card neighbours::describe() const {
   return c;
 }
 
-std::vector<wire::link_card> neighbours::own_links() const {
-  std::vector<wire::link_card> all;
+std::vector<wire::link_descriptor> node_set::own_links() const {
+  std::vector<wire::link_descriptor> all;
   std::lock_guard hold(lock_);
   for (const auto& [id, p] : peers_) {
-    if (!p->has_card) continue;
-    wire::link_card& k = all.emplace_back();
+    if (!p->has_descriptor) continue;
+    wire::link_descriptor& k = all.emplace_back();
     const net::lasting_session& line = *p->line;
     k.peer = id;
     k.name = line.peer().name;
@@ -80,7 +80,7 @@ std::vector<wire::link_card> neighbours::own_links() const {
   return all;
 }
 
-heard_member neighbours::heard(const peer& p) const {
+heard_member node_set::heard(const peer& p) const {
   const net::identity& who = p.line->peer();
   heard_member m;
   m.id = name_of(who.id);
@@ -91,7 +91,7 @@ heard_member neighbours::heard(const peer& p) const {
   return m;
 }
 
-heard_member neighbours::heard_self(wire::self_card c) const {
+heard_member node_set::heard_self(wire::self_descriptor c) const {
   heard_member m;
   m.id = name_of(where_.self.id);
   m.name = where_.self.name;
@@ -100,17 +100,17 @@ heard_member neighbours::heard_self(wire::self_card c) const {
   const std::vector<std::string> own = told.empty() ? addresses() : std::vector{told.front().text()};
   if (!own.empty()) m.address = own.front();
   m.is_self = true;
-  m.card = std::move(c);
+  m.descriptor = std::move(c);
   return m;
 }
 
-std::vector<link_report> neighbours::links() const {
-  wire::self_card c;
+std::vector<link_report> node_set::links() const {
+  wire::self_descriptor c;
   c.links = own_links();
   return links_of(heard_self(std::move(c)));
 }
 
-cluster_report neighbours::query_cluster(std::chrono::steady_clock::time_point deadline) {
+cluster_report node_set::query_cluster(std::chrono::steady_clock::time_point deadline) {
   net::writer frame;
   std::vector<peer_ptr> asked;
   std::uint64_t number = 0;
@@ -119,7 +119,7 @@ cluster_report neighbours::query_cluster(std::chrono::steady_clock::time_point d
     number = ++last_survey_;
     survey_answers& s = surveys_[number];
     for (const auto& [id, p] : peers_) {
-      if (!p->has_card) continue;
+      if (!p->has_descriptor) continue;
       s.awaited.insert(id);
       asked.push_back(p);
     }
@@ -135,7 +135,7 @@ cluster_report neighbours::query_cluster(std::chrono::steady_clock::time_point d
     const auto still = peers_.find(id);
     if (still == peers_.end() || still->second != p) continue;  // it has gone meanwhile
     heard_member& m = all.emplace_back(heard(*p));
-    if (const auto c = s.cards.find(id); c != s.cards.end()) m.card = std::move(c->second);
+    if (const auto c = s.descriptors.find(id); c != s.descriptors.end()) m.descriptor = std::move(c->second);
   }
   surveys_.erase(number);
   hold.unlock();
@@ -143,7 +143,7 @@ cluster_report neighbours::query_cluster(std::chrono::steady_clock::time_point d
 }
 
 // Returns members that listen nowhere: a node that does not listen either has no link with them.
-std::set<node_id> neighbours::deaf_ones(std::chrono::steady_clock::time_point deadline) const {
+std::set<node_id> node_set::deaf_ones(std::chrono::steady_clock::time_point deadline) const {
   const auto found = std::make_shared<std::promise<std::set<node_id>>>();
   std::future<std::set<node_id>> all = found->get_future();
   transport_->at(transport_->now(), [this, found] {
@@ -155,7 +155,7 @@ std::set<node_id> neighbours::deaf_ones(std::chrono::steady_clock::time_point de
   return all.wait_until(deadline + asked_more) == std::future_status::ready ? all.get() : std::set<node_id>();
 }
 
-void neighbours::refused(const net::endpoint& where, std::exception_ptr why) {
+void node_set::refused(const net::endpoint& where, std::exception_ptr why) {
   const auto now = transport_->now();
   std::lock_guard hold(lock_);
   std::erase_if(refusals_, [&](const auto& r) { return now - r.second.last > refusals_last; });
@@ -163,12 +163,12 @@ void neighbours::refused(const net::endpoint& where, std::exception_ptr why) {
   refusals_.insert_or_assign(where, refusal{std::move(why), now});
 }
 
-void neighbours::reached(const net::endpoint& where) {
+void node_set::reached(const net::endpoint& where) {
   std::lock_guard hold(lock_);
   refusals_.erase(where);
 }
 
-std::vector<connection_failure> neighbours::connection_failures() const {
+std::vector<connection_failure> node_set::connection_failures() const {
   const auto now = transport_->now();
   std::vector<connection_failure> all;
   std::lock_guard hold(lock_);
@@ -185,12 +185,12 @@ std::vector<connection_failure> neighbours::connection_failures() const {
   return all;
 }
 
-void neighbours::note_answer(const peer& p, wire::self_card c) {
+void node_set::note_answer(const peer& p, wire::self_descriptor c) {
   std::lock_guard hold(lock_);
   const node_id id = name_of(p.line->peer().id);
   const auto s = surveys_.find(c.number);
   if (s == surveys_.end() || s->second.awaited.erase(id) == 0) return;  // too late, or not asked for
-  s->second.cards.emplace(id, std::move(c));
+  s->second.descriptors.emplace(id, std::move(c));
   changed_.notify_all();
 }
 

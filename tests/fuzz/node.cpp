@@ -135,7 +135,7 @@ class conversation : public troupe::array_maker<conversation>, public troupe::su
  private:
   struct theirs {  // a task that the member was given
     std::uint64_t id;
-    wire::task_card card;
+    wire::task_descriptor card;
   };
 
   bool until(const std::function<bool()>& f, std::chrono::seconds limit = std::chrono::seconds(60)) {
@@ -207,12 +207,12 @@ class conversation : public troupe::array_maker<conversation>, public troupe::su
   }
 
   // ---- as an owner
-  const wire::array_card* array(std::size_t n) const {
+  const wire::array_descriptor* array(std::size_t n) const {
     return arrays_.empty() ? nullptr : &arrays_[n % arrays_.size()];
   }
-  const wire::array_card* array_of(int rank, std::uint64_t element, std::size_t n) const {
+  const wire::array_descriptor* array_of(int rank, std::uint64_t element, std::size_t n) const {
     for (std::size_t i = 0; i < arrays_.size(); ++i) {
-      const wire::array_card& a = arrays_[(i + n) % arrays_.size()];
+      const wire::array_descriptor& a = arrays_[(i + n) % arrays_.size()];
       if (a.rank == rank && a.element == element) return &a;
     }
     return nullptr;
@@ -225,7 +225,7 @@ class conversation : public troupe::array_maker<conversation>, public troupe::su
     constexpr kind kinds[] = {{2, 8}, {1, 8}, {3, 1}, {4, 4}, {2, 8}, {2, 64}};
     const kind& k = kinds[a % std::size(kinds)];
     wire::tasks t;
-    wire::array_card& c = t.arrays.emplace_back();
+    wire::array_descriptor& c = t.arrays.emplace_back();
     c.id = next_id_++;
     c.rank = k.rank;
     c.element = c.align = k.element;
@@ -239,7 +239,7 @@ class conversation : public troupe::array_maker<conversation>, public troupe::su
     wire::put(f, t);
     say(f);
   }
-  static logic::box4 tile_of(const wire::array_card& a, std::size_t n) {
+  static logic::box4 tile_of(const wire::array_descriptor& a, std::size_t n) {
     logic::box4 b;
     b.hi = a.size;
     for (std::size_t d = 0; d < 4; ++d) {
@@ -251,18 +251,18 @@ class conversation : public troupe::array_maker<conversation>, public troupe::su
     }
     return b;
   }
-  static std::uint32_t number_of(const wire::array_card& a, const logic::box4& tile) {
+  static std::uint32_t number_of(const wire::array_descriptor& a, const logic::box4& tile) {
     index_t t = 0;
     for (std::size_t d = 0; d < 4; ++d) t = t * ((a.size[d] + a.tile[d] - 1) / a.tile[d]) + tile.lo[d] / a.tile[d];
     return static_cast<std::uint32_t>(t);
   }
-  static std::size_t tiles_of(const wire::array_card& a) {
+  static std::size_t tiles_of(const wire::array_descriptor& a) {
     std::size_t n = 1;
     for (std::size_t d = 0; d < 4; ++d) n *= static_cast<std::size_t>((a.size[d] + a.tile[d] - 1) / a.tile[d]);
     return n;
   }
-  wire::access_card access(const wire::array_card& a, access_mode mode, std::uint8_t how, bool fills) {
-    wire::access_card x;
+  wire::access_descriptor access(const wire::array_descriptor& a, access_mode mode, std::uint8_t how, bool fills) {
+    wire::access_descriptor x;
     x.array = a.id;
     x.mode = mode;
     x.limit.hi = a.size;
@@ -294,7 +294,7 @@ class conversation : public troupe::array_maker<conversation>, public troupe::su
   }
   void give_task(std::uint8_t a, std::uint8_t b) {
     wire::tasks t;
-    wire::task_card& c = t.all.emplace_back();
+    wire::task_descriptor& c = t.all.emplace_back();
     c.id = next_id_++;
     const auto calls = [&](const auto& k, std::initializer_list<std::pair<int, std::uint64_t>> arrays) {
       c.kernel = k.info().key;
@@ -306,7 +306,7 @@ class conversation : public troupe::array_maker<conversation>, public troupe::su
           continue;
         }
         const auto& [rank, element] = arrays.begin()[n++];
-        const wire::array_card* const x = array_of(rank, element, b + n);
+        const wire::array_descriptor* const x = array_of(rank, element, b + n);
         if (!x) return false;
         c.accesses.push_back(access(*x, p.mode, static_cast<std::uint8_t>(b + 7 * n), (a & 128) == 0));
       }
@@ -350,7 +350,7 @@ class conversation : public troupe::array_maker<conversation>, public troupe::su
     say(f);
   }
   void request(wire::kind what, std::uint8_t a, std::uint8_t b) {
-    const wire::array_card* const x = array(a);
+    const wire::array_descriptor* const x = array(a);
     if (!x) return;
     const logic::box4 tile = tile_of(*x, b);
     net::writer f;
@@ -417,7 +417,7 @@ class conversation : public troupe::array_maker<conversation>, public troupe::su
   void hear_tasks() {
     for (const auto& frame : std::exchange(other_->heard[wire::kind::tasks], {})) {
       net::reader from(frame);
-      for (wire::task_card& c : wire::take_tasks(from).all) tasks_.push_back({c.id, std::move(c)});
+      for (wire::task_descriptor& c : wire::take_tasks(from).all) tasks_.push_back({c.id, std::move(c)});
     }
   }
   void tell_end(std::uint8_t a, std::uint8_t b) {
@@ -470,7 +470,7 @@ class conversation : public troupe::array_maker<conversation>, public troupe::su
   void ask_for_gap(wire::kind what, std::uint8_t a) {
     if (tasks_.empty()) return;
     const theirs& t = tasks_[a % tasks_.size()];
-    for (const wire::access_card& x : t.card.accesses)
+    for (const wire::access_descriptor& x : t.card.accesses)
       for (const wire::gap& g : x.gaps) {
         net::writer f;
         f.fixed(what);
@@ -544,7 +544,7 @@ class conversation : public troupe::array_maker<conversation>, public troupe::su
         wire::put_numbered(f, wire::kind::describe, b);
         break;
       default:
-        wire::put(f, wire::self_card{.number = b});
+        wire::put(f, wire::self_descriptor{.number = b});
     }
     say(f);
   }
@@ -599,7 +599,8 @@ class conversation : public troupe::array_maker<conversation>, public troupe::su
       case 12:
         return ask_for_gap(a & 1 ? wire::kind::want : wire::kind::unfilled, b);
       case 13:
-        return say_number(b % 4 == 3 ? wire::kind::tried : wire::kind::begun, tasks_.empty() ? b : tasks_[a % tasks_.size()].id);
+        return say_number(b % 4 == 3 ? wire::kind::tried : wire::kind::begun,
+                          tasks_.empty() ? b : tasks_[a % tasks_.size()].id);
       case 14:
         return request(wire::kind::give, a, b);
       case 15:
@@ -615,7 +616,7 @@ class conversation : public troupe::array_maker<conversation>, public troupe::su
       case 20:
         return say_number(a & 1 ? wire::kind::cancel : wire::kind::recall, 1 + b % (next_id_ + 1));
       case 21:
-        if (const wire::array_card* const x = array(a)) say_number(wire::kind::forget, x->id);
+        if (const wire::array_descriptor* const x = array(a)) say_number(wire::kind::forget, x->id);
         return;
       case 22: {
         net::writer f;
@@ -624,7 +625,7 @@ class conversation : public troupe::array_maker<conversation>, public troupe::su
       }
       case 23: {
         net::writer f;
-        wire::put(f, wire::card{a, b, (b & 1) != 0, {{"licence", 1}}, offered_keys()});
+        wire::put(f, wire::node_descriptor{a, b, (b & 1) != 0, {{"licence", 1}}, offered_keys()});
         return say(f);
       }
       case 24:
@@ -665,7 +666,7 @@ class conversation : public troupe::array_maker<conversation>, public troupe::su
   int losses_ = 0;
   script* now_ = nullptr;
   std::uint8_t changes_ = 0;
-  std::vector<wire::array_card> arrays_;
+  std::vector<wire::array_descriptor> arrays_;
   std::uint64_t next_id_ = 1, pushed_ = 0;
   std::vector<std::pair<std::uint64_t, std::size_t>> pushes_;
   std::vector<theirs> tasks_;

@@ -26,9 +26,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   fuzz::decodes([&] {
     net::reader from(bytes);
     switch (wire::kind_of(bytes)) {
-      case wire::kind::card:
+      case wire::kind::node_descriptor:
         (void)from.fixed<wire::kind>();
-        says_the_same(wire::take_card(from), wire::take_card);
+        says_the_same(wire::take_node_descriptor(from), wire::take_node_descriptor);
         break;
       case wire::kind::tasks:
         (void)from.fixed<wire::kind>();

@@ -38,7 +38,7 @@ class a_clock : public testing::Test {
   std::chrono::nanoseconds now{1s};
   std::vector<std::chrono::nanoseconds> rings;
   std::vector<int> done;
-  deadlines all{troupe::detail::house_clock([this] { return static_cast<std::uint64_t>(now.count()); })};
+  deadlines all{troupe::detail::runtime_clock([this] { return static_cast<std::uint64_t>(now.count()); })};
 };
 
 using deadlines_in_time = a_clock;

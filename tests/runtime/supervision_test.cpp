@@ -101,7 +101,7 @@ TEST(supervision, of_placement_ends_the_runtime_and_everybody_is_told_why) {
     return 7;
   });
   auto queued = rt.spawn([](int x) { return x + 1; }, runs);
-  rt.inside().brain().plant(fault());
+  rt.inside().placement_actor().plant(fault());
   std::string text;
   EXPECT_EQ(code_of([&] { queued.get(); }, &text), errc::runtime_stopped);
   EXPECT_NE(text.find("placement: planted"), std::string::npos) << text;
@@ -116,10 +116,10 @@ TEST(supervision, of_placement_wakes_those_who_wait_for_all_tasks) {
   gate.lock();
   auto runs = rt.spawn([&] { std::lock_guard wait(gate); });
   std::thread waiter(
-      [&] { EXPECT_FALSE(rt.inside().brain().wait_quiet(std::chrono::steady_clock::time_point::max())); });
-  rt.inside().brain().plant(fault());
+      [&] { EXPECT_FALSE(rt.inside().placement_actor().wait_quiet(std::chrono::steady_clock::time_point::max())); });
+  rt.inside().placement_actor().plant(fault());
   waiter.join();
-  EXPECT_NE(rt.inside().brain().why_ended().find("placement: planted"), std::string::npos);
+  EXPECT_NE(rt.inside().placement_actor().why_ended().find("placement: planted"), std::string::npos);
   gate.unlock();
 }
 

@@ -106,8 +106,8 @@ struct reduction {
   std::exception_ptr poison;       // placement: a contributor failed
   std::vector<logic::box4> fresh;  // placement, on settling: boxes that had not been written before
 
-  std::mutex lock;                                 // guards the partials, which executors take and give back
-  std::vector<view_bytes> idle;                    // capacity is reserved when a partial is taken
+  std::mutex lock;               // guards the partials, which executors take and give back
+  std::vector<view_bytes> idle;  // capacity is reserved when a partial is taken
   std::size_t taken = 0;
 };
 
@@ -125,14 +125,14 @@ struct tile_spread {
 
 /// Link from a task record to the runtime that it was taken from and goes back to; outlives the runtime while handles
 /// or futures do.
-struct house_link;
+struct runtime_state;
 
 struct tile_bytes {
   std::atomic<std::byte*> data{nullptr};
 };
 
 /// Location of the current bytes of a tile. Placement, except for the version.
-struct tile_home {
+struct coherence_entry {
   std::atomic<std::uint32_t> version{1};  // of the bytes; executors read it while no task may write
   memory_space dirty_in = host_space;     // the space with the dirty copy; host_space: the host's copy is current
   compact_ids cached;                     // spaces believed to hold a current copy
@@ -147,9 +147,9 @@ struct tile_home {
 };
 
 /// Locations of an array's tiles; allocated when the array is first used outside host memory.
-struct array_homes {
-  explicit array_homes(std::uint32_t count) : tiles(new tile_home[count]) {}
-  std::unique_ptr<tile_home[]> tiles;
+struct array_coherence {
+  explicit array_coherence(std::uint32_t count) : tiles(new coherence_entry[count]) {}
+  std::unique_ptr<coherence_entry[]> tiles;
   id_set spaces;  // spaces that may hold copies
 };
 
@@ -190,13 +190,13 @@ struct alignas(128) array_core {
   std::int32_t users = 0;  // accesses of unfinished tasks
   bool dropped = false;    // no handle is left
   reduction* open = nullptr;
-  tile_state single;                     // the states of a one-tile array
-  std::unique_ptr<array_homes> homes;    // null: the array was never used outside host memory
-  std::unique_ptr<array_places> places;  // null: there is no budget, or the array was never used
+  tile_state single;                           // the states of a one-tile array
+  std::unique_ptr<array_coherence> coherence;  // null: the array was never used outside host memory
+  std::unique_ptr<array_places> places;        // null: there is no budget, or the array was never used
 
   // Constant; on cache lines of its own, because callers read it while placement writes the members above.
   alignas(64) tile_state* states = nullptr;
-  house_link* home = nullptr;
+  runtime_state* rt = nullptr;
   std::size_t tile_bytes_max = 0;  // size of a full tile
   std::uint32_t tile_count = 1;
   array_spec spec;

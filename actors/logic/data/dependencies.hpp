@@ -57,7 +57,7 @@ struct recorded_tiles {
 class dependencies {
  public:
   /// The functions that `dependencies` calls; implemented by its owner.
-  class surroundings {
+  class callbacks {
    public:
     /// Returns a record of kind settle that will combine the reduction's partials into the array.
     virtual task_record* make_settle(array_core&, detail::reduction&) = 0;
@@ -65,13 +65,13 @@ class dependencies {
     virtual void fail(task_record&, std::exception_ptr, bool own) = 0;
 
    protected:
-    ~surroundings() = default;
+    ~callbacks() = default;
   };
 
   /// Orders tasks of the program, or of a recording if there is a tape. Then tile states are the tape's and numbers
   /// come from a range of their own: live states hold numbers of records long reused, and must not take a recorded task
   /// for one of those.
-  explicit dependencies(surroundings& s, recorded_tiles* tape = nullptr)
+  explicit dependencies(callbacks& s, recorded_tiles* tape = nullptr)
       : around_(s), tape_(tape), sequence_(tape ? std::uint64_t{1} << 63 : 0) {}
 
   /// Orders a newly submitted task after those before it, in program order. Afterwards `task.pending` counts its
@@ -159,7 +159,7 @@ class dependencies {
   void poison_outputs(task_record&);
   void complain_uninitialized(task_record&, const array_core&, const box4&);
 
-  surroundings& around_;
+  callbacks& around_;
   recorded_tiles* tape_;
   successor_blocks blocks_;
   std::uint64_t sequence_, floor_ = 0;

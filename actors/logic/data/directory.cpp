@@ -23,18 +23,18 @@ bool is_changed(const access& x) { return is_whole(x) && x.mode == access_mode::
 
 std::uint64_t bytes_missing(const task_record& t, memory_space where, sources& from) {
   std::uint64_t bytes = 0;
-  const auto add = [&](const tile_home* home, std::uint64_t n) {
+  const auto add = [&](const coherence_entry* entry, std::uint64_t n) {
     bytes += n;
-    from.add(home && from.reaches(home->dirty_in) ? home->dirty_in : host_space, n);
+    from.add(entry && from.reaches(entry->dirty_in) ? entry->dirty_in : host_space, n);
   };
   for (int i = 0; i < t.access_count; ++i) {
     const access& x = t.accesses[i];
     if (!x.array) continue;
     const bool needs_contents = x.mode != access_mode::write;
     if (where == host_space) {
-      if (!x.array->homes || !needs_contents) continue;
+      if (!x.array->coherence || !needs_contents) continue;
       each_tile_of(x, [&](std::uint32_t tile) {
-        if (x.array->homes->tiles[tile].dirty_in == host_space) return;
+        if (x.array->coherence->tiles[tile].dirty_in == host_space) return;
         bytes += x.array->bytes_of(tile);
         if (is_changed(x)) from.add_changed(x.array->bytes_of(tile));
       });
@@ -42,17 +42,17 @@ std::uint64_t bytes_missing(const task_record& t, memory_space where, sources& f
     }
     if (is_whole(x)) {
       if (!needs_contents) continue;
-      const tile_home* home = x.array->homes ? &x.array->homes->tiles[x.tile] : nullptr;
-      if (home && home->cached.contains(where)) continue;
-      add(home, x.array->bytes_of(x.tile));
+      const coherence_entry* entry = x.array->coherence ? &x.array->coherence->tiles[x.tile] : nullptr;
+      if (entry && entry->cached.contains(where)) continue;
+      add(entry, x.array->bytes_of(x.tile));
       if (is_changed(x)) from.add_changed(x.array->bytes_of(x.tile));
       continue;
     }
     if (uses_copies(x)) {
       each_part_of(x, [&](std::uint32_t tile, std::uint64_t part, std::uint64_t whole) {
-        const tile_home* home = x.array->homes ? &x.array->homes->tiles[tile] : nullptr;
-        if (!home || !home->cached.contains(where))
-          add(home, (fetches_whole(part, whole) ? whole : part) * x.array->spec.element);
+        const coherence_entry* entry = x.array->coherence ? &x.array->coherence->tiles[tile] : nullptr;
+        if (!entry || !entry->cached.contains(where))
+          add(entry, (fetches_whole(part, whole) ? whole : part) * x.array->spec.element);
       });
       continue;
     }
@@ -68,11 +68,11 @@ space_set spaces_with_data_of(const task_record& t) {
   space_set spaces;
   for (int i = 0; i < t.access_count; ++i) {
     const access& x = t.accesses[i];
-    if (!x.array || !x.array->homes) continue;
+    if (!x.array || !x.array->coherence) continue;
     each_tile_of(x, [&](std::uint32_t tile) {
-      const tile_home& home = x.array->homes->tiles[tile];
-      home.cached.add_to(spaces);
-      if (home.dirty_in != host_space && home.dirty_in != detail::no_space) spaces.insert(home.dirty_in);
+      const coherence_entry& entry = x.array->coherence->tiles[tile];
+      entry.cached.add_to(spaces);
+      if (entry.dirty_in != host_space && entry.dirty_in != detail::no_space) spaces.insert(entry.dirty_in);
     });
   }
   return spaces;
@@ -108,9 +108,9 @@ std::exception_ptr lost_input(const task_record& t) {
   std::exception_ptr why;
   for (int i = 0; i < t.access_count && !why; ++i) {
     const access& x = t.accesses[i];
-    if (!x.array || !x.array->homes || (is_whole(x) && x.mode == access_mode::write)) continue;
+    if (!x.array || !x.array->coherence || (is_whole(x) && x.mode == access_mode::write)) continue;
     each_tile_of(x, [&](std::uint32_t tile) {
-      if (!why) why = x.array->homes->tiles[tile].lost;
+      if (!why) why = x.array->coherence->tiles[tile].lost;
     });
   }
   return why;
@@ -121,13 +121,13 @@ void note_sent(const task_record& t, memory_space where, bool parts) {
     const access& x = t.accesses[i];
     if (!x.array) continue;
     array_core& a = *x.array;
-    if (!a.homes) a.homes = std::make_unique<detail::array_homes>(a.tile_count);
-    a.homes->spaces.insert(where);
+    if (!a.coherence) a.coherence = std::make_unique<detail::array_coherence>(a.tile_count);
+    a.coherence->spaces.insert(where);
     if (is_whole(x))
-      a.homes->tiles[x.tile].cached.insert(where);
+      a.coherence->tiles[x.tile].cached.insert(where);
     else if (uses_copies(x))
       each_part_of(x, [&](std::uint32_t tile, std::uint64_t part, std::uint64_t whole) {
-        if (parts ? part == whole : fetches_whole(part, whole)) a.homes->tiles[tile].cached.insert(where);
+        if (parts ? part == whole : fetches_whole(part, whole)) a.coherence->tiles[tile].cached.insert(where);
       });
   }
 }
@@ -138,14 +138,14 @@ void note_done(const task_record& t, memory_space where) {
   if (t.error) return;
   for (int i = 0; i < t.access_count; ++i) {
     const access& x = t.accesses[i];
-    if (!x.array || !x.array->homes || !writes(x)) continue;
+    if (!x.array || !x.array->coherence || !writes(x)) continue;
     each_tile_of(x, [&](std::uint32_t tile) {
-      tile_home& home = x.array->homes->tiles[tile];
-      home.version.store(home.version.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
-      home.dirty_in = is_whole(x) ? where : host_space;
-      if (is_whole(x)) home.lost = nullptr;
-      home.cached.clear();
-      if (home.dirty_in != host_space) home.cached.insert(where);
+      coherence_entry& entry = x.array->coherence->tiles[tile];
+      entry.version.store(entry.version.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+      entry.dirty_in = is_whole(x) ? where : host_space;
+      if (is_whole(x)) entry.lost = nullptr;
+      entry.cached.clear();
+      if (entry.dirty_in != host_space) entry.cached.insert(where);
     });
   }
 }

@@ -25,10 +25,10 @@ namespace troupe::logic {
 
 using detail::access;
 using detail::array_core;
+using detail::coherence_entry;
 using detail::host_space;
 using detail::memory_space;
 using detail::task_record;
-using detail::tile_home;
 
 using space_set = detail::id_set;
 
@@ -61,11 +61,11 @@ template <class F>
 void each_in_the_way(const task_record& t, memory_space where, F&& f) {
   for (int i = 0; i < t.access_count; ++i) {
     const access& x = t.accesses[i];
-    if (!x.array || !x.array->homes) continue;
+    if (!x.array || !x.array->coherence) continue;
     each_tile_of(x, [&](std::uint32_t tile) {
-      tile_home& home = x.array->homes->tiles[tile];
-      if (home.dirty_in == host_space || (uses_copies(x) && home.dirty_in == where)) return;
-      f(*x.array, tile, home,
+      coherence_entry& entry = x.array->coherence->tiles[tile];
+      if (entry.dirty_in == host_space || (uses_copies(x) && entry.dirty_in == where)) return;
+      f(*x.array, tile, entry,
         is_whole(x) && x.mode == access_mode::write ? wanted::nothing
         : where == host_space || !uses_copies(x)    ? wanted::at_home
         : x.mode == access_mode::read               ? wanted::only_read
@@ -80,12 +80,12 @@ template <class Alive, class F>
 void each_part_clash(const task_record& t, memory_space where, Alive&& alive, F&& f) {
   for (int i = 0; i < t.access_count; ++i) {
     const access& x = t.accesses[i];
-    if (!x.array || !x.array->homes || is_whole(x)) continue;
+    if (!x.array || !x.array->coherence || is_whole(x)) continue;
     const bool copies = where != host_space && uses_copies(x);
     if (!copies && !writes(x)) continue;
     each_tile_of(x, [&](std::uint32_t tile) {
-      const tile_home& home = x.array->homes->tiles[tile];
-      for (const detail::task_ref& r : copies ? home.part_writers : home.part_readers)
+      const coherence_entry& entry = x.array->coherence->tiles[tile];
+      for (const detail::task_ref& r : copies ? entry.part_writers : entry.part_readers)
         if (r.task != &t && alive(r)) f(r);
     });
   }
@@ -98,10 +98,10 @@ void note_parts(task_record& t, memory_space where, Alive&& alive) {
     if (!x.array || is_whole(x)) continue;
     const bool copies = where != host_space && uses_copies(x);
     if (!copies && !writes(x)) continue;
-    if (!x.array->homes) x.array->homes = std::make_unique<detail::array_homes>(x.array->tile_count);
+    if (!x.array->coherence) x.array->coherence = std::make_unique<detail::array_coherence>(x.array->tile_count);
     each_tile_of(x, [&](std::uint32_t tile) {
-      tile_home& home = x.array->homes->tiles[tile];
-      (copies ? home.part_readers : home.part_writers).add({&t, t.sequence}, alive);
+      coherence_entry& entry = x.array->coherence->tiles[tile];
+      (copies ? entry.part_readers : entry.part_writers).add({&t, t.sequence}, alive);
     });
   }
 }
@@ -110,11 +110,11 @@ void note_parts(task_record& t, memory_space where, Alive&& alive) {
 inline void forget_parts(const task_record& t) {
   for (int i = 0; i < t.access_count; ++i) {
     const access& x = t.accesses[i];
-    if (!x.array || !x.array->homes || is_whole(x)) continue;
+    if (!x.array || !x.array->coherence || is_whole(x)) continue;
     each_tile_of(x, [&](std::uint32_t tile) {
-      tile_home& home = x.array->homes->tiles[tile];
-      home.part_readers.remove(&t);
-      home.part_writers.remove(&t);
+      coherence_entry& entry = x.array->coherence->tiles[tile];
+      entry.part_readers.remove(&t);
+      entry.part_writers.remove(&t);
     });
   }
 }

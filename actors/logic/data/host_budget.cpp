@@ -101,7 +101,7 @@ void host_budget::let_go(std::span<const need> needs) {
 // ---- one tile -------------------------------------------------------------------------------------------------------
 
 bool host_budget::is_spare(const tile_place& p) {
-  if (p.array->homes && p.array->homes->tiles[p.tile].dirty_in != detail::host_space) return false;
+  if (p.array->coherence && p.array->coherence->tiles[p.tile].dirty_in != detail::host_space) return false;
   return p.saved || !p.array->bytes[p.tile].data.load(std::memory_order_acquire);
 }
 

@@ -205,7 +205,7 @@ void membership::work_with(const node_id& n, time_point now) {
 void membership::keep_company(time_point now) {
   std::size_t links = 0;
   for (const node_id& n : attended()) links += members_.at(n).wanted ? 1 : 0;
-  for (std::size_t more = new_at_once; more > 0 && links < company_; --more, ++links) {
+  for (std::size_t more = new_at_once; more > 0 && links < links_wanted_; --more, ++links) {
     member* const m = next_in_turn(true);
     if (!m) return;
     work_with(m->record.node, now);

@@ -162,7 +162,7 @@ class membership {
   /// Notes that there is work with the node: beyond a mesh it is linked and watched until it is gone.
   void work_with(const node_id&, time_point now);
   /// Keeps at least so many links with random members beyond a mesh from now on, if there are as many.
-  void find_company(std::size_t links) { company_ = std::max(company_, links); }
+  void want_links(std::size_t links) { links_wanted_ = std::max(links_wanted_, links); }
   /// Says goodbye to all members; nothing is dialled afterwards.
   void leave(time_point now);
 
@@ -314,7 +314,7 @@ class membership {
   // State beyond a mesh.
   std::set<node_id> active_;  // members of which something is awaited
   rounds rounds_;
-  std::size_t company_ = 0, passed_ = 0;
+  std::size_t links_wanted_ = 0, passed_ = 0;
   time_point next_turn_{}, knocked_{};
   poll_relay relay_;
   std::mt19937_64 random_;

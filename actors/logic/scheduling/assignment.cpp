@@ -157,11 +157,11 @@ float assignment::homecoming_ns(const task_record& t, detail::memory_space where
   detail::memory_space from = detail::host_space;
   std::uint64_t bytes = 0;
   const auto come_home = [&] { ns += model_.transfer_ns(from, detail::host_space, bytes); };
-  each_in_the_way(t, where, [&](const array_core& a, std::uint32_t tile, const tile_home& home, wanted w) {
-    if (w == wanted::nothing || (w >= wanted::anywhere && reaches(where, home.dirty_in))) return;
-    if (home.dirty_in != from) {
+  each_in_the_way(t, where, [&](const array_core& a, std::uint32_t tile, const coherence_entry& entry, wanted w) {
+    if (w == wanted::nothing || (w >= wanted::anywhere && reaches(where, entry.dirty_in))) return;
+    if (entry.dirty_in != from) {
       come_home();
-      from = home.dirty_in;
+      from = entry.dirty_in;
       bytes = 0;
     }
     bytes += static_cast<std::uint64_t>(a.tile_box(tile).volume()) * a.spec.element;

@@ -120,10 +120,9 @@ if_something<P> if_any(P p) {
 }
 
 template <class F, class... A>
-inline constexpr bool takes_no_nothing =
-    (std::is_same_v<typename argument_of<A>::passed, nothing> || ...) &&
-    !std::is_invocable_v<F&, typename argument_of<A>::passed...> &&
-    !std::is_invocable_v<F&, task_context&, typename argument_of<A>::passed...>;
+inline constexpr bool takes_no_nothing = (std::is_same_v<typename argument_of<A>::passed, nothing> || ...) &&
+                                         !std::is_invocable_v<F&, typename argument_of<A>::passed...> &&
+                                         !std::is_invocable_v<F&, task_context&, typename argument_of<A>::passed...>;
 
 // ---- numbers that kernels are passed ---------------------------------------------------------------------------------
 
@@ -309,11 +308,8 @@ struct call_storage<State, void> {
 
 template <class State, class R>
 inline constexpr task_ops ops_of{
-    &call_storage<State, R>::run,
-    &call_storage<State, R>::drop_body,
-    &call_storage<State, R>::drop_result,
-    &call_storage<State, R>::result,
-    kernel_info{.name = "task"},
+    &call_storage<State, R>::run,    &call_storage<State, R>::drop_body, &call_storage<State, R>::drop_result,
+    &call_storage<State, R>::result, kernel_info{.name = "task"},
 };
 
 // ---- filling accesses -----------------------------------------------------------------------------------------------
@@ -329,12 +325,12 @@ auto answer_of(const access_argument<T, N, Mode, M>& a, const box<K>& chunk) {
 }
 
 template <class T, int N, access_mode Mode, class M, int K>
-void fill_access(engine& house, const house_link* home, access& to, const access_argument<T, N, Mode, M>& a,
+void fill_access(engine& house, const runtime_state* rt, access& to, const access_argument<T, N, Mode, M>& a,
                  const box<K>* chunk, const extent<K>* space) {
   if (!*a.target) throw error(errc::bad_argument, "an argument of the call is an empty array handle");
   if constexpr (Mode != access_mode::reduce && Mode != access_mode::append && std::is_same_v<M, unmapped>) {
     if (!chunk && a.target->home_of_tile()) {
-      if (a.target->home_of_tile() != home) throw_foreign(*a.target->core());
+      if (a.target->home_of_tile() != rt) throw_foreign(*a.target->core());
       to.array = a.target->core();
       to.where = nullptr;
       to.tile = 0;
@@ -381,7 +377,7 @@ void fill_access(engine& house, const house_link* home, access& to, const access
 }
 
 template <class T, int K>
-void fill_access(engine&, const house_link*, access& to, const future<T>& f, const box<K>*, const extent<K>*) {
+void fill_access(engine&, const runtime_state*, access& to, const future<T>& f, const box<K>*, const extent<K>*) {
   if (!f.valid()) throw error(errc::bad_argument, "an argument of the call is an empty future");
   retain(f.task());
   to.array = nullptr;
@@ -392,7 +388,7 @@ void fill_access(engine&, const house_link*, access& to, const future<T>& f, con
 template <class A, int K>
 void fill_one(engine& house, task_record& r, int& slot, const A& a, const box<K>* chunk, const extent<K>* space) {
   if constexpr (argument_of<A>::slots == 1) {
-    fill_access(house, r.home, r.accesses[slot], a, chunk, space);
+    fill_access(house, r.rt, r.accesses[slot], a, chunk, space);
     ++slot;
     r.access_count = static_cast<std::uint16_t>(slot);
   }
@@ -410,7 +406,8 @@ struct may_clash<access_argument<T, N, X, M>, access_argument<T, N, Y, O>>
 template <std::size_t I, std::size_t J, class... A>
 void check_pair([[maybe_unused]] const task_record& r, [[maybe_unused]] const std::tuple<const A&...>& args) {
   if constexpr (I < J) {
-    if constexpr (may_clash<std::tuple_element_t<I, std::tuple<A...>>, std::tuple_element_t<J, std::tuple<A...>>>::value) {
+    if constexpr (may_clash<std::tuple_element_t<I, std::tuple<A...>>,
+                            std::tuple_element_t<J, std::tuple<A...>>>::value) {
       const access &x = r.accesses[slot_of<I, A...>()], &y = r.accesses[slot_of<J, A...>()];
       if (x.array != y.array || (!x.where && !y.where && x.tile != y.tile)) return;
       check_clash(r, x, y);
@@ -421,10 +418,10 @@ void check_pair([[maybe_unused]] const task_record& r, [[maybe_unused]] const st
 template <class... A>
 void check_pairs(const task_record& r, const A&... args) {
   constexpr std::size_t n = sizeof...(A);
-  if constexpr (n > 1)
-    [&]<std::size_t... K>(std::index_sequence<K...>, const std::tuple<const A&...>& all) {
+  if constexpr (n > 1) [&]<std::size_t... K>(std::index_sequence<K...>, const std::tuple<const A&...>& all) {
       (check_pair<K / n, K % n, A...>(r, all), ...);
-    }(std::make_index_sequence<n * n>(), std::tuple<const A&...>(args...));
+    }
+  (std::make_index_sequence<n * n>(), std::tuple<const A&...>(args...));
 }
 
 /// One record for one call. `chunk` is null for spawn.

@@ -46,7 +46,7 @@ class argument_sink {
 class engine;
 class peer_loan;
 struct array_core;
-struct house_link;
+struct runtime_state;
 struct task_record;
 struct successor_block;
 struct reduction;
@@ -172,16 +172,16 @@ struct task_extra {
   bool watched = false;
   // Since when its deadline has passed, in ticks; 0: it has not. Null: it has none.
   std::shared_ptr<shown<std::uint64_t>> overdue;
-  std::shared_ptr<const void> call;  // what was sent to another node, so that it can be repeated
-  std::shared_ptr<void> payload;     // recorded graphs
-  std::shared_ptr<void> stop_watch;  // the callback registered with options.stop
+  std::shared_ptr<const void> call;        // what was sent to another node, so that it can be repeated
+  std::shared_ptr<void> payload;           // recorded graphs
+  std::shared_ptr<void> stop_watch;        // the callback registered with options.stop
   std::uint16_t holds_at = holds_nowhere;  // where it holds options.resources; placement's, as the next two
   std::uint64_t waits_since = 0;           // for devices, in ticks
-  std::vector<held_device> devices;  // before it is sent
+  std::vector<held_device> devices;        // before it is sent
   std::vector<std::shared_ptr<peer_loan>>
-      loans;                       // tiles that are copied from other devices; set when it is handed over
-  std::vector<tile_source> pulls;  // the same between nodes
-  bool no_pulls = false;           // one of them has failed: what it reads comes from here
+      loans;                             // tiles that are copied from other devices; set when it is handed over
+  std::vector<tile_source> pulls;        // the same between nodes
+  bool no_pulls = false;                 // one of them has failed: what it reads comes from here
   std::size_t chunks = 0;                // of a join: how many there are
   std::vector<std::uint64_t> chunks_at;  // of them, by executor, have ended there; placement's
 };
@@ -263,7 +263,7 @@ struct alignas(64) task_record {
   const kernel_info* kernel = nullptr;
   task_extra* extra = nullptr;
   access* accesses = nullptr;
-  house_link* home = nullptr;
+  runtime_state* rt = nullptr;
   std::exception_ptr error;  // written by whoever claimed the task, before it is done
   std::uint16_t access_count = 0;
   task_kind kind = task_kind::call;

@@ -141,7 +141,7 @@ TEST(cluster_crowd, who_looks_for_company_is_linked_with_so_many_and_watches_the
   world w(3);
   w.start_all(100);
   w.step(5s);
-  for (const auto& n : w.nodes) n->cluster().find_company(5);
+  for (const auto& n : w.nodes) n->cluster().want_links(5);
   const auto links = [&](const node& n) {
     std::vector<node*> all;
     for (const auto& other : w.nodes)

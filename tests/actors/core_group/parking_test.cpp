@@ -17,7 +17,7 @@ namespace {
 using troupe::detail::parking;
 
 // Threads that park again and again and count how often they were let go to work.
-class lot : private parking::outlook {
+class lot : private parking::wake_conditions {
  public:
   explicit lot(int slots, int spares_max = 0)
       : place(slots, spares_max, *this), threads_(static_cast<std::size_t>(slots) + 1) {

@@ -122,14 +122,14 @@ TEST_F(queue_of, tasks_hands_back_the_newest_that_are_wanted) {
 
 TEST_F(queue_of, tasks_says_what_running_them_elsewhere_would_save) {
   task_queue q(1);
-  EXPECT_EQ(q.worth_ns(), 0);
+  EXPECT_EQ(q.stealable_ns(), 0);
   q.push(tasks(10, 100));  // moving one costs more
-  EXPECT_EQ(q.worth_ns(), 0);
+  EXPECT_EQ(q.stealable_ns(), 0);
   q.push(tasks(1, 5'200));
-  EXPECT_FLOAT_EQ(q.worth_ns(), 5'200 - task_queue::move_ns);
+  EXPECT_FLOAT_EQ(q.stealable_ns(), 5'200 - task_queue::move_ns);
   std::vector<task_record*> all(16);
   q.take_newest(all, [](const task_record&) { return true; });
-  EXPECT_EQ(q.worth_ns(), 0);
+  EXPECT_EQ(q.stealable_ns(), 0);
 }
 
 }  // namespace

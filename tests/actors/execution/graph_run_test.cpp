@@ -26,7 +26,7 @@ class made_graph {
     graph.nodes = std::vector<replay_node>(nodes);
     for (std::uint32_t n = 0; n < nodes; ++n) {
       replay_node& node = graph.nodes[n];
-      node.task = take_record(*link_);
+      node.task = take_record(*rt_);
       node.first = static_cast<std::uint32_t>(graph.successors.size());
       for (const edge& e : edges) {
         if (e.from == n) graph.successors.push_back(e.to | (e.data ? recorded_graph::data_bit : 0));
@@ -37,9 +37,9 @@ class made_graph {
     }
   }
   ~made_graph() {
-    for (replay_node& n : graph.nodes) link_->records.give(n.task);
+    for (replay_node& n : graph.nodes) rt_->records.give(n.task);
     graph.nodes.clear();
-    link_->release();
+    rt_->release();
   }
   made_graph(const made_graph&) = delete;
   made_graph& operator=(const made_graph&) = delete;
@@ -48,7 +48,7 @@ class made_graph {
   recorded_graph graph;
 
  private:
-  house_link* link_ = new house_link;
+  runtime_state* rt_ = new runtime_state;
   std::vector<edge> edges_;
 };
 
@@ -148,14 +148,14 @@ TEST(graph_run, keeps_the_first_error) {
   EXPECT_EQ(run.error, first);
 }
 
-TEST(graph_run, sends_a_guest_away_who_finds_nothing_while_the_owner_works) {
+TEST(graph_run, sends_a_helper_away_who_finds_nothing_while_the_owner_works) {
   made_graph g(2, {{0, 1, true}});
   graph_run run(g.graph);
-  graph_run::hand owner, guest;
+  graph_run::hand owner, helper;
   std::uint32_t n = 9;
   ASSERT_TRUE(next(run, owner, n, true));
   EXPECT_EQ(n, 0u);
-  EXPECT_FALSE(next(run, guest, n, false));
+  EXPECT_FALSE(next(run, helper, n, false));
   run.finished(owner, 0, true);
   ASSERT_TRUE(next(run, owner, n, true));
   EXPECT_EQ(n, 1u);
@@ -163,7 +163,7 @@ TEST(graph_run, sends_a_guest_away_who_finds_nothing_while_the_owner_works) {
   EXPECT_FALSE(next(run, owner, n, true));
 }
 
-TEST(graph_run, with_guests_runs_every_node_once_and_in_order) {
+TEST(graph_run, with_helpers_runs_every_node_once_and_in_order) {
   std::mt19937 random(23);
   made_graph g(3000, random_edges(3000, random));
   for (int round = 0; round < 5; ++round) {
@@ -182,17 +182,17 @@ TEST(graph_run, with_guests_runs_every_node_once_and_in_order) {
         run.finished(hand, n, true);
       }
     };
-    std::vector<std::thread> guests;
+    std::vector<std::thread> helpers;
     for (int i = 0; i < 3; ++i) {
       run.join();
-      guests.emplace_back([&] {
+      helpers.emplace_back([&] {
         work(false);
         run.leave();
       });
     }
     work(true);
-    run.wait_for_guests();
-    for (auto& t : guests) t.join();
+    run.wait_for_helpers();
+    for (auto& t : helpers) t.join();
     EXPECT_EQ(early, 0);
     for (const auto& n : times) ASSERT_EQ(n, 1);
   }

@@ -129,7 +129,7 @@ class remaking : public testing::Test {
   void ran_with_retries(const troupe::kernel<P...>& k, std::uint32_t retries, const std::vector<part>& parts,
                         const V&... values) {
     auto what = std::make_shared<repeatable_call>();
-    wire::task_card card;
+    wire::task_descriptor card;
     card.kernel = k.info().key;
     card.retries = retries;
     [[maybe_unused]] const auto keep = [&](const auto& v) {
@@ -142,7 +142,7 @@ class remaking : public testing::Test {
     for (const part& p : parts) {
       arrays_[p.array->id] = p.array;
       const array_spec& s = p.array->spec;
-      wire::access_card& x = card.accesses.emplace_back();
+      wire::access_descriptor& x = card.accesses.emplace_back();
       x.array = p.array->id;
       x.mode = p.mode;
       x.fresh = p.fresh;
@@ -151,7 +151,7 @@ class remaking : public testing::Test {
       x.edge = p.edge;
       std::memcpy(x.fill.data(), &p.fill, sizeof p.fill);
       what->arrays.push_back(p.array);
-      auto shape = std::make_shared<wire::array_card>();
+      auto shape = std::make_shared<wire::array_descriptor>();
       shape->id = p.array->id;
       shape->rank = s.rank;
       shape->size = s.size;
@@ -179,7 +179,7 @@ class remaking : public testing::Test {
     }
     troupe::net::writer sent;
     wire::put(sent, card);
-    what->card = sent.take();
+    what->descriptor = sent.take();
     told.what = what;
     for (const auto& w : told.writes) versions_[{w.what.array, w.what.tile}] = w.what.version;
     log.ran(std::move(told));
@@ -194,7 +194,7 @@ class remaking : public testing::Test {
   /// The host's bytes are about to be overwritten: what is still needed of them is copied aside.
   void make_way(array_core* a, std::uint32_t t) {
     if (const auto v = log.must_keep(a->id, t)) {
-      const std::byte* const b = host_tile(*a->home, *a, t, false);
+      const std::byte* const b = host_tile(*a->rt, *a, t, false);
       kept.emplace_back(*v, std::vector<std::byte>(b, b + a->bytes_of(t)));
       ASSERT_TRUE(log.kept(*v, kept.back().second.size()));
     }
@@ -203,9 +203,9 @@ class remaking : public testing::Test {
 
   std::vector<remade_value> remake(const std::vector<value>& lost_values) {
     rt.wait_all();
-    house_link& link = *base.core()->home;
-    const std::size_t arrays = link.arrays.load(), bytes = link.array_bytes.load(), records = link.records.in_use();
-    const std::size_t regions = link.regions.in_use();
+    runtime_state& state = *base.core()->rt;
+    const std::size_t arrays = state.arrays.load(), bytes = state.array_bytes.load(), records = state.records.in_use();
+    const std::size_t regions = state.regions.in_use();
     plan = log.remake(lost_values);
     EXPECT_TRUE(plan.holes.empty());
     for (const value& v : lost_values) make_way(arrays_.at(v.array), v.tile);
@@ -216,11 +216,11 @@ class remaking : public testing::Test {
             if (name == v) return copy.data();
           return nullptr;
         },
-        link);
-    EXPECT_EQ(link.arrays.load(), arrays);
-    EXPECT_EQ(link.records.in_use(), records);
-    EXPECT_EQ(link.regions.in_use(), regions);
-    EXPECT_GE(link.array_bytes.load(), bytes);
+        state);
+    EXPECT_EQ(state.arrays.load(), arrays);
+    EXPECT_EQ(state.records.in_use(), records);
+    EXPECT_EQ(state.regions.in_use(), regions);
+    EXPECT_GE(state.array_bytes.load(), bytes);
     EXPECT_EQ(how.size(), lost_values.size());
     for (const remade_value& r : how)
       r.error ? log.stays_away(r.what.array, r.what.tile) : log.came_home(r.what.array, r.what.tile, r.what.version);

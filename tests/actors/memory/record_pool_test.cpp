@@ -178,7 +178,7 @@ TEST(record_pool, survives_many_threads_that_take_give_and_trim_at_once) {
 }
 
 TEST(take_record, gives_a_clean_record_whatever_its_last_owner_left) {
-  auto* home = new house_link;
+  auto* home = new runtime_state;
   task_record* t = take_record(*home);
   t->successor_count = 9;
   t->marks = 3;

@@ -33,7 +33,7 @@ class disk : public testing::Test {
       done_.push_back(&t);
       changed_.notify_all();
     };
-    thread = make_disk(std::move(o), stage_.board, *stage_.link);
+    thread = make_disk(std::move(o), stage_.board, *stage_.rt);
     thread->start();
     array = stage_.array();
     array->spec.rank = 1;
@@ -47,7 +47,7 @@ class disk : public testing::Test {
     for (task_record* t : made_) release(t);
   }
   void put(int value) {
-    std::byte* p = host_tile(*stage_.link, *array, 0, true);
+    std::byte* p = host_tile(*stage_.rt, *array, 0, true);
     for (int i = 0; i < 1000; ++i) p[i] = std::byte(value);
   }
   int get() { return std::to_integer<int>(array->bytes[0].data.load()[999]); }
@@ -58,8 +58,8 @@ class disk : public testing::Test {
     EXPECT_TRUE(changed_.wait_for(hold, patience, [&] { return !done_.empty() && done_.back() == t; }));
     return t;
   }
-  task_record* spill() { return move(make_spill(*stage_.link, *array, 0)); }
-  task_record* load() { return move(make_load(*stage_.link, *array, 0)); }
+  task_record* spill() { return move(make_spill(*stage_.rt, *array, 0)); }
+  task_record* load() { return move(make_load(*stage_.rt, *array, 0)); }
 
   stage stage_;
   paper_faults faults;
@@ -75,7 +75,7 @@ class disk : public testing::Test {
 TEST_F(disk, moves_a_tile_out_and_back) {
   EXPECT_FALSE(spill()->error);
   EXPECT_EQ(array->bytes[0].data.load(), nullptr);
-  EXPECT_EQ(stage_.link->array_bytes.load(), 0u);
+  EXPECT_EQ(stage_.rt->array_bytes.load(), 0u);
   EXPECT_FALSE(load()->error);
   EXPECT_EQ(get(), 7);
   EXPECT_EQ(thread->bytes_out(), 1000u);
@@ -96,7 +96,7 @@ TEST_F(disk, frees_what_it_could_not_read_and_reads_it_later) {
   spill();
   faults.unreadable = true;
   EXPECT_TRUE(load()->error);
-  EXPECT_EQ(stage_.link->array_bytes.load(), 0u);
+  EXPECT_EQ(stage_.rt->array_bytes.load(), 0u);
   faults.unreadable = false;
   EXPECT_FALSE(load()->error);
   EXPECT_EQ(get(), 7);

@@ -27,10 +27,10 @@ bool is_refused(F&& f) {
 }
 
 struct pushed : testing::Test {
-  pushed() { link->host = std::make_unique<test::plain_device>(); }
+  pushed() { rt->host = std::make_unique<test::plain_device>(); }
   ~pushed() override {
     store.reset();
-    link->release();
+    rt->release();
   }
   /// A transfer whose bytes are pushed under that number.
   void expect(std::uint64_t number, transfer& t, std::uint64_t size = 8) {
@@ -45,8 +45,8 @@ struct pushed : testing::Test {
     last = store->arrived(number, true);
     return true;
   }
-  house_link* link = new house_link;
-  std::unique_ptr<push_store> store = std::make_unique<push_store>(*link);
+  runtime_state* rt = new runtime_state;
+  std::unique_ptr<push_store> store = std::make_unique<push_store>(*rt);
   push_store::arrival last;
   transfer x, y;
 };
@@ -94,7 +94,7 @@ TEST_F(pushed, that_broke_off_may_come_again) {
 }
 
 TEST_F(pushed, of_a_bounded_runtime_are_thrown_away_and_asked_for) {
-  link->bounded = true;
+  rt->bounded = true;
   EXPECT_FALSE(come(1));
   expect(1, x);
   EXPECT_EQ(store->look(1), state::ask);

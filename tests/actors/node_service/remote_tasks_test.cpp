@@ -45,7 +45,7 @@ TEST_F(tasks_of_a_node, leave_nothing_to_the_next_one_in_their_place) {
   r.recalled = true;
   r.on_their_way = 3;
   r.arrays.push_back(nullptr);
-  r.returns.emplace_back(0, wire::access_card{});
+  r.returns.emplace_back(0, wire::access_descriptor{});
   r.untold = std::make_unique<wire::task_end>();
   all.ended(r);
   all.remove(r);

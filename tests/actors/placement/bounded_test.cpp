@@ -27,7 +27,7 @@ class room : public testing::Test {
     o.memory_bytes = tiles * 8;
     return o;
   }
-  explicit room(std::uint64_t tiles = 3) : stage_(1, bounded(tiles)) { stage_.brain->spill_to(disk_); }
+  explicit room(std::uint64_t tiles = 3) : stage_(1, bounded(tiles)) { stage_.placement_actor->spill_to(disk_); }
   ~room() override {
     while (!disk_.orders.empty() || !stage_.out().empty()) {
       stage_.complete_all();
@@ -46,7 +46,7 @@ class room : public testing::Test {
   void run(task_record* t) {
     for (int i = 0; i < t->access_count; ++i)
       if (t->accesses[i].mode != read)
-        *reinterpret_cast<std::uint64_t*>(host_tile(*stage_.link, *t->accesses[i].array, 0, true)) = ++stamp_;
+        *reinterpret_cast<std::uint64_t*>(host_tile(*stage_.rt, *t->accesses[i].array, 0, true)) = ++stamp_;
     stage_.complete(t);
   }
   void fill(const std::vector<array_core*>& arrays) {
@@ -64,10 +64,10 @@ class room : public testing::Test {
     array_core& a = *t->accesses[0].array;
     claim(*t);
     t->error = fails;
-    if (!fails && t->kind == task_kind::spill) free_host_tile(*stage_.link, a, 0);
-    if (!fails && t->kind == task_kind::load) host_tile(*stage_.link, a, 0, true);
+    if (!fails && t->kind == task_kind::spill) free_host_tile(*stage_.rt, a, 0);
+    if (!fails && t->kind == task_kind::load) host_tile(*stage_.rt, a, 0, true);
     fulfil(*t, stage_.board);
-    stage_.brain->report_done({&t, 1}, nullptr);
+    stage_.placement_actor->report_done({&t, 1}, nullptr);
   }
   static std::exception_ptr full() {
     return std::make_exception_ptr(troupe::error(errc::disk_full, "the paper is full"));
@@ -84,7 +84,7 @@ class room : public testing::Test {
       return e.code();
     }
   }
-  std::size_t allocated() const { return stage_.link->array_bytes.load(); }
+  std::size_t allocated() const { return stage_.rt->array_bytes.load(); }
 
   paper_disk disk_;
   stage stage_;
@@ -150,7 +150,7 @@ TEST_F(room, two_tasks_that_cannot_both_have_room_run_one_after_the_other) {
     move();
   }
   EXPECT_TRUE(stage_.is_out(second));
-  EXPECT_LE(stage_.link->array_bytes_max.load(), 24u);
+  EXPECT_LE(stage_.rt->array_bytes_max.load(), 24u);
 }
 
 TEST_F(room, what_the_oldest_waits_for_is_not_evicted_for_those_behind_it) {
@@ -255,10 +255,10 @@ TEST_F(room, an_array_goes_with_its_room_and_its_place_on_disk) {
   run(t);
   for (array_core* x : {a, b}) {
     stage_.forget(x);
-    stage_.brain->drop(x);
+    stage_.placement_actor->drop(x);
   }
   EXPECT_EQ(disk_.discarded, 8u);
-  EXPECT_EQ(stage_.brain->report().bytes_on_disk, 0u);
+  EXPECT_EQ(stage_.placement_actor->report().bytes_on_disk, 0u);
   EXPECT_EQ(allocated(), 16u);
   EXPECT_TRUE(stage_.is_out(stage_.submitted({{array("e"), write}})));  // in the room of b
 }
@@ -267,8 +267,8 @@ TEST_F(room, what_waits_for_room_is_abandoned_with_the_rest) {
   array_core *a = array("a"), *b = array("b"), *c = array("c"), *d = array("d");
   fill({a, b, c});
   task_record* t = stage_.submitted({{d, write}});
-  stage_.brain->close();
-  EXPECT_EQ(stage_.brain->abandon_queued(), 1u);
+  stage_.placement_actor->close();
+  EXPECT_EQ(stage_.placement_actor->abandon_queued(), 1u);
   EXPECT_TRUE(stage_.is_done(t));
   move();  // what was under way ends
   EXPECT_TRUE(disk_.orders.empty());

@@ -25,7 +25,7 @@ class crowd : public stage {
     for (int i = 1; i <= nodes; ++i) {
       const auto id = static_cast<std::uint16_t>(i);
       collector& node = add({id, "node:" + std::to_string(i), troupe::device_kind::node, id, 2});
-      brain->admit_node(node, 2, {1'000, 10}, {1'000, 10}, true);
+      placement_actor->admit_node(node, 2, {1'000, 10}, {1'000, 10}, true);
       offering.insert(id);
     }
     offered_ = offering;
@@ -43,7 +43,9 @@ class crowd : public stage {
     return submit(t);
   }
   /// The first node has so much of a quantity.
-  void give(troupe::resource r) { brain->admit_node(*groups[1], 2, {1'000, 10}, {1'000, 10}, true, {std::move(r)}); }
+  void give(troupe::resource r) {
+    placement_actor->admit_node(*groups[1], 2, {1'000, 10}, {1'000, 10}, true, {std::move(r)});
+  }
   task_record* next_with(troupe::resource asked, const std::vector<use>& uses) {
     task_record* t = task(uses);
     t->kernel = &kernel_;
@@ -91,12 +93,12 @@ TEST(placement_crowd, ends_at_once_what_waits_for_a_task_that_nobody_can_run_any
   task_record* const asks = c.next_with({"A", 1}, {{x, troupe::access_mode::update}});
   task_record* const after = c.submitted({{x, reads}});
   ASSERT_TRUE(c.is_out(first));
-  c.brain->report_failure(*c.groups[1], {}, std::make_exception_ptr(std::runtime_error("gone")), true);
+  c.placement_actor->report_failure(*c.groups[1], {}, std::make_exception_ptr(std::runtime_error("gone")), true);
   ASSERT_FALSE(is_fulfilled(*asks));
   c.complete(first);
   EXPECT_TRUE(is_fulfilled(*asks));
   EXPECT_TRUE(is_fulfilled(*after)) << "nobody else takes a turn for it";
-  EXPECT_TRUE(c.brain->is_quiet());
+  EXPECT_TRUE(c.placement_actor->is_quiet());
 }
 
 TEST(placement_crowd, sends_a_task_to_the_one_that_has_its_data_whichever_that_is) {
@@ -123,7 +125,7 @@ TEST(placement_crowd, sends_a_task_to_the_one_that_has_its_data_whichever_that_i
 TEST(placement_crowd, explains_with_those_that_were_weighed) {
   crowd c(300);
   task_record* const t = c.next();
-  const auto why = c.brain->explain(*t);
+  const auto why = c.placement_actor->explain(*t);
   EXPECT_GE(why.candidates.size(), 2u);
   EXPECT_LE(why.candidates.size(), 16u) << "the cost must not grow with the cluster";
   EXPECT_EQ(std::ranges::count_if(why.candidates, [](const auto& x) { return x.chosen; }), 1);
@@ -154,7 +156,7 @@ TEST(placement_crowd, gives_a_core_something_else_while_what_one_task_reads_come
   }
   array_core *const x = n.array(), *const y = n.array(), *const z = n.array();
   n.complete(n.next({{x, writes}}));
-  ASSERT_EQ(x->homes->tiles[0].dirty_in, 1);
+  ASSERT_EQ(x->coherence->tiles[0].dirty_in, 1);
   task_record* const waits = n.next_for_all({{x, reads}, {y, updates}});
   EXPECT_FALSE(n.is_out(waits));
   ASSERT_EQ(n.out().size(), 1u);

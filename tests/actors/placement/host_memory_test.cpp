@@ -23,7 +23,7 @@ using troupe::errc;
 /// Room for three tiles of 8 bytes.
 class rooms : public testing::Test, protected loose_graph, private host_memory::owner {
  protected:
-  rooms() : memory(24, *link, order, *this) {}
+  rooms() : memory(24, *rt, order, *this) {}
   ~rooms() override {
     while (!disk.orders.empty()) move();
   }
@@ -42,7 +42,7 @@ class rooms : public testing::Test, protected loose_graph, private host_memory::
   /// What a body does, and what placement does then.
   std::vector<task_record*> end(task_record* t) {
     for (int i = 0; i < t->access_count; ++i)
-      if (t->accesses[i].mode != read) host_tile(*link, *t->accesses[i].array, 0, true);
+      if (t->accesses[i].mode != read) host_tile(*rt, *t->accesses[i].array, 0, true);
     memory.give_back(*t);
     return retire(t);
   }
@@ -56,8 +56,8 @@ class rooms : public testing::Test, protected loose_graph, private host_memory::
     task_record* const t = own(disk.orders.front().task);
     disk.orders.pop_front();
     array_core& a = *t->accesses[0].array;
-    if (!fails && t->kind == task_kind::spill) free_host_tile(*link, a, 0);
-    if (!fails && t->kind == task_kind::load) host_tile(*link, a, 0, true);
+    if (!fails && t->kind == task_kind::spill) free_host_tile(*rt, a, 0);
+    if (!fails && t->kind == task_kind::load) host_tile(*rt, a, 0, true);
     claim(*t);
     t->error = fails;
     memory.account_for_move(*t);
@@ -84,10 +84,10 @@ class rooms : public testing::Test, protected loose_graph, private host_memory::
   void room_granted(task_record& t) override { granted.push_back(&t); }
   void room_refused(task_record& t, const std::exception_ptr& why) override { refused.emplace_back(&t, why); }
   void room_unwanted(task_record& t) override { unwanted.push_back(&t); }
-  void fetch(array_core& a, std::uint32_t, tile_home& home) override {
-    task_record* const t = own(make_transfer(*link, a, 0, false));
+  void fetch(array_core& a, std::uint32_t, coherence_entry& entry) override {
+    task_record* const t = own(make_transfer(*rt, a, 0, false));
     t->sequence = order.next_sequence();
-    home.moving = {t, t->sequence};
+    entry.moving = {t, t->sequence};
     fetched.push_back(t);
   }
 
@@ -242,14 +242,14 @@ TEST_F(rooms_with_a_disk, are_given_up_there_with_the_array) {
 }
 
 TEST_F(rooms_with_a_disk, are_made_through_memory_by_a_tile_that_only_a_device_has) {
-  b->homes = std::make_unique<array_homes>(1);
-  b->homes->tiles[0].dirty_in = 1;
+  b->coherence = std::make_unique<array_coherence>(1);
+  b->coherence->tiles[0].dirty_in = 1;
   task_record* const t = waiting({{array("e"), write}});
   memory.give_room();
   ASSERT_EQ(fetched.size(), 1u);
   EXPECT_TRUE(disk.orders.empty());
   retire(fetched[0]);
-  b->homes->tiles[0].dirty_in = host_space;
+  b->coherence->tiles[0].dirty_in = host_space;
   memory.went_home(fetched[0]->accesses[0]);
   ASSERT_EQ(disk.orders.size(), 1u);
   EXPECT_EQ(disk.orders[0].task->kind, task_kind::spill);

@@ -25,7 +25,7 @@ constexpr memory_space node_space = 1;
 class lineage_of_a_node : public testing::Test, protected loose_graph {
  protected:
   explicit lineage_of_a_node(troupe::logic::lineage_bounds bounds = {})
-      : costs(1e6f, 0), log(bounds, *link, order, costs, nullptr) {
+      : costs(1e6f, 0), log(bounds, *rt, order, costs, nullptr) {
     costs.add({0, "cpu:0", troupe::device_kind::cpu, host_space, 1});
     costs.add({1, "node:1", troupe::device_kind::node, node_space, 2});
     costs.know_link(node_space, host_space, {1'000, 1});
@@ -33,18 +33,18 @@ class lineage_of_a_node : public testing::Test, protected loose_graph {
   }
   array_core* number(const std::string& name, std::uint64_t value) {
     array_core* const a = array(name);
-    a->homes = std::make_unique<array_homes>(1);
+    a->coherence = std::make_unique<array_coherence>(1);
     set(a, value);
     return a;
   }
-  void set(array_core* a, std::uint64_t value) { std::memcpy(host_tile(*link, *a, 0, true), &value, sizeof value); }
+  void set(array_core* a, std::uint64_t value) { std::memcpy(host_tile(*rt, *a, 0, true), &value, sizeof value); }
   static std::uint64_t get(const std::byte* bytes) {
     std::uint64_t value;
     std::memcpy(&value, bytes, sizeof value);
     return value;
   }
   std::uint64_t get(array_core* a) { return get(a->bytes[0].data.load()); }
-  static std::uint32_t version(const array_core* a) { return a->homes->tiles[0].version.load(); }
+  static std::uint32_t version(const array_core* a) { return a->coherence->tiles[0].version.load(); }
 
   /// A task has run on the node: its writes are only there.
   task_record* ran(const std::vector<use>& uses, float ns = 1'000) {
@@ -56,8 +56,8 @@ class lineage_of_a_node : public testing::Test, protected loose_graph {
     log.note_read(*t);
     for (const use& u : uses)
       if (u.mode != read) {
-        u.array->homes->tiles[0].version.fetch_add(1);
-        u.array->homes->tiles[0].dirty_in = node_space;
+        u.array->coherence->tiles[0].version.fetch_add(1);
+        u.array->coherence->tiles[0].dirty_in = node_space;
       }
     log.note_at_home(*t, node_space);
     log.note_ran(*t, node_space, true);
@@ -70,15 +70,15 @@ class lineage_of_a_node : public testing::Test, protected loose_graph {
     log.note_overwriting(*t, host_space);
     if (!fails) {
       set(a, value);
-      a->homes->tiles[0].version.fetch_add(1);
-      a->homes->tiles[0].dirty_in = host_space;
+      a->coherence->tiles[0].version.fetch_add(1);
+      a->coherence->tiles[0].dirty_in = host_space;
     }
     t->error = fails;
     log.note_at_home(*t, host_space);
     retire(t);
   }
   saved_tile sent(array_core* a, std::uint64_t value) {
-    saved_tile s{a, 0, version(a), new_loose_bytes(*link, 8)};
+    saved_tile s{a, 0, version(a), new_loose_bytes(*rt, 8)};
     std::memcpy(s.bytes.get(), &value, sizeof value);
     return s;
   }
@@ -117,7 +117,7 @@ TEST_F(lineage_of_a_node, repeats_the_call_that_wrote_what_is_lost_on_a_copy_of_
 TEST_F(lineage_of_a_node, does_not_repeat_what_is_lost_elsewhere) {
   array_core *a = number("a", 7), *b = number("b", 0);
   ran({{a, read}, {b, write}});
-  b->homes->tiles[0].dirty_in = node_space + 1;
+  b->coherence->tiles[0].dirty_in = node_space + 1;
   const auto r = again({b});
   EXPECT_EQ(r.remade, tiles());
   EXPECT_EQ(r.lost, tiles());
@@ -137,9 +137,9 @@ TEST_F(lineage_of_a_node, keeps_nothing_that_no_call_has_read) {
   array_core *a = number("a", 7), *b = number("b", 0);
   ran({{a, read}, {b, write}});
   array_core* const c = number("c", 1);
-  const std::size_t before = link->array_bytes.load();
+  const std::size_t before = rt->array_bytes.load();
   runs_here(c, 2);
-  EXPECT_EQ(link->array_bytes.load(), before);
+  EXPECT_EQ(rt->array_bytes.load(), before);
 }
 
 TEST_F(lineage_of_a_node, keeps_what_a_call_has_read_of_an_array_that_is_freed) {
@@ -156,10 +156,10 @@ TEST_F(lineage_of_a_node, cannot_make_again_what_a_call_wrote_that_must_run_once
   task_record* const t = ordered({{a, read}, {b, write}});
   t->executor = 1;  // no call was kept: it was not sent as one that may be repeated
   log.note_read(*t);
-  b->homes->tiles[0].version.fetch_add(1);
-  b->homes->tiles[0].dirty_in = node_space;
+  b->coherence->tiles[0].version.fetch_add(1);
+  b->coherence->tiles[0].dirty_in = node_space;
   log.note_ran(*t, node_space, true);
-  EXPECT_EQ(wanted(), arrays{b}) << "so it is brought home soon";
+  EXPECT_EQ(wanted(), arrays{b}) << "so it is brought entry soon";
   const auto r = again({b});
   EXPECT_EQ(r.lost, (tiles{{b, 0}}));
   EXPECT_EQ(r.remade, tiles());
@@ -171,7 +171,7 @@ TEST_F(lineage_of_a_node, takes_home_what_the_node_has_sent_and_repeats_nothing_
   saved_tile s = sent(b, 42);
   log.take_home({1, "node:1", troupe::device_kind::node, node_space, 2}, 1, {&s, 1});
   EXPECT_EQ(get(b), 42u);
-  EXPECT_EQ(b->homes->tiles[0].dirty_in, host_space);
+  EXPECT_EQ(b->coherence->tiles[0].dirty_in, host_space);
   EXPECT_EQ(again({b}).remade, tiles());
 }
 
@@ -188,9 +188,9 @@ TEST_F(lineage_of_a_node, does_not_take_home_what_a_node_sent_that_has_gone_sinc
 TEST_F(lineage_of_a_node, does_not_take_home_what_is_being_transferred_otherwise) {
   array_core *a = number("a", 7), *b = number("b", 5);
   ran({{a, read}, {b, write}});
-  task_record* const transfer = own(make_transfer(*link, *b, 0, false));
+  task_record* const transfer = own(make_transfer(*rt, *b, 0, false));
   transfer->sequence = order.next_sequence();
-  b->homes->tiles[0].moving = {transfer, transfer->sequence};
+  b->coherence->tiles[0].moving = {transfer, transfer->sequence};
   saved_tile s = sent(b, 42);
   log.take_home({1, "node:1", troupe::device_kind::node, node_space, 2}, 1, {&s, 1});
   EXPECT_EQ(get(b), 5u);

@@ -28,11 +28,11 @@ task_record* submitted_by(stage& s, task_listener* owner) {
 
 TEST(placement_load, who_is_busy_for_others_comes_after_who_is_not) {
   stage s(2);
-  s.brain->know_others(*s.groups[0], 50ms);
+  s.placement_actor->know_others(*s.groups[0], 50ms);
   for (int i = 0; i < 4; ++i) s.submitted();
   EXPECT_EQ(s.groups[0]->held.size(), 0u);
   EXPECT_EQ(s.groups[1]->held.size(), 4u);
-  s.brain->know_others(*s.groups[0], {});
+  s.placement_actor->know_others(*s.groups[0], {});
   for (int i = 0; i < 4; ++i) s.submitted();
   EXPECT_EQ(s.groups[0]->held.size(), 4u);
 }
@@ -40,7 +40,7 @@ TEST(placement_load, who_is_busy_for_others_comes_after_who_is_not) {
 // No owner can keep another one from a node by giving it much to do.
 TEST(placement_load, all_may_be_busy_for_others_and_are_given_work_all_the_same) {
   stage s(2);
-  for (const auto& g : s.groups) s.brain->know_others(*g, 10s);
+  for (const auto& g : s.groups) s.placement_actor->know_others(*g, 10s);
   std::vector<task_record*> all;
   for (int i = 0; i < 4; ++i) all.push_back(s.submitted());
   EXPECT_EQ(s.groups[0]->held.size(), 2u);
@@ -53,7 +53,7 @@ TEST(placement_load, what_is_queued_is_counted_and_what_is_of_others_is_told_apa
   for (int i = 0; i < 4; ++i) submitted_by(s, &first);
   submitted_by(s, nullptr);
   const task_listener* const owners[] = {&first, &second};
-  const auto l = s.brain->load(owners);
+  const auto l = s.placement_actor->load(owners);
   EXPECT_EQ(l.slots, 2);
   EXPECT_EQ(l.busy, 0);
   EXPECT_EQ(l.queued, 5u);
@@ -69,17 +69,17 @@ TEST(placement_load, a_task_that_has_begun_is_not_queued_and_one_that_has_ended_
   task_record* const t = submitted_by(s, &owner);
   std::erase(s.groups[0]->held, t);  // a thread has taken it
   const task_listener* const owners[] = {&owner};
-  auto l = s.brain->load(owners);
+  auto l = s.placement_actor->load(owners);
   EXPECT_EQ(l.busy, 1);
   EXPECT_EQ(l.queued, 0u);
   EXPECT_EQ(l.others[0], 0us);
   s.groups[0]->held.push_back(t);
   s.complete(t);
-  l = s.brain->load(owners);
+  l = s.placement_actor->load(owners);
   EXPECT_EQ(l.busy, 0);
   EXPECT_EQ(l.others[0], 0us);
   submitted_by(s, nullptr);
-  EXPECT_GT(s.brain->load(owners).others[0], 0us);
+  EXPECT_GT(s.placement_actor->load(owners).others[0], 0us);
 }
 
 }  // namespace

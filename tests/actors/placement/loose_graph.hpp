@@ -21,18 +21,18 @@ namespace test {
 using namespace troupe::detail;
 
 /// Owns arrays of one tile and tasks that use them; the test orders and retires these. One thread.
-class loose_graph : private troupe::logic::dependencies::surroundings {
+class loose_graph : private troupe::logic::dependencies::callbacks {
  public:
-  loose_graph() : link(new house_link), order(*this) {
-    link->host = std::make_unique<plain_device>();
-    link->house.store(reinterpret_cast<engine*>(this));  // records ask only whether there is one
+  loose_graph() : rt(new runtime_state), order(*this) {
+    rt->host = std::make_unique<plain_device>();
+    rt->house.store(reinterpret_cast<engine*>(this));  // records ask only whether there is one
   }
   ~loose_graph() {
     for (task_record* t : tasks_)
       if (t->sequence != 0) retire(t);
     for (task_record* t : tasks_) recycle(t);
     for (array_core* a : arrays_) destroy(*a);
-    link->release();
+    rt->release();
   }
   loose_graph(const loose_graph&) = delete;
   loose_graph& operator=(const loose_graph&) = delete;
@@ -49,16 +49,16 @@ class loose_graph : private troupe::logic::dependencies::surroundings {
     a->single.valid = true;
     a->bytes = &a->single_bytes;
     a->tile_bytes_max = static_cast<std::size_t>(elements) * 8;
-    a->home = link;
-    link->retain();
-    link->arrays.fetch_add(1);
+    a->rt = rt;
+    rt->retain();
+    rt->arrays.fetch_add(1);
     arrays_.push_back(a);
     return a;
   }
   using use = test::use;
   /// A task that uses these tiles; not ordered yet.
   task_record* task(const std::vector<use>& uses, std::string name = {}) {
-    return own(plain_task(*link, uses, std::move(name)));
+    return own(plain_task(*rt, uses, std::move(name)));
   }
   static task_extra& extra(task_record* t) { return test::extra(t); }
   /// A task that has been ordered after those before it.
@@ -86,7 +86,7 @@ class loose_graph : private troupe::logic::dependencies::surroundings {
     return ready;
   }
 
-  house_link* link;
+  runtime_state* rt;
   wait_board board;
   troupe::logic::dependencies order;
 

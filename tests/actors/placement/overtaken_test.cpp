@@ -22,7 +22,7 @@ class two_nodes : public stage {
   two_nodes() : stage(troupe::options{}) {
     add({0, "cpu:0", troupe::device_kind::cpu, host_space, 1});
     for (const std::uint16_t id : {1, 2}) add({id, "node:" + std::to_string(id), troupe::device_kind::node, id, 2});
-    for (const std::size_t id : {1, 2}) brain->admit_node(*groups[id], 2, {1'000, 10}, {1'000, 10}, true);
+    for (const std::size_t id : {1, 2}) placement_actor->admit_node(*groups[id], 2, {1'000, 10}, {1'000, 10}, true);
     offered_ = troupe::detail::id_set{1, 2};
     kernel_.nodes = &offered_;
   }
@@ -36,12 +36,12 @@ class two_nodes : public stage {
   array_core* made_by(int node) {
     array_core* const a = array();
     complete(on(node, {{a, writes}}));
-    EXPECT_EQ(a->homes->tiles[0].dirty_in, node);
+    EXPECT_EQ(a->coherence->tiles[0].dirty_in, node);
     return a;
   }
   void give_back(task_record* t) {
     std::erase(holder(t)->held, t);
-    brain->report_returned({&t, 1});
+    placement_actor->report_returned({&t, 1});
   }
 
  private:
@@ -94,7 +94,7 @@ TEST(placement_overtaken, what_was_overwritten_before_it_was_read_is_lost_and_ne
   task_record* const overwrites = n.on(2, {{y, writes}});
   ASSERT_TRUE(n.is_out(overwrites));
   const overtaken_tile tile{back, y, 0};
-  n.brain->report_overtaken(*n.groups[2], {&tile, 1});
+  n.placement_actor->report_overtaken(*n.groups[2], {&tile, 1});
   n.give_back(back);
   ASSERT_TRUE(n.is_done(back));
   try {
@@ -103,8 +103,8 @@ TEST(placement_overtaken, what_was_overwritten_before_it_was_read_is_lost_and_ne
     EXPECT_NE(std::string(e.what()).find("its only copy went with node:2"), std::string::npos) << e.what();
   }
   n.complete(overwrites);
-  EXPECT_EQ(y->homes->tiles[0].dirty_in, 2);
-  EXPECT_FALSE(y->homes->tiles[0].lost) << "what it is now is there";
+  EXPECT_EQ(y->coherence->tiles[0].dirty_in, 2);
+  EXPECT_FALSE(y->coherence->tiles[0].lost) << "what it is now is there";
   task_record* const after = n.on(2, {{y, reads}});
   ASSERT_TRUE(n.is_out(after));
   n.complete(after);
@@ -120,14 +120,14 @@ TEST(placement_overtaken, nothing_is_lost_for_a_task_that_will_not_run_again) {
   task_record* const overwrites = n.on(2, {{y, updates}});
   ASSERT_TRUE(n.is_out(overwrites));
   const overtaken_tile tile{back, y, 0};
-  n.brain->report_overtaken(*n.groups[2], {&tile, 1});
+  n.placement_actor->report_overtaken(*n.groups[2], {&tile, 1});
   n.give_back(back);
   n.complete(first, 1000, std::make_exception_ptr(std::runtime_error("it has failed")));
   ASSERT_TRUE(n.is_done(back));
-  EXPECT_EQ(y->homes->tiles[0].dirty_in, 2);
+  EXPECT_EQ(y->coherence->tiles[0].dirty_in, 2);
   n.complete(overwrites);
-  EXPECT_EQ(y->homes->tiles[0].dirty_in, 2);
-  EXPECT_FALSE(y->homes->tiles[0].lost);
+  EXPECT_EQ(y->coherence->tiles[0].dirty_in, 2);
+  EXPECT_FALSE(y->coherence->tiles[0].lost);
 }
 
 }  // namespace

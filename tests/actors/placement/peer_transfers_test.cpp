@@ -25,7 +25,7 @@ class placement_peers : public testing::Test {
   placement_peers() {
     for (std::uint16_t i = 0; i < 4; ++i)
       s.add({i, (i == 0 ? "cpu:" : "device:") + std::to_string(i), device_kind::cpu, i, 1});
-    s.brain->connect(1, 2);
+    s.placement_actor->connect(1, 2);
   }
   task_record* spawn_on(int executor, const std::vector<stage::use>& uses) {
     task_record* t = s.task(uses);
@@ -45,11 +45,11 @@ class placement_peers : public testing::Test {
   }
   // As the device does.
   std::shared_ptr<peer_loan> lend(int executor) {
-    task_record* errand = only(executor, task_kind::lend);
-    if (!errand) return nullptr;
-    auto loan = errand->extra->loans.at(0);
+    task_record* internal_task = only(executor, task_kind::lend);
+    if (!internal_task) return nullptr;
+    auto loan = internal_task->extra->loans.at(0);
     loan->open(&memory);
-    s.complete(errand);
+    s.complete(internal_task);
     return loan;
   }
   static std::size_t loans(const task_record* t) { return t->extra->loans.size(); }
@@ -89,10 +89,10 @@ TEST_F(placement_peers, all_who_read_a_version_share_a_loan) {
 TEST_F(placement_peers, a_loan_that_is_called_back_sends_the_tile_home) {
   array_core* a = written_on(1);
   task_record* t = spawn_on(2, {{a, reads}});
-  task_record* errand = only(1, task_kind::lend);
-  ASSERT_TRUE(errand);
-  errand->extra->loans.at(0)->call_back();
-  s.complete(errand);
+  task_record* internal_task = only(1, task_kind::lend);
+  ASSERT_TRUE(internal_task);
+  internal_task->extra->loans.at(0)->call_back();
+  s.complete(internal_task);
   EXPECT_FALSE(s.is_out(t));
   task_record* transfer = only(1, task_kind::transfer);
   ASSERT_TRUE(transfer);
@@ -108,7 +108,7 @@ TEST_F(placement_peers, a_task_given_back_because_the_loan_was_called_back_is_pl
   ASSERT_TRUE(loan);
   ASSERT_TRUE(loan->call_back());
   held(2).clear();
-  s.brain->report_returned({&t, 1});
+  s.placement_actor->report_returned({&t, 1});
   EXPECT_FALSE(s.is_out(t));
   task_record* transfer = only(1, task_kind::transfer);
   ASSERT_TRUE(transfer);
@@ -133,10 +133,10 @@ TEST_F(placement_peers, who_writes_the_tile_is_asked_from_then_on) {
 TEST_F(placement_peers, a_tile_that_is_overwritten_is_given_up_and_not_lent) {
   array_core* a = written_on(1);
   task_record* t = spawn_on(2, {{a, writes}});
-  task_record* errand = only(1, task_kind::transfer);
-  ASSERT_TRUE(errand);
-  EXPECT_EQ(errand->accesses[0].mode, access_mode::write);
-  s.complete(errand);
+  task_record* internal_task = only(1, task_kind::transfer);
+  ASSERT_TRUE(internal_task);
+  EXPECT_EQ(internal_task->accesses[0].mode, access_mode::write);
+  s.complete(internal_task);
   EXPECT_TRUE(s.is_out(t));
   EXPECT_FALSE(t->extra && loans(t) != 0);
 }
@@ -153,7 +153,7 @@ TEST_F(placement_peers, without_a_connection_the_tile_goes_home) {
 
 TEST_F(placement_peers, a_device_that_has_failed_is_not_connected_any_more) {
   const troupe::error why(troupe::errc::device_lost, "unplugged");
-  s.brain->report_failure(*s.groups[2], {}, std::make_exception_ptr(why), false);
+  s.placement_actor->report_failure(*s.groups[2], {}, std::make_exception_ptr(why), false);
   array_core *a = written_on(1), *b = written_on(2);
   spawn_on(2, {{a, reads}});
   spawn_on(1, {{b, reads}});
@@ -164,19 +164,19 @@ TEST_F(placement_peers, a_device_that_has_failed_is_not_connected_any_more) {
 TEST_F(placement_peers, what_was_lost_with_the_lender_is_told_to_who_waits_for_it) {
   array_core* a = written_on(1);
   task_record* t = spawn_on(2, {{a, reads}});
-  task_record* errand = only(1, task_kind::lend);
-  ASSERT_TRUE(errand);
+  task_record* internal_task = only(1, task_kind::lend);
+  ASSERT_TRUE(internal_task);
   const troupe::error why(troupe::errc::device_lost, "unplugged");
   const std::vector<std::pair<array_core*, std::uint32_t>> lost{{a, 0}};
-  s.brain->report_failure(*s.groups[1], lost, std::make_exception_ptr(why), false);
-  errand->extra->loans.at(0)->call_back();
-  s.complete(errand);
+  s.placement_actor->report_failure(*s.groups[1], lost, std::make_exception_ptr(why), false);
+  internal_task->extra->loans.at(0)->call_back();
+  s.complete(internal_task);
   EXPECT_TRUE(stage::is_done(t));
   EXPECT_TRUE(t->error);
 }
 
 TEST_F(placement_peers, when_the_dirty_copy_is_lost_who_has_copied_it_is_asked_one_after_the_other) {
-  s.brain->connect(1, 3);
+  s.placement_actor->connect(1, 3);
   for (const bool last_has_it : {false, true}) {
     array_core* a = written_on(1);
     task_record *t = spawn_on(2, {{a, reads}}), *u = spawn_on(3, {{a, reads}});
@@ -185,18 +185,18 @@ TEST_F(placement_peers, when_the_dirty_copy_is_lost_who_has_copied_it_is_asked_o
     s.complete(u);
     const troupe::error why(troupe::errc::device_lost, "unplugged");
     const std::vector<std::pair<array_core*, std::uint32_t>> lost{{a, 0}};
-    s.brain->report_failure(*s.groups[1], lost, std::make_exception_ptr(why), false);
-    s.brain->connect(1, 2);
-    s.brain->connect(1, 3);
+    s.placement_actor->report_failure(*s.groups[1], lost, std::make_exception_ptr(why), false);
+    s.placement_actor->connect(1, 2);
+    s.placement_actor->connect(1, 3);
     task_record* reader = spawn_on(0, {{a, reads}});
     EXPECT_FALSE(s.is_out(reader));
-    task_record* errand = only(2, task_kind::transfer);
-    ASSERT_TRUE(errand);
-    s.complete(errand, 1000, std::make_exception_ptr(why));
+    task_record* internal_task = only(2, task_kind::transfer);
+    ASSERT_TRUE(internal_task);
+    s.complete(internal_task, 1000, std::make_exception_ptr(why));
     EXPECT_FALSE(stage::is_done(reader));
-    errand = only(3, task_kind::transfer);
-    ASSERT_TRUE(errand);
-    s.complete(errand, 1000, last_has_it ? nullptr : std::make_exception_ptr(why));
+    internal_task = only(3, task_kind::transfer);
+    ASSERT_TRUE(internal_task);
+    s.complete(internal_task, 1000, last_has_it ? nullptr : std::make_exception_ptr(why));
     EXPECT_EQ(s.is_out(reader), last_has_it);
     EXPECT_EQ(stage::is_done(reader), !last_has_it);
     if (last_has_it) s.complete(reader);
@@ -213,12 +213,12 @@ TEST_F(placement_peers, a_transfer_that_its_device_has_forgotten_is_no_copy_at_h
   ASSERT_TRUE(forgotten);
   const troupe::error why(troupe::errc::device_lost, "unplugged");
   const std::vector<std::pair<array_core*, std::uint32_t>> lost{{a, 0}};
-  s.brain->report_failure(*s.groups[1], lost, std::make_exception_ptr(why), false);
+  s.placement_actor->report_failure(*s.groups[1], lost, std::make_exception_ptr(why), false);
   s.complete(forgotten);  // there was nothing left to bring
   EXPECT_FALSE(s.is_out(reader));
-  task_record* errand = only(2, task_kind::transfer);
-  ASSERT_TRUE(errand);
-  s.complete(errand);
+  task_record* internal_task = only(2, task_kind::transfer);
+  ASSERT_TRUE(internal_task);
+  s.complete(internal_task);
   EXPECT_TRUE(s.is_out(reader));
 }
 
@@ -230,7 +230,7 @@ TEST_F(placement_peers, a_tile_that_was_written_elsewhere_is_not_lost_with_the_l
   loan->break_off();
   const troupe::error why(troupe::errc::device_lost, "unplugged");
   const std::vector<std::pair<array_core*, std::uint32_t>> lost{{a, 0}};
-  s.brain->report_failure(*s.groups[1], lost, std::make_exception_ptr(why), false);
+  s.placement_actor->report_failure(*s.groups[1], lost, std::make_exception_ptr(why), false);
   EXPECT_EQ(held(2), std::vector<task_record*>{t});  // nobody is asked for an older copy
   s.complete(t);
   task_record* reader = spawn_on(0, {{a, reads}});
@@ -251,11 +251,11 @@ TEST_F(placement_peers, nobody_is_sent_behind_a_task_that_is_lent_something) {
 }
 
 TEST_F(placement_peers, a_way_between_devices_counts_as_itself_and_else_as_both_hops) {
-  for (std::uint16_t i = 1; i < 4; ++i) s.brain->know_link(i, {1'000, 1}, {10'000, 1});
-  s.brain->know_peers(1, 2, {300, 1}, {200, 1});
+  for (std::uint16_t i = 1; i < 4; ++i) s.placement_actor->know_link(i, {1'000, 1}, {10'000, 1});
+  s.placement_actor->know_peers(1, 2, {300, 1}, {200, 1});
   array_core* a = written_on(1);
   task_record* t = s.submitted({{a, reads}});
-  const auto e = s.brain->explain(*t);
+  const auto e = s.placement_actor->explain(*t);
   ASSERT_EQ(e.candidates.size(), 4u) << e.text();
   const auto ns = [&](std::size_t i) { return e.candidates[i].transfer.count(); };
   EXPECT_EQ(ns(1), 0) << e.text();
@@ -269,14 +269,14 @@ TEST_F(placement_peers, a_way_between_devices_counts_as_itself_and_else_as_both_
 }
 
 TEST_F(placement_peers, real_copies_teach_the_cost_of_the_way_between_devices) {
-  s.brain->know_peers(1, 2, {300, 1}, {200, 1});
+  s.placement_actor->know_peers(1, 2, {300, 1}, {200, 1});
   for (int i = 0; i < 30; ++i) {
-    s.brain->report_transfer(1, 2, 8, 90'000);
+    s.placement_actor->report_transfer(1, 2, 8, 90'000);
     s.complete(spawn_on(0, {}));
   }
   array_core* a = written_on(1);
   task_record* t = s.submitted({{a, reads}});
-  const auto e = s.brain->explain(*t);
+  const auto e = s.placement_actor->explain(*t);
   ASSERT_EQ(e.candidates.size(), 4u) << e.text();
   EXPECT_GT(e.candidates[2].transfer.count(), 50'000) << e.text();
 }

@@ -27,7 +27,7 @@ TEST(placement, hands_out_a_ready_task_at_once) {
   task_record* t = s.submitted();
   EXPECT_TRUE(s.is_out(t));
   s.complete(t);
-  EXPECT_TRUE(s.brain->is_quiet());
+  EXPECT_TRUE(s.placement_actor->is_quiet());
 }
 
 TEST(placement, holds_back_a_reader_until_its_writer_is_done) {
@@ -65,7 +65,7 @@ TEST(placement, hands_out_each_task_of_a_small_graph_after_its_predecessors_in_e
     }
     if (!possible) continue;
     ++legal;
-    ASSERT_TRUE(s.brain->is_quiet());
+    ASSERT_TRUE(s.placement_actor->is_quiet());
   } while (std::next_permutation(order.begin(), order.end()));
   EXPECT_EQ(legal, 4);
 }
@@ -81,7 +81,7 @@ TEST(placement, takes_many_completions_reported_together) {
     ASSERT_TRUE(claim(*t));
     fulfil(*t, s.board);
   }
-  s.brain->report_done(first, s.groups[0].get());
+  s.placement_actor->report_done(first, s.groups[0].get());
   EXPECT_TRUE(s.is_out(w));
 }
 
@@ -97,7 +97,7 @@ TEST(placement, fails_the_readers_of_a_failed_task_without_handing_them_out) {
   EXPECT_FALSE(s.is_out(r));
   EXPECT_TRUE(s.is_out(other));
   s.complete(other);
-  EXPECT_TRUE(s.brain->is_quiet());
+  EXPECT_TRUE(s.placement_actor->is_quiet());
 }
 
 TEST(placement, retires_a_task_that_was_cancelled_before_it_became_ready) {
@@ -109,7 +109,7 @@ TEST(placement, retires_a_task_that_was_cancelled_before_it_became_ready) {
   fulfil(*victim, s.board);
   s.complete(w);
   EXPECT_FALSE(s.is_out(victim));
-  EXPECT_TRUE(s.brain->is_quiet());
+  EXPECT_TRUE(s.placement_actor->is_quiet());
 }
 
 // ---- late binding ---------------------------------------------------------------------------------------------------
@@ -138,8 +138,8 @@ TEST(placement, hands_out_everything_in_the_end) {
   stage s(2, options{.window = 20us});
   for (int i = 0; i < 500; ++i) s.submitted();
   s.complete_all();
-  EXPECT_TRUE(s.brain->is_quiet());
-  EXPECT_EQ(s.brain->finished(), 500u);
+  EXPECT_TRUE(s.placement_actor->is_quiet());
+  EXPECT_EQ(s.placement_actor->finished(), 500u);
 }
 
 TEST(placement, chooses_the_executor_that_finishes_first_by_learned_times) {
@@ -181,7 +181,7 @@ TEST(placement, learns_of_a_link_into_a_device_from_copies_reported_by_any_threa
   stage s(options{});
   collector& core = s.add({0, "cpu:0", troupe::device_kind::cpu, host_space, 1});
   collector& device = s.add({1, "sim:0", troupe::device_kind::sim, 1, 1});
-  s.brain->know_link(1, {1'000, 10}, {1'000, 10});
+  s.placement_actor->know_link(1, {1'000, 10}, {1'000, 10});
   static const kernel_info both{.name = "both", .key = 78, .kinds = 0b10001};
   const auto run = [&](const troupe::detail::id_set& where, float ns) {
     task_record* t = s.task({{s.array(), reads}});  // 8 bytes that the device does not have
@@ -198,14 +198,15 @@ TEST(placement, learns_of_a_link_into_a_device_from_copies_reported_by_any_threa
   }
   EXPECT_EQ(run({}, 10'000), &device);
   std::thread([&] {
-    for (int i = 0; i < 20; ++i) s.brain->report_transfer(host_space, 1, 8, 100'000);
+    for (int i = 0; i < 20; ++i) s.placement_actor->report_transfer(host_space, 1, 8, 100'000);
   }).join();
   EXPECT_EQ(run({}, 50'000), &core);
   std::thread([&] {
-    for (int i = 0; i < 1000; ++i) s.brain->report_transfer(1, host_space, 8, 1);  // more than fit, and the other way
+    for (int i = 0; i < 1000; ++i)
+      s.placement_actor->report_transfer(1, host_space, 8, 1);  // more than fit, and the other way
   }).join();
   EXPECT_EQ(run({}, 50'000), &core);
-  for (int i = 0; i < 20; ++i) s.brain->report_transfer(host_space, 1, 8, 1'000);
+  for (int i = 0; i < 20; ++i) s.placement_actor->report_transfer(host_space, 1, 8, 1'000);
   EXPECT_EQ(run({}, 10'000), &device);
 }
 
@@ -213,8 +214,8 @@ TEST(placement, spreads_tasks_over_links_because_what_travels_on_one_stands_in_l
   stage s(options{});
   collector& one = s.add({0, "sim:0", troupe::device_kind::sim, 1, 1});
   collector& two = s.add({1, "sim:1", troupe::device_kind::sim, 2, 1});
-  s.brain->know_link(1, {100'000, 10}, {100'000, 10});
-  s.brain->know_link(2, {90'000, 10}, {90'000, 10});
+  s.placement_actor->know_link(1, {100'000, 10}, {100'000, 10});
+  s.placement_actor->know_link(2, {90'000, 10}, {90'000, 10});
   static const kernel_info sim_only{.name = "sim_only", .key = 79, .kinds = 0b10000};
   const auto next = [&] {
     task_record* t = s.task({{s.array(), reads}});  // 8 bytes that neither has
@@ -222,7 +223,7 @@ TEST(placement, spreads_tasks_over_links_because_what_travels_on_one_stands_in_l
     return s.submit(t);
   };
   for (int i = 0; i < 10; ++i) next();
-  EXPECT_EQ(one.held.size(), 5u) << "the other link is a little faster, but not for ten times as much";
+  EXPECT_EQ(one.held.size(), 5u) << "the other rt is a little faster, but not for ten times as much";
   EXPECT_EQ(two.held.size(), 5u);
   s.complete_all();
   for (int i = 0; i < 3; ++i) {  // nothing travels any more
@@ -247,7 +248,7 @@ TEST(placement, weighs_each_candidate_by_what_it_has_and_by_its_own_link) {
   for (std::uint16_t i = 0; i < 5; ++i) {
     collector& node =
         s.add({i, "node:" + std::to_string(i), troupe::device_kind::node, static_cast<memory_space>(i + 1), 1});
-    s.brain->admit_node(node, 1, {1'000.0f * static_cast<float>(i + 1), 1}, {50'000, 1}, true);
+    s.placement_actor->admit_node(node, 1, {1'000.0f * static_cast<float>(i + 1), 1}, {50'000, 1}, true);
   }
   static troupe::detail::shown_ids offering;
   offering = {0, 1, 2, 3, 4};
@@ -260,7 +261,7 @@ TEST(placement, weighs_each_candidate_by_what_it_has_and_by_its_own_link) {
   };
   array_core* a = s.array();
   s.complete(next(a, {2}));  // it has a copy now, as the host has
-  const auto e = s.brain->explain(*next(a, {0, 1, 2, 3, 4}));
+  const auto e = s.placement_actor->explain(*next(a, {0, 1, 2, 3, 4}));
   ASSERT_EQ(e.candidates.size(), 5u) << e.text();
   for (std::size_t i = 0; i < 5; ++i) {
     const std::uint64_t bytes = i == 2 ? 0 : 1;
@@ -274,22 +275,22 @@ TEST(placement, weighs_each_candidate_by_what_it_has_and_by_its_own_link) {
 TEST(placement, explains_a_choice_with_every_candidate_and_one_chosen) {
   stage s(2);
   task_record* t = s.submitted({}, "named");
-  const auto e = s.brain->explain(*t);
+  const auto e = s.placement_actor->explain(*t);
   EXPECT_EQ(e.task, "named");
   ASSERT_EQ(e.candidates.size(), 2u);
   EXPECT_EQ(std::count_if(e.candidates.begin(), e.candidates.end(), [](auto& c) { return c.chosen; }), 1);
   EXPECT_EQ(e.executor, s.holder(t)->facts().name);
   EXPECT_FALSE(e.predicted) << "its time was a guess";
   s.complete(t, 5000);
-  EXPECT_EQ(s.brain->explain(*t).measured, 5000ns);
+  EXPECT_EQ(s.placement_actor->explain(*t).measured, 5000ns);
 }
 
 TEST(placement, forgets_old_decisions) {
   stage s(2, options{.decisions_kept = 3});
   std::vector<task_record*> t;
   for (int i = 0; i < 5; ++i) t.push_back(s.submitted());
-  EXPECT_EQ(s.brain->explain(*t[4]).candidates.size(), 2u);
-  EXPECT_LT(s.brain->explain(*t[0]).candidates.size(), 2u);
+  EXPECT_EQ(s.placement_actor->explain(*t[4]).candidates.size(), 2u);
+  EXPECT_LT(s.placement_actor->explain(*t[0]).candidates.size(), 2u);
 }
 
 // ---- priorities and resources ---------------------------------------------------------------------------------------
@@ -320,10 +321,10 @@ TEST(placement, hands_out_no_more_tasks_than_a_resource_allows) {
   }
   for (std::size_t left = 6; left != 0; --left) {
     ASSERT_EQ(s.out().size(), std::min<std::size_t>(left, 2));
-    EXPECT_EQ(s.brain->report().resources_free[0].amount, 2.0 - static_cast<double>(s.out().size()));
+    EXPECT_EQ(s.placement_actor->report().resources_free[0].amount, 2.0 - static_cast<double>(s.out().size()));
     s.complete(s.out().front());
   }
-  EXPECT_EQ(s.brain->report().resources_free[0].amount, 2);
+  EXPECT_EQ(s.placement_actor->report().resources_free[0].amount, 2);
 }
 
 TEST(placement, gives_resources_back_when_the_task_that_held_them_fails) {
@@ -332,7 +333,7 @@ TEST(placement, gives_resources_back_when_the_task_that_held_them_fails) {
   s.extra(t).options.resources = {{"io", 1}};
   s.submit(t);
   s.complete(t, 1000, std::make_exception_ptr(std::runtime_error("bad")));
-  EXPECT_EQ(s.brain->report().resources_free[0].amount, 1);
+  EXPECT_EQ(s.placement_actor->report().resources_free[0].amount, 1);
 }
 
 TEST(placement, passes_over_a_task_whose_resource_is_taken_for_one_that_can_run) {
@@ -360,17 +361,17 @@ TEST(placement, holds_a_client_back_at_the_in_flight_bound_until_work_has_draine
   std::atomic<std::size_t> submitted{0};
   std::thread client([&] {
     for (task_record* t : tasks) {
-      s.brain->submit(t, false);
+      s.placement_actor->submit(t, false);
       ++submitted;
     }
   });
   // The collector is filled by whoever holds the turn, so it is looked at with the turn only.
   std::size_t most = 0;
   bool draining = false;
-  while (s.brain->finished() < tasks.size()) {
-    s.brain->take_turn(nullptr);
+  while (s.placement_actor->finished() < tasks.size()) {
+    s.placement_actor->take_turn(nullptr);
     task_record* t = nullptr;
-    s.brain->with_turn([&] {
+    s.placement_actor->with_turn([&] {
       most = std::max(most, s.groups[0]->held.size());
       // The client runs into the bound, then half of it drains, and so on.
       if (s.groups[0]->held.size() >= bound) draining = true;
@@ -387,7 +388,7 @@ TEST(placement, holds_a_client_back_at_the_in_flight_bound_until_work_has_draine
     }
     ASSERT_TRUE(claim(*t));
     fulfil(*t, s.board);
-    s.brain->report_done({&t, 1}, s.groups[0].get());
+    s.placement_actor->report_done({&t, 1}, s.groups[0].get());
   }
   client.join();
   EXPECT_LE(most, bound + 32);
@@ -403,9 +404,9 @@ TEST(placement, takes_back_and_fails_all_that_was_not_started_when_it_is_abandon
     s.extra(t.back()).options.resources = {{"io", 1}};
     s.submit(t.back());
   }
-  s.brain->close();
-  s.brain->abandon_queued();
-  EXPECT_TRUE(s.brain->is_quiet());
+  s.placement_actor->close();
+  s.placement_actor->abandon_queued();
+  EXPECT_TRUE(s.placement_actor->is_quiet());
   for (task_record* x : t) {
     ASSERT_TRUE(s.is_done(x) && x->error);
     try {
@@ -414,7 +415,7 @@ TEST(placement, takes_back_and_fails_all_that_was_not_started_when_it_is_abandon
       EXPECT_EQ(e.code(), troupe::errc::runtime_stopped);
     }
   }
-  EXPECT_EQ(s.brain->report().resources_free[0].amount, 1);
+  EXPECT_EQ(s.placement_actor->report().resources_free[0].amount, 1);
 }
 
 TEST(placement, lets_an_executor_that_ran_dry_take_over_half_of_what_another_has_not_started) {
@@ -430,7 +431,7 @@ TEST(placement, lets_an_executor_that_ran_dry_take_over_half_of_what_another_has
   EXPECT_EQ(s.groups[1]->held.size(), (before + 1) / 2);
   EXPECT_EQ(s.groups[0]->held.size(), before / 2);
   EXPECT_EQ(s.holder(newest), s.groups[1].get());
-  const auto why = s.brain->explain(*newest);
+  const auto why = s.placement_actor->explain(*newest);
   EXPECT_EQ(why.executor, "cpu:1");
   for (const auto& c : why.candidates) EXPECT_EQ(c.chosen, c.executor == "cpu:1");
   s.complete_all();
@@ -512,21 +513,21 @@ TEST(placement, leaves_what_others_were_sent_behind_on_the_device_where_it_is) {
 
 TEST(placement, refuses_clients_once_it_is_closed) {
   stage s(1);
-  EXPECT_NO_THROW(s.brain->check_open());
-  s.brain->close();
-  EXPECT_THROW(s.brain->check_open(), troupe::error);
+  EXPECT_NO_THROW(s.placement_actor->check_open());
+  s.placement_actor->close();
+  EXPECT_THROW(s.placement_actor->check_open(), troupe::error);
 }
 
 TEST(placement, frees_an_array_once_its_last_task_has_retired_and_not_before) {
   stage s(1);
   array_core* a = s.array();
   task_record* t = s.submitted({{a, writes}});
-  EXPECT_EQ(s.brain->report().arrays, 1u);
+  EXPECT_EQ(s.placement_actor->report().arrays, 1u);
   s.forget(a);
-  s.brain->drop(a);
-  EXPECT_EQ(s.brain->report().arrays, 1u);
+  s.placement_actor->drop(a);
+  EXPECT_EQ(s.placement_actor->report().arrays, 1u);
   s.complete(t);
-  EXPECT_EQ(s.brain->report().arrays, 0u);
+  EXPECT_EQ(s.placement_actor->report().arrays, 0u);
 }
 
 TEST(placement, sees_that_a_task_would_wait_for_one_behind_itself) {
@@ -535,10 +536,10 @@ TEST(placement, sees_that_a_task_would_wait_for_one_behind_itself) {
   task_record* w = s.submitted({{a, writes}});
   task_record* r = s.submitted({{a, reads}});
   task_record* other = s.submitted();
-  EXPECT_TRUE(s.brain->would_deadlock(*w, *r));
-  EXPECT_TRUE(s.brain->would_deadlock(*w, *w));
-  EXPECT_FALSE(s.brain->would_deadlock(*r, *w));
-  EXPECT_FALSE(s.brain->would_deadlock(*w, *other));
+  EXPECT_TRUE(s.placement_actor->would_deadlock(*w, *r));
+  EXPECT_TRUE(s.placement_actor->would_deadlock(*w, *w));
+  EXPECT_FALSE(s.placement_actor->would_deadlock(*r, *w));
+  EXPECT_FALSE(s.placement_actor->would_deadlock(*w, *other));
 }
 
 }  // namespace

@@ -25,11 +25,11 @@ inline task_extra& extra(task_record* t) {
 }
 
 /// Makes a task of kernel "kernel" that uses these tiles.
-inline task_record* plain_task(house_link& link, const std::vector<use>& uses, std::string name) {
+inline task_record* plain_task(runtime_state& rt, const std::vector<use>& uses, std::string name) {
   static constexpr task_ops ops{nullptr, [](task_record&) noexcept {}, [](task_record&) noexcept {},
                                 [](task_record&) noexcept -> void* { return nullptr; },
                                 kernel_info{.name = "kernel", .key = 1}};
-  task_record* t = take_record(link);
+  task_record* t = take_record(rt);
   t->ops = &ops;
   t->kernel = &ops.closure;
   for (const use& u : uses) {

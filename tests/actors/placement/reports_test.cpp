@@ -25,7 +25,7 @@ class one_node : public stage {
   one_node() : stage(troupe::options{}) {
     add({0, "cpu:0", troupe::device_kind::cpu, host_space, 1});
     add({1, "node:1", troupe::device_kind::node, 1, 2});
-    brain->admit_node(*groups[1], 2, {1'000, 10}, {1'000, 10}, true);
+    placement_actor->admit_node(*groups[1], 2, {1'000, 10}, {1'000, 10}, true);
     offered_ = troupe::detail::id_set{1};
     kernel_.nodes = &offered_;
   }
@@ -42,7 +42,7 @@ class one_node : public stage {
     claim(*t);
     fulfil(*t, board);
   }
-  void report(report_batch b) { brain->report(*groups[1], std::move(b)); }
+  void report(report_batch b) { placement_actor->report(*groups[1], std::move(b)); }
 
  private:
   troupe::detail::shown_ids offered_;
@@ -74,7 +74,7 @@ TEST(placement_reports, what_was_done_is_written_before_it_is_lost) {
   b.lost = {{a, 0}};
   b.lost_why = std::make_exception_ptr(std::runtime_error("it was short of memory"));
   n.report(std::move(b));
-  EXPECT_TRUE(a->homes->tiles[0].lost);  // by the node that had written it just before
+  EXPECT_TRUE(a->coherence->tiles[0].lost);  // by the node that had written it just before
 }
 
 TEST(placement_reports, a_refused_task_does_not_go_where_it_came_from) {
@@ -102,7 +102,7 @@ TEST(placement_reports, a_failure_withdraws_the_executor_after_the_rest) {
   b.need_extra = {under_way};
   b.failed = report_batch::failure{{{a, 0}}, std::make_exception_ptr(std::runtime_error("cut off")), true};
   n.report(std::move(b));
-  EXPECT_TRUE(a->homes->tiles[0].lost);
+  EXPECT_TRUE(a->coherence->tiles[0].lost);
   n.leaves(under_way);
   b = {};
   b.returned = {under_way};

@@ -34,26 +34,26 @@ class stage {
       add({static_cast<std::uint16_t>(i), name, troupe::device_kind::cpu, host_space, slots});
     }
   }
-  explicit stage(troupe::options o) : options(std::move(o)), link(new house_link) {
-    link->host = std::make_unique<plain_device>();
+  explicit stage(troupe::options o) : options(std::move(o)), rt(new runtime_state) {
+    rt->host = std::make_unique<plain_device>();
     // Records ask only whether there is a house.
-    link->house.store(reinterpret_cast<troupe::detail::engine*>(this));
-    brain = std::make_unique<placement>(options, *link, board);
+    rt->house.store(reinterpret_cast<troupe::detail::engine*>(this));
+    placement_actor = std::make_unique<placement>(options, *rt, board);
   }
   ~stage() {
     complete_all();
     for (task_record* t : tasks_) release(t);
-    for (array_core* a : arrays_) brain->drop(a);
+    for (array_core* a : arrays_) placement_actor->drop(a);
     complete_all();  // what is elsewhere is forgotten there first
-    brain.reset();
-    link->release();
+    placement_actor.reset();
+    rt->release();
   }
   stage(const stage&) = delete;
   stage& operator=(const stage&) = delete;
 
   collector& add(executor_facts f) {
     groups.push_back(std::make_unique<collector>(std::move(f)));
-    brain->add(*groups.back());
+    placement_actor->add(*groups.back());
     return *groups.back();
   }
   array_core* array() {
@@ -63,9 +63,9 @@ class stage {
     a->single.valid = true;
     a->bytes = &a->single_bytes;
     a->tile_bytes_max = 8;
-    a->home = link;
-    link->retain();
-    link->arrays.fetch_add(1);
+    a->rt = rt;
+    rt->retain();
+    rt->arrays.fetch_add(1);
     arrays_.push_back(a);
     return a;
   }
@@ -73,15 +73,15 @@ class stage {
   void forget(array_core* a) { std::erase(arrays_, a); }
   using use = test::use;
   task_record* task(const std::vector<use>& uses = {}, std::string name = {}) {
-    task_record* const t = plain_task(*link, uses, std::move(name));
+    task_record* const t = plain_task(*rt, uses, std::move(name));
     retain(t);
     tasks_.push_back(t);
     return t;
   }
   static task_extra& extra(task_record* t) { return test::extra(t); }
   task_record* submit(task_record* t) {
-    brain->submit(t, true);
-    brain->take_turn(nullptr);
+    placement_actor->submit(t, true);
+    placement_actor->take_turn(nullptr);
     return t;
   }
   task_record* submitted(const std::vector<use>& uses = {}, std::string name = {}) {
@@ -104,7 +104,7 @@ class stage {
       t->error = std::move(error);
       fulfil(*t, board);
     }
-    brain->report_done({&t, 1}, g);
+    placement_actor->report_done({&t, 1}, g);
   }
   std::vector<task_record*> out() const {
     std::vector<task_record*> all;
@@ -116,10 +116,10 @@ class stage {
   }
 
   troupe::options options;
-  house_link* link;
+  runtime_state* rt;
   wait_board board;
   std::vector<std::unique_ptr<collector>> groups;
-  std::unique_ptr<placement> brain;
+  std::unique_ptr<placement> placement_actor;
 
  private:
   std::vector<task_record*> tasks_;

@@ -25,7 +25,7 @@ using outcome = transfers::outcome;
 /// A core group (space 0), two devices that reach each other (1, 2), one that reaches none (3), two nodes (4, 5).
 class copies : public testing::Test, protected loose_graph {
  protected:
-  copies() : assignment(1e6f, 0), moves(*link, order, assignment, executors, told) {
+  copies() : assignment(1e6f, 0), moves(*rt, order, assignment, executors, told) {
     for (std::uint16_t i = 0; i < 6; ++i) {
       all.push_back(std::make_unique<collector>(
           executor_facts{i, "executor " + std::to_string(i), i < 4 ? device_kind::cpu : device_kind::node, i, 1}));
@@ -41,13 +41,13 @@ class copies : public testing::Test, protected loose_graph {
   }
   array_core* dirty_in(memory_space s, const std::string& name = "a", troupe::index_t elements = 1) {
     array_core* const a = array(name, elements);
-    a->homes = std::make_unique<array_homes>(1);
-    a->homes->tiles[0].dirty_in = s;
-    a->homes->tiles[0].cached.insert(s);
-    a->homes->spaces.insert(s);
+    a->coherence = std::make_unique<array_coherence>(1);
+    a->coherence->tiles[0].dirty_in = s;
+    a->coherence->tiles[0].cached.insert(s);
+    a->coherence->spaces.insert(s);
     return a;
   }
-  static tile_home& home(array_core* a) { return a->homes->tiles[0]; }
+  static coherence_entry& entry(array_core* a) { return a->coherence->tiles[0]; }
   bool must_wait(task_record* t, memory_space where) { return moves.must_wait(*t, where, where >= 4); }
   /// What that executor was given last; it has it no more.
   task_record* taken(std::size_t executor) {
@@ -95,7 +95,7 @@ TEST_F(copies, bring_home_what_a_task_needs_here_once_for_all_that_wait) {
   EXPECT_EQ(t->pending, 1);
   EXPECT_EQ(u->pending, 1);
   EXPECT_EQ(end(transfer), outcome::at_home);
-  EXPECT_EQ(home(a).dirty_in, host_space);
+  EXPECT_EQ(entry(a).dirty_in, host_space);
   EXPECT_EQ(t->pending, 0);
   EXPECT_FALSE(must_wait(t, host_space));
 }
@@ -119,7 +119,7 @@ TEST_F(copies, are_lent_by_a_device_to_one_that_reaches_it) {
   retire(lend);
   EXPECT_FALSE(must_wait(t, 2));
   ASSERT_EQ(t->extra->loans.size(), 1u);
-  EXPECT_EQ(home(a).dirty_in, 1) << "it remains the owner";
+  EXPECT_EQ(entry(a).dirty_in, 1) << "it remains the owner";
 }
 
 TEST_F(copies, go_through_the_host_where_devices_do_not_reach_each_other) {
@@ -181,56 +181,56 @@ TEST_F(copies, of_a_large_tile_are_passed_on_by_those_that_have_it) {
 
 TEST_F(copies, that_fail_on_a_device_lose_the_tile) {
   array_core* const a = dirty_in(3);
-  moves.fetch(*a, 0, home(a));
+  moves.fetch(*a, 0, entry(a));
   const auto why = trouble();
   EXPECT_EQ(end(taken(3), why), outcome::at_home);
-  EXPECT_EQ(home(a).lost, why);
-  EXPECT_FALSE(home(a).cached.contains(3));
+  EXPECT_EQ(entry(a).lost, why);
+  EXPECT_FALSE(entry(a).cached.contains(3));
 }
 
 TEST_F(copies, that_fail_on_a_node_are_for_others_to_replace) {
   array_core* const a = dirty_in(4);
-  moves.fetch(*a, 0, home(a));
+  moves.fetch(*a, 0, entry(a));
   EXPECT_EQ(end(taken(4), trouble()), outcome::lost_with_node);
-  EXPECT_EQ(home(a).dirty_in, 4);
-  EXPECT_EQ(home(a).lost, nullptr);
+  EXPECT_EQ(entry(a).dirty_in, 4);
+  EXPECT_EQ(entry(a).lost, nullptr);
 }
 
 TEST_F(copies, that_come_after_another_was_asked_for_mean_nothing) {
   array_core* const a = dirty_in(3);
-  moves.fetch(*a, 0, home(a));
+  moves.fetch(*a, 0, entry(a));
   task_record* const late = taken(3);
-  moves.fetch(*a, 0, home(a));
+  moves.fetch(*a, 0, entry(a));
   task_record* const next = taken(3);
   EXPECT_EQ(end(late), outcome::superseded);
-  EXPECT_EQ(home(a).dirty_in, 3);
+  EXPECT_EQ(entry(a).dirty_in, 3);
   EXPECT_EQ(end(next), outcome::at_home);
 }
 
 TEST_F(copies, of_a_lost_tile_are_asked_for_one_after_the_other) {
   array_core* const a = dirty_in(1);
-  home(a).cached.insert(2);
-  home(a).cached.insert(3);
-  home(a).cached.erase(1);
+  entry(a).cached.insert(2);
+  entry(a).cached.insert(3);
+  entry(a).cached.erase(1);
   const auto why = trouble();
-  moves.rescue(*a, 0, home(a), why);
-  EXPECT_EQ(home(a).dirty_in, no_space);
+  moves.rescue(*a, 0, entry(a), why);
+  EXPECT_EQ(entry(a).dirty_in, no_space);
   task_record* const first = taken(2);
   ASSERT_NE(first, nullptr);
   EXPECT_EQ(end(first, why), outcome::asked_elsewhere) << "it has it no more";
   task_record* const second = taken(3);
   ASSERT_NE(second, nullptr);
   EXPECT_EQ(end(second), outcome::at_home);
-  EXPECT_EQ(home(a).lost, nullptr);
+  EXPECT_EQ(entry(a).lost, nullptr);
 }
 
 TEST_F(copies, of_which_there_is_none_any_more_leave_the_reason_behind) {
   array_core* const a = dirty_in(1);
-  home(a).cached.erase(1);
+  entry(a).cached.erase(1);
   const auto why = trouble();
-  moves.rescue(*a, 0, home(a), why);
-  EXPECT_EQ(home(a).dirty_in, host_space);
-  EXPECT_EQ(home(a).lost, why);
+  moves.rescue(*a, 0, entry(a), why);
+  EXPECT_EQ(entry(a).dirty_in, host_space);
+  EXPECT_EQ(entry(a).lost, why);
 }
 
 TEST_F(copies, of_an_array_are_brought_home_or_given_up_as_a_whole) {
@@ -238,21 +238,21 @@ TEST_F(copies, of_an_array_are_brought_home_or_given_up_as_a_whole) {
   EXPECT_TRUE(moves.bring_home(*a));
   EXPECT_EQ(end(taken(3)), outcome::at_home);
   EXPECT_FALSE(moves.bring_home(*a)) << "it is here";
-  a->homes->spaces.insert(1);
+  a->coherence->spaces.insert(1);
   moves.forget_copies(*a);
   for (const std::size_t device : {1, 3}) {
     task_record* const forget = taken(device);
     ASSERT_NE(forget, nullptr) << device;
     EXPECT_EQ(forget->kind, task_kind::forget);
   }
-  EXPECT_TRUE(a->homes->spaces.empty());
+  EXPECT_TRUE(a->coherence->spaces.empty());
 }
 
 TEST_F(copies, of_nodes_are_told_of_when_the_turn_is_over) {
   array_core *a = dirty_in(3), *b = dirty_in(4, "b");
-  moves.fetch(*a, 0, home(a));
+  moves.fetch(*a, 0, entry(a));
   EXPECT_TRUE(told.empty()) << "a device looks at once";
-  moves.fetch(*b, 0, home(b));
+  moves.fetch(*b, 0, entry(b));
   EXPECT_FALSE(told.empty());
 }
 

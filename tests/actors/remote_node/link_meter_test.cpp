@@ -7,12 +7,12 @@
 
 namespace {
 
-using troupe::detail::house_clock;
 using troupe::detail::link_meter;
+using troupe::detail::runtime_clock;
 
 struct link_meter_test : testing::Test {
   std::uint64_t now = 1'000;
-  house_clock clock{[this] { return now; }};
+  runtime_clock clock{[this] { return now; }};
   link_meter meter{clock};
 };
 

@@ -29,7 +29,7 @@ struct remote_copies_test : testing::Test {
     a.spec.tile = {4, 1, 1, 1};
     a.grid = {2, 1, 1, 1};
     a.tile_count = 2;
-    a.homes = std::make_unique<array_homes>(2);
+    a.coherence = std::make_unique<array_coherence>(2);
     known.know(a);
   }
   static box4 part(troupe::index_t lo, troupe::index_t hi) { return {{lo, 0, 0, 0}, {hi, 1, 1, 1}}; }
@@ -60,7 +60,7 @@ struct remote_copies_test : testing::Test {
     if (mode != access_mode::write) need(a.tile_box(tile), id);
     s.j.last_write = known.note_written(s.task, id, s.j.wrote);
   }
-  void written_elsewhere(std::uint32_t tile = 0) { a.homes->tiles[tile].version.fetch_add(1); }
+  void written_elsewhere(std::uint32_t tile = 0) { a.coherence->tiles[tile].version.fetch_add(1); }
   tiles dirty() const {
     tiles all;
     known.each_dirty([&](array_core* of, std::uint32_t tile, bool) { all.emplace_back(of, tile); });
@@ -78,7 +78,7 @@ TEST_F(remote_copies_test, an_array_is_told_once) {
   array_core other;
   other.id = 6;
   other.spec.name = "b";
-  const troupe::detail::wire::array_card* const card = known.know(other);
+  const troupe::detail::wire::array_descriptor* const card = known.know(other);
   ASSERT_NE(card, nullptr);
   EXPECT_EQ(card->name, "b");
   EXPECT_EQ(known.know(other), nullptr);
@@ -105,7 +105,7 @@ TEST_F(remote_copies_test, arrays_are_kept_apart) {
   other.spec = a.spec;
   other.grid = a.grid;
   other.tile_count = 2;
-  other.homes = std::make_unique<array_homes>(2);
+  other.coherence = std::make_unique<array_coherence>(2);
   known.know(other);  // after `a`, which is meant here
   EXPECT_EQ(need(part(0, 4), 1), 1u);
   EXPECT_TRUE(known.has_version(a.id, 0, 1));

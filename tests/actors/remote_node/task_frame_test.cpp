@@ -13,13 +13,13 @@ using troupe::detail::task_frame;
 namespace net = troupe::net;
 namespace wire = troupe::detail::wire;
 
-wire::array_card array(std::uint64_t id) {
-  wire::array_card a;
+wire::array_descriptor array(std::uint64_t id) {
+  wire::array_descriptor a;
   a.id = id;
   return a;
 }
-wire::task_card task(std::uint64_t id) {
-  wire::task_card t;
+wire::task_descriptor task(std::uint64_t id) {
+  wire::task_descriptor t;
   t.id = id;
   return t;
 }

@@ -10,8 +10,8 @@
 namespace troupe::detail::wire {
 namespace {
 
-self_card an_example() {
-  self_card s;
+self_descriptor an_example() {
+  self_descriptor s;
   s.number = 12345678901;
   s.takes_work = true;
   s.up_ms = 86'400'000;
@@ -28,7 +28,7 @@ self_card an_example() {
   s.memory_machine = std::uint64_t{1} << 40;
   s.load_percent = 6350;
   s.bulk = "sockets, without UCX: no such library";
-  link_card& l = s.links.emplace_back();
+  link_descriptor& l = s.links.emplace_back();
   l.peer = {{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 255}};
   l.name = "n2";
   l.suspect = true;
@@ -40,18 +40,18 @@ self_card an_example() {
   return s;
 }
 
-std::vector<std::byte> bytes_of(const self_card& s) {
+std::vector<std::byte> bytes_of(const self_descriptor& s) {
   net::writer w;
   put(w, s);
   return w.take();
 }
 
 TEST(member_messages, a_member_comes_out_as_it_went_in) {
-  const self_card s = an_example();
+  const self_descriptor s = an_example();
   const auto bytes = bytes_of(s);
   EXPECT_EQ(kind_of(bytes), kind::described);
   net::reader r{std::span<const std::byte>(bytes).subspan(1)};
-  const self_card t = take_self(r);
+  const self_descriptor t = take_self(r);
   EXPECT_EQ(t.number, s.number);
   EXPECT_EQ(t.takes_work, s.takes_work);
   EXPECT_EQ(t.leaving, s.leaving);
@@ -108,7 +108,7 @@ TEST(member_messages, what_ends_too_early_or_too_late_is_refused) {
 
 TEST(member_messages, any_change_of_a_byte_is_refused_or_harmless) {
   test::expect_refuses_or_takes_what_is_changed(bytes_of(an_example()), [](net::reader& r) {
-    const self_card s = take_self(r);
+    const self_descriptor s = take_self(r);
     ASSERT_LE(s.links.size(), 2u);
     ASSERT_LE(s.slots, 1u << 20);
   });
@@ -116,7 +116,7 @@ TEST(member_messages, any_change_of_a_byte_is_refused_or_harmless) {
 
 // What is left of the frame could hold them; there are not that many links.
 TEST(member_messages, more_links_than_a_cluster_can_have_are_refused_before_they_are_read) {
-  self_card s = an_example();
+  self_descriptor s = an_example();
   s.links.clear();
   auto bytes = bytes_of(s);
   bytes.pop_back();
@@ -134,7 +134,7 @@ TEST(member_messages, more_links_than_a_cluster_can_have_are_refused_before_they
 }
 
 TEST(member_messages, who_has_more_links_than_fit_tells_of_those_that_do) {
-  self_card s;
+  self_descriptor s;
   s.links.resize(links_max + 10);
   const auto bytes = bytes_of(s);
   net::reader r{std::span<const std::byte>(bytes).subspan(1)};

@@ -14,7 +14,7 @@ namespace {
 
 tasks an_example() {
   tasks t;
-  array_card& a = t.arrays.emplace_back();
+  array_descriptor& a = t.arrays.emplace_back();
   a.id = 1234567890123;
   a.rank = 2;
   a.size = {1000, 700, 1, 1};
@@ -22,7 +22,7 @@ tasks an_example() {
   a.element = 8;
   a.align = 16;
   a.name = "picture";
-  task_card& one = t.all.emplace_back();
+  task_descriptor& one = t.all.emplace_back();
   one.id = 77;
   one.kernel = 0xfedcba9876543210;
   one.name = "blur";
@@ -30,7 +30,7 @@ tasks an_example() {
   one.retries = 2;
   one.watched = true;
   one.resources = {{"licence", 2}, {"bytes", 1.5e9}};
-  access_card& x = one.accesses.emplace_back();
+  access_descriptor& x = one.accesses.emplace_back();
   x.array = a.id;
   x.mode = access_mode::read;
   x.where.lo = {-1, 63, 0, 0};
@@ -41,7 +41,7 @@ tasks an_example() {
   x.gaps.push_back({.tile = 5, .where = {{0, 63, 0, 0}, {100, 64, 1, 1}}, .pushed = 300});
   x.gaps.push_back(
       {6, {{0, 64, 0, 0}, {100, 128, 1, 1}}, {{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 255}}, 77});
-  access_card& y = one.accesses.emplace_back();
+  access_descriptor& y = one.accesses.emplace_back();
   y.array = a.id;
   y.mode = access_mode::reduce;
   y.returns = y.fresh = true;
@@ -65,7 +65,7 @@ TEST(node_messages, tasks_come_out_as_they_went_in) {
   EXPECT_EQ(u.arrays[0].element, 8u);
   EXPECT_EQ(u.arrays[0].name, "picture");
   ASSERT_EQ(u.all.size(), 1u);
-  const task_card &a = t.all[0], &b = u.all[0];
+  const task_descriptor &a = t.all[0], &b = u.all[0];
   EXPECT_EQ(b.id, a.id);
   EXPECT_EQ(b.kernel, a.kernel);
   EXPECT_EQ(b.name, a.name);
@@ -117,11 +117,11 @@ TEST(node_messages, boxes_to_be_filled_come_out_as_they_went_in) {
 }
 
 TEST(node_messages, a_card_names_no_more_kernels_than_its_peer_takes) {
-  card c{4, 0, true, {}, std::vector<std::uint64_t>(kernels_max + 1, 7)};
+  node_descriptor c{4, 0, true, {}, std::vector<std::uint64_t>(kernels_max + 1, 7)};
   net::writer w;
   put(w, c);
   net::reader r(w.view().subspan(1));
-  EXPECT_EQ(take_card(r).kernels.size(), kernels_max);
+  EXPECT_EQ(take_node_descriptor(r).kernels.size(), kernels_max);
 }
 
 TEST(node_messages, pulls_and_their_refusals_come_out_as_they_went_in) {
@@ -165,8 +165,9 @@ TEST(node_messages, ends_and_requests_come_out_as_they_went_in) {
   EXPECT_EQ(ends[1].code, errc::out_of_memory);
   EXPECT_EQ(ends[1].attempts, 3);
   EXPECT_EQ(ends[1].text, "no room");
-  for (const task_end& bad : {task_end{.how = outcome::ran, .attempts = 0}, task_end{.how = outcome::ran, .attempts = -1},
-                              task_end{.how = outcome::not_run, .attempts = -1}}) {
+  for (const task_end& bad :
+       {task_end{.how = outcome::ran, .attempts = 0}, task_end{.how = outcome::ran, .attempts = -1},
+        task_end{.how = outcome::not_run, .attempts = -1}}) {
     w.clear();
     put(w, bad);
     net::reader wrong(w.view());
@@ -205,8 +206,8 @@ TEST(node_messages, any_change_of_a_byte_is_refused_or_harmless) {
   put(w, an_example());
   test::expect_refuses_or_takes_what_is_changed(w.view(), [](net::reader& r) {
     const tasks t = take_tasks(r);
-    for (const task_card& one : t.all)
-      for (const access_card& x : one.accesses)
+    for (const task_descriptor& one : t.all)
+      for (const access_descriptor& x : one.accesses)
         for (int d = 0; d < rank_max; ++d) ASSERT_LE(x.where.lo[d], x.where.hi[d]);
   });
 }
@@ -235,7 +236,7 @@ TEST(node_messages, a_length_that_promises_more_than_there_is_takes_no_memory) {
   w.varint(1u << 20);
   w.varint(1);
   net::reader c(w.view());
-  EXPECT_THROW(take_card(c), error);
+  EXPECT_THROW(take_node_descriptor(c), error);
 }
 
 }  // namespace

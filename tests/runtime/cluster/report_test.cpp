@@ -13,17 +13,17 @@ using namespace std::chrono_literals;
 
 node_id id(std::uint8_t n) { return {{n}}; }
 
-heard_member member(std::uint8_t n, const char* name, std::vector<wire::link_card> links) {
+heard_member member(std::uint8_t n, const char* name, std::vector<wire::link_descriptor> links) {
   heard_member m;
   m.id = id(n);
   m.name = name;
-  m.card.emplace();
-  m.card->slots = n;
-  m.card->links = std::move(links);
+  m.descriptor.emplace();
+  m.descriptor->slots = n;
+  m.descriptor->links = std::move(links);
   return m;
 }
-wire::link_card link(std::uint8_t to, const char* name, wire::way out, wire::way in) {
-  wire::link_card l;
+wire::link_descriptor link(std::uint8_t to, const char* name, wire::way out, wire::way in) {
+  wire::link_descriptor l;
   l.peer = id(to);
   l.name = name;
   l.out = out;
@@ -32,7 +32,7 @@ wire::link_card link(std::uint8_t to, const char* name, wire::way out, wire::way
 }
 
 TEST(cluster_picture, both_ends_make_one_link_and_the_sender_is_believed) {
-  wire::link_card of_a = link(2, "a", {1000, 10, 1}, {5, 6, 7}), of_z = link(1, "z", {200, 20, 0}, {900, 9, 1});
+  wire::link_descriptor of_a = link(2, "a", {1000, 10, 1}, {5, 6, 7}), of_z = link(1, "z", {200, 20, 0}, {900, 9, 1});
   of_a.round_trip_ns = 90'000;
   of_z.round_trip_ns = 80'000;
   of_z.resets = 3;
@@ -63,7 +63,7 @@ TEST(cluster_picture, who_is_silent_is_there_with_what_the_other_end_says) {
   silent.id = id(2);
   silent.name = "b";
   silent.suspect = true;
-  wire::link_card of_b = link(2, "b", {1000, 10, 0}, {50, 60, 0});
+  wire::link_descriptor of_b = link(2, "b", {1000, 10, 0}, {50, 60, 0});
   of_b.round_trip_ns = 70'000;
   const cluster_report c = picture_of({member(1, "a", {of_b}), silent});
   ASSERT_EQ(c.members.size(), 2u);

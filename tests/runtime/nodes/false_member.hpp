@@ -95,7 +95,7 @@ class false_member final : private troupe::cluster_events, private net::lasting_
     over_ = s;
     is_member = true;
     net::writer w;
-    wire::put(w, wire::card{1, 0, lends_, {}, troupe::detail::offered_keys()});
+    wire::put(w, wire::node_descriptor{1, 0, lends_, {}, troupe::detail::offered_keys()});
     say(w);
   }
   void resumed(const node_id&, const std::shared_ptr<net::session>& s) override {

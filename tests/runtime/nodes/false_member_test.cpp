@@ -29,7 +29,7 @@ TEST_F(false_members, a_task_that_is_said_to_have_failed_ends_when_nothing_of_it
   const auto f = there(kernels::two, troupe::read(filled<word>({1, 3}, troupe::tiles(1, 3), word{7}, "from")),
                        troupe::write(x.sub({{0, 0}, {rows / 2, 3}})),
                        troupe::update(filled<word>({1, 3}, troupe::tiles(1, 3), word{7}, "to")), word{1});
-  const wire::task_card t = next_task();
+  const wire::task_descriptor t = next_task();
   other->send(wire::kind::bytes_back, {t.id, 1}, half_bytes);
   w.run_for(6ms);
   ended(t.id, wire::outcome::failed);
@@ -43,7 +43,7 @@ TEST_F(false_members, a_task_that_is_said_to_have_failed_ends_when_nothing_of_it
 TEST_F(false_members, what_a_task_wrote_may_be_sent_once_at_a_time) {
   const grid x = array<word>({rows, 3}, troupe::tiles(rows, 3), "x");
   const auto f = there(kernels::write, troupe::write(x.sub({{0, 0}, {rows / 2, 3}})), word{1});
-  const wire::task_card t = next_task();
+  const wire::task_descriptor t = next_task();
   other->send(wire::kind::bytes_back, {t.id, 0}, half_bytes);
   other->send(wire::kind::bytes_back, {t.id, 0}, half_bytes);
   EXPECT_TRUE(until([&] { return nodes() == 0; })) << "it was not given up";
@@ -52,7 +52,7 @@ TEST_F(false_members, what_a_task_wrote_may_be_sent_once_at_a_time) {
 TEST_F(false_members, a_tile_that_is_coming_home_cannot_be_refused_any_more) {
   const grid x = filled<word>({rows, 3}, troupe::tiles(rows, 3), word{7}, "x");
   const auto f = there(kernels::change, troupe::update(x), word{1});
-  const wire::task_card t = next_task();
+  const wire::task_descriptor t = next_task();
   ended(t.id, wire::outcome::ran);
   ASSERT_TRUE(until([&] { return f.is_ready(); }));
   const auto here = spawn({.where = troupe::scope::here()}, kernels::change, troupe::update(x), word{2});
@@ -133,7 +133,7 @@ TEST_F(false_members, what_a_task_reads_is_not_sent_once_it_has_ended) {
   const grid x = filled<word>({rows, 3}, troupe::tiles(rows, 3), word{7}, "x");
   const grid y = filled<word>({1, 3}, troupe::tiles(1, 3), word{7}, "y");
   const auto f = there(kernels::derive, troupe::read(x), troupe::write(y), word{1});
-  const wire::task_card t = next_task();
+  const wire::task_descriptor t = next_task();
   ASSERT_EQ(t.accesses.at(0).gaps.size(), 1u);
   const auto sent = [&] { return w.network.bytes_sent(w.nodes[0]->id()); };
   const auto before = sent();
@@ -152,7 +152,7 @@ TEST_F(false_members, a_task_does_not_end_while_what_it_reads_is_being_sent) {
   const grid x = filled<word>({rows, 3}, troupe::tiles(rows, 3), word{7}, "x");
   const grid y = filled<word>({1, 3}, troupe::tiles(1, 3), word{7}, "y");
   const auto f = there(kernels::derive, troupe::read(x), troupe::write(y), word{1});
-  const wire::task_card t = next_task();
+  const wire::task_descriptor t = next_task();
   want(1, t.accesses.at(0).array, t.accesses[0].gaps.at(0));  // takes 24 ms
   ended(t.id, wire::outcome::ran);
   w.run_for(10ms);
@@ -192,7 +192,7 @@ TEST_F(false_members, who_takes_less_than_what_may_be_said_to_it_is_given_no_wor
 
 TEST_F(false_members, arrays_of_nothing_may_not_be_so_large_that_their_sizes_cannot_be_multiplied) {
   wire::tasks t;
-  wire::array_card& a = t.arrays.emplace_back();
+  wire::array_descriptor& a = t.arrays.emplace_back();
   a.id = 1;
   a.rank = 3;
   a.size = a.tile = {troupe::index_t{1} << 47, troupe::index_t{1} << 47, 1, 1};
@@ -277,7 +277,7 @@ TEST_F(false_members, who_hands_a_task_back_again_and_again_does_so_until_its_de
   EXPECT_TRUE(until([&] {
     for (const auto& frame : std::exchange(other->heard[wire::kind::tasks], {})) {
       net::reader from(frame);
-      for (const wire::task_card& c : wire::take_tasks(from).all) ended(c.id, wire::outcome::not_run);
+      for (const wire::task_descriptor& c : wire::take_tasks(from).all) ended(c.id, wire::outcome::not_run);
     }
     return f.is_ready();
   }));

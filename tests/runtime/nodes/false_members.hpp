@@ -42,7 +42,7 @@ class false_members : public testing::Test,
     return spawn({.where = troupe::scope::at("false")}, kernel, all...);
   }
   /// What it has been sent to do, one at a time.
-  wire::task_card next_task() {
+  wire::task_descriptor next_task() {
     auto& frames = other->heard[wire::kind::tasks];
     for (;;) {
       EXPECT_TRUE(until([&] { return !frames.empty(); }));
@@ -89,19 +89,19 @@ class false_members : public testing::Test,
                  std::vector<std::vector<std::byte>> values, std::uint64_t array = 1, std::uint64_t pushed = 0,
                  std::vector<troupe::resource> quantities = {}) {
     wire::tasks t;
-    wire::array_card a;
+    wire::array_descriptor a;
     a.id = array;
     a.rank = 2;
     a.size = a.tile = {rows, 3, 1, 1};
     a.element = a.align = sizeof(word);
     a.name = "theirs";
     if (with_array) t.arrays.push_back(a);
-    wire::task_card& c = t.all.emplace_back();
+    wire::task_descriptor& c = t.all.emplace_back();
     c.id = id;
     c.kernel = kernel;
     c.values = std::move(values);
     c.resources = std::move(quantities);
-    wire::access_card& x = c.accesses.emplace_back();
+    wire::access_descriptor& x = c.accesses.emplace_back();
     x.array = a.id;
     x.mode = troupe::access_mode::update;
     x.where.hi = x.limit.hi = a.size;

@@ -36,8 +36,8 @@ struct imagined_time {
 
 class imagined_cores final : public core_group {
  public:
-  imagined_cores(core_group_options o, placement& p, wait_board& b, house_link& link, imagined_time t)
-      : facts_(std::move(o.facts)), placement_(p), board_(b), link_(link), time_(std::move(t)) {}
+  imagined_cores(core_group_options o, placement& p, wait_board& b, runtime_state& rt, imagined_time t)
+      : facts_(std::move(o.facts)), placement_(p), board_(b), rt_(rt), time_(std::move(t)) {}
 
   const executor_facts& facts() const override { return facts_; }
   void run_tasks(std::span<task_record* const> tasks, attention) override {
@@ -99,8 +99,8 @@ class imagined_cores final : public core_group {
 
  private:
   struct job {
-    job(house_link& link, const char* name, const std::atomic<bool>& stopping)
-        : context(*link.host, link, buffers, name, stopping) {}
+    job(runtime_state& rt, const char* name, const std::atomic<bool>& stopping)
+        : context(*rt.host, rt, buffers, name, stopping) {}
     task_record* task = nullptr;
     scratch buffers;
     run_context context;
@@ -130,7 +130,7 @@ class imagined_cores final : public core_group {
       placement_.report_done({&t, 1}, this);
       return;
     }
-    const auto j = running_.emplace(running_.end(), link_, facts_.name.c_str(), stopping_);
+    const auto j = running_.emplace(running_.end(), rt_, facts_.name.c_str(), stopping_);
     j->task = t;
     j->context.bind(*t);
     if (time_.is_early()) run_body(*j);
@@ -165,7 +165,7 @@ class imagined_cores final : public core_group {
           return;
         }
         if (t.kind == task_kind::settle)
-          settle_reduction(t, *link_.host, j.context);
+          settle_reduction(t, *rt_.host, j.context);
         else
           t.ops->run(t, j.context);
         count(attempt, attempt - 1);
@@ -193,7 +193,7 @@ class imagined_cores final : public core_group {
   const executor_facts facts_;
   placement& placement_;
   wait_board& board_;
-  house_link& link_;
+  runtime_state& rt_;
   const imagined_time time_;
   std::atomic<bool> stopping_{false};
   std::deque<task_record*> queue_;

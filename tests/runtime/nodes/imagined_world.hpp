@@ -50,7 +50,7 @@ class imagined_node {
   void resume();
   bool is_paused() const { return paused_; }
   /// Takes no more work and wants what it has fetched.
-  void close_doors();
+  void close_intake();
   /// Ends it if that has been done; nobody may be in an event of the network.
   bool end_if_released();
   /// What is left of a process that is gone, or of all at the end.
@@ -126,8 +126,8 @@ inline imagined_node::imagined_node(imagined_world& w, std::uint16_t place, int 
   o.cluster.insecure_loopback = true;
   o.cluster.listen = o.cluster.announce = {at_.text()};
   if (more) more(o);
-  surroundings s;
-  s.clock = house_clock([&w] { return static_cast<std::uint64_t>(w.network.now().time_since_epoch().count()); });
+  runtime_environment s;
+  s.clock = runtime_clock([&w] { return static_cast<std::uint64_t>(w.network.now().time_since_epoch().count()); });
   s.make_id = [this] { return id_; };
   s.make_transport = [this](net::transport_options t) {
     t.chunk_bytes = 256;  // so that something can happen in the middle of a transfer
@@ -135,7 +135,7 @@ inline imagined_node::imagined_node(imagined_world& w, std::uint16_t place, int 
     wire_ = made.get();
     return made;
   };
-  s.make_cores = [this](core_group_options c, placement& p, wait_board& b, house_link& link) {
+  s.make_cores = [this](core_group_options c, placement& p, wait_board& b, runtime_state& rt) {
     imagined_time t;
     t.later = [this](std::chrono::nanoseconds d, std::function<void()> f) { later(d, std::move(f)); };
     t.duration = [this] {
@@ -144,7 +144,7 @@ inline imagined_node::imagined_node(imagined_world& w, std::uint16_t place, int 
           1000 + static_cast<std::int64_t>(-std::log(u) * static_cast<double>(world_.body.count())));
     };
     t.is_early = [this] { return world_.chance(2); };
-    return std::make_shared<imagined_cores>(std::move(c), p, b, link, std::move(t));
+    return std::make_shared<imagined_cores>(std::move(c), p, b, rt, std::move(t));
   };
   s.call_later = [this](std::chrono::milliseconds d, std::function<void()> f) { later(d, std::move(f)); };
   s.aside = [this](std::function<void()> f) {
@@ -173,12 +173,12 @@ inline void imagined_node::resume() {
   paused_ = false;
   world_.network.resume(id_);
 }
-inline void imagined_node::close_doors() {
+inline void imagined_node::close_intake() {
   leaving_ = true;
-  house_->others()->close_doors();
+  house_->others()->close_intake();
 }
 inline bool imagined_node::end_if_released() {
-  if (!lives_ || paused_ || !leaving_ || !house_->others()->wait_released({}) || !house_->brain().is_quiet())
+  if (!lives_ || paused_ || !leaving_ || !house_->others()->wait_released({}) || !house_->placement_actor().is_quiet())
     return false;
   house_->others()->stop();  // says goodbye, for which time passes
   kill();

@@ -51,7 +51,7 @@ TEST_F(large_calls, a_task_that_reads_a_million_pieces_is_told_in_many_small_fra
   const grid x = filled<word>({rows, 3}, troupe::tiles(1, 3), word{7}, "x");
   const grid y = array<word>({1, 3}, troupe::tiles(1, 3), "y");
   const auto f = there(kernels::derive, troupe::read(x.sub({{rows - read, 0}, {rows, 3}})), troupe::write(y), word{1});
-  const wire::task_card t = next_task();
+  const wire::task_descriptor t = next_task();
   const told all = take_fills(*other);
   EXPECT_LE(all.largest, 64u << 10);
   EXPECT_GT(all.frames, 100u);

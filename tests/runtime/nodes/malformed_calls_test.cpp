@@ -44,8 +44,8 @@ class malformed_calls : public test::false_members {
     static const troupe::offer offered{read_large, take_bool, first_of_each};
     bodies = 0;
   }
-  static wire::array_card an_array(std::uint64_t id, index_t rows, index_t columns) {
-    wire::array_card a;
+  static wire::array_descriptor an_array(std::uint64_t id, index_t rows, index_t columns) {
+    wire::array_descriptor a;
     a.id = id;
     a.rank = 2;
     a.size = a.tile = {rows, columns, 1, 1};
@@ -53,8 +53,8 @@ class malformed_calls : public test::false_members {
     a.name = "theirs";
     return a;
   }
-  static wire::access_card all_of(const wire::array_card& a, access_mode mode) {
-    wire::access_card x;
+  static wire::access_descriptor all_of(const wire::array_descriptor& a, access_mode mode) {
+    wire::access_descriptor x;
     x.array = a.id;
     x.mode = mode;
     x.where.hi = x.limit.hi = a.size;
@@ -64,11 +64,11 @@ class malformed_calls : public test::false_members {
   static wire::tasks a_call() {
     wire::tasks t;
     t.arrays.push_back(an_array(1, 6, 3));
-    wire::task_card& c = t.all.emplace_back();
+    wire::task_descriptor& c = t.all.emplace_back();
     c.id = 1;
     c.kernel = kernels::change.info().key;
     c.values = {one_word()};
-    wire::access_card& x = c.accesses.emplace_back(all_of(t.arrays[0], access_mode::update));
+    wire::access_descriptor& x = c.accesses.emplace_back(all_of(t.arrays[0], access_mode::update));
     x.where.hi[0] = 4;
     x.returns = true;
     x.gaps.push_back({.where = x.where});
@@ -78,7 +78,7 @@ class malformed_calls : public test::false_members {
   static wire::tasks a_reduction() {
     wire::tasks t;
     t.arrays = {an_array(1, 6, 3), an_array(2, 2, 3)};
-    wire::task_card& c = t.all.emplace_back();
+    wire::task_descriptor& c = t.all.emplace_back();
     c.id = 1;
     c.kernel = kernels::add.info().key;
     c.values = {one_word()};
@@ -206,7 +206,7 @@ TEST_F(malformed_calls, truth_is_zero_or_one) {
 TEST_F(malformed_calls, arrays_of_one_call_have_the_shapes_that_the_kernel_says) {
   wire::tasks t;
   t.arrays = {an_array(1, 6, 3), an_array(2, 2, 3)};
-  wire::task_card& c = t.all.emplace_back();
+  wire::task_descriptor& c = t.all.emplace_back();
   c.id = 1;
   c.kernel = first_of_each.info().key;
   c.accesses = {all_of(t.arrays[0], access_mode::read), all_of(t.arrays[1], access_mode::update)};
@@ -245,7 +245,7 @@ TEST_F(malformed_calls, quantities_and_times_are_numbers_that_can_be_counted_wit
   for (const float time : {std::numeric_limits<float>::infinity(), 1e30f}) {
     const auto x = filled<word>({1, 3}, troupe::tiles(1, 3), word{7}, "x");
     const auto f = there(kernels::change, troupe::update(x), word{1});
-    const wire::task_card t = next_task();
+    const wire::task_descriptor t = next_task();
     net::writer done;
     done.varint(static_cast<std::uint64_t>(wire::kind::done));
     wire::put(done, wire::task_end{.id = t.id, .how = wire::outcome::ran, .measured_ns = time});

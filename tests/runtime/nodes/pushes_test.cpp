@@ -70,7 +70,7 @@ class pushes : public test::false_members {
     return there(kernels::derive, troupe::read(x), troupe::write(array<word>({1, 3}, troupe::tiles(1, 3), "to")),
                  word{1});
   }
-  static std::uint64_t pushed_with(const wire::task_card& t) { return t.accesses.at(0).gaps.at(0).pushed; }
+  static std::uint64_t pushed_with(const wire::task_descriptor& t) { return t.accesses.at(0).gaps.at(0).pushed; }
   bool has_come(std::uint64_t number) {
     return until([&] {
       return std::ranges::any_of(other->bodies, [&](const auto& b) {
@@ -215,15 +215,15 @@ TEST_F(pushes, nothing_goes_to_where_memory_is_counted) {
 TEST_F(pushes, nothing_goes_into_what_a_task_there_still_uses) {
   const grid x = made();
   const auto f = reads(x.sub({{0, 0}, {10, 3}}));
-  const wire::task_card first = next_task();
+  const wire::task_descriptor first = next_task();
   EXPECT_NE(pushed_with(first), 0u);
   const auto g = reads(x);
-  const wire::task_card second = next_task();
+  const wire::task_descriptor second = next_task();
   ASSERT_EQ(second.accesses.at(0).gaps.size(), 1u);
   EXPECT_EQ(pushed_with(second), 0u);
   const grid y = made();
   const auto h = reads(y.sub({{0, 0}, {10, 3}}));
-  const wire::task_card third = next_task();
+  const wire::task_descriptor third = next_task();
   ended(third.id, wire::outcome::ran);
   ASSERT_TRUE(until([&] { return h.is_ready(); }));
   const auto i = reads(y);
@@ -234,7 +234,7 @@ TEST_F(pushes, a_task_ends_when_nothing_of_it_is_read_here_any_more) {
   bytes_take_their_time();
   for (const auto how : {wire::outcome::failed, wire::outcome::ran}) {
     const auto f = reads(made());
-    const wire::task_card t = next_task();
+    const wire::task_descriptor t = next_task();
     ASSERT_NE(pushed_with(t), 0u);
     ended(t.id, how);
     w.run_for(10ms);

@@ -233,7 +233,7 @@ TEST(replica_simulation, copies_take_no_more_room_than_the_tiles_have_here) {
     for (std::size_t i = 0; i < all.size(); ++i) calls.push_back(c.on(1, kernels::change, all[i], s * 10 + i));
   c.until_done(calls);
   c.w.run_for(1s);
-  const auto r = c.w.nodes[0]->house().brain().report();
+  const auto r = c.w.nodes[0]->house().placement_actor().report();
   EXPECT_LE(r.bytes_allocated_max, 4 * tile);
   EXPECT_EQ(r.bytes_spilled, 0u);
   c.kill(1);

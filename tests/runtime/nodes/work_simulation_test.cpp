@@ -218,7 +218,7 @@ class scenario {
       case 11:
         if (imagined_node* n = worker(); n && !n->is_leaving()) {
           tell() << n->name() << " wants to leave\n";
-          n->later({}, [n] { n->close_doors(); });
+          n->later({}, [n] { n->close_intake(); });
         }
         break;
       case 12:
@@ -281,7 +281,7 @@ class scenario {
     const auto left = [&] {
       std::string text;
       for (imagined_node* n : w_.living()) {
-        const auto r = n->house().brain().report();
+        const auto r = n->house().placement_actor().report();
         if (n->is_leaving()) text += n->name() + " has not been let go; ";
         if (r.arrays != 0) text += n->name() + " has " + std::to_string(r.arrays) + " arrays; ";
         if (r.records != 0) text += n->name() + " has " + std::to_string(r.records) + " records; ";
@@ -358,7 +358,7 @@ TEST(work_simulation, who_waits_for_a_place_gets_one_when_somebody_goes) {
   // Who is let go by all may leave, also by one that has no place for him.
   program p(w, *w.nodes[0]);
   for (int i = 0; i < 40; ++i) p.call();
-  waits->close_doors();
+  waits->close_intake();
   for (int i = 0; i < 100 && !waits->end_if_released(); ++i) w.run_for(100ms);
   EXPECT_FALSE(waits->lives()) << "it has not been let go";
   for (int i = 0; i < 100 && p.unfinished() != 0; ++i) w.run_for(100ms);
@@ -370,7 +370,7 @@ TEST(work_simulation, a_node_with_a_place_for_nobody_more_lets_who_leaves_go) {
   imagined_world w(2);
   for (std::uint16_t i = 0; i < 3; ++i) w.start(i, 1, [&](troupe::options& o) { o.cluster.nodes_max = 1; });
   w.run_for(2s);
-  w.nodes[2]->close_doors();
+  w.nodes[2]->close_intake();
   for (int i = 0; i < 100 && !w.nodes[2]->end_if_released(); ++i) w.run_for(100ms);
   EXPECT_FALSE(w.nodes[2]->lives());
 }
@@ -384,7 +384,7 @@ TEST(work_simulation, who_is_leaving_is_given_no_place_that_becomes_free) {
   const auto there = w.nodes[0]->house().others()->report();
   ASSERT_EQ(there.size(), 1u);
   const std::size_t has = there[0].name == w.nodes[1]->name() ? 1 : 2, waits = 3 - has;
-  w.nodes[waits]->close_doors();
+  w.nodes[waits]->close_intake();
   w.run_for(1s);
   w.nodes[has]->kill();
   w.nodes[has]->end();

@@ -29,7 +29,7 @@ inline void add_numbers(void*, const void*, std::size_t) {}
 inline void max_numbers(void*, const void*, std::size_t) {}
 
 /// What placement would be to the dependencies, without executors: the test says what completes.
-class graph_world final : public troupe::logic::dependencies::surroundings {
+class graph_world final : public troupe::logic::dependencies::callbacks {
  public:
   struct use {
     array_core* array;

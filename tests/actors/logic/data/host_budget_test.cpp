@@ -217,8 +217,8 @@ TEST(host_budget, a_tile_that_nobody_has_filled_is_spare_and_one_that_is_dirty_e
   auto& t = s.task({s.whole(a, 0, access_mode::write), s.whole(a, 1, access_mode::write)});
   s.budget.reserve(s.budget.needs_of(t));
   s.budget.let_go(s.budget.needs_of(t));
-  a.homes = std::make_unique<array_homes>(2);
-  a.homes->tiles[1].dirty_in = 3;
+  a.coherence = std::make_unique<array_coherence>(2);
+  a.coherence->tiles[1].dirty_in = 3;
   EXPECT_TRUE(host_budget::is_spare(s.place(a, 0)));
   EXPECT_FALSE(host_budget::is_spare(s.place(a, 1)));
   s.budget.drop(s.place(a, 0));

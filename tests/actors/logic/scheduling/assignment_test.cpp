@@ -39,7 +39,7 @@ class core_and_node {
     data_.grid[0] = tiles_max;
     data_.tile_count = tiles_max;
     data_.tile_bytes_max = 1 << 20;
-    data_.homes = std::make_unique<detail::array_homes>(data_.tile_count);
+    data_.coherence = std::make_unique<detail::array_coherence>(data_.tile_count);
     while (given(0) < 4 || given(1) < 4) {  // both are known then
       spawn();
       end_all();
@@ -56,8 +56,8 @@ class core_and_node {
       x.tile = tiles_used_++;
       x.mode = &x == all.data() ? access_mode::update : access_mode::read;
       if (of_node != (&x == all.data())) continue;
-      data_.homes->tiles[x.tile].dirty_in = 1;
-      data_.homes->tiles[x.tile].cached.insert(1);
+      data_.coherence->tiles[x.tile].dirty_in = 1;
+      data_.coherence->tiles[x.tile].cached.insert(1);
     }
     task_record& t = tasks_.emplace_back();
     t.accesses = all.data();
@@ -98,7 +98,7 @@ class core_and_node {
     for (std::size_t i : {0, 1}) {
       for (task_record* t : choice_.outgoing(i)) {
         running_[i].push_back(t);
-        if (t->access_count != 0 && data_.homes->tiles[t->accesses[0].tile].dirty_in != i) ++moved_;
+        if (t->access_count != 0 && data_.coherence->tiles[t->accesses[0].tile].dirty_in != i) ++moved_;
       }
       first_[i] += choice_.outgoing(i).size();
       choice_.outgoing(i).clear();
@@ -361,11 +361,11 @@ class unmeasured {
     data_.spec.tile[0] = bytes;
     data_.grid[0] = data_.tile_count = count;
     data_.tile_bytes_max = bytes;
-    data_.homes = std::make_unique<detail::array_homes>(count);
+    data_.coherence = std::make_unique<detail::array_coherence>(count);
     kernel_.kinds = static_cast<unsigned char>(1 << static_cast<int>(kind));
     for (std::uint32_t i = 0; i < count; ++i) {
-      data_.homes->tiles[i].dirty_in = 1;
-      data_.homes->tiles[i].cached.insert(1);
+      data_.coherence->tiles[i].dirty_in = 1;
+      data_.coherence->tiles[i].cached.insert(1);
     }
   }
   // When all have ended; in ms.

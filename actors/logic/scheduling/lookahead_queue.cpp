@@ -1,7 +1,7 @@
 // What this file is for: the uses of each tile, in order of turns.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
-#include "actors/logic/scheduling/outlook.hpp"
+#include "actors/logic/scheduling/lookahead_queue.hpp"
 
 #include <algorithm>
 
@@ -17,7 +17,7 @@ int priority_of(const task_record& t) { return t.extra ? t.extra->options.priori
 
 // Calls f(tile) for each use; a tile that several accesses touch is passed several times.
 template <class F>
-void outlook::each_use(const task_record& t, F&& f) {
+void lookahead_queue::each_use(const task_record& t, F&& f) {
   for (int i = 0; i < t.access_count; ++i) {
     const access& x = t.accesses[i];
     if (!x.array || !uses_copies(x)) continue;
@@ -25,14 +25,14 @@ void outlook::each_use(const task_record& t, F&& f) {
   }
 }
 
-void outlook::push(task_record* t, int priority) {
+void lookahead_queue::push(task_record* t, int priority) {
   if (ahead_)
     insert(*t, priority);
   else
     plain_.push(t, priority);
 }
 
-void outlook::push_front(task_record* t, int priority) {
+void lookahead_queue::push_front(task_record* t, int priority) {
   if (!ahead_) {
     plain_.push_front(t, priority);
     return;
@@ -42,7 +42,7 @@ void outlook::push_front(task_record* t, int priority) {
   insert(*t, priority);
 }
 
-task_record* outlook::pop() {
+task_record* lookahead_queue::pop() {
   if (!ahead_) return plain_.pop();
   forget_popped();
   if (ordered_.empty()) return nullptr;
@@ -54,35 +54,35 @@ task_record* outlook::pop() {
   return t;
 }
 
-void outlook::look_ahead() {
+void lookahead_queue::look_ahead() {
   if (ahead_) return;
   ahead_ = true;
   while (task_record* t = plain_.pop()) insert(*t, priority_of(*t));
 }
 
-void outlook::rest() {
+void lookahead_queue::rest() {
   forget_popped();
   ahead_ = false;
 }
 
-void outlook::insert(task_record& t, int priority) {
+void lookahead_queue::insert(task_record& t, int priority) {
   const turn mine{-priority, t.sequence};
   ordered_.emplace_hint(ordered_.end(), mine, &t);
   each_use(t, [&](const tile& x) { add_use(x, mine); });
 }
 
-void outlook::forget_uses(const task_record& t, const turn& mine) {
+void lookahead_queue::forget_uses(const task_record& t, const turn& mine) {
   each_use(t, [&](const tile& x) { remove_use(x, mine); });
 }
 
-void outlook::forget_popped() {
+void lookahead_queue::forget_popped() {
   for (const tile& x : popped_uses_) remove_use(x, popped_);
   popped_uses_.clear();
   popped_ = {};
 }
 
 // Inserts a turn in order; most come last, or are put back as the first.
-void outlook::add_use(const tile& x, const turn& t) {
+void lookahead_queue::add_use(const tile& x, const turn& t) {
   users& u = uses_[x];
   if (u.turns.empty() || u.turns.back() <= t)
     u.turns.push_back(t);
@@ -92,7 +92,7 @@ void outlook::add_use(const tile& x, const turn& t) {
     u.turns.insert(std::upper_bound(u.turns.begin() + static_cast<std::ptrdiff_t>(u.first), u.turns.end(), t), t);
 }
 
-void outlook::remove_use(const tile& x, const turn& t) {
+void lookahead_queue::remove_use(const tile& x, const turn& t) {
   const auto found = uses_.find(x);
   if (found == uses_.end()) return;
   users& u = found->second;

@@ -23,7 +23,7 @@
 
 namespace troupe::logic {
 
-class outlook {
+class lookahead_queue {
  public:
   /// Place of a waiting task in the order: smaller is earlier.
   struct turn {

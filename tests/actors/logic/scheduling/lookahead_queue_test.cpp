@@ -1,7 +1,7 @@
 // What this file is for: the order in which tasks leave for a device, and what is known of the next use of tiles.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
-#include "actors/logic/scheduling/outlook.hpp"
+#include "actors/logic/scheduling/lookahead_queue.hpp"
 
 #include <gtest/gtest.h>
 
@@ -15,7 +15,7 @@ namespace {
 using troupe::access_mode;
 using troupe::detail::array_core;
 using troupe::detail::task_record;
-using troupe::logic::outlook;
+using troupe::logic::lookahead_queue;
 using troupe::logic::replica;
 using troupe::logic::residency;
 
@@ -36,7 +36,7 @@ class outlook_of : public testing::Test {
     return &t;
   }
   std::uint64_t next(std::uint32_t tile) const {
-    const outlook::turn* t = outlook_.next_use(array_.id, tile);
+    const lookahead_queue::turn* t = queue_.next_use(array_.id, tile);
     return t ? t->sequence : 0;
   }
   replica copy_of(std::uint32_t tile) {
@@ -48,96 +48,96 @@ class outlook_of : public testing::Test {
   }
   replica* victim() {
     return cache_.victim([](const replica&) { return true; },
-                         [&](const replica& r) { return outlook_.next_use(r.array_id, r.tile); });
+                         [&](const replica& r) { return queue_.next_use(r.array_id, r.tile); });
   }
 
   array_core array_;
   std::deque<task_record> tasks_;
-  outlook outlook_;
+  lookahead_queue queue_;
   residency cache_;
 };
 
 TEST_F(outlook_of, is_a_plain_queue_until_it_looks_ahead) {
   task_record *a = task(3, {1}), *b = task(1, {1});
-  outlook_.push(a, 0);
-  outlook_.push(b, 0);
+  queue_.push(a, 0);
+  queue_.push(b, 0);
   EXPECT_EQ(next(1), 0u);
-  EXPECT_EQ(outlook_.pop(), a);
-  EXPECT_EQ(outlook_.pop(), b);
-  EXPECT_EQ(outlook_.pop(), nullptr);
+  EXPECT_EQ(queue_.pop(), a);
+  EXPECT_EQ(queue_.pop(), b);
+  EXPECT_EQ(queue_.pop(), nullptr);
 }
 
 TEST_F(outlook_of, looking_ahead_gives_tasks_in_program_order_and_those_of_higher_priority_first) {
   task_record *a = task(3, {}), *b = task(1, {}), *c = task(9, {}), *d = task(2, {});
-  outlook_.push(a, 0);
-  outlook_.push(b, 0);
-  outlook_.look_ahead();
-  outlook_.push(c, 1);
-  outlook_.push(d, 0);
-  EXPECT_EQ(outlook_.size(), 4u);
-  for (task_record* t : {c, b, d, a}) EXPECT_EQ(outlook_.pop(), t);
-  EXPECT_TRUE(outlook_.empty());
+  queue_.push(a, 0);
+  queue_.push(b, 0);
+  queue_.look_ahead();
+  queue_.push(c, 1);
+  queue_.push(d, 0);
+  EXPECT_EQ(queue_.size(), 4u);
+  for (task_record* t : {c, b, d, a}) EXPECT_EQ(queue_.pop(), t);
+  EXPECT_TRUE(queue_.empty());
 }
 
 TEST_F(outlook_of, knows_the_first_task_that_uses_a_tile) {
-  outlook_.look_ahead();
-  outlook_.push(task(5, {1, 2}), 0);
-  outlook_.push(task(8, {1, 3}), 0);
-  outlook_.push(task(6, {3, 3}), 0);
+  queue_.look_ahead();
+  queue_.push(task(5, {1, 2}), 0);
+  queue_.push(task(8, {1, 3}), 0);
+  queue_.push(task(6, {3, 3}), 0);
   EXPECT_EQ(next(1), 5u);
   EXPECT_EQ(next(3), 6u);
   EXPECT_EQ(next(4), 0u);
-  outlook_.pop();
+  queue_.pop();
   EXPECT_EQ(next(2), 5u) << "the one that is being started has a claim to its tiles";
-  outlook_.pop();
+  queue_.pop();
   EXPECT_EQ(next(1), 8u);
   EXPECT_EQ(next(2), 0u);
 }
 
 TEST_F(outlook_of, a_task_that_could_not_be_started_comes_first_again) {
-  outlook_.look_ahead();
-  outlook_.push(task(5, {1}), 0);
-  outlook_.push(task(6, {1}), 0);
-  task_record* const first = outlook_.pop();
-  outlook_.push_front(first, 0);
-  EXPECT_EQ(outlook_.size(), 2u);
-  EXPECT_EQ(outlook_.pop(), first);
-  outlook_.pop();
+  queue_.look_ahead();
+  queue_.push(task(5, {1}), 0);
+  queue_.push(task(6, {1}), 0);
+  task_record* const first = queue_.pop();
+  queue_.push_front(first, 0);
+  EXPECT_EQ(queue_.size(), 2u);
+  EXPECT_EQ(queue_.pop(), first);
+  queue_.pop();
   EXPECT_EQ(next(1), 6u);
-  EXPECT_EQ(outlook_.pop(), nullptr);
+  EXPECT_EQ(queue_.pop(), nullptr);
   EXPECT_EQ(next(1), 0u);
 }
 
 TEST_F(outlook_of, what_is_taken_out_is_no_use_any_more) {
-  outlook_.look_ahead();
+  queue_.look_ahead();
   task_record *a = task(5, {1}), *b = task(6, {2}), *c = task(7, {1});
-  for (task_record* t : {a, b, c}) outlook_.push(t, 0);
+  for (task_record* t : {a, b, c}) queue_.push(t, 0);
   std::vector<task_record*> taken;
-  outlook_.take_newest(
+  queue_.take_newest(
       2, [&](const task_record* t) { return t != b; }, [&](task_record* t) { taken.push_back(t); });
   EXPECT_EQ(taken, (std::vector<task_record*>{c, a}));
   EXPECT_EQ(next(1), 0u);
   EXPECT_EQ(next(2), 6u);
-  EXPECT_EQ(outlook_.pop(), b);
+  EXPECT_EQ(queue_.pop(), b);
 }
 
 TEST_F(outlook_of, is_plain_again_after_a_rest) {
-  outlook_.look_ahead();
-  outlook_.push(task(5, {1}), 0);
-  outlook_.pop();
-  outlook_.rest();
+  queue_.look_ahead();
+  queue_.push(task(5, {1}), 0);
+  queue_.pop();
+  queue_.rest();
   EXPECT_EQ(next(1), 0u);
   task_record *a = task(9, {1}), *b = task(8, {1});
-  outlook_.push(a, 0);
-  outlook_.push(b, 0);
-  EXPECT_EQ(outlook_.pop(), a);
+  queue_.push(a, 0);
+  queue_.push(b, 0);
+  EXPECT_EQ(queue_.pop(), a);
 }
 
 TEST_F(outlook_of, the_copy_that_goes_is_one_that_nobody_needs_else_the_one_that_is_needed_last) {
-  outlook_.look_ahead();
-  outlook_.push(task(1, {10}), 0);
-  outlook_.push(task(2, {11}), 0);
-  outlook_.push(task(3, {10, 12}), 0);
+  queue_.look_ahead();
+  queue_.push(task(1, {10}), 0);
+  queue_.push(task(2, {11}), 0);
+  queue_.push(task(3, {10, 12}), 0);
   for (const std::uint32_t tile : {10u, 12u, 11u, 13u}) cache_.add(copy_of(tile));
   EXPECT_EQ(victim()->tile, 13u);
   cache_.erase(*victim());
