@@ -61,10 +61,10 @@ detail::engine& runtime::house() const {
 detail::target runtime::submission_target() const { return {&house(), nullptr}; }
 
 void runtime::wait_all() {
-  if (wait_all_until(std::chrono::steady_clock::time_point::max())) return;
-  const std::string& ended = house().placement_actor().why_ended();
-  if (!ended.empty()) throw error(errc::runtime_stopped, ended);
-  throw error(errc::runtime_stopped, "the runtime was shut down and has left bodies behind that still run");
+  const bool all = wait_all_until(std::chrono::steady_clock::time_point::max());
+  const detail::placement& p = house().placement_actor();
+  if (p.closed() && !p.why_ended().empty()) throw error(errc::runtime_stopped, p.why_ended());
+  if (!all) throw error(errc::runtime_stopped, "the runtime was shut down and has left bodies behind that still run");
 }
 
 bool runtime::wait_all_until(std::chrono::steady_clock::time_point deadline) {

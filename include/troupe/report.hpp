@@ -21,16 +21,16 @@ namespace troupe {
 struct executor_report {
   std::string name;  ///< "cpu:0"
   device_kind kind = device_kind::cpu;
-  int slots = 0;                    ///< tasks it runs at once
-  std::uint64_t queued = 0;         ///< tasks that it has been handed and that have not begun
+  int slots = 0;             ///< tasks it runs at once
+  std::uint64_t queued = 0;  ///< tasks that it has been handed and that have not begun
   /// Bodies run: each attempt of a task counts, and a run of a recorded graph on cores beside its calls. The first core
   /// group: also those that were run again because a node had gone with what they had made. Nodes: of this runtime's tasks,
   /// as they have told it; they have the same in their own reports, but for an attempt that failed here, for want of memory,
   /// before it was sent. Of what a node had not told when it went, an attempt counts that is known to have begun, or with
   /// which its task ended, as one that threw.
   std::uint64_t tasks = 0;
-  std::uint64_t failed = 0;         ///< of these, those that threw, also where a later attempt went well
-  std::uint64_t replays = 0;        ///< devices: runs of recorded graphs that were one call of the vendor's
+  std::uint64_t failed = 0;   ///< of these, those that threw, also where a later attempt went well
+  std::uint64_t replays = 0;  ///< devices: runs of recorded graphs that were one call of the vendor's
   /// Devices: of the tasks, those that a thread launched itself which waits for one, in `get()` or `wait()`.
   std::uint64_t launched_by_waiters = 0;
   std::uint64_t chained = 0;  ///< devices: kernels enqueued before the tasks whose results they use had finished
@@ -68,13 +68,13 @@ struct chunk_place {
 /// where they have run.
 struct explanation {
   std::string task;
-  std::string executor;                 ///< where it ran; empty if it has not been placed
-  std::vector<candidate> candidates;    ///< all executors in scope, also the losing ones and those that are left out
-  bool predicted = false;               ///< false: the kernel was unknown and its time a guess
-  std::chrono::nanoseconds measured{};  ///< zero if not measured
-  std::uint64_t chunks = 0;               ///< of a `for_each`: how many there are
-  std::vector<chunk_place> chunks_at{};   ///< of these, those that have ended, by executor
-  std::string text() const;               ///< the same as a small table
+  std::string executor;                  ///< where it ran; empty if it has not been placed
+  std::vector<candidate> candidates;     ///< all executors in scope, also the losing ones and those that are left out
+  bool predicted = false;                ///< false: the kernel was unknown and its time a guess
+  std::chrono::nanoseconds measured{};   ///< zero if not measured
+  std::uint64_t chunks = 0;              ///< of a `for_each`: how many there are
+  std::vector<chunk_place> chunks_at{};  ///< of these, those that have ended, by executor
+  std::string text() const;              ///< the same as a small table
 };
 
 /// What `shutdown` left undone.
@@ -90,7 +90,7 @@ struct runtime_report {
   /// Tasks, failed ones included: one for each spawn, each chunk of a `for_each` and the future behind them, each access of
   /// the host, each run of a recorded graph.
   std::uint64_t spawned = 0, finished = 0;
-  std::uint64_t scheduling_passes = 0;                   ///< times that a thread has made scheduling decisions
+  std::uint64_t scheduling_passes = 0;  ///< times that a thread has made scheduling decisions
   [[deprecated("use scheduling_passes")]] std::uint64_t turns = 0;
   std::uint64_t bytes_allocated = 0;                     ///< of host memory, held by arrays now
   std::uint64_t bytes_allocated_max = 0;                 ///< the most there ever was; at most `options::memory_bytes`
@@ -105,7 +105,8 @@ struct runtime_report {
   std::vector<executor_report> executors;
   std::vector<resource> resources_free;
   /// What is not as it was asked for, and no error: a kind of device of which there is none, and why; a kernel that a
-  /// device cannot run as it was called, so that others do. Each once, 64 at most.
+  /// device cannot run as it was called, so that others do; an actor that has failed (a device, the disk, a group of
+  /// cores, the link with a node), and whether it was restarted or given up. Each once, 64 at most.
   std::vector<std::string> remarks;
 };
 #pragma GCC diagnostic pop

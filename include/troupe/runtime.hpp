@@ -53,9 +53,10 @@ class runtime : public array_maker<runtime>, public submitter<runtime> {
 
   /// Waits until no task is in flight, and until borrowed memory whose last handle has gone is the caller's again. Does not
   /// throw what tasks threw. Inside a task, or if a task can only go on after a host view that this thread holds:
-  /// `error(would_deadlock)`; when a shutdown has left bodies behind that still run: `error(runtime_stopped)`.
+  /// `error(would_deadlock)`; when a shutdown has left bodies behind that still run, or the runtime has ended because
+  /// something inside it failed without which it cannot go on: `error(runtime_stopped)`.
   void wait_all();
-  /// The same with a limit; true if nothing is in flight, false also after such a shutdown.
+  /// The same with a limit; true if nothing is in flight, false also after such a shutdown or end.
   template <class Rep, class Period>
   bool wait_all_for(std::chrono::duration<Rep, Period> limit) {
     return wait_all_until(detail::deadline_after(limit));
@@ -104,9 +105,7 @@ class runtime : public array_maker<runtime>, public submitter<runtime> {
   /// start, running ones are asked to stop and left behind if they do not. The futures of both report `runtime_stopped`
   /// from then on, and coroutines that wait for one are resumed with that error, on this thread. Idempotent.
   shutdown_report shutdown(std::chrono::steady_clock::time_point deadline);
-  shutdown_report shutdown(std::chrono::milliseconds limit) {
-    return shutdown(detail::deadline_after(limit));
-  }
+  shutdown_report shutdown(std::chrono::milliseconds limit) { return shutdown(detail::deadline_after(limit)); }
 
  private:
   friend class array_maker<runtime>;

@@ -7,11 +7,9 @@
 #include <algorithm>
 #include <chrono>
 #include <condition_variable>
-#include <filesystem>
-#include <fstream>
+#include <future>
 #include <memory>
 #include <mutex>
-#include <sstream>
 #include <stdexcept>
 #include <string>
 #include <thread>
@@ -114,7 +112,12 @@ TEST(supervision, of_placement_wakes_those_who_wait_for_all_tasks) {
   open_runtime rt(cores(2));
   std::mutex gate;
   gate.lock();
-  auto runs = rt.spawn([&] { std::lock_guard wait(gate); });
+  std::promise<void> begun;
+  auto runs = rt.spawn([&] {
+    begun.set_value();
+    std::lock_guard wait(gate);
+  });
+  begun.get_future().wait();
   std::thread waiter(
       [&] { EXPECT_FALSE(rt.inside().placement_actor().wait_quiet(std::chrono::steady_clock::time_point::max())); });
   rt.inside().placement_actor().plant(fault());
