@@ -28,9 +28,11 @@ class cluster_events {
  public:
   using node_id = detail::node_id;
 
-  /// There is a link with a member: beyond a mesh (logic::membership_options::mesh_max) only with some. The same node may come again after it was lost, and is as new then, on both sides.
+  /// There is a link with a member: beyond a mesh (logic::membership_options::mesh_max) only with some. The same node
+  /// may come again after it was lost, and is as new then, on both sides.
   virtual void joined(const node_id&, const std::shared_ptr<net::session>&) = 0;
-  /// Its session has ended and there is another, while it was never lost: what was under way may have arrived or not.
+  /// The session with a member has ended and there is another, while the member was never lost: messages under way may have
+  /// arrived or not.
   virtual void resumed(const node_id&, const std::shared_ptr<net::session>&) = 0;
   /// A member is silent, or its session has ended: it should be given nothing new.
   virtual void suspected(const node_id&) = 0;
@@ -43,8 +45,8 @@ class cluster_events {
   virtual void reached(const net::endpoint&) {}
   /// The view, or the set of its live members, has changed.
   virtual void view_changed() {}
-  /// Of all members, also of those with which there is no link because there are too many for that: it is one now, and it
-  /// is none any more. What is told above is told in between.
+  /// A node is a member now (`came`), or none any more (`went`); also of members with which there is no link because
+  /// there are too many for that. The events above come in between.
   virtual void came(const node_id&) {}
   virtual void went(const node_id&, logic::node_end) {}
 

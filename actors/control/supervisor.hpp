@@ -33,7 +33,7 @@ struct act_on_verdict {};
 using supervisor_actor = caf::typed_actor<caf::reacts_to<desk_changed>>;
 using controller_actor = caf::typed_actor<caf::reacts_to<actor_failed>, caf::reacts_to<act_on_verdict>>;
 
-/// What the supervisor knows of the actors that it watches. Any thread adds and reports.
+/// The actors that the supervisor watches, and their failures. Any thread adds and reports.
 class supervision_desk {
  public:
   struct watched {
@@ -54,7 +54,7 @@ class supervision_desk {
   void note_reason(std::size_t number, std::exception_ptr why);
   /// Notes that an actor has failed.
   void note_failure(std::size_t number, std::exception_ptr why);
-  /// What has been added, and what has failed, since the last call; by number.
+  /// Numbers of the actors that have been added, and that have failed, since the last call.
   struct news {
     std::vector<std::size_t> added, failed;
   };

@@ -52,7 +52,7 @@ class worker {
   /// Returns the context of the innermost body; null outside bodies.
   run_context* context() const { return depth_ > 0 ? contexts_[static_cast<std::size_t>(depth_ - 1)].get() : nullptr; }
   int depth() const { return depth_; }
-  /// What placement knows of a body: the slots that it counts it with and its predicted time.
+  /// A body as placement counts it: its slots and its predicted time.
   struct standing {
     int slots = 1;
     float predicted_ns = 0;

@@ -8,7 +8,7 @@
 
 namespace troupe::detail {
 
-// What goes wrong in it has its name.
+// Runs `f` as one recorded call: an error in it names that call.
 template <class F>
 void gpu_actor::as_call(const task_record& call, F&& f) const {
   try {

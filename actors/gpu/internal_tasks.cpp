@@ -96,7 +96,7 @@ gpu_actor::outcome gpu_actor::forget(task_record& t) {
   return outcome::started;
 }
 
-// What comes in soon has to be paid for by what goes out: from here on it matters what is used when.
+// Begins to note when each tile is used next: memory is short, so each tile that comes in evicts another one.
 void gpu_actor::look_ahead() {
   if (looks_ahead()) return;
   const bell::held hold = bell_.hold();
@@ -123,7 +123,7 @@ bool gpu_actor::make_room(const task_record& t) {
     r = memory_.victim(queue_);
   }
   if (!r || !gpu_memory::take_back(*r)) return false;
-  // What is on its way will do.
+  // Tiles that are leaving already will make enough room.
   if (r->dirty && memory_.leaving_bytes() >= memory_.missing_bytes(t)) return false;
   if (!r->dirty) {
     memory_.drop(*r);

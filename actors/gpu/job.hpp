@@ -48,7 +48,7 @@ struct gpu_job {
     logic::replica* copy;
   };
 
-  /// What a body updates in place, and what it was before.
+  /// A box that a body updates in place, and a copy of it from before, for a retry.
   struct kept {
     void* memory;
     void* before;

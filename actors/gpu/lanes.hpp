@@ -46,13 +46,13 @@ class gpu_lanes {
     record(lane, true);
     l.rings_at = l.recorded;
   }
-  /// What is enqueued on `lane` from now on comes after the ticket of `other`.
+  /// Makes all work enqueued on `lane` from now on wait for that ticket of `other`.
   void wait(int lane, int other, devices::ticket t) {
     if (lane == other || has_reached(other, t)) return;
     if (t > of(other).recorded) keep_promise(other);
     device_->wait(lane, other, t);
   }
-  /// Somebody has used the lane directly, with nothing owed.
+  /// Notes that a routine has used the lane directly; no ticket was owed.
   void note_used(int lane) {
     of(lane).recorded = device_->recorded(lane);
     look(lane);

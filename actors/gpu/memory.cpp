@@ -157,8 +157,8 @@ void gpu_memory::let_go(gpu_job& j) {
 replica* gpu_memory::find(const array_core& a, std::uint32_t tile) { return cache_.find(a.id, tile); }
 
 namespace {
-// What placement does not know of yet must stay: the next task that is enqueued finds its bytes here only. So must what
-// another device copies.
+// Returns true if a replica may be evicted: placement knows of its version (until then the next task that is enqueued
+// finds its bytes here only), and no other device copies it.
 bool is_accounted(const replica& r) {
   if (r.loan && r.loan->is_used()) return false;
   return !r.filled || static_cast<std::int32_t>(r.version - known_version(*r.array, r.tile)) <= 0;

@@ -45,7 +45,7 @@ class gpu_memory {
   void keep_updates(gpu_job&);
   /// Enqueues the way back.
   void put_updates_back(gpu_job&);
-  /// Its kernel has been enqueued: what it writes is the newest version, for whoever is enqueued behind it.
+  /// Notes that the job's kernel has been enqueued: what it writes is the newest version to tasks enqueued behind it.
   void note_launched(gpu_job&);
   /// Enqueues what goes to the host; false: nothing does.
   bool send_out(gpu_job&);
@@ -93,7 +93,7 @@ class gpu_memory {
   /// The task has ended, and what it has written takes the place of what it was lent; false: a lender has failed before,
   /// and its result is of no use.
   static bool settle_loans(gpu_job&);
-  /// What the task has brought here from a lender that failed is of no use.
+  /// Marks the copies that the task has fetched from a lender that failed as empty.
   static void spoil(gpu_job&);
   std::uint64_t bytes_from_peers() const { return bytes_from_peers_.load(std::memory_order_relaxed); }
 

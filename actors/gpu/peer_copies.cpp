@@ -30,7 +30,8 @@ gpu_actor::outcome gpu_actor::lend(task_record& t) {
   return outcome::started;
 }
 
-// It has left and is copied back from the host, of which placement knows nothing: others can see no bytes yet.
+// Returns true if the tile had been evicted and is being copied in again, of which placement knows nothing: no bytes can
+// be lent yet.
 bool gpu_memory::is_coming(const array_core& a, std::uint32_t tile) {
   const replica* r = find(a, tile);
   return r && r->filled && !lanes_.has_reached(r->ready.lane, r->ready.until);
@@ -38,7 +39,7 @@ bool gpu_memory::is_coming(const array_core& a, std::uint32_t tile) {
 
 void gpu_memory::lend(const std::shared_ptr<peer_loan>& loan) {
   replica* r = find(*loan->array, loan->tile);
-  // It went home, or is on its way: then whoever writes the tile next must come after that copy.
+  // The tile has gone home, or is on its way: the next writer must come after that copy.
   if (!r || !r->filled || r->leaving || r->version != loan->version || !take_back(*r)) {
     loan->call_back();
     return;
@@ -65,7 +66,7 @@ void gpu_memory::break_loans() {
 // ---- the borrower ---------------------------------------------------------------------------------------------------
 
 namespace {
-// Those of tiles that the task writes.
+// Calls `f` with the loans of tiles that the task writes.
 template <class F>
 void each_replaced(const gpu_job& j, F&& f) {
   for (const gpu_job::held& h : j.copies)
@@ -154,7 +155,7 @@ void gpu_actor::trace_peers(memory_space from, std::uint64_t begin, std::uint64_
     if (p.space == from) trace_.add(0, begin, end, ("copy from " + p.name).c_str());
 }
 
-// It may have computed with bytes that were no longer there.
+// Runs a job's task again that may have computed with bytes of a lender that had failed.
 void gpu_actor::run_again(job& j) {
   task_record& t = *j.task;
   const std::uint64_t begin = j.begin;

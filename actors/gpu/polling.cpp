@@ -14,9 +14,9 @@
 namespace troupe::detail {
 
 namespace {
-// Who sleeps while others are busy looks up this often.
+// Interval at which the sleeping thread looks up while others are busy.
 constexpr auto nap = std::chrono::milliseconds(1);
-// Who sleeps while others may begin something, this often, and so long after they last did.
+// The same while waiting threads may begin tasks, and the time after the last one for which it goes on.
 constexpr auto short_nap = std::chrono::microseconds(100);
 constexpr double patience_ns = 2e6;
 // The thread of a device that has kernels to load looks this often whether it may.

@@ -68,7 +68,7 @@ bool gpu_actor::probe_link() {
         const float believed = link.latency_ns + static_cast<float>(bytes) / link.bytes_per_ns;
         if (believed < agreed * fastest) continue;  // slower than believed: transfers tell
         as_believed = false;
-        // What many transfers would have shown, had there been any.
+        // The costs that many transfers would have shown, had there been any.
         for (int i = 0; i < copies; ++i) placement_.report_transfer(from, to, bytes, fastest);
       }
     device_->deallocate_pinned(here);

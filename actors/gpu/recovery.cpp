@@ -79,7 +79,7 @@ void gpu_actor::fail_device(std::exception_ptr why) {
   }
   memory_.forget_all();
   {
-    // What waits here was sent for data that was here.
+    // Tasks in the queue were sent for data that was here.
     const bell::held hold = bell_.hold();
     while (task_record* t = queue_.pop()) {
       ++setbacks_;
@@ -116,7 +116,8 @@ bool gpu_actor::go_on_after_failure() {
   return true;
 }
 
-// Whoever has been under way in several failures may be what causes them. Placement has made room to count that.
+// Returns true if a task may be placed again. One that has been under way in several failures may be their cause;
+// placement has allocated the extra part of its record, in which they are counted.
 bool gpu_actor::may_run_again(task_record& t) {
   if (t.kernel->repeat == purity::once) return false;
   return t.extra->attempt.fetch_add(1, std::memory_order_relaxed) < attempts_max;

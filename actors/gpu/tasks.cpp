@@ -28,7 +28,7 @@ constexpr int shared_ticket_max = 16;
 
 // ---- the end of tasks -----------------------------------------------------------------------------------------------
 
-// What has ended since the last look. Throws what the device has to complain about.
+// Ends the jobs that the device has completed since the last look. Throws the device's errors.
 bool gpu_actor::collect() {
   if (jobs_.empty()) return false;
   for (int l = 0; l < lanes_.size(); ++l)
@@ -55,7 +55,7 @@ bool gpu_actor::collect() {
   return any;
 }
 
-// What copies in took, if their end was seen as it happened.
+// Reports how long copies in took, if their end was seen as it happened.
 void gpu_actor::learn_link() {
   const bool seen = clocks_.was_awake();
   memory_.each_arrival([&](memory_space from, std::uint64_t bytes, std::uint64_t number, std::uint64_t begun) {
@@ -68,7 +68,7 @@ void gpu_actor::learn_link() {
   });
 }
 
-// Of the task that began first.
+// Throws if the task that began first has passed its deadline.
 void gpu_actor::check_deadline() {
   const job& j = jobs_.front();
   if (ticks() - clocks_.began(j.compute, j.begin) <= deadline_ticks_) return;
@@ -152,7 +152,7 @@ void gpu_actor::spoil_readers(const job& failed) {
   }
 }
 
-// Its predecessor has failed, which placement will tell it.
+// Returns a task whose predecessor has failed: placement fails it.
 void gpu_actor::give_up_result(job& j) {
   task_record* const t = j.task;
   j.host.roll_back();
@@ -162,7 +162,7 @@ void gpu_actor::give_up_result(job& j) {
   placement_.report_returned({&t, 1});
 }
 
-// Its data never fits here, which is known before it begins: others may have room.
+// Returns a task whose data does not fit here, before it begins: other executors may have room.
 void gpu_actor::hand_back(task_record& t, std::exception_ptr why) {
   ++setbacks_;
   const std::pair<task_record*, std::exception_ptr> refusal{&t, std::move(why)};
@@ -213,7 +213,7 @@ void gpu_actor::end_task(task_record& t, std::exception_ptr error, std::uint64_t
   done_.push_back(&t);
 }
 
-// Somebody else has claimed it.
+// Ends a task that another thread has claimed.
 void gpu_actor::end_cancelled(task_record& t) {
   ++setbacks_;
   await_verdict(t);
@@ -225,7 +225,7 @@ void gpu_actor::end_cancelled(task_record& t) {
 // Once there is enough, half of it is worked off before more is enqueued: many at a time share a ticket, and who enqueues
 // and who works do not meet at each one.
 bool gpu_actor::has_room_for_more() {
-  // What the tasks ahead hold would have to leave for those behind them.
+  // Evicting: data of the tasks ahead would have to leave for those behind them.
   if (evicts_ && jobs_.size() >= static_cast<std::size_t>(compute_lanes_ + gpu_copy_lanes)) return false;
   const bool few = jobs_.size() < static_cast<std::size_t>(2 * compute_lanes_ + gpu_copy_lanes);
   const float share = enough_ ? 0.5f : 1.0f;
@@ -344,7 +344,7 @@ void gpu_actor::enqueue(job& j) {
   }
   if (j.last_launch == 0) j.last_launch = device_->launched();
   if (j.error) {
-    // Whatever has been enqueued for it by now must have passed before it lets go of anything.
+    // All work enqueued for the job by now must have passed before its memory is released.
     ++setbacks_;
     lanes_.wait(j.lane, lane_in, lanes_.promise(lane_in));
     j.end = lanes_.promise(j.lane);

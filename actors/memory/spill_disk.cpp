@@ -85,7 +85,7 @@ class disk final : public disk_thread, public std::enable_shared_from_this<disk>
   bell bell_;
   std::atomic<bool> stopping_{false};
   actor_thread thread_;
-  // Of its thread, or of whoever acts for it once that has ended:
+  // State of its thread, or of the one that acts for it once that has ended:
   std::deque<order> work_;     // taken out of the mailbox
   std::exception_ptr closed_;  // why it takes no more orders; set before the mailbox is closed
 };

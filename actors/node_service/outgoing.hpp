@@ -38,7 +38,7 @@ class outgoing {
     std::shared_ptr<net::session> over;
     std::shared_ptr<std::vector<std::byte>> copied{};
   };
-  /// What is to be sent once the lock has been released.
+  /// Frames to send once the lock has been released.
   struct batch {
     std::vector<body> bodies;
     std::vector<std::pair<std::shared_ptr<net::session>, net::writer>> answers;

@@ -72,7 +72,7 @@ void node_service_actor::cannot_pull(const wire::pull_refusal& r, const node_id&
 
 void node_service_actor::no_pull(std::uint64_t lent, const node_id& by) {
   transfers_.each([&](transfer& x) {
-    // What is on its way goes on being written to its place: it comes, or its sender is lost.
+    // Bytes under way go on being written to their place: they come, or their sender is lost.
     if (x.what == transfer::use::in && x.what_box.lent == lent && x.what_box.from == by && !x.placed)
       never_comes(x, std::make_exception_ptr(error(errc::data_lost, "it is not where it was to be pulled from")));
   });
@@ -102,7 +102,7 @@ void node_service_actor::never_comes(transfer& x, const std::exception_ptr& why)
 void node_service_actor::fail(transfer& x) {
   if (!std::exchange(x.open, false)) return;
   transfers_.await_no_more(x);
-  // Whatever the reason: what waits for it is to run again, and its data comes another way.
+  // The task that waits for the transfer is to run again, and its data comes another way.
   x.task->error = task_error(*x.task, "host", 1, std::make_exception_ptr(error(errc::unreachable, text_of(x.never))));
   x.context->roll_back();
   if (!left_) out_.tell_unfilled({x.number, x.array, {x.what_box.tile, x.what_box.where}});

@@ -435,8 +435,8 @@ void node_service_actor::leave() {
     }
     r.stop.request_stop();
   });
-  // What was to come never will; the tasks that would have read it have just been cancelled. But what a third node is
-  // sending goes on being written to its place.
+  // Transfers from the owner never come; the tasks that would have read them have just been cancelled. But bytes that a
+  // third node sends go on being written to their place.
   const auto is_written = [](const transfer& x) { return x.what_box.lent != 0 && x.placed; };
   transfers_.each([&](transfer& x) {
     if (x.open && x.what == transfer::use::in && !is_written(x)) close(x);

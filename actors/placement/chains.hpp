@@ -23,7 +23,7 @@ class host_memory;
 /// tasks of logic::assignment, as all others do.
 class chains {
  public:
-  /// What is needed of others: the edges between tasks, the queues of tasks to be sent, the executors by their number
+  /// Needs of others: the edges between tasks, the queues of tasks to be sent, the executors by their number
   /// (both kept up to date by the owner), and room in host memory, if that is bounded.
   chains(logic::dependencies& order, logic::assignment& a, const std::vector<executor*>& executors, host_memory* memory)
       : order_(order), assignment_(a), executors_(executors), host_memory_(memory) {}

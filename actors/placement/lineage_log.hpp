@@ -34,7 +34,7 @@ class lineage_log {
  public:
   using tile_id = std::pair<array_core*, std::uint32_t>;
 
-  /// What is needed of others: whether a task is unfinished, costs of copies and names of executors, and (null without
+  /// Needs of others: whether a task is unfinished, costs of copies and names of executors, and (null without
   /// a budget) tiles that are on disk.
   lineage_log(logic::lineage_bounds, runtime_state&, const logic::dependencies&, const logic::assignment&,
               host_memory*);

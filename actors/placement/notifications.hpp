@@ -25,7 +25,7 @@ class notifications {
     array_core* array;
     std::uint32_t number;
   };
-  /// What one turn has left to tell.
+  /// Messages that one turn has left to send.
   class calls {
    public:
     /// Calls executor::save for each tile, then after_turn of each node and listener.

@@ -31,7 +31,7 @@ class lineage_log;
 /// logic/data/directory reads and writes them.
 class transfers {
  public:
-  /// What is needed of others: the order of tasks, costs and names of executors, the executors by their number, and who
+  /// Needs of others: the order of tasks, costs and names of executors, the executors by their number, and who
   /// is to be told after the turn. All are kept up to date by the owner.
   transfers(runtime_state& rt, logic::dependencies& order, logic::assignment& a,
             const std::vector<executor*>& executors, notifications& told)
@@ -61,7 +61,7 @@ class transfers {
   /// Asks devices that may have copied a tile, one after the other, for their copy after the dirty one is lost; marks the
   /// tile lost if there is none.
   void rescue(array_core&, std::uint32_t tile, coherence_entry&, std::exception_ptr lost);
-  /// What the end of a transfer means for its tile.
+  /// Consequence of a transfer's end for its tile.
   enum class outcome {
     superseded,      ///< nothing: another transfer has been begun, or the tile was written meanwhile
     at_home,         ///< the host's copy is current, or the tile is lost

@@ -20,7 +20,7 @@ namespace troupe::detail {
 /// In the order of severity.
 enum class node_claim : std::uint8_t { live, suspect, gone, left };
 
-/// What is said of a node. The larger (incarnation, round, claim) wins, so that all who hear the same say the same in
+/// A statement about a node. The larger (incarnation, round, claim) wins, so that all who hear the same say the same in
 /// the end, in whatever order they hear it. A process has one incarnation for as long as it lives; to refute what is
 /// said of it, it raises its round. Why two numbers: a process that refutes must not look like one that was restarted.
 struct node_record {
@@ -46,14 +46,14 @@ struct node_view {
 
   bool operator==(const node_view&) const = default;
   bool has(const node_id& n) const { return std::find(members.begin(), members.end(), n) != members.end(); }
-  /// Of two views the one with the larger rank is kept; within a cluster, the later.
+  /// Rank of a view: of two views the one with the larger rank is kept; within a cluster that is the later.
   std::uint64_t rank() const {
     return number << 24 | std::uint64_t{founder.bytes[0]} << 16 | std::uint64_t{founder.bytes[1]} << 8 |
            founder.bytes[2];
   }
 };
 
-/// What a session is to the one who says so. Once both have said `idle` or `work` it is a link.
+/// Use of a session to the node that says so. Once both ends have said `idle` or `work` it is a link.
 enum class link_use : std::uint8_t {
   none,  ///< only to look after the peer
   idle,
@@ -90,7 +90,7 @@ struct node_alive {
   node_id target{};
 };
 
-/// What has changed, or everything.
+/// Records that have changed, or all.
 struct node_news {
   bool all = false;   ///< everything that the sender knows
   bool want = false;  ///< and the peer's everything is wanted
@@ -148,7 +148,7 @@ struct view_agreed {
   node_view view{};
 };
 
-/// What makes the next view of one: places of those that are out, ascending, and ids of those that are new.
+/// Difference between a view and the next: places of members that leave, ascending, and ids of new ones.
 struct view_change {
   std::vector<std::uint32_t> out{};
   std::vector<node_id> in{};

@@ -21,7 +21,7 @@ struct overtaken_tile {
   std::uint32_t tile;
 };
 
-/// What has happened at an executor since it last told placement. The executor fills it under its own lock, takes it
+/// Events at an executor since it last told placement. The executor fills it under its own lock, takes it
 /// out and hands it to placement::report without that lock; placement knows in which order its parts have to be
 /// accounted for. Owns nothing that it points to.
 struct report_batch {

@@ -26,7 +26,7 @@ enum class actor_kind : std::uint8_t {
   housekeeper,
 };
 
-/// What the supervisor does about an actor that has failed.
+/// The supervisor's decision about an actor that has failed.
 enum class verdict : std::uint8_t {
   restart,      ///< the actor begins anew
   withdraw,     ///< the actor ends; what it was to do is done by others, or fails

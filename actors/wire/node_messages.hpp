@@ -14,7 +14,7 @@
 
 namespace troupe::detail::wire {
 
-/// Of a `check` and of what answers it. Less than what rates are made from, and than what a fabric is used for.
+/// Bytes of a `check` and of its answer: fewer than rates are made from, and than a fabric is used for.
 inline constexpr std::size_t check_bytes = 48u << 10;
 inline constexpr std::size_t links_max = 4096, bulk_text_max = 1024;
 

@@ -71,17 +71,17 @@ inline constexpr std::size_t recalled_max = 256;
 inline constexpr std::size_t name_max = 256, text_max = 4096, kernels_max = 65536;
 /// Tiles of an array that is named to another node.
 inline constexpr std::uint32_t tiles_max = 1u << 22;
-/// Of a quantity; beyond any that is counted, and sums of them stay exact.
+/// Largest quantity: beyond any that is counted, and sums of them stay exact.
 inline constexpr double amount_max = 1e12;
-/// What a task may be said to have taken: thirty years.
+/// Longest run time that a message may give: thirty years.
 inline constexpr float time_max_ns = 1e18f;
 inline constexpr std::size_t accesses_max = 65535, resources_max = 256, gaps_max = 1u << 20, values_max = 256,
                              value_max = 4096;
-/// Of what an owner sends unasked so much is under way at once; what finds no place at once is kept, and no more than that.
+/// Bytes that an owner sends unasked and that are under way at once, and that a receiver keeps without a place for them.
 inline constexpr std::uint64_t pushed_bytes_max = 8u << 20;
 /// An array, and what a task sees of one, of which more could not be addressed.
 inline constexpr double bytes_max = 1e15;
-/// What a peer has to take at once. Nothing that is sent is larger: lists that can be are sent in several frames of about
+/// Bytes of the largest frame that a peer has to take. No frame is larger: long lists are sent in several frames of about
 /// 48 KiB; a task without its gaps stays below 13 MiB, by the limits above; all else is far smaller.
 inline constexpr std::size_t frame_max_least = (16u << 20) - 64;
 
@@ -108,7 +108,7 @@ struct array_descriptor {
 struct gap {
   std::uint32_t tile = 0;
   logic::box4 where;
-  /// Who has them: nobody stands for the owner, else it is to be pulled there, under the number with which it is lent.
+  /// The node that has the bytes (none: the owner), from which they are pulled under the number with which they are lent.
   node_id from{};
   std::uint64_t lent = 0;
   /// The owner sends them at once, under that number; 0: when it is asked.
@@ -118,7 +118,7 @@ struct gap {
 struct access_descriptor {
   std::uint64_t array = 0;
   access_mode mode = access_mode::read;
-  /// Its bytes are sent back once the task has run: the owner keeps the array, or this part of it.
+  /// True if the bytes are sent back once the task has run: the owner keeps the array, or this part of it.
   bool returns = false;
   /// A partial of a reduction: an array of its own that holds `fill` at first.
   bool fresh = false;
@@ -218,7 +218,7 @@ tasks take_tasks(net::reader&);
 /// The same one after the other, arrays first; who is called must be done with each when it returns.
 void each_of_tasks(net::reader&, const std::function<void(array_descriptor&)>&,
                    const std::function<void(task_descriptor&)>&);
-/// What `put` has made of one.
+/// Reads a descriptor that `put` has written.
 task_descriptor take_task(net::reader&);
 /// A `fill`: the array, then as many as there are.
 gaps take_gaps(net::reader&);

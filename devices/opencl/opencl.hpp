@@ -12,7 +12,8 @@
 
 namespace troupe::devices {
 
-/// Opens libtroupe_opencl.so: where `plugin_folders(first)` says, in `folders`, or where the system looks. Never throws for want of the plugin, of OpenCL or of a device: the source then counts 0
+/// Opens libtroupe_opencl.so: where `plugin_folders(first)` says, in `folders`, or where the system looks. Never throws
+/// for want of the plugin, of OpenCL or of a device: the source then counts 0
 /// and remarks why.
 std::unique_ptr<accelerator_source> make_opencl_source(std::span<const std::filesystem::path> folders = {},
                                                        std::span<const std::string> first = {});

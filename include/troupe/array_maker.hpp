@@ -66,7 +66,8 @@ class array_maker {
     return adopt<T, 1>(std::move(data), n, tile_shape<1>{{{n[0]}}}, std::move(name), how);
   }
   /// Uses row-major memory of the caller; `error(bad_argument)` unless it has as many elements as the product of the sizes.
-  /// The caller keeps it alive and untouched until the last handle is gone: that waits until the tasks that use the array are done and what they have computed is in the memory, wherever it was. Host views count
+  /// The caller keeps it alive and untouched until the last handle is gone: that waits until the tasks that use the
+  /// array are done and what they have computed is in the memory, wherever it was. Host views count
   /// as handles. The last handle waits for nothing inside a task that uses the array, while its thread holds a host view
   /// that such a task needs closed, and where tasks have captured it or a recorded graph keeps it: then the memory is the
   /// caller's again after `wait_all()`. What `shutdown` has left behind may go on using it.

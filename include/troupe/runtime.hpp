@@ -3,7 +3,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // A runtime is a value: create it, use it from any thread, destroy it. Several may live in one process. It installs no
-// signal handlers (but see `cluster_options::trusted_fabric`) and writes nothing to stdout or stderr. Of the environment it reads what `options::devices`,
+// signal handlers (but see `cluster_options::trusted_fabric`) and writes nothing to stdout or stderr. Of the
+// environment it reads what `options::devices`,
 // `eager_devices`, `plugin_folders` and `cluster_options` say; without devices nothing else, and no files of the user's;
 // with them see `options::cost_cache` and docs/gpu.md. Its destructor stops and joins everything in bounded time
 // (`options::shutdown_timeout`).

@@ -11,7 +11,8 @@
 
 namespace troupe::net {
 
-/// Opens libtroupe_ucx.so: where `plugin_folders(folders)` says, or where the system looks. Null, and why, for want of the plugin, of UCX or of a transport that it could use. Never throws.
+/// Opens libtroupe_ucx.so: where `plugin_folders(folders)` says, or where the system looks. Null, and why, for want of
+/// the plugin, of UCX or of a transport that it could use. Never throws.
 std::unique_ptr<bulk_fabric> open_ucx(std::string& why, std::span<const std::string> folders = {});
 
 }  // namespace troupe::net
