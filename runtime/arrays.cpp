@@ -8,6 +8,7 @@
 
 #include "actors/execution/run_context.hpp"
 #include "actors/execution/task_errors.hpp"
+#include "actors/placement/placement.hpp"
 #include "runtime/engine.hpp"
 
 namespace troupe::detail {

@@ -11,6 +11,7 @@
 #include <troupe/detail/engine.hpp>
 #include <troupe/error.hpp>
 
+#include "actors/placement/placement.hpp"
 #include "devices/host/host_device.hpp"
 #include "devices/host/spill_directory.hpp"
 #include "devices/host/topology.hpp"
@@ -68,77 +69,18 @@ std::unique_ptr<runtime_state, void (*)(runtime_state*)> make_state(const runtim
   return state;
 }
 
-// Refuses a kernel without a text or entry now: a null pointer that is read later has no caller to report to.
-void check_texts(const kernel_info& k) {
-  for (int kind = 0; kind < device_kind_count; ++kind) {
-    const bool is_text = kind != static_cast<int>(device_kind::cpu) && !k.routines[static_cast<std::size_t>(kind)];
-    if (!is_text || !(k.kinds & (1u << kind))) continue;
-    const kernel_text& t = k.texts[static_cast<std::size_t>(kind)];
-    if (!t.text || !*t.text || !t.entry || !*t.entry)
-      throw error(errc::bad_argument, "kernel '" + std::string(k.name) + "': its body for an accelerator has no " +
-                                          (!t.text || !*t.text ? "text" : "entry, the name of the function"));
-  }
-}
-
 }  // namespace
-
-const kernel_info* kernel_table::intern(const kernel_info& k) {
-  const auto same = [&](const kernel_info& have) {
-    for (std::size_t i = 0; i < k.texts.size(); ++i)
-      if (have.texts[i].text != k.texts[i].text || have.texts[i].entry != k.texts[i].entry ||
-          have.texts[i].group != k.texts[i].group)
-        return false;
-    return have.key == k.key && have.routines == k.routines && have.kinds == k.kinds && have.repeat == k.repeat &&
-           have.resources == k.resources && have.shape_count == k.shape_count &&
-           std::equal(k.shapes.begin(), k.shapes.begin() + k.shape_count, have.shapes.begin());
-  };
-  std::size_t at = k.key % slots;
-  for (std::size_t i = 0; i < slots; ++i, at = (at + 1) % slots) {
-    const kernel_info* have = table_[at].load(std::memory_order_acquire);
-    if (!have) break;
-    if (same(*have)) return have;
-  }
-  check_texts(k);
-  std::lock_guard hold(lock_);
-  for (const kernel_info& have : kept_)
-    if (same(have)) return &have;
-  kernel_info& fresh = kept_.emplace_back(k);
-  shown_ids& nodes = nodes_.emplace_back();
-  if (const auto known = offered_.find(k.key); known != offered_.end() && k.portable) nodes = known->second;
-  fresh.nodes = &nodes;
-  for (std::size_t kind = 0; kind < k.texts.size(); ++kind)
-    if (k.texts[kind].text && !k.routines[kind] && logic::uses_double(k.texts[kind].text))
-      fresh.doubles = static_cast<unsigned char>(fresh.doubles | 1u << kind);
-  at = k.key % slots;
-  for (std::size_t i = 0; i < slots; ++i, at = (at + 1) % slots) {
-    const kernel_info* none = nullptr;
-    if (table_[at].compare_exchange_strong(none, &fresh, std::memory_order_acq_rel)) break;
-  }
-  return &fresh;  // if the table is full it is found in the list
-}
-
-void kernel_table::offer(std::uint16_t id, const std::unordered_set<std::uint64_t>& keys) {
-  std::lock_guard hold(lock_);
-  for (auto& [key, nodes] : offered_) nodes.erase(id);
-  for (const std::uint64_t key : keys) offered_[key].insert(id);
-  std::erase_if(offered_, [](const auto& o) { return o.second.empty(); });
-  auto nodes = nodes_.begin();
-  for (const kernel_info& k : kept_) {
-    const auto known = offered_.find(k.key);
-    *nodes++ = known != offered_.end() && k.portable ? known->second : logic::executor_set();
-  }
-}
 
 engine::engine(const options& o, runtime_environment s)
     : options_(checked(o)),
       around_(std::move(s)),
       state_(make_state(around_.clock)),
-      placement_(options_, *state_, board_),
+      placement_(std::make_unique<placement>(options_, *state_, board_)),
       timers_(std::make_shared<deadlines>(around_.clock)) {
   state_->kernels = kernels_;
-  placement_.use_hold_up([this] {
+  placement_->use_hold_up([this] {
     const open_views::held views = views_.of_this_thread();
-    return !views.empty() && placement_.is_behind(views.tasks(), nullptr);
+    return !views.empty() && placement_->is_behind(views.tasks(), nullptr);
   });
 }
 
@@ -168,7 +110,7 @@ void engine::build() {
   add_disk();
   if (!options_.cluster.cluster_name.empty())
     nodes_ = std::make_unique<node_set>(*this, options_.cluster, static_cast<memory_space>(gpus_.size() + 1));
-  placement_.trace_to(sink(), 1);
+  placement_->trace_to(sink(), 1);
   for (auto& g : groups_) g->start();
   for (auto& g : gpus_) g->start();
   if (disk_) disk_->start();
@@ -182,7 +124,7 @@ void engine::start_control() {
   o.tidy = [self] {
     const auto house = self.lock();
     if (house) house->state_->tiles->tidy();
-    return !house || house->placement_.tidy();
+    return !house || house->placement_->tidy();
   };
   o.ring = [self] {
     if (const auto house = self.lock()) house->ring();
@@ -191,19 +133,19 @@ void engine::start_control() {
     if (const auto house = self.lock()) house->end_because(actor, why);
   };
   o.remark = [self](std::string text) {
-    if (const auto house = self.lock()) house->placement_.remark(std::move(text));
+    if (const auto house = self.lock()) house->placement_->remark(std::move(text));
   };
   control_ = make_control(std::move(o));
-  supervise(std::shared_ptr<actor>(shared_from_this(), &placement_));
+  supervise(std::shared_ptr<actor>(shared_from_this(), placement_.get()));
   const auto alarm = [this](std::chrono::milliseconds after) {
     if (control_) control_->call_later(after);
   };
-  placement_.use_alarm(alarm);
+  placement_->use_alarm(alarm);
   timers_->use_alarm(alarm);
 }
 
 void engine::ring() {
-  placement_.look_again();
+  placement_->look_again();
   timers_->look();
 }
 
@@ -213,24 +155,24 @@ void engine::supervise(const std::shared_ptr<actor>& a) {
 
 // Ends all work, as an actor has failed without which there is none: everybody who waits is told why.
 void engine::end_because(const std::string& actor, const std::exception_ptr& why) {
-  placement_.end_all("the runtime has ended, because an actor of it failed (" + actor + ": " + text_of(why) + ")",
-                     [this] {
-                       std::vector<task_record*> all;
-                       for (const auto& g : groups_) std::ranges::copy(g->running(), std::back_inserter(all));
-                       for (const auto& g : gpus_) std::ranges::copy(g->running(), std::back_inserter(all));
-                       return all;
-                     });
+  placement_->end_all("the runtime has ended, because an actor of it failed (" + actor + ": " + text_of(why) + ")",
+                      [this] {
+                        std::vector<task_record*> all;
+                        for (const auto& g : groups_) std::ranges::copy(g->running(), std::back_inserter(all));
+                        for (const auto& g : gpus_) std::ranges::copy(g->running(), std::back_inserter(all));
+                        return all;
+                      });
   resume_abandoned();
 }
 
 void engine::do_without_control() {
-  placement_.use_aside(around_.aside);
+  placement_->use_aside(around_.aside);
   const auto alarm = [this](std::chrono::milliseconds after) {
     around_.call_later(after, [self = weak_from_this()] {
       if (const auto house = self.lock()) house->ring();
     });
   };
-  placement_.use_alarm(alarm);
+  placement_->use_alarm(alarm);
   timers_->use_alarm(alarm);
 }
 
@@ -254,15 +196,15 @@ void engine::add_groups() {
     c.first_lane = 1000 * (g + 1);
     c.house = self;
     if (around_.make_cores) {
-      groups_.push_back(around_.make_cores(std::move(c), placement_, board_, *state_));
-      placement_.add(*groups_.back());
+      groups_.push_back(around_.make_cores(std::move(c), *placement_, board_, *state_));
+      placement_->add(*groups_.back());
       continue;
     }
     groups_.push_back(make_core_group(
-        std::move(c), placement_, board_, *state_->host, *state_,
+        std::move(c), *placement_, board_, *state_->host, *state_,
         [](void* context) { static_cast<control*>(context)->went_idle(); }, control_.get()));
     supervise(groups_.back());
-    placement_.add(*groups_.back());
+    placement_->add(*groups_.back());
   }
 }
 
@@ -277,13 +219,13 @@ void engine::add_gpus() {
   std::map<std::string, std::uint16_t> cards;
   auto found = find_accelerators(options_.devices, std::getenv("TROUPE_DEVICES"), options_.plugin_folders,
                                  options_.check_kernels, absent_devices_);
-  for (const std::string& one : absent_devices_) placement_.remark(one);
+  for (const std::string& one : absent_devices_) placement_->remark(one);
   if (!found.empty() && options_.cost_cache != "none")
     costs_ = std::make_unique<known_costs>(options_.cost_cache, options_.threads);
   pin_tiles(found);
   std::vector<opened_gpu> all;
   for (auto& device : found) {
-    const auto id = static_cast<std::uint16_t>(placement_.facts().size() + all.size());
+    const auto id = static_cast<std::uint16_t>(placement_->facts().size() + all.size());
     if (id >= logic::executors_max) throw error(errc::bad_argument, "more than 1,024 core groups and devices");
     gpu_options& g = all.emplace_back().options;
     g.facts.id = id;
@@ -315,12 +257,12 @@ void engine::add_gpus() {
   for (std::size_t i = 0; i < all.size(); ++i)
     for (std::size_t k = i + 1; k < all.size(); ++k) connect(all[i], all[k]);
   for (opened_gpu& one : all) {
-    gpus_.push_back(make_gpu(std::move(one.options), placement_, board_, *state_));
+    gpus_.push_back(make_gpu(std::move(one.options), *placement_, board_, *state_));
     supervise(gpus_.back());
-    placement_.add(*gpus_.back());
+    placement_->add(*gpus_.back());
   }
   if (costs_)
-    for (const logic::remembered_time& t : costs_->times()) placement_.know_time(t);
+    for (const logic::remembered_time& t : costs_->times()) placement_->know_time(t);
 }
 
 // Pins tiles once for each kind: memory that is pinned for one device of a kind is pinned for all of them.
@@ -341,7 +283,7 @@ void engine::measure(std::unique_ptr<devices::accelerator>& device, memory_space
   if (!costs_) return;
   try {
     if (const auto s = costs_->links_of(*device, true)) {
-      placement_.know_link(space, {s->in.latency_ns, s->in.bytes_per_ns}, {s->out.latency_ns, s->out.bytes_per_ns});
+      placement_->know_link(space, {s->in.latency_ns, s->in.bytes_per_ns}, {s->out.latency_ns, s->out.bytes_per_ns});
       links_.emplace_back(space, costs_->key_of(*device));
     }
   } catch (const error&) {
@@ -359,25 +301,25 @@ void engine::connect(opened_gpu& a, opened_gpu& b) {
     if (!there || !back) return;
     if (costs_)
       if (const auto s = costs_->peers_of(first, second, true))
-        placement_.know_peers(a.options.facts.space, b.options.facts.space, {s->in.latency_ns, s->in.bytes_per_ns},
-                              {s->out.latency_ns, s->out.bytes_per_ns});
+        placement_->know_peers(a.options.facts.space, b.options.facts.space, {s->in.latency_ns, s->in.bytes_per_ns},
+                               {s->out.latency_ns, s->out.bytes_per_ns});
   } catch (const error&) {  // either may have failed
     for (opened_gpu* one : {&a, &b}) {
       one->device->reset();
-      placement_.disconnect(one->options.facts.space);
+      placement_->disconnect(one->options.facts.space);
     }
     return;
   }
   a.options.peers.push_back({b.options.facts.space, b.options.facts.name, of_second});
   b.options.peers.push_back({a.options.facts.space, a.options.facts.name, of_first});
-  placement_.connect(a.options.facts.space, b.options.facts.space);
+  placement_->connect(a.options.facts.space, b.options.facts.space);
 }
 
 void engine::keep_costs() noexcept try {
   if (!costs_) return;
-  costs_->keep(placement_.measured_times());
+  costs_->keep(placement_->measured_times());
   for (const auto& [space, key] : links_) {
-    const auto in = placement_.learned_link(host_space, space), out = placement_.learned_link(space, host_space);
+    const auto in = placement_->learned_link(host_space, space), out = placement_->learned_link(space, host_space);
     if (std::min(in.transfers, out.transfers) < transfers_to_correct) continue;
     costs_->correct(key, {{in.cost.latency_ns, in.cost.bytes_per_ns}, {out.cost.latency_ns, out.cost.bytes_per_ns}});
   }
@@ -390,19 +332,19 @@ void engine::add_disk() {
   d.file = devices::make_spill_file(options_.spill_directory);
   d.report_done = [this](task_record& t) {
     task_record* const one = &t;
-    placement_.report_done({&one, 1}, nullptr);
+    placement_->report_done({&one, 1}, nullptr);
   };
   d.sink = sink();
   d.lane = 2;
   d.house = weak_from_this();
   disk_ = make_disk(std::move(d), board_, *state_);
   supervise(disk_);
-  placement_.spill_to(*disk_);
+  placement_->spill_to(*disk_);
 }
 
 engine::~engine() {
   shutdown(std::chrono::steady_clock::now());
-  placement_.settle_accounts();  // a body that was left behind may have ended since
+  placement_->settle_accounts();  // a body that was left behind may have ended since
   resume_abandoned();
   groups_.clear();
   gpus_.clear();
@@ -429,7 +371,7 @@ void engine::refuse_child() {
 
 // Resumes coroutines that wait for abandoned tasks. No lock is held: a coroutine may do anything.
 void engine::resume_abandoned() noexcept {
-  for (const std::coroutine_handle<> waits : placement_.take_unresumed()) {
+  for (const std::coroutine_handle<> waits : placement_->take_unresumed()) {
     try {
       waits.resume();
     } catch (...) {  // dropped, as for a task without a future
@@ -441,11 +383,11 @@ void engine::resume_abandoned() noexcept {
 template <class Executor>
 void engine::leave_behind(Executor& e, shutdown_report& r) {
   r.complete = false;
-  placement_.with_turn([&] {
+  placement_->with_turn([&] {
     const std::vector<task_record*> tasks = e.running();
     for (const task_record* t : tasks)
       if (r.still_running.size() < 64) r.still_running.push_back(logic::name_of(*t));
-    placement_.leave_behind(tasks);
+    placement_->leave_behind(tasks);
   });
 }
 
@@ -455,13 +397,13 @@ shutdown_report engine::shut_down(std::chrono::steady_clock::time_point deadline
   down_ = true;
   shutdown_report r;
   if (nodes_) nodes_->close_intake();
-  const bool quiet = placement_.wait_quiet(deadline);
+  const bool quiet = placement_->wait_quiet(deadline);
   if (nodes_ && !nodes_->wait_released(deadline)) r.complete = false;
   if (nodes_ && !nodes_->bring_home(std::max(deadline, std::chrono::steady_clock::now() + stop_grace)))
     r.complete = false;
-  placement_.close();
-  if (!quiet || !placement_.is_quiet()) {
-    r.queued_abandoned = placement_.abandon_queued();
+  placement_->close();
+  if (!quiet || !placement_->is_quiet()) {
+    r.queued_abandoned = placement_->abandon_queued();
     r.complete = r.queued_abandoned == 0;
   }
   if (nodes_) nodes_->stop();
@@ -477,18 +419,18 @@ shutdown_report engine::shut_down(std::chrono::steady_clock::time_point deadline
     disk_->request_stop();
     if (!disk_->wait_ended(grace)) r.complete = false;
   }
-  placement_.wait_remade();
-  placement_.abandon_queued();  // tasks that became ready while bodies were ending
-  placement_.end_farewells();
-  placement_.give_up_waiting();
+  placement_->wait_remade();
+  placement_->abandon_queued();  // tasks that became ready while bodies were ending
+  placement_->end_farewells();
+  placement_->give_up_waiting();
   keep_costs();
   timers_->close();
   if (control_) {
-    placement_.flush_trace();
+    placement_->flush_trace();
     if (control_->sink()) control_->close_trace();
     control_->stop();
   }
-  r.finished = placement_.finished();
+  r.finished = placement_->finished();
   last_report_ = r;
   return r;
 }
@@ -500,7 +442,7 @@ int engine::threads() const {
 }
 
 runtime_report engine::report() {
-  runtime_report r = placement_.report();
+  runtime_report r = placement_->report();
   r.threads = threads();
   std::erase_if(r.executors, [](const executor_report& e) { return e.kind == device_kind::node && e.slots == 0; });
   if (nodes_)

@@ -4,15 +4,11 @@
 #pragma once
 
 #include <algorithm>
-#include <array>
 #include <atomic>
 #include <chrono>
-#include <deque>
 #include <functional>
 #include <memory>
 #include <mutex>
-#include <unordered_map>
-#include <unordered_set>
 #include <vector>
 
 #include <troupe/options.hpp>
@@ -23,31 +19,16 @@
 #include "actors/gpu/gpu.hpp"
 #include "actors/memory/record_pool.hpp"
 #include "actors/memory/spill_disk.hpp"
-#include "actors/placement/placement.hpp"
+#include "actors/protocol/wait_board.hpp"
 #include "runtime/cluster/node_set.hpp"
 #include "runtime/costs/known_costs.hpp"
 #include "runtime/deadlines.hpp"
 #include "runtime/devices/accelerators.hpp"
 #include "runtime/environment.hpp"
+#include "runtime/kernel_table.hpp"
 #include "runtime/open_views.hpp"
 
 namespace troupe::detail {
-
-/// Table of the kernels that a runtime has seen, by key. Lock-free to look up.
-class kernel_table {
- public:
-  const kernel_info* intern(const kernel_info&);
-  /// Notes that executor `id`, a node, offers just the kernels with these keys; none: it has left.
-  void offer(std::uint16_t id, const std::unordered_set<std::uint64_t>& keys);
-
- private:
-  static constexpr std::size_t slots = 1024;
-  std::array<std::atomic<const kernel_info*>, slots> table_{};
-  std::mutex lock_;
-  std::unordered_map<std::uint64_t, logic::executor_set> offered_;  // by key: nodes
-  std::deque<kernel_info> kept_;
-  std::deque<shown_ids> nodes_;  // of the kernels at the same index
-};
 
 class engine : public std::enable_shared_from_this<engine> {
  public:
@@ -70,7 +51,7 @@ class engine : public std::enable_shared_from_this<engine> {
   /// Returns the kinds of devices that were named and do not exist, with the reason.
   const std::vector<std::string>& absent_devices() const { return absent_devices_; }
   runtime_state& state() { return *state_; }
-  placement& placement_actor() { return placement_; }
+  placement& placement_actor() { return *placement_; }
   wait_board& board() { return board_; }
   open_views& views() { return views_; }
   kernel_table& kernels() { return *kernels_; }
@@ -141,7 +122,7 @@ class engine : public std::enable_shared_from_this<engine> {
   const std::unique_ptr<runtime_state, void (*)(runtime_state*)> state_;  // first made, last given up
   wait_board board_;
   open_views views_;
-  placement placement_;
+  const std::unique_ptr<placement> placement_;
   const std::shared_ptr<kernel_table> kernels_ = std::make_shared<kernel_table>();  // also the link's
   const std::shared_ptr<deadlines> timers_;                                         // also of tasks that have one
   std::unique_ptr<control> control_;                                                // null in imagined time

@@ -8,6 +8,7 @@
 #include <troupe/runtime.hpp>
 
 #include "actors/execution/graph_run.hpp"
+#include "actors/placement/placement.hpp"
 #include "runtime/engine.hpp"
 
 namespace troupe {

@@ -17,6 +17,7 @@
 #include "actors/execution/graph_run.hpp"
 #include "actors/execution/task_errors.hpp"
 #include "actors/logic/data/region.hpp"
+#include "actors/placement/placement.hpp"
 #include "actors/protocol/resumption.hpp"
 #include "devices/host/topology.hpp"
 #include "net/patience.hpp"

@@ -8,6 +8,7 @@
 
 #include <troupe/this_task.hpp>
 
+#include "actors/placement/placement.hpp"
 #include "runtime/engine.hpp"
 #include "runtime/old_names.hpp"
 

@@ -12,6 +12,7 @@
 
 #include <troupe/error.hpp>
 
+#include "actors/placement/placement.hpp"
 #include "actors/wire/node_names.hpp"
 #include "runtime/cluster/node_set.hpp"
 #include "runtime/engine.hpp"

@@ -11,6 +11,7 @@
 
 #include <troupe/error.hpp>
 
+#include "actors/placement/placement.hpp"
 #include "net/credentials/credentials.hpp"
 #include "net/tcp/tcp.hpp"
 #include "net/ucx/ucx.hpp"

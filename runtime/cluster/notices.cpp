@@ -5,6 +5,7 @@
 //   every 250 ms: --load--> members to which it is new       a few in turn: --ping--> member --pong-->
 #include <algorithm>
 
+#include "actors/placement/placement.hpp"
 #include "actors/wire/node_names.hpp"
 #include "runtime/cluster/node_set.hpp"
 #include "runtime/engine.hpp"

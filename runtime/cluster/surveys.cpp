@@ -7,6 +7,7 @@
 
 #include <troupe/error.hpp>
 
+#include "actors/placement/placement.hpp"
 #include "actors/wire/kernel_registry.hpp"
 #include "actors/wire/node_names.hpp"
 #include "devices/host/topology.hpp"

@@ -18,6 +18,7 @@
 #include <troupe/offer.hpp>
 #include <troupe/troupe.hpp>
 
+#include "actors/placement/placement.hpp"
 #include "devices/sim/sim.h"
 #include "runtime/engine.hpp"
 #include "tests/support/stir_kernels.hpp"

@@ -144,7 +144,7 @@ inline imagined_node::imagined_node(imagined_world& w, std::uint16_t place, int 
           1000 + static_cast<std::int64_t>(-std::log(u) * static_cast<double>(world_.body.count())));
     };
     t.is_early = [this] { return world_.chance(2); };
-    return std::make_shared<imagined_cores>(std::move(c), p, b, rt, std::move(t));
+    return make_imagined_cores(std::move(c), p, b, rt, std::move(t));
   };
   s.call_later = [this](std::chrono::milliseconds d, std::function<void()> f) { later(d, std::move(f)); };
   s.aside = [this](std::function<void()> f) {
@@ -178,7 +178,7 @@ inline void imagined_node::close_intake() {
   house_->others()->close_intake();
 }
 inline bool imagined_node::end_if_released() {
-  if (!lives_ || paused_ || !leaving_ || !house_->others()->wait_released({}) || !house_->placement_actor().is_quiet())
+  if (!lives_ || paused_ || !leaving_ || !house_->others()->wait_released({}) || !is_quiet(house_->placement_actor()))
     return false;
   house_->others()->stop();  // says goodbye, for which time passes
   kill();

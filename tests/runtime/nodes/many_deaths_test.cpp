@@ -6,6 +6,7 @@
 
 #include <cstdint>
 
+#include "actors/placement/placement.hpp"
 #include "imagined_program.hpp"
 
 namespace {

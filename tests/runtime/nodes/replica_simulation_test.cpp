@@ -10,6 +10,7 @@
 #include <troupe/array_maker.hpp>
 #include <troupe/submitter.hpp>
 
+#include "actors/placement/placement.hpp"
 #include "imagined_kernels.hpp"
 #include "imagined_world.hpp"
 

@@ -16,6 +16,7 @@
 #include <string>
 #include <vector>
 
+#include "actors/placement/placement.hpp"
 #include "imagined_program.hpp"
 
 namespace {
