@@ -26,7 +26,8 @@ write_basic_package_version_file("${PROJECT_BINARY_DIR}/troupeConfigVersion.cmak
 install(FILES "${PROJECT_BINARY_DIR}/troupeConfig.cmake" "${PROJECT_BINARY_DIR}/troupeConfigVersion.cmake"
               cmake/FindCAF.cmake cmake/FindHwloc.cmake cmake/FindLZ4.cmake cmake/FindOpenBLAS.cmake cmake/FindxxHash.cmake
   DESTINATION "${package_dir}")
-install(FILES LICENSE DESTINATION "${CMAKE_INSTALL_DOCDIR}")
+install(FILES LICENSE README.md CHANGELOG.md DESTINATION "${CMAKE_INSTALL_DOCDIR}")
+install(DIRECTORY docs DESTINATION "${CMAKE_INSTALL_DOCDIR}" FILES_MATCHING PATTERN "*.md")
 
 # For programs that are built without CMake. The static library does not bring its libraries along, so all are named.
 set(pc_folder "${CMAKE_INSTALL_LIBDIR}/pkgconfig")

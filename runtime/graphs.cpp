@@ -37,6 +37,9 @@ void refuse_what_cannot_be_recorded(const task_record& t) {
   if (!t.extra) return;
   if (!t.extra->options.resources.empty())
     throw error(errc::not_supported, "recorded calls cannot ask for resources: ask for them where the graph is run");
+  if (t.extra->options.deadline.count() != 0)
+    throw error(errc::not_supported,
+                "task '" + logic::name_of(t) + "': recorded calls have no deadline: give one where the graph is run");
   if (t.extra->options.stop.stop_possible())
     throw error(errc::not_supported, "recorded calls have no stop token: give one where the graph is run");
 }

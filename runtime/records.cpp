@@ -59,10 +59,15 @@ struct deadline_watch {
 
 // Time that a node has to report a task that should have ended.
 constexpr std::chrono::milliseconds overdue_max{1000};
+// Deadlines beyond this, of centuries, are never looked at.
+constexpr double longest_ticks = 4e18;
 
 void set_deadline(engine& house, task_record& t, task_extra& e, const task_options& o) {
   const std::stop_source source;
   e.overdue = std::make_shared<shown<std::uint64_t>>(0);
+  const runtime_clock& clock = house.state().clock;
+  const double ticks = std::chrono::duration<double, std::nano>(o.deadline).count() / clock.ns_per_tick();
+  if (ticks < longest_ticks) e.due = clock.ticks() + static_cast<std::uint64_t>(ticks);
   auto watch = std::make_shared<deadline_watch>(house, t, o, source);
   watch->when =
       watch->in->add(o.deadline, [source, since = e.overdue, of = std::weak_ptr(house.shared_from_this())]() mutable {

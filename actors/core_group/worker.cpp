@@ -141,7 +141,7 @@ worker::outcome worker::run_body(run_context& c, task_record& t) {
   for (int attempt = 1;; ++attempt) {
     bool by_body = false;
     try {
-      if (t.extra && t.extra->options.stop.stop_requested()) {
+      if (t.extra && (t.extra->options.stop.stop_requested() || is_past_deadline(t, t.extra->due != 0 ? ticks() : 0))) {
         t.error = stopped_error(t, at_.executor);
         return note_bodies(t, {false, attempt - 1});
       }

@@ -71,6 +71,12 @@ std::exception_ptr cancelled_error(const task_record& t, const std::string& exec
       task_failed(errc::cancelled, "task '" + name + "' was cancelled", name, executor, name, 0, nullptr));
 }
 
+bool is_past_deadline(const task_record& t, std::uint64_t now_ticks) {
+  if (!t.extra || t.extra->due == 0 || now_ticks < t.extra->due) return false;
+  *t.extra->overdue = std::max<std::uint64_t>(1, now_ticks);
+  return true;
+}
+
 std::exception_ptr stopped_error(const task_record& t, const std::string& executor) {
   if (!t.extra || !t.extra->overdue || *t.extra->overdue == 0) return cancelled_error(t, executor);
   const std::string name = logic::name_of(t);

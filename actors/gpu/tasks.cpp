@@ -264,6 +264,15 @@ gpu_actor::outcome gpu_actor::start_task(task_record& t) {
     end_cancelled(t);
     return outcome::started;
   }
+  if (is_past_deadline(t, ticks())) {
+    if (claim(t)) {
+      ++setbacks_;
+      end_task(t, stopped_error(t, ""), ticks());
+    } else {
+      end_cancelled(t);
+    }
+    return outcome::started;
+  }
   // One that was sent ahead of its time, and what it comes after may not have been run well.
   if (broken_ || (is_behind(phase) && behind_of(phase) != behind_mark(setbacks_))) {
     give_back(t);

@@ -44,8 +44,9 @@ class future {
   bool is_ready() const noexcept { return task_ && detail::is_done(*task_); }
 
   /// Waits until the task has finished, failed or was cancelled; throws only `error(would_deadlock)` (from inside the
-  /// task itself or one that it waits for, or if it can only go on after a host view that this thread holds) and
-  /// `error(bad_argument)` on an empty future.
+  /// task itself or one that it comes after by its arguments, or if it can only go on after a host view that this thread
+  /// holds) and `error(bad_argument)` on an empty future. Bodies that wait for each other's futures are not found: they
+  /// wait for ever.
   void wait() const { detail::wait(checked()); }
   /// The same with a limit, of any size; true if the task is done.
   template <class Rep, class Period>

@@ -57,7 +57,7 @@ struct device_use {
 
 /// How a runtime is built. Read once, by the constructor.
 struct options {
-  /// Worker threads over all core groups. 0: as many as this process may use (affinity mask and cgroup quota).
+  /// Worker threads over all core groups, at least one for each. 0: as many as this process may use (affinity mask and cgroup quota).
   int threads = 0;
   /// Core groups; each is one executor, named `cpu:0`, `cpu:1`, ... Workers are dealt out evenly; at least one each.
   int core_groups = 1;

@@ -91,7 +91,8 @@ class submitter {
   /// else the whole array. For chunks of which the index space does not say how large they are, see `index_space::chunk`.
   ///
   /// Returns, as `spawn` does, a future that is done when all chunks are; the first failure is its error. Throws what
-  /// `spawn` throws, `error(overlapping_write)` also if two chunks write the same element, `error(bad_argument)` also for
+  /// `spawn` throws, `error(overlapping_write)` also if two chunks write the same element (chunks that `update` the same
+  /// elements run one after another, in order), `error(bad_argument)` also for
   /// negative extents and sizes of chunks and for mappers that do not fit their array, and `error(out_of_memory)` for more
   /// chunks than this machine has room for.
   template <int K, detail::body F, class... A>

@@ -20,7 +20,7 @@
 
 #include "actors/placement/placement.hpp"
 #include "devices/sim/sim.h"
-#include "runtime/engine.hpp"
+#include "tests/runtime/open_runtime.hpp"
 #include "tests/support/stir_kernels.hpp"
 
 namespace {
@@ -43,34 +43,24 @@ task_options on(const scope& where) {
 
 std::exception_ptr fault() { return std::make_exception_ptr(std::runtime_error("planted")); }
 
-// A runtime whose inside can be seen.
-class open_runtime : public array_maker<open_runtime>, public submitter<open_runtime> {
- public:
-  explicit open_runtime(const options& o) : engine_(std::make_shared<detail::engine>(o)) { engine_->start(); }
-  ~open_runtime() { engine_->shutdown(std::chrono::steady_clock::now() + 20s); }
-  detail::target submission_target() const { return {engine_.get(), nullptr}; }
-  detail::engine& inside() const { return *engine_; }
+using test::open_runtime;
 
-  std::string remarks() const {
-    std::string all;
-    for (const std::string& r : engine_->report().remarks) all += r + "\n";
-    return all;
+std::string remarks_of(const open_runtime& rt) {
+  std::string all;
+  for (const std::string& r : rt.inside().report().remarks) all += r + "\n";
+  return all;
+}
+// Waits until something was done about a failure of the actor, and returns all remarks.
+std::string wait_for_verdict_on(const open_runtime& rt, const std::string& actor, int times = 1) {
+  for (const auto until = std::chrono::steady_clock::now() + 20s; std::chrono::steady_clock::now() < until;) {
+    const std::string all = remarks_of(rt);
+    int seen = 0;
+    for (std::size_t at = 0; (at = all.find(actor + " has failed", at)) != std::string::npos; ++at) ++seen;
+    if (seen >= times) return all;
+    std::this_thread::yield();
   }
-  /// Waits until something was done about a failure of the actor, and returns all remarks.
-  std::string wait_for_verdict_on(const std::string& actor, int times = 1) const {
-    for (const auto until = std::chrono::steady_clock::now() + 20s; std::chrono::steady_clock::now() < until;) {
-      const std::string all = remarks();
-      int seen = 0;
-      for (std::size_t at = 0; (at = all.find(actor + " has failed", at)) != std::string::npos; ++at) ++seen;
-      if (seen >= times) return all;
-      std::this_thread::yield();
-    }
-    return "no verdict: " + remarks();
-  }
-
- private:
-  std::shared_ptr<detail::engine> engine_;
-};
+  return "no verdict: " + remarks_of(rt);
+}
 
 options cores(int threads) {
   options o;
@@ -134,7 +124,7 @@ TEST(supervision, of_a_core_group_puts_another_thread_in_the_place_of_each_that_
   constexpr int times = 6;
   for (int i = 1; i <= times; ++i) {
     rt.inside().groups().front()->plant(fault());
-    EXPECT_NE(rt.wait_for_verdict_on("cpu:0", i)
+    EXPECT_NE(wait_for_verdict_on(rt, "cpu:0", i)
                   .find("cpu:0 has failed (" + std::to_string(i) + "): planted; it is restarted"),
               std::string::npos);
   }
@@ -158,9 +148,9 @@ TEST(supervision, of_a_core_group_that_fails_again_and_again_ends_the_runtime) {
   const int allowed = detail::row_of(detail::actor_kind::core_group).restarts;
   for (int i = 1; i <= allowed + 1; ++i) {
     rt.inside().groups().front()->plant(fault());
-    rt.wait_for_verdict_on("cpu:0", i);
+    wait_for_verdict_on(rt, "cpu:0", i);
   }
-  EXPECT_NE(rt.remarks().find("planted; the runtime ends"), std::string::npos) << rt.remarks();
+  EXPECT_NE(remarks_of(rt).find("planted; the runtime ends"), std::string::npos) << remarks_of(rt);
   for (const auto until = std::chrono::steady_clock::now() + 20s;
        code_of([&] { rt.spawn([] {}); }) == no_error && std::chrono::steady_clock::now() < until;)
     std::this_thread::yield();
@@ -190,7 +180,7 @@ TEST_F(supervision_of_a_gpu, opens_it_anew_and_gives_it_up_after_three_times) {
   const int allowed = detail::row_of(detail::actor_kind::gpu).restarts;
   for (int i = 1; i <= allowed; ++i) {
     rt.inside().gpus().front()->plant(fault());
-    EXPECT_NE(rt.wait_for_verdict_on("sim:0", i)
+    EXPECT_NE(wait_for_verdict_on(rt, "sim:0", i)
                   .find("sim:0 has failed (" + std::to_string(i) + "): planted; it is restarted"),
               std::string::npos);
     auto a = rt.filled<word>({64}, tiles(64), 1);
@@ -198,7 +188,7 @@ TEST_F(supervision_of_a_gpu, opens_it_anew_and_gives_it_up_after_three_times) {
     EXPECT_EQ(a.read()(0), right) << "after " << i;
   }
   rt.inside().gpus().front()->plant(fault());
-  EXPECT_NE(rt.wait_for_verdict_on("sim:0", allowed + 1).find("sim:0 has failed (4): planted; it is given up"),
+  EXPECT_NE(wait_for_verdict_on(rt, "sim:0", allowed + 1).find("sim:0 has failed (4): planted; it is given up"),
             std::string::npos);
   auto a = rt.filled<word>({64}, tiles(64), 1);
   rt.spawn(stir, update(a), 3u);
@@ -224,7 +214,7 @@ TEST_F(supervision_of_a_gpu, keeps_the_tasks_that_it_has_when_it_fails) {
       EXPECT_EQ(e.code(), errc::data_lost) << e.what();
     }
   }
-  rt.wait_for_verdict_on("sim:0");
+  wait_for_verdict_on(rt, "sim:0");
 }
 
 // ---- the disk -------------------------------------------------------------------------------------------------------
@@ -241,7 +231,7 @@ TEST(supervision, of_the_disk_starts_it_again_and_nothing_is_lost) {
     rt.spawn(fill, write(all.back()), i);
     if (i == 20) rt.inside().disk()->plant(fault());
   }
-  EXPECT_NE(rt.wait_for_verdict_on("disk").find("disk has failed (1): planted; it is restarted"), std::string::npos);
+  EXPECT_NE(wait_for_verdict_on(rt, "disk").find("disk has failed (1): planted; it is restarted"), std::string::npos);
   for (word i = 0; i < 64; ++i) {
     const auto v = all[i].read();
     ASSERT_EQ(v(0), i);
@@ -258,9 +248,9 @@ TEST(supervision, of_a_disk_that_is_given_up_leaves_what_fits_into_memory) {
   const int allowed = detail::row_of(detail::actor_kind::disk).restarts;
   for (int i = 1; i <= allowed + 1; ++i) {
     rt.inside().disk()->plant(fault());
-    rt.wait_for_verdict_on("disk", i);
+    wait_for_verdict_on(rt, "disk", i);
   }
-  EXPECT_NE(rt.remarks().find("planted; it is given up"), std::string::npos) << rt.remarks();
+  EXPECT_NE(remarks_of(rt).find("planted; it is given up"), std::string::npos) << remarks_of(rt);
   constexpr index_t count = 1 << 17;
   std::vector<array<word, 1>> all;
   for (word i = 0; i < 64; ++i) {
@@ -345,7 +335,7 @@ TEST_F(supervision_of_nodes, of_the_cluster_leaves_it_and_the_runtime_goes_on_al
   ASSERT_TRUE(meet(a, 0));
   ASSERT_TRUE(meet(b, 0));
   a.inside().others()->membership_actor().plant(fault());
-  EXPECT_NE(a.wait_for_verdict_on("cluster").find("cluster has failed (1): planted; it is given up"),
+  EXPECT_NE(wait_for_verdict_on(a, "cluster").find("cluster has failed (1): planted; it is given up"),
             std::string::npos);
   for (const auto until = std::chrono::steady_clock::now() + 20s;
        !a.inside().others()->report().empty() && std::chrono::steady_clock::now() < until;)

@@ -172,6 +172,7 @@ struct task_extra {
   bool watched = false;
   // Since when its deadline has passed, in ticks; 0: it has not. Null: it has none.
   std::shared_ptr<shown<std::uint64_t>> overdue;
+  std::uint64_t due = 0;                   // its deadline, in ticks; 0: it has none
   std::shared_ptr<const void> call;        // what was sent to another node, so that it can be repeated
   std::shared_ptr<void> payload;           // recorded graphs
   std::shared_ptr<void> stop_watch;        // the callback registered with options.stop
