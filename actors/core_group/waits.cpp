@@ -95,7 +95,7 @@ bool group_actor::wait_inside(worker& self, task_record& awaited, wait_board& bo
   }
   task_record* const inside = self.context()->task();
   if (inside->rt == awaited.rt && (is_unlimited || self.is_to_ask(inside, &awaited)) &&
-      placement_.would_deadlock(*inside, awaited))
+      placement_.would_deadlock(*inside, awaited, is_unlimited))
     throw error(errc::would_deadlock,
                 "task '" + logic::name_of(*inside) + "' waits for '" + logic::name_of(awaited) +
                     "', which can only go on after it, or needs a resource that it holds: wait outside the task");

@@ -3,6 +3,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "actors/placement/host_memory.hpp"
 
+#include <algorithm>
 #include <string>
 #include <utility>
 
@@ -88,6 +89,7 @@ bool host_memory::has_room_now(const task_record& t) {
 bool host_memory::take_room(task_record& t, std::span<const logic::host_budget::need> needs) {
   budget_.reserve(needs);
   t.marks |= mark_has_room;
+  ++holders_;
   bool waits = false;
   for (const auto& n : needs) {
     tile_place& p = *n.place;
@@ -101,7 +103,47 @@ bool host_memory::take_room(task_record& t, std::span<const logic::host_budget::
 void host_memory::give_back(task_record& t) {
   budget_.let_go(budget_.needs_of(t));
   t.marks &= static_cast<std::uint16_t>(~mark_has_room);
+  --holders_;
+  std::erase_if(waits_, [&](const body_wait& w) { return w.inside.task == &t; });
   changed_ = true;
+}
+
+void host_memory::note_wait(task_record& inside, task_record& awaited) {
+  if (!(inside.marks & mark_has_room)) return;
+  std::erase_if(waits_, [&](const body_wait& w) { return w.inside.task == &inside; });
+  waits_.push_back({{&inside, inside.sequence}, {&awaited, awaited.sequence}});
+  changed_ = true;
+}
+
+// True if each task that has room waits for one that waits for room, or for another such task.
+bool host_memory::stands_still() {
+  if (moves_ != 0 || budget_.leaving() != 0) return false;
+  std::erase_if(waits_, [&](const body_wait& w) { return !order_.alive(w.awaited); });
+  if (waits_.empty() || waits_.size() != holders_) return false;
+  return std::ranges::all_of(waits_, [&](const body_wait& w) {
+    return std::ranges::find(short_, w.awaited.task, &request::task) != short_.end() ||
+           std::ranges::any_of(waits_, [&](const body_wait& other) { return other.inside.task == w.awaited.task; });
+  });
+}
+
+// Refuses the youngest task that a body waits for: the body goes on with that error, and what it holds becomes free.
+void host_memory::end_standstill() {
+  const auto is_awaited = [&](const request& r) {
+    return std::ranges::any_of(waits_, [&](const body_wait& w) { return w.awaited.task == r.task; });
+  };
+  auto youngest = short_.end();
+  for (auto r = short_.begin(); r != short_.end(); ++r)
+    if (is_awaited(*r) && (youngest == short_.end() || r->task->sequence > youngest->task->sequence)) youngest = r;
+  if (youngest == short_.end()) return;
+  task_record& t = *youngest->task;
+  short_.erase(youngest);
+  owner_.room_refused(
+      t, std::make_exception_ptr(
+             error(errc::out_of_memory,
+                   "it needs " + bytes_text(logic::host_budget::missing(budget_.needs_of(t))) +
+                       " of host memory, and all of options::memory_bytes, " + std::to_string(budget_.limit()) +
+                       ", is in use by tasks whose bodies wait for others that need more: allow more, use "
+                       "smaller tiles, or wait outside tasks")));
 }
 
 std::exception_ptr host_memory::too_much_beside(const task_record& inside, const task_record& awaited) {
@@ -146,6 +188,7 @@ bool host_memory::give_room() {
       owner_.room_granted(t);
     }
   }
+  if (!any && stands_still()) end_standstill();
   return any;
 }
 

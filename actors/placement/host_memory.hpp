@@ -69,6 +69,9 @@ class host_memory {
   /// Returns the error with which `awaited` is to fail because it does not fit into the budget beside the task `inside`,
   /// whose body keeps its room while it waits for it; null if it does fit.
   std::exception_ptr too_much_beside(const task_record& inside, const task_record& awaited);
+  /// Notes that the body of `inside`, which keeps its room, waits for `awaited` without a limit. If every task that has
+  /// room waits so for one that has none, the youngest of these is refused by the next `give_room`.
+  void note_wait(task_record& inside, task_record& awaited);
   /// Gives waiting tasks room, and evicts tiles for them, if something has changed; true if some task may go on.
   bool give_room();
   /// Forgets all waiting tasks and returns them, the oldest first.
@@ -107,7 +110,13 @@ class host_memory {
     std::exception_ptr why{};  // refused
   };
 
+  struct body_wait {
+    task_ref inside, awaited;
+  };
+
   bool take_room(task_record&, std::span<const logic::host_budget::need>);
+  bool stands_still();
+  void end_standstill();
   bool has_begun_to_load(task_record&);
   bool refuse(task_record&, const std::exception_ptr& why);
   verdict answer_to(request&, std::uint64_t& promised);
@@ -120,6 +129,8 @@ class host_memory {
   owner& owner_;
   spill_disk* disk_ = nullptr;
   std::deque<request> short_;  // ready tasks for which there is no room yet, oldest first
+  std::vector<body_wait> waits_;
+  std::size_t holders_ = 0;  // tasks that have room
   std::uint64_t requests_ = 0, passes_ = 0, moves_ = 0;
   bool changed_ = false;  // since the last give_room
 };

@@ -45,9 +45,10 @@ bool placement::wait_quiet(std::chrono::steady_clock::time_point deadline) {
   }
 }
 
-bool placement::would_deadlock(task_record& inside, task_record& awaited) {
+bool placement::would_deadlock(task_record& inside, task_record& awaited, bool forever) {
   if (&inside == &awaited) return true;
   turns_.take();
+  if (forever && host_memory_) host_memory_->note_wait(inside, awaited);
   serve(nullptr);  // what was submitted before this question must have been ordered; leaves the turn
   turns_.take();
   const bool yes = deps_.reaches(inside, awaited) || admission_.excludes(inside, awaited);
@@ -74,7 +75,8 @@ bool placement::is_behind(std::span<task_record* const> open, const task_record*
   serve(nullptr);  // as above; leaves the turn
   turns_.take();
   bool yes = false;
-  for (task_record* t : open) yes = yes || deps_.reaches(*t, awaited);
+  for (task_record* t : open)
+    yes = yes || deps_.reaches(*t, awaited) || (awaited && host_memory_ && host_memory_->too_much_beside(*t, *awaited));
   leave_turn();
   take_turn(nullptr);
   return yes;
