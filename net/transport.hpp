@@ -84,7 +84,7 @@ struct transport_options {
   std::chrono::milliseconds handshake{5000};  ///< for a connection to be admitted
   int waiting_max = 256;                      ///< connections that are not admitted yet, in total
   int waiting_each_max = 64;                  ///< of one address
-  /// After something has happened the control thread looks so long for more before it sleeps (patience.hpp).
+  /// After something has happened the control thread looks so long for more before it sleeps (adaptive_spin.hpp).
   std::chrono::nanoseconds looks{};
 };
 

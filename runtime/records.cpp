@@ -20,7 +20,7 @@
 #include "actors/placement/placement.hpp"
 #include "actors/protocol/resumption.hpp"
 #include "devices/host/topology.hpp"
-#include "net/patience.hpp"
+#include "net/adaptive_spin.hpp"
 #include "runtime/deadlines.hpp"
 #include "runtime/engine.hpp"
 
@@ -500,10 +500,10 @@ bool look_for_end(engine& house, task_record& t, std::chrono::steady_clock::time
       house.settings().waiting_thread_helps && deadline == std::chrono::steady_clock::time_point::max();
   const auto begin = std::chrono::steady_clock::now();
   auto spin_until = std::min(deadline, begin + house.settings().spin);
-  thread_local net::patience patience;
+  thread_local net::adaptive_spin spin;
   bool for_nodes =
       house.state().on_nodes.load(std::memory_order_relaxed) != 0 && deadline > begin &&
-      patience.begin(begin, std::min<std::chrono::nanoseconds>(deadline - begin, house.settings().cluster.spin));
+      spin.begin(begin, std::min<std::chrono::nanoseconds>(deadline - begin, house.settings().cluster.spin));
   const auto device_until = std::min(deadline, begin + (1 + device_patience) * house.settings().spin);
   engine::device_watch devices(house);
   for (int looks = 0;; ++looks) {
@@ -511,7 +511,7 @@ bool look_for_end(engine& house, task_record& t, std::chrono::steady_clock::time
     if (house.placement_actor().take_turn_waiting() || devices.look()) continue;
     if (may_help && house.help_with(t, [&] { devices.end(); })) return true;
     if (for_nodes) {
-      for_nodes = patience.goes_on();
+      for_nodes = spin.goes_on();
       continue;
     }
     if ((looks & 15) == 15 && std::chrono::steady_clock::now() >= spin_until) {

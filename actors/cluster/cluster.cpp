@@ -18,11 +18,8 @@
 #include "actors/wire/membership_messages.hpp"
 #include "actors/wire/node_names.hpp"
 
-namespace troupe {
+namespace troupe::detail {
 
-using detail::address_of;
-using detail::addresses_of;
-using detail::name_of;
 using logic::membership;
 
 namespace {
@@ -132,7 +129,7 @@ void cluster::up(const std::shared_ptr<net::session>& s) {
   guarded([&] {
     const net::identity& who = s->peer();
     const node_id n = name_of(who.id);
-    std::optional<detail::node_address> dialled;
+    std::optional<node_address> dialled;
     if (const auto e = s->dialled_at()) dialled = address_of(*e);
     peers_[n] = {s, false};
     members_.session_up(n, who.incarnation, addresses_of(who.listens_on), dialled, transport_.now());
@@ -151,8 +148,8 @@ void cluster::take_frame(net::session& s, std::span<const std::byte> f) {
   peer* p = peer_of(n);
   if (!p || p->session.get() != &s) return;
   try {
-    if (detail::is_membership(f)) {
-      members_.message(n, detail::decode_membership(f), transport_.now());
+    if (is_membership(f)) {
+      members_.message(n, decode_membership(f), transport_.now());
       act();
     } else if (p->is_member) {
       events_.frame(s, f);
@@ -191,7 +188,7 @@ void cluster::refused(const net::endpoint& where, std::exception_ptr why) {
 }
 
 void cluster::take_refusal(const net::endpoint& where, const std::exception_ptr& why) {
-  const detail::node_address a = address_of(where);
+  const node_address a = address_of(where);
   using reason = net::dial_error::reason;
   try {
     std::rethrow_exception(why);
@@ -245,9 +242,9 @@ void cluster::act_on(const membership::action& what) {
         using T = std::remove_cvref_t<decltype(a)>;
         if constexpr (std::is_same_v<T, membership::dial>) {
           const peer* const p = a.instead ? peer_of(*a.instead) : nullptr;
-          if (p || !a.instead) transport_.dial(detail::endpoint_of(a.to), p ? p->session : nullptr);
+          if (p || !a.instead) transport_.dial(endpoint_of(a.to), p ? p->session : nullptr);
         } else if constexpr (std::is_same_v<T, membership::send>) {
-          if (peer* p = peer_of(a.to)) p->session->send(detail::encode(a.message));
+          if (peer* p = peer_of(a.to)) p->session->send(encode(a.message));
         } else if constexpr (std::is_same_v<T, membership::close>) {
           if (peer* p = peer_of(a.node)) {
             p->is_member = false;
@@ -279,4 +276,4 @@ void cluster::act_on(const membership::action& what) {
       what);
 }
 
-}  // namespace troupe
+}  // namespace troupe::detail

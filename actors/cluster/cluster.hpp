@@ -21,13 +21,11 @@
 #include "actors/protocol/node.hpp"
 #include "net/transport.hpp"
 
-namespace troupe {
+namespace troupe::detail {
 
 /// The events of a cluster. None may block.
 class cluster_events {
  public:
-  using node_id = detail::node_id;
-
   /// There is a link with a member: beyond a mesh (logic::membership_options::mesh_max) only with some. The same node
   /// may come again after it was lost, and is as new then, on both sides.
   virtual void joined(const node_id&, const std::shared_ptr<net::session>&) = 0;
@@ -63,10 +61,8 @@ class cluster_events {
   ~cluster_events() = default;
 };
 
-class cluster final : public detail::actor, private net::transport_events {
+class cluster final : public actor, private net::transport_events {
  public:
-  using node_id = detail::node_id;
-
   /// Both must outlive it, and the transport must have been stopped before it ends. `self`: what the transport says of
   /// this process; where it names no addresses, those that the transport gets are told to others.
   cluster(net::transport&, const net::identity& self, const logic::membership_options&, cluster_events&);
@@ -75,7 +71,7 @@ class cluster final : public detail::actor, private net::transport_events {
   ~cluster();
 
   // ---- actor
-  detail::actor_kind kind() const override { return detail::actor_kind::cluster; }
+  actor_kind kind() const override { return actor_kind::cluster; }
   std::string label() const override { return "cluster"; }
   void withdraw(std::exception_ptr why) override { events_.failed(std::move(why)); }
 
@@ -133,7 +129,7 @@ class cluster final : public detail::actor, private net::transport_events {
   cluster_events& events_;
   logic::membership members_;
   const bool asks_where_;  // it listens
-  std::unordered_map<node_id, peer, detail::node_id_hash> peers_;
+  std::unordered_map<node_id, peer, node_id_hash> peers_;
   net::transport::time_point armed_ = net::transport::time_point::max();
   net::transport::time_point looked_{};
   bool acting_ = false;
@@ -141,4 +137,4 @@ class cluster final : public detail::actor, private net::transport_events {
   std::function<void()> left_;
 };
 
-}  // namespace troupe
+}  // namespace troupe::detail

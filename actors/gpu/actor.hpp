@@ -107,6 +107,7 @@ class gpu_actor final : public gpu, public std::enable_shared_from_this<gpu_acto
   bool start_some(bool small_only = false);
   bool has_room_for_more();
   outcome start_task(task_record&);
+  std::optional<outcome> reserve_room(job&, task_record&);
   void enqueue(job&);
   void launch(job&);
   void launch_text(task_record&, gpu_context&, int lane);
@@ -167,6 +168,7 @@ class gpu_actor final : public gpu, public std::enable_shared_from_this<gpu_acto
   // ---- recovery.cpp
   static bool is_fatal(const error& e) { return e.code() == errc::device_failed || e.code() == errc::device_lost; }
   void fail_device(std::exception_ptr);
+  task_record* end_failed_job(job&, const std::exception_ptr& why);
   bool go_on_after_failure();
   static bool may_run_again(task_record&);
 

@@ -13,6 +13,41 @@ namespace {
 constexpr int attempts_max = 3;
 }  // namespace
 
+// Ends a job that was under way on a device that has failed. Returns its task if that may run again, else null.
+task_record* gpu_actor::end_failed_job(job& j, const std::exception_ptr& why) {
+  task_record* const t = j.task;
+  if (t && !is_internal(t->kind)) j.host.roll_back();
+  gpu_memory::end_loans(j, false);
+  j.copies.clear();
+  j.sources.clear();
+  for (const job::part& p : j.parts)
+    if (p.staged) j.buffers.give_back(p.staged);
+  j.parts.clear();
+  j.for_routine.clear();
+  j.updates.clear();
+  const std::uint64_t begin = j.begin;
+  const bool counted = j.error != nullptr;
+  give_job(j);
+  if (!t) return nullptr;
+  if (is_internal(t->kind)) {
+    const access& x = t->accesses[0];
+    end_task(*t,
+             std::make_exception_ptr(error(errc::data_lost, "array '" + x.array->spec.name + "', tile " +
+                                                                std::to_string(x.tile) + ": its only copy went with " +
+                                                                options_.facts.name + ": " + text_of(why))),
+             begin);
+    return nullptr;
+  }
+  if (!counted) ++setbacks_;
+  if (may_run_again(*t)) {
+    t->phase.fetch_and(~(phase_mask | behind_mask), std::memory_order_acq_rel);  // waiting again
+    return t;
+  }
+  claim(*t);
+  end_task(*t, why, begin);
+  return nullptr;
+}
+
 // Ends what was under way on a device that can do no more, and whose memory is gone: tasks are placed again where that
 // is harmless; data with a copy elsewhere is read from there. Then the supervisor decides whether the device is opened
 // anew; until it has, tasks wait in the queue.
@@ -44,39 +79,8 @@ void gpu_actor::fail_device(std::exception_ptr why) {
   for (const job& j : jobs_)
     if (j.task && !is_internal(j.task->kind)) under_way.push_back(j.task);
   placement_.make_extras(under_way);
-  while (!jobs_.empty()) {
-    job& j = jobs_.front();
-    task_record* const t = j.task;
-    if (t && !is_internal(t->kind)) j.host.roll_back();
-    gpu_memory::end_loans(j, false);
-    j.copies.clear();
-    j.sources.clear();
-    for (const job::part& p : j.parts)
-      if (p.staged) j.buffers.give_back(p.staged);
-    j.parts.clear();
-    j.for_routine.clear();
-    j.updates.clear();
-    const std::uint64_t begin = j.begin;
-    const bool counted = j.error != nullptr;
-    give_job(j);
-    if (!t) continue;
-    if (is_internal(t->kind)) {
-      const access& x = t->accesses[0];
-      end_task(*t,
-               std::make_exception_ptr(error(
-                   errc::data_lost, "array '" + x.array->spec.name + "', tile " + std::to_string(x.tile) +
-                                        ": its only copy went with " + options_.facts.name + ": " + text_of(why))),
-               begin);
-    } else if (may_run_again(*t)) {
-      if (!counted) ++setbacks_;
-      t->phase.fetch_and(~(phase_mask | behind_mask), std::memory_order_acq_rel);  // waiting again
-      returned.push_back(t);
-    } else {
-      if (!counted) ++setbacks_;
-      claim(*t);
-      end_task(*t, why, begin);
-    }
-  }
+  while (!jobs_.empty())
+    if (task_record* const t = end_failed_job(jobs_.front(), why)) returned.push_back(t);
   memory_.forget_all();
   {
     // Tasks in the queue were sent for data that was here.

@@ -258,30 +258,10 @@ bool gpu_actor::start_some(bool small_only) {
   return any;
 }
 
-gpu_actor::outcome gpu_actor::start_task(task_record& t) {
-  const std::uint32_t phase = t.phase.load(std::memory_order_acquire);
-  if ((phase & phase_mask) != phase_waiting) {
-    end_cancelled(t);
-    return outcome::started;
-  }
-  if (is_past_deadline(t, ticks())) {
-    if (claim(t)) {
-      ++setbacks_;
-      end_task(t, stopped_error(t, ""), ticks());
-    } else {
-      end_cancelled(t);
-    }
-    return outcome::started;
-  }
-  // One that was sent ahead of its time, and what it comes after may not have been run well.
-  if (broken_ || (is_behind(phase) && behind_of(phase) != behind_mark(setbacks_))) {
-    give_back(t);
-    return outcome::started;
-  }
-  const std::uint64_t begin = ticks();
-  job& j = take_job();
-  j.task = &t;
-  j.begin = begin;
+// Reserves memory for all that a task touches, and evicts for it. Returns what became of the task if it cannot start now;
+// then its job has been given back.
+std::optional<gpu_actor::outcome> gpu_actor::reserve_room(job& j, task_record& t) {
+  const std::uint64_t begin = j.begin;
   try {
     while (!memory_.reserve(j)) {
       if (make_room(t)) continue;
@@ -310,6 +290,34 @@ gpu_actor::outcome gpu_actor::start_task(task_record& t) {
     }
     return outcome::started;
   }
+  return {};
+}
+
+gpu_actor::outcome gpu_actor::start_task(task_record& t) {
+  const std::uint32_t phase = t.phase.load(std::memory_order_acquire);
+  if ((phase & phase_mask) != phase_waiting) {
+    end_cancelled(t);
+    return outcome::started;
+  }
+  if (is_past_deadline(t, ticks())) {
+    if (claim(t)) {
+      ++setbacks_;
+      end_task(t, stopped_error(t, ""), ticks());
+    } else {
+      end_cancelled(t);
+    }
+    return outcome::started;
+  }
+  // One that was sent ahead of its time, and what it comes after may not have been run well.
+  if (broken_ || (is_behind(phase) && behind_of(phase) != behind_mark(setbacks_))) {
+    give_back(t);
+    return outcome::started;
+  }
+  const std::uint64_t begin = ticks();
+  job& j = take_job();
+  j.task = &t;
+  j.begin = begin;
+  if (const auto over = reserve_room(j, t)) return *over;
   if (!gpu_memory::begin_loans(j)) {
     memory_.let_go(j);
     j.task = nullptr;

@@ -155,7 +155,7 @@ class imagined_house {
 // ---- members -------------------------------------------------------------------------------------------------------
 
 /// Hears everything and does nothing.
-class imagined_member final : public troupe::cluster_events {
+class imagined_member final : public troupe::detail::cluster_events {
  public:
   imagined_member(net::loopback::network& network, std::uint16_t place, std::mt19937_64& random) {
     for (auto& b : self_.id.bytes) b = static_cast<std::uint8_t>(random());
@@ -169,7 +169,7 @@ class imagined_member final : public troupe::cluster_events {
     transport_ = network.attach(o);
     troupe::logic::membership_options own;
     own.seed = random();
-    cluster_ = std::make_unique<troupe::cluster>(*transport_, self_, own, *this);
+    cluster_ = std::make_unique<troupe::detail::cluster>(*transport_, self_, own, *this);
     cluster_->start();
     std::vector<net::endpoint> seeds;
     for (std::uint16_t i = 0; i < 3; ++i) seeds.push_back(at(i));
@@ -182,11 +182,11 @@ class imagined_member final : public troupe::cluster_events {
   [[nodiscard]] const net::node_id& id() const { return self_.id; }
   [[nodiscard]] std::size_t known() const { return cluster_->members().live().size(); }
 
-  void joined(const node_id&, const std::shared_ptr<net::session>&) override {}
-  void resumed(const node_id&, const std::shared_ptr<net::session>&) override {}
-  void suspected(const node_id&) override {}
-  void refuted(const node_id&) override {}
-  void lost(const node_id&, troupe::logic::node_end) override {}
+  void joined(const detail::node_id&, const std::shared_ptr<net::session>&) override {}
+  void resumed(const detail::node_id&, const std::shared_ptr<net::session>&) override {}
+  void suspected(const detail::node_id&) override {}
+  void refuted(const detail::node_id&) override {}
+  void lost(const detail::node_id&, troupe::logic::node_end) override {}
   void frame(net::session&, std::span<const std::byte>) override {}
   net::pieces arriving(net::session&, std::span<const std::byte>, std::uint64_t) override { return {}; }
   void arrived(net::session&, std::span<const std::byte>, bool) override {}
@@ -198,7 +198,7 @@ class imagined_member final : public troupe::cluster_events {
 
   net::identity self_;
   std::unique_ptr<net::transport> transport_;
-  std::unique_ptr<troupe::cluster> cluster_;
+  std::unique_ptr<troupe::detail::cluster> cluster_;
 };
 
 }  // namespace

@@ -19,7 +19,7 @@
 #include <utility>
 #include <vector>
 
-#include "net/patience.hpp"
+#include "net/adaptive_spin.hpp"
 #include "net/threads.hpp"
 
 namespace troupe::net::tcp {
@@ -30,11 +30,11 @@ struct loop::inside {
   inside(std::string n, std::chrono::nanoseconds l) : name(std::move(n)), looks(l) {}
 
   void run() {
-    patience more;
+    adaptive_spin more;
     while (context.run_one() != 0)
       while (more.begin(std::chrono::steady_clock::now(), looks) && finds_more(more)) continue;
   }
-  bool finds_more(patience& more) {
+  bool finds_more(adaptive_spin& more) {
     while (context.poll() == 0)
       if (context.stopped() || !more.goes_on()) return false;
     return true;

@@ -17,7 +17,7 @@ class loop {
  public:
   using time_point = std::chrono::steady_clock::time_point;
 
-  /// `looks`: so long after something has happened its thread looks for more before it sleeps (patience.hpp).
+  /// `looks`: so long after something has happened its thread looks for more before it sleeps (adaptive_spin.hpp).
   explicit loop(std::string thread_name, std::chrono::nanoseconds looks = {});
   ~loop();
   loop(const loop&) = delete;

@@ -18,11 +18,11 @@ using namespace std::chrono_literals;
 
 namespace {
 
-constexpr std::size_t new_at_once = 4;       // connections that are begun at a heartbeat
-constexpr std::size_t passed_max = 32;       // ends passed on at once between two heartbeats; those tell the rest
-constexpr auto patience = 2s;                // wait for a peer that knows of more members than this node
-constexpr auto knock_every = 1000ms;         // interval of dials to members that are gone: the path may have failed
-constexpr std::size_t suspects_skipped = 8;  // of so many members that are suspect already, one is looked at
+constexpr std::size_t new_at_once = 4;          // connections that are begun at a heartbeat
+constexpr std::size_t passed_max = 32;          // ends passed on at once between two heartbeats; those tell the rest
+constexpr auto patience = 2s;                   // wait for a peer that knows of more members than this node
+constexpr auto isolation_probe_every = 1000ms;  // interval of dials to members that are gone: the path may have failed
+constexpr std::size_t suspects_skipped = 8;     // of so many members that are suspect already, one is looked at
 
 }  // namespace
 
@@ -113,9 +113,9 @@ void membership::beat_beyond(time_point now) {
 void membership::look_around(time_point now) {
   passed_ = 0;
   choose(now);
-  keep_company(now);
+  keep_links(now);
   let_rest(now);
-  knock(now);
+  probe_isolation(now);
 }
 
 // ---- watched members ------------------------------------------------------------------------------------------------
@@ -202,7 +202,7 @@ void membership::work_with(const node_id& n, time_point now) {
   link(m);
 }
 
-void membership::keep_company(time_point now) {
+void membership::keep_links(time_point now) {
   std::size_t links = 0;
   for (const node_id& n : attended()) links += members_.at(n).wanted ? 1 : 0;
   for (std::size_t more = new_at_once; more > 0 && links < links_wanted_; --more, ++links) {
@@ -250,9 +250,9 @@ void membership::let_rest(time_point now) {
 
 /// Dials a member that is gone, so that nodes that were apart for long enough to be gone for each other find each other
 /// again.
-void membership::knock(time_point now) {
-  if (now - knocked_ < knock_every || members_.size() == sums_.count()) return;
-  knocked_ = now;
+void membership::probe_isolation(time_point now) {
+  if (now - probed_isolation_ < isolation_probe_every || members_.size() == sums_.count()) return;
+  probed_isolation_ = now;
   // All members together dial each one that is gone about once a second.
   const std::size_t out = members_.size() - sums_.count();
   if (random_() % (sums_.count() + 1) >= out) return;
@@ -261,7 +261,7 @@ void membership::knock(time_point now) {
   for (auto& [n, m] : members_)
     if (m.record.claim == node_claim::gone && !m.session && !m.record.addresses.empty() && random_() % ++seen == 0)
       at = &m;
-  if (at) dials_.knock(at->record.node, at->record.addresses, now);
+  if (at) dials_.probe_gone(at->record.node, at->record.addresses, now);
 }
 
 // ---- news -----------------------------------------------------------------------------------------------------------

@@ -92,7 +92,7 @@ void dialling::let_be(const node_id& n, time_point now, bool is_there) {
   }
 }
 
-void dialling::knock(const node_id& n, const std::vector<node_address>& addresses, time_point now) {
+void dialling::probe_gone(const node_id& n, const std::vector<node_address>& addresses, time_point now) {
   changed();
   for (const node_address& a : addresses) {
     if (entries_.contains(a)) continue;

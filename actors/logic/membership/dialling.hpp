@@ -50,7 +50,7 @@ class dialling {
   /// rest while it is believed to be there.
   void let_be(const node_id&, time_point now, bool is_there);
   /// Dials addresses that are not known yet once, to see whether the node is there.
-  void knock(const node_id&, const std::vector<node_address>&, time_point now);
+  void probe_gone(const node_id&, const std::vector<node_address>&, time_point now);
   void refused(const node_address&, time_point now);
   /// Notes that the address leads to this process.
   void is_self(const node_address&);

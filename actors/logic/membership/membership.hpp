@@ -285,9 +285,9 @@ class membership {
   void beat_beyond(time_point now);
   void look_around(time_point now);
   void choose(time_point now);
-  void keep_company(time_point now);
+  void keep_links(time_point now);
   void let_rest(time_point now);
-  void knock(time_point now);
+  void probe_isolation(time_point now);
   member* next_in_turn(bool with_connected);
   void watch(member&, time_point now);
   void ask(member&, time_point now);
@@ -315,7 +315,7 @@ class membership {
   std::set<node_id> active_;  // members of which something is awaited
   rounds rounds_;
   std::size_t links_wanted_ = 0, passed_ = 0;
-  time_point next_turn_{}, knocked_{};
+  time_point next_turn_{}, probed_isolation_{};
   poll_relay relay_;
   std::mt19937_64 random_;
   std::vector<action> actions_;

@@ -25,7 +25,8 @@ void membership::tick(time_point now) {
   if (now - promised_ > options_.late) excuse(now - promised_, now);
   if (now >= next_beat_) {
     fit_mesh(now);
-    if (!is_mesh_ && sums_.count() + 1 <= options_.mesh_max) make_mesh(now);  // all nodes that know the same do the same
+    if (!is_mesh_ && sums_.count() + 1 <= options_.mesh_max)
+      make_mesh(now);  // all nodes that know the same do the same
     next_beat_ += options_.heartbeat;
     if (next_beat_ <= now) next_beat_ = now + options_.heartbeat;
     forget(now);

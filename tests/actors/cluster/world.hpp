@@ -36,7 +36,7 @@ namespace net = troupe::net;
 
 class world;
 
-class node : public troupe::cluster_events {
+class node : public troupe::detail::cluster_events {
  public:
   node(world& w, std::uint16_t place, net::identity self, troupe::logic::membership_options options);
   virtual ~node();
@@ -47,7 +47,7 @@ class node : public troupe::cluster_events {
   const net::node_id& wire_id() const { return self_.id; }
   const net::endpoint& at() const { return self_.listens_on.front(); }
   std::uint64_t incarnation() const { return self_.incarnation; }
-  troupe::cluster& cluster() const { return *cluster_; }
+  troupe::detail::cluster& cluster() const { return *cluster_; }
   const troupe::logic::membership& members() const { return cluster_->members(); }
   bool lives() const { return lives_; }
   bool is_paused() const { return paused_; }
@@ -96,7 +96,7 @@ class node : public troupe::cluster_events {
   const net::identity self_;
   const node_id id_;
   std::unique_ptr<net::transport> transport_;
-  std::unique_ptr<troupe::cluster> cluster_;
+  std::unique_ptr<troupe::detail::cluster> cluster_;
   std::set<node_id> members_;         // as told
   std::map<node_id, bool> believed_;  // those that are linked, as told; whether suspect
   std::vector<event> told_;
@@ -277,7 +277,7 @@ inline node::node(world& w, std::uint16_t place, net::identity self, troupe::log
   o.listen = self_.listens_on;
   o.proof.secrets.emplace_back();
   transport_ = w.network.attach(o);
-  cluster_ = std::make_unique<troupe::cluster>(*transport_, self_, options, *this);
+  cluster_ = std::make_unique<troupe::detail::cluster>(*transport_, self_, options, *this);
 }
 
 inline node::~node() { transport_->stop(); }

@@ -25,7 +25,7 @@ namespace wire = troupe::detail::wire;
 using troupe::detail::node_id;
 
 /// A process that is admitted and says what the test wants it to say. It asks for nothing by itself.
-class false_member final : private troupe::cluster_events, private net::lasting_events {
+class false_member final : private troupe::detail::cluster_events, private net::lasting_events {
  public:
   /// `lends`: its memory is not counted, or so it says.
   explicit false_member(imagined_world& w, bool lends = true, std::size_t frame_max = 16u << 20)
@@ -42,8 +42,9 @@ class false_member final : private troupe::cluster_events, private net::lasting_
     const net::identity self = t.self;
     id_ = self.id;
     transport_ = w.network.attach(std::move(t));
-    troupe::cluster_events& events = *this;
-    cluster_ = std::make_unique<troupe::cluster>(*transport_, self, troupe::logic::membership_options{}, events);
+    troupe::detail::cluster_events& events = *this;
+    cluster_ =
+        std::make_unique<troupe::detail::cluster>(*transport_, self, troupe::logic::membership_options{}, events);
     cluster_->start();
     cluster_->add_candidates({imagined_world::endpoint_of(0)});
     // What it sends in bulk takes its time: a byte a microsecond.
@@ -134,7 +135,7 @@ class false_member final : private troupe::cluster_events, private net::lasting_
   const bool lends_;
   net::node_id id_{};
   std::unique_ptr<net::transport> transport_;
-  std::unique_ptr<troupe::cluster> cluster_;
+  std::unique_ptr<troupe::detail::cluster> cluster_;
   std::shared_ptr<net::lasting_session> line_;
   std::shared_ptr<net::session> over_;
   std::vector<std::byte> body_ = std::vector<std::byte>(1u << 20, std::byte{1});

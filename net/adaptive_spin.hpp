@@ -14,7 +14,7 @@
 namespace troupe::net {
 
 /// Of one thread.
-class patience {
+class adaptive_spin {
  public:
   using time_point = std::chrono::steady_clock::time_point;
   using duration = std::chrono::nanoseconds;
