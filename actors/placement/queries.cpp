@@ -48,15 +48,16 @@ bool placement::wait_quiet(std::chrono::steady_clock::time_point deadline) {
 bool placement::would_deadlock(task_record& inside, task_record& awaited, bool forever) {
   if (&inside == &awaited) return true;
   turns_.take();
-  if (forever && host_memory_) host_memory_->note_wait(inside, awaited);
   serve(nullptr);  // what was submitted before this question must have been ordered; leaves the turn
   turns_.take();
   const bool yes = deps_.reaches(inside, awaited) || admission_.excludes(inside, awaited);
-  if (!yes && host_memory_)
+  if (!yes && host_memory_) {
     if (const std::exception_ptr why = host_memory_->too_much_beside(inside, awaited))
       fail(awaited, task_error(awaited, "", 0, why, errc::out_of_memory), true);
-  leave_turn();
-  take_turn(nullptr);
+    else if (forever)
+      host_memory_->note_wait(inside, awaited);
+  }
+  serve(nullptr);  // leaves the turn
   return yes;
 }
 
