@@ -4,9 +4,11 @@
 #pragma once
 
 #include <cstddef>
+#include <span>
 #include <vector>
 
 #include "actors/protocol/executor.hpp"
+#include "actors/protocol/own_lines.hpp"
 
 namespace troupe::detail {
 
@@ -21,13 +23,14 @@ class executor_list {
   executor& operator[](std::size_t i) const { return *all_[i]; }
   std::size_t size() const { return all_.size(); }
   const std::vector<executor*>& all() const { return all_; }
-  /// The executors that are not nodes.
-  const std::vector<executor*>& near() const { return near_; }
+  /// The executors that are not nodes. Threads that submit read them once for each task.
+  std::span<executor* const> near() const { return near_; }
   /// True if some executor has memory of its own.
   bool has_devices() const { return has_devices_; }
 
  private:
-  std::vector<executor*> all_, near_;
+  std::vector<executor*> all_;
+  std::vector<executor*, own_lines<executor*>> near_;
   bool has_devices_ = false;
 };
 

@@ -44,7 +44,7 @@ void lineage::ran(call&& c) {
     check_version(t, t.newest);
     if (!t.newest || is_newer(w.what.version, *t.newest)) {
       t.bytes = w.bytes;
-      t.stealable_ns = w.stealable_ns > 0 ? static_cast<std::uint64_t>(std::llround(w.stealable_ns)) : 0;
+      t.fetch_worth_ns = w.fetch_worth_ns > 0 ? static_cast<std::uint64_t>(std::llround(w.fetch_worth_ns)) : 0;
       t.at_once = w.at_once;
       t.given_up = false;
       if (std::exchange(t.rests, false) && t.away) {
@@ -414,7 +414,7 @@ void lineage::note_away(known_tile& t) {
   if (!away && !t.away) return;
   const std::uint16_t in = away ? v->maker->place : t.away_in;
   if (t.away) changed_site(t.away_in).away_ns -= t.away_ns;
-  t.away_ns = away ? t.stealable_ns : 0;
+  t.away_ns = away ? t.fetch_worth_ns : 0;
   changed_site(in).away_ns += t.away_ns;
   if (away && t.away && in == t.away_in) return;
   unlink(t);

@@ -82,8 +82,8 @@ class lineage {
   struct write {
     value what;
     std::uint64_t bytes = 0;
-    float stealable_ns = 0;  // cost of calls that makes up for bringing it home
-    bool at_once = false;    // bring it home soon, whatever it costs
+    float fetch_worth_ns = 0;  // cost of calls that makes up for bringing it home
+    bool at_once = false;      // bring it home soon, whatever it costs
   };
   struct call {
     std::vector<value> reads;   // the tiles' values at the time of telling, without those that the call updated
@@ -193,7 +193,7 @@ class lineage {
     std::optional<std::uint32_t> newest, home;
     std::uint32_t overwriting = 0;
     std::uint64_t bytes = 0, asked_bytes = 0;  // of the last write; of the last request to save it
-    std::uint64_t stealable_ns = 0, away_ns = 0;
+    std::uint64_t fetch_worth_ns = 0, away_ns = 0;
     bool at_once = false, rests = false;
     bool given_up = false, asked = false, away = false, listed = false;
     std::uint16_t away_in = 0, asked_in = 0;

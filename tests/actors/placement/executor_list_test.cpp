@@ -3,6 +3,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include <gtest/gtest.h>
 
+#include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "actors/placement/executor_list.hpp"
@@ -23,7 +25,7 @@ TEST(executor_list, tells_nodes_from_those_that_are_here) {
   all.add(node);
   EXPECT_TRUE(all.has_devices());
   EXPECT_EQ(all.size(), 3u);
-  EXPECT_EQ(all.near(), (std::vector<executor*>{&cores, &gpu}));
+  EXPECT_EQ(std::vector<executor*>(all.near().begin(), all.near().end()), (std::vector<executor*>{&cores, &gpu}));
   EXPECT_EQ(all.all(), (std::vector<executor*>{&cores, &gpu, &node}));
   EXPECT_EQ(&all[2], &node);
 }
@@ -34,6 +36,16 @@ TEST(executor_list, counts_a_node_as_memory_elsewhere) {
   all.add(node);
   EXPECT_TRUE(all.has_devices());
   EXPECT_TRUE(all.near().empty());
+}
+
+TEST(executor_list, shares_no_cache_line_of_what_submitting_threads_read) {
+  std::vector<std::unique_ptr<collector>> cores;
+  executor_list all;
+  for (std::uint16_t i = 0; i < 40; ++i) {
+    cores.push_back(std::make_unique<collector>(executor_facts{i, "cpu:0", device_kind::cpu, host_space, 1}));
+    all.add(*cores.back());
+    ASSERT_EQ(reinterpret_cast<std::uintptr_t>(all.near().data()) % own_lines<executor*>::line, 0u) << i;
+  }
 }
 
 }  // namespace

@@ -99,9 +99,9 @@ TEST(lineage, a_tile_that_was_written_on_while_it_came_home_is_the_youngest) {
 }
 
 /// One call at a place that writes one tile.
-void write_at(told& l, std::uint16_t where, value what, float cost_ns, float stealable_ns = 0, bool at_once = false) {
+void write_at(told& l, std::uint16_t where, value what, float cost_ns, float fetch_worth_ns = 0, bool at_once = false) {
   lineage::call c;
-  c.writes.push_back({what, 100, stealable_ns, at_once});
+  c.writes.push_back({what, 100, fetch_worth_ns, at_once});
   c.what = std::make_shared<const std::string>("w");
   c.cost_ns = cost_ns;
   c.place = where;
