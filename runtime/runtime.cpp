@@ -59,7 +59,6 @@ detail::engine& runtime::house() const {
   engine_->check_process();
   return *engine_;
 }
-detail::target runtime::submission_target() const { return {&house(), nullptr}; }
 
 void runtime::wait_all() {
   const bool all = wait_all_until(std::chrono::steady_clock::time_point::max());

@@ -79,10 +79,11 @@ class in_flight {
 
   const std::size_t max_;
   const std::size_t drained_;  // threads held back at the bound go on when no more tasks are in flight
+  // Beside what never changes: each submission reads them, and the counters below change all the time.
+  std::atomic<bool> closed_{false}, given_up_{false};
   alignas(64) std::atomic<std::uint64_t> submitted_{0};
   alignas(64) std::atomic<std::uint64_t> finished_{0};
   std::uint64_t retired_ = 0;  // with the turn
-  std::atomic<bool> closed_{false}, given_up_{false};
   std::atomic<int> quiet_waiters_{0}, bound_waiters_{0};
   std::mutex lock_;
   std::condition_variable changed_;

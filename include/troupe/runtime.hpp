@@ -111,7 +111,8 @@ class runtime : public array_maker<runtime>, public submitter<runtime> {
  private:
   friend class array_maker<runtime>;
   friend class submitter<runtime>;
-  detail::target submission_target() const;
+  // Inline: a `target` is larger than what functions return in registers.
+  detail::target submission_target() const { return {&house(), nullptr}; }
 
   detail::engine& house() const;
   explanation explain_task(detail::task_record*) const;
