@@ -372,6 +372,12 @@ void node_service_actor::ended(remote_task& r) {
   end.id = r.id;
   end.attempts = bodies;
   if (r.recalled) end.how = wire::outcome::unfilled;
+  // The runtime here gives its tasks up: its owner has a task that has not begun run elsewhere.
+  if (end.how != wire::outcome::ran && bodies == 0 && placement_.closed()) {
+    end = failed(errc::runtime_stopped, "the node was shut down");
+    end.how = wire::outcome::unfilled;
+    end.id = r.id;
+  }
   later_.release(t);
   if (end.how == wire::outcome::ran && !left_ && !r.returns.empty()) {
     try {

@@ -39,6 +39,7 @@ void placement::admit_node(executor& e, int slots, logic::edge_cost in, logic::e
 // started would have to run before those.
 std::size_t placement::fetch_home(const executor& e, std::span<const std::pair<array_core*, std::uint32_t>> all) {
   std::size_t coming = 0;
+  settle_accounts();  // what has ended there may still be in the mailbox
   with_turn([&] {
     for (const auto& [a, tile] : all) {
       coherence_entry& entry = a->coherence->tiles[tile];

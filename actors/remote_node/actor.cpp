@@ -14,7 +14,10 @@ node_actor::outgoing::outgoing(report_batch r, std::vector<pushes::push> p, lend
     : report(std::move(r)), to_push(std::move(p)), lent(std::move(l)) {}
 node_actor::outgoing::~outgoing() = default;
 
-node_actor::outgoing node_actor::take_outgoing() { return {report_.take(), pushes_.take(), lends_.take()}; }
+node_actor::outgoing node_actor::take_outgoing() {
+  untold_.fetch_add(1);
+  return {report_.take(), pushes_.take(), lends_.take()};
+}
 
 void node_actor::flush() {
   if (frame_.is_empty()) return;

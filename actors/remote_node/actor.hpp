@@ -205,6 +205,7 @@ class node_actor final : public node, private task_listener {
   link_meter meter_;
   send_queue queue_;
   departure departure_;
+  std::atomic<int> untold_{0};  // threads that have taken reports and have not told placement yet
 
   mutable std::mutex id_lock_;
   std::optional<node_id> id_;  // of the node that is there

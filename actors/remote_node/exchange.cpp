@@ -71,6 +71,7 @@ void node_actor::tell(outgoing&& out) {
   settle_lends(out.lent);
   placement_.report(*this, std::move(out.report));
   tell_saved();
+  untold_.fetch_sub(1);
   idle_.notify_all();
   if (departure_.is_under_way()) save_all();
 }

@@ -19,12 +19,13 @@ const kernel_info saving_kernel{.name = "saving", .key = 3};
 }  // namespace
 
 // Fetches all that only a leaving node has, once nothing is under way there, and again when what was asked for has
-// come. When nothing is left, the node is released.
+// come. When nothing is left, the node is released. A thread that has yet to tell placement what has ended there calls
+// this again when it has: before that, placement does not know what only the node has.
 void node_actor::save_all() {
   std::vector<tile_of> all;
   {
     std::lock_guard hold(lock_);
-    if (!session_ || jobs_.under_way() != 0 || queued() != 0 || departure_.is_saving()) return;
+    if (!session_ || jobs_.under_way() != 0 || queued() != 0 || departure_.is_saving() || untold_ != 0) return;
     known_.each_dirty([&](array_core* a, std::uint32_t tile, bool in_error) {
       if (!in_error && a->keep()) all.emplace_back(a, tile);
     });

@@ -142,7 +142,8 @@ void node_actor::finish(job& j, const wire::task_end& e) {
     known_.each_written(t, [&](const access& x) { copies_.spoil(*x.array, x.tile, *wrote++); });
     known_.note_not_written(j, t, touched, no_room || unfilled ? &report_.lost : nullptr);
     if (!report_.lost.empty() && !report_.lost_why)
-      report_.lost_why = std::make_exception_ptr(error(errc::out_of_memory, "it was short of memory"));
+      report_.lost_why = std::make_exception_ptr(unfilled ? error(e.code, e.text)
+                                                          : error(errc::out_of_memory, "it was short of memory"));
   }
   const bool overtaken = comes_back && touched && known_.is_overtaken(j, t, report_.overtaken);
   if (no_room || overtaken) refuse(t, no_room || unfilled ? why : nullptr);

@@ -160,7 +160,7 @@ enum class outcome : std::uint8_t {
   failed,   ///< its body threw, or its node could not run it
   not_run,  ///< what it depends on failed there, or its node is leaving
   no_room,  ///< its node has no room for what it touches, or no device that can run it: others may
-  unfilled  ///< what it was to read was to come from a third node, and has not
+  unfilled  ///< not begun: bytes from a third node have not come, the owner took it back, or the node gives its tasks up
 };
 
 struct task_end {
