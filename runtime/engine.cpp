@@ -382,9 +382,9 @@ void engine::resume_abandoned() noexcept {
 // Ends the tasks whose bodies have not returned: they are done for all threads that wait for them.
 template <class Executor>
 void engine::leave_behind(Executor& e, shutdown_report& r) {
-  r.complete = false;
   placement_->with_turn([&] {
     const std::vector<task_record*> tasks = e.running();
+    if (!tasks.empty()) r.complete = false;  // else only the threads are late
     for (const task_record* t : tasks)
       if (r.still_running.size() < 64) r.still_running.push_back(logic::name_of(*t));
     placement_->leave_behind(tasks);
@@ -402,10 +402,7 @@ shutdown_report engine::shut_down(std::chrono::steady_clock::time_point deadline
   if (nodes_ && !nodes_->bring_home(std::max(deadline, std::chrono::steady_clock::now() + stop_grace)))
     r.complete = false;
   placement_->close();
-  if (!quiet || !placement_->is_quiet()) {
-    r.queued_abandoned = placement_->abandon_queued();
-    r.complete = r.queued_abandoned == 0;
-  }
+  if (!quiet || !placement_->is_quiet()) placement_->abandon_queued();
   if (nodes_) nodes_->stop();
   if (control_) control_->end_supervision();
   for (auto& g : groups_) g->request_stop();
@@ -420,7 +417,8 @@ shutdown_report engine::shut_down(std::chrono::steady_clock::time_point deadline
     if (!disk_->wait_ended(grace)) r.complete = false;
   }
   placement_->wait_remade();
-  placement_->abandon_queued();  // tasks that became ready while bodies were ending
+  r.queued_abandoned = placement_->abandon_queued();  // with tasks that became ready while bodies were ending
+  if (r.queued_abandoned != 0) r.complete = false;
   placement_->end_farewells();
   placement_->give_up_waiting();
   keep_costs();

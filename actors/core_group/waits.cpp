@@ -53,7 +53,9 @@ void group_actor::leave_slots(worker& self) {
   self.show_slots(false);
   const bool restless = self.place.restless != 0;
   make_spares(parking_.give_all_slots(self.place));
-  if (const std::size_t n = queue_.size_now(); n != 0) parking_.wake(n, parking::nearness::far);
+  // A restless body, which may leave and come a thousand times a second, has one thread begin something (`relieve`).
+  if (const std::size_t n = queue_.size_now(); n != 0 && (!restless || parking_.sleepers() != 0))
+    parking_.wake(n, parking::nearness::far);
   placement_.take_turn(nullptr);  // mail, and tasks for which there was no slot
   if (restless && queue_.size() != 0) make_spares(parking_.relieve());
 }

@@ -79,7 +79,8 @@ struct explanation {
 
 /// What `shutdown` left undone.
 struct shutdown_report {
-  bool complete = true;                    ///< nothing was abandoned
+  /// True if nothing was abandoned: no task, and nothing that other nodes had yet to fetch from this one.
+  bool complete = true;
   std::uint64_t finished = 0;              ///< tasks finished over the runtime's life, failed ones included
   std::uint64_t queued_abandoned = 0;      ///< never started; their futures report `runtime_stopped`
   std::vector<std::string> still_running;  ///< names of tasks whose body had not returned (at most 64)
