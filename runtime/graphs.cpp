@@ -77,7 +77,7 @@ std::string reason_against(const task_record& t, const executor_facts& f, const 
   for (int i = 0; i < t.access_count; ++i) {
     const access& x = t.accesses[i];
     if (x.array && (x.where || x.mode == access_mode::reduce))
-      return "uses array '" + x.array->spec.name + "' otherwise than by whole tiles";
+      return "uses array '" + x.array->spec.name + "' otherwise than as one whole tile";
   }
   return {};
 }
@@ -136,7 +136,7 @@ void find_executors(recorded_graph& g, const recording& tape, const std::vector<
   throw error(for_cores ? errc::no_executor : errc::not_supported,
               "no executor can run the whole graph, and a run stays on one" +
                   all.against(logic::executor_set::every()) +
-                  "; on a device each call needs a body as text, and accesses that are whole tiles");
+                  "; on a device each call needs a body as text, and accesses that are whole tiles, one each");
 }
 
 void summarize(recorded_graph& g, recording& tape) {
@@ -220,9 +220,10 @@ std::shared_ptr<recorded_graph> compile(engine& house, recording& tape) {
                                   const std::vector<executor_facts>& facts) {
   std::vector<const task_record*> tasks;
   for (const replay_node& n : g.nodes) tasks.push_back(n.task);
-  throw error(errc::no_executor, "no executor of this node in the scope of the run can run the whole graph" +
-                                     candidates(tasks, facts).against(allowed) +
-                                     "; on a device each call needs a body as text, and accesses that are whole tiles");
+  throw error(errc::no_executor,
+              "no executor of this node in the scope of the run can run the whole graph" +
+                  candidates(tasks, facts).against(allowed) +
+                  "; on a device each call needs a body as text, and accesses that are whole tiles, one each");
 }
 
 void run_nothing() {}

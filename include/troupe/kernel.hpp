@@ -49,11 +49,22 @@ inline constexpr accelerator_t<device_kind::sim> sim{};
 /// All of them: one text for every vendor.
 inline constexpr accelerator_t<device_kind::cuda, device_kind::hip, device_kind::opencl, device_kind::sim> gpu{};
 
-/// A body as text: one function in the portable kernel dialect. Each array of the signature is two parameters,
-/// `GPU_IN(T, name)`, `GPU_OUT(T, name)` or `GPU_INOUT(T, name)` (reductions: GPU_INOUT of the partial); scalars are
-/// passed by value. There is at least one work-item for each element of the first array that is written or updated, or
-/// where there is none of the first that is read, its last dimension being work-item dimension 0 (of four dimensions the
-/// two slowest are one); the function checks its bounds.
+/// A body as text: one function in the portable kernel dialect, C with macros that the compilers of all accelerators know.
+/// For `kernel<in<float, 1>, out<float, 1>, float>`:
+///
+///     GPU_KERNEL void scale(GPU_IN(float, a), GPU_OUT(float, b), const float factor) {
+///       const long i = GPU_LO(b, 0) + GPU_GLOBAL_ID(0);
+///       if (i < GPU_HI(b, 0)) GPU_AT1(b, i) = factor * GPU_AT1(a, i);
+///     }
+///
+/// Each array of the signature is one `GPU_IN(T, name)`, `GPU_OUT(T, name)` or `GPU_INOUT(T, name)` (a reduction: GPU_INOUT
+/// of the partial result), in the signature's order; each scalar is a parameter by value. `GPU_AT1(a, i)` to
+/// `GPU_AT4(a, i, j, k, l)` are elements by coordinates of the whole array; `GPU_LO(a, d)` and `GPU_HI(a, d)` are the box
+/// of this task, dimension 0 being the slowest; `GPU_GLOBAL_ID(d)` is the work-item's number, d = 0 being the fastest.
+/// There is at least one work-item for each element of the first array that is written or updated, or where there is none
+/// of the first that is read, its last dimension being work-item dimension 0 (of four dimensions the two slowest are one);
+/// the function checks its bounds. docs/gpu.md has the rest of the dialect: groups, barriers, atomics, names to avoid.
+///
 /// All pointers are to string literals.
 struct source {
   const char* text = "";

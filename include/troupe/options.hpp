@@ -155,9 +155,10 @@ struct task_options {
   /// Asks the task to stop: a queued one never starts, a running one sees `task_context::stop_requested()`.
   std::stop_token stop{};
   /// The task is asked to stop so long after the call; 0: never. One that has not begun ends with `error(timed_out)`. A
-  /// body that runs sees `task_context::stop_requested()`; what it does then counts. A node that has the task and has not
-  /// told its end within another second is given up, as if it were gone: its other tasks run elsewhere, and this one ends
-  /// with `error(timed_out)`, of a `once` kernel with `error(unknown_outcome)`.
+  /// body that runs sees `task_context::stop_requested()`; what it does then counts: if it returns the task has run, if it
+  /// throws the task ends with `task_failed` and is not tried again, whatever `retries` says. A node that has the task and
+  /// has not told its end within another second is given up, as if it were gone: its other tasks run elsewhere, and this
+  /// one ends with `error(timed_out)`, of a `once` kernel with `error(unknown_outcome)`.
   std::chrono::milliseconds deadline{0};
   /// How long the call waits where nobody is there who may run the task, or who has what it asks for: a node that is to
   /// come, or to come back under the same name, may. Then, and at once if it is 0, the call is `error(no_executor)` or

@@ -18,6 +18,11 @@ double amount_of(const std::vector<resource>& request) {
     if (r.name == "gpu") sum += r.amount;
   return sum;
 }
+
+std::string number_text(double amount) {
+  return amount == std::floor(amount) ? std::to_string(static_cast<std::uint64_t>(std::min(amount, 1e18)))
+                                      : std::to_string(amount);
+}
 }  // namespace
 
 bool asks_for_devices(const std::vector<resource>& request) { return amount_of(request) > 0; }
@@ -41,15 +46,15 @@ void device_pool::check(const std::vector<resource>& request) const {
   if (amount == 0) return;
   if (size_ == 0)
     throw error(errc::no_resource,
-                "gpu: devices asked, 0 is the maximum: the runtime has none; name some in options::devices");
+                "gpu: " + (amount == resource::all ? "all" : number_text(amount)) +
+                    " devices asked, 0 is the maximum: the runtime has none; name some in options::devices");
   if (amount == resource::all) return;
   if (amount != std::floor(amount))
     throw error(errc::not_supported, "gpu: " + std::to_string(amount) +
                                          " asked: a part of a device has no name that a task could be told; name the "
                                          "device several times in options::devices");
   if (amount > static_cast<double>(size_))
-    throw error(errc::no_resource, "gpu: " + std::to_string(static_cast<std::uint64_t>(std::min(amount, 1e18))) +
-                                       " devices asked, " + std::to_string(size_) +
+    throw error(errc::no_resource, "gpu: " + number_text(amount) + " devices asked, " + std::to_string(size_) +
                                        " is the maximum: ask for fewer, or name more in options::devices");
 }
 

@@ -49,6 +49,20 @@ held taken(device_pool& p, std::size_t count, std::uint64_t now = 1) {
   return h;
 }
 
+TEST(device_pool, says_how_many_were_asked_of_a_runtime_without_devices) {
+  const auto text_of = [](double amount) {
+    try {
+      device_pool(patience).check({{"gpu", amount}});
+    } catch (const troupe::error& e) {
+      EXPECT_EQ(e.code(), troupe::errc::no_resource);
+      return std::string(e.what());
+    }
+    return std::string();
+  };
+  EXPECT_NE(text_of(3).find("3 devices asked, 0 is the maximum"), std::string::npos) << text_of(3);
+  EXPECT_NE(text_of(troupe::resource::all).find("all devices asked"), std::string::npos);
+}
+
 TEST(device_pool, gives_one_device_of_the_card_that_fewest_share) {
   auto p = pool_of({2, 2});
   EXPECT_EQ(names_of(taken(p, 1)), names{"a0"});
