@@ -156,7 +156,7 @@ TEST_P(histogram_on, counts_every_byte) {
 }
 
 TEST_P(histogram_on, puts_limits_where_they_belong_and_leaves_out_the_rest) {
-  expect_limits_where_they_belong(rt(), where());
+  run_until_shared([&] { expect_limits_where_they_belong(rt(), where()); });
   expect_tasks_on_device(4);
 }
 

@@ -20,7 +20,7 @@ class places : public testing::TestWithParam<std::string> {
   void SetUp() override {
     troupe::options o{.threads = 2};
     o.devices = {{device()}};
-    o.cost_cache = "none";  // earlier runs may know that the device is the slower one
+    o.cost_cache = "none";   // earlier runs may know that the device is the slower one
     o.eager_devices = true;  // however little there is to do
     try {
       rt_.emplace(o);
@@ -33,6 +33,13 @@ class places : public testing::TestWithParam<std::string> {
   troupe::scope where() const { return alone() ? troupe::scope::executor(device()) : troupe::scope::any(); }
   troupe::runtime& rt() { return *rt_; }
 
+  /// Runs a program. Beside cores again and again, until the device has had some of its tasks: the cores may have done the
+  /// few tasks of a small program before the device's thread is awake.
+  template <class Program>
+  void run_until_shared(Program&& program) {
+    program();
+    for (int again = 0; !alone() && tasks_on_device() == 0 && again < 1000 && !HasFailure(); ++again) program();
+  }
   /// All of the program's tasks where it runs on the device alone, else some of them.
   void expect_tasks_on_device(std::uint64_t all) {
     const auto report = rt().report();
@@ -48,6 +55,12 @@ class places : public testing::TestWithParam<std::string> {
   }
 
  private:
+  std::uint64_t tasks_on_device() {
+    for (const auto& e : rt().report().executors)
+      if (e.name == device()) return e.tasks;
+    return 0;
+  }
+
   std::optional<troupe::runtime> rt_;
 };
 
