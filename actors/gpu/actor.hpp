@@ -103,6 +103,8 @@ class gpu_actor final : public gpu, public std::enable_shared_from_this<gpu_acto
   bool is_small(const task_record&);
 
   // ---- tasks.cpp
+  static bool is_for_own_thread(const job&);
+  bool may_end(const job&) const;
   bool collect();
   bool start_some(bool small_only = false);
   bool has_room_for_more();

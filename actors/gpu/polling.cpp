@@ -2,11 +2,14 @@
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// To wake a thread costs more than to launch a small kernel, and it would have to be woken again when the kernel has
-// ended. So who gives the device one small task, for which all is there, begins with it himself while the actor's thread
-// sleeps; and who waits looks himself whether it has ended. The thread leaves it to him and looks up now and then: who
-// has begun something may do without waiting for it.
+// Waking a thread costs more than launching a small kernel, and it would have to be woken again when the kernel has
+// ended. So a thread that gives the device one small task, for which all is there, begins it while the actor's thread
+// sleeps; and a thread that waits looks whether the task has ended. The actor's thread leaves it to them and looks up now
+// and then: a thread that has begun something may go away without waiting for it. Such a thread may hold placement's turn:
+// it does nothing that takes that turn (see is_for_own_thread).
 #include "actors/gpu/actor.hpp"
+
+#include <algorithm>
 
 #include "actors/gpu/boxes.hpp"
 #include "actors/placement/placement.hpp"
@@ -110,7 +113,10 @@ bool gpu_actor::drive_now() {
     device_->leave(place);
     driven_by_this_thread_ = before;
   }
-  const bool loose = !jobs_.empty(), complains = to_tell_ != nullptr;
+  const bool loose = !jobs_.empty();
+  const bool complains = to_tell_ != nullptr || std::ranges::any_of(jobs_, [&](const job& j) {
+                           return is_for_own_thread(j) && lanes_.has_reached(j.lane, j.end);
+                         });
   if (any && !loose && has_watcher()) watchers_stay_.store(true, std::memory_order_relaxed);
   if (bell_.has_sleeper()) unwatched_.store(loose, std::memory_order_seq_cst);
   leave_turn();

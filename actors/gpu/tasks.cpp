@@ -28,6 +28,16 @@ constexpr int shared_ticket_max = 16;
 
 // ---- the end of tasks -----------------------------------------------------------------------------------------------
 
+// True if the end of the job may take placement's turn: its task goes to others, or has lost what it changed with the
+// device that lent it. A thread that drives the device for a moment may hold that turn already, and leaves the job to the
+// device's own thread.
+bool gpu_actor::is_for_own_thread(const job& j) { return j.refused || !j.loans.empty(); }
+
+// True if the device has completed the job, and this thread may end it.
+bool gpu_actor::may_end(const job& j) const {
+  return lanes_.has_reached(j.lane, j.end) && !(driven_by_this_thread_ == this && is_for_own_thread(j));
+}
+
 // Ends the jobs that the device has completed since the last look. Throws the device's errors.
 bool gpu_actor::collect() {
   if (jobs_.empty()) return false;
@@ -37,7 +47,7 @@ bool gpu_actor::collect() {
   learn_link();
   bool any = false;
   for (const job& j : jobs_) {
-    if (!lanes_.has_reached(j.lane, j.end)) continue;
+    if (!may_end(j)) continue;
     clocks_.count(j.compute);
     any = true;
   }
@@ -45,7 +55,7 @@ bool gpu_actor::collect() {
     const std::uint64_t now = ticks();
     for (auto j = jobs_.begin(); j != jobs_.end();) {
       job& one = *j++;
-      if (!lanes_.has_reached(one.lane, one.end)) continue;
+      if (!may_end(one)) continue;
       one.begin = clocks_.served(one.compute, one.begin, now);
       finish(one);
     }

@@ -9,6 +9,8 @@
 
 #include <troupe/troupe.hpp>
 
+#include "tests/api/gates.hpp"
+
 namespace {
 
 using namespace troupe;
@@ -90,6 +92,18 @@ TEST(gpu_refusals, are_reported_once) {
     return s.find("wide") != std::string::npos && s.find("sim:0") != std::string::npos;
   };
   EXPECT_EQ(std::ranges::count_if(remarks, is_about_it), 1) << testing::PrintToString(remarks);
+}
+
+// A thread that waits ends the device's jobs itself, in the middle of a scheduling decision: one runtime of some hundreds hung.
+TEST(gpu_refusals, hold_up_no_thread_that_waits_for_them) {
+  for (int i = 0; i < 400; ++i) {
+    runtime rt(with_sim());
+    auto many = rt.filled<std::uint32_t>({1000}, tiles(100), 0);
+    for (int round = 0; round < 20; ++round) rt.for_each({.where = sim_then_cpu}, grid(1000), wide, update(many));
+    auto a = rt.filled<std::uint32_t>({100}, tiles(100), 0);
+    auto f = rt.spawn({.where = scope::gpu()}, wide, update(a));
+    EXPECT_EQ(test::code_of([&] { f.get(); }), errc::no_executor) << i;
+  }
 }
 
 TEST(gpu_refusals, without_anybody_else_name_the_device_and_the_reason) {
