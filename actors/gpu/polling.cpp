@@ -114,9 +114,8 @@ bool gpu_actor::drive_now() {
     driven_by_this_thread_ = before;
   }
   const bool loose = !jobs_.empty();
-  const bool complains = to_tell_ != nullptr || std::ranges::any_of(jobs_, [&](const job& j) {
-                           return is_for_own_thread(j) && lanes_.has_reached(j.lane, j.end);
-                         });
+  const auto is_left = [&](const job& j) { return is_for_own_thread(j) && lanes_.has_reached(j.lane, j.end); };
+  const bool complains = to_tell_ != nullptr || (bell_.has_sleeper() && std::ranges::any_of(jobs_, is_left));
   if (any && !loose && has_watcher()) watchers_stay_.store(true, std::memory_order_relaxed);
   if (bell_.has_sleeper()) unwatched_.store(loose, std::memory_order_seq_cst);
   leave_turn();

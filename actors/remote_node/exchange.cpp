@@ -67,11 +67,16 @@ void node_actor::send_gathered() {
 }
 
 void node_actor::tell(outgoing&& out) {
-  start_pushes(std::move(out.to_push));
-  settle_lends(out.lent);
-  placement_.report(*this, std::move(out.report));
-  tell_saved();
-  untold_.fetch_sub(1);
+  {
+    struct telling {
+      std::atomic<int>& untold;
+      ~telling() { untold.fetch_sub(1); }
+    } const one{untold_};
+    start_pushes(std::move(out.to_push));
+    settle_lends(out.lent);
+    placement_.report(*this, std::move(out.report));
+    tell_saved();
+  }
   idle_.notify_all();
   if (departure_.is_under_way()) save_all();
 }
