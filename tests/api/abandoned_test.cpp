@@ -7,7 +7,9 @@
 #include <exception>
 #include <memory>
 #include <optional>
+#include <string>
 #include <thread>
+#include <vector>
 
 #include <gtest/gtest.h>
 #include <troupe/troupe.hpp>
@@ -79,6 +81,21 @@ TEST(abandoned, what_a_body_returns_after_it_was_left_behind_is_nobodys_result) 
     EXPECT_EQ(code_of([&] { (void)f.get(); }), errc::runtime_stopped);
     std::this_thread::yield();
   }
+}
+
+TEST(abandoned, what_comes_after_a_running_body_counts_as_abandoned_though_it_was_in_no_queue) {
+  stubborn s;
+  const opener at_the_end(*s.go);
+  troupe::runtime rt({.threads = 1});
+  auto a = rt.filled<int>({8}, troupe::tiles(8), 1);
+  rt.spawn(
+      {.name = "stubborn"}, [body = s.body()](troupe::view<int, 1>) { (void)body(); }, update(a));
+  ASSERT_TRUE(s.begun->pass());
+  for (int i = 0; i < 3; ++i) rt.spawn([](troupe::view<int, 1>) {}, update(a));
+  const auto report = rt.shutdown(0ms);
+  EXPECT_FALSE(report.complete);
+  EXPECT_EQ(report.still_running, std::vector<std::string>{"stubborn"});
+  EXPECT_EQ(report.queued_abandoned, 3u);
 }
 
 TEST(abandoned, all_that_comes_after_a_body_that_is_left_behind_reports_it_at_once) {
