@@ -13,12 +13,8 @@
 //   recovery.cpp        a device that fails
 #pragma once
 
-#include <deque>
-#include <list>
-#include <map>
 #include <optional>
-#include <set>
-#include <unordered_map>
+#include <vector>
 
 #include <troupe/error.hpp>
 
@@ -27,13 +23,16 @@
 #include "actors/gpu/gpu.hpp"
 #include "actors/gpu/graph_captures.hpp"
 #include "actors/gpu/job.hpp"
+#include "actors/gpu/job_list.hpp"
 #include "actors/gpu/kernel_requests.hpp"
+#include "actors/gpu/kernel_table.hpp"
 #include "actors/gpu/lane_clocks.hpp"
 #include "actors/gpu/lanes.hpp"
+#include "actors/gpu/mailbox.hpp"
 #include "actors/gpu/memory.hpp"
 #include "actors/gpu/probe_schedule.hpp"
 #include "actors/gpu/repair.hpp"
-#include "actors/logic/scheduling/lookahead_queue.hpp"
+#include "actors/gpu/watchers.hpp"
 #include "actors/protocol/clock.hpp"
 #include "actors/protocol/phase.hpp"
 
@@ -47,29 +46,31 @@ class gpu_actor final : public gpu, public std::enable_shared_from_this<gpu_acto
   const executor_facts& facts() const override { return options_.facts; }
   void start() override;
   void run_tasks(std::span<task_record* const>, attention) override;
-  int sleepers() const override { return bell_.has_sleeper() ? 1 : 0; }
-  void wake_one() override { bell_.ring(); }
+  int sleepers() const override { return mail_.door().has_sleeper() ? 1 : 0; }
+  void wake_one() override { mail_.door().ring(); }
   void keep_watch() override {
-    if (!watch_.exchange(true, std::memory_order_seq_cst) && sleepers() != 0) bell_.ring();
+    if (watchers_.ask_for_nap() && sleepers() != 0) mail_.door().ring();
   }
-  std::size_t queued() const override { return queued_count_.load(std::memory_order_relaxed); }
+  std::size_t queued() const override { return mail_.queued(); }
   std::size_t unstarted() const override { return queued(); }
   float queued_ns() const override { return 0; }  // nobody else has its memory
   bool is_ready_for(const kernel_info&) override;
-  bool looks_ahead() const override { return looks_ahead_.load(std::memory_order_relaxed); }
-  std::size_t take_back(std::span<task_record*> room, const std::function<bool(const task_record&)>& wanted) override;
+  bool looks_ahead() const override { return mail_.looks_ahead(); }
+  std::size_t take_back(std::span<task_record*> room, const std::function<bool(const task_record&)>& wanted) override {
+    return mail_.take_back(room, wanted);
+  }
   executor_report report() const override;
 
   // ---- gpu ----------------------------------------------------------------------------------------------------------
   void request_stop() override {
     stopping_.store(true);
-    bell_.ring();
+    mail_.door().ring();
   }
   bool wait_ended(std::chrono::steady_clock::time_point) override;
   std::vector<task_record*> running() const override;
   bool drive() override;
-  bool busy() const override { return busy_.load(std::memory_order_relaxed); }
-  void watch() override { watchers_.fetch_add(1, std::memory_order_seq_cst); }
+  bool busy() const override { return watchers_.busy(); }
+  void watch() override { watchers_.add(); }
   void unwatch() override;
 
   // ---- actor --------------------------------------------------------------------------------------------------------
@@ -77,7 +78,7 @@ class gpu_actor final : public gpu, public std::enable_shared_from_this<gpu_acto
   void withdraw(std::exception_ptr) override;
 
  private:
-  void look_up() override { bell_.ring(); }
+  void look_up() override { mail_.door().ring(); }
 
   enum class outcome { started, no_room };
   using job = gpu_job;
@@ -91,10 +92,8 @@ class gpu_actor final : public gpu, public std::enable_shared_from_this<gpu_acto
 
   // ---- polling.cpp
   void sleep();
-  void wait_for_bell(bell::held&, std::chrono::nanoseconds until_look);
-  bool has_watcher() const { return watchers_.load(std::memory_order_seq_cst) != 0; }
   void leave_turn() {
-    busy_.store(!jobs_.empty(), std::memory_order_relaxed);
+    watchers_.note_busy(!jobs_.empty());
     turn_.leave();
   }
   void yield();
@@ -107,7 +106,6 @@ class gpu_actor final : public gpu, public std::enable_shared_from_this<gpu_acto
   bool may_end(const job&) const;
   bool collect();
   bool start_some(bool small_only = false);
-  bool has_room_for_more();
   outcome start_task(task_record&);
   std::optional<outcome> reserve_room(job&, task_record&);
   void enqueue(job&);
@@ -130,8 +128,6 @@ class gpu_actor final : public gpu, public std::enable_shared_from_this<gpu_acto
   void learn_link();
   void check_deadline();
   [[noreturn]] void complain_no_room(const job&) const;
-  job& take_job();
-  void give_job(job&);
 
   // ---- kernels.cpp
   devices::kernel_id loaded(const kernel_info&);
@@ -150,8 +146,6 @@ class gpu_actor final : public gpu, public std::enable_shared_from_this<gpu_acto
   outcome start_internal(task_record&);
   outcome forget(task_record&);
   bool make_room(const task_record&);
-  void look_ahead();
-  void rest();
 
   // ---- peer_copies.cpp
   outcome lend(task_record&);
@@ -179,27 +173,15 @@ class gpu_actor final : public gpu, public std::enable_shared_from_this<gpu_acto
   wait_board& board_;
   runtime_state& rt_;
   const double tick_ns_;
-  const std::uint64_t spin_ticks_, look_ticks_;
   const std::uint64_t deadline_ticks_;
-  const int compute_lanes_;
   const std::uint64_t memory_bytes_;
 
   // Shared with other threads.
-  mutable bell bell_;  // its lock guards what follows up to `last_driven_`
-  logic::lookahead_queue queue_;
-  std::deque<task_record*> internal_;  // transfers and the like
-  std::vector<task_record*> running_;
-  bool ended_ = false;
-  std::atomic<std::size_t> queued_count_{0}, internal_count_{0};
-  std::atomic<bool> watch_{false}, stopping_{false}, looks_ahead_{false};
+  gpu_mailbox mail_;
+  std::vector<task_record*> running_;  // while the thread sleeps; with the mailbox's lock
+  std::atomic<bool> stopping_{false};
   static thread_local const gpu_actor* driven_by_this_thread_;
-  bool patient_ = false;                  // the sleeping thread looks up often: it need not be woken for one small task
-  std::uint64_t last_driven_ = 0;         // ticks at which somebody else last began something
-  std::atomic<std::uint64_t> looked_{0};  // ticks at which a waiting thread last did
-  std::atomic<bool> busy_{false};         // something was under way when the turn was left
-  std::atomic<bool> unwatched_{false};  // something is under way, and the sleeping thread will not be told when it ends
-  std::atomic<bool> watchers_stay_{false};  // those who begin something stay and watch it
-  std::atomic<int> watchers_{0};
+  gpu_watchers watchers_;
   alignas(64) turn turn_{true};  // the right to use the device; its thread's at first
   gpu_counters counters_;
   kernel_requests requests_;
@@ -207,23 +189,16 @@ class gpu_actor final : public gpu, public std::enable_shared_from_this<gpu_acto
   actor_thread thread_;
 
   // With the turn.
-  std::exception_ptr to_tell_;  // what the device has complained about to somebody else than its thread
   std::unique_ptr<devices::accelerator> device_;
-  std::exception_ptr broken_;   // why the device can do no more
   std::uint32_t setbacks_ = 0;  // tasks that were given to it and that it has not run well
   gpu_lanes lanes_;
   gpu_memory memory_;
-  std::list<job> jobs_, idle_jobs_;
-  float under_way_ns_ = 0;  // predicted, of jobs_
-  bool enough_ = false;     // under way
-  std::unordered_map<const kernel_info*, devices::kernel_id> kernels_;
-  std::set<const kernel_info*> complained_of_;
+  gpu_job_list jobs_;
+  bool evicts_ = false;  // since the queue looks ahead, something had to leave
+  kernel_table kernels_;
   graph_captures captures_;
   gpu_context node_;
-  std::map<const void*, std::shared_ptr<void>> states_;  // of routines: handles of libraries
   std::vector<task_record*> done_;
-  int next_lane_ = 0, in_row_ = 0;  // the lane whose turn it is, and small tasks that it has had
-  bool evicts_ = false;             // since it looks ahead, something had to leave
   calm_watch calm_;
   lane_clocks clocks_;
   probe_schedule probes_;

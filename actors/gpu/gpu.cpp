@@ -9,11 +9,6 @@
 
 namespace troupe::detail {
 
-namespace {
-// A waiting thread asks no more often.
-constexpr double look_every_ns = 300.0;
-}  // namespace
-
 gpu_actor::gpu_actor(gpu_options o, std::unique_ptr<devices::accelerator> device, placement& p, wait_board& b,
                      runtime_state& rt)
     : options_(std::move(o)),
@@ -21,20 +16,19 @@ gpu_actor::gpu_actor(gpu_options o, std::unique_ptr<devices::accelerator> device
       board_(b),
       rt_(rt),
       tick_ns_(ns_per_tick()),
-      spin_ticks_(static_cast<std::uint64_t>(static_cast<double>(options_.spin.count()) / tick_ns_)),
-      look_ticks_(static_cast<std::uint64_t>(look_every_ns / tick_ns_)),
       deadline_ticks_(static_cast<std::uint64_t>(static_cast<double>(options_.deadline.count()) / tick_ns_)),
-      compute_lanes_(device->facts().lanes - gpu_copy_lanes),
       memory_bytes_(device->facts().memory_bytes),
+      watchers_(tick_ns_),
       device_(std::move(device)),
       memory_(rt, lanes_, options_.gather, counters_.bytes),
+      jobs_(rt, options_.facts.name, stopping_, device_->facts().lanes - gpu_copy_lanes),
       node_(options_.facts.name.c_str(), stopping_),
       clocks_(static_cast<std::size_t>(device_->facts().lanes)),
       probes_(tick_ns_) {
   lanes_.use(device_.get(), device_->facts().lanes);
   memory_.use(device_.get());
   memory_.know_peers(options_.peers);
-  device_->listen([this] { bell_.ring(); });
+  device_->listen([this] { mail_.door().ring(); });
   trace_.open(options_.sink, options_.lane, options_.facts.name);
 }
 
@@ -47,44 +41,27 @@ void gpu_actor::start() {
 }
 
 void gpu_actor::run_tasks(std::span<task_record* const> tasks, attention who) {
+  bell& door = mail_.door();
   bool wake, left_alone = false;
   {
-    bell::held hold = bell_.hold();
-    if (ended_) {  // only internal tasks come now
+    bell::held hold = door.hold();
+    if (!mail_.post(hold, tasks)) {  // the device has ended; only internal tasks come now
       hold.unlock();
       for (task_record* t : tasks) refuse(*t);
       return;
     }
-    for (task_record* t : tasks) {
-      if (is_internal(t->kind)) {
-        internal_.push_back(t);
-        internal_count_.fetch_add(1, std::memory_order_relaxed);
-        continue;
-      }
-      queue_.push(t, t->extra ? t->extra->options.priority : 0);
-      queued_count_.fetch_add(1, std::memory_order_relaxed);
-    }
     if (driven_by_this_thread_ == this) return;  // the caller has the turn, and looks again
-    if (patient_ && who == attention::client && tasks.size() == 1 && queue_.size() == 1 && internal_.empty()) {
+    if (watchers_.is_patient(hold) && who == attention::client && tasks.size() == 1 && mail_.holds_one_call(hold)) {
       left_alone = true;
-      last_driven_ = ticks();
+      watchers_.note_left(hold, ticks());
     } else {
-      bell_.mark_rung(hold);
+      door.mark_rung(hold);
     }
-    wake = bell_.is_rung(hold) && bell_.has_sleeper();
+    wake = door.is_rung(hold) && door.has_sleeper();
   }
   if (who == attention::client) drive_now();
-  if (wake) bell_.wake();
-  if (left_alone && queued_count_.load() != 0) bell_.ring();
-}
-
-std::size_t gpu_actor::take_back(std::span<task_record*> room, const std::function<bool(const task_record&)>& wanted) {
-  const bell::held hold = bell_.hold();
-  std::size_t n = 0;
-  queue_.take_newest(
-      room.size(), [&](const task_record* t) { return wanted(*t); }, [&](task_record* t) { room[n++] = t; });
-  queued_count_.fetch_sub(n, std::memory_order_relaxed);
-  return n;
+  if (wake) door.wake();
+  if (left_alone && mail_.queued() != 0) door.ring();
 }
 
 executor_report gpu_actor::report() const {
@@ -107,13 +84,14 @@ bool gpu_actor::wait_ended(std::chrono::steady_clock::time_point deadline) {
 }
 
 std::vector<task_record*> gpu_actor::running() const {
-  const bell::held hold = bell_.hold();
+  const bell::held hold = mail_.hold();
   return running_;
 }
 
 // ---- the thread -----------------------------------------------------------------------------------------------------
 
 void gpu_actor::thread_main() {
+  const auto spin_ticks = static_cast<std::uint64_t>(static_cast<double>(options_.spin.count()) / tick_ns_);
   bool active = false;
   const auto be_active = [&](bool now) {
     if (now != active) now ? placement_.became_active() : placement_.became_idle();
@@ -126,17 +104,17 @@ void gpu_actor::thread_main() {
       idle_since = 0;
       continue;
     }
-    if (stopping_.load() && jobs_.empty() && internal_count_.load() == 0) break;
+    if (stopping_.load() && jobs_.empty() && mail_.internal() == 0) break;
     const std::uint64_t now = ticks();
     if (idle_since == 0) idle_since = now;
-    const bool left_to_watcher = has_watcher() && jobs_.size() <= 1 && queued_count_.load() == 0;
-    if (now - idle_since < spin_ticks_ && !left_to_watcher) {
+    const bool left_to_watcher = watchers_.any() && jobs_.size() <= 1 && mail_.queued() == 0;
+    if (now - idle_since < spin_ticks && !left_to_watcher) {
       yield();
       continue;
     }
     idle_since = 0;
-    unwatched_.store(left_to_watcher && !jobs_.empty(), std::memory_order_seq_cst);
-    if (left_to_watcher && !has_watcher()) continue;  // gone just now
+    watchers_.leave_to_them(left_to_watcher && !jobs_.empty());
+    if (left_to_watcher && !watchers_.any()) continue;  // gone just now
     try {
       if (!left_to_watcher) ask_to_be_woken();
       if (get_ready() || probe_link()) continue;
@@ -150,13 +128,7 @@ void gpu_actor::thread_main() {
   be_active(false);
   close_device();
   trace_.flush();
-  std::deque<task_record*> late;  // internal tasks that came after the last look
-  {
-    const bell::held hold = bell_.hold();
-    ended_ = true;
-    late.swap(internal_);
-  }
-  for (task_record* t : late) refuse(*t);
+  for (task_record* t : mail_.close()) refuse(*t);  // they came after the last look
 }
 
 // Nothing is left to bring home or to free.
@@ -174,7 +146,7 @@ void gpu_actor::close_device() {
   try {
     if (device_)
       memory_.each([&](logic::replica& r) {
-        if (gpu_memory::take_back(r) && r.dirty && r.array->is_borrowed()) memory_.send_home(r, take_job());
+        if (gpu_memory::take_back(r) && r.dirty && r.array->is_borrowed()) memory_.send_home(r, jobs_.take());
       });
     lanes_.keep_promises();
     while (!jobs_.empty())
@@ -184,7 +156,7 @@ void gpu_actor::close_device() {
   }
   memory_.break_loans();
   memory_.forget_all();
-  states_.clear();
+  kernels_.drop_handles();
   device_.reset();
 }
 
@@ -196,7 +168,7 @@ void gpu_actor::ask_to_be_woken() {
 bool gpu_actor::step() {
   bool any = false;
   try {
-    if (to_tell_) std::rethrow_exception(std::exchange(to_tell_, nullptr));
+    if (repair_.has_complaint()) std::rethrow_exception(repair_.take_complaint());
     if (device_) check_fault();
     if (repair_.is_under_way() && !go_on_after_failure()) return false;
     any = collect();

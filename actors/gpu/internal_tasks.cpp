@@ -10,35 +10,7 @@ using logic::replica;
 
 // Internal tasks free memory and let others go on: they are always started, those that must wait are looked at again.
 bool gpu_actor::start_internal_tasks() {
-  if (internal_count_.load(std::memory_order_relaxed) == 0) return false;
-  std::deque<task_record*> waiting;
-  {
-    const bell::held hold = bell_.hold();
-    waiting.swap(internal_);
-  }
-  const auto put_back = [&] {
-    const bell::held hold = bell_.hold();
-    internal_.insert(internal_.begin(), waiting.begin(), waiting.end());
-  };
-  bool any = false;
-  try {
-    for (std::size_t left = waiting.size(); left != 0; --left) {
-      task_record& t = *waiting.front();
-      waiting.pop_front();
-      internal_count_.fetch_sub(1, std::memory_order_relaxed);
-      if (start_internal(t) == outcome::no_room) {
-        waiting.push_back(&t);
-        internal_count_.fetch_add(1, std::memory_order_relaxed);
-        continue;
-      }
-      any = true;
-    }
-  } catch (...) {
-    put_back();
-    throw;
-  }
-  if (!waiting.empty()) put_back();
-  return any;
+  return mail_.start_internal([this](task_record& t) { return start_internal(t) == outcome::started; });
 }
 
 gpu_actor::outcome gpu_actor::start_internal(task_record& t) {
@@ -66,7 +38,7 @@ gpu_actor::outcome gpu_actor::start_internal(task_record& t) {
     end_task(t, nullptr, begin);
     return outcome::started;
   }
-  job& j = take_job();
+  job& j = jobs_.take();
   j.task = &t;
   j.begin = begin;
   try {
@@ -74,7 +46,7 @@ gpu_actor::outcome gpu_actor::start_internal(task_record& t) {
   } catch (const error& e) {
     if (is_fatal(e)) throw;
     const std::exception_ptr why = std::current_exception();
-    give_job(j);
+    jobs_.give(j);
     end_task(t, why, begin);
   }
   return outcome::started;
@@ -96,32 +68,11 @@ gpu_actor::outcome gpu_actor::forget(task_record& t) {
   return outcome::started;
 }
 
-// Begins to note when each tile is used next: memory is short, so each tile that comes in evicts another one.
-void gpu_actor::look_ahead() {
-  if (looks_ahead()) return;
-  const bell::held hold = bell_.hold();
-  queue_.look_ahead();
-  looks_ahead_.store(true, std::memory_order_relaxed);
-}
-
-// Nothing is under way. If nothing waits either, it begins anew.
-void gpu_actor::rest() {
-  const bell::held hold = bell_.hold();
-  if (!queue_.empty()) return;
-  queue_.rest();
-  evicts_ = false;
-  looks_ahead_.store(false, std::memory_order_relaxed);
-}
-
 // True if there is more room now; else there may be soon.
 bool gpu_actor::make_room(const task_record& t) {
-  look_ahead();
+  mail_.look_ahead();
   evicts_ = true;
-  replica* r;
-  {
-    const bell::held hold = bell_.hold();
-    r = memory_.victim(queue_);
-  }
+  replica* const r = mail_.ask_queue([this](const logic::lookahead_queue& q) { return memory_.victim(q); });
   if (!r || !gpu_memory::take_back(*r)) return false;
   // Tiles that are leaving already will make enough room.
   if (r->dirty && memory_.leaving_bytes() >= memory_.missing_bytes(t)) return false;
@@ -129,12 +80,12 @@ bool gpu_actor::make_room(const task_record& t) {
     memory_.drop(*r);
     return true;
   }
-  job& j = take_job();
+  job& j = jobs_.take();
   j.begin = ticks();
   try {
     memory_.send_home(*r, j);
   } catch (...) {
-    give_job(j);
+    jobs_.give(j);
     throw;
   }
   return false;

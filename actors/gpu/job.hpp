@@ -63,7 +63,7 @@ struct gpu_job {
     task = nullptr;
     leaving = nullptr;
     error = nullptr;
-    launched = from_host = refused = spoiled = false;
+    launched = counted = from_host = refused = spoiled = false;
     end = 0;
     memory_ready = 0;
     first_launch = 1;
@@ -84,6 +84,7 @@ struct gpu_job {
   std::exception_ptr error;
   std::optional<errc> by_body;  // a routine threw it: the code that is told
   bool launched = false;
+  bool counted = false;       // among the work that is under way
   bool refused = false;       // this device cannot run it, others may
   bool spoiled = false;       // what it read was written by one that failed
   bool from_host = false;     // boxes that it reads come from there as a whole: there is no room for their tiles

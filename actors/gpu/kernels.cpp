@@ -21,12 +21,10 @@ constexpr double wanted_for_long_ns = 2e9;
 }  // namespace
 
 devices::kernel_id gpu_actor::loaded(const kernel_info& k) {
-  auto known = kernels_.find(&k);
-  if (known == kernels_.end()) {
+  return kernels_.find(k, [&] {
     const kernel_text& text = source_of(k);
-    known = kernels_.emplace(&k, device_->load({k.name, text.text, text.entry})).first;
-  }
-  return known->second;
+    return device_->load({k.name, text.text, text.entry});
+  });
 }
 
 // Any thread. A routine's code is there, and so is that of what has no text: a graph's calls have theirs.
@@ -36,7 +34,7 @@ bool gpu_actor::is_ready_for(const kernel_info& k) {
     case kernel_requests::answer::ready:
       return true;
     case kernel_requests::answer::added:
-      bell_.ring();
+      mail_.door().ring();
       [[fallthrough]];
     case kernel_requests::answer::asked:
       return false;
@@ -55,8 +53,7 @@ bool gpu_actor::may_load(const kernel_requests::request& r) {
 // Loads the kernel that was asked for first, if it may; true if it has. What is wrong with the kernel is told by the task
 // that is given to the device in spite of that.
 bool gpu_actor::get_ready() {
-  if (!requests_.any() || !device_ || !jobs_.empty() || queued_count_.load() != 0 || internal_count_.load() != 0 ||
-      stopping_.load())
+  if (!requests_.any() || !device_ || !jobs_.empty() || !mail_.is_empty() || stopping_.load())
     return false;
   const kernel_requests::request wanted = requests_.first();
   if (!may_load(wanted)) return false;
@@ -64,7 +61,7 @@ bool gpu_actor::get_ready() {
     try {
       (void)loaded(*wanted.kernel);
     } catch (const error& e) {
-      if (is_fatal(e)) to_tell_ = std::current_exception();
+      if (is_fatal(e)) repair_.note_complaint(std::current_exception());
     } catch (...) {
     }
   };

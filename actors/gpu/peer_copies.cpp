@@ -173,7 +173,7 @@ void gpu_actor::run_again(job& j) {
     if (h.written && j.launched && t.accesses[h.access].mode == access_mode::update)
       updated.emplace_back(h.copy->array, h.copy->tile);
   memory_.let_go(j);
-  give_job(j);
+  jobs_.give(j);
   if (!updated.empty()) placement_.report_lost(*this, updated, error);
   if (!may_run_again(t)) {
     end_task(t, error, begin);

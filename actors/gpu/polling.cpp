@@ -17,11 +17,6 @@
 namespace troupe::detail {
 
 namespace {
-// Interval at which the sleeping thread looks up while others are busy.
-constexpr auto nap = std::chrono::milliseconds(1);
-// The same while waiting threads may begin tasks, and the time after the last one for which it goes on.
-constexpr auto short_nap = std::chrono::microseconds(100);
-constexpr double patience_ns = 2e6;
 // The thread of a device that has kernels to load looks this often whether it may.
 constexpr std::chrono::nanoseconds load_nap = std::chrono::milliseconds(50);
 }  // namespace
@@ -40,20 +35,20 @@ void gpu_actor::sleep() {
   }
   if (requests_.any())
     until_look = until_look.count() == 0 ? load_nap : std::min<std::chrono::nanoseconds>(load_nap, until_look);
+  bell& door = mail_.door();
   {
-    bell::held hold = bell_.hold();
+    bell::held hold = door.hold();
     running_.clear();
     for (const job& j : jobs_)
       if (j.task && !is_internal(j.task->kind)) running_.push_back(j.task);
-    bell_.announce(hold);
+    door.announce(hold);
     leave_turn();
-    if (!placement_.has_mail_for_sleeper()) wait_for_bell(hold, until_look);
-    bell_.answer(hold);
-    patient_ = false;
+    if (!placement_.has_mail_for_sleeper()) watchers_.sleep(door, hold, until_look);
+    door.answer(hold);
     running_.clear();
   }
-  bell_.get_up();
-  unwatched_.store(false, std::memory_order_seq_cst);
+  door.get_up();
+  watchers_.get_up();
   turn_.take();
 }
 
@@ -64,62 +59,32 @@ void gpu_actor::yield() {
   turn_.take();
 }
 
-// `until_look`: 0, or how long it sleeps at most.
-void gpu_actor::wait_for_bell(bell::held& hold, std::chrono::nanoseconds until_look) {
-  if (watch_.exchange(false, std::memory_order_relaxed)) {
-    bell_.wait_for(hold, nap);
-    return;
-  }
-  for (;;) {
-    const bool loose = unwatched_.load(std::memory_order_seq_cst);
-    patient_ = watchers_stay_.load(std::memory_order_relaxed) &&
-               static_cast<double>(ticks() - last_driven_) * tick_ns_ < patience_ns;
-    if (!loose && !patient_) break;
-    if (bell_.wait_for(hold, short_nap)) return;
-    if (loose && unwatched_.load(std::memory_order_seq_cst) && !has_watcher()) {
-      watchers_stay_.store(false, std::memory_order_relaxed);  // whoever began it does not stay
-      return;
-    }
-  }
-  if (until_look.count() != 0)
-    bell_.wait_for(hold, until_look);
-  else
-    bell_.wait(hold);
-}
-
 // ---- others ---------------------------------------------------------------------------------------------------------
 
 bool gpu_actor::drive() {
-  if (!busy_.load(std::memory_order_relaxed)) return false;
-  // Drivers lock what they are asked about: who asks without a pause keeps them from getting on.
-  const std::uint64_t now = ticks();
-  if (now - looked_.load(std::memory_order_relaxed) < look_ticks_) return false;
-  looked_.store(now, std::memory_order_relaxed);
-  return drive_now();
+  return watchers_.busy() && watchers_.may_look(ticks()) && drive_now();
 }
 
 void gpu_actor::unwatch() {
-  if (watchers_.fetch_sub(1, std::memory_order_seq_cst) == 1 && unwatched_.load(std::memory_order_seq_cst))
-    bell_.ring();
+  if (watchers_.remove()) mail_.door().ring();
 }
 
 bool gpu_actor::drive_now() {
   if (!turn_.try_take()) return false;
   bool any = false;
-  if (device_ && !to_tell_) {
+  if (device_ && !repair_.has_complaint()) {
     const gpu_actor* const before = std::exchange(driven_by_this_thread_, this);
     const int place = device_->visit();
     any = step_small();
     device_->leave(place);
     driven_by_this_thread_ = before;
   }
-  const bool loose = !jobs_.empty();
+  const bool sleeps = mail_.door().has_sleeper();
   const auto is_left = [&](const job& j) { return is_for_own_thread(j) && lanes_.has_reached(j.lane, j.end); };
-  const bool complains = to_tell_ != nullptr || (bell_.has_sleeper() && std::ranges::any_of(jobs_, is_left));
-  if (any && !loose && has_watcher()) watchers_stay_.store(true, std::memory_order_relaxed);
-  if (bell_.has_sleeper()) unwatched_.store(loose, std::memory_order_seq_cst);
+  const bool complains = repair_.has_complaint() || (sleeps && std::ranges::any_of(jobs_, is_left));
+  watchers_.note_driven(any, !jobs_.empty(), sleeps);
   leave_turn();
-  if ((complains || internal_count_.load() != 0 || queued_count_.load() != 0) && bell_.has_sleeper()) bell_.ring();
+  if ((complains || !mail_.is_empty()) && mail_.door().has_sleeper()) mail_.door().ring();
   return any;
 }
 
@@ -131,7 +96,7 @@ bool gpu_actor::step_small() {
     any = start_some(true) || any;
     lanes_.keep_promises();
   } catch (...) {
-    to_tell_ = std::current_exception();
+    repair_.note_complaint(std::current_exception());
     any = true;
   }
   if (!done_.empty()) {
@@ -145,7 +110,7 @@ bool gpu_actor::step_small() {
 // A kernel that has been compiled, on tiles that are there: no copies, no code of the user's.
 bool gpu_actor::is_small(const task_record& t) {
   if (t.kind != task_kind::call || t.kernel->routines[static_cast<std::size_t>(options_.facts.kind)] ||
-      !kernels_.contains(t.kernel) || (t.extra && !t.extra->loans.empty()))
+      !kernels_.contains(*t.kernel) || (t.extra && !t.extra->loans.empty()))
     return false;
   for (int i = 0; i < t.access_count; ++i) {
     const access& x = t.accesses[i];

@@ -47,7 +47,7 @@ float gpu_actor::timed_copy(bool in, void* there, std::byte* here, std::size_t b
 // Looks what the link costs, if it is time to; true if it has looked.
 bool gpu_actor::probe_link() {
   if (options_.probes_link) probes_.note_ran(counters_.tasks.load(std::memory_order_relaxed), ticks());
-  if (!may_probe() || queued_count_.load() != 0 || internal_count_.load() != 0 || probes_.left(ticks()).count() != 0)
+  if (!may_probe() || !mail_.is_empty() || probes_.left(ticks()).count() != 0)
     return false;
   bool as_believed = true;
   const std::size_t most = memory_bytes_ / 8 < large_bytes ? small_bytes : large_bytes;
@@ -58,7 +58,7 @@ bool gpu_actor::probe_link() {
     for (const std::size_t bytes : {small_bytes, most})
       for (const bool in : {true, false}) {
         float fastest = 0;
-        for (int i = 0; i < copies && queued_count_.load() == 0; ++i) {
+        for (int i = 0; i < copies && mail_.queued() == 0; ++i) {
           const float ns = timed_copy(in, there, here, bytes);
           fastest = i == 0 ? ns : std::min(fastest, ns);
         }

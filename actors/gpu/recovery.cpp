@@ -27,7 +27,7 @@ task_record* gpu_actor::end_failed_job(job& j, const std::exception_ptr& why) {
   j.updates.clear();
   const std::uint64_t begin = j.begin;
   const bool counted = j.error != nullptr;
-  give_job(j);
+  jobs_.give(j);
   if (!t) return nullptr;
   if (is_internal(t->kind)) {
     const access& x = t->accesses[0];
@@ -54,15 +54,15 @@ task_record* gpu_actor::end_failed_job(job& j, const std::exception_ptr& why) {
 void gpu_actor::fail_device(std::exception_ptr why) {
   memory_.break_loans();
   memory_.use(nullptr);
-  states_.clear();
+  kernels_.drop_handles();
   device_.reset();  // from here on nothing touches the host's memory
-  kernels_.clear();
+  kernels_.forget_loaded();
   requests_.forget_ready();
   captures_.forget();
   clocks_.reset();
   const bool for_good = stopping_.load();
   if (for_good)
-    broken_ = why;
+    repair_.end_for_good(why);
   else
     repair_.begin(why);
   lanes_.use(nullptr, lanes_.size());
@@ -82,26 +82,21 @@ void gpu_actor::fail_device(std::exception_ptr why) {
   while (!jobs_.empty())
     if (task_record* const t = end_failed_job(jobs_.front(), why)) returned.push_back(t);
   memory_.forget_all();
-  {
-    // Tasks in the queue were sent for data that was here.
-    const bell::held hold = bell_.hold();
-    while (task_record* t = queue_.pop()) {
-      ++setbacks_;
-      returned.push_back(t);
-    }
-    queued_count_.store(0, std::memory_order_relaxed);
+  for (task_record* t : mail_.take_calls()) {  // they were sent for data that was here
+    ++setbacks_;
+    returned.push_back(t);
   }
   placement_.report_returned(returned);
   if (!for_good) tell_supervisor(why);
 }
 
 void gpu_actor::restart() {
-  repair_.open_aside(options_.facts.name, shared_from_this(), options_.open, [this] { bell_.ring(); });
+  repair_.open_aside(options_.facts.name, shared_from_this(), options_.open, [this] { mail_.door().ring(); });
 }
 
 void gpu_actor::withdraw(std::exception_ptr why) {
   repair_.refuse(std::move(why));
-  bell_.ring();
+  mail_.door().ring();
 }
 
 // Takes the device that has been opened anew, or gives it up, once that has been decided; false if it has not.
@@ -109,12 +104,11 @@ bool gpu_actor::go_on_after_failure() {
   std::optional<gpu_repair::outcome> now = repair_.take(stopping_.load());
   if (!now) return false;
   if (now->error) {
-    broken_ = now->error;
-    placement_.report_failure(*this, {}, broken_, true);
+    placement_.report_failure(*this, {}, now->error, true);
     return true;
   }
   device_ = std::move(now->device);
-  device_->listen([this] { bell_.ring(); });
+  device_->listen([this] { mail_.door().ring(); });
   lanes_.use(device_.get(), lanes_.size());
   memory_.use(device_.get());
   return true;

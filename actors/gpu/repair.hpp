@@ -1,4 +1,4 @@
-// What this file is for: the time between a device's failure and the verdict on it.
+// What this file is for: what a device complains of, and the time between its failure and the verdict on it.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
@@ -29,9 +29,18 @@ class gpu_repair {
   };
 
   // ---- with the device's turn ---------------------------------------------------------------------------------------
+  /// Keeps what the device has complained of to a thread that is not its own.
+  void note_complaint(std::exception_ptr why) { complaint_ = std::move(why); }
+  bool has_complaint() const { return complaint_ != nullptr; }
+  /// Returns the complaint that was kept, and forgets it; null if there is none.
+  std::exception_ptr take_complaint() { return std::exchange(complaint_, nullptr); }
   void begin(std::exception_ptr why) { why_ = std::move(why); }
   bool is_under_way() const { return why_ != nullptr; }
-  /// Returns the outcome and ends the repair; nothing while there is none. `give_up`: there is to be none.
+  /// The device is gone for good: no repair is begun.
+  void end_for_good(std::exception_ptr why) { given_up_ = std::move(why); }
+  bool is_given_up() const { return given_up_ != nullptr; }
+  /// Returns the outcome and ends the repair; nothing while there is none. An error gives the device up. `give_up`: there
+  /// is to be none.
   std::optional<outcome> take(bool give_up) {
     std::optional<outcome> o;
     {
@@ -39,7 +48,9 @@ class gpu_repair {
       o = std::exchange(outcome_, std::nullopt);
     }
     if (!o && give_up) o.emplace(outcome{nullptr, why_});
-    if (o) why_ = nullptr;
+    if (!o) return o;
+    why_ = nullptr;
+    if (o->error) end_for_good(o->error);
     return o;
   }
 
@@ -71,7 +82,9 @@ class gpu_repair {
     outcome_ = std::move(o);
   }
 
-  std::exception_ptr why_;  // of the failure; null: the device works, or was given up
+  std::exception_ptr complaint_;
+  std::exception_ptr why_;       // of the failure; null: the device works, or was given up
+  std::exception_ptr given_up_;  // why the device can do no more
   std::mutex lock_;
   std::optional<outcome> outcome_;
   actor_thread thread_;

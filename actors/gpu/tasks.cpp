@@ -14,14 +14,8 @@ namespace troupe::detail {
 using logic::replica;
 
 namespace {
-// So much predicted work for each lane is enqueued ahead of time, and so many tasks at most; two a lane in any case.
-constexpr float ahead_ns = 200'000.0f;
-constexpr float ahead_max = 256;
 // A task that takes longer has a ticket of its own: whoever waits for it need not wait for those behind it.
 constexpr float own_ticket_ns = 20'000.0f;
-// While every lane has work, so many small ones go to one lane before the next has its turn: to wake a lane that rests
-// costs more than they do.
-constexpr int row_max = 8;
 // So many small ones share a ticket: those behind them are under way while more are enqueued.
 constexpr int shared_ticket_max = 16;
 }  // namespace
@@ -116,7 +110,7 @@ void gpu_actor::finish(job& j) {
   const std::optional<errc> code = j.by_body;
   if (t && t->kind == task_kind::transfer)
     t->measured_ns = std::max(1.0f, static_cast<float>(static_cast<double>(ticks() - begin) * tick_ns_));
-  give_job(j);
+  jobs_.give(j);
   if (t) end_task(*t, error, begin, attempts, code);
 }
 
@@ -145,8 +139,7 @@ void gpu_actor::spoil_readers(const job& failed) {
       if (h.written) spoiled.push_back(h.copy);
   };
   spoil(failed);
-  for (auto next = std::next(failed.self); next != jobs_.end(); ++next) {
-    job& one = *next;
+  for (job& one : jobs_.after(failed)) {
     if (!one.task || !one.launched) continue;
     for (const job::held& h : one.copies) {
       const auto at = std::ranges::find(spoiled, h.copy);
@@ -167,7 +160,7 @@ void gpu_actor::give_up_result(job& j) {
   task_record* const t = j.task;
   j.host.roll_back();
   memory_.let_go(j);
-  give_job(j);
+  jobs_.give(j);
   t->phase.fetch_and(~(phase_mask | behind_mask), std::memory_order_acq_rel);  // waiting again
   placement_.report_returned({&t, 1});
 }
@@ -189,8 +182,8 @@ void gpu_actor::pass_on(job& j) {
       task_error(*t, options_.facts.name, 0, std::exchange(j.error, nullptr), errc::no_executor);
   j.host.roll_back();
   memory_.let_go(j);
-  give_job(j);
-  if (complained_of_.insert(t->kernel).second)
+  jobs_.give(j);
+  if (kernels_.note_unfit(*t->kernel))
     placement_.remark("kernel '" + std::string(t->kernel->name) + "' cannot run on " + options_.facts.name +
                       " as it was called: " + cause + "; such calls go elsewhere if others may run them");
   const std::pair<task_record*, std::exception_ptr> refusal{t, why};
@@ -232,39 +225,20 @@ void gpu_actor::end_cancelled(task_record& t) {
 
 // ---- starting them --------------------------------------------------------------------------------------------------
 
-// Once there is enough, half of it is worked off before more is enqueued: many at a time share a ticket, and who enqueues
-// and who works do not meet at each one.
-bool gpu_actor::has_room_for_more() {
-  // Evicting: data of the tasks ahead would have to leave for those behind them.
-  if (evicts_ && jobs_.size() >= static_cast<std::size_t>(compute_lanes_ + gpu_copy_lanes)) return false;
-  const bool few = jobs_.size() < static_cast<std::size_t>(2 * compute_lanes_ + gpu_copy_lanes);
-  const float share = enough_ ? 0.5f : 1.0f;
-  enough_ = !few && (static_cast<float>(jobs_.size()) >= share * ahead_max ||
-                     under_way_ns_ >= share * ahead_ns * static_cast<float>(compute_lanes_));
-  return !enough_;
-}
-
 bool gpu_actor::start_some(bool small_only) {
   bool any = false;
-  while (queued_count_.load(std::memory_order_relaxed) != 0 && has_room_for_more()) {
-    task_record* t;
-    {
-      const bell::held hold = bell_.hold();
-      t = queue_.pop();
-      if (!t) break;
-      queued_count_.fetch_sub(1, std::memory_order_relaxed);
-    }
+  while (mail_.queued() != 0 && jobs_.has_room(evicts_)) {
+    task_record* const t = mail_.pop();
+    if (!t) break;
     if ((!small_only || is_small(*t)) && start_task(*t) == outcome::started) {
       any = true;
-      if (memory_.fills_up()) look_ahead();
+      if (memory_.fills_up()) mail_.look_ahead();
       continue;
     }
-    const bell::held hold = bell_.hold();
-    queue_.push_front(t, t->extra ? t->extra->options.priority : 0);
-    queued_count_.fetch_add(1, std::memory_order_relaxed);
+    mail_.put_back(*t);
     break;
   }
-  if (looks_ahead() && jobs_.empty()) rest();
+  if (looks_ahead() && jobs_.empty() && mail_.rest()) evicts_ = false;
   return any;
 }
 
@@ -278,8 +252,8 @@ std::optional<gpu_actor::outcome> gpu_actor::reserve_room(job& j, task_record& t
       const bool unaccounted = memory_.has_unaccounted();
       if (jobs_.size() > 1 || unaccounted) {  // what is under way will end and leave room
         j.task = nullptr;
-        give_job(j);
-        if (unaccounted) watch_.store(true, std::memory_order_relaxed);  // nobody rings when placement has caught up
+        jobs_.give(j);
+        if (unaccounted) watchers_.ask_for_nap();  // nobody rings when placement has caught up
         return outcome::no_room;
       }
       // Nothing is left that could go, so the host has all there is. Tiles that boxes come from take more than boxes do.
@@ -289,7 +263,7 @@ std::optional<gpu_actor::outcome> gpu_actor::reserve_room(job& j, task_record& t
     if (is_fatal(e)) throw;
     const std::exception_ptr why = std::current_exception();
     memory_.let_go(j);
-    give_job(j);
+    jobs_.give(j);
     if (e.code() == errc::out_of_memory && t.kind == task_kind::call) {
       hand_back(t, task_error(t, options_.facts.name, 0, why, errc::out_of_memory));
     } else if (claim(t)) {
@@ -319,35 +293,35 @@ gpu_actor::outcome gpu_actor::start_task(task_record& t) {
     return outcome::started;
   }
   // One that was sent ahead of its time, and what it comes after may not have been run well.
-  if (broken_ || (is_behind(phase) && behind_of(phase) != behind_mark(setbacks_))) {
+  if (repair_.is_given_up() || (is_behind(phase) && behind_of(phase) != behind_mark(setbacks_))) {
     give_back(t);
     return outcome::started;
   }
   const std::uint64_t begin = ticks();
-  job& j = take_job();
+  job& j = jobs_.take();
   j.task = &t;
   j.begin = begin;
   if (const auto over = reserve_room(j, t)) return *over;
   if (!gpu_memory::begin_loans(j)) {
     memory_.let_go(j);
     j.task = nullptr;
-    give_job(j);
+    jobs_.give(j);
     give_back(t);
     return outcome::started;
   }
   if (!gpu_memory::may_start(j)) {
     memory_.let_go(j);
     j.task = nullptr;
-    give_job(j);
+    jobs_.give(j);
     return outcome::no_room;
   }
   if (!claim(t)) {
     memory_.let_go(j);
-    give_job(j);
+    jobs_.give(j);
     end_cancelled(t);
     return outcome::started;
   }
-  under_way_ns_ += t.predicted_ns;
+  jobs_.count(j);
   if (is_behind(phase)) gpu_counters::add(counters_.chained);
   if (driven_by_this_thread_ == this) gpu_counters::add(counters_.by_waiters);
   enqueue(j);
@@ -388,12 +362,7 @@ int gpu_actor::lane_for(const job& j) {
     if (u.lane >= gpu_copy_lanes && !lanes_.has_reached(u.lane, u.until)) best = u.lane;
   }
   if (best != 0) return best;
-  const bool all_busy = jobs_.size() > static_cast<std::size_t>(2 * compute_lanes_);
-  if (!all_busy || j.task->predicted_ns > own_ticket_ns || ++in_row_ >= row_max) {
-    in_row_ = 0;
-    next_lane_ = (next_lane_ + 1) % compute_lanes_;
-  }
-  return gpu_copy_lanes + next_lane_;
+  return jobs_.next_lane(j.task->predicted_ns > own_ticket_ns);
 }
 
 void gpu_actor::launch(job& j) {
@@ -430,7 +399,7 @@ void gpu_actor::call_routine(job& j, routine_fn routine) {
                                " bytes that a routine needs beside its arguments");
     }
     bool stop_requested() const override { return one.device.stop_requested(); }
-    std::shared_ptr<void>& slot(const void* key) override { return at.states_[key]; }
+    std::shared_ptr<void>& slot(const void* key) override { return at.kernels_.handle(key); }
     gpu_actor& at;
     job& one;
     errc failure = errc::task_failed;  // of a body that throws
@@ -474,24 +443,6 @@ void gpu_actor::complain_no_room(const job& j) const {
   throw error(errc::out_of_memory,
               options_.facts.name + ": the task needs " + std::to_string(gpu_memory::bytes_of(*j.task)) +
                   " bytes at once, the device has " + std::to_string(memory_bytes_) + "; use smaller tiles");
-}
-
-gpu_actor::job& gpu_actor::take_job() {
-  if (idle_jobs_.empty()) {
-    idle_jobs_.emplace_back(rt_, options_.facts.name.c_str(), stopping_);
-    idle_jobs_.front().self = idle_jobs_.begin();
-  }
-  jobs_.splice(jobs_.end(), idle_jobs_, idle_jobs_.begin());
-  job& j = jobs_.back();
-  j.reset();
-  j.compute = lane_out;
-  return j;
-}
-
-void gpu_actor::give_job(job& j) {
-  if (j.end != 0 && j.task && !is_internal(j.task->kind)) under_way_ns_ -= j.task->predicted_ns;
-  if (jobs_.size() == 1) under_way_ns_ = 0;
-  idle_jobs_.splice(idle_jobs_.begin(), jobs_, j.self);
 }
 
 }  // namespace troupe::detail

@@ -36,16 +36,15 @@ concept body = !is_kernel<std::remove_cvref_t<F>> && !is_index_space<std::remove
 template <int K>
 std::vector<box<K>> chunks_of(const index_space<K>& space, const extent<K>& size) {
   std::vector<box<K>> chunks;
-  box<K> b;
   extent<K> at{};
   for (int d = 0; d < K; ++d)
     if (space.size[d] <= 0) return chunks;
   for (;;) {
+    box<K>& b = chunks.emplace_back();
     for (int d = 0; d < K; ++d) {
       b.lo[d] = at[d];
       b.hi[d] = saturated_sum(at[d], std::min(size[d], space.size[d] - at[d]));
     }
-    chunks.push_back(b);
     int d = K - 1;
     while (d >= 0 && (at[d] = b.hi[d]) == space.size[d]) at[d--] = 0;
     if (d < 0) return chunks;

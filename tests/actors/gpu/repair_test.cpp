@@ -58,4 +58,30 @@ TEST(gpu_repair, opens_on_another_thread_and_rings) {
   EXPECT_EQ(text_of(o->error), "still broken");
 }
 
+TEST(gpu_repair, keeps_a_complaint_until_it_is_taken) {
+  gpu_repair r;
+  EXPECT_FALSE(r.has_complaint());
+  r.note_complaint(made("launch failed"));
+  EXPECT_TRUE(r.has_complaint());
+  EXPECT_EQ(text_of(r.take_complaint()), "launch failed");
+  EXPECT_FALSE(r.has_complaint());
+  EXPECT_EQ(r.take_complaint(), nullptr);
+}
+
+TEST(gpu_repair, gives_the_device_up_only_if_there_is_none_again) {
+  gpu_repair opened;
+  opened.begin(made("broken"));
+  opened.open_aside("device", nullptr, [] { return std::unique_ptr<troupe::devices::accelerator>(); }, [] {});
+  ASSERT_TRUE(opened.wait_ended(in_time()));
+  ASSERT_TRUE(opened.take(false));
+  EXPECT_FALSE(opened.is_given_up());
+
+  gpu_repair refused;
+  refused.begin(made("broken"));
+  refused.refuse(made("too often"));
+  EXPECT_FALSE(refused.is_given_up()) << "nobody has taken the verdict";
+  ASSERT_TRUE(refused.take(false));
+  EXPECT_TRUE(refused.is_given_up());
+}
+
 }  // namespace
