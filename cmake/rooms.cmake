@@ -51,6 +51,18 @@ function(troupe_sources variable)
   set(${variable} "${sources}" PARENT_SCOPE)
 endfunction()
 
+# What nearly every file of the rooms includes, compiled once: half of the time of a small file. Files include what they
+# need all the same; the preset `dev` builds without precompiled headers. A target of its own, because the objects of a
+# target would include its precompiled header.
+file(CONFIGURE OUTPUT "${PROJECT_BINARY_DIR}/precompiled.cpp" CONTENT "")
+add_library(troupe_precompiled OBJECT "${PROJECT_BINARY_DIR}/precompiled.cpp")
+target_include_directories(troupe_precompiled PRIVATE "${PROJECT_SOURCE_DIR}/include")
+target_link_libraries(troupe_precompiled PRIVATE troupe_build_flags)
+target_compile_options(troupe_precompiled PRIVATE $<$<CXX_COMPILER_ID:GNU>:-fno-gnu-unique>)
+target_precompile_headers(troupe_precompiled PRIVATE <algorithm> <array> <atomic> <chrono> <condition_variable> <cstddef>
+  <cstdint> <deque> <exception> <functional> <list> <map> <memory> <mutex> <optional> <set> <span> <string> <string_view>
+  <thread> <unordered_map> <utility> <vector> <troupe/detail/task.hpp>)
+
 # troupe_room(<name> SEES <forest> SOURCES <file>... [LIBRARIES <target>...])
 # Makes troupe_<name>: the room's objects, which become part of the library. A room that has only headers so far
 # is an INTERFACE library. Its users see what the room itself may see.
@@ -60,6 +72,7 @@ function(troupe_room name)
     add_library(troupe_${name} OBJECT ${arg_SOURCES})
     target_link_libraries(troupe_${name} PUBLIC troupe_sees_${arg_SEES}
                                          PRIVATE troupe_build_flags ${arg_LIBRARIES})
+    target_precompile_headers(troupe_${name} REUSE_FROM troupe_precompiled)
     # Unique symbols would be one in the whole process, whatever else says that they are local.
     target_compile_options(troupe_${name} PRIVATE $<$<CXX_COMPILER_ID:GNU>:-fno-gnu-unique>)
     set_property(GLOBAL APPEND PROPERTY TROUPE_OBJECTS "$<TARGET_OBJECTS:troupe_${name}>")

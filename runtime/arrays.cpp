@@ -46,7 +46,7 @@ void check_frame(const array_core& a, const std::array<index_t, rank_max>& lo,
 
 }  // namespace
 
-array_core* new_array(engine& house, array_spec s) {
+array_core* new_array(engine& the_engine, array_spec s) {
   for (int d = 0; d < s.rank; ++d) {
     if (s.size[d] < 0)
       throw error(errc::bad_argument, "array '" + s.name + "': negative size along dimension " + std::to_string(d));
@@ -93,7 +93,7 @@ array_core* new_array(engine& house, array_spec s) {
   }
   if (written)
     for (std::uint32_t t = 0; t < a->tile_count; ++t) a->states[t].valid = true;
-  a->rt = &house.state();
+  a->rt = &the_engine.state();
   a->id = a->rt->array_ids.fetch_add(1, std::memory_order_relaxed) + 1;
   a->rt->retain();
   a->rt->arrays.fetch_add(1, std::memory_order_relaxed);
@@ -110,8 +110,8 @@ void give_handles(array_core* a, std::int64_t handles) noexcept {
   if (a->handles.fetch_sub(handles, std::memory_order_acq_rel) != handles || !a->rt->birth.is_here()) return;
   // All tasks that use the array were submitted before this: placement frees it once they are done, at once if there
   // are none.
-  if (engine* house = a->rt->house.load(std::memory_order_acquire))
-    house->placement_actor().drop(a);
+  if (engine* the_engine = a->rt->the_engine.load(std::memory_order_acquire))
+    the_engine->placement_actor().drop(a);
   else
     destroy(*a);
 }
@@ -129,8 +129,8 @@ bool take_last(array_core& a) noexcept {
 // Drops a handle of an array whose memory the caller owns. Returns the task that ends when the memory is the caller's
 // again, with a reference; null: this was not the last handle, or no task can tell.
 task_record* give_back_borrowed(array_core* a) noexcept {
-  engine* const house = a->rt->birth.is_here() ? a->rt->house.load(std::memory_order_acquire) : nullptr;
-  if (!house) {
+  engine* const the_engine = a->rt->birth.is_here() ? a->rt->the_engine.load(std::memory_order_acquire) : nullptr;
+  if (!the_engine) {
     give_handles(a, 1);
     return nullptr;
   }
@@ -140,7 +140,7 @@ task_record* give_back_borrowed(array_core* a) noexcept {
     t = make_farewell(*a->rt, *a);
     t->references.store(3, std::memory_order_relaxed);  // the runtime's, the array's, the caller's
     a->farewell = t;
-    house->placement_actor().bid_farewell(*t);
+    the_engine->placement_actor().bid_farewell(*t);
   } catch (const std::bad_alloc&) {  // the caller cannot be told
     a->farewell = nullptr;
     if (t) recycle(t);
@@ -176,10 +176,10 @@ void release_and_wait(array_core* a) noexcept {
 const array_spec& spec_of(const array_core& a) noexcept { return a.spec; }
 
 target target_of(array_core& a) {
-  engine* house = a.rt->house.load(std::memory_order_acquire);
-  if (!house) throw error(errc::runtime_stopped, "the runtime of array '" + a.spec.name + "' is gone");
-  house->check_process();
-  return {house, nullptr};
+  engine* the_engine = a.rt->the_engine.load(std::memory_order_acquire);
+  if (!the_engine) throw error(errc::runtime_stopped, "the runtime of array '" + a.spec.name + "' is gone");
+  the_engine->check_process();
+  return {the_engine, nullptr};
 }
 
 const runtime_state* home_of_tile(const array_core& a) noexcept {
@@ -192,11 +192,11 @@ void throw_foreign(const array_core& a) {
   throw error(errc::bad_argument, "array '" + a.spec.name + "' belongs to another runtime");
 }
 
-void describe(engine& house, access& to, array_core& a, access_mode mode, const std::array<index_t, rank_max>& lo,
+void describe(engine& the_engine, access& to, array_core& a, access_mode mode, const std::array<index_t, rank_max>& lo,
               const std::array<index_t, rank_max>& hi, const std::array<index_t, rank_max>& limit_lo,
               const std::array<index_t, rank_max>& limit_hi, border edge, const void* fill, std::size_t fill_size,
               combine_fn combiner) {
-  if (a.rt != &house.state()) throw_foreign(a);
+  if (a.rt != &the_engine.state()) throw_foreign(a);
   to.array = &a;
   to.where = nullptr;
   to.mode = mode;
@@ -242,7 +242,7 @@ void describe(engine& house, access& to, array_core& a, access_mode mode, const 
       if (limit_hi[d] == limit_lo[d] && hi[d] > lo[d])
         throw error(errc::out_of_bounds, "array '" + a.spec.name + "' is empty: nothing to wrap or clamp to");
   if (outside && edge != border::clip) check_frame(a, lo, hi);
-  region* r = new_region(house);
+  region* r = new_region(the_engine);
   r->lo = lo;
   r->hi = hi;
   if (outside && edge == border::clip) {
@@ -289,7 +289,7 @@ void check_clash(const task_record& t, const access& x, const access& y) {
   });
 }
 
-void choose_chunk(engine& house, int rank, const index_t* size, const array_core* output, index_t* chunk) {
+void choose_chunk(engine& the_engine, int rank, const index_t* size, const array_core* output, index_t* chunk) {
   bool same = output && output->spec.rank == rank;
   for (int d = 0; same && d < rank; ++d) same = output->spec.size[d] == size[d];
   if (same && output->tile_count > 1) {
@@ -297,7 +297,7 @@ void choose_chunk(engine& house, int rank, const index_t* size, const array_core
     return;
   }
   // Splits evenly along the slowest dimensions, four chunks for each worker, so that the last ones can balance.
-  index_t want = 4 * static_cast<index_t>(house.settings().threads);
+  index_t want = 4 * static_cast<index_t>(the_engine.settings().threads);
   for (int d = 0; d < rank; ++d) {
     const index_t parts = std::clamp<index_t>(want, 1, std::max<index_t>(size[d], 1));
     chunk[d] = size[d] == 0 ? 1 : (size[d] - 1) / parts + 1;
@@ -341,13 +341,13 @@ const kernel_info host_kernel{.name = "host access", .key = 1};
 
 struct host_access {
   task_record* task;
-  engine* house;
+  engine* the_engine;
   array_core* array = nullptr;  // with a handle, once the access is open
   open_view listed;
   scratch buffers;
   run_context context;
   host_access(engine& h, task_record* t)
-      : task(t), house(&h), listed(t), context(*h.state().host, h.state(), buffers, "host", never_stopping) {
+      : task(t), the_engine(&h), listed(t), context(*h.state().host, h.state(), buffers, "host", never_stopping) {
     context.bind(*t);
   }
 };
@@ -356,12 +356,12 @@ host_access* open_host(array_core& a, access_mode mode, const std::array<index_t
                        const std::array<index_t, rank_max>& hi, raw_view& view,
                        std::chrono::steady_clock::time_point deadline) {
   const target to = target_of(a);
-  task_record* t = new_task(*to.house);
+  task_record* t = new_task(*to.the_engine);
   t->kind = task_kind::host_access;
   t->kernel = &host_kernel;
   t->body_gone = true;
   try {
-    describe(*to.house, t->accesses[0], a, mode, lo, hi, {}, a.spec.size, border::refuse, nullptr, 0, nullptr);
+    describe(*to.the_engine, t->accesses[0], a, mode, lo, hi, {}, a.spec.size, border::refuse, nullptr, 0, nullptr);
     t->access_count = 1;
   } catch (...) {
     discard(t);
@@ -370,7 +370,7 @@ host_access* open_host(array_core& a, access_mode mode, const std::array<index_t
   }
   std::unique_ptr<host_access> h;
   try {
-    h = std::make_unique<host_access>(*to.house, t);
+    h = std::make_unique<host_access>(*to.the_engine, t);
     submit(to, t);
   } catch (...) {
     release(t);
@@ -381,17 +381,17 @@ host_access* open_host(array_core& a, access_mode mode, const std::array<index_t
     granted = wait_until(*t, deadline);
   } catch (...) {
     if (mode == access_mode::update) {
-      to.house->placement_actor().abandon_access(*t);
+      to.the_engine->placement_actor().abandon_access(*t);
     } else if (claim(*t)) {
       t->error = cancelled_error(*t, "");
-      fulfil(*t, to.house->board());
+      fulfil(*t, to.the_engine->board());
     }
     release(t);
     throw;
   }
   if (!granted && claim(*t)) {  // not in time: placement forgets the task in its next turn
     t->error = cancelled_error(*t, "");
-    fulfil(*t, to.house->board());
+    fulfil(*t, to.the_engine->board());
     release(t);
     return nullptr;
   }
@@ -405,7 +405,7 @@ host_access* open_host(array_core& a, access_mode mode, const std::array<index_t
   }
   retain(&a);
   h->array = &a;
-  to.house->views().add(h->listed);
+  to.the_engine->views().add(h->listed);
   try {
     view = h->context.view_of(0);
   } catch (...) {
@@ -424,8 +424,8 @@ void close_host(host_access* h) noexcept {
     h->context.roll_back();
   }
   task_record* t = h->task;
-  h->house->views().remove(h->listed);
-  h->house->placement_actor().report_done({&t, 1}, nullptr);
+  h->the_engine->views().remove(h->listed);
+  h->the_engine->placement_actor().report_done({&t, 1}, nullptr);
   release(t);
   release_and_wait(h->array);
 }

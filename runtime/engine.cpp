@@ -102,8 +102,8 @@ void engine::start() {
 }
 
 void engine::build() {
-  state_->shared_house = weak_from_this();
-  state_->house.store(this, std::memory_order_release);
+  state_->shared_engine = weak_from_this();
+  state_->the_engine.store(this, std::memory_order_release);
   around_.make_cores ? do_without_control() : start_control();
   add_groups();
   add_gpus();
@@ -122,18 +122,18 @@ void engine::start_control() {
   control_options o;
   o.trace = options_.trace;
   o.tidy = [self] {
-    const auto house = self.lock();
-    if (house) house->state_->tiles->tidy();
-    return !house || house->placement_->tidy();
+    const auto the_engine = self.lock();
+    if (the_engine) the_engine->state_->tiles->tidy();
+    return !the_engine || the_engine->placement_->tidy();
   };
   o.ring = [self] {
-    if (const auto house = self.lock()) house->ring();
+    if (const auto the_engine = self.lock()) the_engine->ring();
   };
   o.end_runtime = [self](const std::string& actor, const std::exception_ptr& why) {
-    if (const auto house = self.lock()) house->end_because(actor, why);
+    if (const auto the_engine = self.lock()) the_engine->end_because(actor, why);
   };
   o.remark = [self](std::string text) {
-    if (const auto house = self.lock()) house->placement_->remark(std::move(text));
+    if (const auto the_engine = self.lock()) the_engine->placement_->remark(std::move(text));
   };
   control_ = make_control(std::move(o));
   supervise(std::shared_ptr<actor>(shared_from_this(), placement_.get()));
@@ -166,10 +166,10 @@ void engine::end_because(const std::string& actor, const std::exception_ptr& why
 }
 
 void engine::do_without_control() {
-  placement_->use_aside(around_.aside);
+  placement_->use_for_long_work(around_.long_work);
   const auto alarm = [this](std::chrono::milliseconds after) {
     around_.call_later(after, [self = weak_from_this()] {
-      if (const auto house = self.lock()) house->ring();
+      if (const auto the_engine = self.lock()) the_engine->ring();
     });
   };
   placement_->use_alarm(alarm);
@@ -194,7 +194,7 @@ void engine::add_groups() {
     c.spare_threads_max = options_.spare_threads_max;
     c.sink = sink();
     c.first_lane = 1000 * (g + 1);
-    c.house = self;
+    c.keep_alive = self;
     if (around_.make_cores) {
       groups_.push_back(around_.make_cores(std::move(c), *placement_, board_, *state_));
       placement_->add(*groups_.back());
@@ -251,7 +251,7 @@ void engine::add_gpus() {
     g.spin = options_.spin;
     g.sink = sink();
     g.lane = 1000 * (id + 1);
-    g.house = weak_from_this();
+    g.keep_alive = weak_from_this();
     g.gather = devices::kernels::gather;
   }
   for (std::size_t i = 0; i < all.size(); ++i)
@@ -336,7 +336,7 @@ void engine::add_disk() {
   };
   d.sink = sink();
   d.lane = 2;
-  d.house = weak_from_this();
+  d.keep_alive = weak_from_this();
   disk_ = make_disk(std::move(d), board_, *state_);
   supervise(disk_);
   placement_->spill_to(*disk_);
@@ -353,7 +353,7 @@ engine::~engine() {
   control_.reset();
   // Records that futures still hold keep the link alive, one reference each.
   state_->references.fetch_add(static_cast<long>(state_->records.in_use()), std::memory_order_relaxed);
-  state_->house.store(nullptr, std::memory_order_release);
+  state_->the_engine.store(nullptr, std::memory_order_release);
 }
 
 shutdown_report engine::shutdown(std::chrono::steady_clock::time_point deadline) {

@@ -1,4 +1,4 @@
-// What this file is for: the engine behind a runtime: builds the house, holds its parts, tears it down.
+// What this file is for: the engine behind a runtime: builds its parts, holds them.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
@@ -19,7 +19,7 @@
 #include "actors/gpu/gpu.hpp"
 #include "actors/memory/record_pool.hpp"
 #include "actors/memory/spill_disk.hpp"
-#include "actors/protocol/wait_board.hpp"
+#include "actors/protocol/wait_table.hpp"
 #include "runtime/cluster/node_set.hpp"
 #include "runtime/costs/known_costs.hpp"
 #include "runtime/deadlines.hpp"
@@ -52,7 +52,7 @@ class engine : public std::enable_shared_from_this<engine> {
   const std::vector<std::string>& absent_devices() const { return absent_devices_; }
   runtime_state& state() { return *state_; }
   placement& placement_actor() { return *placement_; }
-  wait_board& board() { return board_; }
+  wait_table& board() { return board_; }
   open_views& views() { return views_; }
   kernel_table& kernels() { return *kernels_; }
   /// Returns the node's part in its cluster; null: it is in none.
@@ -70,7 +70,7 @@ class engine : public std::enable_shared_from_this<engine> {
   /// Makes the thread that holds it, which waits outside all bodies, look after the devices; see gpu::drive.
   class device_watch {
    public:
-    explicit device_watch(engine& house) : gpus_(house.gpus_) {
+    explicit device_watch(engine& the_engine) : gpus_(the_engine.gpus_) {
       for (const auto& g : gpus_) g->watch();
     }
     ~device_watch() { end(); }
@@ -120,7 +120,7 @@ class engine : public std::enable_shared_from_this<engine> {
   std::vector<std::string> absent_devices_;
   const runtime_environment around_;
   const std::unique_ptr<runtime_state, void (*)(runtime_state*)> state_;  // first made, last given up
-  wait_board board_;
+  wait_table board_;
   open_views views_;
   const std::unique_ptr<placement> placement_;
   const std::shared_ptr<kernel_table> kernels_ = std::make_shared<kernel_table>();  // also the link's

@@ -17,13 +17,13 @@ namespace troupe::detail {
 struct runtime_environment {
   runtime_clock clock{};
   /// Makes a core group; the runtime then has no background services: no traces, and idle memory is kept.
-  std::function<std::shared_ptr<core_group>(core_group_options, placement&, wait_board&, runtime_state&)> make_cores{};
+  std::function<std::shared_ptr<core_group>(core_group_options, placement&, wait_table&, runtime_state&)> make_cores{};
   std::function<std::unique_ptr<net::transport>(net::transport_options)> make_transport{};
   std::function<net::node_id()> make_id{};
   /// Calls the function back after that time.
   std::function<void(std::chrono::milliseconds, std::function<void()>)> call_later{};
-  /// Carries out long work; see placement::use_aside.
-  std::function<void(std::function<void()>)> aside{};
+  /// Carries out long work; see placement::use_for_long_work.
+  std::function<void(std::function<void()>)> long_work{};
   /// Lets time pass for a waiting thread until the condition is true; false: it will not become true.
   std::function<bool(const std::function<bool()>&)> wait{};
 };

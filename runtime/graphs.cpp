@@ -21,7 +21,7 @@ namespace {
 struct nothing_runs final : logic::dependencies::callbacks {
   explicit nothing_runs(runtime_state& s) : state(s) {}
   runtime_state& state;
-  task_record* make_settle(array_core& a, reduction& r) override { return detail::make_settle(state, a, r); }
+  task_record* make_combine(array_core& a, reduction& r) override { return detail::make_combine(state, a, r); }
   void fail(task_record&, std::exception_ptr, bool) override {}
 };
 
@@ -119,8 +119,8 @@ class candidates {
   const std::vector<executor_facts>& facts_;
 };
 
-void find_executors(recorded_graph& g, const recording& tape, const std::vector<executor_facts>& facts) {
-  const candidates all(tape.tasks, facts);
+void find_executors(recorded_graph& g, const recording& recorded, const std::vector<executor_facts>& facts) {
+  const candidates all(recorded.tasks, facts);
   const auto& calls = all.calls();
   const bool for_cores =
       std::ranges::all_of(calls, [](const task_record* t) { return (t->kernel->kinds & cpu_bit) != 0; });
@@ -139,9 +139,9 @@ void find_executors(recorded_graph& g, const recording& tape, const std::vector<
                   "; on a device each call needs a body as text, and accesses that are whole tiles, one each");
 }
 
-void summarize(recorded_graph& g, recording& tape) {
+void summarize(recorded_graph& g, recording& recorded) {
   std::map<array_core*, std::vector<std::pair<std::uint32_t, access_mode>>> by_array;
-  for (auto& [key, state] : tape.tiles.states) {
+  for (auto& [key, state] : recorded.tiles.states) {
     bool touched = false;
     const access_mode m = mode_of(state, touched);
     if (touched) by_array[key.array].push_back({key.tile, m});
@@ -179,27 +179,27 @@ void summarize(recorded_graph& g, recording& tape) {
     throw error(errc::not_supported, "the graph touches more than 60000 tiles of partly used arrays");
 }
 
-std::shared_ptr<recorded_graph> compile(engine& house, recording& tape) {
-  nothing_runs around(house.state());
-  logic::dependencies deps(around, &tape.tiles);
+std::shared_ptr<recorded_graph> compile(engine& the_engine, recording& recorded) {
+  nothing_runs around(the_engine.state());
+  logic::dependencies deps(around, &recorded.tiles);
   auto g = std::make_shared<recorded_graph>();
-  g->rt = &house.state();
+  g->rt = &the_engine.state();
   g->rt->retain();
-  const std::size_t calls = tape.tasks.size();
-  std::vector<task_record*> settles;  // appended after the calls
+  const std::size_t calls = recorded.tasks.size();
+  std::vector<task_record*> combines;  // appended after the calls
   for (std::size_t i = 0; i < calls; ++i) {
-    refuse_what_cannot_be_recorded(*tape.tasks[i]);
-    if (tape.tasks[i]->extra) g->executors &= tape.tasks[i]->extra->executors;
-    deps.order(*tape.tasks[i], settles);
+    refuse_what_cannot_be_recorded(*recorded.tasks[i]);
+    if (recorded.tasks[i]->extra) g->executors &= recorded.tasks[i]->extra->executors;
+    deps.order(*recorded.tasks[i], combines);
   }
-  find_executors(*g, tape, house.placement_actor().facts());
-  deps.settle_recorded(settles);
-  tape.tasks.insert(tape.tasks.end(), settles.begin(), settles.end());
-  for (std::size_t i = 0; i < tape.tasks.size(); ++i) tape.tasks[i]->id = i;
-  std::vector<replay_node> nodes(tape.tasks.size());
+  find_executors(*g, recorded, the_engine.placement_actor().facts());
+  deps.settle_recorded(combines);
+  recorded.tasks.insert(recorded.tasks.end(), combines.begin(), combines.end());
+  for (std::size_t i = 0; i < recorded.tasks.size(); ++i) recorded.tasks[i]->id = i;
+  std::vector<replay_node> nodes(recorded.tasks.size());
   for (std::size_t i = 0; i < nodes.size(); ++i) {
     replay_node& n = nodes[i];
-    n.task = tape.tasks[i];
+    n.task = recorded.tasks[i];
     n.initial = n.task->pending - 1;
     n.first = static_cast<std::uint32_t>(g->successors.size());
     deps.each_successor(*n.task, [&](task_record& next, bool data) {
@@ -209,10 +209,10 @@ std::shared_ptr<recorded_graph> compile(engine& house, recording& tape) {
     if (n.initial == 0) g->roots.push_back(static_cast<std::uint32_t>(i));
     deps.forget_successors(*n.task);
   }
-  summarize(*g, tape);
-  for (task_record* t : tape.tasks) t->id = t->sequence;
+  summarize(*g, recorded);
+  for (task_record* t : recorded.tasks) t->id = t->sequence;
   g->nodes = std::move(nodes);
-  tape.tasks.clear();  // the graph owns them now
+  recorded.tasks.clear();  // the graph owns them now
   return g;
 }
 
@@ -233,18 +233,18 @@ void run_nothing() {}
 }  // namespace detail
 
 graph runtime::record(const std::function<void(recorder&)>& f) {
-  detail::recording tape;
+  detail::recording recorded;
   graph g;
   struct giver {
-    detail::recording& tape;
+    detail::recording& recorded;
     ~giver() {
-      for (auto* t : tape.tasks) detail::release(t);
-      for (auto* a : tape.arrays) detail::release(a);
+      for (auto* t : recorded.tasks) detail::release(t);
+      for (auto* a : recorded.arrays) detail::release(a);
     }
-  } give_back{tape};
-  recorder r(house(), tape);
+  } give_back{recorded};
+  recorder r(the_engine(), recorded);
   f(r);
-  g.graph_ = detail::compile(house(), tape);
+  g.graph_ = detail::compile(the_engine(), recorded);
   return g;
 }
 
@@ -254,7 +254,7 @@ future<void> runtime::run(const task_options& options, const graph& g) {
   using namespace detail;
   if (!g.valid()) throw error(errc::bad_argument, "run() of an empty graph");
   recorded_graph& rg = *g.graph_;
-  engine& e = house();
+  engine& e = the_engine();
   if (rg.rt != &e.state()) throw error(errc::bad_argument, "the graph was recorded by another runtime");
   if (options.retries != 0) throw error(errc::not_supported, "a graph as a whole is not retried");
   const target to{&e, nullptr};

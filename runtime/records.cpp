@@ -30,12 +30,12 @@ namespace {
 // Effect of a stop token on a task that has not started.
 struct cancel {
   task_record* task;
-  engine* house;
+  engine* the_engine;
   void operator()() const noexcept {
     if (!claim(*task)) return;  // it runs: the body sees the token
     task->error = stopped_error(*task, "");
-    fulfil(*task, house->board());
-    house->placement_actor().note_cancelled();
+    fulfil(*task, the_engine->board());
+    the_engine->placement_actor().note_cancelled();
   }
 };
 
@@ -50,8 +50,8 @@ struct deadline_watch {
   std::stop_callback<pass_on> theirs;
   std::stop_callback<cancel> own;
 
-  deadline_watch(engine& house, task_record& t, const task_options& o, const std::stop_source& source)
-      : in(house.timers()), theirs(o.stop, pass_on{source}), own(source.get_token(), cancel{&t, &house}) {}
+  deadline_watch(engine& the_engine, task_record& t, const task_options& o, const std::stop_source& source)
+      : in(the_engine.timers()), theirs(o.stop, pass_on{source}), own(source.get_token(), cancel{&t, &the_engine}) {}
   deadline_watch(const deadline_watch&) = delete;
   deadline_watch& operator=(const deadline_watch&) = delete;
   ~deadline_watch() { in->drop(when); }
@@ -62,15 +62,15 @@ constexpr std::chrono::milliseconds overdue_max{1000};
 // Deadlines beyond this, of centuries, are never looked at.
 constexpr double longest_ticks = 4e18;
 
-void set_deadline(engine& house, task_record& t, task_extra& e, const task_options& o) {
+void set_deadline(engine& the_engine, task_record& t, task_extra& e, const task_options& o) {
   const std::stop_source source;
   e.overdue = std::make_shared<shown<std::uint64_t>>(0);
-  const runtime_clock& clock = house.state().clock;
+  const runtime_clock& clock = the_engine.state().clock;
   const double ticks = std::chrono::duration<double, std::nano>(o.deadline).count() / clock.ns_per_tick();
   if (ticks < longest_ticks) e.due = clock.ticks() + static_cast<std::uint64_t>(ticks);
-  auto watch = std::make_shared<deadline_watch>(house, t, o, source);
+  auto watch = std::make_shared<deadline_watch>(the_engine, t, o, source);
   watch->when =
-      watch->in->add(o.deadline, [source, since = e.overdue, of = std::weak_ptr(house.shared_from_this())]() mutable {
+      watch->in->add(o.deadline, [source, since = e.overdue, of = std::weak_ptr(the_engine.shared_from_this())]() mutable {
         const auto still = of.lock();
         if (!still) return;
         *since = std::max<std::uint64_t>(1, still->state().clock.ticks());
@@ -93,8 +93,8 @@ const std::exception_ptr no_memory = std::make_exception_ptr(
 
 void throw_no_memory() { std::rethrow_exception(no_memory); }
 
-task_record* new_task(engine& house) try {
-  task_record* t = take_record(house.state());
+task_record* new_task(engine& the_engine) try {
+  task_record* t = take_record(the_engine.state());
   t->references.store(2, std::memory_order_relaxed);
   return t;
 } catch (const std::bad_alloc&) {
@@ -172,50 +172,50 @@ void check_belongs(target to, const task_record& t) {
     if (x.array) continue;  // checked when the access was filled in
     if (x.task->rt != t.rt)
       throw error(errc::bad_argument, "a future that the call waits for belongs to another runtime");
-    if (is_recorded(x.task->kind) != (to.tape != nullptr))
-      throw error(errc::bad_argument, to.tape ? "a recorded call can only wait for calls of the same recording"
+    if (is_recorded(x.task->kind) != (to.recorded != nullptr))
+      throw error(errc::bad_argument, to.recorded ? "a recorded call can only wait for calls of the same recording"
                                               : "the future stands for a recorded call: run the graph instead");
   }
 }
 
 void check_size(target to, const task_record& t) {
-  if (to.house->placement_actor().limits_size()) to.house->placement_actor().check_size(t);
+  if (to.the_engine->placement_actor().limits_size()) to.the_engine->placement_actor().check_size(t);
 }
 
-void put_on(recording& tape, task_record* t) {
+void put_on(recording& recorded, task_record* t) {
   // Keeps the arrays: the caller may drop its handles before the recording ends.
   for (int i = 0; i < t->access_count; ++i)
-    if (array_core* a = t->accesses[i].array; a && tape.arrays.insert(a).second) retain(a);
+    if (array_core* a = t->accesses[i].array; a && recorded.arrays.insert(a).second) retain(a);
   t->kind = t->kind == task_kind::join ? task_kind::recorded_join : task_kind::recorded;
-  tape.tasks.push_back(t);
+  recorded.tasks.push_back(t);
 }
 }  // namespace
 
 void submit(target to, task_record* t) {
   try {
     check_belongs(to, *t);
-    if (to.tape) {
-      put_on(*to.tape, t);
+    if (to.recorded) {
+      put_on(*to.recorded, t);
       return;
     }
-    to.house->placement_actor().check_open();
+    to.the_engine->placement_actor().check_open();
     check_size(to, *t);
   } catch (...) {
     discard(t);
     throw;
   }
-  to.house->placement_actor().submit(t, !to.waits || current_task() != nullptr);
+  to.the_engine->placement_actor().submit(t, !to.waits || current_task() != nullptr);
 }
 
 bool wait_for_room(target to, std::chrono::steady_clock::time_point deadline) {
-  return to.tape || current_task() || to.house->placement_actor().wait_for_room(deadline);
+  return to.recorded || current_task() || to.the_engine->placement_actor().wait_for_room(deadline);
 }
 
 void submit_all(target to, std::span<task_record* const> chunks, task_record* join) {
   try {
     for (const task_record* t : chunks) check_belongs(to, *t);
-    if (!to.tape) to.house->placement_actor().check_open();
-    if (!to.tape)
+    if (!to.recorded) to.the_engine->placement_actor().check_open();
+    if (!to.recorded)
       for (const task_record* t : chunks) check_size(to, *t);
   } catch (...) {
     for (task_record* t : chunks) {
@@ -226,21 +226,21 @@ void submit_all(target to, std::span<task_record* const> chunks, task_record* jo
     throw;
   }
   const bool inside = !to.waits || current_task() != nullptr;
-  if (!to.tape) {
+  if (!to.recorded) {
     extra_of(*join).chunks = chunks.size();
     if (!chunks.empty()) join->extra->options.name = logic::name_of(*chunks.front());
   }
   for (task_record* t : chunks) {
-    if (to.tape)
-      put_on(*to.tape, t);
+    if (to.recorded)
+      put_on(*to.recorded, t);
     else
-      to.house->placement_actor().submit(t, inside);
+      to.the_engine->placement_actor().submit(t, inside);
     release(t);  // no future refers to a single chunk
   }
-  if (to.tape)
-    put_on(*to.tape, join);
+  if (to.recorded)
+    put_on(*to.recorded, join);
   else
-    to.house->placement_actor().submit(join, inside);
+    to.the_engine->placement_actor().submit(join, inside);
 }
 
 namespace {
@@ -261,8 +261,8 @@ void release(task_record* t) noexcept {
   if (t->references.fetch_sub(1, std::memory_order_acq_rel) == 1) put_back(t);
 }
 
-region* new_region(engine& house) {
-  region* r = house.state().regions.take();
+region* new_region(engine& the_engine) {
+  region* r = the_engine.state().regions.take();
   r->combiner = nullptr;
   r->partials = nullptr;
   return r;
@@ -270,28 +270,28 @@ region* new_region(engine& house) {
 
 namespace {
 // Excludes core groups that have fewer slots than the task asks for.
-void check_slots(engine& house, const task_record& t, task_extra& e) {
+void check_slots(engine& the_engine, const task_record& t, task_extra& e) {
   const int slots = logic::slots_of(e.options.resources);
   if (slots <= 1) return;
   int most = 0;
-  for (const executor_facts& f : house.placement_actor().facts()) {
+  for (const executor_facts& f : the_engine.placement_actor().facts()) {
     if (f.kind != device_kind::cpu || !e.executors.contains(f.id)) continue;
     most = std::max(most, f.slots);
     if (f.slots < slots) e.executors.erase(f.id);
   }
   const logic::executor_set able =
-      t.kernel ? house.placement_actor().able_to_run(*t.kernel) : house.placement_actor().all();
-  if ((e.executors & able & house.placement_actor().all()).empty() && most < slots)
+      t.kernel ? the_engine.placement_actor().able_to_run(*t.kernel) : the_engine.placement_actor().all();
+  if ((e.executors & able & the_engine.placement_actor().all()).empty() && most < slots)
     throw error(errc::no_resource, "task '" + logic::name_of(t) + "': cpu: " + std::to_string(slots) +
                                        " slots asked, " + std::to_string(most) +
                                        " is the maximum, the slots of the largest core group in its scope");
 }
 
 // Restricts a task that holds devices to core groups: its body drives them from a core.
-void check_devices(engine& house, const task_record& t, task_extra& e) {
+void check_devices(engine& the_engine, const task_record& t, task_extra& e) {
   if (!logic::asks_for_devices(e.options.resources)) return;
   constexpr unsigned char cores = 1u << static_cast<int>(device_kind::cpu);
-  e.executors &= logic::with_body(cores, house.placement_actor().facts());
+  e.executors &= logic::with_body(cores, the_engine.placement_actor().facts());
   if (e.executors.empty() || (t.kernel && !(t.kernel->kinds & cores)))
     throw error(errc::no_executor, "task '" + logic::name_of(t) +
                                        "' holds devices (gpu) for a body on a core: it needs one, and a core group in "
@@ -300,38 +300,38 @@ void check_devices(engine& house, const task_record& t, task_extra& e) {
 
 // Returns the executors in the scope. The last scope that this thread has asked for is remembered: calls of a loop have
 // one and the same.
-const logic::executor_set& executors_in(engine& house, const scope& where) {
+const logic::executor_set& executors_in(engine& the_engine, const scope& where) {
   struct answer {
-    const engine* house = nullptr;
+    const engine* the_engine = nullptr;
     std::uint64_t changes = 0;
     scope where;  // keeps its root
     logic::executor_set found;
   };
   thread_local answer last;
   const std::uint64_t changes = executor_changes.load(std::memory_order_acquire);
-  if (last.house != &house || last.changes != changes || last.where.root() != where.root())
-    last = {&house, changes, where, logic::resolve(where, house.placement_actor().facts())};
+  if (last.the_engine != &the_engine || last.changes != changes || last.where.root() != where.root())
+    last = {&the_engine, changes, where, logic::resolve(where, the_engine.placement_actor().facts())};
   return last.found;
 }
 }  // namespace
 
 namespace {
 // Returns a hint for errors about devices that do not exist.
-std::string hint_of_devices(const engine& house) {
+std::string hint_of_devices(const engine& the_engine) {
   std::string hint = "; accelerators are used where options::devices or TROUPE_DEVICES names them";
-  for (const std::string& why : house.absent_devices()) hint += "; " + why;
+  for (const std::string& why : the_engine.absent_devices()) hint += "; " + why;
   return hint;
 }
 
-void check_resources(engine& house, const task_record& t, const task_extra& e) {
+void check_resources(engine& the_engine, const task_record& t, const task_extra& e) {
   try {
-    house.placement_actor().check_resources(e.options.resources);
+    the_engine.placement_actor().check_resources(e.options.resources);
   } catch (const error& why) {
     throw error(why.code(), "task '" + logic::name_of(t) + "': " + why.what());
   }
 }
 
-void apply_now(engine& house, task_record& t, const task_options& o) {
+void apply_now(engine& the_engine, task_record& t, const task_options& o) {
   task_extra& e = extra_of(t);
   e.options = o;
   if (o.retries < 0) throw error(errc::bad_argument, "task_options::retries is negative");
@@ -340,41 +340,41 @@ void apply_now(engine& house, task_record& t, const task_options& o) {
                 "kernel '" + std::string(t.kernel->name) + "' may run once only: it cannot be retried");
   if (t.kernel)
     for (std::size_t i = 0; i < t.kernel->resource_count; ++i) e.options.resources.push_back(t.kernel->resources[i]);
-  if (!e.options.resources.empty()) check_resources(house, t, e);
-  const auto& facts = house.placement_actor().facts();
+  if (!e.options.resources.empty()) check_resources(the_engine, t, e);
+  const auto& facts = the_engine.placement_actor().facts();
   if (!o.where.is_any()) {
     e.resolved_at = executor_changes.load(std::memory_order_acquire);
-    e.executors = executors_in(house, o.where);
+    e.executors = executors_in(the_engine, o.where);
     if (e.executors.empty())
       throw error(errc::no_executor, "task '" + logic::name_of(t) +
                                          "': no executor is in the scope: widen it; there are: " +
-                                         logic::names_of(house.placement_actor().all(), facts) +
-                                         (logic::names_absent_devices(o.where, facts) ? hint_of_devices(house) : ""));
-    if (t.kernel && (e.executors & house.placement_actor().able_to_run(*t.kernel)).empty()) check_kernel(house, t);
+                                         logic::names_of(the_engine.placement_actor().all(), facts) +
+                                         (logic::names_absent_devices(o.where, facts) ? hint_of_devices(the_engine) : ""));
+    if (t.kernel && (e.executors & the_engine.placement_actor().able_to_run(*t.kernel)).empty()) check_kernel(the_engine, t);
   }
-  check_devices(house, t, e);
-  check_slots(house, t, e);
+  check_devices(the_engine, t, e);
+  check_slots(the_engine, t, e);
   if (o.deadline.count() > 0)
-    set_deadline(house, t, e, o);
+    set_deadline(the_engine, t, e, o);
   else if (o.stop.stop_possible())
-    e.stop_watch = std::make_shared<std::stop_callback<cancel>>(o.stop, cancel{&t, &house});
+    e.stop_watch = std::make_shared<std::stop_callback<cancel>>(o.stop, cancel{&t, &the_engine});
 }
 }  // namespace
 
-void apply(engine& house, task_record& t, const task_options& o) {
+void apply(engine& the_engine, task_record& t, const task_options& o) {
   if (o.deadline.count() < 0 || o.executor_wait.count() < 0)
     throw error(errc::bad_argument, "task_options: deadline and executor_wait must not be negative");
-  if (o.executor_wait.count() == 0 || !house.others()) return apply_now(house, t, o);
+  if (o.executor_wait.count() == 0 || !the_engine.others()) return apply_now(the_engine, t, o);
   const auto now = std::chrono::steady_clock::now(), last = std::chrono::steady_clock::time_point::max();
   const auto until = o.executor_wait < last - now ? now + o.executor_wait : last;
   for (;;) {
-    const std::uint64_t came = house.others()->came();
+    const std::uint64_t came = the_engine.others()->came();
     try {
-      apply_now(house, t, o);
-      return check_kernel(house, t);
+      apply_now(the_engine, t, o);
+      return check_kernel(the_engine, t);
     } catch (const error& e) {
       if (e.code() != errc::no_executor && e.code() != errc::no_resource) throw;
-      if (!house.others()->wait_for_another(came, until)) throw;
+      if (!the_engine.others()->wait_for_another(came, until)) throw;
     }
   }
 }
@@ -439,19 +439,19 @@ void check_shapes(const task_record& t) {
 }
 }  // namespace
 
-void check_kernel(engine& house, const task_record& t) {
+void check_kernel(engine& the_engine, const task_record& t) {
   if (t.kernel->shape_count != 0) check_shapes(t);
-  const auto& facts = house.placement_actor().facts();
-  const logic::executor_set able = house.placement_actor().able_to_run(*t.kernel);
+  const auto& facts = the_engine.placement_actor().facts();
+  const logic::executor_set able = the_engine.placement_actor().able_to_run(*t.kernel);
   const logic::executor_set allowed =
-      t.extra ? t.extra->executors & house.placement_actor().all() : house.placement_actor().all();
+      t.extra ? t.extra->executors & the_engine.placement_actor().all() : the_engine.placement_actor().all();
   if (!(able & allowed).empty()) return;
   std::string left_out;
   for (const executor_facts& f : facts)
     if (f.label && allowed.contains(f.id) && !f.label->text().empty())
       left_out += "; node " + f.label->text() +
                   (!t.kernel->portable ? " runs kernels that are offered, whose values are bytes, and no lambdas"
-                   : !house.settings().cluster.give_work
+                   : !the_engine.settings().cluster.give_work
                        ? " is given no work by this program (cluster_options::give_work)"
                        : " does not offer it: start it with the program or the plugin (--plugin) that does");
   for (const executor_facts& f : facts)
@@ -459,13 +459,13 @@ void check_kernel(engine& house, const task_record& t) {
       left_out += "; " + f.name + " " + std::string(why);
   // The kernel is for devices only, and none of these exists.
   constexpr unsigned char others = 1u << static_cast<int>(device_kind::cpu) | 1u << static_cast<int>(device_kind::node);
-  if (able.empty() && left_out.empty() && (t.kernel->kinds & ~others) != 0) left_out = hint_of_devices(house);
+  if (able.empty() && left_out.empty() && (t.kernel->kinds & ~others) != 0) left_out = hint_of_devices(the_engine);
   throw error(errc::no_executor,
               "'" + std::string(t.kernel->name) + "' has a body for: " + logic::names_of(able, facts) + left_out +
                   "; the scope allows: " + logic::names_of(allowed, facts) + "; add a body or widen the scope");
 }
 
-const kernel_info* intern(engine& house, const kernel_info& k) { return house.kernels().intern(k); }
+const kernel_info* intern(engine& the_engine, const kernel_info& k) { return the_engine.kernels().intern(k); }
 
 void add_join_edge(task_record& chunk, task_record& join) {
   chunk.successors[chunk.successor_count++] = reinterpret_cast<std::uintptr_t>(&join) | 1;
@@ -474,10 +474,10 @@ void add_join_edge(task_record& chunk, task_record& join) {
 }
 
 engine& engine_of(const task_record& t) {
-  engine* house = t.rt->house.load(std::memory_order_acquire);
-  if (!house) throw error(errc::runtime_stopped, "the future's runtime is gone");
-  house->check_process();
-  return *house;
+  engine* the_engine = t.rt->the_engine.load(std::memory_order_acquire);
+  if (!the_engine) throw error(errc::runtime_stopped, "the future's runtime is gone");
+  the_engine->check_process();
+  return *the_engine;
 }
 
 // ---- waiting --------------------------------------------------------------------------------------------------------
@@ -495,21 +495,21 @@ namespace {
 constexpr int device_patience = 4;
 
 // Polls for the task's end as long as that is likely to be worth it. True if it is done.
-bool look_for_end(engine& house, task_record& t, std::chrono::steady_clock::time_point deadline) {
+bool look_for_end(engine& the_engine, task_record& t, std::chrono::steady_clock::time_point deadline) {
   const bool may_help =
-      house.settings().waiting_thread_helps && deadline == std::chrono::steady_clock::time_point::max();
+      the_engine.settings().waiting_thread_helps && deadline == std::chrono::steady_clock::time_point::max();
   const auto begin = std::chrono::steady_clock::now();
-  auto spin_until = std::min(deadline, begin + house.settings().spin);
+  auto spin_until = std::min(deadline, begin + the_engine.settings().spin);
   thread_local net::adaptive_spin spin;
   bool for_nodes =
-      house.state().on_nodes.load(std::memory_order_relaxed) != 0 && deadline > begin &&
-      spin.begin(begin, std::min<std::chrono::nanoseconds>(deadline - begin, house.settings().cluster.spin));
-  const auto device_until = std::min(deadline, begin + (1 + device_patience) * house.settings().spin);
-  engine::device_watch devices(house);
+      the_engine.state().on_nodes.load(std::memory_order_relaxed) != 0 && deadline > begin &&
+      spin.begin(begin, std::min<std::chrono::nanoseconds>(deadline - begin, the_engine.settings().cluster.spin));
+  const auto device_until = std::min(deadline, begin + (1 + device_patience) * the_engine.settings().spin);
+  engine::device_watch devices(the_engine);
   for (int looks = 0;; ++looks) {
     if (is_done(t)) return true;
-    if (house.placement_actor().take_turn_waiting() || devices.look()) continue;
-    if (may_help && house.help_with(t, [&] { devices.end(); })) return true;
+    if (the_engine.placement_actor().take_turn_waiting() || devices.look()) continue;
+    if (may_help && the_engine.help_with(t, [&] { devices.end(); })) return true;
     if (for_nodes) {
       for_nodes = spin.goes_on();
       continue;
@@ -526,10 +526,10 @@ bool look_for_end(engine& house, task_record& t, std::chrono::steady_clock::time
 }
 
 // Throws if this thread holds a view that has to be closed before the task can run.
-void check_views(engine& house, const task_record& t, std::chrono::steady_clock::time_point deadline) {
+void check_views(engine& the_engine, const task_record& t, std::chrono::steady_clock::time_point deadline) {
   if (deadline != std::chrono::steady_clock::time_point::max()) return;
-  const open_views::held views = house.views().of_this_thread();
-  if (views.empty() || !house.placement_actor().is_behind(views.tasks(), &t) || is_done(t)) return;
+  const open_views::held views = the_engine.views().of_this_thread();
+  if (views.empty() || !the_engine.placement_actor().is_behind(views.tasks(), &t) || is_done(t)) return;
   throw error(errc::would_deadlock,
               "'" + logic::name_of(t) + "' can only go on after a host view that this thread holds (of " +
                   views.names() + "): close the view before you wait, or move it to the thread that is to close it");
@@ -542,26 +542,26 @@ bool wait_until(task_record& t, std::chrono::steady_clock::time_point deadline) 
   if (is_recorded(t.kind))
     throw error(errc::bad_argument, "the future stands for a recorded call, which is never ready: wait for the run");
   // Keeps the engine: the runtime may be destroyed meanwhile, and a body that runs here be left behind.
-  const std::shared_ptr<engine> kept = t.rt->shared_house.lock();
+  const std::shared_ptr<engine> kept = t.rt->shared_engine.lock();
   if (!kept && is_done(t)) return true;
   if (!kept) throw error(errc::runtime_stopped, "the future's runtime is gone");
   kept->check_process();
-  engine& house = *kept;
+  engine& the_engine = *kept;
   if (current_task()) {
-    check_views(house, t, deadline);
-    return wait_inside(t, house.board(), deadline);
+    check_views(the_engine, t, deadline);
+    return wait_inside(t, the_engine.board(), deadline);
   }
-  if (house.around().wait) return house.around().wait([&] { return is_done(t); });
-  if (look_for_end(house, t, deadline)) return true;
-  check_views(house, t, deadline);
-  return house.board().wait(t, deadline);
+  if (the_engine.around().wait) return the_engine.around().wait([&] { return is_done(t); });
+  if (look_for_end(the_engine, t, deadline)) return true;
+  check_views(the_engine, t, deadline);
+  return the_engine.board().wait(t, deadline);
 }
 
 void throw_error(const task_record& t) { throw_task_error(t); }
 
 void resume_after(task_record& t, std::coroutine_handle<> h) {
-  engine& house = engine_of(t);
-  const target to{&house, nullptr};
+  engine& the_engine = engine_of(t);
+  const target to{&the_engine, nullptr};
   task_record* r = make_record(to, nullptr, nullptr, resumption{h}, static_cast<const box<1>*>(nullptr),
                                static_cast<const extent<1>*>(nullptr));
   const future<void> held(r);

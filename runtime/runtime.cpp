@@ -53,7 +53,7 @@ namespace {
 }
 }  // namespace
 
-detail::engine& runtime::house() const {
+detail::engine& runtime::the_engine() const {
   if (!engine_) [[unlikely]]
     refuse_moved_from();
   engine_->check_process();
@@ -62,7 +62,7 @@ detail::engine& runtime::house() const {
 
 void runtime::wait_all() {
   const bool all = wait_all_until(std::chrono::steady_clock::time_point::max());
-  const detail::placement& p = house().placement_actor();
+  const detail::placement& p = the_engine().placement_actor();
   if (p.closed() && !p.why_ended().empty()) throw error(errc::runtime_stopped, p.why_ended());
   if (!all) throw error(errc::runtime_stopped, "the runtime was shut down and has left bodies behind that still run");
 }
@@ -70,10 +70,10 @@ void runtime::wait_all() {
 bool runtime::wait_all_until(std::chrono::steady_clock::time_point deadline) {
   if (detail::current_task())
     throw error(errc::would_deadlock, "wait_all() inside a task would wait for that task: wait for futures instead");
-  { const detail::engine::device_watch told(house()); }  // this thread sleeps: no device may be left to it
-  detail::placement& placement_actor = house().placement_actor();
+  { const detail::engine::device_watch told(the_engine()); }  // this thread sleeps: no device may be left to it
+  detail::placement& placement_actor = the_engine().placement_actor();
   constexpr auto forever = std::chrono::steady_clock::time_point::max();
-  const detail::open_views::held views = house().views().of_this_thread();
+  const detail::open_views::held views = the_engine().views().of_this_thread();
   if (views.empty() || deadline != forever) return placement_actor.wait_quiet(deadline);
   // Checks repeatedly: tasks that can only go on after one of these views may come later, too.
   do
@@ -85,8 +85,8 @@ bool runtime::wait_all_until(std::chrono::steady_clock::time_point deadline) {
 }
 
 std::vector<executor_report> runtime::executors(const scope& where) const {
-  std::vector<executor_report> all = house().placement_actor().report().executors;
-  const logic::executor_set wanted = logic::resolve(where, house().placement_actor().facts());
+  std::vector<executor_report> all = the_engine().placement_actor().report().executors;
+  const logic::executor_set wanted = logic::resolve(where, the_engine().placement_actor().facts());
   std::erase_if(
       all, [&, id = 0](const executor_report&) mutable { return !wanted.contains(static_cast<std::size_t>(id++)); });
   std::erase_if(all, [](const executor_report& e) { return e.kind == device_kind::node && e.slots == 0; });
@@ -95,40 +95,40 @@ std::vector<executor_report> runtime::executors(const scope& where) const {
 }
 
 std::vector<node_report> runtime::nodes() const {
-  const detail::node_set* const n = house().others();
+  const detail::node_set* const n = the_engine().others();
   return n ? n->report() : std::vector<node_report>();
 }
 std::vector<link_report> runtime::links() const {
-  const detail::node_set* const n = house().others();
+  const detail::node_set* const n = the_engine().others();
   return n ? n->links() : std::vector<link_report>();
 }
 std::vector<connection_failure> runtime::connection_failures() const {
-  const detail::node_set* const n = house().others();
+  const detail::node_set* const n = the_engine().others();
   return n ? n->connection_failures() : std::vector<connection_failure>();
 }
 cluster_report runtime::query_cluster(std::chrono::milliseconds limit) const {
-  detail::node_set* const n = house().others();
+  detail::node_set* const n = the_engine().others();
   return n ? n->query_cluster(detail::deadline_after(limit)) : cluster_report();
 }
 bool runtime::wait_for_nodes(std::size_t count, std::chrono::milliseconds limit) const {
-  const detail::node_set* const n = house().others();
+  const detail::node_set* const n = the_engine().others();
   return n ? n->wait_for(count, detail::deadline_after(limit)) : count == 0;
 }
 std::vector<std::string> runtime::addresses() const {
-  const detail::node_set* const n = house().others();
+  const detail::node_set* const n = the_engine().others();
   return n ? n->addresses() : std::vector<std::string>();
 }
 
 runtime_report runtime::report() const {
-  runtime_report r = house().report();
+  runtime_report r = the_engine().report();
   detail::fill_old_names(r);
   return r;
 }
 explanation runtime::explain_task(detail::task_record* t) const {
   if (!t) throw error(errc::bad_argument, "explain() of a future that names no task");
-  return house().placement_actor().explain(*t);
+  return the_engine().placement_actor().explain(*t);
 }
-shutdown_report runtime::shutdown(std::chrono::steady_clock::time_point deadline) { return house().shutdown(deadline); }
+shutdown_report runtime::shutdown(std::chrono::steady_clock::time_point deadline) { return the_engine().shutdown(deadline); }
 
 std::string explanation::text() const {
   char line[256];

@@ -26,7 +26,7 @@ class group_actor final : public core_group,
                           public std::enable_shared_from_this<group_actor>,
                           private parking::wake_conditions {
  public:
-  group_actor(core_group_options o, placement& p, wait_board& b, devices::device& host, runtime_state& rt, on_idle idle,
+  group_actor(core_group_options o, placement& p, wait_table& b, devices::device& host, runtime_state& rt, on_idle idle,
               void* context)
       : options_(std::move(o)),
         placement_(p),
@@ -82,7 +82,7 @@ class group_actor final : public core_group,
   int threads() const override;
   bool help_with(task_record& awaited, const std::function<void()>& begin) override;
 
-  bool wait_inside(worker&, task_record& awaited, wait_board&, std::chrono::steady_clock::time_point) override;
+  bool wait_inside(worker&, task_record& awaited, wait_table&, std::chrono::steady_clock::time_point) override;
   void give_slot(worker&) override;
   void take_slot(worker&) override;
   void report_last(worker&, task_record&) override;

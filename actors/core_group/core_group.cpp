@@ -155,7 +155,7 @@ void group_actor::add_thread() {
   }
   try {
     // The thread keeps the engine alive: a body that does not return in time is left behind at shutdown.
-    w->handle = std::thread([house = options_.house.lock(), self = shared_from_this(), w] { self->thread_main(*w); });
+    w->handle = std::thread([alive = options_.keep_alive.lock(), self = shared_from_this(), w] { self->thread_main(*w); });
   } catch (...) {
     again ? w->ended.store(true) : threads_.pop_back();
     throw;
@@ -290,7 +290,7 @@ void group_actor::end_thread(worker& self) {
   ended_.notify_all();
 }
 
-std::shared_ptr<core_group> make_core_group(core_group_options o, placement& p, wait_board& b, devices::device& host,
+std::shared_ptr<core_group> make_core_group(core_group_options o, placement& p, wait_table& b, devices::device& host,
                                             runtime_state& rt, on_idle idle, void* context) {
   return std::make_shared<group_actor>(std::move(o), p, b, host, rt, idle, context);
 }

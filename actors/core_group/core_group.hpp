@@ -31,7 +31,7 @@ class device;
 namespace troupe::detail {
 
 class placement;
-class wait_board;
+class wait_table;
 struct runtime_state;
 
 struct core_group_options {
@@ -41,7 +41,7 @@ struct core_group_options {
   int spare_threads_max = 0;
   trace_sink* sink = nullptr;
   int first_lane = 0;
-  std::weak_ptr<void> house;  // the engine; threads keep it alive
+  std::weak_ptr<void> keep_alive;  // the engine; threads keep it alive
 };
 
 /// Called when all threads of the group have gone to sleep, by one of its workers; must not block.
@@ -68,7 +68,7 @@ class core_group : public executor, public actor {
   // ---- for the bodies of this group's workers -----------------------------------------------------------------------
   /// Runs the awaited task on this thread if it is ready, else sleeps without holding a slot. True if the task is done.
   /// It may be another runtime's; `board` is the one where its end is announced.
-  virtual bool wait_inside(worker&, task_record& awaited, wait_board& board,
+  virtual bool wait_inside(worker&, task_record& awaited, wait_table& board,
                            std::chrono::steady_clock::time_point deadline) = 0;
   /// Gives the worker's slot away.
   virtual void give_slot(worker&) = 0;
@@ -80,14 +80,14 @@ class core_group : public executor, public actor {
   virtual std::exception_ptr run_graph(worker&, task_record&) = 0;
 };
 
-std::shared_ptr<core_group> make_core_group(core_group_options, placement&, wait_board&, devices::device& host,
+std::shared_ptr<core_group> make_core_group(core_group_options, placement&, wait_table&, devices::device& host,
                                             runtime_state&, on_idle, void* context);
 
 /// Returns the task that runs on this thread; null outside bodies.
 task_record* current_task() noexcept;
 task_context* current_context() noexcept;
 /// Calls core_group::wait_inside for the calling thread, which is inside a body.
-bool wait_inside(task_record& awaited, wait_board&, std::chrono::steady_clock::time_point deadline);
+bool wait_inside(task_record& awaited, wait_table&, std::chrono::steady_clock::time_point deadline);
 /// Gives this thread's slot away; false outside bodies, and if it has been given away already.
 bool leave_slot();
 /// Takes a slot back after `leave_slot` has returned true.

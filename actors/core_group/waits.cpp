@@ -79,7 +79,7 @@ void group_actor::take_slot(worker& self) {
   note_waiting(self.body(), -1);
 }
 
-bool group_actor::wait_inside(worker& self, task_record& awaited, wait_board& board,
+bool group_actor::wait_inside(worker& self, task_record& awaited, wait_table& board,
                               std::chrono::steady_clock::time_point deadline) {
   std::optional<waiting_body> here;
   if (!self.yielded) here.emplace(*this, self);
@@ -172,7 +172,7 @@ task_record* current_task() noexcept {
   return c ? c->task() : nullptr;
 }
 
-bool wait_inside(task_record& awaited, wait_board& board, std::chrono::steady_clock::time_point deadline) {
+bool wait_inside(task_record& awaited, wait_table& board, std::chrono::steady_clock::time_point deadline) {
   return this_worker->owner().wait_inside(*this_worker, awaited, board, deadline);
 }
 

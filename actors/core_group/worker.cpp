@@ -145,8 +145,8 @@ worker::outcome worker::run_body(run_context& c, task_record& t) {
         t.error = stopped_error(t, at_.executor);
         return note_bodies(t, {false, attempt - 1});
       }
-      if (t.kind == task_kind::settle) {
-        settle_reduction(t, at_.host, c);
+      if (t.kind == task_kind::combine) {
+        combine_partials(t, at_.host, c);
       } else {
         by_body = true;
         t.ops->run(t, c);

@@ -21,7 +21,7 @@
 #include "actors/logic/scheduling/sampling.hpp"
 #include "actors/protocol/spmc_ring.hpp"
 #include "actors/protocol/trace.hpp"
-#include "actors/protocol/wait_board.hpp"
+#include "actors/protocol/wait_table.hpp"
 #include "devices/device.hpp"
 
 namespace troupe::detail {
@@ -33,7 +33,7 @@ struct workplace {
   core_group* owner = nullptr;
   devices::device& host;
   runtime_state& rt;
-  wait_board& board;
+  wait_table& board;
   std::string executor;
   std::atomic<bool>& stopping;
   double tick_ns = 1;

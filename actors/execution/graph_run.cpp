@@ -17,7 +17,7 @@ constexpr int looks_before_sleep = 2000;
 
 recorded_graph::~recorded_graph() {
   for (replay_node& n : nodes) {
-    if (n.task->kind == task_kind::settle) delete n.task->accesses[0].where->partials;
+    if (n.task->kind == task_kind::combine) delete n.task->accesses[0].where->partials;
     release(n.task);
   }
   for (access& x : touched) release(x.array);

@@ -236,7 +236,7 @@ class remaker {
     logic::each_touched(region_of(x), [&](const logic::box4& b) {
       a.each_tile(b, [&](std::uint32_t tile, const logic::box4& all) {
         if (a.bytes[tile].data.load(std::memory_order_relaxed)) return;
-        const buffer& to = aside_.emplace_back(rt_, a.bytes_of(tile));
+        const buffer& to = old_bytes_.emplace_back(rt_, a.bytes_of(tile));
         rt_.host->fill(to.data(), x.fill.data(), a.spec.element, static_cast<std::size_t>(all.volume()));
         a.bytes[tile].data.store(to.data(), std::memory_order_relaxed);
       });
@@ -275,7 +275,7 @@ class remaker {
       std::byte* const home = host_tile(rt_, *u.array, tile, false);
       const logic::box4 b = u.stand_in->tile_box(tile);
       if (host_strides(*u.array, b) == host_strides(*u.stand_in, b)) return home;
-      const buffer& packed = aside_.emplace_back(rt_, u.stand_in->bytes_of(tile));
+      const buffer& packed = old_bytes_.emplace_back(rt_, u.stand_in->bytes_of(tile));
       copy_tile(rt_, *u.stand_in, packed.data(), *u.array, home, tile);
       return packed.data();
     }
@@ -307,7 +307,7 @@ class remaker {
     lent_.clear();
     written_.clear();
     fresh_.clear();
-    aside_.clear();
+    old_bytes_.clear();
   }
 
   void put_in_place(const remake_plan::source& r) {
@@ -330,7 +330,7 @@ class remaker {
   std::vector<std::atomic<std::byte*>*> lent_;
   std::map<std::pair<std::uint64_t, std::uint32_t>, buffer> written_;
   std::vector<std::unique_ptr<array_core>> fresh_;
-  std::vector<buffer> aside_;
+  std::vector<buffer> old_bytes_;
   const std::atomic<bool> no_{false};
   scratch scratch_;
   run_context context_;

@@ -74,33 +74,35 @@ raw_view run_context::view_of(int i) {
 
 raw_view run_context::make_view(int i) {
   access& x = task()->accesses[i];
-  array_core& a = *x.array;
-  raw_view v;
-  v.name = a.spec.name.c_str();
   if (x.mode == access_mode::reduce) return partial_view(x);
   const bool restorable = task()->extra && attempt_ <= task()->extra->options.retries && x.mode == access_mode::update;
+  return x.where ? view_of_box(x, restorable) : view_of_tile(x, restorable);
+}
 
-  if (!x.where) {
-    const box4 b = a.tile_box(x.tile);
-    v.data = tile(a, x.tile, x.mode == access_mode::write);
-    v.lo = b.lo;
-    v.hi = b.hi;
-    v.stride = host_strides(a, b);
-    if (x.worker != 0)  // a sub-array that is exactly this tile: coordinates start at 0
-      for (int d = 0; d < rank_max; ++d) {
-        v.hi[d] -= v.lo[d];
-        v.lo[d] = 0;
-      }
-    if (restorable) {
-      std::byte* saved = scratch_.take(static_cast<std::size_t>(b.volume()) * a.spec.element, a);
-      gather({.lo = b.lo, .hi = b.hi, .limit_lo = b.lo, .limit_hi = b.hi}, a, b, saved);
-      held_.push_back({&x, nullptr, b, saved, false, nullptr});
+raw_view run_context::view_of_tile(access& x, bool restorable) {
+  array_core& a = *x.array;
+  const box4 b = a.tile_box(x.tile);
+  raw_view v;
+  v.name = a.spec.name.c_str();
+  v.data = tile(a, x.tile, x.mode == access_mode::write);
+  v.lo = b.lo;
+  v.hi = b.hi;
+  v.stride = host_strides(a, b);
+  if (x.worker != 0)  // a sub-array that is exactly this tile: coordinates start at 0
+    for (int d = 0; d < rank_max; ++d) {
+      v.hi[d] -= v.lo[d];
+      v.lo[d] = 0;
     }
-    return v;
-  }
+  if (restorable) keep_for_retry(x, {.lo = b.lo, .hi = b.hi, .limit_lo = b.lo, .limit_hi = b.hi}, b);
+  return v;
+}
 
+raw_view run_context::view_of_box(access& x, bool restorable) {
+  array_core& a = *x.array;
   const region& r = *x.where;
   const box4 b = logic::view_box(r);
+  raw_view v;
+  v.name = a.spec.name.c_str();
   for (int d = 0; d < rank_max; ++d) {
     v.lo[d] = b.lo[d] - r.limit_lo[d];
     v.hi[d] = std::max(b.hi[d], b.lo[d]) - r.limit_lo[d];
@@ -111,14 +113,8 @@ raw_view run_context::make_view(int i) {
     const box4 tb = a.tile_box(first);
     if (a.spec.adopted || tb.contains(b)) {
       v.stride = host_strides(a, tb);
-      index_t offset = 0;
-      for (int d = 0; d < rank_max; ++d) offset += (b.lo[d] - tb.lo[d]) * v.stride[d];
-      v.data = tile(a, first, false) + static_cast<std::size_t>(offset) * a.spec.element;
-      if (restorable) {
-        std::byte* saved = scratch_.take(static_cast<std::size_t>(b.volume()) * a.spec.element, a);
-        gather(r, a, b, saved);
-        held_.push_back({&x, nullptr, b, saved, false, nullptr});
-      }
+      v.data = element_at(a, first, tb, v.stride, b.lo);
+      if (restorable) keep_for_retry(x, r, b);
       return v;
     }
   }
@@ -133,6 +129,27 @@ raw_view run_context::make_view(int i) {
   v.data = data;
   held_.push_back({&x, data, b, nullptr, true, nullptr});
   return v;
+}
+
+// Copies what the body is about to update in place.
+void run_context::keep_for_retry(access& x, const region& r, const box4& b) {
+  array_core& a = *x.array;
+  std::byte* const saved = scratch_.take(static_cast<std::size_t>(b.volume()) * a.spec.element, a);
+  gather(r, a, b, saved);
+  held_.push_back({&x, nullptr, b, saved, false, nullptr});
+}
+
+std::byte* run_context::element_at(array_core& a, const point4& p) {
+  const std::uint32_t t = a.tile_at(p);
+  const box4 tb = a.tile_box(t);
+  return element_at(a, t, tb, host_strides(a, tb), p);
+}
+
+std::byte* run_context::element_at(array_core& a, std::uint32_t t, const box4& tb, const devices::strides& stride,
+                                   const point4& p) {
+  index_t offset = 0;
+  for (int d = 0; d < rank_max; ++d) offset += (p[d] - tb.lo[d]) * stride[d];
+  return tile(a, t, false) + static_cast<std::size_t>(offset) * a.spec.element;
 }
 
 // ---- assembling -----------------------------------------------------------------------------------------------------
@@ -169,54 +186,41 @@ void run_context::gather_run(const region& r, array_core& a, point4 at, index_t 
                                     : r.limit_lo[d] + ((at[d] - r.limit_lo[d]) % n + n) % n;
   }
   const index_t lo = r.limit_lo[last], hi = r.limit_hi[last], n = hi - lo;
-  index_t i = at[last];
-  const index_t end = i + count;
-  while (i < end) {
-    index_t source = i, length;
-    if (i < lo || i >= hi) {
-      const index_t until = i < lo ? std::min(end, lo) : end;
-      if (r.edge == border::fill) {
-        host_.fill(to, r.fill.data(), e, static_cast<std::size_t>(until - i));
-        to += static_cast<std::size_t>(until - i) * e;
-        i = until;
-        continue;
-      }
-      if (r.edge == border::clamp) {
-        point4 p = at;
-        p[last] = i < lo ? lo : hi - 1;
-        const std::uint32_t t = a.tile_at(p);
-        const box4 tb = a.tile_box(t);
-        const auto s = host_strides(a, tb);
-        index_t offset = 0;
-        for (int d = 0; d < rank_max; ++d) offset += (p[d] - tb.lo[d]) * s[d];
-        host_.fill(to, tile(a, t, false) + static_cast<std::size_t>(offset) * e, e,
-                   static_cast<std::size_t>(until - i));
-        to += static_cast<std::size_t>(until - i) * e;
-        i = until;
-        continue;
-      }
-      source = lo + ((i - lo) % n + n) % n;
-      length = std::min(end - i, hi - source);
+  const index_t end = at[last] + count;
+  for (index_t i = at[last]; i < end;) {
+    if (i >= lo && i < hi) {
+      const index_t length = std::min(end, hi) - i;
+      to = copy_inside(a, at, i, length, to);
+      i += length;
+    } else if (r.edge != border::fill && r.edge != border::clamp) {  // the array repeats
+      const index_t source = lo + ((i - lo) % n + n) % n, length = std::min(end - i, hi - source);
+      to = copy_inside(a, at, source, length, to);
+      i += length;
     } else {
-      length = std::min(end, hi) - i;
-    }
-    // Copies the part inside the array tile by tile.
-    point4 p = at;
-    while (length > 0) {
-      p[last] = source;
-      const std::uint32_t t = a.tile_at(p);
-      const box4 tb = a.tile_box(t);
-      const auto s = host_strides(a, tb);
-      const index_t here = std::min(length, tb.hi[last] - source);
-      index_t offset = 0;
-      for (int d = 0; d < rank_max; ++d) offset += (p[d] - tb.lo[d]) * s[d];
-      std::memcpy(to, tile(a, t, false) + static_cast<std::size_t>(offset) * e, static_cast<std::size_t>(here) * e);
-      to += static_cast<std::size_t>(here) * e;
-      source += here;
-      length -= here;
-      i += here;
+      const index_t until = i < lo ? std::min(end, lo) : end;
+      point4 edge = at;
+      edge[last] = i < lo ? lo : hi - 1;
+      host_.fill(to, r.edge == border::fill ? r.fill.data() : element_at(a, edge), e,
+                 static_cast<std::size_t>(until - i));
+      to += static_cast<std::size_t>(until - i) * e;
+      i = until;
     }
   }
+}
+
+// Copies elements along the last dimension from coordinate `source` of it on, tile by tile; returns where they end.
+std::byte* run_context::copy_inside(array_core& a, point4 at, index_t source, index_t length, std::byte* to) {
+  const int last = a.spec.rank - 1;
+  while (length > 0) {
+    at[last] = source;
+    const index_t here = std::min(length, a.tile_box(a.tile_at(at)).hi[last] - source);
+    const std::size_t bytes = static_cast<std::size_t>(here) * a.spec.element;
+    std::memcpy(to, element_at(a, at), bytes);
+    to += bytes;
+    source += here;
+    length -= here;
+  }
+  return to;
 }
 
 void run_context::scatter(array_core& a, const box4& view, const std::byte* from) {
@@ -281,7 +285,7 @@ raw_view run_context::partial_view(access& x) {
   return v;
 }
 
-void settle_reduction(task_record& t, devices::device& host, run_context& c) {
+void combine_partials(task_record& t, devices::device& host, run_context& c) {
   access& x = t.accesses[0];
   reduction& red = *x.where->partials;
   const auto count = static_cast<std::size_t>(red.where.volume());

@@ -101,9 +101,16 @@ class run_context : public task_context {
   };
 
   raw_view make_view(int access);
+  raw_view view_of_tile(access&, bool restorable);
+  raw_view view_of_box(access&, bool restorable);
+  void keep_for_retry(access&, const region&, const logic::box4&);
+  std::byte* element_at(array_core&, const logic::point4&);
+  std::byte* element_at(array_core&, std::uint32_t tile, const logic::box4& tile_box, const devices::strides&,
+                        const logic::point4&);
   std::byte* tile(array_core&, std::uint32_t, bool overwritten);
   void gather(const region&, array_core&, const logic::box4& view, std::byte* to);
   void gather_run(const region&, array_core&, logic::point4 at, index_t count, std::byte* to);
+  std::byte* copy_inside(array_core&, logic::point4 at, index_t source, index_t length, std::byte* to);
   void scatter(array_core&, const logic::box4& view, const std::byte* from);
   raw_view partial_view(access&);
   void finish() noexcept;
@@ -121,7 +128,7 @@ class run_context : public task_context {
   std::vector<held> held_;
 };
 
-/// Combines the partials of a reduction into the array; the body of a settle task.
-void settle_reduction(task_record&, devices::device&, run_context&);
+/// Combines the partials of a reduction into the array; the body of a combine task.
+void combine_partials(task_record&, devices::device&, run_context&);
 
 }  // namespace troupe::detail

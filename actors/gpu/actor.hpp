@@ -40,7 +40,7 @@ namespace troupe::detail {
 
 class gpu_actor final : public gpu, public std::enable_shared_from_this<gpu_actor> {
  public:
-  gpu_actor(gpu_options, std::unique_ptr<devices::accelerator>, placement&, wait_board&, runtime_state&);
+  gpu_actor(gpu_options, std::unique_ptr<devices::accelerator>, placement&, wait_table&, runtime_state&);
 
   // ---- executor -----------------------------------------------------------------------------------------------------
   const executor_facts& facts() const override { return options_.facts; }
@@ -170,7 +170,7 @@ class gpu_actor final : public gpu, public std::enable_shared_from_this<gpu_acto
 
   gpu_options options_;
   placement& placement_;
-  wait_board& board_;
+  wait_table& board_;
   runtime_state& rt_;
   const double tick_ns_;
   const std::uint64_t deadline_ticks_;
@@ -190,7 +190,7 @@ class gpu_actor final : public gpu, public std::enable_shared_from_this<gpu_acto
 
   // With the turn.
   std::unique_ptr<devices::accelerator> device_;
-  std::uint32_t setbacks_ = 0;  // tasks that were given to it and that it has not run well
+  std::uint32_t failure_epoch_ = 0;  // tasks that were given to it and that it has not run well
   gpu_lanes lanes_;
   gpu_memory memory_;
   gpu_job_list jobs_;

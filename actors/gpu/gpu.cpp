@@ -9,7 +9,7 @@
 
 namespace troupe::detail {
 
-gpu_actor::gpu_actor(gpu_options o, std::unique_ptr<devices::accelerator> device, placement& p, wait_board& b,
+gpu_actor::gpu_actor(gpu_options o, std::unique_ptr<devices::accelerator> device, placement& p, wait_table& b,
                      runtime_state& rt)
     : options_(std::move(o)),
       placement_(p),
@@ -36,7 +36,7 @@ gpu_actor::gpu_actor(gpu_options o, std::unique_ptr<devices::accelerator> device
 
 void gpu_actor::start() {
   thread_.start(
-      options_.facts.name, options_.house.lock(), [self = shared_from_this()] { self->thread_main(); },
+      options_.facts.name, options_.keep_alive.lock(), [self = shared_from_this()] { self->thread_main(); },
       [this](std::exception_ptr why) { tell_supervisor(std::move(why)); });
 }
 
@@ -187,7 +187,7 @@ bool gpu_actor::step() {
   return any;
 }
 
-std::shared_ptr<gpu> make_gpu(gpu_options o, placement& p, wait_board& b, runtime_state& rt) {
+std::shared_ptr<gpu> make_gpu(gpu_options o, placement& p, wait_table& b, runtime_state& rt) {
   auto device = o.open();
   return std::make_shared<gpu_actor>(std::move(o), std::move(device), p, b, rt);
 }

@@ -30,7 +30,7 @@
 namespace troupe::detail {
 
 class placement;
-class wait_board;
+class wait_table;
 struct runtime_state;
 
 struct gpu_options {
@@ -40,7 +40,7 @@ struct gpu_options {
   bool probes_link = false;             // what its link costs is measured, not guessed
   trace_sink* sink = nullptr;
   int lane = 0;                 // of the trace
-  std::weak_ptr<void> house;    // its thread keeps it alive
+  std::weak_ptr<void> keep_alive;    // its thread keeps it alive
   std::string_view gather;      // the kernels that assemble boxes (devices/kernels)
   std::vector<gpu_peer> peers;  // that the device is connected to, until either of the two fails
   /// Opens the device anew after a failure, on any thread; throws if it cannot be had.
@@ -68,6 +68,6 @@ class gpu : public executor, public actor {
 };
 
 /// Opens the device.
-std::shared_ptr<gpu> make_gpu(gpu_options, placement&, wait_board&, runtime_state&);
+std::shared_ptr<gpu> make_gpu(gpu_options, placement&, wait_table&, runtime_state&);
 
 }  // namespace troupe::detail

@@ -1,4 +1,4 @@
-// What this file is for: kernels that a device has loaded: when a task needs them, or aside, before it is given one.
+// What this file is for: kernels that a device has loaded: when a task needs them, or in advance, before it is given one.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 //

@@ -12,7 +12,7 @@
 #include "actors/gpu/boxes.hpp"
 #include "actors/memory/host_tiles.hpp"
 #include "actors/placement/placement.hpp"
-#include "actors/protocol/behind.hpp"
+#include "actors/protocol/chaining.hpp"
 
 namespace troupe::detail {
 
@@ -163,7 +163,7 @@ void gpu_actor::run_again(job& j) {
   const error why(errc::device_failed, "array '" + (*lost)->array->spec.name + "', tile " +
                                            std::to_string((*lost)->tile) + ": the device that had it failed while " +
                                            options_.facts.name + " copied it");
-  if (!j.error) ++setbacks_;
+  if (!j.error) ++failure_epoch_;
   j.error = std::make_exception_ptr(why);
   const std::exception_ptr error = j.error;
   j.host.roll_back();
@@ -179,7 +179,7 @@ void gpu_actor::run_again(job& j) {
     end_task(t, error, begin);
     return;
   }
-  t.phase.fetch_and(~(phase_mask | behind_mask), std::memory_order_acq_rel);  // waiting again
+  t.phase.fetch_and(~(phase_mask | epoch_mask), std::memory_order_acq_rel);  // waiting again
   task_record* const back = &t;
   placement_.report_returned({&back, 1});
 }

@@ -4,7 +4,7 @@
 #include "actors/execution/task_errors.hpp"
 #include "actors/gpu/actor.hpp"
 #include "actors/placement/placement.hpp"
-#include "actors/protocol/behind.hpp"
+#include "actors/protocol/chaining.hpp"
 
 namespace troupe::detail {
 
@@ -38,9 +38,9 @@ task_record* gpu_actor::end_failed_job(job& j, const std::exception_ptr& why) {
              begin);
     return nullptr;
   }
-  if (!counted) ++setbacks_;
+  if (!counted) ++failure_epoch_;
   if (may_run_again(*t)) {
-    t->phase.fetch_and(~(phase_mask | behind_mask), std::memory_order_acq_rel);  // waiting again
+    t->phase.fetch_and(~(phase_mask | epoch_mask), std::memory_order_acq_rel);  // waiting again
     return t;
   }
   claim(*t);
@@ -83,7 +83,7 @@ void gpu_actor::fail_device(std::exception_ptr why) {
     if (task_record* const t = end_failed_job(jobs_.front(), why)) returned.push_back(t);
   memory_.forget_all();
   for (task_record* t : mail_.take_calls()) {  // they were sent for data that was here
-    ++setbacks_;
+    ++failure_epoch_;
     returned.push_back(t);
   }
   placement_.report_returned(returned);
@@ -91,7 +91,7 @@ void gpu_actor::fail_device(std::exception_ptr why) {
 }
 
 void gpu_actor::restart() {
-  repair_.open_aside(options_.facts.name, shared_from_this(), options_.open, [this] { mail_.door().ring(); });
+  repair_.open_async(options_.facts.name, shared_from_this(), options_.open, [this] { mail_.door().ring(); });
 }
 
 void gpu_actor::withdraw(std::exception_ptr why) {

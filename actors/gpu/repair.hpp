@@ -57,7 +57,7 @@ class gpu_repair {
   // ---- any thread ---------------------------------------------------------------------------------------------------
   /// Opens the device on another thread, which keeps `kept` alive and calls `ring` at its end. Throws
   /// std::system_error if there is no thread.
-  void open_aside(const std::string& name, std::shared_ptr<void> kept, opener open, std::function<void()> ring) {
+  void open_async(const std::string& name, std::shared_ptr<void> kept, opener open, std::function<void()> ring) {
     thread_.start(
         name + " opens", std::move(kept),
         [this, open = std::move(open), ring = std::move(ring)] {

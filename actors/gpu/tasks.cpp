@@ -7,7 +7,7 @@
 
 #include "actors/execution/task_errors.hpp"
 #include "actors/placement/placement.hpp"
-#include "actors/protocol/behind.hpp"
+#include "actors/protocol/chaining.hpp"
 
 namespace troupe::detail {
 
@@ -99,7 +99,7 @@ void gpu_actor::finish(job& j) {
         j.host.commit();
       }
     } catch (...) {
-      ++setbacks_;
+      ++failure_epoch_;
       j.error = std::current_exception();
     }
   }
@@ -123,7 +123,7 @@ void gpu_actor::look_for_complaints(job& j) {
   else if (const std::string said = device_->complaint(j.first_launch, j.last_launch); !said.empty())
     why = std::make_exception_ptr(error(errc::out_of_bounds, said));
   if (j.error || (!why && !j.spoiled)) return;
-  ++setbacks_;
+  ++failure_epoch_;
   j.error = j.spoiled
                 ? std::make_exception_ptr(error(errc::dependency_failed, "it read what a task that failed has written"))
                 : why;
@@ -161,13 +161,13 @@ void gpu_actor::give_up_result(job& j) {
   j.host.roll_back();
   memory_.let_go(j);
   jobs_.give(j);
-  t->phase.fetch_and(~(phase_mask | behind_mask), std::memory_order_acq_rel);  // waiting again
+  t->phase.fetch_and(~(phase_mask | epoch_mask), std::memory_order_acq_rel);  // waiting again
   placement_.report_returned({&t, 1});
 }
 
 // Returns a task whose data does not fit here, before it begins: other executors may have room.
 void gpu_actor::hand_back(task_record& t, std::exception_ptr why) {
-  ++setbacks_;
+  ++failure_epoch_;
   const std::pair<task_record*, std::exception_ptr> refusal{&t, std::move(why)};
   placement_.note_refusals({&refusal, 1});
   task_record* const back = &t;
@@ -188,7 +188,7 @@ void gpu_actor::pass_on(job& j) {
                       " as it was called: " + cause + "; such calls go elsewhere if others may run them");
   const std::pair<task_record*, std::exception_ptr> refusal{t, why};
   placement_.note_refusals({&refusal, 1});
-  t->phase.fetch_and(~(phase_mask | behind_mask), std::memory_order_acq_rel);  // waiting again
+  t->phase.fetch_and(~(phase_mask | epoch_mask), std::memory_order_acq_rel);  // waiting again
   placement_.report_returned({&t, 1});
 }
 
@@ -218,7 +218,7 @@ void gpu_actor::end_task(task_record& t, std::exception_ptr error, std::uint64_t
 
 // Ends a task that another thread has claimed.
 void gpu_actor::end_cancelled(task_record& t) {
-  ++setbacks_;
+  ++failure_epoch_;
   await_verdict(t);
   done_.push_back(&t);
 }
@@ -267,7 +267,7 @@ std::optional<gpu_actor::outcome> gpu_actor::reserve_room(job& j, task_record& t
     if (e.code() == errc::out_of_memory && t.kind == task_kind::call) {
       hand_back(t, task_error(t, options_.facts.name, 0, why, errc::out_of_memory));
     } else if (claim(t)) {
-      ++setbacks_;
+      ++failure_epoch_;
       end_task(t, why, begin);
     } else {
       end_cancelled(t);
@@ -285,7 +285,7 @@ gpu_actor::outcome gpu_actor::start_task(task_record& t) {
   }
   if (is_past_deadline(t, ticks())) {
     if (claim(t)) {
-      ++setbacks_;
+      ++failure_epoch_;
       end_task(t, stopped_error(t, ""), ticks());
     } else {
       end_cancelled(t);
@@ -293,7 +293,7 @@ gpu_actor::outcome gpu_actor::start_task(task_record& t) {
     return outcome::started;
   }
   // One that was sent ahead of its time, and what it comes after may not have been run well.
-  if (repair_.is_given_up() || (is_behind(phase) && behind_of(phase) != behind_mark(setbacks_))) {
+  if (repair_.is_given_up() || (is_chained(phase) && epoch_of(phase) != epoch_mark(failure_epoch_))) {
     give_back(t);
     return outcome::started;
   }
@@ -322,7 +322,7 @@ gpu_actor::outcome gpu_actor::start_task(task_record& t) {
     return outcome::started;
   }
   jobs_.count(j);
-  if (is_behind(phase)) gpu_counters::add(counters_.chained);
+  if (is_chained(phase)) gpu_counters::add(counters_.chained);
   if (driven_by_this_thread_ == this) gpu_counters::add(counters_.by_waiters);
   enqueue(j);
   return outcome::started;
@@ -346,7 +346,7 @@ void gpu_actor::enqueue(job& j) {
   if (j.last_launch == 0) j.last_launch = device_->launched();
   if (j.error) {
     // All work enqueued for the job by now must have passed before its memory is released.
-    ++setbacks_;
+    ++failure_epoch_;
     lanes_.wait(j.lane, lane_in, lanes_.promise(lane_in));
     j.end = lanes_.promise(j.lane);
   } else if (j.task->predicted_ns > own_ticket_ns || lanes_.owed(j.lane) >= shared_ticket_max) {
@@ -434,7 +434,7 @@ void gpu_actor::call_routine(job& j, routine_fn routine) {
 
 // Placement decides anew.
 void gpu_actor::give_back(task_record& t) {
-  ++setbacks_;
+  ++failure_epoch_;
   task_record* const back = &t;
   placement_.report_returned({&back, 1});
 }

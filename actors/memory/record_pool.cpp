@@ -35,14 +35,14 @@ task_record* take_record(runtime_state& rt) {
   return t;
 }
 
-task_record* make_settle(runtime_state& rt, array_core& a, reduction& r) {
+task_record* make_combine(runtime_state& rt, array_core& a, reduction& r) {
   static constexpr task_ops ops{nullptr, [](task_record&) noexcept {}, [](task_record&) noexcept {},
                                 [](task_record&) noexcept -> void* { return nullptr; },
-                                kernel_info{.name = "settle reduction", .key = 0x5e771e}};
+                                kernel_info{.name = "combine reduction", .key = 0x5e771e}};
   task_record* t = take_record(rt);
   t->ops = &ops;
   t->kernel = &ops.closure;
-  t->kind = task_kind::settle;
+  t->kind = task_kind::combine;
   t->access_count = 1;
   access& x = t->accesses[0];
   x = {};
@@ -193,7 +193,7 @@ void recycle(task_record* t) noexcept {
   t->sequence = 0;
   rt.records.give(t);
   // Futures that outlive the runtime hold the link by count; see engine.
-  if (rt.house.load(std::memory_order_acquire) == nullptr) rt.release();
+  if (rt.the_engine.load(std::memory_order_acquire) == nullptr) rt.release();
 }
 
 }  // namespace troupe::detail

@@ -220,8 +220,8 @@ class shard_pool {
 
 /// The state that records and arrays point to. Lives as long as the runtime, any handle and any future.
 struct runtime_state {
-  std::atomic<engine*> house{nullptr};  // null once the runtime is gone
-  std::weak_ptr<engine> shared_house;   // set before any use; waits lock it, as the engine may go
+  std::atomic<engine*> the_engine{nullptr};  // null once the runtime is gone
+  std::weak_ptr<engine> shared_engine;   // set before any use; waits lock it, as the engine may go
   std::atomic<long> references{1};
   std::atomic<std::size_t> array_bytes{0}, array_bytes_max{0}, arrays{0};
   std::atomic<std::uint64_t> array_ids{0};
@@ -245,7 +245,7 @@ struct runtime_state {
 /// Takes a clean record with one reference, waiting for its submission.
 task_record* take_record(runtime_state&);
 /// Makes a task that combines a reduction's partials into its array; executors know by its kind what to do.
-task_record* make_settle(runtime_state&, array_core&, reduction&);
+task_record* make_combine(runtime_state&, array_core&, reduction&);
 /// Makes a task that makes the host's copy of a tile current, or (`discard`) has the device give up its own.
 task_record* make_transfer(runtime_state&, array_core&, std::uint32_t tile, bool discard);
 /// Makes a task that makes the host's copy current from a copy that is not dirty, if the device still has it; it fails

@@ -23,7 +23,7 @@ std::exception_ptr stopped() {
 
 class disk final : public disk_thread, public std::enable_shared_from_this<disk> {
  public:
-  disk(disk_options o, wait_board& b, runtime_state& rt) : options_(std::move(o)), board_(b), rt_(rt) {
+  disk(disk_options o, wait_table& b, runtime_state& rt) : options_(std::move(o)), board_(b), rt_(rt) {
     lane_.open(options_.sink, options_.lane, "disk");
   }
 
@@ -39,7 +39,7 @@ class disk final : public disk_thread, public std::enable_shared_from_this<disk>
 
   void start() override {
     thread_.start(
-        "disk", options_.house.lock(), [self = shared_from_this()] { self->thread_main(); },
+        "disk", options_.keep_alive.lock(), [self = shared_from_this()] { self->thread_main(); },
         [this](std::exception_ptr why) { tell_supervisor(std::move(why)); });
   }
   void request_stop() override {
@@ -76,7 +76,7 @@ class disk final : public disk_thread, public std::enable_shared_from_this<disk>
   void refuse_all(std::exception_ptr why);
 
   disk_options options_;
-  wait_board& board_;
+  wait_table& board_;
   runtime_state& rt_;
   std::atomic<std::uint64_t> out_{0}, in_{0};
   trace_lane lane_;
@@ -185,7 +185,7 @@ void disk::refuse(const order& o) {
 
 }  // namespace
 
-std::shared_ptr<disk_thread> make_disk(disk_options o, wait_board& b, runtime_state& rt) {
+std::shared_ptr<disk_thread> make_disk(disk_options o, wait_table& b, runtime_state& rt) {
   return std::make_shared<disk>(std::move(o), b, rt);
 }
 

@@ -18,7 +18,7 @@
 #include "actors/actor.hpp"
 #include "actors/memory/record_pool.hpp"
 #include "actors/protocol/trace.hpp"
-#include "actors/protocol/wait_board.hpp"
+#include "actors/protocol/wait_table.hpp"
 #include "devices/spill_file.hpp"
 
 namespace troupe::detail {
@@ -55,9 +55,9 @@ struct disk_options {
   std::function<void(task_record&)> report_done;
   trace_sink* sink = nullptr;
   int lane = 0;               // in the trace
-  std::weak_ptr<void> house;  // the engine; the thread keeps it alive
+  std::weak_ptr<void> keep_alive;  // the engine; the thread keeps it alive
 };
 
-std::shared_ptr<disk_thread> make_disk(disk_options, wait_board&, runtime_state&);
+std::shared_ptr<disk_thread> make_disk(disk_options, wait_table&, runtime_state&);
 
 }  // namespace troupe::detail

@@ -33,9 +33,9 @@ extern const kernel_info access_kernel;
 
 class node_service_actor final : public node_service, private task_listener {
  public:
-  node_service_actor(engine& house, placement& p, wait_board& b, runtime_state& rt, std::shared_ptr<net::session> s,
+  node_service_actor(engine& the_engine, placement& p, wait_table& b, runtime_state& rt, std::shared_ptr<net::session> s,
                      find_line lines, failure_door give_up)
-      : house_(house),
+      : engine_(the_engine),
         placement_(p),
         board_(b),
         rt_(rt),
@@ -124,9 +124,9 @@ class node_service_actor final : public node_service, private task_listener {
   void end_loan(transfer&, const std::exception_ptr& why);
   void drop_lends();
 
-  engine& house_;
+  engine& engine_;
   placement& placement_;
-  wait_board& board_;
+  wait_table& board_;
   runtime_state& rt_;
   const std::shared_ptr<net::session> session_;
   const find_line lines_;

@@ -32,12 +32,12 @@ void node_service_actor::check(const array_core& a, const wire::gap& g) {
 // Makes the host access of a transfer, which is submitted when the lock is released.
 transfer& node_service_actor::begin(array_core& a, access_mode mode, const logic::box4& where,
                                     std::unique_ptr<transfer> x) {
-  task_record* const t = new_task(house_);
+  task_record* const t = new_task(engine_);
   t->kind = task_kind::host_access;
   t->kernel = &access_kernel;
   t->body_gone = true;
   try {
-    describe(house_, t->accesses[0], a, mode, where.lo, where.hi, {}, a.spec.size, border::refuse, nullptr, 0, nullptr);
+    describe(engine_, t->accesses[0], a, mode, where.lo, where.hi, {}, a.spec.size, border::refuse, nullptr, 0, nullptr);
     t->access_count = 1;
     extra_of(*t).listener = this;
     x->task = t;

@@ -21,7 +21,7 @@
 namespace troupe::detail {
 
 class placement;
-class wait_board;
+class wait_table;
 struct runtime_state;
 
 /// Thread-safe.
@@ -60,7 +60,7 @@ bool is_for_node_service(wire::kind);
 using find_line = std::function<std::shared_ptr<net::session>(const node_id&)>;
 
 /// `give_up` ends the session, for that reason; any thread.
-std::shared_ptr<node_service> make_node_service(engine&, placement&, wait_board&, runtime_state&,
+std::shared_ptr<node_service> make_node_service(engine&, placement&, wait_table&, runtime_state&,
                                                 std::shared_ptr<net::session>, find_line, failure_door give_up);
 
 }  // namespace troupe::detail

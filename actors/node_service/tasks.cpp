@@ -155,7 +155,7 @@ void node_service_actor::take_in(const wire::array_descriptor& c) {
   for (const index_t n : c.size) bytes *= static_cast<double>(std::max<index_t>(n, 1));  // products of some of them too
   if (bytes > bytes_max) refuse("an array that is too large");
   if (arrays_.contains(c.id)) refuse("an array that is there already");
-  arrays_.emplace(c.id, new_array(house_, std::move(s)));
+  arrays_.emplace(c.id, new_array(engine_, std::move(s)));
 }
 
 // Asks for the boxes of the next task. After `close_intake` no task is taken, and their pushes are forgotten.
@@ -275,7 +275,7 @@ void node_service_actor::add_access(remote_task& r, task_record& t, const wire::
   if (x.fresh) {
     array_spec s = a->spec;
     s.fill = x.fill.data();
-    a = new_array(house_, std::move(s));
+    a = new_array(engine_, std::move(s));
     r.arrays.push_back(a);
   } else if (x.returns) {
     retain(a);
@@ -283,7 +283,7 @@ void node_service_actor::add_access(remote_task& r, task_record& t, const wire::
   }
   for (const wire::gap& gap : x.gaps) ask_for(*a, x.array, gap);
   const access_mode mode = x.fresh ? access_mode::update : x.mode;
-  describe(house_, t.accesses[number], *a, mode, x.where.lo, x.where.hi, x.limit.lo, x.limit.hi, x.edge, x.fill.data(),
+  describe(engine_, t.accesses[number], *a, mode, x.where.lo, x.where.hi, x.limit.lo, x.limit.hi, x.edge, x.fill.data(),
            x.edge == border::fill ? a->spec.element : 0, nullptr);
   ++t.access_count;
   if (x.returns) r.returns.emplace_back(number, x);
@@ -299,13 +299,13 @@ void node_service_actor::make_task(remote_task& r, const wire::task_descriptor& 
       discard(task);
       release(task);
     }
-  } made{new_task(house_)};
+  } made{new_task(engine_)};
   task_record& t = *made.task;
   t.ops = nullptr;
   if (static_cast<int>(c.accesses.size()) > task_record::inline_accesses)
     size_accesses(t, static_cast<int>(c.accesses.size()));
   for (const wire::access_descriptor& x : c.accesses) add_access(r, t, x);
-  t.kernel = intern(house_, k.info);
+  t.kernel = intern(engine_, k.info);
   task_options o;
   o.name = c.name;
   o.priority = c.priority;
@@ -313,8 +313,8 @@ void node_service_actor::make_task(remote_task& r, const wire::task_descriptor& 
   o.resources = c.resources;
   o.stop = r.stop.get_token();
   o.where = here_;
-  apply(house_, t, o);
-  check_kernel(house_, t);
+  apply(engine_, t, o);
+  check_kernel(engine_, t);
   extra_of(t).listener = this;
   t.extra->watched = c.watched;
   k.fill(t, k.body.get(), values);
@@ -459,10 +459,10 @@ bool node_service_actor::is_empty() const {
   return tasks_.empty() && transfers_.empty();
 }
 
-std::shared_ptr<node_service> make_node_service(engine& house, placement& p, wait_board& b, runtime_state& rt,
+std::shared_ptr<node_service> make_node_service(engine& the_engine, placement& p, wait_table& b, runtime_state& rt,
                                                 std::shared_ptr<net::session> s, find_line lines,
                                                 failure_door give_up) {
-  return std::make_shared<node_service_actor>(house, p, b, rt, std::move(s), std::move(lines), std::move(give_up));
+  return std::make_shared<node_service_actor>(the_engine, p, b, rt, std::move(s), std::move(lines), std::move(give_up));
 }
 
 }  // namespace troupe::detail

@@ -45,7 +45,7 @@ void placement::relieve_others(executor& idle) {
 // True if a task that has not begun may move to another executor: it is in no chain, whose tasks were sent behind one
 // another to this device only.
 bool placement::may_go_elsewhere(const task_record& t) {
-  if (t.kind != task_kind::call || (t.marks & mark_behind) || !assignment_.has_choice(t)) return false;
+  if (t.kind != task_kind::call || (t.marks & mark_chained) || !assignment_.has_choice(t)) return false;
   return chains_.leads_nobody(const_cast<task_record&>(t));
 }
 

@@ -10,7 +10,7 @@
 #include "actors/logic/data/directory.hpp"
 #include "actors/logic/scheduling/admission.hpp"
 #include "actors/placement/host_memory.hpp"
-#include "actors/protocol/behind.hpp"
+#include "actors/protocol/chaining.hpp"
 
 namespace troupe::detail {
 
@@ -63,14 +63,14 @@ bool may_count(const task_record& first, const task_record& next) {
 }  // namespace
 
 void chains::add(bool has_memory) {
-  setbacks_.push_back(0);
+  failure_epochs_.push_back(0);
   held_back_.emplace_back();
   if (has_memory) order_.note_predecessors(&predecessors_);
 }
 
 void chains::note_ordered(task_record& t) {
   for (const auto& [first, next, data] : predecessors_)
-    if (next == &t) count_ahead(*first, t, data);  // the others are of settle tasks
+    if (next == &t) count_ahead(*first, t, data);  // the others are of combine tasks
   predecessors_.clear();
 }
 
@@ -109,7 +109,7 @@ void chains::lead_no_more(task_record& t) {
 bool chains::leads_nobody(task_record& t) {
   bool alone = true;
   if (t.marks & mark_leads)
-    order_.each_successor(t, [&](task_record& next, bool) { alone = alone && !(next.marks & mark_behind); });
+    order_.each_successor(t, [&](task_record& next, bool) { alone = alone && !(next.marks & mark_chained); });
   return alone;
 }
 
@@ -122,7 +122,7 @@ void chains::hand_over(std::size_t i) {
     // `extra` is allocated before the hand-over: this loop may read it for successors while the node writes to it.
     if (assignment_.facts()[i].kind == device_kind::node && !t.extra && writes_tiles(t)) t.extra = new task_extra;
     const bool pulls = t.extra && !t.extra->pulls.empty();
-    if (!(t.marks & mark_behind)) t.marks &= static_cast<std::uint16_t>(~mark_uncertain);
+    if (!(t.marks & mark_chained)) t.marks &= static_cast<std::uint16_t>(~mark_uncertain);
     if (pulls) t.marks |= mark_uncertain;
     if (!stays_on_device(t) || has_loans(t) || ends_at_home(t, assignment_.facts()[i])) continue;
     t.marks |= mark_leads;
@@ -165,28 +165,28 @@ bool chains::send_behind(task_record& t) {
   if (host_memory_) host_memory_->take_room(t);
   logic::note_parts(t, where, alive);
   logic::note_sent(t, where, assignment_.facts()[i].kind == device_kind::node);
-  t.marks |= mark_behind;
-  t.phase.fetch_or(behind_mark(setbacks_[i]), std::memory_order_acq_rel);
+  t.marks |= mark_chained;
+  t.phase.fetch_or(epoch_mark(failure_epochs_[i]), std::memory_order_acq_rel);
   return true;
 }
 
 bool chains::has_ended_early(task_record& t) {
-  if (t.marks & mark_behind) {
+  if (t.marks & mark_chained) {
     t.marks |= mark_early;
     return true;
   }
-  if (t.error) note_setback(t);
+  if (t.error) advance_epoch(t);
   count_not_ahead(t);
   return false;
 }
 
 void chains::note_returned(task_record& t, bool counts) {
-  if (counts) note_setback(t);
+  if (counts) advance_epoch(t);
   count_not_ahead(t);
 }
 
-void chains::note_setback(const task_record& t) {
-  if (t.marks & mark_handed) ++setbacks_[t.executor];
+void chains::advance_epoch(const task_record& t) {
+  if (t.marks & mark_handed) ++failure_epochs_[t.executor];
 }
 
 }  // namespace troupe::detail

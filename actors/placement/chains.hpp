@@ -17,7 +17,7 @@ class host_memory;
 
 /// When a device is handed a task, each of its successors counts it as ahead. A successor all of whose unfinished
 /// predecessors are ahead on one device may be handed over at once: the device orders both by their data. See
-/// protocol/behind.hpp for what happens when one of them fails.
+/// protocol/chaining.hpp for what happens when one of them fails.
 ///
 /// A part of placement; with the turn only. It decides and marks; tasks that are sent behind others become outgoing
 /// tasks of logic::assignment, as all others do.
@@ -70,13 +70,13 @@ class chains {
   void count_ahead(task_record& first, task_record& next, bool data);
   void count_not_ahead(task_record& first);
   bool follows_surely(task_record& first, const task_record& next, bool data);
-  void note_setback(const task_record&);
+  void advance_epoch(const task_record&);
 
   logic::dependencies& order_;
   logic::assignment& assignment_;
   const std::vector<executor*>& executors_;
   host_memory* const host_memory_;
-  std::vector<std::uint32_t> setbacks_;           // of each executor, counted for devices; see protocol/behind.hpp
+  std::vector<std::uint32_t> failure_epochs_;           // of each executor, counted for devices; see protocol/chaining.hpp
   std::vector<std::vector<task_ref>> held_back_;  // by device: tasks that may be sent behind others once it runs low
   logic::executor_set holding_back_;              // the devices with entries in held_back_
   std::vector<logic::dependencies::dependency> predecessors_;  // edges found since the last look

@@ -22,7 +22,7 @@ bool placement::set_aside_for_data() {
   do {
     for (int i = assignment_.next_outgoing(0); i != logic::executor_set::end; i = assignment_.next_outgoing(i + 1))
       std::erase_if(assignment_.outgoing(i), [&](task_record* t) {
-        if ((t->marks & mark_behind) || !must_wait_for_data(*t)) return false;  // behind: send_behind has looked at it
+        if ((t->marks & mark_chained) || !must_wait_for_data(*t)) return false;  // behind: send_behind has looked at it
         if (!host_memory_) assignment_.set_aside(*t);
         return any = true;
       });

@@ -1,4 +1,4 @@
-// What this file is for: what the log of calls on nodes is told, what is copied aside for it, what it brings home.
+// What this file is for: what the log of calls on nodes is told, what is retained for it, what it brings home.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 #include "actors/placement/lineage_log.hpp"
@@ -54,16 +54,16 @@ std::shared_ptr<std::byte[]> lineage_log::copy_of(array_core& a, std::uint32_t t
 
 // Keeps a copy of the host's version of a tile if the log needs it. `overwritten`: nothing else needs the host's bytes,
 // so they are taken instead of copied.
-void lineage_log::put_aside(array_core& a, std::uint32_t tile, bool overwritten) {
+void lineage_log::retain(array_core& a, std::uint32_t tile, bool overwritten) {
   const auto needed = log_.must_keep(a.id, tile);
   if (!needed) return;
   const bool takes = overwritten && !a.spec.adopted && a.bytes[tile].data.load(std::memory_order_acquire);
   std::shared_ptr<std::byte[]> copy = takes ? take_host_tile(rt_, a, tile) : copy_of(a, tile);
-  if (log_.kept(*needed, a.bytes_of(tile))) aside_[key_of(*needed)] = std::move(copy);
+  if (log_.kept(*needed, a.bytes_of(tile))) retained_[key_of(*needed)] = std::move(copy);
 }
 
 void lineage_log::drop_unwanted() {
-  for (const logic::value& v : log_.take_unwanted()) aside_.erase(key_of(v));
+  for (const logic::value& v : log_.take_unwanted()) retained_.erase(key_of(v));
 }
 
 void lineage_log::note_overwriting(task_record& t, memory_space where) {
@@ -73,11 +73,11 @@ void lineage_log::note_overwriting(task_record& t, memory_space where) {
     if (t.kind == task_kind::transfer ? x.mode == access_mode::write : !changes_home(x, where)) continue;
     t.marks |= mark_overwrites;
     logic::each_tile_of(x, [&](std::uint32_t tile) {
-      put_aside(*x.array, tile, replaces_home(t, x));
+      retain(*x.array, tile, replaces_home(t, x));
       log_.leaves_home(x.array->id, tile);
     });
   }
-  drop_unwanted();  // not before: values at home need no copies aside
+  drop_unwanted();  // not before: values at home need not be retained
 }
 
 void lineage_log::note_at_home(const task_record& t, memory_space where) {
@@ -152,7 +152,7 @@ void lineage_log::note_ran(task_record& t, memory_space where, bool node) {
 }
 
 void lineage_log::forget(array_core& a) {
-  for (const logic::value& v : log_.must_keep(a.id)) put_aside(a, v.tile, true);
+  for (const logic::value& v : log_.must_keep(a.id)) retain(a, v.tile, true);
   log_.forget(a.id);
   logged_.erase(a.id);
   drop_unwanted();
@@ -179,7 +179,7 @@ void lineage_log::take_home(memory_space from, saved_tile& s) {
     log_.not_saved(a.id, s.tile);
     return;
   }
-  put_aside(a, s.tile, true);
+  retain(a, s.tile, true);
   if (a.spec.adopted) {
     const std::byte* bytes = s.bytes.get();
     for (const auto& row : rows_of(rt_, a, s.tile, a.tile_box(s.tile), true)) {
@@ -230,7 +230,7 @@ lineage_log::repetition lineage_log::make_again(memory_space space, std::span<co
     if (s.where == place::step) return;
     std::shared_ptr<std::byte[]>& copy = r.copies[key_of(s.what)];
     if (s.where == place::home && !copy) copy = copy_of(*logged_.at(s.what.array), s.what.tile);
-    if (s.where == place::kept && !copy) copy = aside_.at(key_of(s.what));
+    if (s.where == place::kept && !copy) copy = retained_.at(key_of(s.what));
     s.where = place::kept;
   };
   if (r.plan.remade.empty()) return r;

@@ -24,7 +24,7 @@ namespace troupe::detail {
 class host_memory;
 
 /// Tells the log (logic/lineage) of each task that ran on a node, and of each tile of host memory that is overwritten;
-/// values that the log still needs are copied aside first. Keeps it short: versions of tiles are copied home while
+/// values that the log still needs are copied (retained) first. Keeps it short: versions of tiles are copied home while
 /// nodes go on with them. The log says which; the node sends what the tile holds after the tasks that it has been sent
 /// by then, and later tasks do not wait. The version arrives in memory of its own, which takes the place of the host's
 /// bytes of the tile: these are of an older version, and only the log needs them.
@@ -51,7 +51,7 @@ class lineage_log {
   void note_read(const task_record&);
   /// A task has ended in another space: a call with its writes for a node, overwritten tiles for a device.
   void note_ran(task_record&, memory_space where, bool on_node);
-  /// An array is about to be freed. What the log needs of it is copied aside.
+  /// An array is about to be freed. What the log needs of it is retained.
   void forget(array_core&);
 
   // ---- versions copied home while nodes go on -----------------------------------------------------------------------
@@ -92,7 +92,7 @@ class lineage_log {
 
   static value_key key_of(const logic::value& v) { return {v.array, v.tile, v.version}; }
   std::shared_ptr<std::byte[]> copy_of(array_core&, std::uint32_t tile);
-  void put_aside(array_core&, std::uint32_t tile, bool overwritten);
+  void retain(array_core&, std::uint32_t tile, bool overwritten);
   void drop_unwanted();
   void take_home(memory_space from, saved_tile&);
   array_core* kept(std::uint64_t id, std::uint32_t tile);
@@ -104,7 +104,7 @@ class lineage_log {
   host_memory* const host_memory_;
   logic::lineage::call ran_;                                 // the call that the log is told of next
   std::unordered_map<std::uint64_t, array_core*> logged_;    // by id: the arrays that log_ names
-  std::map<value_key, std::shared_ptr<std::byte[]>> aside_;  // copies of values that host memory no longer has
+  std::map<value_key, std::shared_ptr<std::byte[]>> retained_;  // copies of values that host memory no longer has
   std::vector<std::uint64_t> joined_;                        // by executor: how often a node has joined
 };
 

@@ -30,7 +30,7 @@ constexpr std::size_t logged_calls_max = 32'000;
 constexpr double look_after_ns = 1'000.0;
 }  // namespace
 
-placement::placement(const options& o, runtime_state& rt, wait_board& board)
+placement::placement(const options& o, runtime_state& rt, wait_table& board)
     : rt_(rt),
       board_(board),
       clock_(rt.clock),

@@ -49,7 +49,7 @@
 #include "actors/protocol/executor.hpp"
 #include "actors/protocol/phase.hpp"
 #include "actors/protocol/transfer_reports.hpp"
-#include "actors/protocol/wait_board.hpp"
+#include "actors/protocol/wait_table.hpp"
 
 namespace troupe::detail {
 
@@ -57,7 +57,7 @@ struct report_batch;
 
 class placement final : public actor, private logic::dependencies::callbacks, private host_memory::owner {
  public:
-  placement(const options&, runtime_state&, wait_board&);
+  placement(const options&, runtime_state&, wait_table&);
   ~placement() { reexecutions_.wait(); }
 
   // ---- before the first task ----------------------------------------------------------------------------------------
@@ -81,7 +81,7 @@ class placement final : public actor, private logic::dependencies::callbacks, pr
   void use_alarm(std::function<void(std::chrono::milliseconds)> set) { alarm_.use(std::move(set)); }
   /// Sets the function that runs long work (re-execution after a loss), instead of a thread for each. All such work
   /// must have ended before placement is destroyed.
-  void use_aside(std::function<void(std::function<void()>)> run) { reexecutions_.use(std::move(run)); }
+  void use_for_long_work(std::function<void(std::function<void()>)> run) { reexecutions_.use(std::move(run)); }
 
   /// Sets the test whether tasks wait for something that the calling thread holds: such a thread is not held back at
   /// the in-flight bound.
@@ -250,7 +250,7 @@ class placement final : public actor, private logic::dependencies::callbacks, pr
 
  private:
   // dependencies::callbacks
-  task_record* make_settle(array_core&, reduction&) override;
+  task_record* make_combine(array_core&, reduction&) override;
   void fail(task_record&, std::exception_ptr, bool own) override;
 
   // host_memory::owner
@@ -332,7 +332,7 @@ class placement final : public actor, private logic::dependencies::callbacks, pr
   void give_up_successors(std::vector<task_record*> of);
 
   runtime_state& rt_;
-  wait_board& board_;
+  wait_table& board_;
   const runtime_clock clock_;
   const double replay_max_ns_;
   bool gated_;  // some executor has memory of its own, or there is a budget: tasks may have to wait for data
@@ -362,7 +362,7 @@ class placement final : public actor, private logic::dependencies::callbacks, pr
   std::unique_ptr<lineage_log> log_;  // of data on other nodes only; null: no nodes
   reexecutions reexecutions_;
   notifications notifications_;
-  std::vector<task_record*> settles_, retired_;
+  std::vector<task_record*> combines_, retired_;
   std::uint64_t open_views_ = 0;
   abandonment abandonment_;
   bool has_failed_ = false;

@@ -1,4 +1,4 @@
-// What this file is for: long work that is done aside: calls that are repeated after a node has died.
+// What this file is for: long work that is done on threads of its own: calls that are repeated after a node has died.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once

@@ -7,7 +7,7 @@
 
 #include "actors/execution/task_errors.hpp"
 #include "actors/placement/placement.hpp"
-#include "actors/protocol/behind.hpp"
+#include "actors/protocol/chaining.hpp"
 #include "actors/protocol/clock.hpp"
 #include "actors/protocol/phase.hpp"
 
@@ -17,12 +17,12 @@ namespace troupe::detail {
 
 void placement::order(task_record& t) {
   // Each task comes with one pending count, its submission, taken off here.
-  deps_.order(t, settles_);
+  deps_.order(t, combines_);
   trace_.add_found_edges();
   t.id = t.sequence;
-  for (task_record* s : settles_)
+  for (task_record* s : combines_)
     if (--s->pending == 0) make_ready(*s);
-  settles_.clear();
+  combines_.clear();
   if (executors_.has_devices()) chains_.note_ordered(t);
   if (--t.pending == 0)
     make_ready(t);
@@ -30,11 +30,11 @@ void placement::order(task_record& t) {
     chains_.send_behind(t);
 }
 
-task_record* placement::make_settle(array_core& a, reduction& r) { return detail::make_settle(rt_, a, r); }
+task_record* placement::make_combine(array_core& a, reduction& r) { return detail::make_combine(rt_, a, r); }
 
 void placement::fail(task_record& t, std::exception_ptr why, bool own) {
   if (!claim(t)) {
-    if (t.marks & mark_behind) fates_.fail_if_returned(t, std::move(why));
+    if (t.marks & mark_chained) fates_.fail_if_returned(t, std::move(why));
     return;
   }
   t.error = std::move(why);
@@ -45,8 +45,8 @@ void placement::fail(task_record& t, std::exception_ptr why, bool own) {
 // ---- ready ----------------------------------------------------------------------------------------------------------
 
 void placement::make_ready(task_record& t) {
-  if (t.marks & mark_behind) {  // the device has the task
-    t.marks &= static_cast<std::uint16_t>(~mark_behind);
+  if (t.marks & mark_chained) {  // the device has the task
+    t.marks &= static_cast<std::uint16_t>(~mark_chained);
     if (t.marks & mark_early)
       retired_.push_back(&t);
     else
@@ -103,13 +103,13 @@ void placement::place_again(task_record& t, bool setback) {
   if (executors_.has_devices()) logic::forget_parts(t);
   assignment_.take_back(t);
   if (t.marks & mark_has_room) host_memory_->give_back(t);
-  t.marks &= static_cast<std::uint16_t>(~(mark_handed | mark_leads | mark_behind | mark_uncertain));
+  t.marks &= static_cast<std::uint16_t>(~(mark_handed | mark_leads | mark_chained | mark_uncertain));
   if (t.extra && std::exchange(t.extra->refused, false)) {
     const std::uint16_t id = assignment_.facts()[t.executor].id;
     t.extra->executors.erase(id);
     t.extra->refused_by.emplace_back(id, reason_of(t.extra->refusal));
   }
-  t.phase.fetch_and(~behind_mask, std::memory_order_acq_rel);
+  t.phase.fetch_and(~epoch_mask, std::memory_order_acq_rel);
   if (std::exception_ptr why = fates_.take_failure(t)) fail(t, std::move(why), false);
   t.marks |= mark_came_back;
   if (t.pending > 0) return;  // its predecessors have not ended
@@ -257,7 +257,7 @@ void placement::retire(task_record& t) {
     --a.users;
     if (a.dropped && a.users == 0) free_if_unused(a);
   }
-  if (t.kind == task_kind::settle) delete t.accesses[0].where->partials;
+  if (t.kind == task_kind::combine) delete t.accesses[0].where->partials;
   if (is_internal(t.kind))  // not submitted, so not counted: the tasks that need it are
     ;
   else if (t.marks & mark_open)

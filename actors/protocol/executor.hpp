@@ -121,7 +121,7 @@ class executor {
   virtual void recall(const std::function<bool(const task_record&)>& wanted) { (void)wanted; }
   /// Returns the load of bodies that wait. A change of it is reported to placement::waits_changed.
   virtual waiting_load waiting() const { return {}; }
-  /// True if a task of that kernel could begin at once. If not, the executor prepares the kernel aside, as soon as it is
+  /// True if a task of that kernel could begin at once. If not, the executor prepares the kernel in advance, as soon as it is
   /// idle. The kernel's address must stay the same.
   virtual bool is_ready_for(const kernel_info&) { return true; }
   /// True if there are tasks that could run now and no thread is awake to run them. Also true for a moment while the

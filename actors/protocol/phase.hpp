@@ -7,7 +7,7 @@
 
 #include <troupe/detail/task.hpp>
 
-#include "actors/protocol/wait_board.hpp"
+#include "actors/protocol/wait_table.hpp"
 
 namespace troupe::detail {
 
@@ -20,7 +20,7 @@ inline bool claim(task_record& t) noexcept {
 }
 
 /// Marks the task as done, with its result or error in place, and wakes all that wait for it.
-inline void fulfil(task_record& t, wait_board& board) noexcept {
+inline void fulfil(task_record& t, wait_table& board) noexcept {
   const std::uint32_t before = t.phase.exchange(phase_done, std::memory_order_acq_rel);
   if ((before & (phase_watched | phase_abandoned)) == 0) return;
   if (before & phase_abandoned) t.phase.fetch_or(phase_abandoned, std::memory_order_acq_rel);
@@ -29,7 +29,7 @@ inline void fulfil(task_record& t, wait_board& board) noexcept {
 
 /// Marks a running task as done while its body goes on: waiters are woken, and what the body still writes is discarded.
 /// False if the task is not running.
-inline bool leave_behind(task_record& t, wait_board& board) noexcept {
+inline bool leave_behind(task_record& t, wait_table& board) noexcept {
   std::uint32_t p = t.phase.load(std::memory_order_acquire);
   while ((p & phase_mask) == phase_claimed) {
     const std::uint32_t then = (p & ~(phase_mask | phase_watched)) | phase_done | phase_abandoned;

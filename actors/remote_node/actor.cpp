@@ -6,7 +6,7 @@
 #include <troupe/error.hpp>
 
 #include "actors/execution/task_errors.hpp"
-#include "actors/protocol/behind.hpp"
+#include "actors/protocol/chaining.hpp"
 
 namespace troupe::detail {
 
@@ -44,7 +44,7 @@ void node_actor::end_internal(task_record& t, std::exception_ptr why) {
 
 // Returns a task that was claimed: it waits again, and placement decides anew.
 void node_actor::come_back(task_record& t) {
-  t.phase.fetch_and(~(phase_mask | behind_mask), std::memory_order_acq_rel);
+  t.phase.fetch_and(~(phase_mask | epoch_mask), std::memory_order_acq_rel);
   report_.returned.push_back(&t);
 }
 

@@ -43,7 +43,7 @@ class too_much final : public error {
 
 class node_actor final : public node, private task_listener {
  public:
-  node_actor(executor_facts f, placement& p, wait_board& b, runtime_state& rt,
+  node_actor(executor_facts f, placement& p, wait_table& b, runtime_state& rt,
              std::function<void(std::function<void()>)> soon, failure_door give_up)
       : facts_(std::move(f)),
         placement_(p),
@@ -193,7 +193,7 @@ class node_actor final : public node, private task_listener {
 
   const executor_facts facts_;
   placement& placement_;
-  wait_board& board_;
+  wait_table& board_;
   runtime_state& rt_;
   const std::function<void(std::function<void()>)> soon_;
   const failure_door give_up_;
@@ -215,7 +215,7 @@ class node_actor final : public node, private task_listener {
   std::shared_ptr<net::session> session_;
   int slots_ = 0;
   std::uint64_t memory_bytes_ = 0, joined_ = 0;
-  std::uint32_t setbacks_ = 0;
+  std::uint32_t failure_epoch_ = 0;
   bool gathers_ = false;  // what is queued is sent in a moment
   job_table jobs_;
   remote_copies known_;

@@ -7,7 +7,7 @@
 
 #include "actors/execution/task_errors.hpp"
 #include "actors/placement/placement.hpp"
-#include "actors/protocol/behind.hpp"
+#include "actors/protocol/chaining.hpp"
 #include "actors/protocol/clock.hpp"
 #include "actors/wire/node_names.hpp"
 
@@ -142,7 +142,7 @@ void node_actor::lose_job(job& j, const std::exception_ptr& why) {
   const bool again = !is_internal(t.kind) && may_run_again(t, j.begun);
   if (!is_internal(t.kind)) count_lost(j, !again);
   give_job(j);
-  ++setbacks_;
+  ++failure_epoch_;
   if (is_internal(t.kind)) return end_internal(t, t.kind == task_kind::forget ? nullptr : lost_with(t, why));
   if (again) return come_back(t);
   const bool once = t.kernel->repeat == purity::once;
@@ -230,7 +230,7 @@ void node_actor::take_refused(net::reader& from) {
   }
 }
 
-std::shared_ptr<node> make_node(executor_facts f, placement& p, wait_board& b, runtime_state& rt,
+std::shared_ptr<node> make_node(executor_facts f, placement& p, wait_table& b, runtime_state& rt,
                                 std::function<void(std::function<void()>)> soon, failure_door give_up) {
   f.label = std::make_shared<node_label>();
   return std::make_shared<node_actor>(std::move(f), p, b, rt, std::move(soon), std::move(give_up));

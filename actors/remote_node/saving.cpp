@@ -41,17 +41,17 @@ void node_actor::save_all() {
 }
 
 void node_actor::fetch(array_core& a, std::uint32_t tile) {
-  engine* const house = rt_.house.load(std::memory_order_acquire);
-  if (!house) {
+  engine* const the_engine = rt_.the_engine.load(std::memory_order_acquire);
+  if (!the_engine) {
     departure_.end_saving(1);
     return;
   }
-  task_record* const t = new_task(*house);
+  task_record* const t = new_task(*the_engine);
   t->kind = task_kind::host_access;
   t->kernel = &saving_kernel;
   t->body_gone = true;
   const logic::box4 box = a.tile_box(tile);
-  describe(*house, t->accesses[0], a, access_mode::read, box.lo, box.hi, {}, a.spec.size, border::refuse, nullptr, 0,
+  describe(*the_engine, t->accesses[0], a, access_mode::read, box.lo, box.hi, {}, a.spec.size, border::refuse, nullptr, 0,
            nullptr);
   t->access_count = 1;
   extra_of(*t).listener = this;

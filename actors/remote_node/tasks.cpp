@@ -12,7 +12,7 @@
 #include "actors/logic/data/dependencies.hpp"
 #include "actors/logic/data/directory.hpp"
 #include "actors/memory/host_tiles.hpp"
-#include "actors/protocol/behind.hpp"
+#include "actors/protocol/chaining.hpp"
 #include "actors/remote_node/actor.hpp"
 
 namespace troupe::detail {
@@ -84,13 +84,13 @@ void node_actor::start_task(task_record& t) {
   const std::uint32_t phase = t.phase.load(std::memory_order_acquire);
   if ((phase & phase_mask) != phase_waiting) return end_cancelled(t);
   // A chained task, and the tasks that it comes after may not have run well.
-  if (is_behind(phase) && behind_of(phase) != behind_mark(setbacks_)) return give_back(t);
+  if (is_chained(phase) && epoch_of(phase) != epoch_mark(failure_epoch_)) return give_back(t);
   if (!find_lenders(t)) {
     t.extra->no_pulls = true;
     return give_back(t);
   }
   if (!claim(t)) return end_cancelled(t);
-  if (is_behind(phase)) counts_.add_behind();
+  if (is_chained(phase)) counts_.add_behind();
   job& j = take_job(t);
   const auto undo = [&] {
     if (j.data) j.data->context.roll_back();
@@ -98,7 +98,7 @@ void node_actor::start_task(task_record& t) {
     pushes_.drop(j.id);
     give_job(j);
     known_.forget_read(t);  // what was not there was to be asked for by this task
-    ++setbacks_;
+    ++failure_epoch_;
   };
   try {
     encode(j);
@@ -136,7 +136,7 @@ void node_actor::finish(job& j, const wire::task_end& e) {
   // A node that is leaving runs nothing of what comes after the task either.
   const bool touched = e.how != wire::outcome::not_run || e.code != errc::runtime_stopped;
   if (why) {
-    ++setbacks_;
+    ++failure_epoch_;
     // Copies first, of all tiles: what is known of the tiles changes next.
     auto wrote = j.wrote.begin();
     known_.each_written(t, [&](const access& x) { copies_.spoil(*x.array, x.tile, *wrote++); });
@@ -269,7 +269,7 @@ void node_actor::recall(const std::function<bool(const task_record&)>& wanted) {
 
 // Ends a task that another thread has claimed, to cancel it.
 void node_actor::end_cancelled(task_record& t) {
-  ++setbacks_;
+  ++failure_epoch_;
   await_verdict(t);
   report_.done.push_back(&t);
 }
@@ -284,7 +284,7 @@ bool node_actor::has_overdue(std::chrono::milliseconds since) const {
 
 // Returns a task that was not claimed.
 void node_actor::give_back(task_record& t) {
-  ++setbacks_;
+  ++failure_epoch_;
   report_.returned.push_back(&t);
 }
 

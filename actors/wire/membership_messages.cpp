@@ -140,7 +140,7 @@ void change(W& w, C& c) {
   ids(w, c.in);
 }
 
-/// The fields of a message, in the order in which they stand in a frame.
+/// The fields of a message, in the order in which they stand in a frame: one case for each kind, so a long function.
 template <class W, class M>
 void fields(W& w, M& m) {
   using T = std::remove_const_t<M>;

@@ -60,11 +60,11 @@ class imagined_node final : public detail::executor {
   detail::executor_facts facts_;
 };
 
-class imagined_house {
+class imagined_runtime {
  public:
-  explicit imagined_house(int nodes) : rt_(new detail::runtime_state) {
+  explicit imagined_runtime(int nodes) : rt_(new detail::runtime_state) {
     rt_->host = std::make_unique<test::plain_device>();
-    rt_->house.store(reinterpret_cast<detail::engine*>(this));  // records ask only whether there is one
+    rt_->the_engine.store(reinterpret_cast<detail::engine*>(this));  // records ask only whether there is one
     placement_ = std::make_unique<detail::placement>(options_, *rt_, board_);
     add({0, "cpu:0", troupe::device_kind::cpu, detail::host_space, 1});
     detail::id_set offering;
@@ -79,9 +79,9 @@ class imagined_house {
     kernel_.kinds = 0;  // only nodes: what the cores would take is not of interest
     for (int i = 0; i < 1024; ++i) add_array();
   }
-  imagined_house(const imagined_house&) = delete;
-  imagined_house& operator=(const imagined_house&) = delete;
-  ~imagined_house() {
+  imagined_runtime(const imagined_runtime&) = delete;
+  imagined_runtime& operator=(const imagined_runtime&) = delete;
+  ~imagined_runtime() {
     for (detail::array_core* a : arrays_) placement_->drop(a);
     done_with_all();
     placement_.reset();
@@ -142,7 +142,7 @@ class imagined_house {
 
   troupe::options options_;
   detail::runtime_state* rt_;
-  detail::wait_board board_;
+  detail::wait_table board_;
   detail::shown_ids offered_;
   detail::kernel_info kernel_{.name = "k", .key = 1};
   std::vector<std::unique_ptr<imagined_node>> nodes_;
@@ -206,19 +206,19 @@ class imagined_member final : public troupe::detail::cluster_events {
 int imagined_nodes_max() { return troupe::logic::executors_max - 1; }
 
 double ns_to_place_among(int nodes, int tasks) {
-  imagined_house house(nodes);
+  imagined_runtime world(nodes);
   const int at_once = 1024;  // as many whatever the number of nodes
   const auto round = [&] {
-    for (int i = 0; i < at_once; ++i) house.submit();
-    house.done_with_all();
+    for (int i = 0; i < at_once; ++i) world.submit();
+    world.done_with_all();
   };
   for (int i = 0; i < 8; ++i) round();
-  const auto before = house.finished();
+  const auto before = world.finished();
   const int rounds = std::max(1, tasks / at_once);
   const auto begin = std::chrono::steady_clock::now();
   for (int i = 0; i < rounds; ++i) round();
   const auto spent = std::chrono::duration<double, std::nano>(std::chrono::steady_clock::now() - begin).count();
-  const auto ran = house.finished() - before;
+  const auto ran = world.finished() - before;
   if (ran < static_cast<std::uint64_t>(rounds) * at_once)
     throw std::runtime_error("only " + std::to_string(ran) + " tasks have been placed and retired");
   return spent / (rounds * at_once);

@@ -59,40 +59,38 @@ std::size_t place(device_pointer p, index_t block) { return p.offset + bytes(blo
 
 constexpr std::array<std::size_t, 3> origin{};
 
+// Enqueues a copy between device memory and the host's by the driver's two calls for its direction.
+template <class Line, class Box, class Bytes>
+void copy_with_host(Line line, const char* line_name, Box box, const char* box_name, cl_command_queue q,
+                    device_pointer there, const strides& there_stride, Bytes* here, const strides& here_stride,
+                    const counts& count, std::size_t element, code_check& check) {
+  auto plan = plan_of(there_stride, here_stride, count, element);
+  if (plan.width == 0) return;
+  const auto c = take_cuboid(plan);
+  plan.for_each_block([&](index_t t, index_t h) {
+    const std::array<std::size_t, 3> at{place(there, t), 0, 0};
+    if (c.is_line())
+      check(line(q, memory(there), CL_FALSE, at[0], c.size[0], here + h, 0, nullptr, nullptr), line_name);
+    else
+      check(box(q, memory(there), CL_FALSE, at.data(), origin.data(), c.size.data(), c.to.row, c.to.slice, c.from.row,
+                c.from.slice, here + h, 0, nullptr, nullptr),
+            box_name);
+  });
+}
+
 }  // namespace
 
 void enqueue_copy_in(cl_command_queue q, device_pointer to, const strides& ts, const std::byte* from, const strides& fs,
                      const counts& count, std::size_t element, code_check& check) {
-  auto plan = plan_of(ts, fs, count, element);
-  if (plan.width == 0) return;
-  const auto c = take_cuboid(plan);
-  plan.for_each_block([&](index_t t, index_t f) {
-    const std::array<std::size_t, 3> at{place(to, t), 0, 0};
-    if (c.is_line())
-      check(clEnqueueWriteBuffer(q, memory(to), CL_FALSE, at[0], c.size[0], from + f, 0, nullptr, nullptr),
-            "clEnqueueWriteBuffer");
-    else
-      check(clEnqueueWriteBufferRect(q, memory(to), CL_FALSE, at.data(), origin.data(), c.size.data(), c.to.row,
-                                     c.to.slice, c.from.row, c.from.slice, from + f, 0, nullptr, nullptr),
-            "clEnqueueWriteBufferRect");
-  });
+  copy_with_host(clEnqueueWriteBuffer, "clEnqueueWriteBuffer", clEnqueueWriteBufferRect, "clEnqueueWriteBufferRect", q, to,
+                 ts, from, fs, count, element, check);
 }
 
 void enqueue_copy_out(cl_command_queue q, std::byte* to, const strides& ts, device_pointer from, const strides& fs,
                       const counts& count, std::size_t element, code_check& check) {
-  auto plan = plan_of(ts, fs, count, element);
-  if (plan.width == 0) return;
-  const auto c = take_cuboid(plan);
-  plan.for_each_block([&](index_t t, index_t f) {
-    const std::array<std::size_t, 3> at{place(from, f), 0, 0};
-    if (c.is_line())
-      check(clEnqueueReadBuffer(q, memory(from), CL_FALSE, at[0], c.size[0], to + t, 0, nullptr, nullptr),
-            "clEnqueueReadBuffer");
-    else
-      check(clEnqueueReadBufferRect(q, memory(from), CL_FALSE, at.data(), origin.data(), c.size.data(), c.from.row,
-                                    c.from.slice, c.to.row, c.to.slice, to + t, 0, nullptr, nullptr),
-            "clEnqueueReadBufferRect");
-  });
+  // Seen from the device the copy goes the same way round: its memory first, with its strides.
+  copy_with_host(clEnqueueReadBuffer, "clEnqueueReadBuffer", clEnqueueReadBufferRect, "clEnqueueReadBufferRect", q, from,
+                 fs, to, ts, count, element, check);
 }
 
 void enqueue_copy(cl_command_queue q, device_pointer to, const strides& ts, device_pointer from, const strides& fs,

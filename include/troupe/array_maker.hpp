@@ -95,7 +95,7 @@ class array_maker {
                            const array_options& how) {
     detail::array_spec s = spec<T, N>(size, tile, std::move(name), how);
     s.fill = fill;
-    return troupe::array<T, N>(detail::new_array(house(), std::move(s)), whole(size));
+    return troupe::array<T, N>(detail::new_array(the_engine(), std::move(s)), whole(size));
   }
   template <class T, int N>
   troupe::array<T, N> adopt_shared(std::shared_ptr<void> owner, std::span<T> data, const extent<N>& size,
@@ -106,7 +106,7 @@ class array_maker {
                                           std::to_string(whole(size).volume()));
     s.owner = std::move(owner);
     s.adopted = data.data();
-    return troupe::array<T, N>(detail::new_array(house(), std::move(s)), whole(size));
+    return troupe::array<T, N>(detail::new_array(the_engine(), std::move(s)), whole(size));
   }
   template <class T, int N>
   static detail::array_spec spec(const extent<N>& size, const extent<N>& tile, std::string name,
@@ -124,7 +124,7 @@ class array_maker {
     s.replicas = how.replicas;
     return s;
   }
-  detail::engine& house() const { return *static_cast<const Derived*>(this)->submission_target().house; }
+  detail::engine& the_engine() const { return *static_cast<const Derived*>(this)->submission_target().the_engine; }
 };
 
 }  // namespace troupe

@@ -45,10 +45,10 @@ class recorder : public array_maker<recorder>, public submitter<recorder> {
   friend class array_maker<recorder>;
   friend class submitter<recorder>;
   friend class runtime;
-  recorder(detail::engine& house, detail::recording& tape) : house_(&house), tape_(&tape) {}
-  detail::target submission_target() const { return {house_, tape_}; }
-  detail::engine* house_;
-  detail::recording* tape_;
+  recorder(detail::engine& the_engine, detail::recording& recorded) : engine_(&the_engine), recorded_(&recorded) {}
+  detail::target submission_target() const { return {engine_, recorded_}; }
+  detail::engine* engine_;
+  detail::recording* recorded_;
 };
 
 /// A recorded graph; made by `runtime::record`, run by `runtime::run`.

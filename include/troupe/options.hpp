@@ -79,7 +79,7 @@ struct options {
   /// others it makes kernels slower, and recorded graphs are not replayed as one call.
   bool check_kernels = false;
   /// Off: a device that has never run a kernel is given a task of it, to find out how fast it is, where nobody has to wait
-  /// for that: once the kernel has been compiled aside, and while the cores have enough other tasks of it or the trial costs
+  /// for that: once the kernel has been compiled in advance, and while the cores have enough other tasks of it or the trial costs
   /// little beside what such tasks have taken so far. And a device that computes on the cores (sim, OpenCL on a CPU) gets
   /// only tasks that take less of the cores' time there. On, also by the environment variable TROUPE_EAGER_DEVICES=1: devices
   /// get tasks as soon as there are any, and these wait for the compiler. No matter where only devices may run a task.

@@ -112,9 +112,9 @@ class runtime : public array_maker<runtime>, public submitter<runtime> {
   friend class array_maker<runtime>;
   friend class submitter<runtime>;
   // Inline: a `target` is larger than what functions return in registers.
-  detail::target submission_target() const { return {&house(), nullptr}; }
+  detail::target submission_target() const { return {&the_engine(), nullptr}; }
 
-  detail::engine& house() const;
+  detail::engine& the_engine() const;
   explanation explain_task(detail::task_record*) const;
 
   std::shared_ptr<detail::engine> engine_;
@@ -127,12 +127,12 @@ namespace detail {
 /// Spawns into the runtime that a record belongs to.
 class home_of : public submitter<home_of> {
  public:
-  explicit home_of(const task_record& r) : house_(&engine_of(r)) {}
+  explicit home_of(const task_record& r) : engine_(&engine_of(r)) {}
 
  private:
   friend class submitter<home_of>;
-  target submission_target() const { return {house_, nullptr}; }
-  engine* house_;
+  target submission_target() const { return {engine_, nullptr}; }
+  engine* engine_;
 };
 
 /// Resumes a coroutine on a worker once the task is done, whether it failed or not.

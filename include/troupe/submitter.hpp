@@ -126,7 +126,7 @@ class submitter {
 
   template <class... P>
   const detail::kernel_info* intern(const kernel<P...>& k) const {
-    return detail::intern(*to().house, k.info());
+    return detail::intern(*to().the_engine, k.info());
   }
 
   template <detail::body F, class... A>

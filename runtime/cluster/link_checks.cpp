@@ -54,8 +54,8 @@ void node_set::check_links(std::span<const peer_ptr> all) {
       if (c.left != 0 || now - c.last < c.every || p->trips.median().count() == 0) continue;
     }
     const memory_space there = place->facts().space;
-    const std::uint32_t taught = house_.placement_actor().learned_link(host_space, there).transfers +
-                                 house_.placement_actor().learned_link(there, host_space).transfers;
+    const std::uint32_t taught = engine_.placement_actor().learned_link(host_space, there).transfers +
+                                 engine_.placement_actor().learned_link(there, host_space).transfers;
     const bool is_idle = place->is_idle();
     {
       std::lock_guard hold(lock_);
@@ -146,7 +146,7 @@ void node_set::check_ended(const peer_ptr& p, std::uint64_t number) {
   }
   if (again) return send_check(p);
   if (const std::shared_ptr<node> place = place_of(*p))
-    house_.placement_actor().correct_link(place->facts().space, wire::check_bytes, there, back, trip);
+    engine_.placement_actor().correct_link(place->facts().space, wire::check_bytes, there, back, trip);
 }
 
 }  // namespace troupe::detail

@@ -53,7 +53,7 @@ void node_set::joined(const node_id& id, const std::shared_ptr<net::session>& s)
   p->line = std::make_shared<net::lasting_session>(s, [this] { return transport_->now(); });
   p->over = s.get();
   p->service = make_node_service(
-      house_, house_.placement_actor(), house_.board(), house_.state(), p->line,
+      engine_, engine_.placement_actor(), engine_.board(), engine_.state(), p->line,
       [this](const node_id& n) -> std::shared_ptr<net::session> {
         const peer_ptr other = find(n);
         if (!other) cluster_->reach(n);  // for the next time
@@ -67,9 +67,9 @@ void node_set::joined(const node_id& id, const std::shared_ptr<net::session>& s)
     std::erase_if(leaving_, [](const auto& g) { return g->is_empty(); });
   }
   wire::node_descriptor c;
-  c.threads = static_cast<std::uint32_t>(house_.settings().threads);
-  c.lends = house_.settings().memory_bytes == 0;
-  c.resources = house_.settings().resources;
+  c.threads = static_cast<std::uint32_t>(engine_.settings().threads);
+  c.lends = engine_.settings().memory_bytes == 0;
+  c.resources = engine_.settings().resources;
   if (options_.take_work) c.kernels = offered_keys();
   net::writer frame;
   wire::put(frame, c);
@@ -99,7 +99,7 @@ void node_set::give_place(peer& p) {
     return;
   }
   if (options_.give_work)
-    house_.kernels().offer((*free)->facts().id, {p.descriptor.kernels.begin(), p.descriptor.kernels.end()});
+    engine_.kernels().offer((*free)->facts().id, {p.descriptor.kernels.begin(), p.descriptor.kernels.end()});
   (*free)->join(p.line, p.descriptor);
   if (p.suspect) (*free)->suspect(true);
   std::lock_guard hold(lock_);
@@ -185,7 +185,7 @@ void node_set::part(const peer_ptr& p, const std::exception_ptr& why) {
   p->service->leave();
   for (const auto& g : node_services()) g->lost(name_of(p->line->peer().id));
   if (!p->place) return;
-  house_.kernels().offer(p->place->facts().id, {});
+  engine_.kernels().offer(p->place->facts().id, {});
   p->place->lose(why);
   peer* next = nullptr;
   {

@@ -44,51 +44,43 @@ std::vector<net::endpoint> parsed(const std::vector<std::string>& texts, const c
   return all;
 }
 
-}  // namespace
-
-node_set::node_set(engine& house, const cluster_options& o, memory_space first_space) : house_(house), options_(o) {
-  if (o.nodes_max < 1) throw error(errc::bad_argument, "cluster_options::nodes_max must be at least 1");
-  if (o.spin.count() < 0) throw error(errc::bad_argument, "cluster_options::spin must not be negative");
-  if (o.link_check_after.count() < 0)
-    throw error(errc::bad_argument, "cluster_options::link_check_after must not be negative");
-  if (o.replay_max.count() < 0) throw error(errc::bad_argument, "cluster_options::replay_max must not be negative");
+// Returns who this node is. A certificate gives it its name: peers take it from there.
+net::identity make_identity(const cluster_options& o, const runtime_environment& around, const net::credentials& proof) {
   net::identity self;
-  const runtime_environment& around = house.around();
   self.id = around.make_id ? around.make_id() : net::node_id::random();
   self.incarnation = 1;
   self.name = o.node_name.empty() ? own_name() : o.node_name;
   self.cluster = o.cluster_name;
   self.listens_on = parsed(o.announce, "announce");
-  where_.seeds = parsed(o.join, "join");
-  where_.file = o.join_file;
-  where_.names = parsed(o.join_dns, "join_dns");
+  if (proof.certificate.empty()) return self;
+  const auto names = net::node_names_in(proof.certificate);
+  if (o.node_name.empty() && !names.empty()) self.name = names.front();
+  if (!o.node_name.empty() && !names.empty() && std::ranges::find(names, o.node_name) == names.end())
+    throw error(errc::bad_argument, "cluster_options::node_name: the certificate '" + o.certificate + "' is node '" +
+                                        names.front() + "', not '" + o.node_name +
+                                        "': leave the name out, or issue a certificate for it");
+  return self;
+}
+
+}  // namespace
+
+node_set::node_set(engine& the_engine, const cluster_options& o, memory_space first_space)
+    : engine_(the_engine), options_(o) {
+  if (o.nodes_max < 1) throw error(errc::bad_argument, "cluster_options::nodes_max must be at least 1");
+  if (o.spin.count() < 0) throw error(errc::bad_argument, "cluster_options::spin must not be negative");
+  if (o.link_check_after.count() < 0)
+    throw error(errc::bad_argument, "cluster_options::link_check_after must not be negative");
+  if (o.replay_max.count() < 0) throw error(errc::bad_argument, "cluster_options::replay_max must not be negative");
+  const runtime_environment& around = the_engine.around();
   net::transport_options t;
-  t.self = self;
   t.listen = parsed(o.listen, "listen");
   t.insecure_loopback = o.insecure_loopback;
   t.looks = o.spin;
   if (!o.secret_file.empty() || !o.certificate.empty() || !o.key.empty() || !o.authority.empty())
     t.proof = net::load({o.secret_file, o.certificate, o.key, o.authority}, o.cluster_name);
-  // A certificate gives the node its name: peers take it from there.
-  if (!t.proof.certificate.empty()) {
-    const auto names = net::node_names_in(t.proof.certificate);
-    if (o.node_name.empty() && !names.empty()) self.name = names.front();
-    if (!o.node_name.empty() && !names.empty() && std::ranges::find(names, o.node_name) == names.end())
-      throw error(errc::bad_argument, "cluster_options::node_name: the certificate '" + o.certificate + "' is node '" +
-                                          names.front() + "', not '" + o.node_name +
-                                          "': leave the name out, or issue a certificate for it");
-    t.self = self;
-  }
-  if (o.multicast) {
-    where_.multicast.emplace();
-    where_.secrets = t.proof.secrets;
-    if (!o.discovery_key_file.empty()) where_.secrets = net::read_secrets(o.discovery_key_file);
-    if (where_.secrets.empty())
-      throw error(errc::bad_argument,
-                  "cluster_options::multicast: datagrams are signed with the cluster's secret; give secret_file, or "
-                  "discovery_key_file where certificates are used");
-  }
-  where_.self = self;
+  const net::identity self = make_identity(o, around, t.proof);
+  t.self = self;
+  find_ways(o, self, t.proof);
   if (around.make_transport)
     transport_ = around.make_transport(std::move(t));
   else
@@ -98,10 +90,31 @@ node_set::node_set(engine& house, const cluster_options& o, memory_space first_s
   logic::membership_options m;
   std::memcpy(&m.seed, self.id.bytes.data(), sizeof m.seed);
   cluster_ = std::make_unique<cluster>(*transport_, self, m, events);
-  supervise(std::shared_ptr<actor>(house.shared_from_this(), cluster_.get()));
-  for (int i = 0; i < o.nodes_max; ++i) {
+  supervise(std::shared_ptr<actor>(the_engine.shared_from_this(), cluster_.get()));
+  add_places(o.nodes_max, first_space);
+}
+
+// Says where other nodes are looked for.
+void node_set::find_ways(const cluster_options& o, const net::identity& self, const net::credentials& proof) {
+  where_.self = self;
+  where_.seeds = parsed(o.join, "join");
+  where_.file = o.join_file;
+  where_.names = parsed(o.join_dns, "join_dns");
+  if (!o.multicast) return;
+  where_.multicast.emplace();
+  where_.secrets = o.discovery_key_file.empty() ? proof.secrets : net::read_secrets(o.discovery_key_file);
+  if (where_.secrets.empty())
+    throw error(errc::bad_argument,
+                "cluster_options::multicast: datagrams are signed with the cluster's secret; give secret_file, or "
+                "discovery_key_file where certificates are used");
+}
+
+// Adds executors for nodes that come.
+void node_set::add_places(int count, memory_space first_space) {
+  placement& p = engine_.placement_actor();
+  for (int i = 0; i < count; ++i) {
     executor_facts f;
-    f.id = static_cast<std::uint16_t>(house.placement_actor().facts().size());
+    f.id = static_cast<std::uint16_t>(p.facts().size());
     if (f.id >= logic::executors_max)
       throw error(errc::bad_argument,
                   "more than 1,024 core groups, devices and nodes: lower cluster_options::nodes_max");
@@ -109,11 +122,11 @@ node_set::node_set(engine& house, const cluster_options& o, memory_space first_s
     f.kind = device_kind::node;
     f.space = static_cast<memory_space>(first_space + i);
     places_.push_back(make_node(
-        std::move(f), house.placement_actor(), house.board(), house.state(),
+        std::move(f), p, engine_.board(), engine_.state(),
         [this](auto what) { transport_->at(transport_->now() + a_moment, std::move(what)); },
         [this, i = static_cast<std::size_t>(i)](auto) { give_up(*places_[i]); }));
     supervise(places_.back());
-    house.placement_actor().add(*places_.back());
+    p.add(*places_.back());
   }
   for (const auto& n : places_) n->meet(places_);
 }
@@ -125,7 +138,7 @@ std::unique_ptr<net::bulk_fabric> node_set::open_fabric() {
   bulk_ = "sockets";
   if (!options_.trusted_fabric) return nullptr;
   std::string why_not;
-  auto fabric = net::open_ucx(why_not, house_.settings().plugin_folders);
+  auto fabric = net::open_ucx(why_not, engine_.settings().plugin_folders);
   // A reader of a table needs only the beginning of the kind: "ucx 1.13".
   bulk_ = fabric ? fabric->kind().substr(0, fabric->kind().find(" parts")) : "sockets, without UCX: " + why_not;
   return fabric;
@@ -163,19 +176,19 @@ bool node_set::wait_released(std::chrono::steady_clock::time_point deadline) {
 }
 
 bool node_set::bring_home(std::chrono::steady_clock::time_point deadline) {
-  house_.placement_actor().with_turn([] {});  // from here on, arrays that were dropped are on their way
+  engine_.placement_actor().with_turn([] {});  // from here on, arrays that were dropped are on their way
   for (const auto& n : places_) n->bring_home_lent();
   return std::ranges::all_of(places_, [&](const auto& n) { return n->wait_idle(deadline); });
 }
 
 // Has an actor supervised. In imagined time there is no supervisor, and a failure withdraws the actor at once.
 void node_set::supervise(const std::shared_ptr<actor>& a) {
-  if (control* const c = house_.supervision()) a->supervise(c->watch(a));
+  if (control* const c = engine_.supervision()) a->supervise(c->watch(a));
 }
 
 void node_set::failed(std::exception_ptr why) {
   leaver_.start(
-      "leaves", house_.shared_from_this(), [this, why] { end_all(why); }, nullptr);
+      "leaves", engine_.shared_from_this(), [this, why] { end_all(why); }, nullptr);
 }
 
 // Ends all sessions without a goodbye: membership has failed. The runtime goes on alone.
@@ -201,7 +214,7 @@ void node_set::stop_all() {
     std::promise<void> said;
     cluster_->leave([&] { said.set_value(); });
     const auto over = said.get_future();
-    if (const auto& wait = house_.around().wait)
+    if (const auto& wait = engine_.around().wait)
       wait([&] { return over.wait_for(std::chrono::seconds(0)) == std::future_status::ready; });
     else
       over.wait();
@@ -292,7 +305,7 @@ std::uint64_t node_set::came() const {
 }
 
 bool node_set::wait_for_another(std::uint64_t came, std::chrono::steady_clock::time_point deadline) const {
-  if (const auto& wait = house_.around().wait) return wait([&] { return this->came() != came; });
+  if (const auto& wait = engine_.around().wait) return wait([&] { return this->came() != came; });
   std::unique_lock hold(lock_);
   return changed_.wait_until(hold, deadline, [&] { return came_ != came || closing_; }) && !closing_;
 }

@@ -114,6 +114,8 @@ class node_set final : private cluster_events {
   using peer_ptr = std::shared_ptr<peer>;
 
   std::unique_ptr<net::bulk_fabric> open_fabric();
+  void find_ways(const cluster_options&, const net::identity& self, const net::credentials& proof);
+  void add_places(int count, memory_space first_space);
 
   void joined(const node_id&, const std::shared_ptr<net::session>&) override;
   void resumed(const node_id&, const std::shared_ptr<net::session>&) override;
@@ -168,7 +170,7 @@ class node_set final : private cluster_events {
   heard_member heard_self(wire::self_descriptor) const;
   void note_answer(const peer&, wire::self_descriptor);
 
-  engine& house_;
+  engine& engine_;
   const cluster_options options_;
   net::discovery_options where_;
   std::string bulk_;  // how long bodies travel, for reports

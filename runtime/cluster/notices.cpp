@@ -53,7 +53,7 @@ void node_set::tell_again() {
 void node_set::tell_load(std::span<const peer_ptr> to) {
   std::vector<const task_listener*> owners;
   for (const peer_ptr& p : to) owners.push_back(p->service->listener());
-  const placement::load_report l = house_.placement_actor().load(owners);
+  const placement::load_report l = engine_.placement_actor().load(owners);
   for (std::size_t i = 0; i < to.size(); ++i) {
     wire::load_notice now;
     now.busy = static_cast<std::uint32_t>(l.busy);
@@ -70,7 +70,7 @@ void node_set::tell_load(std::span<const peer_ptr> to) {
 // Doubles the number of linked members that may take tasks, as long as this node has more tasks than it can begin.
 void node_set::look_for_links() {
   if (cluster_->members().is_mesh() || links_wanted_ >= places_.size()) return;
-  if (links_wanted_ != 0 && (!options_.give_work || house_.placement_actor().load({}).queued == 0)) return;
+  if (links_wanted_ != 0 && (!options_.give_work || engine_.placement_actor().load({}).queued == 0)) return;
   links_wanted_ = std::min(std::max(company_first, 2 * links_wanted_), places_.size());
   cluster_->want_links(links_wanted_);
 }
@@ -125,12 +125,12 @@ void node_set::hear_load(peer& p, const wire::load_notice& l) {
   const std::chrono::microseconds busy(
       std::min(l.others_us, static_cast<std::uint64_t>(std::chrono::microseconds(believed_max).count())));
   const std::uint64_t number = ++p.loads_heard;
-  house_.placement_actor().know_others(*place, busy);
+  engine_.placement_actor().know_others(*place, busy);
   if (busy == 0us) return;
   transport_->at(transport_->now() + busy, [this, still = std::weak_ptr(kept), number] {
     const peer_ptr q = still.lock();
     if (!q || q->loads_heard != number || find(name_of(q->line->peer().id)) != q) return;
-    if (const std::shared_ptr<node> there = place_of(*q)) house_.placement_actor().know_others(*there, {});
+    if (const std::shared_ptr<node> there = place_of(*q)) engine_.placement_actor().know_others(*there, {});
   });
 }
 

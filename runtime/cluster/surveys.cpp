@@ -36,8 +36,8 @@ wire::way way_of(double rate, std::uint64_t bytes, std::uint64_t fabric_bytes) {
 
 wire::self_descriptor node_set::describe() const {
   wire::self_descriptor c;
-  const runtime_report r = house_.report();
-  const placement::load_report l = house_.placement_actor().load({});
+  const runtime_report r = engine_.report();
+  const placement::load_report l = engine_.placement_actor().load({});
   c.takes_work = options_.take_work;
   c.up_ms = static_cast<std::uint64_t>(
       std::chrono::duration_cast<std::chrono::milliseconds>(transport_->now() - made_).count());
@@ -52,7 +52,7 @@ wire::self_descriptor node_set::describe() const {
   }
   if (options_.take_work) c.kernels = offered_keys().size();
   c.memory_used = r.bytes_allocated;
-  c.memory_limit = house_.settings().memory_bytes;
+  c.memory_limit = engine_.settings().memory_bytes;
   c.memory_resident = devices::resident_bytes();
   c.memory_machine = devices::memory_bytes();
   c.load_percent = static_cast<std::uint32_t>(rounded(100 * devices::load_average()));

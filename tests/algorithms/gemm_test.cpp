@@ -99,7 +99,7 @@ TEST(gemm, can_be_recorded_and_run_again) {
   runtime rt(options{.threads = 2});
   auto a = rt.filled<double>({5, 5}, tiles(2, 2), 1.0, "A");
   auto c = rt.filled<double>({5, 5}, tiles(2, 2), 0.0, "C");
-  const graph step = rt.record([&](recorder& tape) { algorithms::gemm(tape, 1.0, a, a, 1.0, c); });
+  const graph step = rt.record([&](recorder& recorded) { algorithms::gemm(recorded, 1.0, a, a, 1.0, c); });
   for (int run = 1; run <= 10; ++run) {
     rt.run(step).get();
     ASSERT_EQ(c.read()(4, 4), 5.0 * run);

@@ -198,10 +198,10 @@ TEST(resources, of_a_failing_task_are_given_back) {
 
 TEST(resources, that_do_not_exist_or_are_too_few_are_an_error_at_the_call) {
   runtime rt(options{.threads = 2, .resources = {{"io", 2}}});
-  const auto unknown = error_of([&] { rt.spawn(task_options{.resources = {{"tape", 1}}}, [] {}); });
+  const auto unknown = error_of([&] { rt.spawn(task_options{.resources = {{"recorded", 1}}}, [] {}); });
   ASSERT_TRUE(unknown);
   EXPECT_EQ(unknown->code, errc::no_resource);
-  EXPECT_TRUE(unknown->says("tape")) << unknown->text;
+  EXPECT_TRUE(unknown->says("recorded")) << unknown->text;
   const auto greedy = error_of([&] { rt.spawn(task_options{.resources = {{"io", 3}}}, [] {}); });
   ASSERT_TRUE(greedy);
   EXPECT_EQ(greedy->code, errc::no_resource);

@@ -90,7 +90,7 @@ TEST(replay, keeps_an_array_that_was_made_and_dropped_while_recording) {
 TEST(replay, does_what_spawning_does) {
   runtime rt(options{.threads = 2, .core_groups = 2});
   arrays spawned(rt), replayed(rt);
-  const graph g = rt.record([&](recorder& tape) { program(tape, replayed.a, replayed.b, replayed.sum); });
+  const graph g = rt.record([&](recorder& recorded) { program(recorded, replayed.a, replayed.b, replayed.sum); });
   EXPECT_GE(g.size(), 15u);
   EXPECT_GT(g.edges(), 0u);
   for (int run = 0; run < 20; ++run) {
@@ -107,8 +107,8 @@ TEST(replay, does_what_spawning_does) {
 TEST(replay, recording_runs_nothing) {
   runtime rt(options{.threads = 1});
   std::atomic<int> ran{0};
-  const graph g = rt.record([&](recorder& tape) {
-    for (int i = 0; i < 5; ++i) tape.spawn([&] { ++ran; });
+  const graph g = rt.record([&](recorder& recorded) {
+    for (int i = 0; i < 5; ++i) recorded.spawn([&] { ++ran; });
   });
   rt.wait_all();
   EXPECT_EQ(ran, 0);
@@ -123,9 +123,9 @@ TEST(replay, recording_runs_nothing) {
 TEST(replay, of_runs_that_follow_each_other_without_waiting_is_ordered) {
   runtime rt(options{.threads = 4, .core_groups = 2});
   auto a = rt.filled<std::int64_t>({1}, tiles(1), 1, "a");
-  const graph g = rt.record([&](recorder& tape) {
+  const graph g = rt.record([&](recorder& recorded) {
     for (int i = 0; i < 4; ++i)
-      tape.spawn([i](view<std::int64_t, 1> v) { v(0) = (v(0) * 31 + i) % 1'000'003; }, update(a));
+      recorded.spawn([i](view<std::int64_t, 1> v) { v(0) = (v(0) * 31 + i) % 1'000'003; }, update(a));
   });
   EXPECT_EQ(g.size(), 4u);
   EXPECT_EQ(g.edges(), 3u);
@@ -142,8 +142,8 @@ TEST(replay, waits_for_tasks_before_it_and_holds_back_those_after_it) {
   gate go;
   const test::opener always(go);
   auto a = rt.filled<std::int64_t>({4}, tiles(2), 1, "a");
-  const graph g = rt.record([&](recorder& tape) {
-    tape.spawn([](view<std::int64_t, 1> v) { v(0) *= 10; }, update(a.sub({{0}, {2}})));
+  const graph g = rt.record([&](recorder& recorded) {
+    recorded.spawn([](view<std::int64_t, 1> v) { v(0) *= 10; }, update(a.sub({{0}, {2}})));
   });
   rt.spawn([&](view<std::int64_t, 1> v) { v(0) += go.pass() ? 1 : 100; }, update(a));
   auto ran = rt.run(g);
@@ -173,8 +173,8 @@ TEST(replay, runs_independent_tasks_at_the_same_time) {
   runtime rt(options{.threads = 2});
   test::meeting* round = nullptr;
   std::atomic<int> met{0};
-  const graph g = rt.record([&](recorder& tape) {
-    for (int i = 0; i < 2; ++i) tape.spawn([&] { met += round->arrive_and_wait(); });
+  const graph g = rt.record([&](recorder& recorded) {
+    for (int i = 0; i < 2; ++i) recorded.spawn([&] { met += round->arrive_and_wait(); });
   });
   for (int run = 1; run <= 5; ++run) {
     test::meeting both(2);
@@ -190,17 +190,17 @@ TEST(replay, of_a_failing_task_fails_that_run_and_what_depends_on_it_only) {
   std::atomic<int> unrelated{0};
   auto a = rt.filled<std::int64_t>({2}, tiles(2), 1, "a");
   auto b = rt.filled<std::int64_t>({2}, tiles(2), 1, "b");
-  const graph g = rt.record([&](recorder& tape) {
-    tape.spawn(
+  const graph g = rt.record([&](recorder& recorded) {
+    recorded.spawn(
         task_options{.name = "sometimes"},
         [&](view<std::int64_t, 1> v) {
           v(0) = v(1) = 5;
           if (fail) throw std::runtime_error("this time");
         },
         write(a));
-    tape.spawn([](view<const std::int64_t, 1> v, view<std::int64_t, 1> to) { to(0) = to(1) = v(0) + 1; }, read(a),
+    recorded.spawn([](view<const std::int64_t, 1> v, view<std::int64_t, 1> to) { to(0) = to(1) = v(0) + 1; }, read(a),
                write(b));
-    tape.spawn([&] { ++unrelated; });
+    recorded.spawn([&] { ++unrelated; });
   });
   EXPECT_NO_THROW(rt.run(g).get());
   EXPECT_EQ(b.read()(0), 6);
@@ -223,11 +223,11 @@ TEST(replay, passes_results_of_recorded_futures_anew_in_every_run) {
   runtime rt(options{.threads = 2});
   std::atomic<int> input{0};
   std::vector<std::string> seen;
-  const graph g = rt.record([&](recorder& tape) {
-    auto number = tape.spawn([&] { return input.load(); });
-    auto text = tape.spawn([](int x) { return std::string(static_cast<std::size_t>(x), 'x'); }, number);
+  const graph g = rt.record([&](recorder& recorded) {
+    auto number = recorded.spawn([&] { return input.load(); });
+    auto text = recorded.spawn([](int x) { return std::string(static_cast<std::size_t>(x), 'x'); }, number);
     EXPECT_FALSE(number.is_ready());
-    tape.spawn([&](const std::string& s) { seen.push_back(s); }, text);
+    recorded.spawn([&](const std::string& s) { seen.push_back(s); }, text);
   });
   for (input = 1; input < 40; ++input) {
     rt.run(g).get();
@@ -242,7 +242,7 @@ TEST(replay, keeps_its_arrays_alive_and_lets_them_go_with_the_last_handle) {
     graph g;
     {
       auto a = rt.filled<std::int64_t>({100}, tiles(10), 0, "a");
-      g = rt.record([&](recorder& tape) { tape.spawn([](view<std::int64_t, 1> v) { ++v(0); }, update(a)); });
+      g = rt.record([&](recorder& recorded) { recorded.spawn([](view<std::int64_t, 1> v) { ++v(0); }, update(a)); });
     }
     const graph copy = g;
     g = {};
@@ -268,8 +268,8 @@ TEST(replay, of_an_array_that_was_used_before_the_recording_leaves_its_order_int
     auto a = rt.array<std::int64_t>({4}, tiles(4), "a");
     fill(a, 1);
     for (int i = 0; i < earlier; ++i) rt.spawn([](view<std::int64_t, 1> v) { ++v(0); }, update(a)).get();
-    const graph g = rt.record([&](recorder& tape) {
-      for (int i = 0; i < 5; ++i) tape.spawn([](view<std::int64_t, 1> v) { ++v(1); }, update(a));
+    const graph g = rt.record([&](recorder& recorded) {
+      for (int i = 0; i < 5; ++i) recorded.spawn([](view<std::int64_t, 1> v) { ++v(1); }, update(a));
     });
     ASSERT_TRUE(a.try_read_for(test::patience)) << "a reader waits for a recorded task, which never runs";
     rt.spawn([](view<std::int64_t, 1> v) { v(1) = 1; }, update(a));
@@ -284,15 +284,15 @@ TEST(replay, of_reductions_adds_to_what_is_there_each_time) {
   runtime rt(options{.threads = 4});
   auto sum = rt.filled<int>({3}, tiles(2), 0, "sum");
   auto copy = rt.array<int>({3}, tiles(3), "copy");
-  const graph g = rt.record([&](recorder& tape) {
-    tape.for_each(
+  const graph g = rt.record([&](recorder& recorded) {
+    recorded.for_each(
         grid(20).chunks(1), [](view<int, 1> v) { ++v(2); }, reduce(sum));
-    tape.spawn(
+    recorded.spawn(
         [](view<const int, 1> from, view<int, 1> to) {
           for (index_t i = 0; i < 3; ++i) to(i) = from(i);
         },
         read(sum), write(copy));
-    tape.for_each(
+    recorded.for_each(
         grid(10).chunks(1), [](view<int, 1> v) { v(0) += 2; }, reduce(sum));
   });
   for (int run = 1; run <= 50; ++run) {
@@ -306,8 +306,8 @@ TEST(replay, of_reductions_adds_to_what_is_there_each_time) {
 TEST(replay, of_a_reduction_that_is_open_at_its_end_goes_on_with_later_ones) {
   runtime rt(options{.threads = 2, .core_groups = 2});
   auto sum = rt.filled<std::int64_t>({3}, tiles(2), 100, "sum");
-  const graph g = rt.record([&](recorder& tape) {
-    for (int i = 1; i <= 4; ++i) tape.spawn([i](view<std::int64_t, 1> v) { v(2) += i; }, reduce(sum));
+  const graph g = rt.record([&](recorder& recorded) {
+    for (int i = 1; i <= 4; ++i) recorded.spawn([i](view<std::int64_t, 1> v) { v(2) += i; }, reduce(sum));
   });
   for (int run = 0; run < 10; ++run) rt.run(g);
   rt.spawn([](view<std::int64_t, 1> v) { v(2) += 7; }, reduce(sum));
@@ -344,8 +344,8 @@ TEST(replay, refuses_what_it_cannot_run_again_yet) {
     return code_of([&] { rt.record(f); }) == errc::not_supported;
   };
   std::stop_source stop;
-  EXPECT_TRUE(refused([&](recorder& tape) { tape.spawn(task_options{.resources = {{"io", 1}}}, [] {}); }));
-  EXPECT_TRUE(refused([&](recorder& tape) { tape.spawn(task_options{.stop = stop.get_token()}, [] {}); }));
+  EXPECT_TRUE(refused([&](recorder& recorded) { recorded.spawn(task_options{.resources = {{"io", 1}}}, [] {}); }));
+  EXPECT_TRUE(refused([&](recorder& recorded) { recorded.spawn(task_options{.stop = stop.get_token()}, [] {}); }));
   EXPECT_EQ(rt.spawn([] { return 1; }).get(), 1);
 }
 
@@ -356,9 +356,9 @@ TEST(replay, begins_all_that_is_ready_while_bodies_wait) {
     runtime rt(options{.threads = threads});
     test::meeting all_there(count);
     std::atomic<int> met{0};
-    const graph g = rt.record([&](recorder& tape) {
+    const graph g = rt.record([&](recorder& recorded) {
       for (int i = 0; i < count; ++i)
-        tape.spawn([&] { met += yield_core([&] { return all_there.arrive_and_wait(); }) ? 1 : 0; });
+        recorded.spawn([&] { met += yield_core([&] { return all_there.arrive_and_wait(); }) ? 1 : 0; });
     });
     auto run = rt.run(g);
     ASSERT_TRUE(run.wait_for(2 * test::patience)) << threads;
@@ -373,9 +373,9 @@ TEST(replay, ends_when_bodies_that_waited_need_the_slot_of_who_runs_it) {
     for (int round = 0; round < 50; ++round) {
       runtime rt(options{.threads = 2, .core_groups = groups});
       std::atomic<int> sum{0};
-      const graph g = rt.record([&](recorder& tape) {
+      const graph g = rt.record([&](recorder& recorded) {
         for (int i = 0; i < 12; ++i)
-          tape.spawn([&rt, &sum, i] {
+          recorded.spawn([&rt, &sum, i] {
             auto first = rt.spawn([i] { return i; });
             sum += rt.spawn([](int n) { return n; }, first).get();
           });
@@ -391,8 +391,8 @@ TEST(replay, ends_when_bodies_that_waited_need_the_slot_of_who_runs_it) {
 TEST(replay, of_a_recording_that_throws_leaves_nothing_behind) {
   runtime rt(options{.threads = 1});
   std::atomic<int> ran{0};
-  EXPECT_THROW(rt.record([&](recorder& tape) {
-    tape.spawn([&] { ++ran; });
+  EXPECT_THROW(rt.record([&](recorder& recorded) {
+    recorded.spawn([&] { ++ran; });
     throw std::out_of_range("mine");
   }),
                std::out_of_range);

@@ -130,7 +130,7 @@ class conversation : public troupe::array_maker<conversation>, public troupe::su
     }
     end();
   }
-  troupe::detail::target submission_target() const { return {&w_.nodes[0]->house(), nullptr}; }
+  troupe::detail::target submission_target() const { return {&w_.nodes[0]->the_engine(), nullptr}; }
 
  private:
   struct theirs {  // a task that the member was given

@@ -104,7 +104,7 @@ struct reduction {
   std::array<std::byte, fill_bytes_max> identity{};
   ref_list contributors;           // placement
   std::exception_ptr poison;       // placement: a contributor failed
-  std::vector<logic::box4> fresh;  // placement, on settling: boxes that had not been written before
+  std::vector<logic::box4> fresh;  // placement, when they are combined: boxes that had not been written before
 
   std::mutex lock;               // guards the partials, which executors take and give back
   std::vector<view_bytes> idle;  // capacity is reserved when a partial is taken

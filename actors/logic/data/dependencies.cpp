@@ -95,12 +95,12 @@ bool dependencies::reaches(task_record& from, const task_record* to) {
 // ---- ordering a new task --------------------------------------------------------------------------------------------
 
 tile_state& dependencies::state_of(array_core& a, std::uint32_t tile) {
-  if (!tape_) return a.states[tile];
-  tile_state& s = tape_->states[{&a, tile}];
+  if (!recorded_) return a.states[tile];
+  tile_state& s = recorded_->states[{&a, tile}];
   return s;
 }
 
-void dependencies::order(task_record& task, std::vector<task_record*>& settles) {
+void dependencies::order(task_record& task, std::vector<task_record*>& combines) {
   task.sequence = next_sequence();
   for (int i = 0; i < task.access_count; ++i) {
     access& x = task.accesses[i];
@@ -112,12 +112,12 @@ void dependencies::order(task_record& task, std::vector<task_record*>& settles) 
         around_.fail(task, from->error, false);
       continue;
     }
-    if (!tape_) ++x.array->users;
+    if (!recorded_) ++x.array->users;
     if (x.mode == access_mode::reduce) {
-      order_reduce(task, x, settles);
+      order_reduce(task, x, combines);
       continue;
     }
-    if (open_of(*x.array)) settle(*x.array, settles);
+    if (open_of(*x.array)) combine(*x.array, combines);
     const bool reads = reads_in(x.mode), writes = writes_in(x.mode);
     if (!x.where) {
       tile_state& s = state_of(*x.array, x.tile);
@@ -146,7 +146,7 @@ void dependencies::order_whole(task_record& task, tile_state& s, bool reads, boo
                                std::uint32_t tile) {
   if (reads) {
     if (!s.valid && s.writer.task != &task) {
-      if (tape_)
+      if (recorded_)
         s.outside_read = true;
       else
         complain_uninitialized(task, array, array.tile_box(tile));
@@ -166,6 +166,7 @@ void dependencies::order_whole(task_record& task, tile_state& s, bool reads, boo
   s.poison = nullptr;
 }
 
+// Orders a task on a part of a tile. A tile has one writer, or boxes of several (`parts`).
 void dependencies::order_part(task_record& task, tile_state& s, const box4& tile_box, const box4& where, bool reads,
                               bool writes, array_core& array) {
   if (!s.parts) {
@@ -176,28 +177,16 @@ void dependencies::order_part(task_record& task, tile_state& s, const box4& tile
       s.readers.add({&task, task.sequence}, living());
       return;
     }
-    s.parts = std::make_unique<std::vector<fragment>>();
-    if (s.valid) s.parts->push_back({tile_box, s.writer, true, s.poison});
-    for (const task_ref& r : s.readers) s.parts->push_back({tile_box, r, false, nullptr});
-    s.readers.clear();
-    s.writer = {};
-    s.poison = nullptr;
-    s.valid = false;
+    divide(s, tile_box);
   }
   auto& parts = *s.parts;
   if (parts.size() > fragments_before_pruning)
     std::erase_if(parts, [this](const fragment& f) { return !f.writes && !alive(f.task); });
-
-  if (reads) {
-    index_t covered = 0;
-    for (const fragment& f : parts)
-      if (f.writes) covered += intersect(f.where, where).volume();
-    if (covered != where.volume()) {
-      if (tape_)
-        s.outside_read = true;
-      else
-        complain_uninitialized(task, array, where);
-    }
+  if (reads && !is_written(parts, where)) {
+    if (recorded_)
+      s.outside_read = true;
+    else
+      complain_uninitialized(task, array, where);
   }
   for (const fragment& f : parts) {
     if ((!f.writes && !writes) || !overlap(f.where, where)) continue;
@@ -206,17 +195,39 @@ void dependencies::order_part(task_record& task, tile_state& s, const box4& tile
   }
   if (!writes) {
     parts.push_back({where, {&task, task.sequence}, false, nullptr});
-    return;
-  }
-  if (where == tile_box) {  // the tile has one writer again
+  } else if (where == tile_box) {  // the tile has one writer again
     s.parts.reset();
     s.readers.clear();
     s.writer = {&task, task.sequence};
     s.valid = true;
     s.poison = nullptr;
-    return;
+  } else {
+    overwrite(parts, where, {&task, task.sequence});
+    if (parts.size() > fragments_before_pruning) unite(s, tile_box);
   }
-  // Cuts the boxes of older writers; readers whose boxes are covered come before this task now and are dropped.
+}
+
+// Makes boxes of a tile that had one writer, or none.
+void dependencies::divide(tile_state& s, const box4& tile_box) {
+  s.parts = std::make_unique<std::vector<fragment>>();
+  if (s.valid) s.parts->push_back({tile_box, s.writer, true, s.poison});
+  for (const task_ref& r : s.readers) s.parts->push_back({tile_box, r, false, nullptr});
+  s.readers.clear();
+  s.writer = {};
+  s.poison = nullptr;
+  s.valid = false;
+}
+
+// Returns true if every element of the box has a writer.
+bool dependencies::is_written(const std::vector<fragment>& parts, const box4& where) {
+  index_t covered = 0;
+  for (const fragment& f : parts)
+    if (f.writes) covered += intersect(f.where, where).volume();
+  return covered == where.volume();
+}
+
+// Cuts the boxes of older writers; readers whose boxes are covered come before the new writer and are dropped.
+void dependencies::overwrite(std::vector<fragment>& parts, const box4& where, const task_ref& writer) {
   std::vector<fragment> cut;
   std::erase_if(parts, [&](const fragment& f) {
     if (!overlap(f.where, where)) return false;
@@ -225,27 +236,23 @@ void dependencies::order_part(task_record& task, tile_state& s, const box4& tile
     return true;
   });
   parts.insert(parts.end(), cut.begin(), cut.end());
-  parts.push_back({where, {&task, task.sequence}, true, nullptr});
+  parts.push_back({where, writer, true, nullptr});
+}
 
-  if (parts.size() > fragments_before_pruning) {
-    // Parts that are all written, finished and without failure become one valid tile again, with the readers that are
-    // left.
-    index_t written = 0;
-    bool settled = true;
-    for (const fragment& f : parts) {
-      if (f.writes) {
-        written += f.where.volume();
-        settled = settled && !alive(f.task) && !f.poison;
-      }
-    }
-    if (settled && written == tile_box.volume()) {
-      const auto old = std::move(s.parts);
-      s.valid = true;
-      s.writer = {};
-      for (const fragment& f : *old)
-        if (!f.writes && alive(f.task)) s.readers.add(f.task, living());
-    }
+// Makes parts that are all written, finished and without failure one valid tile again, with the readers that are left.
+void dependencies::unite(tile_state& s, const box4& tile_box) {
+  index_t written = 0;
+  for (const fragment& f : *s.parts) {
+    if (!f.writes) continue;
+    if (alive(f.task) || f.poison) return;
+    written += f.where.volume();
   }
+  if (written != tile_box.volume()) return;
+  const auto old = std::move(s.parts);
+  s.valid = true;
+  s.writer = {};
+  for (const fragment& f : *old)
+    if (!f.writes && alive(f.task)) s.readers.add(f.task, living());
 }
 
 void dependencies::complain_uninitialized(task_record& task, const array_core& array, const box4& where) {
@@ -264,12 +271,12 @@ void dependencies::complain_uninitialized(task_record& task, const array_core& a
 
 // ---- reductions -----------------------------------------------------------------------------------------------------
 
-void dependencies::order_reduce(task_record& task, access& x, std::vector<task_record*>& settles) {
+void dependencies::order_reduce(task_record& task, access& x, std::vector<task_record*>& combines) {
   array_core& a = *x.array;
   const box4 where = view_box(*x.where);
   const detail::combine_fn op = x.where->combiner;
   detail::reduction*& open = open_of(a);
-  if (open && (open->combiner != op || open->where != where)) settle(a, settles);
+  if (open && (open->combiner != op || open->where != where)) combine(a, combines);
   if (!open) {
     auto* r = new detail::reduction;
     r->combiner = op;
@@ -282,17 +289,17 @@ void dependencies::order_reduce(task_record& task, access& x, std::vector<task_r
   x.where->partials = open;  // executors find the partials here
 }
 
-void dependencies::settle(array_core& a, std::vector<task_record*>& settles) {
+void dependencies::combine(array_core& a, std::vector<task_record*>& combines) {
   detail::reduction*& open = open_of(a);
   detail::reduction* r = open;
-  task_record* t = around_.make_settle(a, *r);
+  task_record* t = around_.make_combine(a, *r);
   open = nullptr;
   t->sequence = next_sequence();
   for (const task_ref& c : r->contributors) link(c, *t, true);
   if (r->poison) around_.fail(*t, r->poison, false);
   // The array's earlier contents are combined too where they are valid; elsewhere the partials stand alone. So the
-  // settle task is ordered as an update that does not insist on initialised contents.
-  if (!tape_) ++a.users;
+  // combine task is ordered as an update that does not insist on initialised contents.
+  if (!recorded_) ++a.users;
   a.each_tile(r->where, [&](std::uint32_t tile, const box4& tile_box) {
     tile_state& s = state_of(a, tile);
     const box4 part = intersect(tile_box, r->where);
@@ -316,7 +323,7 @@ void dependencies::settle(array_core& a, std::vector<task_record*>& settles) {
     } else if (!had) {
       r->fresh.push_back(part);
     }
-    if (tape_) {  // a run needs the array's contents; order() below notes the read
+    if (recorded_) {  // a run needs the array's contents; order() below notes the read
       r->fresh.clear();
       had = true;
     }
@@ -325,14 +332,14 @@ void dependencies::settle(array_core& a, std::vector<task_record*>& settles) {
     else
       order_part(*t, s, tile_box, part, had, true, a);
   });
-  settles.push_back(t);
+  combines.push_back(t);
 }
 
-void dependencies::settle_recorded(std::vector<task_record*>& settles) {
+void dependencies::settle_recorded(std::vector<task_record*>& combines) {
   std::vector<array_core*> arrays;
-  for (const auto& [array, r] : tape_->open)
+  for (const auto& [array, r] : recorded_->open)
     if (r) arrays.push_back(array);
-  for (array_core* a : arrays) settle(*a, settles);
+  for (array_core* a : arrays) combine(*a, combines);
 }
 
 // ---- failure --------------------------------------------------------------------------------------------------------

@@ -59,8 +59,8 @@ class dependencies {
   /// The functions that `dependencies` calls; implemented by its owner.
   class callbacks {
    public:
-    /// Returns a record of kind settle that will combine the reduction's partials into the array.
-    virtual task_record* make_settle(array_core&, detail::reduction&) = 0;
+    /// Returns a record of kind combine that will combine the reduction's partials into the array.
+    virtual task_record* make_combine(array_core&, detail::reduction&) = 0;
     /// Fails a task that can never run: another task's failure reached it, or (`own`) it is wrong itself.
     virtual void fail(task_record&, std::exception_ptr, bool own) = 0;
 
@@ -68,18 +68,18 @@ class dependencies {
     ~callbacks() = default;
   };
 
-  /// Orders tasks of the program, or of a recording if there is a tape. Then tile states are the tape's and numbers
+  /// Orders tasks of the program, or those of a recording if there is one. Then tile states are the recording's and numbers
   /// come from a range of their own: live states hold numbers of records long reused, and must not take a recorded task
   /// for one of those.
-  explicit dependencies(callbacks& s, recorded_tiles* tape = nullptr)
-      : around_(s), tape_(tape), sequence_(tape ? std::uint64_t{1} << 63 : 0) {}
+  explicit dependencies(callbacks& s, recorded_tiles* recorded = nullptr)
+      : around_(s), recorded_(recorded), sequence_(recorded ? std::uint64_t{1} << 63 : 0) {}
 
   /// Orders a newly submitted task after those before it, in program order. Afterwards `task.pending` counts its
   /// unfinished predecessors (plus what the caller put there). Settle tasks made on the way are appended to
-  /// `settles`, already ordered.
-  void order(task_record& task, std::vector<task_record*>& settles);
+  /// `combines`, already ordered.
+  void order(task_record& task, std::vector<task_record*>& combines);
   /// Settles every reduction that is still open, at the end of a recording.
-  void settle_recorded(std::vector<task_record*>& settles);
+  void settle_recorded(std::vector<task_record*>& combines);
 
   /// Removes a finished task from the graph. Calls `ready(successor)` for each successor whose last predecessor this
   /// was. A failed task (`error` set) fails its data successors and poisons its outputs.
@@ -135,7 +135,7 @@ class dependencies {
   /// Notes every dependency found from now on in `to` as (earlier, later), also those on tasks that have retired; for
   /// traces.
   void note_edges(std::vector<std::pair<std::uint64_t, std::uint64_t>>* to) { noted_ = to; }
-  /// Notes each edge between unfinished tasks once, also those of settle tasks.
+  /// Notes each edge between unfinished tasks once, also those of combine tasks.
   void note_predecessors(std::vector<dependency>* to) { predecessors_ = to; }
 
  private:
@@ -153,14 +153,18 @@ class dependencies {
   void order_whole(task_record&, tile_state&, bool reads, bool writes, array_core&, std::uint32_t tile);
   void order_part(task_record&, tile_state&, const box4& tile_box, const box4& where, bool reads, bool writes,
                   array_core&);
-  void order_reduce(task_record&, access&, std::vector<task_record*>& settles);
-  void settle(array_core&, std::vector<task_record*>& settles);
-  detail::reduction*& open_of(array_core& a) { return tape_ ? tape_->open[&a] : a.open; }
+  void divide(tile_state&, const box4& tile_box);
+  static bool is_written(const std::vector<detail::fragment>&, const box4& where);
+  static void overwrite(std::vector<detail::fragment>&, const box4& where, const detail::task_ref& writer);
+  void unite(tile_state&, const box4& tile_box);
+  void order_reduce(task_record&, access&, std::vector<task_record*>& combines);
+  void combine(array_core&, std::vector<task_record*>& combines);
+  detail::reduction*& open_of(array_core& a) { return recorded_ ? recorded_->open[&a] : a.open; }
   void poison_outputs(task_record&);
   void complain_uninitialized(task_record&, const array_core&, const box4&);
 
   callbacks& around_;
-  recorded_tiles* tape_;
+  recorded_tiles* recorded_;
   successor_blocks blocks_;
   std::uint64_t sequence_, floor_ = 0;
   const task_record* retiring_ = nullptr;  // its successors are being released

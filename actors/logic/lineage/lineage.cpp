@@ -136,7 +136,7 @@ void lineage::forget(std::uint64_t array) {
   settle();
 }
 
-// ---- copies aside ---------------------------------------------------------------------------------------------------
+// ---- retained copies ------------------------------------------------------------------------------------------------
 
 std::optional<value> lineage::must_keep(std::uint64_t array, std::uint32_t tile) const {
   const known_tile* const t = find(array, tile);

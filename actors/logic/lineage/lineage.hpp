@@ -5,7 +5,7 @@
 // Pure; owned by placement. A value is the contents of a tile at one version. Home is the host memory of the node that
 // spawned the tasks. The log has only those calls of which some write is needed: it is the newest of its tile and home
 // does not have it, or another call of the log reads it and it is neither at home nor kept. A value that such a call
-// reads and that home is about to overwrite is kept: copied aside. So the log is as short as the contents of home
+// reads and that home is about to overwrite is retained: copied. So the log is as short as the contents of home
 // allow: when every value that is nowhere else has been brought home, the log is empty. A value brought home need not
 // be the newest: calls before it are not needed then.
 //
@@ -117,12 +117,12 @@ class lineage {
   /// Forgets the array: no task will name it again, and its host's bytes are about to be freed.
   void forget(std::uint64_t array);
 
-  // ---- copies aside -------------------------------------------------------------------------------------------------
-  /// Returns the value(s) in the host's bytes of this tile, or array, that must be copied aside before they are
+  // ---- retained copies ----------------------------------------------------------------------------------------------
+  /// Returns the value(s) in the host's bytes of this tile, or array, that must be retained (copied) before they are
   /// overwritten or freed.
   std::optional<value> must_keep(std::uint64_t array, std::uint32_t tile) const;
   std::vector<value> must_keep(std::uint64_t array) const;
-  /// Notes that the value was copied aside. Returns false if the copy is not needed.
+  /// Notes that the value has been retained. Returns false if the copy is not needed.
   bool kept(const value&, std::uint64_t bytes);
   /// Returns the copies that are not needed any more, and forgets them.
   std::vector<value> take_unwanted();
@@ -155,6 +155,7 @@ class lineage {
   struct known_tile;
   struct known_value;
   struct logged;
+  class planner;
 
   struct read_link {
     known_value* what;

@@ -7,96 +7,125 @@
 
 namespace troupe::logic {
 
-remake_plan lineage::remake(std::span<const value> lost) const {
+/// Makes one plan: collects the calls that may matter, finds out which can be repeated and which are wanted, and writes
+/// the wanted ones down as steps.
+class lineage::planner {
+ public:
+  planner(const lineage& log, std::span<const value> lost) : log_(log), lost_(lost) {}
+
+  remake_plan make() {
+    collect();
+    find_lacks();
+    find_wanted();
+    write_steps();
+    return std::move(plan_);
+  }
+
+ private:
   using place = remake_plan::place;
+  using lack = std::pair<value, remake_plan::reason>;
   struct step_state {
-    std::optional<std::pair<value, remake_plan::reason>> lacks;
+    std::optional<lack> lacks;
     bool wanted = false;
     std::uint32_t step = 0;
   };
-  const auto can_repeat = [](const known_value& v) { return v.maker && !v.maker->broken; };
+  static constexpr std::uint32_t to_the_end = ~std::uint32_t{0};
+
+  static bool can_repeat(const known_value& v) { return v.maker && !v.maker->broken; }
+  static place place_of(const known_value& v) { return is_at_home(v) ? place::home : place::kept; }
   // Returns why a value that is not here cannot be made.
-  const auto why_not = [](const known_value* v, const value& name) -> std::pair<value, remake_plan::reason> {
+  static lack why_not(const known_value* v, const value& name) {
     if (!v || !v->maker) return {name, remake_plan::reason::gone};
     if (v->maker->why == remake_plan::reason::runs_once) return {name, remake_plan::reason::runs_once};
     return {v->maker->lacks, remake_plan::reason::gone};
-  };
+  }
 
   // Collects all calls that may matter, and sorts them in the order in which they ran.
-  std::unordered_map<const logged*, step_state> states;
-  std::vector<const logged*> calls;
-  const auto look_at = [&](const known_value& v) {
-    if (!is_here(v) && can_repeat(v) && states.try_emplace(v.maker).second) calls.push_back(v.maker);
-  };
-  for (const value& l : lost)
-    if (const known_value* const v = find(l)) look_at(*v);
-  for (std::size_t i = 0; i < calls.size(); ++i)
-    for (const read_link& r : calls[i]->reads) look_at(*r.what);
-  std::sort(calls.begin(), calls.end(), [](const logged* a, const logged* b) { return a->number < b->number; });
+  void collect() {
+    const auto look_at = [&](const known_value& v) {
+      if (!is_here(v) && can_repeat(v) && states_.try_emplace(v.maker).second) calls_.push_back(v.maker);
+    };
+    for (const value& l : lost_)
+      if (const known_value* const v = log_.find(l)) look_at(*v);
+    for (std::size_t i = 0; i < calls_.size(); ++i)
+      for (const read_link& r : calls_[i]->reads) look_at(*r.what);
+    std::sort(calls_.begin(), calls_.end(), [](const logged* a, const logged* b) { return a->number < b->number; });
+  }
 
   // Finds out which of the calls can be repeated.
-  for (const logged* c : calls) {
-    step_state& s = states.at(c);
-    for (const read_link& r : c->reads) {
-      if (s.lacks || is_here(*r.what)) continue;
-      if (can_repeat(*r.what))
-        s.lacks = states.at(r.what->maker).lacks;
-      else
-        s.lacks = why_not(r.what, name_of(*r.what));
-    }
-  }
-
-  // Finds out which of these are wanted.
-  remake_plan plan;
-  std::unordered_map<const known_value*, std::uint32_t> last_use;  // of values that steps make
-  constexpr std::uint32_t to_the_end = ~std::uint32_t{0};
-  for (const value& l : lost) {
-    const known_value* const v = find(l);
-    if (v && is_here(*v)) {
-      plan.remade.push_back({l, is_at_home(*v) ? place::home : place::kept, 0});
-    } else if (!v || !can_repeat(*v)) {
-      const auto [lacks, why] = why_not(v, l);
-      plan.holes.push_back({l, lacks, why});
-    } else if (step_state& s = states.at(v->maker); s.lacks) {
-      plan.holes.push_back({l, s.lacks->first, s.lacks->second});
-    } else {
-      s.wanted = true;
-      last_use[v] = to_the_end;
-      plan.remade.push_back({l, place::step, 0});
-    }
-  }
-  for (auto c = calls.rbegin(); c != calls.rend(); ++c) {
-    if (!states.at(*c).wanted) continue;
-    for (const read_link& r : (*c)->reads)
-      if (!is_here(*r.what)) states.at(r.what->maker).wanted = true;
-  }
-
-  std::uint32_t count = 0;
-  for (const logged* c : calls) {
-    step_state& s = states.at(c);
-    if (!s.wanted) continue;
-    s.step = count++;
-    remake_plan::step& to = plan.steps.emplace_back();
-    to.what = c->what;
-    plan.cost_ns += static_cast<double>(c->cost_ns);
-    for (const read_link& r : c->reads) {
-      if (is_here(*r.what)) {
-        to.reads.push_back({name_of(*r.what), is_at_home(*r.what) ? place::home : place::kept, 0});
-        continue;
+  void find_lacks() {
+    for (const logged* c : calls_) {
+      step_state& s = states_.at(c);
+      for (const read_link& r : c->reads) {
+        if (s.lacks || is_here(*r.what)) continue;
+        if (can_repeat(*r.what))
+          s.lacks = states_.at(r.what->maker).lacks;
+        else
+          s.lacks = why_not(r.what, name_of(*r.what));
       }
-      to.reads.push_back({name_of(*r.what), place::step, states.at(r.what->maker).step});
-      if (std::uint32_t& last = last_use.at(r.what); last != to_the_end) last = s.step;
-    }
-    for (const known_value* v : c->writes) {
-      to.writes.push_back(name_of(*v));
-      last_use.try_emplace(v, s.step);
     }
   }
-  for (const auto& [v, last] : last_use)
-    if (last != to_the_end) plan.steps[last].done_with.push_back(name_of(*v));
-  for (remake_plan::source& r : plan.remade)
-    if (r.where == place::step) r.step = states.at(find(r.what)->maker).step;
-  return plan;
-}
+
+  // Says for each lost value where it comes from, and finds out which calls are wanted for that.
+  void find_wanted() {
+    for (const value& l : lost_) {
+      const known_value* const v = log_.find(l);
+      if (v && is_here(*v)) {
+        plan_.remade.push_back({l, place_of(*v), 0});
+      } else if (!v || !can_repeat(*v)) {
+        const auto [lacks, why] = why_not(v, l);
+        plan_.holes.push_back({l, lacks, why});
+      } else if (step_state& s = states_.at(v->maker); s.lacks) {
+        plan_.holes.push_back({l, s.lacks->first, s.lacks->second});
+      } else {
+        s.wanted = true;
+        last_use_[v] = to_the_end;
+        plan_.remade.push_back({l, place::step, 0});
+      }
+    }
+    for (auto c = calls_.rbegin(); c != calls_.rend(); ++c) {
+      if (!states_.at(*c).wanted) continue;
+      for (const read_link& r : (*c)->reads)
+        if (!is_here(*r.what)) states_.at(r.what->maker).wanted = true;
+    }
+  }
+
+  void write_steps() {
+    std::uint32_t count = 0;
+    for (const logged* c : calls_) {
+      step_state& s = states_.at(c);
+      if (!s.wanted) continue;
+      s.step = count++;
+      remake_plan::step& to = plan_.steps.emplace_back();
+      to.what = c->what;
+      plan_.cost_ns += static_cast<double>(c->cost_ns);
+      for (const read_link& r : c->reads) {
+        if (is_here(*r.what)) {
+          to.reads.push_back({name_of(*r.what), place_of(*r.what), 0});
+          continue;
+        }
+        to.reads.push_back({name_of(*r.what), place::step, states_.at(r.what->maker).step});
+        if (std::uint32_t& last = last_use_.at(r.what); last != to_the_end) last = s.step;
+      }
+      for (const known_value* v : c->writes) {
+        to.writes.push_back(name_of(*v));
+        last_use_.try_emplace(v, s.step);
+      }
+    }
+    for (const auto& [v, last] : last_use_)
+      if (last != to_the_end) plan_.steps[last].done_with.push_back(name_of(*v));
+    for (remake_plan::source& r : plan_.remade)
+      if (r.where == place::step) r.step = states_.at(log_.find(r.what)->maker).step;
+  }
+
+  const lineage& log_;
+  const std::span<const value> lost_;
+  std::unordered_map<const logged*, step_state> states_;
+  std::vector<const logged*> calls_;                                // of `states_`
+  std::unordered_map<const known_value*, std::uint32_t> last_use_;  // step, of values that steps make
+  remake_plan plan_;
+};
+
+remake_plan lineage::remake(std::span<const value> lost) const { return planner(*this, lost).make(); }
 
 }  // namespace troupe::logic

@@ -54,73 +54,20 @@ bool is_nearer(const offer& a, const offer& b) {
 void assignment::add(const detail::executor_facts& f) {
   work_.add(f.slots, f.kind);
   facts_.push_back(f);
-  spaces_ = std::max<std::size_t>(spaces_, f.space + 1u);
-  name_space(f.space);
-  if (f.space != detail::host_space) by_space_[f.space] = f.id;
-  abilities_.add(f);
-  all_.insert(f.id);
-  (f.kind == device_kind::node ? nodes_ : near_).insert(f.id);
+  spaces_.add(f.space, f.id);
+  eligible_.add(f);
+  if (f.kind != device_kind::node) near_.insert(f.id);
   if (f.shares_cores()) on_cores_.insert(f.id);
-  ++changes_;
-}
-
-const assignment::masks& assignment::masks_of(const task_record& t) {
-  if (t.extra) {
-    other_masks_.all = mask_of(t);
-    other_masks_.now = other_masks_.all;
-    other_masks_.now -= paused_;
-    return other_masks_;
-  }
-  const detail::kernel_info& k = *t.kernel;
-  const std::uint32_t offered = k.nodes ? k.nodes->changes() : 0;
-  known_masks& m = known_masks_[(reinterpret_cast<std::uintptr_t>(&k) >> 6) % known_masks_.size()];
-  if (m.kernel != &k || m.nodes != k.nodes || m.changes != changes_ || m.offered != offered || m.kinds != k.kinds ||
-      m.doubles != k.doubles) {
-    m.kernel = &k;
-    m.nodes = k.nodes;
-    m.changes = changes_;
-    m.offered = offered;
-    m.kinds = k.kinds;
-    m.doubles = k.doubles;
-    m.found.all = mask_of(t);
-    m.found.now = m.found.all;
-    m.found.now -= paused_;
-  }
-  return m.found;
-}
-
-executor_set assignment::mask_of(const task_record& t) const {
-  executor_set mask = mask_in_scope(t);
-  if (!t.extra || t.extra->holds_at == detail::holds_nowhere) return mask;
-  if (t.extra->holds_at == detail::holds_here) return mask -= nodes_;
-  executor_set one;
-  one.insert(t.extra->holds_at);
-  return mask &= one;
-}
-
-admission::places assignment::places_of(const task_record& t) const {
-  const executor_set mask = mask_in_scope(t);
-  admission::places p;
-  p.nodes = mask & nodes_;
-  p.here = !(mask - nodes_).empty();
-  p.open = p.nodes - paused_;
-  return p;
 }
 
 float assignment::predicted_ns(const task_record& t) {
-  const executor_set& mask = masks_of(t).all;
+  const executor_set& mask = eligible_.masks_of(t).all;
   if (mask.empty()) return 0;
   return model_of(t, facts_[static_cast<std::size_t>(mask.first())].kind).predicted_ns();
 }
 
 std::uint64_t assignment::missing_bytes(const task_record& t, detail::memory_space where) const {
   return bytes_missing(t, where);
-}
-
-executor_set assignment::mask_in_scope(const task_record& t) const {
-  executor_set mask = abilities_.of(*t.kernel);
-  if (t.extra) mask &= t.extra->executors;
-  return mask -= withdrawn_;
 }
 
 std::uint64_t assignment::bytes_of(const task_record& t) const {
@@ -176,7 +123,7 @@ float assignment::hop_ns(detail::memory_space from, detail::memory_space to, std
 }
 
 void assignment::assign_again(task_record& t) {
-  const executor_set& now = masks_of(t).now;
+  const executor_set& now = eligible_.masks_of(t).now;
   if (now.empty() || assign_among(t, now, at_once) != outcome::given) assign(t);
 }
 
@@ -187,8 +134,8 @@ void assignment::assign(task_record& t) {
     work_.give(t, 0, m.predicted_ns());
     return;
   }
-  const auto& [mask, now] = masks_of(t);
-  if (mask.has_single() && !now.empty() && !may_wait_for_nodes(t)) {
+  const auto& [mask, now] = eligible_.masks_of(t);
+  if (mask.has_single() && !now.empty() && !eligible_.may_wait_for_nodes(t)) {
     const auto i = static_cast<std::size_t>(mask.first());
     const run_time& m = model_of(t, facts_[i].kind);
     if (m.known()) t.marks |= detail::mark_known;
@@ -215,7 +162,7 @@ void assignment::assign(task_record& t) {
 bool assignment::look_for_some(const executor_set& among, const space_set& holders) {
   weighed_count_ = 0;
   const auto add = [&](std::size_t i) { weighed_[weighed_count_++] = static_cast<std::uint16_t>(i); };
-  if (!among.has_more_than_with(nodes_, nodes_few)) {
+  if (!among.has_more_than_with(eligible_.nodes(), nodes_few)) {
     among.each(add);
     return false;
   }
@@ -242,30 +189,21 @@ bool assignment::look_for_some(const executor_set& among, const space_set& holde
   if (!holders.empty()) {
     executor_set have;
     holders.each([&](std::size_t s) {
-      if (const std::size_t i = by_space_[s]; among.contains(i)) have.insert(i);
+      if (const std::size_t i = spaces_.executor_of(static_cast<detail::memory_space>(s)); among.contains(i)) have.insert(i);
     });
     add_some(have, work_.free(), nodes_weighed / 2);
     add_some(have, work_.roomy(), nodes_weighed / 2);
-    add_some(have, nodes_, nodes_weighed / 2);
+    add_some(have, eligible_.nodes(), nodes_weighed / 2);
   }
   add_some(among, work_.free(), 0);
   add_some(among, work_.roomy(), 0);
-  add_some(among, nodes_, 0);
+  add_some(among, eligible_.nodes(), 0);
   return true;
 }
 
-assignment::outcome assignment::assign_among(task_record& t, const executor_set& among, std::size_t waiting,
-                                             bool at_home) {
-  if (waiting != at_once && !among.meets(work_.roomy())) return outcome::kept;
-  std::size_t chosen = none;
-  static_assert(static_cast<int>(device_kind::node) == device_kind_count);
-  std::array<const run_time*, device_kind_count + 1> models{};  // device_kind::node too
-  const auto model = [&](device_kind kind) -> const run_time& {
-    const run_time*& m = models[static_cast<std::size_t>(kind)];
-    return m ? *m : *(m = &model_of(t, kind));
-  };
-  const space_set holders = spaces_ > 1 ? spaces_with_data_of(t) : space_set();
-  const bool some = look_for_some(among, holders);
+// Makes the offers of the weighed executors; returns true if the task's kernel has been timed on all their kinds.
+// `holders`: spaces that hold some of its data.
+bool assignment::make_offers(const task_record& t, const space_set& holders, models& m) {
   // The same bytes have to travel to all executors that hold none of the task's data and reach the same of its holders:
   // they are counted once. If no space holds any, these are all executors.
   std::array<detail::memory_space, 32> holding;
@@ -276,7 +214,7 @@ assignment::outcome assignment::assign_among(task_record& t, const executor_set&
   const auto reached_from = [&](detail::memory_space where) {
     std::uint32_t reached = 0;
     for (std::size_t k = 0; k < holding_count; ++k)
-      reached = reached << 1 | (reach_[where].contains(holding[k]) ? 1 : 0);
+      reached = reached << 1 | (spaces_.reached_by(where).contains(holding[k]) ? 1 : 0);
     return reached;
   };
   struct missing {
@@ -286,31 +224,28 @@ assignment::outcome assignment::assign_among(task_record& t, const executor_set&
     std::uint32_t reached = 0;
     bool looked_at = false;
   } same, own;
-  const auto look = [&](missing& m, detail::memory_space where) {
-    m.from.restart(&reach_[where]);
-    m.bytes = bytes_missing(t, where, m.from);
-    m.home_ns = homecoming_ns(t, where);
-  };
   bool all_known = true;
   const bool slotless = t.extra && logic::slots_of(t.extra->options.resources) == 0;
   offers_.resize(weighed_count_);
   for (std::size_t k = 0; k < weighed_count_; ++k) {
     const std::size_t i = weighed_[k];
     const detail::executor_facts& f = facts_[i];
-    const run_time& m = model(f.kind);
-    all_known &= m.known();
+    const run_time& time = m.of(f.kind);
+    all_known &= time.known();
     offer& o = offers_[k];
     o = {.executor = f.id,
          .queue_ns = work_.queue_ns(i),
-         .run_ns = m.expected_ns(guess_ns),
+         .run_ns = time.expected_ns(guess_ns),
          .others_ns = work_.others_ns(i)};
-    o.guessed = !m.known() && tries_enough(i) && !slotless;
-    if (spaces_ == 1) continue;
+    o.guessed = !time.known() && tries_enough(i) && !slotless;
+    if (spaces_.has_one()) continue;
     const bool alike = !holders.contains(f.space) && f.space != detail::host_space;
     missing& lacks = alike ? same : own;
     const std::uint32_t reached = alike && holding_count <= holding.size() ? reached_from(f.space) : 0;
     if (!alike || !same.looked_at || reached != same.reached || holding_count > holding.size()) {
-      look(lacks, f.space);
+      lacks.from.restart(&spaces_.reached_by(f.space));
+      lacks.bytes = bytes_missing(t, f.space, lacks.from);
+      lacks.home_ns = homecoming_ns(t, f.space);
       lacks.reached = reached;
       lacks.looked_at = true;
     }
@@ -320,52 +255,65 @@ assignment::outcome assignment::assign_among(task_record& t, const executor_set&
     o.transfer_ns = arrival_ns(f.space, lacks.from) + lacks.home_ns;
     if (o.transfer_ns > 0) o.link_ns = work_.moving_ns(i);
   }
-  const std::span<offer> offers = offers_;
-  const std::size_t n = offers.size();
-  // A guess is not compared between cores and devices: an executor that has no time for this kernel tries a few tasks
-  // before it gets more. It does not where an executor of known speed with room is done before the data has even
-  // arrived, by a link whose speed is known too.
-  const auto is_known = [&](const offer& o) { return model(facts_[o.executor].kind).known(); };
+  return all_known;
+}
+
+// Returns the offer of an executor that has no time for the task's kernel and tries it, if one is to. A guess is not
+// compared between cores and devices: such an executor tries a few tasks before it gets more. It does not where an
+// executor of known speed with room is done before the data has even arrived, by a link whose speed is known too.
+assignment::trial assignment::choose_trial(const task_record& t, models& m, std::size_t waiting, bool all_known) {
+  trial chosen{none};
+  if (all_known) return chosen;
   float known_ns = std::numeric_limits<float>::max();
-  for (std::size_t k = 0; k < n && spaces_ > 1 && !all_known; ++k)
-    if (offers[k].queue_ns <= window_ns_ && is_known(offers[k])) known_ns = std::min(known_ns, offers[k].finish_ns());
-  const bool alike = all_known || std::ranges::all_of(offers, [&](const offer& o) {
-                       return facts_[o.executor].kind == facts_[offers[0].executor].kind;
-                     });
+  if (!spaces_.has_one())
+    for (const offer& o : offers_)
+      if (o.queue_ns <= window_ns_ && m.of(o).known()) known_ns = std::min(known_ns, o.finish_ns());
+  if (std::ranges::all_of(offers_, [&](const offer& o) {
+        return facts_[o.executor].kind == facts_[offers_[0].executor].kind;
+      }))
+    return chosen;
   alternatives others{.waiting = waiting == at_once ? 0 : waiting};
-  for (std::size_t k = 0; k < n && !alike; ++k)
-    note_alternative(others, offers[k].executor, model(facts_[offers[k].executor].kind));
-  float staked_ns = 0;
-  for (std::size_t k = 0; k < n && !alike; ++k) {
-    const std::size_t i = offers[k].executor;
-    if (is_known(offers[k])) continue;
+  for (const offer& o : offers_) note_alternative(others, o.executor, m.of(o));
+  for (std::size_t k = 0; k < offers_.size(); ++k) {
+    offer& o = offers_[k];
+    const std::size_t i = o.executor;
+    if (m.of(o).known()) continue;
     const bool host = facts_[i].space == detail::host_space;
     // Cores with a free slot may always try: the bodies that run there as trials may wait for this task.
     const bool enough =
         work_.tries(i) >= tries_per_slot * (host ? work_.slots(i) : 1) && !(host && work_.free().contains(i));
-    const bool too_far = offers[k].transfer_ns > known_ns && model_.knows_edge(detail::host_space, facts_[i].space);
+    const bool too_far = o.transfer_ns > known_ns && model_.knows_edge(detail::host_space, facts_[i].space);
     std::optional<float> at_stake = 0.0f;
     if (!enough && !too_far && is_device(i))
-      at_stake =
-          trials_.stake(i, *t.kernel, model(facts_[i].kind), facts_[i].shares_cores(), offers[k].transfer_ns, others);
-    offers[k].waits = enough || too_far || !at_stake;
-    if (!offers[k].waits && offers[k].queue_ns <= window_ns_ &&
-        (chosen == none || offers[k].finish_ns() < offers[chosen].finish_ns())) {
-      chosen = k;
-      staked_ns = *at_stake;
-    }
+      at_stake = trials_.stake(i, *t.kernel, m.of(o), facts_[i].shares_cores(), o.transfer_ns, others);
+    o.waits = enough || too_far || !at_stake;
+    if (!o.waits && o.queue_ns <= window_ns_ &&
+        (chosen.offer == none || o.finish_ns() < offers_[chosen.offer].finish_ns()))
+      chosen = {k, *at_stake};
   }
-  if (careful_ && among.meets(on_cores_)) leave_cores_alone(t, model(device_kind::cpu).known());
-  const std::size_t best = chosen != none ? chosen : choose(offers, waiting, among, some);
+  return chosen;
+}
+
+assignment::outcome assignment::assign_among(task_record& t, const executor_set& among, std::size_t waiting,
+                                             bool at_home) {
+  if (waiting != at_once && !among.meets(work_.roomy())) return outcome::kept;
+  models m(*this, t);
+  const space_set holders = spaces_.has_one() ? space_set() : spaces_with_data_of(t);
+  const bool some = look_for_some(among, holders);
+  const bool all_known = make_offers(t, holders, m);
+  const trial tried = choose_trial(t, m, waiting, all_known);
+  if (careful_ && among.meets(on_cores_)) leave_cores_alone(t, m.of(device_kind::cpu).known());
+  const std::size_t best = tried.offer != none ? tried.offer : choose(offers_, waiting, among, some);
   if (best == none) return outcome::kept;
-  if (at_home && chosen == none &&
-      std::ranges::any_of(offers, [&](const offer& o) { return is_nearer(o, offers[best]); }))
+  const offer& o = offers_[best];
+  if (at_home && tried.offer == none &&
+      std::ranges::any_of(offers_, [&](const offer& other) { return is_nearer(other, o); }))
     return outcome::elsewhere;
-  if (is_known(offers[best])) t.marks |= detail::mark_known;
-  if (best == chosen && staked_ns > 0) model_of(t, facts_[offers[best].executor].kind).stake(staked_ns);
-  if (some && nodes_.contains(offers[best].executor)) turn_ = offers[best].executor + 1u;
-  decisions_.note(t.sequence, offers, best);
-  work_.give(t, offers[best].executor, offers[best].run_ns, offers[best].transfer_ns);
+  if (m.of(o).known()) t.marks |= detail::mark_known;
+  if (tried.offer != none && tried.staked_ns > 0) model_of(t, facts_[o.executor].kind).stake(tried.staked_ns);
+  if (some && eligible_.is_node(o.executor)) turn_ = o.executor + 1u;
+  decisions_.note(t.sequence, offers_, best);
+  work_.give(t, o.executor, o.run_ns, o.transfer_ns);
   return outcome::given;
 }
 
@@ -377,14 +325,14 @@ std::size_t assignment::choose(std::span<const offer> offers, std::size_t waitin
   const std::size_t best = best_offer(offers);
   if (has_room(offers[best]) || waiting == at_once) return best;
   // Number of nodes that each weighed node stands for.
-  const float nodes_each = some ? static_cast<float>((among & nodes_).count()) / nodes_weighed : 1;
+  const float nodes_each = some ? static_cast<float>((among & eligible_.nodes()).count()) / nodes_weighed : 1;
   std::size_t chosen = none;
   for (std::size_t j = 0; j < offers.size(); ++j) {
     if (!has_room(offers[j])) continue;
     float rate = 0;  // of the others, in tasks per nanosecond
     for (std::size_t k = 0; k < offers.size(); ++k)
       if (k != j && !offers[k].waits)
-        rate += (nodes_.contains(offers[k].executor) ? nodes_each : 1.0f) *
+        rate += (eligible_.is_node(offers[k].executor) ? nodes_each : 1.0f) *
                 static_cast<float>(work_.slots(offers[k].executor)) / std::max(offers[k].run_ns, 1.0f);
     if (offers[j].finish_ns() * rate > static_cast<float>(waiting)) continue;
     if (chosen == none || offers[j].finish_ns() < offers[chosen].finish_ns()) chosen = j;
@@ -397,7 +345,7 @@ bool assignment::has_room(const offer& o) const { return !o.waits && !o.guessed 
 // True if executor i has enough tasks of unknown duration. With a free slot it may always have one more: those that it
 // tries may wait for that one.
 bool assignment::tries_enough(std::size_t i) const {
-  const int each = nodes_.contains(i) ? guesses_per_slot_of_node : guesses_per_slot;
+  const int each = eligible_.is_node(i) ? guesses_per_slot_of_node : guesses_per_slot;
   return facts_[i].space != detail::host_space && work_.tries(i) >= each * work_.slots(i) && !work_.free().contains(i);
 }
 
@@ -428,15 +376,15 @@ void assignment::note_alternative(alternatives& all, std::size_t i, const run_ti
 }
 
 bool assignment::has_enough(const task_record& t, std::size_t i, bool far) {
-  if (work_.outstanding_ns(i) <= window_ns_ || (far && masks_of(t).all.has_single())) return false;
+  if (work_.outstanding_ns(i) <= window_ns_ || (far && eligible_.masks_of(t).all.has_single())) return false;
   return work_.outstanding_ns(i) > std::max(window_ns_, 1.5f * model_of(t, facts_[i].kind).predicted_ns());
 }
 
 // Inputs from the task's predecessors are on executor i, and would have to be brought to the others: they count as all
 // that it reads, an upper bound.
 bool assignment::assign_behind(task_record& t, std::size_t i) {
-  const executor_set& mask = masks_of(t).all;
-  if (!mask.contains(i) || paused_.contains(i)) return false;
+  const executor_set& mask = eligible_.masks_of(t).all;
+  if (!mask.contains(i) || eligible_.is_paused(i)) return false;
   const run_time& mine = model_of(t, facts_[i].kind);
   if (!mask.has_single()) {
     if (!mine.known()) return false;
@@ -517,7 +465,7 @@ void assignment::refill() {
   if (kept_.load(std::memory_order_relaxed) == 0) return;
   for (backlog& b : backlogs_) {
     if (b.tasks.empty() || !b.mask.meets(work_.roomy())) continue;
-    const executor_set mask = b.mask - paused_;
+    const executor_set mask = eligible_.without_paused(b.mask);
     if (is_far(mask)) refill_at_home(b, mask);
     while (!mask.empty() && !b.tasks.empty()) {
       task_record* t = b.tasks.pop();

@@ -24,9 +24,10 @@
 #include "actors/logic/scheduling/admission.hpp"
 #include "actors/logic/scheduling/cost_model.hpp"
 #include "actors/logic/scheduling/decisions.hpp"
+#include "actors/logic/scheduling/eligibility.hpp"
 #include "actors/logic/scheduling/ready_queue.hpp"
 #include "actors/logic/scheduling/sampling.hpp"
-#include "actors/logic/scheduling/scope.hpp"
+#include "actors/logic/scheduling/space_map.hpp"
 #include "actors/logic/scheduling/trials.hpp"
 #include "actors/logic/scheduling/workload.hpp"
 #include "actors/protocol/executor.hpp"
@@ -48,9 +49,9 @@ class assignment {
   /// Adds an executor; its id is the number of those added before.
   void add(const detail::executor_facts&);
   const std::vector<detail::executor_facts>& facts() const { return facts_; }
-  executor_set all() const { return all_; }
+  executor_set all() const { return eligible_.all(); }
   /// Returns the executors that have a body of the kernel and can run it. Any thread, once all have been added.
-  executor_set able_to_run(const detail::kernel_info& k) const { return abilities_.of(k); }
+  executor_set able_to_run(const detail::kernel_info& k) const { return eligible_.able_to_run(k); }
 
   /// Puts a ready task among some executor's outgoing ones, or keeps it until one has room.
   void assign(detail::task_record&);
@@ -60,7 +61,7 @@ class assignment {
   void refill();
   /// True if executor i may take the task over from the one that has it.
   bool suits(const detail::task_record& t, std::size_t i) const {
-    return mask_of(t).contains(facts_[i].id) && facts_[t.executor].space == facts_[i].space;
+    return eligible_.mask_of(t).contains(i) && facts_[t.executor].space == facts_[i].space;
   }
   /// Hands an assigned task that had to wait for its data to its executor now.
   void resume(detail::task_record& t) { work_.resume(t); }
@@ -78,14 +79,10 @@ class assignment {
   /// Undoes the assignment of a task that its executor could not run.
   void take_back(detail::task_record&);
   /// Withdraws executor i: it gets no more tasks.
-  void withdraw(std::size_t i) {
-    withdrawn_.insert(facts_[i].id);
-    ++changes_;
-  }
+  void withdraw(std::size_t i) { eligible_.withdraw(i); }
   /// Restores a withdrawn executor, with so many slots.
   void restore(std::size_t i, int slots) {
-    withdrawn_.erase(facts_[i].id);
-    pause(i, false);  // counts as a change, too
+    eligible_.restore(i);
     work_.restart(i, slots);
   }
   /// Notes the work that a node has for other owners, as it reported; that comes before tasks from here. The node has
@@ -93,22 +90,19 @@ class assignment {
   /// finish times.
   void know_others(std::size_t i, float ns) { work_.know_others(i, ns); }
   /// Pauses executor i, or ends its pause: while paused it gets no tasks; tasks that only it may run wait.
-  void pause(std::size_t i, bool paused) {
-    paused_.set(facts_[i].id, paused);
-    ++changes_;
-  }
+  void pause(std::size_t i, bool paused) { eligible_.pause(i, paused); }
   /// True if an executor that could run the task has not been withdrawn.
-  bool can_run(const detail::task_record& t) { return !masks_of(t).all.empty(); }
+  bool can_run(const detail::task_record& t) { return !eligible_.masks_of(t).all.empty(); }
   /// Returns the predicted run time of the task's body; 0: unknown.
   float predicted_ns(const detail::task_record&);
   /// Returns the bytes of the task's data that are not in that space.
   std::uint64_t missing_bytes(const detail::task_record&, detail::memory_space) const;
   /// Returns the places where the task may run, whatever it holds.
-  admission::places places_of(const detail::task_record&) const;
+  admission::places places_of(const detail::task_record& t) const { return eligible_.places_of(t); }
   /// Returns the space that an assigned task will run in.
   detail::memory_space space_of(const detail::task_record& t) const { return facts_[t.executor].space; }
   /// Returns the executor of a space other than the host's.
-  std::size_t executor_of(detail::memory_space s) const { return by_space_[s]; }
+  std::size_t executor_of(detail::memory_space s) const { return spaces_.executor_of(s); }
   /// Moves a task that its executor has handed back to executor i.
   void move(detail::task_record&, std::size_t i);
   /// Removes the load of an assigned task that has ended, and learns its run time.
@@ -121,7 +115,7 @@ class assignment {
     surprised_ = false;
     const executor_set some = std::exchange(surprises_, {});
     some.each([&](std::size_t i) {
-      executor_set idle = work_.free() - withdrawn_;
+      executor_set idle = eligible_.without_withdrawn(work_.free());
       idle.erase(i);
       if (!idle.empty()) return f(i);
       if (work_.under_way(i) == 0) return;
@@ -131,7 +125,7 @@ class assignment {
   }
   /// True if an executor other than the one that has the task may run it.
   bool has_choice(const detail::task_record& t) const {
-    const executor_set mask = mask_of(t);
+    const executor_set mask = eligible_.mask_of(t);
     return !mask.empty() && !mask.has_single();
   }
   /// Learns from a copy between two spaces that took `ns`.
@@ -154,21 +148,12 @@ class assignment {
   /// Sets the cost of an edge, as measured before the first task.
   void know_link(detail::memory_space from, detail::memory_space to, edge_cost c) { model_.set_edge(from, to, c); }
   /// Notes that copies from one device space to another need not go through the host's memory.
-  void connect(detail::memory_space from, detail::memory_space to) {
-    name_space(std::max(from, to));
-    reach_[to].insert(from);
-  }
-  bool is_withdrawn(std::size_t i) const { return withdrawn_.contains(facts_[i].id); }
-  bool is_paused(std::size_t i) const { return paused_.contains(facts_[i].id); }
+  void connect(detail::memory_space from, detail::memory_space to) { spaces_.connect(from, to); }
+  bool is_withdrawn(std::size_t i) const { return eligible_.is_withdrawn(i); }
+  bool is_paused(std::size_t i) const { return eligible_.is_paused(i); }
   /// Makes all of a device's copies go through the host's memory from now on.
-  void disconnect(detail::memory_space s) {
-    name_space(s);
-    for (space_set& from : reach_) from.erase(s);
-    reach_[s].clear();
-  }
-  bool reaches(detail::memory_space to, detail::memory_space from) const {
-    return from != detail::no_space && to < reach_.size() && reach_[to].contains(from);
-  }
+  void disconnect(detail::memory_space s) { spaces_.disconnect(s); }
+  bool reaches(detail::memory_space to, detail::memory_space from) const { return spaces_.reaches(to, from); }
   void know_time(const remembered_time& t) { model_.remember(t); }
   std::vector<remembered_time> measured_times() const { return model_.measured(); }
   /// Removes every kept task; calls f(task) for each.
@@ -205,27 +190,28 @@ class assignment {
     ready_queue<detail::task_record*> tasks;
   };
 
-  // Makes entries for the space; links are known before executors are.
-  void name_space(detail::memory_space s) {
-    if (s < reach_.size()) return;
-    reach_.resize(s + 1u);
-    by_space_.resize(s + 1u);
-  }
-  /// Executors that may run a task, and those of them that may be given it now.
-  struct masks {
-    executor_set all, now;
+  // The run times of the task at hand by kind of executor, each looked up once.
+  class models {
+   public:
+    models(assignment& a, const detail::task_record& t) : from_(a), task_(t) {}
+    const run_time& of(device_kind kind) {
+      const run_time*& m = found_[static_cast<std::size_t>(kind)];
+      return m ? *m : *(m = &from_.model_of(task_, kind));
+    }
+    const run_time& of(const offer& o) { return of(from_.facts_[o.executor].kind); }
+
+   private:
+    static_assert(static_cast<int>(device_kind::node) == device_kind_count);
+    assignment& from_;
+    const detail::task_record& task_;
+    std::array<const run_time*, device_kind_count + 1> found_{};  // device_kind::node too
   };
-  /// Returns a reference that is valid until the next call, or until an executor is added, paused, withdrawn or
-  /// restored.
-  const masks& masks_of(const detail::task_record&);
-  executor_set mask_of(const detail::task_record&) const;
-  executor_set mask_in_scope(const detail::task_record&) const;
-  /// True if a node that is not connected yet may run the task, too. Scopes name the executors that existed when the
-  /// task was spawned.
-  bool may_wait_for_nodes(const detail::task_record& t) const {
-    return !(withdrawn_ & nodes_).empty() && t.kernel->portable &&
-           (!t.extra || (t.extra->executors == executor_set::every() && t.extra->holds_at == detail::holds_nowhere));
-  }
+  /// An offer among those for the task at hand, and what its trial may cost; 0: it is no trial of a device.
+  struct trial {
+    std::size_t offer;
+    float staked_ns = 0;
+  };
+
   std::uint64_t bytes_of(const detail::task_record&) const;
   run_time& model_of(const detail::task_record&, device_kind);
   float arrival_ns(detail::memory_space where, const sources&) const;
@@ -235,11 +221,13 @@ class assignment {
   /// Assigns the task to an executor of the set. `at_home`: only to the one that has the tiles it changes, or else
   /// needs the fewest bytes; `elsewhere` is returned if it would go to another.
   outcome assign_among(detail::task_record&, const executor_set&, std::size_t waiting, bool at_home = false);
+  bool make_offers(const detail::task_record&, const space_set& holders, models&);
+  trial choose_trial(const detail::task_record&, models&, std::size_t waiting, bool all_known);
   void refill_at_home(backlog&, const executor_set&);
-  bool is_far(const executor_set& mask) const { return mask.meets(nodes_); }
+  bool is_far(const executor_set& mask) const { return mask.meets(eligible_.nodes()); }
   bool has_room(const offer&) const;
   bool tries_enough(std::size_t i) const;
-  bool is_device(std::size_t i) const { return facts_[i].space != detail::host_space && !nodes_.contains(i); }
+  bool is_device(std::size_t i) const { return facts_[i].space != detail::host_space && !eligible_.is_node(i); }
   void leave_cores_alone(const detail::task_record&, bool cores_known);
   void note_alternative(alternatives&, std::size_t i, const run_time&) const;
   void note_surprise(const detail::task_record&);
@@ -253,28 +241,14 @@ class assignment {
   cost_model model_;
   trials trials_;
   std::vector<detail::executor_facts> facts_;
-  std::size_t spaces_ = 1;
-  std::vector<space_set> reach_;         // of each space: those that it can copy from directly
-  std::vector<std::uint16_t> by_space_;  // of each space: its executor
-  abilities abilities_;
-  executor_set all_, withdrawn_, paused_, nodes_, near_;  // near: not nodes
-  executor_set on_cores_;                                 // devices that compute on the cores
+  space_map spaces_;
+  eligibility eligible_;
+  executor_set near_;      // executors that are no nodes
+  executor_set on_cores_;  // devices that compute on the cores
   bool careful_ = false;
   sampling learned_;  // which of many samples are learned
   executor_set surprises_;
   bool surprised_ = false;  // surprises_ is not empty
-  // Masks by kernel, of tasks without a scope: they are the same from task to task.
-  struct known_masks {
-    const detail::kernel_info* kernel = nullptr;
-    const detail::shown_ids* nodes = nullptr;
-    std::uint64_t changes = 0;
-    std::uint32_t offered = 0;
-    unsigned char kinds = 0, doubles = 0;
-    masks found;
-  };
-  std::array<known_masks, 16> known_masks_;
-  masks other_masks_;
-  std::uint64_t changes_ = 1;                         // counts changes of what masks depend on, beside kernels
   std::size_t turn_ = 0;                              // the node to weigh next
   std::vector<offer> offers_;                         // for the task at hand
   std::array<std::uint16_t, executors_max> weighed_;  // for it; the first weighed_count_ are used

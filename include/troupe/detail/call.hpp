@@ -325,7 +325,7 @@ auto answer_of(const access_argument<T, N, Mode, M>& a, const box<K>& chunk) {
 }
 
 template <class T, int N, access_mode Mode, class M, int K>
-void fill_access(engine& house, const runtime_state* rt, access& to, const access_argument<T, N, Mode, M>& a,
+void fill_access(engine& the_engine, const runtime_state* rt, access& to, const access_argument<T, N, Mode, M>& a,
                  const box<K>* chunk, const extent<K>* space) {
   if (!*a.target) throw error(errc::bad_argument, "an argument of the call is an empty array handle");
   if constexpr (Mode != access_mode::reduce && Mode != access_mode::append && std::is_same_v<M, unmapped>) {
@@ -373,7 +373,7 @@ void fill_access(engine& house, const runtime_state* rt, access& to, const acces
   }
   const void* constant = a.combiner ? static_cast<const void*>(a.identity.data()) : m.fill;
   const std::size_t constant_size = a.combiner ? sizeof(T) : m.fill_size;
-  describe(house, to, *a.target->core(), Mode, lo, hi, limit_lo, limit_hi, m.edge, constant, constant_size, a.combiner);
+  describe(the_engine, to, *a.target->core(), Mode, lo, hi, limit_lo, limit_hi, m.edge, constant, constant_size, a.combiner);
 }
 
 template <class T, int K>
@@ -386,9 +386,9 @@ void fill_access(engine&, const runtime_state*, access& to, const future<T>& f, 
 }
 
 template <class A, int K>
-void fill_one(engine& house, task_record& r, int& slot, const A& a, const box<K>* chunk, const extent<K>* space) {
+void fill_one(engine& the_engine, task_record& r, int& slot, const A& a, const box<K>* chunk, const extent<K>* space) {
   if constexpr (argument_of<A>::slots == 1) {
-    fill_access(house, r.rt, r.accesses[slot], a, chunk, space);
+    fill_access(the_engine, r.rt, r.accesses[slot], a, chunk, space);
     ++slot;
     r.access_count = static_cast<std::uint16_t>(slot);
   }
@@ -432,24 +432,24 @@ task_record* make_record(target to, const task_options* options, const kernel_in
   using state = call_state<std::decay_t<F>, A...>;
   using result = result_of_call<std::decay_t<F>, A...>;
   using storage = call_storage<state, result>;
-  task_record* r = new_task(*to.house);
+  task_record* r = new_task(*to.the_engine);
   r->ops = nullptr;
   try {
     constexpr int slots = (0 + ... + argument_of<A>::slots);
     if constexpr (slots > task_record::inline_accesses) size_accesses(*r, slots);
     try {
       [[maybe_unused]] int slot = 0;
-      (fill_one(*to.house, *r, slot, args, chunk, space), ...);
+      (fill_one(*to.the_engine, *r, slot, args, chunk, space), ...);
     } catch (const error& e) {
       throw_of_call(e, options, kernel);
     }
     r->kernel = kernel ? kernel : &ops_of<state, result>.closure;
     check_pairs(*r, args...);
     if (options)
-      apply(*to.house, *r, *options);
+      apply(*to.the_engine, *r, *options);
     else if (r->kernel->resource_count != 0)
-      apply(*to.house, *r, task_options{});
-    if (kernel) check_kernel(*to.house, *r);
+      apply(*to.the_engine, *r, task_options{});
+    if (kernel) check_kernel(*to.the_engine, *r);
     storage::make(*r, state{std::forward<F>(f), {argument_of<A>::keep(args)...}});
     r->ops = &ops_of<state, result>;
   } catch (const std::bad_alloc&) {

@@ -18,8 +18,8 @@ struct recording;
 
 /// Where a call goes: straight to placement, or into a graph that is being recorded.
 struct target {
-  engine* house = nullptr;
-  recording* tape = nullptr;
+  engine* the_engine = nullptr;
+  recording* recorded = nullptr;
   bool waits = true;  // at the bound of tasks in flight
 };
 
@@ -29,7 +29,7 @@ void size_accesses(task_record&, int count);  // room for more than the inline a
 void submit(target, task_record*);            // may block at the in-flight bound; throws runtime_stopped
 /// Chunks of one call and their join: all or none. Takes the runtime's reference and, of the chunks, the caller's too.
 void submit_all(target, std::span<task_record* const> chunks, task_record* join);
-/// Waits until another task may be in flight; false if none may in time. Inside a task, and on a tape: always.
+/// Waits until another task may be in flight; false if none may in time. Inside a task, and in a recording: always.
 bool wait_for_room(target, std::chrono::steady_clock::time_point);
 /// Of an index space of that many chunks, of which each takes so many bytes beside its record: throws out_of_memory where no
 /// machine of this size can have them.

@@ -194,7 +194,7 @@ future<void> for_each_with(target t, const task_options* options, const kernel_i
   for (int d = 0; d < K; ++d) {
     if (space.size[d] < 0 || size[d] < 0) detail::throw_bad_space(options, kernel, d, space.size[d], size[d]);
   }
-  if (size == extent<K>{}) choose_chunk(*t.house, K, space.size.data(), detail::output_of(args...), size.data());
+  if (size == extent<K>{}) choose_chunk(*t.the_engine, K, space.size.data(), detail::output_of(args...), size.data());
   for (int d = 0; d < K; ++d)
     if (size[d] == 0) size[d] = std::max<index_t>(space.size[d], 1);
   double count = 1;

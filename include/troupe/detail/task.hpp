@@ -187,7 +187,7 @@ struct task_extra {
   std::vector<std::uint64_t> chunks_at;  // of them, by executor, have ended there; placement's
 };
 
-/// From settle on they are the runtime's own: transfers make the host's copy of a tile current (or give up the device's),
+/// From combine on they are the runtime's own: transfers make the host's copy of a tile current (or give up the device's),
 /// forgetting frees an array's copies on a device, a spill moves a tile from host memory to the disk, a load back, lending
 /// lets other devices copy a tile from a device's memory, a farewell ends when an array of borrowed memory is gone.
 enum class task_kind : unsigned char {
@@ -197,7 +197,7 @@ enum class task_kind : unsigned char {
   graph_run,
   recorded,
   recorded_join,
-  settle,
+  combine,
   transfer,
   forget,
   spill,
@@ -206,9 +206,9 @@ enum class task_kind : unsigned char {
   farewell
 };
 /// Nobody submitted it: it is not counted.
-constexpr bool is_internal(task_kind k) { return k >= task_kind::settle; }
+constexpr bool is_internal(task_kind k) { return k >= task_kind::combine; }
 
-/// It is on a recorder's tape, or a graph's.
+/// It is in a recording, or in a graph.
 constexpr bool is_recorded(task_kind k) { return k == task_kind::recorded || k == task_kind::recorded_join; }
 
 /// In task_record::measured_ns: the task never ran, because another one failed.
@@ -218,7 +218,7 @@ inline constexpr float never_ran = -1.0f;
 // the executor, a device, has it; others may be put behind it there; it was put behind others; it ended before they did;
 // it has room in host memory.
 inline constexpr std::uint16_t mark_holds_resources = 1, mark_sent = 2, mark_known = 4;
-inline constexpr std::uint16_t mark_handed = 8, mark_leads = 16, mark_behind = 32, mark_early = 64;
+inline constexpr std::uint16_t mark_handed = 8, mark_leads = 16, mark_chained = 32, mark_early = 64;
 inline constexpr std::uint16_t mark_has_room = 128;
 // Bytes of host memory change while it runs, which the log has been told.
 inline constexpr std::uint16_t mark_overwrites = 256;

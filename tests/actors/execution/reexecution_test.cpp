@@ -191,7 +191,7 @@ class remaking : public testing::Test {
   value lost(const troupe::array<T, N>& a, std::uint32_t t = 0) {
     return current(a.core(), t);
   }
-  /// The host's bytes are about to be overwritten: what is still needed of them is copied aside.
+  /// The host's bytes are about to be overwritten: what is still needed of them is retained.
   void make_way(array_core* a, std::uint32_t t) {
     if (const auto v = log.must_keep(a->id, t)) {
       const std::byte* const b = host_tile(*a->rt, *a, t, false);

@@ -13,7 +13,7 @@ namespace {
 using namespace troupe::detail;
 
 struct gpu_mailbox_test : testing::Test {
-  bool post(std::vector<task_record*> tasks) { return mail.post(mail.hold(), tasks); }
+  bool post(std::vector<task_record*> some) { return mail.post(mail.hold(), some); }
   task_record& internal(int i) {
     task_record& t = tasks[i];
     t.kind = task_kind::transfer;

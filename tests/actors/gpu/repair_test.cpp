@@ -43,7 +43,7 @@ TEST(gpu_repair, opens_on_another_thread_and_rings) {
   r.begin(made("broken"));
   std::promise<void> rung;
   std::thread::id opened_by;
-  r.open_aside("dev", nullptr,
+  r.open_async("dev", nullptr,
                [&]() -> std::unique_ptr<troupe::devices::accelerator> {
                  opened_by = std::this_thread::get_id();
                  throw std::runtime_error("still broken");
@@ -71,7 +71,7 @@ TEST(gpu_repair, keeps_a_complaint_until_it_is_taken) {
 TEST(gpu_repair, gives_the_device_up_only_if_there_is_none_again) {
   gpu_repair opened;
   opened.begin(made("broken"));
-  opened.open_aside("device", nullptr, [] { return std::unique_ptr<troupe::devices::accelerator>(); }, [] {});
+  opened.open_async("device", nullptr, [] { return std::unique_ptr<troupe::devices::accelerator>(); }, [] {});
   ASSERT_TRUE(opened.wait_ended(in_time()));
   ASSERT_TRUE(opened.take(false));
   EXPECT_FALSE(opened.is_given_up());

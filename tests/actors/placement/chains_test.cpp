@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "actors/logic/data/directory.hpp"
-#include "actors/protocol/behind.hpp"
+#include "actors/protocol/chaining.hpp"
 #include "collector.hpp"
 #include "loose_graph.hpp"
 
@@ -37,9 +37,9 @@ class chains_on_devices : public testing::Test, protected loose_graph {
     task_record* const t = task(uses);
     extra(t).executors = {device};
     extra(t).options.priority = priority;
-    std::vector<task_record*> settles;
+    std::vector<task_record*> combines;
     t->pending = 1;
-    order.order(*t, settles);
+    order.order(*t, combines);
     chains.note_ordered(*t);
     if (--t->pending == 0)
       assignment.assign(*t);
@@ -51,7 +51,7 @@ class chains_on_devices : public testing::Test, protected loose_graph {
   std::vector<task_record*> hand_over(std::size_t device) {
     chains.send_held_back(device);
     for (task_record* t : assignment.outgoing(device))
-      if (!(t->marks & mark_behind)) troupe::logic::note_sent(*t, assignment.space_of(*t), false);
+      if (!(t->marks & mark_chained)) troupe::logic::note_sent(*t, assignment.space_of(*t), false);
     chains.hand_over(device);
     std::vector<task_record*> given = assignment.outgoing(device);
     assignment.sent(device);
@@ -67,7 +67,7 @@ class chains_on_devices : public testing::Test, protected loose_graph {
     if (chains.has_ended_early(*t)) return false;
     assignment.finished(*t);
     troupe::logic::note_done(*t, assignment.space_of(*t));
-    for (task_record* next : retire(t)) next->marks &= static_cast<std::uint16_t>(~mark_behind);
+    for (task_record* next : retire(t)) next->marks &= static_cast<std::uint16_t>(~mark_chained);
     return true;
   }
   using tasks = std::vector<task_record*>;
@@ -83,11 +83,11 @@ TEST_F(chains_on_devices, are_sent_as_a_whole_with_their_first_task) {
   task_record *t = on(1, {{a, write}}), *u = on(1, {{a, update}}), *v = on(1, {{a, update}});
   EXPECT_EQ(u->pending, 1);
   EXPECT_EQ(hand_over(1), (tasks{t, u, v}));
-  EXPECT_FALSE(t->marks & mark_behind);
-  EXPECT_FALSE(is_behind(t->phase));
+  EXPECT_FALSE(t->marks & mark_chained);
+  EXPECT_FALSE(is_chained(t->phase));
   for (task_record* b : {u, v}) {
-    EXPECT_TRUE(b->marks & mark_behind);
-    EXPECT_EQ(behind_of(b->phase), behind_mark(0));
+    EXPECT_TRUE(b->marks & mark_chained);
+    EXPECT_EQ(epoch_of(b->phase), epoch_mark(0));
   }
 }
 
@@ -96,7 +96,7 @@ TEST_F(chains_on_devices, grow_by_tasks_that_are_ordered_while_the_device_works)
   task_record* const t = on(1, {{a, write}});
   EXPECT_EQ(hand_over(1), tasks{t});
   task_record* const u = on(1, {{a, update}});
-  EXPECT_TRUE(u->marks & mark_behind);
+  EXPECT_TRUE(u->marks & mark_chained);
   EXPECT_EQ(hand_over(1), tasks{u});
 }
 
@@ -105,7 +105,7 @@ TEST_F(chains_on_devices, have_no_task_that_also_comes_after_one_elsewhere) {
   task_record *t = on(1, {{a, write}}), *other = on(2, {{b, write}});
   hand_over(1), hand_over(2);
   task_record* const u = on(1, {{a, update}, {b, update}});
-  EXPECT_FALSE(u->marks & mark_behind);
+  EXPECT_FALSE(u->marks & mark_chained);
   EXPECT_EQ(u->ahead, 1) << "one of its two predecessors";
   EXPECT_TRUE(end(other));
   EXPECT_FALSE(chains.send_behind(*u)) << "what the other device has written is in the way";
@@ -136,13 +136,13 @@ TEST_F(chains_on_devices, after_a_failure_are_sent_with_a_new_count_of_setbacks)
   on(1, {{b, write}});
   task_record* const u = on(1, {{b, update}});
   hand_over(1);
-  EXPECT_EQ(behind_of(u->phase), behind_mark(1));
+  EXPECT_EQ(epoch_of(u->phase), epoch_mark(1));
   on(2, {{array("c"), write}});
   array_core* const d = array("d");
   on(2, {{d, write}});
   task_record* const elsewhere = on(2, {{d, update}});
   hand_over(2);
-  EXPECT_EQ(behind_of(elsewhere->phase), behind_mark(0)) << "each device has a count of its own";
+  EXPECT_EQ(epoch_of(elsewhere->phase), epoch_mark(0)) << "each device has a count of its own";
 }
 
 TEST_F(chains_on_devices, lose_the_successors_of_what_comes_back) {
@@ -162,7 +162,7 @@ TEST_F(chains_on_devices, lose_the_successors_of_what_comes_back) {
   on(1, {{c, write}});
   task_record* const next = on(1, {{c, update}});
   hand_over(1);
-  EXPECT_EQ(behind_of(next->phase), behind_mark(1)) << "one of the two counted as a setback";
+  EXPECT_EQ(epoch_of(next->phase), epoch_mark(1)) << "one of the two counted as a setback";
 }
 
 TEST_F(chains_on_devices, get_no_more_tasks_behind_one_that_was_asked_for) {
@@ -173,7 +173,7 @@ TEST_F(chains_on_devices, get_no_more_tasks_behind_one_that_was_asked_for) {
   chains.lead_no_more(*t);
   task_record* const u = on(1, {{a, update}});
   EXPECT_EQ(u->ahead, 0);
-  EXPECT_FALSE(u->marks & mark_behind);
+  EXPECT_FALSE(u->marks & mark_chained);
 }
 
 TEST_F(chains_on_devices, know_whether_something_was_sent_behind_a_task) {
@@ -190,7 +190,7 @@ TEST_F(chains_on_devices, end_with_the_runtime) {
   task_record *t = on(1, {{a, write}}), *u = on(1, {{a, update}});
   chains.stop();
   EXPECT_EQ(hand_over(1), tasks{t});
-  EXPECT_FALSE(u->marks & mark_behind);
+  EXPECT_FALSE(u->marks & mark_chained);
 }
 
 TEST_F(chains_on_devices, have_no_task_on_cores) {

@@ -1,4 +1,4 @@
-// What this file is for: what is copied aside, brought home, and repeated after a loss, for tasks that ran on a node.
+// What this file is for: what is retained, brought home, and repeated after a loss, for tasks that ran on a node.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 #include "actors/placement/lineage_log.hpp"
@@ -205,7 +205,7 @@ TEST_F(lineage_of_a_node, has_a_task_that_failed_here_change_nothing) {
   EXPECT_EQ(get(r.copy(r.plan.steps[0].reads[0].what)), 7u);
 }
 
-TEST_F(lineage_of_a_node, copies_a_tile_aside_once_for_a_task_that_is_looked_at_twice) {
+TEST_F(lineage_of_a_node, retains_a_tile_once_for_a_task_that_is_looked_at_twice) {
   array_core *a = number("a", 7), *b = number("b", 0);
   ran({{a, read}, {b, write}});
   task_record* const t = ordered({{a, write}});

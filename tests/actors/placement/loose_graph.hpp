@@ -25,7 +25,7 @@ class loose_graph : private troupe::logic::dependencies::callbacks {
  public:
   loose_graph() : rt(new runtime_state), order(*this) {
     rt->host = std::make_unique<plain_device>();
-    rt->house.store(reinterpret_cast<engine*>(this));  // records ask only whether there is one
+    rt->the_engine.store(reinterpret_cast<engine*>(this));  // records ask only whether there is one
   }
   ~loose_graph() {
     for (task_record* t : tasks_)
@@ -64,9 +64,9 @@ class loose_graph : private troupe::logic::dependencies::callbacks {
   /// A task that has been ordered after those before it.
   task_record* ordered(const std::vector<use>& uses, std::string name = {}) {
     task_record* const t = task(uses, std::move(name));
-    std::vector<task_record*> settles;
+    std::vector<task_record*> combines;
     t->pending = 1;
-    order.order(*t, settles);
+    order.order(*t, combines);
     --t->pending;
     return t;
   }
@@ -87,11 +87,11 @@ class loose_graph : private troupe::logic::dependencies::callbacks {
   }
 
   runtime_state* rt;
-  wait_board board;
+  wait_table board;
   troupe::logic::dependencies order;
 
  private:
-  task_record* make_settle(array_core&, reduction&) override { return nullptr; }
+  task_record* make_combine(array_core&, reduction&) override { return nullptr; }
   void fail(task_record& t, std::exception_ptr why, bool) override {
     if (!claim(t)) return;
     t.error = std::move(why);

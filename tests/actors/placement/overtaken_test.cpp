@@ -6,7 +6,7 @@
 #include <stdexcept>
 #include <string>
 
-#include "actors/protocol/behind.hpp"
+#include "actors/protocol/chaining.hpp"
 #include "stage.hpp"
 
 namespace {

@@ -37,7 +37,7 @@ class stage {
   explicit stage(troupe::options o) : options(std::move(o)), rt(new runtime_state) {
     rt->host = std::make_unique<plain_device>();
     // Records ask only whether there is a house.
-    rt->house.store(reinterpret_cast<troupe::detail::engine*>(this));
+    rt->the_engine.store(reinterpret_cast<troupe::detail::engine*>(this));
     placement_actor = std::make_unique<placement>(options, *rt, board);
   }
   ~stage() {
@@ -117,7 +117,7 @@ class stage {
 
   troupe::options options;
   runtime_state* rt;
-  wait_board board;
+  wait_table board;
   std::vector<std::unique_ptr<collector>> groups;
   std::unique_ptr<placement> placement_actor;
 

@@ -52,10 +52,10 @@ class gpu_graph : public testing::TestWithParam<std::string> {
   }
   static task_options there(const std::string& device = GetParam()) { return {.where = scope::executor(device)}; }
   static graph make(runtime& rt, const word_array& x, const word_array& y) {
-    return rt.record([&](recorder& tape) {
-      tape.spawn(stir, update(x), word{3});
-      tape.spawn(add, read(x), update(y));
-      tape.spawn(stir, update(y), word{5});
+    return rt.record([&](recorder& recorded) {
+      recorded.spawn(stir, update(x), word{3});
+      recorded.spawn(add, read(x), update(y));
+      recorded.spawn(stir, update(y), word{5});
     });
   }
   static words contents(const word_array& a) {
@@ -89,7 +89,7 @@ TEST_P(gpu_graph, runs_on_a_device_as_on_cores) {
 TEST_P(gpu_graph, a_graph_without_bodies_for_cores_runs_where_it_can) {
   runtime rt(with(GetParam()));
   auto x = rt.filled<word>({length}, tiles(length), 1);
-  const graph g = rt.record([&](recorder& tape) { tape.spawn(stir_there, update(x), word{3}); });
+  const graph g = rt.record([&](recorder& recorded) { recorded.spawn(stir_there, update(x), word{3}); });
   for (int i = 0; i < 4; ++i) rt.run(g).get();
   words a(length, 1);
   for (int i = 0; i < 4; ++i)
@@ -102,7 +102,7 @@ TEST_P(gpu_graph, parts_of_tiles_keep_it_off_devices) {
   runtime rt(with(GetParam()));
   auto x = rt.filled<word>({length}, tiles(length), 1);
   try {
-    rt.record([&](recorder& tape) { tape.spawn(stir_there, update(x.sub({{0}, {length / 2}})), word{3}); });
+    rt.record([&](recorder& recorded) { recorded.spawn(stir_there, update(x.sub({{0}, {length / 2}})), word{3}); });
     FAIL() << "nobody can run it";
   } catch (const error& e) {
     EXPECT_EQ(e.code(), errc::not_supported);
@@ -113,9 +113,9 @@ TEST_P(gpu_graph, parts_of_tiles_keep_it_off_devices) {
 TEST_P(gpu_graph, a_kernel_that_does_not_compile_fails_the_run_and_nothing_has_run) {
   runtime rt(with(GetParam()));
   auto x = rt.filled<word>({length}, tiles(length), 1), y = rt.filled<word>({length}, tiles(length), 1);
-  const graph g = rt.record([&](recorder& tape) {
-    tape.spawn(stir_there, update(x), word{3});
-    tape.spawn(nonsense, update(y));
+  const graph g = rt.record([&](recorder& recorded) {
+    recorded.spawn(stir_there, update(x), word{3});
+    recorded.spawn(nonsense, update(y));
   });
   for (int i = 0; i < 3; ++i) {
     auto f = rt.run(g);

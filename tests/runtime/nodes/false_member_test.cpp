@@ -187,7 +187,7 @@ TEST_F(false_members, who_takes_less_than_what_may_be_said_to_it_is_given_no_wor
   other.emplace(w, true, 1u << 20);
   ASSERT_TRUE(until([&] { return other->losses == 1; }));
   EXPECT_EQ(nodes(), 0u);
-  EXPECT_TRUE(w.nodes[0]->house().others()->links().empty());
+  EXPECT_TRUE(w.nodes[0]->the_engine().others()->links().empty());
 }
 
 TEST_F(false_members, arrays_of_nothing_may_not_be_so_large_that_their_sizes_cannot_be_multiplied) {

@@ -36,7 +36,7 @@ class false_members : public testing::Test,
     ASSERT_TRUE(until([&] { return other->is_member && nodes() == 1; }));
   }
   bool until(const std::function<bool()>& f) { return w.network.run_until(f, 60s); }
-  std::size_t nodes() const { return w.nodes[0]->house().others()->report().size(); }
+  std::size_t nodes() const { return w.nodes[0]->the_engine().others()->report().size(); }
   template <class K, class... A>
   troupe::future<void> there(const K& kernel, const A&... all) {
     return spawn({.where = troupe::scope::at("false")}, kernel, all...);
@@ -116,7 +116,7 @@ class false_members : public testing::Test,
   std::optional<false_member> other;
 
  public:
-  troupe::detail::target submission_target() const { return {&w.nodes[0]->house(), nullptr}; }
+  troupe::detail::target submission_target() const { return {&w.nodes[0]->the_engine(), nullptr}; }
 };
 
 }  // namespace test

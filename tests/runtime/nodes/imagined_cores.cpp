@@ -23,7 +23,7 @@ namespace {
 
 class imagined_cores final : public core_group {
  public:
-  imagined_cores(core_group_options o, placement& p, wait_board& b, runtime_state& rt, imagined_time t)
+  imagined_cores(core_group_options o, placement& p, wait_table& b, runtime_state& rt, imagined_time t)
       : facts_(std::move(o.facts)), placement_(p), board_(b), rt_(rt), time_(std::move(t)) {}
 
   const executor_facts& facts() const override { return facts_; }
@@ -79,7 +79,7 @@ class imagined_cores final : public core_group {
   std::vector<task_record*> running() const override { return {}; }
   int threads() const override { return facts_.slots; }
   bool help_with(task_record&, const std::function<void()>&) override { return false; }
-  bool wait_inside(worker&, task_record&, wait_board&, std::chrono::steady_clock::time_point) override { return false; }
+  bool wait_inside(worker&, task_record&, wait_table&, std::chrono::steady_clock::time_point) override { return false; }
   void give_slot(worker&) override {}
   void take_slot(worker&) override {}
   std::exception_ptr run_graph(worker&, task_record&) override { return nullptr; }
@@ -151,8 +151,8 @@ class imagined_cores final : public core_group {
           count(attempt - 1, attempt - 1);
           return;
         }
-        if (t.kind == task_kind::settle)
-          settle_reduction(t, *rt_.host, j.context);
+        if (t.kind == task_kind::combine)
+          combine_partials(t, *rt_.host, j.context);
         else
           t.ops->run(t, j.context);
         count(attempt, attempt - 1);
@@ -179,7 +179,7 @@ class imagined_cores final : public core_group {
 
   const executor_facts facts_;
   placement& placement_;
-  wait_board& board_;
+  wait_table& board_;
   runtime_state& rt_;
   const imagined_time time_;
   std::atomic<bool> stopping_{false};
@@ -191,7 +191,7 @@ class imagined_cores final : public core_group {
 
 }  // namespace
 
-std::shared_ptr<core_group> make_imagined_cores(core_group_options o, placement& p, wait_board& b, runtime_state& rt,
+std::shared_ptr<core_group> make_imagined_cores(core_group_options o, placement& p, wait_table& b, runtime_state& rt,
                                                 imagined_time t) {
   return std::make_shared<imagined_cores>(std::move(o), p, b, rt, std::move(t));
 }

@@ -23,7 +23,7 @@ struct imagined_time {
 };
 
 /// Makes such a group.
-std::shared_ptr<core_group> make_imagined_cores(core_group_options, placement&, wait_board&, runtime_state&,
+std::shared_ptr<core_group> make_imagined_cores(core_group_options, placement&, wait_table&, runtime_state&,
                                                 imagined_time);
 /// True if no task is in flight.
 bool is_quiet(placement&);

@@ -36,7 +36,7 @@ class program : public troupe::array_maker<program>, public troupe::submitter<pr
   }
 
   imagined_node& on() { return on_; }
-  troupe::detail::target submission_target() const { return {&on_.house(), nullptr}; }
+  troupe::detail::target submission_target() const { return {&on_.the_engine(), nullptr}; }
 
   /// One more call.
   void call() {

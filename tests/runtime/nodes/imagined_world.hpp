@@ -40,7 +40,7 @@ class imagined_node {
   const net::node_id& id() const { return id_; }
   bool lives() const { return lives_; }
   bool is_leaving() const { return leaving_; }
-  engine& house() const { return *house_; }
+  engine& the_engine() const { return *engine_; }
 
   /// As its program would, after that time.
   void later(std::chrono::nanoseconds d, std::function<void()> f) { wire_->at(wire_->now() + d, std::move(f)); }
@@ -64,8 +64,8 @@ class imagined_node {
   net::node_id id_{};
   net::transport* wire_ = nullptr;  // the runtime's
   bool lives_ = true, paused_ = false, leaving_ = false;
-  std::deque<std::function<void()>> aside_;
-  std::shared_ptr<engine> house_;
+  std::deque<std::function<void()>> long_work_;
+  std::shared_ptr<engine> engine_;
 };
 
 class imagined_world {
@@ -83,7 +83,7 @@ class imagined_world {
   imagined_node& start(std::uint16_t place, int threads, const std::function<void(troupe::options&)>& more = {}) {
     const std::vector<net::endpoint> seeds = found();
     nodes.push_back(std::make_unique<imagined_node>(*this, place, threads, more));
-    nodes.back()->house().others()->look_at(seeds);
+    nodes.back()->the_engine().others()->look_at(seeds);
     return *nodes.back();
   }
   std::vector<imagined_node*> living() const {
@@ -135,7 +135,7 @@ inline imagined_node::imagined_node(imagined_world& w, std::uint16_t place, int 
     wire_ = made.get();
     return made;
   };
-  s.make_cores = [this](core_group_options c, placement& p, wait_board& b, runtime_state& rt) {
+  s.make_cores = [this](core_group_options c, placement& p, wait_table& b, runtime_state& rt) {
     imagined_time t;
     t.later = [this](std::chrono::nanoseconds d, std::function<void()> f) { later(d, std::move(f)); };
     t.duration = [this] {
@@ -147,18 +147,18 @@ inline imagined_node::imagined_node(imagined_world& w, std::uint16_t place, int 
     return make_imagined_cores(std::move(c), p, b, rt, std::move(t));
   };
   s.call_later = [this](std::chrono::milliseconds d, std::function<void()> f) { later(d, std::move(f)); };
-  s.aside = [this](std::function<void()> f) {
-    aside_.push_back(std::move(f));
+  s.long_work = [this](std::function<void()> f) {
+    long_work_.push_back(std::move(f));
     if (!lives_) return;
     later(std::chrono::microseconds(world_.below(5000)), [this] {
-      const auto next = std::move(aside_.front());
-      aside_.pop_front();
+      const auto next = std::move(long_work_.front());
+      long_work_.pop_front();
       next();
     });
   };
   s.wait = [this](const std::function<bool()>& f) { return lives_ && world_.network.run_until(f, 120s); };
-  house_ = std::make_shared<engine>(o, std::move(s));
-  house_->start();
+  engine_ = std::make_shared<engine>(o, std::move(s));
+  engine_->start();
 }
 
 inline void imagined_node::kill() {
@@ -175,27 +175,27 @@ inline void imagined_node::resume() {
 }
 inline void imagined_node::close_intake() {
   leaving_ = true;
-  house_->others()->close_intake();
+  engine_->others()->close_intake();
 }
 inline bool imagined_node::end_if_released() {
-  if (!lives_ || paused_ || !leaving_ || !house_->others()->wait_released({}) || !is_quiet(house_->placement_actor()))
+  if (!lives_ || paused_ || !leaving_ || !engine_->others()->wait_released({}) || !is_quiet(engine_->placement_actor()))
     return false;
-  house_->others()->stop();  // says goodbye, for which time passes
+  engine_->others()->stop();  // says goodbye, for which time passes
   kill();
   end();
   return true;
 }
 inline void imagined_node::end() {
-  if (!house_) return;
+  if (!engine_) return;
   const auto work_off = [&] {
-    for (; !aside_.empty(); aside_.pop_front()) aside_.front()();
+    for (; !long_work_.empty(); long_work_.pop_front()) long_work_.front()();
   };
   if (lives_) kill();
   work_off();
-  house_->others()->stop();
+  engine_->others()->stop();
   work_off();
-  house_->shutdown({});
-  house_.reset();
+  engine_->shutdown({});
+  engine_.reset();
 }
 
 }  // namespace test

@@ -91,7 +91,7 @@ TEST_F(large_calls, what_is_told_in_many_frames_is_all_there_before_the_task_run
     return seen ? (*seen)(0, 2) : word{0};
   };
   EXPECT_EQ(run(troupe::scope::at("n1")), run(troupe::scope::here()));
-  EXPECT_EQ(w.nodes[0]->house().others()->report().at(1).tasks, 1u);
+  EXPECT_EQ(w.nodes[0]->the_engine().others()->report().at(1).tasks, 1u);
 }
 
 TEST_F(large_calls, a_value_that_is_too_large_goes_nowhere_and_others_may_run_the_task) {

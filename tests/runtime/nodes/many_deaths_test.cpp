@@ -23,7 +23,7 @@ void join_and_die(imagined_world& w, std::uint16_t first, std::uint16_t count) {
     program p(w, *w.nodes[0]);
     imagined_node& n = w.start(first + i, 1);
     w.run_for(1s);
-    ASSERT_EQ(w.nodes[0]->house().others()->report().size(), 2u);
+    ASSERT_EQ(w.nodes[0]->the_engine().others()->report().size(), 2u);
     for (int k = 0; k < 30; ++k) p.call();
     w.run_for(15ms);
     n.kill();
@@ -35,7 +35,7 @@ void join_and_die(imagined_world& w, std::uint16_t first, std::uint16_t count) {
     w.nodes.pop_back();
     w.run_for(1s);
   }
-  w.nodes[0]->house().placement_actor().report();  // what has been dropped is accounted for
+  w.nodes[0]->the_engine().placement_actor().report();  // what has been dropped is accounted for
 }
 
 std::int64_t allocated() { return static_cast<std::int64_t>(mallinfo2().uordblks); }
@@ -52,7 +52,7 @@ TEST(many_deaths, leave_little_behind_and_after_some_minutes_nothing) {
   join_and_die(w, 102, 200);
   const std::int64_t at_once = (allocated() - before) / 200;
   w.run_for(15min);
-  w.nodes[0]->house().placement_actor().report();
+  w.nodes[0]->the_engine().placement_actor().report();
   const std::int64_t later = (allocated() - before) / 200;
   RecordProperty("bytes_a_death", static_cast<int>(at_once));
   RecordProperty("bytes_a_death_later", static_cast<int>(later));

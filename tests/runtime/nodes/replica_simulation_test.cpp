@@ -45,9 +45,9 @@ class cluster : public troupe::array_maker<cluster>, public troupe::submitter<cl
         if (more) more(o);
       });
     w.run_for(3s);
-    EXPECT_EQ(w.nodes[0]->house().others()->report().size(), static_cast<std::size_t>(others));
+    EXPECT_EQ(w.nodes[0]->the_engine().others()->report().size(), static_cast<std::size_t>(others));
   }
-  troupe::detail::target submission_target() const { return {&w.nodes[0]->house(), nullptr}; }
+  troupe::detail::target submission_target() const { return {&w.nodes[0]->the_engine(), nullptr}; }
 
   template <class K>
   troupe::future<void> on(int node, const K& kernel, const grid& to, word salt) {
@@ -234,7 +234,7 @@ TEST(replica_simulation, copies_take_no_more_room_than_the_tiles_have_here) {
     for (std::size_t i = 0; i < all.size(); ++i) calls.push_back(c.on(1, kernels::change, all[i], s * 10 + i));
   c.until_done(calls);
   c.w.run_for(1s);
-  const auto r = c.w.nodes[0]->house().placement_actor().report();
+  const auto r = c.w.nodes[0]->the_engine().placement_actor().report();
   EXPECT_LE(r.bytes_allocated_max, 4 * tile);
   EXPECT_EQ(r.bytes_spilled, 0u);
   c.kill(1);

@@ -17,7 +17,7 @@ using test::program;
 
 /// How often the connection with that one has been replaced; nothing if there is no link.
 std::optional<std::uint64_t> resets(const imagined_node& at, const imagined_node& with) {
-  for (const auto& l : at.house().others()->links())
+  for (const auto& l : at.the_engine().others()->links())
     if (l.to == with.name()) return l.resets;
   return {};
 }

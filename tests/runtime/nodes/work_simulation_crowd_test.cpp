@@ -25,7 +25,7 @@ TEST(work_simulation, of_more_nodes_than_are_all_connected_some_take_the_tasks_o
   // All that began at once have links with those whom they met first; this one has met nobody then.
   imagined_node& late = w.start(90, 1);
   w.run_for(5s);
-  const auto nodes = [&] { return late.house().others()->report().size(); };
+  const auto nodes = [&] { return late.the_engine().others()->report().size(); };
   EXPECT_GE(nodes(), 8u);
   program p(w, late);
   for (int i = 0; i < 300; ++i) p.call();
@@ -39,7 +39,7 @@ TEST(work_simulation, of_more_nodes_than_are_all_connected_some_take_the_tasks_o
   for (int i = 0; i < 300; ++i) p.call();
   w.run_for(20ms);
   std::size_t killed = 0;
-  for (const auto& r : late.house().others()->report()) {
+  for (const auto& r : late.the_engine().others()->report()) {
     const auto n = std::find_if(w.nodes.begin(), w.nodes.end(), [&](const auto& x) { return x->name() == r.name; });
     if (++killed > 3) break;
     (*n)->kill();
@@ -57,7 +57,7 @@ TEST(slow_work_simulation, a_hundred_and_twenty_nodes_of_which_many_die_lose_not
     w.start(i, 1 + i % 3, [&](troupe::options& o) { o.cluster.nodes_max = i < 2 ? 60 : 2; });
   w.run_for(3s);
   program first(w, *w.nodes[0]), second(w, *w.nodes[1]);
-  const auto with = [&](std::size_t owner) { return w.nodes[owner]->house().others()->report().size(); };
+  const auto with = [&](std::size_t owner) { return w.nodes[owner]->the_engine().others()->report().size(); };
   // While tasks wait they ask for more and more to work with.
   const auto grow_to = [&](std::size_t n) {
     for (int i = 0; i < 100 && (with(0) < n || with(1) < n); ++i) {
@@ -94,7 +94,7 @@ TEST(slow_work_simulation, a_thousand_nodes_of_which_many_die_lose_nothing) {
     w.start(i, 1, [&](troupe::options& o) { o.cluster.nodes_max = i < 2 ? 300 : 2; });
   w.run_for(12s);
   program first(w, *w.nodes[0]), second(w, *w.nodes[1]);
-  const auto with = [&](std::size_t owner) { return w.nodes[owner]->house().others()->report(); };
+  const auto with = [&](std::size_t owner) { return w.nodes[owner]->the_engine().others()->report(); };
   // While tasks wait they ask for more and more to work with.
   for (int i = 0; i < 100 && (with(0).size() < 100 || with(1).size() < 100); ++i) {
     for (int k = 0; k < 100; ++k) first.call(), second.call();

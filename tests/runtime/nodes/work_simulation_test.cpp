@@ -259,7 +259,7 @@ class scenario {
     const auto seeds = w_.found();
     for (imagined_node* n : w_.living()) {
       if (n->is_paused()) n->resume();
-      n->house().others()->look_at(seeds);
+      n->the_engine().others()->look_at(seeds);
     }
   }
 
@@ -282,7 +282,7 @@ class scenario {
     const auto left = [&] {
       std::string text;
       for (imagined_node* n : w_.living()) {
-        const auto r = n->house().placement_actor().report();
+        const auto r = n->the_engine().placement_actor().report();
         if (n->is_leaving()) text += n->name() + " has not been let go; ";
         if (r.arrays != 0) text += n->name() + " has " + std::to_string(r.arrays) + " arrays; ";
         if (r.records != 0) text += n->name() + " has " + std::to_string(r.records) + " records; ";
@@ -332,7 +332,7 @@ TEST(work_simulation, who_waits_for_a_place_gets_one_when_somebody_goes) {
   w.run_for(2s);
   const auto names = [&] {
     std::vector<std::string> all;
-    for (const auto& n : w.nodes[0]->house().others()->report()) all.push_back(n.name);
+    for (const auto& n : w.nodes[0]->the_engine().others()->report()) all.push_back(n.name);
     return all;
   };
   const std::vector<std::string> first = names();
@@ -345,7 +345,7 @@ TEST(work_simulation, who_waits_for_a_place_gets_one_when_somebody_goes) {
     if (std::find(first.begin(), first.end(), w.nodes[i]->name()) == first.end()) waits = w.nodes[i].get();
   ASSERT_TRUE(waits);
   // It is a member all the while: its own tasks may come here.
-  EXPECT_EQ(waits->house().others()->report().size(), 3u);
+  EXPECT_EQ(waits->the_engine().others()->report().size(), 3u);
   EXPECT_TRUE(w.network.are_connected(w.nodes[0]->id(), waits->id()));
 
   imagined_node* const gone = by_name(first[0]);
@@ -382,7 +382,7 @@ TEST(work_simulation, who_is_leaving_is_given_no_place_that_becomes_free) {
   for (std::uint16_t i = 0; i < 3; ++i)
     w.start(i, 1, [&](troupe::options& o) { o.cluster.nodes_max = i == 0 ? 1 : 15; });
   w.run_for(2s);
-  const auto there = w.nodes[0]->house().others()->report();
+  const auto there = w.nodes[0]->the_engine().others()->report();
   ASSERT_EQ(there.size(), 1u);
   const std::size_t has = there[0].name == w.nodes[1]->name() ? 1 : 2, waits = 3 - has;
   w.nodes[waits]->close_intake();
@@ -390,7 +390,7 @@ TEST(work_simulation, who_is_leaving_is_given_no_place_that_becomes_free) {
   w.nodes[has]->kill();
   w.nodes[has]->end();
   w.run_for(5s);
-  EXPECT_TRUE(w.nodes[0]->house().others()->report().empty());
+  EXPECT_TRUE(w.nodes[0]->the_engine().others()->report().empty());
   program p(w, *w.nodes[0]);
   for (int i = 0; i < 40; ++i) p.call();
   w.run_for(10s);

@@ -185,9 +185,9 @@ any_array client::make(int slot, const array_plan& a) {
 }
 
 void client::record() {
-  for (const std::vector<operation>& tape : plan_.graphs)
+  for (const std::vector<operation>& recorded : plan_.graphs)
     graphs_.push_back(all_.runtime().record([&](troupe::recorder& r) {
-      for (const operation& op : tape) {
+      for (const operation& op : recorded) {
         const assignment a{&all_, &op, number_, 0, true};
         const troupe::task_options how = options_of(all_, op, {});
         if (op.what == kind::call)

@@ -655,9 +655,9 @@ operation generator::count() {
 std::vector<operation> generator::graph() {
   const std::vector<operation> outside = std::move(operations_);
   operations_.clear();
-  std::vector<operation> tape;
+  std::vector<operation> recorded;
   const int length = static_cast<int>(draw_.from(1, 14));
-  while (static_cast<int>(tape.size()) < length) {
+  while (static_cast<int>(recorded.size()) < length) {
     operation op;
     switch (draw_.from(0, 7)) {
       case 0:
@@ -689,10 +689,10 @@ std::vector<operation> generator::graph() {
     if (!with("graph_waits")) op.inner = {};
     if (plan_.memory_bytes != 0) op.inner = {};
     for (const access_plan& a : op.accesses) in_graph_[static_cast<std::size_t>(a.array)] = true;
-    tape.push_back(std::move(op));
+    recorded.push_back(std::move(op));
   }
   operations_ = outside;
-  return tape;
+  return recorded;
 }
 
 }  // namespace mixed

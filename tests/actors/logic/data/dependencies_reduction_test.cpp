@@ -29,7 +29,7 @@ TEST_F(reduction, lets_its_contributors_run_together) {
   array_core& a = world.array({4}, {4});
   for (int i = 0; i < 20; ++i) contribute(a);
   EXPECT_EQ(world.ready.size(), 20u);
-  EXPECT_TRUE(world.settles.empty()) << "nobody has asked yet";
+  EXPECT_TRUE(world.combines.empty()) << "nobody has asked yet";
 }
 
 TEST_F(reduction, settles_once_after_all_contributors_and_before_the_reader) {
@@ -37,8 +37,8 @@ TEST_F(reduction, settles_once_after_all_contributors_and_before_the_reader) {
   std::vector<task_record*> all;
   for (int i = 0; i < 5; ++i) all.push_back(&contribute(a));
   task_record& reader = on(a, reads, line(0, 4));
-  ASSERT_EQ(world.settles.size(), 1u);
-  task_record& settle = *world.settles[0];
+  ASSERT_EQ(world.combines.size(), 1u);
+  task_record& settle = *world.combines[0];
   for (task_record* t : all) {
     EXPECT_FALSE(world.is_ready(settle));
     world.complete(*t);
@@ -58,34 +58,34 @@ TEST_F(reduction, settles_after_the_last_writer_and_the_readers_before_it) {
   EXPECT_TRUE(world.is_ready(one)) << "a contributor has a place of its own and waits for nobody";
   on(a, reads, line(0, 4));
   world.complete(one);
-  EXPECT_FALSE(world.is_ready(*world.settles[0]));
+  EXPECT_FALSE(world.is_ready(*world.combines[0]));
   world.complete(writer);
-  EXPECT_FALSE(world.is_ready(*world.settles[0]));
+  EXPECT_FALSE(world.is_ready(*world.combines[0]));
   world.complete(early);
-  EXPECT_TRUE(world.is_ready(*world.settles[0]));
+  EXPECT_TRUE(world.is_ready(*world.combines[0]));
 }
 
 TEST_F(reduction, settles_when_another_operator_comes) {
   array_core& a = world.array({4}, {4});
   contribute(a, add_numbers);
   contribute(a, max_numbers);
-  EXPECT_EQ(world.settles.size(), 1u);
+  EXPECT_EQ(world.combines.size(), 1u);
   contribute(a, max_numbers);
-  EXPECT_EQ(world.settles.size(), 1u);
+  EXPECT_EQ(world.combines.size(), 1u);
 }
 
 TEST_F(reduction, settles_when_another_box_comes) {
   array_core& a = world.array({8}, {8});
   world.submitted({{&a, reduces, line(0, 4), add_numbers}});
   world.submitted({{&a, reduces, line(0, 8), add_numbers}});
-  EXPECT_EQ(world.settles.size(), 1u);
+  EXPECT_EQ(world.combines.size(), 1u);
 }
 
 TEST_F(reduction, of_an_array_nobody_wrote_initialises_it) {
   array_core& a = world.array({8}, {4}, false);
   contribute(a);
   EXPECT_FALSE(world.has_failed(on(a, reads, line(0, 8))));
-  const auto& fresh = world.settles[0]->accesses[0].where->partials->fresh;
+  const auto& fresh = world.combines[0]->accesses[0].where->partials->fresh;
   index_t volume = 0;
   for (const box4& b : fresh) volume += b.volume();
   EXPECT_EQ(volume, 8) << "all of it is new: there is nothing to combine with";
@@ -97,7 +97,7 @@ TEST_F(reduction, knows_which_part_of_the_array_was_written_before) {
   contribute(a);
   EXPECT_FALSE(world.has_failed(on(a, reads, line(0, 8))));
   index_t volume = 0;
-  for (const box4& b : world.settles[0]->accesses[0].where->partials->fresh) {
+  for (const box4& b : world.combines[0]->accesses[0].where->partials->fresh) {
     volume += b.volume();
     EXPECT_FALSE(troupe::logic::overlap(b, line(2, 5)));
   }
@@ -111,7 +111,7 @@ TEST_F(reduction, fails_for_the_reader_when_a_contributor_fails_after_the_reader
   task_record& reader = on(a, reads, line(0, 4));
   const auto error = some_error();
   world.complete(bad, error), world.complete(good);
-  world.complete(*world.settles[0]);
+  world.complete(*world.combines[0]);
   EXPECT_EQ(reader.error, error);
 }
 
@@ -122,7 +122,7 @@ TEST_F(reduction, fails_for_the_reader_when_a_contributor_failed_before_the_read
   contribute(a);
   task_record& reader = on(a, reads, line(0, 4));
   world.complete_all();
-  EXPECT_EQ(world.settles[0]->error, error);
+  EXPECT_EQ(world.combines[0]->error, error);
   EXPECT_EQ(reader.error, error);
 }
 
@@ -157,7 +157,7 @@ TEST_F(reduction, completes_in_every_order_with_the_reader_last) {
       w.complete(*t);
     }
     ASSERT_EQ(order.size(), 6u);
-    ASSERT_EQ(order[4], w.settles[0]);
+    ASSERT_EQ(order[4], w.combines[0]);
     ASSERT_EQ(order[5], &reader);
   });
 }
@@ -178,8 +178,8 @@ TEST(recording, notes_a_read_before_any_recorded_write_instead_of_failing_it) {
   task_record& r = world.submitted({{&a, reads, line(0, 4)}});
   world.submitted({{&a, writes, line(4, 8)}});
   EXPECT_FALSE(world.has_failed(r));
-  EXPECT_TRUE((world.tape.states[{&a, 0}].outside_read));
-  EXPECT_FALSE((world.tape.states[{&a, 1}].outside_read));
+  EXPECT_TRUE((world.recorded.states[{&a, 0}].outside_read));
+  EXPECT_FALSE((world.recorded.states[{&a, 1}].outside_read));
 }
 
 TEST(recording, orders_its_tasks_as_a_live_graph_does) {

@@ -1,4 +1,4 @@
-// What this file is for: a house of tasks and arrays made by hand, so that tests can order and retire them in any order.
+// What this file is for: a world of tasks and arrays made by hand, so that tests can order and retire them in any order.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
@@ -38,7 +38,7 @@ class graph_world final : public troupe::logic::dependencies::callbacks {
     troupe::detail::combine_fn op = nullptr;
   };
 
-  explicit graph_world(bool recording = false) : deps(*this, recording ? &tape : nullptr) {}
+  explicit graph_world(bool recording = false) : deps(*this, recording ? &recorded : nullptr) {}
   ~graph_world() {
     for (array_core& a : arrays_) delete a.open;
   }
@@ -90,7 +90,7 @@ class graph_world final : public troupe::logic::dependencies::callbacks {
     std::vector<task_record*> made;
     deps.order(t, made);
     for (task_record* s : made) {
-      settles.push_back(s);
+      combines.push_back(s);
       if (--s->pending == 0) ready.push_back(s);
     }
     if (--t.pending == 0) ready.push_back(&t);
@@ -115,10 +115,10 @@ class graph_world final : public troupe::logic::dependencies::callbacks {
   bool has_failed(const task_record& t) const { return t.error != nullptr; }
 
   // surroundings
-  task_record* make_settle(array_core& a, troupe::detail::reduction& r) override {
+  task_record* make_combine(array_core& a, troupe::detail::reduction& r) override {
     partials_.emplace_back(&r);
     task_record& t = task({{&a, access_mode::update, r.where}}, "settle");
-    t.kind = troupe::detail::task_kind::settle;
+    t.kind = troupe::detail::task_kind::combine;
     t.pending = 1;
     if (!t.accesses[0].where) describe_region(t.accesses[0], r.where, nullptr);
     t.accesses[0].where->partials = &r;
@@ -130,9 +130,9 @@ class graph_world final : public troupe::logic::dependencies::callbacks {
     failed_itself[&t] = own;
   }
 
-  troupe::logic::recorded_tiles tape;
+  troupe::logic::recorded_tiles recorded;
   troupe::logic::dependencies deps;
-  std::vector<task_record*> ready, settles;
+  std::vector<task_record*> ready, combines;
   std::map<const task_record*, bool> failed_itself;
 
  private:

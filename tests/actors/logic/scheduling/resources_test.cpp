@@ -74,10 +74,10 @@ TEST(resources, are_taken_all_or_none) {
 }
 
 TEST(resources, refuse_a_request_for_what_is_not_configured_and_name_it) {
-  const auto e = thrown_by([] { resources({{"io", 1}}).check({{"tape", 1}}); });
+  const auto e = thrown_by([] { resources({{"io", 1}}).check({{"recorded", 1}}); });
   ASSERT_TRUE(e);
   EXPECT_EQ(e->code(), errc::no_resource);
-  EXPECT_NE(std::string(e->what()).find("tape"), std::string::npos) << e->what();
+  EXPECT_NE(std::string(e->what()).find("recorded"), std::string::npos) << e->what();
 }
 
 TEST(resources, refuse_a_request_for_more_than_there_will_ever_be) {

@@ -13,7 +13,7 @@ using namespace troupe;
 using logic::executor_set;
 using logic::resolve;
 
-const std::vector<detail::executor_facts>& house() {
+const std::vector<detail::executor_facts>& machine() {
   static const std::vector<detail::executor_facts> facts{{0, "cpu:0", device_kind::cpu, 0, 2},
                                                          {1, "cpu:1", device_kind::cpu, 0, 2},
                                                          {2, "cuda:0", device_kind::cuda, 1, 1},
@@ -21,7 +21,7 @@ const std::vector<detail::executor_facts>& house() {
   return facts;
 }
 
-executor_set names(const scope& s) { return resolve(s, house()); }
+executor_set names(const scope& s) { return resolve(s, machine()); }
 
 TEST(scope, of_any_is_every_executor) {
   EXPECT_TRUE(scope().is_any());
@@ -43,7 +43,7 @@ TEST(scope, of_an_unknown_name_is_nobody) {
 }
 
 TEST(scope, names_devices_that_are_not_there_only_where_there_are_none) {
-  const auto names_absent = [](const scope& s) { return logic::names_absent_devices(s, house()); };
+  const auto names_absent = [](const scope& s) { return logic::names_absent_devices(s, machine()); };
   EXPECT_FALSE(names_absent(scope::executor("cpu:0") & scope::executor("sim:0")));
   EXPECT_FALSE(names_absent(scope::gpu() & scope::cpu()));
   EXPECT_FALSE(names_absent(scope::executor("cpu:9") | scope::at("nowhere")));
@@ -84,15 +84,15 @@ TEST(scope, resolved_in_an_empty_house_is_nobody) { EXPECT_TRUE(resolve(scope::a
 
 TEST(with_body, takes_the_executors_whose_kind_has_a_bit) {
   const auto bit = [](device_kind k) { return 1u << static_cast<int>(k); };
-  EXPECT_EQ(logic::with_body(static_cast<unsigned char>(bit(device_kind::cpu)), house()), (executor_set{0, 1}));
-  EXPECT_EQ(logic::with_body(static_cast<unsigned char>(bit(device_kind::cuda) | bit(device_kind::sim)), house()),
+  EXPECT_EQ(logic::with_body(static_cast<unsigned char>(bit(device_kind::cpu)), machine()), (executor_set{0, 1}));
+  EXPECT_EQ(logic::with_body(static_cast<unsigned char>(bit(device_kind::cuda) | bit(device_kind::sim)), machine()),
             (executor_set{2, 3}));
-  EXPECT_TRUE(logic::with_body(0, house()).empty());
+  EXPECT_TRUE(logic::with_body(0, machine()).empty());
 }
 
 TEST(able_to_run, leaves_out_devices_that_lack_the_doubles_of_their_text) {
   const auto bit = [](device_kind k) { return static_cast<unsigned char>(1u << static_cast<int>(k)); };
-  auto all = house();
+  auto all = machine();
   all[2].has_double = false;
   const detail::executor_facts& lacks = all[2];
   detail::kernel_info k;
@@ -119,8 +119,8 @@ TEST(uses_double, is_true_of_the_type_and_of_nothing_that_only_looks_like_it) {
 }
 
 TEST(names_of, lists_executors_in_order_and_says_none_for_nobody) {
-  EXPECT_EQ(logic::names_of({0, 1, 3}, house()), "cpu:0, cpu:1, sim:0");
-  EXPECT_EQ(logic::names_of({}, house()), "none");
+  EXPECT_EQ(logic::names_of({0, 1, 3}, machine()), "cpu:0, cpu:1, sim:0");
+  EXPECT_EQ(logic::names_of({}, machine()), "none");
 }
 
 }  // namespace

@@ -13,7 +13,7 @@
 namespace troupe::detail {
 
 /// A few condition variables shared by all tasks. A task that no thread waits for costs nothing.
-class wait_board {
+class wait_table {
  public:
   /// Sleeps until the task is done or the time has come; true if done.
   bool wait(task_record& t, std::chrono::steady_clock::time_point deadline) {
