@@ -308,13 +308,13 @@ single_threaded_blas::~single_threaded_blas() {
 }
 
 future<void> cholesky(runtime& rt, const matrix& a, const scope& where) { return factor(rt, a, where); }
-future<void> cholesky(recorder& recorded, const matrix& a) { return factor(recorded, a, {}); }
+future<void> cholesky(recorder& calls, const matrix& a) { return factor(calls, a, {}); }
 future<void> gemm(runtime& rt, double alpha, const matrix& a, const matrix& b, double beta, const matrix& c,
                   const scope& where) {
   return multiply_all(rt, alpha, a, b, beta, c, where);
 }
-future<void> gemm(recorder& recorded, double alpha, const matrix& a, const matrix& b, double beta, const matrix& c) {
-  return multiply_all(recorded, alpha, a, b, beta, c, {});
+future<void> gemm(recorder& calls, double alpha, const matrix& a, const matrix& b, double beta, const matrix& c) {
+  return multiply_all(calls, alpha, a, b, beta, c, {});
 }
 
 #else

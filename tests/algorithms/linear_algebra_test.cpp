@@ -191,7 +191,7 @@ TEST(cholesky, can_be_recorded_and_run_on_one_matrix_after_another) {
   runtime rt(options{.threads = 2});
   const index_t n = 37;
   auto a = packed(rt, positive_definite(n, 1), n, n, 8, 8, "A");
-  const graph recorded = rt.record([&](recorder& recorded) { algorithms::cholesky(recorded, a); });
+  const graph recorded = rt.record([&](recorder& calls) { algorithms::cholesky(calls, a); });
   for (unsigned seed = 10; seed < 15; ++seed) {
     const numbers original = positive_definite(n, seed);
     {

@@ -37,7 +37,7 @@ TEST(space_map, knows_links_before_the_executors) {
 
 TEST(space_map, ends_all_links_of_a_device_that_is_disconnected) {
   space_map m;
-  for (const auto [from, to] : {std::pair{1, 2}, {2, 1}, {2, 3}, {3, 2}, {1, 3}})
+  for (const auto& [from, to] : {std::pair{1, 2}, {2, 1}, {2, 3}, {3, 2}, {1, 3}})
     m.connect(static_cast<troupe::detail::memory_space>(from), static_cast<troupe::detail::memory_space>(to));
   m.disconnect(2);
   EXPECT_FALSE(m.reaches(2, 1));

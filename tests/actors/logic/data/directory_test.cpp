@@ -1,0 +1,167 @@
+// What this file is for: which copies of tiles are current where, what must travel for a task, and what clashes over parts.
+// SPDX-FileCopyrightText: the troupe authors
+// SPDX-License-Identifier: BSD-3-Clause
+#include "actors/logic/data/directory.hpp"
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <vector>
+
+namespace {
+
+using namespace troupe;
+using namespace troupe::logic;
+
+constexpr std::size_t tile_bytes = 100;
+constexpr memory_space gpu = 1, other_gpu = 2;
+
+// An array of four tiles of 100 bytes.
+struct directory_test : testing::Test {
+  directory_test() {
+    a.spec.element = 1;
+    a.spec.rank = 1;
+    a.spec.size = {400, 1, 1, 1};
+    a.spec.tile = {100, 1, 1, 1};
+    a.grid = {4, 1, 1, 1};
+    a.tile_count = 4;
+    a.tile_bytes_max = tile_bytes;
+    a.coherence = std::make_unique<detail::array_coherence>(4);
+  }
+  // A task that uses one whole tile, or elements [lo, hi).
+  struct use {
+    task_record task;
+    detail::access x;
+    detail::region where;
+  };
+  task_record& whole(access_mode mode, std::uint32_t tile) {
+    use& u = *uses.emplace_back(std::make_unique<use>());
+    u.x.array = &a;
+    u.x.mode = mode;
+    u.x.tile = tile;
+    u.task.accesses = &u.x;
+    u.task.access_count = 1;
+    u.task.sequence = uses.size();
+    return u.task;
+  }
+  task_record& part(access_mode mode, index_t lo, index_t hi) {
+    task_record& t = whole(mode, 0);
+    use& u = *uses.back();
+    u.where.lo = {lo, 0, 0, 0};
+    u.where.hi = {hi, 1, 1, 1};
+    u.where.limit_hi = {400, 1, 1, 1};
+    u.x.where = &u.where;
+    return t;
+  }
+  // The newest version of the tile is in that space only.
+  void dirty(std::uint32_t tile, memory_space in) {
+    task_record& t = whole(access_mode::write, tile);
+    note_sent(t, in);
+    note_done(t, in);
+  }
+  std::vector<std::pair<std::uint32_t, wanted>> in_the_way(const task_record& t, memory_space where) {
+    std::vector<std::pair<std::uint32_t, wanted>> all;
+    each_in_the_way(t, where, [&](const array_core&, std::uint32_t tile, const coherence_entry&, wanted w) {
+      all.emplace_back(tile, w);
+    });
+    return all;
+  }
+  std::size_t clashes(const task_record& t, memory_space where) {
+    std::size_t n = 0;
+    each_part_clash(t, where, [](auto) { return true; }, [&](auto) { ++n; });
+    return n;
+  }
+  static constexpr auto alive = [](auto) { return true; };
+
+  array_core a;
+  std::vector<std::unique_ptr<use>> uses;
+};
+
+TEST_F(directory_test, has_nothing_in_the_way_of_what_the_host_has) {
+  EXPECT_TRUE(in_the_way(whole(access_mode::read, 1), gpu).empty());
+  EXPECT_TRUE(in_the_way(whole(access_mode::update, 1), host_space).empty());
+}
+
+TEST_F(directory_test, tells_what_a_task_needs_of_a_copy_that_is_elsewhere) {
+  dirty(1, gpu);
+  using found = std::vector<std::pair<std::uint32_t, wanted>>;
+  EXPECT_EQ(in_the_way(whole(access_mode::read, 1), host_space), (found{{1, wanted::at_home}}));
+  EXPECT_EQ(in_the_way(whole(access_mode::read, 1), other_gpu), (found{{1, wanted::only_read}}));
+  EXPECT_EQ(in_the_way(whole(access_mode::update, 1), other_gpu), (found{{1, wanted::anywhere}}));
+  EXPECT_EQ(in_the_way(whole(access_mode::write, 1), other_gpu), (found{{1, wanted::nothing}}));
+  EXPECT_TRUE(in_the_way(whole(access_mode::update, 1), gpu).empty()) << "it is there";
+}
+
+TEST_F(directory_test, has_the_hosts_copy_made_current_for_a_part_that_is_changed) {
+  dirty(1, gpu);
+  using found = std::vector<std::pair<std::uint32_t, wanted>>;
+  EXPECT_EQ(in_the_way(part(access_mode::update, 120, 130), gpu), (found{{1, wanted::at_home}}));
+  EXPECT_TRUE(in_the_way(part(access_mode::read, 120, 130), gpu).empty()) << "it is read from the copy there";
+  EXPECT_EQ(in_the_way(part(access_mode::read, 50, 150), host_space), (found{{1, wanted::at_home}}));
+}
+
+TEST_F(directory_test, counts_the_bytes_that_a_task_would_have_to_wait_for) {
+  EXPECT_EQ(bytes_missing(whole(access_mode::read, 2), host_space), 0u);
+  EXPECT_EQ(bytes_missing(whole(access_mode::read, 2), gpu), tile_bytes);
+  EXPECT_EQ(bytes_missing(whole(access_mode::write, 2), gpu), 0u) << "all of it is overwritten";
+  note_sent(whole(access_mode::read, 2), gpu);
+  EXPECT_EQ(bytes_missing(whole(access_mode::read, 2), gpu), 0u);
+  EXPECT_EQ(bytes_missing(whole(access_mode::read, 2), other_gpu), tile_bytes);
+  EXPECT_TRUE(spaces_with_data_of(whole(access_mode::read, 2)).contains(gpu));
+}
+
+TEST_F(directory_test, makes_older_copies_stale_with_each_write) {
+  note_sent(whole(access_mode::read, 2), gpu);
+  dirty(2, other_gpu);
+  EXPECT_EQ(bytes_missing(whole(access_mode::read, 2), gpu), tile_bytes);
+  EXPECT_EQ(bytes_missing(whole(access_mode::read, 2), other_gpu), 0u);
+  task_record& here = whole(access_mode::write, 2);
+  note_done(here, host_space);
+  EXPECT_EQ(bytes_missing(whole(access_mode::read, 2), other_gpu), tile_bytes);
+  EXPECT_TRUE(in_the_way(whole(access_mode::read, 2), host_space).empty());
+}
+
+TEST_F(directory_test, counts_bytes_of_the_tile_that_is_changed_apart) {
+  dirty(1, gpu);
+  space_set reach;
+  reach.insert(gpu);
+  sources from(&reach);
+  EXPECT_EQ(bytes_missing(whole(access_mode::update, 1), other_gpu, from), tile_bytes);
+  EXPECT_EQ(from.changed(), tile_bytes);
+  EXPECT_EQ(from.direct(), tile_bytes);
+  EXPECT_EQ(from.from_host(), 0u);
+  from.restart(nullptr);
+  EXPECT_EQ(bytes_missing(whole(access_mode::update, 1), other_gpu, from), tile_bytes);
+  EXPECT_EQ(from.direct(), 0u) << "nothing reaches it: by way of the host";
+  EXPECT_EQ(from.from_host(), tile_bytes);
+}
+
+TEST_F(directory_test, lets_parts_clash_that_a_device_copies_with_those_that_are_written) {
+  task_record& reads = part(access_mode::read, 110, 120);
+  note_parts(reads, gpu, alive);
+  EXPECT_EQ(clashes(part(access_mode::update, 150, 160), host_space), 1u);
+  EXPECT_EQ(clashes(part(access_mode::update, 210, 220), host_space), 0u) << "another tile";
+  EXPECT_EQ(clashes(part(access_mode::read, 150, 160), gpu), 0u) << "two readers";
+  forget_parts(reads);
+  EXPECT_EQ(clashes(part(access_mode::update, 150, 160), host_space), 0u);
+  note_parts(part(access_mode::update, 150, 160), host_space, alive);
+  EXPECT_EQ(clashes(part(access_mode::read, 110, 120), gpu), 1u);
+  EXPECT_EQ(clashes(part(access_mode::read, 110, 120), host_space), 0u) << "the host reads its part only";
+}
+
+TEST(sources, adds_further_spaces_to_the_last_one_that_it_has_room_for) {
+  sources all;
+  for (memory_space s = 1; s <= 12; ++s) all.add(s, 10);
+  all.add(host_space, 5);
+  EXPECT_EQ(all.direct(), 120u);
+  std::uint64_t sum = 0;
+  int spaces = 0;
+  all.each([&](memory_space, std::uint64_t n) {
+    sum += n;
+    ++spaces;
+  });
+  EXPECT_EQ(sum, 125u);
+  EXPECT_EQ(spaces, 9);
+}
+
+}  // namespace
