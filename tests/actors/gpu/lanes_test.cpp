@@ -8,7 +8,7 @@
 #include <array>
 #include <vector>
 
-#include "tests/support/paper_accelerator.hpp"
+#include "tests/actors/gpu/paper_accelerator.hpp"
 
 namespace {
 

@@ -16,7 +16,7 @@
 
 #include "actors/gpu/boxes.hpp"
 #include "actors/gpu/job_list.hpp"
-#include "tests/support/paper_accelerator.hpp"
+#include "tests/actors/gpu/paper_accelerator.hpp"
 #include "tests/support/plain_device.hpp"
 
 namespace {
