@@ -1,5 +1,6 @@
 # Writes a source file that compiles several test files as one (cmake/batches.cmake):
-#   cmake -DOUT=<file> -DSOURCES=<list> -P batch.cmake
+#   cmake -DOUT=<file> -DSOURCES=<list> -DNOT=<regex> -P batch.cmake
+# NOT: what no line of a file may match; a file that does now has to be built alone.
 # Each file lies in a namespace of its own, so that names in their anonymous namespaces do not meet. All headers come
 # first, outside of these: where the files include them again, they are there already.
 # SPDX-FileCopyrightText: the troupe authors
@@ -9,6 +10,10 @@ set(bodies "")
 set(number 0)
 foreach(source IN LISTS SOURCES)
   get_filename_component(folder "${source}" DIRECTORY)
+  file(STRINGS "${source}" special REGEX "${NOT}")
+  if(special)
+    message(FATAL_ERROR "${source} cannot be compiled together with others any more: configure the build again (cmake .)")
+  endif()
   file(STRINGS "${source}" lines REGEX "^#include ")
   foreach(line IN LISTS lines)
     if(line MATCHES "^#include \"([^\"]+)\"")

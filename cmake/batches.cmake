@@ -6,9 +6,12 @@ include_guard(GLOBAL)
 set(TROUPE_TEST_BATCH 1 CACHE STRING
   "Test files that are compiled as one: 1 is best for work on a test, 6 takes half the time for all of them")
 
+# A line that keeps a file out of batches.
+set(TROUPE_NOT_IN_BATCHES "^ *#(define|if|pragma|undef)|^namespace [a-z]|^extern|^int main")
+
 # troupe_batches(<variable> <program> <source>...)
-# Replaces most *_test.cpp of the list by batches of up to TROUPE_TEST_BATCH files of one folder. Files with directives other than #include,
-# with properties of their own, or with namespaces that others know are left as they are.
+# Replaces most *_test.cpp of the list by batches of up to TROUPE_TEST_BATCH files of one folder. Files with directives
+# other than #include, with namespaces that others know, or with definitions set for them are left as they are.
 function(troupe_batches out program)
   if(TROUPE_TEST_BATCH LESS 2)
     set(${out} ${ARGN} PARENT_SCOPE)
@@ -18,31 +21,37 @@ function(troupe_batches out program)
   set(number 0)
   set(folders "")
   foreach(source IN LISTS ARGN)
-    file(STRINGS "${source}" special REGEX "^ *#(define|if|pragma|undef)|^namespace [a-z]|^extern|^int main")
+    file(STRINGS "${source}" special REGEX "${TROUPE_NOT_IN_BATCHES}")
     get_source_file_property(definitions "${source}" COMPILE_DEFINITIONS)
     if(source MATCHES "_test\\.cpp$" AND NOT special AND NOT definitions)
       get_filename_component(folder "${source}" DIRECTORY)
-      list(APPEND folders "${folder}")
-      string(MAKE_C_IDENTIFIER "${folder}" name)
-      list(APPEND files_${name} "${source}")
+      list(FIND folders "${folder}" at)
+      if(at LESS 0)
+        list(LENGTH folders at)
+        list(APPEND folders "${folder}")
+        set(files_${at} "")
+      endif()
+      list(APPEND files_${at} "${source}")
     else()
       list(APPEND all "${source}")
     endif()
   endforeach()
-  list(REMOVE_DUPLICATES folders)
-  foreach(folder IN LISTS folders)
-    string(MAKE_C_IDENTIFIER "${folder}" name)
-    set(rest ${files_${name}})
+  list(LENGTH folders count)
+  set(at 0)
+  while(at LESS count)
+    set(rest ${files_${at}})
+    math(EXPR at "${at} + 1")
     while(rest)
       list(SUBLIST rest 0 ${TROUPE_TEST_BATCH} batch)
       list(REMOVE_ITEM rest ${batch})
       math(EXPR number "${number} + 1")
       set(file "${CMAKE_CURRENT_BINARY_DIR}/batches/${program}_${number}.cpp")
       add_custom_command(OUTPUT "${file}"
-        COMMAND "${CMAKE_COMMAND}" "-DOUT=${file}" "-DSOURCES=${batch}" -P "${PROJECT_SOURCE_DIR}/cmake/batch.cmake"
+        COMMAND "${CMAKE_COMMAND}" "-DOUT=${file}" "-DSOURCES=${batch}" "-DNOT=${TROUPE_NOT_IN_BATCHES}"
+          -P "${PROJECT_SOURCE_DIR}/cmake/batch.cmake"
         DEPENDS ${batch} "${PROJECT_SOURCE_DIR}/cmake/batch.cmake" VERBATIM)
       list(APPEND all "${file}")
     endwhile()
-  endforeach()
+  endwhile()
   set(${out} ${all} PARENT_SCOPE)
 endfunction()

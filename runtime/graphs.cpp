@@ -193,7 +193,7 @@ std::shared_ptr<recorded_graph> compile(engine& the_engine, recording& recorded)
     deps.order(*recorded.tasks[i], combines);
   }
   find_executors(*g, recorded, the_engine.placement_actor().facts());
-  deps.settle_recorded(combines);
+  deps.combine_recorded(combines);
   recorded.tasks.insert(recorded.tasks.end(), combines.begin(), combines.end());
   for (std::size_t i = 0; i < recorded.tasks.size(); ++i) recorded.tasks[i]->id = i;
   std::vector<replay_node> nodes(recorded.tasks.size());

@@ -69,8 +69,8 @@ void set_deadline(engine& the_engine, task_record& t, task_extra& e, const task_
   const double ticks = std::chrono::duration<double, std::nano>(o.deadline).count() / clock.ns_per_tick();
   if (ticks < longest_ticks) e.due = clock.ticks() + static_cast<std::uint64_t>(ticks);
   auto watch = std::make_shared<deadline_watch>(the_engine, t, o, source);
-  watch->when =
-      watch->in->add(o.deadline, [source, since = e.overdue, of = std::weak_ptr(the_engine.shared_from_this())]() mutable {
+  watch->when = watch->in->add(
+      o.deadline, [source, since = e.overdue, of = std::weak_ptr(the_engine.shared_from_this())]() mutable {
         const auto still = of.lock();
         if (!still) return;
         *since = std::max<std::uint64_t>(1, still->state().clock.ticks());
@@ -174,7 +174,7 @@ void check_belongs(target to, const task_record& t) {
       throw error(errc::bad_argument, "a future that the call waits for belongs to another runtime");
     if (is_recorded(x.task->kind) != (to.recorded != nullptr))
       throw error(errc::bad_argument, to.recorded ? "a recorded call can only wait for calls of the same recording"
-                                              : "the future stands for a recorded call: run the graph instead");
+                                                  : "the future stands for a recorded call: run the graph instead");
   }
 }
 
@@ -346,11 +346,12 @@ void apply_now(engine& the_engine, task_record& t, const task_options& o) {
     e.resolved_at = executor_changes.load(std::memory_order_acquire);
     e.executors = executors_in(the_engine, o.where);
     if (e.executors.empty())
-      throw error(errc::no_executor, "task '" + logic::name_of(t) +
-                                         "': no executor is in the scope: widen it; there are: " +
-                                         logic::names_of(the_engine.placement_actor().all(), facts) +
-                                         (logic::names_absent_devices(o.where, facts) ? hint_of_devices(the_engine) : ""));
-    if (t.kernel && (e.executors & the_engine.placement_actor().able_to_run(*t.kernel)).empty()) check_kernel(the_engine, t);
+      throw error(errc::no_executor,
+                  "task '" + logic::name_of(t) + "': no executor is in the scope: widen it; there are: " +
+                      logic::names_of(the_engine.placement_actor().all(), facts) +
+                      (logic::names_absent_devices(o.where, facts) ? hint_of_devices(the_engine) : ""));
+    if (t.kernel && (e.executors & the_engine.placement_actor().able_to_run(*t.kernel)).empty())
+      check_kernel(the_engine, t);
   }
   check_devices(the_engine, t, e);
   check_slots(the_engine, t, e);

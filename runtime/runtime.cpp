@@ -128,7 +128,9 @@ explanation runtime::explain_task(detail::task_record* t) const {
   if (!t) throw error(errc::bad_argument, "explain() of a future that names no task");
   return the_engine().placement_actor().explain(*t);
 }
-shutdown_report runtime::shutdown(std::chrono::steady_clock::time_point deadline) { return the_engine().shutdown(deadline); }
+shutdown_report runtime::shutdown(std::chrono::steady_clock::time_point deadline) {
+  return the_engine().shutdown(deadline);
+}
 
 std::string explanation::text() const {
   char line[256];

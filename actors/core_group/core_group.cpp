@@ -155,7 +155,8 @@ void group_actor::add_thread() {
   }
   try {
     // The thread keeps the engine alive: a body that does not return in time is left behind at shutdown.
-    w->handle = std::thread([alive = options_.keep_alive.lock(), self = shared_from_this(), w] { self->thread_main(*w); });
+    w->handle =
+        std::thread([alive = options_.keep_alive.lock(), self = shared_from_this(), w] { self->thread_main(*w); });
   } catch (...) {
     again ? w->ended.store(true) : threads_.pop_back();
     throw;

@@ -178,8 +178,9 @@ void parking::take_slots(thread& self, std::chrono::steady_clock::time_point unt
   }
   // A wait whose time has passed would only release the lock and take it again; hundreds of bodies that poll futures spent
   // nearly all their time with that.
+  if (granted()) return;
   const bool is_late = std::chrono::steady_clock::now() >= until;
-  if (granted() || (!is_late && mine.go_on.wait_until(hold, until, granted))) return;
+  if (!is_late && mine.go_on.wait_until(hold, until, granted)) return;
   book_.take_missing(me, n);
   self.restless = n;
   carry_out();

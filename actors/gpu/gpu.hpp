@@ -39,10 +39,10 @@ struct gpu_options {
   std::chrono::nanoseconds deadline{};  // a task that takes longer hangs; 0: none does
   bool probes_link = false;             // what its link costs is measured, not guessed
   trace_sink* sink = nullptr;
-  int lane = 0;                 // of the trace
-  std::weak_ptr<void> keep_alive;    // its thread keeps it alive
-  std::string_view gather;      // the kernels that assemble boxes (devices/kernels)
-  std::vector<gpu_peer> peers;  // that the device is connected to, until either of the two fails
+  int lane = 0;                    // of the trace
+  std::weak_ptr<void> keep_alive;  // its thread keeps it alive
+  std::string_view gather;         // the kernels that assemble boxes (devices/kernels)
+  std::vector<gpu_peer> peers;     // that the device is connected to, until either of the two fails
   /// Opens the device anew after a failure, on any thread; throws if it cannot be had.
   std::function<std::unique_ptr<devices::accelerator>()> open;
 };

@@ -93,8 +93,8 @@ class gpu_job_list {
   const std::atomic<bool>& stopping_;
   const int compute_lanes_;
   std::list<gpu_job> jobs_, idle_;
-  float under_way_ns_ = 0;           // predicted, of the jobs that count
-  bool enough_ = false;              // is under way
+  float under_way_ns_ = 0;          // predicted, of the jobs that count
+  bool enough_ = false;             // is under way
   int next_lane_ = 0, in_row_ = 0;  // the lane whose turn it is, and small tasks that it has had
 };
 

@@ -53,8 +53,7 @@ bool gpu_actor::may_load(const kernel_requests::request& r) {
 // Loads the kernel that was asked for first, if it may; true if it has. What is wrong with the kernel is told by the task
 // that is given to the device in spite of that.
 bool gpu_actor::get_ready() {
-  if (!requests_.any() || !device_ || !jobs_.empty() || !mail_.is_empty() || stopping_.load())
-    return false;
+  if (!requests_.any() || !device_ || !jobs_.empty() || !mail_.is_empty() || stopping_.load()) return false;
   const kernel_requests::request wanted = requests_.first();
   if (!may_load(wanted)) return false;
   const auto load = [&] {

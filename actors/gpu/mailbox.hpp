@@ -8,6 +8,7 @@
 #include <deque>
 #include <functional>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include <troupe/detail/task.hpp>
@@ -25,9 +26,10 @@ class gpu_mailbox {
   bell& door() { return bell_; }
   const bell& door() const { return bell_; }
   [[nodiscard]] bell::held hold() const { return bell_.hold(); }
-  /// Returns the number of calls and runs of graphs.
-  std::size_t queued() const { return queued_.load(std::memory_order_relaxed); }
-  std::size_t internal() const { return internal_count_.load(std::memory_order_relaxed); }
+  /// Returns the number of calls and runs of graphs. Sequentially consistent, as is that of internal tasks: see
+  /// turn::leave.
+  std::size_t queued() const { return queued_.load(std::memory_order_seq_cst); }
+  std::size_t internal() const { return internal_count_.load(std::memory_order_seq_cst); }
   bool is_empty() const { return queued() == 0 && internal() == 0; }
   bool looks_ahead() const { return looks_ahead_.load(std::memory_order_relaxed); }
   /// Returns false, and takes nothing, if the mailbox has been closed.

@@ -61,9 +61,7 @@ void gpu_actor::yield() {
 
 // ---- others ---------------------------------------------------------------------------------------------------------
 
-bool gpu_actor::drive() {
-  return watchers_.busy() && watchers_.may_look(ticks()) && drive_now();
-}
+bool gpu_actor::drive() { return watchers_.busy() && watchers_.may_look(ticks()) && drive_now(); }
 
 void gpu_actor::unwatch() {
   if (watchers_.remove()) mail_.door().ring();

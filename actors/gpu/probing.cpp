@@ -47,8 +47,7 @@ float gpu_actor::timed_copy(bool in, void* there, std::byte* here, std::size_t b
 // Looks what the link costs, if it is time to; true if it has looked.
 bool gpu_actor::probe_link() {
   if (options_.probes_link) probes_.note_ran(counters_.tasks.load(std::memory_order_relaxed), ticks());
-  if (!may_probe() || !mail_.is_empty() || probes_.left(ticks()).count() != 0)
-    return false;
+  if (!may_probe() || !mail_.is_empty() || probes_.left(ticks()).count() != 0) return false;
   bool as_believed = true;
   const std::size_t most = memory_bytes_ / 8 < large_bytes ? small_bytes : large_bytes;
   void* const there = device_->allocate(lane_in, most);

@@ -221,7 +221,7 @@ class shard_pool {
 /// The state that records and arrays point to. Lives as long as the runtime, any handle and any future.
 struct runtime_state {
   std::atomic<engine*> the_engine{nullptr};  // null once the runtime is gone
-  std::weak_ptr<engine> shared_engine;   // set before any use; waits lock it, as the engine may go
+  std::weak_ptr<engine> shared_engine;       // set before any use; waits lock it, as the engine may go
   std::atomic<long> references{1};
   std::atomic<std::size_t> array_bytes{0}, array_bytes_max{0}, arrays{0};
   std::atomic<std::uint64_t> array_ids{0};

@@ -54,7 +54,7 @@ struct disk_options {
   std::unique_ptr<devices::spill_file> file;
   std::function<void(task_record&)> report_done;
   trace_sink* sink = nullptr;
-  int lane = 0;               // in the trace
+  int lane = 0;                    // in the trace
   std::weak_ptr<void> keep_alive;  // the engine; the thread keeps it alive
 };
 

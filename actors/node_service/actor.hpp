@@ -33,8 +33,8 @@ extern const kernel_info access_kernel;
 
 class node_service_actor final : public node_service, private task_listener {
  public:
-  node_service_actor(engine& the_engine, placement& p, wait_table& b, runtime_state& rt, std::shared_ptr<net::session> s,
-                     find_line lines, failure_door give_up)
+  node_service_actor(engine& the_engine, placement& p, wait_table& b, runtime_state& rt,
+                     std::shared_ptr<net::session> s, find_line lines, failure_door give_up)
       : engine_(the_engine),
         placement_(p),
         board_(b),

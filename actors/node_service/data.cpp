@@ -37,7 +37,8 @@ transfer& node_service_actor::begin(array_core& a, access_mode mode, const logic
   t->kernel = &access_kernel;
   t->body_gone = true;
   try {
-    describe(engine_, t->accesses[0], a, mode, where.lo, where.hi, {}, a.spec.size, border::refuse, nullptr, 0, nullptr);
+    describe(engine_, t->accesses[0], a, mode, where.lo, where.hi, {}, a.spec.size, border::refuse, nullptr, 0,
+             nullptr);
     t->access_count = 1;
     extra_of(*t).listener = this;
     x->task = t;

@@ -76,7 +76,7 @@ class chains {
   logic::assignment& assignment_;
   const std::vector<executor*>& executors_;
   host_memory* const host_memory_;
-  std::vector<std::uint32_t> failure_epochs_;           // of each executor, counted for devices; see protocol/chaining.hpp
+  std::vector<std::uint32_t> failure_epochs_;     // of each executor, counted for devices; see protocol/chaining.hpp
   std::vector<std::vector<task_ref>> held_back_;  // by device: tasks that may be sent behind others once it runs low
   logic::executor_set holding_back_;              // the devices with entries in held_back_
   std::vector<logic::dependencies::dependency> predecessors_;  // edges found since the last look

@@ -102,10 +102,10 @@ class lineage_log {
   const logic::dependencies& order_;
   const logic::assignment& costs_;
   host_memory* const host_memory_;
-  logic::lineage::call ran_;                                 // the call that the log is told of next
-  std::unordered_map<std::uint64_t, array_core*> logged_;    // by id: the arrays that log_ names
+  logic::lineage::call ran_;                                    // the call that the log is told of next
+  std::unordered_map<std::uint64_t, array_core*> logged_;       // by id: the arrays that log_ names
   std::map<value_key, std::shared_ptr<std::byte[]>> retained_;  // copies of values that host memory no longer has
-  std::vector<std::uint64_t> joined_;                        // by executor: how often a node has joined
+  std::vector<std::uint64_t> joined_;                           // by executor: how often a node has joined
 };
 
 }  // namespace troupe::detail

@@ -51,8 +51,8 @@ void node_actor::fetch(array_core& a, std::uint32_t tile) {
   t->kernel = &saving_kernel;
   t->body_gone = true;
   const logic::box4 box = a.tile_box(tile);
-  describe(*the_engine, t->accesses[0], a, access_mode::read, box.lo, box.hi, {}, a.spec.size, border::refuse, nullptr, 0,
-           nullptr);
+  describe(*the_engine, t->accesses[0], a, access_mode::read, box.lo, box.hi, {}, a.spec.size, border::refuse, nullptr,
+           0, nullptr);
   t->access_count = 1;
   extra_of(*t).listener = this;
   departure_.add(*t, a.id, tile);

@@ -82,15 +82,15 @@ void copy_with_host(Line line, const char* line_name, Box box, const char* box_n
 
 void enqueue_copy_in(cl_command_queue q, device_pointer to, const strides& ts, const std::byte* from, const strides& fs,
                      const counts& count, std::size_t element, code_check& check) {
-  copy_with_host(clEnqueueWriteBuffer, "clEnqueueWriteBuffer", clEnqueueWriteBufferRect, "clEnqueueWriteBufferRect", q, to,
-                 ts, from, fs, count, element, check);
+  copy_with_host(clEnqueueWriteBuffer, "clEnqueueWriteBuffer", clEnqueueWriteBufferRect, "clEnqueueWriteBufferRect", q,
+                 to, ts, from, fs, count, element, check);
 }
 
 void enqueue_copy_out(cl_command_queue q, std::byte* to, const strides& ts, device_pointer from, const strides& fs,
                       const counts& count, std::size_t element, code_check& check) {
   // Seen from the device the copy goes the same way round: its memory first, with its strides.
-  copy_with_host(clEnqueueReadBuffer, "clEnqueueReadBuffer", clEnqueueReadBufferRect, "clEnqueueReadBufferRect", q, from,
-                 fs, to, ts, count, element, check);
+  copy_with_host(clEnqueueReadBuffer, "clEnqueueReadBuffer", clEnqueueReadBufferRect, "clEnqueueReadBufferRect", q,
+                 from, fs, to, ts, count, element, check);
 }
 
 void enqueue_copy(cl_command_queue q, device_pointer to, const strides& ts, device_pointer from, const strides& fs,

@@ -44,22 +44,25 @@ std::vector<net::endpoint> parsed(const std::vector<std::string>& texts, const c
   return all;
 }
 
-// Returns who this node is. A certificate gives it its name: peers take it from there.
-net::identity make_identity(const cluster_options& o, const runtime_environment& around, const net::credentials& proof) {
+net::identity make_identity(const cluster_options& o, const runtime_environment& around) {
   net::identity self;
   self.id = around.make_id ? around.make_id() : net::node_id::random();
   self.incarnation = 1;
   self.name = o.node_name.empty() ? own_name() : o.node_name;
   self.cluster = o.cluster_name;
   self.listens_on = parsed(o.announce, "announce");
-  if (proof.certificate.empty()) return self;
+  return self;
+}
+
+// Gives the node the name that its certificate has, if it has one: peers take it from there.
+void take_certified_name(net::identity& self, const cluster_options& o, const net::credentials& proof) {
+  if (proof.certificate.empty()) return;
   const auto names = net::node_names_in(proof.certificate);
   if (o.node_name.empty() && !names.empty()) self.name = names.front();
   if (!o.node_name.empty() && !names.empty() && std::ranges::find(names, o.node_name) == names.end())
     throw error(errc::bad_argument, "cluster_options::node_name: the certificate '" + o.certificate + "' is node '" +
                                         names.front() + "', not '" + o.node_name +
                                         "': leave the name out, or issue a certificate for it");
-  return self;
 }
 
 }  // namespace
@@ -72,15 +75,20 @@ node_set::node_set(engine& the_engine, const cluster_options& o, memory_space fi
     throw error(errc::bad_argument, "cluster_options::link_check_after must not be negative");
   if (o.replay_max.count() < 0) throw error(errc::bad_argument, "cluster_options::replay_max must not be negative");
   const runtime_environment& around = the_engine.around();
+  net::identity self = make_identity(o, around);
+  where_.seeds = parsed(o.join, "join");
+  where_.file = o.join_file;
+  where_.names = parsed(o.join_dns, "join_dns");
   net::transport_options t;
   t.listen = parsed(o.listen, "listen");
   t.insecure_loopback = o.insecure_loopback;
   t.looks = o.spin;
   if (!o.secret_file.empty() || !o.certificate.empty() || !o.key.empty() || !o.authority.empty())
     t.proof = net::load({o.secret_file, o.certificate, o.key, o.authority}, o.cluster_name);
-  const net::identity self = make_identity(o, around, t.proof);
+  take_certified_name(self, o, t.proof);
   t.self = self;
-  find_ways(o, self, t.proof);
+  if (o.multicast) use_multicast(o, t.proof);
+  where_.self = self;
   if (around.make_transport)
     transport_ = around.make_transport(std::move(t));
   else
@@ -94,13 +102,7 @@ node_set::node_set(engine& the_engine, const cluster_options& o, memory_space fi
   add_places(o.nodes_max, first_space);
 }
 
-// Says where other nodes are looked for.
-void node_set::find_ways(const cluster_options& o, const net::identity& self, const net::credentials& proof) {
-  where_.self = self;
-  where_.seeds = parsed(o.join, "join");
-  where_.file = o.join_file;
-  where_.names = parsed(o.join_dns, "join_dns");
-  if (!o.multicast) return;
+void node_set::use_multicast(const cluster_options& o, const net::credentials& proof) {
   where_.multicast.emplace();
   where_.secrets = o.discovery_key_file.empty() ? proof.secrets : net::read_secrets(o.discovery_key_file);
   if (where_.secrets.empty())

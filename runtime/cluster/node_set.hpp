@@ -114,7 +114,7 @@ class node_set final : private cluster_events {
   using peer_ptr = std::shared_ptr<peer>;
 
   std::unique_ptr<net::bulk_fabric> open_fabric();
-  void find_ways(const cluster_options&, const net::identity& self, const net::credentials& proof);
+  void use_multicast(const cluster_options&, const net::credentials& proof);
   void add_places(int count, memory_space first_space);
 
   void joined(const node_id&, const std::shared_ptr<net::session>&) override;

@@ -335,7 +335,7 @@ void dependencies::combine(array_core& a, std::vector<task_record*>& combines) {
   combines.push_back(t);
 }
 
-void dependencies::settle_recorded(std::vector<task_record*>& combines) {
+void dependencies::combine_recorded(std::vector<task_record*>& combines) {
   std::vector<array_core*> arrays;
   for (const auto& [array, r] : recorded_->open)
     if (r) arrays.push_back(array);

@@ -75,11 +75,11 @@ class dependencies {
       : around_(s), recorded_(recorded), sequence_(recorded ? std::uint64_t{1} << 63 : 0) {}
 
   /// Orders a newly submitted task after those before it, in program order. Afterwards `task.pending` counts its
-  /// unfinished predecessors (plus what the caller put there). Settle tasks made on the way are appended to
+  /// unfinished predecessors (plus what the caller put there). Combine tasks made on the way are appended to
   /// `combines`, already ordered.
   void order(task_record& task, std::vector<task_record*>& combines);
-  /// Settles every reduction that is still open, at the end of a recording.
-  void settle_recorded(std::vector<task_record*>& combines);
+  /// Combines every reduction that is still open, at the end of a recording.
+  void combine_recorded(std::vector<task_record*>& combines);
 
   /// Removes a finished task from the graph. Calls `ready(successor)` for each successor whose last predecessor this
   /// was. A failed task (`error` set) fails its data successors and poisons its outputs.

@@ -189,7 +189,8 @@ bool assignment::look_for_some(const executor_set& among, const space_set& holde
   if (!holders.empty()) {
     executor_set have;
     holders.each([&](std::size_t s) {
-      if (const std::size_t i = spaces_.executor_of(static_cast<detail::memory_space>(s)); among.contains(i)) have.insert(i);
+      if (const std::size_t i = spaces_.executor_of(static_cast<detail::memory_space>(s)); among.contains(i))
+        have.insert(i);
     });
     add_some(have, work_.free(), nodes_weighed / 2);
     add_some(have, work_.roomy(), nodes_weighed / 2);
@@ -268,9 +269,8 @@ assignment::trial assignment::choose_trial(const task_record& t, models& m, std:
   if (!spaces_.has_one())
     for (const offer& o : offers_)
       if (o.queue_ns <= window_ns_ && m.of(o).known()) known_ns = std::min(known_ns, o.finish_ns());
-  if (std::ranges::all_of(offers_, [&](const offer& o) {
-        return facts_[o.executor].kind == facts_[offers_[0].executor].kind;
-      }))
+  if (std::ranges::all_of(offers_,
+                          [&](const offer& o) { return facts_[o.executor].kind == facts_[offers_[0].executor].kind; }))
     return chosen;
   alternatives others{.waiting = waiting == at_once ? 0 : waiting};
   for (const offer& o : offers_) note_alternative(others, o.executor, m.of(o));

@@ -248,7 +248,7 @@ class assignment {
   bool careful_ = false;
   sampling learned_;  // which of many samples are learned
   executor_set surprises_;
-  bool surprised_ = false;  // surprises_ is not empty
+  bool surprised_ = false;                            // surprises_ is not empty
   std::size_t turn_ = 0;                              // the node to weigh next
   std::vector<offer> offers_;                         // for the task at hand
   std::array<std::uint16_t, executors_max> weighed_;  // for it; the first weighed_count_ are used

@@ -36,7 +36,7 @@ class stage {
   }
   explicit stage(troupe::options o) : options(std::move(o)), rt(new runtime_state) {
     rt->host = std::make_unique<plain_device>();
-    // Records ask only whether there is a house.
+    // Records ask only whether there is an engine.
     rt->the_engine.store(reinterpret_cast<troupe::detail::engine*>(this));
     placement_actor = std::make_unique<placement>(options, *rt, board);
   }

@@ -2,7 +2,7 @@
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// tests/README.md has the list, and what does not apply. What it promises of data is in nodes_dagger_data_test.cpp.
+// tests/README.md has the list, and what does not apply. What it promises of data is in dagger_data_test.cpp.
 #include <gtest/gtest.h>
 
 #include <atomic>

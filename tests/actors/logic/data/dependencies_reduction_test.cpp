@@ -196,10 +196,10 @@ TEST(recording, settles_what_is_still_open_at_its_end) {
   array_core& a = world.array({4}, {4}, false);
   task_record& t = world.submitted({{&a, reduces, a.whole_box(), add_numbers}});
   std::vector<task_record*> made;
-  world.deps.settle_recorded(made);
+  world.deps.combine_recorded(made);
   ASSERT_EQ(made.size(), 1u);
   EXPECT_TRUE(world.deps.reaches(t, *made[0]));
-  world.deps.settle_recorded(made);
+  world.deps.combine_recorded(made);
   EXPECT_EQ(made.size(), 1u);
 }
 

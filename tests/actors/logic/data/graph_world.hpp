@@ -117,7 +117,7 @@ class graph_world final : public troupe::logic::dependencies::callbacks {
   // surroundings
   task_record* make_combine(array_core& a, troupe::detail::reduction& r) override {
     partials_.emplace_back(&r);
-    task_record& t = task({{&a, access_mode::update, r.where}}, "settle");
+    task_record& t = task({{&a, access_mode::update, r.where}}, "combine");
     t.kind = troupe::detail::task_kind::combine;
     t.pending = 1;
     if (!t.accesses[0].where) describe_region(t.accesses[0], r.where, nullptr);
