@@ -74,7 +74,7 @@ class gpu_memory {
     }
   }
 
-  // ---- peer_copies.cpp: tiles that are lent, and those that others lend ----------------------------------------------
+  // ---- loans.cpp: tiles that are lent, and those that others lend ----------------------------------------------
   void know_peers(std::span<const gpu_peer> p) { peers_ = p; }
   /// The tile's bytes are on their way here.
   bool is_coming(const array_core&, std::uint32_t tile);
