@@ -73,7 +73,7 @@ class gpu_mailbox {
     queued_.fetch_add(1, std::memory_order_relaxed);
   }
   /// Calls `start` for each internal task; those for which it returns false are put back. Returns true if one has started.
-  /// What `start` throws passes through, without the task that it was called for.
+  /// An exception of `start` passes through; the task that it was called for is not put back.
   template <class Start>
   bool start_internal(Start&& start) {
     if (internal() == 0) return false;

@@ -54,9 +54,10 @@ TEST(gpu_watchers, end_the_sleep_when_what_is_under_way_has_been_left_by_all) {
   EXPECT_FALSE(b.is_rung(hold));
 }
 
-// Sleeps as a device's thread does; calls `meanwhile` once the sleep has begun.
+// Sleeps as a device's thread does; calls `meanwhile` once the sleep has begun. Returns true if a watcher was there when
+// the sleep ended.
 template <class F>
-void sleep_while(gpu_watchers& w, bell& b, F&& meanwhile) {
+bool sleep_while(gpu_watchers& w, bell& b, F&& meanwhile) {
   std::thread other;
   bell::held hold = b.hold();
   b.announce(hold);
@@ -65,11 +66,13 @@ void sleep_while(gpu_watchers& w, bell& b, F&& meanwhile) {
     meanwhile();
   });
   w.sleep(b, hold, nanoseconds(0));
+  const bool watched = w.any();
   b.answer(hold);
   hold.unlock();
   b.get_up();
   w.get_up();
   other.join();
+  return watched;
 }
 
 TEST(gpu_watchers, let_the_thread_sleep_until_the_last_one_has_gone) {
@@ -77,16 +80,12 @@ TEST(gpu_watchers, let_the_thread_sleep_until_the_last_one_has_gone) {
   bell b;
   w.add();
   w.leave_to_them(true);
-  bool gone = false;
-  sleep_while(w, b, [&] {
-    gone = true;
-    (void)w.remove();  // whether it rings or not, the thread looks up by itself
-  });
-  EXPECT_TRUE(gone);
+  const bool watched = sleep_while(w, b, [&] { (void)w.remove(); });  // does not ring: the thread looks up by itself
+  EXPECT_FALSE(watched) << "it got up while somebody looked after the device";
 }
 
 TEST(gpu_watchers, let_a_client_leave_one_small_task_to_the_thread_that_looks_up_often) {
-  constexpr double hour_ns = 3.6e12;  // of a tick: patience outlasts the test
+  constexpr double hour_ns = 3.6e12;  // of a tick: longer than any patience
   gpu_watchers w(hour_ns);
   bell b;
   w.add();
