@@ -1,7 +1,12 @@
 // What this file is for: arrays from the caller's side: making, describing accesses, host views.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
+#include <algorithm>
+#include <array>
 #include <cstring>
+#include <span>
+#include <utility>
+#include <vector>
 
 #include <troupe/detail/engine.hpp>
 #include <troupe/error.hpp>
@@ -287,6 +292,27 @@ void check_clash(const task_record& t, const access& x, const access& y) {
                       "; pass them once, with update(), or boxes that do not overlap");
     });
   });
+}
+
+void check_clashes(const task_record& t) {
+  std::array<const access*, 16> few;
+  std::vector<const access*> many(t.access_count > few.size() ? t.access_count : 0);
+  const std::span<const access*> all = many.empty() ? std::span(few).first(t.access_count) : std::span(many);
+  std::size_t n = 0;
+  for (const access& x : std::span(t.accesses, t.access_count))
+    if (x.array) all[n++] = &x;
+  const std::span<const access*> sorted = all.first(n);
+  // By array, those that change something first: lists may be long, and most of their arrays differ.
+  std::ranges::sort(sorted, {}, [](const access* x) { return std::pair(x->array, x->mode == access_mode::read); });
+  for (std::size_t i = 0; i < n; ++i) {
+    const access& x = *sorted[i];
+    if (x.mode == access_mode::read) continue;
+    for (std::size_t j = i + 1; j < n && sorted[j]->array == x.array; ++j) {
+      const access& y = *sorted[j];
+      if (x.mode == access_mode::reduce && y.mode == access_mode::reduce) continue;
+      if (x.where || y.where || x.tile == y.tile) check_clash(t, x, y);
+    }
+  }
 }
 
 void choose_chunk(engine& the_engine, int rank, const index_t* size, const array_core* output, index_t* chunk) {

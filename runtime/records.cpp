@@ -155,11 +155,6 @@ void throw_lost(const char* kernel, argument_place at, double value, const char*
   throw_lost(kernel, at, std::string(text), type);
 }
 
-void size_accesses(task_record& t, int count) {
-  if (count > 0xffff) throw error(errc::bad_argument, "a task touches at most 65535 arrays");
-  t.accesses = new access[static_cast<std::size_t>(count)];
-}
-
 task_extra& extra_of(task_record& t) {
   if (!t.extra) t.extra = new task_extra;
   return *t.extra;

@@ -3,6 +3,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "actors/memory/record_pool.hpp"
 
+#include <string>
+
+#include <troupe/detail/engine.hpp>
+#include <troupe/error.hpp>
+
 #include "actors/memory/host_tiles.hpp"
 #include "actors/protocol/peer_loan.hpp"
 
@@ -33,6 +38,20 @@ task_record* take_record(runtime_state& rt) {
   t->references.store(1, std::memory_order_relaxed);
   t->phase.store(phase_waiting, std::memory_order_relaxed);
   return t;
+}
+
+void size_accesses(task_record& t, std::size_t count) {
+  if (count > 0xffff)
+    throw error(errc::bad_argument,
+                "a task touches at most 65535 arrays and futures, and here are " + std::to_string(count));
+  if (count > access_block::room) {
+    t.accesses = new access[count];
+  } else {
+    access_block* const block = t.rt->access_blocks.take();
+    block->accesses.fill({});
+    t.accesses = block->accesses.data();
+  }
+  t.own_accesses[0].tile = static_cast<std::uint32_t>(count);  // unused otherwise: tells where they are from
 }
 
 task_record* make_combine(runtime_state& rt, array_core& a, reduction& r) {
@@ -176,7 +195,10 @@ void drop_inputs(task_record& t) noexcept {
     }
   }
   if (t.accesses != t.own_accesses.data()) {
-    delete[] t.accesses;
+    if (t.own_accesses[0].tile <= access_block::room)
+      t.rt->access_blocks.give(reinterpret_cast<access_block*>(t.accesses));  // its first member
+    else
+      delete[] t.accesses;
     t.accesses = t.own_accesses.data();
   }
   t.access_count = 0;

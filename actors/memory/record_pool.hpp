@@ -218,6 +218,13 @@ class shard_pool {
   std::atomic<std::size_t> slab_count_{0};
 };
 
+/// Room for the accesses of a task that has more than fit into its record.
+struct alignas(64) access_block {
+  static constexpr std::size_t room = 16;
+  std::array<access, room> accesses;
+  access_block* next = nullptr;  // in the pool
+};
+
 /// The state that records and arrays point to. Lives as long as the runtime, any handle and any future.
 struct runtime_state {
   std::atomic<engine*> the_engine{nullptr};  // null once the runtime is gone
@@ -235,6 +242,7 @@ struct runtime_state {
   const devices::birthplace birth;     // tells a child by fork, which touches nothing of this
   shard_pool<task_record> records;
   shard_pool<region> regions;
+  shard_pool<access_block> access_blocks;
 
   void retain() noexcept { references.fetch_add(1, std::memory_order_relaxed); }
   void release() noexcept {

@@ -261,13 +261,16 @@ void placement::settle_accounts() {
 
 bool placement::tidy() {
   turns_.take();
-  const auto is_large = [&] { return rt_.records.bytes() > kept_idle || rt_.regions.bytes() > kept_idle; };
+  const auto is_large = [&] {
+    return rt_.records.bytes() > kept_idle || rt_.regions.bytes() > kept_idle || rt_.access_blocks.bytes() > kept_idle;
+  };
   if (is_large() && mail_.count() == 0 && open_views_ == 0 && (!host_memory_ || host_memory_->is_still()) &&
       in_flight_.all_retired()) {
     spent_.give_back(rt_.records);
     deps_.forget_all();
     rt_.records.trim(kept_idle);
     rt_.regions.trim(kept_idle);
+    rt_.access_blocks.trim(kept_idle);
   }
   const bool done = !is_large();
   leave_turn();

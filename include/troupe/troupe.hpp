@@ -4,6 +4,7 @@
 #pragma once
 
 #include <troupe/access.hpp>
+#include <troupe/access_list.hpp>
 #include <troupe/array.hpp>
 #include <troupe/array_maker.hpp>
 #include <troupe/box.hpp>

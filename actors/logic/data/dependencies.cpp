@@ -31,12 +31,25 @@ std::string name_of(const task_record& t) {
 
 // ---- edges ----------------------------------------------------------------------------------------------------------
 
-successor_blocks::~successor_blocks() {
-  while (idle_) delete std::exchange(idle_, idle_->next);
+namespace {
+constexpr std::size_t blocks_at_once = 64;
+}
+
+successor_blocks::successor_blocks() = default;
+successor_blocks::~successor_blocks() = default;
+
+// Makes some blocks, returns one, and keeps the others.
+successor_block* successor_blocks::make_more() {
+  successor_block* const blocks = all_.emplace_back(std::make_unique<successor_block[]>(blocks_at_once)).get();
+  for (std::size_t i = blocks_at_once - 1; i != 0; --i) {
+    blocks[i].next = idle_;
+    idle_ = &blocks[i];
+  }
+  return &blocks[0];
 }
 
 successor_block* successor_blocks::take() {
-  if (!idle_) return new successor_block;
+  if (!idle_) return make_more();
   successor_block* b = std::exchange(idle_, idle_->next);
   if (idle_) detail::prefetch<1>(idle_);  // take() will read its `next`, written long before
   return b;

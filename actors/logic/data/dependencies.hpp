@@ -9,6 +9,7 @@
 
 #include <cstdint>
 #include <exception>
+#include <memory>
 #include <string>
 #include <unordered_map>
 #include <utility>
@@ -30,12 +31,16 @@ std::string name_of(const task_record&);
 /// Pool of blocks for successors beyond a task's first three.
 class successor_blocks {
  public:
+  successor_blocks();
   ~successor_blocks();
   detail::successor_block* take();
   void give(detail::successor_block* chain);
 
  private:
+  detail::successor_block* make_more();
+
   detail::successor_block* idle_ = nullptr;
+  std::vector<std::unique_ptr<detail::successor_block[]>> all_;
 };
 
 /// Tile states of a recording, separate from the live ones.

@@ -2,8 +2,9 @@
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Not for users. Each argument is one of three: an access to an array (the body gets a view), a future (the body gets
-// its value, after it), or anything else (copied into the task).
+// Not for users. Each argument is one of four: an access to an array (the body gets a view), a future (the body gets its
+// value, after it), a list of one of these whose length is known at run time, or anything else (copied into the task). An
+// access and a future each take one of the task's access slots, a list one for each of its elements.
 #pragma once
 
 #include <cstring>
@@ -11,11 +12,13 @@
 #include <limits>
 #include <memory>
 #include <new>
+#include <span>
 #include <tuple>
 #include <type_traits>
 #include <utility>
 #include <vector>
 
+#include <troupe/access_list.hpp>
 #include <troupe/array.hpp>
 #include <troupe/detail/engine.hpp>
 #include <troupe/future.hpp>
@@ -73,18 +76,90 @@ struct argument<future<void>> {
   static passed fetch(task_record&, task_context&, nothing, int) { return {}; }
 };
 
+// What is kept of a list in the task: how many access slots are its own.
+struct kept_list {
+  int count = 0;
+};
+
+template <class T, int N, access_mode Mode, class M>
+struct argument<access_list<T, N, Mode, M>> {
+  using stored = kept_list;
+  using element = std::conditional_t<Mode == access_mode::read, const T, T>;
+  using passed = views<element, N>;
+  static constexpr bool is_list = true;
+  static constexpr int slots = 0;
+  static constexpr int mode = -4;
+  static constexpr bool writes = Mode != access_mode::read;
+  static stored keep(const access_list<T, N, Mode, M>& a) { return {static_cast<int>(a.targets.size())}; }
+  static passed fetch(task_record&, task_context& c, stored s, int slot) {
+    short_list<view<element, N>> list(static_cast<std::size_t>(s.count));
+    for (int i = 0; i < s.count; ++i) list.set(static_cast<std::size_t>(i), view<element, N>(c.view_of(slot + i)));
+    return passed(std::move(list));
+  }
+};
+
+template <class T>
+struct argument<std::span<const future<T>>> {
+  using stored = kept_list;
+  using passed = values<T>;
+  static constexpr bool is_list = true;
+  static constexpr int slots = 0;
+  static constexpr int mode = -4;
+  static stored keep(std::span<const future<T>> a) { return {static_cast<int>(a.size())}; }
+  static passed fetch(task_record& r, task_context&, stored s, int slot) {
+    short_list<const T*> list(static_cast<std::size_t>(s.count));
+    for (int i = 0; i < s.count; ++i) {
+      task_record* from = r.accesses[slot + i].task;
+      list.set(static_cast<std::size_t>(i), static_cast<const T*>(from->ops->result(*from)));
+    }
+    return passed(std::move(list));
+  }
+};
+template <>
+struct argument<std::span<const future<void>>> {
+  using stored = kept_list;
+  using passed = nothing;
+  static constexpr bool is_list = true;
+  static constexpr int slots = 0;
+  static constexpr int mode = -4;
+  static stored keep(std::span<const future<void>> a) { return {static_cast<int>(a.size())}; }
+  static passed fetch(task_record&, task_context&, stored, int) { return {}; }
+};
+template <class T>
+struct argument<std::vector<future<T>>> : argument<std::span<const future<T>>> {};
+template <class T>
+struct argument<std::span<future<T>>> : argument<std::span<const future<T>>> {};
+
 template <class A>
 using argument_of = argument<std::remove_cvref_t<A>>;
 
 template <class A>
+inline constexpr bool is_list = requires { argument_of<A>::is_list; };
+
+template <class A>
 inline constexpr bool is_access = argument_of<A>::mode >= 0;
 
-// Number of access slots before argument I.
+// Number of access slots before argument I, those of lists left out.
 template <std::size_t I, class... A>
 constexpr int slot_of() {
   constexpr int slots[] = {argument_of<A>::slots..., 0};
   int n = 0;
   for (std::size_t i = 0; i < I; ++i) n += slots[i];
+  return n;
+}
+
+// The same with those of lists.
+template <std::size_t I, class... A>
+int slot_of(const std::tuple<typename argument_of<A>::stored...>& values) {
+  int n = slot_of<I, A...>();
+  if constexpr ((is_list<A> || ...))
+    [&]<std::size_t... K>(std::index_sequence<K...>) {
+      [[maybe_unused]] const auto add = [&](const auto& kept) {
+        if constexpr (std::is_same_v<std::remove_cvref_t<decltype(kept)>, kept_list>) n += kept.count;
+      };
+      (add(std::get<K>(values)), ...);
+    }
+    (std::make_index_sequence<I>());
   return n;
 }
 
@@ -105,7 +180,7 @@ decltype(auto) call_body(F& f, task_context& c, P&&... p) {
 // A body that wants none of its views and futures (only their order) may take no parameters at all.
 template <class F, class... A>
 inline constexpr bool takes_nothing = sizeof...(A) > 0 &&
-                                      ((argument_of<A>::slots == 1) && ...) && std::is_invocable_v<F&> &&
+                                      ((argument_of<A>::slots == 1 || is_list<A>) && ...) && std::is_invocable_v<F&> &&
                                       !std::is_invocable_v<F&, typename argument_of<A>::passed...>;
 
 // What a body gets: everything, or all but what futures of nothing have.
@@ -200,9 +275,9 @@ struct call_state {
       return std::apply(
           [&](auto&&... p) -> decltype(auto) { return call_body(body, c, std::forward<decltype(p)>(p)...); },
           std::tuple_cat(if_any<typename argument_of<A>::passed>(
-              argument_of<A>::fetch(r, c, std::get<I>(values), slot_of<I, A...>()))...));
+              argument_of<A>::fetch(r, c, std::get<I>(values), slot_of<I, A...>(values)))...));
     else
-      return call_body(body, c, argument_of<A>::fetch(r, c, std::get<I>(values), slot_of<I, A...>())...);
+      return call_body(body, c, argument_of<A>::fetch(r, c, std::get<I>(values), slot_of<I, A...>(values))...);
   }
   decltype(auto) operator()(task_record& r, task_context& c) { return run(r, c, std::index_sequence_for<A...>{}); }
 };
@@ -385,12 +460,48 @@ void fill_access(engine&, const runtime_state*, access& to, const future<T>& f, 
   to.link = link_mode::data;
 }
 
+// Calls f for each element of a list, for any other argument with that itself.
+template <class A, class F>
+void each_element(const A& a, F&& f) {
+  f(a);
+}
+template <class T, int N, access_mode Mode, class M, class F>
+void each_element(const access_list<T, N, Mode, M>& a, F&& f) {
+  for (std::size_t i = 0; i < a.targets.size(); ++i) f(a.at(i));
+}
+template <class T, class F>
+void each_element(std::span<const future<T>> a, F&& f) {
+  for (const future<T>& x : a) f(x);
+}
+template <class T, class F>
+void each_element(std::span<future<T>> a, F&& f) {
+  for (const future<T>& x : a) f(x);
+}
+template <class T, class F>
+void each_element(const std::vector<future<T>>& a, F&& f) {
+  for (const future<T>& x : a) f(x);
+}
+
+template <class A>
+std::size_t slots_taken([[maybe_unused]] const A& a) {
+  if constexpr (is_list<A>)
+    return static_cast<std::size_t>(argument_of<A>::keep(a).count);
+  else
+    return static_cast<std::size_t>(argument_of<A>::slots);
+}
+
 template <class A, int K>
 void fill_one(engine& the_engine, task_record& r, int& slot, const A& a, const box<K>* chunk, const extent<K>* space) {
   if constexpr (argument_of<A>::slots == 1) {
     fill_access(the_engine, r.rt, r.accesses[slot], a, chunk, space);
     ++slot;
     r.access_count = static_cast<std::uint16_t>(slot);
+  } else if constexpr (is_list<A>) {
+    each_element(a, [&](const auto& x) {
+      fill_access(the_engine, r.rt, r.accesses[slot], x, chunk, space);
+      ++slot;
+      r.access_count = static_cast<std::uint16_t>(slot);
+    });
   }
 }
 
@@ -418,7 +529,9 @@ void check_pair([[maybe_unused]] const task_record& r, [[maybe_unused]] const st
 template <class... A>
 void check_pairs(const task_record& r, const A&... args) {
   constexpr std::size_t n = sizeof...(A);
-  if constexpr (n > 1) [&]<std::size_t... K>(std::index_sequence<K...>, const std::tuple<const A&...>& all) {
+  if constexpr ((is_list<A> || ...))
+    check_clashes(r);
+  else if constexpr (n > 1) [&]<std::size_t... K>(std::index_sequence<K...>, const std::tuple<const A&...>& all) {
       (check_pair<K / n, K % n, A...>(r, all), ...);
     }
   (std::make_index_sequence<n * n>(), std::tuple<const A&...>(args...));
@@ -435,8 +548,13 @@ task_record* make_record(target to, const task_options* options, const kernel_in
   task_record* r = new_task(*to.the_engine);
   r->ops = nullptr;
   try {
-    constexpr int slots = (0 + ... + argument_of<A>::slots);
-    if constexpr (slots > task_record::inline_accesses) size_accesses(*r, slots);
+    if constexpr ((is_list<A> || ...)) {
+      if (const std::size_t slots = (slots_taken(args) + ...); slots > task_record::inline_accesses)
+        size_accesses(*r, slots);
+    } else {
+      constexpr int slots = (0 + ... + argument_of<A>::slots);
+      if constexpr (slots > task_record::inline_accesses) size_accesses(*r, slots);
+    }
     try {
       [[maybe_unused]] int slot = 0;
       (fill_one(*to.the_engine, *r, slot, args, chunk, space), ...);
@@ -468,6 +586,7 @@ task_record* make_record(target to, const task_options* options, const kernel_in
 
 template <class... P, class... A>
 constexpr void check_signature(const kernel<P...>& k, const A&... args) {
+  static_assert(!(is_list<A> || ...), "lists of arrays and futures are for bodies that are no kernels");
   static_assert(sizeof...(P) == sizeof...(A), "the call has another number of arguments than the kernel's signature");
   if constexpr (sizeof...(P) == sizeof...(A))
     static_assert(((parameter<P>::mode == (argument_of<A>::mode < 0 ? -1 : argument_of<A>::mode)) && ...),

@@ -24,9 +24,9 @@ struct target {
 };
 
 // Records.
-task_record* new_task(engine&);               // one reference for the runtime, one for the caller
-void size_accesses(task_record&, int count);  // room for more than the inline accesses
-void submit(target, task_record*);            // may block at the in-flight bound; throws runtime_stopped
+task_record* new_task(engine&);                       // one reference for the runtime, one for the caller
+void size_accesses(task_record&, std::size_t count);  // room for more than the inline accesses
+void submit(target, task_record*);                    // may block at the in-flight bound; throws runtime_stopped
 /// Chunks of one call and their join: all or none. Takes the runtime's reference and, of the chunks, the caller's too.
 void submit_all(target, std::span<task_record* const> chunks, task_record* join);
 /// Waits until another task may be in flight; false if none may in time. Inside a task, and in a recording: always.
@@ -109,6 +109,8 @@ void describe(engine&, access& to, array_core&, access_mode, const std::array<in
 
 /// Throws overlapping_write if the two accesses of the call touch the same elements.
 void check_clash(const task_record&, const access&, const access&);
+/// The same for all accesses of the call.
+void check_clashes(const task_record&);
 
 /// Chunk size for an index space of this extent, where the caller named none.
 void choose_chunk(engine&, int rank, const index_t* size, const array_core* output, index_t* chunk);

@@ -58,6 +58,8 @@ const array_core* output_of(const A& a, const Rest&... rest) {
   if constexpr (argument_of<A>::mode == static_cast<int>(access_mode::write) ||
                 argument_of<A>::mode == static_cast<int>(access_mode::update))
     return a.target->core();
+  else if constexpr (requires { requires argument_of<A>::writes; })
+    return a.targets.empty() ? output_of(rest...) : a.targets.front().core();
   else
     return output_of(rest...);
 }
@@ -134,8 +136,13 @@ template <int K>
 void check_all_writes(const std::vector<box<K>>&, const extent<K>&) {}
 template <int K, class A, class... Rest>
 void check_all_writes(const std::vector<box<K>>& chunks, const extent<K>& space, const A& a, const Rest&... rest) {
-  check_writes(a, chunks, space);
-  (check_both(a, rest, chunks, space), ...);
+  each_element(a, [&](const auto& x) {
+    check_writes(x, chunks, space);
+    (each_element(rest, [&](const auto& y) { check_both(x, y, chunks, space); }), ...);
+  });
+  if constexpr (requires { requires argument_of<A>::writes; })
+    for (std::size_t i = 1; i < a.targets.size(); ++i)
+      for (std::size_t j = 0; j < i; ++j) check_both(a.at(j), a.at(i), chunks, space);
   check_all_writes(chunks, space, rest...);
 }
 
