@@ -3,6 +3,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include <algorithm>
 #include <map>
+#include <optional>
+#include <utility>
+#include <vector>
 
 #include <troupe/error.hpp>
 #include <troupe/runtime.hpp>
@@ -44,19 +47,37 @@ void refuse_what_cannot_be_recorded(const task_record& t) {
     throw error(errc::not_supported, "recorded calls have no stop token: give one where the graph is run");
 }
 
-// Returns the access of a whole run to a tile, from the state that recording left.
-access_mode mode_of(const tile_state& s, bool& touched) {
-  bool wrote = s.writer.task != nullptr, part = false;
-  bool reads = !s.readers.empty();
-  if (s.parts)
+// What a whole run does to a tile. `boxes`: it writes just these, and reads nothing that it has not written.
+struct touch {
+  std::uint32_t tile = 0;
+  access_mode mode = access_mode::read;
+  std::vector<logic::box4> boxes{};
+};
+
+// Returns it from the state that recording left; none: the run does not touch the tile.
+std::optional<touch> touch_of(const tile_state& s, const array_core& a, std::uint32_t tile) {
+  touch t{.tile = tile};
+  bool whole = s.writer.task != nullptr, reads = !s.readers.empty();
+  if (s.parts) {
+    index_t written = 0;
     for (const fragment& f : *s.parts) {
       if (f.task.task == nullptr) continue;
-      (f.writes ? wrote : reads) = true;
-      part = part || f.writes;
+      if (!f.writes) {
+        reads = true;
+        continue;
+      }
+      t.boxes.push_back(f.where);
+      written += f.where.volume();  // boxes of writers do not overlap
     }
-  touched = wrote || reads;
-  if (!wrote) return access_mode::read;
-  return s.outside_read || part ? access_mode::update : access_mode::write;
+    whole = whole || written == a.tile_box(tile).volume();
+  }
+  if (!whole && t.boxes.empty()) {
+    if (!reads) return {};
+    return t;
+  }
+  t.mode = s.outside_read ? access_mode::update : access_mode::write;
+  if (whole || s.outside_read) t.boxes.clear();
+  return t;
 }
 
 // Returns "recorded call 3, 'smooth'"; the calls of a for_each are counted one by one.
@@ -140,43 +161,44 @@ void find_executors(recorded_graph& g, const recording& recorded, const std::vec
 }
 
 void summarize(recorded_graph& g, recording& recorded) {
-  std::map<array_core*, std::vector<std::pair<std::uint32_t, access_mode>>> by_array;
-  for (auto& [key, state] : recorded.tiles.states) {
-    bool touched = false;
-    const access_mode m = mode_of(state, touched);
-    if (touched) by_array[key.array].push_back({key.tile, m});
-  }
+  std::map<array_core*, std::vector<touch>> by_array;
+  for (auto& [key, state] : recorded.tiles.states)
+    if (auto t = touch_of(state, *key.array, key.tile)) by_array[key.array].push_back(std::move(*t));
   for (auto& [array, tiles] : by_array) {
-    std::sort(tiles.begin(), tiles.end());
-    const bool uniform =
-        tiles.size() == array->tile_count &&
-        std::all_of(tiles.begin(), tiles.end(), [&](const auto& t) { return t.second == tiles[0].second; });
+    std::ranges::sort(tiles, {}, &touch::tile);
+    const bool uniform = tiles.size() == array->tile_count && std::ranges::all_of(tiles, [&](const touch& t) {
+                           return t.mode == tiles[0].mode && t.boxes.empty();
+                         });
     access x;
     x.array = array;
+    const auto add = [&](std::uint32_t number, access_mode mode, extent_of how) {
+      x.tile = number;
+      x.mode = mode;
+      x.worker = static_cast<std::uint16_t>(how);
+      retain(array);
+      g.touched.push_back(x);
+    };
     if (!g.devices.empty())
-      for (const auto& [tile, mode] : tiles) {
-        x.tile = tile;
-        x.mode = mode;
+      for (const touch& t : tiles) {
+        x.tile = t.tile;
+        x.mode = t.mode;
         g.tiles.push_back(x);
       }
-    x.tile = 0;
     if (uniform && array->tile_count > 1) {
-      x.mode = tiles[0].second;
-      x.worker = 1;  // the whole array
-      retain(array);
-      g.touched.push_back(x);
+      add(0, tiles[0].mode, extent_of::whole_array);
       continue;
     }
-    for (const auto& [tile, mode] : tiles) {
-      x.tile = tile;
-      x.mode = mode;
-      x.worker = 0;
-      retain(array);
-      g.touched.push_back(x);
+    for (const touch& t : tiles) {
+      if (t.boxes.empty()) add(t.tile, t.mode, extent_of::tile);
+      for (const logic::box4& b : t.boxes) {
+        add(static_cast<std::uint32_t>(g.boxes.size()), t.mode, extent_of::box);
+        g.boxes.push_back(b);
+      }
     }
   }
   if (g.touched.size() > 60'000 || g.tiles.size() > 60'000)
-    throw error(errc::not_supported, "the graph touches more than 60000 tiles of partly used arrays");
+    throw error(errc::not_supported,
+                "the graph touches more than 60000 tiles, and parts of tiles, of partly used arrays");
 }
 
 std::shared_ptr<recorded_graph> compile(engine& the_engine, recording& recorded) {
@@ -257,7 +279,7 @@ future<void> runtime::run(const task_options& options, const graph& g) {
   engine& e = the_engine();
   if (rg.rt != &e.state()) throw error(errc::bad_argument, "the graph was recorded by another runtime");
   if (options.retries != 0) throw error(errc::not_supported, "a graph as a whole is not retried");
-  const target to{&e, nullptr};
+  const target to{.the_engine = &e, .recorded = nullptr, .waits = false};
   task_record* t = make_record(to, &options, &run_on_device, &run_nothing, static_cast<const box<1>*>(nullptr),
                                static_cast<const extent<1>*>(nullptr));
   if (const auto allowed = t->extra->executors & e.placement_actor().all(); (allowed & rg.executors).empty()) {
@@ -275,16 +297,18 @@ future<void> runtime::run(const task_options& options, const graph& g) {
   if (options.name.empty()) t->extra->options.name = "graph run";
   t->extra->payload = g.graph_;
   future<void> done(t);
+  // Held back before the lock is taken: what has to drain first may be a task that runs the same graph.
+  if (!current_task()) e.placement_actor().hold_back();
   // Runs follow each other: the nodes' counters belong to the run in progress.
   std::lock_guard hold(rg.lock);
   const std::size_t links = rg.last ? 1 : 0;
-  if (touched.size() + links > task_record::inline_accesses)
-    size_accesses(*t, static_cast<int>(touched.size() + links));
+  if (touched.size() + links > task_record::inline_accesses) size_accesses(*t, touched.size() + links);
   int n = 0;
   for (const access& x : touched) {
-    if (x.worker != 0) {
-      describe(e, t->accesses[n], *x.array, x.mode, {}, x.array->spec.size, {}, x.array->spec.size, border::refuse,
-               nullptr, 0, nullptr);
+    if (const auto how = static_cast<extent_of>(x.worker); how != extent_of::tile) {
+      const logic::box4 b = how == extent_of::box ? rg.boxes[x.tile] : x.array->whole_box();
+      describe(e, t->accesses[n], *x.array, x.mode, b.lo, b.hi, {}, x.array->spec.size, border::refuse, nullptr, 0,
+               nullptr);
     } else {
       t->accesses[n] = x;
       t->accesses[n].where = nullptr;

@@ -34,6 +34,7 @@ class group_actor final : public core_group,
         idle_context_(context),
         tick_ns_(ns_per_tick()),
         spin_ticks_(static_cast<std::uint64_t>(static_cast<double>(options_.spin.count()) / tick_ns_)),
+        wake_ticks_(static_cast<float>(wake_worth_ns / tick_ns_)),
         workplace_{this, host, rt, b, options_.facts.name, stopping_, tick_ns_},
         queue_(options_.facts.slots),
         parking_(options_.facts.slots, options_.spare_threads_max, *this),
@@ -114,6 +115,11 @@ class group_actor final : public core_group,
     if (idle_) idle_(idle_context_);
   }
 
+  // A thread looks for nodes of a recorded graph longer than for tasks: until the run is over, more of them come. To wake
+  // it takes some two of the default options::spin, and more where the machine is shared.
+  std::uint64_t run_patience() const { return 5 * spin_ticks_; }
+  // Work for which one sleeping thread is woken.
+  static constexpr float wake_worth_ns = 10'000.0f;
   // Run time assumed for a task that was never measured: it may pass the line where the line must wait this long
   // anyway.
   static constexpr std::chrono::nanoseconds unmeasured_pass = std::chrono::milliseconds(1);
@@ -147,7 +153,7 @@ class group_actor final : public core_group,
   bool something_held() const;
   bool join_graph(worker&);
   bool has_graph_to_join() const;
-  void run_nodes(worker&, graph_run&, bool owner);
+  void run_nodes(worker&, graph_run&, graph_run::hand&, bool owner);
   void finish_run(worker&, graph_run&, graph_run::hand&, bool owner);
   void await_nodes(worker&, graph_run&);
 
@@ -165,6 +171,7 @@ class group_actor final : public core_group,
   void* const idle_context_;
   const double tick_ns_;
   const std::uint64_t spin_ticks_;
+  const float wake_ticks_;  // of work for which a sleeping thread is woken
   std::atomic<bool> stopping_{false};
   const workplace workplace_;
   task_queue queue_;

@@ -15,8 +15,6 @@
 namespace troupe::detail {
 
 namespace {
-// Queued work for which one sleeping thread is woken.
-constexpr float wake_worth_ns = 10'000.0f;
 // Queued work below which an idle thread leaves it to the threads that are working.
 constexpr float share_worth_ns = 2'000.0f;
 // Most pauses (some 40 ns each) before an idle thread looks for mail again.

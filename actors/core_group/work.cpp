@@ -178,7 +178,9 @@ bool group_actor::something_held() const {
 // Runs a recorded graph as the body of its task; other threads of the group that have nothing else to do join in.
 std::exception_ptr group_actor::run_graph(worker& self, task_record& t) {
   auto graph = std::static_pointer_cast<recorded_graph>(t.extra->payload);
-  graph_run g(*graph);
+  // Threads whose bodies wait inside keep their hands: there are some for the spare ones.
+  graph_run g(*graph, 2 * static_cast<std::size_t>(options_.facts.slots));
+  graph_run::hand& mine = g.take_hand();
   {
     std::lock_guard hold(replay_lock_);
     replaying_.push_back(&g);
@@ -195,7 +197,7 @@ std::exception_ptr group_actor::run_graph(worker& self, task_record& t) {
     g.wait_for_helpers();
   };
   try {
-    run_nodes(self, g, true);
+    run_nodes(self, g, mine, true);
   } catch (...) {  // the thread ends
     finish();
     t.error = run_error(t, g.error);
@@ -205,22 +207,32 @@ std::exception_ptr group_actor::run_graph(worker& self, task_record& t) {
   return run_error(t, g.error);
 }
 
+// Takes part in a run that has nodes for others; false: there is none.
 bool group_actor::join_graph(worker& self) {
   graph_run* g = nullptr;
+  graph_run::hand* mine = nullptr;
   {
     std::lock_guard hold(replay_lock_);
-    if (replaying_.empty()) return false;
-    const auto open = std::find_if(replaying_.begin(), replaying_.end(), [](const auto* r) { return r->has_shared(); });
-    g = open == replaying_.end() ? replaying_.front() : *open;
-    g->join();
+    for (graph_run* const r : replaying_) {
+      if (!r->has_shared()) continue;
+      g = r;
+      mine = &r->take_hand();
+      g->join();
+      break;
+    }
   }
-  try {
-    run_nodes(self, *g, false);
-  } catch (...) {
+  if (!g) return false;
+  const auto leave = [&] {
+    g->give_hand(*mine);
     g->leave();
+  };
+  try {
+    run_nodes(self, *g, *mine, false);
+  } catch (...) {
+    leave();
     throw;
   }
-  g->leave();
+  leave();
   return true;
 }
 
@@ -245,29 +257,27 @@ void group_actor::finish_run(worker& self, graph_run& g, graph_run::hand& mine, 
     return;
   }
   for (std::uint32_t node; !g.is_over();)
-    if (g.next(mine, node))
-      g.finished(mine, node, self.run_node(g, node));
+    if (g.next(mine, node, run_patience()))
+      g.finished(mine, node, self.run_node(g, node), wake_ticks_);
     else if (!g.is_over())
       await_nodes(self, g);
 }
 
-void group_actor::run_nodes(worker& self, graph_run& g, bool owner) {
-  graph_run::hand mine;
-  mine.run = &g;
+void group_actor::run_nodes(worker& self, graph_run& g, graph_run::hand& mine, bool owner) {
   mine.outer = std::exchange(self.hands, &mine);
   for (std::uint32_t node;;) {
-    if (g.next(mine, node)) {
+    if (g.next(mine, node, run_patience())) {
       bool fine = false;
       try {
         fine = self.run_node(g, node);
       } catch (...) {  // the thread ends, but the nodes that it has taken are no other thread's
-        g.finished(mine, node, false);
+        g.finished(mine, node, false, wake_ticks_);
         finish_run(self, g, mine, owner);
         self.hands = mine.outer;
         throw;
       }
-      const bool shared = g.finished(mine, node, fine);
-      if (shared && parking_.sleepers() != 0) parking_.wake(1, parking::nearness::far);
+      if (g.finished(mine, node, fine, wake_ticks_) == graph_run::outlook::nodes_for_others && parking_.sleepers() != 0)
+        parking_.wake(1, parking::nearness::far);
       if (!parking_.slot_wanted()) continue;
       // A body that has waited goes on first, as between plain tasks.
       g.lay_out(mine);

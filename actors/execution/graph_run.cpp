@@ -5,14 +5,21 @@
 
 #include <algorithm>
 #include <thread>
+#include <utility>
 
 #include <troupe/detail/engine.hpp>
+
+#include "actors/protocol/clock.hpp"
 
 namespace troupe::detail {
 
 namespace {
+// Most nodes that a thread takes at once from those laid out, and from another thread.
 constexpr std::size_t grab_max = 16;
-constexpr int looks_before_sleep = 2000;
+// Pauses between two looks at other threads' nodes: each look slows these threads down.
+constexpr int pauses_between_looks = 4, looks_between_yields = 8;
+// Times the cost of a wake-up that a thread is given to come before another one is woken.
+constexpr float time_to_come = 8;
 }  // namespace
 
 recorded_graph::~recorded_graph() {
@@ -25,18 +32,60 @@ recorded_graph::~recorded_graph() {
   if (rt) rt->release();
 }
 
-graph_run::graph_run(recorded_graph& g) : graph(g) {
+graph_run::graph_run(recorded_graph& g, std::size_t rings)
+    : graph(g),
+      rings_(std::clamp<std::size_t>(rings, 1, std::max<std::size_t>(g.nodes.size(), 1))),
+      hands_(std::make_unique<hand[]>(rings_)) {
   for (replay_node& n : g.nodes) {
     n.pending.store(n.initial, std::memory_order_relaxed);
     n.poisoned.store(false, std::memory_order_relaxed);
   }
-  shared_ = g.roots;
+  for (const std::uint32_t n : g.roots) shared_.push_back(&g.nodes[n]);
   shared_left_.store(static_cast<std::int64_t>(shared_.size()), std::memory_order_relaxed);
   remaining_.store(static_cast<std::int64_t>(g.nodes.size()), std::memory_order_release);
 }
 
+graph_run::hand& graph_run::take_hand() {
+  const auto try_take = [this](hand& h) {
+    if (h.taken.load(std::memory_order_relaxed) || h.taken.exchange(true, std::memory_order_acquire)) return false;
+    h.run = this;
+    return true;
+  };
+  for (std::size_t i = 0; i < rings_; ++i) {
+    if (!try_take(hands_[i])) continue;
+    hands_[i].is_seen = true;
+    std::size_t used = hands_used_.load(std::memory_order_relaxed);
+    while (used <= i && !hands_used_.compare_exchange_weak(used, i + 1, std::memory_order_seq_cst)) continue;
+    return hands_[i];
+  }
+  std::lock_guard hold(lock_);
+  for (const auto& h : others_)
+    if (try_take(*h)) return *h;
+  hand& h = *others_.emplace_back(std::make_unique<hand>());
+  try_take(h);
+  return h;
+}
+
+void graph_run::give_hand(hand& h) {
+  rest(h);
+  settle(h);
+  h.taken.store(false, std::memory_order_release);
+}
+
+// Notes the time since the thread got its first node after it had none.
+void graph_run::rest(hand& h) {
+  if (h.busy_since == 0) return;
+  h.busy += ticks() - h.busy_since;
+  h.busy_since = 0;
+}
+
 void graph_run::settle(hand& h) {
   if (h.done == 0) return;
+  if (h.ran >= 4 && h.busy != 0) {  // enough for a mean; runs of one graph are ordered, so nobody else's is lost
+    graph.node_ticks.store(static_cast<float>(h.busy) / static_cast<float>(h.ran), std::memory_order_relaxed);
+    h.ran = 0;
+    h.busy = 0;
+  }
   const bool over = remaining_.fetch_sub(h.done, std::memory_order_seq_cst) == h.done;
   h.done = 0;
   if (over && owner_sleeps_.load(std::memory_order_seq_cst)) {
@@ -45,89 +94,155 @@ void graph_run::settle(hand& h) {
   }
 }
 
-bool graph_run::next(hand& h, std::uint32_t& node) {
-  if (!h.ready.empty()) {
-    node = h.ready.back();
-    h.ready.pop_back();
-    return true;
-  }
-  settle(h);
-  const auto grab = [&] {
-    if (shared_left_.load(std::memory_order_acquire) == 0) return false;
-    std::lock_guard hold(lock_);
-    const std::size_t have = shared_.size() - shared_next_;
-    if (have == 0) return false;
-    const std::size_t n = std::clamp<std::size_t>(have / 4, 1, grab_max);
-    // In reverse, as a thread takes nodes from the end of its list: earlier nodes run first.
-    for (std::size_t i = n; i != 0; --i) h.ready.push_back(shared_[shared_next_ + i - 1]);
-    shared_next_ += n;
-    if (shared_next_ == shared_.size()) {
-      shared_.clear();
-      shared_next_ = 0;
+// ---- taking nodes ---------------------------------------------------------------------------------------------------
+
+bool graph_run::next(hand& h, std::uint32_t& node, std::uint64_t patience) {
+  if (!h.next) h.next = h.ring.pop();
+  if (!h.next) {
+    rest(h);
+    settle(h);
+    if (!take(h)) {
+      if (patience == 0) return false;
+      hungry_.fetch_add(1, std::memory_order_relaxed);
+      const std::uint64_t since = ticks();
+      bool found = false;
+      for (int look = 1; !found && remaining_.load(std::memory_order_acquire) != 0 && ticks() - since < patience;
+           ++look) {
+        for (int i = 0; i < pauses_between_looks; ++i) spin_lock::pause();
+        if (look % looks_between_yields == 0)
+          std::this_thread::yield();  // the thread with the nodes may need this core
+        found = take(h);
+      }
+      hungry_.fetch_sub(1, std::memory_order_relaxed);
+      if (!found) return false;
     }
-    shared_left_.fetch_sub(static_cast<std::int64_t>(n), std::memory_order_relaxed);
-    return true;
-  };
-  bool found = grab();
-  if (!found) {
-    hungry_.fetch_add(1, std::memory_order_relaxed);
-    for (int looks = 0; !found && looks < looks_before_sleep && remaining_.load(std::memory_order_acquire) != 0;
-         ++looks) {
-      spin_lock::pause();
-      found = grab();
-    }
-    hungry_.fetch_sub(1, std::memory_order_relaxed);
   }
-  if (!found) return false;
-  node = h.ready.back();
-  h.ready.pop_back();
+  if (h.busy_since == 0) h.busy_since = ticks();
+  node = static_cast<std::uint32_t>(h.next - graph.nodes.data());
+  h.next = nullptr;
   return true;
+}
+
+bool graph_run::take(hand& h) { return take_shared(h) || take_from_others(h); }
+
+bool graph_run::take_shared(hand& h) {
+  if (shared_left_.load(std::memory_order_acquire) == 0) return false;
+  std::lock_guard hold(lock_);
+  const std::size_t have = shared_.size() - shared_next_;
+  if (have == 0) return false;
+  const std::size_t n = h.is_seen ? std::clamp<std::size_t>(have / 4, 1, grab_max) : 1;
+  h.next = shared_[shared_next_];
+  for (std::size_t i = 1; i < n; ++i) h.ring.push(shared_[shared_next_ + i]);  // it is empty
+  shared_next_ += n;
+  if (shared_next_ == shared_.size()) {
+    shared_.clear();
+    shared_next_ = 0;
+  }
+  shared_left_.fetch_sub(static_cast<std::int64_t>(n), std::memory_order_relaxed);
+  return true;
+}
+
+// Takes half of what some other thread has not begun, the oldest nodes.
+bool graph_run::take_from_others(hand& h) {
+  const std::size_t count = hands_used_.load(std::memory_order_relaxed);
+  const std::size_t mine = h.is_seen ? static_cast<std::size_t>(&h - hands_.get()) : 0;
+  for (std::size_t i = h.is_seen ? 1 : 0; i < count; ++i) {
+    auto& from = hands_[(mine + i) % count].ring;
+    const std::size_t have = from.size();
+    if (have == 0) continue;
+    h.next = from.pop();
+    for (std::size_t n = h.is_seen ? std::min(have / 2, grab_max) : 1; h.next && n > 1; --n) {
+      replay_node* const more = from.pop();
+      if (!more) break;
+      h.ring.push(more);
+    }
+    if (h.next) return true;
+  }
+  return false;
+}
+
+bool graph_run::has_shared() const {
+  if (shared_left_.load(std::memory_order_seq_cst) != 0) return true;
+  const std::size_t count = hands_used_.load(std::memory_order_seq_cst);
+  for (std::size_t i = 0; i < count; ++i)
+    if (!hands_[i].ring.empty()) return true;
+  return false;
 }
 
 void graph_run::await_more() {
   owner_sleeps_.store(true, std::memory_order_seq_cst);
   std::unique_lock hold(sleep_lock_);
-  wake_.wait(hold, [&] { return shared_left_.load(std::memory_order_seq_cst) != 0 || is_over(); });
+  wake_.wait(hold, [&] { return has_shared() || is_over(); });
   owner_sleeps_.store(false, std::memory_order_relaxed);
 }
 
-bool graph_run::finished(hand& h, std::uint32_t node, bool fine) {
+// ---- ends of nodes --------------------------------------------------------------------------------------------------
+
+graph_run::outlook graph_run::finished(hand& h, std::uint32_t node, bool fine, float wake_ticks) {
   const replay_node& n = graph.nodes[node];
+  bool held = false;
   for (std::uint32_t i = n.first; i < n.first + n.count; ++i) {
     const std::uint32_t edge = graph.successors[i];
     replay_node& next = graph.nodes[edge & ~recorded_graph::data_bit];
     if (!fine && (edge & recorded_graph::data_bit)) next.poisoned.store(true, std::memory_order_release);
     // The last predecessor needs no locked operation: no other thread counts this node down any more.
-    if (next.pending.load(std::memory_order_acquire) == 1 || next.pending.fetch_sub(1, std::memory_order_acq_rel) == 1)
-      h.ready.push_back(edge & ~recorded_graph::data_bit);
+    if (next.pending.load(std::memory_order_acquire) != 1 && next.pending.fetch_sub(1, std::memory_order_acq_rel) != 1)
+      continue;
+    if (!h.next) {
+      h.next = &next;
+    } else {
+      hold(h, next);
+      held = true;
+    }
   }
   ++h.done;
-  if (h.ready.size() > 1 &&
-      (hungry_.load(std::memory_order_relaxed) != 0 || helpers_.load(std::memory_order_relaxed) == 0))
-    return share(h);
-  return false;
+  ++h.ran;
+  if (!held || hungry_.load(std::memory_order_relaxed) != 0) {
+    h.passed_up = 0;
+    return outlook::nothing;
+  }
+  // What another thread could have saved this one since somebody last looked for nodes.
+  const float each = graph.node_ticks.load(std::memory_order_relaxed);
+  h.passed_up += each != 0 ? each * static_cast<float>(h.ring.size()) : wake_ticks;
+  if (h.passed_up < wake_ticks) return outlook::nothing;
+  const std::uint64_t now = ticks(), called = called_.load(std::memory_order_relaxed);
+  if (called != 0 && static_cast<float>(now - called) < time_to_come * wake_ticks) return outlook::nothing;
+  called_.store(now, std::memory_order_relaxed);
+  h.passed_up = 0;
+  if (owner_sleeps_.load(std::memory_order_seq_cst)) {
+    { std::lock_guard hold(sleep_lock_); }
+    wake_.notify_all();
+    return outlook::nothing;
+  }
+  return outlook::nodes_for_others;
 }
 
-// Lays out the older half of the nodes that a thread holds, if none are laid out; always returns true.
-bool graph_run::share(hand& h) {
-  if (shared_left_.load(std::memory_order_relaxed) == 0) lay_out(h, h.ready.size() / 2);
-  return true;
+void graph_run::hold(hand& h, replay_node& n) {
+  if (h.is_seen && h.ring.room() != 0) {
+    h.ring.push(&n);
+  } else {
+    replay_node* const one = &n;
+    lay_out({&one, 1});
+  }
 }
 
 bool graph_run::lay_out(hand& h) {
+  rest(h);
   settle(h);
-  const bool any = !h.ready.empty();
-  if (any) lay_out(h, h.ready.size());
-  return any;
+  replay_node* all[decltype(h.ring)::capacity + 1];
+  std::size_t count = 0;
+  if (h.next) all[count++] = std::exchange(h.next, nullptr);
+  count += h.ring.pop_all(all + count);
+  if (count != 0) lay_out({all, count});
+  return count != 0;
 }
 
-void graph_run::lay_out(hand& h, std::size_t n) {
+void graph_run::lay_out(std::span<replay_node* const> nodes) {
   {
     std::lock_guard hold(lock_);
-    shared_.insert(shared_.end(), h.ready.begin(), h.ready.begin() + static_cast<std::ptrdiff_t>(n));
-    shared_left_.fetch_add(static_cast<std::int64_t>(n), std::memory_order_seq_cst);
+    shared_.insert(shared_.end(), nodes.begin(), nodes.end());
+    shared_left_.fetch_add(static_cast<std::int64_t>(nodes.size()), std::memory_order_seq_cst);
   }
-  h.ready.erase(h.ready.begin(), h.ready.begin() + static_cast<std::ptrdiff_t>(n));
   if (owner_sleeps_.load(std::memory_order_seq_cst)) {
     { std::lock_guard hold(sleep_lock_); }
     wake_.notify_all();

@@ -9,6 +9,7 @@
 #include <exception>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <unordered_set>
 #include <vector>
 
@@ -18,6 +19,7 @@
 #include "actors/logic/scheduling/scope.hpp"
 #include "actors/memory/record_pool.hpp"
 #include "actors/protocol/spin_lock.hpp"
+#include "actors/protocol/spmc_ring.hpp"
 
 namespace troupe::detail {
 
@@ -29,6 +31,9 @@ struct replay_node {
   std::atomic<std::int32_t> pending{0};
   std::atomic<bool> poisoned{false};
 };
+
+/// What an access of `recorded_graph::touched` stands for; in access::worker.
+enum class extent_of : std::uint16_t { tile, whole_array, box };
 
 /// A graph that `runtime::record` has made. Immutable but for the nodes' counters, which belong to the run in progress;
 /// runs of one graph are ordered.
@@ -42,12 +47,14 @@ struct recorded_graph {
   std::vector<std::uint32_t> successors;  // highest bit: the edge carries data
   std::vector<std::uint32_t> roots;
   logic::executor_set executors = logic::executor_set::every();  // in the scopes of all calls; each run stays on one
-  std::vector<access> touched;                                   // what a run as a whole reads and writes; whole tiles
-  std::vector<access> tiles;                                     // `touched` by tiles, if a device may run the graph
-  logic::executor_set devices;                                   // those of `executors` that are devices
-  bool once = false;                                             // some call may run once only
-  std::mutex lock;                                               // guards last
-  task_record* last = nullptr;                                   // the newest run; holds a reference
+  std::vector<access> touched;                                   // what a run as a whole reads and writes
+  std::vector<logic::box4> boxes;    // parts of tiles among these: access::tile is the number of one
+  std::vector<access> tiles;         // `touched` by tiles, if a device may run the graph
+  logic::executor_set devices;       // those of `executors` that are devices
+  bool once = false;                 // some call may run once only
+  std::atomic<float> node_ticks{0};  // mean time of a node on cores; 0: not known yet
+  std::mutex lock;                   // guards last
+  task_record* last = nullptr;       // the newest run; holds a reference
 };
 
 /// Calls that a recorder has noted, in program order.
@@ -57,35 +64,55 @@ struct recording {
   std::unordered_set<array_core*> arrays;  // touched by the calls; holds a reference of each
 };
 
-/// One run of a recorded graph, in progress.
+/// One run of a recorded graph, in progress. The thread that has the run's task owns it; others may take part. Each has a
+/// hand: the node that it runs next, and a ring of others, which any thread that has none may take.
 class graph_run {
  public:
-  /// Nodes of a run that one thread holds, and how many it has finished and not counted yet.
-  struct hand {
-    std::vector<std::uint32_t> ready;
-    std::int64_t done = 0;
+  /// What one thread holds of a run.
+  struct alignas(64) hand {
     graph_run* run = nullptr;
     hand* outer = nullptr;  // that of a run further down on the same stack
+
+   private:
+    friend class graph_run;
+    spmc_ring<replay_node, 64> ring;
+    replay_node* next = nullptr;   // before those of the ring
+    std::int64_t done = 0;         // nodes that have ended and were not counted yet
+    std::int64_t ran = 0;          // nodes that have ended
+    std::uint64_t busy_since = 0;  // in ticks; 0: it looks for nodes
+    std::uint64_t busy = 0;        // ticks
+    float passed_up = 0;           // ticks of work that nobody came for
+    std::atomic<bool> taken{false};
+    bool is_seen = false;  // by threads that look for nodes
   };
+  enum class outlook { nothing, nodes_for_others };
 
-  explicit graph_run(recorded_graph&);
+  /// `rings`: of how many threads others can see what they hold, at least one. Threads beyond these lay out all but the
+  /// next node.
+  graph_run(recorded_graph&, std::size_t rings);
 
-  /// Takes the next node for this thread. False: there is none for it now, or ever.
-  bool next(hand&, std::uint32_t& node);
+  /// Gives the calling thread a hand. The first is the owner's.
+  hand& take_hand();
+  /// Gives an empty hand back.
+  void give_hand(hand&);
+
+  /// Takes the next node for this thread: its own, then what is laid out, then other threads'. Looks so many ticks for one;
+  /// false: there is none for it now, or ever.
+  bool next(hand&, std::uint32_t& node, std::uint64_t patience);
   /// Lays out for other threads all nodes that this thread holds and has not begun, as it is about to do something
   /// else. True if there were any.
   bool lay_out(hand&);
   bool is_over() const { return remaining_.load(std::memory_order_seq_cst) == 0; }
   /// Sleeps until nodes are laid out or the run is over. One thread only.
   void await_more();
-  /// Releases the successors of a node that has ended; they inherit failure along data edges. True if nodes are laid
-  /// out that other threads should come for.
-  bool finished(hand&, std::uint32_t node, bool fine);
+  /// Releases the successors of a node that has ended; they inherit failure along data edges. Tells whether a sleeping
+  /// thread should be woken: nobody has looked for nodes while this thread held more than `wake_ticks` of work that it did
+  /// not get to at once. A wake-up is given some times `wake_ticks` before the next one is asked for.
+  outlook finished(hand&, std::uint32_t node, bool fine, float wake_ticks);
   void fail(std::exception_ptr);
 
-  /// True if nodes are laid out that no thread has taken. Sequentially consistent: a thread that lays some out looks at
-  /// the sleepers afterwards.
-  bool has_shared() const { return shared_left_.load(std::memory_order_seq_cst) != 0; }
+  /// True if there are nodes that a thread without any could take. Sequentially consistent, as far as they are laid out.
+  bool has_shared() const;
   /// Counts a thread in that takes part beside the owner; `leave` counts it out.
   void join() { helpers_.fetch_add(1, std::memory_order_acq_rel); }
   void leave();
@@ -95,17 +122,26 @@ class graph_run {
   std::exception_ptr error;  // the first one; read after the run
 
  private:
-  bool share(hand&);
-  void lay_out(hand&, std::size_t oldest);
+  bool take(hand&);
+  bool take_shared(hand&);
+  bool take_from_others(hand&);
+  void hold(hand&, replay_node&);
+  void lay_out(std::span<replay_node* const>);
   void settle(hand&);
+  void rest(hand&);
 
-  spin_lock lock_;
-  std::vector<std::uint32_t> shared_;
+  const std::size_t rings_;
+  const std::unique_ptr<hand[]> hands_;     // those that are seen
+  std::atomic<std::size_t> hands_used_{0};  // the first so many have been taken once
+  spin_lock lock_;                          // guards the next three
+  std::vector<std::unique_ptr<hand>> others_;
+  std::vector<replay_node*> shared_;
   std::size_t shared_next_ = 0;
   std::atomic<std::int64_t> shared_left_{0};
   alignas(64) std::atomic<std::int64_t> remaining_{0};
-  alignas(64) std::atomic<int> hungry_{0};
+  alignas(64) std::atomic<int> hungry_{0};  // threads that look for nodes
   std::atomic<int> helpers_{0};
+  std::atomic<std::uint64_t> called_{0};  // when a thread was asked for
   std::mutex sleep_lock_;
   std::condition_variable wake_;
   std::atomic<bool> owner_sleeps_{false};

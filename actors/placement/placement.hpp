@@ -98,6 +98,10 @@ class placement final : public actor, private logic::dependencies::callbacks, pr
   /// Posts a task to be ordered, and blocks at the in-flight bound. `inside`: the caller is a task, which is never held
   /// back at the bound.
   void submit(task_record*, bool inside);
+  /// Blocks at the in-flight bound as `submit` does, for a caller that must not block there.
+  void hold_back() {
+    if (in_flight_.may_be_at_bound()) wait_at_bound();
+  }
   /// Waits until fewer tasks are in flight than allowed; false if the deadline passes before.
   bool wait_for_room(std::chrono::steady_clock::time_point);
   /// Throws runtime_stopped after close().

@@ -400,4 +400,67 @@ TEST(replay, of_a_recording_that_throws_leaves_nothing_behind) {
   EXPECT_EQ(ran, 0);
 }
 
+// Chunks that do not follow the tiles: what a run writes by itself need not have been written before.
+TEST(replay, of_calls_that_write_a_tile_in_parts_needs_nothing_that_was_there) {
+  for (const index_t tile : {12, 8, 5}) {
+    runtime rt(options{.threads = 2});
+    auto u = rt.array<int>({12}, tiles(tile), "u");
+    auto sum = rt.filled<int>({1}, tiles(1), 0);
+    const auto fill = [](view<int, 1> v) {
+      for (index_t i = v.lo(0); i < v.hi(0); ++i) v(i) = static_cast<int>(i);
+    };
+    const auto g = rt.record([&](recorder& r) {
+      r.for_each(grid(12).chunks(4), fill, write(u));
+      r.spawn(
+          [](view<const int, 1> in, view<int, 1> out) {
+            for (index_t i = 0; i < 12; ++i) out(0) += in(i);
+          },
+          read(u), update(sum));
+    });
+    for (int n = 1; n <= 3; ++n) {
+      rt.run(g).get();
+      EXPECT_EQ(sum.read()(0), 66 * n) << tile;
+    }
+    // What has failed before is overwritten in parts, too.
+    EXPECT_ANY_THROW(rt.spawn([](view<int, 1>) { throw std::runtime_error("bad"); }, update(u)).get());
+    rt.run(g).get();
+    EXPECT_EQ(sum.read()(0), 66 * 4);
+    EXPECT_EQ(u.read()(7), 7);
+  }
+}
+
+TEST(replay, of_calls_that_write_parts_leaves_the_others_unwritten) {
+  runtime rt(options{.threads = 1});
+  auto u = rt.array<int>({12}, tiles(12), "u");
+  const auto g = rt.record([&](recorder& r) {
+    r.spawn([](view<int, 1> v) { v(0) = v(1) = 5; }, write(u.sub({{2}, {4}})));
+    r.spawn([](view<int, 1> v) { v(0) += 1; }, update(u.sub({{2}, {4}})));
+  });
+  rt.run(g).get();
+  rt.run(g).get();
+  EXPECT_EQ(rt.spawn([](view<const int, 1> v) { return v(0) * 10 + v(1); }, read(u.sub({{2}, {4}}))).get(), 65);
+  EXPECT_EQ(code_of([&] { rt.spawn([](view<const int, 1>) {}, read(u)).get(); }), errc::uninitialized_read);
+  // Readers of what a run has left alone do not wait for it.
+  rt.spawn([](view<int, 1> v) { v(0) = 1; }, write(u.sub({{0}, {1}})));
+  EXPECT_EQ(rt.spawn([](view<const int, 1> v) { return v(0); }, read(u.sub({{0}, {1}}))).get(), 1);
+}
+
+// The thread outside held the graph's lock while it waited for room, and the body that was to end first wanted it.
+TEST(replay, at_the_bound_of_tasks_in_flight_does_not_hold_up_a_body_that_runs_the_same_graph) {
+  runtime rt(options{.threads = 2, .tasks_in_flight_max = 1});
+  auto count = rt.filled<int>({1}, tiles(1), 0);
+  const auto g = rt.record([&](recorder& r) { r.spawn([](view<int, 1> v) { v(0) += 1; }, update(count)); });
+  for (int round = 0; round < 20; ++round) {
+    test::gate begun;
+    rt.spawn([&] {
+      begun.open();
+      rt.run(g);
+    });
+    ASSERT_TRUE(begun.pass());
+    rt.run(g);
+    rt.wait_all();
+  }
+  EXPECT_EQ(count.read()(0), 40);
+}
+
 }  // namespace

@@ -52,9 +52,12 @@ class made_graph {
   std::vector<edge> edges_;
 };
 
+constexpr std::uint64_t patience = 100'000;  // ticks
+constexpr float wake_ticks = 1;
+
 // The next node for this thread; the owner of a run waits until it is over.
 bool next(graph_run& run, graph_run::hand& h, std::uint32_t& node, bool owner) {
-  while (!run.next(h, node)) {
+  while (!run.next(h, node, patience)) {
     if (!owner || run.is_over()) return false;
     run.await_more();
   }
@@ -72,13 +75,13 @@ std::vector<edge> random_edges(std::uint32_t nodes, std::mt19937& random) {
 // Runs it alone; `fails(n)` says which bodies fail. Gives the order.
 template <class Fails>
 std::vector<std::uint32_t> run_alone(recorded_graph& g, const Fails& fails) {
-  graph_run run(g);
-  graph_run::hand hand;
+  graph_run run(g, 1);
+  graph_run::hand& hand = run.take_hand();
   std::vector<std::uint32_t> order;
   std::uint32_t n = 0;
   while (next(run, hand, n, true)) {
     order.push_back(n);
-    run.finished(hand, n, !g.nodes[n].poisoned.load() && !fails(n));
+    run.finished(hand, n, !g.nodes[n].poisoned.load() && !fails(n), wake_ticks);
   }
   return order;
 }
@@ -141,7 +144,7 @@ TEST(graph_run, starts_afresh_after_a_run_that_failed) {
 
 TEST(graph_run, keeps_the_first_error) {
   made_graph g(1, {});
-  graph_run run(g.graph);
+  graph_run run(g.graph, 1);
   const auto first = std::make_exception_ptr(1), second = std::make_exception_ptr(2);
   run.fail(first);
   run.fail(second);
@@ -150,16 +153,16 @@ TEST(graph_run, keeps_the_first_error) {
 
 TEST(graph_run, sends_a_helper_away_who_finds_nothing_while_the_owner_works) {
   made_graph g(2, {{0, 1, true}});
-  graph_run run(g.graph);
-  graph_run::hand owner, helper;
+  graph_run run(g.graph, 2);
+  graph_run::hand &owner = run.take_hand(), &helper = run.take_hand();
   std::uint32_t n = 9;
   ASSERT_TRUE(next(run, owner, n, true));
   EXPECT_EQ(n, 0u);
   EXPECT_FALSE(next(run, helper, n, false));
-  run.finished(owner, 0, true);
+  run.finished(owner, 0, true, wake_ticks);
   ASSERT_TRUE(next(run, owner, n, true));
   EXPECT_EQ(n, 1u);
-  run.finished(owner, 1, true);
+  run.finished(owner, 1, true, wake_ticks);
   EXPECT_FALSE(next(run, owner, n, true));
 }
 
@@ -167,35 +170,118 @@ TEST(graph_run, with_helpers_runs_every_node_once_and_in_order) {
   std::mt19937 random(23);
   made_graph g(3000, random_edges(3000, random));
   for (int round = 0; round < 5; ++round) {
-    graph_run run(g.graph);
+    graph_run run(g.graph, 4);
     std::vector<std::atomic<int>> times(3000);
     std::atomic<int> early{0};
     std::vector<std::vector<std::uint32_t>> before(3000);
     for (const edge& e : g.edges()) before[e.to].push_back(e.from);
-    const auto work = [&](bool owner) {
-      graph_run::hand hand;
+    const auto work = [&](bool owner, graph_run::hand& hand) {
       std::uint32_t n = 0;
       while (next(run, hand, n, owner)) {
         for (const std::uint32_t p : before[n])
           if (times[p].load(std::memory_order_acquire) == 0) ++early;
         times[n].fetch_add(1, std::memory_order_release);
-        run.finished(hand, n, true);
+        run.finished(hand, n, true, wake_ticks);
       }
     };
+    graph_run::hand& owners = run.take_hand();
     std::vector<std::thread> helpers;
     for (int i = 0; i < 3; ++i) {
       run.join();
       helpers.emplace_back([&] {
-        work(false);
+        graph_run::hand& hand = run.take_hand();
+        work(false, hand);
+        run.give_hand(hand);
         run.leave();
       });
     }
-    work(true);
+    work(true, owners);
     run.wait_for_helpers();
     for (auto& t : helpers) t.join();
     EXPECT_EQ(early, 0);
     for (const auto& n : times) ASSERT_EQ(n, 1);
   }
+}
+
+// What a fork releases, and what one thread holds while its body is long, is anybody's: the old way was to keep half.
+TEST(graph_run, leaves_all_but_the_next_node_to_whoever_has_none) {
+  constexpr std::uint32_t width = 8;
+  std::vector<edge> edges;
+  for (std::uint32_t n = 1; n <= width; ++n) edges.push_back({0, n, true});
+  made_graph g(width + 1, edges);
+  graph_run run(g.graph, width);
+  std::vector<graph_run::hand*> hands;
+  for (std::uint32_t i = 0; i < width; ++i) hands.push_back(&run.take_hand());
+  std::uint32_t n = 0;
+  ASSERT_TRUE(run.next(*hands[0], n, patience));
+  EXPECT_EQ(run.finished(*hands[0], n, true, wake_ticks), graph_run::outlook::nodes_for_others);
+  EXPECT_TRUE(run.has_shared());
+  std::vector<bool> given(width + 1);
+  for (graph_run::hand* h : hands) {  // nobody ends one: each gets one all the same
+    ASSERT_TRUE(run.next(*h, n, patience));
+    EXPECT_FALSE(given[n]);
+    given[n] = true;
+  }
+  EXPECT_FALSE(run.has_shared());
+}
+
+TEST(graph_run, holds_any_number_of_successors) {
+  constexpr std::uint32_t width = 500;  // more than a hand has room for
+  std::vector<edge> edges;
+  for (std::uint32_t n = 1; n <= width; ++n) edges.push_back({0, n, true});
+  made_graph g(width + 1, edges);
+  const auto order = run_alone(g.graph, [](auto) { return false; });
+  EXPECT_EQ(order.size(), width + 1u);
+}
+
+TEST(graph_run, asks_for_a_thread_where_the_work_is_worth_one_and_nobody_looks) {
+  std::vector<edge> edges;
+  for (std::uint32_t n = 1; n <= 4; ++n) edges.push_back({0, n, true});
+  made_graph g(5, edges);
+  const auto ask = [&](float mean, float wake) {
+    g.graph.node_ticks = mean;
+    graph_run run(g.graph, 1);
+    graph_run::hand& h = run.take_hand();
+    std::uint32_t n = 0;
+    EXPECT_TRUE(run.next(h, n, patience));
+    const auto told = run.finished(h, n, true, wake);
+    while (run.next(h, n, 0)) run.finished(h, n, true, wake);
+    run.give_hand(h);
+    return told == graph_run::outlook::nodes_for_others;
+  };
+  EXPECT_TRUE(ask(0, 1e6f)) << "unknown times are worth a look";
+  EXPECT_FALSE(ask(100, 301)) << "three nodes of 100 ticks";
+  EXPECT_TRUE(ask(100, 299));
+}
+
+// Bodies that wait inside keep their threads' hands, and there may be any number of them.
+TEST(graph_run, has_hands_for_any_number_of_threads) {
+  made_graph g(6, {{0, 1}, {0, 2}, {0, 3}, {0, 4}, {0, 5}});
+  graph_run run(g.graph, 2);
+  std::vector<graph_run::hand*> hands;
+  for (int i = 0; i < 5; ++i) hands.push_back(&run.take_hand());
+  std::uint32_t n = 0;
+  ASSERT_TRUE(run.next(*hands[4], n, 0));  // one whose ring nobody sees
+  run.finished(*hands[4], n, true, wake_ticks);
+  for (graph_run::hand* h : hands) EXPECT_TRUE(run.next(*h, n, 0)) << "all at once";
+  for (graph_run::hand* h : hands) run.give_hand(*h);
+}
+
+TEST(graph_run, lays_out_what_a_thread_holds) {
+  made_graph g(4, {{0, 1}, {0, 2}, {0, 3}});
+  graph_run run(g.graph, 2);
+  graph_run::hand &first = run.take_hand(), &second = run.take_hand();
+  std::uint32_t n = 0;
+  ASSERT_TRUE(run.next(first, n, patience));
+  EXPECT_FALSE(run.lay_out(first)) << "it holds none that it has not begun";
+  run.finished(first, n, true, wake_ticks);
+  EXPECT_TRUE(run.lay_out(first));
+  for (std::uint32_t i = 1; i <= 3; ++i) {
+    ASSERT_TRUE(run.next(second, n, 0));
+    run.finished(second, n, true, wake_ticks);
+  }
+  run.give_hand(second);
+  EXPECT_TRUE(run.is_over());
 }
 
 }  // namespace
