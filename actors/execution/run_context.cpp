@@ -74,9 +74,27 @@ raw_view run_context::view_of(int i) {
 
 raw_view run_context::make_view(int i) {
   access& x = task()->accesses[i];
+  if (!x.where && x.array->tile_count == 1)
+    if (std::byte* const data = x.array->bytes[0].data.load(std::memory_order_acquire);
+        data && (x.mode != access_mode::update || !task()->extra))
+      return view_of_whole(*x.array, data);
   if (x.mode == access_mode::reduce) return partial_view(x);
   const bool restorable = task()->extra && attempt_ <= task()->extra->options.retries && x.mode == access_mode::update;
   return x.where ? view_of_box(x, restorable) : view_of_tile(x, restorable);
+}
+
+// Returns the view of an array of one tile: nothing has to be looked up.
+raw_view run_context::view_of_whole(const array_core& a, std::byte* data) {
+  raw_view v;
+  v.name = a.spec.name.c_str();
+  v.data = data;
+  v.hi = a.spec.size;
+  index_t step = 1;
+  for (int d = rank_max - 1; d >= 0; --d) {
+    v.stride[d] = step;
+    step *= a.spec.size[d];
+  }
+  return v;
 }
 
 raw_view run_context::view_of_tile(access& x, bool restorable) {
@@ -213,9 +231,11 @@ std::byte* run_context::copy_inside(array_core& a, point4 at, index_t source, in
   const int last = a.spec.rank - 1;
   while (length > 0) {
     at[last] = source;
-    const index_t here = std::min(length, a.tile_box(a.tile_at(at)).hi[last] - source);
+    const std::uint32_t t = a.tile_at(at);
+    const box4 tb = a.tile_box(t);
+    const index_t here = std::min(length, tb.hi[last] - source);
     const std::size_t bytes = static_cast<std::size_t>(here) * a.spec.element;
-    std::memcpy(to, element_at(a, at), bytes);
+    std::memcpy(to, element_at(a, t, tb, host_strides(a, tb), at), bytes);
     to += bytes;
     source += here;
     length -= here;

@@ -103,6 +103,7 @@ class run_context : public task_context {
   raw_view make_view(int access);
   raw_view view_of_tile(access&, bool restorable);
   raw_view view_of_box(access&, bool restorable);
+  static raw_view view_of_whole(const array_core&, std::byte*);
   void keep_for_retry(access&, const region&, const logic::box4&);
   std::byte* element_at(array_core&, const logic::point4&);
   std::byte* element_at(array_core&, std::uint32_t tile, const logic::box4& tile_box, const devices::strides&,

@@ -227,9 +227,14 @@ struct alignas(128) array_core {
   logic::box4 tile_box(std::uint32_t t) const {
     logic::box4 b;
     for (int d = rank_max - 1; d >= 0; --d) {
-      const index_t i = t % grid[d];
-      t = static_cast<std::uint32_t>(t / grid[d]);
-      b.lo[d] = i * spec.tile[d];
+      std::uint32_t i = t;  // tiles are counted in 32 bits; along most dimensions there is one
+      if (const auto n = static_cast<std::uint32_t>(grid[d]); n == 1) {
+        i = 0;
+      } else {
+        i = t % n;
+        t /= n;
+      }
+      b.lo[d] = static_cast<index_t>(i) * spec.tile[d];
       b.hi[d] = std::min(b.lo[d] + spec.tile[d], spec.size[d]);
     }
     return b;
