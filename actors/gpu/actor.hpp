@@ -86,6 +86,7 @@ class gpu_actor final : public gpu, public std::enable_shared_from_this<gpu_acto
   // ---- gpu.cpp
   void thread_main();
   bool step();
+  void list_running();
   void ask_to_be_woken();
   void refuse(task_record& t);
   void close_device();
@@ -178,7 +179,7 @@ class gpu_actor final : public gpu, public std::enable_shared_from_this<gpu_acto
 
   // Shared with other threads.
   gpu_mailbox mail_;
-  std::vector<task_record*> running_;  // while the thread sleeps; with the mailbox's lock
+  std::vector<task_record*> running_;  // while the thread sleeps or compiles; with the mailbox's lock
   std::atomic<bool> stopping_{false};
   static thread_local const gpu_actor* driven_by_this_thread_;
   gpu_watchers watchers_;

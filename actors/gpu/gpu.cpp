@@ -88,6 +88,13 @@ std::vector<task_record*> gpu_actor::running() const {
   return running_;
 }
 
+// Called with the mailbox's lock held.
+void gpu_actor::list_running() {
+  running_.clear();
+  for (const job& j : jobs_)
+    if (j.task && !is_internal(j.task->kind)) running_.push_back(j.task);
+}
+
 // ---- the thread -----------------------------------------------------------------------------------------------------
 
 void gpu_actor::thread_main() {

@@ -22,6 +22,18 @@ constexpr double wanted_for_long_ns = 2e9;
 
 devices::kernel_id gpu_actor::loaded(const kernel_info& k) {
   return kernels_.find(k, [&] {
+    // A shutdown that does not wait for the compiler has to know which tasks it leaves behind.
+    struct shown {
+      gpu_actor& self;
+      explicit shown(gpu_actor& a) : self(a) {
+        const bell::held hold = self.mail_.hold();
+        self.list_running();
+      }
+      ~shown() {
+        const bell::held hold = self.mail_.hold();
+        self.running_.clear();
+      }
+    } meanwhile(*this);
     const kernel_text& text = source_of(k);
     return device_->load({k.name, text.text, text.entry});
   });

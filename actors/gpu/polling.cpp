@@ -38,9 +38,7 @@ void gpu_actor::sleep() {
   bell& door = mail_.door();
   {
     bell::held hold = door.hold();
-    running_.clear();
-    for (const job& j : jobs_)
-      if (j.task && !is_internal(j.task->kind)) running_.push_back(j.task);
+    list_running();
     door.announce(hold);
     leave_turn();
     if (!placement_.has_mail_for_sleeper()) watchers_.sleep(door, hold, until_look);

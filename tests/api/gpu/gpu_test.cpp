@@ -381,6 +381,25 @@ TEST(gpu, a_cancelled_task_never_starts_and_its_successors_run) {
   EXPECT_EQ(contents(a), std::vector<word>(100, 2));
 }
 
+// The device's thread is in the compiler then, and does not answer: the texts are new ones in each process.
+TEST(gpu, a_shutdown_while_a_device_compiles_ends_all_futures) {
+  for (int i = 0; i < 3; ++i) {
+    const std::string text = "GPU_KERNEL void add_some(GPU_INOUT(unsigned, a)) {\n"
+                             "  const long i = GPU_LO(a, 0) + GPU_GLOBAL_ID(0);\n"
+                             "  if (i < GPU_HI(a, 0)) GPU_AT1(a, i) += " +
+                             std::to_string(std::random_device()() % 1'000'000'007) + "u;\n}\n";
+    const auto add_some = kernel<inout<unsigned, 1>>("add_some").on(troupe::gpu, source{text.c_str(), "add_some"});
+    runtime rt(with_sims(1));
+    auto a = rt.filled<unsigned>({100}, tiles(100), 1);
+    const auto on_device = rt.spawn(add_some, update(a));
+    const auto behind_it = rt.spawn([](view<unsigned, 1>) {}, update(a));
+    const auto r = rt.shutdown(std::chrono::milliseconds(i * 10));
+    for (const auto& f : {on_device, behind_it}) ASSERT_TRUE(f.is_ready());
+    const auto outcome = code_of([&] { on_device.get(); });
+    EXPECT_EQ(outcome, r.complete ? std::nullopt : std::optional(errc::runtime_stopped));
+  }
+}
+
 TEST(gpu, a_runtime_ends_with_work_on_its_devices) {
   for (int i = 0; i < 5; ++i) {
     runtime rt(with_sims(2));
