@@ -13,9 +13,22 @@
 
 #include "actors/logic/data/array_core.hpp"
 
+// AddressSanitizer may have locals lie elsewhere than on the stack; null in programs without it.
+extern "C" {
+[[gnu::weak]] void* __asan_get_current_fake_stack();
+[[gnu::weak]] void* __asan_addr_is_in_fake_stack(void* fake_stack, void* address, void** begin, void** end);
+}
+
 namespace troupe::detail {
 
 namespace {
+
+// True if the address is that of a local of this thread, in a program that AddressSanitizer watches.
+bool is_watched_local(const void* at) noexcept {
+  if (!__asan_get_current_fake_stack || !__asan_addr_is_in_fake_stack) return false;
+  void* const stack = __asan_get_current_fake_stack();
+  return stack && __asan_addr_is_in_fake_stack(stack, const_cast<void*>(at), nullptr, nullptr);
+}
 
 struct stack_bounds {
   std::uintptr_t low = 0, high = 0;  // both 0: unknown
@@ -71,7 +84,8 @@ void open_views::remove(open_view& v) {
 void open_views::move(open_view& v, const void* view) noexcept {
   const this_thread& me = here();
   const auto at = reinterpret_cast<std::uintptr_t>(view);
-  v.holder.store(at >= me.stack.low && at < me.stack.high ? me.mark() : nullptr, std::memory_order_relaxed);
+  const bool is_mine = (at >= me.stack.low && at < me.stack.high) || is_watched_local(view);
+  v.holder.store(is_mine ? me.mark() : nullptr, std::memory_order_relaxed);
 }
 
 open_views::held open_views::of_this_thread() const {
