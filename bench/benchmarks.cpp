@@ -5,6 +5,7 @@
 
 #include "cholesky.hpp"
 #include "device_benchmarks.hpp"
+#include "taskbench/rows.hpp"
 #include "workloads.hpp"
 
 #include <malloc.h>
@@ -338,6 +339,7 @@ std::vector<group> all_groups(const settings& how) {
     for (auto& group : groups)
       if (group.name == name) group.rows.push_back(each);
   }
+  groups.push_back(taskbench_group(how));
   for (auto& each : device_groups(how)) groups.push_back(std::move(each));
   return groups;
 }

@@ -23,6 +23,7 @@ struct flow_problem;
 struct filter_problem;
 struct gemm_problem;
 struct out_of_core_problem;
+class step_problem;
 
 /// What the timed part of one workload took, all of it together (not per task).
 struct cost {
@@ -114,6 +115,9 @@ class contender {
   virtual std::optional<cost> stencil(std::size_t, int) { return {}; }
   /// The same calls planned (mapped to boxes, dependencies and copies found, writes recorded) but not run.
   virtual std::optional<cost> stencil_planning(std::size_t, int) { return {}; }
+  /// All tasks of the graphs in steps, which check their inputs; with `recorded` the graphs are recorded, and run once,
+  /// before the clock starts. The caller checks the problem afterwards.
+  virtual std::optional<cost> steps(step_problem&, [[maybe_unused]] bool recorded) { return {}; }
 
   /// Instead of `start`: with this accelerator beside the threads, and so many bytes of its memory (0: all). False where
   /// it has no way to it; `stop` ends it.

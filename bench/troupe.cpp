@@ -5,6 +5,7 @@
 // Handles are one-tile arrays over memory of the benchmark, as StarPU registers memory of its caller. Idle workers
 // sleep, so there is nothing to pause between turns.
 #include "cholesky.hpp"
+#include "taskbench/steps.hpp"
 #include "troupe_devices.hpp"
 #include "troupe_gemm.hpp"
 #include "workloads.hpp"
@@ -41,6 +42,50 @@ void submit_dag(Submitter& to, const dag& graph, const handles& h) {
              troupe::update(h[task.update]));
   }
 }
+
+/// The outputs of graphs in steps as one-tile arrays, and for each set of inputs the list of them.
+class step_arrays {
+ public:
+  step_arrays(troupe::runtime& rt, step_problem& p) : problem_(p) {
+    for (std::size_t i = 0; i < p.outputs(); ++i) {
+      const auto bytes = p.output(i);
+      const auto size = static_cast<troupe::index_t>(bytes.size());
+      outputs_.push_back(rt.borrow<std::uint64_t>(bytes, {size}, troupe::tiles(size)));
+    }
+    const auto& s = p.shape();
+    for (std::size_t graph = 0; graph < s.graphs; ++graph)
+      for (std::size_t step = 0; step < period(); ++step)
+        for (std::size_t at = 0; at < s.width; ++at) {
+          std::vector<troupe::array<std::uint64_t, 1>> list;
+          for (const auto other : p.inputs(step + period(), at))
+            list.push_back(outputs_[p.output_of(graph, step + period() - 1, other)]);
+          inputs_.push_back(std::move(list));
+        }
+  }
+
+  template <class Submitter>
+  void submit(Submitter& to) {
+    const auto& s = problem_.shape();
+    step_problem* const p = &problem_;
+    for (std::size_t task = 0; task < p->tasks(); ++task) {
+      const auto [graph, step, at] = p->point_of(task);
+      const auto& out = outputs_[p->output_of(graph, step, at)];
+      if (step == 0)
+        to.spawn([p, task] { p->run(task); }, troupe::write(out));
+      else
+        to.spawn([p, task] { p->run(task); },
+                 troupe::read_all(inputs_[(graph * period() + step % period()) * s.width + at]), troupe::write(out));
+    }
+  }
+
+ private:
+  // Steps after which inputs repeat: the sets, and two buffers.
+  std::size_t period() const { return 2 * problem_.sets(); }
+
+  step_problem& problem_;
+  std::vector<troupe::array<std::uint64_t, 1>> outputs_;
+  std::vector<std::vector<troupe::array<std::uint64_t, 1>>> inputs_;
+};
 
 /// Two images that a stencil reads and writes in turn.
 class images {
@@ -234,6 +279,22 @@ class troupe_runtime final : public contender {
     if (planned < side * side * static_cast<std::size_t>(rounds))
       throw wrong_answer("planned " + std::to_string(planned) + " tasks of a stencil");
     return spent;
+  }
+
+  std::optional<cost> steps(step_problem& problem, bool recorded) override {
+    step_arrays arrays(*rt_, problem);
+    if (!recorded) {
+      const meter clock;
+      arrays.submit(*rt_);
+      rt_->wait_all();
+      return clock.stop();
+    }
+    const auto graph = rt_->record([&](troupe::recorder& r) { arrays.submit(r); });
+    rt_->run(graph).get();
+    problem.reset();
+    const meter clock;
+    rt_->run(graph).get();
+    return clock.stop();
   }
 
   bool start_on(const std::string& device, unsigned threads, std::uint64_t memory_bytes) override {

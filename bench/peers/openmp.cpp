@@ -7,6 +7,7 @@
 // instead. libgomp runs a task at once on the submitter when more than 64 per thread are queued; its figures for empty
 // independent tasks are therefore mostly not queueing costs.
 #include "../cholesky.hpp"
+#include "../taskbench/steps.hpp"
 #include "../workloads.hpp"
 
 #include <string>
@@ -146,6 +147,27 @@ class openmp final : public contender {
     return spent;
   }
 #endif
+
+  std::optional<cost> steps(step_problem& problem, bool recorded) override {
+    if (recorded) return {};
+    std::vector<std::uint64_t*> outputs(problem.outputs());
+    for (std::size_t i = 0; i < outputs.size(); ++i) outputs[i] = problem.output(i).data();
+    auto* const p = &problem;
+    auto* const o = outputs.data();
+    return submit(problem.tasks(), [=] {
+      for (std::size_t task = 0; task < p->tasks(); ++task) {
+        const auto [graph, step, at] = p->point_of(task);
+        const auto in = p->inputs(step, at);
+        const auto n = in.size();
+        const auto* const others = in.data();
+        const auto g = graph, before = step - 1;
+        [[maybe_unused]] std::uint64_t* const out = o[p->output_of(graph, step, at)];
+#pragma omp task depend(iterator(std::size_t k = 0 : n), in : o[p->output_of(g, before, others[k])][0]) \
+    depend(out : out[0]) firstprivate(p, task)
+        p->run(task);
+      }
+    });
+  }
 
  private:
   /// Runs `tasks` (which creates n of them) on the submitting thread of a warm team and waits for all.

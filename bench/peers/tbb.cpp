@@ -6,6 +6,7 @@
 // and edges and running them is inside it, except in replay. Handles do not exist, so "one handle each" is a task
 // without data. Its threads sleep by themselves when there is no work.
 #include "../cholesky.hpp"
+#include "../taskbench/steps.hpp"
 #include "../workloads.hpp"
 
 #include <deque>
@@ -196,6 +197,29 @@ class tbb final : public contender {
     return spent;
   }
 #endif
+
+  std::optional<cost> steps(step_problem& problem, bool recorded) override {
+    const auto edges = step_edges(problem);
+    return in_arena([&] {
+      const auto built = std::make_unique<built_graph>();
+      const auto make = [&] {
+        for (std::size_t i = 0; i < problem.tasks(); ++i) {
+          auto& task = built->add([p = &problem, i] { p->run(i); });
+          if (edges[i].empty()) built->source(i);
+          for (const auto predecessor : edges[i]) flow::make_edge((*built)[predecessor], task);
+        }
+      };
+      if (recorded) {
+        make();
+        built->run();
+        problem.reset();
+      }
+      const meter clock;
+      if (!recorded) make();
+      built->run();
+      return clock.stop();
+    });
+  }
 
  private:
   template <class F>

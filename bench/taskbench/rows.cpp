@@ -1,0 +1,103 @@
+// METG(50 %) of graphs in steps: the length of a task at which half of the machine does useful work.
+// SPDX-FileCopyrightText: the troupe authors
+// SPDX-License-Identifier: BSD-3-Clause
+#include "rows.hpp"
+
+#include "steps.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <iterator>
+#include <memory>
+#include <string>
+
+namespace bench {
+
+namespace {
+
+struct series {
+  std::string name;  // of its rows
+  step_shape shape;
+  double spawned_bound, recorded_bound;  // us
+  double factor;                         // better than either peer, spawned
+};
+
+// As many tasks in a step as threads; four graphs have the same together.
+std::vector<series> all_series(const settings& how) {
+  const std::size_t width = std::max(2U, how.threads);
+  std::vector<series> all;
+  for (const step_pattern p : step_patterns)
+    all.push_back({std::string(name_of(p)), {.pattern = p, .width = width}, 12, 4, 1 / 0.7});
+  all.push_back({"stencil_1d_x4", {.width = width, .graphs = 4}, 12, 1.3, 1 / 0.8});
+  all.push_back({"stencil_1d_64KiB", {.width = width, .output_bytes = 64 << 10}, 100, 100, 1.0});
+  return all;
+}
+
+// Time of a whole run over that of a perfect one.
+std::optional<double> efficiency(contender& who, const settings& how, step_shape shape, double body_us,
+                                 bool recorded) {
+  shape.iterations = static_cast<std::uint64_t>(std::max(1.0, body_us * 1000 / iteration_ns(how.threads)));
+  const double tasks = (how.quick ? 4'000 : 20'000) * static_cast<double>(how.threads) / (body_us + 2);
+  shape.steps = std::clamp<std::size_t>(static_cast<std::size_t>(tasks) / (shape.width * shape.graphs), 20, 2'000);
+  step_problem problem(shape);
+  const auto spent = who.steps(problem, recorded);
+  if (!spent) return {};
+  problem.check();
+  return problem.ideal_ns(how.threads) / spent->nanoseconds;
+}
+
+// From long bodies to short ones, until less than half of the time is useful: between the last two, linear in the
+// body's logarithm. A contender that reaches half with the shortest body gets that ("at most").
+std::optional<double> metg50(contender& who, const settings& how, const step_shape& shape, bool recorded) {
+  constexpr double longest_us = 1024, shortest_us = 0.25;
+  double above = 0;
+  for (double body_us = 64; body_us <= longest_us; body_us *= 4) {
+    const auto first = efficiency(who, how, shape, body_us, recorded);
+    if (!first) return {};
+    if (*first < 0.5) continue;
+    above = *first;
+    for (double shorter = body_us / 2; shorter >= shortest_us; shorter /= 2) {
+      const double here = efficiency(who, how, shape, shorter, recorded).value_or(0);
+      if (here < 0.5) return shorter * std::pow(2.0, (0.5 - here) / std::max(1e-9, above - here));
+      above = here;
+    }
+    return shortest_us;
+  }
+  return longest_us;
+}
+
+figures measure(contender& who, const settings& how) {
+  figures found;
+  for (const auto& each : all_series(how))
+    for (const bool recorded : {false, true}) found.push_back(metg50(who, how, each.shape, recorded));
+  return found;
+}
+
+// Small graphs of every pattern and odd widths: `steps` throws when an input is not what the step before has made.
+void verify(contender& who) {
+  for (const step_pattern p : step_patterns)
+    for (const std::size_t width : {1U, 3U, 7U, 40U})
+      for (const bool recorded : {false, true}) {
+        step_problem problem({.pattern = p, .width = width, .steps = 30, .graphs = 2, .iterations = 1});
+        if (!who.steps(problem, recorded)) continue;
+        problem.check();
+      }
+}
+
+}  // namespace
+
+group taskbench_group(const settings& how) {
+  group all{.name = "taskbench",
+            .about = "METG(50 %) of Task Bench's graphs: steps of one task for each thread that need the step before",
+            .rows = {},
+            .measure = measure,
+            .verify = verify};
+  for (const auto& each : all_series(how)) {
+    all.rows.push_back({"taskbench/" + each.name, "us", better::lower, each.spawned_bound,
+                        {{"tbb", each.factor}, {"openmp", each.factor}}});
+    all.rows.push_back({"taskbench/" + each.name + "/recorded", "us", better::lower, each.recorded_bound});
+  }
+  return all;
+}
+
+}  // namespace bench
