@@ -57,9 +57,9 @@ add_library(troupe_build_flags INTERFACE)
 # Programs that nobody measures: what takes long to compile in them is the optimiser.
 add_library(troupe_test_flags INTERFACE)
 if(NOT TROUPE_SANITIZE)
-  target_compile_options(troupe_test_flags INTERFACE $<$<CONFIG:Release>:-O1>)
+  target_compile_options(troupe_test_flags INTERFACE $<$<CONFIG:Release>:-Og>)
 endif()
-# GCC 12 sees overflows at -O1 that are not there; the last is about anonymous namespaces of files in batches.
+# GCC 12 sees overflows at -Og that are not there; the last is about anonymous namespaces of files in batches.
 target_compile_options(troupe_test_flags INTERFACE
   $<$<CXX_COMPILER_ID:GNU>:-Wno-array-bounds;-Wno-stringop-overflow;-Wno-subobject-linkage>)
 # The last is for ccache.
