@@ -23,6 +23,7 @@
 #include "actors/node_service/push_store.hpp"
 #include "actors/node_service/remote_tasks.hpp"
 #include "actors/node_service/transfer_table.hpp"
+#include "actors/node_service/unsent_requests.hpp"
 #include "actors/wire/kernel_registry.hpp"
 #include "actors/wire/node_names.hpp"
 
@@ -53,6 +54,8 @@ class node_service_actor final : public node_service, private task_listener {
   net::pieces pulled_arriving(const wire::pulled_head&, std::uint64_t bytes, const node_id& from) override;
   void pulled_arrived(const wire::pulled_head&, const node_id& from, bool whole) override;
   void lost(const node_id&) override;
+  void linked(const node_id&) override;
+  void give_up_link(const node_id&) override;
   void close_intake() override;
   node_id owner() const override { return name_of(session_->peer().id); }
   bool is_released() const override;
@@ -110,7 +113,7 @@ class node_service_actor final : public node_service, private task_listener {
 
   // ---- pulls.cpp
   void ask_other(const transfer&);
-  void ask_others(const std::vector<std::pair<node_id, net::writer>>&);
+  void ask_others(std::vector<std::pair<node_id, net::writer>>);
   transfer* pulling(std::uint64_t number, std::uint64_t lent, const node_id& from) const;
   void no_pull(std::uint64_t lent, const node_id& by);
   void give_up(const node_id&, bool has_ended);
@@ -134,6 +137,7 @@ class node_service_actor final : public node_service, private task_listener {
   const std::atomic<bool> never_stopping_{false};
   const scope here_ = scope::here();
   turn_notes notes_;
+  unsent_requests unsent_;
 
   mutable std::mutex lock_;  // all that follows; never held while placement is asked something that takes its turn
   bool left_ = false, closed_ = false, released_ = false;

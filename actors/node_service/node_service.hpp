@@ -40,6 +40,10 @@ class node_service : public actor {
   virtual void pulled_arrived(const wire::pulled_head&, const node_id& from, bool whole) = 0;
   /// Notes that a third node has gone: its bytes will not come.
   virtual void lost(const node_id&) = 0;
+  /// Notes that there is a session with a third node now.
+  virtual void linked(const node_id&) = 0;
+  /// Notes that there was to be a session with a third node by now. What waits for one will not come.
+  virtual void give_up_link(const node_id&) = 0;
   /// Takes no more tasks, and asks the owner to fetch what is here.
   virtual void close_intake() = 0;
   virtual node_id owner() const = 0;
@@ -56,7 +60,8 @@ class node_service : public actor {
 /// True if messages of that kind are for a node service; the others are for a node.
 bool is_for_node_service(wire::kind);
 
-/// Returns the session with another node, null if there is none. Not called with a node service's lock held.
+/// Returns the session with another node. Null: there is none yet; it is made, and `linked` called, or after a while
+/// `give_up_link`. Not called with a node service's lock held.
 using find_line = std::function<std::shared_ptr<net::session>(const node_id&)>;
 
 /// `give_up` ends the session, for that reason; any thread.

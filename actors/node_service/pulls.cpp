@@ -8,6 +8,8 @@
 // What is lent is read by a host access in its place in the order of the owner's messages, so writers wait until it has
 // been pulled, once. A pull may come before or after that. What cannot be had fails the access that was to be filled, and
 // the tasks behind it go back to the owner.
+#include <utility>
+
 #include <troupe/error.hpp>
 
 #include "actors/execution/task_errors.hpp"
@@ -31,14 +33,28 @@ void node_service_actor::ask_other(const transfer& x) {
   out_.request(x.what_box.from, std::move(frame));
 }
 
-// Sends requests to third nodes. Called without the lock.
-void node_service_actor::ask_others(const std::vector<std::pair<node_id, net::writer>>& all) {
+// Sends requests to third nodes, or keeps them until there is a session with their node. Called without the lock.
+void node_service_actor::ask_others(std::vector<std::pair<node_id, net::writer>> all) {
   std::vector<node_id> unknown;
-  for (const auto& [whom, frame] : all) {
-    const std::shared_ptr<net::session> line = lines_(whom);
-    if (!line || !line->send(frame.view())) unknown.push_back(whom);
+  for (auto& [whom, frame] : all) {
+    if (const std::shared_ptr<net::session> line = lines_(whom)) {
+      if (!line->send(frame.view())) unknown.push_back(whom);
+      continue;
+    }
+    unsent_.add(whom, std::move(frame));
+    if (lines_(whom)) linked(whom);  // it was told before the request was kept
   }
   for (const node_id& n : unknown) give_up(n, false);  // its connection may not have ended yet
+}
+
+void node_service_actor::linked(const node_id& who) {
+  std::vector<std::pair<node_id, net::writer>> all;
+  for (net::writer& frame : unsent_.take(who)) all.emplace_back(who, std::move(frame));
+  ask_others(std::move(all));
+}
+
+void node_service_actor::give_up_link(const node_id& who) {
+  if (!unsent_.take(who).empty()) give_up(who, false);
 }
 
 // Returns the transfer that bytes of a third node are for; null if it has none any more.
@@ -78,7 +94,10 @@ void node_service_actor::no_pull(std::uint64_t lent, const node_id& by) {
   });
 }
 
-void node_service_actor::lost(const node_id& who) { give_up(who, true); }
+void node_service_actor::lost(const node_id& who) {
+  unsent_.take(who);
+  give_up(who, true);
+}
 
 // Gives up what was to come from a third node. `has_ended`: also what it has begun to send.
 void node_service_actor::give_up(const node_id& who, bool has_ended) {

@@ -412,7 +412,7 @@ void node_service_actor::work_off(std::unique_lock<std::mutex>& hold) {
   }
   for (const auto& [line, frame] : out.answers) line->send(frame.view());
   calls.make(placement_);
-  if (!out.requests.empty()) ask_others(out.requests);
+  if (!out.requests.empty()) ask_others(std::move(out.requests));
 }
 
 void node_service_actor::close_intake() {
@@ -431,6 +431,7 @@ bool node_service_actor::is_released() const {
 // ---- the end --------------------------------------------------------------------------------------------------------
 
 void node_service_actor::leave() {
+  unsent_.drop_all();
   std::unique_lock hold(lock_);
   if (std::exchange(left_, true)) return;
   tasks_.each([&](remote_task& r) {

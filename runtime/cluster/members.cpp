@@ -2,6 +2,8 @@
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 #include <algorithm>
+#include <chrono>
+#include <memory>
 #include <string>
 
 #include <troupe/error.hpp>
@@ -10,11 +12,15 @@
 #include "actors/wire/kernel_registry.hpp"
 #include "actors/wire/node_names.hpp"
 #include "runtime/cluster/node_set.hpp"
+#include "runtime/deadlines.hpp"
 #include "runtime/engine.hpp"
 
 namespace troupe::detail {
 
 namespace {
+
+// Nodes that know of each other are connected within milliseconds; those that cannot reach each other never are.
+constexpr std::chrono::seconds link_wait{2};
 
 const char* text_of_end(logic::node_end why) {
   switch (why) {
@@ -54,10 +60,13 @@ void node_set::joined(const node_id& id, const std::shared_ptr<net::session>& s)
   p->over = s.get();
   p->service = make_node_service(
       engine_, engine_.placement_actor(), engine_.board(), engine_.state(), p->line,
-      [this](const node_id& n) -> std::shared_ptr<net::session> {
-        const peer_ptr other = find(n);
-        if (!other) cluster_->reach(n);  // for the next time
-        return other ? other->line : nullptr;
+      [this, of = std::weak_ptr(p)](const node_id& n) -> std::shared_ptr<net::session> {
+        if (const peer_ptr other = find(n)) return other->line;
+        cluster_->reach(n);
+        engine_.timers()->add(link_wait, [of, n] {
+          if (const peer_ptr owner = of.lock()) owner->service->give_up_link(n);
+        });
+        return nullptr;
       },
       [this, id](auto) { cluster_->give_up(id); });
   supervise(p->service);
@@ -75,6 +84,7 @@ void node_set::joined(const node_id& id, const std::shared_ptr<net::session>& s)
   wire::put(frame, c);
   p->line->send(frame.view());
   cluster_->work_with(id);  // the two nodes' state about each other lasts until one of them is gone
+  for (const auto& g : node_services()) g->linked(id);
 }
 
 void node_set::welcome(peer& p, const wire::node_descriptor& c) {

@@ -230,4 +230,40 @@ TEST_P(nodes_pull_programs, give_what_the_same_calls_give_in_a_row) {
 
 INSTANTIATE_TEST_SUITE_P(seeds, nodes_pull_programs, testing::Range(0u, 8u));
 
+// The owner has met both workers, and these may not have met each other yet: what one is to have from the other waits for
+// that. It was given up at once, and failed where a later task had overwritten the reader's own input meanwhile.
+TEST(nodes_pull, between_workers_that_have_not_met_yet_wait_for_that) {
+  constexpr int columns = 6, steps = 12;
+  constexpr index_t size = 50;
+  for (int round = 0; round < 12; ++round) {
+    troupe::runtime a(test::node_options("a", {}, 1));
+    std::vector<std::unique_ptr<troupe::runtime>> workers;
+    for (const char* name : {"b", "c"})
+      workers.push_back(std::make_unique<troupe::runtime>(test::node_options(name, a.addresses(), 1)));
+    ASSERT_TRUE(a.wait_for_nodes(2, 20s));
+    std::vector<troupe::array<std::uint64_t, 1>> cells[2];
+    std::vector<std::uint64_t> want[2];
+    for (int k = 0; k < 2; ++k)
+      for (int i = 0; i < columns; ++i) {
+        cells[k].push_back(a.filled<std::uint64_t>({size}, troupe::tiles(size), static_cast<std::uint64_t>(i)));
+        want[k].push_back(static_cast<std::uint64_t>(i));
+      }
+    std::vector<troupe::future<void>> all;
+    for (int t = 0; t < steps; ++t)
+      for (int i = 0; i < columns; ++i) {
+        const auto& from = cells[t % 2];
+        const auto left = static_cast<std::size_t>((i + columns - 1) % columns),
+                   right = static_cast<std::size_t>((i + 1) % columns);
+        const auto at = static_cast<std::size_t>(i);
+        all.push_back(a.spawn(test::on((i + t / 3) % 2 == 0 ? "b" : "c"), join, read(from[left]), read(from[right]),
+                              write(cells[1 - t % 2][at])));
+        want[1 - t % 2][at] = mixed(want[t % 2][left], want[t % 2][right]);
+      }
+    for (auto& f : all) ASSERT_NO_THROW(f.get()) << "round " << round;
+    for (int k = 0; k < 2; ++k)
+      for (std::size_t i = 0; i < columns; ++i)
+        ASSERT_EQ(cells[k][i].read()(size - 1), want[k][i]) << "round " << round;
+  }
+}
+
 }  // namespace
