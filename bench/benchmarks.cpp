@@ -3,9 +3,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "benchmarks.hpp"
 
+#include "bench/taskbench/rows.hpp"
 #include "cholesky.hpp"
 #include "device_benchmarks.hpp"
-#include "taskbench/rows.hpp"
 #include "workloads.hpp"
 
 #include <malloc.h>

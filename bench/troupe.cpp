@@ -4,8 +4,8 @@
 //
 // Handles are one-tile arrays over memory of the benchmark, as StarPU registers memory of its caller. Idle workers
 // sleep, so there is nothing to pause between turns.
+#include "bench/taskbench/steps.hpp"
 #include "cholesky.hpp"
-#include "taskbench/steps.hpp"
 #include "troupe_devices.hpp"
 #include "troupe_gemm.hpp"
 #include "workloads.hpp"
