@@ -81,7 +81,7 @@ void graph_run::rest(hand& h) {
 
 void graph_run::settle(hand& h) {
   if (h.done == 0) return;
-  if (h.ran >= 4 && h.busy != 0) {  // enough for a mean; runs of one graph are ordered, so nobody else's is lost
+  if (h.ran >= 4 && h.busy != 0) {  // enough for a mean; of a run's threads the last one's stays
     graph.node_ticks.store(static_cast<float>(h.busy) / static_cast<float>(h.ran), std::memory_order_relaxed);
     h.ran = 0;
     h.busy = 0;
@@ -201,7 +201,7 @@ graph_run::outlook graph_run::finished(hand& h, std::uint32_t node, bool fine, f
     h.passed_up = 0;
     return outlook::nothing;
   }
-  // What another thread could have saved this one since somebody last looked for nodes.
+  // Work that another thread could have taken over since somebody last looked for nodes is added up.
   const float each = graph.node_ticks.load(std::memory_order_relaxed);
   h.passed_up += each != 0 ? each * static_cast<float>(h.ring.size()) : wake_ticks;
   if (h.passed_up < wake_ticks) return outlook::nothing;

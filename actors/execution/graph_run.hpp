@@ -32,7 +32,7 @@ struct replay_node {
   std::atomic<bool> poisoned{false};
 };
 
-/// What an access of `recorded_graph::touched` stands for; in access::worker.
+/// An access of `recorded_graph::touched` stands for a tile, a whole array or a box: access::worker says which.
 enum class extent_of : std::uint16_t { tile, whole_array, box };
 
 /// A graph that `runtime::record` has made. Immutable but for the nodes' counters, which belong to the run in progress;
@@ -68,7 +68,7 @@ struct recording {
 /// hand: the node that it runs next, and a ring of others, which any thread that has none may take.
 class graph_run {
  public:
-  /// What one thread holds of a run.
+  /// The nodes of a run that one thread holds.
   struct alignas(64) hand {
     graph_run* run = nullptr;
     hand* outer = nullptr;  // that of a run further down on the same stack

@@ -8,6 +8,7 @@
 // What is lent is read by a host access in its place in the order of the owner's messages, so writers wait until it has
 // been pulled, once. A pull may come before or after that. What cannot be had fails the access that was to be filled, and
 // the tasks behind it go back to the owner.
+#include <algorithm>
 #include <utility>
 
 #include <troupe/error.hpp>
@@ -35,22 +36,21 @@ void node_service_actor::ask_other(const transfer& x) {
 
 // Sends requests to third nodes, or keeps them until there is a session with their node. Called without the lock.
 void node_service_actor::ask_others(std::vector<std::pair<node_id, net::writer>> all) {
-  std::vector<node_id> unknown;
+  std::vector<node_id> asked;
   for (auto& [whom, frame] : all) {
-    if (const std::shared_ptr<net::session> line = lines_(whom)) {
-      if (!line->send(frame.view())) unknown.push_back(whom);
-      continue;
-    }
     unsent_.add(whom, std::move(frame));
-    if (lines_(whom)) linked(whom);  // it was told before the request was kept
+    if (std::ranges::find(asked, whom) == asked.end()) asked.push_back(whom);
   }
-  for (const node_id& n : unknown) give_up(n, false);  // its connection may not have ended yet
+  for (const node_id& n : asked) linked(n);  // kept first: the session may begin now
 }
 
+// Sends what is kept for a node, if there is a session with it.
 void node_service_actor::linked(const node_id& who) {
-  std::vector<std::pair<node_id, net::writer>> all;
-  for (net::writer& frame : unsent_.take(who)) all.emplace_back(who, std::move(frame));
-  ask_others(std::move(all));
+  const std::shared_ptr<net::session> line = lines_(who);
+  if (!line) return;
+  bool sent = true;
+  for (const net::writer& frame : unsent_.take(who)) sent = line->send(frame.view()) && sent;
+  if (!sent) give_up(who, false);  // its connection may not have ended yet
 }
 
 void node_service_actor::give_up_link(const node_id& who) {

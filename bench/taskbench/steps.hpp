@@ -75,7 +75,7 @@ class step_problem {
   /// After a run: throws `wrong_answer` unless every task ran and found its inputs right.
   void check() const;
 
-  /// What one after another would take with all of `threads` busy and nothing lost, in nanoseconds.
+  /// Returns how long the tasks take with all of `threads` busy and nothing lost, in nanoseconds.
   [[nodiscard]] double ideal_ns(unsigned threads) const;
 
  private:
