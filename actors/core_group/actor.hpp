@@ -35,7 +35,7 @@ class group_actor final : public core_group,
         tick_ns_(ns_per_tick()),
         spin_ticks_(static_cast<std::uint64_t>(static_cast<double>(options_.spin.count()) / tick_ns_)),
         wake_ticks_(static_cast<float>(wake_worth_ns / tick_ns_)),
-        workplace_{this, host, rt, b, options_.facts.name, stopping_, tick_ns_},
+        workplace_{this, host, rt, b, options_.facts.name, stopping_, p.ended(), tick_ns_},
         queue_(options_.facts.slots),
         parking_(options_.facts.slots, options_.spare_threads_max, *this),
         passing_(ticks_of(unmeasured_pass)) {
@@ -87,6 +87,7 @@ class group_actor final : public core_group,
   void give_slot(worker&) override;
   void take_slot(worker&) override;
   void report_last(worker&, task_record&) override;
+  void refuse_claimed(task_record& t) override { placement_.refuse_claimed(t); }
   std::exception_ptr run_graph(worker&, task_record&) override;
 
  private:

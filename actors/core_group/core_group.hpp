@@ -76,6 +76,8 @@ class core_group : public executor, public actor {
   virtual void take_slot(worker&) = 0;
   /// Reports the task whose body has ended the worker's thread, which goes on unwinding, and all that the thread holds.
   virtual void report_last(worker&, task_record&) {}
+  /// Ends a task that a worker has claimed after the end of all tasks, without its body.
+  virtual void refuse_claimed(task_record&) {}
   /// Runs the body of a graph's task; returns the first error of its nodes.
   virtual std::exception_ptr run_graph(worker&, task_record&) = 0;
 };

@@ -72,21 +72,32 @@ inline worker::outcome worker::note_bodies(task_record& t, outcome o) {
 }
 
 void worker::run(task_record& t) {
-  if (!claim(t)) {  // cancelled meanwhile
-    await_verdict(t);
-    return;
-  }
   const bool timed = is_timed(t, timed_) || lane.on();
   const std::uint64_t begin = timed ? ticks() : 0;
   run_context& c = enter(t, {logic::slots_needed(t), t.predicted_ns, begin});
   const run_context* outer = running_.load(std::memory_order_relaxed);
+  // The task is listed as running before it is claimed, and the runtime's end is looked for afterwards: who ends all
+  // tasks, and lists those that run after that, misses none whose body begins.
   running_.store(&c, std::memory_order_release);
+  const auto leave = [&] {
+    running_.store(outer, std::memory_order_release);
+    --depth_;
+  };
+  if (!claim(t)) {  // cancelled meanwhile
+    leave();
+    await_verdict(t);
+    return;
+  }
+  if (at_.ended.load(std::memory_order_seq_cst)) {
+    leave();
+    at_.owner->refuse_claimed(t);
+    return;
+  }
   if (timed) show_slots(true);
   const auto finish = [&](outcome o) __attribute__((always_inline)) {
     const std::uint64_t end =
         timed ? ticks() : static_cast<std::uint64_t>(static_cast<double>(t.predicted_ns) / at_.tick_ns);
-    running_.store(outer, std::memory_order_release);
-    --depth_;
+    leave();
     if (timed) show_slots(depth_ != 0);
     count(c, o);
     bump(counts_.busy_ticks, end - begin);

@@ -36,6 +36,7 @@ struct workplace {
   wait_table& board;
   std::string executor;
   std::atomic<bool>& stopping;
+  const std::atomic<bool>& ended;  // no body is to begin any more
   double tick_ns = 1;
 };
 

@@ -241,6 +241,10 @@ class placement final : public actor, private logic::dependencies::callbacks, pr
   /// Returns why the runtime has ended, if an actor has failed without which it cannot go on; else an empty text. Once
   /// `closed`.
   const std::string& why_ended() const { return why_ended_; }
+  /// True once all tasks are ended: no body is to begin any more.
+  const std::atomic<bool>& ended() const { return ended_; }
+  /// Ends a task that the calling thread has claimed after that. Not with the turn.
+  void refuse_claimed(task_record&);
   /// Gives the records of finished tasks back, so that those in use are those that futures hold.
   void settle_accounts();
   bool closed() const { return in_flight_.closed(); }
@@ -333,12 +337,14 @@ class placement final : public actor, private logic::dependencies::callbacks, pr
   // ---- queries.cpp
   void abandon(task_record&);
   bool give_up(task_record&);
+  void end_claimed(task_record&);
   void give_up_successors(std::vector<task_record*> of);
 
   runtime_state& rt_;
   wait_table& board_;
   const runtime_clock clock_;
   const double replay_max_ns_;
+  std::atomic<bool> ended_{false};
   bool gated_;  // some executor has memory of its own, or there is a budget: tasks may have to wait for data
 
   mail_queue mail_;

@@ -179,6 +179,11 @@ void placement::abandon(task_record& t) {
 
 bool placement::give_up(task_record& t) {
   if (!claim(t)) return false;
+  end_claimed(t);
+  return true;
+}
+
+void placement::end_claimed(task_record& t) {
   const std::string name = logic::name_of(t);
   t.error = std::make_exception_ptr(
       task_failed(errc::runtime_stopped,
@@ -187,12 +192,17 @@ bool placement::give_up(task_record& t) {
   const std::coroutine_handle<> waits = waits_for(t);
   fulfil(t, board_);
   abandonment_.note(waits);
-  return true;
+}
+
+void placement::refuse_claimed(task_record& t) {
+  with_turn([&] { end_claimed(t); });
 }
 
 void placement::end_all(const std::string& why, const std::function<std::vector<task_record*>()>& running) {
   with_turn([&] { why_ended_ = why; });
   close();
+  // A thread with a task in its hand either sees this, or its task is listed as running below.
+  ended_.store(true, std::memory_order_seq_cst);
   abandon_queued();
   with_turn([&] { give_up_successors(running()); });
   give_up_waiting();

@@ -99,6 +99,26 @@ TEST(supervision, of_placement_ends_the_runtime_and_everybody_is_told_why) {
   gate.unlock();
 }
 
+// The failure comes when a thread has just taken the task from its queue: its body begins and blocks, or does not begin.
+TEST(supervision, of_placement_tells_those_who_come_after_a_task_that_is_about_to_begin) {
+  constexpr int times = 400;
+  for (int i = 0; i < times; ++i) {
+    open_runtime rt(cores(2));
+    std::mutex gate;
+    gate.lock();
+    auto runs = rt.spawn([&] {
+      std::lock_guard wait(gate);
+      return 7;
+    });
+    auto queued = rt.spawn([](int x) { return x + 1; }, runs);
+    for (const auto until = std::chrono::steady_clock::now() + i * 100ns; std::chrono::steady_clock::now() < until;) {
+    }
+    rt.inside().placement_actor().plant(fault());
+    EXPECT_EQ(code_of([&] { queued.get(); }), errc::runtime_stopped) << i;
+    gate.unlock();
+  }
+}
+
 TEST(supervision, of_placement_wakes_those_who_wait_for_all_tasks) {
   open_runtime rt(cores(2));
   std::mutex gate;
