@@ -3,10 +3,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "actors/execution/run_context.hpp"
 
+#include <algorithm>
 #include <cstring>
 
 #include <troupe/error.hpp>
 
+#include "actors/logic/data/home_box.hpp"
 #include "actors/memory/host_tiles.hpp"
 
 namespace troupe::detail {
@@ -52,6 +54,38 @@ void scratch::empty(buffer& b) noexcept {
   else
     free_view_bytes()(b.data);
   b = {};
+}
+
+// ---- parts of tiles that are elsewhere ------------------------------------------------------------------------------
+
+namespace {
+bool is_inside(const point4& p, const box4& b) {
+  for (int d = 0; d < rank_max; ++d)
+    if (p[d] < b.lo[d] || p[d] >= b.hi[d]) return false;
+  return true;
+}
+// Returns the bytes from the start of a box to the element at `p`.
+std::size_t bytes_to(const home_box& box, const point4& p) {
+  const auto stride = packed_strides(box.where);
+  index_t offset = 0;
+  for (int d = 0; d < rank_max; ++d) offset += (p[d] - box.where.lo[d]) * stride[d];
+  return static_cast<std::size_t>(offset) * box.array->spec.element;
+}
+}  // namespace
+
+// True if the task has been given parts of the array's tiles, in place of these.
+bool run_context::has_boxes_of(const array_core& a) const {
+  if (!task()->extra) return false;
+  const auto& all = task()->extra->home_boxes;
+  return std::ranges::any_of(all, [&](const auto& b) { return b->array == &a; });
+}
+
+// Returns the box that the task has been given for that element of a tile, or null: then the host's tile is current.
+const home_box* run_context::box_at(const array_core& a, std::uint32_t tile, const point4& p) const {
+  if (!task()->extra) return nullptr;
+  for (const auto& b : task()->extra->home_boxes)
+    if (b->array == &a && b->tile == tile && is_inside(p, b->where)) return b.get();
+  return nullptr;
 }
 
 // ---- tiles ----------------------------------------------------------------------------------------------------------
@@ -129,7 +163,15 @@ raw_view run_context::view_of_box(access& x, bool restorable) {
   if (logic::is_plain(r)) {
     const std::uint32_t first = a.tile_at(b.lo);
     const box4 tb = a.tile_box(first);
-    if (a.spec.adopted || tb.contains(b)) {
+    if (has_boxes_of(a)) {
+      const home_box* const box = tb.contains(b) ? box_at(a, first, b.lo) : nullptr;
+      if (box && box->where.contains(b)) {
+        v.stride = packed_strides(box->where);
+        v.data = box->bytes.get() + bytes_to(*box, b.lo);
+        return v;
+      }
+    }
+    if (tb.contains(b) || (a.spec.adopted && !has_boxes_of(a))) {
       v.stride = host_strides(a, tb);
       v.data = element_at(a, first, tb, v.stride, b.lo);
       if (restorable) keep_for_retry(x, r, b);
@@ -157,8 +199,9 @@ void run_context::keep_for_retry(access& x, const region& r, const box4& b) {
   held_.push_back({&x, nullptr, b, saved, false, nullptr});
 }
 
-std::byte* run_context::element_at(array_core& a, const point4& p) {
+const std::byte* run_context::element_at(array_core& a, const point4& p) {
   const std::uint32_t t = a.tile_at(p);
+  if (const home_box* const box = box_at(a, t, p)) return box->bytes.get() + bytes_to(*box, p);
   const box4 tb = a.tile_box(t);
   return element_at(a, t, tb, host_strides(a, tb), p);
 }
@@ -233,9 +276,10 @@ std::byte* run_context::copy_inside(array_core& a, point4 at, index_t source, in
     at[last] = source;
     const std::uint32_t t = a.tile_at(at);
     const box4 tb = a.tile_box(t);
-    const index_t here = std::min(length, tb.hi[last] - source);
+    const home_box* const box = box_at(a, t, at);
+    const index_t here = std::min(length, (box ? box->where : tb).hi[last] - source);
     const std::size_t bytes = static_cast<std::size_t>(here) * a.spec.element;
-    std::memcpy(to, element_at(a, t, tb, host_strides(a, tb), at), bytes);
+    std::memcpy(to, box ? box->bytes.get() + bytes_to(*box, at) : element_at(a, t, tb, host_strides(a, tb), at), bytes);
     to += bytes;
     source += here;
     length -= here;

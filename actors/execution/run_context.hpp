@@ -105,9 +105,11 @@ class run_context : public task_context {
   raw_view view_of_box(access&, bool restorable);
   static raw_view view_of_whole(const array_core&, std::byte*);
   void keep_for_retry(access&, const region&, const logic::box4&);
-  std::byte* element_at(array_core&, const logic::point4&);
+  const std::byte* element_at(array_core&, const logic::point4&);
   std::byte* element_at(array_core&, std::uint32_t tile, const logic::box4& tile_box, const devices::strides&,
                         const logic::point4&);
+  bool has_boxes_of(const array_core&) const;
+  const home_box* box_at(const array_core&, std::uint32_t tile, const logic::point4&) const;
   std::byte* tile(array_core&, std::uint32_t, bool overwritten);
   void gather(const region&, array_core&, const logic::box4& view, std::byte* to);
   void gather_run(const region&, array_core&, logic::point4 at, index_t count, std::byte* to);

@@ -145,6 +145,7 @@ class gpu_actor final : public gpu, public std::enable_shared_from_this<gpu_acto
   // ---- internal_tasks.cpp
   bool start_internal_tasks();
   outcome start_internal(task_record&);
+  outcome fetch(task_record&);
   outcome forget(task_record&);
   bool make_room(const task_record&);
 

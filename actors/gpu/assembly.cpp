@@ -6,6 +6,7 @@
 
 #include "actors/gpu/boxes.hpp"
 #include "actors/gpu/memory.hpp"
+#include "actors/logic/data/home_box.hpp"
 #include "actors/memory/host_tiles.hpp"
 #include "devices/gather.hpp"
 
@@ -61,6 +62,16 @@ void gpu_memory::assemble_from_host(gpu_job& j, gpu_job::part& p) {
   j.memory_ready = lanes_.promise(lane_in);
 }
 
+namespace {
+// Returns the box, with the piece in it, that the task was given in place of the host's tile, or null.
+const home_box* box_of(const task_record& t, const array_core& a, const logic::piece& p) {
+  if (!t.extra) return nullptr;
+  for (const auto& b : t.extra->home_boxes)
+    if (b->array == &a && b->tile == p.tile && b->where.contains(p.from)) return b.get();
+  return nullptr;
+}
+}  // namespace
+
 // The view, the border's constant, and the pieces that come from the host.
 void gpu_memory::start_assembly(gpu_job& j, std::size_t index) {
   const gpu_job::part& p = j.parts[index];
@@ -83,9 +94,10 @@ void gpu_memory::start_assembly(gpu_job& j, std::size_t index) {
       copy_lent(*loan, {p.memory, to}, v.stride, s.piece.from);
       continue;
     }
-    const box4 b = a.tile_box(s.piece.tile);
-    const counts from_stride = host_strides(a, b);
-    const std::byte* from = host_tile(rt_, a, s.piece.tile, false) +
+    const home_box* const box = box_of(*j.task, a, s.piece);
+    const box4 b = box ? box->where : a.tile_box(s.piece.tile);
+    const counts from_stride = box ? packed_strides(b) : host_strides(a, b);
+    const std::byte* from = (box ? box->bytes.get() : host_tile(rt_, a, s.piece.tile, false)) +
                             static_cast<std::size_t>(offset_in(b, from_stride, s.piece.from.lo)) * a.spec.element;
     device_->copy_in(lane_in, {p.memory, to}, v.stride, from, from_stride, counts_of(s.piece.to), a.spec.element);
     note_arrival(host_space, bytes_in(s.piece.to, a));

@@ -3,6 +3,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "actors/gpu/boxes.hpp"
 #include "actors/gpu/memory.hpp"
+#include "actors/logic/data/home_box.hpp"
 #include "actors/memory/host_tiles.hpp"
 #include "actors/protocol/clock.hpp"
 
@@ -154,6 +155,20 @@ void gpu_memory::send_home(replica& r, gpu_job& j) {
   j.end = lanes_.promise(lane_out);
   r.leaving = true;
   leaving_bytes_ += r.bytes;
+  r.note_read({lane_out, j.end});
+}
+
+void gpu_memory::send_part_home(replica& r, home_box& box, gpu_job& j) {
+  const array_core& a = *r.array;
+  const box4 b = a.tile_box(r.tile);
+  const auto stride = packed_strides(b);
+  lanes_.wait(lane_out, r.ready.lane, r.ready.until);
+  device_->copy_out(lane_out, box.bytes.get(), packed_strides(box.where),
+                    {r.memory, static_cast<std::size_t>(offset_in(b, stride, box.where.lo)) * a.spec.element}, stride,
+                    counts_of(box.where), a.spec.element);
+  count_out(bytes_in(box.where, a));
+  j.lane = lane_out;
+  j.end = lanes_.promise(lane_out);
   r.note_read({lane_out, j.end});
 }
 

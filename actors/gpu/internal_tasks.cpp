@@ -3,6 +3,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "actors/gpu/actor.hpp"
 #include "actors/gpu/boxes.hpp"
+#include "actors/logic/data/home_box.hpp"
 
 namespace troupe::detail {
 
@@ -17,6 +18,7 @@ gpu_actor::outcome gpu_actor::start_internal(task_record& t) {
   const std::uint64_t begin = ticks();
   if (t.kind == task_kind::forget) return forget(t);
   if (t.kind == task_kind::lend) return lend(t);
+  if (t.kind == task_kind::fetch) return fetch(t);
   const access& x = t.accesses[0];
   replica* r = memory_.find(*x.array, x.tile);
   if (r && r->leaving) return outcome::no_room;  // it is on its way
@@ -43,6 +45,30 @@ gpu_actor::outcome gpu_actor::start_internal(task_record& t) {
   j.begin = begin;
   try {
     memory_.send_home(*r, j);
+  } catch (const error& e) {
+    if (is_fatal(e)) throw;
+    const std::exception_ptr why = std::current_exception();
+    jobs_.give(j);
+    end_task(t, why, begin);
+  }
+  return outcome::started;
+}
+
+// Copies a part of a tile that is here to host memory. A tile that is leaving will be there as a whole.
+gpu_actor::outcome gpu_actor::fetch(task_record& t) {
+  const access& x = t.accesses[0];
+  replica* const r = memory_.find(*x.array, x.tile);
+  claim(t);
+  const std::uint64_t begin = ticks();
+  if (!r || !r->dirty || r->leaving) {
+    end_task(t, nullptr, begin);
+    return outcome::started;
+  }
+  job& j = jobs_.take();
+  j.task = &t;
+  j.begin = begin;
+  try {
+    memory_.send_part_home(*r, *t.extra->home_boxes.front(), j);
   } catch (const error& e) {
     if (is_fatal(e)) throw;
     const std::exception_ptr why = std::current_exception();

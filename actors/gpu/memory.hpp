@@ -23,6 +23,8 @@
 
 namespace troupe::detail {
 
+struct home_box;
+
 class gpu_memory {
  public:
   /// `gather`: the kernels that assemble boxes (devices/kernels).
@@ -112,6 +114,8 @@ class gpu_memory {
   void drop(const logic::replica&);
   /// Enqueues the copy to the host; the job ends with it.
   void send_home(logic::replica&, gpu_job&);
+  /// Enqueues the copy of a part of it to the box's memory; the job ends with it.
+  void send_part_home(logic::replica&, home_box&, gpu_job&);
   void note_sent_home(gpu_job&);
   template <class F>
   void each(F&& f) {

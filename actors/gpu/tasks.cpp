@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "actors/execution/task_errors.hpp"
+#include "actors/logic/data/home_box.hpp"
 #include "actors/placement/placement.hpp"
 #include "actors/protocol/chaining.hpp"
 
@@ -108,7 +109,8 @@ void gpu_actor::finish(job& j) {
   const std::exception_ptr error = j.error;
   const int attempts = t && !is_internal(t->kind) ? j.device.attempt() : 1;
   const std::optional<errc> code = j.by_body;
-  if (t && t->kind == task_kind::transfer)
+  if (t && t->kind == task_kind::fetch) t->extra->home_boxes.front()->here = !error;
+  if (t && (t->kind == task_kind::transfer || t->kind == task_kind::fetch))
     t->measured_ns = std::max(1.0f, static_cast<float>(static_cast<double>(ticks() - begin) * tick_ns_));
   jobs_.give(j);
   if (t) end_task(*t, error, begin, attempts, code);

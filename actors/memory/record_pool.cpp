@@ -8,6 +8,7 @@
 #include <troupe/detail/engine.hpp>
 #include <troupe/error.hpp>
 
+#include "actors/logic/data/home_box.hpp"
 #include "actors/memory/host_tiles.hpp"
 #include "actors/protocol/peer_loan.hpp"
 
@@ -138,6 +139,14 @@ task_record* make_lend(runtime_state& rt, std::shared_ptr<peer_loan> loan) {
   return t;
 }
 
+task_record* make_fetch(runtime_state& rt, array_core& a, std::shared_ptr<home_box> box) {
+  static constexpr task_ops ops = nothing_to_run("fetch", 0xfe7c);
+  task_record* t = make_internal(rt, ops, task_kind::fetch, a, box->tile, access_mode::read);
+  t->extra = new task_extra;
+  t->extra->home_boxes.push_back(std::move(box));
+  return t;
+}
+
 task_record* make_farewell(runtime_state& rt, array_core& a) {
   static constexpr task_ops ops = nothing_to_run("end of borrowed memory", 0xfa4e);
   // A write comes after all other accesses, whether their tasks failed or not.
@@ -176,6 +185,7 @@ void drop_inputs(task_record& t) noexcept {
     t.extra->stop_watch.reset();
     t.extra->payload.reset();
     t.extra->loans.clear();
+    t.extra->home_boxes.clear();
   }
   if (t.ops && !t.body_gone) {
     try {

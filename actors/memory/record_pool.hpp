@@ -264,6 +264,8 @@ task_record* make_spill(runtime_state&, array_core&, std::uint32_t tile);
 task_record* make_load(runtime_state&, array_core&, std::uint32_t tile);
 /// Makes a task for the device that has a tile: it opens the loan, or calls it back.
 task_record* make_lend(runtime_state&, std::shared_ptr<peer_loan>);
+/// Makes a task for the executor that has a tile: it fills the box, if it still has the tile.
+task_record* make_fetch(runtime_state&, array_core&, std::shared_ptr<home_box>);
 /// Makes a task that frees a device's copies of an array.
 task_record* make_forget(runtime_state&, array_core&);
 /// Makes a task that comes after all that use the array, and ends when the array is freed.

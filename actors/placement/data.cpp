@@ -79,7 +79,7 @@ void placement::account_for_data(task_record& t) {
   if (t.marks & mark_has_room) host_memory_->give_back(t);
   if (t.kind == task_kind::spill || t.kind == task_kind::load) {
     host_memory_->account_for_move(t);
-  } else if (t.kind == task_kind::transfer) {
+  } else if (t.kind == task_kind::transfer || t.kind == task_kind::fetch) {
     account_for_transfer(t);
   } else if (t.kind == task_kind::host_access || (t.marks & mark_sent)) {
     const memory_space where = t.kind == task_kind::host_access ? host_space : assignment_.space_of(t);

@@ -62,6 +62,7 @@ void placement::add(executor& e) {
   chains_.add(e.facts().space != host_space);
   if (e.facts().space == host_space) return;
   gated_ = true;
+  if (!host_memory_) transfers_.bring_parts_home();
   // Half of the allowed cost is left for calls that run while a tile is on its way.
   if (e.facts().kind == device_kind::node && !log_) {
     log_ =

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "actors/logic/data/home_box.hpp"
 #include "actors/placement/internal_tasks.hpp"
 #include "actors/placement/lineage_log.hpp"
 #include "actors/protocol/peer_loan.hpp"
@@ -55,6 +56,7 @@ bool transfers::must_wait(task_record& t, memory_space where, bool on_node) {
   if (t.extra) {
     t.extra->loans.clear();
     t.extra->pulls.clear();
+    t.extra->home_boxes.clear();
   }
   logic::each_in_the_way(t, where, [&](array_core& a, std::uint32_t tile, coherence_entry& entry, logic::wanted w) {
     const bool is_near = w >= logic::wanted::anywhere && assignment_.reaches(where, entry.dirty_in);
@@ -63,6 +65,12 @@ bool transfers::must_wait(task_record& t, memory_space where, bool on_node) {
       const borrowed b = borrow(t, a, tile, entry);
       if (b == borrowed::waits) waits = true;
       if (b != borrowed::refused) return;
+    }
+    if (brings_parts_ && !on_node && !is_near &&
+        w == (where == host_space ? logic::wanted::at_home : logic::wanted::only_read)) {
+      const bringing b = bring_parts(t, a, tile, entry, where != host_space);
+      if (b == bringing::waits) waits = true;
+      if (b != bringing::whole) return;
     }
     if (!order_.alive(entry.moving)) {
       task_record* const transfer = make_transfer(rt_, a, tile, w == logic::wanted::nothing);
@@ -98,6 +106,83 @@ void transfers::fetch(array_core& a, std::uint32_t tile, coherence_entry& entry)
   hand_over(*transfer, entry.dirty_in);
   entry.moving = {transfer, transfer->sequence};
 }
+
+// ---- parts of tiles ---------------------------------------------------------------------------------------------------
+
+// Has the parts of a tile that the task reads copied home, if that is all that it does with the tile. Whole: the tile is
+// on its way as a whole, or better were.
+transfers::bringing transfers::bring_parts(task_record& t, array_core& a, std::uint32_t tile, coherence_entry& entry,
+                                           bool on_device) {
+  if (order_.alive(entry.moving) || entry.dirty_in == no_space) return bringing::whole;
+  if (logic::parts_read(t, a, tile, on_device, &parts_) == 0) return bringing::whole;
+  const std::uint32_t version = entry.version.load(std::memory_order_relaxed);
+  if (!entry.boxes || entry.boxes->version != version || entry.boxes->from != entry.dirty_in) {
+    entry.boxes = std::make_unique<boxes_at_home>();
+    entry.boxes->version = version;
+    entry.boxes->from = entry.dirty_in;
+  }
+  boxes_at_home& boxes = *entry.boxes;
+  if (boxes.refused) return bringing::whole;
+  bool waits = false;
+  for (const logic::box4& part : parts_) {
+    const auto known =
+        std::ranges::find_if(boxes.all, [&](const boxes_at_home::one& b) { return b.box->where.contains(part); });
+    const boxes_at_home::one* const one = known != boxes.all.end() ? &*known : add_box(a, tile, entry, part);
+    if (!one) return bringing::whole;
+    if (one->coming.task) waits = order_.link(one->coming, t, true) || waits;
+    if (!t.extra) t.extra = new task_extra;
+    if (std::ranges::find(t.extra->home_boxes, one->box) == t.extra->home_boxes.end())
+      t.extra->home_boxes.push_back(one->box);
+  }
+  return waits ? bringing::waits : bringing::has;
+}
+
+// Asks for another part of a tile; null if all of them take longer to copy than the tile, or there is no memory.
+const boxes_at_home::one* transfers::add_box(array_core& a, std::uint32_t tile, coherence_entry& entry,
+                                             const logic::box4& where) {
+  boxes_at_home& boxes = *entry.boxes;
+  const auto more = static_cast<std::uint64_t>(where.volume());
+  const float all_ns = boxes.ns + assignment_.hop_ns(boxes.from, host_space, more * a.spec.element);
+  if (!boxes.all.empty() && all_ns > assignment_.hop_ns(boxes.from, host_space, a.bytes_of(tile))) return nullptr;
+  auto box = std::make_shared<home_box>();
+  try {
+    box->bytes = new_view_bytes(more * a.spec.element, a.spec.name);
+  } catch (const error&) {
+    return nullptr;
+  }
+  box->array = &a;
+  box->tile = tile;
+  box->version = boxes.version;
+  box->from = boxes.from;
+  box->where = where;
+  boxes.ns = all_ns;
+  task_record* const fetch = make_fetch(rt_, a, box);
+  hand_over(*fetch, entry.dirty_in);
+  return &boxes.all.emplace_back(std::move(box), task_ref{fetch, fetch->sequence});
+}
+
+// A part has come home, or not; then the whole tile is asked for by whoever needs it.
+transfers::outcome transfers::box_ended(task_record& t) {
+  const std::shared_ptr<home_box>& box = t.extra->home_boxes.front();
+  coherence_entry& entry = t.accesses[0].array->coherence->tiles[box->tile];
+  if (!entry.boxes) return outcome::superseded;
+  boxes_at_home& boxes = *entry.boxes;
+  const auto mine = std::ranges::find(boxes.all, box, &boxes_at_home::one::box);
+  if (mine == boxes.all.end()) return outcome::superseded;
+  const executor_facts& by = assignment_.facts()[t.executor];
+  mine->coming = {};
+  if (t.error || !box->here) {
+    boxes.refused = true;
+    boxes.all.erase(mine);
+  } else if (t.measured_ns > 0) {
+    assignment_.learn_transfer(by.space, host_space,
+                               static_cast<std::uint64_t>(box->where.volume()) * box->array->spec.element,
+                               t.measured_ns);
+  }
+  return outcome::part_at_home;
+}
+
+// ---- loans ------------------------------------------------------------------------------------------------------------
 
 // Has a task borrow a tile from the device that owns it. Refused: the device wanted its memory back, and the tile is in
 // host memory by now or on its way.
@@ -194,6 +279,7 @@ void transfers::rescue(array_core& a, std::uint32_t tile, coherence_entry& entry
 }
 
 transfers::outcome transfers::ended(task_record& t) {
+  if (t.kind == task_kind::fetch) return box_ended(t);
   const access& x = t.accesses[0];
   const executor_facts& by = assignment_.facts()[t.executor];
   if (log_) log_->note_at_home(t, host_space);
@@ -203,6 +289,7 @@ transfers::outcome transfers::ended(task_record& t) {
   if (x.mode == access_mode::update && entry.dirty_in != no_space) return outcome::superseded;  // written meanwhile
   const memory_space from = std::exchange(entry.dirty_in, host_space);
   entry.loan = nullptr;
+  entry.boxes = nullptr;
   if (t.measured_ns > 0)
     assignment_.learn_transfer(by.space, host_space,
                                static_cast<std::uint64_t>(x.array->tile_box(x.tile).volume()) * x.array->spec.element,

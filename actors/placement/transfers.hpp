@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <exception>
+#include <memory>
 #include <vector>
 
 #include "actors/logic/data/dependencies.hpp"
@@ -21,6 +22,7 @@ class lineage_log;
 /// Has the data of a task moved to where the task runs, before it is handed over.
 ///
 ///   transfers --transfer--> device that has the only copy --done--> ended: host memory has it
+///   transfers --fetch--> device that has the only copy --done--> ended: host memory has a part of it
 ///   transfers --lend--> device that has the tile --done--> the task, with the loan, goes to the device that copies it
 ///
 /// A tile stays dirty in its device while others have copies of it: that device remains its owner, and copies it to host
@@ -38,6 +40,9 @@ class transfers {
       : rt_(rt), order_(order), assignment_(a), executors_(executors), told_(told) {}
   /// Sets the log of what nodes have written, which is told of what host memory loses; before the first task.
   void log_to(lineage_log& l) { log_ = &l; }
+  /// Has parts of tiles copied to host memory by themselves where a task reads no more. Not under a budget of host
+  /// memory, which knows whole tiles only.
+  void bring_parts_home() { brings_parts_ = true; }
 
   // ---- which spaces reach each other --------------------------------------------------------------------------------
   /// Makes copies between two devices' spaces direct.
@@ -63,10 +68,11 @@ class transfers {
   void rescue(array_core&, std::uint32_t tile, coherence_entry&, std::exception_ptr lost);
   /// Consequence of a transfer's end for its tile.
   enum class outcome {
-    superseded,      ///< nothing: another transfer has been begun, or the tile was written meanwhile
-    at_home,         ///< the host's copy is current, or the tile is lost
-    lost_with_node,  ///< the node that has it cannot send it: coherence_entry::dirty_in names that still
-    asked_elsewhere  ///< another device has been asked
+    superseded,       ///< nothing: another transfer has been begun, or the tile was written meanwhile
+    at_home,          ///< the host's copy is current, or the tile is lost
+    lost_with_node,   ///< the node that has it cannot send it: coherence_entry::dirty_in names that still
+    asked_elsewhere,  ///< another device has been asked
+    part_at_home      ///< host memory has a part of it, or it is asked for as a whole next
   };
   outcome ended(task_record&);
 
@@ -77,6 +83,10 @@ class transfers {
   void forget_copies(array_core&);
 
  private:
+  enum class bringing { waits, has, whole };
+  bringing bring_parts(task_record&, array_core&, std::uint32_t tile, coherence_entry&, bool on_device);
+  const boxes_at_home::one* add_box(array_core&, std::uint32_t tile, coherence_entry&, const logic::box4&);
+  outcome box_ended(task_record&);
   enum class borrowed { waits, has, refused };
   borrowed borrow(task_record&, array_core&, std::uint32_t tile, coherence_entry&);
   void hand_over(task_record&, memory_space);
@@ -90,7 +100,9 @@ class transfers {
   const std::vector<executor*>& executors_;
   notifications& told_;
   lineage_log* log_ = nullptr;  // null: there are no nodes
-  logic::space_set lenders_;    // spaces of nodes from which others may copy
+  bool brings_parts_ = false;
+  std::vector<logic::box4> parts_;  // of the tile that is looked at
+  logic::space_set lenders_;        // spaces of nodes from which others may copy
 };
 
 }  // namespace troupe::detail

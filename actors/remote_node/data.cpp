@@ -8,6 +8,7 @@
 
 #include "actors/execution/task_errors.hpp"
 #include "actors/logic/data/directory.hpp"
+#include "actors/logic/data/home_box.hpp"
 #include "actors/placement/placement.hpp"
 #include "actors/remote_node/actor.hpp"
 #include "actors/wire/rows.hpp"
@@ -16,8 +17,8 @@ namespace troupe::detail {
 
 namespace {
 
-void put(net::writer& to, std::uint64_t number, const array_core& a, std::uint32_t tile) {
-  wire::put(to, wire::box_request{number, a.id, {tile, a.tile_box(tile)}});
+void put(net::writer& to, std::uint64_t number, const array_core& a, std::uint32_t tile, const logic::box4& where) {
+  wire::put(to, wire::box_request{number, a.id, {tile, where}});
 }
 
 }  // namespace
@@ -42,7 +43,8 @@ bool node_actor::start_internal(task_record& t) {
     return true;
   }
   claim(t);
-  if (t.kind != task_kind::transfer) {
+  const bool part = t.kind == task_kind::fetch;
+  if (t.kind != task_kind::transfer && !part) {
     end_internal(t, std::make_exception_ptr(error(errc::not_supported, "nodes do not lend")));
     return true;
   }
@@ -66,19 +68,22 @@ bool node_actor::start_internal(task_record& t) {
   known_.begins_home(a.id);
   net::writer frame;
   frame.fixed(wire::kind::give);
-  put(frame, j.id, a, x.tile);
+  put(frame, j.id, a, x.tile, part ? t.extra->home_boxes.front()->where : a.tile_box(x.tile));
   session_->send(frame.view());
   return true;
 }
 
-// A tile has come home, or (with an error) the node had nothing to send.
+// A tile, or a part of one, has come home, or (with an error) the node had nothing to send.
 void node_actor::come_home(job& j, std::exception_ptr why) {
   task_record& t = *j.task;
   if (!is_internal(t.kind) || j.writing != 0) throw error(errc::protocol_error, "the answer to what was not asked");
   const access& x = t.accesses[0];
   const std::uint64_t array = x.array->id;
   const float taken_ns = meter_.end_home(j.begin);
-  if (!why) {
+  if (t.kind == task_kind::fetch) {  // the tile stays there; if it is lost, the one that needs it as a whole is told
+    t.extra->home_boxes.front()->here = !why;
+    if (!why) t.measured_ns = std::max(1.0f, taken_ns);
+  } else if (!why) {
     known_.came_home(array, x.tile);
     t.measured_ns = std::max(1.0f, taken_ns);
   } else {
@@ -105,7 +110,7 @@ bool node_actor::ask_for_copy(array_core& a, std::uint32_t tile, std::uint64_t f
   flush();  // it comes after what has been sent before
   net::writer frame;
   frame.fixed(wire::kind::copy);
-  put(frame, number, a, tile);
+  put(frame, number, a, tile, a.tile_box(tile));
   session_->send(frame.view());
   return true;
 }

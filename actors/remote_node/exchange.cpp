@@ -9,6 +9,7 @@
 
 #include <troupe/error.hpp>
 
+#include "actors/logic/data/home_box.hpp"
 #include "actors/placement/placement.hpp"
 #include "actors/remote_node/actor.hpp"
 #include "actors/wire/rows.hpp"
@@ -152,6 +153,9 @@ net::pieces node_actor::arriving(std::span<const std::byte> head, std::uint64_t 
   if (what == wire::kind::bytes_home && j->task->kind == task_kind::transfer && j->writing == 0) {
     const access& x = j->task->accesses[0];
     to = rows_of(rt_, *x.array, x.tile, x.array->tile_box(x.tile), true);
+  } else if (what == wire::kind::bytes_home && j->task->kind == task_kind::fetch && j->writing == 0) {
+    home_box& box = *j->task->extra->home_boxes.front();
+    to = {{box.bytes.get(), static_cast<std::size_t>(box.where.volume()) * box.array->spec.element}};
   } else {
     part = what == wire::kind::bytes_back ? j->back_of(from.varint()) : nullptr;
     if (!part || part->writing) refuse_transfer();

@@ -112,6 +112,20 @@ struct reduction {
 };
 
 class peer_loan;
+struct home_box;
+
+/// Parts of one version of a tile that are in host memory while the tile is elsewhere.
+struct boxes_at_home {
+  struct one {
+    std::shared_ptr<home_box> box;
+    task_ref coming;  // the internal task that fetches it
+  };
+  std::uint32_t version = 0;
+  memory_space from = host_space;
+  bool refused = false;  // one did not come: the whole tile is to be brought home
+  float ns = 0;          // what copying all of them takes
+  std::vector<one> all;
+};
 
 /// Spaces over which one version of a tile spreads from node to node; each passes it on to a bounded number of others.
 struct tile_spread {
@@ -141,6 +155,7 @@ struct coherence_entry {
   std::shared_ptr<peer_loan> loan;        // of dirty_in to other devices, if for this version; see lending
   task_ref lending;                       // the internal task that opens the loan
   std::unique_ptr<tile_spread> spread;    // null: the version has not been sent to several nodes
+  std::unique_ptr<boxes_at_home> boxes;   // null: host memory has no part of it by itself
   // Tasks in flight that may copy all of the host's bytes though they need a part (part_readers), and tasks in flight
   // that write a part of them (part_writers).
   ref_list part_readers, part_writers;

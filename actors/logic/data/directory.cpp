@@ -21,6 +21,41 @@ void each_part_of(const access& x, F&& f) {
 bool is_changed(const access& x) { return is_whole(x) && x.mode == access_mode::update; }
 }  // namespace
 
+namespace {
+// True if elements beyond an edge repeat those at the edge.
+bool has_repeated_border(const detail::region& r) {
+  return r.edge == border::clamp && !box4{r.limit_lo, r.limit_hi}.contains(box4{r.lo, r.hi});
+}
+}  // namespace
+
+std::uint64_t parts_read(const task_record& t, const array_core& a, std::uint32_t tile, bool on_device,
+                         std::vector<box4>* parts) {
+  // The caller's memory is current while the caller holds a view of it.
+  const bool for_host = t.kind == detail::task_kind::host_access && !a.spec.adopted;
+  if (t.kind != detail::task_kind::call && !for_host) return 0;
+  if (parts) parts->clear();
+  const box4 whole = a.tile_box(tile);
+  std::uint64_t read = 0;
+  for (int i = 0; i < t.access_count; ++i) {
+    const access& x = t.accesses[i];
+    if (x.array != &a) continue;
+    if (is_whole(x)) {
+      if (x.tile == tile) return 0;
+      continue;
+    }
+    bool touches = false;
+    each_touched(*x.where, [&](const box4& b) {
+      const box4 part = intersect(b, whole);
+      if (part.empty()) return;
+      touches = true;
+      read += static_cast<std::uint64_t>(part.volume());
+      if (parts) parts->push_back(part);
+    });
+    if (touches && (x.mode != access_mode::read || (on_device && has_repeated_border(*x.where)))) return 0;
+  }
+  return fetches_whole(read, static_cast<std::uint64_t>(whole.volume())) ? 0 : read;
+}
+
 std::uint64_t bytes_missing(const task_record& t, memory_space where, sources& from) {
   std::uint64_t bytes = 0;
   const auto add = [&](const coherence_entry* entry, std::uint64_t n) {
@@ -33,6 +68,13 @@ std::uint64_t bytes_missing(const task_record& t, memory_space where, sources& f
     const bool needs_contents = x.mode != access_mode::write;
     if (where == host_space) {
       if (!x.array->coherence || !needs_contents) continue;
+      if (!is_whole(x) && x.mode == access_mode::read) {
+        each_part_of(x, [&](std::uint32_t tile, std::uint64_t part, std::uint64_t whole) {
+          if (x.array->coherence->tiles[tile].dirty_in != host_space)
+            bytes += (fetches_whole(part, whole) ? whole : part) * x.array->spec.element;
+        });
+        continue;
+      }
       each_tile_of(x, [&](std::uint32_t tile) {
         if (x.array->coherence->tiles[tile].dirty_in == host_space) return;
         bytes += x.array->bytes_of(tile);
@@ -144,6 +186,7 @@ void note_done(const task_record& t, memory_space where) {
       entry.version.store(entry.version.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
       entry.dirty_in = is_whole(x) ? where : host_space;
       if (is_whole(x)) entry.lost = nullptr;
+      entry.boxes = nullptr;
       entry.cached.clear();
       if (entry.dirty_in != host_space) entry.cached.insert(where);
     });

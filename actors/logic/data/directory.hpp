@@ -17,6 +17,7 @@
 #include <array>
 #include <cstdint>
 #include <utility>
+#include <vector>
 
 #include "actors/logic/data/array_core.hpp"
 #include "actors/logic/data/region.hpp"
@@ -73,6 +74,12 @@ void each_in_the_way(const task_record& t, memory_space where, F&& f) {
     });
   }
 }
+
+/// Returns how many elements of a tile a task reads, if it does nothing else with the tile and they are less than half
+/// of it: these parts can be copied to host memory by themselves, for a task on cores or (`on_device`) for a device,
+/// which makes no border from them. 0: the task needs the tile. Replaces `parts`, if it is not null, by them.
+std::uint64_t parts_read(const task_record&, const array_core&, std::uint32_t tile, bool on_device,
+                         std::vector<box4>* parts = nullptr);
 
 /// Calls f(task_ref) for each task in flight that the task, which is to run in space `where`, must wait for. Parts of
 /// one tile may be written and read at once, but not while a device copies the whole tile to get at a part.

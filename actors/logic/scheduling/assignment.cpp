@@ -103,6 +103,7 @@ float assignment::homecoming_ns(const task_record& t, detail::memory_space where
   float ns = 0;
   detail::memory_space from = detail::host_space;
   std::uint64_t bytes = 0;
+  const bool on_node = facts()[executor_of(where)].kind == device_kind::node;
   const auto come_home = [&] { ns += model_.transfer_ns(from, detail::host_space, bytes); };
   each_in_the_way(t, where, [&](const array_core& a, std::uint32_t tile, const coherence_entry& entry, wanted w) {
     if (w == wanted::nothing || (w >= wanted::anywhere && reaches(where, entry.dirty_in))) return;
@@ -111,7 +112,9 @@ float assignment::homecoming_ns(const task_record& t, detail::memory_space where
       from = entry.dirty_in;
       bytes = 0;
     }
-    bytes += static_cast<std::uint64_t>(a.tile_box(tile).volume()) * a.spec.element;
+    const bool device = where != detail::host_space;
+    const std::uint64_t part = device && on_node ? 0 : parts_read(t, a, tile, device);
+    bytes += part != 0 ? part * a.spec.element : a.bytes_of(tile);
   });
   come_home();
   return ns;

@@ -147,6 +147,8 @@ class assignment {
   void know_waiting(std::size_t i, int slots, float ns) { work_.know_waiting(i, slots, ns); }
   /// Sets the cost of an edge, as measured before the first task.
   void know_link(detail::memory_space from, detail::memory_space to, edge_cost c) { model_.set_edge(from, to, c); }
+  /// Returns how long a copy takes from one space to another, through host memory where they do not reach each other.
+  float hop_ns(detail::memory_space from, detail::memory_space to, std::uint64_t bytes) const;
   /// Notes that copies from one device space to another need not go through the host's memory.
   void connect(detail::memory_space from, detail::memory_space to) { spaces_.connect(from, to); }
   bool is_withdrawn(std::size_t i) const { return eligible_.is_withdrawn(i); }
@@ -216,7 +218,6 @@ class assignment {
   run_time& model_of(const detail::task_record&, device_kind);
   float arrival_ns(detail::memory_space where, const sources&) const;
   float homecoming_ns(const detail::task_record&, detail::memory_space where) const;
-  float hop_ns(detail::memory_space from, detail::memory_space to, std::uint64_t bytes) const;
   enum class outcome { kept, elsewhere, given };
   /// Assigns the task to an executor of the set. `at_home`: only to the one that has the tiles it changes, or else
   /// needs the fewest bytes; `elsewhere` is returned if it would go to another.

@@ -45,6 +45,7 @@ class argument_sink {
 
 class engine;
 class peer_loan;
+struct home_box;
 struct array_core;
 struct runtime_state;
 struct task_record;
@@ -180,8 +181,10 @@ struct task_extra {
   std::uint64_t waits_since = 0;           // for devices, in ticks
   std::vector<held_device> devices;        // before it is sent
   std::vector<std::shared_ptr<peer_loan>>
-      loans;                             // tiles that are copied from other devices; set when it is handed over
-  std::vector<tile_source> pulls;        // the same between nodes
+      loans;                       // tiles that are copied from other devices; set when it is handed over
+  std::vector<tile_source> pulls;  // the same between nodes
+  std::vector<std::shared_ptr<home_box>>
+      home_boxes;                        // parts of tiles that are elsewhere, which it reads here; set as `loans` are
   bool no_pulls = false;                 // one of them has failed: what it reads comes from here
   std::size_t chunks = 0;                // of a join: how many there are
   std::vector<std::uint64_t> chunks_at;  // of them, by executor, have ended there; placement's
@@ -189,7 +192,7 @@ struct task_extra {
 
 /// From combine on they are the runtime's own: transfers make the host's copy of a tile current (or give up the device's),
 /// forgetting frees an array's copies on a device, a spill moves a tile from host memory to the disk, a load back, lending
-/// lets other devices copy a tile from a device's memory, a farewell ends when an array of borrowed memory is gone.
+/// lets other devices copy a tile from a device's memory, a fetch copies a part of a tile home, a farewell ends when an array of borrowed memory is gone.
 enum class task_kind : unsigned char {
   call,
   join,
@@ -203,6 +206,7 @@ enum class task_kind : unsigned char {
   spill,
   load,
   lend,
+  fetch,
   farewell
 };
 /// Nobody submitted it: it is not counted.

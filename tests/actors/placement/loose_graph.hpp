@@ -63,7 +63,10 @@ class loose_graph : private troupe::logic::dependencies::callbacks {
   static task_extra& extra(task_record* t) { return test::extra(t); }
   /// A task that has been ordered after those before it.
   task_record* ordered(const std::vector<use>& uses, std::string name = {}) {
-    task_record* const t = task(uses, std::move(name));
+    return in_order(task(uses, std::move(name)));
+  }
+  /// Orders a task after those before it, and returns it.
+  task_record* in_order(task_record* t) {
     std::vector<task_record*> combines;
     t->pending = 1;
     order.order(*t, combines);

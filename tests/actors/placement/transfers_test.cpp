@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "actors/logic/data/home_box.hpp"
 #include "actors/protocol/peer_loan.hpp"
 #include "collector.hpp"
 #include "loose_graph.hpp"
@@ -48,6 +49,22 @@ class copies : public testing::Test, protected loose_graph {
     return a;
   }
   static coherence_entry& entry(array_core* a) { return a->coherence->tiles[0]; }
+  /// A task that reads elements [lo, hi) of an array, after those before it.
+  task_record* reads(array_core* a, troupe::index_t lo, troupe::index_t hi, troupe::access_mode how = read) {
+    task_record* const t = task({{a, how}});
+    region* const where = rt->regions.take();
+    *where = {};
+    where->lo = {lo, 0, 0, 0};
+    where->hi = {hi, 1, 1, 1};
+    where->limit_hi = a->spec.size;
+    t->accesses[0].where = where;
+    return in_order(t);
+  }
+  /// What has been asked for as a part; ends with the part here, or not.
+  outcome end_part(task_record* fetch, bool here, std::exception_ptr why = nullptr) {
+    fetch->extra->home_boxes.front()->here = here;
+    return end(fetch, std::move(why));
+  }
   bool must_wait(task_record* t, memory_space where) { return moves.must_wait(*t, where, where >= 4); }
   /// What that executor was given last; it has it no more.
   task_record* taken(std::size_t executor) {
@@ -246,6 +263,66 @@ TEST_F(copies, of_an_array_are_brought_home_or_given_up_as_a_whole) {
     EXPECT_EQ(forget->kind, task_kind::forget);
   }
   EXPECT_TRUE(a->coherence->spaces.empty());
+}
+
+TEST_F(copies, of_parts_come_home_by_themselves_and_the_tile_stays) {
+  moves.bring_parts_home();
+  array_core* const a = dirty_in(4, "a", 100'000);
+  task_record *t = reads(a, 10, 20), *same = reads(a, 12, 18);
+  EXPECT_TRUE(must_wait(t, host_space));
+  EXPECT_TRUE(must_wait(same, host_space));
+  task_record* const fetch = taken(4);
+  ASSERT_NE(fetch, nullptr);
+  EXPECT_EQ(fetch->kind, task_kind::fetch);
+  EXPECT_EQ(taken(4), nullptr) << "it has what the second one reads, too";
+  const home_box& box = *fetch->extra->home_boxes.at(0);
+  EXPECT_EQ(box.where.lo[0], 10);
+  EXPECT_EQ(box.where.hi[0], 20);
+  EXPECT_EQ(end_part(fetch, true), outcome::part_at_home);
+  EXPECT_EQ(entry(a).dirty_in, 4);
+  EXPECT_FALSE(must_wait(t, host_space));
+  EXPECT_FALSE(must_wait(same, host_space));
+  EXPECT_EQ(t->extra->home_boxes.size(), 1u);
+  EXPECT_EQ(same->extra->home_boxes.size(), 1u);
+  EXPECT_EQ(taken(4), nullptr);
+}
+
+TEST_F(copies, of_parts_are_of_one_version) {
+  moves.bring_parts_home();
+  array_core* const a = dirty_in(4, "a", 100'000);
+  task_record* const t = reads(a, 10, 20);
+  EXPECT_TRUE(must_wait(t, host_space));
+  end_part(taken(4), true);
+  entry(a).version.fetch_add(1);
+  EXPECT_TRUE(must_wait(reads(a, 10, 20), host_space));
+  ASSERT_NE(taken(4), nullptr);
+}
+
+TEST_F(copies, of_parts_give_way_to_the_tile_where_that_is_cheaper_or_they_do_not_come) {
+  moves.bring_parts_home();
+  array_core *few = dirty_in(4, "few", 100'000), *lost = dirty_in(5, "lost", 100'000), *much = dirty_in(3, "much", 100);
+  task_record* last = nullptr;
+  for (troupe::index_t i = 0; i < 110; ++i) {
+    task_record* const t = reads(few, 900 * i, 900 * i + 900);
+    must_wait(t, host_space);
+    last = taken(4);
+    ASSERT_NE(last, nullptr) << i;
+    if (last->kind == task_kind::transfer) break;
+  }
+  EXPECT_EQ(last->kind, task_kind::transfer) << "a hundred parts take longer than the tile";
+
+  task_record* const t = reads(lost, 0, 8);
+  EXPECT_TRUE(must_wait(t, host_space));
+  EXPECT_EQ(end_part(taken(5), false), outcome::part_at_home);
+  EXPECT_TRUE(must_wait(t, host_space));
+  EXPECT_EQ(taken(5)->kind, task_kind::transfer) << "that tells what has become of it";
+  EXPECT_TRUE(t->extra->home_boxes.empty());
+
+  EXPECT_TRUE(must_wait(reads(much, 0, 60), host_space));
+  EXPECT_EQ(taken(3)->kind, task_kind::transfer) << "half of it and more";
+  array_core* const changed = dirty_in(3, "changed", 100);
+  EXPECT_TRUE(must_wait(reads(changed, 0, 5, update), host_space));
+  EXPECT_EQ(taken(3)->kind, task_kind::transfer) << "parts are changed in the host's tile";
 }
 
 TEST_F(copies, of_nodes_are_told_of_when_the_turn_is_over) {

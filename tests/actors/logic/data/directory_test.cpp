@@ -68,7 +68,8 @@ struct directory_test : testing::Test {
   }
   std::size_t clashes(const task_record& t, memory_space where) {
     std::size_t n = 0;
-    each_part_clash(t, where, [](auto) { return true; }, [&](auto) { ++n; });
+    each_part_clash(
+        t, where, [](auto) { return true; }, [&](auto) { ++n; });
     return n;
   }
   static constexpr auto alive = [](auto) { return true; };
@@ -98,6 +99,32 @@ TEST_F(directory_test, has_the_hosts_copy_made_current_for_a_part_that_is_change
   EXPECT_EQ(in_the_way(part(access_mode::update, 120, 130), gpu), (found{{1, wanted::at_home}}));
   EXPECT_TRUE(in_the_way(part(access_mode::read, 120, 130), gpu).empty()) << "it is read from the copy there";
   EXPECT_EQ(in_the_way(part(access_mode::read, 50, 150), host_space), (found{{1, wanted::at_home}}));
+}
+
+TEST_F(directory_test, tells_parts_that_can_come_home_without_their_tile) {
+  std::vector<box4> parts;
+  EXPECT_EQ(parts_read(part(access_mode::read, 90, 130), a, 1, false, &parts), 30u);
+  ASSERT_EQ(parts.size(), 1u);
+  EXPECT_EQ(parts[0].lo[0], 100);
+  EXPECT_EQ(parts[0].hi[0], 130);
+  EXPECT_EQ(parts_read(part(access_mode::read, 90, 150), a, 1, false, &parts), 0u) << "half of it";
+  EXPECT_EQ(parts_read(part(access_mode::read, 0, 90), a, 1, false, &parts), 0u) << "nothing of that tile";
+  EXPECT_TRUE(parts.empty());
+  EXPECT_EQ(parts_read(part(access_mode::update, 110, 120), a, 1, false), 0u);
+  EXPECT_EQ(parts_read(whole(access_mode::read, 1), a, 1, false), 0u);
+  task_record& wrapped = part(access_mode::read, -10, 10);
+  wrapped.accesses[0].where->edge = border::wrap;
+  EXPECT_EQ(parts_read(wrapped, a, 0, false, &parts), 10u);
+  EXPECT_EQ(parts_read(wrapped, a, 3, false, &parts), 10u);
+  ASSERT_EQ(parts.size(), 1u);
+  EXPECT_EQ(parts[0].lo[0], 390);
+  task_record& clamped = part(access_mode::read, -10, 10);
+  clamped.accesses[0].where->edge = border::clamp;
+  EXPECT_EQ(parts_read(clamped, a, 0, false), 10u);
+  EXPECT_EQ(parts_read(clamped, a, 0, true), 0u) << "a device makes the border from the tile";
+  dirty(1, gpu);
+  EXPECT_EQ(bytes_missing(part(access_mode::read, 90, 130), host_space), 30u);
+  EXPECT_EQ(bytes_missing(part(access_mode::read, 90, 160), host_space), tile_bytes);
 }
 
 TEST_F(directory_test, counts_the_bytes_that_a_task_would_have_to_wait_for) {
