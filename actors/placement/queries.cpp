@@ -84,24 +84,19 @@ bool placement::is_behind(std::span<task_record* const> open, const task_record*
 }
 
 namespace {
-// Adds the executors that returned a task to its explanation, with their reasons, and takes them out of the candidates.
+// Says of the executors that returned a task why they did, instead of what they had offered.
 void tell_refusals(explanation& e, const task_record& t, std::span<const executor_facts> facts) {
   if (!t.extra || t.extra->refused_by.empty()) return;
-  std::vector<candidate> all;
-  for (auto c = e.candidates.rbegin(); c != e.candidates.rend(); ++c)  // the last entry of each: chosen among fewer
-    if (std::ranges::find(all, c->executor, &candidate::executor) == all.end()) all.push_back(std::move(*c));
-  std::ranges::reverse(all);
-  for (const auto& [id, why] : t.extra->refused_by) {
-    std::erase_if(all, [&, &name = facts[id].name](const candidate& c) { return c.executor == name; });
-    candidate& c = all.emplace_back();
-    c.executor = facts[id].name;
-    c.left_out = "could not run it: " + why;
-  }
-  const auto at = std::ranges::find(all, e.executor, &candidate::executor);
-  if (at == all.end() && !e.executor.empty())
-    all.insert(all.begin(), {e.executor, {}, {}, std::chrono::nanoseconds(static_cast<std::int64_t>(t.predicted_ns))});
-  for (candidate& c : all) c.chosen = c.executor == e.executor && c.left_out.empty();
-  e.candidates = std::move(all);
+  const auto entry_of = [&all = e.candidates](const std::string& name) -> candidate& {
+    const auto at = std::ranges::find(all, name, &candidate::executor);
+    return at != all.end() ? *at : all.emplace_back();
+  };
+  for (const auto& [id, why] : t.extra->refused_by)
+    entry_of(facts[id].shown_name()) = {facts[id].shown_name(), {}, {}, {}, 0, 0, false, "could not run it: " + why};
+  if (!e.executor.empty() && std::ranges::find(e.candidates, e.executor, &candidate::executor) == e.candidates.end())
+    e.candidates.insert(e.candidates.begin(),
+                        {e.executor, {}, {}, std::chrono::nanoseconds(static_cast<std::int64_t>(t.predicted_ns))});
+  for (candidate& c : e.candidates) c.chosen = c.executor == e.executor && c.left_out.empty();
 }
 }  // namespace
 

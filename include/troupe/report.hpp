@@ -69,7 +69,8 @@ struct chunk_place {
 struct explanation {
   std::string task;
   std::string executor;                  ///< where it ran; empty if it has not been placed
-  std::vector<candidate> candidates;     ///< all executors in scope, also the losing ones and those that are left out
+  /// All executors in scope, also the losing ones and those that are left out, each once. Find one by its name.
+  std::vector<candidate> candidates;
   bool predicted = false;                ///< false: the kernel was unknown and its time a guess
   std::chrono::nanoseconds measured{};   ///< zero if not measured
   std::uint64_t chunks = 0;              ///< of a `for_each`: how many there are

@@ -3,8 +3,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "actors/logic/scheduling/decisions.hpp"
 
+#include <algorithm>
 #include <chrono>
 #include <utility>
+#include <vector>
 
 namespace troupe::logic {
 
@@ -29,18 +31,27 @@ void decisions::note_move(std::uint64_t task, std::uint16_t executor) {
 }
 
 std::vector<candidate> decisions::candidates(std::uint64_t task, std::span<const detail::executor_facts> facts) const {
-  std::vector<candidate> all;
-  const auto ns = [](float v) { return std::chrono::nanoseconds(static_cast<std::int64_t>(v)); };
-  for (std::size_t n = 0; n < kept_.size(); ++n) {
-    const decision& d = kept_[(oldest_ + n) % kept_.size()];
+  struct found {
+    const offer* made;
+    bool chosen;
+  };
+  std::vector<found> all;
+  bool latest = true;
+  for (std::size_t n = kept_.size(); n > 0; --n) {
+    const decision& d = kept_[(oldest_ + n - 1) % kept_.size()];
     if (d.task != task) continue;
-    for (std::size_t i = 0; i < d.offers.size(); ++i) {
-      const offer& o = d.offers[i];
-      all.push_back({facts[o.executor].shown_name(), ns(o.queue_ns + o.others_ns), ns(o.transfer_ns), ns(o.run_ns),
-                     o.bytes_missing, o.bytes_direct, i == d.chosen});
-    }
+    for (std::size_t i = 0; i < d.offers.size(); ++i)
+      if (std::ranges::none_of(all, [&](const found& f) { return f.made->executor == d.offers[i].executor; }))
+        all.push_back({&d.offers[i], latest && i == d.chosen});
+    latest = false;
   }
-  return all;
+  std::ranges::sort(all, {}, [](const found& f) { return f.made->executor; });
+  std::vector<candidate> told;
+  const auto ns = [](float v) { return std::chrono::nanoseconds(static_cast<std::int64_t>(v)); };
+  for (const auto& [made, chosen] : all)
+    told.push_back({facts[made->executor].shown_name(), ns(made->queue_ns + made->others_ns), ns(made->transfer_ns),
+                    ns(made->run_ns), made->bytes_missing, made->bytes_direct, chosen});
+  return told;
 }
 
 }  // namespace troupe::logic

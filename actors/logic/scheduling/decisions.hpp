@@ -25,7 +25,8 @@ class decisions {
   void note(std::uint64_t task, std::span<const offer>, std::size_t chosen);
   /// Notes that the task goes to that executor instead.
   void note_move(std::uint64_t task, std::uint16_t executor);
-  /// Returns all offers for the task; empty if they are forgotten.
+  /// Returns the offers for the task, of each executor the latest, in the order of their numbers; empty if they are
+  /// forgotten. A task that was returned and placed again has more than one decision: the latest says what was chosen.
   std::vector<candidate> candidates(std::uint64_t task, std::span<const detail::executor_facts>) const;
 
  private:

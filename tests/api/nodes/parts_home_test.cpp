@@ -142,9 +142,9 @@ TEST_P(nodes_parts_home_random, parts_have_the_values_of_their_place_in_the_prog
     auto got = a.spawn(
         at("cpu:0"),
         [](view<const word, 1> v) {
-          std::vector<word> all;
-          for (index_t k = v.lo(0); k < v.hi(0); ++k) all.push_back(v(k));
-          return all;
+          std::vector<word> read_here;
+          for (index_t k = v.lo(0); k < v.hi(0); ++k) read_here.push_back(v(k));
+          return read_here;
         },
         read(x.sub({{lo}, {hi}})));
     all.push_back({std::move(got), std::move(expected)});
