@@ -180,6 +180,7 @@ void engine::add_groups() {
   const std::weak_ptr<engine> self = weak_from_this();
   std::vector<int> cores;
   if (options_.bind_threads) cores = devices::usable_cores();
+  const int usable = devices::usable_core_count();
   int given = 0;
   for (int g = 0; g < options_.core_groups; ++g) {
     core_group_options c;
@@ -189,6 +190,7 @@ void engine::add_groups() {
     for (int i = 0; i < c.facts.slots && !cores.empty(); ++i)
       c.cores.push_back(cores[static_cast<std::size_t>(given + i) % cores.size()]);
     given += c.facts.slots;
+    c.usable_cores = usable;
     c.spin = options_.spin;
     if (!options_.cluster.cluster_name.empty()) c.spin = std::max(options_.spin, options_.cluster.spin);
     c.spare_threads_max = options_.spare_threads_max;

@@ -35,9 +35,13 @@ class group_actor final : public core_group,
         tick_ns_(ns_per_tick()),
         spin_ticks_(static_cast<std::uint64_t>(static_cast<double>(options_.spin.count()) / tick_ns_)),
         wake_ticks_(static_cast<float>(wake_worth_ns / tick_ns_)),
-        workplace_{this, host, rt, b, options_.facts.name, stopping_, p.ended(), tick_ns_},
+        usable_cores_(options_.usable_cores != 0 ? options_.usable_cores : options_.facts.slots),
+        may_move_(options_.cores.empty() && usable_cores_ > 1),
+        stuck_ticks_(ticks_of(stuck)),
+        workplace_{
+            this, host, rt, b, options_.facts.name, stopping_, p.ended(), tick_ns_, logic::patience(spin_ticks_)},
         queue_(options_.facts.slots),
-        parking_(options_.facts.slots, options_.spare_threads_max, *this),
+        parking_(options_.facts.slots, options_.spare_threads_max, *this, ticks_of(usual_wake_up)),
         passing_(ticks_of(unmeasured_pass)) {
     watch_for_stalls(*this);
   }
@@ -119,6 +123,12 @@ class group_actor final : public core_group,
   // A thread looks for nodes of a recorded graph longer than for tasks: until the run is over, more of them come. To wake
   // it takes some two of the default options::spin, and more where the machine is shared.
   std::uint64_t run_patience() const { return 5 * spin_ticks_; }
+  // Time that a wake-up is thought to take before one was measured.
+  static constexpr std::chrono::nanoseconds usual_wake_up = std::chrono::microseconds(30);
+  // A thread that looks for work and has not run for so long waits for its core.
+  static constexpr std::chrono::nanoseconds stuck = std::chrono::microseconds(50);
+  // Nodes of a recorded graph after which a thread looks for such threads.
+  static constexpr int nodes_between_looks = 8;
   // Work for which one sleeping thread is woken.
   static constexpr float wake_worth_ns = 10'000.0f;
   // Run time assumed for a task that was never measured: it may pass the line where the line must wait this long
@@ -139,9 +149,15 @@ class group_actor final : public core_group,
   void end_thread(worker&);
   void be_awake(worker&, bool);
   bool is_worth_looking() const;
+  void wake(std::size_t threads, parking::nearness);
+  void wake_beside_lookers(std::size_t threads);
+  bool looks_on(worker&);
+  bool stops_looking(worker&);
+  void found_work(worker&);
 
   // ---- work.cpp
   bool work_once(worker&);
+  void move_stuck(worker&);
   bool pass_line(worker&);
   void end_passing(worker&);
   task_record* choose_passer(worker&);
@@ -173,6 +189,9 @@ class group_actor final : public core_group,
   const double tick_ns_;
   const std::uint64_t spin_ticks_;
   const float wake_ticks_;  // of work for which a sleeping thread is woken
+  const int usable_cores_;
+  const bool may_move_;  // threads to other cores
+  const std::uint64_t stuck_ticks_;
   std::atomic<bool> stopping_{false};
   const workplace workplace_;
   task_queue queue_;
@@ -182,6 +201,7 @@ class group_actor final : public core_group,
   std::atomic<std::int64_t> waiting_ns_{0};      // predicted run time of these bodies
   mutable std::uint32_t seen_takes_ = 0;         // under parking's lock
   std::atomic<const worker*> looking_{nullptr};  // the thread that ran dry last
+  std::atomic<int> lookers_{0};                  // threads that look for work
 
   std::mutex passing_lock_;
   logic::backfill passing_;  // times are ticks

@@ -44,13 +44,29 @@ void group_actor::run_tasks(std::span<task_record* const> tasks, attention who) 
   if (parking_.sleepers() == 0) return;
   // A wake-up costs as much as hundreds of small tasks: it is sent for work that is worth one, or when no thread would
   // look otherwise.
-  const auto threads = static_cast<std::size_t>(queue_.stealable_ns() / wake_worth_ns);
+  const auto threads = std::min(static_cast<std::size_t>(queue_.stealable_ns() / wake_worth_ns), handed);
   if (threads != 0)
-    parking_.wake(std::min(threads, handed), parking::nearness::far);
+    wake_beside_lookers(threads);
   else if (who == attention::nobody || awake_.load(std::memory_order_seq_cst) == 0)  // other groups do not look here
-    parking_.wake(1, parking::nearness::near);
+    wake(1, parking::nearness::near);
   else if (who != attention::caller || handed > 1)
     parking_.keep_watch();
+}
+
+// Wakes threads. The kernel may let one of them have this core at once: the thread that wakes them, which may hold the
+// turn, counts as waiting for its core until it is back.
+void group_actor::wake(std::size_t threads, parking::nearness where) {
+  worker* const self = this_worker && &this_worker->owner() == this ? this_worker : nullptr;
+  if (self) self->place.looks.set(ticks(), devices::current_cpu());
+  parking_.wake(threads, where);
+  if (self) self->place.looks.clear();
+}
+
+// Wakes threads for work that is worth so many; those that look come by themselves.
+void group_actor::wake_beside_lookers(std::size_t threads) {
+  std::atomic_thread_fence(std::memory_order_seq_cst);  // see stops_looking
+  const auto lookers = static_cast<std::size_t>(std::max(0, lookers_.load(std::memory_order_seq_cst)));
+  if (threads > lookers) wake(threads - lookers, parking::nearness::far);
 }
 
 void group_actor::run_wide(task_record& t, int slots) {
@@ -192,8 +208,55 @@ bool group_actor::is_worth_looking() const {
          replays_.load(std::memory_order_relaxed) != 0 || placement_.is_work_elsewhere(this);
 }
 
+// Looks for work a little longer; false: the thread has looked long enough. The thread that ran dry last looks in any
+// case, as its caches are warm. Others do if that is cheaper than a wake-up, and if all that are awake have a core.
+bool group_actor::looks_on(worker& self) {
+  if (stopping_.load(std::memory_order_relaxed)) return false;
+  const std::uint64_t now = ticks();
+  if (self.dry_since == 0) self.dry_since = now;
+  if (self.looks_since == 0) {
+    self.looks_since = now;
+    lookers_.fetch_add(1, std::memory_order_relaxed);
+    looking_.store(&self, std::memory_order_relaxed);
+  }
+  const bool is_last = looking_.load(std::memory_order_relaxed) == &self;
+  const std::uint64_t limit = is_last                                ? spin_ticks_
+                              : placement_.active() <= usable_cores_ ? self.patience.looks_for(parking_.wake_up())
+                                                                     : 0;
+  if (now - self.looks_since >= limit) return false;
+  // A thread that this one has just woken may have been put on its core.
+  for (int i = 0; i < 8; ++i) spin_lock::pause();
+  self.place.looks.set(now, devices::current_cpu());
+  std::this_thread::yield();
+  return true;
+}
+
+// Ends the thread's looking; false: work for which it counted as coming has just been queued.
+bool group_actor::stops_looking(worker& self) {
+  self.place.looks.clear();
+  if (self.looks_since == 0) return true;
+  self.looks_since = 0;
+  lookers_.fetch_sub(1, std::memory_order_seq_cst);
+  std::atomic_thread_fence(std::memory_order_seq_cst);  // a thread that queues work reads the count afterwards
+  return stopping_.load(std::memory_order_relaxed) || queue_.stealable_ns() < wake_worth_ns;
+}
+
+// Notes that the thread has found work and is about to do it, and how long it had none.
+void group_actor::found_work(worker& self) {
+  self.place.looks.clear();
+  if (self.looks_since != 0) {
+    self.looks_since = 0;
+    lookers_.fetch_sub(1, std::memory_order_relaxed);
+  }
+  if (self.dry_since == 0) return;
+  std::uint64_t gap = ticks() - std::exchange(self.dry_since, 0);
+  if (std::exchange(self.has_slept, false)) gap -= std::min(gap, parking_.wake_up());
+  self.patience.waited(gap);
+}
+
 void group_actor::thread_main(worker& self) {
   this_worker = &self;
+  self.system_thread.store(devices::current_thread(), std::memory_order_relaxed);
   devices::name_this_thread(options_.facts.name + "/" + std::to_string(self.number));
   parking::thread& place = self.place;
   place.has_slot = self.number < options_.facts.slots;  // the first threads start with a slot, and are never dismissed
@@ -221,7 +284,6 @@ void group_actor::thread_main(worker& self) {
 
 void group_actor::work_on(worker& self) {
   parking::thread& place = self.place;
-  std::uint64_t idle_since = 0;
   int rest = 0;
   for (;;) {
     if (place.restless != 0) parking_.calm(place);
@@ -229,16 +291,12 @@ void group_actor::work_on(worker& self) {
       be_awake(self, true);
       if (work_once(self)) continue;
     }
-    if (place.has_slot && parking_.slot_wanted() && pass_line(self)) {
-      idle_since = 0;
-      continue;
-    }
+    if (place.has_slot && parking_.slot_wanted() && pass_line(self)) continue;
     if (place.has_slot && !parking_.slot_wanted()) {
       be_awake(self, true);
       if (place.look || is_worth_looking()) {
         const std::uint64_t before = self.counts().tasks.load(std::memory_order_relaxed);
         if (work_once(self) || (place.look && steal(self))) {
-          idle_since = 0;
           place.look = false;
           // A worker that is faster than the submitters fetches their tasks one by one, and each fetch slows them down.
           // A short rest lets the next tasks accumulate.
@@ -250,29 +308,18 @@ void group_actor::work_on(worker& self) {
         }
         place.look = false;
       }
-      if (!stopping_.load(std::memory_order_relaxed)) {
-        // The thread that ran dry last keeps looking, its caches are warm; the one that looked before it goes to sleep.
-        const std::uint64_t now = ticks();
-        if (idle_since == 0) {
-          idle_since = now;
-          looking_.store(&self, std::memory_order_relaxed);
-        }
-        if (now - idle_since < spin_ticks_ && looking_.load(std::memory_order_relaxed) == &self) {
-          // A thread that this one has just woken may have been put on its core.
-          for (int i = 0; i < 8; ++i) spin_lock::pause();
-          std::this_thread::yield();
-          continue;
-        }
-      }
-      idle_since = 0;
+      if (looks_on(self) || !stops_looking(self)) continue;
       if (placement_.is_stale(ticks()) && steal(self)) continue;
     }
+    stops_looking(self);
+    self.has_slept = true;
     be_awake(self, false);
     check_fault();
     const parking::woken why = parking_.park(place);
     if (why == parking::woken::to_end) break;
     make_spares(std::exchange(place.spares_due, 0));
     if (why != parking::woken::for_task) continue;
+    self.dry_since = 0;
     be_awake(self, place.has_slot);
     run_and_report(self, *place.task, place.has_slot ? this : nullptr);
     if (place.more == 0) continue;
@@ -285,6 +332,7 @@ void group_actor::end_thread(worker& self) {
   self.lane.flush();
   this_worker = nullptr;
   std::lock_guard hold(threads_lock_);
+  self.system_thread.store(-1, std::memory_order_relaxed);  // the system may give its number to another thread
   self.ended.store(true);
   ended_.notify_all();
 }

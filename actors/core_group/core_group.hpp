@@ -37,6 +37,7 @@ struct runtime_state;
 struct core_group_options {
   executor_facts facts;
   std::vector<int> cores;  // cores that the workers are bound to; empty: no binding
+  int usable_cores = 0;    // cores that the threads of this process may use at a time; 0: as many as slots
   std::chrono::nanoseconds spin{};
   int spare_threads_max = 0;
   trace_sink* sink = nullptr;

@@ -50,6 +50,8 @@ parking::woken parking::park(thread& self) {
   }
   self.look_again = {};
   self.coming = false;
+  self.roused_at = 0;
+  self.looks.clear();
   const slots::duty d = book_.take_duty(self.seat);
   self.has_slot = d.slots != 0;
   self.more = std::max(0, d.slots - 1);
@@ -73,6 +75,7 @@ void parking::stay_idle(thread& self, std::unique_lock<std::mutex>& hold) {
   };
   if (until == never) {
     self.wake.wait(hold, is_over);
+    note_woken(self);
   } else if (!self.wake.wait_until(hold, until, is_over)) {
     self.look_again = never;
     if (book_.pass(self.seat)) carry_out();
@@ -98,13 +101,16 @@ void parking::sleep(thread& self, std::unique_lock<std::mutex>& hold) {
       tell_idleness();
       watch_wanted_ = false;
       self.wake.wait(hold, [&] { return !stays() || watch_wanted_; });
+      note_woken(self);
     } else if (napper_.load(std::memory_order_relaxed)) {
       self.wake.wait(hold, [&] { return !stays() || !napper_.load(std::memory_order_relaxed); });
+      note_woken(self);
     } else {
       watch_wanted_ = false;
       napping_ = self.seat;
       napper_.store(true, std::memory_order_relaxed);
       const bool over = self.wake.wait_for(hold, nap, [&] { return !stays(); });
+      note_woken(self);
       napping_ = thread::nowhere;
       napper_.store(false, std::memory_order_relaxed);
       if (!over && !world_.work_overdue()) continue;
@@ -118,6 +124,22 @@ void parking::sleep(thread& self, std::unique_lock<std::mutex>& hold) {
   }
   if (watch_wanted_ && book_.place_of(self.seat) == slots::place::idle)
     pass_watch_on();  // this thread has lost its slot meanwhile
+}
+
+void parking::rouse(thread& t) {
+  t.coming = true;
+  t.roused_at = ticks();
+  t.looks.set(t.roused_at, -1);  // the kernel has not said where
+}
+
+// Learns what a wake-up takes from one that has just ended. A single one that took very long, because the core was
+// somebody else's, moves the mean little.
+void parking::note_woken(thread& self) {
+  const std::uint64_t since = std::exchange(self.roused_at, 0);
+  if (since == 0) return;
+  const std::uint64_t mean = wake_up_.load(std::memory_order_relaxed);
+  const std::uint64_t took = std::min(ticks() - since, 4 * mean);
+  wake_up_.store(mean - mean / 8 + took / 8 + 1, std::memory_order_relaxed);
 }
 
 void parking::ended(const thread& self) {
@@ -263,7 +285,7 @@ void parking::wake(std::size_t n, nearness where) {
           thread* const t = threads_[book_.asleep()[i]];
           if (!any && (t->cpu == here) != stay) continue;
           book_.call(t->seat);
-          t->coming = true;
+          rouse(*t);
           chosen[count++] = t;
         }
       };
@@ -334,7 +356,7 @@ void parking::carry_out() {
   }
   e.granted.clear();
   for (const slots::seat s : e.roused) {
-    threads_[s]->coming = true;
+    rouse(*threads_[s]);
     threads_[s]->wake.notify_one();
   }
   e.roused.clear();

@@ -12,6 +12,7 @@
 #include <chrono>
 #include <condition_variable>
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <mutex>
 #include <optional>
@@ -20,7 +21,9 @@
 
 #include <troupe/detail/task.hpp>
 
+#include "actors/logic/scheduling/look_mark.hpp"
 #include "actors/logic/scheduling/slots.hpp"
+#include "actors/protocol/clock.hpp"
 
 namespace troupe::detail {
 
@@ -63,18 +66,22 @@ class parking {
     // Time at which the thread, without a slot, is to see whether it may pass the line for some task. Zero: never.
     std::chrono::steady_clock::time_point look_again{};
     bool dismissed = false;  // it has ended, and may be started again as another system thread
+    logic::look_mark looks;  // set while the thread looks for work, and from when it is woken until it is here
     int slots() const { return (has_slot ? 1 : 0) + more; }
 
    private:
     friend class parking;
     static constexpr logic::slots::seat nowhere = ~logic::slots::seat{0};
     logic::slots::seat seat = nowhere;
-    bool coming = false;  // it has been roused and is not here yet
-    int cpu = -1;         // the core on which it went to sleep
+    bool coming = false;          // it has been roused and is not here yet
+    std::uint64_t roused_at = 0;  // ticks; 0: not, or it has come
+    int cpu = -1;                 // the core on which it went to sleep
     std::condition_variable wake;
   };
 
-  parking(int slots, int spares_max, wake_conditions& world) : slots_(slots), world_(world), book_(spares_max, slots) {}
+  /// `wake_up`: ticks that a wake-up is thought to take until some have been seen.
+  parking(int slots, int spares_max, wake_conditions& world, std::uint64_t wake_up)
+      : slots_(slots), world_(world), wake_up_(wake_up), book_(spares_max, slots) {}
 
   // ---- threads of the group -----------------------------------------------------------------------------------------
   /// Sleeps until the thread is to work, to run a task or to end. Its slot goes to a body that waits for one.
@@ -127,6 +134,8 @@ class parking {
   void keep_watch();
   /// Returns how many threads could come for work: those that sleep, and one for slots gathered in the line.
   int sleepers() const { return sleepers_.load(std::memory_order_seq_cst); }
+  /// Returns the ticks from when a thread is woken to when it runs, of late.
+  std::uint64_t wake_up() const { return wake_up_.load(std::memory_order_relaxed); }
   /// True if a slot is free or a sleeper's, no thread naps, and none is on its way.
   bool has_slot_for_nobody();
   /// Has all threads end once their bodies return.
@@ -145,6 +154,8 @@ class parking {
   int give(int n);
   int take_spares() { return std::exchange(book_.done().spares, 0); }
   void look_after(logic::slots::seat);
+  void rouse(thread&);
+  void note_woken(thread&);
   void tell_idleness();
   void sleep(thread&, std::unique_lock<std::mutex>&);
   void look_soon(thread&);
@@ -156,6 +167,7 @@ class parking {
   alignas(64) std::atomic<int> sleepers_{0};
   std::atomic<int> slots_wanted_{0};  // length of the line, and slots that are missing
   std::atomic<bool> napper_{false};
+  std::atomic<std::uint64_t> wake_up_;  // written with lock_ held
 
   std::mutex lock_;  // guards everything below
   logic::slots book_;

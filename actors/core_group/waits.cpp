@@ -55,7 +55,7 @@ void group_actor::leave_slots(worker& self) {
   make_spares(parking_.give_all_slots(self.place));
   // A restless body, which may leave and come a thousand times a second, has one thread begin something (`relieve`).
   if (const std::size_t n = queue_.size_now(); n != 0 && (!restless || parking_.sleepers() != 0))
-    parking_.wake(n, parking::nearness::far);
+    wake(n, parking::nearness::far);
   placement_.take_turn(nullptr);  // mail, and tasks for which there was no slot
   if (restless && queue_.size() != 0) make_spares(parking_.relieve());
 }
@@ -158,7 +158,9 @@ worker& group_actor::take_helper() {
 void group_actor::give_helper(worker& g) {
   if (g.place.restless != 0) parking_.calm(g.place);
   g.lane.flush();  // no thread of its own would flush it at the end
+  g.place.looks.clear();
   std::lock_guard hold(threads_lock_);
+  g.system_thread.store(-1, std::memory_order_relaxed);
   helpers_free_.push_back(&g);
   if (stopping_.load(std::memory_order_relaxed)) ended_.notify_all();
 }

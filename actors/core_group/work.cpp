@@ -8,6 +8,7 @@
 #include "actors/execution/task_errors.hpp"
 #include "actors/placement/placement.hpp"
 #include "actors/protocol/prefetch.hpp"
+#include "devices/threads.hpp"
 
 namespace troupe::detail {
 
@@ -16,6 +17,7 @@ namespace troupe::detail {
 bool group_actor::work_once(worker& self) {
   task_record* got[task_queue::batch_max];
   if (const std::size_t n = queue_.take_batch(got)) {
+    found_work(self);
     if (n > 1 || queue_.size() != 0) parking_.keep_watch();
     for (std::size_t i = 1; i < n; ++i) self.batch.push(got[i]);
     // Prefetches the next record while a body runs: another core filled it in.
@@ -24,6 +26,7 @@ bool group_actor::work_once(worker& self) {
     };
     fetch(1);
     self.run(*got[0]);
+    move_stuck(self);
     if (n == 1) {
       placement_.report_done({got, 1}, this);
       return true;
@@ -38,8 +41,31 @@ bool group_actor::work_once(worker& self) {
     report_done(self, this);
     return true;
   }
-  if (placement_.take_turn(this)) return true;
+  if (placement_.take_turn(this)) {
+    found_work(self);
+    return true;
+  }
   return replays_.load(std::memory_order_relaxed) != 0 && join_graph(self);
+}
+
+// Moves threads of the group that are awake and wait for the core that this one computes on to another core: there is one
+// if not more threads are awake than there are cores.
+void group_actor::move_stuck(worker& self) {
+  self.nodes_unminded = 0;
+  const std::uint64_t now = ticks();
+  if (now - self.minded < stuck_ticks_) return;
+  self.minded = now;
+  if (!may_move_ || placement_.active() > usable_cores_) return;
+  const std::unique_lock look(threads_lock_, std::try_to_lock);
+  if (!look) return;
+  const int here = devices::current_cpu();
+  const auto move = [&](const auto& w) {
+    if (w.get() != &self && w->place.looks.is_stuck(now, stuck_ticks_, here) &&
+        w->place.looks.begin_move(now, 20 * stuck_ticks_))
+      devices::move_thread_from(here, w->system_thread.load(std::memory_order_relaxed));
+  };
+  std::ranges::for_each(threads_, move);
+  std::ranges::for_each(helpers_, move);
 }
 
 // ---- beside those in line for slots ---------------------------------------------------------------------------------
@@ -50,6 +76,7 @@ bool group_actor::pass_line(worker& self) {
   if (queue_.size() == 0) return placement_.take_turn(this);
   task_record* const t = choose_passer(self);
   if (!t) return false;
+  found_work(self);
   if (queue_.size() != 0) parking_.call_passer();
   try {
     run_and_report(self, *t, this);
@@ -162,6 +189,7 @@ bool group_actor::steal(worker& self) {
     }
   }
   if (!victim) return false;
+  found_work(self);
   report_done(*victim, this);
   if (task_record* t = victim->batch.pop()) run_and_report(self, *t, this);
   return true;
@@ -186,8 +214,9 @@ std::exception_ptr group_actor::run_graph(worker& self, task_record& t) {
     replaying_.push_back(&g);
   }
   replays_.fetch_add(1, std::memory_order_seq_cst);
-  parking_.wake(std::min<std::size_t>(static_cast<std::size_t>(options_.facts.slots) - 1, graph->roots.size()),
-                parking::nearness::far);
+  self.system_thread.store(devices::current_thread(), std::memory_order_relaxed);
+  wake(std::min<std::size_t>(static_cast<std::size_t>(options_.facts.slots) - 1, graph->roots.size()),
+       parking::nearness::far);
   const auto finish = [&] {
     {
       std::lock_guard hold(replay_lock_);
@@ -222,6 +251,7 @@ bool group_actor::join_graph(worker& self) {
     }
   }
   if (!g) return false;
+  found_work(self);
   const auto leave = [&] {
     g->give_hand(*mine);
     g->leave();
@@ -265,6 +295,7 @@ void group_actor::finish_run(worker& self, graph_run& g, graph_run::hand& mine, 
 
 void group_actor::run_nodes(worker& self, graph_run& g, graph_run::hand& mine, bool owner) {
   mine.outer = std::exchange(self.hands, &mine);
+  mine.looks = &self.place.looks;
   for (std::uint32_t node;;) {
     if (g.next(mine, node, run_patience())) {
       bool fine = false;
@@ -277,7 +308,8 @@ void group_actor::run_nodes(worker& self, graph_run& g, graph_run::hand& mine, b
         throw;
       }
       if (g.finished(mine, node, fine, wake_ticks_) == graph_run::outlook::nodes_for_others && parking_.sleepers() != 0)
-        parking_.wake(1, parking::nearness::far);
+        wake(1, parking::nearness::far);
+      if (g.is_awaited() || ++self.nodes_unminded >= nodes_between_looks) move_stuck(self);
       if (!parking_.slot_wanted()) continue;
       // A body that has waited goes on first, as between plain tasks.
       g.lay_out(mine);
@@ -295,7 +327,7 @@ void group_actor::run_nodes(worker& self, graph_run& g, graph_run::hand& mine, b
 void group_actor::lay_out_hands(worker& self) {
   bool any = false;
   for (graph_run::hand* h = self.hands; h; h = h->outer) any = h->run->lay_out(*h) || any;
-  if (any) parking_.wake(static_cast<std::size_t>(options_.facts.slots), parking::nearness::far);
+  if (any) wake(static_cast<std::size_t>(options_.facts.slots), parking::nearness::far);
 }
 
 }  // namespace troupe::detail

@@ -18,6 +18,7 @@
 #include "actors/core_group/task_queue.hpp"
 #include "actors/execution/graph_run.hpp"
 #include "actors/execution/run_context.hpp"
+#include "actors/logic/scheduling/patience.hpp"
 #include "actors/logic/scheduling/sampling.hpp"
 #include "actors/protocol/spmc_ring.hpp"
 #include "actors/protocol/trace.hpp"
@@ -38,12 +39,13 @@ struct workplace {
   std::atomic<bool>& stopping;
   const std::atomic<bool>& ended;  // no body is to begin any more
   double tick_ns = 1;
+  logic::patience patience{0};  // of a thread that begins
 };
 
 /// One thread of a core group, or a thread from outside that helps. Only that thread uses it, except where marked.
 class worker {
  public:
-  worker(const workplace& where, int n) : number(n), at_(where) {}
+  worker(const workplace& where, int n) : number(n), patience(where.patience), at_(where) {}
 
   // ---- bodies -------------------------------------------------------------------------------------------------------
   /// Runs the task unless it is cancelled first; afterwards it is done for all that wait for it.
@@ -98,10 +100,17 @@ class worker {
 
   parking::thread place;
   trace_lane lane;
-  bool active = false;   // counted as awake
-  bool passes = false;   // its body uses a slot while others are in line
-  bool yielded = false;  // its body has given the slots away by yield_core
+  bool active = false;  // counted as awake
+  logic::patience patience;
+  std::uint64_t minded = 0;       // ticks when it last looked for threads that wait for its core
+  int nodes_unminded = 0;         // of recorded graphs, since then
+  std::uint64_t dry_since = 0;    // ticks since when it has had nothing to do; 0: it has
+  std::uint64_t looks_since = 0;  // ticks since when it looks for work, and is counted as doing so; 0: it does not
+  bool has_slept = false;         // since it ran dry
+  bool passes = false;            // its body uses a slot while others are in line
+  bool yielded = false;           // its body has given the slots away by yield_core
   std::thread handle;
+  std::atomic<int> system_thread{-1};  // see devices::move_thread_from
   std::atomic<bool> ended{false};
 
  private:

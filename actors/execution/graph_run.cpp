@@ -10,6 +10,7 @@
 #include <troupe/detail/engine.hpp>
 
 #include "actors/protocol/clock.hpp"
+#include "devices/threads.hpp"
 
 namespace troupe::detail {
 
@@ -106,14 +107,18 @@ bool graph_run::next(hand& h, std::uint32_t& node, std::uint64_t patience) {
       hungry_.fetch_add(1, std::memory_order_relaxed);
       const std::uint64_t since = ticks();
       bool found = false;
+      look_once(h);
       for (int look = 1; !found && remaining_.load(std::memory_order_acquire) != 0 && ticks() - since < patience;
            ++look) {
         for (int i = 0; i < pauses_between_looks; ++i) spin_lock::pause();
-        if (look % looks_between_yields == 0)
+        if (look % looks_between_yields == 0) {
           std::this_thread::yield();  // the thread with the nodes may need this core
+          look_once(h);
+        }
         found = take(h);
       }
       hungry_.fetch_sub(1, std::memory_order_relaxed);
+      if (h.looks) h.looks->clear();
       if (!found) return false;
     }
   }
@@ -121,6 +126,10 @@ bool graph_run::next(hand& h, std::uint32_t& node, std::uint64_t patience) {
   node = static_cast<std::uint32_t>(h.next - graph.nodes.data());
   h.next = nullptr;
   return true;
+}
+
+void graph_run::look_once(hand& h) {
+  if (h.looks) h.looks->set(ticks(), devices::current_cpu());
 }
 
 bool graph_run::take(hand& h) { return take_shared(h) || take_from_others(h); }

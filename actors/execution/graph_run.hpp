@@ -16,6 +16,7 @@
 #include <troupe/detail/task.hpp>
 
 #include "actors/logic/data/dependencies.hpp"
+#include "actors/logic/scheduling/look_mark.hpp"
 #include "actors/logic/scheduling/scope.hpp"
 #include "actors/memory/record_pool.hpp"
 #include "actors/protocol/spin_lock.hpp"
@@ -71,7 +72,8 @@ class graph_run {
   /// The nodes of a run that one thread holds.
   struct alignas(64) hand {
     graph_run* run = nullptr;
-    hand* outer = nullptr;  // that of a run further down on the same stack
+    logic::look_mark* looks = nullptr;  // of the thread; null: nobody moves it
+    hand* outer = nullptr;              // that of a run further down on the same stack
 
    private:
     friend class graph_run;
@@ -112,6 +114,8 @@ class graph_run {
   void fail(std::exception_ptr);
 
   /// True if there are nodes that a thread without any could take. Sequentially consistent, as far as they are laid out.
+  /// True if a thread looks for nodes.
+  bool is_awaited() const { return hungry_.load(std::memory_order_relaxed) != 0; }
   bool has_shared() const;
   /// Counts a thread in that takes part beside the owner; `leave` counts it out.
   void join() { helpers_.fetch_add(1, std::memory_order_acq_rel); }
@@ -122,6 +126,7 @@ class graph_run {
   std::exception_ptr error;  // the first one; read after the run
 
  private:
+  static void look_once(hand&);
   bool take(hand&);
   bool take_shared(hand&);
   bool take_from_others(hand&);

@@ -128,6 +128,20 @@ bool bind_this_thread(int core) noexcept {
 
 int current_cpu() noexcept { return ::sched_getcpu(); }
 
+int current_thread() noexcept { return static_cast<int>(::gettid()); }
+
+bool move_thread_from(int core, int thread) noexcept {
+  cpu_set_t all;
+  CPU_ZERO(&all);
+  if (thread <= 0 || core < 0 || core >= CPU_SETSIZE || ::sched_getaffinity(thread, sizeof all, &all) != 0)
+    return false;
+  cpu_set_t others = all;
+  CPU_CLR(static_cast<std::size_t>(core), &others);
+  if (CPU_COUNT(&others) == 0 || ::sched_setaffinity(thread, sizeof others, &others) != 0) return false;
+  ::sched_setaffinity(thread, sizeof all, &all);  // it stays where it is now
+  return true;
+}
+
 void name_this_thread(const std::string& name) noexcept {
   ::pthread_setname_np(::pthread_self(), name.substr(0, 15).c_str());
 }

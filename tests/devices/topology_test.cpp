@@ -5,6 +5,7 @@
 
 #include <sched.h>
 
+#include <atomic>
 #include <set>
 #include <thread>
 
@@ -65,6 +66,52 @@ TEST(threads, refuse_a_core_that_does_not_exist) {
   bool bound = true;
   std::thread([&] { bound = bind_this_thread(CPU_SETSIZE - 1); }).join();
   EXPECT_FALSE(bound);
+}
+
+TEST(threads, another_thread_leaves_a_core_and_may_use_it_again) {
+  cpu_set_t before, after;
+  CPU_ZERO(&before);
+  ASSERT_EQ(::sched_getaffinity(0, sizeof before, &before), 0);
+  if (CPU_COUNT(&before) < 2) GTEST_SKIP() << "one core";
+  std::atomic<int> id{0}, core{-1}, next{-1};
+  std::thread other([&] {
+    id = current_thread();
+    const int first = current_cpu();
+    core = first;
+    int now = first;
+    while (now == first) now = current_cpu();  // it does not give its core away
+    next = now;
+  });
+  while (core < 0) std::this_thread::yield();
+  EXPECT_TRUE(move_thread_from(core, id));
+  CPU_ZERO(&after);
+  other.join();
+  EXPECT_NE(next, core);
+  EXPECT_EQ(::sched_getaffinity(0, sizeof after, &after), 0);
+  EXPECT_TRUE(CPU_EQUAL(&before, &after)) << "the caller's cores";
+}
+
+TEST(threads, a_thread_that_may_use_one_core_stays_and_so_do_the_cores_that_threads_may_use) {
+  std::atomic<int> id{0};
+  std::atomic<bool> over{false};
+  cpu_set_t one, after;
+  CPU_ZERO(&one);
+  CPU_SET(static_cast<std::size_t>(usable_cores().front()), &one);
+  std::thread other([&] {
+    ::sched_setaffinity(0, sizeof one, &one);
+    id = current_thread();
+    over.wait(false);
+  });
+  while (id == 0) std::this_thread::yield();
+  EXPECT_FALSE(move_thread_from(usable_cores().front(), id));
+  CPU_ZERO(&after);
+  EXPECT_EQ(::sched_getaffinity(id, sizeof after, &after), 0);
+  EXPECT_TRUE(CPU_EQUAL(&one, &after));
+  over = true;
+  over.notify_all();
+  other.join();
+  EXPECT_FALSE(move_thread_from(0, -1));
+  EXPECT_FALSE(move_thread_from(-1, current_thread()));
 }
 
 TEST(topology, knows_the_processor_and_the_memory) {

@@ -20,7 +20,7 @@ using troupe::detail::parking;
 class lot : private parking::wake_conditions {
  public:
   explicit lot(int slots, int spares_max = 0)
-      : place(slots, spares_max, *this), threads_(static_cast<std::size_t>(slots) + 1) {
+      : place(slots, spares_max, *this, 1), threads_(static_cast<std::size_t>(slots) + 1) {
     for (int i = 0; i < slots; ++i) add(true);
   }
   ~lot() {
