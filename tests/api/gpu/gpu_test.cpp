@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <list>
 #include <numeric>
 #include <random>
 #include <string>
@@ -383,11 +384,13 @@ TEST(gpu, a_cancelled_task_never_starts_and_its_successors_run) {
 
 // The device's thread is in the compiler then, and does not answer: the texts are new ones in each process.
 TEST(gpu, a_shutdown_while_a_device_compiles_ends_all_futures) {
+  static std::list<std::string> texts;  // a thread that is left behind reads them for as long as it compiles
   for (int i = 0; i < 3; ++i) {
-    const std::string text = "GPU_KERNEL void add_some(GPU_INOUT(unsigned, a)) {\n"
-                             "  const long i = GPU_LO(a, 0) + GPU_GLOBAL_ID(0);\n"
-                             "  if (i < GPU_HI(a, 0)) GPU_AT1(a, i) += " +
-                             std::to_string(std::random_device()() % 1'000'000'007) + "u;\n}\n";
+    const std::string& text = texts.emplace_back(
+        "GPU_KERNEL void add_some(GPU_INOUT(unsigned, a)) {\n"
+        "  const long i = GPU_LO(a, 0) + GPU_GLOBAL_ID(0);\n"
+        "  if (i < GPU_HI(a, 0)) GPU_AT1(a, i) += " +
+        std::to_string(std::random_device()() % 1'000'000'007) + "u;\n}\n");
     const auto add_some = kernel<inout<unsigned, 1>>("add_some").on(troupe::gpu, source{text.c_str(), "add_some"});
     runtime rt(with_sims(1));
     auto a = rt.filled<unsigned>({100}, tiles(100), 1);
