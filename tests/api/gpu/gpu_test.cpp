@@ -384,7 +384,8 @@ TEST(gpu, a_cancelled_task_never_starts_and_its_successors_run) {
 
 // The device's thread is in the compiler then, and does not answer: the texts are new ones in each process.
 TEST(gpu, a_shutdown_while_a_device_compiles_ends_all_futures) {
-  static std::list<std::string> texts;  // a thread that is left behind reads them for as long as it compiles
+  // A thread that is left behind reads the texts for as long as it compiles, also while the process ends.
+  static auto& texts = *new std::list<std::string>;
   for (int i = 0; i < 3; ++i) {
     const std::string& text = texts.emplace_back(
         "GPU_KERNEL void add_some(GPU_INOUT(unsigned, a)) {\n"
