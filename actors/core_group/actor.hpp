@@ -56,6 +56,10 @@ class group_actor final : public core_group,
   }
 
   void run_tasks(std::span<task_record* const> tasks, attention who) override;
+  void after_turn() override;
+  bool wants_after_turn() const override {
+    return owed_far_.load(std::memory_order_relaxed) != 0 || owed_near_.load(std::memory_order_relaxed);
+  }
   int sleepers() const override { return parking_.sleepers(); }
   void wake_one() override { parking_.wake(1, parking::nearness::far); }
   void keep_watch() override { parking_.keep_watch(); }
@@ -150,7 +154,7 @@ class group_actor final : public core_group,
   void be_awake(worker&, bool);
   bool is_worth_looking() const;
   void wake(std::size_t threads, parking::nearness);
-  void wake_beside_lookers(std::size_t threads);
+  void owe_wake_ups(std::size_t threads);
   bool looks_on(worker&);
   bool stops_looking(worker&);
   void found_work(worker&);
@@ -196,6 +200,9 @@ class group_actor final : public core_group,
   const workplace workplace_;
   task_queue queue_;
   mutable parking parking_;
+  // Threads to wake once the turn has been left: added to with the turn, taken without it.
+  std::atomic<std::size_t> owed_far_{0};
+  std::atomic<bool> owed_near_{false};
   std::atomic<int> awake_{0};                    // threads with a slot that run, look for work or decide
   std::atomic<int> waiting_slots_{0};            // slots of bodies that wait
   std::atomic<std::int64_t> waiting_ns_{0};      // predicted run time of these bodies

@@ -46,15 +46,23 @@ void group_actor::run_tasks(std::span<task_record* const> tasks, attention who) 
   // look otherwise.
   const auto threads = std::min(static_cast<std::size_t>(queue_.stealable_ns() / wake_worth_ns), handed);
   if (threads != 0)
-    wake_beside_lookers(threads);
+    owe_wake_ups(threads);
   else if (who == attention::nobody || awake_.load(std::memory_order_seq_cst) == 0)  // other groups do not look here
-    wake(1, parking::nearness::near);
+    owed_near_.store(true, std::memory_order_relaxed);
   else if (who != attention::caller || handed > 1)
     parking_.keep_watch();
 }
 
-// Wakes threads. The kernel may let one of them have this core at once: the thread that wakes them, which may hold the
-// turn, counts as waiting for its core until it is back.
+// Wakes the threads for which there was work in a turn: the one that wakes them may lose its core to one of them, and
+// must not hold the turn then. A thread that took the next turn meanwhile may find what it owes already done.
+void group_actor::after_turn() {
+  if (const std::size_t threads = owed_far_.exchange(0, std::memory_order_relaxed))
+    wake(threads, parking::nearness::far);
+  if (owed_near_.exchange(false, std::memory_order_relaxed)) wake(1, parking::nearness::near);
+}
+
+// Wakes threads. The kernel may let one of them have this core at once: the thread that wakes them counts as waiting for
+// its core until it is back.
 void group_actor::wake(std::size_t threads, parking::nearness where) {
   worker* const self = this_worker && &this_worker->owner() == this ? this_worker : nullptr;
   if (self) self->place.looks.set(ticks(), devices::current_cpu());
@@ -62,11 +70,11 @@ void group_actor::wake(std::size_t threads, parking::nearness where) {
   if (self) self->place.looks.clear();
 }
 
-// Wakes threads for work that is worth so many; those that look come by themselves.
-void group_actor::wake_beside_lookers(std::size_t threads) {
+// Notes that threads are to be woken for work that is worth so many; those that look come by themselves.
+void group_actor::owe_wake_ups(std::size_t threads) {
   std::atomic_thread_fence(std::memory_order_seq_cst);  // see stops_looking
   const auto lookers = static_cast<std::size_t>(std::max(0, lookers_.load(std::memory_order_seq_cst)));
-  if (threads > lookers) wake(threads - lookers, parking::nearness::far);
+  if (threads > lookers) owed_far_.fetch_add(threads - lookers, std::memory_order_relaxed);
 }
 
 void group_actor::run_wide(task_record& t, int slots) {

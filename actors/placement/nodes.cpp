@@ -9,7 +9,7 @@
 
 namespace troupe::detail {
 
-// Leaves the turn, then calls the nodes and listeners that were told something in it.
+// Leaves the turn, then calls the executors and listeners that were told something in it.
 void placement::leave_and_tell() {
   const notifications::calls calls = notifications_.take([&](const notifications::tile& t) -> executor* {
     const memory_space in = t.array->coherence->tiles[t.number].dirty_in;

@@ -10,9 +10,9 @@
 namespace troupe::detail {
 
 void notifications::add(executor& e) {
-  if (e.facts().kind != device_kind::node || noted_.contains(e.facts().id)) return;
+  if (!e.wants_after_turn() || noted_.contains(e.facts().id)) return;
   noted_.insert(e.facts().id);
-  nodes_.push_back(&e);
+  executors_.push_back(&e);
 }
 
 void notifications::add(task_listener& l) {
@@ -21,9 +21,9 @@ void notifications::add(task_listener& l) {
 
 void notifications::calls::make() const {
   for (const auto& [e, t] : saves_) e ? e->save(*t.array, t.number) : let_go(t.array);
-  if (node_) node_->after_turn();
+  if (executor_) executor_->after_turn();
   if (listener_) listener_->after_turn();
-  for (executor* e : nodes_) e->after_turn();
+  for (executor* e : executors_) e->after_turn();
   for (task_listener* l : listeners_) l->after_turn();
 }
 

@@ -209,13 +209,13 @@ inline bool placement::send_outgoing(executor* self, bool client, bool stale) {
       assignment_.sent(i);
       continue;
     }
-    notifications_.add(executors_[i]);
     any = true;
     if (device) chains_.hand_over(i);
     executors_[i].run_tasks(outgoing, &executors_[i] == self ? executor::attention::caller
                                       : device && client     ? executor::attention::client
                                       : stale                ? executor::attention::nobody
                                                              : executor::attention::somebody);
+    notifications_.add(executors_[i]);
     assignment_.sent(i);
     if (device) continue;
     for (executor* other : executors_.near())  // their sleepers look now and then whether to relieve this one

@@ -94,8 +94,10 @@ class executor {
   };
   /// Takes ready tasks to run, in order of priority, then as given. Never refuses, never blocks.
   virtual void run_tasks(std::span<task_record* const>, attention) = 0;
-  /// Called after the turn in which tasks were handed over has been left. Nodes send then.
+  /// Called after the turn in which tasks were handed over has been left. Nodes send then, core groups wake threads.
   virtual void after_turn() {}
+  /// True if after_turn is to be called for what the executor has been given in this turn.
+  virtual bool wants_after_turn() const { return facts().kind == device_kind::node; }
   /// Copies home a tile that only this node has. Takes a handle of the array. Only nodes do this.
   virtual void save(array_core&, std::uint32_t) {}
   /// Returns the number of sleeping threads that would take work.

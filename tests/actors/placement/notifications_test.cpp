@@ -20,6 +20,8 @@ std::vector<std::string> calls_made;
 class named_executor final : public test::collector {
  public:
   named_executor(std::uint16_t id, troupe::device_kind kind) : collector({id, std::to_string(id), kind, id, 1}) {}
+  bool owes = false;
+  bool wants_after_turn() const override { return owes || executor::wants_after_turn(); }
   void after_turn() override { calls_made.push_back("after " + facts().name); }
   void save(array_core& a, std::uint32_t tile) override {
     calls_made.push_back("save " + a.spec.name + "/" + std::to_string(tile) + " at " + facts().name);
@@ -62,9 +64,12 @@ TEST_F(notifications_test, are_empty_until_something_is_added) {
   EXPECT_EQ(make(), names());
 }
 
-TEST_F(notifications_test, call_nodes_and_no_other_executors) {
+TEST_F(notifications_test, call_nodes_and_of_other_executors_those_that_want_it) {
   told.add(cores);
   EXPECT_TRUE(told.empty());
+  cores.owes = true;
+  told.add(cores);
+  EXPECT_EQ(make(), names{"after 0"});
 }
 
 TEST_F(notifications_test, call_each_once_however_often_it_was_told_something) {
