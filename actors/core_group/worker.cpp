@@ -9,6 +9,7 @@
 
 #include "actors/core_group/core_group.hpp"
 #include "actors/execution/task_errors.hpp"
+#include "actors/execution/written_copies.hpp"
 #include "actors/logic/scheduling/resources.hpp"
 #include "actors/protocol/clock.hpp"
 #include "actors/protocol/phase.hpp"
@@ -164,6 +165,7 @@ worker::outcome worker::run_body(run_context& c, task_record& t) {
         by_body = false;
       }
       c.commit();
+      if (t.extra && !t.extra->written.empty()) make_written_copies(at_.rt, t);
       return note_bodies(t, {true, attempt});
     } catch (const abi::__forced_unwind&) {  // by pthread_exit: cannot be held up
       c.roll_back();

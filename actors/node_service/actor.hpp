@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <string>
 #include <unordered_map>
 #include <utility>
@@ -105,7 +106,7 @@ class node_service_actor final : public node_service, private task_listener {
   static net::pieces give_room(transfer&, std::uint64_t bytes);
   void put_in_place(transfer&);
   void give(const wire::box_request&, bool copies);
-  void send_back(remote_task&);
+  void send_back(remote_task&, std::span<const wire::written_box> sent);
   void send_bytes(transfer&);
   bool send_copy(transfer&, std::vector<std::byte>& head, const net::pieces& rows);
   void sent(task_record*);

@@ -1,7 +1,7 @@
 // What this file is for: bytes of another node's arrays: those that come for its tasks, those that go home.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
-#include <cstring>
+#include <algorithm>
 
 #include <troupe/error.hpp>
 
@@ -18,6 +18,10 @@ namespace {
 // Bytes up to which a tile is copied before it is sent, so that tasks wait for the copy only.
 constexpr std::size_t copied_bytes_max = 64u << 20;
 
+bool is_among(std::span<const wire::written_box> all, int access) {
+  return std::ranges::any_of(all, [&](const wire::written_box& w) { return w.access == static_cast<unsigned>(access); });
+}
+
 [[noreturn]] void refuse(const char* what) { throw error(errc::protocol_error, what); }
 
 }  // namespace
@@ -25,6 +29,8 @@ constexpr std::size_t copied_bytes_max = 64u << 20;
 void node_service_actor::check(const array_core& a, const wire::gap& g) {
   if (g.tile >= a.tile_count || g.where.empty() || !a.tile_box(g.tile).contains(g.where))
     refuse("a box that is not in its tile");
+  if (!g.bytes.empty() && g.bytes.size() != static_cast<std::uint64_t>(g.where.volume()) * a.spec.element)
+    refuse("a box with bytes of another size");
 }
 
 // ---- host accesses --------------------------------------------------------------------------------------------------
@@ -90,6 +96,10 @@ void node_service_actor::opened(transfer& x) {
 void node_service_actor::get_bytes(transfer& x) {
   if (left_) return close(x);
   if (x.never) return fail(x);
+  if (!x.what_box.bytes.empty()) {
+    copy_into(rows_of(x.view, x.element), x.what_box.bytes.data());
+    return close(x);
+  }
   switch (x.what_box.pushed != 0 ? pushes_.look(x.what_box.pushed) : push_store::state::ask) {
     case push_store::state::here:
       return put_in_place(x);
@@ -223,11 +233,7 @@ void node_service_actor::put_in_place(transfer& x) {
   if (x.what_box.where == a.tile_box(x.what_box.tile)) {
     exchange_host_tile(rt_, a, x.what_box.tile, std::move(kept));
   } else {
-    const std::byte* from = kept.get();
-    for (const auto& row : rows_of(x.view, x.element)) {
-      std::memcpy(row.data(), from, row.size());
-      from += row.size();
-    }
+    copy_into(rows_of(x.view, x.element), kept.get());
   }
   close(x);
 }
@@ -245,9 +251,10 @@ void node_service_actor::give(const wire::box_request& r, bool copies) {
   begin(*a->second, access_mode::read, r.what.where, std::move(x));
 }
 
-void node_service_actor::send_back(remote_task& r) {
+void node_service_actor::send_back(remote_task& r, std::span<const wire::written_box> sent) {
   for (std::size_t i = 0; i < r.returns.size(); ++i) {
     const auto& [access, descriptor] = r.returns[i];
+    if (is_among(sent, access)) continue;
     auto x = std::make_unique<transfer>();
     x->what = transfer::use::back;
     x->number = r.id;

@@ -4,6 +4,7 @@
 #include <troupe/error.hpp>
 
 #include "actors/execution/task_errors.hpp"
+#include "actors/execution/written_copies.hpp"
 #include "actors/logic/data/dependencies.hpp"
 #include "actors/node_service/actor.hpp"
 #include "actors/placement/placement.hpp"
@@ -35,6 +36,14 @@ wire::task_end failed(errc code, std::string text) {
   e.code = code;
   e.text = std::move(text);
   return e;
+}
+
+// Takes the copies that the task's thread has made of what it wrote.
+std::vector<wire::written_box> take_copies(task_record& t) {
+  std::vector<wire::written_box> all;
+  for (written_copy& w : t.extra->written)
+    if (!w.bytes.empty()) all.push_back({static_cast<std::uint32_t>(w.access), std::move(w.bytes)});
+  return all;
 }
 
 // Returns how a task ended; an error without the names wrapped around it here: the owner has its own.
@@ -237,7 +246,7 @@ void node_service_actor::check(const array_core& a, const wire::access_descripto
   if (volume > bytes_max) refuse("a box that is too large");
   const bool reads = x.mode == access_mode::read;
   if (!reads && x.edge != border::clip && !x.limit.contains(x.where)) refuse("a border of what is written");
-  if (x.returns && reads) refuse("what was only read is to be sent back");
+  if ((x.returns || x.copied) && reads) refuse("what was only read is to be sent back");
   if (x.fresh && (!x.returns || !x.gaps.empty())) refuse("a partial that stays, or is to be sent");
   if ((x.fresh || x.edge == border::fill) && s.element > x.fill.size())
     refuse("a constant of elements that are too large");
@@ -317,6 +326,8 @@ void node_service_actor::make_task(remote_task& r, const wire::task_descriptor& 
   check_kernel(engine_, t);
   extra_of(t).listener = this;
   t.extra->watched = c.watched;
+  for (std::size_t i = 0; i < c.accesses.size(); ++i)
+    if (c.accesses[i].copied || c.accesses[i].returns) ask_for_copy(t, static_cast<int>(i), wire::inline_max);
   k.fill(t, k.body.get(), values);
   r.task = std::exchange(made.task, nullptr);
 }
@@ -378,10 +389,11 @@ void node_service_actor::ended(remote_task& r) {
     end.how = wire::outcome::unfilled;
     end.id = r.id;
   }
+  if (end.how == wire::outcome::ran && !left_) end.written = take_copies(t);
   later_.release(t);
   if (end.how == wire::outcome::ran && !left_ && !r.returns.empty()) {
     try {
-      send_back(r);
+      send_back(r, end.written);
     } catch (const std::exception& e) {  // for want of memory; what is on its way is thrown away there
       end = failed(code_of(std::current_exception()), e.what());
       end.id = r.id;

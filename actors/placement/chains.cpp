@@ -114,22 +114,30 @@ bool chains::leads_nobody(task_record& t) {
 }
 
 void chains::hand_over(std::size_t i) {
+  const bool node = assignment_.facts()[i].kind == device_kind::node;
   std::vector<task_record*>& outgoing = assignment_.outgoing(i);
   for (std::size_t k = 0; k < outgoing.size(); ++k) {
     task_record& t = *outgoing[k];
     if (is_internal(t.kind)) continue;
     t.marks |= mark_handed;
     // `extra` is allocated before the hand-over: this loop may read it for successors while the node writes to it.
-    if (assignment_.facts()[i].kind == device_kind::node && !t.extra && writes_tiles(t)) t.extra = new task_extra;
+    if (node && !t.extra && writes_tiles(t)) t.extra = new task_extra;
     const bool pulls = t.extra && !t.extra->pulls.empty();
     if (!(t.marks & mark_chained)) t.marks &= static_cast<std::uint16_t>(~mark_uncertain);
     if (pulls) t.marks |= mark_uncertain;
-    if (!stays_on_device(t) || has_loans(t) || ends_at_home(t, assignment_.facts()[i])) continue;
-    t.marks |= mark_leads;
+    const bool leads = stays_on_device(t) && !has_loans(t) && !ends_at_home(t, assignment_.facts()[i]);
+    const bool tells = node && t.extra;
+    if (leads) t.marks |= mark_leads;
+    if (!leads && !tells) continue;
+    bool elsewhere = false;
     order_.each_successor(t, [&](task_record& next, bool data) {
-      count_ahead(t, next, data);
-      send_behind(next);
+      if (leads) {
+        count_ahead(t, next, data);
+        send_behind(next);
+      }
+      elsewhere = elsewhere || (data && next.kind != task_kind::join && !(next.marks & mark_chained));
     });
+    if (tells) t.extra->read_elsewhere = elsewhere;
   }
 }
 

@@ -181,11 +181,7 @@ void lineage_log::take_home(memory_space from, saved_tile& s) {
   }
   retain(a, s.tile, true);
   if (a.spec.adopted) {
-    const std::byte* bytes = s.bytes.get();
-    for (const auto& row : rows_of(rt_, a, s.tile, a.tile_box(s.tile), true)) {
-      std::copy_n(bytes, row.size(), row.data());
-      bytes += row.size();
-    }
+    copy_into(rows_of(rt_, a, s.tile, a.tile_box(s.tile), true), s.bytes.get());
   } else {
     exchange_host_tile(rt_, a, s.tile, std::move(s.bytes));
   }

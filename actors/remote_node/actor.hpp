@@ -152,6 +152,7 @@ class node_actor final : public node, private task_listener {
   void know(array_core&);
   void need(job&, wire::access_descriptor&, array_core&, const logic::box4& touched);
   void add_returned(job&, wire::access_descriptor&, int access, int number);
+  bool put_inside(wire::gap&, array_core&);
   void send_gaps(wire::task_descriptor&);
   void remember(task_record&, wire::task_descriptor&, std::span<const std::byte> sent);
 
@@ -161,6 +162,7 @@ class node_actor final : public node, private task_listener {
   void turn_away(const std::exception_ptr& why);
   void start_task(task_record&);
   void finish(job&, const wire::task_end&);
+  void take_written(job&, wire::task_end&);
   std::exception_ptr take_results(job&, const wire::task_end&);
   void finish_awaited(job&);
   void end_task(task_record&, std::exception_ptr, float measured_ns);

@@ -10,6 +10,7 @@
 #include "actors/logic/data/directory.hpp"
 #include "actors/memory/host_tiles.hpp"
 #include "actors/remote_node/actor.hpp"
+#include "actors/wire/rows.hpp"
 
 namespace troupe::detail {
 
@@ -40,6 +41,12 @@ class value_sink final : public task_context, private argument_sink {
 
   std::vector<std::vector<std::byte>>& to_;
 };
+
+// True if a copy of a tile that the task writes is to come with its end: somebody here or on a third node waits for it.
+// What a task that cannot be repeated writes comes home in any case.
+bool is_to_be_copied(const task_record& t, std::size_t bytes) {
+  return bytes <= wire::inline_max && t.extra && t.extra->read_elsewhere && is_repeatable(t);
+}
 
 void check_size(const wire::task_descriptor& c) {
   if (c.values.size() > wire::values_max)
@@ -86,6 +93,18 @@ void node_actor::know(array_core& a) {
   if (const wire::array_descriptor* const c = known_.know(a)) frame_.add(*c);
 }
 
+// Puts the bytes of a box into the task's message, if they are few. They are read now: whoever runs the task there writes
+// to memory of its own.
+bool node_actor::put_inside(wire::gap& g, array_core& a) {
+  const std::size_t bytes = static_cast<std::size_t>(g.where.volume()) * a.spec.element;
+  if (bytes > wire::inline_max || frame_.inside() + bytes > wire::inline_task_max) return false;
+  g.bytes.reserve(bytes);
+  for (const auto& row : rows_of(rt_, a, g.tile, g.where, false)) g.bytes.insert(g.bytes.end(), row.begin(), row.end());
+  frame_.add_inside(bytes);
+  counts_.add_bytes_out(bytes);
+  return true;
+}
+
 // Adds gaps for what of the box is not there: each is pulled from a third node, pushed with the task, or asked for.
 void node_actor::need(job& j, wire::access_descriptor& w, array_core& a, const logic::box4& touched) {
   const auto runs = [&](std::uint64_t id) { return jobs_.find(id) != nullptr; };
@@ -95,6 +114,7 @@ void node_actor::need(job& j, wire::access_descriptor& w, array_core& a, const l
     g.where = where;
     if (w.mode == access_mode::read) ask_to_lend(j, g, a);
     if (g.lent != 0) return;
+    if (put_inside(g, a)) return;
     if (!in_use) push_with(j, g, a);  // into memory that tasks there still use, a push would have to be kept twice
     known_.note_asker(a, tile, j.id, runs);
   });
@@ -156,6 +176,7 @@ void node_actor::encode(job& j) {
       w.where = a.tile_box(x.tile);
       w.limit = x.worker != 0 ? w.where : a.whole_box();
       if (x.mode != access_mode::write) need(j, w, a, w.where);
+      w.copied = logic::writes(x) && is_to_be_copied(t, a.bytes_of(x.tile));
       continue;
     }
     const region& r = *x.where;

@@ -158,7 +158,7 @@ net::pieces node_actor::arriving(std::span<const std::byte> head, std::uint64_t 
     to = {{box.bytes.get(), static_cast<std::size_t>(box.where.volume()) * box.array->spec.element}};
   } else {
     part = what == wire::kind::bytes_back ? j->back_of(from.varint()) : nullptr;
-    if (!part || part->writing) refuse_transfer();
+    if (!part || part->writing || part->has_come) refuse_transfer();
     if (j->end && j->end->how != wire::outcome::ran) return {};  // another part of it could not be sent
     to = part->pieces();
   }
@@ -192,7 +192,10 @@ void node_actor::arrived(std::span<const std::byte> head, bool whole) {
     job::back* const b = j->back_of(from.varint());
     if (!b || !std::exchange(b->writing, false)) return;
     --j->writing;
-    if (whole && j->data->awaited != 0) --j->data->awaited;
+    if (whole) {
+      b->has_come = true;
+      --j->data->awaited;
+    }
     finish_awaited(*j);
   }
   outgoing out = send_and_take();

@@ -28,6 +28,7 @@ struct job {
     std::size_t element;
     int number;                           // of the access, as it was sent
     bool writing = false;                 // a transfer writes there now
+    bool has_come = false;                // the bytes are there
     view_bytes partial;                   // of a reduction: added to the task's own partial at the end
     bool is_update = false;               // the bytes are staged: until all have come, the memory stays as it was, for
     std::unique_ptr<std::byte[]> staged;  // the task may have to run again

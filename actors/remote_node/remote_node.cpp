@@ -167,10 +167,11 @@ void node_actor::frame(std::span<const std::byte> bytes) {
   if (!session_) return;
   switch (what) {
     case wire::kind::done:
-      for (const wire::task_end& e : wire::take_done(from)) {
+      for (wire::task_end& e : wire::take_done(from)) {
         job* const j = jobs_.find_told(e.id);
         if (!j || j->end) throw error(errc::protocol_error, "a task ended twice");
         count_bodies(*j, e);
+        take_written(*j, e);
         finish(*j, e);
       }
       break;

@@ -43,8 +43,12 @@ class task_frame {
   /// Returns a descriptor to fill in for the next task; its memory is that of the one before.
   wire::task_descriptor& blank_card() {
     clear(card_);
+    inside_ = 0;
     return card_;
   }
+  /// Counts bytes of boxes that are put into the next task's message.
+  void add_inside(std::size_t bytes) { inside_ += bytes; }
+  std::size_t inside() const { return inside_; }
   bool is_empty() const { return task_count_ == 0 && array_count_ == 0; }
   bool is_full() const { return tasks_.size() + arrays_.size() >= bytes_max; }
   /// Returns the frame, and begins another one.
@@ -64,7 +68,8 @@ class task_frame {
  private:
   net::writer arrays_, tasks_;
   std::size_t array_count_ = 0, task_count_ = 0;
-  std::size_t last_ = 0;  // where the last task begins in tasks_
+  std::size_t last_ = 0;    // where the last task begins in tasks_
+  std::size_t inside_ = 0;  // bytes of boxes in card_
   wire::task_descriptor card_;
 };
 

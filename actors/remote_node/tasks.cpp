@@ -14,6 +14,7 @@
 #include "actors/memory/host_tiles.hpp"
 #include "actors/protocol/chaining.hpp"
 #include "actors/remote_node/actor.hpp"
+#include "actors/wire/rows.hpp"
 
 namespace troupe::detail {
 
@@ -32,6 +33,17 @@ constexpr std::size_t unsent_bytes_max = 16u << 20;
 // Nodes that have gone while they had a task, after which it is given up; from the second on only those count on which
 // the task had begun.
 constexpr int attempts_max = 3;
+
+}  // namespace
+
+namespace {
+
+// Returns the access that was sent under that number, or null: those that only wait for other tasks are not sent.
+const access* access_numbered(const task_record& t, std::uint32_t number) {
+  for (int i = 0; i < t.access_count; ++i)
+    if (t.accesses[i].array && number-- == 0) return &t.accesses[i];
+  return nullptr;
+}
 
 }  // namespace
 
@@ -149,6 +161,37 @@ void node_actor::finish(job& j, const wire::task_end& e) {
   if (no_room || overtaken) refuse(t, no_room || unfilled ? why : nullptr);
   if (comes_back) return come_back(t);
   end_task(t, why, e.measured_ns);
+}
+
+// Takes what has come with the end of a task: what it wrote for memory of this node, and copies of tiles that it wrote
+// there, which placement takes over when the task retires.
+void node_actor::take_written(job& j, wire::task_end& e) {
+  for (const wire::written_box& w : std::exchange(e.written, {})) {
+    if (job::back* const b = j.back_of(w.access)) {
+      if (b->writing || b->has_come) throw error(errc::protocol_error, "what a task has written came twice");
+      const net::pieces to = b->pieces();
+      std::size_t room = 0;
+      for (const auto& piece : to) room += piece.size();
+      if (room != w.bytes.size()) throw error(errc::protocol_error, "what a task has written is of another size");
+      copy_into(to, w.bytes.data());
+      b->has_come = true;
+      --j.data->awaited;
+      counts_.add_bytes_in(room);
+      continue;
+    }
+    const access* const x = access_numbered(*j.task, w.access);
+    const bool fits = x && logic::is_whole(*x) && logic::writes(*x) && x->array->bytes_of(x->tile) == w.bytes.size();
+    if (!fits) throw error(errc::protocol_error, "a copy of what a task does not write");
+    loose_bytes bytes;
+    try {
+      bytes = new_loose_bytes(rt_, w.bytes.size());
+    } catch (const error&) {  // for want of memory: it is fetched when it is needed
+      continue;
+    }
+    std::ranges::copy(w.bytes, bytes.get());
+    j.brought.push_back({x->array, x->tile, 0, std::move(bytes)});
+    counts_.add_bytes_in(w.bytes.size());
+  }
 }
 
 // Takes over what an ended task has sent back, if it ran well; returns the error that it ends with, or null.

@@ -3,6 +3,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "actors/wire/rows.hpp"
 
+#include <cstring>
+
 #include "actors/memory/host_tiles.hpp"
 
 namespace troupe::detail {
@@ -26,6 +28,13 @@ net::pieces rows_of(const raw_view& v, std::size_t element) {
     int d = outer - 1;
     while (d >= 0 && ++at[d] == size[d]) at[d--] = 0;
     if (d < 0) return rows;
+  }
+}
+
+void copy_into(const net::pieces& rows, const std::byte* packed) {
+  for (const auto& row : rows) {
+    std::memcpy(row.data(), packed, row.size());
+    packed += row.size();
   }
 }
 

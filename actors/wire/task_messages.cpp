@@ -41,6 +41,12 @@ void take_list(net::reader& from, std::vector<T>& to, std::uint64_t most, const 
     to.push_back(take(from));
 }
 
+std::vector<std::byte> take_inline(net::reader& from) {
+  const auto bytes = from.bytes();
+  if (bytes.size() > inline_max) refuse("a box that is too large for its message");
+  return {bytes.begin(), bytes.end()};
+}
+
 gap take_gap(net::reader& from) {
   gap g;
   g.tile = static_cast<std::uint32_t>(from.at_most(0xffffffff, "a tile"));
@@ -48,14 +54,15 @@ gap take_gap(net::reader& from) {
   g.lent = from.varint();
   if (g.lent != 0) g.from = take_node(from);
   g.pushed = from.varint();
-  if (g.lent != 0 && g.pushed != 0) refuse("bytes that come from two nodes");
+  g.bytes = take_inline(from);
+  if ((g.lent != 0) + (g.pushed != 0) + !g.bytes.empty() > 1) refuse("bytes that come by two ways");
   return g;
 }
 
 void put(net::writer& to, const access_descriptor& x) {
   to.varint(x.array);
-  to.fixed(
-      static_cast<std::uint8_t>(static_cast<unsigned>(x.mode) | (x.returns ? 0x10u : 0u) | (x.fresh ? 0x20u : 0u)));
+  to.fixed(static_cast<std::uint8_t>(static_cast<unsigned>(x.mode) | (x.returns ? 0x10u : 0u) | (x.fresh ? 0x20u : 0u) |
+                                     (x.copied ? 0x40u : 0u)));
   to.fixed(x.edge);
   put_box(to, x.where);
   put_box(to, x.limit);
@@ -68,10 +75,11 @@ access_descriptor take_access(net::reader& from) {
   access_descriptor x;
   x.array = from.varint();
   const auto bits = from.fixed<std::uint8_t>();
-  if ((bits & 0xc0) != 0 || (bits & 0x0f) > static_cast<unsigned>(access_mode::reduce)) refuse("an unknown access");
+  if ((bits & 0x80) != 0 || (bits & 0x0f) > static_cast<unsigned>(access_mode::reduce)) refuse("an unknown access");
   x.mode = static_cast<access_mode>(bits & 0x0f);
   x.returns = (bits & 0x10) != 0;
   x.fresh = (bits & 0x20) != 0;
+  x.copied = (bits & 0x40) != 0;
   x.edge = from.fixed<border>();
   if (x.edge > border::fill) refuse("an unknown border");
   x.where = take_box(from);
@@ -159,6 +167,7 @@ void put(net::writer& to, const gap& g) {
   to.varint(g.lent);
   if (g.lent != 0) put(to, g.from);
   to.varint(g.pushed);
+  to.bytes(g.bytes);
 }
 
 gaps take_gaps(net::reader& from) {
@@ -294,6 +303,11 @@ void put(net::writer& to, const task_end& e) {
   to.signed_varint(e.attempts);
   if (e.how == outcome::ran) {
     to.fixed(e.measured_ns);
+    to.varint(e.written.size());
+    for (const written_box& w : e.written) {
+      to.varint(w.access);
+      to.bytes(w.bytes);
+    }
     return;
   }
   to.varint(static_cast<std::uint64_t>(e.code));
@@ -313,6 +327,12 @@ std::vector<task_end> take_done(net::reader& from) {
       if (e.attempts == 0) refuse("a task that ran without an attempt");
       e.measured_ns = from.fixed<float>();
       if (!(e.measured_ns >= 0 && e.measured_ns <= time_max_ns)) refuse("a malformed time");
+      take_list(from, e.written, accesses_max, "a number of boxes", [](net::reader& r) {
+        written_box w;
+        w.access = static_cast<std::uint32_t>(r.at_most(accesses_max, "an access"));
+        w.bytes = take_inline(r);
+        return w;
+      });
       continue;
     }
     e.code = take_code(from);
@@ -334,7 +354,7 @@ std::vector<box_request> take_requests(net::reader& from) {
     r.number = from.varint();
     r.array = from.varint();
     r.what = take_gap(from);
-    if (r.what.pushed != 0) refuse("a request for what has been sent");
+    if (r.what.pushed != 0 || !r.what.bytes.empty()) refuse("a request for what has been sent");
   }
   return all;
 }

@@ -79,6 +79,9 @@ inline constexpr std::size_t accesses_max = 65535, resources_max = 256, gaps_max
                              value_max = 4096;
 /// Bytes that an owner sends unasked and that are under way at once, and that a receiver keeps without a place for them.
 inline constexpr std::uint64_t pushed_bytes_max = 8u << 20;
+/// Bytes of a box that travels inside a message about its task, and of all those of one task: what is larger takes the
+/// bulk connection, where it holds nothing up.
+inline constexpr std::size_t inline_max = 4096, inline_task_max = 64u << 10;
 /// An array, and what a task sees of one, of which more could not be addressed.
 inline constexpr double bytes_max = 1e15;
 /// Bytes of the largest frame that a peer has to take. No frame is larger: long lists are sent in several frames of about
@@ -113,6 +116,8 @@ struct gap {
   std::uint64_t lent = 0;
   /// The owner sends them at once, under that number; 0: when it is asked.
   std::uint64_t pushed = 0;
+  /// The bytes themselves, rows packed, if they are few (inline_max); else empty.
+  std::vector<std::byte> bytes{};
 };
 
 struct access_descriptor {
@@ -122,6 +127,8 @@ struct access_descriptor {
   bool returns = false;
   /// A partial of a reduction: an array of its own that holds `fill` at first.
   bool fresh = false;
+  /// A tile that the task writes, and that is read elsewhere: a copy of it is to come with the task's end.
+  bool copied = false;
   logic::box4 where, limit;
   border edge = border::clip;
   std::array<std::byte, fill_bytes_max> fill{};
@@ -163,6 +170,12 @@ enum class outcome : std::uint8_t {
   unfilled  ///< not begun: bytes from a third node have not come, the owner took it back, or the node gives its tasks up
 };
 
+/// A copy of what a task has written for one of its accesses, by its number in the descriptor; rows packed.
+struct written_box {
+  std::uint32_t access = 0;
+  std::vector<std::byte> bytes;
+};
+
 struct task_end {
   std::uint64_t id = 0;
   outcome how = outcome::ran;
@@ -170,6 +183,7 @@ struct task_end {
   std::int32_t attempts = 1;  ///< bodies of it that have run there; all have thrown, but the last where it `ran`
   errc code = errc::task_failed;
   std::string text{};
+  std::vector<written_box> written{};  ///< of a task that ran: boxes that return or were to be copied, if they are small
 };
 
 struct box_request {

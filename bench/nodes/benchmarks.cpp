@@ -4,6 +4,7 @@
 #include "benchmarks.hpp"
 
 #include "../cholesky.hpp"
+#include "../taskbench/metg.hpp"
 #include "../workloads.hpp"
 #include "compute.hpp"
 #include "contender.hpp"
@@ -171,6 +172,35 @@ group on_two_cores(const std::string& what, const std::string& about, const link
           {}};
 }
 
+/// A task for each core in a step, and twice as many: neighbours of neighbours need tasks of both nodes.
+group steps(const link& by) {
+  const auto name = "net_steps/" + by.text();
+  struct series {
+    std::string name;
+    step_shape shape;
+  };
+  const std::vector<series> all{{"stencil_1d", {.pattern = step_pattern::stencil_1d, .width = 2}},
+                                {"nearest", {.pattern = step_pattern::nearest, .width = 4}}};
+  group found{name, "METG(50 %) of graphs in steps on two nodes of one core each", {}, {}, stage::shared, {}, {}};
+  for (const auto& each : all)
+    found.rows.push_back(
+        {name + "/" + each.name, "us", lower, {}, {{"mpi", by.secure ? 1 / 2.0 : 1 / 1.5}}});
+  found.measure = with_nodes([by, all](node_contender& who, const settings& how) {
+    figures metg;
+    for (const auto& each : all)
+      metg.push_back(metg50([&](double body_us) -> std::optional<double> {
+        step_shape shape = each.shape;
+        shape.iterations = static_cast<std::uint64_t>(std::max(1.0, body_us * 1000 / iteration_ns(2)));
+        shape.steps = static_cast<std::size_t>((how.quick ? 40'000 : 200'000) / (body_us + 100));
+        const auto spent = who.steps(by, shape);
+        if (!spent) return {};
+        return step_problem(shape).ideal_ns(2) / *spent;
+      }));
+    return metg;
+  });
+  return found;
+}
+
 group factorisation(const link& by) {
   return on_two_cores("net_cholesky", "tiled Cholesky, tiles of 512 x 512", by,
                       [](node_contender& who, const link& over, const settings& how) {
@@ -250,6 +280,7 @@ std::vector<group> node_groups(const settings& how) {
   groups.push_back(fabric_migration());
   for (const auto& by : {plain, tls}) groups.push_back(copies(by));
   for (const auto& by : links) groups.push_back(control_latency(by, how));
+  for (const auto& by : {plain, tls}) groups.push_back(steps(by));
   std::erase(links, plain);
   links.push_back({.fabric = true});
   for (const auto& by : links) groups.push_back(factorisation(by));
@@ -271,6 +302,9 @@ std::vector<std::unique_ptr<contender>> node_contenders() {
 #endif
   all.push_back(make_one_node());
   all.push_back(make_ucx_perftest());
+#if defined(TROUPE_BENCH_MPI)
+  all.push_back(make_mpi());
+#endif
   return all;
 }
 

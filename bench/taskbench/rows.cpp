@@ -3,10 +3,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "rows.hpp"
 
+#include "metg.hpp"
 #include "steps.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <iterator>
 #include <memory>
 #include <string>
@@ -46,30 +46,10 @@ std::optional<double> efficiency(contender& who, const settings& how, step_shape
   return problem.ideal_ns(how.threads) / spent->nanoseconds;
 }
 
-// From long bodies to short ones, until less than half of the time is useful: between the last two, linear in the
-// body's logarithm. A contender that reaches half with the shortest body gets that ("at most").
-std::optional<double> metg50(contender& who, const settings& how, const step_shape& shape, bool recorded) {
-  constexpr double longest_us = 1024, shortest_us = 0.25;
-  double above = 0;
-  for (double body_us = 64; body_us <= longest_us; body_us *= 4) {
-    const auto first = efficiency(who, how, shape, body_us, recorded);
-    if (!first) return {};
-    if (*first < 0.5) continue;
-    above = *first;
-    for (double shorter = body_us / 2; shorter >= shortest_us; shorter /= 2) {
-      const double here = efficiency(who, how, shape, shorter, recorded).value_or(0);
-      if (here < 0.5) return shorter * std::pow(2.0, (0.5 - here) / std::max(1e-9, above - here));
-      above = here;
-    }
-    return shortest_us;
-  }
-  return longest_us;
-}
-
 figures measure(contender& who, const settings& how) {
   figures found;
   for (const auto& each : all_series(how))
-    for (const bool recorded : {false, true}) found.push_back(metg50(who, how, each.shape, recorded));
+    for (const bool recorded : {false, true}) found.push_back(metg50([&](double body_us) { return efficiency(who, how, each.shape, body_us, recorded); }));
   return found;
 }
 

@@ -96,6 +96,9 @@ class step_problem {
 /// writer of what it overwrites. Rising, each once.
 std::vector<std::vector<std::uint32_t>> step_edges(const step_problem&);
 
+/// The kernel: so many iterations on the calling thread, which no compiler can leave out.
+void compute_steps(std::uint64_t iterations);
+
 /// Time of one iteration of the kernel with all of `threads` computing, in nanoseconds: the best of several runs.
 double iteration_ns(unsigned threads);
 

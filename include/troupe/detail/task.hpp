@@ -155,6 +155,12 @@ struct tile_source {
   std::uint16_t space;
 };
 
+/// A copy of what a task has written for one of its accesses, rows packed; empty: not made.
+struct written_copy {
+  int access = 0;
+  std::vector<std::byte> bytes{};
+};
+
 /// What few tasks need, kept out of the record.
 /// Of what a task holds: nothing that would bind it to a place, or something of this node; else of the node that is this
 /// executor.
@@ -185,6 +191,8 @@ struct task_extra {
   std::vector<tile_source> pulls;  // the same between nodes
   std::vector<std::shared_ptr<home_box>>
       home_boxes;                        // parts of tiles that are elsewhere, which it reads here; set as `loans` are
+  bool read_elsewhere = false;           // a node runs it, and tasks that read what it writes may run elsewhere
+  std::vector<written_copy> written;     // copies that its thread is to make; see execution/written_copies.hpp
   bool no_pulls = false;                 // one of them has failed: what it reads comes from here
   std::size_t chunks = 0;                // of a join: how many there are
   std::vector<std::uint64_t> chunks_at;  // of them, by executor, have ended there; placement's

@@ -1,0 +1,42 @@
+// Steps of tasks by MPI, in two processes that mpirun starts: each has half of every step.
+// SPDX-FileCopyrightText: the troupe authors
+// SPDX-License-Identifier: BSD-3-Clause
+#include "contender.hpp"
+
+#include <sstream>
+
+namespace bench {
+
+namespace {
+
+class mpi final : public node_contender {
+ public:
+  std::string name() const override { return "mpi"; }
+  std::string description() const override {
+    return "MPI over TCP on loopback, two processes bound to a core each, which never sleep";
+  }
+  void stop() override {}
+
+  std::optional<double> steps(const link& by, const step_shape& shape) override {
+    if (by.over != route::loopback) return {};
+    if (cores().size() < 2) throw missing("two cores");
+    const std::string core[] = {std::to_string(cores().at(0)), std::to_string(cores().at(1))};
+    const auto done = test::run(
+        {"mpirun", "--allow-run-as-root", "-np", "2", "--cpu-set", core[0] + "," + core[1], "--bind-to",
+         "cpu-list:ordered", "--mca", "btl", "tcp,self", "--mca", "btl_tcp_if_include", "lo", "--mca", "pml", "ob1",
+         TROUPE_BENCH_MPI, std::string(name_of(shape.pattern)), std::to_string(shape.width),
+         std::to_string(shape.steps), std::to_string(shape.iterations)},
+        {}, std::chrono::minutes(2));
+    if (done.how != test::ended_with(0)) throw std::runtime_error("mpirun said: " + done.out + done.err);
+    std::istringstream words(done.out);
+    double nanoseconds = 0;
+    if (!(words >> nanoseconds) || nanoseconds <= 0) throw std::runtime_error("mpirun gives no figure: " + done.out);
+    return nanoseconds;
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<contender> make_mpi() { return std::make_unique<mpi>(); }
+
+}  // namespace bench
