@@ -32,6 +32,7 @@
 #include "actors/gpu/memory.hpp"
 #include "actors/gpu/probe_schedule.hpp"
 #include "actors/gpu/repair.hpp"
+#include "actors/gpu/stopwatch.hpp"
 #include "actors/gpu/watchers.hpp"
 #include "actors/protocol/clock.hpp"
 #include "actors/protocol/phase.hpp"
@@ -86,7 +87,6 @@ class gpu_actor final : public gpu, public std::enable_shared_from_this<gpu_acto
   // ---- gpu.cpp
   void thread_main();
   bool step();
-  void list_running();
   void ask_to_be_woken();
   void refuse(task_record& t);
   void close_device();
@@ -174,13 +174,10 @@ class gpu_actor final : public gpu, public std::enable_shared_from_this<gpu_acto
   placement& placement_;
   wait_table& board_;
   runtime_state& rt_;
-  const double tick_ns_;
-  const std::uint64_t deadline_ticks_;
-  const std::uint64_t memory_bytes_;
+  const gpu_stopwatch time_;
 
   // Shared with other threads.
   gpu_mailbox mail_;
-  std::vector<task_record*> running_;  // while the thread sleeps or compiles; with the mailbox's lock
   std::atomic<bool> stopping_{false};
   static thread_local const gpu_actor* driven_by_this_thread_;
   gpu_watchers watchers_;
@@ -196,7 +193,6 @@ class gpu_actor final : public gpu, public std::enable_shared_from_this<gpu_acto
   gpu_lanes lanes_;
   gpu_memory memory_;
   gpu_job_list jobs_;
-  bool evicts_ = false;  // since the queue looks ahead, something had to leave
   kernel_table kernels_;
   graph_captures captures_;
   gpu_context node_;

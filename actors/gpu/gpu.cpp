@@ -15,16 +15,14 @@ gpu_actor::gpu_actor(gpu_options o, std::unique_ptr<devices::accelerator> device
       placement_(p),
       board_(b),
       rt_(rt),
-      tick_ns_(ns_per_tick()),
-      deadline_ticks_(static_cast<std::uint64_t>(static_cast<double>(options_.deadline.count()) / tick_ns_)),
-      memory_bytes_(device->facts().memory_bytes),
-      watchers_(tick_ns_),
+      time_(options_.deadline, ns_per_tick()),
+      watchers_(time_.tick_ns()),
       device_(std::move(device)),
-      memory_(rt, lanes_, options_.gather, counters_.bytes),
+      memory_(rt, lanes_, options_.gather, counters_.bytes, device_->facts().memory_bytes),
       jobs_(rt, options_.facts.name, stopping_, device_->facts().lanes - gpu_copy_lanes),
       node_(options_.facts.name.c_str(), stopping_),
       clocks_(static_cast<std::size_t>(device_->facts().lanes)),
-      probes_(tick_ns_) {
+      probes_(time_.tick_ns()) {
   lanes_.use(device_.get(), device_->facts().lanes);
   memory_.use(device_.get());
   memory_.know_peers(options_.peers);
@@ -73,7 +71,7 @@ executor_report gpu_actor::report() const {
   counters_.report(r);
   r.bytes_from_peers = memory_.bytes_from_peers();
   r.bytes_out = memory_.bytes_out();
-  r.memory_bytes = memory_bytes_;
+  r.memory_bytes = memory_.bytes();
   r.memory_used_max = memory_.used_max();
   return r;
 }
@@ -85,20 +83,13 @@ bool gpu_actor::wait_ended(std::chrono::steady_clock::time_point deadline) {
 
 std::vector<task_record*> gpu_actor::running() const {
   const bell::held hold = mail_.hold();
-  return running_;
-}
-
-// Called with the mailbox's lock held.
-void gpu_actor::list_running() {
-  running_.clear();
-  for (const job& j : jobs_)
-    if (j.task && !is_internal(j.task->kind)) running_.push_back(j.task);
+  return jobs_.shown(hold);
 }
 
 // ---- the thread -----------------------------------------------------------------------------------------------------
 
 void gpu_actor::thread_main() {
-  const auto spin_ticks = static_cast<std::uint64_t>(static_cast<double>(options_.spin.count()) / tick_ns_);
+  const std::uint64_t spin_ticks = time_.ticks_of(options_.spin);
   bool active = false;
   const auto be_active = [&](bool now) {
     if (now != active) now ? placement_.became_active() : placement_.became_idle();

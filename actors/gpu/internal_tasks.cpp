@@ -97,7 +97,7 @@ gpu_actor::outcome gpu_actor::forget(task_record& t) {
 // True if there is more room now; else there may be soon.
 bool gpu_actor::make_room(const task_record& t) {
   mail_.look_ahead();
-  evicts_ = true;
+  jobs_.begin_evicting();
   replica* const r = mail_.ask_queue([this](const logic::lookahead_queue& q) { return memory_.victim(q); });
   if (!r || !gpu_memory::take_back(*r)) return false;
   // Tiles that are leaving already will make enough room.

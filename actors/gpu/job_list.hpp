@@ -9,15 +9,17 @@
 #include <ranges>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "actors/gpu/job.hpp"
 #include "actors/gpu/lanes.hpp"
+#include "actors/protocol/bell.hpp"
 #include "actors/protocol/phase.hpp"
 
 namespace troupe::detail {
 
-/// The jobs under way, in the order in which they began; the device's turn guards it. Jobs that have ended are kept for
-/// use again.
+/// The jobs under way, in the order in which they began; the device's turn guards it, but for the tasks that it shows.
+/// Jobs that have ended are kept for use again.
 class gpu_job_list {
  public:
   using iterator = std::list<gpu_job>::iterator;
@@ -60,16 +62,20 @@ class gpu_job_list {
   }
 
   /// Returns true if another task may be enqueued. Once there is enough, half of it is worked off before there is room
-  /// again: many tasks at a time share a ticket, and who enqueues and who works do not meet at each one. `evicts`: data of
-  /// tasks that are enqueued would have to leave for those behind them, so few are.
-  bool has_room(bool evicts) {
-    if (evicts && jobs_.size() >= static_cast<std::size_t>(compute_lanes_ + gpu_copy_lanes)) return false;
+  /// again: many tasks at a time share a ticket, and who enqueues and who works do not meet at each one. While tiles
+  /// are evicted few are enqueued: their data would have to leave for those behind them.
+  bool has_room() {
+    if (evicts_ && jobs_.size() >= static_cast<std::size_t>(compute_lanes_ + gpu_copy_lanes)) return false;
     const bool few = jobs_.size() < static_cast<std::size_t>(2 * compute_lanes_ + gpu_copy_lanes);
     const float share = enough_ ? 0.5f : 1.0f;
     enough_ = !few && (static_cast<float>(jobs_.size()) >= share * ahead_max ||
                        under_way_ns_ >= share * ahead_ns * static_cast<float>(compute_lanes_));
     return !enough_;
   }
+  /// Notes that something had to leave the device's memory, since tasks are looked at ahead of their turn; then that
+  /// they are not any more.
+  void begin_evicting() { evicts_ = true; }
+  void end_evicting() { evicts_ = false; }
   /// Returns the lane on which the next task computes that need not come after another one. `is_long`: of the task.
   int next_lane(bool is_long) {
     const bool all_busy = jobs_.size() > static_cast<std::size_t>(2 * compute_lanes_);
@@ -79,6 +85,18 @@ class gpu_job_list {
     }
     return gpu_copy_lanes + next_lane_;
   }
+
+  // ---- with the mailbox's lock: tasks that others see while the device's thread sleeps or compiles ------------------
+  /// Shows the tasks of the jobs that are under way now. With the turn too.
+  void show(const bell::held&) {
+    shown_.clear();
+    for (const gpu_job& j : jobs_)
+      if (j.task && !is_internal(j.task->kind)) shown_.push_back(j.task);
+  }
+  /// Shows none: the thread that has the turn goes on.
+  void hide(const bell::held&) { shown_.clear(); }
+  /// The tasks that are shown. Any thread.
+  const std::vector<task_record*>& shown(const bell::held&) const { return shown_; }
 
  private:
   // So much predicted work for each lane is enqueued ahead of time, and so many tasks at most; two a lane in any case.
@@ -93,9 +111,11 @@ class gpu_job_list {
   const std::atomic<bool>& stopping_;
   const int compute_lanes_;
   std::list<gpu_job> jobs_, idle_;
-  float under_way_ns_ = 0;          // predicted, of the jobs that count
-  bool enough_ = false;             // is under way
-  int next_lane_ = 0, in_row_ = 0;  // the lane whose turn it is, and small tasks that it has had
+  float under_way_ns_ = 0;           // predicted, of the jobs that count
+  bool enough_ = false;              // is under way
+  bool evicts_ = false;              // something has had to leave the device's memory
+  int next_lane_ = 0, in_row_ = 0;   // the lane whose turn it is, and small tasks that it has had
+  std::vector<task_record*> shown_;  // with the mailbox's lock
 };
 
 }  // namespace troupe::detail

@@ -27,11 +27,11 @@ devices::kernel_id gpu_actor::loaded(const kernel_info& k) {
       gpu_actor& self;
       explicit shown(gpu_actor& a) : self(a) {
         const bell::held hold = self.mail_.hold();
-        self.list_running();
+        self.jobs_.show(hold);
       }
       ~shown() {
         const bell::held hold = self.mail_.hold();
-        self.running_.clear();
+        self.jobs_.hide(hold);
       }
     } meanwhile(*this);
     const kernel_text& text = source_of(k);
@@ -58,8 +58,8 @@ bool gpu_actor::is_ready_for(const kernel_info& k) {
 bool gpu_actor::may_load(const kernel_requests::request& r) {
   if (!options_.facts.shares_cores()) return true;
   const std::uint64_t now = ticks();
-  const auto ns = [&](std::uint64_t t) { return static_cast<double>(t) * tick_ns_; };
-  return ns(calm_.look(placement_.active() <= 1, now)) >= calm_ns || ns(now - r.since) >= wanted_for_long_ns;
+  return time_.ns_of(calm_.look(placement_.active() <= 1, now)) >= calm_ns ||
+         time_.ns_of(now - r.since) >= wanted_for_long_ns;
 }
 
 // Loads the kernel that was asked for first, if it may; true if it has. What is wrong with the kernel is told by the task

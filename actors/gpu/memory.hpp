@@ -27,9 +27,10 @@ struct home_box;
 
 class gpu_memory {
  public:
-  /// `gather`: the kernels that assemble boxes (devices/kernels).
-  gpu_memory(runtime_state& rt, gpu_lanes& lanes, std::string_view gather, std::atomic<std::uint64_t>& bytes_moved)
-      : rt_(rt), lanes_(lanes), gather_(gather), bytes_moved_(bytes_moved) {}
+  /// `gather`: the kernels that assemble boxes (devices/kernels). `bytes`: of the device.
+  gpu_memory(runtime_state& rt, gpu_lanes& lanes, std::string_view gather, std::atomic<std::uint64_t>& bytes_moved,
+             std::uint64_t bytes)
+      : rt_(rt), lanes_(lanes), gather_(gather), bytes_moved_(bytes_moved), bytes_(bytes) {}
 
   /// Another device, or none; what was in the memory of the last one must have been forgotten.
   void use(devices::accelerator*);
@@ -125,6 +126,8 @@ class gpu_memory {
   void forget_all();
 
   // ---- any thread ---------------------------------------------------------------------------------------------------
+  /// The size of the device's memory, also while no device is used.
+  std::uint64_t bytes() const { return bytes_; }
   std::uint64_t bytes_out() const { return bytes_out_.load(std::memory_order_relaxed); }
   /// The most of the device's memory that was ever in use.
   std::uint64_t used_max() const { return used_max_.load(std::memory_order_relaxed); }
@@ -154,6 +157,7 @@ class gpu_memory {
   gpu_lanes& lanes_;
   const std::string_view gather_;
   std::atomic<std::uint64_t>& bytes_moved_;
+  const std::uint64_t bytes_;
   bool fills_up_ = false;
   std::uint64_t writes_ = 0;
   std::uint64_t leaving_bytes_ = 0;

@@ -28,7 +28,7 @@ thread_local const gpu_actor* gpu_actor::driven_by_this_thread_ = nullptr;
 // Leaves the turn meanwhile.
 void gpu_actor::sleep() {
   clocks_.sleep();
-  std::chrono::nanoseconds until_look = deadline_ticks_ != 0 ? options_.deadline / 4 : std::chrono::nanoseconds(0);
+  std::chrono::nanoseconds until_look = time_.look_every();
   if (may_probe()) {
     const auto until = std::max(probes_.left(ticks()), std::chrono::nanoseconds(1));
     until_look = until_look.count() == 0 ? until : std::min(until, until_look);
@@ -38,12 +38,12 @@ void gpu_actor::sleep() {
   bell& door = mail_.door();
   {
     bell::held hold = door.hold();
-    list_running();
+    jobs_.show(hold);
     door.announce(hold);
     leave_turn();
     if (!placement_.has_mail_for_sleeper()) watchers_.sleep(door, hold, until_look);
     door.answer(hold);
-    running_.clear();
+    jobs_.hide(hold);
   }
   door.get_up();
   watchers_.get_up();

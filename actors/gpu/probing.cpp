@@ -37,11 +37,11 @@ float gpu_actor::timed_copy(bool in, void* there, std::byte* here, std::size_t b
     device_->copy_out(lane, here, line, {there, 0}, line, count, 1);
   const devices::ticket end = device_->record(lane, false);
   while (device_->completed(lane) < end)
-    if (static_cast<double>(ticks() - begin) * tick_ns_ > copy_max_ns) {
+    if (time_.ns_of(ticks() - begin) > copy_max_ns) {
       device_->give_up();
       throw error(errc::device_failed, options_.facts.name + ": a copy that was to measure its link did not end");
     }
-  return static_cast<float>(static_cast<double>(ticks() - begin) * tick_ns_);
+  return static_cast<float>(time_.ns_of(ticks() - begin));
 }
 
 // Looks what the link costs, if it is time to; true if it has looked.
@@ -49,7 +49,7 @@ bool gpu_actor::probe_link() {
   if (options_.probes_link) probes_.note_ran(counters_.tasks.load(std::memory_order_relaxed), ticks());
   if (!may_probe() || !mail_.is_empty() || probes_.left(ticks()).count() != 0) return false;
   bool as_believed = true;
-  const std::size_t most = memory_bytes_ / 8 < large_bytes ? small_bytes : large_bytes;
+  const std::size_t most = memory_.bytes() / 8 < large_bytes ? small_bytes : large_bytes;
   void* const there = device_->allocate(lane_in, most);
   std::byte* const here = there ? device_->allocate_pinned(most) : nullptr;
   if (here) {

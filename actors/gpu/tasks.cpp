@@ -56,7 +56,7 @@ bool gpu_actor::collect() {
     }
     clocks_.end_look(now);
   }
-  if (deadline_ticks_ != 0 && !jobs_.empty()) check_deadline();
+  if (time_.has_limit() && !jobs_.empty()) check_deadline();
   return any;
 }
 
@@ -69,19 +69,17 @@ void gpu_actor::learn_link() {
     if (from != host_space) trace_peers(from, since, now);
     if (seen)
       placement_.report_transfer(from, options_.facts.space, bytes / number,
-                                 static_cast<float>(static_cast<double>((now - since) / number) * tick_ns_));
+                                 static_cast<float>(time_.ns_of((now - since) / number)));
   });
 }
 
 // Throws if the task that began first has passed its deadline.
 void gpu_actor::check_deadline() {
   const job& j = jobs_.front();
-  if (ticks() - clocks_.began(j.compute, j.begin) <= deadline_ticks_) return;
+  if (!time_.is_over_limit(clocks_.began(j.compute, j.begin), ticks())) return;
   device_->give_up();
   throw error(errc::device_failed,
-              options_.facts.name + ": a task did not end within " +
-                  std::to_string(std::chrono::duration_cast<std::chrono::milliseconds>(options_.deadline).count()) +
-                  " ms");
+              options_.facts.name + ": a task did not end within " + std::to_string(time_.limit().count()) + " ms");
 }
 
 void gpu_actor::finish(job& j) {
@@ -111,7 +109,7 @@ void gpu_actor::finish(job& j) {
   const std::optional<errc> code = j.by_body;
   if (t && t->kind == task_kind::fetch) t->extra->home_boxes.front()->here = !error;
   if (t && (t->kind == task_kind::transfer || t->kind == task_kind::fetch))
-    t->measured_ns = std::max(1.0f, static_cast<float>(static_cast<double>(ticks() - begin) * tick_ns_));
+    t->measured_ns = std::max(1.0f, static_cast<float>(time_.ns_of(ticks() - begin)));
   jobs_.give(j);
   if (t) end_task(*t, error, begin, attempts, code);
 }
@@ -198,7 +196,7 @@ void gpu_actor::end_task(task_record& t, std::exception_ptr error, std::uint64_t
                          std::optional<errc> code) {
   const std::uint64_t end = ticks();
   if (!is_internal(t.kind)) {
-    const double ns = static_cast<double>(end - begin) * tick_ns_;
+    const double ns = time_.ns_of(end - begin);
     gpu_counters::add(counters_.tasks, static_cast<std::uint64_t>(attempts));
     gpu_counters::add(counters_.failed, static_cast<std::uint64_t>(attempts - (error ? 0 : 1)));
     if (t.extra && t.extra->listener) t.extra->bodies += attempts;
@@ -229,7 +227,7 @@ void gpu_actor::end_cancelled(task_record& t) {
 
 bool gpu_actor::start_some(bool small_only) {
   bool any = false;
-  while (mail_.queued() != 0 && jobs_.has_room(evicts_)) {
+  while (mail_.queued() != 0 && jobs_.has_room()) {
     task_record* const t = mail_.pop();
     if (!t) break;
     if ((!small_only || is_small(*t)) && start_task(*t) == outcome::started) {
@@ -240,7 +238,7 @@ bool gpu_actor::start_some(bool small_only) {
     mail_.put_back(*t);
     break;
   }
-  if (looks_ahead() && jobs_.empty() && mail_.rest()) evicts_ = false;
+  if (looks_ahead() && jobs_.empty() && mail_.rest()) jobs_.end_evicting();
   return any;
 }
 
@@ -444,7 +442,7 @@ void gpu_actor::give_back(task_record& t) {
 void gpu_actor::complain_no_room(const job& j) const {
   throw error(errc::out_of_memory,
               options_.facts.name + ": the task needs " + std::to_string(gpu_memory::bytes_of(*j.task)) +
-                  " bytes at once, the device has " + std::to_string(memory_bytes_) + "; use smaller tiles");
+                  " bytes at once, the device has " + std::to_string(memory_.bytes()) + "; use smaller tiles");
 }
 
 }  // namespace troupe::detail

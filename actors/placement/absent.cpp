@@ -38,15 +38,8 @@ void placement::look_up_nodes(task_record& t) {
   }
 }
 
-std::string placement::what_has_gone(const task_record& t) const {
-  const std::string named = t.extra ? logic::nodes_named_in(t.extra->options.where) : std::string();
-  const std::string waits = "; task_options::executor_wait makes it wait for one that comes";
-  if (!named.empty()) return ": of its scope (" + named + ") nobody is there" + waits;
-  return last_gone_.empty() ? std::string() : ": node " + last_gone_ + " has gone" + waits;
-}
-
 std::exception_ptr placement::nobody_left(const task_record& t) const {
-  const std::string node = what_has_gone(t);  // empty: a device is gone
+  const std::string node = absent_.what_has_gone(t);  // empty: a device is gone
   const error left(errc::device_lost, "no executor that could run it is left" + node);
   return task_error(t, "", 0, std::make_exception_ptr(left), node.empty() ? left.code() : errc::task_failed);
 }
@@ -56,7 +49,7 @@ std::exception_ptr placement::no_quantity(const task_record& t) const {
   for (const resource& r : t.extra->options.resources) asks += (asks.empty() ? "" : ", ") + r.name;
   return refused_error(
       t, errc::no_resource,
-      "no node that is there and may run it has so much of what it asks (" + asks + ")" + what_has_gone(t));
+      "no node that is there and may run it has so much of what it asks (" + asks + ")" + absent_.what_has_gone(t));
 }
 
 void placement::end_of_wait(task_record& t, const std::exception_ptr& why) {
@@ -67,7 +60,7 @@ void placement::end_of_wait(task_record& t, const std::exception_ptr& why) {
 // now: the time that the task has waited for others before is not its node's absence. A task that was refused by
 // executors that are here does not wait.
 bool placement::wait_for_node(task_record& t, const std::exception_ptr& why) {
-  if (!log_ || !t.extra || t.extra->options.executor_wait.count() <= 0 || t.extra->refusal || abandonment_.has_begun())
+  if (!log_ || !t.extra || t.extra->options.executor_wait.count() <= 0 || t.extra->refusal || ending_.has_begun())
     return false;
   if (t.kind != task_kind::call || !t.kernel->portable || !logic::may_name_nodes(t.extra->options.where)) return false;
   admission_.finished(t);
@@ -91,7 +84,7 @@ void placement::try_absent() {
 void placement::look_at_absent(std::uint64_t now) {
   const auto cancelled = [&](task_record& t) {
     await_verdict(t);
-    retired_.push_back(&t);
+    work_.to_retire(t);
   };
   const std::uint64_t next =
       absent_.look(now, cancelled, [&](task_record& t, const std::exception_ptr& why) { refuse(t, why); });

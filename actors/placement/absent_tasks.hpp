@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <exception>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -15,7 +16,7 @@
 
 namespace troupe::detail {
 
-/// Tasks with a deadline each, in ticks. With placement's turn only, but `any`.
+/// Tasks with a deadline each, in ticks, and what they are told. With placement's turn only, but `any`.
 class absent_tasks {
  public:
   /// Adds a task that fails with `why` once `due` has come. False if the task has been cancelled: then it is not
@@ -73,6 +74,12 @@ class absent_tasks {
     return next;
   }
 
+  /// Notes that a node has gone for good.
+  void note_gone(std::string name) { last_gone_ = std::move(name); }
+  /// Returns which node is missing that could run the task, as the end of a sentence; an empty text if it is not for
+  /// want of a node that nobody can run it.
+  std::string what_has_gone(const task_record&) const;
+
  private:
   struct entry {
     task_record* task;
@@ -87,6 +94,7 @@ class absent_tasks {
   std::vector<entry> all_;
   std::atomic<std::size_t> count_{0};  // the size of all_, for any thread
   bool look_ = false;
+  std::string last_gone_;  // name of the node that left last
 };
 
 }  // namespace troupe::detail

@@ -27,7 +27,7 @@ bool placement::set_aside_for_data() {
         return any = true;
       });
   } while (host_memory_ && give_room());
-  return !retired_.empty() || (any && !host_memory_ && assignment_.kept() != 0);
+  return work_.any_to_retire() || (any && !host_memory_ && assignment_.kept() != 0);
 }
 
 // Gives tasks that wait for room in host memory what is free by now; true if some task may go on.
@@ -50,7 +50,7 @@ void placement::fetch(array_core& a, std::uint32_t tile, coherence_entry& entry)
 
 void placement::room_unwanted(task_record& t) {
   await_verdict(t);
-  retired_.push_back(&t);
+  work_.to_retire(t);
 }
 
 // True if the task must wait or has failed. If the only current copy of a tile that it touches is elsewhere, it waits

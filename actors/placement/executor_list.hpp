@@ -15,10 +15,13 @@ namespace troupe::detail {
 /// All executors; complete before the first task, so that any thread may read it.
 class executor_list {
  public:
+  /// `host_budget`: host memory has a budget.
+  explicit executor_list(bool host_budget = false) : limits_memory_(host_budget) {}
+
   void add(executor& e) {
     all_.push_back(&e);
     if (e.facts().kind != device_kind::node) near_.push_back(&e);
-    if (e.facts().space != host_space) has_devices_ = true;
+    if (e.facts().space != host_space) has_devices_ = limits_memory_ = true;
   }
   executor& operator[](std::size_t i) const { return *all_[i]; }
   std::size_t size() const { return all_.size(); }
@@ -27,11 +30,14 @@ class executor_list {
   std::span<executor* const> near() const { return near_; }
   /// True if some executor has memory of its own.
   bool has_devices() const { return has_devices_; }
+  /// True if some executor has memory of its own, or host memory has a budget: tasks may have to wait for data.
+  bool limits_memory() const { return limits_memory_; }
 
  private:
   std::vector<executor*> all_;
   std::vector<executor*, own_lines<executor*>> near_;
   bool has_devices_ = false;
+  bool limits_memory_;
 };
 
 }  // namespace troupe::detail

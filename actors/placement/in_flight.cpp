@@ -24,10 +24,10 @@ class counted {
 
 }  // namespace
 
-void in_flight::wait_until_drained(const std::function<bool()>& is_exempt) {
+void in_flight::wait_until_drained() {
   const auto has_drained = [&] { return given_up() || count() <= drained_; };
   const counted waits(bound_waiters_);
-  while (!is_exempt || !is_exempt()) {
+  while (!is_exempt_ || !is_exempt_()) {
     std::unique_lock hold(lock_);
     if (changed_.wait_for(hold, look_for_exemption_after, has_drained)) return;
   }

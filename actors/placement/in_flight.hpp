@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <functional>
 #include <mutex>
+#include <utility>
 
 namespace troupe::detail {
 
@@ -41,9 +42,11 @@ class in_flight {
   }
   bool is_at_bound() const { return count() >= max_; }
 
-  /// Holds the calling thread back until a quarter of the bound has drained, or `is_exempt` (asked now and then; may be
-  /// null) says that the tasks in flight wait for this thread.
-  void wait_until_drained(const std::function<bool()>& is_exempt);
+  /// Sets the test whether the tasks in flight wait for the calling thread, which is asked now and then while that is
+  /// held back. Before the first task.
+  void use_exemption(std::function<bool()> is_exempt) { is_exempt_ = std::move(is_exempt); }
+  /// Holds the calling thread back until a quarter of the bound has drained, or the tasks in flight wait for it.
+  void wait_until_drained();
   /// Waits until there are fewer tasks than the bound, or no more are taken; false if the deadline passes before.
   bool wait_for_room(std::chrono::steady_clock::time_point deadline);
   /// Waits for `quiet`, which becomes true when tasks finish; looks at it at each wake-up. Returns what it is then.
@@ -51,8 +54,15 @@ class in_flight {
 
   /// Counts a task that has retired. With the turn.
   void note_retired() { ++retired_; }
-  /// True if all tasks submitted have retired. With the turn.
-  bool all_retired() const { return retired_ == submitted_.load(); }
+  /// Counts a host access that was granted: it counts as retired while its view is open. With the turn.
+  void note_granted() {
+    ++retired_;
+    ++open_views_;
+  }
+  /// Notes that a host access that was granted has retired. With the turn.
+  void note_closed() { --open_views_; }
+  /// True if all tasks submitted have retired, and no view is open. With the turn.
+  bool all_retired() const { return open_views_ == 0 && retired_ == submitted_.load(); }
   /// Shows all threads how many have retired, and returns it. With the turn.
   std::uint64_t publish() {
     if (finished_.load(std::memory_order_relaxed) != retired_)
@@ -81,12 +91,14 @@ class in_flight {
   const std::size_t drained_;  // threads held back at the bound go on when no more tasks are in flight
   // Beside what never changes: each submission reads them, and the counters below change all the time.
   std::atomic<bool> closed_{false}, given_up_{false};
+  std::function<bool()> is_exempt_;  // null: no thread is
   alignas(64) std::atomic<std::uint64_t> submitted_{0};
   alignas(64) std::atomic<std::uint64_t> finished_{0};
   std::uint64_t retired_ = 0;  // with the turn
   std::atomic<int> quiet_waiters_{0}, bound_waiters_{0};
   std::mutex lock_;
   std::condition_variable changed_;
+  std::uint64_t open_views_ = 0;  // of granted host accesses; with the turn
 };
 
 }  // namespace troupe::detail

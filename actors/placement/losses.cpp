@@ -35,7 +35,7 @@ void placement::report_failure(const executor& e, std::span<const std::pair<arra
   if (for_good) {
     assignment_.withdraw(e.facts().id);
     admission_.remove_node(e.facts().id);
-    if (e.facts().kind == device_kind::node) last_gone_ = e.facts().shown_name();
+    if (e.facts().kind == device_kind::node) absent_.note_gone(e.facts().shown_name());
     std::vector<task_record*> kept;  // tasks kept while this executor was a candidate
     assignment_.drop_kept([&](task_record& t) { kept.push_back(&t); });
     for (task_record* t : kept) assign(*t);

@@ -34,8 +34,6 @@ placement::placement(const options& o, runtime_state& rt, wait_table& board)
     : rt_(rt),
       board_(board),
       clock_(rt.clock),
-      replay_max_ns_(std::chrono::duration<double, std::nano>(o.cluster.replay_max).count()),
-      gated_(o.memory_bytes != 0),
       mail_(static_cast<std::uint64_t>(look_after_ns / clock_.ns_per_tick()),
             static_cast<std::uint64_t>(stale_after_ns / clock_.ns_per_tick())),
       turns_(static_cast<std::uint64_t>(stale_after_ns / clock_.ns_per_tick())),
@@ -47,9 +45,11 @@ placement::placement(const options& o, runtime_state& rt, wait_table& board)
                      std::min(std::chrono::duration<double, std::nano>(o.card_wait).count(), wait_max_ns) /
                      clock_.ns_per_tick()),
                  static_cast<std::uint64_t>(unknown_ns / clock_.ns_per_tick())),
+      executors_(o.memory_bytes != 0),
       host_memory_(o.memory_bytes != 0 ? new host_memory(o.memory_bytes, rt, deps_, *this) : nullptr),
       transfers_(rt, deps_, assignment_, executors_.all(), notifications_),
-      chains_(deps_, assignment_, executors_.all(), host_memory_.get()) {
+      chains_(deps_, assignment_, executors_.all(), host_memory_.get()),
+      reexecutions_(std::chrono::duration<double, std::nano>(o.cluster.replay_max).count()) {
   rt_.bounded = o.memory_bytes != 0;
   if (!o.eager_devices)
     assignment_.be_careful([this](std::size_t i, const kernel_info& k) { return executors_[i].is_ready_for(k); });
@@ -61,13 +61,12 @@ void placement::add(executor& e) {
   assignment_.add(e.facts());
   chains_.add(e.facts().space != host_space);
   if (e.facts().space == host_space) return;
-  gated_ = true;
   if (!host_memory_) transfers_.bring_parts_home();
   // Half of the allowed cost is left for calls that run while a tile is on its way.
   if (e.facts().kind == device_kind::node && !log_) {
-    log_ =
-        std::make_unique<lineage_log>(logic::lineage_bounds{.calls = logged_calls_max, .cost_ns = replay_max_ns_ / 2},
-                                      rt_, deps_, assignment_, host_memory_.get());
+    log_ = std::make_unique<lineage_log>(
+        logic::lineage_bounds{.calls = logged_calls_max, .cost_ns = reexecutions_.cost_max_ns() / 2}, rt_, deps_,
+        assignment_, host_memory_.get());
     transfers_.log_to(*log_);
   }
   if (e.facts().kind == device_kind::node)
@@ -88,10 +87,7 @@ void placement::trace_to(trace_sink* sink, int lane) {
 
 // ---- mail -----------------------------------------------------------------------------------------------------------
 
-void placement::refuse_closed() const {
-  throw error(errc::runtime_stopped, why_ended_.empty() ? "the runtime has been shut down: it takes no more tasks"
-                                                        : why_ended_ + ": it takes no more tasks");
-}
+void placement::refuse_closed() const { throw error(errc::runtime_stopped, ending_.why_no_more()); }
 
 void placement::submit(task_record* t, bool inside) {
   if (!inside && in_flight_.may_be_at_bound()) wait_at_bound();
@@ -115,7 +111,7 @@ void placement::submit(task_record* t, bool inside) {
 void placement::wait_at_bound() {
   if (!in_flight_.is_at_bound()) return;
   take_turn(nullptr);
-  in_flight_.wait_until_drained(holds_up_);
+  in_flight_.wait_until_drained();
 }
 
 bool placement::wait_for_room(std::chrono::steady_clock::time_point deadline) {
@@ -126,7 +122,7 @@ bool placement::wait_for_room(std::chrono::steady_clock::time_point deadline) {
 
 void placement::report_done(std::span<task_record* const> done, executor* self) {
   if (turns_.try_take()) {
-    for (task_record* t : done) retired_.push_back(t);
+    for (task_record* t : done) work_.to_retire(*t);
     serve(self);
     return;
   }
@@ -241,7 +237,7 @@ void placement::leave_mail_to_others() {
 
 // Leaves the turn in which something was thrown, and reports that. The state may be half changed: the runtime ends.
 bool placement::end_failed_turn(bool taken) {
-  const bool first = taken && !std::exchange(has_failed_, true);
+  const bool first = taken && ending_.note_failure();
   if (taken) turns_.leave();
   if (first) tell_supervisor(std::current_exception());
   return false;
@@ -256,10 +252,10 @@ bool placement::serve(executor* self, bool client) {
       turns_.begin(begin);
       check_fault();
       const bool stale = turns_.was_stale() || active() == 0;
-      if (!retired_.empty()) any = true;
-      if (waits_changed_.load(std::memory_order_seq_cst)) look_at_waits();
+      if (work_.any_to_retire()) any = true;
+      if (notes_.has_waits()) look_at_waits();
       if (executors_.has_devices())
-        transfer_reports_.take(
+        notes_.take_transfers(
             [&](auto from, auto to, auto bytes, float ns) { assignment_.learn_transfer(from, to, bytes, ns); });
       work_off();
       // An executor's thread that has its next task already lets a little mail accumulate.
@@ -273,7 +269,8 @@ bool placement::serve(executor* self, bool client) {
       if (absent_.is_to_look()) look_at_absent(begin);
       admit_waiting(begin);
       assignment_.refill();
-      while (gated_ && set_aside_for_data()) {  // tasks that fail because their data is lost make room
+      // Tasks that fail because their data is lost make room.
+      while (executors_.limits_memory() && set_aside_for_data()) {
         work_off();
         admit_waiting(begin);
         assignment_.refill();
@@ -287,8 +284,7 @@ bool placement::serve(executor* self, bool client) {
       leave_turn();
       in_flight_.wake_waiters(finished_now);
       // Goes on if mail came while the turn was held, or slots became free: no other thread may look at them.
-      if (later || (mail_.count() == 0 && (assignment_.kept() == 0 || !waits_changed_.load(std::memory_order_seq_cst))))
-        return any;
+      if (later || (mail_.count() == 0 && (assignment_.kept() == 0 || !notes_.has_waits()))) return any;
       if (rounds >= 4) {  // enough for one call
         leave_mail_to_others();
         return any;
@@ -301,12 +297,8 @@ bool placement::serve(executor* self, bool client) {
 }
 
 void placement::look_at_waits() {
-  waits_changed_.exchange(false, std::memory_order_seq_cst);
-  for (const executor* e : executors_.near()) {
-    if (e->facts().space != host_space) continue;
-    const waiting_load w = e->waiting();
-    assignment_.know_waiting(e->facts().id, w.slots, w.ns);
-  }
+  notes_.take_waits(executors_.near(),
+                    [&](std::uint16_t id, int slots, float ns) { assignment_.know_waiting(id, slots, ns); });
 }
 
 void placement::handle(mail m) {
@@ -315,7 +307,7 @@ void placement::handle(mail m) {
       order(*m.task());
       break;
     case mail::done:
-      retired_.push_back(m.task());
+      work_.to_retire(*m.task());
       break;
     case mail::returned:
       place_again(*m.task(), true);

@@ -28,27 +28,29 @@
 #include "actors/logic/scheduling/assignment.hpp"
 #include "actors/memory/host_tiles.hpp"
 #include "actors/memory/record_pool.hpp"
-#include "actors/placement/abandonment.hpp"
 #include "actors/placement/absent_tasks.hpp"
 #include "actors/placement/alarm.hpp"
 #include "actors/placement/chains.hpp"
+#include "actors/placement/ending.hpp"
 #include "actors/placement/executor_list.hpp"
 #include "actors/placement/farewells.hpp"
 #include "actors/placement/graph_trace.hpp"
 #include "actors/placement/host_memory.hpp"
 #include "actors/placement/in_flight.hpp"
+#include "actors/placement/incoming_notes.hpp"
 #include "actors/placement/lineage_log.hpp"
 #include "actors/placement/mail_queue.hpp"
 #include "actors/placement/notifications.hpp"
 #include "actors/placement/reexecutions.hpp"
+#include "actors/placement/remarks.hpp"
 #include "actors/placement/spent_records.hpp"
 #include "actors/placement/task_fates.hpp"
 #include "actors/placement/transfers.hpp"
+#include "actors/placement/turn_work.hpp"
 #include "actors/placement/turns.hpp"
 #include "actors/protocol/clock.hpp"
 #include "actors/protocol/executor.hpp"
 #include "actors/protocol/phase.hpp"
-#include "actors/protocol/transfer_reports.hpp"
 #include "actors/protocol/wait_table.hpp"
 
 namespace troupe::detail {
@@ -85,7 +87,7 @@ class placement final : public actor, private logic::dependencies::callbacks, pr
 
   /// Sets the test whether tasks wait for something that the calling thread holds: such a thread is not held back at
   /// the in-flight bound.
-  void use_hold_up(std::function<bool()> holds) { holds_up_ = std::move(holds); }
+  void use_hold_up(std::function<bool()> holds) { in_flight_.use_exemption(std::move(holds)); }
 
   // ---- actor --------------------------------------------------------------------------------------------------------
   actor_kind kind() const override { return actor_kind::placement; }
@@ -111,7 +113,7 @@ class placement final : public actor, private logic::dependencies::callbacks, pr
   }
   /// True if some tasks can never run here for want of memory; then `check_size` throws error(out_of_memory) with the
   /// sizes.
-  bool limits_size() const { return gated_; }
+  bool limits_size() const { return executors_.limits_memory(); }
   void check_size(const task_record&) const;
   /// Reports tasks whose bodies have returned. Takes the turn if it is free, else leaves mail.
   void report_done(std::span<task_record* const>, executor* self);
@@ -167,7 +169,7 @@ class placement final : public actor, private logic::dependencies::callbacks, pr
                    std::exception_ptr why);
   /// Notes that a copy took `ns`, from its turn on the link until it had arrived.
   void report_transfer(memory_space from, memory_space to, std::uint64_t bytes, float ns) {
-    transfer_reports_.add(from, to, bytes, ns);
+    notes_.add_transfer(from, to, bytes, ns);
   }
   /// Lowers the costs of a link that was believed to be much dearer than a measurement shows: on the idle link, `bytes`
   /// took `there` to the node and `back` from it, and an empty message `round_trip`; see cost_model::correct.
@@ -191,7 +193,7 @@ class placement final : public actor, private logic::dependencies::callbacks, pr
   bool take_turn_waiting();
   bool has_mail() const { return mail_.maybe() || assignment_.kept() != 0; }
   /// Notes that bodies have begun to wait, or go on (see executor::waiting); the next turn looks at it. Any thread.
-  void waits_changed() { waits_changed_.store(true, std::memory_order_seq_cst); }
+  void waits_changed() { notes_.note_waits(); }
   /// True if there is mail and no thread that is awake seems to be coming for it.
   bool has_stale_mail(std::uint64_t now) const { return has_mail() && is_stale(now); }
   /// True if another executor has been given more than it gets done, so that a turn taken for `idle` may relieve it.
@@ -240,9 +242,9 @@ class placement final : public actor, private logic::dependencies::callbacks, pr
   void close() { in_flight_.close(); }
   /// Returns why the runtime has ended, if an actor has failed without which it cannot go on; else an empty text. Once
   /// `closed`.
-  const std::string& why_ended() const { return why_ended_; }
+  const std::string& why_ended() const { return ending_.reason(); }
   /// True once all tasks are ended: no body is to begin any more.
-  const std::atomic<bool>& ended() const { return ended_; }
+  const std::atomic<bool>& ended() const { return ending_.is_complete(); }
   /// Ends a task that the calling thread has claimed after that. Not with the turn.
   void refuse_claimed(task_record&);
   /// Gives the records of finished tasks back, so that those in use are those that futures hold.
@@ -329,7 +331,6 @@ class placement final : public actor, private logic::dependencies::callbacks, pr
   void look_at_absent(std::uint64_t now);
   std::exception_ptr nobody_left(const task_record&) const;
   std::exception_ptr no_quantity(const task_record&) const;
-  std::string what_has_gone(const task_record&) const;
   // ---- balance.cpp
   void relieve_others(executor& idle);
   void place_anew();
@@ -343,28 +344,22 @@ class placement final : public actor, private logic::dependencies::callbacks, pr
   runtime_state& rt_;
   wait_table& board_;
   const runtime_clock clock_;
-  const double replay_max_ns_;
-  std::atomic<bool> ended_{false};
-  bool gated_;  // some executor has memory of its own, or there is a budget: tasks may have to wait for data
+  ending ending_;  // here, beside what never changes: threads that run bodies read it for each of them
 
   mail_queue mail_;
   turns turns_;
   in_flight in_flight_;
   farewells farewells_;
-  std::atomic<bool> waits_changed_{false};
-  std::string why_ended_;  // set before `close`
-  transfer_reports transfer_reports_;
+  incoming_notes notes_;
 
   // Owned by the holder of the turn.
   logic::dependencies deps_;
   logic::assignment assignment_;
   logic::admission admission_;
   alarm alarm_;
-  std::function<bool()> holds_up_;  // any thread calls it
   absent_tasks absent_;
-  std::string last_gone_;  // name of the node that left last
   executor_list executors_;
-  std::vector<std::string> remarks_;
+  remarks remarks_;
   task_fates fates_;
   std::unique_ptr<host_memory> host_memory_;  // null: there is no budget
   transfers transfers_;
@@ -372,10 +367,7 @@ class placement final : public actor, private logic::dependencies::callbacks, pr
   std::unique_ptr<lineage_log> log_;  // of data on other nodes only; null: no nodes
   reexecutions reexecutions_;
   notifications notifications_;
-  std::vector<task_record*> combines_, retired_;
-  std::uint64_t open_views_ = 0;
-  abandonment abandonment_;
-  bool has_failed_ = false;
+  turn_work work_;
   graph_trace trace_;
   spent_records spent_;
 };

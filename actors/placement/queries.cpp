@@ -101,11 +101,7 @@ void tell_refusals(explanation& e, const task_record& t, std::span<const executo
 }  // namespace
 
 void placement::remark(std::string text) {
-  constexpr std::size_t remarks_max = 64;
-  with_turn([&] {
-    if (remarks_.size() < remarks_max && std::ranges::find(remarks_, text) == remarks_.end())
-      remarks_.push_back(std::move(text));
-  });
+  with_turn([&] { remarks_.add(std::move(text)); });
 }
 
 explanation placement::explain(task_record& t) {
@@ -128,7 +124,7 @@ std::vector<logic::remembered_time> placement::measured_times() {
 logic::cost_model::learned_edge placement::learned_link(memory_space from, memory_space to) {
   logic::cost_model::learned_edge e;
   with_turn([&] {
-    transfer_reports_.take([&](auto f, auto t, auto bytes, float ns) { assignment_.learn_transfer(f, t, bytes, ns); });
+    notes_.take_transfers([&](auto f, auto t, auto bytes, float ns) { assignment_.learn_transfer(f, t, bytes, ns); });
     e = assignment_.learned(from, to);
   });
   return e;
@@ -143,7 +139,7 @@ runtime_report placement::report() {
   r.finished = in_flight_.finished();
   r.scheduling_passes = turns_.count();
   r.resources_free = admission_.free();
-  r.remarks = remarks_;
+  r.remarks = remarks_.all();
   for (std::size_t i = 0; i < executors_.size(); ++i) {
     executor_report e = executors_[i].report();
     e.predicted = std::chrono::nanoseconds(static_cast<std::int64_t>(assignment_.predicted_ns(i)));
@@ -180,13 +176,11 @@ bool placement::give_up(task_record& t) {
 
 void placement::end_claimed(task_record& t) {
   const std::string name = logic::name_of(t);
-  t.error = std::make_exception_ptr(
-      task_failed(errc::runtime_stopped,
-                  "task '" + name + "' did not run: " + (why_ended_.empty() ? "the runtime was shut down" : why_ended_),
-                  name, "", name, 0, nullptr));
+  t.error = std::make_exception_ptr(task_failed(
+      errc::runtime_stopped, "task '" + name + "' did not run: " + ending_.why_not_run(), name, "", name, 0, nullptr));
   const std::coroutine_handle<> waits = waits_for(t);
   fulfil(t, board_);
-  abandonment_.note(waits);
+  ending_.note(waits);
 }
 
 void placement::refuse_claimed(task_record& t) {
@@ -194,10 +188,10 @@ void placement::refuse_claimed(task_record& t) {
 }
 
 void placement::end_all(const std::string& why, const std::function<std::vector<task_record*>()>& running) {
-  with_turn([&] { why_ended_ = why; });
+  with_turn([&] { ending_.set_reason(why); });
   close();
   // A thread with a task in its hand either sees this, or its task is listed as running below.
-  ended_.store(true, std::memory_order_seq_cst);
+  ending_.complete();
   abandon_queued();
   with_turn([&] { give_up_successors(running()); });
   give_up_waiting();
@@ -227,18 +221,18 @@ void placement::give_up_successors(std::vector<task_record*> next) {
 
 std::vector<std::coroutine_handle<>> placement::take_unresumed() {
   std::vector<std::coroutine_handle<>> all;
-  with_turn([&] { all = abandonment_.take_unresumed(); });
+  with_turn([&] { all = ending_.take_unresumed(); });
   return all;
 }
 
 std::uint64_t placement::abandon_queued() {
   turns_.take();
-  abandonment_.begin();
+  ending_.begin();
   chains_.stop();
   std::vector<task_record*> back(1024);
   const auto give_up = [&](task_record& t) {
     abandon(t);
-    retired_.push_back(&t);
+    work_.to_retire(t);
   };
   for (executor* e : executors_.all())
     for (std::size_t got; (got = e->take_back(back, [](const task_record&) { return true; })) != 0;)
@@ -251,7 +245,7 @@ std::uint64_t placement::abandon_queued() {
   serve(nullptr);
   settle_accounts();
   turns_.take();
-  const std::uint64_t n = abandonment_.tasks();
+  const std::uint64_t n = ending_.tasks();
   leave_turn();
   return n;
 }
@@ -269,8 +263,7 @@ bool placement::tidy() {
   const auto is_large = [&] {
     return rt_.records.bytes() > kept_idle || rt_.regions.bytes() > kept_idle || rt_.access_blocks.bytes() > kept_idle;
   };
-  if (is_large() && mail_.count() == 0 && open_views_ == 0 && (!host_memory_ || host_memory_->is_still()) &&
-      in_flight_.all_retired()) {
+  if (is_large() && mail_.count() == 0 && (!host_memory_ || host_memory_->is_still()) && in_flight_.all_retired()) {
     spent_.give_back(rt_.records);
     deps_.forget_all();
     rt_.records.trim(kept_idle);

@@ -15,10 +15,12 @@
 
 namespace troupe::detail {
 
-/// Threads that repeat calls, one for each loss, and the number of bodies that they have run. Any thread.
+/// Threads that repeat calls, one for each loss, what that may cost, and the number of bodies that they have run. Any
+/// thread.
 class reexecutions {
  public:
-  reexecutions() = default;
+  /// `cost_max_ns`: what the calls that one loss repeats may take, from options::cluster.
+  explicit reexecutions(double cost_max_ns) : cost_max_ns_(cost_max_ns) {}
   ~reexecutions() { wait(); }
   reexecutions(const reexecutions&) = delete;
   reexecutions& operator=(const reexecutions&) = delete;
@@ -41,6 +43,8 @@ class reexecutions {
     for (std::thread& t : all) t.join();
   }
 
+  /// Returns what the calls that one loss repeats may take.
+  double cost_max_ns() const { return cost_max_ns_; }
   void count(const remade_bodies& b) {
     run_bodies_.fetch_add(b.run, std::memory_order_relaxed);
     threw_.fetch_add(b.threw, std::memory_order_relaxed);
@@ -51,6 +55,7 @@ class reexecutions {
   }
 
  private:
+  const double cost_max_ns_;
   std::function<void(std::function<void()>)> run_;  // null: a thread for each
   std::mutex lock_;
   std::vector<std::thread> threads_;

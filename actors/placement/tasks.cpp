@@ -17,12 +17,12 @@ namespace troupe::detail {
 
 void placement::order(task_record& t) {
   // Each task comes with one pending count, its submission, taken off here.
-  deps_.order(t, combines_);
+  deps_.order(t, work_.made());
   trace_.add_found_edges();
   t.id = t.sequence;
-  for (task_record* s : combines_)
-    if (--s->pending == 0) make_ready(*s);
-  combines_.clear();
+  work_.each_made([&](task_record& s) {
+    if (--s.pending == 0) make_ready(s);
+  });
   if (executors_.has_devices()) chains_.note_ordered(t);
   if (--t.pending == 0)
     make_ready(t);
@@ -48,41 +48,40 @@ void placement::make_ready(task_record& t) {
   if (t.marks & mark_chained) {  // the device has the task
     t.marks &= static_cast<std::uint16_t>(~mark_chained);
     if (t.marks & mark_early)
-      retired_.push_back(&t);
+      work_.to_retire(t);
     else
       chains_.send_successors(t);  // there is room again
     return;
   }
-  if (abandonment_.has_begun() && t.kind != task_kind::farewell) abandon(t);
+  if (ending_.has_begun() && t.kind != task_kind::farewell) abandon(t);
   if ((t.phase.load(std::memory_order_acquire) & phase_mask) != phase_waiting) {
     await_verdict(t);
-    retired_.push_back(&t);  // failed or cancelled before it could start
+    work_.to_retire(t);  // failed or cancelled before it could start
     return;
   }
   switch (t.kind) {
     case task_kind::farewell:
-      retired_.push_back(&t);  // free() ends it when the array is gone
+      work_.to_retire(t);  // free() ends it when the array is gone
       return;
     case task_kind::join:
       if (claim(t)) fulfil(t, board_);
-      retired_.push_back(&t);
+      work_.to_retire(t);
       return;
     case task_kind::host_access:
-      if (gated_ && must_wait_for_data(t)) return;
+      if (executors_.limits_memory() && must_wait_for_data(t)) return;
       if (!claim(t)) {
         await_verdict(t);
-        retired_.push_back(&t);  // cancelled just now
+        work_.to_retire(t);  // cancelled just now
         return;
       }
       // Granted: it counts as finished, and retires when the view is closed.
       fulfil(t, board_);
       if (t.marks & mark_given_up) {
-        retired_.push_back(&t);
+        work_.to_retire(t);
         return;
       }
       t.marks |= mark_open;
-      in_flight_.note_retired();
-      ++open_views_;
+      in_flight_.note_granted();
       if (t.extra && t.extra->listener) {
         t.extra->listener->granted(t);
         notifications_.add(*t.extra->listener);
@@ -113,10 +112,10 @@ void placement::place_again(task_record& t, bool setback) {
   if (std::exception_ptr why = fates_.take_failure(t)) fail(t, std::move(why), false);
   t.marks |= mark_came_back;
   if (t.pending > 0) return;  // its predecessors have not ended
-  if (abandonment_.has_begun()) abandon(t);
+  if (ending_.has_begun()) abandon(t);
   if ((t.phase.load(std::memory_order_acquire) & phase_mask) != phase_waiting) {
     await_verdict(t);
-    retired_.push_back(&t);
+    work_.to_retire(t);
     return;
   }
   logic::admission::holds_elsewhere(t) ? admit_again(t) : assign(t);
@@ -172,7 +171,7 @@ void placement::refuse(task_record& t, std::exception_ptr why) {
   const std::exception_ptr refusal = t.extra ? t.extra->refusal : nullptr;
   fail(t, refusal ? refusal : std::move(why), true);
   await_verdict(t);
-  retired_.push_back(&t);
+  work_.to_retire(t);
 }
 
 // Fails a task that has not begun, at the executor that was to run it.
@@ -182,7 +181,7 @@ void placement::fail_unstarted(task_record& t, const std::exception_ptr& why) {
                   failure_code(why)),
        true);
   await_verdict(t);
-  retired_.push_back(&t);
+  work_.to_retire(t);
 }
 
 void placement::admit(task_record& t) {
@@ -222,8 +221,7 @@ void placement::admit_some(std::uint64_t now) {
 
 // Retires tasks until none is left: retiring makes tasks ready, and some of those (joins, failed ones) retire at once.
 void placement::work_off() {
-  for (std::size_t i = 0; i < retired_.size(); ++i) retire(*retired_[i]);
-  retired_.clear();
+  work_.retire_all([this](task_record& t) { retire(t); });
 }
 
 // Counts a chunk of a for_each at the executor that ran it, for `explain`.
@@ -240,7 +238,7 @@ void placement::retire(task_record& t) {
   if (executors_.has_devices() && chains_.has_ended_early(t)) return;
   fates_.forget(t);
   assignment_.finished(t);
-  if (gated_) account_for_data(t);
+  if (executors_.limits_memory()) account_for_data(t);
   if (t.marks & mark_chunk) note_chunk(t);
   if (trace_.is_on())
     deps_.each_successor(t, [&](task_record& next, bool) {  // other edges were noted as they were found
@@ -261,7 +259,7 @@ void placement::retire(task_record& t) {
   if (is_internal(t.kind))  // not submitted, so not counted: the tasks that need it are
     ;
   else if (t.marks & mark_open)
-    --open_views_;
+    in_flight_.note_closed();
   else
     in_flight_.note_retired();
   drop_inputs(t);

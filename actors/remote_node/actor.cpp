@@ -22,7 +22,7 @@ node_actor::outgoing node_actor::take_outgoing() {
 void node_actor::flush() {
   if (frame_.is_empty()) return;
   const net::writer frame = frame_.take();
-  session_->send(frame.view());  // if the session has ended, lose() is called
+  occupant_.send(frame);  // if the session has ended, lose() is called
 }
 
 job& node_actor::take_job(task_record& t) {

@@ -22,10 +22,12 @@
 #include "actors/protocol/report_batch.hpp"
 #include "actors/remote_node/copies_home.hpp"
 #include "actors/remote_node/departure.hpp"
+#include "actors/remote_node/gathering.hpp"
 #include "actors/remote_node/job.hpp"
 #include "actors/remote_node/job_table.hpp"
 #include "actors/remote_node/lends.hpp"
 #include "actors/remote_node/link_meter.hpp"
+#include "actors/remote_node/occupant.hpp"
 #include "actors/remote_node/pushes.hpp"
 #include "actors/remote_node/remote_copies.hpp"
 #include "actors/remote_node/remote_node.hpp"
@@ -49,9 +51,9 @@ class node_actor final : public node, private task_listener {
         placement_(p),
         board_(b),
         rt_(rt),
-        soon_(std::move(soon)),
         give_up_(std::move(give_up)),
-        meter_(rt.clock) {}
+        meter_(rt.clock),
+        gathering_(std::move(soon)) {}
 
   // ---- executor
   const executor_facts& facts() const override { return facts_; }
@@ -78,7 +80,7 @@ class node_actor final : public node, private task_listener {
   void meet(std::span<const std::shared_ptr<node>> all) override;
   void join(std::shared_ptr<net::session>, const wire::node_descriptor&) override;
   void lose(std::exception_ptr why) override;
-  bool is_there() const override { return there_.load(std::memory_order_acquire); }
+  bool is_there() const override { return occupant_.is_there(); }
   void suspect(bool) override;
   void bring_home_lent() override;
   bool wait_idle(std::chrono::steady_clock::time_point) override;
@@ -113,7 +115,6 @@ class node_actor final : public node, private task_listener {
 
   // ---- peer_pulls.cpp
   node_actor& at(memory_space) const;
-  std::optional<node_id> lender_id() const;
   bool find_lenders(const task_record&);
   void ask_to_lend(job&, wire::gap&, const array_core&);
   bool try_to_lend(const lend_order&);
@@ -197,28 +198,20 @@ class node_actor final : public node, private task_listener {
   placement& placement_;
   wait_table& board_;
   runtime_state& rt_;
-  const std::function<void(std::function<void()>)> soon_;
   const failure_door give_up_;
   std::vector<node_actor*> all_;             // set once, before any node joins
   std::atomic<std::uint64_t> last_lent_{0};  // of the first of `all_`: the last number of a lend in this runtime
-  std::atomic<bool> there_{false};
-  std::atomic<bool> refuses_{false};  // the node takes no more tasks, until it has gone
   task_counts counts_;
   link_meter meter_;
   send_queue queue_;
   departure departure_;
   std::atomic<int> untold_{0};  // threads that have taken reports and have not told placement yet
 
-  mutable std::mutex id_lock_;
-  std::optional<node_id> id_;  // of the node that is there
-
   std::condition_variable idle_;
   mutable std::mutex lock_;  // guards all that follows; never held while placement is told something
-  std::shared_ptr<net::session> session_;
-  int slots_ = 0;
-  std::uint64_t memory_bytes_ = 0, joined_ = 0;
+  occupant occupant_;
   std::uint32_t failure_epoch_ = 0;
-  bool gathers_ = false;  // what is queued is sent in a moment
+  gathering gathering_;
   job_table jobs_;
   remote_copies known_;
   task_frame frame_;

@@ -35,7 +35,7 @@ bool node_actor::start_internal(task_record& t) {
       net::writer frame;
       frame.fixed(wire::kind::forget);
       frame.varint(a.id);
-      session_->send(frame.view());
+      occupant_.send(frame);
       known_.forget(a.id);
     }
     claim(t);
@@ -69,7 +69,7 @@ bool node_actor::start_internal(task_record& t) {
   net::writer frame;
   frame.fixed(wire::kind::give);
   put(frame, j.id, a, x.tile, part ? t.extra->home_boxes.front()->where : a.tile_box(x.tile));
-  session_->send(frame.view());
+  occupant_.send(frame);
   return true;
 }
 
@@ -111,7 +111,7 @@ bool node_actor::ask_for_copy(array_core& a, std::uint32_t tile, std::uint64_t f
   net::writer frame;
   frame.fixed(wire::kind::copy);
   put(frame, number, a, tile, a.tile_box(tile));
-  session_->send(frame.view());
+  occupant_.send(frame);
   return true;
 }
 
@@ -137,7 +137,7 @@ job* node_actor::copy_arrived(std::uint64_t number, bool whole) {
 void node_actor::push_with(job& j, wire::gap& g, array_core& a) {
   const std::uint64_t bytes = static_cast<std::uint64_t>(g.where.volume()) * a.spec.element;
   if (g.lent != 0 || !pushes_.fits(bytes)) return;
-  g.pushed = pushes_.add(session_, j.id, bytes, rows_of(rt_, a, g.tile, g.where, false));
+  g.pushed = pushes_.add(occupant_.session(), j.id, bytes, rows_of(rt_, a, g.tile, g.where, false));
   ++j.pushing;
 }
 

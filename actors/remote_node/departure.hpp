@@ -15,18 +15,26 @@
 
 namespace troupe::detail {
 
-/// Counts what is being saved (tiles fetched by host accesses, copies asked for), and keeps the host accesses until
-/// they can be closed and given back.
+/// Knows whether the node is leaving. Counts what is being saved (tiles fetched by host accesses, copies asked for),
+/// and keeps the host accesses until they can be closed and given back.
 ///
 /// A part of a node's actor. It has a lock of its own, because placement reports host accesses while it holds the turn:
 /// any thread may call, and nothing else is locked inside.
 class departure {
  public:
-  /// Notes that the node is leaving; false if that was known.
-  bool begin() { return !leaving_.exchange(true); }
+  /// Notes that the node is leaving, and takes no more tasks; false if that was known.
+  bool begin() {
+    if (leaving_.exchange(true)) return false;
+    refuses_.store(true);
+    return true;
+  }
   bool is_under_way() const { return leaving_.load(std::memory_order_relaxed); }
   /// Notes that the node has been released, or has gone; false if it was not leaving.
   bool end() { return leaving_.exchange(false, std::memory_order_relaxed); }
+  /// True if the node takes no more tasks. It does not when it has been released either, until it has gone.
+  bool refuses() const { return refuses_.load(); }
+  /// Notes that another node has joined in this place, which takes tasks.
+  void forget() { refuses_.store(false); }
 
   /// Counts what is about to be saved, and what is not any more. The latter returns true if that was the last.
   void begin_saving(std::size_t n) { saving_.fetch_add(n); }
@@ -64,7 +72,7 @@ class departure {
   }
 
  private:
-  std::atomic<bool> leaving_{false};
+  std::atomic<bool> leaving_{false}, refuses_{false};
   std::atomic<std::size_t> saving_{0};
   std::mutex lock_;
   std::unordered_map<task_record*, std::pair<std::uint64_t, std::uint32_t>> fetched_;  // the array and the tile

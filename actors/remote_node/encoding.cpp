@@ -140,10 +140,10 @@ void node_actor::send_gaps(wire::task_descriptor& c) {
       }
       wire::put(frame, g);
       if (frame.size() < task_frame::bytes_max) continue;
-      session_->send(frame.view());
+      occupant_.send(frame);
       frame.clear();
     }
-    if (!frame.empty()) session_->send(frame.view());
+    if (!frame.empty()) occupant_.send(frame);
     x.gaps.clear();
   }
 }
@@ -161,7 +161,7 @@ void node_actor::encode(job& j) {
     c.retries = static_cast<std::uint32_t>(o.retries);
     c.resources.assign(o.resources.begin(), o.resources.end() - static_cast<std::ptrdiff_t>(t.kernel->resource_count));
     if (o.stop.stop_possible()) {
-      j.stop_watch = std::make_shared<std::stop_callback<ask_to_stop>>(o.stop, ask_to_stop{session_, j.id});
+      j.stop_watch = std::make_shared<std::stop_callback<ask_to_stop>>(o.stop, ask_to_stop{occupant_.session(), j.id});
     }
   }
   for (int i = 0; i < t.access_count; ++i) {

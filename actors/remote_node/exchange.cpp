@@ -49,8 +49,7 @@ node_actor::outgoing node_actor::send_and_take() {
 }
 
 void node_actor::send_soon() {
-  if (std::exchange(gathers_, true)) return;
-  soon_([this] {
+  gathering_.ask([this] {
     try {
       send_gathered();
     } catch (...) {
@@ -61,7 +60,7 @@ void node_actor::send_soon() {
 
 void node_actor::send_gathered() {
   std::unique_lock hold(lock_);
-  gathers_ = false;
+  gathering_.begin();
   outgoing out = send_and_take();
   hold.unlock();
   tell(std::move(out));
@@ -88,7 +87,7 @@ void node_actor::tell(outgoing&& out) {
 void node_actor::sent(std::uint64_t id) {
   std::unique_lock hold(lock_);
   job* const j = jobs_.find(id);
-  if (!session_ || !j || j->sending == 0) return;
+  if (!occupant_.has_session() || !j || j->sending == 0) return;
   if (--j->sending != 0 || !j->end) return;
   finish_awaited(*j);
   outgoing out = send_and_take();
@@ -122,12 +121,12 @@ void node_actor::serve_wants(net::reader& from) {
       bool is_under_way = true;  // looked at by that thread only
     };
     const auto here = std::make_shared<call>();
-    session_->send_bulk(head.view(), net::const_pieces(body.begin(), body.end()),
-                        [this, bytes, begin, here, id = asker->id](bool all) {
-                          const float taken_ns = meter_.end_out(begin);
-                          if (all) placement_.report_transfer(host_space, facts_.space, bytes, taken_ns);
-                          if (here->by != std::this_thread::get_id() || !here->is_under_way) sent(id);
-                        });
+    occupant_.session()->send_bulk(head.view(), net::const_pieces(body.begin(), body.end()),
+                                   [this, bytes, begin, here, id = asker->id](bool all) {
+                                     const float taken_ns = meter_.end_out(begin);
+                                     if (all) placement_.report_transfer(host_space, facts_.space, bytes, taken_ns);
+                                     if (here->by != std::this_thread::get_id() || !here->is_under_way) sent(id);
+                                   });
     here->is_under_way = false;
   }
 }
@@ -137,7 +136,8 @@ net::pieces node_actor::arriving(std::span<const std::byte> head, std::uint64_t 
   const auto what = from.fixed<wire::kind>();
   std::lock_guard hold(lock_);
   const std::uint64_t number = from.varint();
-  if (copies_home::copy* const c = copies_.find(number); c && what == wire::kind::bytes_home && session_) {
+  if (copies_home::copy* const c = copies_.find(number);
+      c && what == wire::kind::bytes_home && occupant_.has_session()) {
     saved_tile& s = c->what;
     const std::size_t room = s.array->bytes_of(s.tile);
     if (room != bytes || c->writing) refuse_transfer();
@@ -147,7 +147,7 @@ net::pieces node_actor::arriving(std::span<const std::byte> head, std::uint64_t 
     return {{s.bytes.get(), room}};
   }
   job* const j = jobs_.find(number);
-  if (!j || !session_) return {};
+  if (!j || !occupant_.has_session()) return {};
   net::pieces to;
   job::back* part = nullptr;
   if (what == wire::kind::bytes_home && j->task->kind == task_kind::transfer && j->writing == 0) {
@@ -177,7 +177,7 @@ void node_actor::arrived(std::span<const std::byte> head, bool whole) {
   std::unique_lock hold(lock_);
   const std::uint64_t number = from.varint();
   job* const j = jobs_.find(number);
-  if (!session_) return;
+  if (!occupant_.has_session()) return;
   if (copies_home::copy* const c = copies_.find(number)) {
     // A transfer of another kind with that number has written nothing; one of this kind may still be coming.
     if (what != wire::kind::bytes_home || !std::exchange(c->writing, false) || !whole) return;

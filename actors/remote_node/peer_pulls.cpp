@@ -25,18 +25,13 @@ node_actor& node_actor::at(memory_space s) const {
   return **std::ranges::find_if(all_, [&](const node_actor* n) { return n->facts_.space == s; });
 }
 
-std::optional<node_id> node_actor::lender_id() const {
-  std::lock_guard hold(id_lock_);
-  return id_;
-}
-
 // Looks up the nodes that are to lend to the task; false if one of them has gone.
 bool node_actor::find_lenders(const task_record& t) {
   lends_.begin_task();
   if (!t.extra) return true;
   for (const tile_source& s : t.extra->pulls) {
     const auto who = std::ranges::find_if(all_, [&](const node_actor* n) { return n->facts_.space == s.space; });
-    const std::optional<node_id> id = who != all_.end() ? (*who)->lender_id() : std::nullopt;
+    const std::optional<node_id> id = who != all_.end() ? (*who)->occupant_.id() : std::nullopt;
     if (!id) return false;
     lends_.add_lender(s.array, s.tile, s.version, s.space, *id);
   }
@@ -59,9 +54,9 @@ void node_actor::ask_to_lend(job& j, wire::gap& g, const array_core& a) {
 void node_actor::lend(const lend_order& o) {
   {
     std::lock_guard hold(lock_);
-    if (session_ && try_to_lend(o)) return;
+    if (occupant_.has_session() && try_to_lend(o)) return;
     // The task that makes the tile, or reads it there, may still be queued to be sent.
-    if (session_ && queued() != 0) return lends_.wait(o);
+    if (occupant_.has_session() && queued() != 0) return lends_.wait(o);
   }
   at(o.borrower).tell_no_pull(o);
 }
@@ -72,22 +67,23 @@ bool node_actor::try_to_lend(const lend_order& o) {
   net::writer frame;
   frame.fixed(wire::kind::lend);
   wire::put(frame, wire::box_request{o.number, o.array, {o.tile, o.where}});
-  session_->send(frame.view());
+  occupant_.send(frame);
   return true;
 }
 
 void node_actor::try_waiting_lends() {
-  lends_.retry(session_ && queued() != 0, [&](const lend_order& o) { return session_ && try_to_lend(o); });
+  lends_.retry(occupant_.has_session() && queued() != 0,
+               [&](const lend_order& o) { return occupant_.has_session() && try_to_lend(o); });
 }
 
 void node_actor::unlend(std::uint64_t number) {
   std::lock_guard hold(lock_);
   lends_.forget(number);
-  if (!session_) return;
+  if (!occupant_.has_session()) return;
   net::writer frame;
   frame.fixed(wire::kind::unlend);
   frame.varint(number);
-  session_->send(frame.view());
+  occupant_.send(frame);
 }
 
 // ---- the borrower ---------------------------------------------------------------------------------------------------
@@ -98,12 +94,12 @@ void node_actor::tell_no_pull(const lend_order& o) {
 }
 
 void node_actor::send_no_pull(std::uint64_t number, const node_id& by) {
-  if (!session_) return;
+  if (!occupant_.has_session()) return;
   net::writer frame;
   frame.fixed(wire::kind::no_pull);
   frame.varint(number);
   wire::put(frame, by);
-  session_->send(frame.view());
+  occupant_.send(frame);
 }
 
 // Gives up what lenders keep for a task that has ended without having run: it may still wait to be pulled.

@@ -32,8 +32,8 @@ executor_report node_actor::report() const {
   executor_report r;
   {
     std::lock_guard hold(lock_);
-    r.slots = is_there() ? slots_ : 0;
-    r.memory_bytes = memory_bytes_;
+    r.slots = is_there() ? occupant_.slots() : 0;
+    r.memory_bytes = occupant_.memory_bytes();
   }
   r.name = peer_name();
   r.kind = facts_.kind;
@@ -45,7 +45,9 @@ executor_report node_actor::report() const {
 bool node_actor::is_idle() {
   {
     std::lock_guard hold(lock_);
-    if (!session_ || jobs_.under_way() != 0 || queued() != 0 || session_->unsent() > idle_bytes) return false;
+    if (!occupant_.has_session() || jobs_.under_way() != 0 || queued() != 0 ||
+        occupant_.session()->unsent() > idle_bytes)
+      return false;
   }
   return meter_.is_idle();
 }
@@ -58,22 +60,18 @@ void node_actor::add_gone(executor_report& r) const {
 // ---- coming and going -----------------------------------------------------------------------------------------------
 
 void node_actor::join(std::shared_ptr<net::session> s, const wire::node_descriptor& c) {
-  const int slots = std::max<int>(1, static_cast<int>(c.threads));
+  int slots = 0;
   {
     std::lock_guard hold(lock_);
     facts_.label->set(s->peer().name);
-    session_ = std::move(s);
-    slots_ = slots;
-    ++joined_;
+    occupant_.join(std::move(s), static_cast<int>(c.threads), c.memory_bytes);
+    slots = occupant_.slots();
     counts_.join();
-    refuses_.store(false);
+    departure_.forget();
     meter_.clear();
-    memory_bytes_ = c.memory_bytes;
     pushes_.allow(c.lends);
-    std::lock_guard naming(id_lock_);
-    id_ = name_of(session_->peer().id);
   }
-  there_.store(true, std::memory_order_release);
+  occupant_.show();
   placement_.admit_node(*this, slots, first_guess, first_guess, c.lends, c.resources);
 }
 
@@ -81,7 +79,7 @@ void node_actor::meet(std::span<const std::shared_ptr<node>> all) {
   for (const auto& n : all) all_.push_back(static_cast<node_actor*>(n.get()));
 }
 
-void node_actor::suspect(bool is) { placement_.hold_back(*this, is || refuses_.load()); }
+void node_actor::suspect(bool is) { placement_.hold_back(*this, is || departure_.refuses()); }
 
 // A node that has gone is a device that fails for good: what was done is accounted for, what is lost is marked, the
 // rest is placed again.
@@ -90,14 +88,9 @@ void node_actor::lose(std::exception_ptr why) {
   report_batch::failure gone{{}, why, true};
   {
     std::lock_guard hold(lock_);
-    there_.store(false, std::memory_order_release);
+    occupant_.leave();
     departure_.end();
-    session_.reset();
     pushes_.drop_all();
-    {
-      std::lock_guard naming(id_lock_);
-      id_.reset();
-    }
     lends_.refuse_waiting();
     known_.each_dirty([&](array_core* a, std::uint32_t tile, bool) { gone.lost.emplace_back(a, tile); });
     before = report_.take();
@@ -164,7 +157,7 @@ void node_actor::frame(std::span<const std::byte> bytes) {
   net::reader from(bytes);
   const auto what = from.fixed<wire::kind>();
   std::unique_lock hold(lock_);
-  if (!session_) return;
+  if (!occupant_.has_session()) return;
   switch (what) {
     case wire::kind::done:
       for (wire::task_end& e : wire::take_done(from)) {
@@ -191,7 +184,6 @@ void node_actor::frame(std::span<const std::byte> bytes) {
       break;
     case wire::kind::leaving:
       if (!departure_.begin()) break;
-      refuses_.store(true);
       hold.unlock();
       placement_.hold_back(*this, true);
       hold.lock();

@@ -25,7 +25,8 @@ void node_actor::save_all() {
   std::vector<tile_of> all;
   {
     std::lock_guard hold(lock_);
-    if (!session_ || jobs_.under_way() != 0 || queued() != 0 || departure_.is_saving() || untold_ != 0) return;
+    if (!occupant_.has_session() || jobs_.under_way() != 0 || queued() != 0 || departure_.is_saving() || untold_ != 0)
+      return;
     known_.each_dirty([&](array_core* a, std::uint32_t tile, bool in_error) {
       if (!in_error && a->keep()) all.emplace_back(a, tile);
     });
@@ -34,10 +35,10 @@ void node_actor::save_all() {
   for (const auto& [a, tile] : all) let_go(a);
   if (coming != 0) return;
   std::lock_guard hold(lock_);
-  if (!session_ || !departure_.end()) return;
+  if (!occupant_.has_session() || !departure_.end()) return;
   net::writer frame;
   frame.fixed(wire::kind::released);
-  session_->send(frame.view());
+  occupant_.send(frame);
 }
 
 void node_actor::fetch(array_core& a, std::uint32_t tile) {
@@ -65,7 +66,7 @@ void node_actor::save(array_core& a, std::uint32_t tile) {
   const tile_of one{&a, tile};
   {
     std::lock_guard hold(lock_);
-    if (session_ && ask_for_copy(a, tile, 0)) {
+    if (occupant_.has_session() && ask_for_copy(a, tile, 0)) {
       departure_.begin_saving(1);
       return;
     }
@@ -90,7 +91,7 @@ void node_actor::tell_saved() {
       const std::uint32_t now = t.array->coherence->tiles[t.tile].version.load(std::memory_order_relaxed);
       return static_cast<std::int32_t>(now - t.version) >= 0;
     });
-    times = joined_;
+    times = occupant_.times();
   }
   std::vector<tile_of> ended;
   for (const saved_tile& t : n.saved) ended.emplace_back(t.array, t.tile);
@@ -122,7 +123,7 @@ void node_actor::bring_home_lent() {
   std::vector<tile_of> all;
   {
     std::lock_guard hold(lock_);
-    if (!session_) return;
+    if (!occupant_.has_session()) return;
     known_.each_dirty([&](array_core* a, std::uint32_t tile, bool) {
       if (a->is_borrowed() && a->keep()) all.emplace_back(a, tile);
     });
@@ -137,7 +138,7 @@ void node_actor::bring_home_lent() {
 bool node_actor::wait_idle(std::chrono::steady_clock::time_point deadline) {
   std::unique_lock hold(lock_);
   return idle_.wait_until(hold, deadline, [&] {
-    return !session_ || (jobs_.under_way() == 0 && queued() == 0 && !departure_.is_saving());
+    return !occupant_.has_session() || (jobs_.under_way() == 0 && queued() == 0 && !departure_.is_saving());
   });
 }
 

@@ -51,13 +51,13 @@ const access* access_numbered(const task_record& t, std::uint32_t number) {
 
 // Sends what is queued, as far as the node has room; returns true if the rest is to be sent in a moment.
 bool node_actor::send_some() {
-  if (!session_) {
+  if (!occupant_.has_session()) {
     // Tasks stay in the queue while lose() is still accounting for what was there.
     if (known_.empty()) turn_away(std::make_exception_ptr(error(errc::node_lost, "it is gone")));
     return false;
   }
   for (;;) {
-    const std::size_t most = std::max(under_way_max, under_way_each * static_cast<std::size_t>(slots_));
+    const std::size_t most = std::max(under_way_max, under_way_each * static_cast<std::size_t>(occupant_.slots()));
     task_record* const t = queue_.take_next(jobs_.under_way() < most);
     if (!t) break;
     if (!is_internal(t->kind)) {
@@ -68,7 +68,7 @@ bool node_actor::send_some() {
     }
     if (!frame_.is_full()) continue;
     flush();
-    if (session_->unsent() > unsent_bytes_max) return true;
+    if (occupant_.session()->unsent() > unsent_bytes_max) return true;
   }
   flush();
   try_waiting_lends();
@@ -77,7 +77,8 @@ bool node_actor::send_some() {
 
 // Returns whether what is queued may wait: until there is a batch, until something comes from the node, or a moment.
 send_queue::need node_actor::urgency() const {
-  if (!session_ || jobs_.under_way() < static_cast<std::size_t>(slots_) + plenty) return send_queue::need::send_now;
+  if (!occupant_.has_session() || jobs_.under_way() < static_cast<std::size_t>(occupant_.slots()) + plenty)
+    return send_queue::need::send_now;
   return queue_.urgency(gathered_max);
 }
 
@@ -199,9 +200,9 @@ std::exception_ptr node_actor::take_results(job& j, const wire::task_end& e) {
   task_record& t = *j.task;
   std::exception_ptr why;
   if (e.how != wire::outcome::ran) {
-    why = task_error(t, session_->peer().name, e.attempts, std::make_exception_ptr(error(e.code, e.text)),
+    why = task_error(t, occupant_.session()->peer().name, e.attempts, std::make_exception_ptr(error(e.code, e.text)),
                      lacks_room(t, e) && e.code != errc::unreachable ? e.code : errc::task_failed);
-    if (e.code == errc::cancelled) why = stopped_error(t, session_->peer().name);
+    if (e.code == errc::cancelled) why = stopped_error(t, occupant_.session()->peer().name);
   }
   if (j.data) {
     try {
@@ -289,14 +290,14 @@ void node_actor::end_task(task_record& t, std::exception_ptr why, float measured
 // writes, so none is recalled that writes what only the node has: that would have to be made again.
 void node_actor::recall(const std::function<bool(const task_record&)>& wanted) {
   std::lock_guard hold(lock_);
-  if (!session_) return;
+  if (!occupant_.has_session()) return;
   std::vector<job*> waiting;
   jobs_.each([&](job& j) {
     if (!j.recalled && !j.begun && !j.end && !known_.would_spoil(j) && wanted(*j.task)) waiting.push_back(&j);
   });
   const std::size_t under_way = jobs_.under_way();
-  if (under_way <= static_cast<std::size_t>(slots_)) return;
-  const std::size_t most = std::min(under_way - static_cast<std::size_t>(slots_), wire::recalled_max);
+  if (under_way <= static_cast<std::size_t>(occupant_.slots())) return;
+  const std::size_t most = std::min(under_way - static_cast<std::size_t>(occupant_.slots()), wire::recalled_max);
   std::ranges::sort(waiting, std::greater<>{}, &job::id);
   if (waiting.size() > most) waiting.resize(most);
   if (waiting.empty()) return;
@@ -307,7 +308,7 @@ void node_actor::recall(const std::function<bool(const task_record&)>& wanted) {
     j->recalled = true;
     frame.varint(j->id);
   }
-  session_->send(frame.view());
+  occupant_.send(frame);
 }
 
 // Ends a task that another thread has claimed, to cancel it.

@@ -60,33 +60,33 @@ TEST_F(gpu_job_list_test, keeps_the_order_in_which_jobs_began_whichever_ends_fir
 
 TEST_F(gpu_job_list_test, has_room_for_two_jobs_a_lane_however_long_they_are) {
   begin_some(few - 1, 1e9f);
-  EXPECT_TRUE(jobs->has_room(false));
+  EXPECT_TRUE(jobs->has_room());
   begin(1e9f);
-  EXPECT_FALSE(jobs->has_room(false));
+  EXPECT_FALSE(jobs->has_room());
 }
 
 TEST_F(gpu_job_list_test, works_off_half_of_short_jobs_before_there_is_room_again) {
   begin_some(255, 1.0f);
-  EXPECT_TRUE(jobs->has_room(false));
+  EXPECT_TRUE(jobs->has_room());
   begin(1.0f);
-  EXPECT_FALSE(jobs->has_room(false));
+  EXPECT_FALSE(jobs->has_room());
   while (jobs->size() > 128) {
     jobs->give(jobs->front());
-    EXPECT_EQ(jobs->has_room(false), jobs->size() < 128);
+    EXPECT_EQ(jobs->has_room(), jobs->size() < 128);
   }
   jobs->give(jobs->front());
-  EXPECT_TRUE(jobs->has_room(false));
+  EXPECT_TRUE(jobs->has_room());
   begin_some(128, 1.0f);
-  EXPECT_TRUE(jobs->has_room(false)) << "there was room, so it fills up again";
+  EXPECT_TRUE(jobs->has_room()) << "there was room, so it fills up again";
 }
 
 TEST_F(gpu_job_list_test, counts_predicted_work_and_not_jobs_where_they_are_long) {
   begin_some(few, 1000.0f);
-  EXPECT_TRUE(jobs->has_room(false));
+  EXPECT_TRUE(jobs->has_room());
   gpu_job& long_one = begin(400'000.0f);
-  EXPECT_FALSE(jobs->has_room(false));
+  EXPECT_FALSE(jobs->has_room());
   jobs->give(long_one);
-  EXPECT_TRUE(jobs->has_room(false)) << "its work does not count any more";
+  EXPECT_TRUE(jobs->has_room()) << "its work does not count any more";
 }
 
 TEST_F(gpu_job_list_test, forgets_work_with_the_last_job_so_that_roundings_do_not_add_up) {
@@ -94,15 +94,33 @@ TEST_F(gpu_job_list_test, forgets_work_with_the_last_job_so_that_roundings_do_no
   tasks.back()->predicted_ns = 1.0f;  // another number than was added
   jobs->give(j);
   begin_some(few, 1000.0f);
-  EXPECT_TRUE(jobs->has_room(false));
+  EXPECT_TRUE(jobs->has_room());
 }
 
 TEST_F(gpu_job_list_test, has_room_for_a_job_a_lane_while_tiles_are_evicted) {
+  jobs->begin_evicting();
   begin_some(lanes + gpu_copy_lanes - 1, 1.0f);
-  EXPECT_TRUE(jobs->has_room(true));
+  EXPECT_TRUE(jobs->has_room());
   begin(1.0f);
-  EXPECT_FALSE(jobs->has_room(true));
-  EXPECT_TRUE(jobs->has_room(false));
+  EXPECT_FALSE(jobs->has_room());
+  jobs->end_evicting();
+  EXPECT_TRUE(jobs->has_room());
+}
+
+TEST_F(gpu_job_list_test, shows_the_tasks_that_were_under_way_until_it_is_told_to_hide_them) {
+  bell door;
+  begin(1);
+  gpu_job& copy = begin(1);
+  copy.task->kind = task_kind::transfer;
+  jobs->take().task = nullptr;  // makes room, for no task
+  jobs->show(door.hold());
+  EXPECT_EQ(jobs->shown(door.hold()), std::vector<task_record*>{tasks[0].get()});
+  begin(1);
+  EXPECT_EQ(jobs->shown(door.hold()).size(), 1u) << "the list is of the time when it was made";
+  jobs->show(door.hold());
+  EXPECT_EQ(jobs->shown(door.hold()), (std::vector<task_record*>{tasks[0].get(), tasks[2].get()}));
+  jobs->hide(door.hold());
+  EXPECT_TRUE(jobs->shown(door.hold()).empty());
 }
 
 TEST_F(gpu_job_list_test, gives_lanes_in_turn_while_one_of_them_may_rest) {

@@ -104,7 +104,7 @@ struct gpu_memory_test : testing::Test {
   test::paper_accelerator device{4, 2 * tile_bytes};
   gpu_lanes lanes;
   std::atomic<std::uint64_t> moved{0};
-  gpu_memory memory{*rt, lanes, "", moved};
+  gpu_memory memory{*rt, lanes, "", moved, device.facts().memory_bytes};
   std::atomic<bool> stopping{false};
   std::optional<gpu_job_list> jobs;
   const kernel_info kernel{.name = "kernel", .key = 1};
@@ -136,6 +136,7 @@ TEST_F(gpu_memory_test, gives_a_task_room_for_everything_or_for_nothing) {
   gpu_job& smaller = begin({{0, access_mode::read}, {1, access_mode::read}});
   EXPECT_TRUE(memory.reserve(smaller));
   EXPECT_EQ(memory.used_max(), 2 * tile_bytes);
+  EXPECT_EQ(memory.bytes(), 2 * tile_bytes);
 }
 
 TEST_F(gpu_memory_test, evicts_what_is_not_in_use_and_used_longest_ago) {

@@ -85,6 +85,14 @@ TEST_F(absent_list, does_not_take_what_was_cancelled_before) {
   EXPECT_FALSE(all.any());
 }
 
+TEST_F(absent_list, names_the_node_that_left_last) {
+  EXPECT_EQ(all.what_has_gone(a), "") << "it is not for want of a node";
+  all.note_gone("left");
+  all.note_gone("right");
+  EXPECT_EQ(all.what_has_gone(a),
+            ": node right has gone; task_options::executor_wait makes it wait for one that comes");
+}
+
 TEST_F(absent_list, is_looked_at_once_for_each_reason_to) {
   all.add(a, 100, nullptr);
   EXPECT_FALSE(all.is_to_look());

@@ -38,6 +38,18 @@ TEST(executor_list, counts_a_node_as_memory_elsewhere) {
   EXPECT_TRUE(all.near().empty());
 }
 
+TEST(executor_list, limits_memory_with_a_device_or_a_budget) {
+  collector cores({0, "cpu:0", device_kind::cpu, host_space, 2}), gpu({1, "cuda:0", device_kind::cuda, 1, 1});
+  executor_list plain, under_budget(true);
+  plain.add(cores);
+  EXPECT_FALSE(plain.limits_memory());
+  plain.add(gpu);
+  EXPECT_TRUE(plain.limits_memory());
+  under_budget.add(cores);
+  EXPECT_TRUE(under_budget.limits_memory());
+  EXPECT_FALSE(under_budget.has_devices());
+}
+
 TEST(executor_list, shares_no_cache_line_of_what_submitting_threads_read) {
   std::vector<std::unique_ptr<collector>> cores;
   executor_list all;

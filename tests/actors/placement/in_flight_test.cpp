@@ -43,6 +43,18 @@ TEST(in_flight, counts_what_has_been_submitted_and_has_not_finished) {
   EXPECT_TRUE(f.all_retired());
 }
 
+TEST(in_flight, counts_a_granted_access_as_finished_and_knows_that_its_view_is_open) {
+  in_flight f(8);
+  submit(f, 1);
+  f.note_granted();
+  EXPECT_EQ(f.publish(), 1u);
+  EXPECT_TRUE(f.none()) << "nobody waits for the end of a view";
+  EXPECT_FALSE(f.all_retired());
+  f.note_closed();
+  EXPECT_TRUE(f.all_retired());
+  EXPECT_EQ(f.publish(), 1u) << "it counts once";
+}
+
 TEST(in_flight, is_at_its_bound_with_as_many_as_allowed) {
   in_flight f(8);
   submit(f, 7);
@@ -66,7 +78,7 @@ TEST(in_flight, holds_a_thread_back_until_a_quarter_has_drained) {
   submit(f, 9);
   std::atomic<bool> went_on{false};
   std::thread held([&] {
-    f.wait_until_drained(nullptr);
+    f.wait_until_drained();
     went_on = true;
   });
   retire(f, 2);
@@ -81,7 +93,8 @@ TEST(in_flight, lets_a_thread_go_that_the_others_wait_for) {
   in_flight f(4);
   submit(f, 4);
   int asked = 0;
-  f.wait_until_drained([&] { return ++asked == 2; });  // not at first: tasks begin to wait for it meanwhile
+  f.use_exemption([&] { return ++asked == 2; });  // not at first: tasks begin to wait for it meanwhile
+  f.wait_until_drained();
   EXPECT_EQ(asked, 2);
   EXPECT_EQ(f.count(), 4u);
 }

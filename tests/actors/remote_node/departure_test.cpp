@@ -22,6 +22,17 @@ TEST(departure, begins_once_and_ends_once) {
   EXPECT_FALSE(d.is_under_way());
 }
 
+TEST(departure, lets_the_node_refuse_tasks_until_another_one_has_joined) {
+  departure d;
+  EXPECT_FALSE(d.refuses());
+  d.begin();
+  EXPECT_TRUE(d.refuses());
+  d.end();
+  EXPECT_TRUE(d.refuses()) << "it has been released, and has not gone";
+  d.forget();
+  EXPECT_FALSE(d.refuses());
+}
+
 TEST(departure, knows_the_last_tile_that_is_saved) {
   departure d;
   d.begin_saving(3);
