@@ -214,7 +214,7 @@ TEST_F(pushes, nothing_goes_to_where_memory_is_counted) {
 
 TEST_F(pushes, nothing_goes_into_what_a_task_there_still_uses) {
   const grid x = made();
-  const auto f = reads(x.sub({{0, 0}, {10, 3}}));
+  const auto f = reads(x.sub({{0, 0}, {500, 3}}));
   const wire::task_descriptor first = next_task();
   EXPECT_NE(pushed_with(first), 0u);
   const auto g = reads(x);
@@ -222,7 +222,7 @@ TEST_F(pushes, nothing_goes_into_what_a_task_there_still_uses) {
   ASSERT_EQ(second.accesses.at(0).gaps.size(), 1u);
   EXPECT_EQ(pushed_with(second), 0u);
   const grid y = made();
-  const auto h = reads(y.sub({{0, 0}, {10, 3}}));
+  const auto h = reads(y.sub({{0, 0}, {500, 3}}));
   const wire::task_descriptor third = next_task();
   ended(third.id, wire::outcome::ran);
   ASSERT_TRUE(until([&] { return h.is_ready(); }));
