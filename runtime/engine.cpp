@@ -111,6 +111,8 @@ void engine::build() {
   if (!options_.cluster.cluster_name.empty())
     nodes_ = std::make_unique<node_set>(*this, options_.cluster, static_cast<memory_space>(gpus_.size() + 1));
   placement_->trace_to(sink(), 1);
+  if (nodes_)
+    for (auto& g : groups_) g->poll_with(nodes_->poller());
   for (auto& g : groups_) g->start();
   for (auto& g : gpus_) g->start();
   if (disk_) disk_->start();

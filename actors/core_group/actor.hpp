@@ -12,6 +12,7 @@
 
 #include "actors/control/stall_watch.hpp"
 #include "actors/core_group/core_group.hpp"
+#include "actors/core_group/outside.hpp"
 #include "actors/core_group/parking.hpp"
 #include "actors/core_group/task_queue.hpp"
 #include "actors/core_group/worker.hpp"
@@ -90,6 +91,7 @@ class group_actor final : public core_group,
   std::vector<task_record*> running() const override;
   int threads() const override;
   bool help_with(task_record& awaited, const std::function<void()>& begin) override;
+  void poll_with(std::shared_ptr<net::control_poller> p) override { outside_.use(std::move(p)); }
 
   bool wait_inside(worker&, task_record& awaited, wait_table&, std::chrono::steady_clock::time_point) override;
   void give_slot(worker&) override;
@@ -209,6 +211,7 @@ class group_actor final : public core_group,
   mutable std::uint32_t seen_takes_ = 0;         // under parking's lock
   std::atomic<const worker*> looking_{nullptr};  // the thread that ran dry last
   std::atomic<int> lookers_{0};                  // threads that look for work
+  outside outside_;
 
   std::mutex passing_lock_;
   logic::backfill passing_;  // times are ticks

@@ -232,6 +232,7 @@ bool group_actor::looks_on(worker& self) {
                               : placement_.active() <= usable_cores_ ? self.patience.looks_for(parking_.wake_up())
                                                                      : 0;
   if (now - self.looks_since >= limit) return false;
+  if (outside_.poll(self.polls)) return true;
   // A thread that this one has just woken may have been put on its core.
   for (int i = 0; i < 8; ++i) spin_lock::pause();
   self.place.looks.set(now, devices::current_cpu());
@@ -320,6 +321,7 @@ void group_actor::work_on(worker& self) {
       if (placement_.is_stale(ticks()) && steal(self)) continue;
     }
     stops_looking(self);
+    outside_.rest(self.polls);
     self.has_slept = true;
     be_awake(self, false);
     check_fault();

@@ -27,6 +27,9 @@
 namespace troupe::devices {
 class device;
 }
+namespace troupe::net {
+class control_poller;
+}
 
 namespace troupe::detail {
 
@@ -62,6 +65,8 @@ class core_group : public executor, public actor {
   /// Returns the tasks whose bodies run now or wait for others inside. Only while placement's turn is held.
   virtual std::vector<task_record*> running() const = 0;
   virtual int threads() const = 0;
+  /// Has threads that look for work poll the network, too. Once, before there is any other node.
+  virtual void poll_with(std::shared_ptr<net::control_poller>) {}
   /// Runs this task on the calling thread, which is not one of the group's, if it is ready and no thread has it yet;
   /// true if it did. `begin` is called before its body, which may take long and wait.
   virtual bool help_with(task_record&, const std::function<void()>& begin) = 0;

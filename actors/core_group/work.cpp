@@ -12,12 +12,20 @@
 
 namespace troupe::detail {
 
+namespace {
+// True if these tasks are done in a moment, as far as is known: then the thread polls again.
+bool is_momentary(const task_record& first, std::size_t n) {
+  return n == 1 && first.predicted_ns >= 1 && first.predicted_ns <= outside::moment_ns;
+}
+}  // namespace
+
 // ---- work -----------------------------------------------------------------------------------------------------------
 
 bool group_actor::work_once(worker& self) {
   task_record* got[task_queue::batch_max];
   if (const std::size_t n = queue_.take_batch(got)) {
     found_work(self);
+    if (self.polls && !is_momentary(*got[0], n)) outside_.rest(self.polls);
     if (n > 1 || queue_.size() != 0) parking_.keep_watch();
     for (std::size_t i = 1; i < n; ++i) self.batch.push(got[i]);
     // Prefetches the next record while a body runs: another core filled it in.

@@ -107,6 +107,7 @@ class worker {
   std::uint64_t dry_since = 0;    // ticks since when it has had nothing to do; 0: it has
   std::uint64_t looks_since = 0;  // ticks since when it looks for work, and is counted as doing so; 0: it does not
   bool has_slept = false;         // since it ran dry
+  bool polls = false;             // the network, since it last slept or did something long
   bool passes = false;            // its body uses a slot while others are in line
   bool yielded = false;           // its body has given the slots away by yield_core
   std::thread handle;

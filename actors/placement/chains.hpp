@@ -45,6 +45,11 @@ class chains {
   /// Assigns a task to the device that has all its unfinished predecessors, to run after them; false if it may not or
   /// there is no room.
   bool send_behind(task_record&);
+  /// Does so with a task one of whose predecessors has just ended.
+  void send_if_behind(task_record& t) {
+    if (t.ahead > 0 && t.ahead == t.pending && !(t.marks & mark_sent) && (t.phase.load(std::memory_order_relaxed) & phase_mask) == phase_waiting)
+      send_behind(t);
+  }
   /// Does so with all successors of a task that its device has.
   void send_successors(task_record& t) {
     order_.each_successor(t, [&](task_record& next, bool) { send_behind(next); });

@@ -246,7 +246,12 @@ void placement::retire(task_record& t) {
     });
   // A task that waited for a copy that is lost finds out itself whether it needed the copy.
   if (t.kind >= task_kind::transfer) t.error = nullptr;
-  deps_.retire(t, [&](task_record& next) { make_ready(next); });
+  const bool chains = executors_.has_devices();
+  deps_.retire(
+      t, [&](task_record& next) { make_ready(next); },
+      [&](task_record& next) {
+        if (chains) chains_.send_if_behind(next);  // it may have waited for this one only, beside those of a device
+      });
   admission_.finished(t);
   for (int i = 0; i < t.access_count; ++i) {
     access& x = t.accesses[i];

@@ -13,6 +13,9 @@
 #include <boost/asio/posix/stream_descriptor.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/steady_timer.hpp>
+#include <atomic>
+#include <condition_variable>
+#include <cstdint>
 #include <map>
 #include <mutex>
 #include <thread>
@@ -26,18 +29,65 @@ namespace troupe::net::tcp {
 
 namespace asio = boost::asio;
 
-struct loop::inside {
+namespace {
+// After so long without a look by those to whom the thread has given its part it takes that back.
+constexpr std::chrono::microseconds lease{200};
+}  // namespace
+
+struct loop::inside final : control_poller {
   inside(std::string n, std::chrono::nanoseconds l) : name(std::move(n)), looks(l) {}
 
+  // Whoever has the seat drives the context: the loop's own thread, or one that polls while the seat is lent.
   void run() {
     adaptive_spin more;
-    while (context.run_one() != 0)
-      while (more.begin(std::chrono::steady_clock::now(), looks) && finds_more(more)) continue;
+    std::unique_lock hold(seat);
+    while (context.run_one() != 0) {
+      while (!wanted.load(std::memory_order_relaxed) && more.begin(std::chrono::steady_clock::now(), looks) &&
+             finds_more(more))
+        continue;
+      if (wanted.exchange(false, std::memory_order_relaxed)) lend(hold);
+    }
   }
   bool finds_more(adaptive_spin& more) {
     while (context.poll() == 0)
-      if (context.stopped() || !more.goes_on()) return false;
+      if (context.stopped() || wanted.load(std::memory_order_relaxed) || !more.goes_on()) return false;
     return true;
+  }
+  void lend(std::unique_lock<std::mutex>& hold) {
+    std::uint64_t seen = polls.load(std::memory_order_relaxed);
+    lent = true;
+    hold.unlock();
+    {
+      std::unique_lock wait(lock_of_return);
+      while (!returned.wait_for(wait, lease, [this] { return is_returned; })) {
+        const std::uint64_t now = polls.load(std::memory_order_relaxed);
+        if (std::exchange(seen, now) == now) break;
+      }
+      is_returned = false;
+    }
+    hold.lock();
+    lent = false;
+  }
+  void take_back() {
+    {
+      const std::lock_guard hold(lock_of_return);
+      is_returned = true;
+    }
+    returned.notify_one();
+  }
+
+  bool poll() override {
+    const std::unique_lock hold(seat, std::try_to_lock);
+    if (!hold || !lent) {
+      if (!wanted.load(std::memory_order_relaxed)) wanted.store(true, std::memory_order_relaxed);
+      return false;
+    }
+    polls.fetch_add(1, std::memory_order_relaxed);
+    return context.poll() != 0;
+  }
+  void rest() override {
+    wanted.store(false, std::memory_order_relaxed);
+    take_back();
   }
   void run_posted() {
     std::vector<std::function<void()>> now;
@@ -87,10 +137,18 @@ struct loop::inside {
   std::vector<std::function<void()>> posted;
   std::multimap<time_point, std::function<void()>> timed;
   std::thread thread;
+
+  std::mutex seat;    // of who drives the context
+  bool lent = false;  // the thread waits meanwhile; with the seat
+  std::atomic<bool> wanted{false};
+  std::atomic<std::uint64_t> polls{0};
+  std::mutex lock_of_return;
+  std::condition_variable returned;
+  bool is_returned = false;
 };
 
 loop::loop(std::string thread_name, std::chrono::nanoseconds looks)
-    : inside_(std::make_unique<inside>(std::move(thread_name), looks)) {}
+    : inside_(std::make_shared<inside>(std::move(thread_name), looks)) {}
 
 loop::~loop() { stop(); }
 
@@ -134,10 +192,12 @@ void loop::stop() {
     timed.swap(inside_->timed);
   }
   inside_->context.stop();
+  inside_->take_back();
   if (inside_->thread.joinable()) inside_->thread.join();
+  const std::lock_guard last(inside_->seat);  // who polls just now
 }
 
-bool loop::here() const { return std::this_thread::get_id() == inside_->thread.get_id(); }
+std::shared_ptr<control_poller> loop::poller() { return inside_; }
 
 struct watch::inside {
   inside(asio::io_context& context, int socket) : descriptor(context, socket) {}

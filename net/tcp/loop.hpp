@@ -11,6 +11,8 @@
 #include <memory>
 #include <string>
 
+#include "net/transport.hpp"
+
 namespace troupe::net::tcp {
 
 class loop {
@@ -30,12 +32,13 @@ class loop {
   void at(time_point, std::function<void()>);
   /// Joins the thread. Every `watch` has to be gone.
   void stop();
-  bool here() const;
+  /// Lets other threads do this one's part while it has nothing to do. Usable for longer than this object lives.
+  std::shared_ptr<control_poller> poller();
 
  private:
   friend class watch;
   struct inside;
-  std::unique_ptr<inside> inside_;
+  std::shared_ptr<inside> inside_;
 };
 
 /// Says when a socket is ready. Made, used and destroyed on the loop's thread; the socket is somebody else's and is closed

@@ -105,6 +105,7 @@ class tcp_transport final : public transport {
 
   void at(time_point when, std::function<void()> f) override { control_.at(when, std::move(f)); }
   time_point now() const override { return std::chrono::steady_clock::now(); }
+  std::shared_ptr<control_poller> poller() override { return control_.poller(); }
 
   void stop() override {
     const std::lock_guard only_one(stopping_);

@@ -40,6 +40,8 @@ class node_set final : private cluster_events {
   node_set(engine&, const cluster_options&, memory_space first_space);
   ~node_set();
 
+  /// Returns the network's part for threads that have nothing else to do; null if there is none.
+  std::shared_ptr<net::control_poller> poller() { return transport_->poller(); }
   /// Listens and looks for other nodes. Throws error(bad_argument) or error(io_failed).
   void start();
   /// Adds addresses where other nodes may be.

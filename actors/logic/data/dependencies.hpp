@@ -87,18 +87,26 @@ class dependencies {
   void combine_recorded(std::vector<task_record*>& combines);
 
   /// Removes a finished task from the graph. Calls `ready(successor)` for each successor whose last predecessor this
-  /// was. A failed task (`error` set) fails its data successors and poisons its outputs.
-  template <class Ready>
-  void retire(task_record& task, Ready&& ready) {
+  /// was, and `fewer(successor)` for each that waits for others still. A failed task (`error` set) fails its data
+  /// successors and poisons its outputs.
+  template <class Ready, class Fewer>
+  void retire(task_record& task, Ready&& ready, Fewer&& fewer) {
     retiring_ = &task;
     if (task.error) poison_outputs(task);
     each_successor(task, [&](task_record& next, bool data) {
       if (data && task.error) around_.fail(next, task.error, is_own_failure(task, next));
-      if (--next.pending == 0) ready(next);
+      if (--next.pending == 0)
+        ready(next);
+      else
+        fewer(next);
     });
     forget_successors(task);
     task.sequence = 0;
     retiring_ = nullptr;
+  }
+  template <class Ready>
+  void retire(task_record& task, Ready&& ready) {
+    retire(task, std::forward<Ready>(ready), [](task_record&) {});
   }
   /// True if `failed` is a chunk that ran and `next` is its join: the join ends with the error of its chunk as its own
   /// failure, not as one that it depends on.

@@ -399,8 +399,11 @@ TEST(gpu, a_shutdown_while_a_device_compiles_ends_all_futures) {
     const auto behind_it = rt.spawn([](view<unsigned, 1>) {}, update(a));
     const auto r = rt.shutdown(std::chrono::milliseconds(i * 10));
     for (const auto& f : {on_device, behind_it}) ASSERT_TRUE(f.is_ready());
-    const auto outcome = code_of([&] { on_device.get(); });
-    EXPECT_EQ(outcome, r.complete ? std::nullopt : std::optional(errc::runtime_stopped));
+    // The compiler may be done, and the task with it, after the deadline and before the device is left behind; then
+    // only what comes after it has not run.
+    const auto first = code_of([&] { on_device.get(); }), second = code_of([&] { behind_it.get(); });
+    EXPECT_EQ(second, r.complete ? std::nullopt : std::optional(errc::runtime_stopped));
+    EXPECT_TRUE(!first || (first == errc::runtime_stopped && !r.complete)) << static_cast<int>(*first);
   }
 }
 
