@@ -308,10 +308,10 @@ void group_actor::work_on(worker& self) {
         if (work_once(self) || (place.look && steal(self))) {
           place.look = false;
           // A worker that is faster than the submitters fetches their tasks one by one, and each fetch slows them down.
-          // A short rest lets the next tasks accumulate.
+          // A short rest lets the next tasks accumulate; not what other nodes wait for.
           const bool few = self.counts().tasks.load(std::memory_order_relaxed) - before < 8;
           rest = few ? std::min(rest + 1, rest_max) : rest / 2;
-          if (queue_.size() == 0)
+          if (queue_.size() == 0 && !self.polls)
             for (int i = 0; i < rest; ++i) spin_lock::pause();
           continue;
         }
