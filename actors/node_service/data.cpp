@@ -19,7 +19,8 @@ namespace {
 constexpr std::size_t copied_bytes_max = 64u << 20;
 
 bool is_among(std::span<const wire::written_box> all, int access) {
-  return std::ranges::any_of(all, [&](const wire::written_box& w) { return w.access == static_cast<unsigned>(access); });
+  return std::ranges::any_of(all,
+                             [&](const wire::written_box& w) { return w.access == static_cast<unsigned>(access); });
 }
 
 [[noreturn]] void refuse(const char* what) { throw error(errc::protocol_error, what); }

@@ -311,8 +311,7 @@ void node_service_actor::make_task(remote_task& r, const wire::task_descriptor& 
   } made{new_task(engine_)};
   task_record& t = *made.task;
   t.ops = nullptr;
-  if (static_cast<int>(c.accesses.size()) > task_record::inline_accesses)
-    size_accesses(t, c.accesses.size());
+  if (static_cast<int>(c.accesses.size()) > task_record::inline_accesses) size_accesses(t, c.accesses.size());
   for (const wire::access_descriptor& x : c.accesses) add_access(r, t, x);
   t.kernel = intern(engine_, k.info);
   task_options o;

@@ -47,7 +47,8 @@ class chains {
   bool send_behind(task_record&);
   /// Does so with a task one of whose predecessors has just ended.
   void send_if_behind(task_record& t) {
-    if (t.ahead > 0 && t.ahead == t.pending && !(t.marks & mark_sent) && (t.phase.load(std::memory_order_relaxed) & phase_mask) == phase_waiting)
+    if (t.ahead > 0 && t.ahead == t.pending && !(t.marks & mark_sent) &&
+        (t.phase.load(std::memory_order_relaxed) & phase_mask) == phase_waiting)
       send_behind(t);
   }
   /// Does so with all successors of a task that its device has.

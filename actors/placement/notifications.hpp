@@ -55,7 +55,7 @@ class notifications {
     calls c;
     if (executors_.size() + listeners_.size() == 1 && saves_.empty()) {
       (executors_.empty() ? static_cast<void>(c.listener_ = listeners_.front())
-                      : static_cast<void>(c.executor_ = executors_.front()));
+                          : static_cast<void>(c.executor_ = executors_.front()));
       executors_.clear();
       listeners_.clear();
     } else {

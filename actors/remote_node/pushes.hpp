@@ -32,6 +32,7 @@ class pushes {
 
   /// Sets whether the node takes pushes: only where its memory is not counted.
   void allow(bool is) { allowed_ = is; }
+  bool is_allowed() const { return allowed_; }
   /// True if a box of that size may be pushed now.
   bool fits(std::uint64_t bytes) const {
     return allowed_ && bytes <= box_max && under_way_ + weight_of(bytes) <= wire::pushed_bytes_max;

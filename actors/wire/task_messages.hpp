@@ -81,7 +81,7 @@ inline constexpr std::size_t accesses_max = 65535, resources_max = 256, gaps_max
 inline constexpr std::uint64_t pushed_bytes_max = 8u << 20;
 /// Bytes of a box that travels inside a message about its task, and of all those of one task: what is larger takes the
 /// bulk connection, where it holds nothing up.
-inline constexpr std::size_t inline_max = 4096, inline_task_max = 64u << 10;
+inline constexpr std::size_t inline_max = 4096, inline_task_max = 16u << 10;
 /// An array, and what a task sees of one, of which more could not be addressed.
 inline constexpr double bytes_max = 1e15;
 /// Bytes of the largest frame that a peer has to take. No frame is larger: long lists are sent in several frames of about
@@ -183,7 +183,8 @@ struct task_end {
   std::int32_t attempts = 1;  ///< bodies of it that have run there; all have thrown, but the last where it `ran`
   errc code = errc::task_failed;
   std::string text{};
-  std::vector<written_box> written{};  ///< of a task that ran: boxes that return or were to be copied, if they are small
+  std::vector<written_box>
+      written{};  ///< of a task that ran: boxes that return or were to be copied, if they are small
 };
 
 struct box_request {

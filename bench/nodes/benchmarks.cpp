@@ -183,8 +183,7 @@ group steps(const link& by) {
                                 {"nearest", {.pattern = step_pattern::nearest, .width = 4}}};
   group found{name, "METG(50 %) of graphs in steps on two nodes of one core each", {}, {}, stage::shared, {}, {}};
   for (const auto& each : all)
-    found.rows.push_back(
-        {name + "/" + each.name, "us", lower, {}, {{"mpi", by.secure ? 1 / 2.0 : 1 / 1.5}}});
+    found.rows.push_back({name + "/" + each.name, "us", lower, {}, {{"mpi", by.secure ? 1 / 2.0 : 1 / 1.5}}});
   found.measure = with_nodes([by, all](node_contender& who, const settings& how) {
     figures metg;
     for (const auto& each : all)

@@ -57,18 +57,18 @@ inline constexpr auto step_of_none =
 /// Checks the outputs of three points of the step before (some may be the same), computes, fills its own.
 inline constexpr auto step_of_three =
     troupe::kernel<step_call, number_in, number_in, number_in, troupe::out<std::uint64_t, 1>>("bench.step_of_three")
-        .on(troupe::cpu, [](step_call c, numbers_seen a, numbers_seen b, numbers_seen d,
-                            troupe::view<std::uint64_t, 1> out) {
-          std::size_t i = 0;
-          for (const auto* in : {&a, &b, &d}) check_input(c, i++, *in);
-          compute_step(c, out);
-        });
+        .on(troupe::cpu,
+            [](step_call c, numbers_seen a, numbers_seen b, numbers_seen d, troupe::view<std::uint64_t, 1> out) {
+              std::size_t i = 0;
+              for (const auto* in : {&a, &b, &d}) check_input(c, i++, *in);
+              compute_step(c, out);
+            });
 /// The same with five.
 inline constexpr auto step_of_five =
     troupe::kernel<step_call, number_in, number_in, number_in, number_in, number_in, troupe::out<std::uint64_t, 1>>(
         "bench.step_of_five")
-        .on(troupe::cpu, [](step_call c, numbers_seen a, numbers_seen b, numbers_seen d, numbers_seen e,
-                            numbers_seen f, troupe::view<std::uint64_t, 1> out) {
+        .on(troupe::cpu, [](step_call c, numbers_seen a, numbers_seen b, numbers_seen d, numbers_seen e, numbers_seen f,
+                            troupe::view<std::uint64_t, 1> out) {
           std::size_t i = 0;
           for (const auto* in : {&a, &b, &d, &e, &f}) check_input(c, i++, *in);
           compute_step(c, out);

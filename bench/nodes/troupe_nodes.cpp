@@ -224,9 +224,8 @@ class troupe_nodes final : public node_contender {
     const auto [graph, step, at] = problem.point_of(task);
     const auto& where = at < shape.width / 2 ? here : n.there;
     const auto& out = outputs[problem.output_of(graph, step, at)];
-    step_call call{.iterations = shape.iterations,
-                   .step = static_cast<std::uint32_t>(step),
-                   .at = static_cast<std::uint16_t>(at)};
+    step_call call{
+        .iterations = shape.iterations, .step = static_cast<std::uint32_t>(step), .at = static_cast<std::uint16_t>(at)};
     if (step == 0) {
       n.owner().spawn(where, step_of_none, call, troupe::write(out));
       return;

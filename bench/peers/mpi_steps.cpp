@@ -46,8 +46,8 @@ int run(const bench::step_problem& problem, std::size_t me, std::size_t processe
             MPI_Isend(before[at].data(), 2, MPI_UINT64_T, static_cast<int>(reader), static_cast<int>(at),
                       MPI_COMM_WORLD, &r);
           else if (reader == me)
-            MPI_Irecv(before[at].data(), 2, MPI_UINT64_T, static_cast<int>(from), static_cast<int>(at),
-                      MPI_COMM_WORLD, &r);
+            MPI_Irecv(before[at].data(), 2, MPI_UINT64_T, static_cast<int>(from), static_cast<int>(at), MPI_COMM_WORLD,
+                      &r);
           else
             continue;
           requests.push_back(r);

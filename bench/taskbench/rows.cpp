@@ -34,8 +34,7 @@ std::vector<series> all_series(const settings& how) {
 }
 
 // Time of a whole run over that of a perfect one.
-std::optional<double> efficiency(contender& who, const settings& how, step_shape shape, double body_us,
-                                 bool recorded) {
+std::optional<double> efficiency(contender& who, const settings& how, step_shape shape, double body_us, bool recorded) {
   shape.iterations = static_cast<std::uint64_t>(std::max(1.0, body_us * 1000 / iteration_ns(how.threads)));
   const double tasks = (how.quick ? 4'000 : 20'000) * static_cast<double>(how.threads) / (body_us + 2);
   shape.steps = std::clamp<std::size_t>(static_cast<std::size_t>(tasks) / (shape.width * shape.graphs), 20, 2'000);
@@ -49,7 +48,8 @@ std::optional<double> efficiency(contender& who, const settings& how, step_shape
 figures measure(contender& who, const settings& how) {
   figures found;
   for (const auto& each : all_series(how))
-    for (const bool recorded : {false, true}) found.push_back(metg50([&](double body_us) { return efficiency(who, how, each.shape, body_us, recorded); }));
+    for (const bool recorded : {false, true})
+      found.push_back(metg50([&](double body_us) { return efficiency(who, how, each.shape, body_us, recorded); }));
   return found;
 }
 
@@ -73,7 +73,10 @@ group taskbench_group(const settings& how) {
             .measure = measure,
             .verify = verify};
   for (const auto& each : all_series(how)) {
-    all.rows.push_back({"taskbench/" + each.name, "us", better::lower, each.spawned_bound,
+    all.rows.push_back({"taskbench/" + each.name,
+                        "us",
+                        better::lower,
+                        each.spawned_bound,
                         {{"tbb", each.factor}, {"openmp", each.factor}}});
     all.rows.push_back({"taskbench/" + each.name + "/recorded", "us", better::lower, each.recorded_bound});
   }

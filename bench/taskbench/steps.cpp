@@ -39,11 +39,15 @@ std::size_t sets_of(const step_shape& s) {
 bool needs(const step_shape& s, std::size_t set, std::size_t at, std::size_t other) {
   const std::size_t distance = at < other ? other - at : at - other;
   switch (s.pattern) {
-    case step_pattern::stencil_1d: return distance <= 1;
+    case step_pattern::stencil_1d:
+      return distance <= 1;
     case step_pattern::nearest:
-    case step_pattern::load_imbalance: return distance <= 2;
-    case step_pattern::fft: return distance == 0 || distance == std::size_t{1} << set;
-    case step_pattern::all_to_all: return true;
+    case step_pattern::load_imbalance:
+      return distance <= 2;
+    case step_pattern::fft:
+      return distance == 0 || distance == std::size_t{1} << set;
+    case step_pattern::all_to_all:
+      return true;
     case step_pattern::random_nearest:
       return distance <= 2 && (distance == 0 || mixed((set * s.width + at) * s.width + other) % 2 == 0);
   }
@@ -66,8 +70,8 @@ thread_local volatile double sink = 0;
 }  // namespace
 
 std::string_view name_of(step_pattern p) {
-  constexpr std::string_view names[] = {"stencil_1d", "nearest", "fft", "random_nearest", "all_to_all",
-                                        "load_imbalance"};
+  constexpr std::string_view names[] = {"stencil_1d",     "nearest",    "fft",
+                                        "random_nearest", "all_to_all", "load_imbalance"};
   return names[static_cast<std::size_t>(p)];
 }
 

@@ -20,14 +20,14 @@ namespace bench {
 /// Which points of the step before a point needs. In load_imbalance as in nearest; its tasks take 0 to 2 times as long
 /// as the others', by chance.
 enum class step_pattern { stencil_1d, nearest, fft, random_nearest, all_to_all, load_imbalance };
-inline constexpr step_pattern step_patterns[] = {step_pattern::stencil_1d,     step_pattern::nearest,
-                                                 step_pattern::fft,            step_pattern::random_nearest,
-                                                 step_pattern::all_to_all,     step_pattern::load_imbalance};
+inline constexpr step_pattern step_patterns[] = {step_pattern::stencil_1d, step_pattern::nearest,
+                                                 step_pattern::fft,        step_pattern::random_nearest,
+                                                 step_pattern::all_to_all, step_pattern::load_imbalance};
 std::string_view name_of(step_pattern);
 
 struct step_shape {
   step_pattern pattern = step_pattern::stencil_1d;
-  std::size_t width = 4;          ///< tasks of a step, of each graph
+  std::size_t width = 4;  ///< tasks of a step, of each graph
   std::size_t steps = 100;
   std::size_t graphs = 1;         ///< which share nothing and run side by side
   std::size_t output_bytes = 16;  ///< a multiple of 16

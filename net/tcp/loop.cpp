@@ -8,12 +8,12 @@
 
 #include <utility>  // before Asio, which forgets it
 
+#include <atomic>
 #include <boost/asio/executor_work_guard.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/posix/stream_descriptor.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/steady_timer.hpp>
-#include <atomic>
 #include <condition_variable>
 #include <cstdint>
 #include <map>

@@ -68,6 +68,7 @@ class chains_on_devices : public testing::Test, protected loose_graph {
     assignment.finished(*t);
     troupe::logic::note_done(*t, assignment.space_of(*t));
     for (task_record* next : retire(t)) next->marks &= static_cast<std::uint16_t>(~mark_chained);
+    for (task_record* next : still_wait) chains.send_if_behind(*next);
     return true;
   }
   using tasks = std::vector<task_record*>;
@@ -111,6 +112,31 @@ TEST_F(chains_on_devices, have_no_task_that_also_comes_after_one_elsewhere) {
   EXPECT_FALSE(chains.send_behind(*u)) << "what the other device has written is in the way";
   EXPECT_TRUE(end(t));
   EXPECT_EQ(u->ahead, 0);
+}
+
+TEST_F(chains_on_devices, get_a_task_when_all_it_waits_for_elsewhere_has_ended) {
+  array_core *a = array("a"), *b = array("b");
+  task_record* const here = on(0, {{a, write}});
+  task_record* const first = on(1, {{b, write}});
+  task_record* const both = on(1, {{a, read}, {b, update}});
+  EXPECT_EQ(hand_over(1), (tasks{first}));
+  EXPECT_TRUE(assignment.outgoing(1).empty()) << "one of those before it runs elsewhere";
+  assignment.sent(0);
+  EXPECT_TRUE(end(here));
+  EXPECT_EQ(hand_over(1), (tasks{both}));
+  EXPECT_TRUE(both->marks & mark_chained);
+  EXPECT_TRUE(end(first));
+}
+
+TEST_F(chains_on_devices, get_no_task_that_has_failed_by_what_it_waited_for_elsewhere) {
+  array_core *a = array("a"), *b = array("b");
+  task_record* const here = on(0, {{a, write}});
+  task_record* const first = on(1, {{b, write}});
+  on(1, {{a, read}, {b, update}});
+  EXPECT_EQ(hand_over(1), (tasks{first}));
+  assignment.sent(0);
+  EXPECT_TRUE(end(here, std::make_exception_ptr(std::runtime_error("it fails"))));
+  EXPECT_TRUE(assignment.outgoing(1).empty());
 }
 
 TEST_F(chains_on_devices, have_tasks_of_one_priority_only) {

@@ -85,10 +85,14 @@ class loose_graph : private troupe::logic::dependencies::callbacks {
       fulfil(*t, board);
     }
     std::vector<task_record*> ready;
-    order.retire(*t, [&](task_record& next) { ready.push_back(&next); });
+    still_wait.clear();
+    order.retire(
+        *t, [&](task_record& next) { ready.push_back(&next); },
+        [&](task_record& next) { still_wait.push_back(&next); });
     return ready;
   }
 
+  std::vector<task_record*> still_wait;  // successors of the last one retired that wait for others, once for each edge
   runtime_state* rt;
   wait_table board;
   troupe::logic::dependencies order;

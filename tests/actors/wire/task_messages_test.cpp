@@ -12,6 +12,12 @@
 namespace troupe::detail::wire {
 namespace {
 
+std::vector<std::byte> some_bytes(std::size_t n) {
+  std::vector<std::byte> all(n);
+  for (std::size_t i = 0; i < n; ++i) all[i] = static_cast<std::byte>(i * 7 + 1);
+  return all;
+}
+
 tasks an_example() {
   tasks t;
   array_descriptor& a = t.arrays.emplace_back();
@@ -41,11 +47,16 @@ tasks an_example() {
   x.gaps.push_back({.tile = 5, .where = {{0, 63, 0, 0}, {100, 64, 1, 1}}, .pushed = 300});
   x.gaps.push_back(
       {6, {{0, 64, 0, 0}, {100, 128, 1, 1}}, {{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 255}}, 77});
+  x.gaps.push_back({.tile = 7, .where = {{0, 0, 0, 0}, {1, 3, 1, 1}}, .bytes = some_bytes(24)});
   access_descriptor& y = one.accesses.emplace_back();
   y.array = a.id;
   y.mode = access_mode::reduce;
   y.returns = y.fresh = true;
   y.fill[31] = std::byte{1};
+  access_descriptor& z = one.accesses.emplace_back();
+  z.array = a.id;
+  z.mode = access_mode::write;
+  z.copied = true;
   one.values.push_back({std::byte{1}, std::byte{2}, std::byte{3}});
   one.values.emplace_back();
   return t;
@@ -77,8 +88,9 @@ TEST(node_messages, tasks_come_out_as_they_went_in) {
   EXPECT_EQ(b.resources[0].amount, 2);
   EXPECT_EQ(b.resources[1].amount, 1.5e9);
   EXPECT_EQ(b.values, a.values);
-  ASSERT_EQ(b.accesses.size(), 2u);
-  for (std::size_t i = 0; i < 2; ++i) {
+  ASSERT_EQ(b.accesses.size(), 3u);
+  for (std::size_t i = 0; i < 3; ++i) {
+    EXPECT_EQ(b.accesses[i].copied, i == 2);
     EXPECT_EQ(b.accesses[i].array, a.accesses[i].array);
     EXPECT_EQ(b.accesses[i].mode, a.accesses[i].mode);
     EXPECT_EQ(b.accesses[i].returns, a.accesses[i].returns);
@@ -88,7 +100,9 @@ TEST(node_messages, tasks_come_out_as_they_went_in) {
     EXPECT_EQ(b.accesses[i].edge, a.accesses[i].edge);
     EXPECT_EQ(b.accesses[i].fill, a.accesses[i].fill);
   }
-  ASSERT_EQ(b.accesses[0].gaps.size(), 2u);
+  ASSERT_EQ(b.accesses[0].gaps.size(), 3u);
+  EXPECT_TRUE(b.accesses[0].gaps[0].bytes.empty());
+  EXPECT_EQ(b.accesses[0].gaps[2].bytes, some_bytes(24));
   EXPECT_EQ(b.accesses[0].gaps[1].tile, 6u);
   EXPECT_EQ(b.accesses[0].gaps[1].where, a.accesses[0].gaps[1].where);
   EXPECT_EQ(b.accesses[0].gaps[0].lent, 0u);
@@ -106,8 +120,9 @@ TEST(node_messages, boxes_to_be_filled_come_out_as_they_went_in) {
   net::reader r(w.view());
   const gaps g = take_gaps(r);
   EXPECT_EQ(g.array, 300u);
-  ASSERT_EQ(g.all.size(), 2u);
-  for (std::size_t i = 0; i < 2; ++i) {
+  ASSERT_EQ(g.all.size(), 3u);
+  for (std::size_t i = 0; i < 3; ++i) {
+    EXPECT_EQ(g.all[i].bytes, all[i].bytes);
     EXPECT_EQ(g.all[i].tile, all[i].tile);
     EXPECT_EQ(g.all[i].where, all[i].where);
     EXPECT_EQ(g.all[i].lent, all[i].lent);
@@ -155,13 +170,22 @@ TEST(node_messages, pulls_and_their_refusals_come_out_as_they_went_in) {
 
 TEST(node_messages, ends_and_requests_come_out_as_they_went_in) {
   net::writer w;
-  put(w, task_end{.id = 5, .how = outcome::ran, .measured_ns = 12.5f, .attempts = 4});
+  put(w, task_end{.id = 5,
+                  .how = outcome::ran,
+                  .measured_ns = 12.5f,
+                  .attempts = 4,
+                  .written = {{3, some_bytes(inline_max)}, {0, some_bytes(1)}}});
   put(w, task_end{.id = 6, .how = outcome::failed, .attempts = 3, .code = errc::out_of_memory, .text = "no room"});
   net::reader r(w.view());
   const auto ends = take_done(r);
   ASSERT_EQ(ends.size(), 2u);
   EXPECT_EQ(ends[0].measured_ns, 12.5f);
   EXPECT_EQ(ends[0].attempts, 4);
+  ASSERT_EQ(ends[0].written.size(), 2u);
+  EXPECT_EQ(ends[0].written[0].access, 3u);
+  EXPECT_EQ(ends[0].written[0].bytes, some_bytes(inline_max));
+  EXPECT_EQ(ends[0].written[1].bytes, some_bytes(1));
+  EXPECT_TRUE(ends[1].written.empty());
   EXPECT_EQ(ends[1].code, errc::out_of_memory);
   EXPECT_EQ(ends[1].attempts, 3);
   EXPECT_EQ(ends[1].text, "no room");
@@ -193,6 +217,28 @@ TEST(node_messages, bytes_come_from_one_place_and_what_has_been_sent_is_not_aske
   put(w, box_request{9, 8, {.tile = 7, .where = {{1, 2, 3, 4}, {5, 6, 7, 8}}, .pushed = 5}});
   net::reader q(w.view());
   EXPECT_THROW(take_requests(q), error);
+}
+
+TEST(node_messages, bytes_inside_come_by_no_other_way_and_are_few) {
+  const auto refuses = [](const auto& change) {
+    tasks t = an_example();
+    change(t.all[0].accesses[0].gaps);
+    net::writer w;
+    put(w, t);
+    net::reader r(w.view().subspan(1));
+    EXPECT_THROW(take_tasks(r), error);
+  };
+  refuses([](auto& gaps) { gaps[0].bytes = some_bytes(1); });  // and it is pushed
+  refuses([](auto& gaps) { gaps[1].bytes = some_bytes(1); });  // and it is lent
+  refuses([](auto& gaps) { gaps[2].bytes = some_bytes(inline_max + 1); });
+  net::writer w;
+  put(w, task_end{.how = outcome::ran, .written = {{0, some_bytes(inline_max + 1)}}});
+  net::reader r(w.view());
+  EXPECT_THROW(take_done(r), error);
+  w.clear();
+  put(w, box_request{9, 8, {.tile = 7, .where = {{1, 2, 3, 4}, {5, 6, 7, 8}}, .bytes = some_bytes(1)}});
+  net::reader q(w.view());
+  EXPECT_THROW(take_requests(q), error) << "a request for what is here";
 }
 
 TEST(node_messages, what_ends_too_early_is_refused_wherever_it_ends) {

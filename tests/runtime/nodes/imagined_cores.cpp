@@ -14,6 +14,7 @@
 
 #include "actors/execution/run_context.hpp"
 #include "actors/execution/task_errors.hpp"
+#include "actors/execution/written_copies.hpp"
 #include "actors/placement/placement.hpp"
 #include "actors/protocol/phase.hpp"
 
@@ -130,7 +131,10 @@ class imagined_cores final : public core_group {
   void finish(std::list<job>::iterator j) {
     task_record* const t = j->task;
     if (!j->has_run) run_body(*j);
-    if (!t->error) j->context.commit();
+    if (!t->error) {
+      j->context.commit();
+      if (t->extra) make_written_copies(*t->rt, *t);
+    }
     running_.erase(j);
     end(*t);
     placement_.report_done({&t, 1}, this);
