@@ -123,10 +123,10 @@ using const_pieces = std::vector<std::span<const std::byte>>;
 class control_poller {
  public:
   virtual ~control_poller() = default;
-  /// Does what the control thread would do now, on the calling thread; true if there was something to do. False, and the
+  /// Does one thing that the control thread would do now, on the calling thread; true if there was something to do. False, and the
   /// control thread is asked for its part, while it has that itself; it gives it away when it has nothing to do. It takes
   /// it back when nobody has polled for a moment.
-  virtual bool poll() = 0;
+  virtual bool poll() noexcept = 0;
   /// Gives the part back: the calling thread, which has polled, sleeps or does something else for a while.
   virtual void rest() = 0;
 };

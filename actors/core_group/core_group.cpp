@@ -48,7 +48,7 @@ void group_actor::run_tasks(std::span<task_record* const> tasks, attention who) 
   if (threads != 0)
     owe_wake_ups(threads);
   else if (who == attention::nobody || awake_.load(std::memory_order_seq_cst) == 0)  // other groups do not look here
-    owed_near_.store(true, std::memory_order_relaxed);
+    owed_near_.store(true, std::memory_order_release);
   else if (who != attention::caller || handed > 1)
     parking_.keep_watch();
 }
@@ -56,9 +56,9 @@ void group_actor::run_tasks(std::span<task_record* const> tasks, attention who) 
 // Wakes the threads for which there was work in a turn: the one that wakes them may lose its core to one of them, and
 // must not hold the turn then. A thread that took the next turn meanwhile may find what it owes already done.
 void group_actor::after_turn() {
-  if (const std::size_t threads = owed_far_.exchange(0, std::memory_order_relaxed))
+  if (const std::size_t threads = owed_far_.exchange(0, std::memory_order_acquire))
     wake(threads, parking::nearness::far);
-  if (owed_near_.exchange(false, std::memory_order_relaxed)) wake(1, parking::nearness::near);
+  if (owed_near_.exchange(false, std::memory_order_acquire)) wake(1, parking::nearness::near);
 }
 
 // Wakes threads. The kernel may let one of them have this core at once: the thread that wakes them counts as waiting for
@@ -74,7 +74,10 @@ void group_actor::wake(std::size_t threads, parking::nearness where) {
 void group_actor::owe_wake_ups(std::size_t threads) {
   std::atomic_thread_fence(std::memory_order_seq_cst);  // see stops_looking
   const auto lookers = static_cast<std::size_t>(std::max(0, lookers_.load(std::memory_order_seq_cst)));
-  if (threads > lookers) owed_far_.fetch_add(threads - lookers, std::memory_order_relaxed);
+  if (threads > lookers)
+    owed_far_.fetch_add(threads - lookers, std::memory_order_release);
+  else
+    parking_.keep_watch();  // one that looks may be handling a message
 }
 
 void group_actor::run_wide(task_record& t, int slots) {
@@ -232,7 +235,10 @@ bool group_actor::looks_on(worker& self) {
                               : placement_.active() <= usable_cores_ ? self.patience.looks_for(parking_.wake_up())
                                                                      : 0;
   if (now - self.looks_since >= limit) return false;
-  if (outside_.poll(self.polls)) return true;
+  if (outside_.poll(self.polls)) {
+    self.looks_since = ticks();  // more may come
+    return true;
+  }
   // A thread that this one has just woken may have been put on its core.
   for (int i = 0; i < 8; ++i) spin_lock::pause();
   self.place.looks.set(now, devices::current_cpu());
@@ -282,6 +288,8 @@ void group_actor::thread_main(worker& self) {
   } catch (...) {  // an error of the group itself
     return_batch(self, nullptr);
     report_done(self, nullptr);
+    stops_looking(self);
+    outside_.rest(self.polls);
     be_awake(self, false);
     parking_.ended(place);
     end_thread(self);

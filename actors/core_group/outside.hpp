@@ -28,18 +28,20 @@ class outside {
   bool poll(bool& has_polled) {
     net::control_poller* const p = poller_.load(std::memory_order_acquire);
     if (!p) return false;
-    has_polled = true;
+    if (!std::exchange(has_polled, true)) pollers_.fetch_add(1, std::memory_order_relaxed);
     return p->poll();
   }
-  /// Notes that the thread sleeps now, or begins what takes longer than a moment.
+  /// Notes that the thread sleeps now, or begins what takes longer than a moment. The network's own thread goes on when
+  /// the last one rests.
   void rest(bool& has_polled) {
     if (!std::exchange(has_polled, false)) return;
-    poller_.load(std::memory_order_acquire)->rest();
+    if (pollers_.fetch_sub(1, std::memory_order_relaxed) == 1) poller_.load(std::memory_order_acquire)->rest();
   }
 
  private:
   std::shared_ptr<net::control_poller> kept_;
   std::atomic<net::control_poller*> poller_{nullptr};
+  std::atomic<int> pollers_{0};  // threads that have polled and do not rest
 };
 
 }  // namespace troupe::detail

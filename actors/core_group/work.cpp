@@ -85,6 +85,7 @@ bool group_actor::pass_line(worker& self) {
   task_record* const t = choose_passer(self);
   if (!t) return false;
   found_work(self);
+  outside_.rest(self.polls);
   if (queue_.size() != 0) parking_.call_passer();
   try {
     run_and_report(self, *t, this);
@@ -198,6 +199,7 @@ bool group_actor::steal(worker& self) {
   }
   if (!victim) return false;
   found_work(self);
+  outside_.rest(self.polls);
   report_done(*victim, this);
   if (task_record* t = victim->batch.pop()) run_and_report(self, *t, this);
   return true;
@@ -260,6 +262,7 @@ bool group_actor::join_graph(worker& self) {
   }
   if (!g) return false;
   found_work(self);
+  outside_.rest(self.polls);
   const auto leave = [&] {
     g->give_hand(*mine);
     g->leave();

@@ -3,6 +3,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "actors/execution/written_copies.hpp"
 
+#include <optional>
+
 #include "actors/logic/data/directory.hpp"
 #include "actors/wire/rows.hpp"
 
@@ -28,12 +30,12 @@ std::optional<place> place_of(const access& x) {
 
 }  // namespace
 
-bool ask_for_copy(task_record& t, int access, std::size_t bytes_max) {
+std::size_t ask_for_copy(task_record& t, int access, std::size_t bytes_max) {
   const auto& x = t.accesses[access];
   const auto p = place_of(x);
-  if (!p || static_cast<std::size_t>(p->where.volume()) > bytes_max / x.array->spec.element) return false;
+  if (!p || static_cast<std::size_t>(p->where.volume()) > bytes_max / x.array->spec.element) return 0;
   t.extra->written.push_back({access, {}});
-  return true;
+  return static_cast<std::size_t>(p->where.volume()) * x.array->spec.element;
 }
 
 void make_written_copies(runtime_state& rt, task_record& t) noexcept {

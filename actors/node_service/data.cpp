@@ -99,6 +99,7 @@ void node_service_actor::get_bytes(transfer& x) {
   if (x.never) return fail(x);
   if (!x.what_box.bytes.empty()) {
     copy_into(rows_of(x.view, x.element), x.what_box.bytes.data());
+    x.what_box.bytes = {};
     return close(x);
   }
   switch (x.what_box.pushed != 0 ? pushes_.look(x.what_box.pushed) : push_store::state::ask) {

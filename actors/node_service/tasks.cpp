@@ -325,8 +325,10 @@ void node_service_actor::make_task(remote_task& r, const wire::task_descriptor& 
   check_kernel(engine_, t);
   extra_of(t).listener = this;
   t.extra->watched = c.watched;
+  std::size_t left = wire::inline_task_max;
   for (std::size_t i = 0; i < c.accesses.size(); ++i)
-    if (c.accesses[i].copied || c.accesses[i].returns) ask_for_copy(t, static_cast<int>(i), wire::inline_max);
+    if (c.accesses[i].copied || c.accesses[i].returns)
+      left -= ask_for_copy(t, static_cast<int>(i), std::min(left, wire::inline_max));
   k.fill(t, k.body.get(), values);
   r.task = std::exchange(made.task, nullptr);
 }

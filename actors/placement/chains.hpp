@@ -45,11 +45,15 @@ class chains {
   /// Assigns a task to the device that has all its unfinished predecessors, to run after them; false if it may not or
   /// there is no room.
   bool send_behind(task_record&);
-  /// Does so with a task one of whose predecessors has just ended.
-  void send_if_behind(task_record& t) {
-    if (t.ahead > 0 && t.ahead == t.pending && !(t.marks & mark_sent) &&
-        (t.phase.load(std::memory_order_relaxed) & phase_mask) == phase_waiting)
-      send_behind(t);
+  /// Notes a task one of whose predecessors has just ended: it may have waited for that one only, beside those of a device.
+  void note_fewer(task_record& t) {
+    if (!(t.marks & mark_sent) && t.ahead > 0 && t.ahead == t.pending) fewer_.push_back(&t);
+  }
+  /// Sends those behind what they still wait for, now that this predecessor is not among the unfinished tasks any more.
+  void send_fewer() {
+    for (task_record* t : fewer_)
+      if ((t->phase.load(std::memory_order_relaxed) & phase_mask) == phase_waiting) send_behind(*t);
+    fewer_.clear();
   }
   /// Does so with all successors of a task that its device has.
   void send_successors(task_record& t) {
@@ -86,6 +90,7 @@ class chains {
   std::vector<std::vector<task_ref>> held_back_;  // by device: tasks that may be sent behind others once it runs low
   logic::executor_set holding_back_;              // the devices with entries in held_back_
   std::vector<logic::dependencies::dependency> predecessors_;  // edges found since the last look
+  std::vector<task_record*> fewer_;                            // of the task that retires now
   bool stopped_ = false;
 };
 

@@ -250,8 +250,9 @@ void placement::retire(task_record& t) {
   deps_.retire(
       t, [&](task_record& next) { make_ready(next); },
       [&](task_record& next) {
-        if (chains) chains_.send_if_behind(next);  // it may have waited for this one only, beside those of a device
+        if (chains) chains_.note_fewer(next);
       });
+  if (chains) chains_.send_fewer();
   admission_.finished(t);
   for (int i = 0; i < t.access_count; ++i) {
     access& x = t.accesses[i];

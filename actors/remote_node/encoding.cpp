@@ -178,6 +178,7 @@ void node_actor::encode(job& j) {
       w.limit = x.worker != 0 ? w.where : a.whole_box();
       if (x.mode != access_mode::write) need(j, w, a, w.where);
       w.copied = logic::writes(x) && is_to_be_copied(t, a.bytes_of(x.tile));
+      if (w.copied) j.copied.push_back(static_cast<std::uint32_t>(c.accesses.size() - 1));
       continue;
     }
     const region& r = *x.where;

@@ -67,6 +67,7 @@ struct job {
   std::optional<wire::task_end> end;  // it has ended there, and something of it is still on its way
   std::size_t copies = 0;             // copies of tiles that it wrote there, which are on their way
   std::vector<saved_tile> brought;    // copies that have come
+  std::vector<std::uint32_t> copied;  // accesses, as they were sent, of tiles of which copies are to come with its end
   std::size_t writing = 0;            // transfers that are being written to its memory, which stays until then
   std::size_t pushing = 0;            // transfers sent unasked that are being read from what the task reads
   std::size_t sending = 0;            // transfers that were asked for and are being read from it

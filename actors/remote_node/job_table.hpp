@@ -54,6 +54,7 @@ class job_table {
     j.lent.clear();
     j.end.reset();
     j.brought.clear();
+    j.copied.clear();
     j.copies = j.writing = j.pushing = j.sending = 0;
     j.begun = j.recalled = false;
     j.tried = 0;

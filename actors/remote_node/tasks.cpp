@@ -180,9 +180,10 @@ void node_actor::take_written(job& j, wire::task_end& e) {
       counts_.add_bytes_in(room);
       continue;
     }
-    const access* const x = access_numbered(*j.task, w.access);
-    const bool fits = x && logic::is_whole(*x) && logic::writes(*x) && x->array->bytes_of(x->tile) == w.bytes.size();
-    if (!fits) throw error(errc::protocol_error, "a copy of what a task does not write");
+    const access* const x =
+        std::ranges::find(j.copied, w.access) != j.copied.end() ? access_numbered(*j.task, w.access) : nullptr;
+    if (!x || x->array->bytes_of(x->tile) != w.bytes.size())
+      throw error(errc::protocol_error, "a copy that was not asked for, or of another size");
     loose_bytes bytes;
     try {
       bytes = new_loose_bytes(rt_, w.bytes.size());

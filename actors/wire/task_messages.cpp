@@ -41,6 +41,11 @@ void take_list(net::reader& from, std::vector<T>& to, std::uint64_t most, const 
     to.push_back(take(from));
 }
 
+void check_inside(std::span<const gap> all, std::size_t& sum) {
+  for (const gap& g : all) sum += g.bytes.size();
+  if (sum > inline_task_max) refuse("more bytes of boxes than belong into a message");
+}
+
 std::vector<std::byte> take_inline(net::reader& from) {
   const auto bytes = from.bytes();
   if (bytes.size() > inline_max) refuse("a box that is too large for its message");
@@ -151,7 +156,12 @@ void take_into(net::reader& from, task_descriptor& t) {
   t.retries = static_cast<std::uint32_t>(from.at_most(1u << 30, "a number of retries"));
   t.watched = from.at_most(1, "a yes or no") != 0;
   take_list(from, t.resources, resources_max, "a number of quantities", take_resource);
-  take_list(from, t.accesses, accesses_max, "a number of accesses", take_access);
+  std::size_t inside = 0;
+  take_list(from, t.accesses, accesses_max, "a number of accesses", [&](net::reader& r) {
+    access_descriptor x = take_access(r);
+    check_inside(x.gaps, inside);
+    return x;
+  });
   take_list(from, t.values, values_max, "a number of values", [](net::reader& r) {
     const auto bytes = r.bytes();
     if (bytes.size() > value_max) refuse("a value that is too large");
@@ -174,6 +184,8 @@ gaps take_gaps(net::reader& from) {
   gaps g;
   g.array = from.varint();
   while (from.left() != 0) g.all.push_back(take_gap(from));
+  std::size_t inside = 0;
+  check_inside(g.all, inside);
   return g;
 }
 
@@ -327,10 +339,14 @@ std::vector<task_end> take_done(net::reader& from) {
       if (e.attempts == 0) refuse("a task that ran without an attempt");
       e.measured_ns = from.fixed<float>();
       if (!(e.measured_ns >= 0 && e.measured_ns <= time_max_ns)) refuse("a malformed time");
-      take_list(from, e.written, accesses_max, "a number of boxes", [](net::reader& r) {
+      std::size_t inside = 0;
+      take_list(from, e.written, accesses_max, "a number of boxes", [&](net::reader& r) {
         written_box w;
         w.access = static_cast<std::uint32_t>(r.at_most(accesses_max, "an access"));
         w.bytes = take_inline(r);
+        if (!e.written.empty() && e.written.back().access >= w.access) refuse("boxes in no order");
+        inside += w.bytes.size();
+        if (w.bytes.empty() || inside > inline_task_max) refuse("boxes of another size than belongs into a message");
         return w;
       });
       continue;

@@ -30,8 +30,8 @@ namespace troupe::net::tcp {
 namespace asio = boost::asio;
 
 namespace {
-// After so long without a look by those to whom the thread has given its part it takes that back.
-constexpr std::chrono::microseconds lease{200};
+// After so long without a look by those to whom the thread has given its part it takes that back: at first, and later.
+constexpr std::chrono::microseconds first_lease{50}, lease{200};
 }  // namespace
 
 struct loop::inside final : control_poller {
@@ -55,39 +55,43 @@ struct loop::inside final : control_poller {
   }
   void lend(std::unique_lock<std::mutex>& hold) {
     std::uint64_t seen = polls.load(std::memory_order_relaxed);
-    lent = true;
-    hold.unlock();
     {
       std::unique_lock wait(lock_of_return);
-      while (!returned.wait_for(wait, lease, [this] { return is_returned; })) {
+      is_returned = stops;  // what somebody has said before, who had nothing to return, is over
+      lent.store(true, std::memory_order_relaxed);
+      hold.unlock();
+      for (auto limit = first_lease; !returned.wait_for(wait, limit, [this] { return is_returned; }); limit = lease) {
         const std::uint64_t now = polls.load(std::memory_order_relaxed);
         if (std::exchange(seen, now) == now) break;
       }
-      is_returned = false;
     }
     hold.lock();
-    lent = false;
+    lent.store(false, std::memory_order_relaxed);
   }
-  void take_back() {
+  void take_back(bool for_good) {
     {
       const std::lock_guard hold(lock_of_return);
       is_returned = true;
+      stops = stops || for_good;
     }
     returned.notify_one();
   }
 
-  bool poll() override {
+  // One handler at a time: the thread that polls has other things to look for. What a handler throws ends the process, as
+  // it does on the loop's own thread: it is nothing of the caller's.
+  bool poll() noexcept override {
     const std::unique_lock hold(seat, std::try_to_lock);
-    if (!hold || !lent) {
-      if (!wanted.load(std::memory_order_relaxed)) wanted.store(true, std::memory_order_relaxed);
-      return false;
+    const bool is_lent = lent.load(std::memory_order_relaxed);
+    if (hold && is_lent) {
+      polls.fetch_add(1, std::memory_order_relaxed);
+      return context.poll_one() != 0;
     }
-    polls.fetch_add(1, std::memory_order_relaxed);
-    return context.poll() != 0;
+    if (!is_lent && !wanted.load(std::memory_order_relaxed)) wanted.store(true, std::memory_order_relaxed);
+    return false;
   }
   void rest() override {
     wanted.store(false, std::memory_order_relaxed);
-    take_back();
+    if (lent.load(std::memory_order_relaxed)) take_back(false);
   }
   void run_posted() {
     std::vector<std::function<void()>> now;
@@ -138,13 +142,13 @@ struct loop::inside final : control_poller {
   std::multimap<time_point, std::function<void()>> timed;
   std::thread thread;
 
-  std::mutex seat;    // of who drives the context
-  bool lent = false;  // the thread waits meanwhile; with the seat
+  std::mutex seat;                // of who drives the context
+  std::atomic<bool> lent{false};  // the thread waits meanwhile; changed with the seat
   std::atomic<bool> wanted{false};
   std::atomic<std::uint64_t> polls{0};
   std::mutex lock_of_return;
   std::condition_variable returned;
-  bool is_returned = false;
+  bool is_returned = false, stops = false;
 };
 
 loop::loop(std::string thread_name, std::chrono::nanoseconds looks)
@@ -192,7 +196,7 @@ void loop::stop() {
     timed.swap(inside_->timed);
   }
   inside_->context.stop();
-  inside_->take_back();
+  inside_->take_back(true);
   if (inside_->thread.joinable()) inside_->thread.join();
   const std::lock_guard last(inside_->seat);  // who polls just now
 }

@@ -9,7 +9,7 @@ namespace {
 
 struct network final : troupe::net::control_poller {
   int polls = 0, rests = 0, waiting = 0;
-  bool poll() override {
+  bool poll() noexcept override {
     ++polls;
     return waiting != 0 && waiting-- != 0;
   }
@@ -49,6 +49,19 @@ TEST(outside, is_told_once_that_a_thread_rests_which_has_polled) {
   o.rest(other);
   EXPECT_EQ(net->rests, 1);
   EXPECT_FALSE(one);
+}
+
+TEST(outside, is_told_when_the_last_of_several_threads_rests) {
+  const auto net = std::make_shared<network>();
+  troupe::detail::outside o;
+  o.use(net);
+  bool one = false, other = false;
+  o.poll(one);
+  o.poll(other);
+  o.rest(one);
+  EXPECT_EQ(net->rests, 0) << "the other one polls";
+  o.rest(other);
+  EXPECT_EQ(net->rests, 1);
 }
 
 }  // namespace

@@ -68,7 +68,8 @@ class chains_on_devices : public testing::Test, protected loose_graph {
     assignment.finished(*t);
     troupe::logic::note_done(*t, assignment.space_of(*t));
     for (task_record* next : retire(t)) next->marks &= static_cast<std::uint16_t>(~mark_chained);
-    for (task_record* next : still_wait) chains.send_if_behind(*next);
+    for (task_record* next : still_wait) chains.note_fewer(*next);
+    chains.send_fewer();
     return true;
   }
   using tasks = std::vector<task_record*>;

@@ -174,7 +174,7 @@ TEST(node_messages, ends_and_requests_come_out_as_they_went_in) {
                   .how = outcome::ran,
                   .measured_ns = 12.5f,
                   .attempts = 4,
-                  .written = {{3, some_bytes(inline_max)}, {0, some_bytes(1)}}});
+                  .written = {{0, some_bytes(inline_max)}, {3, some_bytes(1)}}});
   put(w, task_end{.id = 6, .how = outcome::failed, .attempts = 3, .code = errc::out_of_memory, .text = "no room"});
   net::reader r(w.view());
   const auto ends = take_done(r);
@@ -182,7 +182,7 @@ TEST(node_messages, ends_and_requests_come_out_as_they_went_in) {
   EXPECT_EQ(ends[0].measured_ns, 12.5f);
   EXPECT_EQ(ends[0].attempts, 4);
   ASSERT_EQ(ends[0].written.size(), 2u);
-  EXPECT_EQ(ends[0].written[0].access, 3u);
+  EXPECT_EQ(ends[0].written[1].access, 3u);
   EXPECT_EQ(ends[0].written[0].bytes, some_bytes(inline_max));
   EXPECT_EQ(ends[0].written[1].bytes, some_bytes(1));
   EXPECT_TRUE(ends[1].written.empty());
@@ -231,10 +231,24 @@ TEST(node_messages, bytes_inside_come_by_no_other_way_and_are_few) {
   refuses([](auto& gaps) { gaps[0].bytes = some_bytes(1); });  // and it is pushed
   refuses([](auto& gaps) { gaps[1].bytes = some_bytes(1); });  // and it is lent
   refuses([](auto& gaps) { gaps[2].bytes = some_bytes(inline_max + 1); });
+  refuses([](auto& gaps) {
+    for (std::size_t sum = 0; sum <= inline_task_max; sum += inline_max)
+      gaps.push_back({.tile = 7, .where = {{0, 0, 0, 0}, {1, 512, 1, 1}}, .bytes = some_bytes(inline_max)});
+  });
   net::writer w;
-  put(w, task_end{.how = outcome::ran, .written = {{0, some_bytes(inline_max + 1)}}});
-  net::reader r(w.view());
-  EXPECT_THROW(take_done(r), error);
+  const auto refuses_end = [&](std::vector<written_box> written) {
+    w.clear();
+    put(w, task_end{.how = outcome::ran, .written = std::move(written)});
+    net::reader r(w.view());
+    EXPECT_THROW(take_done(r), error);
+  };
+  refuses_end({{0, some_bytes(inline_max + 1)}});
+  refuses_end({{0, {}}});
+  refuses_end({{1, some_bytes(1)}, {1, some_bytes(1)}});
+  refuses_end({{1, some_bytes(1)}, {0, some_bytes(1)}});
+  std::vector<written_box> many;
+  for (std::uint32_t i = 0; i <= inline_task_max / inline_max; ++i) many.push_back({i, some_bytes(inline_max)});
+  refuses_end(many);
   w.clear();
   put(w, box_request{9, 8, {.tile = 7, .where = {{1, 2, 3, 4}, {5, 6, 7, 8}}, .bytes = some_bytes(1)}});
   net::reader q(w.view());
