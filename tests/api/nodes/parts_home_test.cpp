@@ -90,11 +90,14 @@ TEST(nodes_parts_home, a_stencil_over_this_node_and_another_moves_halos_and_no_t
   step();  // the first one moves tiles
   n.a.wait_all();
   const std::uint64_t before = bytes_from_b(n.a);
+  const auto begin = std::chrono::steady_clock::now();
   for (int i = 0; i < steps; ++i) step();
   n.a.wait_all();
+  const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - begin;
   constexpr std::uint64_t halo = rows * sizeof(word);
   EXPECT_GE(bytes_from_b(n.a) - before, steps * halo);
-  EXPECT_LE(bytes_from_b(n.a) - before, steps * halo * 11 / 10) << "and the messages about them";
+  EXPECT_LE(bytes_from_b(n.a) - before, steps * halo * 11 / 10 + static_cast<std::uint64_t>(taken.count() * 16'000))
+      << "and the messages about them, and what members say to each other meanwhile";
   const auto v = from.read();
   for (index_t y = 0; y < size; ++y)
     for (index_t x = 0; x < rows; ++x)
