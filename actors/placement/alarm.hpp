@@ -4,6 +4,7 @@
 #pragma once
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <functional>
@@ -11,7 +12,7 @@
 namespace troupe::detail {
 
 /// One alarm, set for the earliest of all points in time that were asked for. With placement's turn only, but
-/// `ring_now`. An alarm that is not needed any more rings all the same; who is called looks what is due.
+/// `ring_now` and `ring_soon`. An alarm that is not needed any more rings all the same; who is called looks what is due.
 class alarm {
  public:
   /// `set` has placement called after a delay; any thread calls it. Without it nothing ever rings.
@@ -24,15 +25,24 @@ class alarm {
     set_(std::chrono::milliseconds(1 + static_cast<std::int64_t>(ns / 1e6)));
   }
   /// Notes that the alarm has rung.
-  void rang() { due_ = 0; }
+  void rang() {
+    due_ = 0;
+    is_soon_.store(false, std::memory_order_relaxed);
+  }
   /// Rings as soon as possible. Any thread, whatever locks it holds.
   void ring_now() const {
     if (set_) set_(std::chrono::milliseconds(0));
+  }
+  /// Rings in a millisecond, once for all that ask meanwhile. Any thread.
+  void ring_soon() {
+    if (set_ && !is_soon_.load(std::memory_order_relaxed) && !is_soon_.exchange(true, std::memory_order_relaxed))
+      set_(std::chrono::milliseconds(1));
   }
 
  private:
   std::function<void(std::chrono::milliseconds)> set_;
   std::uint64_t due_ = 0;  // when it will ring, in ticks; 0: it is not set
+  std::atomic<bool> is_soon_{false};
 };
 
 }  // namespace troupe::detail

@@ -101,6 +101,12 @@ void placement::submit(task_record* t, bool inside) {
       inside ? take_turn(nullptr) : take_turn_waiting();
     else if (waiting == 1)
       for (executor* e : executors_.near()) e->keep_watch();
+  } else if (log_ && (waiting == 1 || waiting % in_flight::look_every == 0)) {
+    // All threads here are in bodies of unknown length, and the task may be for another node, or another one's.
+    if (!has_stale_mail(clock_.ticks()))
+      alarm_.ring_soon();
+    else
+      inside ? take_turn(nullptr) : take_turn_waiting();
   }
   if (closed()) take_turn(nullptr);
 }
