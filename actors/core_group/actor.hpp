@@ -43,6 +43,7 @@ class group_actor final : public core_group,
             this, host, rt, b, options_.facts.name, stopping_, p.ended(), tick_ns_, logic::patience(spin_ticks_)},
         queue_(options_.facts.slots),
         parking_(options_.facts.slots, options_.spare_threads_max, *this, ticks_of(usual_wake_up)),
+        outside_(ticks_of(network_patience), ticks_of(network_pause)),
         passing_(ticks_of(unmeasured_pass)) {
     watch_for_stalls(*this);
   }
@@ -135,6 +136,9 @@ class group_actor final : public core_group,
   static constexpr std::chrono::nanoseconds stuck = std::chrono::microseconds(50);
   // Nodes of a recorded graph after which a thread looks for such threads.
   static constexpr int nodes_between_looks = 8;
+  // A thread asks for the network's part when it has had nothing to do for so long, and not so soon after batches.
+  static constexpr std::chrono::nanoseconds network_patience = std::chrono::microseconds(5);
+  static constexpr std::chrono::nanoseconds network_pause = std::chrono::milliseconds(1);
   // Work for which one sleeping thread is woken.
   static constexpr float wake_worth_ns = 10'000.0f;
   // Run time assumed for a task that was never measured: it may pass the line where the line must wait this long

@@ -235,7 +235,7 @@ bool group_actor::looks_on(worker& self) {
                               : placement_.active() <= usable_cores_ ? self.patience.looks_for(parking_.wake_up())
                                                                      : 0;
   if (now - self.looks_since >= limit) return false;
-  if (outside_.poll(self.polls)) {
+  if (outside_.poll(self.network, now, self.looks_since)) {
     self.looks_since = ticks();  // more may come
     return true;
   }
@@ -289,7 +289,7 @@ void group_actor::thread_main(worker& self) {
     return_batch(self, nullptr);
     report_done(self, nullptr);
     stops_looking(self);
-    outside_.rest(self.polls);
+    outside_.rest(self.network);
     be_awake(self, false);
     parking_.ended(place);
     end_thread(self);
@@ -319,7 +319,7 @@ void group_actor::work_on(worker& self) {
           // A short rest lets the next tasks accumulate; not what other nodes wait for.
           const bool few = self.counts().tasks.load(std::memory_order_relaxed) - before < 8;
           rest = few ? std::min(rest + 1, rest_max) : rest / 2;
-          if (queue_.size() == 0 && !self.polls)
+          if (queue_.size() == 0 && !self.network.polls)
             for (int i = 0; i < rest; ++i) spin_lock::pause();
           continue;
         }
@@ -329,7 +329,7 @@ void group_actor::work_on(worker& self) {
       if (placement_.is_stale(ticks()) && steal(self)) continue;
     }
     stops_looking(self);
-    outside_.rest(self.polls);
+    outside_.rest(self.network);
     self.has_slept = true;
     be_awake(self, false);
     check_fault();

@@ -4,6 +4,8 @@
 #pragma once
 
 #include <atomic>
+#include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <utility>
 
@@ -13,32 +15,54 @@ namespace troupe::detail {
 
 /// Polls the network on behalf of a core group's threads. A thread that polls handles what has come, and goes on with the
 /// task that this made ready; else the network's own thread, which sleeps, and then the group's would have to be woken.
-/// Any thread; each has a flag of its own that says whether it has polled since it last did something else.
+/// Where so much comes that tasks are there in batches, two threads do more than one: the network's own thread keeps its
+/// part. Any thread; each has a visit of its own. Times are ticks.
 class outside {
  public:
   /// Bodies that are predicted to take longer are no moment to look away for.
   static constexpr float moment_ns = 50'000.0f;
+
+  /// What one thread does with the network.
+  struct visit {
+    bool polls = false;            // since it last slept or did something longer
+    std::uint64_t not_before = 0;  // it asks for the part again from then on
+  };
+
+  /// `patience`: a thread asks for the part when it has had nothing to do for so long. `pause`: after batches it does not
+  /// for so long.
+  outside(std::uint64_t patience, std::uint64_t pause) : patience_(patience), pause_(pause) {}
 
   /// Once.
   void use(std::shared_ptr<net::control_poller> p) {
     kept_ = std::move(p);
     poller_.store(kept_.get(), std::memory_order_release);
   }
-  /// Handles what has come; true if there was something.
-  bool poll(bool& has_polled) {
+  /// Handles what has come; true if there was something. The thread has looked for work since `since`.
+  bool poll(visit& v, std::uint64_t now, std::uint64_t since) {
     net::control_poller* const p = poller_.load(std::memory_order_acquire);
     if (!p) return false;
-    if (!std::exchange(has_polled, true)) pollers_.fetch_add(1, std::memory_order_relaxed);
+    if (!v.polls) {
+      if (now - since < patience_ || now < v.not_before) return false;
+      v.polls = true;
+      pollers_.fetch_add(1, std::memory_order_relaxed);
+    }
     return p->poll();
+  }
+  /// Notes that the thread is about to run `n` tasks, the first of which is predicted to take so long (0: unknown).
+  void begins(visit& v, std::size_t n, float predicted_ns, std::uint64_t now) {
+    if (!v.polls || (n == 1 && predicted_ns >= 1 && predicted_ns <= moment_ns)) return;
+    if (n > 1) v.not_before = now + pause_;
+    rest(v);
   }
   /// Notes that the thread sleeps now, or begins what takes longer than a moment. The network's own thread goes on when
   /// the last one rests.
-  void rest(bool& has_polled) {
-    if (!std::exchange(has_polled, false)) return;
+  void rest(visit& v) {
+    if (!std::exchange(v.polls, false)) return;
     if (pollers_.fetch_sub(1, std::memory_order_relaxed) == 1) poller_.load(std::memory_order_acquire)->rest();
   }
 
  private:
+  const std::uint64_t patience_, pause_;
   std::shared_ptr<net::control_poller> kept_;
   std::atomic<net::control_poller*> poller_{nullptr};
   std::atomic<int> pollers_{0};  // threads that have polled and do not rest

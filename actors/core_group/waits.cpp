@@ -42,7 +42,7 @@ void group_actor::note_waiting(const worker::standing& body, int sign) {
 
 // Gives away all slots and all work of a thread that goes to sleep inside a body.
 void group_actor::leave_slots(worker& self) {
-  outside_.rest(self.polls);
+  outside_.rest(self.network);
   report_done(self, nullptr);
   return_batch(self, nullptr);
   lay_out_hands(self);

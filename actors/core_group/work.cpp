@@ -12,20 +12,13 @@
 
 namespace troupe::detail {
 
-namespace {
-// True if these tasks are done in a moment, as far as is known: then the thread polls again.
-bool is_momentary(const task_record& first, std::size_t n) {
-  return n == 1 && first.predicted_ns >= 1 && first.predicted_ns <= outside::moment_ns;
-}
-}  // namespace
-
 // ---- work -----------------------------------------------------------------------------------------------------------
 
 bool group_actor::work_once(worker& self) {
   task_record* got[task_queue::batch_max];
   if (const std::size_t n = queue_.take_batch(got)) {
     found_work(self);
-    if (self.polls && !is_momentary(*got[0], n)) outside_.rest(self.polls);
+    if (self.network.polls) outside_.begins(self.network, n, got[0]->predicted_ns, ticks());
     if (n > 1 || queue_.size() != 0) parking_.keep_watch();
     for (std::size_t i = 1; i < n; ++i) self.batch.push(got[i]);
     // Prefetches the next record while a body runs: another core filled it in.
@@ -85,7 +78,7 @@ bool group_actor::pass_line(worker& self) {
   task_record* const t = choose_passer(self);
   if (!t) return false;
   found_work(self);
-  outside_.rest(self.polls);
+  outside_.rest(self.network);
   if (queue_.size() != 0) parking_.call_passer();
   try {
     run_and_report(self, *t, this);
@@ -199,7 +192,7 @@ bool group_actor::steal(worker& self) {
   }
   if (!victim) return false;
   found_work(self);
-  outside_.rest(self.polls);
+  outside_.rest(self.network);
   report_done(*victim, this);
   if (task_record* t = victim->batch.pop()) run_and_report(self, *t, this);
   return true;
@@ -262,7 +255,7 @@ bool group_actor::join_graph(worker& self) {
   }
   if (!g) return false;
   found_work(self);
-  outside_.rest(self.polls);
+  outside_.rest(self.network);
   const auto leave = [&] {
     g->give_hand(*mine);
     g->leave();

@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "actors/core_group/outside.hpp"
 #include "actors/core_group/parking.hpp"
 #include "actors/core_group/task_queue.hpp"
 #include "actors/execution/graph_run.hpp"
@@ -107,9 +108,9 @@ class worker {
   std::uint64_t dry_since = 0;    // ticks since when it has had nothing to do; 0: it has
   std::uint64_t looks_since = 0;  // ticks since when it looks for work, and is counted as doing so; 0: it does not
   bool has_slept = false;         // since it ran dry
-  bool polls = false;             // the network, since it last slept or did something long
-  bool passes = false;            // its body uses a slot while others are in line
-  bool yielded = false;           // its body has given the slots away by yield_core
+  outside::visit network;
+  bool passes = false;   // its body uses a slot while others are in line
+  bool yielded = false;  // its body has given the slots away by yield_core
   std::thread handle;
   std::atomic<int> system_thread{-1};  // see devices::move_thread_from
   std::atomic<bool> ended{false};

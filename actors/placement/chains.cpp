@@ -113,6 +113,13 @@ bool chains::leads_nobody(task_record& t) {
   return alone;
 }
 
+// True if the task follows `first` on its device, or will when there is room for it.
+bool chains::follows_here(const task_record& first, const task_record& next) const {
+  if (next.executor != first.executor) return false;
+  if (next.marks & mark_sent) return true;
+  return next.ahead > 0 && next.ahead == next.pending && assignment_.may_run(next, first.executor);
+}
+
 void chains::hand_over(std::size_t i) {
   const bool node = assignment_.facts()[i].kind == device_kind::node;
   std::vector<task_record*>& outgoing = assignment_.outgoing(i);
@@ -135,7 +142,7 @@ void chains::hand_over(std::size_t i) {
         count_ahead(t, next, data);
         send_behind(next);
       }
-      elsewhere = elsewhere || (data && next.kind != task_kind::join && !(next.marks & mark_chained));
+      elsewhere = elsewhere || (data && next.kind != task_kind::join && !follows_here(t, next));
     });
     if (tells) t.extra->read_elsewhere = elsewhere;
   }

@@ -79,6 +79,7 @@ class chains {
  private:
   void count_ahead(task_record& first, task_record& next, bool data);
   void count_not_ahead(task_record& first);
+  bool follows_here(const task_record& first, const task_record& next) const;
   bool follows_surely(task_record& first, const task_record& next, bool data);
   void advance_epoch(const task_record&);
 

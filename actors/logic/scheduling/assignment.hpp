@@ -59,6 +59,8 @@ class assignment {
   void assign_again(detail::task_record&);
   /// Assigns kept tasks to executors that have room again.
   void refill();
+  /// True if executor i may run the task.
+  bool may_run(const detail::task_record& t, std::size_t i) const { return eligible_.mask_of(t).contains(i); }
   /// True if executor i may take the task over from the one that has it.
   bool suits(const detail::task_record& t, std::size_t i) const {
     return eligible_.mask_of(t).contains(i) && facts_[t.executor].space == facts_[i].space;
