@@ -149,6 +149,7 @@ class node_actor final : public node, private task_listener {
   void go_on_saving();
 
   // ---- encoding.cpp
+  void put_options(job&, wire::task_descriptor&);
   void encode(job&);
   void know(array_core&);
   void need(job&, wire::access_descriptor&, array_core&, const logic::box4& touched);

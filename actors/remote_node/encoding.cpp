@@ -149,22 +149,25 @@ void node_actor::send_gaps(wire::task_descriptor& c) {
   }
 }
 
+// Adds what the caller has asked for, and has the node told when a stop is requested.
+void node_actor::put_options(job& j, wire::task_descriptor& c) {
+  const task_record& t = *j.task;
+  const task_options& o = t.extra->options;
+  c.watched = t.extra->attempt.load(std::memory_order_relaxed) > 1;
+  c.name = o.name;
+  c.priority = o.priority;
+  c.retries = static_cast<std::uint32_t>(o.retries);
+  c.resources.assign(o.resources.begin(), o.resources.end() - static_cast<std::ptrdiff_t>(t.kernel->resource_count));
+  if (o.stop.stop_possible())
+    j.stop_watch = std::make_shared<std::stop_callback<ask_to_stop>>(o.stop, ask_to_stop{occupant_.session(), j.id});
+}
+
 void node_actor::encode(job& j) {
   task_record& t = *j.task;
   wire::task_descriptor& c = frame_.blank_card();
   c.id = j.id;
   c.kernel = t.kernel->key;
-  if (t.extra) {
-    c.watched = t.extra->attempt.load(std::memory_order_relaxed) > 1;
-    const task_options& o = t.extra->options;
-    c.name = o.name;
-    c.priority = o.priority;
-    c.retries = static_cast<std::uint32_t>(o.retries);
-    c.resources.assign(o.resources.begin(), o.resources.end() - static_cast<std::ptrdiff_t>(t.kernel->resource_count));
-    if (o.stop.stop_possible()) {
-      j.stop_watch = std::make_shared<std::stop_callback<ask_to_stop>>(o.stop, ask_to_stop{occupant_.session(), j.id});
-    }
-  }
+  if (t.extra) put_options(j, c);
   for (int i = 0; i < t.access_count; ++i) {
     const access& x = t.accesses[i];
     if (!x.array) continue;
