@@ -118,21 +118,21 @@ class dial_error : public error {
 using pieces = std::vector<std::span<std::byte>>;
 using const_pieces = std::vector<std::span<const std::byte>>;
 
-/// The control thread's part for threads that have nothing else to do: what comes is handled by the thread that goes on with
-/// it, where two would have to be woken one after the other. Any thread.
+/// The control thread's part for threads that have nothing else to do: what comes is handled by the thread that goes on
+/// with it, where two would have to be woken one after the other. Any thread.
 class control_poller {
  public:
   virtual ~control_poller() = default;
-  /// Does one thing that the control thread would do now, on the calling thread; true if there was something to do. False, and the
-  /// control thread is asked for its part, while it has that itself; it gives it away when it has nothing to do. It takes
-  /// it back when nobody has polled for a moment.
+  /// Does one thing that the control thread would do now, on the calling thread; true if there was something to do.
+  /// False, and the control thread is asked for its part, while it has that itself; it gives it away when it has
+  /// nothing to do. It takes it back when nobody has polled for a moment.
   virtual bool poll() noexcept = 0;
   /// Gives the part back: the calling thread, which has polled, sleeps or does something else for a while.
   virtual void rest() = 0;
 };
 
-/// What a transport tells. `up`, `frame`, `down` and `refused` come one at a time, on the transport's control thread or on
-/// a thread that polls in its place; `arriving` and `arrived` one at a time, on its bulk thread. None may block.
+/// What a transport tells. `up`, `frame`, `down` and `refused` come one at a time, on the transport's control thread or
+/// on a thread that polls in its place; `arriving` and `arrived` one at a time, on its bulk thread. None may block.
 class transport_events {
  public:
   /// There is a session with the peer, the only one.

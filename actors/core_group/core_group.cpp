@@ -61,8 +61,8 @@ void group_actor::after_turn() {
   if (owed_near_.exchange(false, std::memory_order_acquire)) wake(1, parking::nearness::near);
 }
 
-// Wakes threads. The kernel may let one of them have this core at once: the thread that wakes them counts as waiting for
-// its core until it is back.
+// Wakes threads. The kernel may let one of them have this core at once: the thread that wakes them counts as waiting
+// for its core until it is back.
 void group_actor::wake(std::size_t threads, parking::nearness where) {
   worker* const self = this_worker && &this_worker->owner() == this ? this_worker : nullptr;
   if (self) self->place.looks.set(ticks(), devices::current_cpu());

@@ -13,10 +13,10 @@
 
 namespace troupe::detail {
 
-/// Polls the network on behalf of a core group's threads. A thread that polls handles what has come, and goes on with the
-/// task that this made ready; else the network's own thread, which sleeps, and then the group's would have to be woken.
-/// Where so much comes that tasks are there in batches, two threads do more than one: the network's own thread keeps its
-/// part. Any thread; each has a visit of its own. Times are ticks.
+/// Polls the network on behalf of a core group's threads. A thread that polls handles what has come, and goes on with
+/// the task that this made ready; else the network's own thread, which sleeps, and then the group's would have to be
+/// woken. Where so much comes that tasks are there in batches, two threads do more than one: the network's own thread
+/// keeps its part. Any thread; each has a visit of its own. Times are ticks.
 class outside {
  public:
   /// Bodies that are predicted to take longer are no moment to look away for.
@@ -28,8 +28,8 @@ class outside {
     std::uint64_t not_before = 0;  // it asks for the part again from then on
   };
 
-  /// `patience`: a thread asks for the part when it has had nothing to do for so long. `pause`: after batches it does not
-  /// for so long.
+  /// `patience`: a thread asks for the part when it has had nothing to do for so long. `pause`: after batches it does
+  /// not for so long.
   outside(std::uint64_t patience, std::uint64_t pause) : patience_(patience), pause_(pause) {}
 
   /// Once.

@@ -45,7 +45,8 @@ class chains {
   /// Assigns a task to the device that has all its unfinished predecessors, to run after them; false if it may not or
   /// there is no room.
   bool send_behind(task_record&);
-  /// Notes a task one of whose predecessors has just ended: it may have waited for that one only, beside those of a device.
+  /// Notes a task one of whose predecessors has just ended: it may have waited for that one only, beside those of a
+  /// device.
   void note_fewer(task_record& t) {
     if (!(t.marks & mark_sent) && t.ahead > 0 && t.ahead == t.pending) fewer_.push_back(&t);
   }

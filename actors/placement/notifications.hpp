@@ -1,4 +1,5 @@
-// What this file is for: calls to executors and listeners that are due once the turn in which they became so has been left.
+// What this file is for: calls to executors and listeners that are due once the turn in which they became so has been
+// left.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once

@@ -93,8 +93,8 @@ void node_actor::know(array_core& a) {
   if (const wire::array_descriptor* const c = known_.know(a)) frame_.add(*c);
 }
 
-// Puts the bytes of a box into the task's message, if they are few, and the node keeps what it has not asked for. They are
-// read now: nothing here is held until the task has ended.
+// Puts the bytes of a box into the task's message, if they are few, and the node keeps what it has not asked for. They
+// are read now: nothing here is held until the task has ended.
 bool node_actor::put_inside(wire::gap& g, array_core& a) {
   if (!pushes_.is_allowed()) return false;
   const std::size_t bytes = static_cast<std::size_t>(g.where.volume()) * a.spec.element;

@@ -34,10 +34,6 @@ constexpr std::size_t unsent_bytes_max = 16u << 20;
 // the task had begun.
 constexpr int attempts_max = 3;
 
-}  // namespace
-
-namespace {
-
 // Returns the access that was sent under that number, or null: those that only wait for other tasks are not sent.
 const access* access_numbered(const task_record& t, std::uint32_t number) {
   for (int i = 0; i < t.access_count; ++i)

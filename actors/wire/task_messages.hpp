@@ -170,8 +170,8 @@ enum class outcome : std::uint8_t {
   unfilled  ///< not begun: bytes from a third node have not come, the owner took it back, or the node gives its tasks up
 };
 
-/// A copy of what a task has written for one of its accesses, by its number in the descriptor; rows packed. Those of one
-/// task come in the order of these numbers.
+/// A copy of what a task has written for one of its accesses, by its number in the descriptor; rows packed. Those of
+/// one task come in the order of these numbers.
 struct written_box {
   std::uint32_t access = 0;
   std::vector<std::byte> bytes;

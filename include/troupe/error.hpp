@@ -88,10 +88,10 @@ class error : public std::runtime_error {
   errc code_;
 };
 
-/// A task did not produce its result: its body threw, a task it depends on failed, or it was cancelled. What depends on a
-/// task that failed or missed its deadline has the code dependency_failed, what depends on one that was cancelled has
-/// cancelled; `root_task()` names that task in both cases.
-/// `what()` holds the names of the task and of its executor, and the text of the original exception.
+/// A task did not produce its result: its body threw, a task it depends on failed, or it was cancelled. What depends on
+/// a task that failed or missed its deadline has the code dependency_failed, what depends on one that was cancelled has
+/// cancelled; `root_task()` names that task in both cases. `what()` holds the names of the task and of its executor,
+/// and the text of the original exception.
 class task_failed : public error {
  public:
   task_failed(errc code, const std::string& text, std::string task, std::string executor, std::string root,

@@ -75,8 +75,8 @@ class runtime : public array_maker<runtime>, public submitter<runtime> {
 
   /// Names, kinds and counters of the executors in the scope.
   std::vector<executor_report> executors(const scope& = {}) const;
-  /// Counters of the runtime. A task is counted as finished, and its records and arrays as free, a moment after its future is
-  /// ready, and some of them a moment after `wait_all` has returned.
+  /// Counters of the runtime. A task is counted as finished, and its records and arrays as free, a moment after its
+  /// future is ready, and some of them a moment after `wait_all` has returned.
   runtime_report report() const;
   /// The other nodes that are there, by name; of those with one name the last that came.
   std::vector<node_report> nodes() const;

@@ -77,8 +77,8 @@ struct loop::inside final : control_poller {
     returned.notify_one();
   }
 
-  // One handler at a time: the thread that polls has other things to look for. What a handler throws ends the process, as
-  // it does on the loop's own thread: it is nothing of the caller's.
+  // One handler at a time: the thread that polls has other things to look for. What a handler throws ends the process,
+  // as it does on the loop's own thread: it is nothing of the caller's.
   bool poll() noexcept override {
     const std::unique_lock hold(seat, std::try_to_lock);
     const bool is_lent = lent.load(std::memory_order_relaxed);

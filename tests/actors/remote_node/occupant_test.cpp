@@ -7,40 +7,20 @@
 #include <gtest/gtest.h>
 
 #include <memory>
-#include <vector>
+#include <optional>
+
+#include "tests/support/silent_session.hpp"
 
 namespace {
 
+using test::silent_session;
 using troupe::detail::name_of;
 using troupe::detail::occupant;
 namespace net = troupe::net;
 
-class occupant_session final : public net::session {
- public:
-  explicit occupant_session(std::uint8_t id) { peer_.id.bytes[0] = id; }
-  const net::identity& peer() const override { return peer_; }
-  bool dialled() const override { return false; }
-  bool send(std::span<const std::byte> frame) override {
-    frames.emplace_back(frame.begin(), frame.end());
-    return true;
-  }
-  std::size_t frame_max() const override { return 1u << 20; }
-  void send_bulk(std::span<const std::byte>, net::const_pieces, std::function<void(bool)>) override {}
-  std::size_t unsent() const override { return 0; }
-  std::chrono::steady_clock::time_point heard() const override { return {}; }
-  std::uint64_t bytes_sent() const override { return 0; }
-  std::uint64_t bytes_received() const override { return 0; }
-  void close(std::exception_ptr) override {}
-
-  std::vector<std::vector<std::byte>> frames;
-
- private:
-  net::identity peer_;
-};
-
 struct occupant_test : testing::Test {
-  std::shared_ptr<occupant_session> first = std::make_shared<occupant_session>(std::uint8_t{1});
-  std::shared_ptr<occupant_session> second = std::make_shared<occupant_session>(std::uint8_t{2});
+  std::shared_ptr<silent_session> first = std::make_shared<silent_session>(std::uint8_t{1});
+  std::shared_ptr<silent_session> second = std::make_shared<silent_session>(std::uint8_t{2});
   occupant place;
 };
 
