@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "tests/support/silent_session.hpp"
+#include "tests/actors/wire/silent_session.hpp"
 
 namespace {
 

@@ -9,7 +9,7 @@
 #include <memory>
 #include <optional>
 
-#include "tests/support/silent_session.hpp"
+#include "tests/actors/wire/silent_session.hpp"
 
 namespace {
 
