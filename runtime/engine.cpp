@@ -443,6 +443,8 @@ int engine::threads() const {
   return n + static_cast<int>(gpus_.size()) + (disk_ ? 1 : 0);
 }
 
+load_report engine::load(std::span<const task_listener* const> owners) { return placement_->load(owners); }
+
 runtime_report engine::report() {
   runtime_report r = placement_->report();
   r.threads = threads();

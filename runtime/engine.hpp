@@ -9,6 +9,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <vector>
 
 #include <troupe/options.hpp>
@@ -19,6 +20,7 @@
 #include "actors/gpu/gpu.hpp"
 #include "actors/memory/record_pool.hpp"
 #include "actors/memory/spill_disk.hpp"
+#include "actors/protocol/load_report.hpp"
 #include "actors/protocol/wait_table.hpp"
 #include "runtime/cluster/node_set.hpp"
 #include "runtime/costs/known_costs.hpp"
@@ -45,6 +47,8 @@ class engine : public std::enable_shared_from_this<engine> {
     if (!state_->birth.is_here()) refuse_child();
   }
   runtime_report report();
+  /// Returns how much work this node has; see placement::load.
+  load_report load(std::span<const task_listener* const> owners);
   int threads() const;
 
   const options& settings() const { return options_; }

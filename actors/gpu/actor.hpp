@@ -134,6 +134,7 @@ class gpu_actor final : public gpu, public std::enable_shared_from_this<gpu_acto
   devices::kernel_id loaded(const kernel_info&);
   bool get_ready();
   bool may_load(const kernel_requests::request&);
+  bool nobody_else_works() const;
 
   // ---- graphs.cpp
   void launch_graph(job&);

@@ -9,7 +9,6 @@
 #include <system_error>
 
 #include "actors/gpu/actor.hpp"
-#include "actors/placement/placement.hpp"
 #include "devices/threads.hpp"
 
 namespace troupe::detail {
@@ -54,11 +53,11 @@ bool gpu_actor::is_ready_for(const kernel_info& k) {
   return false;
 }
 
-// True if the device may load a kernel now. Its own thread is among those that are active.
+// True if the device may load a kernel now.
 bool gpu_actor::may_load(const kernel_requests::request& r) {
   if (!options_.facts.shares_cores()) return true;
   const std::uint64_t now = ticks();
-  return time_.ns_of(calm_.look(placement_.active() <= 1, now)) >= calm_ns ||
+  return time_.ns_of(calm_.look(nobody_else_works(), now)) >= calm_ns ||
          time_.ns_of(now - r.since) >= wanted_for_long_ns;
 }
 

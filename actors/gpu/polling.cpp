@@ -59,6 +59,9 @@ void gpu_actor::yield() {
 
 // ---- others ---------------------------------------------------------------------------------------------------------
 
+// The thread that asks is among those that are active.
+bool gpu_actor::nobody_else_works() const { return placement_.active() <= 1; }
+
 bool gpu_actor::drive() { return watchers_.busy() && watchers_.may_look(ticks()) && drive_now(); }
 
 void gpu_actor::unwatch() {

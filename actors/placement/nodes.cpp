@@ -75,7 +75,7 @@ void placement::know_others(const executor& e, std::chrono::nanoseconds busy) {
 }
 
 // Counts queued tasks outside of the turn: executors may have to ask their threads.
-placement::load_report placement::load(std::span<const task_listener* const> owners) {
+load_report placement::load(std::span<const task_listener* const> owners) {
   load_report r;
   std::size_t queued = 0;
   for (const executor* e : executors_.all()) {

@@ -50,6 +50,7 @@
 #include "actors/placement/turns.hpp"
 #include "actors/protocol/clock.hpp"
 #include "actors/protocol/executor.hpp"
+#include "actors/protocol/load_report.hpp"
 #include "actors/protocol/phase.hpp"
 #include "actors/protocol/wait_table.hpp"
 
@@ -156,12 +157,6 @@ class placement final : public actor, private logic::dependencies::callbacks, pr
   void hold_back(const executor&, bool);
   /// Notes for how long the tasks of other nodes will keep a node busy, as it has told.
   void know_others(const executor&, std::chrono::nanoseconds);
-  /// The work of the executors of this node.
-  struct load_report {
-    int slots = 0, busy = 0;
-    std::uint64_t queued = 0;                      // ready tasks that have not begun
-    std::vector<std::chrono::nanoseconds> others;  // for each owner: predicted time of all others' work
-  };
   /// Returns the load of this node. `owners`: the listeners of the tasks of other nodes, one for each node.
   load_report load(std::span<const task_listener* const> owners);
   /// Reports that an executor has destroyed the only copies of these tiles, and goes on.

@@ -53,7 +53,7 @@ void node_set::tell_again() {
 void node_set::tell_load(std::span<const peer_ptr> to) {
   std::vector<const task_listener*> owners;
   for (const peer_ptr& p : to) owners.push_back(p->service->listener());
-  const placement::load_report l = engine_.placement_actor().load(owners);
+  const load_report l = engine_.load(owners);
   for (std::size_t i = 0; i < to.size(); ++i) {
     wire::load_notice now;
     now.busy = static_cast<std::uint32_t>(l.busy);
@@ -70,7 +70,7 @@ void node_set::tell_load(std::span<const peer_ptr> to) {
 // Doubles the number of linked members that may take tasks, as long as this node has more tasks than it can begin.
 void node_set::look_for_links() {
   if (cluster_->members().is_mesh() || links_wanted_ >= places_.size()) return;
-  if (links_wanted_ != 0 && (!options_.give_work || engine_.placement_actor().load({}).queued == 0)) return;
+  if (links_wanted_ != 0 && (!options_.give_work || engine_.load({}).queued == 0)) return;
   links_wanted_ = std::min(std::max(company_first, 2 * links_wanted_), places_.size());
   cluster_->want_links(links_wanted_);
 }

@@ -7,7 +7,6 @@
 
 #include <troupe/error.hpp>
 
-#include "actors/placement/placement.hpp"
 #include "actors/wire/kernel_registry.hpp"
 #include "actors/wire/node_names.hpp"
 #include "devices/host/topology.hpp"
@@ -37,7 +36,7 @@ wire::way way_of(double rate, std::uint64_t bytes, std::uint64_t fabric_bytes) {
 wire::self_descriptor node_set::describe() const {
   wire::self_descriptor c;
   const runtime_report r = engine_.report();
-  const placement::load_report l = engine_.placement_actor().load({});
+  const load_report l = engine_.load({});
   c.takes_work = options_.take_work;
   c.up_ms = static_cast<std::uint64_t>(
       std::chrono::duration_cast<std::chrono::milliseconds>(transport_->now() - made_).count());
