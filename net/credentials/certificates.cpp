@@ -38,6 +38,15 @@ certificate blank(EVP_PKEY& subject_key, const char* organisation, const std::st
   return c;
 }
 
+// Ends a certificate with the authority's where it would last less than a day longer: an authority for ten days issues
+// certificates for ten days in the seconds after it was made, too.
+void end_with_authority(X509& c, X509& authority) {
+  int days = 0, seconds = 0;
+  must(ASN1_TIME_diff(&days, &seconds, X509_get0_notAfter(&authority), X509_get0_notAfter(&c)) == 1, "compare dates");
+  if (days == 0 && seconds > 0)
+    must(X509_set1_notAfter(&c, X509_get0_notAfter(&authority)) == 1, "date a certificate");
+}
+
 // `text` is in OpenSSL's little language; names in it have been checked by those who gave them.
 void extend(X509& c, X509& issuer, int what, const std::string& text) {
   X509V3_CTX context;
@@ -79,6 +88,7 @@ certificate make_authority_certificate(EVP_PKEY& own, const std::string& cluster
 certificate make_member_certificate(EVP_PKEY& own, X509& authority, EVP_PKEY& authority_key, const std::string& cluster,
                                     const std::string& node, int days) {
   certificate c = blank(own, "troupe member", node, days);
+  end_with_authority(*c, authority);
   must(X509_set_issuer_name(c.get(), X509_get_subject_name(&authority)) == 1, "name an issuer");
   extend(*c, authority, NID_basic_constraints, "critical,CA:FALSE");
   extend(*c, authority, NID_key_usage, "critical,digitalSignature");

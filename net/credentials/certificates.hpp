@@ -18,7 +18,7 @@ inline constexpr std::string_view cluster_prefix = "urn:troupe:cluster:", node_p
 openssl::key make_key();
 /// An authority that signs itself, for one cluster.
 openssl::certificate make_authority_certificate(EVP_PKEY& own, const std::string& cluster, int days);
-/// A member of the authority's cluster.
+/// A member of the authority's cluster. Ends when the authority does if that is less than a day earlier.
 openssl::certificate make_member_certificate(EVP_PKEY& own, X509& authority, EVP_PKEY& authority_key,
                                              const std::string& cluster, const std::string& node, int days);
 

@@ -4,6 +4,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "actors/control/supervisor.hpp"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <caf/scheduler/test_coordinator.hpp>

@@ -95,6 +95,25 @@ TEST_F(certificates, have_numbers_of_their_own) {
   EXPECT_NE(ASN1_INTEGER_cmp(X509_get0_serialNumber(a[0].get()), X509_get0_serialNumber(b[0].get())), 0);
 }
 
+TEST_F(certificates, for_as_many_days_as_the_authority_end_with_it) {
+  const auto authority_key = make_key(), key = make_key();
+  const auto authority = make_authority_certificate(*authority_key, "c", 10);
+  const auto end_of = [](X509& c) { return X509_get0_notAfter(&c); };
+  const auto made_before = [&](long seconds) {
+    ASSERT_NE(X509_time_adj_ex(X509_getm_notAfter(authority.get()), 10, -seconds, nullptr), nullptr);
+    ASSERT_GT(X509_sign(authority.get(), authority_key.get(), EVP_sha256()), 0);
+  };
+  for (const long seconds : {1L, 3600L, 86000L}) {
+    made_before(seconds);
+    const auto c = make_member_certificate(*key, *authority, *authority_key, "c", "n", 10);
+    EXPECT_EQ(ASN1_TIME_compare(end_of(*c), end_of(*authority)), 0) << seconds;
+    EXPECT_EQ(X509_verify(c.get(), authority_key.get()), 1) << "it was signed with another date";
+  }
+  made_before(2 * 86400);
+  const auto longer = make_member_certificate(*key, *authority, *authority_key, "c", "n", 10);
+  EXPECT_EQ(ASN1_TIME_compare(end_of(*longer), end_of(*authority)), 1) << "issue_member could not refuse it";
+}
+
 TEST_F(certificates, are_not_issued_for_longer_than_the_authority_lasts) {
   make_authority(at("a"), "c", 30);
   EXPECT_THAT(complaint(errc::bad_argument, [&] { issue_member(at("a"), "n", 31); }), HasSubstr("at most"));
