@@ -205,7 +205,7 @@ void engine::add_groups() {
       continue;
     }
     groups_.push_back(make_core_group(
-        std::move(c), *placement_, board_, *state_->host, *state_,
+        std::move(c), *placement_, board_, runs_, *state_->host, *state_,
         [](void* context) { static_cast<control*>(context)->went_idle(); }, control_.get()));
     supervise(groups_.back());
     placement_->add(*groups_.back());

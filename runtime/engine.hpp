@@ -17,6 +17,7 @@
 
 #include "actors/control/control.hpp"
 #include "actors/core_group/core_group.hpp"
+#include "actors/execution/open_runs.hpp"
 #include "actors/gpu/gpu.hpp"
 #include "actors/memory/record_pool.hpp"
 #include "actors/memory/spill_disk.hpp"
@@ -125,6 +126,7 @@ class engine : public std::enable_shared_from_this<engine> {
   const runtime_environment around_;
   const std::unique_ptr<runtime_state, void (*)(runtime_state*)> state_;  // first made, last given up
   wait_table board_;
+  open_runs runs_;  // of recorded graphs
   open_views views_;
   const std::unique_ptr<placement> placement_;
   const std::shared_ptr<kernel_table> kernels_ = std::make_shared<kernel_table>();  // also the link's

@@ -17,6 +17,7 @@
 #include "actors/core_group/task_queue.hpp"
 #include "actors/core_group/worker.hpp"
 #include "actors/execution/graph_run.hpp"
+#include "actors/execution/open_runs.hpp"
 #include "actors/logic/scheduling/backfill.hpp"
 #include "actors/placement/placement.hpp"
 #include "actors/protocol/clock.hpp"
@@ -27,10 +28,12 @@ class group_actor final : public core_group,
                           public std::enable_shared_from_this<group_actor>,
                           private parking::wake_conditions {
  public:
-  group_actor(core_group_options o, placement& p, wait_table& b, devices::device& host, runtime_state& rt, on_idle idle,
-              void* context)
+  group_actor(core_group_options o, placement& p, wait_table& b, open_runs& runs, devices::device& host,
+              runtime_state& rt, on_idle idle, void* context)
       : options_(std::move(o)),
         placement_(p),
+        runs_(runs),
+        seat_(runs.add(*this)),
         idle_(idle),
         idle_context_(context),
         tick_ns_(ns_per_tick()),
@@ -108,11 +111,11 @@ class group_actor final : public core_group,
   bool somebody_works() const override { return placement_.active() != 0; }
   bool work_in_sight() const override {
     // Tasks in batches count only while a thread is awake: only such a thread holds some.
-    return placement_.has_mail_for_sleeper() || queue_.size_now() != 0 || has_graph_to_join() || has_fault() ||
+    return placement_.has_mail_for_sleeper() || queue_.size_now() != 0 || runs_.has_nodes(seat_, false) || has_fault() ||
            (awake_.load(std::memory_order_seq_cst) != 0 && something_held());
   }
   bool left_alone() const override {
-    return awake_.load(std::memory_order_seq_cst) == 0 && (queue_.size_now() != 0 || has_graph_to_join());
+    return awake_.load(std::memory_order_seq_cst) == 0 && (queue_.size_now() != 0 || runs_.has_nodes(seat_, true));
   }
   bool work_overdue() const override {
     // A recent turn is no proof: threads of other groups may take turns all the time and not look at this queue.
@@ -120,8 +123,10 @@ class group_actor final : public core_group,
     const bool nobody_came = queue_.size() != 0 && takes == seen_takes_;
     seen_takes_ = takes;
     if (nobody_came || left_alone() || placement_.is_work_elsewhere(this)) return true;
+    // Nodes of another group's run, if there is a core for one thread more.
+    if (placement_.active() < usable_cores_ && runs_.has_nodes(seat_, false)) return true;
     return placement_.is_stale(ticks()) && (placement_.has_mail() || queue_.size() != 0 || something_held() ||
-                                            replays_.load(std::memory_order_relaxed) != 0);
+                                            runs_.any_own(seat_));
   }
   void all_asleep() override {
     if (idle_) idle_(idle_context_);
@@ -179,7 +184,7 @@ class group_actor final : public core_group,
   bool steal(worker&);
   bool something_held() const;
   bool join_graph(worker&);
-  bool has_graph_to_join() const;
+  void call_for_nodes(graph_run&);
   void run_nodes(worker&, graph_run&, graph_run::hand&, bool owner);
   void finish_run(worker&, graph_run&, graph_run::hand&, bool owner);
   void await_nodes(worker&, graph_run&);
@@ -194,6 +199,8 @@ class group_actor final : public core_group,
 
   const core_group_options options_;
   placement& placement_;
+  open_runs& runs_;
+  const open_runs::seat seat_;
   const on_idle idle_;
   void* const idle_context_;
   const double tick_ns_;
@@ -220,10 +227,6 @@ class group_actor final : public core_group,
   std::mutex passing_lock_;
   logic::backfill passing_;  // times are ticks
   std::vector<logic::backfill::holding> seen_running_;
-
-  std::atomic<int> replays_{0};
-  mutable spin_lock replay_lock_;
-  std::vector<graph_run*> replaying_;
 
   mutable std::mutex threads_lock_;
   std::condition_variable ended_;

@@ -216,7 +216,7 @@ void group_actor::be_awake(worker& self, bool now) {
 bool group_actor::is_worth_looking() const {
   return placement_.active() <= 1 || placement_.took_last_turn() || queue_.stealable_ns() >= share_worth_ns ||
          (awake_.load(std::memory_order_relaxed) <= 1 && queue_.size() != 0) || placement_.has_stale_mail(ticks()) ||
-         replays_.load(std::memory_order_relaxed) != 0 || placement_.is_work_elsewhere(this);
+         runs_.any(seat_) || placement_.is_work_elsewhere(this);
 }
 
 // Looks for work a little longer; false: the thread has looked long enough. The thread that ran dry last looks in any
@@ -355,9 +355,9 @@ void group_actor::end_thread(worker& self) {
   ended_.notify_all();
 }
 
-std::shared_ptr<core_group> make_core_group(core_group_options o, placement& p, wait_table& b, devices::device& host,
-                                            runtime_state& rt, on_idle idle, void* context) {
-  return std::make_shared<group_actor>(std::move(o), p, b, host, rt, idle, context);
+std::shared_ptr<core_group> make_core_group(core_group_options o, placement& p, wait_table& b, open_runs& runs,
+                                            devices::device& host, runtime_state& rt, on_idle idle, void* context) {
+  return std::make_shared<group_actor>(std::move(o), p, b, runs, host, rt, idle, context);
 }
 
 }  // namespace troupe::detail

@@ -33,6 +33,7 @@ class control_poller;
 
 namespace troupe::detail {
 
+class open_runs;
 class placement;
 class wait_table;
 struct runtime_state;
@@ -88,7 +89,7 @@ class core_group : public executor, public actor {
   virtual std::exception_ptr run_graph(worker&, task_record&) = 0;
 };
 
-std::shared_ptr<core_group> make_core_group(core_group_options, placement&, wait_table&, devices::device& host,
+std::shared_ptr<core_group> make_core_group(core_group_options, placement&, wait_table&, open_runs&, devices::device& host,
                                             runtime_state&, on_idle, void* context);
 
 /// Returns the task that runs on this thread; null outside bodies.

@@ -46,7 +46,7 @@ bool group_actor::work_once(worker& self) {
     found_work(self);
     return true;
   }
-  return replays_.load(std::memory_order_relaxed) != 0 && join_graph(self);
+  return runs_.any(seat_) && join_graph(self);
 }
 
 // Moves threads of the group that are awake and wait for the core that this one computes on to another core: there is one
@@ -206,26 +206,20 @@ bool group_actor::something_held() const {
 
 // ---- recorded graphs ------------------------------------------------------------------------------------------------
 
-// Runs a recorded graph as the body of its task; other threads of the group that have nothing else to do join in.
+// Runs a recorded graph as the body of its task; threads that have nothing else to do join in, of this group and of the
+// others in the run's scope.
 std::exception_ptr group_actor::run_graph(worker& self, task_record& t) {
   auto graph = std::static_pointer_cast<recorded_graph>(t.extra->payload);
   // Threads whose bodies wait inside keep their hands: there are some for the spare ones.
-  graph_run g(*graph, 2 * static_cast<std::size_t>(options_.facts.slots));
+  graph_run g(*graph, 2 * runs_.slots_of(t.extra->executors));
   graph_run::hand& mine = g.take_hand();
-  {
-    std::lock_guard hold(replay_lock_);
-    replaying_.push_back(&g);
-  }
-  replays_.fetch_add(1, std::memory_order_seq_cst);
+  runs_.open(g, seat_, t.extra->executors);
   self.system_thread.store(devices::current_thread(), std::memory_order_relaxed);
-  wake(std::min<std::size_t>(static_cast<std::size_t>(options_.facts.slots) - 1, graph->roots.size()),
-       parking::nearness::far);
+  const auto slots = static_cast<std::size_t>(options_.facts.slots);
+  wake(std::min(slots - 1, graph->roots.size()), parking::nearness::far);
+  if (graph->roots.size() > slots) runs_.call_others(g, seat_, graph->roots.size() - slots);
   const auto finish = [&] {
-    {
-      std::lock_guard hold(replay_lock_);
-      std::erase(replaying_, &g);
-    }
-    replays_.fetch_sub(1, std::memory_order_relaxed);
+    runs_.close(g);
     g.wait_for_helpers();
   };
   try {
@@ -241,19 +235,9 @@ std::exception_ptr group_actor::run_graph(worker& self, task_record& t) {
 
 // Takes part in a run that has nodes for others; false: there is none.
 bool group_actor::join_graph(worker& self) {
-  graph_run* g = nullptr;
-  graph_run::hand* mine = nullptr;
-  {
-    std::lock_guard hold(replay_lock_);
-    for (graph_run* const r : replaying_) {
-      if (!r->has_shared()) continue;
-      g = r;
-      mine = &r->take_hand();
-      g->join();
-      break;
-    }
-  }
-  if (!g) return false;
+  graph_run::hand* const mine = runs_.join(seat_);
+  if (!mine) return false;
+  graph_run* const g = mine->run;
   found_work(self);
   outside_.rest(self.network);
   const auto leave = [&] {
@@ -270,10 +254,12 @@ bool group_actor::join_graph(worker& self) {
   return true;
 }
 
-bool group_actor::has_graph_to_join() const {
-  if (replays_.load(std::memory_order_seq_cst) == 0) return false;
-  std::lock_guard hold(replay_lock_);
-  return std::any_of(replaying_.begin(), replaying_.end(), [](const auto* r) { return r->has_shared(); });
+// Wakes a thread for nodes that nobody comes for: one of this group, else of another one in the run's scope.
+void group_actor::call_for_nodes(graph_run& g) {
+  if (parking_.sleepers() != 0)
+    wake(1, parking::nearness::far);
+  else
+    runs_.call_others(g, seat_, 1);
 }
 
 // Waits for nodes that other threads have, without a slot: they may be waiting for this thread's.
@@ -311,8 +297,7 @@ void group_actor::run_nodes(worker& self, graph_run& g, graph_run::hand& mine, b
         self.hands = mine.outer;
         throw;
       }
-      if (g.finished(mine, node, fine, wake_ticks_) == graph_run::outlook::nodes_for_others && parking_.sleepers() != 0)
-        wake(1, parking::nearness::far);
+      if (g.finished(mine, node, fine, wake_ticks_) == graph_run::outlook::nodes_for_others) call_for_nodes(g);
       if (g.is_awaited() || ++self.nodes_unminded >= nodes_between_looks) move_stuck(self);
       if (!parking_.slot_wanted()) continue;
       // A body that has waited goes on first, as between plain tasks.

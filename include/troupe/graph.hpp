@@ -7,14 +7,14 @@
 // Data is new each time because the arrays' contents are. Recorded calls may not ask for resources or have stop tokens
 // or deadlines (`record` throws that once all calls are made), and a run as a whole is not retried: error(not_supported).
 //
-// One run stays on one executor: it must be in the scopes of all recorded calls and of the run, else error(no_executor).
-// That is a core group where one can run all calls; else, or where the scope of the run says so, a device. There each call,
-// and each chunk of a for_each, must have a body as text, and each of its arrays must be exactly one tile: no part of a
-// tile, no window beyond it, not several tiles. Errors name the call that cannot. A call that fails is told as
-// "task 'CALL' of 'RUN'". A device enqueues the calls in program order; where its vendor has graphs (CUDA, HIP, sim) the
-// second run on the same memory is captured and the later ones are one call of the vendor's each, whatever the number of
-// kernels. Priorities of recorded calls are not looked at, those of runs are. A graph keeps its arrays alive; it is a cheap
-// handle.
+// A run uses all core groups that are in the scopes of all recorded calls and of the run: each of their threads that has
+// nothing else to do takes calls. Where there is no such group, or where the scope of the run says so, the run stays on one
+// device in these scopes; none is error(no_executor). On a device each call, and each chunk of a for_each, must have a body
+// as text, and each of its arrays must be exactly one tile: no part of a tile, no window beyond it, not several tiles. Errors
+// name the call that cannot. A call that fails is told as "task 'CALL' of 'RUN'". A device enqueues the calls in program
+// order; where its vendor has graphs (CUDA, HIP, sim) the second run on the same memory is captured and the later ones are
+// one call of the vendor's each, whatever the number of kernels. Priorities of recorded calls are not looked at, those of
+// runs are. A graph keeps its arrays alive; it is a cheap handle.
 #pragma once
 
 #include <cstddef>

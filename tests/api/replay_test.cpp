@@ -6,6 +6,8 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
+#include <map>
+#include <mutex>
 #include <stdexcept>
 #include <stop_token>
 #include <string>
@@ -181,6 +183,67 @@ TEST(replay, runs_independent_tasks_at_the_same_time) {
     round = &both;
     rt.run(g).get();
     ASSERT_EQ(met, 2 * run);
+  }
+}
+
+// Each group has two of the four threads that the bodies need.
+TEST(replay, uses_all_core_groups_in_its_scope) {
+  for (const bool after_one : {false, true}) {
+    runtime rt(options{.threads = 4, .core_groups = 2});
+    test::meeting* all = nullptr;
+    std::mutex lock;
+    std::map<std::string, int> ran;
+    std::atomic<int> met{0};
+    auto start = rt.array<int>({1}, "start");
+    const graph g = rt.record([&](recorder& recorded) {
+      if (after_one) recorded.spawn([](view<int, 1> v) { v(0) = 1; }, write(start));
+      for (int i = 0; i < 4; ++i) {
+        const auto body = [&](task_context& c) {
+          met += all->arrive_and_wait();
+          const std::lock_guard hold(lock);
+          ++ran[c.executor()];
+        };
+        if (after_one)
+          recorded.spawn([body](task_context& c, view<const int, 1>) { body(c); }, read(start));
+        else
+          recorded.spawn(body);
+      }
+    });
+    for (int run = 1; run <= 10; ++run) {
+      test::meeting four(4);
+      all = &four;
+      rt.run(g).get();
+      ASSERT_EQ(met, 4 * run);
+    }
+    EXPECT_EQ(ran, (std::map<std::string, int>{{"cpu:0", 20}, {"cpu:1", 20}}));
+    // A run in the scope of one group has two threads.
+    for (const std::string only : {"cpu:0", "cpu:1"}) {
+      ran.clear();
+      test::meeting none(1);
+      all = &none;
+      rt.run(task_options{.where = scope::executor(only)}, g).get();
+      EXPECT_EQ(ran, (std::map<std::string, int>{{only, 4}}));
+    }
+  }
+}
+
+TEST(replay, on_several_core_groups_tells_who_failed_and_ends) {
+  runtime rt(options{.threads = 4, .core_groups = 4});
+  for (int failing = 0; failing < 8; ++failing) {
+    test::meeting four(4);
+    std::atomic<int> begun{0};
+    const graph g = rt.record([&](recorder& recorded) {
+      for (int i = 0; i < 8; ++i)
+        recorded.spawn(task_options{.name = "call " + std::to_string(i)}, [&, i] {
+          if (begun++ < 4 && !four.arrive_and_wait()) return;  // on four threads, of a group each
+          if (i == failing) throw std::runtime_error("as asked");
+        });
+    });
+    const auto e = error_of([&] { rt.run(g).get(); });
+    ASSERT_TRUE(e && e->from_task);
+    EXPECT_EQ(e->root, "call " + std::to_string(failing));
+    EXPECT_TRUE(e->executor.starts_with("cpu:")) << e->executor;
+    EXPECT_EQ(begun, 8);
   }
 }
 
