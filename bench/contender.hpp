@@ -118,6 +118,8 @@ class contender {
   /// All tasks of the graphs in steps, which check their inputs; with `recorded` the graphs are recorded, and run once,
   /// before the clock starts. The caller checks the problem afterwards.
   virtual std::optional<cost> steps(step_problem&, [[maybe_unused]] bool recorded) { return {}; }
+  /// True if the steps run in another process, which checks them.
+  [[nodiscard]] virtual bool checks_itself() const { return false; }
 
   /// Instead of `start`: with this accelerator beside the threads, and so many bytes of its memory (0: all). False where
   /// it has no way to it; `stop` ends it.

@@ -5,6 +5,7 @@
 #include "bench/faults/table.hpp"
 #include "bench/nodes/benchmarks.hpp"
 #include "bench/nodes/worker.hpp"
+#include "bench/taskbench/elsewhere.hpp"
 #include "benchmarks.hpp"
 #include "device_benchmarks.hpp"
 #include "report.hpp"
@@ -128,6 +129,8 @@ contenders make_contenders() {
 #if defined(TROUPE_BENCH_HAVE_OPENMP)
   add(make_openmp());
 #endif
+  add(make_libomp());
+  add(make_local_mpi());
   add(make_handoff());
   add(make_raw());
 #if defined(TROUPE_BENCH_HAVE_CUDA)

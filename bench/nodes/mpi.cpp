@@ -3,7 +3,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "contender.hpp"
 
+#include "../taskbench/shape_words.hpp"
+
 #include <sstream>
+#include <utility>
+#include <vector>
 
 namespace bench {
 
@@ -21,29 +25,14 @@ class mpi final : public node_contender {
     if (by.over != route::loopback) return {};
     if (cores().size() < 2) throw missing("two cores");
     const std::string core[] = {std::to_string(cores().at(0)), std::to_string(cores().at(1))};
-    const auto done = test::run({"mpirun",
-                                 "--allow-run-as-root",
-                                 "-np",
-                                 "2",
-                                 "--cpu-set",
-                                 core[0] + "," + core[1],
-                                 "--bind-to",
-                                 "cpu-list:ordered",
-                                 "--mca",
-                                 "btl",
-                                 "tcp,self",
-                                 "--mca",
-                                 "btl_tcp_if_include",
-                                 "lo",
-                                 "--mca",
-                                 "pml",
-                                 "ob1",
-                                 TROUPE_BENCH_MPI,
-                                 std::string(name_of(shape.pattern)),
-                                 std::to_string(shape.width),
-                                 std::to_string(shape.steps),
-                                 std::to_string(shape.iterations)},
-                                {}, std::chrono::minutes(2));
+    std::vector<std::string> command{"mpirun", "--allow-run-as-root", "-np", "2"};
+    for (const char* word : {"--bind-to", "cpu-list:ordered", "--mca", "btl", "tcp,self", "--mca", "btl_tcp_if_include",
+                             "lo", "--mca", "pml", "ob1", "--cpu-set"})
+      command.emplace_back(word);
+    command.push_back(core[0] + "," + core[1]);
+    command.emplace_back(TROUPE_BENCH_MPI);
+    for (std::string& word : words_of(shape)) command.push_back(std::move(word));
+    const auto done = test::run(command, {}, std::chrono::minutes(2));
     if (done.how != test::ended_with(0)) throw std::runtime_error("mpirun said: " + done.out + done.err);
     std::istringstream words(done.out);
     double nanoseconds = 0;

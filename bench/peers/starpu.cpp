@@ -6,10 +6,12 @@
 // rather than the varargs starpu_task_insert (50 to 100 ns dearer); void handles, which carry no coherency data;
 // no tracing, no performance models, no signal handlers. Its workers poll, so they are paused between turns.
 #include "../cholesky.hpp"
+#include "../taskbench/steps.hpp"
 #include "../workloads.hpp"
 
 #include <cstdlib>
 #include <fstream>
+#include <new>
 #include <string>
 
 #include <starpu.h>
@@ -39,6 +41,15 @@ void dag_body(void**, void* argument) {
 }
 void gate_body(void**, void* held) { static_cast<gate*>(held)->wait(); }
 
+struct point_argument {
+  step_problem* problem;
+  std::size_t task;
+};
+void point_body(void**, void* argument) {
+  const auto& one = *static_cast<point_argument*>(argument);
+  one.problem->run(one.task);
+}
+
 #if defined(TROUPE_BENCH_HAVE_BLAS)
 void step_body(void** buffers, void* argument) {
   const auto& task = *static_cast<step_argument*>(argument);
@@ -64,6 +75,13 @@ starpu_codelet make_codelet(starpu_cpu_func_t body, std::initializer_list<starpu
   codelet.nbuffers = static_cast<int>(modes.size());
   int k = 0;
   for (const auto mode : modes) codelet.modes[k++] = mode;
+  return codelet;
+}
+
+// Each task says how many handles it has.
+starpu_codelet make_variable_codelet(starpu_cpu_func_t body) {
+  starpu_codelet codelet = make_codelet(body, {});
+  codelet.nbuffers = STARPU_VARIABLE_NBUFFERS;
   return codelet;
 }
 
@@ -228,6 +246,39 @@ class starpu final : public contender {
     return grown / static_cast<double>(n);
   }
 
+  std::optional<cost> steps(step_problem& problem, bool recorded) override {
+    if (recorded) return {};
+    const void_handles handles(problem.outputs());
+    std::vector<point_argument> arguments(problem.tasks());
+    for (std::size_t i = 0; i < arguments.size(); ++i) arguments[i] = {&problem, i};
+    const executed proof;
+    const meter clock;
+    for (auto& argument : arguments) {
+      const auto [graph, step, at] = problem.point_of(argument.task);
+      const auto inputs = problem.inputs(step, at);
+      auto* task = starpu_task_create();
+      task->cl = &point_;
+      task->cl_arg = &argument;
+      task->nbuffers = static_cast<int>(inputs.size() + 1);
+      // Freed with the task.
+      task->dyn_handles = static_cast<starpu_data_handle_t*>(std::calloc(inputs.size() + 1, sizeof(starpu_data_handle_t)));
+      task->dyn_modes =
+          static_cast<starpu_data_access_mode*>(std::calloc(inputs.size() + 1, sizeof(starpu_data_access_mode)));
+      if (!task->dyn_handles || !task->dyn_modes) throw std::bad_alloc();
+      for (std::size_t k = 0; k < inputs.size(); ++k) {
+        task->dyn_handles[k] = handles[problem.output_of(graph, step - 1, inputs[k])];
+        task->dyn_modes[k] = STARPU_R;
+      }
+      task->dyn_handles[inputs.size()] = handles[problem.output_of(graph, step, at)];
+      task->dyn_modes[inputs.size()] = STARPU_RW;
+      require(starpu_task_submit(task), "starpu_task_submit");
+    }
+    starpu_task_wait_for_all();
+    const auto spent = clock.stop();
+    proof.check(problem.tasks());
+    return spent;
+  }
+
 #if defined(TROUPE_BENCH_HAVE_BLAS)
   std::optional<cost> cholesky(cholesky_problem& problem, std::size_t rows) override {
     tiled_matrix matrix(problem.n, rows);
@@ -271,6 +322,7 @@ class starpu final : public contender {
   starpu_codelet lone_ = make_codelet(empty_body, {});
   starpu_codelet spin_ = make_codelet(spin_body, {});
   starpu_codelet gate_ = make_codelet(gate_body, {STARPU_RW});
+  starpu_codelet point_ = make_variable_codelet(point_body);
   starpu_codelet dag_ = make_codelet(dag_body, {STARPU_R, STARPU_R, STARPU_RW});
 #if defined(TROUPE_BENCH_HAVE_BLAS)
   starpu_codelet potrf_ = make_codelet(step_body, {STARPU_RW});

@@ -75,12 +75,12 @@ class step_problem {
   /// After a run: throws `wrong_answer` unless every task ran and found its inputs right.
   void check() const;
 
+  /// Iterations of the kernel in that task.
+  [[nodiscard]] std::uint64_t iterations_of(std::size_t step, std::size_t at) const;
   /// Returns how long the tasks take with all of `threads` busy and nothing lost, in nanoseconds.
   [[nodiscard]] double ideal_ns(unsigned threads) const;
 
  private:
-  [[nodiscard]] std::uint64_t iterations_of(std::size_t step, std::size_t at) const;
-
   struct release {
     void operator()(std::uint64_t*) const;
   };
