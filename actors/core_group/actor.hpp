@@ -123,10 +123,8 @@ class group_actor final : public core_group,
     const bool nobody_came = queue_.size() != 0 && takes == seen_takes_;
     seen_takes_ = takes;
     if (nobody_came || left_alone() || placement_.is_work_elsewhere(this)) return true;
-    // Nodes of another group's run, if there is a core for one thread more.
-    if (placement_.active() < usable_cores_ && runs_.has_nodes(seat_, false)) return true;
     return placement_.is_stale(ticks()) && (placement_.has_mail() || queue_.size() != 0 || something_held() ||
-                                            runs_.any_own(seat_));
+                                            runs_.any(seat_));
   }
   void all_asleep() override {
     if (idle_) idle_(idle_context_);

@@ -238,6 +238,7 @@ bool group_actor::join_graph(worker& self) {
   graph_run::hand* const mine = runs_.join(seat_);
   if (!mine) return false;
   graph_run* const g = mine->run;
+  if (parking_.sleepers() == 0 && g->has_shared()) runs_.call_others(*g, seat_, 1);
   found_work(self);
   outside_.rest(self.network);
   const auto leave = [&] {

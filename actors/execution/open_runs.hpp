@@ -35,8 +35,6 @@ class open_runs {
   std::size_t slots_of(const logic::executor_set& who) const;
   /// True if some run is open for that group. Relaxed: a hint.
   bool any(seat s) const { return seats_[s].open.load(std::memory_order_relaxed) != 0; }
-  /// True if the group has a run of its own. Relaxed.
-  bool any_own(seat s) const { return seats_[s].own.load(std::memory_order_relaxed) != 0; }
   /// True if there are nodes for a thread of that group; `own`: in its own runs. Sequentially consistent, as far as nodes
   /// are laid out.
   bool has_nodes(seat s, bool own) const;

@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 
 #include <cstddef>
+#include <cstdint>
+#include <initializer_list>
 #include <string>
 
 #include "actors/execution/open_runs.hpp"
@@ -37,8 +39,8 @@ class sleepy final : public test::collector {
   int sleeping_;
 };
 
-logic::executor_set set_of(std::initializer_list<std::uint16_t> ids) {
-  logic::executor_set s;
+troupe::logic::executor_set set_of(std::initializer_list<std::uint16_t> ids) {
+  troupe::logic::executor_set s;
   for (const std::uint16_t id : ids) s.insert(id);
   return s;
 }
@@ -58,8 +60,6 @@ TEST_F(open_runs_of_three_groups, are_joined_by_the_groups_in_their_scope_only) 
   EXPECT_TRUE(runs.any(a));
   EXPECT_FALSE(runs.any(b));
   EXPECT_TRUE(runs.any(c));
-  EXPECT_TRUE(runs.any_own(a));
-  EXPECT_FALSE(runs.any_own(c));
   EXPECT_TRUE(runs.has_nodes(c, false));
   EXPECT_FALSE(runs.has_nodes(c, true));
   EXPECT_FALSE(runs.has_nodes(b, false));
@@ -78,7 +78,7 @@ TEST_F(open_runs_of_three_groups, are_joined_by_the_groups_in_their_scope_only) 
   EXPECT_EQ(runs.join(a), nullptr) << "there are no nodes left";
   runs.close(run);
   for (const open_runs::seat s : {a, b, c}) EXPECT_FALSE(runs.any(s));
-  EXPECT_FALSE(runs.any_own(a));
+  EXPECT_FALSE(runs.has_nodes(a, true));
   run.wait_for_helpers();
 }
 
