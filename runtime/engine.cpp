@@ -383,16 +383,20 @@ void engine::resume_abandoned() noexcept {
   }
 }
 
-// Ends the tasks whose bodies have not returned: they are done for all threads that wait for them.
+// Ends the tasks whose bodies have not returned: they are done for all threads that wait for them. Returns false if there
+// are none: then only the threads are late, perhaps with an end that they have yet to report.
 template <class Executor>
-void engine::leave_behind(Executor& e, shutdown_report& r) {
+bool engine::leave_behind(Executor& e, shutdown_report& r) {
+  bool any = false;
   placement_->with_turn([&] {
     const std::vector<task_record*> tasks = e.running();
-    if (!tasks.empty()) r.complete = false;  // else only the threads are late
+    any = !tasks.empty();
+    if (any) r.complete = false;
     for (const task_record* t : tasks)
       if (r.still_running.size() < 64) r.still_running.push_back(logic::name_of(*t));
     placement_->leave_behind(tasks);
   });
+  return any;
 }
 
 shutdown_report engine::shut_down(std::chrono::steady_clock::time_point deadline) {
@@ -412,15 +416,18 @@ shutdown_report engine::shut_down(std::chrono::steady_clock::time_point deadline
   for (auto& g : groups_) g->request_stop();
   for (auto& g : gpus_) g->request_stop();
   const auto grace = std::max(deadline, std::chrono::steady_clock::now() + stop_grace);
+  bool ends_are_late = false;
   for (auto& g : groups_)
-    if (!g->wait_ended(grace)) leave_behind(*g, r);
+    if (!g->wait_ended(grace)) ends_are_late = !leave_behind(*g, r) || ends_are_late;
   for (auto& g : gpus_)
-    if (!g->wait_ended(grace)) leave_behind(*g, r);
+    if (!g->wait_ended(grace)) ends_are_late = !leave_behind(*g, r) || ends_are_late;
   if (disk_) {
     disk_->request_stop();
     if (!disk_->wait_ended(grace)) r.complete = false;
   }
   placement_->wait_remade();
+  // What comes after a task whose end is yet to be reported is abandoned by that report, and has to be counted.
+  if (ends_are_late) placement_->wait_quiet(std::chrono::steady_clock::now() + stop_grace);
   r.queued_abandoned = placement_->abandon_queued();  // with tasks that became ready while bodies were ending
   if (r.queued_abandoned != 0) r.complete = false;
   placement_->end_farewells();

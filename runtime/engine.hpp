@@ -118,7 +118,7 @@ class engine : public std::enable_shared_from_this<engine> {
   void add_disk();
   shutdown_report shut_down(std::chrono::steady_clock::time_point deadline);
   template <class Executor>
-  void leave_behind(Executor&, shutdown_report&);
+  bool leave_behind(Executor&, shutdown_report&);
   void resume_abandoned() noexcept;
 
   const options options_;
