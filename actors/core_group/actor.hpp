@@ -33,7 +33,6 @@ class group_actor final : public core_group,
       : options_(std::move(o)),
         placement_(p),
         runs_(runs),
-        seat_(runs.add(*this)),
         idle_(idle),
         idle_context_(context),
         tick_ns_(ns_per_tick()),
@@ -48,6 +47,7 @@ class group_actor final : public core_group,
         parking_(options_.facts.slots, options_.spare_threads_max, *this, ticks_of(usual_wake_up)),
         outside_(ticks_of(network_patience), ticks_of(network_pause)),
         passing_(ticks_of(unmeasured_pass)) {
+    runs_.add(*this);
     watch_for_stalls(*this);
   }
   ~group_actor() override { forget_stalls(*this); }
@@ -111,11 +111,12 @@ class group_actor final : public core_group,
   bool somebody_works() const override { return placement_.active() != 0; }
   bool work_in_sight() const override {
     // Tasks in batches count only while a thread is awake: only such a thread holds some.
-    return placement_.has_mail_for_sleeper() || queue_.size_now() != 0 || runs_.has_nodes(seat_, false) || has_fault() ||
-           (awake_.load(std::memory_order_seq_cst) != 0 && something_held());
+    return placement_.has_mail_for_sleeper() || queue_.size_now() != 0 || runs_.has_nodes(options_.facts.id, false) ||
+           has_fault() || (awake_.load(std::memory_order_seq_cst) != 0 && something_held());
   }
   bool left_alone() const override {
-    return awake_.load(std::memory_order_seq_cst) == 0 && (queue_.size_now() != 0 || runs_.has_nodes(seat_, true));
+    return awake_.load(std::memory_order_seq_cst) == 0 &&
+           (queue_.size_now() != 0 || runs_.has_nodes(options_.facts.id, true));
   }
   bool work_overdue() const override {
     // A recent turn is no proof: threads of other groups may take turns all the time and not look at this queue.
@@ -123,8 +124,8 @@ class group_actor final : public core_group,
     const bool nobody_came = queue_.size() != 0 && takes == seen_takes_;
     seen_takes_ = takes;
     if (nobody_came || left_alone() || placement_.is_work_elsewhere(this)) return true;
-    return placement_.is_stale(ticks()) && (placement_.has_mail() || queue_.size() != 0 || something_held() ||
-                                            runs_.any(seat_));
+    return placement_.is_stale(ticks()) &&
+           (placement_.has_mail() || queue_.size() != 0 || something_held() || runs_.any(options_.facts.id));
   }
   void all_asleep() override {
     if (idle_) idle_(idle_context_);
@@ -198,7 +199,6 @@ class group_actor final : public core_group,
   const core_group_options options_;
   placement& placement_;
   open_runs& runs_;
-  const open_runs::seat seat_;
   const on_idle idle_;
   void* const idle_context_;
   const double tick_ns_;

@@ -216,7 +216,7 @@ void group_actor::be_awake(worker& self, bool now) {
 bool group_actor::is_worth_looking() const {
   return placement_.active() <= 1 || placement_.took_last_turn() || queue_.stealable_ns() >= share_worth_ns ||
          (awake_.load(std::memory_order_relaxed) <= 1 && queue_.size() != 0) || placement_.has_stale_mail(ticks()) ||
-         runs_.any(seat_) || placement_.is_work_elsewhere(this);
+         runs_.any(options_.facts.id) || placement_.is_work_elsewhere(this);
 }
 
 // Looks for work a little longer; false: the thread has looked long enough. The thread that ran dry last looks in any

@@ -89,8 +89,8 @@ class core_group : public executor, public actor {
   virtual std::exception_ptr run_graph(worker&, task_record&) = 0;
 };
 
-std::shared_ptr<core_group> make_core_group(core_group_options, placement&, wait_table&, open_runs&, devices::device& host,
-                                            runtime_state&, on_idle, void* context);
+std::shared_ptr<core_group> make_core_group(core_group_options, placement&, wait_table&, open_runs&,
+                                            devices::device& host, runtime_state&, on_idle, void* context);
 
 /// Returns the task that runs on this thread; null outside bodies.
 task_record* current_task() noexcept;

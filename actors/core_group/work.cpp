@@ -46,7 +46,7 @@ bool group_actor::work_once(worker& self) {
     found_work(self);
     return true;
   }
-  return runs_.any(seat_) && join_graph(self);
+  return runs_.any(options_.facts.id) && join_graph(self);
 }
 
 // Moves threads of the group that are awake and wait for the core that this one computes on to another core: there is one
@@ -213,11 +213,11 @@ std::exception_ptr group_actor::run_graph(worker& self, task_record& t) {
   // Threads whose bodies wait inside keep their hands: there are some for the spare ones.
   graph_run g(*graph, 2 * runs_.slots_of(t.extra->executors));
   graph_run::hand& mine = g.take_hand();
-  runs_.open(g, seat_, t.extra->executors);
+  runs_.open(g, options_.facts.id, t.extra->executors);
   self.system_thread.store(devices::current_thread(), std::memory_order_relaxed);
   const auto slots = static_cast<std::size_t>(options_.facts.slots);
   wake(std::min(slots - 1, graph->roots.size()), parking::nearness::far);
-  if (graph->roots.size() > slots) runs_.call_others(g, seat_, graph->roots.size() - slots);
+  if (graph->roots.size() > slots) runs_.call_others(g, options_.facts.id, graph->roots.size() - slots);
   const auto finish = [&] {
     runs_.close(g);
     g.wait_for_helpers();
@@ -235,10 +235,10 @@ std::exception_ptr group_actor::run_graph(worker& self, task_record& t) {
 
 // Takes part in a run that has nodes for others; false: there is none.
 bool group_actor::join_graph(worker& self) {
-  graph_run::hand* const mine = runs_.join(seat_);
+  graph_run::hand* const mine = runs_.join(options_.facts.id);
   if (!mine) return false;
   graph_run* const g = mine->run;
-  if (parking_.sleepers() == 0 && g->has_shared()) runs_.call_others(*g, seat_, 1);
+  if (parking_.sleepers() == 0) runs_.call_others(*g, options_.facts.id, 1);
   found_work(self);
   outside_.rest(self.network);
   const auto leave = [&] {
@@ -260,7 +260,7 @@ void group_actor::call_for_nodes(graph_run& g) {
   if (parking_.sleepers() != 0)
     wake(1, parking::nearness::far);
   else
-    runs_.call_others(g, seat_, 1);
+    runs_.call_others(g, options_.facts.id, 1);
 }
 
 // Waits for nodes that other threads have, without a slot: they may be waiting for this thread's.

@@ -113,9 +113,9 @@ class graph_run {
   outlook finished(hand&, std::uint32_t node, bool fine, float wake_ticks);
   void fail(std::exception_ptr);
 
-  /// True if there are nodes that a thread without any could take. Sequentially consistent, as far as they are laid out.
   /// True if a thread looks for nodes.
   bool is_awaited() const { return hungry_.load(std::memory_order_relaxed) != 0; }
+  /// True if there are nodes that a thread without any could take. Sequentially consistent, as far as they are laid out.
   bool has_shared() const;
   /// Counts a thread in that takes part beside the owner; `leave` counts it out.
   void join() { helpers_.fetch_add(1, std::memory_order_acq_rel); }

@@ -5,65 +5,59 @@
 
 #include <algorithm>
 #include <mutex>
-#include <utility>
 
 namespace troupe::detail {
 
-open_runs::seat open_runs::add(executor& group) {
-  seats_.emplace_back(group);
-  return seats_.size() - 1;
-}
-
-std::size_t open_runs::slots_of(const logic::executor_set& who) const {
+std::size_t open_runs::slots_of(const logic::executor_set& scope) const {
   std::size_t n = 0;
-  for (const group& g : seats_)
-    if (who.contains(g.who->facts().id)) n += static_cast<std::size_t>(g.who->facts().slots);
+  for (const group& g : groups_)
+    if (scope.contains(g.who->facts().id)) n += static_cast<std::size_t>(g.who->facts().slots);
   return n;
 }
 
-void open_runs::open(graph_run& run, seat owner, const logic::executor_set& who) {
-  entry e{&run, owner, std::vector<bool>(seats_.size())};
-  for (seat s = 0; s < seats_.size(); ++s) e.for_seat[s] = s == owner || who.contains(seats_[s].who->facts().id);
-  const std::vector<bool> for_seat = e.for_seat;
+// Counts the run in or out for the groups that may join it.
+void open_runs::count(const entry& e, int change) {
+  groups_[e.owner].own.fetch_add(change, std::memory_order_seq_cst);
+  for (group& g : groups_)
+    if (e.scope.contains(g.who->facts().id)) g.open.fetch_add(change, std::memory_order_seq_cst);
+}
+
+void open_runs::open(graph_run& run, std::uint16_t owner, const logic::executor_set& scope) {
+  const entry e{&run, owner, scope};
   {
-    std::lock_guard hold(lock_);
-    entries_.push_back(std::move(e));
+    const std::lock_guard hold(lock_);
+    entries_.push_back(e);
   }
-  seats_[owner].own.fetch_add(1, std::memory_order_seq_cst);
-  for (seat s = 0; s < seats_.size(); ++s)
-    if (for_seat[s]) seats_[s].open.fetch_add(1, std::memory_order_seq_cst);
+  count(e, 1);
 }
 
 void open_runs::close(graph_run& run) noexcept {
-  entry gone{};
+  entry gone;
   {
-    std::lock_guard hold(lock_);
+    const std::lock_guard hold(lock_);
     const auto it = std::ranges::find(entries_, &run, &entry::run);
-    if (it == entries_.end()) return;
-    gone = std::move(*it);
+    gone = *it;
     entries_.erase(it);
   }
-  seats_[gone.owner].own.fetch_sub(1, std::memory_order_relaxed);
-  for (seat s = 0; s < seats_.size(); ++s)
-    if (gone.for_seat[s]) seats_[s].open.fetch_sub(1, std::memory_order_relaxed);
+  count(gone, -1);
 }
 
-bool open_runs::has_nodes(seat s, bool own) const {
-  if ((own ? seats_[s].own : seats_[s].open).load(std::memory_order_seq_cst) == 0) return false;
-  std::lock_guard hold(lock_);
+bool open_runs::has_nodes(std::uint16_t group, bool own) const {
+  if ((own ? groups_[group].own : groups_[group].open).load(std::memory_order_seq_cst) == 0) return false;
+  const std::lock_guard hold(lock_);
   return std::ranges::any_of(entries_, [&](const entry& e) {
-    return (own ? e.owner == s : static_cast<bool>(e.for_seat[s])) && e.run->has_shared();
+    return (own ? e.owner == group : e.scope.contains(group)) && e.run->has_shared();
   });
 }
 
 // Runs of the group itself come first: its threads are who the others wait for.
-graph_run::hand* open_runs::join(seat s) {
-  std::lock_guard hold(lock_);
+graph_run::hand* open_runs::join(std::uint16_t group) {
+  const std::lock_guard hold(lock_);
   graph_run* found = nullptr;
   for (const entry& e : entries_) {
-    if (!e.for_seat[s] || (found && e.owner != s) || !e.run->has_shared()) continue;
+    if (!e.scope.contains(group) || (found && e.owner != group) || !e.run->has_shared()) continue;
     found = e.run;
-    if (e.owner == s) break;
+    if (e.owner == group) break;
   }
   if (!found) return nullptr;
   graph_run::hand& mine = found->take_hand();
@@ -71,21 +65,21 @@ graph_run::hand* open_runs::join(seat s) {
   return &mine;
 }
 
-void open_runs::call_others(const graph_run& run, seat s, std::size_t threads) {
-  if (seats_.size() == 1 || threads == 0) return;
-  std::vector<bool> who;
+// The caller takes part in the run: it is open.
+void open_runs::call_others(const graph_run& run, std::uint16_t group, std::size_t threads) {
+  if (groups_.size() == 1 || !run.has_shared()) return;
+  logic::executor_set scope;
   {
-    std::lock_guard hold(lock_);
-    const auto it = std::ranges::find(entries_, &run, [](const entry& e) { return static_cast<const graph_run*>(e.run); });
-    if (it == entries_.end()) return;
-    who = it->for_seat;
+    const std::lock_guard hold(lock_);
+    const auto it = std::ranges::find_if(entries_, [&](const entry& e) { return e.run == &run; });
+    if (it != entries_.end()) scope = it->scope;
   }
-  for (seat other = 0; other < seats_.size(); ++other) {
-    if (other == s || !who[other]) continue;
-    executor& e = *seats_[other].who;
-    for (int n = e.sleepers(); n > 0; --n) {
+  for (const auto& other : groups_) {
+    const std::uint16_t id = other.who->facts().id;
+    if (id == group || !scope.contains(id)) continue;
+    for (int n = other.who->sleepers(); n > 0; --n) {
       if (threads-- == 0) return;
-      e.wake_one();
+      other.who->wake_one();
     }
   }
 }

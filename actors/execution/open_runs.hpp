@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <cstddef>
+#include <cstdint>
 #include <deque>
 #include <vector>
 
@@ -16,33 +17,30 @@
 namespace troupe::detail {
 
 /// Runs in progress and the core groups that may take part in each. A run belongs to the group that was given its task;
-/// threads of other groups in its scope join where nodes are laid out and they have nothing else to do. Any thread, after
-/// all groups have been added.
+/// threads of other groups in its scope join where nodes are laid out and they have nothing else to do. Groups are named
+/// by their number among the executors. Any thread, after all groups have been added.
 class open_runs {
  public:
-  /// A group's place in the list: what its threads name when they ask.
-  using seat = std::size_t;
+  /// Adds a group, before any run. Groups come in the order of their numbers, from 0 on.
+  void add(executor& group) { groups_.emplace_back(group); }
+  /// Returns how many slots the groups in a scope have together.
+  std::size_t slots_of(const logic::executor_set& scope) const;
 
-  /// Adds a group, before any run.
-  seat add(executor& group);
-
-  /// Opens a run of the group in that seat for all groups of `who`.
-  void open(graph_run&, seat owner, const logic::executor_set& who);
+  /// Opens a run for the groups in its scope, of which the owner is one.
+  void open(graph_run&, std::uint16_t owner, const logic::executor_set& scope);
   /// Ends that: nobody joins any more.
   void close(graph_run&) noexcept;
 
-  /// Slots of all groups among these.
-  std::size_t slots_of(const logic::executor_set& who) const;
   /// True if some run is open for that group. Relaxed: a hint.
-  bool any(seat s) const { return seats_[s].open.load(std::memory_order_relaxed) != 0; }
+  bool any(std::uint16_t group) const { return groups_[group].open.load(std::memory_order_relaxed) != 0; }
   /// True if there are nodes for a thread of that group; `own`: in its own runs. Sequentially consistent, as far as nodes
   /// are laid out.
-  bool has_nodes(seat s, bool own) const;
+  bool has_nodes(std::uint16_t group, bool own) const;
   /// Takes part in a run that has nodes for a thread of that group: counts the thread in and gives it a hand, which names
   /// the run. Null: there is none.
-  graph_run::hand* join(seat s);
-  /// Wakes up to so many sleeping threads of other groups that may join the run.
-  void call_others(const graph_run&, seat s, std::size_t threads);
+  graph_run::hand* join(std::uint16_t group);
+  /// Wakes up to so many sleeping threads of other groups that may join the run, if it has nodes for them.
+  void call_others(const graph_run&, std::uint16_t group, std::size_t threads);
 
  private:
   struct alignas(64) group {
@@ -52,11 +50,12 @@ class open_runs {
   };
   struct entry {
     graph_run* run;
-    seat owner;
-    std::vector<bool> for_seat;
+    std::uint16_t owner;
+    logic::executor_set scope;
   };
+  void count(const entry&, int change);
 
-  std::deque<group> seats_;
+  std::deque<group> groups_;
   mutable spin_lock lock_;  // guards entries_
   std::vector<entry> entries_;
 };

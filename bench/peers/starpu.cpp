@@ -261,7 +261,8 @@ class starpu final : public contender {
       task->cl_arg = &argument;
       task->nbuffers = static_cast<int>(inputs.size() + 1);
       // Freed with the task.
-      task->dyn_handles = static_cast<starpu_data_handle_t*>(std::calloc(inputs.size() + 1, sizeof(starpu_data_handle_t)));
+      task->dyn_handles =
+          static_cast<starpu_data_handle_t*>(std::calloc(inputs.size() + 1, sizeof(starpu_data_handle_t)));
       task->dyn_modes =
           static_cast<starpu_data_access_mode*>(std::calloc(inputs.size() + 1, sizeof(starpu_data_access_mode)));
       if (!task->dyn_handles || !task->dyn_modes) throw std::bad_alloc();

@@ -17,8 +17,8 @@ std::vector<std::string> words_of(const step_shape& s) {
 
 std::optional<step_shape> shape_of(const char* const* words) {
   step_shape s;
-  const auto pattern = std::ranges::find_if(
-      step_patterns, [&](step_pattern p) { return name_of(p) == std::string_view(words[0]); });
+  const auto pattern =
+      std::ranges::find_if(step_patterns, [&](step_pattern p) { return name_of(p) == std::string_view(words[0]); });
   if (pattern == std::end(step_patterns)) return {};
   s.pattern = *pattern;
   const auto number = [&](int i) { return std::strtoull(words[i], nullptr, 10); };

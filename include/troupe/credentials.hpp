@@ -25,8 +25,8 @@ struct certificate_files {
 };
 
 /// Issues a certificate for a node of that name, which is for people and need not be the machine's: `NODE.pem` and
-/// `NODE.key` in the authority's folder. Good for so many days, at most as long as the authority:
-/// a certificate that would last less than a day longer ends with it. Throws error(errc::bad_argument) for more.
+/// `NODE.key` in the authority's folder. Good for so many days, at most as long as the authority: a
+/// certificate that would last less than a day longer ends with it, for more error(errc::bad_argument) is thrown.
 certificate_files issue_certificate(const std::string& folder, const std::string& node, int days = 365);
 
 }  // namespace troupe

@@ -235,7 +235,8 @@ TEST(replay, on_several_core_groups_tells_who_failed_and_ends) {
     const graph g = rt.record([&](recorder& recorded) {
       for (int i = 0; i < 8; ++i)
         recorded.spawn(task_options{.name = "call " + std::to_string(i)}, [&, i] {
-          if (begun++ < 4 && !four.arrive_and_wait()) return;  // on four threads, of a group each
+          // On four threads, of a group each.
+          if (begun++ < 4 && !four.arrive_and_wait()) throw std::runtime_error("nobody came");
           if (i == failing) throw std::runtime_error("as asked");
         });
     });

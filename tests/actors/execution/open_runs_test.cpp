@@ -47,9 +47,12 @@ troupe::logic::executor_set set_of(std::initializer_list<std::uint16_t> ids) {
 
 class open_runs_of_three_groups : public testing::Test {
  protected:
-  sleepy first{0, 2, 1}, second{1, 3, 2}, third{2, 4, 3};
+  open_runs_of_three_groups() {
+    for (sleepy* const group : {&first, &second, &third}) runs.add(*group);
+  }
+  sleepy first{0, 2, 2}, second{1, 3, 2}, third{2, 4, 3};
   open_runs runs;
-  const open_runs::seat a = runs.add(first), b = runs.add(second), c = runs.add(third);
+  static constexpr std::uint16_t a = 0, b = 1, c = 2;
   made_graph six{6, {}};
 };
 
@@ -77,7 +80,7 @@ TEST_F(open_runs_of_three_groups, are_joined_by_the_groups_in_their_scope_only) 
   EXPECT_TRUE(run.is_over());
   EXPECT_EQ(runs.join(a), nullptr) << "there are no nodes left";
   runs.close(run);
-  for (const open_runs::seat s : {a, b, c}) EXPECT_FALSE(runs.any(s));
+  for (const std::uint16_t s : {a, b, c}) EXPECT_FALSE(runs.any(s));
   EXPECT_FALSE(runs.has_nodes(a, true));
   run.wait_for_helpers();
 }
@@ -115,9 +118,14 @@ TEST_F(open_runs_of_three_groups, wake_as_many_threads_of_others_as_are_asked_fo
   runs.call_others(run, b, 1);
   EXPECT_EQ(first.woken, 1) << "asked for by a thread that has joined";
   EXPECT_EQ(third.woken, 0) << "it is not in the scope";
-  runs.close(run);
-  runs.call_others(run, a, 1);
+  // Without nodes for others nobody is called.
+  graph_run::hand& mine = run.take_hand();
+  std::uint32_t node = 0;
+  while (run.next(mine, node, 0)) run.finished(mine, node, true, 1);
+  runs.call_others(run, b, 1);
   EXPECT_EQ(first.woken + second.woken + third.woken, 3);
+  run.give_hand(mine);
+  runs.close(run);
 }
 
 }  // namespace
