@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <map>
 #include <optional>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -45,6 +46,16 @@ void refuse_what_cannot_be_recorded(const task_record& t) {
                 "task '" + logic::name_of(t) + "': recorded calls have no deadline: give one where the graph is run");
   if (t.extra->options.stop.stop_possible())
     throw error(errc::not_supported, "recorded calls have no stop token: give one where the graph is run");
+}
+
+// Throws if a call waits for a call of another recording.
+void check_links(const std::vector<task_record*>& tasks) {
+  const std::unordered_set<const task_record*> own(tasks.begin(), tasks.end());
+  for (const task_record* t : tasks)
+    for (int i = 0; i < t->access_count; ++i)
+      if (const access& x = t->accesses[i]; !x.array && !own.contains(x.task))
+        throw error(errc::bad_argument,
+                    "task '" + logic::name_of(*t) + "': a recorded call can only wait for calls of the same recording");
 }
 
 // What a whole run does to a tile. `boxes`: it writes just these, and reads nothing that it has not written.
@@ -207,6 +218,7 @@ std::shared_ptr<recorded_graph> compile(engine& the_engine, recording& recorded)
   auto g = std::make_shared<recorded_graph>();
   g->rt = &the_engine.state();
   g->rt->retain();
+  check_links(recorded.tasks);
   const std::size_t calls = recorded.tasks.size();
   std::vector<task_record*> combines;  // appended after the calls
   for (std::size_t i = 0; i < calls; ++i) {

@@ -96,11 +96,13 @@ bool group_actor::wait_inside(worker& self, task_record& awaited, wait_table& bo
     run_and_report(self, awaited, nullptr);
     return true;
   }
-  task_record* const inside = self.context()->task();
+  const task_record* const body = self.context()->task();
+  task_record* const inside = &self.context()->ordered_task();
+  // Other bodies of a run may go on: as a whole it does not wait.
   if (inside->rt == awaited.rt && (is_unlimited || self.is_to_ask(inside, &awaited)) &&
-      placement_.would_deadlock(*inside, awaited, is_unlimited))
+      placement_.would_deadlock(*inside, awaited, is_unlimited && inside == body))
     throw error(errc::would_deadlock,
-                "task '" + logic::name_of(*inside) + "' waits for '" + logic::name_of(awaited) +
+                "task '" + logic::name_of(*body) + "' waits for '" + logic::name_of(awaited) +
                     "', which can only go on after it, or needs a resource that it holds: wait outside the task");
   if (is_fulfilled(awaited)) return true;
   if (self.yielded) return board.wait(awaited, deadline);

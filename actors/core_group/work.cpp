@@ -211,7 +211,7 @@ bool group_actor::something_held() const {
 std::exception_ptr group_actor::run_graph(worker& self, task_record& t) {
   auto graph = std::static_pointer_cast<recorded_graph>(t.extra->payload);
   // Threads whose bodies wait inside keep their hands: there are some for the spare ones.
-  graph_run g(*graph, 2 * runs_.slots_of(t.extra->executors));
+  graph_run g(*graph, 2 * runs_.slots_of(t.extra->executors), &t);
   graph_run::hand& mine = g.take_hand();
   runs_.open(g, options_.facts.id, t.extra->executors);
   self.system_thread.store(devices::current_thread(), std::memory_order_relaxed);

@@ -44,11 +44,11 @@ std::exception_ptr thread_ended(const task_record& t, const std::string& executo
       std::make_unique<run_context>(at_.host, at_.rt, buffers_, at_.executor.c_str(), at_.stopping, context()));
 }
 
-inline run_context& worker::enter(task_record& t, standing body) {
+inline run_context& worker::enter(task_record& t, standing body, task_record* run) {
   if (static_cast<std::size_t>(depth_) == contexts_.size()) add_level();
   bodies_[static_cast<std::size_t>(depth_)] = body;
   run_context& c = *contexts_[static_cast<std::size_t>(depth_++)];
-  c.bind(t);
+  c.bind(t, run);
   return c;
 }
 
@@ -124,7 +124,7 @@ bool worker::run_node(graph_run& g, std::uint32_t n) {
   replay_node& node = g.graph.nodes[n];
   if (node.poisoned.load(std::memory_order_acquire)) return false;
   task_record& t = *node.task;
-  run_context& c = enter(t, {});
+  run_context& c = enter(t, {}, g.task);
   const std::uint64_t begin = lane.on() ? ticks() : 0;
   t.error = nullptr;
   outcome end_of_body;

@@ -117,7 +117,7 @@ class worker {
 
  private:
   void add_level();
-  run_context& enter(task_record&, standing);
+  run_context& enter(task_record&, standing, task_record* run = nullptr);
   struct outcome {
     bool fine = false;
     int bodies = 1;  // that have run; all but the last have thrown

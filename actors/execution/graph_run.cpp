@@ -33,8 +33,9 @@ recorded_graph::~recorded_graph() {
   if (rt) rt->release();
 }
 
-graph_run::graph_run(recorded_graph& g, std::size_t rings)
+graph_run::graph_run(recorded_graph& g, std::size_t rings, task_record* run)
     : graph(g),
+      task(run),
       rings_(std::clamp<std::size_t>(rings, 1, std::max<std::size_t>(g.nodes.size(), 1))),
       hands_(std::make_unique<hand[]>(rings_)) {
   for (replay_node& n : g.nodes) {

@@ -90,8 +90,8 @@ class graph_run {
   enum class outlook { nothing, nodes_for_others };
 
   /// `rings`: of how many threads others can see what they hold, at least one. Threads beyond these lay out all but the
-  /// next node.
-  graph_run(recorded_graph&, std::size_t rings);
+  /// next node. `run`: the task of the run, for the bodies of its nodes.
+  graph_run(recorded_graph&, std::size_t rings, task_record* run = nullptr);
 
   /// Gives the calling thread a hand. The first is the owner's.
   hand& take_hand();
@@ -123,6 +123,7 @@ class graph_run {
   void wait_for_helpers();
 
   recorded_graph& graph;
+  task_record* const task;
   std::exception_ptr error;  // the first one; read after the run
 
  private:

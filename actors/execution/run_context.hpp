@@ -56,16 +56,17 @@ class run_context : public task_context {
       : below_(below), host_(host), rt_(rt), scratch_(s), executor_(executor), stopping_(stopping) {}
   virtual ~run_context() = default;
 
-  /// Binds the context to another task; one at a time.
-  void bind(task_record& t) {
+  /// Binds the context to another task; one at a time. `run`: that of the graph whose call the task is, or null.
+  void bind(task_record& t, task_record* run = nullptr) {
     task_.store(&t, std::memory_order_relaxed);
+    run_ = run;
     attempt_ = 1;
     failure_ = errc::task_failed;
   }
 
   const char* executor() const override { return executor_; }
   bool stop_requested() const override {
-    return stopping_.load(std::memory_order_relaxed) || (task()->extra && task()->extra->options.stop.stop_requested());
+    return stopping_.load(std::memory_order_relaxed) || asks_to_stop(*task()) || (run_ && asks_to_stop(*run_));
   }
   int attempt() const override { return attempt_; }
   std::span<const held_device> devices() const override {
@@ -88,6 +89,8 @@ class run_context : public task_context {
   std::uint64_t take_bytes_moved() { return std::exchange(bytes_, 0); }
   /// Returns the bound task. Any thread, as long as the task cannot retire.
   task_record* task() const { return task_.load(std::memory_order_relaxed); }
+  /// Returns the task that stands in the order of the program: the run, if the body is a call of a recorded graph.
+  task_record& ordered_task() const { return run_ ? *run_ : *task(); }
   const run_context* below() const { return below_; }
 
  private:
@@ -100,6 +103,7 @@ class run_context : public task_context {
     view_bytes partial;
   };
 
+  static bool asks_to_stop(const task_record& t) { return t.extra && t.extra->options.stop.stop_requested(); }
   raw_view make_view(int access);
   raw_view view_of_tile(access&, bool restorable);
   raw_view view_of_box(access&, bool restorable);
@@ -119,6 +123,7 @@ class run_context : public task_context {
   void finish() noexcept;
 
   std::atomic<task_record*> task_{nullptr};
+  task_record* run_ = nullptr;
   const run_context* const below_;
   devices::device& host_;
   runtime_state& rt_;

@@ -11,7 +11,8 @@
 // nothing else to do takes calls. Where there is no such group, or where the scope of the run says so, the run stays on one
 // device in these scopes; none is error(no_executor). On a device each call, and each chunk of a for_each, must have a body
 // as text, and each of its arrays must be exactly one tile: no part of a tile, no window beyond it, not several tiles. Errors
-// name the call that cannot. A call that fails is told as "task 'CALL' of 'RUN'". A device enqueues the calls in program
+// name the call that cannot. Once a run has begun, its stop token and its deadline are seen by its bodies on cores
+// (`task_context::stop_requested`); calls that have not begun run all the same. A call that fails is told as "task 'CALL' of 'RUN'". A device enqueues the calls in program
 // order; where its vendor has graphs (CUDA, HIP, sim) the second run on the same memory is captured and the later ones are
 // one call of the vendor's each, whatever the number of kernels. Priorities of recorded calls are not looked at, those of
 // runs are. A graph keeps its arrays alive; it is a cheap handle.
@@ -55,7 +56,7 @@ class recorder : public array_maker<recorder>, public submitter<recorder> {
 class graph {
  public:
   graph() = default;
-  /// Number of recorded tasks.
+  /// Number of recorded tasks: one for each call, or for each chunk of a `for_each` and one more for its future.
   std::size_t size() const;
   /// Number of dependencies among them.
   std::size_t edges() const;

@@ -107,7 +107,7 @@ issued_files issue_member(const std::string& folder, const std::string& node, in
     throw error(errc::bad_argument, left < 1 && seconds <= 0
                                         ? "the authority in '" + folder + "' has expired: make a new one"
                                         : "the authority in '" + folder + "' ends before that: ask for " +
-                                              std::to_string(left) + " days at most");
+                                              std::to_string(left + (seconds > 0 ? 1 : 0)) + " days at most");
   }
   const auto own_files = files_of(folder, node);
   write_both(own_files, *k, *c);

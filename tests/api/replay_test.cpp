@@ -4,13 +4,16 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <stdexcept>
 #include <stop_token>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include <troupe/troupe.hpp>
@@ -248,6 +251,85 @@ TEST(replay, on_several_core_groups_tells_who_failed_and_ends) {
   }
 }
 
+TEST(replay, tells_its_bodies_of_a_stop_and_of_a_deadline) {
+  runtime rt(options{.threads = 2, .core_groups = 2});
+  for (const bool by_deadline : {false, true}) {
+    std::atomic<int> told{0};
+    test::gate begun;
+    const graph g = rt.record([&](recorder& recorded) {
+      for (int i = 0; i < 4; ++i)
+        recorded.spawn([&](task_context& c) {
+          begun.open();
+          const auto end = std::chrono::steady_clock::now() + test::patience;
+          while (!c.stop_requested() && std::chrono::steady_clock::now() < end) std::this_thread::yield();
+          told += c.stop_requested() && this_task::stop_requested();
+        });
+    });
+    std::stop_source stop;
+    task_options o{.stop = stop.get_token()};
+    if (by_deadline) o.deadline = std::chrono::milliseconds(200);
+    const auto run = rt.run(o, g);
+    ASSERT_TRUE(begun.pass());
+    if (!by_deadline) stop.request_stop();
+    run.wait();
+    EXPECT_EQ(told, 4) << (by_deadline ? "deadline" : "token");
+  }
+}
+
+// The body is no task in the order of the program; its run is.
+TEST(replay, of_a_body_that_waits_for_what_comes_after_its_run_is_told_so) {
+  for (const int groups : {1, 2}) {
+    runtime rt(options{.threads = 2, .core_groups = groups});
+    auto x = rt.filled<std::int64_t>({4}, tiles(4), 1, "x");
+    const auto add = [](view<std::int64_t, 1> v) { ++v(0); };
+    std::optional<errc> seen;
+    std::atomic<bool> again{false};
+    // The run that a body asks for runs that body once more.
+    const auto notes = [&](auto wait) {
+      return [&seen, &again, wait] {
+        if (!again.exchange(true)) seen = code_of(wait);
+      };
+    };
+    graph own;
+    future<void> run;
+    std::optional<test::gate> has_future;
+    const graph after = rt.record([&](recorder& r) { r.spawn(add, update(x)); });
+    const std::function<void()> waits[] = {
+        notes([&] { rt.spawn(add, update(x)).get(); }),
+        notes([&] { rt.run(after).get(); }),
+        notes([&] { rt.run(own).get(); }),
+        notes([&] {
+          ASSERT_TRUE(has_future->pass());
+          run.wait();
+        }),
+    };
+    for (const auto& wait : waits) {
+      seen.reset();
+      again = false;
+      has_future.emplace();
+      own = rt.record([&](recorder& r) { r.spawn([&wait](view<std::int64_t, 1>) { wait(); }, update(x)); });
+      run = rt.run(own);
+      has_future->open();
+      ASSERT_TRUE(run.wait_for(test::patience)) << &wait - waits;
+      EXPECT_EQ(seen, errc::would_deadlock) << &wait - waits;
+      rt.wait_all();
+    }
+    // What does not come after it may be waited for.
+    int five = 0;
+    const graph fine = rt.record([&](recorder& r) { r.spawn([&] { five = rt.spawn([] { return 5; }).get(); }); });
+    rt.run(fine).get();
+    EXPECT_EQ(five, 5);
+  }
+}
+
+TEST(replay, refuses_to_wait_for_a_call_of_another_recording) {
+  runtime rt(options{.threads = 1});
+  future<int> of_first;
+  const graph first = rt.record([&](recorder& r) { of_first = r.spawn([] { return 1; }); });
+  EXPECT_EQ(code_of([&] { rt.record([&](recorder& r) { r.spawn([](int) {}, of_first); }); }), errc::bad_argument);
+  EXPECT_NO_THROW(rt.run(first).get());
+}
+
 TEST(replay, of_a_failing_task_fails_that_run_and_what_depends_on_it_only) {
   runtime rt(options{.threads = 2});
   std::atomic<bool> fail{false};
@@ -263,7 +345,7 @@ TEST(replay, of_a_failing_task_fails_that_run_and_what_depends_on_it_only) {
         },
         write(a));
     recorded.spawn([](view<const std::int64_t, 1> v, view<std::int64_t, 1> to) { to(0) = to(1) = v(0) + 1; }, read(a),
-               write(b));
+                   write(b));
     recorded.spawn([&] { ++unrelated; });
   });
   EXPECT_NO_THROW(rt.run(g).get());
