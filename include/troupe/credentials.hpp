@@ -16,7 +16,8 @@ namespace troupe {
 void make_cluster_secret(const std::string& file);
 
 /// Makes an authority for the cluster of that name: `ca.pem`, which all nodes need, and `ca.key`, which only
-/// `issue_certificate` needs and nobody else may have, in a folder that is made if it is not there (not those above it). Good for so many days.
+/// `issue_certificate` needs and nobody else may have, in a folder that is made if it is not there (those above it are
+/// not). Good for so many days.
 void make_cluster_authority(const std::string& folder, const std::string& cluster, int days = 3650);
 
 /// The three files that a node needs.
