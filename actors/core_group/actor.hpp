@@ -2,23 +2,32 @@
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 //
-//   core_group.cpp  the executor interface, and the threads
-//   work.cpp        what a thread does next: batches, stealing, recorded graphs
+//   wakes.cpp       threads that are woken, counted as awake, or added
+//   reports.cpp     bodies that have ended, and what a thread gives back
 //   waits.cpp       waiting inside a body, and threads from outside that help
+//   graphs.cpp      taking part in runs of recorded graphs
+//   work.cpp        what a thread does next: batches, stealing, passing the line
+//   core_group.cpp  the executor interface, and the main loop of a thread
 #pragma once
 
-#include <condition_variable>
-#include <mutex>
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <utility>
+#include <vector>
 
 #include "actors/control/stall_watch.hpp"
 #include "actors/core_group/core_group.hpp"
+#include "actors/core_group/line_passers.hpp"
 #include "actors/core_group/outside.hpp"
+#include "actors/core_group/owed_wake_ups.hpp"
 #include "actors/core_group/parking.hpp"
 #include "actors/core_group/task_queue.hpp"
+#include "actors/core_group/waiting_bodies.hpp"
 #include "actors/core_group/worker.hpp"
+#include "actors/core_group/worker_threads.hpp"
 #include "actors/execution/graph_run.hpp"
 #include "actors/execution/open_runs.hpp"
-#include "actors/logic/scheduling/backfill.hpp"
 #include "actors/placement/placement.hpp"
 #include "actors/protocol/clock.hpp"
 
@@ -43,10 +52,13 @@ class group_actor final : public core_group,
         stuck_ticks_(ticks_of(stuck)),
         workplace_{
             this, host, rt, b, options_.facts.name, stopping_, p.ended(), tick_ns_, logic::patience(spin_ticks_)},
+        threads_(
+            workplace_, [this](worker& w, bool helps) { open_lane(w, helps); },
+            [this](std::shared_ptr<worker> w) { return main_of(std::move(w)); }),
         queue_(options_.facts.slots),
         parking_(options_.facts.slots, options_.spare_threads_max, *this, ticks_of(usual_wake_up)),
         outside_(ticks_of(network_patience), ticks_of(network_pause)),
-        passing_(ticks_of(unmeasured_pass)) {
+        passers_(tick_ns_) {
     runs_.add(*this);
     watch_for_stalls(*this);
   }
@@ -57,14 +69,12 @@ class group_actor final : public core_group,
   const executor_facts& facts() const override { return options_.facts; }
 
   void start() override {
-    for (int i = 0; i < options_.facts.slots; ++i) add_thread();
+    for (int i = 0; i < options_.facts.slots; ++i) threads_.add();
   }
 
   void run_tasks(std::span<task_record* const> tasks, attention who) override;
   void after_turn() override;
-  bool wants_after_turn() const override {
-    return owed_far_.load(std::memory_order_relaxed) != 0 || owed_near_.load(std::memory_order_relaxed);
-  }
+  bool wants_after_turn() const override { return owed_.any(); }
   int sleepers() const override { return parking_.sleepers(); }
   void wake_one() override { parking_.wake(1, parking::nearness::far); }
   void keep_watch() override { parking_.keep_watch(); }
@@ -75,10 +85,7 @@ class group_actor final : public core_group,
   std::size_t take_back(std::span<task_record*> room, const std::function<bool(const task_record&)>& wanted) override;
 
   executor_report report() const override;
-  waiting_load waiting() const override {
-    return {waiting_slots_.load(std::memory_order_relaxed),
-            static_cast<float>(waiting_ns_.load(std::memory_order_relaxed))};
-  }
+  waiting_load waiting() const override { return waiting_.load(); }
   bool is_stalled() const override;
 
   // ---- actor --------------------------------------------------------------------------------------------------------
@@ -91,9 +98,9 @@ class group_actor final : public core_group,
     stopping_.store(true);
     parking_.close();
   }
-  bool wait_ended(std::chrono::steady_clock::time_point deadline) override;
+  bool wait_ended(std::chrono::steady_clock::time_point deadline) override { return threads_.wait_ended(deadline); }
   std::vector<task_record*> running() const override;
-  int threads() const override;
+  int threads() const override { return threads_.count(); }
   bool help_with(task_record& awaited, const std::function<void()>& begin) override;
   void poll_with(std::shared_ptr<net::control_poller> p) override { outside_.use(std::move(p)); }
 
@@ -145,56 +152,56 @@ class group_actor final : public core_group,
   static constexpr std::chrono::nanoseconds network_pause = std::chrono::milliseconds(1);
   // Work for which one sleeping thread is woken.
   static constexpr float wake_worth_ns = 10'000.0f;
-  // Run time assumed for a task that was never measured: it may pass the line where the line must wait this long
-  // anyway.
-  static constexpr std::chrono::nanoseconds unmeasured_pass = std::chrono::milliseconds(1);
   std::uint64_t ticks_of(std::chrono::nanoseconds t) const {
     return static_cast<std::uint64_t>(static_cast<double>(t.count()) / tick_ns_);
   }
 
-  // ---- core_group.cpp
-  void run_without_slot(task_record&);
-  void run_wide(task_record&, int slots);
-  void add_thread();
-  bool add_spare();
+  // Each file calls functions of those before it only.
+  // ---- wakes.cpp
   void make_spares(int n);
-  void thread_main(worker&);
-  void work_on(worker&);
-  void end_thread(worker&);
   void be_awake(worker&, bool);
-  bool is_worth_looking() const;
   void wake(std::size_t threads, parking::nearness);
-  void owe_wake_ups(std::size_t threads);
-  bool looks_on(worker&);
-  bool stops_looking(worker&);
   void found_work(worker&);
 
-  // ---- work.cpp
-  bool work_once(worker&);
-  void move_stuck(worker&);
-  bool pass_line(worker&);
-  void end_passing(worker&);
-  task_record* choose_passer(worker&);
-  void look_at_slots(const parking::line_state&, std::uint64_t now);
+  // ---- reports.cpp
   void run_and_report(worker&, task_record&, executor* looks_next);
   void report_done(worker&, executor* looks_next);
   bool return_batch(worker&, const task_record* awaited);
   void lay_out_hands(worker&);
-  bool steal(worker&);
-  bool something_held() const;
-  bool join_graph(worker&);
-  void call_for_nodes(graph_run&);
-  void run_nodes(worker&, graph_run&, graph_run::hand&, bool owner);
-  void finish_run(worker&, graph_run&, graph_run::hand&, bool owner);
-  void await_nodes(worker&, graph_run&);
 
   // ---- waits.cpp
   class waiting_body;
   void note_waiting(const worker::standing&, int sign);
   void leave_slots(worker&);
   void come_back(worker&, std::chrono::steady_clock::time_point until = std::chrono::steady_clock::time_point::max());
-  worker& take_helper();
   void give_helper(worker&);
+
+  // ---- graphs.cpp
+  void move_stuck(worker&);
+  bool join_graph(worker&);
+  void call_for_nodes(graph_run&);
+  void run_nodes(worker&, graph_run&, graph_run::hand&, bool owner);
+  void finish_run(worker&, graph_run&, graph_run::hand&, bool owner);
+  void await_nodes(worker&, graph_run&);
+
+  // ---- work.cpp
+  bool work_once(worker&);
+  bool pass_line(worker&);
+  bool steal(worker&);
+  bool something_held() const;
+
+  // ---- core_group.cpp
+  void run_without_slot(task_record&);
+  void run_wide(task_record&, int slots);
+  void open_lane(worker&, bool helps);
+  std::function<void()> main_of(std::shared_ptr<worker>);
+  void thread_main(worker&);
+  void work_on(worker&);
+  void end_thread(worker&);
+  bool is_worth_looking() const;
+  void owe_wake_ups(std::size_t threads);
+  bool looks_on(worker&);
+  bool stops_looking(worker&);
 
   const core_group_options options_;
   placement& placement_;
@@ -209,28 +216,17 @@ class group_actor final : public core_group,
   const std::uint64_t stuck_ticks_;
   std::atomic<bool> stopping_{false};
   const workplace workplace_;
+  worker_threads threads_;
   task_queue queue_;
   mutable parking parking_;
-  // Threads to wake once the turn has been left: added to with the turn, taken without it.
-  std::atomic<std::size_t> owed_far_{0};
-  std::atomic<bool> owed_near_{false};
+  owed_wake_ups owed_;
+  waiting_bodies waiting_;
   std::atomic<int> awake_{0};                    // threads with a slot that run, look for work or decide
-  std::atomic<int> waiting_slots_{0};            // slots of bodies that wait
-  std::atomic<std::int64_t> waiting_ns_{0};      // predicted run time of these bodies
   mutable std::uint32_t seen_takes_ = 0;         // under parking's lock
   std::atomic<const worker*> looking_{nullptr};  // the thread that ran dry last
   std::atomic<int> lookers_{0};                  // threads that look for work
   outside outside_;
-
-  std::mutex passing_lock_;
-  logic::backfill passing_;  // times are ticks
-  std::vector<logic::backfill::holding> seen_running_;
-
-  mutable std::mutex threads_lock_;
-  std::condition_variable ended_;
-  std::vector<std::shared_ptr<worker>> threads_;
-  std::vector<std::unique_ptr<worker>> helpers_;
-  std::vector<worker*> helpers_free_;
+  line_passers passers_;
 };
 
 }  // namespace troupe::detail

@@ -6,7 +6,6 @@
 #include <cxxabi.h>
 
 #include <algorithm>
-#include <system_error>
 
 #include "actors/logic/scheduling/resources.hpp"
 #include "actors/placement/placement.hpp"
@@ -19,6 +18,8 @@ namespace {
 constexpr float share_worth_ns = 2'000.0f;
 // Most pauses (some 40 ns each) before an idle thread looks for mail again.
 constexpr int rest_max = 64;
+// First trace lane of threads that help; workers and spares have those below.
+constexpr int helper_lanes = 900;
 }  // namespace
 
 // ---- the executor ---------------------------------------------------------------------------------------------------
@@ -48,7 +49,7 @@ void group_actor::run_tasks(std::span<task_record* const> tasks, attention who) 
   if (threads != 0)
     owe_wake_ups(threads);
   else if (who == attention::nobody || awake_.load(std::memory_order_seq_cst) == 0)  // other groups do not look here
-    owed_near_.store(true, std::memory_order_release);
+    owed_.add_near();
   else if (who != attention::caller || handed > 1)
     parking_.keep_watch();
 }
@@ -56,18 +57,8 @@ void group_actor::run_tasks(std::span<task_record* const> tasks, attention who) 
 // Wakes the threads for which there was work in a turn: the one that wakes them may lose its core to one of them, and
 // must not hold the turn then. A thread that took the next turn meanwhile may find what it owes already done.
 void group_actor::after_turn() {
-  if (const std::size_t threads = owed_far_.exchange(0, std::memory_order_acquire))
-    wake(threads, parking::nearness::far);
-  if (owed_near_.exchange(false, std::memory_order_acquire)) wake(1, parking::nearness::near);
-}
-
-// Wakes threads. The kernel may let one of them have this core at once: the thread that wakes them counts as waiting
-// for its core until it is back.
-void group_actor::wake(std::size_t threads, parking::nearness where) {
-  worker* const self = this_worker && &this_worker->owner() == this ? this_worker : nullptr;
-  if (self) self->place.looks.set(ticks(), devices::current_cpu());
-  parking_.wake(threads, where);
-  if (self) self->place.looks.clear();
+  if (const std::size_t threads = owed_.take()) wake(threads, parking::nearness::far);
+  if (owed_.take_near()) wake(1, parking::nearness::near);
 }
 
 // Notes that threads are to be woken for work that is worth so many; those that look come by themselves.
@@ -75,7 +66,7 @@ void group_actor::owe_wake_ups(std::size_t threads) {
   std::atomic_thread_fence(std::memory_order_seq_cst);  // see stops_looking
   const auto lookers = static_cast<std::size_t>(std::max(0, lookers_.load(std::memory_order_seq_cst)));
   if (threads > lookers)
-    owed_far_.fetch_add(threads - lookers, std::memory_order_release);
+    owed_.add(threads - lookers);
   else
     parking_.keep_watch();  // one that looks may be handling a message
 }
@@ -88,19 +79,16 @@ void group_actor::run_without_slot(task_record& t) { make_spares(parking_.give_s
 
 std::size_t group_actor::unstarted() const {
   std::size_t n = queue_.size();
-  std::lock_guard hold(threads_lock_);
-  for (const auto& t : threads_) n += t->batch.size();
+  threads_.each_own([&](const worker& w) { n += w.batch.size(); });
   return n;
 }
 
 std::size_t group_actor::take_back(std::span<task_record*> room,
                                    const std::function<bool(const task_record&)>& wanted) {
-  {
-    // Tasks in a thread's batch may go, as long as it has not started them.
-    std::lock_guard hold(threads_lock_);
-    for (const auto& t : threads_)
-      if (queue_.size() < room.size()) return_batch(*t, nullptr);
-  }
+  // Tasks in a thread's batch may go, as long as it has not started them.
+  threads_.each_own([&](worker& w) {
+    if (queue_.size() < room.size()) return_batch(w, nullptr);
+  });
   const std::size_t n = queue_.take_newest(room, wanted);
   const std::size_t more = parking_.take_unstarted(room.data() + n, room.size() - n, wanted);
   if (more != 0) make_spares(parking_.spares_due());
@@ -114,102 +102,28 @@ executor_report group_actor::report() const {
   r.slots = options_.facts.slots;
   r.queued = unstarted();
   std::uint64_t busy = 0;
-  std::lock_guard hold(threads_lock_);
-  const auto add = [&](const auto& t) {
-    const worker::counters& c = t->counts();
+  threads_.each([&](const worker& w) {
+    const worker::counters& c = w.counts();
     r.tasks += c.tasks.load(std::memory_order_relaxed);
     r.failed += c.failed.load(std::memory_order_relaxed);
     r.bytes_moved += c.bytes.load(std::memory_order_relaxed);
     busy += c.busy_ticks.load(std::memory_order_relaxed);
-  };
-  for (const auto& t : threads_) add(t);
-  for (const auto& t : helpers_) add(t);
+  });
   r.busy = std::chrono::nanoseconds(static_cast<std::int64_t>(static_cast<double>(busy) * tick_ns_));
   return r;
 }
 
-bool group_actor::wait_ended(std::chrono::steady_clock::time_point deadline) {
-  std::unique_lock hold(threads_lock_);
-  const bool all = ended_.wait_until(hold, deadline, [&] {
-    return helpers_free_.size() == helpers_.size() &&
-           std::all_of(threads_.begin(), threads_.end(), [](const auto& t) { return t->ended.load(); });
-  });
-  for (auto& t : threads_) {
-    if (!t->handle.joinable()) continue;
-    if (t->ended.load())
-      t->handle.join();
-    else
-      t->handle.detach();  // its body does not return; the group lives until the thread ends
-  }
-  return all;
-}
-
 std::vector<task_record*> group_actor::running() const {
   std::vector<task_record*> tasks;
-  std::lock_guard hold(threads_lock_);
-  const auto add = [&](const auto& t) {
-    for (const run_context* c = t->running(); c; c = c->below()) tasks.push_back(c->task());
-  };
-  for (const auto& t : threads_) add(t);
-  for (const auto& t : helpers_) add(t);
+  threads_.each([&](const worker& w) {
+    for (const run_context* c = w.running(); c; c = c->below()) tasks.push_back(c->task());
+  });
   return tasks;
-}
-
-int group_actor::threads() const {
-  std::lock_guard hold(threads_lock_);
-  return static_cast<int>(
-      std::count_if(threads_.begin(), threads_.end(), [](const auto& t) { return !t->ended.load(); }));
 }
 
 // ---- threads --------------------------------------------------------------------------------------------------------
 
-void group_actor::add_thread() {
-  std::lock_guard hold(threads_lock_);
-  const auto dismissed =
-      std::ranges::find_if(threads_, [](const auto& t) { return t->ended.load() && t->place.dismissed; });
-  const bool again = dismissed != threads_.end();
-  auto w = again ? *dismissed : std::make_shared<worker>(workplace_, static_cast<int>(threads_.size()));
-  if (again) {
-    if (w->handle.joinable()) w->handle.join();  // the ended thread takes no lock that is held here
-    w->ended.store(false);
-  } else {
-    if (options_.sink)
-      w->lane.open(options_.sink, options_.first_lane + w->number,
-                   options_.facts.name + " worker " + std::to_string(w->number));
-    threads_.push_back(w);
-  }
-  try {
-    // The thread keeps the engine alive: a body that does not return in time is left behind at shutdown.
-    w->handle =
-        std::thread([alive = options_.keep_alive.lock(), self = shared_from_this(), w] { self->thread_main(*w); });
-  } catch (...) {
-    again ? w->ended.store(true) : threads_.pop_back();
-    throw;
-  }
-}
-
-bool group_actor::add_spare() {
-  try {
-    add_thread();
-    return true;
-  } catch (const std::system_error&) {
-    return false;
-  }
-}
-
-void group_actor::make_spares(int n) {
-  for (; n > 0; --n)
-    if (!add_spare()) parking_.no_spare();  // the system gives no more threads: those that exist must do
-}
-
 bool group_actor::is_stalled() const { return left_alone() && !stopping_.load() && parking_.has_slot_for_nobody(); }
-
-void group_actor::be_awake(worker& self, bool now) {
-  if (now == self.active) return;
-  self.active = now;
-  awake_.fetch_add(now ? 1 : -1, std::memory_order_relaxed);
-  now ? placement_.became_active() : placement_.became_idle();
-}
 
 // True if an idle thread is to look for work. While others are busy, it leaves them what is not worth the traffic
 // between cores.
@@ -224,19 +138,20 @@ bool group_actor::is_worth_looking() const {
 bool group_actor::looks_on(worker& self) {
   if (stopping_.load(std::memory_order_relaxed)) return false;
   const std::uint64_t now = ticks();
-  if (self.dry_since == 0) self.dry_since = now;
-  if (self.looks_since == 0) {
-    self.looks_since = now;
+  if (self.search.dry_since == 0) self.search.dry_since = now;
+  if (self.search.looks_since == 0) {
+    self.search.looks_since = now;
     lookers_.fetch_add(1, std::memory_order_relaxed);
     looking_.store(&self, std::memory_order_relaxed);
   }
   const bool is_last = looking_.load(std::memory_order_relaxed) == &self;
-  const std::uint64_t limit = is_last                                ? spin_ticks_
-                              : placement_.active() <= usable_cores_ ? self.patience.looks_for(parking_.wake_up())
-                                                                     : 0;
-  if (now - self.looks_since >= limit) return false;
-  if (outside_.poll(self.network, now, self.looks_since)) {
-    self.looks_since = ticks();  // more may come
+  const std::uint64_t limit = is_last ? spin_ticks_
+                              : placement_.active() <= usable_cores_
+                                  ? self.search.patience.looks_for(parking_.wake_up())
+                                  : 0;
+  if (now - self.search.looks_since >= limit) return false;
+  if (outside_.poll(self.network, now, self.search.looks_since)) {
+    self.search.looks_since = ticks();  // more may come
     return true;
   }
   // A thread that this one has just woken may have been put on its core.
@@ -249,24 +164,23 @@ bool group_actor::looks_on(worker& self) {
 // Ends the thread's looking; false: work for which it counted as coming has just been queued.
 bool group_actor::stops_looking(worker& self) {
   self.place.looks.clear();
-  if (self.looks_since == 0) return true;
-  self.looks_since = 0;
+  if (self.search.looks_since == 0) return true;
+  self.search.looks_since = 0;
   lookers_.fetch_sub(1, std::memory_order_seq_cst);
   std::atomic_thread_fence(std::memory_order_seq_cst);  // a thread that queues work reads the count afterwards
   return stopping_.load(std::memory_order_relaxed) || queue_.stealable_ns() < wake_worth_ns;
 }
 
-// Notes that the thread has found work and is about to do it, and how long it had none.
-void group_actor::found_work(worker& self) {
-  self.place.looks.clear();
-  if (self.looks_since != 0) {
-    self.looks_since = 0;
-    lookers_.fetch_sub(1, std::memory_order_relaxed);
-  }
-  if (self.dry_since == 0) return;
-  std::uint64_t gap = ticks() - std::exchange(self.dry_since, 0);
-  if (std::exchange(self.has_slept, false)) gap -= std::min(gap, parking_.wake_up());
-  self.patience.waited(gap);
+void group_actor::open_lane(worker& w, bool helps) {
+  if (!options_.sink) return;
+  w.lane.open(options_.sink, options_.first_lane + (helps ? helper_lanes : 0) + w.number,
+              options_.facts.name + (helps ? " helper " : " worker ") + std::to_string(w.number));
+}
+
+// Makes what a thread runs. The thread keeps the engine alive: a body that does not return in time is left behind at
+// shutdown.
+std::function<void()> group_actor::main_of(std::shared_ptr<worker> w) {
+  return [alive = options_.keep_alive.lock(), self = shared_from_this(), w = std::move(w)] { self->thread_main(*w); };
 }
 
 void group_actor::thread_main(worker& self) {
@@ -282,7 +196,7 @@ void group_actor::thread_main(worker& self) {
   } catch (const abi::__forced_unwind&) {  // a body has ended this thread: another one takes its place
     be_awake(self, false);
     parking_.ended(place);
-    add_spare();
+    threads_.try_add();
     end_thread(self);
     throw;
   } catch (...) {  // an error of the group itself
@@ -330,14 +244,14 @@ void group_actor::work_on(worker& self) {
     }
     stops_looking(self);
     outside_.rest(self.network);
-    self.has_slept = true;
+    self.search.has_slept = true;
     be_awake(self, false);
     check_fault();
     const parking::woken why = parking_.park(place);
     if (why == parking::woken::to_end) break;
     make_spares(std::exchange(place.spares_due, 0));
     if (why != parking::woken::for_task) continue;
-    self.dry_since = 0;
+    self.search.dry_since = 0;
     be_awake(self, place.has_slot);
     run_and_report(self, *place.task, place.has_slot ? this : nullptr);
     if (place.more == 0) continue;
@@ -349,10 +263,7 @@ void group_actor::work_on(worker& self) {
 void group_actor::end_thread(worker& self) {
   self.lane.flush();
   this_worker = nullptr;
-  std::lock_guard hold(threads_lock_);
-  self.system_thread.store(-1, std::memory_order_relaxed);  // the system may give its number to another thread
-  self.ended.store(true);
-  ended_.notify_all();
+  threads_.ended(self);
 }
 
 std::shared_ptr<core_group> make_core_group(core_group_options o, placement& p, wait_table& b, open_runs& runs,

@@ -12,8 +12,6 @@
 namespace troupe::detail {
 
 namespace {
-// First trace lane of threads that help; workers and spares have those below.
-constexpr int helper_lanes = 900;
 // Bodies that wait for bodies run on one stack down to this depth; beyond, the waiter sleeps.
 constexpr int depth_max = 128;
 }  // namespace
@@ -35,8 +33,7 @@ class group_actor::waiting_body {
 };
 
 void group_actor::note_waiting(const worker::standing& body, int sign) {
-  waiting_slots_.fetch_add(sign * body.slots, std::memory_order_relaxed);
-  waiting_ns_.fetch_add(sign * static_cast<std::int64_t>(body.predicted_ns), std::memory_order_relaxed);
+  waiting_.count(body, sign);
   placement_.waits_changed();
 }
 
@@ -50,7 +47,7 @@ void group_actor::leave_slots(worker& self) {
     awake_.fetch_sub(1, std::memory_order_seq_cst);
     placement_.became_idle();
   }
-  end_passing(self);
+  passers_.ended(self);
   self.show_slots(false);
   const bool restless = self.place.restless != 0;
   make_spares(parking_.give_all_slots(self.place));
@@ -120,7 +117,7 @@ bool group_actor::help_with(task_record& awaited, const std::function<void()>& b
   if (mine) {
     begin();
     // A helping thread has no worker in the group: it borrows one, which is kept for the next time.
-    worker& helper = take_helper();
+    worker& helper = threads_.take_helper();
     worker* before = std::exchange(this_worker, &helper);
     try {
       helper.run(awaited);
@@ -141,31 +138,12 @@ bool group_actor::help_with(task_record& awaited, const std::function<void()>& b
   return mine;
 }
 
-worker& group_actor::take_helper() {
-  std::lock_guard hold(threads_lock_);
-  if (helpers_free_.empty()) {
-    auto g = std::make_unique<worker>(workplace_, static_cast<int>(helpers_.size()));
-    g->place.has_slot = true;  // that of borrow_slot
-    if (options_.sink)
-      g->lane.open(options_.sink, options_.first_lane + helper_lanes + g->number,
-                   options_.facts.name + " helper " + std::to_string(g->number));
-    helpers_free_.reserve(helpers_.size() + 1);
-    helpers_.push_back(std::move(g));
-    return *helpers_.back();
-  }
-  worker& g = *helpers_free_.back();
-  helpers_free_.pop_back();
-  return g;
-}
-
+// Gives a borrowed worker back.
 void group_actor::give_helper(worker& g) {
   if (g.place.restless != 0) parking_.calm(g.place);
   g.lane.flush();  // no thread of its own would flush it at the end
   g.place.looks.clear();
-  std::lock_guard hold(threads_lock_);
-  g.system_thread.store(-1, std::memory_order_relaxed);
-  helpers_free_.push_back(&g);
-  if (stopping_.load(std::memory_order_relaxed)) ended_.notify_all();
+  threads_.give_helper(g);
 }
 
 // ---- the outside ----------------------------------------------------------------------------------------------------

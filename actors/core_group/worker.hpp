@@ -46,7 +46,7 @@ struct workplace {
 /// One thread of a core group, or a thread from outside that helps. Only that thread uses it, except where marked.
 class worker {
  public:
-  worker(const workplace& where, int n) : number(n), patience(where.patience), at_(where) {}
+  worker(const workplace& where, int n) : number(n), search{.patience = where.patience}, at_(where) {}
 
   // ---- bodies -------------------------------------------------------------------------------------------------------
   /// Runs the task unless it is cancelled first; afterwards it is done for all that wait for it.
@@ -68,8 +68,8 @@ class worker {
   /// for each other: the first time, and every 64th time, as another task may have got the same record.
   bool is_to_ask(const task_record* inside, const task_record* awaited) {
     const std::array now{inside, awaited};
-    if (std::exchange(asked_, now) != now) looks_ = 0;
-    return looks_++ % 64 == 0;
+    if (std::exchange(asked_.pair, now) != now) asked_.times = 0;
+    return asked_.times++ % 64 == 0;
   }
   /// Publishes the slots of the current body: it holds them, or (`false`) waits and has given them away.
   void show_slots(bool held);
@@ -102,12 +102,20 @@ class worker {
   parking::thread place;
   trace_lane lane;
   bool active = false;  // counted as awake
-  logic::patience patience;
-  std::uint64_t minded = 0;       // ticks when it last looked for threads that wait for its core
-  int nodes_unminded = 0;         // of recorded graphs, since then
-  std::uint64_t dry_since = 0;    // ticks since when it has had nothing to do; 0: it has
-  std::uint64_t looks_since = 0;  // ticks since when it looks for work, and is counted as doing so; 0: it does not
-  bool has_slept = false;         // since it ran dry
+  /// A thread that has run dry looks for work before it sleeps.
+  struct idle_search {
+    logic::patience patience;
+    std::uint64_t dry_since = 0;    // ticks since when it has had nothing to do; 0: it has
+    std::uint64_t looks_since = 0;  // ticks since when it looks for work, and is counted as doing so; 0: it does not
+    bool has_slept = false;         // since it ran dry
+  };
+  idle_search search;
+  /// A thread that computes looks now and then for threads that wait for its core.
+  struct core_watch {
+    std::uint64_t last = 0;  // ticks when it last looked
+    int nodes = 0;           // of recorded graphs that it has run since then
+  };
+  core_watch minding;
   outside::visit network;
   bool passes = false;   // its body uses a slot while others are in line
   bool yielded = false;  // its body has given the slots away by yield_core
@@ -131,8 +139,12 @@ class worker {
   std::vector<std::unique_ptr<run_context>> contexts_;  // by depth, as the next one
   std::vector<standing> bodies_;
   int depth_ = 0;
-  std::array<const task_record*, 2> asked_{};  // the waiting task and the awaited one
-  unsigned looks_ = 0;
+  /// The question whether two tasks wait for each other.
+  struct question {
+    std::array<const task_record*, 2> pair{};  // the waiting task and the awaited one
+    unsigned times = 0;                        // that it has come up
+  };
+  question asked_;
   std::atomic<const run_context*> running_{nullptr};
   holding holds_;
   logic::sampling timed_;  // of the shortest bodies that are timed

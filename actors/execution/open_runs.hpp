@@ -43,8 +43,8 @@ class open_runs {
   void call_others(const graph_run&, std::uint16_t group, std::size_t threads);
 
  private:
-  struct alignas(64) group {
-    explicit group(executor& e) : who(&e) {}
+  struct alignas(64) group_state {
+    explicit group_state(executor& e) : who(&e) {}
     executor* who;
     std::atomic<int> open{0}, own{0};  // runs
   };
@@ -55,7 +55,7 @@ class open_runs {
   };
   void count(const entry&, int change);
 
-  std::deque<group> groups_;
+  std::deque<group_state> groups_;
   mutable spin_lock lock_;  // guards entries_
   std::vector<entry> entries_;
 };

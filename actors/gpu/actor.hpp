@@ -100,9 +100,13 @@ class gpu_actor final : public gpu, public std::enable_shared_from_this<gpu_acto
   void yield();
   bool drive_now();
   bool step_small();
-  bool is_small(const task_record&);
+
+  // ---- ends.cpp
+  void end_task(task_record&, std::exception_ptr, std::uint64_t begin, int attempts = 1, std::optional<errc> code = {});
+  void end_cancelled(task_record&);
 
   // ---- tasks.cpp
+  bool is_small(const task_record&);
   static bool is_for_own_thread(const job&);
   bool may_end(const job&) const;
   bool collect();
@@ -111,10 +115,6 @@ class gpu_actor final : public gpu, public std::enable_shared_from_this<gpu_acto
   std::optional<outcome> reserve_room(job&, task_record&);
   void enqueue(job&);
   void launch(job&);
-  void launch_text(task_record&, gpu_context&, int lane);
-  const kernel_text& source_of(const kernel_info& k) const {
-    return k.texts[static_cast<std::size_t>(options_.facts.kind)];
-  }
   void call_routine(job&, routine_fn);
   int lane_for(const job&);
   void give_back(task_record&);
@@ -124,14 +124,16 @@ class gpu_actor final : public gpu, public std::enable_shared_from_this<gpu_acto
   void look_for_complaints(job&);
   void spoil_readers(const job& failed);
   void give_up_result(job&);
-  void end_task(task_record&, std::exception_ptr, std::uint64_t begin, int attempts = 1, std::optional<errc> code = {});
-  void end_cancelled(task_record&);
   void learn_link();
   void check_deadline();
   [[noreturn]] void complain_no_room(const job&) const;
 
   // ---- kernels.cpp
   devices::kernel_id loaded(const kernel_info&);
+  void launch_text(task_record&, gpu_context&, int lane);
+  const kernel_text& source_of(const kernel_info& k) const {
+    return k.texts[static_cast<std::size_t>(options_.facts.kind)];
+  }
   bool get_ready();
   bool may_load(const kernel_requests::request&);
   bool nobody_else_works() const;

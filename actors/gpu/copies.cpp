@@ -64,14 +64,6 @@ void gpu_memory::bring_in(const gpu_job& j, replica& r) {
   r.note_write({lane_in, lanes_.promise(lane_in)});
 }
 
-void gpu_memory::note_arrival(memory_space from, std::uint64_t bytes) {
-  if (from == host_space)
-    count(bytes);
-  else
-    bytes_from_peers_.fetch_add(bytes, std::memory_order_relaxed);
-  arriving_.push_back({lanes_.promise(lane_in), bytes, ticks(), from});
-}
-
 void gpu_memory::view_tile(const access& x, int number, const replica& copy, gpu_context& to) {
   const array_core& a = *x.array;
   const box4 b = a.tile_box(x.tile);

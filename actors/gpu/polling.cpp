@@ -59,9 +59,6 @@ void gpu_actor::yield() {
 
 // ---- others ---------------------------------------------------------------------------------------------------------
 
-// The thread that asks is among those that are active.
-bool gpu_actor::nobody_else_works() const { return placement_.active() <= 1; }
-
 bool gpu_actor::drive() { return watchers_.busy() && watchers_.may_look(ticks()) && drive_now(); }
 
 void gpu_actor::unwatch() {
@@ -104,22 +101,6 @@ bool gpu_actor::step_small() {
     any = true;
   }
   return any;
-}
-
-// A kernel that has been compiled, on tiles that are there: no copies, no code of the user's.
-bool gpu_actor::is_small(const task_record& t) {
-  if (t.kind != task_kind::call || t.kernel->routines[static_cast<std::size_t>(options_.facts.kind)] ||
-      !kernels_.contains(*t.kernel) || (t.extra && !t.extra->loans.empty()))
-    return false;
-  for (int i = 0; i < t.access_count; ++i) {
-    const access& x = t.accesses[i];
-    if (!x.array) continue;
-    if (x.where) return false;
-    const logic::replica* const r = memory_.find(*x.array, x.tile);
-    if (!r || r->loan || (x.mode != access_mode::write && !r->is_current(known_version(*x.array, x.tile))))
-      return false;
-  }
-  return true;
 }
 
 }  // namespace troupe::detail

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "actors/execution/task_errors.hpp"
+#include "actors/gpu/boxes.hpp"
 #include "actors/logic/data/home_box.hpp"
 #include "actors/placement/placement.hpp"
 #include "actors/protocol/chaining.hpp"
@@ -192,37 +193,6 @@ void gpu_actor::pass_on(job& j) {
   placement_.report_returned({&t, 1});
 }
 
-void gpu_actor::end_task(task_record& t, std::exception_ptr error, std::uint64_t begin, int attempts,
-                         std::optional<errc> code) {
-  const std::uint64_t end = ticks();
-  if (!is_internal(t.kind)) {
-    const double ns = time_.ns_of(end - begin);
-    gpu_counters::add(counters_.tasks, static_cast<std::uint64_t>(attempts));
-    gpu_counters::add(counters_.failed, static_cast<std::uint64_t>(attempts - (error ? 0 : 1)));
-    if (t.extra && t.extra->listener) t.extra->bodies += attempts;
-    gpu_counters::add(counters_.busy_ns, static_cast<std::uint64_t>(ns));
-    t.measured_ns = std::max(1.0f, static_cast<float>(ns));
-    if (error) {
-      t.error = t.kind == task_kind::graph_run ? run_error(t, error) : error;
-      if (t.error == error)  // no call's
-        t.error = task_error(t, options_.facts.name, attempts, error, code ? *code : failure_code(error));
-    }
-    if (!t.body_gone) drop_body(t, options_.facts.name);
-  } else {
-    t.error = error;
-  }
-  if (trace_.on()) trace_.add(t.id, begin, end, logic::name_of(t).c_str());
-  fulfil(t, board_);
-  done_.push_back(&t);
-}
-
-// Ends a task that another thread has claimed.
-void gpu_actor::end_cancelled(task_record& t) {
-  ++failure_epoch_;
-  await_verdict(t);
-  done_.push_back(&t);
-}
-
 // ---- starting them --------------------------------------------------------------------------------------------------
 
 bool gpu_actor::start_some(bool small_only) {
@@ -378,13 +348,6 @@ void gpu_actor::launch(job& j) {
   j.end = lanes_.promise(j.lane);
 }
 
-void gpu_actor::launch_text(task_record& t, gpu_context& with, int lane) {
-  if (t.extra && t.extra->watched) t.extra->listener->began(t);
-  t.ops->run(t, with);  // hands its arguments over
-  const kernel_text& text = source_of(*t.kernel);
-  device_->launch(lane, loaded(*t.kernel), with.shape(text), with.arguments());
-}
-
 void gpu_actor::call_routine(job& j, routine_fn routine) {
   struct call final : device_call {
     call(gpu_actor& a, job& of) : at(a), one(of) {}
@@ -443,6 +406,22 @@ void gpu_actor::complain_no_room(const job& j) const {
   throw error(errc::out_of_memory,
               options_.facts.name + ": the task needs " + std::to_string(gpu_memory::bytes_of(*j.task)) +
                   " bytes at once, the device has " + std::to_string(memory_.bytes()) + "; use smaller tiles");
+}
+
+// A kernel that has been compiled, on tiles that are there: no copies, no code of the user's.
+bool gpu_actor::is_small(const task_record& t) {
+  if (t.kind != task_kind::call || t.kernel->routines[static_cast<std::size_t>(options_.facts.kind)] ||
+      !kernels_.contains(*t.kernel) || (t.extra && !t.extra->loans.empty()))
+    return false;
+  for (int i = 0; i < t.access_count; ++i) {
+    const access& x = t.accesses[i];
+    if (!x.array) continue;
+    if (x.where) return false;
+    const logic::replica* const r = memory_.find(*x.array, x.tile);
+    if (!r || r->loan || (x.mode != access_mode::write && !r->is_current(known_version(*x.array, x.tile))))
+      return false;
+  }
+  return true;
 }
 
 }  // namespace troupe::detail

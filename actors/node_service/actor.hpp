@@ -1,8 +1,12 @@
-// What this file is for: the state of a node service: its parts, and the actor that asks them and applies what they say.
-// The actor's files: tasks.cpp (messages, tasks that come and run), data.cpp (bytes in and out), pulls.cpp (bytes from and
-// to node services on other nodes).
+// What this file is for: the state of a node service: its parts, and the actor that asks them and applies their answers.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
+//
+//   transfers.cpp     steps that the others share
+//   pulls.cpp         bytes from and to node services on other nodes
+//   data.cpp          bytes in and out
+//   tasks.cpp         arrays and tasks that come, run and end
+//   node_service.cpp  messages, and what is done once the lock is free
 #pragma once
 
 #include <cstdint>
@@ -32,6 +36,8 @@ namespace troupe::detail {
 
 /// The kernel of the host accesses of transfers.
 extern const kernel_info access_kernel;
+/// Throws error(protocol_error): the owner has said what makes no sense here.
+[[noreturn]] void refuse_peer(const std::string& what);
 
 class node_service_actor final : public node_service, private task_listener {
  public:
@@ -78,6 +84,48 @@ class node_service_actor final : public node_service, private task_listener {
   void tried(task_record& t) override { tell_of_body(t, wire::kind::tried); }
   void tell_of_body(task_record&, wire::kind);
 
+  /// Messages and calls that have been gathered under the lock, and are sent and made without it.
+  struct due {
+    deferred_calls::batch calls;
+    outgoing::batch out;
+  };
+
+  // Functions are called with the lock, unless it says otherwise. Each file calls functions of those before it only.
+  // ---- transfers.cpp
+  static void check(const array_core&, const wire::gap&);
+  transfer& begin(array_core&, access_mode, const logic::box4& where, std::unique_ptr<transfer>);
+  void close(transfer&);
+  static net::pieces give_room(transfer&, std::uint64_t bytes);
+  void tell_cannot(const transfer&, const std::exception_ptr& why);
+  void remove(remote_task&);
+  void tell_end(const wire::task_end&);
+  void drop(std::unordered_map<std::uint64_t, array_core*>::iterator);
+
+  // ---- pulls.cpp
+  void ask_other(const transfer&);
+  transfer* pulling(std::uint64_t number, std::uint64_t lent, const node_id& from) const;
+  void no_pull(std::uint64_t lent, const node_id& by);
+  void never_comes(transfer&, const std::exception_ptr& why);
+  void fail(transfer&);
+  void keep_for_others(const wire::box_request&);
+  void answer(transfer&);
+  void turn_away(const borrower&, const std::string& why);
+  void lend_ended(const transfer&);
+  void unlend(std::uint64_t number);
+  void end_loan(transfer&, const std::exception_ptr& why);
+  void drop_lends();
+
+  // ---- data.cpp
+  void opened(transfer&);
+  void closed(transfer&);
+  void ask_for(array_core&, std::uint64_t array, const wire::gap&);
+  void get_bytes(transfer&);
+  void put_in_place(transfer&);
+  void give(const wire::box_request&, bool copies);
+  void send_back(remote_task&, std::span<const wire::written_box> sent);
+  void send_bytes(transfer&);
+  bool send_copy(transfer&, std::vector<std::byte>& head, const net::pieces& rows);
+
   // ---- tasks.cpp
   void take_in(const wire::array_descriptor&);
   void take_in(const wire::gaps&);
@@ -88,45 +136,16 @@ class node_service_actor final : public node_service, private task_listener {
   void make_task(remote_task&, const wire::task_descriptor&, const offered_kernel&);
   void ended(remote_task&);
   void refuse_task(remote_task&, wire::task_end);
-  void remove(remote_task&);
-  void tell_end(const wire::task_end&);
   void recall(std::uint64_t id);
-  void drop(std::unordered_map<std::uint64_t, array_core*>::iterator);
-  void work_off(std::unique_lock<std::mutex>&);
-  void take_notes();
 
-  // ---- data.cpp
-  static void check(const array_core&, const wire::gap&);
-  transfer& begin(array_core&, access_mode, const logic::box4& where, std::unique_ptr<transfer>);
-  void opened(transfer&);
-  void close(transfer&);
-  void closed(transfer&);
-  void ask_for(array_core&, std::uint64_t array, const wire::gap&);
-  void get_bytes(transfer&);
-  static net::pieces give_room(transfer&, std::uint64_t bytes);
-  void put_in_place(transfer&);
-  void give(const wire::box_request&, bool copies);
-  void send_back(remote_task&, std::span<const wire::written_box> sent);
-  void send_bytes(transfer&);
-  bool send_copy(transfer&, std::vector<std::byte>& head, const net::pieces& rows);
+  // ---- node_service.cpp
+  due take_due();
+  // Without the lock.
+  void carry_out(due);
   void sent(task_record*);
-  void tell_cannot(const transfer&, const std::exception_ptr& why);
-
-  // ---- pulls.cpp
-  void ask_other(const transfer&);
   void ask_others(std::vector<std::pair<node_id, net::writer>>);
-  transfer* pulling(std::uint64_t number, std::uint64_t lent, const node_id& from) const;
-  void no_pull(std::uint64_t lent, const node_id& by);
   void give_up(const node_id&, bool has_ended);
-  void never_comes(transfer&, const std::exception_ptr& why);
-  void fail(transfer&);
-  void keep_for_others(const wire::box_request&);
-  void answer(transfer&);
-  void turn_away(const borrower&, const std::string& why);
-  void lend_ended(const transfer&);
-  void unlend(std::uint64_t number);
-  void end_loan(transfer&, const std::exception_ptr& why);
-  void drop_lends();
+  void take_notes();
 
   engine& engine_;
   placement& placement_;

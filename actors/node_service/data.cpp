@@ -11,8 +11,6 @@
 
 namespace troupe::detail {
 
-const kernel_info access_kernel{.name = "access from another node", .key = 2};
-
 namespace {
 
 // Bytes up to which a tile is copied before it is sent, so that tasks wait for the copy only.
@@ -23,44 +21,7 @@ bool is_among(std::span<const wire::written_box> all, int access) {
                              [&](const wire::written_box& w) { return w.access == static_cast<unsigned>(access); });
 }
 
-[[noreturn]] void refuse(const char* what) { throw error(errc::protocol_error, what); }
-
 }  // namespace
-
-void node_service_actor::check(const array_core& a, const wire::gap& g) {
-  if (g.tile >= a.tile_count || g.where.empty() || !a.tile_box(g.tile).contains(g.where))
-    refuse("a box that is not in its tile");
-  if (!g.bytes.empty() && g.bytes.size() != static_cast<std::uint64_t>(g.where.volume()) * a.spec.element)
-    refuse("a box with bytes of another size");
-}
-
-// ---- host accesses --------------------------------------------------------------------------------------------------
-
-// Makes the host access of a transfer, which is submitted when the lock is released.
-transfer& node_service_actor::begin(array_core& a, access_mode mode, const logic::box4& where,
-                                    std::unique_ptr<transfer> x) {
-  task_record* const t = new_task(engine_);
-  t->kind = task_kind::host_access;
-  t->kernel = &access_kernel;
-  t->body_gone = true;
-  try {
-    describe(engine_, t->accesses[0], a, mode, where.lo, where.hi, {}, a.spec.size, border::refuse, nullptr, 0,
-             nullptr);
-    t->access_count = 1;
-    extra_of(*t).listener = this;
-    x->task = t;
-    x->element = a.spec.element;
-    x->context = std::make_unique<run_context>(*rt_.host, rt_, x->buffers, "host", never_stopping_);
-    x->context->bind(*t);
-    transfer& added = transfers_.add(std::move(x));
-    later_.submit(*t);
-    return added;
-  } catch (...) {
-    discard(t);
-    release(t);
-    throw;
-  }
-}
 
 // Uses a transfer whose access was granted.
 void node_service_actor::opened(transfer& x) {
@@ -145,17 +106,6 @@ bool node_service_actor::send_copy(transfer& x, std::vector<std::byte>& head, co
   return true;
 }
 
-// Ends the transfer's host access: its box may change again. The record is released once it has retired.
-void node_service_actor::close(transfer& x) {
-  if (!std::exchange(x.open, false)) return;
-  try {
-    x.context->commit();
-  } catch (...) {
-    x.context->roll_back();
-  }
-  later_.close(*x.task);
-}
-
 // Removes a transfer whose access has retired: closed, or never opened because its box is in error.
 void node_service_actor::closed(transfer& x) {
   if (x.what == transfer::use::lend)
@@ -185,49 +135,6 @@ void node_service_actor::ask_for(array_core& a, std::uint64_t array, const wire:
   asked_.push_back(x.task);
 }
 
-net::pieces node_service_actor::arriving(std::span<const std::byte> head, std::uint64_t bytes) {
-  net::reader from(head);
-  const auto what = from.fixed<wire::kind>();
-  std::lock_guard hold(lock_);
-  const std::uint64_t number = from.varint();
-  if (left_) return {};
-  if (what == wire::kind::bytes_pushed) {
-    push_store::place p = pushes_.arriving(number, bytes);
-    return p.to ? give_room(*p.to, bytes) : std::move(p.kept);
-  }
-  transfer* const x = transfers_.awaiting(number);
-  return x && x->what_box.lent == 0 ? give_room(*x, bytes) : net::pieces();
-}
-
-// Returns the memory for bytes that come. One at a time: when they have come, other tasks use the memory.
-net::pieces node_service_actor::give_room(transfer& x, std::uint64_t bytes) {
-  if (x.writing) refuse("a transfer into a place where another one is being written");
-  net::pieces to = rows_of(x.view, x.element);
-  std::uint64_t room = 0;
-  for (const auto& piece : to) room += piece.size();
-  if (room != bytes) refuse("a transfer of another size than what was asked for");
-  x.placed = x.writing = true;
-  return to;
-}
-
-void node_service_actor::arrived(std::span<const std::byte> head, bool whole) {
-  net::reader from(head);
-  const auto what = from.fixed<wire::kind>();
-  std::unique_lock hold(lock_);
-  const std::uint64_t number = from.varint();
-  if (what == wire::kind::bytes_pushed) {
-    const push_store::arrival a = pushes_.arrived(number, whole);
-    if (a.here) put_in_place(*a.here);
-    if (a.written) close(*a.written);
-  } else {
-    transfer* const x = transfers_.awaiting(number);
-    if (!x || x->what_box.lent != 0 || !std::exchange(x->writing, false) || !whole) return;
-    transfers_.await_no_more(*x);
-    close(*x);
-  }
-  work_off(hold);
-}
-
 // Moves or copies kept bytes into the tile of an open transfer, which no task uses, and closes the transfer.
 void node_service_actor::put_in_place(transfer& x) {
   array_core& a = *x.task->accesses[0].array;
@@ -244,7 +151,7 @@ void node_service_actor::put_in_place(transfer& x) {
 
 void node_service_actor::give(const wire::box_request& r, bool copies) {
   const auto a = arrays_.find(r.array);
-  if (a == arrays_.end()) refuse("a tile of an array that was not named before");
+  if (a == arrays_.end()) refuse_peer("a tile of an array that was not named before");
   check(*a->second, r.what);
   auto x = std::make_unique<transfer>();
   x->what = transfer::use::home;
@@ -265,28 +172,6 @@ void node_service_actor::send_back(remote_task& r, std::span<const wire::written
     ++r.on_their_way;
     begin(*r.arrays[i], access_mode::read, intersect(descriptor.where, descriptor.limit), std::move(x));
   }
-}
-
-// Closes a transfer whose bytes have been sent. On the transport's bulk thread, or on the thread that sends.
-void node_service_actor::sent(task_record* t) {
-  std::unique_lock hold(lock_);
-  if (transfer* const x = transfers_.of(t)) {
-    x->sending = false;
-    close(*x);
-  }
-  work_off(hold);
-}
-
-void node_service_actor::tell_cannot(const transfer& x, const std::exception_ptr& why) {
-  if (left_) return;
-  // Memory or disk that is short may be had elsewhere; a tile that was only here is lost.
-  const errc code = x.what == transfer::use::back ? errc::out_of_memory : errc::data_lost;
-  net::writer frame;
-  frame.fixed(wire::kind::cannot);
-  frame.varint(x.number);
-  frame.varint(static_cast<std::uint64_t>(code));
-  frame.text(text_of(why).substr(0, wire::text_max));
-  session_->send(frame.view());
 }
 
 }  // namespace troupe::detail

@@ -34,56 +34,11 @@ void node_service_actor::ask_other(const transfer& x) {
   out_.request(x.what_box.from, std::move(frame));
 }
 
-// Sends requests to third nodes, or keeps them until there is a session with their node. Called without the lock.
-void node_service_actor::ask_others(std::vector<std::pair<node_id, net::writer>> all) {
-  std::vector<node_id> asked;
-  for (auto& [whom, frame] : all) {
-    unsent_.add(whom, std::move(frame));
-    if (std::ranges::find(asked, whom) == asked.end()) asked.push_back(whom);
-  }
-  for (const node_id& n : asked) linked(n);  // kept first: the session may begin now
-}
-
-// Sends what is kept for a node, if there is a session with it.
-void node_service_actor::linked(const node_id& who) {
-  const std::shared_ptr<net::session> line = lines_(who);
-  if (!line) return;
-  bool sent = true;
-  for (const net::writer& frame : unsent_.take(who)) sent = line->send(frame.view()) && sent;
-  if (!sent) give_up(who, false);  // its connection may not have ended yet
-}
-
-void node_service_actor::give_up_link(const node_id& who) {
-  if (!unsent_.take(who).empty()) give_up(who, false);
-}
-
 // Returns the transfer that bytes of a third node are for; null if it has none any more.
 transfer* node_service_actor::pulling(std::uint64_t number, std::uint64_t lent, const node_id& from) const {
   transfer* const x = transfers_.awaiting(number);
   if (!x || (left_ && !x->placed)) return nullptr;
   return lent != 0 && x->what_box.lent == lent && x->what_box.from == from ? x : nullptr;
-}
-
-net::pieces node_service_actor::pulled_arriving(const wire::pulled_head& h, std::uint64_t bytes, const node_id& from) {
-  std::lock_guard hold(lock_);
-  transfer* const x = pulling(h.number, h.lent, from);
-  return x ? give_room(*x, bytes) : net::pieces();
-}
-
-void node_service_actor::pulled_arrived(const wire::pulled_head& h, const node_id& from, bool whole) {
-  std::unique_lock hold(lock_);
-  transfer* const x = pulling(h.number, h.lent, from);
-  if (!x || !std::exchange(x->writing, false) || !whole) return;
-  transfers_.await_no_more(*x);
-  close(*x);
-  work_off(hold);
-}
-
-void node_service_actor::cannot_pull(const wire::pull_refusal& r, const node_id& by) {
-  std::unique_lock hold(lock_);
-  if (transfer* const x = pulling(r.number, r.lent, by); x && !x->placed)
-    never_comes(*x, std::make_exception_ptr(error(errc::data_lost, r.text)));
-  work_off(hold);
 }
 
 void node_service_actor::no_pull(std::uint64_t lent, const node_id& by) {
@@ -92,23 +47,6 @@ void node_service_actor::no_pull(std::uint64_t lent, const node_id& by) {
     if (x.what == transfer::use::in && x.what_box.lent == lent && x.what_box.from == by && !x.placed)
       never_comes(x, std::make_exception_ptr(error(errc::data_lost, "it is not where it was to be pulled from")));
   });
-}
-
-void node_service_actor::lost(const node_id& who) {
-  unsent_.take(who);
-  give_up(who, true);
-}
-
-// Gives up what was to come from a third node. `has_ended`: also what it has begun to send.
-void node_service_actor::give_up(const node_id& who, bool has_ended) {
-  const auto why = std::make_exception_ptr(error(errc::node_lost, "the node that was to send it is not there"));
-  std::unique_lock hold(lock_);
-  transfers_.each([&](transfer& x) {
-    if (x.what == transfer::use::in && x.what_box.lent != 0 && x.what_box.from == who && (has_ended || !x.placed))
-      never_comes(x, why);
-  });
-  loans_.forget_early([&](const borrower& b) { return name_of(b.line->peer().id) == who; });
-  work_off(hold);
 }
 
 void node_service_actor::never_comes(transfer& x, const std::exception_ptr& why) {
@@ -141,18 +79,6 @@ void node_service_actor::keep_for_others(const wire::box_request& r) {
   x->number = r.number;
   x->what_box = r.what;
   loans_.add(r.number, begin(*a->second, access_mode::read, r.what.where, std::move(x)));
-}
-
-void node_service_actor::pull(const wire::pull_request& r, const std::shared_ptr<net::session>& line) {
-  std::unique_lock hold(lock_);
-  const borrower who{line, r.number, r.lent, r.where};
-  const loans::pulled p = loans_.pull(who, left_);
-  if (p.from) {
-    if (p.from->open) answer(*p.from);
-  } else if (!p.waits) {
-    turn_away(who, "it is not there any more");
-  }
-  work_off(hold);
 }
 
 // Sends an open loan to its borrower.

@@ -15,8 +15,6 @@ namespace {
 
 using wire::bytes_max;
 
-[[noreturn]] void refuse(const std::string& what) { throw error(errc::protocol_error, what); }
-
 errc code_of(const std::exception_ptr& why) {
   try {
     std::rethrow_exception(why);
@@ -80,78 +78,6 @@ wire::task_end end_of(const task_record& t) {
 
 }  // namespace
 
-bool is_for_node_service(wire::kind k) {
-  switch (k) {
-    case wire::kind::tasks:
-    case wire::kind::fill:
-    case wire::kind::cancel:
-    case wire::kind::recall:
-    case wire::kind::give:
-    case wire::kind::copy:
-    case wire::kind::forget:
-    case wire::kind::released:
-    case wire::kind::lend:
-    case wire::kind::unlend:
-    case wire::kind::no_pull:
-    case wire::kind::bytes_in:
-    case wire::kind::bytes_pushed:
-      return true;
-    default:
-      return false;
-  }
-}
-
-// ---- messages -------------------------------------------------------------------------------------------------------
-
-void node_service_actor::frame(std::span<const std::byte> bytes) {
-  check_fault();
-  net::reader from(bytes);
-  const auto what = from.fixed<wire::kind>();
-  std::unique_lock hold(lock_);
-  if (left_) return;
-  switch (what) {
-    case wire::kind::tasks:
-      wire::each_of_tasks(
-          from, [this](const wire::array_descriptor& c) { take_in(c); },
-          [this](const wire::task_descriptor& c) { start(c); });
-      break;
-    case wire::kind::fill:
-      take_in(wire::take_gaps(from));
-      break;
-    case wire::kind::cancel:
-      for (const std::uint64_t id : wire::take_numbers(from)) tasks_.stop(id);
-      break;
-    case wire::kind::recall:
-      for (const std::uint64_t id : wire::take_numbers(from)) recall(id);
-      break;
-    case wire::kind::give:
-    case wire::kind::copy:
-      for (const wire::box_request& r : wire::take_requests(from)) give(r, what == wire::kind::copy);
-      break;
-    case wire::kind::forget:
-      for (const std::uint64_t id : wire::take_numbers(from))
-        if (const auto a = arrays_.find(id); a != arrays_.end()) drop(a);
-      break;
-    case wire::kind::released:
-      released_ = closed_;
-      break;
-    case wire::kind::lend:
-      for (const wire::box_request& r : wire::take_requests(from)) keep_for_others(r);
-      break;
-    case wire::kind::unlend:
-      for (const std::uint64_t number : wire::take_numbers(from)) unlend(number);
-      break;
-    case wire::kind::no_pull: {
-      const std::uint64_t number = from.varint();
-      no_pull(number, wire::take_node(from));
-      break;
-    }
-    default:
-      refuse("a message of an unknown kind");
-  }
-  work_off(hold);
-}
-
 void node_service_actor::take_in(const wire::array_descriptor& c) {
   array_spec s;
   s.rank = c.rank;
@@ -162,28 +88,23 @@ void node_service_actor::take_in(const wire::array_descriptor& c) {
   s.name = c.name;
   double bytes = static_cast<double>(c.element);
   for (const index_t n : c.size) bytes *= static_cast<double>(std::max<index_t>(n, 1));  // products of some of them too
-  if (bytes > bytes_max) refuse("an array that is too large");
-  if (arrays_.contains(c.id)) refuse("an array that is there already");
+  if (bytes > bytes_max) refuse_peer("an array that is too large");
+  if (arrays_.contains(c.id)) refuse_peer("an array that is there already");
   arrays_.emplace(c.id, new_array(engine_, std::move(s)));
 }
 
 // Asks for the boxes of the next task. After `close_intake` no task is taken, and their pushes are forgotten.
 void node_service_actor::take_in(const wire::gaps& g) {
   const auto a = arrays_.find(g.array);
-  if (a == arrays_.end()) refuse("an array that was not named before");
+  if (a == arrays_.end()) refuse_peer("an array that was not named before");
   if (closed_) return pushes_.forget(g.all);
   for (const wire::gap& one : g.all) ask_for(*a->second, g.array, one);
-}
-
-void node_service_actor::drop(std::unordered_map<std::uint64_t, array_core*>::iterator a) {
-  later_.drop(*a->second);
-  arrays_.erase(a);
 }
 
 // ---- starting -------------------------------------------------------------------------------------------------------
 
 void node_service_actor::start(const wire::task_descriptor& c) {
-  if (tasks_.contains(c.id)) refuse("a task that is there already");
+  if (tasks_.contains(c.id)) refuse_peer("a task that is there already");
   remote_task& r = tasks_.add(c.id);
   const auto refuse_it = [&](wire::task_end end) {
     for (const wire::access_descriptor& x : c.accesses) pushes_.forget(x.gaps);
@@ -210,12 +131,6 @@ void node_service_actor::start(const wire::task_descriptor& c) {
   tasks_.started(r);
 }
 
-// Removes a task that nothing waits for any more, with its arrays.
-void node_service_actor::remove(remote_task& r) {
-  for (array_core* a : r.arrays) later_.drop(*a);
-  tasks_.remove(r);
-}
-
 // Ends a task that cannot run here. Boxes it asked for are awaited first: the owner keeps them until told the end.
 void node_service_actor::refuse_task(remote_task& r, wire::task_end end) {
   end.id = r.id;
@@ -238,18 +153,18 @@ void node_service_actor::check(const array_core& a, const wire::access_descripto
   const array_spec& s = a.spec;
   double volume = static_cast<double>(s.element);
   for (int d = 0; d < rank_max; ++d) {
-    if (x.limit.lo[d] < 0 || x.limit.hi[d] > s.size[d]) refuse("a box outside of its array");
+    if (x.limit.lo[d] < 0 || x.limit.hi[d] > s.size[d]) refuse_peer("a box outside of its array");
     const bool is_one = x.where.lo[d] == 0 && x.where.hi[d] == 1 && x.limit.lo[d] == 0 && x.limit.hi[d] == 1;
-    if (d >= s.rank && !is_one) refuse("a box of more dimensions than its array");
+    if (d >= s.rank && !is_one) refuse_peer("a box of more dimensions than its array");
     volume *= static_cast<double>(std::max<index_t>(x.where.size(d), 1));
   }
-  if (volume > bytes_max) refuse("a box that is too large");
+  if (volume > bytes_max) refuse_peer("a box that is too large");
   const bool reads = x.mode == access_mode::read;
-  if (!reads && x.edge != border::clip && !x.limit.contains(x.where)) refuse("a border of what is written");
-  if ((x.returns || x.copied) && reads) refuse("what was only read is to be sent back");
-  if (x.fresh && (!x.returns || !x.gaps.empty())) refuse("a partial that stays, or is to be sent");
+  if (!reads && x.edge != border::clip && !x.limit.contains(x.where)) refuse_peer("a border of what is written");
+  if ((x.returns || x.copied) && reads) refuse_peer("what was only read is to be sent back");
+  if (x.fresh && (!x.returns || !x.gaps.empty())) refuse_peer("a partial that stays, or is to be sent");
   if ((x.fresh || x.edge == border::fill) && s.element > x.fill.size())
-    refuse("a constant of elements that are too large");
+    refuse_peer("a constant of elements that are too large");
 }
 
 // Checks the arguments of a call against the kernel's signature; returns the values in the order of its parameters.
@@ -259,21 +174,23 @@ std::vector<std::span<const std::byte>> node_service_actor::check_call(const wir
   std::vector<std::span<const std::byte>> values;
   for (const parameter_facts& p : k.parameters) {
     if (!p.is_array) {
-      if (value == c.values.size() || c.values[value].size() != p.bytes) refuse("values that are not the kernel's");
-      if (p.is_truth && std::to_integer<unsigned>(c.values[value][0]) > 1) refuse("a value that is neither 0 nor 1");
+      if (value == c.values.size() || c.values[value].size() != p.bytes)
+        refuse_peer("values that are not the kernel's");
+      if (p.is_truth && std::to_integer<unsigned>(c.values[value][0]) > 1)
+        refuse_peer("a value that is neither 0 nor 1");
       values.emplace_back(c.values[value++]);
       continue;
     }
-    if (array == c.accesses.size()) refuse("fewer arrays than the kernel has");
+    if (array == c.accesses.size()) refuse_peer("fewer arrays than the kernel has");
     const wire::access_descriptor& x = c.accesses[array++];
     const auto known = arrays_.find(x.array);
-    if (known == arrays_.end()) refuse("an array that was not named before");
+    if (known == arrays_.end()) refuse_peer("an array that was not named before");
     const array_spec& s = known->second->spec;
     const bool same_mode = p.mode == x.mode && x.fresh == (p.mode == access_mode::reduce);
-    if (!same_mode || s.rank != p.rank || s.element != p.bytes) refuse("an array that is not the kernel's");
+    if (!same_mode || s.rank != p.rank || s.element != p.bytes) refuse_peer("an array that is not the kernel's");
     check(*known->second, x);
   }
-  if (array != c.accesses.size() || value != c.values.size()) refuse("more arguments than the kernel has");
+  if (array != c.accesses.size() || value != c.values.size()) refuse_peer("more arguments than the kernel has");
   return values;
 }
 
@@ -346,37 +263,6 @@ void node_service_actor::recall(std::uint64_t id) {
 
 // ---- what placement tells -------------------------------------------------------------------------------------------
 
-// Tells the owner of a body, on the thread that runs it: if the process does not survive that, the owner is to know by
-// which task, and what has been.
-void node_service_actor::tell_of_body(task_record& t, wire::kind what) {
-  std::lock_guard hold(lock_);
-  const remote_task* const r = tasks_.of(t);
-  if (left_ || !r) return;
-  net::writer frame;
-  frame.fixed(what);
-  frame.varint(r->id);
-  session_->send(frame.view());
-}
-
-void node_service_actor::after_turn() {
-  try {
-    take_notes();
-  } catch (...) {
-    tell_supervisor(std::current_exception());
-  }
-}
-
-void node_service_actor::take_notes() {
-  std::unique_lock hold(lock_);
-  for (const auto& [t, was_granted] : notes_.take()) {
-    if (transfer* const x = transfers_.of(t))
-      was_granted ? opened(*x) : closed(*x);
-    else if (remote_task* const r = tasks_.of(*t))
-      ended(*r);
-  }
-  work_off(hold);
-}
-
 void node_service_actor::ended(remote_task& r) {
   task_record& t = *tasks_.ended(r);
   wire::task_end end = end_of(t);
@@ -406,80 +292,6 @@ void node_service_actor::ended(remote_task& r) {
   }
   tell_end(end);
   if (r.on_their_way == 0) remove(r);
-}
-
-void node_service_actor::tell_end(const wire::task_end& e) {
-  if (!left_) out_.tell_end(e);
-}
-
-// ---- what must not be done with the lock held, or can be gathered ---------------------------------------------------
-
-// Releases the lock, and sends and calls what has been gathered under it.
-void node_service_actor::work_off(std::unique_lock<std::mutex>& hold) {
-  out_.flush();
-  const deferred_calls::batch calls = later_.take();
-  outgoing::batch out = out_.take();
-  hold.unlock();
-  for (const outgoing::body& b : out.bodies) {
-    if (b.task)
-      b.over->send_bulk(b.head, b.bytes, [this, t = b.task](bool) { sent(t); });
-    else
-      b.over->send_bulk(b.head, b.bytes, [kept = b.copied](bool) {});
-  }
-  for (const auto& [line, frame] : out.answers) line->send(frame.view());
-  calls.make(placement_);
-  if (!out.requests.empty()) ask_others(std::move(out.requests));
-}
-
-void node_service_actor::close_intake() {
-  std::unique_lock hold(lock_);
-  if (left_ || std::exchange(closed_, true)) return;
-  net::writer frame;
-  frame.fixed(wire::kind::leaving);
-  session_->send(frame.view());
-}
-
-bool node_service_actor::is_released() const {
-  std::lock_guard hold(lock_);
-  return left_ || released_;
-}
-
-// ---- the end --------------------------------------------------------------------------------------------------------
-
-void node_service_actor::leave() {
-  unsent_.drop_all();
-  std::unique_lock hold(lock_);
-  if (std::exchange(left_, true)) return;
-  tasks_.each([&](remote_task& r) {
-    if (!r.task) return;
-    if (claim(*r.task)) {
-      r.task->error = cancelled_error(*r.task, "");
-      fulfil(*r.task, board_);
-    }
-    r.stop.request_stop();
-  });
-  // Transfers from the owner never come; the tasks that would have read them have just been cancelled. But bytes that a
-  // third node sends go on being written to their place.
-  const auto is_written = [](const transfer& x) { return x.what_box.lent != 0 && x.placed; };
-  transfers_.each([&](transfer& x) {
-    if (x.open && x.what == transfer::use::in && !is_written(x)) close(x);
-  });
-  transfers_.await_only(is_written);
-  pushes_.forget_unwanted();
-  drop_lends();
-  while (!arrays_.empty()) drop(arrays_.begin());
-  work_off(hold);
-}
-
-bool node_service_actor::is_empty() const {
-  std::lock_guard hold(lock_);
-  return tasks_.empty() && transfers_.empty();
-}
-
-std::shared_ptr<node_service> make_node_service(engine& the_engine, placement& p, wait_table& b, runtime_state& rt,
-                                                std::shared_ptr<net::session> s, find_line lines,
-                                                failure_door give_up) {
-  return std::make_shared<node_service_actor>(the_engine, p, b, rt, std::move(s), std::move(lines), std::move(give_up));
 }
 
 }  // namespace troupe::detail

@@ -72,26 +72,6 @@ bool placement::wait_for_node(task_record& t, const std::exception_ptr& why) {
   return true;
 }
 
-// Admits the waiting tasks that a node which has joined can run. The others wait on until their own deadlines.
-void placement::try_absent() {
-  const auto can_run = [&](task_record& t) {
-    look_up_scope(t);
-    return assignment_.can_run(t) && admission_.could_have(t, assignment_.places_of(t));
-  };
-  for (task_record* t : absent_.take(can_run)) admit(*t);
-}
-
-void placement::look_at_absent(std::uint64_t now) {
-  const auto cancelled = [&](task_record& t) {
-    await_verdict(t);
-    work_.to_retire(t);
-  };
-  const std::uint64_t next =
-      absent_.look(now, cancelled, [&](task_record& t, const std::exception_ptr& why) { refuse(t, why); });
-  alarm_.ring_at(next, now, clock_.ns_per_tick());
-  work_off();
-}
-
 void placement::note_cancelled() {
   if (absent_.any()) alarm_.ring_now();
 }

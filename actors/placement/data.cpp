@@ -37,15 +37,6 @@ bool placement::give_room() {
   return any;
 }
 
-void placement::room_granted(task_record& t) {
-  if (t.kind == task_kind::host_access)
-    make_ready(t);
-  else
-    assignment_.resume(t);
-}
-
-void placement::room_refused(task_record& t, const std::exception_ptr& why) { fail_unstarted(t, why); }
-
 void placement::fetch(array_core& a, std::uint32_t tile, coherence_entry& entry) { transfers_.fetch(a, tile, entry); }
 
 void placement::room_unwanted(task_record& t) {
@@ -53,22 +44,26 @@ void placement::room_unwanted(task_record& t) {
   work_.to_retire(t);
 }
 
-// True if the task must wait or has failed. If the only current copy of a tile that it touches is elsewhere, it waits
-// for a transfer like for any other task.
-bool placement::must_wait_for_data(task_record& t) {
+// Decides whether a task has its data where it is to run. If the only current copy of a tile that it touches is
+// elsewhere, it waits for a transfer like for any other task.
+placement::data_verdict placement::judge_data(task_record& t) {
   const memory_space where = t.kind == task_kind::host_access ? host_space : assignment_.space_of(t);
-  if (const std::exception_ptr lost = logic::lost_input(t)) {
-    fail_unstarted(t, lost);
-    return true;
-  }
+  if (std::exception_ptr lost = logic::lost_input(t)) return {.waits = false, .lost = std::move(lost)};
   const bool node = where != host_space && is_node(t);
   bool waits = executors_.has_devices() && transfers_.must_wait(t, where, node);
   if (!waits && host_memory_) waits = host_memory_->must_wait(t);
   chains_.forget_edges();  // the tasks linked here do not count as ahead
-  if (waits) return true;
+  if (waits) return {.waits = true};
   if (log_) log_->note_overwriting(t, where);
   if (executors_.has_devices()) transfers_.leaves(t, where, node);
-  return false;
+  return {};
+}
+
+// Applies the decision; true if the task must wait, or has failed because its data is lost.
+bool placement::must_wait_for_data(task_record& t) {
+  const data_verdict v = judge_data(t);
+  if (v.lost) fail_unstarted(t, v.lost);
+  return v.waits || v.lost;
 }
 
 // ---- what has ended or was lost -------------------------------------------------------------------------------------
@@ -103,46 +98,6 @@ void placement::account_for_transfer(task_record& t) {
     how = comes ? transfers::outcome::asked_elsewhere : transfers::outcome::at_home;
   }
   if (how == transfers::outcome::at_home && host_memory_) host_memory_->went_home(x);
-}
-
-// ---- the end of an array --------------------------------------------------------------------------------------------
-
-void placement::free_if_unused(array_core& a) {
-  if (!a.dropped || a.users != 0) return;
-  if (a.coherence && !a.coherence->spaces.empty()) {
-    if (a.is_borrowed() && transfers_.bring_home(a)) return;
-    if (log_) log_->forget(a);
-    transfers_.forget_copies(a);
-    return;
-  }
-  if (log_) log_->forget(a);
-  free(a);
-}
-
-void placement::free(array_core& a) {
-  if (host_memory_) host_memory_->forget(a);
-  task_record* const farewell = a.farewell;
-  destroy(a);
-  if (farewell) end_farewell(*farewell);
-}
-
-void placement::bid_farewell(task_record& t) {
-  if (!farewells_.add(t) && claim(t)) fulfil(t, board_);
-  mail_.post(mail(&t, mail::submitted));
-}
-
-void placement::end_farewell(task_record& t) {
-  farewells_.remove(t);
-  if (claim(t)) fulfil(t, board_);
-  if (t.references.fetch_sub(1, std::memory_order_acq_rel) == 1) recycle(&t);
-}
-
-void placement::end_farewells() {
-  with_turn([&] {  // no farewell ends meanwhile
-    farewells_.end_all([&](task_record& t) {
-      if (claim(t)) fulfil(t, board_);
-    });
-  });
 }
 
 }  // namespace troupe::detail

@@ -25,35 +25,6 @@ std::exception_ptr not_made_again(const task_record& t, const std::string& node,
 
 }  // namespace
 
-void placement::report_failure(const executor& e, std::span<const std::pair<array_core*, std::uint32_t>> lost,
-                               std::exception_ptr why, bool for_good) {
-  turns_.take();
-  serve(nullptr);  // accounts for what the executor has done before; leaves the turn
-  turns_.take();
-  assignment_.disconnect(e.facts().space);  // a device that is opened again is not connected
-  lose(e, lost, why);
-  if (for_good) {
-    assignment_.withdraw(e.facts().id);
-    admission_.remove_node(e.facts().id);
-    if (e.facts().kind == device_kind::node) absent_.note_gone(e.facts().shown_name());
-    std::vector<task_record*> kept;  // tasks kept while this executor was a candidate
-    assignment_.drop_kept([&](task_record& t) { kept.push_back(&t); });
-    for (task_record* t : kept) assign(*t);
-  }
-  serve(nullptr);  // refuses tasks that no other executor can run; leaves the turn
-  take_turn(nullptr);
-}
-
-void placement::report_lost(const executor& e, std::span<const std::pair<array_core*, std::uint32_t>> lost,
-                            std::exception_ptr why) {
-  turns_.take();
-  serve(nullptr);  // accounts for what was done before; leaves the turn
-  turns_.take();
-  lose(e, lost, why);
-  leave_turn();
-  take_turn(nullptr);
-}
-
 void placement::lose(const executor& e, std::span<const std::pair<array_core*, std::uint32_t>> all,
                      const std::exception_ptr& why) {
   std::vector<std::pair<array_core*, std::uint32_t>> left;
@@ -107,7 +78,7 @@ std::vector<std::pair<array_core*, std::uint32_t>> placement::make_again(
         tasks[i]->error = not_made_again(*tasks[i], name, why);
       fulfil(*tasks[i], board_);
     }
-    report_done(tasks, nullptr);
+    reexecutions_.report(tasks);
   });
   return left;
 }
@@ -117,19 +88,6 @@ std::vector<std::pair<array_core*, std::uint32_t>> placement::make_again(
 // Collects the tiles that the log wants saved; leave_and_tell asks the nodes for them once the turn has been left.
 void placement::save_some() {
   log_->each_to_save([&](array_core& a, std::uint32_t tile) { notifications_.add_save(a, tile); });
-}
-
-void placement::report_saved(const executor& e, std::uint64_t times, std::span<saved_tile> all) {
-  with_turn([&] {
-    log_->take_home(e.facts(), times, all);
-    save_some();
-  });
-}
-
-void placement::report_not_saved(std::span<const std::pair<array_core*, std::uint32_t>> all) {
-  with_turn([&] {
-    for (const lineage_log::tile_id& t : all) log_->not_saved(t);
-  });
 }
 
 }  // namespace troupe::detail

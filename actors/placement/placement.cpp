@@ -51,6 +51,7 @@ placement::placement(const options& o, runtime_state& rt, wait_table& board)
       chains_(deps_, assignment_, executors_.all(), host_memory_.get()),
       reexecutions_(std::chrono::duration<double, std::nano>(o.cluster.replay_max).count()) {
   rt_.bounded = o.memory_bytes != 0;
+  reexecutions_.report_to([this](std::span<task_record* const> done) { report_done(done, nullptr); });
   if (!o.eager_devices)
     assignment_.be_careful([this](std::size_t i, const kernel_info& k) { return executors_[i].is_ready_for(k); });
 }
@@ -139,12 +140,6 @@ void placement::report_done(std::span<task_record* const> done, executor* self) 
 void placement::report_returned(std::span<task_record* const> tasks) {
   for (task_record* t : tasks) mail_.post(mail(t, mail::returned));
   take_turn(nullptr);
-}
-
-void placement::report_overtaken(const executor& e, std::span<const overtaken_tile> all) {
-  with_turn([&] {
-    for (const overtaken_tile& o : all) fates_.add_lost_input(e, o);
-  });
 }
 
 void placement::drop(array_core* a) {
@@ -324,6 +319,13 @@ void placement::handle(mail m) {
       free_if_unused(*m.array());
       break;
   }
+}
+
+void placement::with_turn(const std::function<void()>& f) {
+  turns_.take();
+  f();
+  leave_turn();
+  take_turn(nullptr);
 }
 
 }  // namespace troupe::detail

@@ -265,6 +265,17 @@ class placement final : public actor, private logic::dependencies::callbacks, pr
   void fetch(array_core&, std::uint32_t tile, coherence_entry&) override;
 
   // Most of these are called with the turn held; those that take it, wait or look at the bound are not.
+  // ---- ends.cpp
+  void refuse(task_record&, std::exception_ptr);
+  void fail_unstarted(task_record&, const std::exception_ptr& why);
+  void abandon(task_record&);
+  bool give_up(task_record&);
+  void end_claimed(task_record&);
+  void give_up_successors(std::vector<task_record*> of);
+  // ---- arrays.cpp
+  void free_if_unused(array_core&);
+  void free(array_core&);
+  void end_farewell(task_record&);
   // ---- placement.cpp
   [[noreturn]] void refuse_closed() const;
   void look_up() override { look_again(); }
@@ -290,20 +301,23 @@ class placement final : public actor, private logic::dependencies::callbacks, pr
   memory_space space_of(const held_device&) const;
   void assign(task_record&);
   void lose_overtaken(const task_record&);
-  void refuse(task_record&, std::exception_ptr);
-  void fail_unstarted(task_record&, const std::exception_ptr& why);
   void retire(task_record&);
   void note_chunk(const task_record&);
   void work_off();
+  void try_absent();
+  void look_at_absent(std::uint64_t now);
   // ---- data.cpp
   bool set_aside_for_data();
   bool give_room();
+  /// Whether a task has its data where it is to run.
+  struct data_verdict {
+    bool waits = false;         // for a transfer, or for room
+    std::exception_ptr lost{};  // why some of it exists nowhere
+  };
+  data_verdict judge_data(task_record&);
   bool must_wait_for_data(task_record&);
   void account_for_data(task_record&);
   void account_for_transfer(task_record&);
-  void free_if_unused(array_core&);
-  void free(array_core&);
-  void end_farewell(task_record&);
   // ---- losses.cpp
   bool is_node(const task_record& t) const {
     return (t.marks & mark_sent) && assignment_.facts()[t.executor].kind == device_kind::node;
@@ -322,19 +336,12 @@ class placement final : public actor, private logic::dependencies::callbacks, pr
   void look_up_nodes(task_record&);
   bool wait_for_node(task_record&, const std::exception_ptr& why);
   void end_of_wait(task_record&, const std::exception_ptr& why);
-  void try_absent();
-  void look_at_absent(std::uint64_t now);
   std::exception_ptr nobody_left(const task_record&) const;
   std::exception_ptr no_quantity(const task_record&) const;
   // ---- balance.cpp
   void relieve_others(executor& idle);
   void place_anew();
   bool may_go_elsewhere(const task_record&);
-  // ---- queries.cpp
-  void abandon(task_record&);
-  bool give_up(task_record&);
-  void end_claimed(task_record&);
-  void give_up_successors(std::vector<task_record*> of);
 
   runtime_state& rt_;
   wait_table& board_;

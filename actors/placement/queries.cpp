@@ -164,25 +164,6 @@ runtime_report placement::report() {
 
 // ---- the end --------------------------------------------------------------------------------------------------------
 
-void placement::abandon(task_record& t) {
-  if (!give_up(t)) await_verdict(t);
-}
-
-bool placement::give_up(task_record& t) {
-  if (!claim(t)) return false;
-  end_claimed(t);
-  return true;
-}
-
-void placement::end_claimed(task_record& t) {
-  const std::string name = logic::name_of(t);
-  t.error = std::make_exception_ptr(task_failed(
-      errc::runtime_stopped, "task '" + name + "' did not run: " + ending_.why_not_run(), name, "", name, 0, nullptr));
-  const std::coroutine_handle<> waits = waits_for(t);
-  fulfil(t, board_);
-  ending_.note(waits);
-}
-
 void placement::refuse_claimed(task_record& t) {
   with_turn([&] { end_claimed(t); });
 }
@@ -202,21 +183,6 @@ void placement::leave_behind(std::span<task_record* const> tasks) {
   for (task_record* t : tasks)
     if (detail::leave_behind(*t, board_)) left.push_back(t);
   give_up_successors(std::move(left));
-}
-
-// Gives up all tasks that come after these, which run. They are in no queue yet; they stay in the order, and retire when
-// these bodies end, if ever.
-void placement::give_up_successors(std::vector<task_record*> next) {
-  std::unordered_set<const task_record*> seen(next.begin(), next.end());
-  while (!next.empty()) {
-    task_record* const t = next.back();
-    next.pop_back();
-    deps_.each_successor(*t, [&](task_record& after, bool) {
-      if (!seen.insert(&after).second) return;
-      give_up(after);
-      next.push_back(&after);
-    });
-  }
 }
 
 std::vector<std::coroutine_handle<>> placement::take_unresumed() {
@@ -276,17 +242,18 @@ bool placement::tidy() {
   return done;
 }
 
-void placement::with_turn(const std::function<void()>& f) {
-  turns_.take();
-  f();
-  leave_turn();
-  take_turn(nullptr);
-}
-
 void placement::flush_trace() {
   turns_.take();
   trace_.flush();
   leave_turn();
+}
+
+void placement::end_farewells() {
+  with_turn([&] {  // no farewell ends meanwhile
+    farewells_.end_all([&](task_record& t) {
+      if (claim(t)) fulfil(t, board_);
+    });
+  });
 }
 
 }  // namespace troupe::detail

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <functional>
 #include <mutex>
+#include <span>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -28,6 +29,10 @@ class reexecutions {
   /// Sets the function that runs the work, instead of a thread for each. All such work must have ended before this is
   /// destroyed. Before the first `start`.
   void use(std::function<void(std::function<void()>)> run) { run_ = std::move(run); }
+  /// Sets the function that takes tasks whose lost data exists again, or never will. Before the first `start`.
+  void report_to(std::function<void(std::span<task_record* const>)> f) { report_ = std::move(f); }
+  /// Reports such tasks; on the thread that did the work.
+  void report(std::span<task_record* const> done) const { report_(done); }
   void start(std::function<void()> work) {
     if (run_) return run_(std::move(work));
     std::lock_guard hold(lock_);
@@ -57,6 +62,7 @@ class reexecutions {
  private:
   const double cost_max_ns_;
   std::function<void(std::function<void()>)> run_;  // null: a thread for each
+  std::function<void(std::span<task_record* const>)> report_;
   std::mutex lock_;
   std::vector<std::thread> threads_;
   std::atomic<std::uint64_t> run_bodies_{0}, threw_{0};

@@ -22,4 +22,71 @@ void placement::report(executor& self, report_batch&& b) {
   if (b.failed) report_failure(self, b.failed->lost, b.failed->why, b.failed->for_good);
 }
 
+void placement::note_refusals(std::span<const std::pair<task_record*, std::exception_ptr>> all) {
+  if (all.empty()) return;
+  with_turn([&] {
+    for (const auto& [t, why] : all) {
+      if (!t->extra) t->extra = new task_extra;
+      t->extra->refused = true;
+      if (why) t->extra->refusal = why;
+    }
+  });
+}
+
+void placement::make_extras(std::span<task_record* const> tasks) {
+  if (std::ranges::none_of(tasks, [](const task_record* t) { return t->extra == nullptr; })) return;
+  with_turn([&] {
+    for (task_record* t : tasks)
+      if (!t->extra) t->extra = new task_extra;
+  });
+}
+
+void placement::report_failure(const executor& e, std::span<const std::pair<array_core*, std::uint32_t>> lost,
+                               std::exception_ptr why, bool for_good) {
+  turns_.take();
+  serve(nullptr);  // accounts for what the executor has done before; leaves the turn
+  turns_.take();
+  assignment_.disconnect(e.facts().space);  // a device that is opened again is not connected
+  lose(e, lost, why);
+  if (for_good) {
+    assignment_.withdraw(e.facts().id);
+    admission_.remove_node(e.facts().id);
+    if (e.facts().kind == device_kind::node) absent_.note_gone(e.facts().shown_name());
+    std::vector<task_record*> kept;  // tasks kept while this executor was a candidate
+    assignment_.drop_kept([&](task_record& t) { kept.push_back(&t); });
+    for (task_record* t : kept) assign(*t);
+  }
+  serve(nullptr);  // refuses tasks that no other executor can run; leaves the turn
+  take_turn(nullptr);
+}
+
+void placement::report_lost(const executor& e, std::span<const std::pair<array_core*, std::uint32_t>> lost,
+                            std::exception_ptr why) {
+  turns_.take();
+  serve(nullptr);  // accounts for what was done before; leaves the turn
+  turns_.take();
+  lose(e, lost, why);
+  leave_turn();
+  take_turn(nullptr);
+}
+
+void placement::report_saved(const executor& e, std::uint64_t times, std::span<saved_tile> all) {
+  with_turn([&] {
+    log_->take_home(e.facts(), times, all);
+    save_some();
+  });
+}
+
+void placement::report_not_saved(std::span<const std::pair<array_core*, std::uint32_t>> all) {
+  with_turn([&] {
+    for (const lineage_log::tile_id& t : all) log_->not_saved(t);
+  });
+}
+
+void placement::report_overtaken(const executor& e, std::span<const overtaken_tile> all) {
+  with_turn([&] {
+    for (const overtaken_tile& o : all) fates_.add_lost_input(e, o);
+  });
+}
+
 }  // namespace troupe::detail

@@ -32,16 +32,6 @@ void placement::order(task_record& t) {
 
 task_record* placement::make_combine(array_core& a, reduction& r) { return detail::make_combine(rt_, a, r); }
 
-void placement::fail(task_record& t, std::exception_ptr why, bool own) {
-  if (!claim(t)) {
-    if (t.marks & mark_chained) fates_.fail_if_returned(t, std::move(why));
-    return;
-  }
-  t.error = std::move(why);
-  if (!own) t.measured_ns = never_ran;
-  fulfil(t, board_);
-}
-
 // ---- ready ----------------------------------------------------------------------------------------------------------
 
 void placement::make_ready(task_record& t) {
@@ -127,25 +117,6 @@ void placement::admit_again(task_record& t) {
   admission_.queue(t);
 }
 
-void placement::make_extras(std::span<task_record* const> tasks) {
-  if (std::ranges::none_of(tasks, [](const task_record* t) { return t->extra == nullptr; })) return;
-  with_turn([&] {
-    for (task_record* t : tasks)
-      if (!t->extra) t->extra = new task_extra;
-  });
-}
-
-void placement::note_refusals(std::span<const std::pair<task_record*, std::exception_ptr>> all) {
-  if (all.empty()) return;
-  with_turn([&] {
-    for (const auto& [t, why] : all) {
-      if (!t->extra) t->extra = new task_extra;
-      t->extra->refused = true;
-      if (why) t->extra->refusal = why;
-    }
-  });
-}
-
 void placement::assign(task_record& t) {
   if (fates_.has_lost_inputs()) lose_overtaken(t);
   look_up_scope(t);
@@ -165,23 +136,6 @@ void placement::lose_overtaken(const task_record& t) {
     lose(*o.at, {&one, 1},
          std::make_exception_ptr(error(errc::out_of_memory, "it could not run all that it was given, and went on")));
   }
-}
-
-void placement::refuse(task_record& t, std::exception_ptr why) {
-  const std::exception_ptr refusal = t.extra ? t.extra->refusal : nullptr;
-  fail(t, refusal ? refusal : std::move(why), true);
-  await_verdict(t);
-  work_.to_retire(t);
-}
-
-// Fails a task that has not begun, at the executor that was to run it.
-void placement::fail_unstarted(task_record& t, const std::exception_ptr& why) {
-  fail(t,
-       task_error(t, t.kind == task_kind::host_access ? "host" : assignment_.facts()[t.executor].name, 0, why,
-                  failure_code(why)),
-       true);
-  await_verdict(t);
-  work_.to_retire(t);
 }
 
 void placement::admit(task_record& t) {
@@ -216,6 +170,15 @@ void placement::admit_some(std::uint64_t now) {
       [&](const task_record& t, const held_device& d) { return assignment_.missing_bytes(t, space_of(d)); });
   alarm_.ring_at(admission_.due(), now, clock_.ns_per_tick());
 }
+
+void placement::room_granted(task_record& t) {
+  if (t.kind == task_kind::host_access)
+    make_ready(t);
+  else
+    assignment_.resume(t);
+}
+
+void placement::room_refused(task_record& t, const std::exception_ptr& why) { fail_unstarted(t, why); }
 
 // ---- retiring -------------------------------------------------------------------------------------------------------
 
@@ -282,6 +245,26 @@ void placement::retire(task_record& t) {
     t.error = nullptr;
     spent_.add(t);
   }
+}
+
+// Admits the waiting tasks that a node which has joined can run. The others wait on until their own deadlines.
+void placement::try_absent() {
+  const auto can_run = [&](task_record& t) {
+    look_up_scope(t);
+    return assignment_.can_run(t) && admission_.could_have(t, assignment_.places_of(t));
+  };
+  for (task_record* t : absent_.take(can_run)) admit(*t);
+}
+
+void placement::look_at_absent(std::uint64_t now) {
+  const auto cancelled = [&](task_record& t) {
+    await_verdict(t);
+    work_.to_retire(t);
+  };
+  const std::uint64_t next =
+      absent_.look(now, cancelled, [&](task_record& t, const std::exception_ptr& why) { refuse(t, why); });
+  alarm_.ring_at(next, now, clock_.ns_per_tick());
+  work_off();
 }
 
 }  // namespace troupe::detail

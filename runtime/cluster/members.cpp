@@ -266,4 +266,9 @@ void node_set::give_up(const node& place) {
   cluster_->give_up(id);
 }
 
+// Has an actor supervised. In imagined time there is no supervisor, and a failure withdraws the actor at once.
+void node_set::supervise(const std::shared_ptr<actor>& a) {
+  if (control* const c = engine_.supervision()) a->supervise(c->watch(a));
+}
+
 }  // namespace troupe::detail

@@ -183,11 +183,6 @@ bool node_set::bring_home(std::chrono::steady_clock::time_point deadline) {
   return std::ranges::all_of(places_, [&](const auto& n) { return n->wait_idle(deadline); });
 }
 
-// Has an actor supervised. In imagined time there is no supervisor, and a failure withdraws the actor at once.
-void node_set::supervise(const std::shared_ptr<actor>& a) {
-  if (control* const c = engine_.supervision()) a->supervise(c->watch(a));
-}
-
 void node_set::failed(std::exception_ptr why) {
   leaver_.start(
       "leaves", engine_.shared_from_this(), [this, why] { end_all(why); }, nullptr);
@@ -293,12 +288,6 @@ executor_report node_set::gone() const {
   r.kind = device_kind::node;
   for (const auto& n : places_) n->add_gone(r);
   return r;
-}
-
-std::vector<std::string> node_set::addresses() const {
-  std::vector<std::string> all;
-  for (const net::endpoint& e : transport_->listening()) all.push_back(e.text());
-  return all;
 }
 
 std::uint64_t node_set::came() const {

@@ -194,4 +194,10 @@ void node_set::note_answer(const peer& p, wire::self_descriptor c) {
   changed_.notify_all();
 }
 
+std::vector<std::string> node_set::addresses() const {
+  std::vector<std::string> all;
+  for (const net::endpoint& e : transport_->listening()) all.push_back(e.text());
+  return all;
+}
+
 }  // namespace troupe::detail

@@ -66,17 +66,6 @@ void membership::make_mesh(time_point now) {
   }
 }
 
-std::vector<node_id> membership::attended() const {
-  std::vector<node_id> all;
-  if (is_mesh_) {
-    for (const auto& [n, m] : members_) all.push_back(n);
-  } else {
-    for (const node_id& n : active_)
-      if (members_.contains(n)) all.push_back(n);
-  }
-  return all;
-}
-
 // ---- heartbeats -----------------------------------------------------------------------------------------------------
 
 void membership::beat_beyond(time_point now) {

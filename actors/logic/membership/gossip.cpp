@@ -15,12 +15,6 @@ namespace troupe::logic {
 using namespace std::chrono_literals;
 using detail::node_news;
 
-namespace {
-
-constexpr std::size_t news_max = 8, news_beyond_max = 24;  // with one heartbeat
-
-}  // namespace
-
 void membership::merge(const node_record& r, time_point now) {
   if (r.node == self_.node) return about_me(r);
   const auto found = members_.find(r.node);
@@ -125,18 +119,6 @@ void membership::challenge(member& m, const node_record& r) {
   say(r.node, node_news{false, false, {r}});
 }
 
-// Has the next heartbeats tell of the node. Beyond a mesh there may be many changes: the newest first.
-void membership::spread(const node_id& n) { rumours_.add(n, !is_mesh_); }
-
-void membership::tell_news(std::vector<node_record>& to) {
-  const std::size_t enough = 2 + static_cast<std::size_t>(std::bit_width(members_.size()));
-  rumours_.tell(is_mesh_ ? news_max : news_beyond_max, enough, [&](const node_id& n) {
-    const auto found = members_.find(n);
-    if (found != members_.end() && found->second.known) to.push_back(found->second.record);
-    return found != members_.end();
-  });
-}
-
 /// Asks one member, of many that know more, for all that differs.
 void membership::ask_for_all(member& m, time_point now) {
   if (differences_.may_ask(now)) say(m.record.node, detail::node_sums{true, sums()});
@@ -158,8 +140,6 @@ std::vector<node_record> membership::everything() const {
   return all;
 }
 
-std::uint64_t membership::digest() const { return sums_.total() ^ (self_.is_out() ? 0 : record_sums::sum_of(self_)); }
-
 std::vector<std::uint64_t> membership::sums() const {
   record_sums all = sums_;
   if (!self_.is_out()) all.change(self_.node, record_sums::sum_of(self_));
@@ -179,14 +159,6 @@ void membership::take_message(member& m, const detail::node_sums& theirs, time_p
   news.all = news.records.size() > news_beyond_max;  // others know most of it
   if (!news.records.empty()) say(m.record.node, std::move(news));
   if (theirs.want) say(m.record.node, detail::node_sums{false, ours});
-}
-
-/// Updates what follows from the record; called after each change of it, or of `known`.
-void membership::changed(member& m) {
-  const bool counts = m.known && !m.record.is_out();
-  const std::uint64_t before = std::exchange(m.counted, counts ? record_sums::sum_of(m.record) : 0);
-  sums_.replace(m.record.node, before, m.counted);
-  if (!is_mesh_) show(m, node_end::said);
 }
 
 }  // namespace troupe::logic

@@ -205,80 +205,11 @@ void membership::leave(time_point) {
 
 // ---- changes of state -----------------------------------------------------------------------------------------------
 
-/// Notes which use the peer has for the session.
-void membership::link(member& m, time_point now, detail::link_use use) {
-  if (use == detail::link_use::none) return;
-  m.heard_link = true;
-  if (use == detail::link_use::work && !std::exchange(m.wanted, true)) m.watched = now;
-}
-
-/// Joins the member once both sides have said that the session is a link.
-void membership::link(member& m) {
-  if (m.met || !m.greeted || m.record.is_out()) return;
-  if ((m.wanted || m.heard_link) && !std::exchange(m.said_link, true)) say(m.record.node, detail::node_link{use_of(m)});
-  if (m.said_link && m.heard_link) join(m);
-}
-
-void membership::join(member& m) {
-  m.met = true;
-  m.doubted = false;
-  m.challenged.reset();
-  if (m.record.claim == node_claim::suspect) m.record.claim = node_claim::live;
-  dials_.proved(m.record.node);
-  show(m, node_end::said);
-  actions_.push_back(joined{m.record.node});
-  turns_.clear();
-}
-
-void membership::doubt(member& m, time_point now) {
-  if (m.doubted || !m.met) return;
-  m.doubted = true;
-  m.doubted_at = now;
-  m.probed = {};
-  actions_.push_back(suspected{m.record.node});
-}
-
 void membership::trust(member& m) {
   if (m.record.claim == node_claim::suspect) m.record.claim = node_claim::live;
   if (!m.doubted) return;
   m.doubted = false;
   if (m.met) actions_.push_back(refuted{m.record.node});
-}
-
-void membership::show(member& m, node_end why) {
-  const bool is = m.met || (!is_mesh_ && m.known && !m.record.is_out());
-  if (is == m.shown) return;
-  m.shown = is;
-  live_.reset();
-  if (is)
-    actions_.push_back(came{m.record.node});
-  else
-    actions_.push_back(went{m.record.node, why});
-}
-
-void membership::end(member& m, node_end why, node_claim claim, time_point now) {
-  const node_id n = m.record.node;
-  const bool was_met = std::exchange(m.met, false), had_session = std::exchange(m.session, false);
-  m.record.claim = claim;
-  m.greeted = m.doubted = m.wanted = m.chosen = m.said_link = m.heard_link = false;
-  m.ended = now;
-  m.askers.clear();
-  turns_.clear();
-  if (was_met) actions_.push_back(gone{n, why});
-  show(m, why);
-  changed(m);
-  if (had_session) actions_.push_back(close{n});
-  if (claim == node_claim::left)
-    dials_.drop(n);
-  else if (is_mesh_)
-    dials_.lost(n, now, why != node_end::ended);
-  else
-    dials_.let_be(n, now, false);
-  spread(n);
-  if (why != node_end::said && why != node_end::left)
-    say_all({m.record});
-  else if (!is_mesh_)
-    pass_on(m);
 }
 
 // ---- messages -------------------------------------------------------------------------------------------------------
@@ -408,12 +339,6 @@ void membership::take_message(member& m, const node_news& news, time_point now) 
     say(from, node_news{true, false, everything()});
 }
 
-void membership::say_all(const std::vector<node_record>& records) {
-  for (const node_id& n : attended())
-    if (const member& m = members_.at(n); m.session && (m.greeted || m.record.is_out()))
-      say(n, node_news{false, false, records});
-}
-
 // ---- queries --------------------------------------------------------------------------------------------------------
 
 node_state membership::state_of(const node_id& n) const {
@@ -438,16 +363,6 @@ std::vector<node_id> membership::members() const {
     if (m.known && !m.record.is_out()) all.push_back(n);
   }
   if (!self) all.push_back(self_.node);
-  return all;
-}
-
-const std::vector<node_id>& membership::live() const {
-  if (live_) return *live_;
-  std::vector<node_id>& all = live_.emplace();
-  if (!self_.is_out()) all.push_back(self_.node);
-  for (const auto& [n, m] : members_)
-    if (m.shown) all.push_back(n);
-  std::sort(all.begin(), all.end());
   return all;
 }
 

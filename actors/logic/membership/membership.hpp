@@ -215,6 +215,30 @@ class membership {
   };
   using table = std::map<node_id, member>;
 
+  static constexpr std::size_t news_max = 8, news_beyond_max = 24;  // records with one heartbeat
+
+  // states.cpp: what this node has of each member
+  void link(member&, time_point now, detail::link_use);
+  void link(member&);
+  void join(member&);
+  void show(member&, node_end);
+  std::uint64_t own_time(time_point now) const;
+  std::vector<node_id> attended() const;
+  std::vector<node_id> some_connected(std::size_t n, const node_id& but);
+
+  // news.cpp: what this node says of itself and of others
+  void say_all(const std::vector<node_record>&);
+  void changed(member&);
+  void spread(const node_id&);
+  void tell_news(std::vector<node_record>& to);
+  std::uint64_t digest() const;
+  detail::node_beat beat_for(const member&, bool answer, time_point now) const;
+  void beat_to(const member&, bool answer, time_point now);
+
+  // ends.cpp: suspicion, and the end of a member
+  void end(member&, node_end, node_claim, time_point now);
+  void doubt(member&, time_point now);
+
   // membership.cpp: sessions and what they bring
   void take_message(member&, const detail::node_hello&, time_point now);
   void take_message(member&, const detail::node_beat&, time_point now);
@@ -224,20 +248,13 @@ class membership {
   void take_message(member&, const detail::node_link&, time_point now);
   void take_message(member&, const detail::node_rest&, time_point now);
   void take_message(member&, const detail::node_sums&, time_point now);
-  void link(member&, time_point now, detail::link_use);
-  void link(member&);
   static detail::link_use use_of(const member& m) {
     return m.wanted ? detail::link_use::work : m.said_link ? detail::link_use::idle : detail::link_use::none;
   }
-  void join(member&);
-  void show(member&, node_end);
-  void end(member&, node_end, node_claim, time_point now);
-  void doubt(member&, time_point now);
   void trust(member&);
   void note(member&, const detail::node_beat&, time_point now);
   void believe(member&, time_point now);
   void say(const node_id& to, membership_message m) { actions_.push_back(send{to, std::move(m)}); }
-  void say_all(const std::vector<node_record>&);
 
   // gossip.cpp: what is said of nodes
   void merge(const node_record&, time_point now);
@@ -245,23 +262,16 @@ class membership {
   void revive(member&, const node_record&, time_point now);
   void about_me(const node_record&);
   void challenge(member&, const node_record&);
-  void spread(const node_id&);
-  void tell_news(std::vector<node_record>& to);
   void ask_for_all(member&, time_point now);
   void compare(member&, std::uint64_t digest, time_point now);
   std::vector<node_record> everything() const;
-  std::uint64_t digest() const;
   std::vector<std::uint64_t> sums() const;
-  void changed(member&);
 
   // timers.cpp: what time brings
   void excuse(time_point::duration late, time_point now);
   void beat(time_point now);
-  void beat_to(const member&, bool answer, time_point now);
   bool is_deaf(const member& m) const { return m.session && is_watched(m) && m.deaf != time_point{}; }
   bool hears_us(const member& m, time_point now) const;
-  std::uint64_t own_time(time_point now) const;
-  detail::node_beat beat_for(const member&, bool answer, time_point now) const;
   void look_after(member&, time_point now);
   void probe(member&, time_point now);
   void dial_anew(member&, time_point now);
@@ -280,8 +290,6 @@ class membership {
   bool needs_attention(const member& m) const {
     return m.session || m.met || m.wanted || m.chosen || is_awaited(m) || !m.askers.empty();
   }
-  std::vector<node_id> attended() const;
-  std::vector<node_id> some_connected(std::size_t n, const node_id& but);
   void beat_beyond(time_point now);
   void look_around(time_point now);
   void choose(time_point now);

@@ -62,27 +62,10 @@ void membership::excuse(time_point::duration late, time_point now) {
   }
 }
 
-std::uint64_t membership::own_time(time_point now) const {
-  return static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::milliseconds>(now - began_).count()) + 1;
-}
-
-node_beat membership::beat_for(const member& m, bool answer, time_point now) const {
-  node_beat b{answer, digest(), views_.agreed().rank(), {}, 0, own_time(now), m.sent};
-  if (const auto quiet = now - m.heard; is_watched(m) && quiet >= 2 * options_.heartbeat)
-    b.deaf_ms = static_cast<std::uint32_t>(std::chrono::duration_cast<std::chrono::milliseconds>(quiet).count());
-  return b;
-}
-
 void membership::beat(time_point now) {
   if (!is_mesh_) return beat_beyond(now);
   for (auto& [n, m] : members_)
     if (m.session && m.greeted) beat_to(m, now - m.heard >= 2 * options_.heartbeat, now);
-}
-
-void membership::beat_to(const member& m, bool answer, time_point now) {
-  node_beat b = beat_for(m, answer, now);
-  tell_news(b.news);
-  say(m.record.node, std::move(b));
 }
 
 /// Returns the time since which this node has no sign of life of its own.
@@ -141,17 +124,6 @@ void membership::dial_anew(member& m, time_point now) {
   if (now - m.redialled < options_.probe) return;
   m.redialled = now;
   for (const node_address& a : m.record.addresses) actions_.push_back(dial{a, m.record.node});
-}
-
-/// Returns random connected members, without those that are suspect themselves.
-std::vector<node_id> membership::some_connected(std::size_t count, const node_id& but) {
-  std::vector<node_id> some;
-  for (const node_id& n : attended())
-    if (const member& m = members_.at(n); n != but && is_connected(m) && !m.doubted) some.push_back(n);
-  for (std::size_t i = 0; i < count && i < some.size(); ++i)
-    std::swap(some[i], some[i + random_() % (some.size() - i)]);
-  some.resize(std::min(count, some.size()));
-  return some;
 }
 
 void membership::agree(time_point now) {

@@ -1,0 +1,136 @@
+// What this file is for: threads of a core group that take part in runs of recorded graphs.
+// SPDX-FileCopyrightText: the troupe authors
+// SPDX-License-Identifier: BSD-3-Clause
+#include <algorithm>
+
+#include "actors/core_group/actor.hpp"
+#include "actors/execution/task_errors.hpp"
+#include "actors/placement/placement.hpp"
+#include "devices/threads.hpp"
+
+namespace troupe::detail {
+
+// Runs a recorded graph as the body of its task; threads that have nothing else to do join in, of this group and of the
+// others in the run's scope.
+std::exception_ptr group_actor::run_graph(worker& self, task_record& t) {
+  auto graph = std::static_pointer_cast<recorded_graph>(t.extra->payload);
+  // Threads whose bodies wait inside keep their hands: there are some for the spare ones.
+  graph_run g(*graph, 2 * runs_.slots_of(t.extra->executors), &t);
+  graph_run::hand& mine = g.take_hand();
+  runs_.open(g, options_.facts.id, t.extra->executors);
+  self.system_thread.store(devices::current_thread(), std::memory_order_relaxed);
+  const auto slots = static_cast<std::size_t>(options_.facts.slots);
+  wake(std::min(slots - 1, graph->roots.size()), parking::nearness::far);
+  if (graph->roots.size() > slots) runs_.call_others(g, options_.facts.id, graph->roots.size() - slots);
+  const auto finish = [&] {
+    runs_.close(g);
+    g.wait_for_helpers();
+  };
+  try {
+    run_nodes(self, g, mine, true);
+  } catch (...) {  // the thread ends
+    finish();
+    t.error = run_error(t, g.error);
+    throw;
+  }
+  finish();
+  return run_error(t, g.error);
+}
+
+// Takes part in a run that has nodes for others; false: there is none.
+bool group_actor::join_graph(worker& self) {
+  graph_run::hand* const mine = runs_.join(options_.facts.id);
+  if (!mine) return false;
+  graph_run* const g = mine->run;
+  if (parking_.sleepers() == 0) runs_.call_others(*g, options_.facts.id, 1);
+  found_work(self);
+  outside_.rest(self.network);
+  const auto leave = [&] {
+    g->give_hand(*mine);
+    g->leave();
+  };
+  try {
+    run_nodes(self, *g, *mine, false);
+  } catch (...) {
+    leave();
+    throw;
+  }
+  leave();
+  return true;
+}
+
+// Wakes a thread for nodes that nobody comes for: one of this group, else of another one in the run's scope.
+void group_actor::call_for_nodes(graph_run& g) {
+  if (parking_.sleepers() != 0)
+    wake(1, parking::nearness::far);
+  else
+    runs_.call_others(g, options_.facts.id, 1);
+}
+
+// Waits for nodes that other threads have, without a slot: they may be waiting for this thread's.
+void group_actor::await_nodes(worker& self, graph_run& g) {
+  leave_slots(self);
+  if (!g.has_shared()) g.await_more();
+  come_back(self);
+}
+
+// Ends a thread's part in a graph's run after a body has ended the thread: the owner of the run stays until it is over,
+// threads that joined leave the rest to others.
+void group_actor::finish_run(worker& self, graph_run& g, graph_run::hand& mine, bool owner) {
+  if (!owner) {
+    lay_out_hands(self);
+    return;
+  }
+  for (std::uint32_t node; !g.is_over();)
+    if (g.next(mine, node, run_patience()))
+      g.finished(mine, node, self.run_node(g, node), wake_ticks_);
+    else if (!g.is_over())
+      await_nodes(self, g);
+}
+
+void group_actor::run_nodes(worker& self, graph_run& g, graph_run::hand& mine, bool owner) {
+  mine.outer = std::exchange(self.hands, &mine);
+  mine.looks = &self.place.looks;
+  for (std::uint32_t node;;) {
+    if (g.next(mine, node, run_patience())) {
+      bool fine = false;
+      try {
+        fine = self.run_node(g, node);
+      } catch (...) {  // the thread ends, but the nodes that it has taken are no other thread's
+        g.finished(mine, node, false, wake_ticks_);
+        finish_run(self, g, mine, owner);
+        self.hands = mine.outer;
+        throw;
+      }
+      if (g.finished(mine, node, fine, wake_ticks_) == graph_run::outlook::nodes_for_others) call_for_nodes(g);
+      if (g.is_awaited() || ++self.minding.nodes >= nodes_between_looks) move_stuck(self);
+      if (!parking_.slot_wanted()) continue;
+      // A body that has waited goes on first, as between plain tasks.
+      g.lay_out(mine);
+      if (!owner) break;
+    } else if (!owner || g.is_over()) {
+      break;
+    }
+    if (g.is_over()) break;
+    await_nodes(self, g);
+  }
+  self.hands = mine.outer;
+}
+
+// Moves threads of the group that are awake and wait for the core that this one computes on to another core: there is one
+// if not more threads are awake than there are cores.
+void group_actor::move_stuck(worker& self) {
+  self.minding.nodes = 0;
+  const std::uint64_t now = ticks();
+  if (now - self.minding.last < stuck_ticks_) return;
+  self.minding.last = now;
+  if (!may_move_ || placement_.active() > usable_cores_) return;
+  const int here = devices::current_cpu();
+  threads_.try_each([&](worker& w) {
+    if (&w != &self && w.place.looks.is_stuck(now, stuck_ticks_, here) &&
+        w.place.looks.begin_move(now, 20 * stuck_ticks_))
+      devices::move_thread_from(here, w.system_thread.load(std::memory_order_relaxed));
+  });
+}
+
+}  // namespace troupe::detail

@@ -1,0 +1,26 @@
+// What this file is for: threads of a core group that are to be woken once the turn has been left.
+// SPDX-FileCopyrightText: the troupe authors
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+
+namespace troupe::detail {
+
+/// Wake-ups that are added with placement's turn and taken without it, by any thread.
+class owed_wake_ups {
+ public:
+  void add(std::size_t threads) { far_.fetch_add(threads, std::memory_order_release); }
+  /// Adds one of a thread near by, for work that is worth none.
+  void add_near() { near_.store(true, std::memory_order_release); }
+  bool any() const { return far_.load(std::memory_order_relaxed) != 0 || near_.load(std::memory_order_relaxed); }
+  std::size_t take() { return far_.exchange(0, std::memory_order_acquire); }
+  bool take_near() { return near_.exchange(false, std::memory_order_acquire); }
+
+ private:
+  std::atomic<std::size_t> far_{0};
+  std::atomic<bool> near_{false};
+};
+
+}  // namespace troupe::detail

@@ -1,0 +1,46 @@
+// What this file is for: threads of a core group that are woken, counted as awake, or added.
+// SPDX-FileCopyrightText: the troupe authors
+// SPDX-License-Identifier: BSD-3-Clause
+#include <utility>
+
+#include "actors/core_group/actor.hpp"
+#include "actors/placement/placement.hpp"
+#include "devices/threads.hpp"
+
+namespace troupe::detail {
+
+// Wakes threads. The kernel may let one of them have this core at once: the thread that wakes them counts as waiting
+// for its core until it is back.
+void group_actor::wake(std::size_t threads, parking::nearness where) {
+  worker* const self = this_worker && &this_worker->owner() == this ? this_worker : nullptr;
+  if (self) self->place.looks.set(ticks(), devices::current_cpu());
+  parking_.wake(threads, where);
+  if (self) self->place.looks.clear();
+}
+
+void group_actor::make_spares(int n) {
+  for (; n > 0; --n)
+    if (!threads_.try_add()) parking_.no_spare();  // the system gives no more threads: those that exist must do
+}
+
+void group_actor::be_awake(worker& self, bool now) {
+  if (now == self.active) return;
+  self.active = now;
+  awake_.fetch_add(now ? 1 : -1, std::memory_order_relaxed);
+  now ? placement_.became_active() : placement_.became_idle();
+}
+
+// Notes that the thread has found work and is about to do it, and how long it had none.
+void group_actor::found_work(worker& self) {
+  self.place.looks.clear();
+  if (self.search.looks_since != 0) {
+    self.search.looks_since = 0;
+    lookers_.fetch_sub(1, std::memory_order_relaxed);
+  }
+  if (self.search.dry_since == 0) return;
+  std::uint64_t gap = ticks() - std::exchange(self.search.dry_since, 0);
+  if (std::exchange(self.search.has_slept, false)) gap -= std::min(gap, parking_.wake_up());
+  self.search.patience.waited(gap);
+}
+
+}  // namespace troupe::detail
