@@ -197,6 +197,41 @@ void throw_foreign(const array_core& a) {
   throw error(errc::bad_argument, "array '" + a.spec.name + "' belongs to another runtime");
 }
 
+namespace {
+// Fills in an access to exactly one tile, seen from the whole array or from a sub-array that is that tile; false: it is
+// none.
+bool describe_tile(access& to, const array_core& a, const logic::point4& lo, const logic::point4& hi,
+                   const logic::point4& limit_lo, const logic::point4& limit_hi) {
+  bool seen_whole = true, is_limit = true;
+  index_t t = 0;
+  for (int d = 0; d < rank_max; ++d) {
+    const index_t size = a.spec.size[d], tile = a.spec.tile[d];
+    const index_t i = lo[d] == 0 ? 0 : lo[d] / tile;  // most dimensions need no division
+    if (lo[d] < 0 || lo[d] >= size || i * tile != lo[d] || hi[d] != lo[d] + std::min(tile, size - lo[d])) return false;
+    t = t * a.grid[d] + i;
+    seen_whole = seen_whole && limit_lo[d] == 0 && limit_hi[d] == size;
+    is_limit = is_limit && limit_lo[d] == lo[d] && limit_hi[d] == hi[d];
+  }
+  if (!seen_whole && !is_limit) return false;
+  to.tile = static_cast<std::uint32_t>(t);
+  to.worker = seen_whole ? 0 : 1;
+  return true;
+}
+
+[[noreturn]] void refuse_outside(const array_core& a, access_mode mode, logic::point4 lo, logic::point4 hi,
+                                 const logic::point4& limit_lo, const logic::point4& limit_hi) {
+  logic::point4 size{};
+  for (int d = 0; d < rank_max; ++d) {
+    lo[d] -= limit_lo[d];
+    hi[d] -= limit_lo[d];
+    size[d] = limit_hi[d] - limit_lo[d];
+  }
+  throw error(errc::out_of_bounds, "array '" + a.spec.name + "': the access to " + text_of_box(a, lo, hi) +
+                                       " leaves the array of " + text_of_box(a, {}, size) +
+                                       (mode == access_mode::read ? "; choose a border" : "; only reads have borders"));
+}
+}  // namespace
+
 void describe(engine& the_engine, access& to, array_core& a, access_mode mode, const std::array<index_t, rank_max>& lo,
               const std::array<index_t, rank_max>& hi, const std::array<index_t, rank_max>& limit_lo,
               const std::array<index_t, rank_max>& limit_hi, border edge, const void* fill, std::size_t fill_size,
@@ -207,41 +242,11 @@ void describe(engine& the_engine, access& to, array_core& a, access_mode mode, c
   to.mode = mode;
   to.link = link_mode::none;
   to.worker = 0;
-  if (mode != access_mode::reduce) {
-    // Looks for an access to exactly one tile, seen from the whole array or from a sub-array that is that tile.
-    bool one = true, seen_whole = true, is_limit = true;
-    index_t t = 0;
-    for (int d = 0; d < rank_max && one; ++d) {
-      const index_t size = a.spec.size[d], tile = a.spec.tile[d];
-      const index_t i = lo[d] == 0 ? 0 : lo[d] / tile;  // most dimensions need no division
-      one = lo[d] >= 0 && lo[d] < size && i * tile == lo[d] && hi[d] == lo[d] + std::min(tile, size - lo[d]);
-      t = t * a.grid[d] + i;
-      seen_whole = seen_whole && limit_lo[d] == 0 && limit_hi[d] == size;
-      is_limit = is_limit && limit_lo[d] == lo[d] && limit_hi[d] == hi[d];
-    }
-    if (one) {
-      if (seen_whole || is_limit) {
-        to.tile = static_cast<std::uint32_t>(t);
-        to.worker = seen_whole ? 0 : 1;
-        return;
-      }
-    }
-  }
+  if (mode != access_mode::reduce && describe_tile(to, a, lo, hi, limit_lo, limit_hi)) return;
   bool outside = false;
   for (int d = 0; d < rank_max; ++d) outside = outside || lo[d] < limit_lo[d] || hi[d] > limit_hi[d];
-  if (outside && (edge == border::refuse || (edge != border::clip && mode != access_mode::read))) {
-    std::array<index_t, rank_max> shown_lo = lo, shown_hi = hi;
-    for (int d = 0; d < rank_max; ++d) {
-      shown_lo[d] -= limit_lo[d];
-      shown_hi[d] -= limit_lo[d];
-    }
-    std::array<index_t, rank_max> size;
-    for (int d = 0; d < rank_max; ++d) size[d] = limit_hi[d] - limit_lo[d];
-    throw error(errc::out_of_bounds,
-                "array '" + a.spec.name + "': the access to " + text_of_box(a, shown_lo, shown_hi) +
-                    " leaves the array of " + text_of_box(a, {}, size) +
-                    (mode == access_mode::read ? "; choose a border" : "; only reads have borders"));
-  }
+  if (outside && (edge == border::refuse || (edge != border::clip && mode != access_mode::read)))
+    refuse_outside(a, mode, lo, hi, limit_lo, limit_hi);
   if (edge == border::wrap || edge == border::clamp)
     for (int d = 0; d < a.spec.rank; ++d)
       if (limit_hi[d] == limit_lo[d] && hi[d] > lo[d])
@@ -378,10 +383,10 @@ struct host_access {
   }
 };
 
-host_access* open_host(array_core& a, access_mode mode, const std::array<index_t, rank_max>& lo,
-                       const std::array<index_t, rank_max>& hi, raw_view& view,
-                       std::chrono::steady_clock::time_point deadline) {
-  const target to = target_of(a);
+namespace {
+// Makes and submits the task of a host access. Throws what is wrong with it.
+std::unique_ptr<host_access> ask_for_access(const target& to, array_core& a, access_mode mode, const logic::point4& lo,
+                                            const logic::point4& hi) {
   task_record* t = new_task(*to.the_engine);
   t->kind = task_kind::host_access;
   t->kernel = &host_kernel;
@@ -394,30 +399,43 @@ host_access* open_host(array_core& a, access_mode mode, const std::array<index_t
     release(t);
     throw;
   }
-  std::unique_ptr<host_access> h;
   try {
-    h = std::make_unique<host_access>(*to.the_engine, t);
+    auto h = std::make_unique<host_access>(*to.the_engine, t);
     submit(to, t);
+    return h;
   } catch (...) {
     release(t);
     throw;
   }
+}
+
+// Cancels the task of a host access, unless it has been granted meanwhile: then false.
+bool cancel_access(engine& the_engine, task_record& t) {
+  if (!claim(t)) return false;
+  t.error = cancelled_error(t, "");
+  fulfil(t, the_engine.board());
+  return true;
+}
+}  // namespace
+
+host_access* open_host(array_core& a, access_mode mode, const std::array<index_t, rank_max>& lo,
+                       const std::array<index_t, rank_max>& hi, raw_view& view,
+                       std::chrono::steady_clock::time_point deadline) {
+  const target to = target_of(a);
+  std::unique_ptr<host_access> h = ask_for_access(to, a, mode, lo, hi);
+  task_record* const t = h->task;
   bool granted = false;
   try {
     granted = wait_until(*t, deadline);
   } catch (...) {
-    if (mode == access_mode::update) {
+    if (mode == access_mode::update)
       to.the_engine->placement_actor().abandon_access(*t);
-    } else if (claim(*t)) {
-      t->error = cancelled_error(*t, "");
-      fulfil(*t, to.the_engine->board());
-    }
+    else
+      cancel_access(*to.the_engine, *t);
     release(t);
     throw;
   }
-  if (!granted && claim(*t)) {  // not in time: placement forgets the task in its next turn
-    t->error = cancelled_error(*t, "");
-    fulfil(*t, to.the_engine->board());
+  if (!granted && cancel_access(*to.the_engine, *t)) {  // not in time: placement forgets the task in its next turn
     release(t);
     return nullptr;
   }
