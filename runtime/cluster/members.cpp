@@ -188,7 +188,7 @@ void node_set::part(const peer_ptr& p, const std::exception_ptr& why) {
   {
     std::lock_guard hold(lock_);
     std::erase(waiting_, p.get());
-    for (auto& [number, s] : surveys_) s.awaited.erase(name_of(p->line->peer().id));
+    surveys_.lose(name_of(p->line->peer().id));
     changed_.notify_all();
   }
   p->line->end();

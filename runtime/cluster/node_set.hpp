@@ -28,6 +28,8 @@
 #include "net/discovery.hpp"
 #include "net/lasting.hpp"
 #include "net/transport.hpp"
+#include "runtime/cluster/dial_refusals.hpp"
+#include "runtime/cluster/open_surveys.hpp"
 #include "runtime/cluster/report.hpp"
 
 namespace troupe::detail {
@@ -193,17 +195,8 @@ class node_set final : private cluster_events {
   bool closing_ = false;
   mutable std::condition_variable changed_;
   std::unordered_map<node_id, peer_ptr, node_id_hash> peers_;
-  struct survey_answers {
-    std::set<node_id> awaited;
-    std::map<node_id, wire::self_descriptor> descriptors;
-  };
-  std::map<std::uint64_t, survey_answers> surveys_;
-  std::uint64_t last_survey_ = 0;
-  struct refusal {
-    std::exception_ptr why;
-    net::transport::time_point last;
-  };
-  std::map<net::endpoint, refusal> refusals_;           // of addresses that are dialled
+  open_surveys surveys_;
+  dial_refusals refusals_;
   std::uint64_t came_ = 0;                              // how often a place was given
   std::deque<peer*> waiting_;                           // peers that wait for a place
   std::vector<peer_ptr> parting_;                       // gone, with a connection that has not ended

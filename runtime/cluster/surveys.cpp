@@ -18,10 +18,6 @@ namespace troupe::detail {
 
 namespace {
 
-// Time for which refusals are kept; longer than any pause between two dials of an address (logic::dialling): an address
-// that was not dialled since is not looked for.
-constexpr std::chrono::seconds refusals_last{30};
-constexpr std::size_t refusals_max = 1024;
 // Extra time for a question to the control thread, which answers from what this node knows itself.
 constexpr std::chrono::milliseconds asked_more{100};
 
@@ -116,28 +112,27 @@ cluster_report node_set::query_cluster(std::chrono::steady_clock::time_point dea
   std::uint64_t number = 0;
   {
     std::lock_guard hold(lock_);
-    number = ++last_survey_;
-    survey_answers& s = surveys_[number];
+    std::set<node_id> awaited;
     for (const auto& [id, p] : peers_) {
       if (!p->has_descriptor) continue;
-      s.awaited.insert(id);
+      awaited.insert(id);
       asked.push_back(p);
     }
+    number = surveys_.open(std::move(awaited));
   }
   wire::put_numbered(frame, wire::kind::describe, number);
   for (const peer_ptr& p : asked) p->line->send(frame.view());
   std::vector<heard_member> all{heard_self(describe())};
   std::unique_lock hold(lock_);
-  survey_answers& s = surveys_.at(number);
-  changed_.wait_until(hold, deadline, [&] { return s.awaited.empty(); });
+  changed_.wait_until(hold, deadline, [&] { return surveys_.is_complete(number); });
+  open_surveys::answers answered = surveys_.close(number);
   for (const peer_ptr& p : asked) {
     const node_id id = name_of(p->line->peer().id);
     const auto still = peers_.find(id);
     if (still == peers_.end() || still->second != p) continue;  // it has gone meanwhile
     heard_member& m = all.emplace_back(heard(*p));
-    if (const auto c = s.descriptors.find(id); c != s.descriptors.end()) m.descriptor = std::move(c->second);
+    if (const auto c = answered.find(id); c != answered.end()) m.descriptor = std::move(c->second);
   }
-  surveys_.erase(number);
   hold.unlock();
   return picture_of(all, addresses().empty() ? deaf_ones(deadline) : std::set<node_id>());
 }
@@ -158,40 +153,33 @@ std::set<node_id> node_set::deaf_ones(std::chrono::steady_clock::time_point dead
 void node_set::refused(const net::endpoint& where, std::exception_ptr why) {
   const auto now = transport_->now();
   std::lock_guard hold(lock_);
-  std::erase_if(refusals_, [&](const auto& r) { return now - r.second.last > refusals_last; });
-  if (refusals_.size() >= refusals_max && !refusals_.contains(where)) return;
-  refusals_.insert_or_assign(where, refusal{std::move(why), now});
+  refusals_.add(where, std::move(why), now);
 }
 
 void node_set::reached(const net::endpoint& where) {
   std::lock_guard hold(lock_);
-  refusals_.erase(where);
+  refusals_.remove(where);
 }
 
 std::vector<connection_failure> node_set::connection_failures() const {
   const auto now = transport_->now();
   std::vector<connection_failure> all;
   std::lock_guard hold(lock_);
-  for (const auto& [where, r] : refusals_) {
-    if (now - r.last > refusals_last) continue;
+  refusals_.each(now, [&](const net::endpoint& where, const std::exception_ptr& why) {
     try {
-      std::rethrow_exception(r.why);
+      std::rethrow_exception(why);
     } catch (const error& e) {
       all.push_back({where.text(), e.code(), e.what()});
     } catch (const std::exception& e) {
       all.push_back({where.text(), errc::unreachable, e.what()});
     }
-  }
+  });
   return all;
 }
 
 void node_set::note_answer(const peer& p, wire::self_descriptor c) {
   std::lock_guard hold(lock_);
-  const node_id id = name_of(p.line->peer().id);
-  const auto s = surveys_.find(c.number);
-  if (s == surveys_.end() || s->second.awaited.erase(id) == 0) return;  // too late, or not asked for
-  s->second.descriptors.emplace(id, std::move(c));
-  changed_.notify_all();
+  if (surveys_.answer(name_of(p.line->peer().id), std::move(c))) changed_.notify_all();
 }
 
 std::vector<std::string> node_set::addresses() const {
