@@ -10,7 +10,7 @@ namespace troupe::detail {
 
 std::size_t open_runs::slots_of(const logic::executor_set& scope) const {
   std::size_t n = 0;
-  for (const group& g : groups_)
+  for (const group_state& g : groups_)
     if (scope.contains(g.who->facts().id)) n += static_cast<std::size_t>(g.who->facts().slots);
   return n;
 }
@@ -18,7 +18,7 @@ std::size_t open_runs::slots_of(const logic::executor_set& scope) const {
 // Counts the run in or out for the groups that may join it.
 void open_runs::count(const entry& e, int change) {
   groups_[e.owner].own.fetch_add(change, std::memory_order_seq_cst);
-  for (group& g : groups_)
+  for (group_state& g : groups_)
     if (e.scope.contains(g.who->facts().id)) g.open.fetch_add(change, std::memory_order_seq_cst);
 }
 
