@@ -31,8 +31,8 @@ void submit(target, task_record*);                    // may block at the in-fli
 void submit_all(target, std::span<task_record* const> chunks, task_record* join);
 /// Waits until another task may be in flight; false if none may in time. Inside a task, and in a recording: always.
 bool wait_for_room(target, std::chrono::steady_clock::time_point);
-/// Of an index space of that many chunks, of which each takes so many bytes beside its record: throws out_of_memory where no
-/// machine of this size can have them.
+/// Throws out_of_memory if a machine of this size cannot hold the records of `count` chunks, of which each takes `bytes`
+/// beside its record.
 void check_chunks(double count, std::size_t bytes);
 [[noreturn]] void throw_no_memory();
 // In a handler: the error once more, with what is known of the call in front of its text; with the array's name.
@@ -95,7 +95,7 @@ class no_waiting {
   no_waiting& operator=(const no_waiting&) = delete;
 };
 const array_spec& spec_of(const array_core&) noexcept;
-/// Of an array that is exactly one tile; else null.
+/// Returns where an array that is exactly one tile lives; null for other arrays.
 const runtime_state* home_of_tile(const array_core&) noexcept;
 /// An array or future of another runtime was passed.
 [[noreturn]] void throw_foreign(const array_core&);

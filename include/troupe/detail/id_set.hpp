@@ -30,7 +30,7 @@ class id_set {
     return *this;
   }
   ~id_set() = default;
-  /// All there are and will be.
+  /// The set of all numbers.
   static id_set every() noexcept {
     id_set s;
     s.used_ = (std::uint32_t{1} << words_max) - 1;
