@@ -112,9 +112,10 @@ struct filled_window;
 inline constexpr index_t window_radius_max = index_t{1} << 47;
 
 /// The chunk widened by a radius along each dimension, as a stencil or convolution reads it. `.clamp()`, `.wrap()` and
-/// `.fill(v)` say what lies beyond the edge, for radii up to `window_radius_max`; without one of them the view is clipped
-/// at the edge, and any radius is allowed. Other radii, and negative ones, are `error(bad_argument)` at the call, as are
-/// views that cannot be addressed; a view for which there is no memory fails the task with `out_of_memory`.
+/// `.fill(v)` say what lies beyond the edge, for radii up to `window_radius_max`; without one of them the view is
+/// clipped at the edge, and any radius is allowed. Other radii, and negative ones, are `error(bad_argument)` at the
+/// call, as are views that cannot be addressed; a view for which there is no memory fails the task with
+/// `out_of_memory`.
 template <int N>
 struct window_mapper {
   std::array<index_t, N> radius{};
@@ -127,8 +128,8 @@ struct window_mapper {
   constexpr window_mapper clamp() const { return with(border::clamp); }
   /// Repeats the array beyond the edge.
   constexpr window_mapper wrap() const { return with(border::wrap); }
-  /// Shows `v` beyond the edge. `v` must have the array's element type: `fill(1.0f)` for an array of float. Another type
-  /// does not compile; if the mapper has become a plain `window_mapper`, which can hold any value, it is
+  /// Shows `v` beyond the edge. `v` must have the array's element type: `fill(1.0f)` for an array of float. Another
+  /// type does not compile; if the mapper has become a plain `window_mapper`, which can hold any value, it is
   /// `error(bad_argument)` at the call.
   template <class T>
   filled_window<N, T> fill(const T& v) const {
@@ -186,9 +187,9 @@ constexpr window_mapper<sizeof...(I)> window(I... radius) {
 }
 
 /// A mapper is a pure function from a chunk of the index space to the box of an array that the chunk touches. It knows
-/// nothing of devices or threads; the same chunk must always give the same box. Plain functions may return a `box<N>`; one
-/// that leaves the array is `error(out_of_bounds)`. `spawn` has no index space: its accesses are of whole (sub-)arrays, and
-/// a mapper other than `all` is `error(bad_argument)`.
+/// nothing of devices or threads; the same chunk must always give the same box. Plain functions may return a `box<N>`;
+/// one that leaves the array is `error(out_of_bounds)`. `spawn` has no index space: its accesses are of whole
+/// (sub-)arrays, and a mapper other than `all` is `error(bad_argument)`.
 template <class M, int K, int N>
 concept mapper = requires(const M& m, const box<K>& chunk, const extent<N>& e) {
   { m(chunk, e) } -> std::convertible_to<detail::mapped<N>>;
@@ -242,9 +243,9 @@ template <class T, int N, class M = unmapped>
 auto update(const array<T, N>& a, M map = {}) {
   return detail::access_argument<T, N, access_mode::update, M>{&a, std::move(map), nullptr, {}};
 }
-/// The task contributes to the array by an associative, commutative operator. Bodies see a private partial that starts at
-/// `identity`; partials are combined, also with the old contents of the array, when it is next read.
-/// Tasks that reduce into one array with the same operator run concurrently. `Op` is stateless: `T operator()(T, T)`.
+/// The task contributes to the array by an associative, commutative operator. Bodies see a private partial that starts
+/// at `identity`; partials are combined, also with the old contents of the array, when it is next read. Tasks that
+/// reduce into one array with the same operator run concurrently. `Op` is stateless: `T operator()(T, T)`.
 template <class T, int N, class Op>
 auto reduce(const array<T, N>& a, Op, std::type_identity_t<T> identity) {
   static_assert(std::is_empty_v<Op> && std::is_default_constructible_v<Op>, "reduce() takes a stateless operator");

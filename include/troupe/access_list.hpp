@@ -154,9 +154,10 @@ concept array_list = std::ranges::contiguous_range<const List> && std::ranges::s
                      requires { sizeof(as_arrays<std::ranges::range_value_t<const List>>); };
 }  // namespace detail
 
-/// The task reads every array of the list, each as `read(a, map)` would: `rt.spawn(add_up, read_all(parts), write(sum))`.
-/// The body gets a `views` in place of a view. For bodies that are not kernels. The list is read during the call only; it
-/// may be empty, and may name an array more than once. A call touches at most 65,535 arrays and futures.
+/// The task reads every array of the list, each as `read(a, map)` would:
+/// `rt.spawn(add_up, read_all(parts), write(sum))`. The body gets a `views` in place of a view. For bodies that are not
+/// kernels. The list is read during the call only; it may be empty, and may name an array more than once. A call
+/// touches at most 65,535 arrays and futures.
 template <detail::array_list List, class M = unmapped>
 auto read_all(const List& list, M map = {}) {
   return detail::as_arrays<std::ranges::range_value_t<const List>>::template make<access_mode::read>(list,

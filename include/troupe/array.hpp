@@ -1,4 +1,4 @@
-// What this file is for: arrays, the handles that tasks share, and the views through which the host reads and writes them.
+// What this file is for: arrays, the handles that tasks share, and the views by which the host reads and writes them.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
@@ -16,13 +16,13 @@
 
 namespace troupe {
 
-/// A host view gives the host access to a box of an array, as RAII: tasks that conflict with it wait while it lives, and
-/// go on when it is destroyed. `array::read`, `write` and `update` make it. Movable, not copyable; use it on one thread
-/// at a time. It keeps the array alive, as a handle does.
+/// A host view gives the host access to a box of an array, as RAII: tasks that conflict with it wait while it lives,
+/// and go on when it is destroyed. `array::read`, `write` and `update` make it. Movable, not copyable; use it on one
+/// thread at a time. It keeps the array alive, as a handle does.
 ///
-/// A thread that holds a view must not wait for a task that conflicts with it, directly or through other tasks: that wait
-/// would never end. If the view is in a variable on the thread's own stack, `get`, `wait`, `wait_all` and further host
-/// accesses throw `error(would_deadlock)`. Destroy the view first, or move it to the thread that is to close it.
+/// A thread that holds a view must not wait for a task that conflicts with it, directly or through other tasks: that
+/// wait would never end. If the view is in a variable on the thread's own stack, `get`, `wait`, `wait_all` and further
+/// host accesses throw `error(would_deadlock)`. Destroy the view first, or move it to the thread that is to close it.
 template <class T, int N>
 class host_view : public view<T, N> {
  public:
@@ -61,8 +61,8 @@ class host_view : public view<T, N> {
 /// An array is a handle of N-dimensional data in tiles. A runtime makes it: `rt.array`, `filled`, `adopt`, `borrow`
 /// (array_maker.hpp).
 ///
-/// Ownership: handles are cheap to copy; copies name the same data, and the last handle to go releases the bytes. Handles
-/// may outlive their runtime; using one then throws `error(runtime_stopped)`.
+/// Ownership: handles are cheap to copy; copies name the same data, and the last handle to go releases the bytes.
+/// Handles may outlive their runtime; using one then throws `error(runtime_stopped)`.
 ///
 /// Threads: handles may be copied and dropped on any thread; one handle object must not be changed by two threads at
 /// once, as with `shared_ptr`.
@@ -153,8 +153,8 @@ class array {
   const box<N>& limit() const { return limit_; }
   array(detail::array_core* adopt_reference, const box<N>& limit)
       : core_(adopt_reference), home_(detail::home_of_tile(*adopt_reference)), limit_(limit) {}
-  /// Where the array lives if it is one tile and this handle means all of it: such an access needs no look at the array,
-  /// whose cache lines are elsewhere. Else null.
+  /// Where the array lives if it is one tile and this handle means all of it: such an access needs no look at the
+  /// array, whose cache lines are elsewhere. Else null.
   const detail::runtime_state* home_of_tile() const { return home_; }
 
  private:

@@ -41,8 +41,8 @@ struct box {
 
   /// An empty box.
   constexpr box() = default;
-  /// A box from its corners, each with one coordinate per dimension: `{{0, 0}, {4, 6}}`. Why not an aggregate: its braces
-  /// might be left out, and `{0, 4, 0, 6}` would silently be the corners (0, 4) and (0, 6).
+  /// A box from its corners, each with one coordinate per dimension: `{{0, 0}, {4, 6}}`. Why not an aggregate: its
+  /// braces might be left out, and `{0, 4, 0, 6}` would silently be the corners (0, 4) and (0, 6).
   constexpr box(const std::array<index_t, N>& lo_corner, const std::array<index_t, N>& hi_corner)
       : lo(lo_corner), hi(hi_corner) {}
   /// A box of one dimension: `{2, 5}`.
@@ -122,13 +122,13 @@ constexpr tile_shape<sizeof...(I)> tiles(I... sizes) {
 template <int N>
 struct index_space {
   extent<N> size{};
-  /// Size of a chunk. Zeros: chosen by the runtime. It takes the tiles of the first array that the call writes or updates,
-  /// if that has the extent of the index space and more than one tile; else an even split into about four chunks per
-  /// thread, slowest dimensions first.
+  /// Size of a chunk. Zeros: chosen by the runtime. It takes the tiles of the first array that the call writes or
+  /// updates, if that has the extent of the index space and more than one tile; else an even split into about four
+  /// chunks per thread, slowest dimensions first.
   extent<N> chunk{};
 
-  /// Sets the size of a chunk: `grid(h, w).chunks(64, 64)`. A zero among others takes the whole extent of its dimension;
-  /// negative sizes are `error(bad_argument)` at the call.
+  /// Sets the size of a chunk: `grid(h, w).chunks(64, 64)`. A zero among others takes the whole extent of its
+  /// dimension; negative sizes are `error(bad_argument)` at the call.
   template <class... I>
   constexpr index_space chunks(I... sizes) const {
     static_assert(sizeof...(I) == N, "chunks() takes one size per dimension of the index space");

@@ -23,8 +23,8 @@ namespace troupe {
 ///
 /// Environment: if `cluster_name` is empty and `from_environment` is on, the environment is read when the runtime is
 /// constructed. TROUPE_CLUSTER is the name; with it TROUPE_NODE, TROUPE_LISTEN, TROUPE_JOIN (both lists, separated by
-/// commas), TROUPE_MULTICAST ("1"), TROUPE_SECRET_FILE and TROUPE_TRUSTED_FABRIC ("1") replace the members below that are
-/// not set; TROUPE_INSECURE_LOOPBACK ("1") means no proof between processes of one machine.
+/// commas), TROUPE_MULTICAST ("1"), TROUPE_SECRET_FILE and TROUPE_TRUSTED_FABRIC ("1") replace the members below that
+/// are not set; TROUPE_INSECURE_LOOPBACK ("1") means no proof between processes of one machine.
 struct cluster_options {
   /// Off: the environment is not read, so that the program cannot become a node that way.
   bool from_environment = true;
@@ -49,7 +49,8 @@ struct cluster_options {
   [[deprecated("use join_dns")]] std::vector<std::string> join_names{};
   /// Finds nodes of the local network by signed multicast datagrams.
   bool multicast = false;
-  /// The key that signs these datagrams if certificates are used: a file as `troupe keygen` makes it. Empty: the secret.
+  /// The key that signs these datagrams if certificates are used: a file as `troupe keygen` makes it. Empty: the
+  /// secret.
   std::string discovery_key_file{};
   /// Proof that this node belongs to the cluster: a file with the cluster's secret (`troupe keygen`), or a certificate,
   /// its key and the authority's certificate (`troupe ca`, `troupe issue`).
@@ -57,10 +58,11 @@ struct cluster_options {
   std::string certificate{}, key{}, authority{};
   /// No proof and no encryption; on loopback addresses only.
   bool insecure_loopback = false;
-  /// Sends large data from memory to memory through UCX (libtroupe_ucx.so), unencrypted, between nodes that both have it
-  /// and this option: by shared memory on one machine, by RDMA between machines. Members are admitted as without it; where
-  /// the fabric does not reach, data goes through sockets. Use it only if all users of the fabric, and all processes of
-  /// this process's user, are trusted. While the runtime starts, UCX has handlers for five signals (docs/security.md).
+  /// Sends large data from memory to memory through UCX (libtroupe_ucx.so), unencrypted, between nodes that both have
+  /// it and this option: by shared memory on one machine, by RDMA between machines. Members are admitted as without it;
+  /// where the fabric does not reach, data goes through sockets. Use it only if all users of the fabric, and all
+  /// processes of this process's user, are trusted. While the runtime starts, UCX has handlers for five signals
+  /// (docs/security.md).
   bool trusted_fabric = false;
   /// Takes tasks of other nodes.
   bool take_work = true;
@@ -68,25 +70,25 @@ struct cluster_options {
   bool give_work = true;
   /// Number of other nodes that this one works with at once.
   int nodes_max = 15;
-  /// Run time of tasks that are repeated after a node dies, at most about so much for each node: tiles that only that node
-  /// had are computed again, by one thread of this node. Before the limit would be exceeded, such tiles are copied to this
-  /// node in the background, the oldest first. The copies take at most a tenth of what the link carries; while that is not
-  /// enough, the limit is exceeded. 0: copies are made as often as that share allows.
+  /// Run time of tasks that are repeated after a node dies, at most about so much for each node: tiles that only that
+  /// node had are computed again, by one thread of this node. Before the limit would be exceeded, such tiles are copied
+  /// to this node in the background, the oldest first. The copies take at most a tenth of what the link carries; while
+  /// that is not enough, the limit is exceeded. 0: copies are made as often as that share allows.
   std::chrono::milliseconds replay_max{1000};
-  /// Interval after which an idle link without recent copies is measured (three times 48 KiB each way); doubled after each
-  /// measurement, up to 32 times the interval. Why: the cost of a link is otherwise learned from copies, and a link that
-  /// was slow for a while is given none. 0: never.
+  /// Interval after which an idle link without recent copies is measured (three times 48 KiB each way); doubled after
+  /// each measurement, up to 32 times the interval. Why: the cost of a link is otherwise learned from copies, and a
+  /// link that was slow for a while is given none. 0: never.
   std::chrono::milliseconds link_check_after{10'000};
   /// Time for which a thread that has just received something from another node, has run something for one or waits for
-  /// one polls before it sleeps. Larger: lower latency, more CPU time. A thread whose core others want does not poll. 0:
-  /// no polling.
+  /// one polls before it sleeps. Larger: lower latency, more CPU time. A thread whose core others want does not poll.
+  /// 0: no polling.
   std::chrono::microseconds spin{50};
 };
 #pragma GCC diagnostic pop
 
-/// Returns the options as a runtime uses them: values of deprecated members are moved to the new ones, if those are empty;
-/// if `cluster_name` is empty and `from_environment` is on, the environment is read. Any thread, while none changes the
-/// environment.
+/// Returns the options as a runtime uses them: values of deprecated members are moved to the new ones, if those are
+/// empty; if `cluster_name` is empty and `from_environment` is on, the environment is read. Any thread, while none
+/// changes the environment.
 cluster_options with_environment(cluster_options);
 
 /// Another node as this one sees it.

@@ -21,8 +21,8 @@ enum class member_state : std::uint8_t {
 /// The text of a state, for people: "live", "no link".
 const char* text_of(member_state);
 
-/// A member, this node or another one. Sizes are bytes. Counters begin when two nodes join; they are read while work goes
-/// on, and each is exact for some moment.
+/// A member, this node or another one. Sizes are bytes. Counters begin when two nodes join; they are read while work
+/// goes on, and each is exact for some moment.
 struct member_report {
   std::string name{};
   std::string id{};       ///< 32 hexadecimal digits, anew for each process
@@ -52,8 +52,8 @@ struct member_report {
 
 /// One direction of a link, as one end knows it.
 struct link_way {
-  /// Rate of real transfers of 64 KiB and more, in bytes as they are in memory, over about the last second in which some
-  /// were under way; 0: there were none. Larger than the rate on the wire if the bytes could be compressed.
+  /// Rate of real transfers of 64 KiB and more, in bytes as they are in memory, over about the last second in which
+  /// some were under way; 0: there were none. Larger than the rate on the wire if the bytes could be compressed.
   double bytes_per_second = 0;
   std::uint64_t bytes = 0;         ///< over the wire, with all that frames and encryption add
   std::uint64_t fabric_bytes = 0;  ///< of these, through the trusted fabric

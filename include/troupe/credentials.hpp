@@ -16,8 +16,8 @@ namespace troupe {
 void make_cluster_secret(const std::string& file);
 
 /// Makes an authority for the cluster of that name: `ca.pem`, which all nodes need, and `ca.key`, which only
-/// `issue_certificate` needs and which must be kept secret, in a folder that is made if it does not exist (those above it
-/// are not). Valid for `days`.
+/// `issue_certificate` needs and which must be kept secret, in a folder that is made if it does not exist (those above
+/// it are not). Valid for `days`.
 void make_cluster_authority(const std::string& folder, const std::string& cluster, int days = 3650);
 
 /// The three files that a node needs.
@@ -26,8 +26,8 @@ struct certificate_files {
 };
 
 /// Issues a certificate for a node of that name, which is for people and need not be the machine's: `NODE.pem` and
-/// `NODE.key` in the authority's folder. Valid for `days`, at most as long as the authority: a certificate that would last
-/// less than a day longer ends with it, for more `error(bad_argument)` is thrown.
+/// `NODE.key` in the authority's folder. Valid for `days`, at most as long as the authority: a certificate that would
+/// last less than a day longer ends with it, for more `error(bad_argument)` is thrown.
 certificate_files issue_certificate(const std::string& folder, const std::string& node, int days = 365);
 
 }  // namespace troupe

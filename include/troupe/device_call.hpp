@@ -12,11 +12,11 @@
 namespace troupe {
 
 /// A device call gives a routine, beside its arguments, the device that it is to drive. Valid during the call, on its
-/// thread. The thread's current device (cudaSetDevice, hipSetDevice) is the one that the call is for. Handles of the vendor
-/// are passed as pointers that the body casts, so this header needs none of the vendor's.
+/// thread. The thread's current device (cudaSetDevice, hipSetDevice) is the one that the call is for. Handles of the
+/// vendor are passed as pointers that the body casts, so this header needs none of the vendor's.
 ///
-/// The routine enqueues its work on `lane()` and returns without waiting for it. The data that it reads is ready for work
-/// on that lane, and later tasks wait for the lane; work on other streams must be joined to it by events, in both
+/// The routine enqueues its work on `lane()` and returns without waiting for it. The data that it reads is ready for
+/// work on that lane, and later tasks wait for the lane; work on other streams must be joined to it by events, in both
 /// directions. A routine that blocks stops the device's other tasks meanwhile. An exception fails the task.
 class device_call {
  public:
@@ -26,8 +26,8 @@ class device_call {
   virtual int device() const = 0;
   /// The stream to use: a cudaStream_t, hipStream_t or cl_command_queue.
   virtual void* lane() const = 0;
-  /// Device memory for this call, aligned to at least 256 bytes, not initialised; for OpenCL a cl_mem, as in views. Null
-  /// for zero bytes. Throws `error(out_of_memory)`.
+  /// Device memory for this call, aligned to at least 256 bytes, not initialised; for OpenCL a cl_mem, as in views.
+  /// Null for zero bytes. Throws `error(out_of_memory)`.
   virtual void* scratch(std::size_t bytes) = 0;
   /// True once the task or its runtime was asked to stop.
   virtual bool stop_requested() const = 0;

@@ -59,7 +59,8 @@ struct listing_options {
   std::vector<std::string> plugin_folders{};
 };
 
-/// Looks for accelerators of every kind. Opens vendors' runtimes, which may take seconds; keeps nothing open. Thread-safe.
+/// Looks for accelerators of every kind. Opens vendors' runtimes, which may take seconds; keeps nothing open.
+/// Thread-safe.
 std::vector<device_listing> list_devices(const listing_options& = {});
 
 }  // namespace troupe

@@ -75,8 +75,8 @@ constexpr const char* to_string(errc code) noexcept {
   return "unknown";
 }
 
-/// The base of all errors. `code()` is stable; `what()` is one line for people. A wrong call throws at once from that call;
-/// errors of a task reach the threads that wait for it, as `task_failed`.
+/// The base of all errors. `code()` is stable; `what()` is one line for people. A wrong call throws at once from that
+/// call; errors of a task reach the threads that wait for it, as `task_failed`.
 class error : public std::runtime_error {
  public:
   error(errc code, const std::string& text) : std::runtime_error(text), code_(code) {}
@@ -86,10 +86,10 @@ class error : public std::runtime_error {
   errc code_;
 };
 
-/// A task did not produce its result: its body threw, a task it depends on failed, or it was cancelled. A task that depends
-/// on one that failed or missed its deadline has the code `dependency_failed`; a task that depends on one that was cancelled
-/// has `cancelled`; `root_task()` names the other task in both cases. `what()` holds the names of the task and of its
-/// executor, and the text of the original exception.
+/// A task did not produce its result: its body threw, a task it depends on failed, or it was cancelled. A task that
+/// depends on one that failed or missed its deadline has the code `dependency_failed`; a task that depends on one that
+/// was cancelled has `cancelled`; `root_task()` names the other task in both cases. `what()` holds the names of the
+/// task and of its executor, and the text of the original exception.
 class task_failed : public error {
  public:
   task_failed(errc code, const std::string& text, std::string task, std::string executor, std::string root,

@@ -16,11 +16,11 @@
 namespace troupe {
 
 /// A future is a handle of a task and its result; `spawn`, `for_each` and `run` return it. Cheap to copy, like
-/// `std::shared_future`. Destroying it neither waits for the task nor cancels it. It may outlive its runtime; a task that
-/// had not finished by then reports `runtime_stopped`.
+/// `std::shared_future`. Destroying it neither waits for the task nor cancels it. It may outlive its runtime; a task
+/// that had not finished by then reports `runtime_stopped`.
 ///
-/// Threads: all members may be called from any thread, also inside tasks. A wait inside a task gives its worker's slot to
-/// other tasks meanwhile.
+/// Threads: all members may be called from any thread, also inside tasks. A wait inside a task gives its worker's slot
+/// to other tasks meanwhile.
 template <class T>
 class future {
  public:
@@ -81,8 +81,8 @@ class future {
   template <class F>
   auto then(F f) const;
 
-  /// `co_await`: resumes on a worker of the task's runtime and gives what `get` gives. If the runtime is shut down before
-  /// that, it resumes on the thread that does so, with `runtime_stopped` if the task has not finished.
+  /// `co_await`: resumes on a worker of the task's runtime and gives what `get` gives. If the runtime is shut down
+  /// before that, it resumes on the thread that does so, with `runtime_stopped` if the task has not finished.
   auto operator co_await() const;
 
   /// Used by the library.

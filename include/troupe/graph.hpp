@@ -18,10 +18,10 @@ struct recorded_graph;
 
 class runtime;
 
-/// A recorder takes calls (`spawn`, `for_each`: submitter.hpp) in place of a runtime and keeps them. Used on one thread,
-/// inside `runtime::record`. A future that it returns stands for the recorded task: pass it to later calls of the
-/// recorder; it is never ready. Arrays that a recorder makes are like those of the runtime; the graph keeps the ones that
-/// its calls touch.
+/// A recorder takes calls (`spawn`, `for_each`: submitter.hpp) in place of a runtime and keeps them. Used on one
+/// thread, inside `runtime::record`. A future that it returns stands for the recorded task: pass it to later calls of
+/// the recorder; it is never ready. Arrays that a recorder makes are like those of the runtime; the graph keeps the
+/// ones that its calls touch.
 class recorder : public array_maker<recorder>, public submitter<recorder> {
  public:
   recorder(const recorder&) = delete;
@@ -57,8 +57,8 @@ class recorder : public array_maker<recorder>, public submitter<recorder> {
 /// Failures: a call that fails is reported as "task 'CALL' of 'RUN'". Once a run has begun, its bodies on cores see its
 /// stop token and its deadline (`task_context::stop_requested`); calls that have not begun run all the same.
 ///
-/// Not supported (`error(not_supported)`): resources, stop tokens and deadlines of recorded calls, which `record` refuses
-/// once all calls are made, and retries of a run as a whole.
+/// Not supported (`error(not_supported)`): resources, stop tokens and deadlines of recorded calls, which `record`
+/// refuses once all calls are made, and retries of a run as a whole.
 class graph {
  public:
   /// An empty handle.

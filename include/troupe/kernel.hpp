@@ -64,9 +64,10 @@ inline constexpr accelerator_t<device_kind::cuda, device_kind::hip, device_kind:
 /// Elements: `GPU_AT1(a, i)` to `GPU_AT4(a, i, j, k, l)` are elements by coordinates of the whole array; `GPU_LO(a, d)`
 /// and `GPU_HI(a, d)` are the box of this task, dimension 0 being the slowest.
 ///
-/// Work-items: `GPU_GLOBAL_ID(d)` is the work-item's number, d = 0 being the fastest. There is at least one work-item for
-/// each element of the first array that is written or updated, or else of the first that is read. The last dimension of
-/// that array is work-item dimension 0 (of four dimensions the two slowest are one). The function checks its bounds.
+/// Work-items: `GPU_GLOBAL_ID(d)` is the work-item's number, d = 0 being the fastest. There is at least one work-item
+/// for each element of the first array that is written or updated, or else of the first that is read. The last
+/// dimension of that array is work-item dimension 0 (of four dimensions the two slowest are one). The function checks
+/// its bounds.
 ///
 /// docs/gpu.md has the rest of the dialect: groups, barriers, atomics, names to avoid. All pointers are to string
 /// literals.
@@ -78,9 +79,9 @@ struct source {
 };
 
 /// A kernel is a computation with a name, typed parameters, and a body for each kind of device that can run it. It is a
-/// constant: make it `inline constexpr` or `static const` and use it everywhere; copies are cheap. The name must live as
-/// long as the program (a string literal). Bodies are functions or lambdas without captures; to capture, spawn the lambda
-/// itself.
+/// constant: make it `inline constexpr` or `static const` and use it everywhere; copies are cheap. The name must live
+/// as long as the program (a string literal). Bodies are functions or lambdas without captures; to capture, spawn the
+/// lambda itself.
 template <class... Parameters>
 class kernel {
  public:
@@ -181,13 +182,13 @@ class kernel {
     (k.add(rules), ...);
     return k;
   }
-  /// Sets the re-execution policy of the copy. `pure` (the default), `idempotent`: a task may run again after a failure of
-  /// its device or node, or if what it wrote is lost.
+  /// Sets the re-execution policy of the copy. `pure` (the default), `idempotent`: a task may run again after a failure
+  /// of its device or node, or if what it wrote is lost.
   constexpr kernel pure() const { return repeat(detail::purity::pure); }
   constexpr kernel idempotent() const { return repeat(detail::purity::idempotent); }
-  /// Sets the re-execution policy of the copy to: never. `task_options::retries` is then `error(bad_argument)`; what the
-  /// task wrote on another node is copied to the submitter before the task ends; and if the node that ran it is lost, the
-  /// task ends with `error(unknown_outcome)`.
+  /// Sets the re-execution policy of the copy to: never. `task_options::retries` is then `error(bad_argument)`; what
+  /// the task wrote on another node is copied to the submitter before the task ends; and if the node that ran it is
+  /// lost, the task ends with `error(unknown_outcome)`.
   constexpr kernel once() const { return repeat(detail::purity::once); }
 
   /// The name that the kernel was made with.

@@ -118,8 +118,8 @@ void fill_remote_call(task_record& t, const void* body, std::span<const std::spa
 ///     inline constexpr auto scale = troupe::kernel<...>("scale").on(troupe::cpu, ...);
 ///     static const troupe::offer offered{scale, blur};
 ///
-/// Make offers before `main` or while a plugin is loaded, as an object of static storage does; they stay for the life of
-/// the process. Scalars of an offered kernel are trivially copyable, and no pointers.
+/// Make offers before `main` or while a plugin is loaded, as an object of static storage does; they stay for the life
+/// of the process. Scalars of an offered kernel are trivially copyable, and no pointers.
 class offer {
  public:
   template <class... K>

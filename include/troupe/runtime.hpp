@@ -26,8 +26,8 @@
 namespace troupe {
 
 /// A runtime makes arrays, runs tasks on them, waits for them, and reports what it does. The functions that it shares
-/// with the recorder of graphs are documented there: arrays (`rt.array`, `filled`, `adopt`, `borrow`) in array_maker.hpp,
-/// tasks (`rt.spawn`, `try_spawn`, `try_spawn_for`, `for_each`) in submitter.hpp.
+/// with the recorder of graphs are documented there: arrays (`rt.array`, `filled`, `adopt`, `borrow`) in
+/// array_maker.hpp, tasks (`rt.spawn`, `try_spawn`, `try_spawn_for`, `for_each`) in submitter.hpp.
 ///
 /// Use: a runtime is a value. Create it, use it from any thread, destroy it. Several may live in one process. The
 /// destructor stops and joins everything in bounded time (`options::shutdown_timeout`).
@@ -37,15 +37,15 @@ namespace troupe {
 /// and `cluster_options`; without devices no others, and no files of the user's. With devices see `options::cost_cache`
 /// and docs/gpu.md.
 ///
-/// `fork()`: afterwards the runtime belongs to the parent. In the child, every use of it throws `error(runtime_stopped)`
-/// at once; its destructor, and those of arrays, futures and views, return without waiting and free nothing; results
-/// that were there before the fork may be read. The child may make a runtime of its own. A child that is forked inside a
-/// task's body must not return from that body: it calls `exec` or `_exit`.
+/// `fork()`: afterwards the runtime belongs to the parent. In the child, every use of it throws
+/// `error(runtime_stopped)` at once; its destructor, and those of arrays, futures and views, return without waiting and
+/// free nothing; results that were there before the fork may be read. The child may make a runtime of its own. A child
+/// that is forked inside a task's body must not return from that body: it calls `exec` or `_exit`.
 class runtime : public array_maker<runtime>, public submitter<runtime> {
  public:
   /// Finds the cores that this process may use and starts the workers. Throws `error` for options that make no sense,
-  /// with `no_resource` if the system gives too few threads, with `out_of_memory` if it gives too little memory; nothing
-  /// is left behind then.
+  /// with `no_resource` if the system gives too few threads, with `out_of_memory` if it gives too little memory;
+  /// nothing is left behind then.
   explicit runtime(options o = {});
   runtime(runtime&&) noexcept;
   runtime& operator=(runtime&&) noexcept;
@@ -54,8 +54,8 @@ class runtime : public array_maker<runtime>, public submitter<runtime> {
 
   /// Waits until no task is in flight, and until borrowed memory whose last handle has gone is the caller's again. Does
   /// not throw what tasks threw. Throws `error(would_deadlock)` inside a task, or if a task can only go on after a host
-  /// view that this thread holds; `error(runtime_stopped)` if a shutdown has left bodies behind that still run, or if the
-  /// runtime has ended because a part that it needs has failed.
+  /// view that this thread holds; `error(runtime_stopped)` if a shutdown has left bodies behind that still run, or if
+  /// the runtime has ended because a part that it needs has failed.
   void wait_all();
   /// `wait_all` with a limit. True if nothing is in flight; false if the limit has passed, or where `wait_all` throws
   /// `error(runtime_stopped)`.
@@ -81,7 +81,8 @@ class runtime : public array_maker<runtime>, public submitter<runtime> {
   runtime_report report() const;
   /// The other nodes that are connected, by name; of several with one name the last that came.
   std::vector<node_report> nodes() const;
-  /// The links of this node, by name: `from` is always this node. Only what this end knows; nothing is sent. Any thread.
+  /// The links of this node, by name: `from` is always this node. Only what this end knows; nothing is sent. Any
+  /// thread.
   std::vector<link_report> links() const;
   /// Collects load and link statistics from all members; blocks for at most `limit`. A member that has not answered by
   /// then is listed with what is known here. Empty without a cluster. Any thread, also inside a task, which is blocked
@@ -107,8 +108,8 @@ class runtime : public array_maker<runtime>, public submitter<runtime> {
   }
   /// Stops the runtime: takes no more tasks, lets those in flight finish until the deadline, then abandons the rest.
   /// Abandoned tasks that are queued never start; running ones are asked to stop, and left behind if they do not. The
-  /// futures of both report `runtime_stopped` from then on, and coroutines that wait for one are resumed with that error,
-  /// on this thread. Idempotent.
+  /// futures of both report `runtime_stopped` from then on, and coroutines that wait for one are resumed with that
+  /// error, on this thread. Idempotent.
   shutdown_report shutdown(std::chrono::steady_clock::time_point deadline);
   shutdown_report shutdown(std::chrono::milliseconds limit) { return shutdown(detail::deadline_after(limit)); }
 

@@ -10,12 +10,13 @@ namespace troupe {
 
 /// The kinds of device that bodies are written for.
 enum class device_kind : unsigned char { cpu, cuda, hip, opencl, sim, node };
-/// Number of the kinds that bodies are written for; a node is none of them, and runs the kernels that it has bodies for.
+/// Number of the kinds that bodies are written for; a node is none of them, and runs the kernels that it has bodies
+/// for.
 inline constexpr int device_kind_count = 5;
 
-/// A scope is a set of executors, as `task_options::where` takes it. A small immutable value: cheap to copy, safe to share
-/// between threads. The runtime resolves it when a task is spawned; a scope that no executor fits is an error at spawn,
-/// never a silent move to another executor.
+/// A scope is a set of executors, as `task_options::where` takes it. A small immutable value: cheap to copy, safe to
+/// share between threads. The runtime resolves it when a task is spawned; a scope that no executor fits is an error at
+/// spawn, never a silent move to another executor.
 class scope {
  public:
   /// Every executor. The default.

@@ -9,9 +9,9 @@
 
 namespace troupe {
 
-/// A shape rule is one relation between the shapes of a kernel's arrays; `kernel::requiring` takes it, and the functions
-/// below make it. Why: a body that takes the size of one array for that of another runs outside its memory if a caller
-/// gets it wrong, or if another member of the cluster does so on purpose.
+/// A shape rule is one relation between the shapes of a kernel's arrays; `kernel::requiring` takes it, and the
+/// functions below make it. Why: a body that takes the size of one array for that of another runs outside its memory if
+/// a caller gets it wrong, or if another member of the cluster does so on purpose.
 ///
 /// Rules are checked when the call is made (`error(bad_argument)`) and again on the node that is to run it, before the
 /// body begins. They hold for boxes as the body sees them: those of a chunk in `for_each`, after clipping; windows with
@@ -29,7 +29,8 @@ struct shape_rule {
 constexpr shape_rule same_shape(int a, int b) {
   return {shape_rule::what::same_shape, static_cast<std::uint8_t>(a), static_cast<std::uint8_t>(b), 0, 0, 0};
 }
-/// Dimension `a_dim` of `a` is as large as dimension `b_dim` of `b`: `same_size(0, 1, 1, 0)` for the factors of a product.
+/// Dimension `a_dim` of `a` is as large as dimension `b_dim` of `b`: `same_size(0, 1, 1, 0)` for the factors of a
+/// product.
 constexpr shape_rule same_size(int a, int a_dim, int b, int b_dim) {
   return {shape_rule::what::same_size,      static_cast<std::uint8_t>(a),     static_cast<std::uint8_t>(b),
           static_cast<std::uint8_t>(a_dim), static_cast<std::uint8_t>(b_dim), 0};

@@ -16,8 +16,8 @@ namespace troupe {
 ///
 /// Threads: all may be called from any thread and from inside tasks.
 ///
-/// Order: calls are ordered as they are made. A task begins after the earlier tasks that touch the same elements, if one
-/// of the two changes them, and after the tasks whose futures it is given.
+/// Order: calls are ordered as they are made. A task begins after the earlier tasks that touch the same elements, if
+/// one of the two changes them, and after the tasks whose futures it is given.
 ///
 /// Errors: a wrong call throws `error` at once and leaves nothing behind. What a body throws reaches the threads that
 /// wait for its future, and the tasks that read what it was to write.
@@ -28,9 +28,9 @@ template <class Self>
 class submitter {
  public:
   /// Spawns one task that calls `f` with a view per access (`read`, `write`, `update`, `reduce`), the value of each
-  /// future, and copies of the other arguments, in their order; with `task_context&` first if `f` takes that. Nothing is
-  /// passed for a `future<void>`, which has no value. A body that needs only the order may take no parameters. Bodies that
-  /// are not kernels run on the cores of this process.
+  /// future, and copies of the other arguments, in their order; with `task_context&` first if `f` takes that. Nothing
+  /// is passed for a `future<void>`, which has no value. A body that needs only the order may take no parameters.
+  /// Bodies that are not kernels run on the cores of this process.
   ///
   /// Returns the future of what `f` returns without waiting for the task, which may have run by then. Blocks only while
   /// `options::tasks_in_flight_max` tasks are in flight, never inside a task; see `try_spawn`.
@@ -90,15 +90,15 @@ class submitter {
     return try_spawn_for<Rep, Period, const task_options&, A...>(limit, options, std::forward<A>(args)...);
   }
 
-  /// Spawns one task per chunk of the index space (`grid(h, w)`, `grid(h, w).chunks(64, 64)`); each array argument's mapper
-  /// says what a chunk touches. Accesses without a mapper are one to one if array and index space have the same extent,
-  /// else the whole array. `index_space::chunk` says how large chunks are if the index space does not.
+  /// Spawns one task per chunk of the index space (`grid(h, w)`, `grid(h, w).chunks(64, 64)`); each array argument's
+  /// mapper says what a chunk touches. Accesses without a mapper are one to one if array and index space have the same
+  /// extent, else the whole array. `index_space::chunk` says how large chunks are if the index space does not.
   ///
   /// Returns, as `spawn` does, a future that is done when all chunks are; the first failure is its error. Throws what
-  /// `spawn` throws, `error(overlapping_write)` also if two chunks write the same element (chunks that `update` the same
-  /// elements run one after another, in order), `error(bad_argument)` also for
-  /// negative extents and sizes of chunks and for mappers that do not fit their array, and `error(out_of_memory)` for more
-  /// chunks than this machine has room for.
+  /// `spawn` throws, `error(overlapping_write)` also if two chunks write the same element (chunks that `update` the
+  /// same elements run one after another, in order), `error(bad_argument)` also for negative extents and sizes of
+  /// chunks and for mappers that do not fit their array, and `error(out_of_memory)` for more chunks than this machine
+  /// has room for.
   template <int K, detail::body F, class... A>
   future<void> for_each(const index_space<K>& space, const F& f, const A&... args) {
     return detail::for_each_with(to(), nullptr, nullptr, space, f, args...);

@@ -22,8 +22,9 @@ struct held_device {
   int index = 0;  ///< among the devices of its kind, as `cudaSetDevice` takes it
 };
 
-/// A task context tells a body about its own run. A body that takes a `task_context&` before its other parameters gets one.
-/// Valid while the body runs, on its thread only. this_task.hpp answers some of the same questions without a context.
+/// A task context tells a body about its own run. A body that takes a `task_context&` before its other parameters gets
+/// one. Valid while the body runs, on its thread only. this_task.hpp answers some of the same questions without a
+/// context.
 class task_context {
  public:
   /// The executor that runs this task, for instance "cpu:0".

@@ -16,9 +16,9 @@ bool stop_requested() noexcept;
 const char* executor() noexcept;
 
 /// A core_yielded gives the task's slot to other tasks while it exists. For blocking sections (a read from a socket, a
-/// foreign lock). The destructor waits for a slot again. So do not hold a lock when it runs: bodies that want the lock may
-/// have all slots, and each would wait for the other for ever. Lock and unlock while the object exists, or lock after it.
-/// Use it on the body's own thread only.
+/// foreign lock). The destructor waits for a slot again. So do not hold a lock when it runs: bodies that want the lock
+/// may have all slots, and each would wait for the other for ever. Lock and unlock while the object exists, or lock
+/// after it. Use it on the body's own thread only.
 class core_yielded {
  public:
   core_yielded();

@@ -11,8 +11,8 @@
 #include <troupe/box.hpp>
 #include <troupe/error.hpp>
 
-/// TROUPE_ASSERT, the one macro, checks every element access against the declared box in builds without NDEBUG. Define it
-/// yourself before the first troupe header to choose otherwise.
+/// TROUPE_ASSERT, the one macro, checks every element access against the declared box in builds without NDEBUG. Define
+/// it yourself before the first troupe header to choose otherwise.
 #ifndef TROUPE_ASSERT
 #ifdef NDEBUG
 #define TROUPE_ASSERT(condition, otherwise) static_cast<void>(0)
@@ -23,9 +23,9 @@
 
 namespace troupe {
 
-/// Alignment in bytes at which views begin, and the tiles that they show; windows, partials and host views too. Elements
-/// whose type asks for more do not compile. Parts of tiles begin where their first element is; memory that is adopted or
-/// borrowed lies as its owner has placed it.
+/// Alignment in bytes at which views begin, and the tiles that they show; windows, partials and host views too.
+/// Elements whose type asks for more do not compile. Parts of tiles begin where their first element is; memory that is
+/// adopted or borrowed lies as its owner has placed it.
 inline constexpr std::size_t element_align_max = 64;
 
 namespace detail {
@@ -41,8 +41,8 @@ struct raw_view {
 /// nothing, and is valid only while the body runs, or while the host view that it came from exists. It does not
 /// synchronise: the runtime has already ordered the tasks.
 ///
-/// Coordinates are those of the array that was passed, so a window may be indexed below zero or beyond the extent, where
-/// its border rule put values.
+/// Coordinates are those of the array that was passed, so a window may be indexed below zero or beyond the extent,
+/// where its border rule put values.
 template <class T, int N>
 class view {
   static_assert(N >= 1 && N <= rank_max, "views have 1 to 4 dimensions");
@@ -61,8 +61,8 @@ class view {
     }
   }
 
-  /// The element at the given array coordinates. Outside `bounds()` builds with checks throw `error(out_of_bounds)`, which
-  /// names the array, the point and the box; in other builds the behaviour is undefined.
+  /// The element at the given array coordinates. Outside `bounds()` builds with checks throw `error(out_of_bounds)`,
+  /// which names the array, the point and the box; in other builds the behaviour is undefined.
   template <class... I>
   T& operator()(I... i) const {
     static_assert(sizeof...(I) == N, "one coordinate per dimension");
@@ -71,7 +71,8 @@ class view {
     return data_[offset(p)];
   }
 
-  /// The element at the given array coordinates, checked in every build: throws `error(out_of_bounds)` outside `bounds()`.
+  /// The element at the given array coordinates, checked in every build: throws `error(out_of_bounds)` outside
+  /// `bounds()`.
   template <class... I>
   T& at(I... i) const {
     static_assert(sizeof...(I) == N, "one coordinate per dimension");

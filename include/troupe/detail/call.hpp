@@ -2,9 +2,9 @@
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Not for users. Each argument is one of four: an access to an array (the body gets a view), a future (the body gets its
-// value, after it), a list of one of these whose length is known at run time, or anything else (copied into the task). An
-// access and a future each take one of the task's access slots, a list one for each of its elements.
+// Not for users. Each argument is one of four: an access to an array (the body gets a view), a future (the body gets
+// its value, after it), a list of one of these whose length is known at run time, or anything else (copied into the
+// task). An access and a future each take one of the task's access slots, a list one for each of its elements.
 #pragma once
 
 #include <cstring>
@@ -199,7 +199,7 @@ inline constexpr bool takes_no_nothing = (std::is_same_v<typename argument_of<A>
                                          !std::is_invocable_v<F&, typename argument_of<A>::passed...> &&
                                          !std::is_invocable_v<F&, task_context&, typename argument_of<A>::passed...>;
 
-// ---- numbers that kernels are passed ---------------------------------------------------------------------------------
+// ---- numbers that kernels are passed --------------------------------------------------------------------------------
 
 /// The name of a number's type, as messages show it.
 template <class T>
@@ -505,8 +505,8 @@ void fill_one(engine& the_engine, task_record& r, int& slot, const A& a, const b
   }
 }
 
-// Two accesses of one call to one array, of which one changes what the other sees. Partials of reductions are private, and
-// any number of them may be combined.
+// Two accesses of one call to one array, of which one changes what the other sees. Partials of reductions are private,
+// and any number of them may be combined.
 template <class A, class B>
 struct may_clash : std::false_type {};
 template <class T, int N, access_mode X, class M, access_mode Y, class O>

@@ -31,8 +31,8 @@ void submit(target, task_record*);                    // may block at the in-fli
 void submit_all(target, std::span<task_record* const> chunks, task_record* join);
 /// Waits until another task may be in flight; false if none may in time. Inside a task, and in a recording: always.
 bool wait_for_room(target, std::chrono::steady_clock::time_point);
-/// Throws out_of_memory if a machine of this size cannot hold the records of `count` chunks, of which each takes `bytes`
-/// beside its record.
+/// Throws out_of_memory if a machine of this size cannot hold the records of `count` chunks, of which each takes
+/// `bytes` beside its record.
 void check_chunks(double count, std::size_t bytes);
 [[noreturn]] void throw_no_memory();
 // In a handler: the error once more, with what is known of the call in front of its text; with the array's name.
@@ -80,13 +80,13 @@ array_core* new_array(engine&, array_spec);
 void retain(array_core*) noexcept;
 /// Gives a handle back and waits for nothing.
 void release(array_core*) noexcept;
-/// The same for a handle of the program's: the last one of borrowed memory waits until nobody uses that any more, where it
-/// may wait.
+/// The same for a handle of the program's: the last one of borrowed memory waits until nobody uses that any more, where
+/// it may wait.
 void release_and_wait(array_core*) noexcept;
 /// Gives back what array_core::keep has kept.
 void let_go(array_core*) noexcept;
-/// While one lives, handles that go on its thread wait for nothing: the runtime destroys what calls captured and returned
-/// where it must not wait.
+/// While one lives, handles that go on its thread wait for nothing: the runtime destroys what calls captured and
+/// returned where it must not wait.
 class no_waiting {
  public:
   no_waiting() noexcept;

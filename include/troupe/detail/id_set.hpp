@@ -14,8 +14,8 @@
 
 namespace troupe::detail {
 
-/// Small numbers below `end`. Costs what the words that hold any cost: a machine alone needs one, and so does a node with
-/// a large number among a thousand.
+/// Small numbers below `end`. Costs what the words that hold any cost: a machine alone needs one, and so does a node
+/// with a large number among a thousand.
 class id_set {
  public:
   static constexpr int end = 1024;

@@ -130,8 +130,8 @@ struct task_ops {
   kernel_info closure{};                       // for calls without a named kernel
 };
 
-/// A listener is told about its tasks by the thread that holds placement's turn, and must not ask placement anything before
-/// `after_turn`.
+/// A listener is told about its tasks by the thread that holds placement's turn, and must not ask placement anything
+/// before `after_turn`.
 class task_listener {
  public:
   /// Called when a host access may use its view; the listener closes the access by reporting it done.
@@ -199,10 +199,10 @@ struct task_extra {
   std::vector<std::uint64_t> chunks_at;  // of them, by executor, have ended there; placement's
 };
 
-/// The kinds of tasks. From combine on they are the runtime's own: a transfer makes the host's copy of a tile current (or
-/// gives up the device's), a forget frees an array's copies on a device, a spill moves a tile from host memory to the disk,
-/// a load brings it back, a lend lets other devices copy a tile from a device's memory, a fetch copies a part of a tile
-/// home, a farewell ends when an array of borrowed memory is gone.
+/// The kinds of tasks. From combine on they are the runtime's own: a transfer makes the host's copy of a tile current
+/// (or gives up the device's), a forget frees an array's copies on a device, a spill moves a tile from host memory to
+/// the disk, a load brings it back, a lend lets other devices copy a tile from a device's memory, a fetch copies a part
+/// of a tile home, a farewell ends when an array of borrowed memory is gone.
 enum class task_kind : unsigned char {
   call,
   join,
@@ -228,9 +228,9 @@ constexpr bool is_recorded(task_kind k) { return k == task_kind::recorded || k =
 /// In task_record::measured_ns: the task never ran, because another one failed.
 inline constexpr float never_ran = -1.0f;
 
-// task_record::marks, by placement: holds resources, was assigned to an executor, its run time was predicted from samples;
-// the executor, a device, has it; others may be put behind it there; it was put behind others; it ended before they did;
-// it has room in host memory.
+// task_record::marks, by placement: holds resources, was assigned to an executor, its run time was predicted from
+// samples; the executor, a device, has it; others may be put behind it there; it was put behind others; it ended before
+// they did; it has room in host memory.
 inline constexpr std::uint16_t mark_holds_resources = 1, mark_sent = 2, mark_known = 4;
 inline constexpr std::uint16_t mark_handed = 8, mark_leads = 16, mark_chained = 32, mark_early = 64;
 inline constexpr std::uint16_t mark_has_room = 128;
@@ -247,8 +247,9 @@ inline constexpr std::uint16_t mark_given_up = 8192;
 /// A chunk of a for_each; the first of its successors is the join.
 inline constexpr std::uint16_t mark_chunk = 16384;
 
-// Phases of a task. The thread that moves it from waiting to claimed runs (or cancels) it. Flags beside them: a thread waits
-// for it (watched); its runtime was shut down while it ran, which is its outcome whatever its body does then (abandoned).
+// Phases of a task. The thread that moves it from waiting to claimed runs (or cancels) it. Flags beside them: a thread
+// waits for it (watched); its runtime was shut down while it ran, which is its outcome whatever its body does then
+// (abandoned).
 inline constexpr std::uint32_t phase_waiting = 0, phase_claimed = 1, phase_done = 2, phase_mask = 3, phase_watched = 4;
 inline constexpr std::uint32_t phase_abandoned = 8;
 
