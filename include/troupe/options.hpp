@@ -28,8 +28,8 @@ namespace troupe {
 ///   there. If that node goes and no other one has as much, the task fails with `error(no_resource)`.
 ///
 /// Tasks that ask for more than is free (of a name, a card or the slots of a core group) get it in order of priority,
-/// equal ones in the order in which they became ready. The first of them has a reservation: another task may go first if
-/// it is predicted to end before the reservation begins, or if there is enough for both.
+/// equal ones in the order in which they became ready. The first of them has a reservation: another task may go first
+/// if it is predicted to end before the reservation begins, or if there is enough for both.
 struct resource {
   /// As an amount: everything that there is.
   static constexpr double all = std::numeric_limits<double>::infinity();

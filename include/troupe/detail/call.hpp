@@ -294,7 +294,7 @@ void end_life(T& x) noexcept(std::is_nothrow_destructible_v<T>) {
     x.~T();
   }
 }
-// A result goes with its last future: nobody is left who could be told what its destructor throws.
+// Destroys a result, which goes with its last future: what the destructor throws cannot be reported to anyone.
 template <class R>
 void destroy(R& value) noexcept {
   if constexpr (std::is_nothrow_destructible_v<R>) {

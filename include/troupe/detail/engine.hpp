@@ -80,8 +80,8 @@ array_core* new_array(engine&, array_spec);
 void retain(array_core*) noexcept;
 /// Gives a handle back and waits for nothing.
 void release(array_core*) noexcept;
-/// The same for a handle of the program's: the last one of borrowed memory waits until nobody uses that any more, where
-/// it may wait.
+/// The same for a handle of the program's: the last one of borrowed memory waits until no task uses that any more,
+/// where it may wait.
 void release_and_wait(array_core*) noexcept;
 /// Gives back what array_core::keep has kept.
 void let_go(array_core*) noexcept;
@@ -121,7 +121,7 @@ host_access* open_host(array_core&, access_mode, const std::array<index_t, rank_
                        const std::array<index_t, rank_max>& hi, raw_view& view,
                        std::chrono::steady_clock::time_point deadline);  // null: not in time
 void close_host(host_access*) noexcept;
-/// The view is at this address from now on: in a variable on the stack of this thread it is known who holds it.
+/// The view is at this address from now on: in a variable on the stack of this thread, this thread holds it.
 void hold_host(host_access*, const void* view) noexcept;
 
 /// Throws overlapping_write if two of the boxes (lo, hi pairs of one array) overlap.

@@ -196,8 +196,8 @@ class compact_ids {
   std::uint16_t word_ = 0;
 };
 
-/// A set that one thread at a time sets while others read it; who reads while it is being set may see some of both, and
-/// sees another change afterwards.
+/// A set that one thread at a time sets while others read it; a thread that reads while it is being set may see some of
+/// both, and sees another change afterwards.
 class shown_ids {
  public:
   shown_ids& operator=(const id_set& s) noexcept {

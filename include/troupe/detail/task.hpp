@@ -281,7 +281,7 @@ struct alignas(64) task_record {
   task_extra* extra = nullptr;
   access* accesses = nullptr;
   runtime_state* rt = nullptr;
-  std::exception_ptr error;  // written by whoever claimed the task, before it is done
+  std::exception_ptr error;  // written by the thread that claimed the task, before it is done
   std::uint16_t access_count = 0;
   task_kind kind = task_kind::call;
   bool body_gone = false;
