@@ -1,6 +1,6 @@
 # Rooms: who may include whom, enforced by what a target can see.
 #
-# Includes are written from the repository root ("actors/logic/box.hpp"), so one plain -I<root> would show every
+# Includes are written from the repository root ("actors/logic/data/box4.hpp"), so one plain -I<root> would show every
 # room to every other. Instead each room compiles against a forest in the build folder that holds links to the
 # folders it may include, and nothing else: a forbidden include is a file that does not exist.
 # tests/house/includes.sh checks the same rules on the text, which also covers system headers.

@@ -29,10 +29,11 @@ namespace http = boost::beast::http;
 using http_request = http::request<http::empty_body>;
 using http_response = http::response<http::string_body>;
 
-/// One thread reads requests and writes answers, for at most 256 clients. When there are that many, one from an address that
-/// has fewer of them than another takes the place of that one's client which has been silent longest (an IPv6 address is its
-/// first 64 bits); others are sent away. A request has 8 KiB, no body, and ten seconds to come, as has its answer to leave;
-/// what is no such request is answered with 400. Who leaves before he has his answer is not waited for.
+/// An HTTP server whose one thread reads requests and writes answers, for at most 256 clients. If there are that many,
+/// a new client from an address that has fewer clients than another address takes the place of the client of that other
+/// one which has been silent longest (an IPv6 address is its first 64 bits); other new clients are refused. A request
+/// has at most 8 KiB and no body, and ten seconds to arrive, as has its answer to leave; other requests are answered
+/// with 400. A client that disconnects before it has its answer is not waited for.
 class http_server {
  public:
   /// Clients may connect from here on. Throws std::exception for what is no address, and where the port is taken.
@@ -40,8 +41,9 @@ class http_server {
       : signals_(io_, SIGINT, SIGTERM), door_(io_, {asio::ip::make_address(address), port}) {}
   int port() const { return door_.local_endpoint().port(); }
 
-  /// Until SIGINT or SIGTERM; then who is being answered gets his answer, if that takes no longer than two seconds.
-  /// `answer` is called by up to four threads at once, and may take its time until nobody waits, as its token says.
+  /// Serves until SIGINT or SIGTERM; requests that are being answered then still get their answer, if that takes no
+  /// longer than two seconds. `answer` is called by up to four threads at once; its token says when no client waits any
+  /// more.
   void run(std::function<http_response(const http_request&, std::stop_token)> answer) {
     answer_ = std::move(answer);
     asio::thread_pool waiting(4);
@@ -178,8 +180,8 @@ class http_server {
     bool is_over = false;
   };
 
-  // Stops the computation once the other end has closed the connection, whatever it has sent before. It is looked for: what
-  // can be read is for later.
+  // Stops the computation once the other end has closed the connection, whatever it has sent before. It is looked for:
+  // what can be read is for later.
   static awaitable<void> await_leaving(boost::beast::tcp_stream& peer, std::shared_ptr<watched> watch) {
     asio::steady_timer soon(co_await asio::this_coro::executor);
     for (tcp_info now{}; !watch->is_over;) {

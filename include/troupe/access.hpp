@@ -1,10 +1,6 @@
 // What this file is for: how a call says what it touches: access modes, and mappers from chunks to boxes.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
-//
-// A mapper is a pure function from a chunk of the index space to the box of an array that the chunk touches. It knows
-// nothing of devices or threads; the same chunk must always give the same box. For `spawn`, which has no index space,
-// the box is the whole (sub-)array.
 #pragma once
 
 #include <array>
@@ -22,11 +18,11 @@
 
 namespace troupe {
 
-/// What a task does with a box. `append` is part of the vocabulary; no executor of this build offers it yet
-/// (`error(not_supported)` at the call).
+/// An access mode says what a task does with a box. `append` is part of the vocabulary, but no executor of this build
+/// offers it yet (`error(not_supported)` at the call).
 enum class access_mode : unsigned char { read, write, update, reduce, append };
 
-/// What a view shows where its box reaches outside the array.
+/// A border says what a view shows where its box reaches outside the array.
 enum class border : unsigned char {
   refuse,  ///< the call throws `error(out_of_bounds)`
   clip,    ///< the view ends at the array's edge
@@ -38,13 +34,13 @@ enum class border : unsigned char {
 namespace detail {
 inline constexpr std::size_t fill_bytes_max = 32;
 
-/// The same text for the same type.
+/// A text for a type, the same for the same type.
 template <class T>
 constexpr const char* text_of_type() {
   return __PRETTY_FUNCTION__;
 }
 
-/// What a mapper answers: a box that may reach outside, and the rule for the part that does.
+/// The result of a mapper: a box that may reach outside the array, and the rule for the part that does.
 template <int N>
 struct mapped {
   box<N> where;
@@ -54,7 +50,7 @@ struct mapped {
   const char* fill_type = nullptr;  // as text_of_type has it
 };
 
-/// The sum, or the nearest number that there is.
+/// The sum of two numbers, or the nearest number that there is.
 constexpr index_t saturated_sum(index_t a, index_t b) {
   using limits = std::numeric_limits<index_t>;
   if (b > 0) return a > limits::max() - b ? limits::max() : a + b;
@@ -78,13 +74,12 @@ struct all {
   }
 };
 
-/// What an access without a mapper means. In `for_each`: one_to_one where array and index space have the same extent,
-/// else all. In `spawn`: all.
+/// The mapper of an access that names none. In `for_each` it means `one_to_one` if array and index space have the same
+/// extent, else `all`; in `spawn` it means `all`.
 struct unmapped {};
 
-/// The chunk along every dimension but `dim`, where the whole extent is taken: `slice(1)` gives full rows of a matrix
-/// (the panel of A in C = A B), `slice(0)` full columns. A dimension that the array does not have is `error(bad_argument)`
-/// at the call.
+/// The chunk, with the whole extent along dimension `dim`: `slice(1)` gives full rows of a matrix (the panel of A in
+/// C = A B), `slice(0)` full columns. A dimension that the array does not have is `error(bad_argument)` at the call.
 struct slice {
   explicit constexpr slice(int dimension) : dim(dimension) {}
   int dim;
@@ -100,7 +95,7 @@ struct slice {
   }
 };
 
-/// A fixed box, the same for every chunk. Outside the array: `error(out_of_bounds)`.
+/// A fixed box, the same for every chunk. A box that leaves the array is `error(out_of_bounds)`.
 template <int N>
 struct fixed {
   box<N> where;
@@ -116,10 +111,11 @@ struct filled_window;
 /// The largest radius of a window that has something beyond the edge, 2^47: as many bytes as a program can address.
 inline constexpr index_t window_radius_max = index_t{1} << 47;
 
-/// The chunk widened by a radius along each dimension, as a stencil or convolution reads. Say what lies beyond the
-/// edge: `.clamp()`, `.wrap()`, `.fill(v)`, for radii up to `window_radius_max`; without, the view is clipped at the edge, and
-/// any radius will do. Other radii, and negative ones, are `error(bad_argument)` at the call, as are views that cannot be
-/// addressed; a view for which there is no memory fails the task with `out_of_memory`.
+/// The chunk widened by a radius along each dimension, as a stencil or convolution reads it. `.clamp()`, `.wrap()` and
+/// `.fill(v)` say what lies beyond the edge, for radii up to `window_radius_max`; without one of them the view is
+/// clipped at the edge, and any radius is allowed. Other radii, and negative ones, are `error(bad_argument)` at the
+/// call, as are views that cannot be addressed; a view for which there is no memory fails the task with
+/// `out_of_memory`.
 template <int N>
 struct window_mapper {
   std::array<index_t, N> radius{};
@@ -128,10 +124,13 @@ struct window_mapper {
   std::size_t value_size = 0;
   const char* value_type = nullptr;
 
+  /// Shows the nearest element of the array beyond the edge.
   constexpr window_mapper clamp() const { return with(border::clamp); }
+  /// Repeats the array beyond the edge.
   constexpr window_mapper wrap() const { return with(border::wrap); }
-  /// `v` must have the array's element type: `fill(1.0f)` for an array of float. Another one does not compile; where the
-  /// mapper has become a plain `window_mapper`, which can hold any value, it is `error(bad_argument)` at the call.
+  /// Shows `v` beyond the edge. `v` must have the array's element type: `fill(1.0f)` for an array of float. Another
+  /// type does not compile; if the mapper has become a plain `window_mapper`, which can hold any value, it is
+  /// `error(bad_argument)` at the call.
   template <class T>
   filled_window<N, T> fill(const T& v) const {
     static_assert(std::is_trivially_copyable_v<T> && sizeof(T) <= detail::fill_bytes_max,
@@ -187,8 +186,10 @@ constexpr window_mapper<sizeof...(I)> window(I... radius) {
   return w;
 }
 
-/// Anything that turns a chunk into a box of an N-d array. Plain functions may return a `box<N>`; what they return
-/// outside the array is `error(out_of_bounds)`.
+/// A mapper is a pure function from a chunk of the index space to the box of an array that the chunk touches. It knows
+/// nothing of devices or threads; the same chunk must always give the same box. Plain functions may return a `box<N>`;
+/// one that leaves the array is `error(out_of_bounds)`. `spawn` has no index space: its accesses are of whole
+/// (sub-)arrays, and a mapper other than `all` is `error(bad_argument)`.
 template <class M, int K, int N>
 concept mapper = requires(const M& m, const box<K>& chunk, const extent<N>& e) {
   { m(chunk, e) } -> std::convertible_to<detail::mapped<N>>;
@@ -242,9 +243,9 @@ template <class T, int N, class M = unmapped>
 auto update(const array<T, N>& a, M map = {}) {
   return detail::access_argument<T, N, access_mode::update, M>{&a, std::move(map), nullptr, {}};
 }
-/// The task contributes to the array by an associative, commutative operator. Bodies see a private partial that
-/// starts at `identity`; partials are combined, also with what the array held before, when somebody next reads it.
-/// Tasks that reduce into one array with the same operator run concurrently. `Op` is stateless: `T operator()(T, T)`.
+/// The task contributes to the array by an associative, commutative operator. Bodies see a private partial that starts
+/// at `identity`; partials are combined, also with the old contents of the array, when it is next read. Tasks that
+/// reduce into one array with the same operator run concurrently. `Op` is stateless: `T operator()(T, T)`.
 template <class T, int N, class Op>
 auto reduce(const array<T, N>& a, Op, std::type_identity_t<T> identity) {
   static_assert(std::is_empty_v<Op> && std::is_default_constructible_v<Op>, "reduce() takes a stateless operator");
@@ -253,7 +254,7 @@ auto reduce(const array<T, N>& a, Op, std::type_identity_t<T> identity) {
   std::memcpy(r.identity.data(), &identity, sizeof identity);
   return r;
 }
-/// The same for sums, with 0 as the identity.
+/// `reduce` for sums, with 0 as the identity.
 template <class T, int N>
 auto reduce(const array<T, N>& a, std::plus<> op = {}) {
   return reduce(a, op, T{});

@@ -1,10 +1,6 @@
 // What this file is for: arguments of a call that are lists whose length is known at run time.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
-//
-// `rt.spawn(add_up, read_all(parts), write(sum))` passes every array of `parts` to one task, however many there are: the
-// body gets a `views` in place of a view. A vector or span of futures is waited for in the same way, and the body gets a
-// `values` in place of a value. Lists are for bodies that are no kernels.
 #pragma once
 
 #include <array>
@@ -65,15 +61,16 @@ struct access_list {
 
 }  // namespace detail
 
-/// What a body gets for a list of arrays: their views, in the list's order, of type `view<T, N>` (`view<const T, N>` for
-/// `read_all`). A contiguous range: a body may take a `std::span<const view<const float, 1>>` instead. Valid, as its views
-/// are, while the body runs.
+/// The views of a list of arrays, which a body gets in place of a view: in the list's order, of type `view<T, N>`
+/// (`view<const T, N>` for `read_all`). A contiguous range: a body may take a `std::span<const view<const float, 1>>`
+/// instead. Valid while the body runs.
 template <class T, int N>
 class views {
  public:
   using value_type = view<T, N>;
   using iterator = const value_type*;
 
+  /// Number of arrays in the list.
   std::size_t size() const { return list_.size(); }
   bool empty() const { return list_.size() == 0; }
   const value_type* data() const { return list_.data(); }
@@ -89,7 +86,8 @@ class views {
   detail::short_list<value_type> list_;
 };
 
-/// What a body gets for a list of futures: their values, in the list's order. Valid while the body runs.
+/// The values of a list of futures, which a body gets in place of a value: in the list's order. A vector or span of
+/// futures is such an argument, for bodies that are not kernels. Valid while the body runs.
 template <class T>
 class values {
  public:
@@ -124,6 +122,7 @@ class values {
     const T* const* at_ = nullptr;
   };
 
+  /// Number of futures in the list.
   std::size_t size() const { return list_.size(); }
   bool empty() const { return list_.size() == 0; }
   iterator begin() const { return iterator(list_.data()); }
@@ -155,15 +154,17 @@ concept array_list = std::ranges::contiguous_range<const List> && std::ranges::s
                      requires { sizeof(as_arrays<std::ranges::range_value_t<const List>>); };
 }  // namespace detail
 
-/// The task reads every array of the list, each as `read(a, map)` would. The list is looked at during the call only; it
-/// may be empty, and may name an array more than once. A call touches at most 65,535 arrays and futures.
+/// The task reads every array of the list, each as `read(a, map)` would:
+/// `rt.spawn(add_up, read_all(parts), write(sum))`. The body gets a `views` in place of a view. For bodies that are not
+/// kernels. The list is read during the call only; it may be empty, and may name an array more than once. A call
+/// touches at most 65,535 arrays and futures.
 template <detail::array_list List, class M = unmapped>
 auto read_all(const List& list, M map = {}) {
   return detail::as_arrays<std::ranges::range_value_t<const List>>::template make<access_mode::read>(list,
                                                                                                     std::move(map));
 }
-/// The task writes every array of the list, each as `write(a, map)` would. An array that is named twice, or is an argument
-/// beside the list, is `error(overlapping_write)` at the call if the boxes overlap.
+/// The task writes every array of the list, each as `write(a, map)` would. An array that is named twice, or is another
+/// argument too, is `error(overlapping_write)` at the call if the boxes overlap.
 template <detail::array_list List, class M = unmapped>
 auto write_all(const List& list, M map = {}) {
   return detail::as_arrays<std::ranges::range_value_t<const List>>::template make<access_mode::write>(list,

@@ -1,12 +1,6 @@
-// What this file is for: arrays, the handles that tasks share, and the views through which the host reads and writes them.
+// What this file is for: arrays, the handles that tasks share, and the views by which the host reads and writes them.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
-//
-// An `array` is a cheap, copyable handle; the last one to go releases the bytes. Copies name the same data. Handles
-// may be copied and dropped on any thread; one handle object must not be changed by two threads at once, as with
-// `shared_ptr`. Elements are trivially copyable and have an alignment of at most `element_align_max` (64 bytes: what vector
-// registers and cache lines want), which every view keeps. Arrays outlive their runtime as handles only: using one then
-// throws `error(runtime_stopped)`.
 #pragma once
 
 #include <chrono>
@@ -22,18 +16,23 @@
 
 namespace troupe {
 
-/// Access of the host to a box of an array, as RAII. While it lives, tasks that conflict wait; dropping it lets them
-/// go on. Made by `array::read`, `write` and `update`; movable, not copyable; use it on one thread at a time.
-/// It keeps the array, as a handle does. Waiting for a task that conflicts, directly or through others, never ends while the
-/// same thread holds the view: `get`, `wait`, `wait_all` and further host accesses throw `error(would_deadlock)` where it is
-/// in a variable of the thread's own; drop the view first, or move it to the thread that is to close it.
+/// A host view gives the host access to a box of an array, as RAII: tasks that conflict with it wait while it lives,
+/// and go on when it is destroyed. `array::read`, `write` and `update` make it. Movable, not copyable; use it on one
+/// thread at a time. It keeps the array alive, as a handle does.
+///
+/// A thread that holds a view must not wait for a task that conflicts with it, directly or through other tasks: that
+/// wait would never end. If the view is in a variable on the thread's own stack, `get`, `wait`, `wait_all` and further
+/// host accesses throw `error(would_deadlock)`. Destroy the view first, or move it to the thread that is to close it.
 template <class T, int N>
 class host_view : public view<T, N> {
  public:
+  /// A view of nothing, which holds back no task.
   host_view() = default;
+  /// Moves the access; `o` holds none afterwards.
   host_view(host_view&& o) noexcept : view<T, N>(o), access_(std::exchange(o.access_, nullptr)) {
     if (access_) detail::hold_host(access_, this);
   }
+  /// Closes this view, then moves the access; `o` holds none afterwards.
   host_view& operator=(host_view&& o) noexcept {
     if (this != &o) {
       close();
@@ -43,6 +42,7 @@ class host_view : public view<T, N> {
     }
     return *this;
   }
+  /// `close()`.
   ~host_view() { close(); }
 
   /// Ends the access now; what was written becomes visible to tasks.
@@ -58,7 +58,17 @@ class host_view : public view<T, N> {
   detail::host_access* access_ = nullptr;
 };
 
-/// A handle of N-dimensional data in tiles. A runtime makes them: `rt.array`, `filled`, `adopt`, `borrow` (array_maker.hpp).
+/// An array is a handle of N-dimensional data in tiles. A runtime makes it: `rt.array`, `filled`, `adopt`, `borrow`
+/// (array_maker.hpp).
+///
+/// Ownership: handles are cheap to copy; copies name the same data, and the last handle to go releases the bytes.
+/// Handles may outlive their runtime; using one then throws `error(runtime_stopped)`.
+///
+/// Threads: handles may be copied and dropped on any thread; one handle object must not be changed by two threads at
+/// once, as with `shared_ptr`.
+///
+/// Elements are trivially copyable and have an alignment of at most `element_align_max` (64 bytes, as vector registers
+/// and cache lines want), which every view keeps.
 template <class T, int N>
 class array {
   static_assert(std::is_trivially_copyable_v<T>, "array elements are trivially copyable");
@@ -88,17 +98,21 @@ class array {
     if (core_) detail::release_and_wait(core_);
   }
 
+  /// True unless the handle is empty.
   explicit operator bool() const { return core_ != nullptr; }
   /// Elements along dimension d (of the sub-array, where this is one).
   index_t size(int d) const { return limit_.size(d); }
+  /// Elements along each dimension.
   extent<N> size() const {
     extent<N> e;
     for (int d = 0; d < N; ++d) e[d] = limit_.size(d);
     return e;
   }
+  /// Number of elements.
   index_t volume() const { return limit_.volume(); }
   /// Tile size along dimension d.
   index_t tile(int d) const { return detail::spec_of(*core_).tile[d]; }
+  /// The name that the array was given; empty if none.
   const std::string& name() const { return detail::spec_of(*core_).name; }
 
   /// A handle of a box of this array; coordinates start at 0 again and borders apply at its edges. Shares bytes and
@@ -126,9 +140,9 @@ class array {
   host_view<const T, N> read() const { return *open<const T>(access_mode::read, forever()); }
   /// Waits for readers and writers, then gives write access; every element must be written.
   host_view<T, N> write() const { return *open<T>(access_mode::write, forever()); }
-  /// As `write`, but what is there may be read and kept.
+  /// As `write`, but the old elements may be read and kept.
   host_view<T, N> update() const { return *open<T>(access_mode::update, forever()); }
-  /// As `read`, empty if it was not granted in time.
+  /// As `read`; empty if access was not granted within the limit.
   template <class Rep, class Period>
   std::optional<host_view<const T, N>> try_read_for(std::chrono::duration<Rep, Period> limit) const {
     return open<const T>(access_mode::read, detail::deadline_after(limit));
@@ -139,8 +153,8 @@ class array {
   const box<N>& limit() const { return limit_; }
   array(detail::array_core* adopt_reference, const box<N>& limit)
       : core_(adopt_reference), home_(detail::home_of_tile(*adopt_reference)), limit_(limit) {}
-  /// Where the array lives if it is one tile and this handle means all of it: such an access needs no look at the array,
-  /// whose cache lines are elsewhere. Else null.
+  /// Where the array lives if it is one tile and this handle means all of it: such an access needs no look at the
+  /// array, whose cache lines are elsewhere. Else null.
   const detail::runtime_state* home_of_tile() const { return home_; }
 
  private:

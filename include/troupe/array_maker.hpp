@@ -1,10 +1,6 @@
 // What this file is for: array, filled, adopt and borrow, with which a runtime or a recorder of graphs makes arrays.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
-//
-// `runtime` and `recorder` inherit these members: `rt.filled<float>({1000, 1000}, tiles(256, 256), 0, "sharp")`. All may be
-// called from any thread and from inside tasks; none waits for a task. All throw `error(bad_argument)` for negative sizes,
-// tiles below 1, more than 4e9 tiles, what cannot be addressed, and replicas other than 1 and 2.
 #pragma once
 
 #include <memory>
@@ -20,12 +16,15 @@
 
 namespace troupe {
 
-/// The members of `runtime` and `recorder` that make arrays.
+/// The members of `runtime` and `recorder` that make arrays:
+/// `rt.filled<float>({1000, 1000}, tiles(256, 256), 0, "sharp")`. All may be called from any thread and from inside
+/// tasks; none waits for a task. All throw `error(bad_argument)` for negative sizes, tiles below 1, more than 4e9
+/// tiles, arrays that cannot be addressed, and replicas other than 1 and 2.
 template <class Derived>
 class array_maker {
  public:
-  /// A new array. Bytes are allocated tile by tile at first write; reading what nobody wrote is an error.
-  /// Without tiles the array is one tile. The name is for errors and traces.
+  /// A new array. Bytes are allocated tile by tile at first write; reading elements that were never written is an
+  /// error. Without tiles the array is one tile. The name is for errors and traces.
   template <class T, std::size_t N>
   troupe::array<T, static_cast<int>(N)> array(const index_t (&size)[N], std::string name = {},
                                               const array_options& how = {}) {
@@ -50,8 +49,8 @@ class array_maker {
         "elements of filled arrays have at most 256 bytes: make the array with array() and write it in a task");
     return make<T, static_cast<int>(N)>(sizes(size), t.size, std::move(name), &value, how);
   }
-  /// Takes over a vector as a row-major array, without copying; it is freed with the array. `error(bad_argument)` unless its
-  /// size is the product of the sizes.
+  /// Takes over a vector as a row-major array, without copying; it is freed with the array. `error(bad_argument)`
+  /// unless its size is the product of the sizes.
   template <class T, std::size_t N>
   troupe::array<T, static_cast<int>(N)> adopt(std::vector<T> data, const index_t (&size)[N],
                                               const tile_shape<static_cast<int>(N)>& t, std::string name = {},
@@ -65,12 +64,13 @@ class array_maker {
     const index_t n[1] = {static_cast<index_t>(data.size())};
     return adopt<T, 1>(std::move(data), n, tile_shape<1>{{{n[0]}}}, std::move(name), how);
   }
-  /// Uses row-major memory of the caller; `error(bad_argument)` unless it has as many elements as the product of the sizes.
-  /// The caller keeps it alive and untouched until the last handle is gone: that waits until the tasks that use the
-  /// array are done and what they have computed is in the memory, wherever it was. Host views count
-  /// as handles. The last handle waits for nothing inside a task that uses the array, while its thread holds a host view
-  /// that such a task needs closed, and where tasks have captured it or a recorded graph keeps it: then the memory is the
-  /// caller's again after `wait_all()`. What `shutdown` has left behind may go on using it.
+  /// Uses row-major memory of the caller; `error(bad_argument)` unless it has as many elements as the product of the
+  /// sizes. The caller keeps the memory alive and untouched until the last handle is destroyed; host views count as
+  /// handles. That destructor waits until the tasks that use the array are done and their results are in the memory.
+  ///
+  /// The destructor does not wait inside a task that uses the array, while its thread holds a host view that such a
+  /// task needs closed, or if tasks have captured the handle or a recorded graph keeps it. Then the memory is the
+  /// caller's again after `wait_all()`. Bodies that `shutdown` has left behind may go on using it.
   template <class T, std::size_t N>
   troupe::array<T, static_cast<int>(N)> borrow(std::span<T> data, const index_t (&size)[N],
                                                const tile_shape<static_cast<int>(N)>& t, std::string name = {},

@@ -24,8 +24,10 @@ template <int N>
 struct extent {
   index_t sizes[N]{};
 
+  /// The size along dimension d.
   constexpr index_t& operator[](int d) { return sizes[d]; }
   constexpr const index_t& operator[](int d) const { return sizes[d]; }
+  /// The N sizes.
   constexpr index_t* data() { return sizes; }
   constexpr const index_t* data() const { return sizes; }
   friend constexpr bool operator==(const extent&, const extent&) = default;
@@ -34,36 +36,43 @@ struct extent {
 /// A half-open axis-aligned box `[lo, hi)`. Empty as soon as one `hi[d] <= lo[d]`.
 template <int N>
 struct box {
-  std::array<index_t, N> lo{};
-  std::array<index_t, N> hi{};
+  std::array<index_t, N> lo{};  ///< the first coordinate along each dimension
+  std::array<index_t, N> hi{};  ///< the coordinate behind the last one
 
+  /// An empty box.
   constexpr box() = default;
-  /// The corners, each with one coordinate per dimension: `{{0, 0}, {4, 6}}`. Why not an aggregate: its braces might be left
-  /// out, and `{0, 4, 0, 6}` would be the corners (0, 4) and (0, 6) without a word.
+  /// A box from its corners, each with one coordinate per dimension: `{{0, 0}, {4, 6}}`. Why not an aggregate: its
+  /// braces might be left out, and `{0, 4, 0, 6}` would silently be the corners (0, 4) and (0, 6).
   constexpr box(const std::array<index_t, N>& lo_corner, const std::array<index_t, N>& hi_corner)
       : lo(lo_corner), hi(hi_corner) {}
-  /// The same of one dimension: `{2, 5}`.
+  /// A box of one dimension: `{2, 5}`.
   template <std::convertible_to<index_t> From, std::convertible_to<index_t> To>
     requires(N == 1)
   constexpr box(From from, To to) : lo{static_cast<index_t>(from)}, hi{static_cast<index_t>(to)} {}
 
+  /// Elements along dimension d.
   constexpr index_t size(int d) const { return hi[d] > lo[d] ? hi[d] - lo[d] : 0; }
+  /// Number of elements.
   constexpr index_t volume() const {
     index_t v = 1;
     for (int d = 0; d < N; ++d) v *= size(d);
     return v;
   }
+  /// True if the box has no elements.
   constexpr bool empty() const { return volume() == 0; }
+  /// True if no corner of the other box lies outside this one; an empty box is taken by its corners.
   constexpr bool contains(const box& other) const {
     for (int d = 0; d < N; ++d)
       if (other.lo[d] < lo[d] || other.hi[d] > hi[d]) return false;
     return true;
   }
+  /// True if the point is an element of the box.
   constexpr bool contains(const std::array<index_t, N>& point) const {
     for (int d = 0; d < N; ++d)
       if (point[d] < lo[d] || point[d] >= hi[d]) return false;
     return true;
   }
+  /// The elements that are in both boxes.
   friend constexpr box intersect(const box& a, const box& b) {
     box r;
     for (int d = 0; d < N; ++d) {
@@ -83,7 +92,7 @@ constexpr box<N> whole(const extent<N>& e) {
   return b;
 }
 
-/// `[0,64) x [128,192)`: how boxes appear in error messages.
+/// The text of a box as error messages show it: `[0,64) x [128,192)`.
 template <int N>
 std::string to_string(const box<N>& b) {
   std::string s;
@@ -97,7 +106,7 @@ std::string to_string(const box<N>& b) {
   return s;
 }
 
-/// How an array is cut into tiles, the unit of placement, caching and migration. Tiles at the far edge may be smaller.
+/// Size of an array's tiles, the unit of placement, caching and migration. Tiles at the far edge may be smaller.
 template <int N>
 struct tile_shape {
   extent<N> size{};
@@ -113,12 +122,13 @@ constexpr tile_shape<sizeof...(I)> tiles(I... sizes) {
 template <int N>
 struct index_space {
   extent<N> size{};
-  /// Zeros: chosen by the runtime. The tiles of the first array that the call writes or updates, where that has the extent of
-  /// the index space and more than one tile; else an even split, into about four chunks per thread, slowest dimensions first.
+  /// Size of a chunk. Zeros: chosen by the runtime. It takes the tiles of the first array that the call writes or
+  /// updates, if that has the extent of the index space and more than one tile; else an even split into about four
+  /// chunks per thread, slowest dimensions first.
   extent<N> chunk{};
 
-  /// Fixes the size of a chunk: `grid(h, w).chunks(64, 64)`. A zero among others takes the whole extent of its dimension;
-  /// negative sizes are `error(bad_argument)` at the call.
+  /// Sets the size of a chunk: `grid(h, w).chunks(64, 64)`. A zero among others takes the whole extent of its
+  /// dimension; negative sizes are `error(bad_argument)` at the call.
   template <class... I>
   constexpr index_space chunks(I... sizes) const {
     static_assert(sizeof...(I) == N, "chunks() takes one size per dimension of the index space");

@@ -11,8 +11,7 @@
 
 namespace troupe {
 
-/// How fast copies between host memory and a device are: a copy takes the latency, and its bytes at the rate. Zero:
-/// unknown.
+/// The link between host memory and a device: a copy takes the latency, and its bytes at the rate. Zero: unknown.
 struct link_info {
   double in_gb_per_s = 0, out_gb_per_s = 0;  ///< to the device, and back
   double in_latency_us = 0, out_latency_us = 0;
@@ -38,7 +37,7 @@ struct device_info {
   std::vector<peer_link> peers;
 };
 
-/// All of one kind.
+/// All accelerators of one kind.
 struct device_listing {
   device_kind kind = device_kind::sim;
   std::string kind_name;  ///< "cuda"
@@ -49,17 +48,19 @@ struct device_listing {
 /// The cores of this process as a runtime would use them: one group, `cpu:0`. Its memory is the machine's.
 device_info describe_host();
 
+/// Options of `list_devices`.
 struct listing_options {
-  /// Links that nobody has measured before are measured now, 50 ms a device and 20 ms a pair of those that reach each
-  /// other; else they are unknown.
+  /// Measures links that have not been measured before: 50 ms for each device and 20 ms for each pair of devices that
+  /// reach each other. Off: such links are unknown.
   bool measure = false;
-  /// As `options::cost_cache`. "none": nothing is known from before.
+  /// As `options::cost_cache`. "none": no earlier measurements are used.
   std::string cost_cache{};
   /// As `options::plugin_folders`.
   std::vector<std::string> plugin_folders{};
 };
 
-/// Looks for accelerators of every kind. Opens vendors' runtimes, which may take seconds; keeps nothing open. Thread-safe.
+/// Looks for accelerators of every kind. Opens vendors' runtimes, which may take seconds; keeps nothing open.
+/// Thread-safe.
 std::vector<device_listing> list_devices(const listing_options& = {});
 
 }  // namespace troupe

@@ -1,9 +1,6 @@
 // What this file is for: every error that troupe reports, each with a sentence on what the caller may do next.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
-//
-// A wrong call throws at once from that call. What a task does wrong reaches whoever waits for it, as `task_failed`.
-// All types derive from `troupe::error`; `code()` is stable, `what()` is one line for people.
 #pragma once
 
 #include <exception>
@@ -13,18 +10,18 @@
 
 namespace troupe {
 
-/// What went wrong, and what to do.
+/// An error code: what went wrong, and what the caller may do next.
 enum class errc {
   bad_argument,        ///< the call is wrong: correct the argument that the message names
   no_executor,         ///< no executor in the scope can run the kernel: widen the scope or add a body
   no_resource,         ///< more of a resource is asked for than exists: ask for less, or configure or allow more
-  uninitialized_read,  ///< a box was read that nobody wrote: write it first
-  overlapping_write,   ///< one call changes what it also touches otherwise, or two of its chunks write the same: pass the
-                       ///< array once (`update`), use disjoint boxes, change the mapper or use reduce
+  uninitialized_read,  ///< a box was read that was never written: write it first
+  overlapping_write,   ///< one call touches elements twice and changes them, or two of its chunks write the same ones:
+                       ///< pass the array once (`update`), use disjoint boxes, change the mapper or use reduce
   out_of_bounds,       ///< an access outside what was declared: declare a larger box or choose a border
   task_failed,         ///< the body of a task threw: see the cause; retry if it may pass
   dependency_failed,   ///< a task that this one depends on failed: see the root task
-  cancelled,           ///< somebody asked for the task to stop
+  cancelled,           ///< the task was asked to stop
   would_deadlock,      ///< the wait can never end: wait outside the task, close the host view, or wait for another
   runtime_stopped,     ///< the runtime was shut down before the task ran: spawn it on a living runtime
   out_of_memory,       ///< memory could not be had, or a budget is too small: free handles or use smaller tiles
@@ -36,7 +33,7 @@ enum class errc {
   not_supported,       ///< declared, but not available on any executor of this build
   disk_full,           ///< no room in the spill directory: free space or handles, then call again; nothing is lost
   node_lost,           ///< a node is gone: its tasks may run elsewhere
-  unreachable,         ///< nobody answers at an address: check it, and that the node there is up
+  unreachable,         ///< nothing answers at an address: check it, and that the node there is up
   refused,             ///< a peer does not admit this node, or is not admitted: check secret, certificates and versions
   protocol_error,      ///< a peer sent what is not in the protocol: its session ends
   unknown_outcome,     ///< a task that must run once was running on a node that is gone: look at what it has done
@@ -78,7 +75,8 @@ constexpr const char* to_string(errc code) noexcept {
   return "unknown";
 }
 
-/// The root of all errors.
+/// The base of all errors. `code()` is stable; `what()` is one line for people. A wrong call throws at once from that
+/// call; errors of a task reach the threads that wait for it, as `task_failed`.
 class error : public std::runtime_error {
  public:
   error(errc code, const std::string& text) : std::runtime_error(text), code_(code) {}
@@ -88,10 +86,10 @@ class error : public std::runtime_error {
   errc code_;
 };
 
-/// A task did not produce its result: its body threw, a task it depends on failed, or it was cancelled. What depends on
-/// a task that failed or missed its deadline has the code dependency_failed, what depends on one that was cancelled has
-/// cancelled; `root_task()` names that task in both cases. `what()` holds the names of the task and of its executor,
-/// and the text of the original exception.
+/// A task did not produce its result: its body threw, a task it depends on failed, or it was cancelled. A task that
+/// depends on one that failed or missed its deadline has the code `dependency_failed`; a task that depends on one that
+/// was cancelled has `cancelled`; `root_task()` names the other task in both cases. `what()` holds the names of the
+/// task and of its executor, and the text of the original exception.
 class task_failed : public error {
  public:
   task_failed(errc code, const std::string& text, std::string task, std::string executor, std::string root,
@@ -109,7 +107,7 @@ class task_failed : public error {
   const std::string& executor() const noexcept { return executor_; }
   /// The task whose body failed first; equal to `task()` when it is this one.
   const std::string& root_task() const noexcept { return root_; }
-  /// How often the body was tried.
+  /// Number of times that the body was tried.
   int attempts() const noexcept { return attempts_; }
   /// The exception that the failing body threw; null for a cancellation.
   std::exception_ptr cause() const noexcept { return cause_; }

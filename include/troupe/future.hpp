@@ -1,10 +1,6 @@
 // What this file is for: futures, the handles of tasks and of their results.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
-//
-// A future is a cheap, copyable name of a task, like `std::shared_future`. Dropping it neither waits nor cancels. It may
-// outlive its runtime; what had not finished by then reports `runtime_stopped`. All members may be called from any
-// thread, also inside tasks: a wait inside a task gives its worker's slot to others meanwhile.
 #pragma once
 
 #include <chrono>
@@ -19,7 +15,12 @@
 
 namespace troupe {
 
-/// A task and its result; `spawn`, `for_each` and `run` return them.
+/// A future is a handle of a task and its result; `spawn`, `for_each` and `run` return it. Cheap to copy, like
+/// `std::shared_future`. Destroying it neither waits for the task nor cancels it. It may outlive its runtime; a task
+/// that had not finished by then reports `runtime_stopped`.
+///
+/// Threads: all members may be called from any thread, also inside tasks. A wait inside a task gives its worker's slot
+/// to other tasks meanwhile.
 template <class T>
 class future {
  public:
@@ -39,28 +40,30 @@ class future {
     if (task_) detail::release(task_);
   }
 
+  /// True if the future names a task.
   bool valid() const noexcept { return task_ != nullptr; }
   /// True once the task has finished, failed or was cancelled.
   bool is_ready() const noexcept { return task_ && detail::is_done(*task_); }
 
-  /// Waits until the task has finished, failed or was cancelled; throws only `error(would_deadlock)` (from inside the
-  /// task itself or one that it comes after by its arguments, or if it can only go on after a host view that this thread
-  /// holds) and `error(bad_argument)` on an empty future. Bodies that wait for each other's futures are not found: they
-  /// wait for ever.
+  /// Waits until the task has finished, failed or was cancelled. Throws only `error(bad_argument)` on an empty future,
+  /// and `error(would_deadlock)`: from inside the task itself or a task that it comes after by its arguments, or if the
+  /// task can only go on after a host view that this thread holds. Bodies that wait for each other's futures are not
+  /// detected and wait for ever.
   void wait() const { detail::wait(checked()); }
-  /// The same with a limit, of any size; true if the task is done.
+  /// `wait` with a limit, of any size; true if the task is done.
   template <class Rep, class Period>
   bool wait_for(std::chrono::duration<Rep, Period> limit) const {
     return detail::wait_until(checked(), detail::deadline_after(limit));
   }
 
-  /// Waits and gives the result, or throws `task_failed`. The reference lives as long as some future of the task.
+  /// Waits and returns the result, or throws `task_failed`. The reference is valid as long as any future of the task
+  /// exists.
   decltype(auto) get() const& {
     wait();
     detail::throw_error(*task_);
     if constexpr (!std::is_void_v<T>) return static_cast<const T&>(*static_cast<const T*>(task_->ops->result(*task_)));
   }
-  /// The same from a temporary: a copy of the result (moved out where T cannot be copied).
+  /// `get` of a temporary: returns a copy of the result (moved out if T cannot be copied).
   T get() && {
     wait();
     detail::throw_error(*task_);
@@ -73,12 +76,13 @@ class future {
     }
   }
 
-  /// A task that runs `f(result)` (or `f()` for void) once this one has finished; it fails with this one.
+  /// Spawns a task that runs `f(result)` (or `f()` for void) once this one has finished, and fails if this one fails.
+  /// Returns its future.
   template <class F>
   auto then(F f) const;
 
-  /// `co_await`: resumes on a worker of the task's runtime; gives what `get` gives. Where the runtime is shut down before,
-  /// on the thread that does so, with `runtime_stopped` if the task has not finished.
+  /// `co_await`: resumes on a worker of the task's runtime and gives what `get` gives. If the runtime is shut down
+  /// before that, it resumes on the thread that does so, with `runtime_stopped` if the task has not finished.
   auto operator co_await() const;
 
   /// Used by the library.

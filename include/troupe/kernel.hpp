@@ -1,11 +1,6 @@
 // What this file is for: kernels: a named computation with one typed signature and a body per kind of device.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
-//
-// A kernel is a constant: make it `inline constexpr` or `static const` and use it everywhere. Its name must live as
-// long as the program (a string literal). Bodies are functions or lambdas without captures; for captures, spawn the
-// lambda itself. A body for accelerators is text in the portable kernel dialect, compiled for the device when it is
-// first used there.
 #pragma once
 
 #include <array>
@@ -24,48 +19,58 @@
 
 namespace troupe {
 
-// Parameters of a signature: an N-d array of T that is read, written, updated, reduced into. Everything else in a
-// signature is passed by value.
+/// A parameter of a kernel's signature: an N-d array of T that the kernel reads (`read`). Parameters that are none of
+/// `in`, `out`, `inout` and `red` are passed by value.
 template <class T, int N>
 struct in {};
+/// A parameter of a kernel's signature: an N-d array of T that the kernel writes (`write`).
 template <class T, int N>
 struct out {};
+/// A parameter of a kernel's signature: an N-d array of T that the kernel updates (`update`).
 template <class T, int N>
 struct inout {};
+/// A parameter of a kernel's signature: an N-d array of T into which the kernel reduces (`reduce`).
 template <class T, int N>
 struct red {};
 
-/// Tags for `kernel::on`.
+/// The type of `cpu`, a tag for `kernel::on`.
 struct cpu_t {
   static constexpr device_kind kind = device_kind::cpu;
 };
+/// The tag of bodies for CPU cores.
 inline constexpr cpu_t cpu{};
+/// The type of the tags of bodies for accelerators of these kinds.
 template <device_kind... Kinds>
 struct accelerator_t {};
+/// Tags of bodies for accelerators of one kind.
 inline constexpr accelerator_t<device_kind::cuda> cuda{};
 inline constexpr accelerator_t<device_kind::hip> hip{};
 inline constexpr accelerator_t<device_kind::opencl> opencl{};
 inline constexpr accelerator_t<device_kind::sim> sim{};
-/// All of them: one text for every vendor.
+/// The tag of bodies for all accelerators: one text for every vendor.
 inline constexpr accelerator_t<device_kind::cuda, device_kind::hip, device_kind::opencl, device_kind::sim> gpu{};
 
-/// A body as text: one function in the portable kernel dialect, C with macros that the compilers of all accelerators know.
-/// For `kernel<in<float, 1>, out<float, 1>, float>`:
+/// A body as text: one function in the portable kernel dialect, C with macros that the compilers of all accelerators
+/// know. It is compiled for a device when it is first used there. For `kernel<in<float, 1>, out<float, 1>, float>`:
 ///
 ///     GPU_KERNEL void scale(GPU_IN(float, a), GPU_OUT(float, b), const float factor) {
 ///       const long i = GPU_LO(b, 0) + GPU_GLOBAL_ID(0);
 ///       if (i < GPU_HI(b, 0)) GPU_AT1(b, i) = factor * GPU_AT1(a, i);
 ///     }
 ///
-/// Each array of the signature is one `GPU_IN(T, name)`, `GPU_OUT(T, name)` or `GPU_INOUT(T, name)` (a reduction: GPU_INOUT
-/// of the partial result), in the signature's order; each scalar is a parameter by value. `GPU_AT1(a, i)` to
-/// `GPU_AT4(a, i, j, k, l)` are elements by coordinates of the whole array; `GPU_LO(a, d)` and `GPU_HI(a, d)` are the box
-/// of this task, dimension 0 being the slowest; `GPU_GLOBAL_ID(d)` is the work-item's number, d = 0 being the fastest.
-/// There is at least one work-item for each element of the first array that is written or updated, or where there is none
-/// of the first that is read, its last dimension being work-item dimension 0 (of four dimensions the two slowest are one);
-/// the function checks its bounds. docs/gpu.md has the rest of the dialect: groups, barriers, atomics, names to avoid.
+/// Parameters: each array of the signature is one `GPU_IN(T, name)`, `GPU_OUT(T, name)` or `GPU_INOUT(T, name)` (a
+/// reduction: `GPU_INOUT` of the partial result), in the signature's order; each scalar is a parameter by value.
 ///
-/// All pointers are to string literals.
+/// Elements: `GPU_AT1(a, i)` to `GPU_AT4(a, i, j, k, l)` are elements by coordinates of the whole array; `GPU_LO(a, d)`
+/// and `GPU_HI(a, d)` are the box of this task, dimension 0 being the slowest.
+///
+/// Work-items: `GPU_GLOBAL_ID(d)` is the work-item's number, d = 0 being the fastest. There is at least one work-item
+/// for each element of the first array that is written or updated, or else of the first that is read. The last
+/// dimension of that array is work-item dimension 0 (of four dimensions the two slowest are one). The function checks
+/// its bounds.
+///
+/// docs/gpu.md has the rest of the dialect: groups, barriers, atomics, names to avoid. All pointers are to string
+/// literals.
 struct source {
   const char* text = "";
   const char* entry = "";
@@ -73,7 +78,10 @@ struct source {
   std::array<std::uint16_t, 3> group{};
 };
 
-/// A computation by name: its bodies, the types of its parameters, and what it needs. A constant; copies are cheap.
+/// A kernel is a computation with a name, typed parameters, and a body for each kind of device that can run it. It is a
+/// constant: make it `inline constexpr` or `static const` and use it everywhere; copies are cheap. The name must live
+/// as long as the program (a string literal). Bodies are functions or lambdas without captures; to capture, spawn the
+/// lambda itself.
 template <class... Parameters>
 class kernel {
  public:
@@ -102,6 +110,7 @@ class kernel {
     }
   };
 
+  /// A kernel without bodies; `on` adds them.
   constexpr explicit kernel(const char* name) : info_{.name = name} {
     // The signature is part of the identity: two kernels of one name and different parameters do not share a model.
     info_.key = detail::hash_of(name);
@@ -163,27 +172,30 @@ class kernel {
     k.info_.resource_count = Count;
     return k;
   }
-  /// A copy whose calls must give arrays of these shapes (shape.hpp), 8 rules at most: `requiring(same_shape(0, 1))`.
-  /// A call that does not is `error(bad_argument)`, at the call; one that another node has sent fails with it there, and
-  /// the body does not run. A rule about what is no array, about a dimension that it does not have, or with a negative size
-  /// or margin, does not compile where the kernel is a constant, and throws `error(bad_argument)` elsewhere.
+  /// A copy whose calls must pass arrays of these shapes (shape.hpp), 8 rules at most: `requiring(same_shape(0, 1))`.
+  /// Another call throws `error(bad_argument)`; one that another node has sent fails with that error, and the body does
+  /// not run. A wrong rule (about a parameter that is no array or a dimension that the array does not have, or with a
+  /// negative size or margin) does not compile if the kernel is a constant, and throws `error(bad_argument)` elsewhere.
   template <class... Rules>
   constexpr kernel requiring(const Rules&... rules) const {
     kernel k = *this;
     (k.add(rules), ...);
     return k;
   }
-  /// Copies that say whether a second run is harmless. `pure` (the default), `idempotent`: the task may run again after a
-  /// failure of its device or node, or when what it wrote is lost. `once`: it never does. Then `task_options::retries` is
-  /// `error(bad_argument)`, what it wrote on another node is copied to the submitter before the task ends, and if the node
-  /// that ran it is lost the task ends with `error(unknown_outcome)`.
+  /// Sets the re-execution policy of the copy. `pure` (the default), `idempotent`: a task may run again after a failure
+  /// of its device or node, or if what it wrote is lost.
   constexpr kernel pure() const { return repeat(detail::purity::pure); }
   constexpr kernel idempotent() const { return repeat(detail::purity::idempotent); }
+  /// Sets the re-execution policy of the copy to: never. `task_options::retries` is then `error(bad_argument)`; what
+  /// the task wrote on another node is copied to the submitter before the task ends; and if the node that ran it is
+  /// lost, the task ends with `error(unknown_outcome)`.
   constexpr kernel once() const { return repeat(detail::purity::once); }
 
+  /// The name that the kernel was made with.
   constexpr const char* name() const { return info_.name; }
+  /// Used by the library.
   constexpr const detail::kernel_info& info() const { return info_; }
-
+  /// Used by the library.
   constexpr cpu_body body() const { return cpu_; }
 
  private:

@@ -1,13 +1,6 @@
 // What this file is for: says which kernels other nodes may have run in this process.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
-//
-// No code travels between nodes: a task names its kernel, and the process that receives it runs its own body of that
-// name and signature. What has not been offered is refused. Offers are made once, before `main` or while a plugin is
-// loaded, and stay for the life of the process.
-//
-//   inline constexpr auto scale = troupe::kernel<...>("scale").on(troupe::cpu, ...);
-//   static const troupe::offer offered{scale, blur};
 #pragma once
 
 #include <array>
@@ -118,8 +111,15 @@ void fill_remote_call(task_record& t, const void* body, std::span<const std::spa
 
 }  // namespace detail
 
-/// Offers kernels, for the life of the process. Scalars of theirs are trivially copyable, and no pointers. Before `main`, or
-/// while a plugin is loaded; an object of static storage does that.
+/// An offer lets other nodes have these kernels run in this process. No code travels between nodes: a task names its
+/// kernel, and the process that receives the task runs its own body of that name and signature. Kernels that have not
+/// been offered are refused.
+///
+///     inline constexpr auto scale = troupe::kernel<...>("scale").on(troupe::cpu, ...);
+///     static const troupe::offer offered{scale, blur};
+///
+/// Make offers before `main` or while a plugin is loaded, as an object of static storage does; they stay for the life
+/// of the process. Scalars of an offered kernel are trivially copyable, and no pointers.
 class offer {
  public:
   template <class... K>

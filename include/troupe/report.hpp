@@ -23,15 +23,16 @@ struct executor_report {
   device_kind kind = device_kind::cpu;
   int slots = 0;             ///< tasks it runs at once
   std::uint64_t queued = 0;  ///< tasks that it has been handed and that have not begun
-  /// Bodies run: each attempt of a task counts, and a run of a recorded graph on cores beside its calls. The first core
-  /// group: also those that were run again because a node had gone with what they had made. Nodes: of this runtime's tasks,
-  /// as they have told it; they have the same in their own reports, but for an attempt that failed here, for want of memory,
-  /// before it was sent. Of what a node had not told when it went, an attempt counts that is known to have begun, or with
-  /// which its task ended, as one that threw.
+  /// Bodies run. Each attempt of a task counts, and a run of a recorded graph on cores counts beside its calls. For the
+  /// first core group also bodies that were repeated because a node had gone with their results. For nodes: bodies of
+  /// this runtime's tasks, as the node has reported them; its own report has the same number, except for attempts that
+  /// failed here for want of memory before they were sent. If a node goes before it has reported, an attempt counts, as
+  /// one that threw, if it is known to have begun or if its task ended with it.
   std::uint64_t tasks = 0;
-  std::uint64_t failed = 0;   ///< of these, those that threw, also where a later attempt went well
+  std::uint64_t failed = 0;   ///< bodies of these that threw, also if a later attempt succeeded
   std::uint64_t replays = 0;  ///< devices: runs of recorded graphs that were one call of the vendor's
-  /// Devices: of the tasks, those that a thread launched itself which waits for one, in `get()` or `wait()`.
+  /// Devices: tasks that were launched by a thread that was waiting in `get()` or `wait()`, not by the device's own
+  /// thread.
   std::uint64_t launched_by_waiters = 0;
   std::uint64_t chained = 0;  ///< devices: kernels enqueued before the tasks whose results they use had finished
   [[deprecated("use launched_by_waiters")]] std::uint64_t by_waiters = 0;
@@ -46,7 +47,7 @@ struct executor_report {
   std::chrono::nanoseconds measured{};   ///< what the same tasks took
 };
 
-/// One candidate of a placement decision and its cost terms.
+/// A candidate of a placement decision, and its cost terms.
 struct candidate {
   std::string executor;
   std::chrono::nanoseconds queue{};     ///< predicted work before it
@@ -58,14 +59,14 @@ struct candidate {
   std::string left_out{};  ///< why it cannot run the body that there is for its kind, or this call of it; empty: it can
 };
 
-/// Where chunks of a `for_each` have run.
+/// Number of chunks of a `for_each` that one executor has run.
 struct chunk_place {
   std::string executor;
   std::uint64_t chunks = 0;
 };
 
-/// Why a task ran where it did. The future of a `for_each` stands for its chunks, which are placed one by one: of it there is
-/// where they have run.
+/// An explanation says why a task ran where it did. Chunks of a `for_each` are placed one by one, so for the future of
+/// a `for_each` it says where the chunks have run.
 struct explanation {
   std::string task;
   std::string executor;                  ///< where it ran; empty if it has not been placed
@@ -78,7 +79,7 @@ struct explanation {
   std::string text() const;              ///< the same as a small table
 };
 
-/// What `shutdown` left undone.
+/// A shutdown report says what `shutdown` left undone.
 struct shutdown_report {
   /// True if nothing was abandoned: no task, and nothing that other nodes had yet to fetch from this one.
   bool complete = true;
@@ -89,8 +90,8 @@ struct shutdown_report {
 
 /// The runtime as a whole.
 struct runtime_report {
-  /// Tasks, failed ones included: one for each spawn, each chunk of a `for_each` and the future behind them, each access of
-  /// the host, each run of a recorded graph.
+  /// Tasks, failed ones included: one for each spawn, for each chunk of a `for_each` and for the future behind them,
+  /// for each access of the host, and for each run of a recorded graph.
   std::uint64_t spawned = 0, finished = 0;
   std::uint64_t scheduling_passes = 0;  ///< times that a thread has made scheduling decisions
   [[deprecated("use scheduling_passes")]] std::uint64_t turns = 0;
@@ -102,13 +103,14 @@ struct runtime_report {
   std::uint64_t arrays = 0;                              ///< arrays alive
   std::uint64_t records = 0;  ///< task records in use: unfinished tasks, and finished ones with a live future
   int threads = 0;            ///< threads the runtime has, spare ones included
-  /// Nodes that have gone come last, all in one of the name "nodes that have gone", if they had been given something; it has
-  /// no slots. A node that comes again under its name begins at 0.
+  /// Executors. Nodes that have gone are the last entry, "nodes that have gone", all together and without slots, if
+  /// they had been given tasks. A node that comes again under its name begins at 0.
   std::vector<executor_report> executors;
   std::vector<resource> resources_free;
-  /// What is not as it was asked for, and no error: a kind of device of which there is none, and why; a kernel that a
-  /// device cannot run as it was called, so that others do; an actor that has failed (a device, the disk, a group of
-  /// cores, the link with a node), and whether it was restarted or given up. Each once, 64 at most.
+  /// Remarks on what deviates from the request without being an error: a kind of device of which there is none, with
+  /// the reason; a kernel that a device cannot run as it was called, so that other executors run it; a part of the
+  /// runtime that has failed (a device, the disk, a group of cores, the link with a node), and whether it was restarted
+  /// or given up. Each once, 64 at most.
   std::vector<std::string> remarks;
 };
 #pragma GCC diagnostic pop

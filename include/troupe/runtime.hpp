@@ -1,21 +1,6 @@
 // What this file is for: the runtime, the object that a program creates to run task graphs.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
-//
-// A runtime is a value: create it, use it from any thread, destroy it. Several may live in one process. It installs no
-// signal handlers (but see `cluster_options::trusted_fabric`) and writes nothing to stdout or stderr. Of the
-// environment it reads what `options::devices`,
-// `eager_devices`, `plugin_folders` and `cluster_options` say; without devices nothing else, and no files of the user's;
-// with them see `options::cost_cache` and docs/gpu.md. Its destructor stops and joins everything in bounded time
-// (`options::shutdown_timeout`).
-//
-// Much of it is said elsewhere, once for the runtime and the recorder of graphs: arrays (`rt.array`, `filled`, `adopt`,
-// `borrow`) in array_maker.hpp, tasks (`rt.spawn`, `try_spawn`, `try_spawn_for`, `for_each`) in submitter.hpp.
-//
-// After `fork()` a runtime is its parent's. In the child, whatever needs it throws `error(runtime_stopped)` at once, and its
-// destructor, as those of arrays, futures and views, returns without waiting and frees nothing; results that were there
-// before the fork may be read. The child may make a runtime of its own. A child that is forked inside a task's body must not
-// return from it: let it call `exec` or `_exit`.
 #pragma once
 
 #include <chrono>
@@ -40,24 +25,40 @@
 
 namespace troupe {
 
-/// Makes arrays (array_maker.hpp), runs tasks on them (submitter.hpp), waits for them, and says what it does.
+/// A runtime makes arrays, runs tasks on them, waits for them, and reports what it does. The functions that it shares
+/// with the recorder of graphs are documented there: arrays (`rt.array`, `filled`, `adopt`, `borrow`) in
+/// array_maker.hpp, tasks (`rt.spawn`, `try_spawn`, `try_spawn_for`, `for_each`) in submitter.hpp.
+///
+/// Use: a runtime is a value. Create it, use it from any thread, destroy it. Several may live in one process. The
+/// destructor stops and joins everything in bounded time (`options::shutdown_timeout`).
+///
+/// Environment: a runtime installs no signal handlers (but see `cluster_options::trusted_fabric`) and writes nothing to
+/// stdout or stderr. It reads the environment variables named at `options::devices`, `eager_devices`, `plugin_folders`
+/// and `cluster_options`; without devices no others, and no files of the user's. With devices see `options::cost_cache`
+/// and docs/gpu.md.
+///
+/// `fork()`: afterwards the runtime belongs to the parent. In the child, every use of it throws
+/// `error(runtime_stopped)` at once; its destructor, and those of arrays, futures and views, return without waiting and
+/// free nothing; results that were there before the fork may be read. The child may make a runtime of its own. A child
+/// that is forked inside a task's body must not return from that body: it calls `exec` or `_exit`.
 class runtime : public array_maker<runtime>, public submitter<runtime> {
  public:
-  /// Finds the cores this process may use and starts the workers. Throws `error` for options that make no sense, with
-  /// `no_resource` where the system gives too few threads, `out_of_memory` where it gives too little memory; nothing is left
-  /// behind then.
+  /// Finds the cores that this process may use and starts the workers. Throws `error` for options that make no sense,
+  /// with `no_resource` if the system gives too few threads, with `out_of_memory` if it gives too little memory;
+  /// nothing is left behind then.
   explicit runtime(options o = {});
   runtime(runtime&&) noexcept;
   runtime& operator=(runtime&&) noexcept;
   /// `shutdown(options::shutdown_timeout)`.
   ~runtime();
 
-  /// Waits until no task is in flight, and until borrowed memory whose last handle has gone is the caller's again. Does not
-  /// throw what tasks threw. Inside a task, or if a task can only go on after a host view that this thread holds:
-  /// `error(would_deadlock)`; when a shutdown has left bodies behind that still run, or the runtime has ended because
-  /// something inside it failed without which it cannot go on: `error(runtime_stopped)`.
+  /// Waits until no task is in flight, and until borrowed memory whose last handle has gone is the caller's again. Does
+  /// not throw what tasks threw. Throws `error(would_deadlock)` inside a task, or if a task can only go on after a host
+  /// view that this thread holds; `error(runtime_stopped)` if a shutdown has left bodies behind that still run, or if
+  /// the runtime has ended because a part that it needs has failed.
   void wait_all();
-  /// The same with a limit; true if nothing is in flight, false also after such a shutdown or end.
+  /// `wait_all` with a limit. True if nothing is in flight; false if the limit has passed, or where `wait_all` throws
+  /// `error(runtime_stopped)`.
   template <class Rep, class Period>
   bool wait_all_for(std::chrono::duration<Rep, Period> limit) {
     return wait_all_until(detail::deadline_after(limit));
@@ -66,8 +67,8 @@ class runtime : public array_maker<runtime>, public submitter<runtime> {
 
   /// Records the calls that `f` makes on the recorder (graph.hpp). Nothing runs. Throws what `f` and wrong calls throw.
   graph record(const std::function<void(recorder&)>& f);
-  /// Runs a recorded graph; may be called again before the last run has finished (runs of one graph are ordered). The future
-  /// is done when all its tasks are; the first failure is its error.
+  /// Runs a recorded graph; may be called again before the last run has finished (runs of one graph are ordered). The
+  /// future is done when all tasks of the run are; the first failure is its error.
   future<void> run(const graph& g);
   future<void> run(const task_options& options, const graph& g);
 
@@ -78,35 +79,37 @@ class runtime : public array_maker<runtime>, public submitter<runtime> {
   /// Counters of the runtime. A task is counted as finished, and its records and arrays as free, a moment after its
   /// future is ready, and some of them a moment after `wait_all` has returned.
   runtime_report report() const;
-  /// The other nodes that are there, by name; of those with one name the last that came.
+  /// The other nodes that are connected, by name; of several with one name the last that came.
   std::vector<node_report> nodes() const;
-  /// The links of this node, `from` always being itself, by name; what this end knows. Asks nobody. Any thread.
+  /// The links of this node, by name: `from` is always this node. Only what this end knows; nothing is sent. Any
+  /// thread.
   std::vector<link_report> links() const;
-  /// Asks all members for what they have to do and for their links, and waits for the answers, `limit` at most: who has not
-  /// answered then is named with what is known here. Without a cluster: nobody. Any thread, also inside a
-  /// task, which it holds up.
+  /// Collects load and link statistics from all members; blocks for at most `limit`. A member that has not answered by
+  /// then is listed with what is known here. Empty without a cluster. Any thread, also inside a task, which is blocked
+  /// meanwhile.
   cluster_report query_cluster(std::chrono::milliseconds limit) const;
   [[deprecated("use query_cluster")]] cluster_report survey(std::chrono::milliseconds limit) const {
     return query_cluster(limit);
   }
-  /// Addresses at which the last attempt to connect to a node failed, in order, and why. Each is tried again: it is in the list
-  /// until somebody answers there, or until 30 s after the last try if nobody looks for it any more. Any thread.
+  /// Addresses at which the last attempt to connect to a node failed, in order, and why. An address stays in the list
+  /// until a node answers there, or until 30 s after the last attempt if it is no longer tried. Any thread.
   std::vector<connection_failure> connection_failures() const;
   [[deprecated("use connection_failures")]] std::vector<connection_failure> refusals() const {
     return connection_failures();
   }
-  /// Waits until so many other nodes are there; false if the time has passed.
+  /// Waits until `count` other nodes are connected; false if the limit has passed.
   bool wait_for_nodes(std::size_t count, std::chrono::milliseconds limit) const;
-  /// Where this node listens, with the ports that it got.
+  /// Addresses on which this node listens, with the ports that the system chose.
   std::vector<std::string> addresses() const;
-  /// Why a task went where it did. Decisions are kept for the last `options::decisions_kept` tasks.
+  /// The reason why a task ran where it did. Decisions are kept for the last `options::decisions_kept` tasks.
   template <class T>
   explanation explain(const future<T>& f) const {
     return explain_task(f.task());
   }
-  /// Takes no more tasks, lets those in flight finish until the deadline, then abandons the rest: queued tasks never
-  /// start, running ones are asked to stop and left behind if they do not. The futures of both report `runtime_stopped`
-  /// from then on, and coroutines that wait for one are resumed with that error, on this thread. Idempotent.
+  /// Stops the runtime: takes no more tasks, lets those in flight finish until the deadline, then abandons the rest.
+  /// Abandoned tasks that are queued never start; running ones are asked to stop, and left behind if they do not. The
+  /// futures of both report `runtime_stopped` from then on, and coroutines that wait for one are resumed with that
+  /// error, on this thread. Idempotent.
   shutdown_report shutdown(std::chrono::steady_clock::time_point deadline);
   shutdown_report shutdown(std::chrono::milliseconds limit) { return shutdown(detail::deadline_after(limit)); }
 

@@ -1,9 +1,6 @@
 // What this file is for: scopes, the sets of executors that a task may use.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
-//
-// A scope is a small immutable value: cheap to copy, safe to share between threads. It names executors; the runtime
-// resolves it when a task is spawned. A scope that no executor fits is an error at spawn, never a silent move.
 #pragma once
 
 #include <memory>
@@ -13,14 +10,18 @@ namespace troupe {
 
 /// The kinds of device that bodies are written for.
 enum class device_kind : unsigned char { cpu, cuda, hip, opencl, sim, node };
-/// Of the kinds that bodies are written for; another node runs what it has bodies for.
+/// Number of the kinds that bodies are written for; a node is none of them, and runs the kernels that it has bodies
+/// for.
 inline constexpr int device_kind_count = 5;
 
-/// A set of executors, as `task_options::where` takes it.
+/// A scope is a set of executors, as `task_options::where` takes it. A small immutable value: cheap to copy, safe to
+/// share between threads. The runtime resolves it when a task is spawned; a scope that no executor fits is an error at
+/// spawn, never a silent move to another executor.
 class scope {
  public:
   /// Every executor. The default.
   scope() = default;
+  /// Every executor.
   static scope any() { return {}; }
   /// Every executor of one kind of device.
   static scope kind(device_kind k);
@@ -45,6 +46,7 @@ class scope {
 
   /// One node of the expression; read by the runtime.
   struct node;
+  /// Used by the library: the expression; null for the scope of every executor.
   const node* root() const { return node_.get(); }
 
  private:

@@ -1,14 +1,6 @@
 // What this file is for: spawn, try_spawn and for_each, with which a runtime or a recorder of graphs is given tasks.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
-//
-// `runtime` and `recorder` inherit these members: `rt.spawn(f, read(a), write(b))`. All may be called from any thread and
-// from inside tasks. Calls are ordered as they are made: a task begins after those before it that touch the same elements,
-// where one of the two changes them, and after those whose futures it is given. A call that is wrong throws `error` at once
-// and leaves nothing behind; what a body throws reaches whoever waits for its future, or reads what it was to write.
-//
-// A task keeps what it needs: the body, the arguments and the arrays are in it, so nothing of the caller must outlive the
-// call but what a body refers to by pointer or reference, and the memory of borrowed arrays.
 #pragma once
 
 #include <chrono>
@@ -20,22 +12,34 @@
 
 namespace troupe {
 
-/// The members of `runtime` and `recorder` that spawn tasks.
+/// The members of `runtime` and `recorder` that spawn tasks: `rt.spawn(f, read(a), write(b))`.
+///
+/// Threads: all may be called from any thread and from inside tasks.
+///
+/// Order: calls are ordered as they are made. A task begins after the earlier tasks that touch the same elements, if
+/// one of the two changes them, and after the tasks whose futures it is given.
+///
+/// Errors: a wrong call throws `error` at once and leaves nothing behind. What a body throws reaches the threads that
+/// wait for its future, and the tasks that read what it was to write.
+///
+/// Lifetimes: a task holds its body, its arguments and its arrays. Of the caller's objects only these must outlive the
+/// call: what a body refers to by pointer or reference, and the memory of borrowed arrays.
 template <class Self>
 class submitter {
  public:
-  /// Spawns one task that calls `f` with a view per access (`read`, `write`, `update`, `reduce`), the value of each future,
-  /// and copies of the other arguments, in their order; with `task_context&` first where `f` takes that. A `future<void>` has
-  /// no value: nothing is passed for it. A body that wants only the order may take no parameters. Bodies that are no kernels
-  /// run on the cores of this process.
+  /// Spawns one task that calls `f` with a view per access (`read`, `write`, `update`, `reduce`), the value of each
+  /// future, and copies of the other arguments, in their order; with `task_context&` first if `f` takes that. Nothing
+  /// is passed for a `future<void>`, which has no value. A body that needs only the order may take no parameters.
+  /// Bodies that are not kernels run on the cores of this process.
   ///
   /// Returns the future of what `f` returns without waiting for the task, which may have run by then. Blocks only while
   /// `options::tasks_in_flight_max` tasks are in flight, never inside a task; see `try_spawn`.
+  ///
   /// Throws `error(bad_argument)` for an empty handle or future and for an array of another runtime;
-  /// `error(overlapping_write)` if two accesses touch the same element and one of them changes it: pass it once, with
-  /// `update` (`read` and `update` of just the same box are taken for that); `error(no_executor)` and `error(no_resource)`
-  /// where the scope or the quantities of `options` allow nobody; `error(out_of_memory)` where there is none for the task;
-  /// `error(runtime_stopped)` after a shutdown.
+  /// `error(overlapping_write)` if two accesses touch the same element and one of them changes it: pass the array once,
+  /// with `update` (`read` and `update` of exactly the same box are taken for that); `error(no_executor)` and
+  /// `error(no_resource)` if no executor is in the scope of `options` or has its quantities; `error(out_of_memory)` if
+  /// there is no memory for the task; `error(runtime_stopped)` after a shutdown.
   template <detail::body F, class... A>
   auto spawn(F&& f, const A&... args) {
     return spawn_at(to(), std::forward<F>(f), args...);
@@ -59,7 +63,7 @@ class submitter {
     return spawn_at(to(), options, k, args...);
   }
 
-  /// `spawn`, with any of its arguments, for callers that must not block: gives an empty `std::optional` where
+  /// `spawn`, with any of its arguments, for callers that must not block: returns an empty `std::optional` while
   /// `options::tasks_in_flight_max` tasks are in flight. Inside a task and on a recorder there is always room.
   template <class... A>
   auto try_spawn(A&&... args) {
@@ -86,15 +90,15 @@ class submitter {
     return try_spawn_for<Rep, Period, const task_options&, A...>(limit, options, std::forward<A>(args)...);
   }
 
-  /// Spawns one task per chunk of the index space (`grid(h, w)`, `grid(h, w).chunks(64, 64)`); each array argument's mapper
-  /// says what a chunk touches. Accesses without a mapper are one to one where array and index space have the same extent,
-  /// else the whole array. For chunks of which the index space does not say how large they are, see `index_space::chunk`.
+  /// Spawns one task per chunk of the index space (`grid(h, w)`, `grid(h, w).chunks(64, 64)`); each array argument's
+  /// mapper says what a chunk touches. Accesses without a mapper are one to one if array and index space have the same
+  /// extent, else the whole array. `index_space::chunk` says how large chunks are if the index space does not.
   ///
   /// Returns, as `spawn` does, a future that is done when all chunks are; the first failure is its error. Throws what
-  /// `spawn` throws, `error(overlapping_write)` also if two chunks write the same element (chunks that `update` the same
-  /// elements run one after another, in order), `error(bad_argument)` also for
-  /// negative extents and sizes of chunks and for mappers that do not fit their array, and `error(out_of_memory)` for more
-  /// chunks than this machine has room for.
+  /// `spawn` throws, `error(overlapping_write)` also if two chunks write the same element (chunks that `update` the
+  /// same elements run one after another, in order), `error(bad_argument)` also for negative extents and sizes of
+  /// chunks and for mappers that do not fit their array, and `error(out_of_memory)` for more chunks than this machine
+  /// has room for.
   template <int K, detail::body F, class... A>
   future<void> for_each(const index_space<K>& space, const F& f, const A&... args) {
     return detail::for_each_with(to(), nullptr, nullptr, space, f, args...);

@@ -1,9 +1,6 @@
 // What this file is for: what the body of a task may ask about its own run, and the devices that it holds.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
-//
-// A body that takes a `task_context&` before its other parameters is given one. this_task.hpp answers some of the same
-// questions where the context is not at hand.
 #pragma once
 
 #include <span>
@@ -18,19 +15,21 @@ namespace detail {
 class argument_sink;
 }
 
-/// A device that a task holds; see `resource`.
+/// A device that a task holds (see `resource`).
 struct held_device {
   std::string name;  ///< of the executor: "cuda:1"
   device_kind kind = device_kind::cuda;
   int index = 0;  ///< among the devices of its kind, as `cudaSetDevice` takes it
 };
 
-/// What a body may ask about its own run. Valid while the body runs, on its thread only.
+/// A task context tells a body about its own run. A body that takes a `task_context&` before its other parameters gets
+/// one. Valid while the body runs, on its thread only. this_task.hpp answers some of the same questions without a
+/// context.
 class task_context {
  public:
   /// The executor that runs this task, for instance "cpu:0".
   virtual const char* executor() const = 0;
-  /// True once somebody asked for this task or its runtime to stop. Long bodies ask now and then and return or throw.
+  /// True once this task or its runtime was asked to stop. Long bodies check now and then, and return or throw.
   virtual bool stop_requested() const = 0;
   /// 1 for the first try, more for retries.
   virtual int attempt() const = 0;

@@ -5,8 +5,8 @@
 
 namespace troupe {
 
-/// The version of the library that the program runs with, "0.1.0"; with the shared library not necessarily the one that it
-/// was compiled with. Any thread.
+/// The version of the library that the program runs with, "0.1.0". With the shared library it may differ from the
+/// version that the program was compiled with. Any thread.
 const char* version() noexcept;
 
 }  // namespace troupe

@@ -1,10 +1,6 @@
 // What this file is for: what a kernel body sees of an array: a pointer with strides over one declared box.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
-//
-// A view is a value; it owns nothing and is valid only while the body (or the host view it came from) lives.
-// Coordinates are those of the array that was passed, so a window view may be indexed below zero or beyond the
-// extent where its border rule put values. Nothing here synchronises: the runtime has already ordered the tasks.
 #pragma once
 
 #include <array>
@@ -15,8 +11,8 @@
 #include <troupe/box.hpp>
 #include <troupe/error.hpp>
 
-// The one macro. It checks every element access against the declared box in builds without NDEBUG; define it yourself
-// before the first troupe header to choose otherwise.
+/// TROUPE_ASSERT, the one macro, checks every element access against the declared box in builds without NDEBUG. Define
+/// it yourself before the first troupe header to choose otherwise.
 #ifndef TROUPE_ASSERT
 #ifdef NDEBUG
 #define TROUPE_ASSERT(condition, otherwise) static_cast<void>(0)
@@ -27,7 +23,7 @@
 
 namespace troupe {
 
-/// Views begin at a multiple of this many bytes, and so do the tiles that they show: windows, partials and host views too.
+/// Alignment in bytes at which views begin, and the tiles that they show; windows, partials and host views too.
 /// Elements whose type asks for more do not compile. Parts of tiles begin where their first element is; memory that is
 /// adopted or borrowed lies as its owner has placed it.
 inline constexpr std::size_t element_align_max = 64;
@@ -41,7 +37,12 @@ struct raw_view {
 };
 }  // namespace detail
 
-/// The elements of one box of an array.
+/// A view is what a body sees of an array: a pointer with strides over the elements of one box. It is a value, owns
+/// nothing, and is valid only while the body runs, or while the host view that it came from exists. It does not
+/// synchronise: the runtime has already ordered the tasks.
+///
+/// Coordinates are those of the array that was passed, so a window may be indexed below zero or beyond the extent,
+/// where its border rule put values.
 template <class T, int N>
 class view {
   static_assert(N >= 1 && N <= rank_max, "views have 1 to 4 dimensions");
@@ -49,7 +50,9 @@ class view {
  public:
   using value_type = std::remove_const_t<T>;
 
+  /// A view of nothing.
   view() = default;
+  /// Used by the library.
   explicit view(const detail::raw_view& raw) : data_(reinterpret_cast<T*>(raw.data)), name_(raw.name) {
     for (int d = 0; d < N; ++d) {
       box_.lo[d] = raw.lo[d];
@@ -58,8 +61,8 @@ class view {
     }
   }
 
-  /// The element at the given array coordinates. Undefined outside `bounds()`, but for builds with checks, which throw
-  /// `error(out_of_bounds)` naming the array, the point and the box.
+  /// The element at the given array coordinates. Outside `bounds()` builds with checks throw `error(out_of_bounds)`,
+  /// which names the array, the point and the box; in other builds the behaviour is undefined.
   template <class... I>
   T& operator()(I... i) const {
     static_assert(sizeof...(I) == N, "one coordinate per dimension");
@@ -68,7 +71,8 @@ class view {
     return data_[offset(p)];
   }
 
-  /// The same with the check in every build: the debug view.
+  /// The element at the given array coordinates, checked in every build: throws `error(out_of_bounds)` outside
+  /// `bounds()`.
   template <class... I>
   T& at(I... i) const {
     static_assert(sizeof...(I) == N, "one coordinate per dimension");
@@ -84,13 +88,18 @@ class view {
   index_t stride(int d) const { return stride_[d]; }
   /// The declared box, in array coordinates.
   const box<N>& bounds() const { return box_; }
+  /// The first coordinate of the box along dimension d.
   index_t lo(int d) const { return box_.lo[d]; }
+  /// The coordinate behind the last one of the box along dimension d.
   index_t hi(int d) const { return box_.hi[d]; }
+  /// Elements along dimension d.
   index_t size(int d) const { return box_.size(d); }
+  /// Number of elements.
   index_t volume() const { return box_.volume(); }
   /// The name the array was given; empty if none.
   const char* name() const { return name_; }
 
+  /// The same elements, not to be changed.
   operator view<const T, N>() const requires(!std::is_const_v<T>) { return view<const T, N>(raw()); }
   /// Used by the library.
   detail::raw_view raw() const {

@@ -2,9 +2,9 @@
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Not for users. Each argument is one of four: an access to an array (the body gets a view), a future (the body gets its
-// value, after it), a list of one of these whose length is known at run time, or anything else (copied into the task). An
-// access and a future each take one of the task's access slots, a list one for each of its elements.
+// Not for users. Each argument is one of four: an access to an array (the body gets a view), a future (the body gets
+// its value, after it), a list of one of these whose length is known at run time, or anything else (copied into the
+// task). An access and a future each take one of the task's access slots, a list one for each of its elements.
 #pragma once
 
 #include <cstring>
@@ -76,7 +76,7 @@ struct argument<future<void>> {
   static passed fetch(task_record&, task_context&, nothing, int) { return {}; }
 };
 
-// What is kept of a list in the task: how many access slots are its own.
+// A list as it is kept in the task: how many access slots are its own.
 struct kept_list {
   int count = 0;
 };
@@ -183,7 +183,7 @@ inline constexpr bool takes_nothing = sizeof...(A) > 0 &&
                                       ((argument_of<A>::slots == 1 || is_list<A>) && ...) && std::is_invocable_v<F&> &&
                                       !std::is_invocable_v<F&, typename argument_of<A>::passed...>;
 
-// What a body gets: everything, or all but what futures of nothing have.
+// The arguments that a body gets: everything, or all except those of futures without a value.
 template <class P>
 using if_something = std::conditional_t<std::is_same_v<P, nothing>, std::tuple<>, std::tuple<P>>;
 template <class P>
@@ -199,9 +199,9 @@ inline constexpr bool takes_no_nothing = (std::is_same_v<typename argument_of<A>
                                          !std::is_invocable_v<F&, typename argument_of<A>::passed...> &&
                                          !std::is_invocable_v<F&, task_context&, typename argument_of<A>::passed...>;
 
-// ---- numbers that kernels are passed ---------------------------------------------------------------------------------
+// ---- numbers that kernels are passed --------------------------------------------------------------------------------
 
-/// As messages call them.
+/// The name of a number's type, as messages show it.
 template <class T>
 constexpr const char* name_of_number() {
   if constexpr (std::is_same_v<T, bool>)
@@ -286,7 +286,7 @@ template <class F, class... A>
 using result_of_call = std::remove_cvref_t<decltype(std::declval<call_state<F, A...>&>()(
     std::declval<task_record&>(), std::declval<task_context&>()))>;
 
-// What a destructor throws is the caller's to handle.
+// Destroys an object; an exception of its destructor is the caller's to handle.
 template <class T>
 void end_life(T& x) noexcept(std::is_nothrow_destructible_v<T>) {
   if constexpr (!std::is_trivially_destructible_v<T>) {
@@ -294,7 +294,7 @@ void end_life(T& x) noexcept(std::is_nothrow_destructible_v<T>) {
     x.~T();
   }
 }
-// A result goes with its last future: nobody is left who could be told what its destructor throws.
+// Destroys a result, which goes with its last future: what the destructor throws cannot be reported to anyone.
 template <class R>
 void destroy(R& value) noexcept {
   if constexpr (std::is_nothrow_destructible_v<R>) {
@@ -389,7 +389,7 @@ inline constexpr task_ops ops_of{
 
 // ---- filling accesses -----------------------------------------------------------------------------------------------
 
-// What the mapper says of a chunk; what it complains of is told with the array.
+// Returns the mapper's answer for a chunk; its errors are reported with the array's name.
 template <class T, int N, access_mode Mode, class M, int K>
 auto answer_of(const access_argument<T, N, Mode, M>& a, const box<K>& chunk) {
   try {
@@ -505,8 +505,8 @@ void fill_one(engine& the_engine, task_record& r, int& slot, const A& a, const b
   }
 }
 
-// Two accesses of one call to one array, of which one changes what the other sees. Partials of reductions are private, and
-// any number of them may be combined.
+// Two accesses of one call to one array, of which one changes what the other sees. Partials of reductions are private,
+// and any number of them may be combined.
 template <class A, class B>
 struct may_clash : std::false_type {};
 template <class T, int N, access_mode X, class M, access_mode Y, class O>

@@ -9,8 +9,8 @@
 
 namespace troupe::detail {
 
-/// The limit from now on; where the clock does not reach that far, its last moment, which stands for ever. A limit that is
-/// negative or not a number has passed.
+/// The limit from now on; where the clock does not reach that far, its last moment, which stands for ever. A limit that
+/// is negative or not a number has passed.
 template <class Rep, class Period>
 std::chrono::steady_clock::time_point deadline_after(std::chrono::duration<Rep, Period> limit) {
   using clock = std::chrono::steady_clock;

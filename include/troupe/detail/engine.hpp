@@ -31,8 +31,8 @@ void submit(target, task_record*);                    // may block at the in-fli
 void submit_all(target, std::span<task_record* const> chunks, task_record* join);
 /// Waits until another task may be in flight; false if none may in time. Inside a task, and in a recording: always.
 bool wait_for_room(target, std::chrono::steady_clock::time_point);
-/// Of an index space of that many chunks, of which each takes so many bytes beside its record: throws out_of_memory where no
-/// machine of this size can have them.
+/// Throws out_of_memory if a machine of this size cannot hold the records of `count` chunks, of which each takes
+/// `bytes` beside its record.
 void check_chunks(double count, std::size_t bytes);
 [[noreturn]] void throw_no_memory();
 // In a handler: the error once more, with what is known of the call in front of its text; with the array's name.
@@ -80,13 +80,13 @@ array_core* new_array(engine&, array_spec);
 void retain(array_core*) noexcept;
 /// Gives a handle back and waits for nothing.
 void release(array_core*) noexcept;
-/// The same for a handle of the program's: the last one of borrowed memory waits until nobody uses that any more, where it
-/// may wait.
+/// The same for a handle of the program's: the last one of borrowed memory waits until no task uses that any more,
+/// where it may wait.
 void release_and_wait(array_core*) noexcept;
 /// Gives back what array_core::keep has kept.
 void let_go(array_core*) noexcept;
-/// While one lives, handles that go on its thread wait for nothing: the runtime destroys what calls captured and returned
-/// where it must not wait.
+/// While one lives, handles that go on its thread wait for nothing: the runtime destroys what calls captured and
+/// returned where it must not wait.
 class no_waiting {
  public:
   no_waiting() noexcept;
@@ -95,7 +95,7 @@ class no_waiting {
   no_waiting& operator=(const no_waiting&) = delete;
 };
 const array_spec& spec_of(const array_core&) noexcept;
-/// Of an array that is exactly one tile; else null.
+/// Returns where an array that is exactly one tile lives; null for other arrays.
 const runtime_state* home_of_tile(const array_core&) noexcept;
 /// An array or future of another runtime was passed.
 [[noreturn]] void throw_foreign(const array_core&);
@@ -121,7 +121,7 @@ host_access* open_host(array_core&, access_mode, const std::array<index_t, rank_
                        const std::array<index_t, rank_max>& hi, raw_view& view,
                        std::chrono::steady_clock::time_point deadline);  // null: not in time
 void close_host(host_access*) noexcept;
-/// The view is at this address from now on: in a variable on the stack of this thread it is known who holds it.
+/// The view is at this address from now on: in a variable on the stack of this thread, this thread holds it.
 void hold_host(host_access*, const void* view) noexcept;
 
 /// Throws overlapping_write if two of the boxes (lo, hi pairs of one array) overlap.

@@ -14,8 +14,8 @@
 
 namespace troupe::detail {
 
-/// Small numbers below `end`. Costs what the words that hold any cost: a machine alone needs one, and so does a node with
-/// a large number among a thousand.
+/// Small numbers below `end`. Costs what the words that hold any cost: a machine alone needs one, and so does a node
+/// with a large number among a thousand.
 class id_set {
  public:
   static constexpr int end = 1024;
@@ -30,7 +30,7 @@ class id_set {
     return *this;
   }
   ~id_set() = default;
-  /// All there are and will be.
+  /// The set of all numbers.
   static id_set every() noexcept {
     id_set s;
     s.used_ = (std::uint32_t{1} << words_max) - 1;
@@ -196,8 +196,8 @@ class compact_ids {
   std::uint16_t word_ = 0;
 };
 
-/// A set that one thread at a time sets while others read it; who reads while it is being set may see some of both, and
-/// sees another change afterwards.
+/// A set that one thread at a time sets while others read it; a thread that reads while it is being set may see some of
+/// both, and sees another change afterwards.
 class shown_ids {
  public:
   shown_ids& operator=(const id_set& s) noexcept {

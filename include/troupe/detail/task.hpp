@@ -77,7 +77,7 @@ class shown {
   std::atomic<T> value_;
 };
 
-/// What is known of a kernel. One per kernel name and signature in a runtime; one per type for closures.
+/// Facts about a kernel. One per kernel name and signature in a runtime; one per type for closures.
 struct kernel_info {
   const char* name = "task";
   std::uint64_t key = 0;      // identifies the kernel to the cost model; 0, closures: its address does
@@ -90,7 +90,7 @@ struct kernel_info {
   std::array<routine_fn, device_kind_count> routines{};  // before texts
   bool portable = false;                                 // its scalars may travel as bytes
   const shown_ids* nodes = nullptr;  // executors that are nodes and offer it; the runtime's own copy knows
-  // Of its arrays, which are counted without the other parameters.
+  // Rules about its arrays, which are counted without the other parameters.
   std::array<shape_rule, shape_rules_max> shapes{};
   std::uint8_t shape_count = 0;
 };
@@ -121,7 +121,7 @@ struct access {
   std::uint16_t worker = 0;
 };
 
-/// What one kind of call can do; one constant per type.
+/// The functions of one kind of call; one constant per type.
 struct task_ops {
   void (*run)(task_record&, task_context&);    // may throw; stores the result
   void (*drop_body)(task_record&);             // destroys what the body captured; throws what its destructor does
@@ -130,18 +130,19 @@ struct task_ops {
   kernel_info closure{};                       // for calls without a named kernel
 };
 
-/// Is told of its tasks by whoever holds placement's turn, and must not ask placement anything before `after_turn`.
+/// A listener is told about its tasks by the thread that holds placement's turn, and must not ask placement anything
+/// before `after_turn`.
 class task_listener {
  public:
-  /// A host access may use its view; who asked for it closes it by reporting it done.
+  /// Called when a host access may use its view; the listener closes the access by reporting it done.
   virtual void granted(task_record&) = 0;
-  /// Its body is about to run, on the thread that runs it; only where task_extra::watched says so.
+  /// Called when a body is about to run, on the thread that runs it; only if task_extra::watched is set.
   virtual void began(task_record&) {}
-  /// Its body has thrown and is tried again, on the thread that runs it.
+  /// Called when a body has thrown and is tried again, on the thread that runs it.
   virtual void tried(task_record&) {}
-  /// It has run, failed, or never will run; its data is as others will see it.
+  /// Called when a task has run, has failed, or never will run; its data is as others will see it.
   virtual void retired(task_record&) = 0;
-  /// The turn in which it was told something has been left.
+  /// Called when the turn has been left in which the listener was told something.
   virtual void after_turn() = 0;
 
  protected:
@@ -161,11 +162,11 @@ struct written_copy {
   std::vector<std::byte> bytes{};
 };
 
-/// What few tasks need, kept out of the record.
-/// Of what a task holds: nothing that would bind it to a place, or something of this node; else of the node that is this
-/// executor.
+/// Values of task_extra::holds_at: the task holds nothing that would bind it to a place, or it holds quantities of this
+/// node; other values are the executor, a node, whose quantities it holds.
 inline constexpr std::uint16_t holds_nowhere = 0xffff, holds_here = 0xfffe;
 
+/// Members that few tasks need, kept out of the record.
 struct task_extra {
   task_options options;
   id_set executors = id_set::every();  // options.where, resolved
@@ -198,9 +199,10 @@ struct task_extra {
   std::vector<std::uint64_t> chunks_at;  // of them, by executor, have ended there; placement's
 };
 
-/// From combine on they are the runtime's own: transfers make the host's copy of a tile current (or give up the device's),
-/// forgetting frees an array's copies on a device, a spill moves a tile from host memory to the disk, a load back, lending
-/// lets other devices copy a tile from a device's memory, a fetch copies a part of a tile home, a farewell ends when an array of borrowed memory is gone.
+/// The kinds of tasks. From combine on they are the runtime's own: a transfer makes the host's copy of a tile current
+/// (or gives up the device's), a forget frees an array's copies on a device, a spill moves a tile from host memory to
+/// the disk, a load brings it back, a lend lets other devices copy a tile from a device's memory, a fetch copies a part
+/// of a tile home, a farewell ends when an array of borrowed memory is gone.
 enum class task_kind : unsigned char {
   call,
   join,
@@ -217,18 +219,18 @@ enum class task_kind : unsigned char {
   fetch,
   farewell
 };
-/// Nobody submitted it: it is not counted.
+/// True for tasks that the runtime makes itself, which are not counted.
 constexpr bool is_internal(task_kind k) { return k >= task_kind::combine; }
 
-/// It is in a recording, or in a graph.
+/// True for tasks of a recording or a graph.
 constexpr bool is_recorded(task_kind k) { return k == task_kind::recorded || k == task_kind::recorded_join; }
 
 /// In task_record::measured_ns: the task never ran, because another one failed.
 inline constexpr float never_ran = -1.0f;
 
-// task_record::marks, by placement: holds resources, was assigned to an executor, its run time was predicted from samples;
-// the executor, a device, has it; others may be put behind it there; it was put behind others; it ended before they did;
-// it has room in host memory.
+// task_record::marks, by placement: holds resources, was assigned to an executor, its run time was predicted from
+// samples; the executor, a device, has it; others may be put behind it there; it was put behind others; it ended before
+// they did; it has room in host memory.
 inline constexpr std::uint16_t mark_holds_resources = 1, mark_sent = 2, mark_known = 4;
 inline constexpr std::uint16_t mark_handed = 8, mark_leads = 16, mark_chained = 32, mark_early = 64;
 inline constexpr std::uint16_t mark_has_room = 128;
@@ -236,20 +238,22 @@ inline constexpr std::uint16_t mark_has_room = 128;
 inline constexpr std::uint16_t mark_overwrites = 256;
 // A host access whose view is open.
 inline constexpr std::uint16_t mark_open = 512;
-// It has come back from an executor: others that hold room there may wait for it.
+// A task that has come back from an executor: others that hold room there may wait for it.
 inline constexpr std::uint16_t mark_came_back = 1024;
-/// It was given to an executor and waits for its data.
+/// A task that was given to an executor and waits for its data.
 inline constexpr std::uint16_t mark_aside = 4096;
-/// A host access that nobody waits for any more: it ends when it is granted, and changes nothing.
+/// A host access that is no longer wanted: it ends when it is granted, and changes nothing.
 inline constexpr std::uint16_t mark_given_up = 8192;
 /// A chunk of a for_each; the first of its successors is the join.
 inline constexpr std::uint16_t mark_chunk = 16384;
 
-// Phases of a task. Whoever moves it from waiting to claimed runs (or cancels) it. Beside them: somebody waits; its runtime
-// was shut down while it ran, which is its outcome whatever its body does afterwards.
+// Phases of a task. The thread that moves it from waiting to claimed runs (or cancels) it. Flags beside them: a thread
+// waits for it (watched); its runtime was shut down while it ran, which is its outcome whatever its body does then
+// (abandoned).
 inline constexpr std::uint32_t phase_waiting = 0, phase_claimed = 1, phase_done = 2, phase_mask = 3, phase_watched = 4;
 inline constexpr std::uint32_t phase_abandoned = 8;
 
+/// The record of a task; see the head of this file.
 struct alignas(64) task_record {
   static constexpr int inline_accesses = 3;
   static constexpr std::size_t storage_size = 56;
@@ -277,7 +281,7 @@ struct alignas(64) task_record {
   task_extra* extra = nullptr;
   access* accesses = nullptr;
   runtime_state* rt = nullptr;
-  std::exception_ptr error;  // written by whoever claimed the task, before it is done
+  std::exception_ptr error;  // written by the thread that claimed the task, before it is done
   std::uint16_t access_count = 0;
   task_kind kind = task_kind::call;
   bool body_gone = false;
