@@ -155,7 +155,7 @@ void engine::supervise(const std::shared_ptr<actor>& a) {
   if (control_) a->supervise(control_->watch(a));
 }
 
-// Ends all work, as an actor has failed without which there is none: everybody who waits is told why.
+// Ends all work, as an actor has failed without which there is none: every thread that waits is told why.
 void engine::end_because(const std::string& actor, const std::exception_ptr& why) {
   placement_->end_all("the runtime has ended, because an actor of it failed (" + actor + ": " + text_of(why) + ")",
                       [this] {

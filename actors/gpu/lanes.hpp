@@ -1,4 +1,4 @@
-// What this file is for: how far the lanes of a device have come, and who waits for whom on it.
+// What this file is for: how far the lanes of a device have come, and which lanes wait for which.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 //

@@ -58,7 +58,7 @@ class gpu_mailbox {
     return n;
   }
 
-  // ---- who has the device's turn ------------------------------------------------------------------------------------
+  // ---- the thread that has the device's turn ------------------------------------------------------------------------
   /// Takes out the next call; null if there is none.
   task_record* pop() {
     const bell::held lock = hold();

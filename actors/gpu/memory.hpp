@@ -85,7 +85,7 @@ class gpu_memory {
   void lend(const std::shared_ptr<peer_loan>&);
   /// Before the copy goes or is filled anew. False: another device uses it.
   static bool take_back(logic::replica&);
-  /// The memory is about to go: whoever uses it is to know.
+  /// Tells the devices that use lent tiles that the memory is about to go.
   void break_loans();
   /// All that the task is lent, until it lets go; false: the lender wants it back.
   static bool begin_loans(gpu_job&);

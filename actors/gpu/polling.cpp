@@ -1,4 +1,5 @@
-// What this file is for: whose turn it is to use a device: the actor's thread, or one that waits for a task of the device.
+// What this file is for: whose turn a device is: the actor's thread's, or that of one that waits for a task of the
+// device.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 //
@@ -50,7 +51,7 @@ void gpu_actor::sleep() {
   turn_.take();
 }
 
-// To whoever waits while this thread would only look again.
+// Gives the turn to a thread that waits, while this one would only look again.
 void gpu_actor::yield() {
   leave_turn();
   std::this_thread::yield();

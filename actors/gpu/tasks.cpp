@@ -15,7 +15,7 @@ namespace troupe::detail {
 using logic::replica;
 
 namespace {
-// A task that takes longer has a ticket of its own: whoever waits for it need not wait for those behind it.
+// A task that takes longer has a ticket of its own: a thread that waits for it need not wait for those behind it.
 constexpr float own_ticket_ns = 20'000.0f;
 // So many small ones share a ticket: those behind them are under way while more are enqueued.
 constexpr int shared_ticket_max = 16;
@@ -292,7 +292,7 @@ gpu_actor::outcome gpu_actor::start_task(task_record& t) {
     }
     return outcome::started;
   }
-  // One that was sent ahead of its time, and what it comes after may not have been run well.
+  // A task that was sent ahead of its time goes back: what it comes after may not have been run well.
   if (repair_.is_given_up() || (is_chained(phase) && epoch_of(phase) != epoch_mark(failure_epoch_))) {
     give_back(t);
     return outcome::started;

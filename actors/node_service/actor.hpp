@@ -1,5 +1,5 @@
-// What this file is for: the state of a node service: its parts, and the actor that asks them and applies what they say.
-// The actor's files: tasks.cpp (messages, tasks that come and run), data.cpp (bytes in and out), pulls.cpp (bytes from and
+// What this file is for: the state of a node service: its parts, and the actor that asks them and does as they say. The
+// actor's files: tasks.cpp (messages, tasks that come and run), data.cpp (bytes in and out), pulls.cpp (bytes from and
 // to node services on other nodes).
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause

@@ -384,7 +384,8 @@ void node_service_actor::ended(remote_task& r) {
   end.id = r.id;
   end.attempts = bodies;
   if (r.recalled) end.how = wire::outcome::unfilled;
-  // What it depends on was called off, and not the task: its owner knows that by its own order.
+  // A task that was never run and not cancelled itself ends as not run: what it depends on was called off, and its
+  // owner knows that by its own order.
   if (end.how == wire::outcome::failed && end.code == errc::cancelled && bodies == 0 && !r.stop.stop_requested())
     end.how = wire::outcome::not_run;
   // The runtime here gives its tasks up: its owner has a task that has not begun run elsewhere.

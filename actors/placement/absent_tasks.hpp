@@ -20,7 +20,7 @@ namespace troupe::detail {
 class absent_tasks {
  public:
   /// Adds a task that fails with `why` once `due` has come. False if the task has been cancelled: then it is not
-  /// added. Either this sees a cancellation, or whoever cancels sees `any`.
+  /// added. Either this sees a cancellation, or the thread that cancels sees `any`.
   bool add(task_record& t, std::uint64_t due, std::exception_ptr why) {
     all_.push_back({&t, due, std::move(why)});
     count();

@@ -161,7 +161,7 @@ const boxes_at_home::one* transfers::add_box(array_core& a, std::uint32_t tile, 
   return &boxes.all.emplace_back(std::move(box), task_ref{fetch, fetch->sequence});
 }
 
-// A part has come home, or not; then the whole tile is asked for by whoever needs it.
+// Notes that a part has come home, or not; then the tasks that need it ask for the whole tile.
 transfers::outcome transfers::box_ended(task_record& t) {
   const std::shared_ptr<home_box>& box = t.extra->home_boxes.front();
   coherence_entry& entry = t.accesses[0].array->coherence->tiles[box->tile];

@@ -33,8 +33,8 @@ class lineage_log;
 /// logic/data/directory reads and writes them.
 class transfers {
  public:
-  /// Needs of others: the order of tasks, costs and names of executors, the executors by their number, and who
-  /// is to be told after the turn. All are kept up to date by the owner.
+  /// Needs of others: the order of tasks, costs and names of executors, the executors by their number, and what is to
+  /// be called after the turn. All are kept up to date by the owner.
   transfers(runtime_state& rt, logic::dependencies& order, logic::assignment& a,
             const std::vector<executor*>& executors, notifications& told)
       : rt_(rt), order_(order), assignment_(a), executors_(executors), told_(told) {}

@@ -85,7 +85,7 @@ class executor {
   virtual ~executor() = default;
 
   virtual const executor_facts& facts() const = 0;
-  /// Which thread will look at the tasks handed over without being woken.
+  /// Says which thread will look at the tasks handed over without being woken.
   enum class attention {
     caller,    ///< the caller is one of the executor's threads, holds a slot and looks for work next
     somebody,  ///< a thread of this runtime took a turn a moment ago

@@ -2,9 +2,9 @@
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The owner of a task is the node where it was spawned, the node service the node that runs it. docs/protocol.md says for
-// each message who sends it, what answers it, and whether it may be lost or come twice. Decoding checks every number
-// against what is left of the frame and against the limits below, and throws `error(protocol_error)`.
+// The owner of a task is the node where it was spawned, the node service the node that runs it. docs/protocol.md says
+// for each message which node sends it, what answers it, and whether it may be lost or come twice. Decoding checks
+// every number against what is left of the frame and against the limits below, and throws `error(protocol_error)`.
 #pragma once
 
 #include <array>
@@ -196,7 +196,7 @@ struct box_request {
 
 void put(net::writer&, const node_descriptor&);
 void put(net::writer&, const tasks&);
-/// The parts of a `tasks` frame, for who writes it as it goes along.
+/// The parts of a `tasks` frame, for a caller that writes it as it goes along.
 void put(net::writer&, const array_descriptor&);
 void put(net::writer&, const task_descriptor&);
 void put(net::writer&, const gap&);
@@ -231,7 +231,8 @@ errc take_code(net::reader&);
 /// After the kind has been taken off.
 node_descriptor take_node_descriptor(net::reader&);
 tasks take_tasks(net::reader&);
-/// The same one after the other, arrays first; who is called must be done with each when it returns.
+/// Reads the same one after the other, arrays first; a function that is called must be done with its argument when it
+/// returns.
 void each_of_tasks(net::reader&, const std::function<void(array_descriptor&)>&,
                    const std::function<void(task_descriptor&)>&);
 /// Reads a descriptor that `put` has written.
