@@ -58,8 +58,9 @@ class planted_fault {
   std::exception_ptr what_;
 };
 
-/// An actor as its supervisor sees it: the slow door. The supervisor calls from the thread of the actor system, one call
-/// at a time, and only what the actor's row of the table leads to; an exception out of `restart` is another failure.
+/// An actor as its supervisor sees it: the slow door. The supervisor calls from the thread of the actor system, one
+/// call at a time, and only what the actor's row of the table leads to; an exception out of `restart` is another
+/// failure.
 class actor {
  public:
   virtual ~actor() = default;

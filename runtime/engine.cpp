@@ -383,8 +383,8 @@ void engine::resume_abandoned() noexcept {
   }
 }
 
-// Ends the tasks whose bodies have not returned: they are done for all threads that wait for them. Returns false if there
-// are none: then only the threads are late, perhaps with an end that they have yet to report.
+// Ends the tasks whose bodies have not returned: they are done for all threads that wait for them. Returns false if
+// there are none: then only the threads are late, perhaps with an end that they have yet to report.
 template <class Executor>
 bool engine::leave_behind(Executor& e, shutdown_report& r) {
   bool any = false;

@@ -29,8 +29,8 @@ class cluster_events {
   /// A link with a member has come up: beyond a mesh (logic::membership_options::mesh_max) only with some. The same
   /// node may come again after it was lost, and is as new then, on both sides.
   virtual void joined(const node_id&, const std::shared_ptr<net::session>&) = 0;
-  /// The session with a member has ended and there is another, while the member was never lost: messages under way may have
-  /// arrived or not.
+  /// The session with a member has ended and there is another, while the member was never lost: messages under way may
+  /// have arrived or not.
   virtual void resumed(const node_id&, const std::shared_ptr<net::session>&) = 0;
   /// A member is silent, or its session has ended: it should be given nothing new.
   virtual void suspected(const node_id&) = 0;

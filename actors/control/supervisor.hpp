@@ -24,8 +24,8 @@
 
 namespace troupe::detail {
 
-// Messages are bells: what they announce lies on a desk behind a lock. CAF's mailboxes hand over by lock-free means that
-// tools cannot see into, and may copy what they carry.
+// Messages are bells: what they announce lies on a desk behind a lock. CAF's mailboxes hand over by lock-free means
+// that tools cannot see into, and may copy what they carry.
 struct desk_changed {};
 struct actor_failed {};
 struct act_on_verdict {};

@@ -49,8 +49,8 @@ bool group_actor::work_once(worker& self) {
   return runs_.any(options_.facts.id) && join_graph(self);
 }
 
-// Moves threads of the group that are awake and wait for the core that this one computes on to another core: there is one
-// if not more threads are awake than there are cores.
+// Moves threads of the group that are awake and wait for the core that this one computes on to another core: there is
+// one if not more threads are awake than there are cores.
 void group_actor::move_stuck(worker& self) {
   self.nodes_unminded = 0;
   const std::uint64_t now = ticks();

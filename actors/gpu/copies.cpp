@@ -33,8 +33,8 @@ void gpu_memory::fill_in(gpu_job& j) {
     }
   }
   if (!host_bound) j.host.bind(*j.task);
-  // The job's lane waits for the memory and bytes of its copies: for the lanes that wrote them, and, where the job writes,
-  // for those that read them.
+  // The job's lane waits for the memory and bytes of its copies: for the lanes that wrote them, and, where the job
+  // writes, for those that read them.
   for (const gpu_job::held& h : j.copies) {
     const replica& r = *h.copy;
     lanes_.wait(j.lane, r.ready.lane, r.ready.until);

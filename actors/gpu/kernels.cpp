@@ -2,9 +2,9 @@
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// To compile a kernel takes up to seconds. Placement asks whether the device is ready for one that it has never run, and
-// gives the task to others meanwhile. The device loads it when it has nothing to do, in a thread that leaves the cores
-// to threads that work. The device cannot do anything else then; so a device that computes on the cores, which is
+// To compile a kernel takes up to seconds. Placement asks whether the device is ready for one that it has never run,
+// and gives the task to others meanwhile. The device loads it when it has nothing to do, in a thread that leaves the
+// cores to threads that work. The device cannot do anything else then; so a device that computes on the cores, which is
 // hardly worth it, does that only while the cores rest, or if the kernel is wanted for long.
 #include <system_error>
 
@@ -61,8 +61,8 @@ bool gpu_actor::may_load(const kernel_requests::request& r) {
          time_.ns_of(now - r.since) >= wanted_for_long_ns;
 }
 
-// Loads the kernel that was asked for first, if it may; true if it has. What is wrong with the kernel is told by the task
-// that is given to the device in spite of that.
+// Loads the kernel that was asked for first, if it may; true if it has. What is wrong with the kernel is told by the
+// task that is given to the device in spite of that.
 bool gpu_actor::get_ready() {
   if (!requests_.any() || !device_ || !jobs_.empty() || !mail_.is_empty() || stopping_.load()) return false;
   const kernel_requests::request wanted = requests_.first();

@@ -1,5 +1,4 @@
-// What this file is for: which threads look whether a device's work has ended: its own, asleep, or those that wait for
-// it.
+// What this file is for: the threads that look whether a device's work has ended: its own, or those that wait for it.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once

@@ -35,7 +35,8 @@ class deferred_calls {
   batch calls_;
 };
 
-/// Notes that placement makes of tasks while it has the turn: granted, else retired. Any thread adds; one at a time takes.
+/// Notes that placement makes of tasks while it has the turn: granted, else retired. Any thread adds; one at a time
+/// takes.
 class turn_notes {
  public:
   struct note {

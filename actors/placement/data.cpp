@@ -71,8 +71,6 @@ bool placement::must_wait_for_data(task_record& t) {
   return false;
 }
 
-// ---- what has ended or was lost -------------------------------------------------------------------------------------
-
 // ---- what has ended -------------------------------------------------------------------------------------------------
 
 void placement::account_for_data(task_record& t) {

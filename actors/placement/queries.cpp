@@ -204,8 +204,8 @@ void placement::leave_behind(std::span<task_record* const> tasks) {
   give_up_successors(std::move(left));
 }
 
-// Gives up all tasks that come after these, which run. They are in no queue yet; they stay in the order, and retire when
-// these bodies end, if ever.
+// Gives up all tasks that come after these, which run. They are in no queue yet; they stay in the order, and retire
+// when these bodies end, if ever.
 void placement::give_up_successors(std::vector<task_record*> next) {
   std::unordered_set<const task_record*> seen(next.begin(), next.end());
   while (!next.empty()) {

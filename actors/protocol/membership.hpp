@@ -106,7 +106,8 @@ struct node_link {
 };
 /// The sender ends the session because it has no use for it: nobody is suspect for that.
 struct node_rest {};
-/// Digests of what the sender knows, each of the nodes whose ids fall to it. The answer are records of those that differ.
+/// Digests of what the sender knows, each of the nodes whose ids fall to it. The answer are records of those that
+/// differ.
 struct node_sums {
   bool want = false;  ///< and the sums of the peer
   std::vector<std::uint64_t> sums{};

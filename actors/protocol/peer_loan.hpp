@@ -2,7 +2,7 @@
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 //
-//   placement --make_lend--> lender       the lender says where the tile is, or calls the loan back; either ends the internal task
+//   placement --make_lend--> lender       the lender says where the tile is, or calls the loan back: end of the task
 //   placement --task with loans--> borrower
 //   borrower  --begin, end--> loan        for the time of the task: meanwhile the lender keeps the memory as it is
 //   lender    --call_back--> loan         when it wants the memory and nobody uses it: later borrowers are refused

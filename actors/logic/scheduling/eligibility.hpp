@@ -1,4 +1,4 @@
-// What this file is for: which executors may run a task: by its kernel, its scope, what it holds, and which take tasks
+// What this file is for: which executors may run a task: by its kernel and scope, what it holds, and which take tasks
 // now.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
