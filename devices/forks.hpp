@@ -2,8 +2,8 @@
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// A child has the memory of its parent and none of its threads but the one that forked: whoever waits for another one, or
-// for a lock that one held, waits for ever. Any thread may ask.
+// A child has the memory of its parent and none of its threads but the one that forked: a wait for another one, or for
+// a lock that one held, never ends. Any thread may ask.
 #pragma once
 
 #include <atomic>

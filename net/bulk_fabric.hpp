@@ -2,9 +2,9 @@
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// A fabric neither encrypts nor proves who is there: a transport tells a peer it has admitted the address of its own end and
-// a token, fresh for each session, and only what carries the token is taken for that peer's. All of it happens on one
-// thread, which the transport gives; none of it waits.
+// A fabric neither encrypts nor proves which process is there: a transport tells a peer it has admitted the address of
+// its own end and a token, fresh for each session, and only what carries the token is taken for that peer's. All of it
+// happens on one thread, which the transport gives; none of it waits.
 #pragma once
 
 #include <array>
@@ -21,7 +21,7 @@ namespace troupe::net {
 
 using fabric_token = std::array<std::byte, 16>;
 
-/// What a path tells. It may not be closed from here.
+/// The events of a path, which may not be closed from here.
 class fabric_told {
  public:
   /// The peer has come, with the token: what it sends arrives.
@@ -56,10 +56,10 @@ class fabric_path {
 class bulk_fabric {
  public:
   virtual ~bulk_fabric() = default;
-  /// Which fabric it is, and its version: both sides have to be the same.
+  /// Returns which fabric it is, and its version: both sides have to be the same.
   virtual const std::string& kind() const = 0;
   virtual std::span<const std::byte> address() const = 0;
-  /// A path that nobody has connected; who sends to this side has to carry `expected`.
+  /// Returns a path that is not connected yet; a peer that sends to this side has to carry `expected`.
   virtual std::unique_ptr<fabric_path> open(const fabric_token& expected, fabric_told&) = 0;
 
   /// Does some of what there is to do, which takes less than a millisecond. False: there was nothing.

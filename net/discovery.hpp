@@ -2,8 +2,8 @@
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Discovery finds candidates, nothing more: who is there is asked by dialling, and who is a member by admission. A wrong
-// address costs a connection that fails, whoever has put it there. It finds this process, too.
+// Discovery finds candidates, nothing more: which process is there is asked by dialling, and whether it is a member by
+// admission. A wrong address costs a connection that fails, wherever it comes from. Discovery finds this process, too.
 #pragma once
 
 #include <chrono>
@@ -29,7 +29,7 @@ struct multicast_options {
   std::vector<std::string> interfaces{};
   int hops = 1;  ///< routers that a datagram may pass, and one
   std::chrono::milliseconds announce_every{1000};
-  /// Of one address, and of all together, so many datagrams a second are looked at; the others are counted.
+  /// Datagrams a second that are looked at, of one address and of all together; the others are counted.
   int each_per_second = 100, all_per_second = 1000;
 };
 
@@ -52,7 +52,7 @@ struct discovery_options {
   std::vector<credentials::secret_bytes> secrets{};
 };
 
-/// What became of the datagrams of others. `received` is the sum of those from `own` to `accepted`.
+/// Counts of what became of the datagrams of others. `received` is the sum of those from `own` to `accepted`.
 struct discovery_counts {
   std::uint64_t sent = 0, unsent = 0;  ///< one for each interface and protocol
   std::uint64_t lost = 0;              ///< by the system, because too many came
@@ -78,7 +78,7 @@ class discovery {
   /// `found`.
   virtual void stop() = 0;
   virtual discovery_counts counts() const = 0;
-  /// What keeps it from finding more, one line each; empty if all is well.
+  /// Returns what keeps discovery from finding more, one line each; empty if all is well.
   virtual std::vector<std::string> problems() const = 0;
 };
 

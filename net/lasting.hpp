@@ -3,8 +3,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Frames are numbered and kept until the peer has them, transfers too. After a new connection each side says which frame
-// it expects next, and the other one sends again from there. What comes twice is dropped. So whoever uses it sees each
-// frame and each transfer once, in order, or the end of the peer.
+// it expects next, and the other one sends again from there. What comes twice is dropped. So its user sees each frame
+// and each transfer once, in order, or the end of the peer.
 #pragma once
 
 #include <cstddef>
@@ -26,7 +26,7 @@ namespace troupe::net {
 /// The first bytes of what it sends; others are not its own.
 inline constexpr std::uint8_t lasting_first = 0x30, lasting_last = 0x34;
 
-/// Who is told what arrives, unwrapped. As in transport_events, on the same threads.
+/// The events of what arrives, unwrapped. As in transport_events, on the same threads.
 class lasting_events {
  public:
   virtual void frame(std::span<const std::byte>) = 0;
@@ -47,7 +47,7 @@ class lasting_session final : public session, public std::enable_shared_from_thi
 
   /// Another connection to the same process, which has kept its side, too.
   void attach(std::shared_ptr<session>);
-  /// What the connection brings; throws error(protocol_error).
+  /// Takes what the connection brings; throws error(protocol_error).
   void take(session& over, std::span<const std::byte> frame, lasting_events&);
   pieces arriving(session& over, std::span<const std::byte> head, std::uint64_t bytes, lasting_events&);
   void arrived(session& over, std::span<const std::byte> head, bool whole, lasting_events&);
@@ -74,7 +74,8 @@ class lasting_session final : public session, public std::enable_shared_from_thi
   // ---- what it has seen of the link
   /// Times that a connection was replaced by another one.
   std::uint64_t resets() const;
-  /// Of bodies, while some were under way: out until the peer has said that it has them, in as they came. 0: none.
+  /// Returns the rate of bodies, while some were under way: out until the peer has said that it has them, in as they
+  /// came. 0: none.
   double rate_out() const;
   double rate_in() const;
 

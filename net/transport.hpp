@@ -3,8 +3,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // A session is two connections with one peer: control (frames, small, in order) and bulk (bodies, in chunks, straight from
-// and into the memory where they belong). Who a peer is has been proven before anything of it is passed on. A transport
-// knows nothing of what frames mean.
+// and into the memory where they belong). A peer's identity has been proven before anything of it is passed on. A
+// transport knows nothing of what frames mean.
 #pragma once
 
 #include <array>
@@ -53,7 +53,7 @@ struct endpoint {
   std::string text() const;
 };
 
-/// What a process says of itself once it has been admitted.
+/// The word of a process about itself once it has been admitted.
 struct identity {
   node_id id{};
   std::uint64_t incarnation = 0;  ///< of the same id, the larger is the later
@@ -62,7 +62,7 @@ struct identity {
   std::vector<endpoint> listens_on{};
 };
 
-/// What proves that a process belongs to the cluster. Either a secret, shared by all, or a certificate of its own.
+/// The proof that a process belongs to the cluster: either a secret, shared by all, or a certificate of its own.
 struct credentials {
   using secret_bytes = std::array<std::uint8_t, 32>;
   /// The first is used to dial; each is accepted, so that a secret can be replaced while nodes run.
@@ -106,7 +106,7 @@ class dial_error : public error {
         why_(why),
         peer_(peer) {}
   reason why() const noexcept { return why_; }
-  /// Who answered, where that is known.
+  /// Returns the node that answered, where that is known.
   const std::optional<node_id>& peer() const noexcept { return peer_; }
 
  private:
@@ -131,11 +131,11 @@ class control_poller {
   virtual void rest() = 0;
 };
 
-/// What a transport tells. `up`, `frame`, `down` and `refused` come one at a time, on the transport's control thread or
-/// on a thread that polls in its place; `arriving` and `arrived` one at a time, on its bulk thread. None may block.
+/// The events of a transport. `up`, `frame`, `down` and `refused` come one at a time, on the transport's control thread
+/// or on a thread that polls in its place; `arriving` and `arrived` one at a time, on its bulk thread. None may block.
 class transport_events {
  public:
-  /// There is a session with the peer, the only one.
+  /// A session with the peer has come up, the only one.
   virtual void up(const std::shared_ptr<session>&) = 0;
   /// A frame that the peer has sent; valid during the call.
   virtual void frame(session&, std::span<const std::byte>) = 0;
@@ -146,7 +146,8 @@ class transport_events {
   virtual void arrived(session&, std::span<const std::byte> head, bool whole) = 0;
   /// The session has ended, and nothing of it is called any more: each transfer has been answered for.
   virtual void down(session&, std::exception_ptr why) = 0;
-  /// There is no new session: nobody answered there, or not as a member, or as one that is known; a `dial_error`.
+  /// A dial has led to no new session: nobody answered there, or not as a member, or as one that is known; a
+  /// `dial_error`.
   virtual void refused(const endpoint&, std::exception_ptr why) = 0;
   /// A member was not let in that came from there: it has the name or the id of another one, which is there.
   virtual void turned_away(const endpoint&, std::exception_ptr) {}
@@ -160,9 +161,9 @@ class session {
  public:
   virtual ~session() = default;
   virtual const identity& peer() const = 0;
-  /// This side has dialled.
+  /// True if this side has dialled.
   virtual bool dialled() const = 0;
-  /// What this side has dialled, as it was given to `dial`.
+  /// Returns what this side has dialled, as it was given to `dial`.
   virtual std::optional<endpoint> dialled_at() const { return {}; }
   /// Sends a frame, a copy of it. Never blocks; from the calling thread if nothing is waiting to be sent. Frames arrive in
   /// order. False: the session has ended, or the frame is larger than `frame_max`.

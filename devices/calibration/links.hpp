@@ -10,7 +10,7 @@
 
 namespace troupe::devices {
 
-/// One direction: a copy takes the latency and its bytes over the rate. Zero: unknown.
+/// The speed of one direction: a copy takes the latency and its bytes over the rate. Zero: unknown.
 struct link_speed {
   float latency_ns = 0;
   float bytes_per_ns = 0;  ///< GB/s
@@ -18,9 +18,9 @@ struct link_speed {
   bool known() const { return bytes_per_ns > 0; }
 };
 
-/// What samples of one and the same copy say of it. Processes that take the core away make a copy longer by more than it
-/// takes, never shorter: so the fastest are the truth, if there are three of them within half as long again. `ns` is the
-/// median of those within twice the fastest.
+/// The verdict of samples of one and the same copy. Processes that take the core away make a copy longer by more than
+/// it takes, never shorter: so the fastest are the truth, if there are three of them within half as long again. `ns` is
+/// the median of those within twice the fastest.
 struct sample_verdict {
   float ns = 0;
   bool agreed = false;

@@ -27,7 +27,7 @@ openssl::bio pem_of(X509&);
 openssl::bio pem_of(EVP_PKEY&);
 std::string_view view_of(BIO&);
 
-/// What stands in a file of that name. Throws `error(bad_argument)` if it is something else.
+/// Reads what stands in a file of that name. Throws `error(bad_argument)` if it is something else.
 std::vector<openssl::certificate> read_certificates(const std::string& path);
 openssl::key read_private_key(const std::string& path);
 

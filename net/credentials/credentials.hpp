@@ -22,7 +22,7 @@ struct credential_files {
 /// a certificate that peers would refuse, or that is not of the cluster (any is right if `cluster` is empty).
 credentials load(const credential_files&, std::string_view cluster = {});
 
-/// What a certificate in a file calls its node; none if it names none. Throws as `load` does.
+/// Returns the names that a certificate in a file gives its node; none if it names none. Throws as `load` does.
 std::vector<std::string> node_names_in(const std::string& certificate);
 
 /// The secrets in a file: 64 hexadecimal digits a line, at most 16 lines; empty lines do not count.

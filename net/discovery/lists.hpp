@@ -13,8 +13,8 @@
 
 namespace troupe::net {
 
-/// One address a line; what follows '#' is a comment. Throws `error(bad_argument)` with the number of a line that is
-/// something else, or for more than 65,536 addresses.
+/// Reads one address a line; what follows '#' is a comment. Throws `error(bad_argument)` with the number of a line that
+/// is something else, or for more than 65,536 addresses.
 std::vector<endpoint> parse_addresses(std::string_view text);
 
 /// A file that may change.

@@ -54,7 +54,7 @@ class multicast_group {
   /// Writes by which interface the message is to leave into its control data, for which it has room for `way_max` bytes.
   static constexpr std::size_t way_max = CMSG_SPACE(sizeof(in6_pktinfo));
   void leave_by(msghdr&, const multicast_way&) const;
-  /// What was received was sent to the group, not to this host alone or to another group.
+  /// True if the message was sent to the group, not to this host alone or to another group.
   bool was_meant(msghdr&) const;
   datagram_source source_of(const msghdr&) const;
 

@@ -6,9 +6,9 @@
 // the control and bulk threads of all are that thread. Others may send meanwhile, as the seam allows, but then nothing is
 // the same twice. Time stands still except while the network runs, and jumps from event to event.
 //
-// What is sent on a session arrives in order on each of its two connections; between connections the order is random, as
-// delays are. A cut path holds back what is sent, as a network that drops packets does: it arrives when the path is
-// mended, if the session is still there.
+// Whatever is sent on a session arrives in order on each of its two connections; between connections the order is
+// random, as delays are. A cut path holds back what is sent, as a network that drops packets does: it arrives when the
+// path is mended, if the session is still there.
 #pragma once
 
 #include <chrono>
@@ -58,7 +58,7 @@ class network {
   void stall(const node_id&, const node_id&);
   /// The session of the two breaks, as by a reset of its connection; what is under way is lost from some point on.
   void reset(const node_id&, const node_id&);
-  /// This part of the dials breaks off.
+  /// Has this part of the dials break off.
   void break_dials(double part);
   /// The process stands still: what comes for it waits.
   void pause(const node_id&);
@@ -68,7 +68,7 @@ class network {
 
   // ---- to look at ---------------------------------------------------------------------------------------------------
   bool is_cut(const node_id& from, const node_id& to) const;
-  /// Both have the session.
+  /// True if both nodes have the session.
   bool are_connected(const node_id&, const node_id&) const;
   std::uint64_t bytes_sent(const node_id&) const;
   std::uint64_t frames_sent(const node_id&) const;

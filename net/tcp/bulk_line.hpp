@@ -28,7 +28,7 @@ class bulk_line {
             std::unique_ptr<fabric_line> fabric);
   ~bulk_line();
 
-  /// Who holds this line, before anybody else knows it.
+  /// Sets the holder of this line, before anybody else knows it.
   void owned_by(std::weak_ptr<void> owner) { owner_ = std::move(owner); }
   /// On the loop: begins to read and to write.
   void begin(bulk_in::arriving_told, bulk_in::arrived_told, failure failed);

@@ -2,8 +2,8 @@
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Asio stays in the source: it is slow to compile. What waits here is dropped by `stop`, not run: whoever waits for
-// something holds it elsewhere as well.
+// Asio stays in the source: it is slow to compile. What waits here is dropped by `stop`, not run: an object that waits
+// for something is held elsewhere as well.
 #pragma once
 
 #include <chrono>

@@ -2,8 +2,8 @@
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// One step at a time; each calls what follows it, or `failed` once for all. Reads to the end of a message and no further,
-// so that nothing has to be handed over with the stream.
+// A talk takes one step at a time; each calls what follows it, or `failed` once for all. Reads to the end of a message
+// and no further, so that nothing has to be handed over with the stream.
 #pragma once
 
 #include <cstddef>

@@ -153,7 +153,7 @@ void tls::inside::use_secrets(const credentials& c) {
     keys.emplace_back(secret);
   }
   if (keys.empty()) throw error(errc::bad_argument, "there are no credentials: give a cluster secret or certificates");
-  // Whoever answers with a certificate instead has no authority that is known here.
+  // A peer that answers with a certificate instead has no authority that is known here.
   SSL_CTX_set_verify(context.get(), SSL_VERIFY_PEER, nullptr);
   SSL_CTX_set_psk_use_session_callback(context.get(), use_key);
   SSL_CTX_set_psk_find_session_callback(context.get(), find_key);

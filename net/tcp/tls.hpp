@@ -27,9 +27,10 @@ class tls {
   ssl_st* accepts() const;
   /// Why the other side, after the handshake, is not of this cluster; empty if it is.
   std::string objection(ssl_st*) const;
-  /// What the other side's certificate calls its node; none where there is no certificate, or it names none.
+  /// Returns the names that the other side's certificate gives its node; none where there is no certificate, or it
+  /// names none.
   std::vector<std::string> node_names(ssl_st*) const;
-  /// What this side's does.
+  /// Returns the names that this side's certificate gives.
   std::vector<std::string> own_node_names(ssl_st*) const;
 
  private:

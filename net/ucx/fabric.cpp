@@ -1,4 +1,5 @@
-// What this file is for: opening UCX for shared memory and RDMA, and passing on what arrives to whom it carries the token of.
+// What this file is for: opens UCX for shared memory and RDMA, and passes what arrives to the path whose token it
+// carries.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 #include "net/ucx/fabric.hpp"
@@ -16,7 +17,7 @@ namespace troupe::net::ucx {
 
 namespace {
 
-/// Each may copy 512 KiB.
+/// Steps of one turn, each of which may copy 512 KiB.
 constexpr int steps_a_turn = 2;
 
 std::string text_of(const char* what, ucs_status_t status) {

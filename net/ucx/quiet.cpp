@@ -50,7 +50,7 @@ void keep_to_itself() {
     if (now.sa_handler == SIG_DFL || now.sa_handler == SIG_IGN || library_of(handler) != ucs) continue;
     ucs_debug_disable_signal(signal);
   }
-  // It has read in the environment again what first.cpp had said.
+  // UCX has read in the environment again what first.cpp had said.
   ucm_global_config_t memory = ucm_global_opts;
   memory.enable_events = 0;
   memory.enable_malloc_hooks = memory.enable_malloc_reloc = 0;
