@@ -112,7 +112,7 @@ class accelerator {
   virtual std::byte* allocate_pinned(std::size_t bytes) = 0;
   virtual void deallocate_pinned(std::byte*) noexcept = 0;
 
-  // ---- copies: up to 4 dimensions, enqueued; host memory must stay as it is until the lane has passed ----------------
+  // ---- copies: up to 4 dimensions, enqueued; host memory must stay as it is until the lane has passed ---------------
   // Host memory that is not pinned is copied through a few pinned buffers of the device's own, not by the threads that
   // call this.
   virtual void copy_in(int lane, device_pointer to, const strides&, const std::byte* from, const strides&,
@@ -129,8 +129,8 @@ class accelerator {
   /// Does this device's part of making copies between its memory and another's direct; both must be asked, each by its
   /// own thread, while both are open. False: this one cannot reach the other's memory, nor is to be asked to.
   virtual bool connect(const accelerator_facts& other) = 0;
-  /// From the memory of a device that this one is connected to, never through the host's. All calls are for this device;
-  /// what writes there must have ended, and its memory must stay as it is until the lane has passed. Throws
+  /// From the memory of a device that this one is connected to, never through the host's. All calls are for this
+  /// device; what writes there must have ended, and its memory must stay as it is until the lane has passed. Throws
   /// error(bad_argument) where there is no connection.
   virtual void copy_from(int lane, device_pointer to, const strides&, const accelerator_facts& other,
                          device_pointer from, const strides&, const std::array<index_t, rank_max>& count,
@@ -143,9 +143,9 @@ class accelerator {
   /// Compiles, or finds it compiled on disk; may take seconds. The same source gives the same id. Throws `cannot_run`
   /// where there is no compiler.
   virtual kernel_id load(const kernel_source&) = 0;
-  /// Arguments are copied at once. Throws error(bad_argument) for what is wrong anywhere: counts and sizes of arguments,
-  /// and sizes of the elements of arrays where the text, or its compiler, tells them; `cannot_run` with that code for
-  /// shapes that this device does not have.
+  /// Arguments are copied at once. Throws error(bad_argument) for what is wrong anywhere: counts and sizes of
+  /// arguments, and sizes of the elements of arrays where the text, or its compiler, tells them; `cannot_run` with that
+  /// code for shapes that this device does not have.
   virtual void launch(int lane, kernel_id, const launch_shape&, std::span<const kernel_argument>) = 0;
   /// The number of the last launch; they count from 1. Those that were taken down keep theirs.
   virtual std::uint64_t launched() const { return 0; }

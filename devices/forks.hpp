@@ -10,8 +10,8 @@
 
 namespace troupe::devices {
 
-/// How often this process, or one before it, was forked on the way here. A number and not the process', which the system
-/// has to be asked for.
+/// How often this process, or one before it, was forked on the way here. A number and not the process', which the
+/// system has to be asked for.
 extern std::atomic<unsigned> forks;
 
 /// Remembers in which process it was made.

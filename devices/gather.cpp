@@ -12,8 +12,8 @@ namespace troupe::devices {
 
 namespace {
 
-// As in gather.kernels.inc. A group writes so many words: enough for its own place in the box to cost little, few enough
-// for narrow boxes to have several groups.
+// As in gather.kernels.inc. A group writes so many words: enough for its own place in the box to cost little, few
+// enough for narrow boxes to have several groups.
 constexpr int block_bits = 11;
 constexpr std::uint32_t group_items = 256;
 // Groups of one launch: what `launch_shape::items` can say.

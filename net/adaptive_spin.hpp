@@ -2,10 +2,10 @@
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// To wake a thread on a core that has gone to sleep takes tens of microseconds, more than most messages take on their way.
-// A thread that looks gives its core away between two looks. But then it is no sleeper any more, which a kernel lets go
-// first when there is something for it: where others want the core it would come back late. So it looks only where none
-// do.
+// To wake a thread on a core that has gone to sleep takes tens of microseconds, more than most messages take on their
+// way. A thread that looks gives its core away between two looks. But then it is no sleeper any more, which a kernel
+// lets go first when there is something for it: where others want the core it would come back late. So it looks only
+// where none do.
 #pragma once
 
 #include <algorithm>

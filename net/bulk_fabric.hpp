@@ -26,8 +26,8 @@ class fabric_told {
  public:
   /// The peer has come, with the token: what it sends arrives.
   virtual void greeted() = 0;
-  /// A part begins to arrive. Answers where its bytes go, which stays valid until `placed` or the path is closed; empty, and
-  /// they are not taken.
+  /// A part begins to arrive. Answers where its bytes go, which stays valid until `placed` or the path is closed;
+  /// empty, and they are not taken.
   virtual std::span<std::byte> place(std::uint64_t transfer, std::uint64_t offset, std::uint64_t bytes) = 0;
   virtual void placed(std::uint64_t transfer, std::uint64_t offset) = 0;
   /// The peer has taken a part, and nobody reads its memory any more.
@@ -39,7 +39,8 @@ class fabric_told {
   ~fabric_told() = default;
 };
 
-/// The way to one peer and back. It is closed before it is destroyed, which may be later than its fabric and on any thread.
+/// The way to one peer and back. It is closed before it is destroyed, which may be later than its fabric and on any
+/// thread.
 class fabric_path {
  public:
   virtual ~fabric_path() = default;

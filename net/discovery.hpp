@@ -20,8 +20,8 @@ namespace troupe::net {
 
 /// Datagrams to a group of hosts, signed with a key that only nodes of the cluster have.
 struct multicast_options {
-  /// An IPv4 group, and one of IPv6 that does not leave the local network. Empty: not over that protocol. A machine that
-  /// does not have one of the two uses the other.
+  /// An IPv4 group, and one of IPv6 that does not leave the local network. Empty: not over that protocol. A machine
+  /// that does not have one of the two uses the other.
   std::string group = "239.255.84.82";
   std::string group_v6 = "ff12::5472:6f75:7065";
   std::uint16_t port = 7484;
@@ -71,11 +71,11 @@ class discovery {
  public:
   virtual ~discovery() = default;
   /// Begins to look. `found` is called with candidates that are new or due again, one call at a time, on threads of its
-  /// own; it must not throw. Throws `error(bad_argument)` or `error(io_failed)` for options that make no sense, files that
-  /// cannot be read, interfaces that are not there. A name without addresses is no error: they may come.
+  /// own; it must not throw. Throws `error(bad_argument)` or `error(io_failed)` for options that make no sense, files
+  /// that cannot be read, interfaces that are not there. A name without addresses is no error: they may come.
   virtual void start(std::function<void(std::vector<endpoint>)> found) = 0;
-  /// `found` is not called any more. Takes as long as the system looks up a name, about 3 s at most. Idempotent; not from
-  /// `found`.
+  /// `found` is not called any more. Takes as long as the system looks up a name, about 3 s at most. Idempotent; not
+  /// from `found`.
   virtual void stop() = 0;
   virtual discovery_counts counts() const = 0;
   /// Returns what keeps discovery from finding more, one line each; empty if all is well.

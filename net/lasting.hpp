@@ -2,9 +2,9 @@
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Frames are numbered and kept until the peer has them, transfers too. After a new connection each side says which frame
-// it expects next, and the other one sends again from there. What comes twice is dropped. So its user sees each frame
-// and each transfer once, in order, or the end of the peer.
+// Frames are numbered and kept until the peer has them, transfers too. After a new connection each side says which
+// frame it expects next, and the other one sends again from there. What comes twice is dropped. So its user sees each
+// frame and each transfer once, in order, or the end of the peer.
 #pragma once
 
 #include <cstddef>
@@ -32,8 +32,8 @@ class lasting_events {
   virtual void frame(std::span<const std::byte>) = 0;
   /// Asked again for the same transfer, if a connection broke in the middle of it.
   virtual pieces arriving(std::span<const std::byte> head, std::uint64_t bytes) = 0;
-  /// Once for each time that `arriving` has given all the room that was asked for, as then nothing writes there any more.
-  /// Not `whole`: the connection broke, and it may come again over another one.
+  /// Once for each time that `arriving` has given all the room that was asked for, as then nothing writes there any
+  /// more. Not `whole`: the connection broke, and it may come again over another one.
   virtual void arrived(std::span<const std::byte> head, bool whole) = 0;
 
  protected:

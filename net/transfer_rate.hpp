@@ -2,8 +2,8 @@
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Several transfers share a link, so a rate for each would say too little: what counts is what has arrived in the time in
-// which any was under way. No clock, no lock.
+// Several transfers share a link, so a rate for each would say too little: what counts is what has arrived in the time
+// in which any was under way. No clock, no lock.
 #pragma once
 
 #include <chrono>

@@ -50,8 +50,8 @@ class bench {
     if (idle_) release();  // else it goes with the device: giving it back would wait for what never ends
   }
 
-  // Beyond the budget only until a copy lasts clearly longer than smaller ones: on a busy machine all take as long as the
-  // time slices of others.
+  // Beyond the budget only until a copy lasts clearly longer than smaller ones: on a busy machine all take as long as
+  // the time slices of others.
   link_speed measure(bool in, std::chrono::nanoseconds budget) {
     if (!is_ready()) return {};
     const auto begin = steady::now(), end = begin + budget, last = begin + overtime * budget;

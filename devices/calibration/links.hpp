@@ -32,11 +32,11 @@ struct link_speeds {
 };
 
 /// Times copies from and to pinned memory on lanes 0 and 1, within about `budget` in all, on a machine that is busy ten
-/// times as long: the latency is that of small ones as `judge` sees them, the rate that of the fastest of each of several
-/// sizes, larger and larger, the last of which counts. Copies whose times do not agree are made again as long as there is
-/// time; if they never do, the result says so. What it took is given back. Blocks; throws what the device throws, and
-/// device_failed if a copy does not end within forty times the budget. A direction is unknown if there was no memory, or
-/// if no copy took clearly longer than a small one.
+/// times as long: the latency is that of small ones as `judge` sees them, the rate that of the fastest of each of
+/// several sizes, larger and larger, the last of which counts. Copies whose times do not agree are made again as long
+/// as there is time; if they never do, the result says so. What it took is given back. Blocks; throws what the device
+/// throws, and device_failed if a copy does not end within forty times the budget. A direction is unknown if there was
+/// no memory, or if no copy took clearly longer than a small one.
 link_speeds measure_links(accelerator&, std::chrono::nanoseconds budget = std::chrono::milliseconds(50));
 
 /// The same between two devices: `in` into the first one's memory, `out` into the other's. Unknown, at once, where they

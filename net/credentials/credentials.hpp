@@ -17,9 +17,10 @@ struct credential_files {
   std::string certificate{}, key{}, authority{};
 };
 
-/// Throws `error(io_failed)` for what cannot be read, `error(bad_argument)` for what is not fit to be used, each with the
-/// file's name and what to do: a key or a secret that others than its owner may read, a key that is not the certificate's,
-/// a certificate that peers would refuse, or that is not of the cluster (any is right if `cluster` is empty).
+/// Throws `error(io_failed)` for what cannot be read, `error(bad_argument)` for what is not fit to be used, each with
+/// the file's name and what to do: a key or a secret that others than its owner may read, a key that is not the
+/// certificate's, a certificate that peers would refuse, or that is not of the cluster (any is right if `cluster` is
+/// empty).
 credentials load(const credential_files&, std::string_view cluster = {});
 
 /// Returns the names that a certificate in a file gives its node; none if it names none. Throws as `load` does.

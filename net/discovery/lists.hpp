@@ -21,8 +21,8 @@ std::vector<endpoint> parse_addresses(std::string_view text);
 class address_file {
  public:
   explicit address_file(std::string path) : path_(std::move(path)) {}
-  /// Its addresses, if it is not as it was at the last call. Throws `error(io_failed)` or `error(bad_argument)`; once for
-  /// each state that it is found in.
+  /// Its addresses, if it is not as it was at the last call. Throws `error(io_failed)` or `error(bad_argument)`; once
+  /// for each state that it is found in.
   std::optional<std::vector<endpoint>> look();
 
  private:

@@ -88,7 +88,8 @@ struct network::state {
   void stop(process&, std::exception_ptr why, bool killed);
   process* find(const node_id&) const;
 
-  /// Calls what is not this network's own, which may wait for a thread that sends. `lock` is held before and afterwards.
+  /// Calls what is not this network's own, which may wait for a thread that sends. `lock` is held before and
+  /// afterwards.
   template <class F>
   auto tell(F f) {
     struct relock {

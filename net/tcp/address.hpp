@@ -22,8 +22,8 @@ struct address {
   /// IPv4 in IPv6's clothes is told as IPv4.
   endpoint told() const;
   bool loopback() const;
-  /// Whose it is, as far as that can be told: an IPv4 address is one machine's; of IPv6 anybody has the 2^64 addresses that
-  /// begin as this one does.
+  /// Whose it is, as far as that can be told: an IPv4 address is one machine's; of IPv6 anybody has the 2^64 addresses
+  /// that begin as this one does.
   std::string neighbourhood() const;
   /// Every address of the machine.
   bool any() const;

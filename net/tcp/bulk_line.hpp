@@ -22,8 +22,8 @@ class bulk_line {
  public:
   using failure = std::function<void(std::exception_ptr)>;
 
-  /// Chunks that are sent, and those that arrive, are no larger than that. Long bodies go through the fabric, if there is
-  /// one that both sides have.
+  /// Chunks that are sent, and those that arrive, are no larger than that. Long bodies go through the fabric, if there
+  /// is one that both sides have.
   bulk_line(loop&, std::unique_ptr<stream>, std::size_t out_max, std::size_t in_max, std::string peer,
             std::unique_ptr<fabric_line> fabric);
   ~bulk_line();

@@ -41,8 +41,8 @@ class loop {
   std::shared_ptr<inside> inside_;
 };
 
-/// Says when a socket is ready. Made, used and destroyed on the loop's thread; the socket is somebody else's and is closed
-/// after this is gone. At most one wait of each kind at a time.
+/// Says when a socket is ready. Made, used and destroyed on the loop's thread; the socket is somebody else's and is
+/// closed after this is gone. At most one wait of each kind at a time.
 class watch {
  public:
   watch(loop&, int socket);

@@ -27,8 +27,8 @@ constexpr std::size_t record_max = 16u << 10;
 constexpr long stranger_record_max = 2048;
 /// Bytes that a member's stream may take from the socket at once.
 constexpr std::size_t read_ahead = 128u << 10;
-/// After a record of at least that size some are taken one by one: OpenSSL moves all that it has read ahead each time it
-/// comes to the next, to have it in line. That was four copies of every byte. Small ones stand between the large.
+/// After a record of at least that size some are taken one by one: OpenSSL moves all that it has read ahead each time
+/// it comes to the next, to have it in line. That was four copies of every byte. Small ones stand between the large.
 constexpr std::size_t large_record = 4u << 10;
 constexpr int one_by_one_after = 16;
 /// With what TLS adds.

@@ -68,8 +68,8 @@ class stream {
   moved write(std::span<const iovec> from);
   /// Says that nothing more follows. What arrives after that can only be drained.
   void finish();
-  /// At least so many bytes are to be read before there is anything to do: until then the socket need not become readable,
-  /// unless it ends. Called when a read has found nothing.
+  /// At least so many bytes are to be read before there is anything to do: until then the socket need not become
+  /// readable, unless it ends. Called when a read has found nothing.
   void await(std::size_t bytes);
 
   bool plain() const { return tls_ == nullptr; }

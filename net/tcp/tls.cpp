@@ -2,9 +2,9 @@
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// RFC 8446: TLS 1.3, section 4.2.11: external pre-shared keys; psk_dhe_ke only, so that a secret which leaks later opens
-// nothing that was recorded. Secrets are not used as they are: what goes on the wire to name one, and the key of TLS, are
-// derived from it, so that other uses of the same secret (signed datagrams) share nothing with these.
+// RFC 8446: TLS 1.3, section 4.2.11: external pre-shared keys; psk_dhe_ke only, so that a secret which leaks later
+// opens nothing that was recorded. Secrets are not used as they are: what goes on the wire to name one, and the key of
+// TLS, are derived from it, so that other uses of the same secret (signed datagrams) share nothing with these.
 #include "net/tcp/tls.hpp"
 
 #include <openssl/crypto.h>

@@ -15,8 +15,8 @@ namespace troupe::net::tcp {
 
 class tls {
  public:
-  /// Throws `error(bad_argument)` for credentials that are not of one kind or do not fit together, `error(io_failed)` for
-  /// files that cannot be read.
+  /// Throws `error(bad_argument)` for credentials that are not of one kind or do not fit together, `error(io_failed)`
+  /// for files that cannot be read.
   tls(const credentials&, const std::string& cluster);
   ~tls();
   tls(const tls&) = delete;

@@ -53,9 +53,9 @@ bool fabric::begin(std::string& why) {
   const auto set = [&](const char* name, const char* value) { ucp_config_modify(config.get(), name, value); };
   // No sockets: UCX's listen on every address and believe what anybody sends.
   if (!std::getenv("UCX_TLS")) set("TLS", "sm,ib");
-  // An endpoint whose peer dies is to say so, instead of ending this process. UCX's shared memory can do that but does not
-  // claim to, since what it reads of a peer may have been given back by then; bodies here count only once the peer has
-  // confirmed that they were kept in place.
+  // An endpoint whose peer dies is to say so, instead of ending this process. UCX's shared memory can do that but does
+  // not claim to, since what it reads of a peer may have been given back by then; bodies here count only once the peer
+  // has confirmed that they were kept in place.
   set("MM_ERROR_HANDLING", "y");
   set("MEMORY_INVALIDATE", "y");
   set("KEEPALIVE_INTERVAL", "inf");  // the session has a heartbeat

@@ -2,8 +2,9 @@
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// UCX is configured by the environment alone, which it reads while it is loaded, and the environment is the program's: by
-// then it has set handlers for SIGSEGV, SIGBUS, SIGILL, SIGFPE and SIGHUP. They are taken back here, some milliseconds later.
+// UCX is configured by the environment alone, which it reads while it is loaded, and the environment is the program's:
+// by then it has set handlers for SIGSEGV, SIGBUS, SIGILL, SIGFPE and SIGHUP. They are taken back here, some
+// milliseconds later.
 #include "net/ucx/quiet.hpp"
 
 #include <csignal>
