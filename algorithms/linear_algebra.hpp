@@ -29,8 +29,8 @@ class single_threaded_blas {
   single_threaded_blas& operator=(const single_threaded_blas&) = delete;
 };
 
-/// What `cholesky` meets in a matrix that has no Cholesky factor. Thrown inside a task, so it arrives as the cause of
-/// the future's `task_failed`: see `task_failed::rethrow_cause`.
+/// The error of `cholesky` for a matrix that has no Cholesky factor. Thrown inside a task, so it arrives as the cause
+/// of the future's `task_failed`: see `task_failed::rethrow_cause`.
 class not_positive_definite : public error {
  public:
   not_positive_definite(index_t block, index_t row);

@@ -29,10 +29,11 @@ namespace http = boost::beast::http;
 using http_request = http::request<http::empty_body>;
 using http_response = http::response<http::string_body>;
 
-/// One thread reads requests and writes answers, for at most 256 clients. When there are that many, one from an address that
-/// has fewer of them than another takes the place of that one's client which has been silent longest (an IPv6 address is its
-/// first 64 bits); others are sent away. A request has 8 KiB, no body, and ten seconds to come, as has its answer to leave;
-/// what is no such request is answered with 400. Who leaves before he has his answer is not waited for.
+/// Serves at most 256 clients with one thread that reads requests and writes answers. When there are that many, one
+/// from an address that has fewer of them than another takes the place of that one's client which has been silent
+/// longest (an IPv6 address is its first 64 bits); others are sent away. A request has 8 KiB, no body, and ten seconds
+/// to come, as has its answer to leave; what is no such request is answered with 400. A client that leaves before it
+/// has its answer is not waited for.
 class http_server {
  public:
   /// Clients may connect from here on. Throws std::exception for what is no address, and where the port is taken.
@@ -40,8 +41,9 @@ class http_server {
       : signals_(io_, SIGINT, SIGTERM), door_(io_, {asio::ip::make_address(address), port}) {}
   int port() const { return door_.local_endpoint().port(); }
 
-  /// Until SIGINT or SIGTERM; then who is being answered gets his answer, if that takes no longer than two seconds.
-  /// `answer` is called by up to four threads at once, and may take its time until nobody waits, as its token says.
+  /// Serves until SIGINT or SIGTERM; then a client that is being answered gets its answer, if that takes no longer than
+  /// two seconds. `answer` is called by up to four threads at once, and may take its time until nobody waits, as its
+  /// token says.
   void run(std::function<http_response(const http_request&, std::stop_token)> answer) {
     answer_ = std::move(answer);
     asio::thread_pool waiting(4);
@@ -172,7 +174,7 @@ class http_server {
     co_return answer_(asked, stop);
   }
 
-  // Of a client whose answer is being computed; for the thread that reads and writes.
+  // A client whose answer is being computed; for the thread that reads and writes.
   struct watched {
     std::stop_source nobody_waits;
     bool is_over = false;

@@ -4,7 +4,8 @@
 //
 //   troupe-http_service ADDRESS PORT      GET /primes?below=N, GET /nodes; ends on SIGTERM and SIGINT
 //
-// It is a node if the environment says so (TROUPE_CLUSTER and its companions, docs/cluster.md); so are others like it.
+// The service is a node if the environment says so (TROUPE_CLUSTER and its companions, docs/cluster.md); so are others
+// like it.
 #include <troupe/troupe.hpp>
 #include "command_line.hpp"
 #include "http_server.hpp"

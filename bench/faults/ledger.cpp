@@ -13,7 +13,7 @@ namespace bench {
 
 namespace {
 
-/// What a worker says of itself: "nodes 1 unfinished 0 arrays 0 bytes 0".
+/// A worker's word about itself: "nodes 1 unfinished 0 arrays 0 bytes 0".
 struct holdings {
   std::uint64_t nodes = 0, unfinished = 0, arrays = 0, bytes = 0;
 

@@ -1,4 +1,4 @@
-// What processes hold before a fault and after it.
+// Memory and records that processes hold before a fault and after it.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once

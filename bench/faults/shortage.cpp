@@ -69,7 +69,7 @@ aftermath out_of_memory() {
 }
 
 aftermath out_of_address_space() {
-  // What the program takes before it has any work.
+  // The program's memory before it has any work.
   const auto used = [] {
     test::worker idle("idle", cluster_secret(), "127.0.0.1:1");
     idle.report();
@@ -120,7 +120,7 @@ aftermath out_of_descriptors() {
       strangers.leave();
     }
     const auto gone = clock::now();
-    test::worker late("late", cluster_secret(), address);  // of whom only that worker is told
+    test::worker late("late", cluster_secret(), address);  // of which only that worker is told
     if (!s.rt().wait_for_nodes(2, 20s)) throw wrong_answer("nobody gets in any more");
     in_again = ms_since(gone);
     late.process.end_input();

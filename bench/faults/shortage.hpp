@@ -7,7 +7,7 @@
 
 namespace bench {
 
-// Of each: the longest time in which no task ended. Tasks may run on the worker or here.
+// All return the longest time in which no task ended. Tasks may run on the worker or here.
 
 /// Arrays need four times what it has. More: of the tasks, the share that it ran, in percent.
 aftermath out_of_memory();

@@ -17,7 +17,7 @@ enum class route { loopback, veth };
 /// Why there is no way by veth here; empty if there is. Made once for the whole run.
 std::string why_no_veth();
 
-/// Of host 0, where this process is, or host 1.
+/// Returns the address of host 0, where this process is, or host 1.
 std::string address_of(route, int host);
 /// For a process that is to run on host 1.
 test::child_options on_other_host(route);
