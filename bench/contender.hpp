@@ -121,8 +121,8 @@ class contender {
   /// True if the steps run in another process, which checks them.
   [[nodiscard]] virtual bool checks_itself() const { return false; }
 
-  /// Instead of `start`: with this accelerator beside the threads, and so many bytes of its memory (0: all). False where
-  /// it has no way to it; `stop` ends it.
+  /// Instead of `start`: with this accelerator beside the threads, and so many bytes of its memory (0: all). False
+  /// where it has no way to it; `stop` ends it.
   virtual bool start_on(const std::string&, unsigned, std::uint64_t) { return false; }
   /// n tiny kernels, each on a resident array of its own; submission to all done.
   virtual std::optional<cost> device_launches(std::size_t) { return {}; }

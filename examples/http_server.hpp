@@ -180,8 +180,8 @@ class http_server {
     bool is_over = false;
   };
 
-  // Stops the computation once the other end has closed the connection, whatever it has sent before. It is looked for: what
-  // can be read is for later.
+  // Stops the computation once the other end has closed the connection, whatever it has sent before. It is looked for:
+  // what can be read is for later.
   static awaitable<void> await_leaving(boost::beast::tcp_stream& peer, std::shared_ptr<watched> watch) {
     asio::steady_timer soon(co_await asio::this_coro::executor);
     for (tcp_info now{}; !watch->is_over;) {

@@ -36,7 +36,8 @@ std::size_t peak_of(pid_t id) {
   return 0;
 }
 
-/// `steps` of each chain; fails if the worker has never had most of what there is, for then it was not short of anything.
+/// `steps` of each chain; fails if the worker has never had most of what there is, for then it was not short of
+/// anything.
 template <class F>
 aftermath work_through(const test::child_options& how, const work_load& what, int steps, F&& was_short) {
   scene s = with_a_poor_one(how);

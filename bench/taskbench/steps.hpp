@@ -3,8 +3,8 @@
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Patterns and kernel are those of StanfordLegion/task-bench: an output is filled with pairs (step, point), a task checks
-// every pair of its inputs, computes for a given number of iterations and fills its own output.
+// Patterns and kernel are those of StanfordLegion/task-bench: an output is filled with pairs (step, point), a task
+// checks every pair of its inputs, computes for a given number of iterations and fills its own output.
 #pragma once
 
 #include <atomic>
