@@ -45,7 +45,7 @@ struct memory {
   std::uint64_t device = 0, host = 0;  // 0: no limit
 };
 
-/// What came of it, and what it took.
+/// The outcome of a run, and what it took.
 struct outcome {
   std::vector<double> values;
   executor_report device;

@@ -93,7 +93,7 @@ TEST(access_lists, are_ordered_as_single_accesses_are) {
   constexpr int count = 19, steps = 60;
   std::vector<array<int, 1>> cells;
   for (int i = 0; i < count; ++i) cells.push_back(rt.filled<int>({1}, tiles(1), i));
-  // Each step gives every cell the sum of all cells, modulo a prime, plus its number.
+  // A step gives every cell the sum of all cells, modulo a prime, plus its number.
   std::vector<int> want(count);
   std::iota(want.begin(), want.end(), 0);
   for (int s = 0; s < steps; ++s) {

@@ -25,7 +25,7 @@ constexpr auto keep = kernel<out<P, 1>, P>("keep").on(cpu, [](view<P, 1> a, P va
 
 class kernel_numbers : public testing::Test {
  protected:
-  /// What arrives; the code of the error where nothing does.
+  /// Returns what arrives; the code of the error where nothing does.
   template <class P, class T>
   P passed(T value) {
     auto a = rt_.array<P>({1}, tiles(1));

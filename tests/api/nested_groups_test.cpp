@@ -122,7 +122,7 @@ TEST(slotless_tasks, that_run_hold_up_no_other_task) {
   }
 }
 
-// The one who waits does so with a limit, so it does not run the task itself.
+// The thread that waits does so with a limit, so it does not run the task itself.
 TEST(slotless_tasks, start_what_comes_after_them) {
   for (const int groups : {1, 2})
     for (int round = 0; round < 30; ++round) {
@@ -134,7 +134,7 @@ TEST(slotless_tasks, start_what_comes_after_them) {
       auto by_array = rt.spawn(slotless, [&](view<int, 1> v) { v(0) = go.pass() ? 1 : 0; }, update(a));
       auto after = rt.spawn([](int n) { return n + 1; }, first);
       auto reader = rt.spawn([](view<const int, 1> v) { return v(0) + 1; }, read(a));
-      // Both workers sleep by now, or do so any moment.
+      // The two workers sleep by now, or do so any moment.
       go.open();
       ASSERT_TRUE(after.wait_for(test::patience)) << "round " << round;
       ASSERT_TRUE(reader.wait_for(test::patience)) << "round " << round;
@@ -144,7 +144,7 @@ TEST(slotless_tasks, start_what_comes_after_them) {
 }
 
 TEST(slotless_tasks, and_bodies_that_wait_leave_no_slot_without_a_thread) {
-  // A spare that is about to take a task without a slot is not counted as the one who takes a slot that becomes free.
+  // A spare that is about to take a task without a slot is not counted as the one that takes a slot that becomes free.
   for (int round = 0; round < 200; ++round) {
     runtime rt(options{.threads = 1});
     gate go;

@@ -146,7 +146,7 @@ class conversation : public troupe::array_maker<conversation>, public troupe::su
     fuzz::must(until([&] { return other_->is_member; }));
     losses_ = other_->losses;
   }
-  // It was given up: what was said does not hold any more.
+  // Begins anew: the node was given up, and what was said does not hold any more.
   void begin_anew() {
     other_->heard.clear();
     arrays_.clear();
@@ -378,7 +378,7 @@ class conversation : public troupe::array_maker<conversation>, public troupe::su
     }
   }
 
-  // ---- as the one who runs
+  // ---- as the node that runs
   void spawn_there(std::uint8_t a, std::uint8_t b) {
     if (futures_.size() > 64) return;
     const auto there = troupe::scope::at("false");

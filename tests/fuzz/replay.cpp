@@ -30,7 +30,7 @@ class changes {
  public:
   explicit changes(std::uint64_t seed) : random_(seed) {}
   std::size_t below(std::size_t n) { return random_() % n; }
-  /// One of them with some bytes changed, put in, taken out, or a piece of another one put in.
+  /// Returns an input of the corpus with some bytes changed, put in, taken out, or a piece of another one put in.
   input next(const std::vector<input>& corpus) {
     input made = corpus.empty() || below(8) == 0 ? input() : corpus[below(corpus.size())];
     for (std::size_t left = 1 + below(8); left != 0; --left) {

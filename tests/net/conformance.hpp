@@ -31,7 +31,7 @@ using troupe::errc;
 using troupe::error;
 using bytes = std::vector<std::byte>;
 
-/// What nodes of one kind meet on, new for each test.
+/// The network that nodes of one kind meet on, new for each test.
 class network {
  public:
   virtual ~network() = default;
@@ -49,7 +49,7 @@ class network {
 struct candidate {
   std::string name;
   std::function<std::unique_ptr<network>()> open;
-  /// Bytes that a peer who reads nothing lets pile up elsewhere before `unsent` grows.
+  /// Bytes that a peer that reads nothing lets pile up elsewhere before `unsent` grows.
   std::size_t swallows_max = 16u << 20;
   /// All is told on the thread that waits, so that what is told cannot block and be looked at.
   bool one_thread = false;
@@ -87,10 +87,10 @@ class node final : private transport_events {
   std::shared_ptr<session> with(const node& other) const;
   std::shared_ptr<session> with_anyone() const;
   std::vector<bytes> frames() const;
-  /// What arrived under that head.
+  /// Returns what arrived under that head.
   bytes body(const std::string& head) const;
 
-  // What a test may change before `start`.
+  // Options that a test may change before `start`.
   /// Where a transfer goes; by default memory of its own in one piece.
   std::function<pieces(session&, std::span<const std::byte> head, std::uint64_t)> places{};
   /// Called with each event, on its thread, after it has been recorded.

@@ -37,7 +37,7 @@ void fill(view<word, 1> a, word x) {
 task_options on(const scope& where) {
   task_options o;
   o.where = where;
-  o.executor_wait = 20s;  // who is given up comes again
+  o.executor_wait = 20s;  // an executor that is given up comes again
   return o;
 }
 

@@ -48,7 +48,7 @@ class network {
   void unplug(int host);
   void plug(int host);
 
-  /// What the host sends leaves at so many bits a second; 0: as fast as it can.
+  /// Has what the host sends leave at so many bits a second; 0: as fast as it can.
   void slow_down(int host, long bits_per_second);
 
  private:

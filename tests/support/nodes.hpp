@@ -1,4 +1,4 @@
-// What this file is for: nodes for tests: what they are started with, worker processes, and looking at who is there.
+// What this file is for: nodes for tests: what they are started with, worker processes, and looking at which are there.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 //
@@ -102,7 +102,7 @@ class worker {
     if (address_.empty()) address_ = process.line_after("listening ");
     return address_;
   }
-  /// What it holds for others: "nodes 1 unfinished 0 arrays 1 bytes 4096".
+  /// Returns what the worker holds for others: "nodes 1 unfinished 0 arrays 1 bytes 4096".
   std::string report() {
     process.tell("report");
     return process.line_after("report ");

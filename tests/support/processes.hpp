@@ -17,7 +17,7 @@ namespace test {
 using patience = std::chrono::milliseconds;
 inline constexpr patience usual_patience{20'000};
 
-/// What was waited for did not happen; says what the program had written until then.
+/// Thrown where what was waited for did not happen; says what the program had written until then.
 struct too_late : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
@@ -31,7 +31,7 @@ struct ending {
 inline ending ended_with(int code) { return {code, std::nullopt}; }
 inline ending killed_by(int signal) { return {std::nullopt, signal}; }
 
-/// What /proc says of a living process.
+/// The facts that /proc says of a living process.
 struct process_facts {
   std::size_t descriptors = 0, threads = 0, resident_bytes = 0;
   char state = '?';  ///< R, S, T, Z, ... as in proc(5)

@@ -20,7 +20,7 @@ using test::node_end;
 using test::node_state;
 using test::world;
 
-/// That all who live have lost it, in time.
+/// True if all that live have lost it in time.
 bool is_lost_in_time(world& w, const node& gone, std::chrono::milliseconds limit) {
   return w.until(
       [&] {
@@ -67,7 +67,7 @@ std::vector<test::net::endpoint> first_three() {
   return {world::endpoint_of(0), world::endpoint_of(1), world::endpoint_of(2)};
 }
 
-/// What so many members do from their beginning on, each stage with what must hold.
+/// Lets so many members live from their beginning on, and checks at each stage what must hold.
 void live(std::size_t n) {
   world w(7 * n);
   w.start_all(n);

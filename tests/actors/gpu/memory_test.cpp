@@ -92,7 +92,7 @@ struct gpu_memory_test : testing::Test {
     memory.let_go(j);
     jobs->give(j);
   }
-  // What placement does when a task that wrote the tile has ended.
+  // Does what placement does when a task that wrote the tile has ended.
   void account(std::uint32_t tile) { a.coherence->tiles[tile].version.fetch_add(1); }
   int* there(std::uint32_t tile) { return static_cast<int*>(memory.find(a, tile)->memory); }
   int* here(std::uint32_t tile) { return host.data() + tile * per_tile; }

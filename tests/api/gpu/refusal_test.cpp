@@ -30,7 +30,7 @@ GPU_KERNEL void wide(GPU_INOUT(unsigned, a)) {
                                           "wide",
                                           {2048, 1, 1}});
 
-// One column: a group for each sixteen rows along the second dimension of the grid, which ends at 65,535.
+// A single column: a group for each sixteen rows along the second dimension of the grid, which ends at 65,535.
 constexpr auto tall = kernel<out<std::uint8_t, 2>>("tall")
                           .on(cpu,
                               [](view<std::uint8_t, 2> a) {
@@ -134,7 +134,7 @@ TEST(gpu_refusals, of_grids_that_a_device_does_not_have_let_the_cores_run_the_ta
   EXPECT_EQ(b.read()(rows - 17, 0), 7);
 }
 
-// What is enqueued behind a refused task waits for where it runs instead.
+// Tasks that are enqueued behind a refused one wait for where it runs instead.
 TEST(gpu_refusals, in_the_middle_of_a_chain_keep_its_order) {
   constexpr auto stir = kernel<inout<std::uint32_t, 1>>("stir").on(gpu, source{R"(
 GPU_KERNEL void stir(GPU_INOUT(unsigned, a)) {

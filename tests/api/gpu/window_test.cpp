@@ -168,7 +168,7 @@ TEST(gpu_windows, of_a_neighbour_at_home_fetch_its_rows_only) {
   o.devices = {{"sim:0"}};
   runtime rt(o);
   auto a = rt.filled<std::uint32_t>({64, 16}, tiles(16, 16), 1), b = rt.array<std::uint32_t>({64, 16}, tiles(16, 16));
-  // One chunk: the tile under it, and two rows of each neighbour.
+  // A single chunk: the tile under it, and two rows of each neighbour.
   rt.spawn(blur, read(a.sub({{14, 0}, {34, 16}})), write(rt.array<std::uint32_t>({20, 16}, tiles(20, 16))), 0, 0).get();
   EXPECT_EQ(moved(rt, "sim:0"), 20u * 16 * 4);
 }

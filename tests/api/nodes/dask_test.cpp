@@ -2,7 +2,7 @@
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Those with processes that are killed, stopped and cut off are in tests/system; tests/README.md has the list, and what
+// Tests with processes that are killed, stopped and cut off are in tests/system; tests/README.md has the list, and what
 // does not apply.
 #include <gtest/gtest.h>
 
@@ -76,7 +76,7 @@ constexpr auto six_meet = kernel<inout<long, 1>, long>("dask.six_meet").on(cpu, 
 });
 const offer offered{six_meet, add, toil, look, total, wait_at_gate, note, constrained};
 
-// ---- T1, T2, T3: who gets work --------------------------------------------------------------------------------------
+// ---- T1, T2, T3: which node gets work -------------------------------------------------------------------------------
 
 TEST(nodes_dask, t1_a_node_that_joins_while_tasks_wait_gets_some_of_them_and_none_runs_twice) {
   runtime a(node_options("a", {}, 1));

@@ -1,4 +1,4 @@
-// What this file is for: what one node has made and another one reads: it passes between the two, whoever owns it.
+// What this file is for: what one node has made and another one reads: it passes between the two, whichever owns it.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 //
@@ -169,7 +169,7 @@ TEST(nodes_pull, nodes_that_do_not_reach_each_other_get_it_from_the_owner) {
   EXPECT_EQ(total.read()(0), weight_of(large, 1) + weight_of(large, 2) + weight_of(large, 3));
 }
 
-// What is to be pulled does not come, and the task runs again: what it reads beside that must still be there.
+// The bytes to be pulled do not come, and the task runs again: what it reads beside that must still be there.
 TEST(nodes_pull, a_task_that_comes_back_reads_what_was_there_before_the_next_one_has_changed_it) {
   crowd n(2, false);
   for (const bool pinned : {true, false}) {
@@ -191,7 +191,7 @@ TEST(nodes_pull, a_task_that_comes_back_reads_what_was_there_before_the_next_one
   }
 }
 
-// Random programs over three workers and this node: who writes what next does not wait for anything but its order.
+// Random programs over three workers and this node: the task that writes next waits for nothing but its order.
 class nodes_pull_programs : public testing::TestWithParam<unsigned> {};
 
 TEST_P(nodes_pull_programs, give_what_the_same_calls_give_in_a_row) {

@@ -21,7 +21,7 @@
 
 namespace mixed {
 
-/// What a closure returns: more than bytes, so that copies and ends of results count.
+/// The result of a closure: more than bytes, so that copies and ends of results count.
 struct result {
   word value = 0;
   counted mark;
@@ -34,7 +34,7 @@ struct planned_failure : std::runtime_error {
 /// As nested_value, with tasks.
 word nested_work(session&, const nesting&, word salt, int depth);
 
-/// One operation of one client, for bodies; lives longer than the runtime.
+/// An operation of a client, for bodies; lives longer than the runtime.
 struct assignment {
   session* all = nullptr;
   const operation* op = nullptr;
@@ -42,7 +42,7 @@ struct assignment {
   bool recorded = false;
 };
 
-/// What a body holds while it runs.
+/// Quantities and devices that a body holds while it runs.
 class holding {
  public:
   holding(const assignment& a, troupe::task_context& c) : all_(*a.all), op_(*a.op), amounts_(a.op->amounts), devices_(c.devices()) {
@@ -238,7 +238,7 @@ class each_body {
   counted mark_;
 };
 
-/// Each chunk of the input changes all of the target.
+/// A body by which each chunk of the input changes all of the target.
 class sweep_body {
  public:
   explicit sweep_body(const assignment& a) : a_(a), mark_(*a.all) {}

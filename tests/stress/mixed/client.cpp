@@ -202,7 +202,7 @@ void client::record() {
 
 void client::carry_out(std::size_t i, const operation& op) {
   all_.at(number_, i, phase::calling);
-  // What has no body of ours is over when it has been called, as far as anybody can see.
+  // An operation without a body of ours is over when it has been called, as far as anybody can see.
   phase after = phase::ended;
   switch (op.what) {
     case kind::call:

@@ -231,7 +231,7 @@ int generator::any_array(int rank, bool fragile) {
   return fits[static_cast<std::size_t>(draw_.from(0, static_cast<index>(fits.size()) - 1))];
 }
 
-// What tasks on fragile arrays read may be any array.
+// Tasks on fragile arrays may read any array.
 int generator::any_source(int rank, bool fragile) {
   if (!fragile) return any_array(rank, false);
   const int a = any_array(rank, draw_.one_in(2));

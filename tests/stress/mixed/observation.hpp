@@ -35,7 +35,7 @@ struct observation {
   }
 };
 
-/// What is left of an array; `bad` where a reader gets an error.
+/// The contents that are left of an array; `bad` where a reader gets an error.
 struct contents {
   std::vector<word> data{};
   std::vector<unsigned char> bad{};

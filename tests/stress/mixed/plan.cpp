@@ -53,7 +53,7 @@ std::uint64_t bytes_of(const array_plan& a) {
   return static_cast<std::uint64_t>(a.whole().volume()) * sizeof(word);
 }
 
-// What one operation may need at once, and what may be held open beside it.
+// Returns what one operation may need at once, and what may be held open beside it.
 std::uint64_t least_budget(const plan& p) {
   std::uint64_t most = 0, held = 0;
   for (const client_plan& c : p.clients) {

@@ -56,7 +56,7 @@ class session {
     phases_[client][operation].store(p, std::memory_order_relaxed);
     progress();
   }
-  /// What has been called and has not ended, for people.
+  /// Prints what has been called and has not ended, for people.
   void describe(std::FILE*) const;
 
   // ---- what bodies hold, and that it is not too much ----

@@ -40,7 +40,7 @@ bool agrees(const operation& op, const observation& seen, const observation& sai
   const bool any_error = op.what == operation::kind::each || op.what == operation::kind::host ||
                          op.what == operation::kind::wait || op.what == operation::kind::await_two ||
                          op.stopping == operation::stop::before;
-  // Who depends on a cancelled task is told so.
+  // A task that depends on a cancelled one is told so.
   if (said.what == outcome::poisoned && seen.what == outcome::cancelled) return true;
   if (said.is_error()) return any_error ? seen.is_error() : seen.what == said.what;
   return seen.what == said.what && (seen.what != outcome::value || seen.number == said.number);

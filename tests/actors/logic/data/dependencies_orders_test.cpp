@@ -71,7 +71,8 @@ bool conflict(const std::vector<touch>& a, const std::vector<touch>& b, bool rou
   return false;
 }
 
-// Which tasks fail when these bodies throw: their own failure, a value of a failed writer, or a value nobody wrote.
+// Returns which tasks fail when these bodies throw: their own failure, a value of a failed writer, or a value nobody
+// wrote.
 std::vector<bool> failures(const program& p, const std::vector<bool>& throws, bool written) {
   enum : char { nothing, good, bad };
   std::vector<std::vector<char>> state(2, std::vector<char>(array_size, written ? good : nothing));

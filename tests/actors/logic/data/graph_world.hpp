@@ -28,7 +28,7 @@ constexpr box4 plane(index_t y0, index_t y1, index_t x0, index_t x1) { return {{
 inline void add_numbers(void*, const void*, std::size_t) {}
 inline void max_numbers(void*, const void*, std::size_t) {}
 
-/// What placement would be to the dependencies, without executors: the test says what completes.
+/// Stands for placement before the dependencies, without executors: the test says what completes.
 class graph_world final : public troupe::logic::dependencies::callbacks {
  public:
   struct use {

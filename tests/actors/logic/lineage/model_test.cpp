@@ -50,7 +50,7 @@ std::uint64_t run(const model_call& c, std::size_t write, const std::vector<std:
 class world {
  public:
   static constexpr int host = -1, device = -2, nodes = 3;
-  // What may happen beyond calls, copies and deaths: copies that are not kept, bytes in flux.
+  // The events that may happen beyond calls, copies and deaths: copies that are not kept, bytes in flux.
   enum class kind { exact, with_once, careless };
 
   world(std::uint64_t seed, kind k, lineage::bounds b)

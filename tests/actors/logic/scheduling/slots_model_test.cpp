@@ -4,9 +4,10 @@
 //
 // The model has placement's mail, turn and backlog, a group's queue, its threads and the bodies on them, and the book of
 // slots itself (logic::slots). A step is what happens under one lock or by one atomic access; between steps any thread may
-// go on. Time is not modelled: a nap may end at any moment, and who is stale is anybody's guess. What must hold in every
-// order: as long as a task has not ended, somebody can take a step that changes something. A state in which nobody can is
-// a lost wake-up. Each mistake that the code has had is planted once, to see that the model would have found it.
+// go on. Time is not modelled: a nap may end at any moment, and which mail is stale is anybody's guess. What must hold
+// in every order: as long as a task has not ended, somebody can take a step that changes something. A state in which
+// nobody can is a lost wake-up. Each mistake that the code has had is planted once, to see that the model would have
+// found it.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -36,14 +37,14 @@ struct program_task {
   int after = -1;      // starts when that one has ended
   bool child = false;  // submitted by its parent
   int until = -1;  // its body keeps its slot until that one has ended
-  bool may_pass = true;  // it ends before whoever is first in line begins
+  bool may_pass = true;  // it ends before the first in line begins
 };
 using program = std::vector<program_task>;
 
 enum class mistake {
   none,
   slotless_looks_next,         // a thread without a slot reports as one that looks for work, and is trusted
-  waiters_tell_nobody,         // who is about to wait reports as one that looks next, and leaves its slot without a word
+  waiters_tell_nobody,         // a waiter reports as one that looks next, and leaves its slot without a word
   waits_are_not_told,          // placement counts bodies that wait as busy
   sleeps_without_a_look,       // also over work that was posted just before
   sits_idle_over_mail,         // slots gather in the line, and nobody sees to what may pass it
@@ -181,7 +182,7 @@ class model {
       s.threads.push_back(t);
     }
   }
-  // That sleeper looks up, or the one who has slept longest.
+  // That sleeper looks up, or the one that has slept longest.
   static void watch(state& s, int seat) {
     s.watch_wanted = true;
     for (thread& t : s.threads)
@@ -364,7 +365,7 @@ class model {
         s.inbox.push_back({static_cast<signed char>(t.task + 1), false});
         return go(at::child_seen);
       }
-      case at::child_seen:  // who submits looks at the sleepers
+      case at::child_seen:  // the submitting thread looks at the sleepers
         if (s.inbox.size() == 1) keep_watch(s);
         return go(at::wait_note);
       case at::wait_note:
@@ -529,7 +530,7 @@ class model {
     }
   }
 
-  // It has been given something, or is to look for work.
+  // A thread arrives awake: it has been given something, or is to look for work.
   template <class F>
   void arrive_awake(state& s, std::size_t i, F&& f) const {
     const slots::duty d = s.book.take_duty(static_cast<slots::seat>(s.threads[i].seat));
