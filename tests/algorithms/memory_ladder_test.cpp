@@ -31,8 +31,8 @@ using troupe::index_t;
 
 constexpr index_t tile = 32;
 
-// Sanitizers make kernels with barriers a hundred times slower. There the sizes are halved and what moves is not judged:
-// the tasks under way hold too much of so few tiles.
+// Sanitizers make kernels with barriers a hundred times slower. There the sizes are halved and what moves is not
+// judged: the tasks under way hold too much of so few tiles.
 #if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
 constexpr bool sanitized = true;
 #else

@@ -35,8 +35,8 @@ void PrintTo(const layout& l, std::ostream* os) {
 class nested_groups : public testing::TestWithParam<layout> {
  protected:
   options settings() const { return {.threads = GetParam().threads, .core_groups = GetParam().groups}; }
-  // Bodies that have all begun before the first of them goes on, so that every slot is a waiting body's; and that placement
-  // takes for longer than its window.
+  // Bodies that have all begun before the first of them goes on, so that every slot is a waiting body's; and that
+  // placement takes for longer than its window.
   template <class Body>
   void rounds(runtime& rt, const Body& body) {
     for (int round = 0; round < 20; ++round) {
@@ -161,7 +161,8 @@ TEST(slotless_tasks, and_bodies_that_wait_leave_no_slot_without_a_thread) {
   }
 }
 
-// Everything that moves slots about at once: the smallest group, several slots, none, a named quantity, bodies that wait.
+// Everything that moves slots about at once: the smallest group, several slots, none, a named quantity, bodies that
+// wait.
 TEST(slots, go_round_among_all_kinds_of_tasks) {
   for (const int threads : {1, 2, 4, 16})
     for (int seed = 0; seed < 8; ++seed) {

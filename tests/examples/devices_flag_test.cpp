@@ -16,8 +16,8 @@ namespace {
 
 using troupe_test::run_program;
 
-// As on a machine that has never run the programs: nobody knows yet that the software GPU is the slower one, which is tried
-// out however little there is to do.
+// As on a machine that has never run the programs: nobody knows yet that the software GPU is the slower one, which is
+// tried out however little there is to do.
 class first_time {
  public:
   first_time() : before_(std::getenv("XDG_CACHE_HOME") ? std::getenv("XDG_CACHE_HOME") : "") {

@@ -1,12 +1,12 @@
-// What this file is for: a whole node, its runtime and all that a member may say to it: frames and transfers that fit what
-// was said before, each with some of its bytes changed.
+// What this file is for: a whole node, its runtime and all that a member may say to it: frames and transfers that fit
+// what was said before, each with some of its bytes changed.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The node lives on an imagined network in imagined time, so an input does the same each time. An input is a row of steps:
-// what the member says next, two arguments, and up to three changes of the bytes that it sends. Whatever it says, the node
-// goes on: once the member has gone, all that the node's own program has spawned ends, and it runs a task of its own.
-// No body sees a view that has elements and no memory.
+// The node lives on an imagined network in imagined time, so an input does the same each time. An input is a row of
+// steps: what the member says next, two arguments, and up to three changes of the bytes that it sends. Whatever it
+// says, the node goes on: once the member has gone, all that the node's own program has spawned ends, and it runs a
+// task of its own. No body sees a view that has elements and no memory.
 #include <algorithm>
 #include <array>
 #include <chrono>

@@ -1,13 +1,13 @@
-// What this file is for: a fuzz target run by any compiler: once on each file of its corpus, so that what was found stays
-// found, and for a time on what random changes make of those.
+// What this file is for: a fuzz target run by any compiler: once on each file of its corpus, so that what was found
+// stays found, and for a time on what random changes make of those.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 //
 //   PROGRAM FOLDER...                           each file once
 //   PROGRAM --seconds N [--seed S] --keep FILE FOLDER...   then changed ones; the one that ends the program is left in FILE
 //
-// Without the coverage that libFuzzer looks at, which wants clang and all of a target's sources in one command: for what
-// is as large as a node it is the structure of its inputs that reaches far.
+// Without the coverage that libFuzzer looks at, which wants clang and all of a target's sources in one command: for
+// what is as large as a node it is the structure of its inputs that reaches far.
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>

@@ -2,7 +2,8 @@
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// A transport joins with a `network` of its own and an entry in conformance.cpp. The tests are in conformance_*_test.cpp.
+// A transport joins with a `network` of its own and an entry in conformance.cpp. The tests are in
+// conformance_*_test.cpp.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -41,8 +42,8 @@ class network {
   virtual endpoint anywhere() = 0;
   /// Where nobody listens.
   virtual endpoint nowhere() = 0;
-  /// Lets things happen until `done` says so; false if that does not come to pass. It is asked again after each event, and
-  /// now and then.
+  /// Lets things happen until `done` says so; false if that does not come to pass. It is asked again after each event,
+  /// and now and then.
   virtual bool until(const std::function<bool()>& done) = 0;
 };
 

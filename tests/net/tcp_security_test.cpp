@@ -313,7 +313,8 @@ TEST_F(tcp_security, of_two_members_with_one_name_the_second_is_refused_while_th
   a->wire().dial(second->address());
   EXPECT_TRUE(in_time([&] { return a->count(kind::refused) == 1; }));
   EXPECT_SAYS(text_of(a->events(kind::refused).at(0).why), "another node with the name b is there");
-  // Its own id or another one's: a later process of that id is no other thing than a second one, while the first is there.
+  // Its own id or another one's: a later process of that id is no other thing than a second one, while the first is
+  // there.
   for (const std::uint64_t incarnation : {1, 2}) {
     auto o = options("b", secrets({1}));
     o.self.id = a->with(*first)->peer().id;

@@ -2,7 +2,8 @@
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// troupe-mixed is a program of its own, so that a hang or a crash is a result. What fails prints the command that repeats it.
+// troupe-mixed is a program of its own, so that a hang or a crash is a result. What fails prints the command that
+// repeats it.
 #include <gtest/gtest.h>
 
 #include <signal.h>

@@ -1,5 +1,5 @@
-// What this file is for: bodies of tasks that write hashes, the same on views and on a plain array: any change of an input
-// or of the order of tasks changes the result.
+// What this file is for: bodies of tasks that write hashes, the same on views and on a plain array: any change of an
+// input or of the order of tasks changes the result.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once

@@ -47,8 +47,8 @@ struct child_options {
   std::size_t small_disk_bytes = 0;  ///< what that has room for
 };
 
-/// A running program. Its stdout is read in lines; its stderr is kept. It does not outlive the test: the destructor kills
-/// it, and the system does if this process dies (if the thread that started it is gone, to be exact).
+/// A running program. Its stdout is read in lines; its stderr is kept. It does not outlive the test: the destructor
+/// kills it, and the system does if this process dies (if the thread that started it is gone, to be exact).
 class child {
  public:
   /// `words[0]` is a path, or a name to be looked for as a shell does. Throws if it cannot be started.

@@ -107,7 +107,8 @@ void live(std::size_t n) {
   testing::Test::RecordProperty("changing_bytes_per_s", static_cast<int>(changing.mean));
 }
 
-/// Two parts hear nothing of each other: the larger one goes on with a view of its own, and after that there is one of all.
+/// Two parts hear nothing of each other: the larger one goes on with a view of its own, and after that there is one of
+/// all.
 void part(std::size_t n) {
   world w(11 * n);
   w.start_all(n);

@@ -1,5 +1,5 @@
-// What this file is for: tiles in a device's memory: room for all or nothing, copies only where they are needed, the newest
-// bytes home, and nothing left of a task that failed.
+// What this file is for: tiles in a device's memory: room for all or nothing, copies only where they are needed, the
+// newest bytes home, and nothing left of a task that failed.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 #include "actors/gpu/memory.hpp"

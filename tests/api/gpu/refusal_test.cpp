@@ -94,7 +94,8 @@ TEST(gpu_refusals, are_reported_once) {
   EXPECT_EQ(std::ranges::count_if(remarks, is_about_it), 1) << testing::PrintToString(remarks);
 }
 
-// A thread that waits ends the device's jobs itself, in the middle of a scheduling decision: one runtime of some hundreds hung.
+// A thread that waits ends the device's jobs itself, in the middle of a scheduling decision: one runtime of some
+// hundreds hung.
 TEST(gpu_refusals, hold_up_no_thread_that_waits_for_them) {
   for (int i = 0; i < 400; ++i) {
     runtime rt(with_sim());

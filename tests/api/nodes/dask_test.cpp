@@ -97,8 +97,8 @@ TEST(nodes_dask, t1_a_node_that_joins_while_tasks_wait_gets_some_of_them_and_non
 
 TEST(nodes_dask, t2_small_tasks_stay_with_a_large_input) {
   several_nodes n(2);
-  // 8 MiB, which take longer to send than a thousand tasks that look at one number of them. Sanitizers make tasks ten times
-  // as slow and copies hardly slower: then it would be worth it.
+  // 8 MiB, which take longer to send than a thousand tasks that look at one number of them. Sanitizers make tasks ten
+  // times as slow and copies hardly slower: then it would be worth it.
   const index_t numbers = sanitized ? 1 << 23 : 1 << 20;
   const auto root = n.a.filled<long>({numbers}, tiles(numbers), 3);
   const auto results = n.a.filled<long>({1200}, tiles(1), 0);

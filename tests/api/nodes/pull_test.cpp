@@ -38,7 +38,8 @@ constexpr auto weigh =
         .on(troupe::cpu, [](troupe::view<const std::uint64_t, 1> a, troupe::view<std::uint64_t, 1> t) {
           for (index_t i = a.lo(0); i < a.hi(0); ++i) t(0) += mixed(a(i), 3);
         });
-// The neighbours' values, mixed; what is outside counts as zero. `begin`: where in `from` that is which belongs to `to`.
+// The neighbours' values, mixed; what is outside counts as zero. `begin`: where in `from` that is which belongs to
+// `to`.
 constexpr auto lean = troupe::kernel<troupe::in<std::uint64_t, 1>, troupe::out<std::uint64_t, 1>, index_t>("pull.lean")
                           .on(troupe::cpu, [](troupe::view<const std::uint64_t, 1> from,
                                               troupe::view<std::uint64_t, 1> to, index_t begin) {
@@ -230,8 +231,8 @@ TEST_P(nodes_pull_programs, give_what_the_same_calls_give_in_a_row) {
 
 INSTANTIATE_TEST_SUITE_P(seeds, nodes_pull_programs, testing::Range(0u, 8u));
 
-// The owner has met both workers, and these may not have met each other yet: what one is to have from the other waits for
-// that. It was given up at once, and failed where a later task had overwritten the reader's own input meanwhile.
+// The owner has met both workers, and these may not have met each other yet: what one is to have from the other waits
+// for that. It was given up at once, and failed where a later task had overwritten the reader's own input meanwhile.
 TEST(nodes_pull, between_workers_that_have_not_met_yet_wait_for_that) {
   constexpr int columns = 6, steps = 12;
   constexpr index_t size = 50;

@@ -1,5 +1,5 @@
-// What this file is for: a runtime with devices for which pinned memory is worth having: its tiles are pinned, memory of the
-// caller is staged, results are exact, the bound holds, nobody waits for a long copy.
+// What this file is for: a runtime with devices for which pinned memory is worth having: its tiles are pinned, memory
+// of the caller is staged, results are exact, the bound holds, nobody waits for a long copy.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 #include <gtest/gtest.h>

@@ -2,9 +2,9 @@
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Its fields are changed by calls that always succeed: a plain array beside each is changed in the order of the program,
-// and in the end both must hold the same. Its stones are tiles of calls that may fail: that throw, are cancelled, or may
-// run once only. What became of each says what must have become of those that came after it.
+// Its fields are changed by calls that always succeed: a plain array beside each is changed in the order of the
+// program, and in the end both must hold the same. Its stones are tiles of calls that may fail: that throw, are
+// cancelled, or may run once only. What became of each says what must have become of those that came after it.
 #pragma once
 
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
-// What this file is for: whole runtimes on an imagined network, in one thread and in imagined time: all but their wires,
-// cores and clock is what runs anywhere.
+// What this file is for: whole runtimes on an imagined network, in one thread and in imagined time: all but their
+// wires, cores and clock is what runs anywhere.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once

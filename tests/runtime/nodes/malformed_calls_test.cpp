@@ -1,5 +1,5 @@
-// What this file is for: calls of members whose fields do not fit their arrays or kernels: they end the membership, and no
-// body runs on what they say.
+// What this file is for: calls of members whose fields do not fit their arrays or kernels: they end the membership, and
+// no body runs on what they say.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 #include <functional>

@@ -1,10 +1,10 @@
-// What this file is for: programs on clusters of imagined nodes with faults at random: no task is lost, no result is wrong,
-// and nothing is left behind.
+// What this file is for: programs on clusters of imagined nodes with faults at random: no task is lost, no result is
+// wrong, and nothing is left behind.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Placement, nodes, node services, sessions, membership, directory and lineage are those of any runtime. One seed is one
-// run, the same each time. TROUPE_SEEDS=10000 runs more of them; what fails says how to run it alone.
+// Placement, nodes, node services, sessions, membership, directory and lineage are those of any runtime. One seed is
+// one run, the same each time. TROUPE_SEEDS=10000 runs more of them; what fails says how to run it alone.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -398,7 +398,8 @@ TEST(work_simulation, who_is_leaving_is_given_no_place_that_becomes_free) {
   p.check(0);
 }
 
-// A third node was sending to a node service whose owner and that third node were lost together (2051, 11874), and older ones.
+// A third node was sending to a node service whose owner and that third node were lost together (2051, 11874), and
+// older ones.
 TEST(work_simulation, seeds_that_have_failed_once) {
   for (const std::uint64_t seed : {2051, 11874, 25007, 56900}) run_one(seed);
 }

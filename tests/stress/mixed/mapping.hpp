@@ -11,7 +11,8 @@ namespace mixed {
 
 enum class edge : unsigned char { clip, clamp, wrap, fill };
 
-/// The mappers of the library, and two functions of our own: `mirror` (along one dimension) and `project` (between ranks).
+/// The mappers of the library, and two functions of our own: `mirror` (along one dimension) and `project` (between
+/// ranks).
 struct mapping {
   enum class kind : unsigned char { none, one_to_one, all, slice, fixed, window, mirror, project };
   kind what = kind::none;

@@ -14,8 +14,9 @@
 
 namespace mixed {
 
-/// Looks at a counter, in steady time. If it stands still for as long as `patience`, says so on stderr: the headline, what
-/// `describe` adds, and the threads' stacks if gdb is there; then what `ask` says, which may itself hang; then aborts.
+/// Looks at a counter, in steady time. If it stands still for as long as `patience`, says so on stderr: the headline,
+/// what `describe` adds, and the threads' stacks if gdb is there; then what `ask` says, which may itself hang; then
+/// aborts.
 class watchdog {
  public:
   watchdog(std::chrono::seconds patience, const std::atomic<std::uint64_t>& steps, std::string headline,

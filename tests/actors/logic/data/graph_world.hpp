@@ -165,7 +165,8 @@ class graph_world final : public troupe::logic::dependencies::callbacks {
   std::deque<std::unique_ptr<troupe::detail::reduction>> partials_;
 };
 
-/// Runs `round(choose)` again and again, once for every sequence of answers that `choose(n)`, one of 0 .. n-1, can give.
+/// Runs `round(choose)` again and again, once for every sequence of answers that `choose(n)`, one of 0 .. n-1, can
+/// give.
 template <class Round>
 void every_choice(Round&& round) {
   struct choice {

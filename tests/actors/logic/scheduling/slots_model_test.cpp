@@ -2,12 +2,12 @@
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The model has placement's mail, turn and backlog, a group's queue, its threads and the bodies on them, and the book of
-// slots itself (logic::slots). A step is what happens under one lock or by one atomic access; between steps any thread may
-// go on. Time is not modelled: a nap may end at any moment, and which mail is stale is anybody's guess. What must hold
-// in every order: as long as a task has not ended, somebody can take a step that changes something. A state in which
-// nobody can is a lost wake-up. Each mistake that the code has had is planted once, to see that the model would have
-// found it.
+// The model has placement's mail, turn and backlog, a group's queue, its threads and the bodies on them, and the book
+// of slots itself (logic::slots). A step is what happens under one lock or by one atomic access; between steps any
+// thread may go on. Time is not modelled: a nap may end at any moment, and which mail is stale is anybody's guess. What
+// must hold in every order: as long as a task has not ended, somebody can take a step that changes something. A state
+// in which nobody can is a lost wake-up. Each mistake that the code has had is planted once, to see that the model
+// would have found it.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -483,7 +483,8 @@ class model {
         return go(at::serve_wake);
       }
       case at::serve_wake: {
-        // Small tasks: they are worth a wake-up if nobody is awake here. Else, or if that is uncertain, a watch is kept.
+        // Small tasks: they are worth a wake-up if nobody is awake here. Else, or if that is uncertain, a watch is
+        // kept.
         if (const auto passer = s.book.passer()) {
           (void)s.book.pass(*passer);
           carry_out(s);
