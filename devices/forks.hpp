@@ -1,4 +1,4 @@
-// What this file is for: whether this process is the one that something was made in, or a child that was forked from it.
+// What this file is for: whether this process is the one that something was made in, or a child forked from it.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 //

@@ -1,5 +1,5 @@
-// What this file is for: what the examples' command lines have in common: `--help`, `--version`, `--devices LIST`, and how a
-// mistake is told.
+// What this file is for: what the examples' command lines have in common: `--help`, `--version`, `--devices LIST`, and
+// how a mistake is told.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once

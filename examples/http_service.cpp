@@ -1,4 +1,4 @@
-// What this file is for: a service on Boost.Beast whose requests become tasks, run here and on the nodes of its cluster.
+// What this file is for: a service on Boost.Beast whose requests become tasks, run here and on nodes of its cluster.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 //

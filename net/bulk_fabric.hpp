@@ -1,4 +1,4 @@
-// What this file is for: the seam between transports and a fabric that moves bodies from memory to memory, no socket between.
+// What this file is for: the seam between transports and a fabric that moves bodies from memory to memory, no socket.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 //

@@ -1,4 +1,4 @@
-// Where the processes of a benchmark of nodes run: on loopback, or in two namespaces joined by a veth pair; on which cores.
+// Where the processes of a benchmark of nodes run: on loopback, or in two namespaces with a veth pair; on which cores.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once

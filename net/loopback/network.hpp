@@ -1,4 +1,4 @@
-// What this file is for: a network in one process and in virtual time, with faults, that does the same for the same seed.
+// What this file is for: a network in one process and virtual time, with faults, that does the same for the same seed.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 //

@@ -1,4 +1,4 @@
-// What this file is for: transfers that go out through a fabric: offered, sent by parts in turns, answered for once kept.
+// What this file is for: transfers that go out through a fabric: offered, sent by parts in turns, answered once kept.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once

@@ -1,4 +1,4 @@
-// What this file is for: whether chunks are compressed: only while that has been measured to be faster than sending them.
+// What this file is for: whether chunks are compressed: only while that was measured to be faster than sending them.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once

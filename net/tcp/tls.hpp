@@ -1,4 +1,4 @@
-// What this file is for: TLS 1.3 as a cluster uses it: proof on both sides, by a secret or by certificates, nothing else.
+// What this file is for: TLS 1.3 as a cluster uses it: proof on both sides, by a secret or certificates, nothing else.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once

@@ -1,4 +1,4 @@
-// What this file is for: libtroupe_ucx_first.so, which is loaded before UCX, so that UCX leaves the C library's code alone.
+// What this file is for: libtroupe_ucx_first.so, loaded before UCX, so that UCX leaves the C library's code alone.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 //

@@ -68,7 +68,7 @@ bool come_down_to(std::size_t threads) {
       worked = true;
       if (rt.spawn([] { return 5; }).get() != 5) fail(more, "a task gives something else");
     } catch (const troupe::error& e) {
-      if (o.devices.empty() && e.code() != troupe::errc::no_resource) fail(more, e.what());  // a device has its own words
+      if (o.devices.empty() && e.code() != troupe::errc::no_resource) fail(more, e.what());  // a device words it itself
     } catch (const std::exception& e) {
       fail(more, e.what());
     }

@@ -1,4 +1,4 @@
-// What this file is for: numbers that the parameters of a kernel do not hold are refused at the call, and others arrive.
+// What this file is for: numbers that a kernel's parameters do not hold are refused at the call, and others arrive.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// What this file is for: bodies that wait, more of them than there are threads for, with limits, and for what they hold.
+// What this file is for: bodies that wait, more of them than threads, with limits, and for what they hold.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 #include <gtest/gtest.h>

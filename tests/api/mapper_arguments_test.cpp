@@ -1,4 +1,4 @@
-// What this file is for: mappers and boxes with numbers that cannot be meant: refused with words, or taken at their word.
+// What this file is for: mappers and boxes with numbers that cannot be meant: refused with words, or taken as said.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 #include <gtest/gtest.h>

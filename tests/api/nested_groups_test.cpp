@@ -1,4 +1,4 @@
-// What this file is for: bodies that wait or need no slot, on several core groups and mixed with others: nobody stands still.
+// What this file is for: bodies that wait or need no slot, on several core groups and mixed: none stands still.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 #include <gtest/gtest.h>

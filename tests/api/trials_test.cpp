@@ -1,4 +1,4 @@
-// What this file is for: devices that have never run a kernel: no job waits until they have been tried out, and they are.
+// What this file is for: devices that have never run a kernel: they are tried out, and no job waits for that.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// What this file is for: what is particular to OpenCL: its plugin, its loader, kernels' parameters as the driver tells them.
+// What this file is for: what is particular to OpenCL: its plugin, its loader, parameters as the driver tells them.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 #include <dlfcn.h>

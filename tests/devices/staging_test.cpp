@@ -1,4 +1,4 @@
-// What this file is for: copies from and to pageable memory through pinned buffers: exact, beside their caller, bounded.
+// What this file is for: copies from and to pageable memory by way of pinned buffers: exact, beside callers, bounded.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// What this file is for: the programs with --devices: the same answers, the device at work, and names that mean nothing.
+// What this file is for: the programs with --devices: the same answers, the device at work, names that mean nothing.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// What this file is for: the first program that a reader sees is the one that is built, and prints what the README says.
+// What this file is for: the first program that a reader sees is the one that is built, and prints what README.md says.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 #include <gtest/gtest.h>

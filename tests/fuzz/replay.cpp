@@ -4,7 +4,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 //   PROGRAM FOLDER...                           each file once
-//   PROGRAM --seconds N [--seed S] --keep FILE FOLDER...   then changed ones; the one that ends the program is left in FILE
+//   PROGRAM --seconds N [--seed S] --keep FILE FOLDER...   then changed ones; one that ends the program stays in FILE
 //
 // Without the coverage that libFuzzer looks at, which wants clang and all of a target's sources in one command: for
 // what is as large as a node it is the structure of its inputs that reaches far.

@@ -1,4 +1,4 @@
-// What this file is for: strangers at the door: noise, bombs, floods, replays. Nothing breaks, and members still come in.
+// What this file is for: strangers at the door: noise, bombs, floods, replays. Nothing breaks, members still come in.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 #include <malloc.h>

@@ -1,4 +1,4 @@
-// What this file is for: random programs with every kind of call leave what a serial run leaves; planted errors are seen.
+// What this file is for: random programs with every kind of call leave what a serial run does; planted errors are seen.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 //

@@ -1,4 +1,4 @@
-// What this file is for: a network of a test's own: hosts with addresses behind one switch, that can be cut and slowed down.
+// What this file is for: a network of a test's own: hosts with addresses behind a switch, that can be cut and slowed.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 //

@@ -1,4 +1,4 @@
-// What this file is for: an owner in the test's process, workers in processes of their own, and work that checks itself.
+// What this file is for: an owner in the test's process, workers in processes of their own, work that checks itself.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once

@@ -1,4 +1,4 @@
-// What this file is for: `troupe keygen`, `troupe ca` and `troupe issue`, run as users do; what the program says of itself.
+// What this file is for: `troupe keygen`, `troupe ca` and `troupe issue`, run as users do; what they say of themselves.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 #include <gmock/gmock.h>

@@ -1,4 +1,4 @@
-// What this file is for: more members than fit a mesh, up to a thousand: what each of them costs, and how soon they notice.
+// What this file is for: more members than fit a mesh, up to a thousand: the cost of each, and how soon they notice.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 //

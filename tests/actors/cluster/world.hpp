@@ -1,4 +1,4 @@
-// What this file is for: imagined nodes on an imagined network: started, killed, paused, cut off, and checked all the time.
+// What this file is for: imagined nodes on an imagined network: started, killed, paused, cut off, and always checked.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 //

@@ -1,4 +1,4 @@
-// What this file is for: a run of a recorded graph: every node once, after its predecessors, and failure along data only.
+// What this file is for: a run of a recorded graph: every node once, after its predecessors, failure by data only.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// What this file is for: a device is looked after by somebody at any time, and the sleep of its thread ends in each case.
+// What this file is for: a device is looked after at any time, and the sleep of its thread ends in each case.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 #include "actors/gpu/watchers.hpp"

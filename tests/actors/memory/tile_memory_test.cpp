@@ -1,4 +1,4 @@
-// What this file is for: slabs for tiles: pinned within a limit, used again, given back, left alone by a driver that says no.
+// What this file is for: slabs for tiles: pinned within a limit, used again, given back, left alone where refused.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 #include "actors/memory/tile_memory.hpp"

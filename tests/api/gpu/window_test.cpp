@@ -1,4 +1,4 @@
-// What this file is for: windows, slices and borders on devices: the same elements as on cores, from tiles that are there.
+// What this file is for: windows, slices and borders on devices: the same elements as on cores, from tiles in place.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 #include <gtest/gtest.h>

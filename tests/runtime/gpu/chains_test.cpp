@@ -1,4 +1,4 @@
-// What this file is for: tasks that follow one another on a device without waiting: results, failures, cancels, failing devices.
+// What this file is for: tasks that follow one another on a device without waits: results, cancels, failures.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// What this file is for: calls that are too large for one frame to another node: they go in several, or end and say why.
+// What this file is for: calls that are too large for one frame to another node: they go in several, or say why.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 #include <gtest/gtest.h>

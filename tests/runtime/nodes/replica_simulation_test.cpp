@@ -1,4 +1,4 @@
-// What this file is for: what a node's death costs: how much is computed again, what is not, what is lost; in imagined time.
+// What this file is for: the costs of a node's death: what is computed again, what is lost; in imagined time.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 #include <gtest/gtest.h>

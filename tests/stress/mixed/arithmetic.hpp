@@ -1,4 +1,4 @@
-// What this file is for: the arithmetic of mixed loads, the same for bodies and for the oracle; no two steps of it commute.
+// What this file is for: the arithmetic of mixed loads, the same for bodies and oracle; no two steps of it commute.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 //

@@ -1,10 +1,10 @@
-// What this file is for: draws the operations of a client, so that every one is allowed and its outcome known beforehand.
+// What this file is for: draws the operations of a client, every one of them allowed and its outcome known before.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Rules that keep programs within what the library promises:
-// - While a client holds a host view it calls nothing that waits; it holds none where few tasks may be in flight. To drop
-//   the last handle of borrowed memory is to wait.
+// - While a client holds a host view it calls nothing that waits; it holds none where few tasks may be in flight. To
+//   drop the last handle of borrowed memory is to wait.
 // - Under a budget of memory, bodies that wait hold no arrays, since what they wait for may need the room.
 // - Tasks that fail for good, or may be cancelled, change fragile arrays only; what reads those changes only those.
 #include "generator.hpp"

@@ -1,4 +1,4 @@
-// What this file is for: which elements of an input a result depends on, for each mapper; the same for bodies and oracle.
+// What this file is for: the elements of an input that a result depends on, for each mapper; for bodies and oracle.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once

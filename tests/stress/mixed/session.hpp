@@ -1,4 +1,4 @@
-// What this file is for: what all threads of one mixed load share: the runtime, what is under way, what was found wrong.
+// What this file is for: what all threads of a mixed load share: the runtime, what is under way, what was found wrong.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once

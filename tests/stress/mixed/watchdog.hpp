@@ -1,4 +1,4 @@
-// What this file is for: a thread that ends the process, with all that can be said, when nothing has moved for too long.
+// What this file is for: a thread that ends the process, with all that can be said, when nothing moves for too long.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once

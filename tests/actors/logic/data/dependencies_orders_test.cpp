@@ -1,4 +1,4 @@
-// What this file is for: small random graphs completed in every legal order, against a model that looks at single elements.
+// What this file is for: small random graphs completed in every legal order, against a model by single elements.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 //

@@ -1,4 +1,4 @@
-// What this file is for: a world of tasks and arrays made by hand, so that tests can order and retire them in any order.
+// What this file is for: a world of tasks and arrays made by hand, for tests to order and retire them in any order.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once

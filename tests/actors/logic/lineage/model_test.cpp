@@ -1,4 +1,4 @@
-// What this file is for: random programs on an imagined owner and nodes that die; plans are carried out on real contents.
+// What this file is for: random programs on an imagined owner and nodes that die; plans are done on real contents.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 //
