@@ -129,7 +129,8 @@ class http_server {
         self->waits = false;
         const auto watch = std::make_shared<watched>();
         asio::co_spawn(io_, await_leaving(peer, watch), asio::detached);
-        r = co_await asio::co_spawn(waiting, compute(asked.get(), watch->nobody_waits.get_token()), asio::use_awaitable);
+        r = co_await asio::co_spawn(waiting, compute(asked.get(), watch->nobody_waits.get_token()),
+                                    asio::use_awaitable);
         watch->is_over = true;
         if (watch->nobody_waits.stop_requested()) co_return;
         self->waits = true;

@@ -1,4 +1,4 @@
-// What this file is for: a session that outlives its connections: what one that broke had under way comes over the next.
+// What this file is for: a session that outlives its connections: what a broken one had under way comes over the next.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 //

@@ -67,13 +67,15 @@ int main(int count, char** words) {
   const auto add_membership = [&](CLI::App* to) {
     to->add_option("--cluster", how.cluster.cluster_name,
                    "the cluster's name; without it TROUPE_CLUSTER, and the other variables for what is not said here");
-    to->add_option("--node-name,--name", how.cluster.node_name, "what others call this node (default: host and process number)");
+    to->add_option("--node-name,--name", how.cluster.node_name,
+                   "what others call this node (default: host and process number)");
     to->add_option("--join", how.cluster.join, "address of another node, HOST:PORT; may be repeated");
     to->add_option("--join-file", how.cluster.join_file, "a file with one such address a line");
     to->add_option("--join-dns", how.cluster.join_dns, "a name with several addresses, NAME:PORT");
     to->add_flag("--multicast", how.cluster.multicast, "find nodes of the local network");
     to->add_option("--secret-file", how.cluster.secret_file, "the cluster's secret, as `troupe keygen` makes it");
-    to->add_option("--certificate,--cert", how.cluster.certificate, "this node's certificate, as `troupe issue` makes it");
+    to->add_option("--certificate,--cert", how.cluster.certificate,
+                   "this node's certificate, as `troupe issue` makes it");
     to->add_option("--key", how.cluster.key, "its key");
     to->add_option("--authority,--ca", how.cluster.authority, "the authority's certificate");
     to->add_flag("--insecure-loopback", how.cluster.insecure_loopback, "neither proof nor encryption; loopback only");
@@ -114,7 +116,8 @@ int main(int count, char** words) {
       "nodes", "Lists the nodes of a cluster, what they have to do, and the links between them with what they carry");
   add_membership(nodes);
   nodes->add_flag("--json", json, "for programs");
-  nodes->add_option("--timeout,--look", look_ms, "milliseconds to wait for another one to answer")->capture_default_str();
+  nodes->add_option("--timeout,--look", look_ms, "milliseconds to wait for another one to answer")
+      ->capture_default_str();
   nodes->callback([&] {
     const std::string name = how.cluster.node_name;
     add_surroundings();

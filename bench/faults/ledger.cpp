@@ -79,7 +79,8 @@ leftovers ledger::measure() const {
     left.slots += static_cast<double>(has.unfinished);
   }
   if (!left.is_nothing()) return left;
-  for (const auto& m : rt_.query_cluster(5s).members) left.slots += m.answered ? m.busy + static_cast<double>(m.queued) : 1;
+  for (const auto& m : rt_.query_cluster(5s).members)
+    left.slots += m.answered ? m.busy + static_cast<double>(m.queued) : 1;
   return left;
 }
 

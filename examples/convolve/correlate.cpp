@@ -45,8 +45,8 @@ void unpack(const troupe::view<const std::uint8_t, 3>& source, index_t row_begin
     !defined(__SANITIZE_THREAD__)
 [[gnu::target_clones("avx512f", "avx2", "default"), gnu::optimize("O3")]]
 #endif
-void sum_strip(const float* from, index_t stride, const float* filter, index_t filter_stride, index_t height, index_t width,
-               float* sums) {
+void sum_strip(const float* from, index_t stride, const float* filter, index_t filter_stride, index_t height,
+               index_t width, float* sums) {
   float total[strip] = {};
   for (index_t ky = 0; ky < height; ++ky, from += stride, filter += filter_stride) {
     float row_total[strip] = {};

@@ -119,7 +119,8 @@ void talk::try_read() {
       // A talk that accepts says why not.
       if ((size == 0 || size > hello_max) && lingers_) return std::exchange(heard_, nullptr)({});
       if (size == 0 || size > hello_max)
-        return fail(std::make_exception_ptr(error(errc::protocol_error, peer_text_ + " does not speak troupe's protocol")));
+        return fail(
+            std::make_exception_ptr(error(errc::protocol_error, peer_text_ + " does not speak troupe's protocol")));
       wanted_ = size + sizeof size;
       continue;
     }

@@ -166,7 +166,8 @@ TEST(slotless_tasks, and_bodies_that_wait_leave_no_slot_without_a_thread) {
 TEST(slots, go_round_among_all_kinds_of_tasks) {
   for (const int threads : {1, 2, 4, 16})
     for (int seed = 0; seed < 8; ++seed) {
-      runtime rt(options{.threads = threads, .core_groups = 1 + (threads > 1 ? seed % 2 : 0), .resources = {{"thing", 2}}});
+      runtime rt(
+          options{.threads = threads, .core_groups = 1 + (threads > 1 ? seed % 2 : 0), .resources = {{"thing", 2}}});
       const int widest = threads / (1 + (threads > 1 ? seed % 2 : 0));
       auto sum = rt.filled<long>({4}, tiles(1), 0);
       std::uint32_t state = static_cast<std::uint32_t>(seed * 7919 + threads + 1);
@@ -192,7 +193,8 @@ TEST(slots, go_round_among_all_kinds_of_tasks) {
             all.push_back(rt.spawn(o, [i] { return yield_core([i] { return i; }); }));
             break;
           case 2:
-            all.push_back(rt.spawn(o, [i](view<long, 1> v) { return ++v(v.lo(0)), i; }, update(sum.sub(box<1>{{tile}, {tile + 1}}))));
+            all.push_back(rt.spawn(
+                o, [i](view<long, 1> v) { return ++v(v.lo(0)), i; }, update(sum.sub(box<1>{{tile}, {tile + 1}}))));
             break;
           default:
             all.push_back(rt.spawn(o, [&rt, i] {

@@ -223,7 +223,8 @@ TEST(gpu_windows, of_many_elements_are_as_on_cores) {
               v(i, j, k, l) = static_cast<std::uint16_t>(i * 7919 + j * 131 + k * 31 + l * 7 + 1);
     }
     for (const window_mapper<4>& mapper :
-         std::initializer_list<window_mapper<4>>{window(1, 1, 1, 1), window(1, 1, 1, 1).clamp(), window(1, 1, 1, 1).wrap(),
+         std::initializer_list<window_mapper<4>>{window(1, 1, 1, 1), window(1, 1, 1, 1).clamp(),
+                                                 window(1, 1, 1, 1).wrap(),
                                                  window(1, 1, 1, 1).fill(std::uint16_t{5})}) {
       std::vector<std::uint16_t> results[2];
       for (int run = 0; run < 2; ++run) {

@@ -45,7 +45,8 @@ struct assignment {
 /// Quantities and devices that a body holds while it runs.
 class holding {
  public:
-  holding(const assignment& a, troupe::task_context& c) : all_(*a.all), op_(*a.op), amounts_(a.op->amounts), devices_(c.devices()) {
+  holding(const assignment& a, troupe::task_context& c)
+      : all_(*a.all), op_(*a.op), amounts_(a.op->amounts), devices_(c.devices()) {
     for (const amount_plan& p : amounts_)
       if (p.name == "cpu") cores_ = p.amount;
     all_.take(amounts_, devices_);
@@ -199,7 +200,8 @@ class each_body {
     run(c, to, [](word h, const point&) { return h; });
   }
   template <int M, int N>
-  void operator()(troupe::task_context& c, const troupe::view<const word, M>& from, const troupe::view<word, N>& to) const {
+  void operator()(troupe::task_context& c, const troupe::view<const word, M>& from,
+                  const troupe::view<word, N>& to) const {
     const access_plan& source = a_.op->accesses[0];
     const area seen = area_of<M>(from.bounds());
     run(c, to, [&](word h, const point& p) {
@@ -243,7 +245,8 @@ class sweep_body {
  public:
   explicit sweep_body(const assignment& a) : a_(a), mark_(*a.all) {}
   template <int N>
-  void operator()(troupe::task_context& c, const troupe::view<const word, N>& from, const troupe::view<word, N>& to) const {
+  void operator()(troupe::task_context& c, const troupe::view<const word, N>& from,
+                  const troupe::view<word, N>& to) const {
     const telling tell(a_);
     const holding hold(a_, c);
     word h = a_.op->salt;
@@ -261,7 +264,8 @@ class scatter_body {
  public:
   explicit scatter_body(const assignment& a) : a_(a), mark_(*a.all) {}
   template <int N>
-  void operator()(troupe::task_context& c, const troupe::view<const word, N>& from, const troupe::view<word, 1>& to) const {
+  void operator()(troupe::task_context& c, const troupe::view<const word, N>& from,
+                  const troupe::view<word, 1>& to) const {
     const telling tell(a_);
     const holding hold(a_, c);
     const word salt = a_.op->salt;

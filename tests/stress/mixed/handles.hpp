@@ -173,7 +173,8 @@ extern template any_future spawn_call(troupe::recorder&, const handles&, const a
                                       const std::vector<const troupe::future<result>*>&);
 extern template any_future each_call(troupe::runtime&, const handles&, const assignment&, const troupe::task_options&);
 extern template any_future each_call(troupe::recorder&, const handles&, const assignment&, const troupe::task_options&);
-extern template any_future kernel_call(troupe::runtime&, const handles&, const assignment&, const troupe::task_options&);
+extern template any_future kernel_call(troupe::runtime&, const handles&, const assignment&,
+                                       const troupe::task_options&);
 extern template any_future kernel_call(troupe::recorder&, const handles&, const assignment&,
                                        const troupe::task_options&);
 

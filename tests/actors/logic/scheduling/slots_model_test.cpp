@@ -572,7 +572,8 @@ struct hash_of_state {
     for (const mail& m : s.inbox) add(m.task * 2 + m.done);
     add_all(s.queue), add_all(s.kept);
     for (const stage t : s.tasks) add(t);
-    add(s.turn), add(s.lock), add(s.active), add(s.awake), add(s.waiting), add(s.known_waiting), add(s.taken), add(s.napper);
+    add(s.turn), add(s.lock), add(s.active), add(s.awake), add(s.waiting), add(s.known_waiting), add(s.taken),
+        add(s.napper);
     add(s.waits_changed * 4 + s.watch_wanted * 2 + s.others_active);
     add(s.book.free()), add(s.book.line()), add(s.book.slotless());
     return h ^ (h >> 29);
@@ -618,8 +619,8 @@ finding explore(const setting& set) {
   return found;
 }
 
-const program_task plain{}, slotless{kind::slotless}, wide{kind::wide}, parent{kind::parent}, child{kind::plain, -1, true},
-    slotless_child{kind::slotless, -1, true};
+const program_task plain{}, slotless{kind::slotless}, wide{kind::wide}, parent{kind::parent},
+    child{kind::plain, -1, true}, slotless_child{kind::slotless, -1, true};
 const program_task long_plain{kind::plain, -1, false, -1, false};
 program_task until(int i) { return {kind::plain, -1, false, i}; }
 program_task after(int i, kind k = kind::plain) { return {k, i}; }
@@ -630,7 +631,11 @@ std::vector<setting> settings() {
       {"three plain tasks on two threads", 2, 2, 2, {plain, plain, plain}},
       {"a parent on one thread", 1, 2, 1, {parent, child}},
       {"a parent where no spare is allowed", 1, 0, 1, {parent, child}},
-      {"a task without a slot where no spare is allowed, beside a plain one", 1, 0, 2, {{kind::slotless, -1, false, 1}, plain}},
+      {"a task without a slot where no spare is allowed, beside a plain one",
+       1,
+       0,
+       2,
+       {{kind::slotless, -1, false, 1}, plain}},
       {"a parent beside a plain task", 1, 2, 1, {parent, child, plain}},
       {"a task after one without a slot", 1, 2, 1, {slotless, after(0)}},
       {"a parent where an idle thread is", 1, 2, 1, {slotless, after(0, kind::parent), child}},
