@@ -9,10 +9,9 @@
 //   restart, --->| slow door: class actor  <---  failure_door --> supervisor  |
 //   withdraw     +------------------------------------------------------------+
 //
-// What comes often goes through the fast door (protocol/mailbox.hpp, turn.hpp, bell.hpp): the thread that posts into
-// the mailbox takes the turn if it is free, or rings the bell of the thread that has it. What is rare goes through the
-// slow door, on the thread of the actor system (actors/control). Messages of each actor are listed in its folder's
-// README.
+// Frequent messages go through the fast door (protocol/mailbox.hpp, turn.hpp, bell.hpp): the thread that posts into the
+// mailbox takes the turn if it is free, or rings the bell of the thread that has it. Rare ones go through the slow
+// door, on the thread of the actor system (actors/control). Messages of each actor are listed in its folder's README.
 #pragma once
 
 #include <atomic>

@@ -61,10 +61,10 @@ struct device_pointer {
   std::size_t offset = 0;  ///< bytes
 };
 
-/// One side of a strided copy: element (i, j, k, l) is at i*stride[0] + j*stride[1] + ... elements from the start.
+/// A side of a strided copy: element (i, j, k, l) is at i*stride[0] + j*stride[1] + ... elements from the start.
 using strides = std::array<index_t, rank_max>;
 
-/// One argument of a kernel: device memory, or bytes passed by value.
+/// An argument of a kernel: device memory, or bytes passed by value.
 struct kernel_argument {
   bool is_memory = false;
   device_pointer memory{};

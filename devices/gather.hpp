@@ -12,8 +12,8 @@
 
 namespace troupe::devices {
 
-/// One side of a gather: a box of up to four dimensions, whose first element is `offset` elements after the memory it
-/// is launched with. Dimensions beyond the array's rank have one element.
+/// A side of a gather: a box of up to four dimensions, whose first element is `offset` elements after the memory it is
+/// launched with. Dimensions beyond the array's rank have one element.
 struct gather_side {
   std::array<index_t, rank_max> lo{}, hi{};
   strides stride{};  ///< elements

@@ -65,8 +65,8 @@ struct recording {
   std::unordered_set<array_core*> arrays;  // touched by the calls; holds a reference of each
 };
 
-/// One run of a recorded graph, in progress. The thread that has the run's task owns it; others may take part. Each has
-/// a hand: the node that it runs next, and a ring of others, which any thread that has none may take.
+/// A run of a recorded graph, in progress. The thread that has the run's task owns it; others may take part. Each
+/// thread has a hand: the node that it runs next, and a ring of others, which any thread that has none may take.
 class graph_run {
  public:
   /// The nodes of a run that one thread holds.

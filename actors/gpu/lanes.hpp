@@ -13,7 +13,7 @@
 
 namespace troupe::detail {
 
-/// One lane for copies in, one for copies out; the others compute.
+/// Lanes for copies in and for copies out; the others compute.
 inline constexpr int lane_in = 0, lane_out = 1, gpu_copy_lanes = 2;
 
 class gpu_lanes {

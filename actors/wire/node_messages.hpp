@@ -26,7 +26,7 @@ struct load_notice {
   bool operator==(const load_notice&) const = default;
 };
 
-/// One direction of a link, as one end has measured it.
+/// A direction of a link, as one end has measured it.
 struct way {
   std::uint64_t bytes_per_second = 0, bytes = 0, fabric_bytes = 0;
 };

@@ -205,7 +205,7 @@ void put(net::writer&, const gap&);
 void put(net::writer&, const task_end&);
 void put(net::writer&, const box_request&);
 
-/// One node service asks another one for bytes of an array that belongs to a third node. The head of what comes is
+/// A node service asks another one for bytes of an array that belongs to a third node. The head of what comes is
 /// `bytes_pulled`, the number, the owner, and under which number of the owner's it was lent: an asker that has begun
 /// anew may use a number of its own again.
 struct pull_request {
