@@ -1,5 +1,4 @@
-// The scene that faults happen to: an owner in this process, workers in others, work that shows each lost or repeated
-// step.
+// The scene of faults: an owner in this process, workers in others, work that shows each lost or repeated step.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once

@@ -1,5 +1,4 @@
-// What this file is for: the first message of each connection and its answer: which process is there, and whether it
-// fits.
+// What this file is for: the first message of a connection and its answer: which process is there, and whether it fits.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 //

@@ -1,5 +1,4 @@
-// What this file is for: opens UCX for shared memory and RDMA, and passes what arrives to the path whose token it
-// carries.
+// What this file is for: opens UCX for shared memory and RDMA, and passes what arrives to the path of its token.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 #include "net/ucx/fabric.hpp"

@@ -1,5 +1,4 @@
-// What this file is for: a task that waits for more than is free begins in time, and those that would not delay it
-// pass.
+// What this file is for: a task that needs more than is free begins in time, and those that would not delay it pass.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 #include "actors/logic/scheduling/reservation.hpp"
