@@ -9,8 +9,8 @@
 //   restart, --->| slow door: class actor  <---  failure_door --> supervisor  |
 //   withdraw     +------------------------------------------------------------+
 //
-// What comes often goes through the fast door (protocol/mailbox.hpp, turn.hpp, bell.hpp): whoever posts into the
-// mailbox takes the turn if it is free, or rings the bell of the thread that has it. What is rare goes through the slow
+// Frequent messages go through the fast door (protocol/mailbox.hpp, turn.hpp, bell.hpp): the thread that posts into the
+// mailbox takes the turn if it is free, or rings the bell of the thread that has it. Rare ones go through the slow
 // door, on the thread of the actor system (actors/control). Messages of each actor are listed in its folder's README.
 #pragma once
 
@@ -57,8 +57,9 @@ class planted_fault {
   std::exception_ptr what_;
 };
 
-/// An actor as its supervisor sees it: the slow door. The supervisor calls from the thread of the actor system, one call
-/// at a time, and only what the actor's row of the table leads to; an exception out of `restart` is another failure.
+/// An actor as its supervisor sees it: the slow door. The supervisor calls from the thread of the actor system, one
+/// call at a time, and only what the actor's row of the table leads to; an exception out of `restart` is another
+/// failure.
 class actor {
  public:
   virtual ~actor() = default;
@@ -81,7 +82,8 @@ class actor {
  protected:
   /// Reports that this actor has failed; it is at rest.
   void tell_supervisor(std::exception_ptr why) { door_ ? door_(std::move(why)) : withdraw(std::move(why)); }
-  /// Throws a fault that was planted. Each actor calls it where its thread, or whoever has its turn, looks what to do.
+  /// Throws a fault that was planted. Each actor calls it where its thread, or the thread that has its turn, looks what
+  /// to do.
   void check_fault() { fault_.check(); }
   bool has_fault() const { return fault_.is_planted(); }
   /// Makes its thread look what to do.

@@ -52,8 +52,8 @@ constexpr auto count_numbers =
               for_rows(data, [&](const double* row, index_t n) {
                 for (index_t i = 0; i < n; ++i) {
                   if (!(row[i] >= low && row[i] < high)) continue;  // also what is not a number
-                  // Rounding may lift a number just below the upper limit into a bin that is not there; limits that are too
-                  // far apart to be subtracted leave no number at all.
+                  // Rounding may lift a number just below the upper limit into a bin that is not there; limits that are
+                  // too far apart to be subtracted leave no number at all.
                   const double bin = (row[i] - low) * scale;
                   ++count[bin < static_cast<double>(last) ? static_cast<index_t>(bin) : last];
                 }

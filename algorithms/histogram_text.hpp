@@ -4,8 +4,8 @@
 //
 // A call that only reads and reduces is launched by what it reads. A group takes 4096 elements, so most groups have
 // nothing to do; it counts in local memory and adds what it has to the bins, whose 64 bits are two atomic sums of
-// 32, the carry being the second. Data of one dimension are a column to it, one element wide. Work-items with nothing to
-// count add 0 somewhere.
+// 32, the carry being the second. Data of one dimension are a column to it, one element wide. Work-items with nothing
+// to count add 0 somewhere.
 #pragma once
 
 #include <troupe/kernel.hpp>

@@ -236,7 +236,8 @@ future<void> factor(Submitter& to, const matrix& a, const scope& where) {
         for (index_t i = j; i < n; ++i) subtract(i, j, k);
     }
   }
-  // Each diagonal tile on a core, once nobody else needs it. One after the other, so that the first failure is told.
+  // Diagonal tiles are checked on cores, once nobody else needs them. One after the other, so that the first failure is
+  // told.
   if (later != 0) {
     const task_options check{.name = "potrf check"};
     for (index_t k = 0; k < n; ++k)

@@ -7,7 +7,8 @@
 // it and go on without waiting in between. Tiles are passed to OpenBLAS in place, where the array's tiles are.
 //
 // On accelerators the tile kernels are plain ones in the kernel dialect, in double: a device without doubles cannot run
-// them. `where` says which executors may take part. Recorded graphs run on cores. The kernels are offered to other nodes.
+// them. `where` says which executors may take part. Recorded graphs run on cores. The kernels are offered to other
+// nodes.
 //
 // OpenBLAS has threads of its own, which would fight with the workers. Every call here holds a `single_threaded_blas`
 // until its last task has finished. In a build without OpenBLAS all functions throw `error(not_supported)`.
@@ -29,8 +30,8 @@ class single_threaded_blas {
   single_threaded_blas& operator=(const single_threaded_blas&) = delete;
 };
 
-/// What `cholesky` meets in a matrix that has no Cholesky factor. Thrown inside a task, so it arrives as the cause of
-/// the future's `task_failed`: see `task_failed::rethrow_cause`.
+/// The error of `cholesky` for a matrix that has no Cholesky factor. Thrown inside a task, so it arrives as the cause
+/// of the future's `task_failed`: see `task_failed::rethrow_cause`.
 class not_positive_definite : public error {
  public:
   not_positive_definite(index_t block, index_t row);
@@ -49,8 +50,8 @@ class not_positive_definite : public error {
 /// Right-looking, after Buttari, Langou, Kurzak, Dongarra, "A class of parallel tiled linear algebra algorithms for
 /// multicore architectures" (2009), with the solves of `triangular_solve.hpp`.
 /// The future fails with `not_positive_definite` as its cause where there is no factor; `a` is then unreadable until it
-/// is written again. Cores of this process look for that in every diagonal tile where the runtime has accelerators or is a
-/// node.
+/// is written again. Cores of this process look for that in every diagonal tile where the runtime has accelerators or
+/// is a node.
 future<void> cholesky(runtime&, const array<double, 2>& a, const scope& where = {});
 /// The same as part of a recorded graph. BLAS stays single-threaded as long as the graph lives.
 future<void> cholesky(recorder&, const array<double, 2>& a);

@@ -188,7 +188,7 @@ GPU_KERNEL void gemm_first(GPU_IN(double, a), GPU_IN(double, b), const double al
 inline constexpr source gemm{gemm_text, "gemm", {16, 16, 1}};
 inline constexpr source gemm_first{gemm_text, "gemm_first", {16, 16, 1}};
 
-/// Nothing: whoever has the tile can say that it is done.
+/// Does nothing: the device that has the tile can say that it is done.
 inline constexpr source touch{"GPU_KERNEL void touch(GPU_IN(double, tile)) {}", "touch", {1, 1, 1}};
 
 inline constexpr source linear_algebra[] = {potrf, trsm, syrk, gemm_nt, gemm, gemm_first, touch};

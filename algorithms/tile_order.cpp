@@ -22,7 +22,8 @@ std::uint64_t scarce_memory(const runtime& rt, const scope& where, std::uint64_t
   return least < needed ? least : 0;
 }
 
-// Each block of C reads its rows of A and its columns of B once. It has to hold itself, one row of B and a tile of A.
+// A block of C reads its rows of A and its columns of B once. There has to be room for the block itself, one row of B
+// and a tile of A.
 product_block product_block_for(index_t m, index_t n, index_t k, index_t room) {
   if (m * n + (m + n) * k <= room) return {m, n};
   product_block best{1, 1};

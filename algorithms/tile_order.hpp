@@ -12,18 +12,19 @@
 
 namespace troupe::algorithms {
 
-/// The least memory that an accelerator of the scope has for tiles; 0 where there is none, or where that one holds all of
-/// `needed` bytes.
+/// The least memory that an accelerator of the scope has for tiles; 0 where there is none, or where that one holds all
+/// of `needed` bytes.
 std::uint64_t scarce_memory(const runtime&, const scope&, std::uint64_t needed);
 
-/// Tiles of C, of a product of m x k by k x n tiles, whose sums are worked on together: `height` x `width` of them stay,
-/// while rows and columns of the factors pass by. The whole where `room` tiles are enough for it.
+/// Tiles of C, of a product of m x k by k x n tiles, whose sums are worked on together: `height` x `width` of them
+/// stay, while rows and columns of the factors pass by. The whole where `room` tiles are enough for it.
 struct product_block {
   index_t height, width;
 };
 product_block product_block_for(index_t m, index_t n, index_t k, index_t room);
 
-/// Rows and columns of tiles in a block of a Cholesky factorisation by block rows, `n` x `n` tiles with room for `room`.
+/// Rows and columns of tiles in a block of a Cholesky factorisation by block rows, `n` x `n` tiles with room for
+/// `room`.
 index_t cholesky_block_for(index_t n, index_t room);
 
 }  // namespace troupe::algorithms

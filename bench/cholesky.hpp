@@ -68,7 +68,7 @@ void check_factor(const cholesky_problem&);
 
 enum class step { potrf, trsm, syrk, gemm };
 
-/// One task: `out` is updated, `a` (and `b` for gemm) are read.
+/// A task: `out` is updated, `a` (and `b` for gemm) are read.
 struct cholesky_task {
   step kind;
   std::size_t out_i, out_j, a_i, a_j, b_i, b_j;

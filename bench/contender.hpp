@@ -2,9 +2,9 @@
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Who owns what: the harness owns the contenders and calls them from one thread. A contender keeps its own clock
-// (`meter`), because only it knows where its untimed preparation ends. A workload that a contender cannot express
-// returns nothing; one that gives a wrong answer throws `wrong_answer`, so that a wrong peer never looks fast.
+// Ownership: the harness owns the contenders and calls them from one thread. A contender keeps its own clock (`meter`),
+// because only it knows where its untimed preparation ends. A workload that a contender cannot express returns nothing;
+// one that gives a wrong answer throws `wrong_answer`, so that a wrong peer never looks fast.
 #pragma once
 
 #include <chrono>
@@ -25,7 +25,7 @@ struct gemm_problem;
 struct out_of_core_problem;
 class step_problem;
 
-/// What the timed part of one workload took, all of it together (not per task).
+/// The cost of the timed part of one workload, all of it together (not per task).
 struct cost {
   double nanoseconds = 0;
   double allocations = 0;       ///< calls of malloc and its relatives; NaN where they cannot be counted
@@ -49,12 +49,12 @@ struct wrong_answer : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-/// There is nothing here to measure it with; the words say what.
+/// Thrown where there is nothing here to measure a workload with; the words say what.
 struct missing : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-/// What a contender is started for; it may choose its scheduler by this, as its documentation advises.
+/// The purpose that a contender is started for; it may choose its scheduler by this, as its documentation advises.
 enum class purpose { small_tasks, linear_algebra };
 
 /// Where the tiles of a filter may be computed.
@@ -65,7 +65,7 @@ struct filter_cost {
   double percent_on_device = 0;  ///< of the tiles
 };
 
-/// One large piece of memory, each way.
+/// The cost of moving one large piece of memory, each way.
 struct transfer_cost {
   double in_ns = 0, out_ns = 0;
 };
@@ -121,8 +121,8 @@ class contender {
   /// True if the steps run in another process, which checks them.
   [[nodiscard]] virtual bool checks_itself() const { return false; }
 
-  /// Instead of `start`: with this accelerator beside the threads, and so many bytes of its memory (0: all). False where
-  /// it has no way to it; `stop` ends it.
+  /// Instead of `start`: with this accelerator beside the threads, and so many bytes of its memory (0: all). False
+  /// where it has no way to it; `stop` ends it.
   virtual bool start_on(const std::string&, unsigned, std::uint64_t) { return false; }
   /// n tiny kernels, each on a resident array of its own; submission to all done.
   virtual std::optional<cost> device_launches(std::size_t) { return {}; }

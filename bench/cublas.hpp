@@ -10,7 +10,7 @@ namespace bench {
 /// Why there is none; empty where there is. It is asked of a machine, not of a device.
 std::string cublas_missing();
 
-/// One handle, for the current device. Throws std::runtime_error with cuBLAS's own words.
+/// A handle of cuBLAS, for the current device. Throws std::runtime_error with cuBLAS's own words.
 class cublas {
  public:
   cublas();

@@ -2,7 +2,7 @@
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Each turn opens its device and closes it: contenders never hold one side by side, and the software GPU's speed can be
+// A turn opens its device and closes it: contenders never hold one side by side, and the software GPU's speed can be
 // set between turns.
 #include "device_benchmarks.hpp"
 
@@ -23,7 +23,7 @@ namespace {
 
 bool is_cuda(const std::string& device) { return device.starts_with("cuda:"); }
 
-/// What has no library of a vendor's gets what it can do in a moment.
+/// Returns problems for the device; one without a vendor's library gets what it can do in a moment.
 std::vector<gemm_problem> gemm_problems(const std::string& device, const settings& how) {
   const std::size_t n = is_cuda(device) ? 4096 : how.quick ? 128 : 256;
   std::vector<gemm_problem> all;

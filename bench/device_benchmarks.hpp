@@ -13,10 +13,10 @@ namespace bench {
 /// Whether any of these names, as the command line has them, is about accelerators; none at all means everything.
 bool concerns_devices(const std::vector<std::string>& names);
 
-/// The first accelerator of each kind this machine has; the software GPU is always one. Of which kinds there is none, and
-/// why, is noted.
+/// The first accelerator of each kind this machine has; the software GPU is always one. Of which kinds there is none,
+/// and why, is noted.
 std::vector<std::string> first_devices();
-/// Those of these that there are; the others are noted.
+/// Returns those of these devices that there are; the others are noted.
 std::vector<std::string> only_present(const std::vector<std::string>&);
 
 /// Rows for each of `settings::devices`.

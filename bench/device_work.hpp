@@ -61,7 +61,7 @@ struct flow_problem {
 /// With this link and these launches, each stage of a tile takes the software GPU 1.05 ms: four kernels run at once.
 inline constexpr double flow_link_gb_per_s = 0.25, flow_launch_us = 4200;
 
-/// Of the software GPU's link while transfers are measured.
+/// The speed of the software GPU's link while transfers are measured.
 inline constexpr double transfer_link_gb_per_s = 1;
 
 /// The software GPU with a link and launches of this speed, until this goes; `like_cuda`: copies from and to pageable

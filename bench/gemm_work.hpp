@@ -37,7 +37,8 @@ struct out_of_core_problem {
   [[nodiscard]] double flops() const { return gemm_problem{n(), tile}.flops(); }
 };
 
-/// What a device without cuBLAS runs: an element of C for each work-item, by `product` alone, by `add_product` on top.
+/// The kernels of a device without cuBLAS: an element of C for each work-item, by `product` alone, by `add_product` on
+/// top.
 inline constexpr const char* gemm_text = R"(
 GPU_KERNEL void product(GPU_IN(float, a), GPU_IN(float, b), GPU_OUT(float, c)) {
   const long x = GPU_GLOBAL_ID(0), y = GPU_GLOBAL_ID(1), depth = GPU_SIZE(a, 1);

@@ -39,7 +39,7 @@ struct margin_target {
   double amount;
 };
 
-/// One line of the table and what is asked of it.
+/// A line of the table and what is asked of it.
 struct row {
   std::string name;  ///< "group" or "group/figure"
   std::string unit;
@@ -58,10 +58,10 @@ enum class stage {
   child,      ///< each turn in a fresh process: for memory and idle time, which earlier turns would colour
 };
 
-/// Who takes part: task runtimes, who is asked for by default; what joins processes; troupe alone, with faults.
+/// The contenders that take part: task runtimes, asked for by default; what joins processes; troupe alone, with faults.
 enum class family { tasks, net, faults };
 
-/// One figure per row of the group, in order; nothing where the contender does not support it.
+/// Figures of a group, one per row, in order; nothing where the contender does not support it.
 using figures = std::vector<std::optional<double>>;
 
 /// Rows that one measurement gives together.
@@ -99,16 +99,16 @@ struct outcome {
   std::vector<std::string> problems;  ///< contenders that failed, with what they said
 };
 
-/// What could not be measured here, and why; no failure. Said once, below the table.
+/// Notes what could not be measured here, and why; no failure. Said once, below the table.
 void note_absent(const std::string&);
 std::vector<std::string> noted_absences();
 
-/// What a child process of `run_child_turn` has written.
+/// Reads what a child process of `run_child_turn` has written.
 figures figures_in(const std::string& output);
 
 outcome run_group(const group&, const std::vector<std::unique_ptr<contender>>&, const settings&);
 
-/// What a child process of `stage::child` does: one turn, figures on stdout. Returns the exit code.
+/// Does what a child process of `stage::child` is for: one turn, figures on stdout. Returns the exit code.
 int run_child_turn(const group&, contender&, const settings&);
 
 }  // namespace bench

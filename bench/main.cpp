@@ -159,7 +159,7 @@ void keep_only(std::map<family, contenders>& all, const std::vector<std::string>
     if (!names.empty()) std::erase_if(some, [&](const auto& one) { return !is_among(names, one->name()); });
 }
 
-/// Those about nodes are made only if they are asked for: that needs to know what networks there can be.
+/// Groups about nodes are made only if they are asked for: that needs to know what networks there can be.
 std::vector<group> groups_for(const settings& how, const std::vector<std::string>& names, bool every = false) {
   auto groups = all_groups(how);
   const auto concerns = [&](const std::string& beginning) {

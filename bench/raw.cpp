@@ -2,7 +2,7 @@
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// It waits by asking for the last ticket again and again, yielding in between: no listener, no second thread.
+// The floor waits by asking for the last ticket again and again, yielding in between: no listener, no second thread.
 #include "device_work.hpp"
 #include "gemm_work.hpp"
 #include "workloads.hpp"
@@ -43,7 +43,7 @@ shape flat(std::size_t first, std::size_t count) {
   return s;
 }
 
-/// One accelerator, in words of its elements.
+/// An accelerator, in words of its elements.
 class hand {
  public:
   explicit hand(const std::string& device)
@@ -77,7 +77,7 @@ class hand {
   void copy_out(int lane, void* to, void* from, std::size_t bytes) {
     copy_out(lane, to, devices::device_pointer{from}, bytes);
   }
-  /// What is enqueued on `lane` from now on comes after all that is on `other` now.
+  /// Has what is enqueued on `lane` from now on come after all that is on `other` now.
   void follow(int lane, int other) { device_->wait(lane, other, device_->record(other, false)); }
   void finish(int lane, devices::ticket t) {
     while (device_->completed(lane) < t) std::this_thread::yield();
@@ -332,7 +332,7 @@ class raw final : public contender {
     return filter_cost{nanoseconds / 1e6 / images, 100};
   }
 
-  /// One tile, again and again in one lane, times the tasks. With cuBLAS that is another contender's.
+  /// Multiplies one tile again and again in one lane, times the tasks. With cuBLAS that is another contender's.
   std::optional<double> device_gemm(const gemm_problem& problem) override {
     if (has_library_) return {};
     const std::size_t t = problem.tile;

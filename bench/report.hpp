@@ -1,4 +1,4 @@
-// What a run says: the table on a terminal, the rows as JSON, and which machine it was.
+// The report of a run: the table on a terminal, the rows as JSON, and which machine it was.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
@@ -37,7 +37,7 @@ class disturbance {
   double wall_;
 };
 
-/// One block per row: troupe first, then each peer; `ratio` is how many times better troupe is.
+/// Prints one block per row: troupe first, then each peer; `ratio` is how many times better troupe is.
 void print_table(std::ostream&, const std::vector<row_result>&);
 
 void write_json(std::ostream&, const machine&, double others_percent, const std::vector<row_result>&);

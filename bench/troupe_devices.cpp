@@ -178,7 +178,7 @@ double traffic_on(troupe::runtime& rt, const std::string& device, std::size_t ca
   return static_cast<double>(moved) / static_cast<double>(calls);
 }
 
-/// One image more is untimed: kernels are compiled, and placement learns from it.
+/// Filters images; one more is untimed: kernels are compiled, and placement learns from it.
 filter_cost filter_on(troupe::runtime& rt, const std::string& device, filter_problem& problem, place where,
                       int images) {
   constexpr auto side = static_cast<index_t>(filter_problem::side), tile = static_cast<index_t>(filter_problem::tile),

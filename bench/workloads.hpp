@@ -102,7 +102,7 @@ struct dag {
 
 dag make_dag(std::size_t tasks, std::chrono::nanoseconds body = {});
 
-/// What every contender runs as task i of the graph.
+/// Runs task i of the graph, as every contender does.
 inline void run_dag_task(const dag& graph, std::size_t i) {
   if (graph.body_ticks != 0) spin(graph.body_ticks);
   if (graph.values != nullptr) {
@@ -128,7 +128,7 @@ dag_edges derive_edges(const dag&);
 
 // --- memory and waiting ---------------------------------------------------------------------------------------------
 
-/// What the process holds now, in bytes: resident pages, and what malloc has given out.
+/// The process's memory now, in bytes: resident pages, and what malloc has given out.
 struct memory_use {
   double resident = 0;
   double allocated = 0;

@@ -2,7 +2,7 @@
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// One thread at a time makes all calls; only the listener is called from foreign threads. Nothing here blocks
+// All calls are made by one thread at a time; only the listener is called from foreign threads. Nothing here blocks
 // but opening, closing and `load`. A lane runs what is enqueued on it in order; lanes run beside each other, and only
 // `wait` orders one after another. Errors are `troupe::error`; foreign codes never pass:
 //   out_of_memory   returned as null by the allocators, never thrown
@@ -27,7 +27,8 @@
 
 namespace troupe::devices {
 
-/// What this device cannot run for its size or shape, or for want of a compiler: another one may.
+/// The error of a kernel or launch that this device cannot run for its size or shape, or for want of a compiler:
+/// another one may.
 class cannot_run : public error {
  public:
   using error::error;
@@ -60,10 +61,10 @@ struct device_pointer {
   std::size_t offset = 0;  ///< bytes
 };
 
-/// One side of a strided copy: element (i, j, k, l) is at i*stride[0] + j*stride[1] + ... elements from the start.
+/// A side of a strided copy: element (i, j, k, l) is at i*stride[0] + j*stride[1] + ... elements from the start.
 using strides = std::array<index_t, rank_max>;
 
-/// One argument of a kernel: device memory, or bytes passed by value.
+/// An argument of a kernel: device memory, or bytes passed by value.
 struct kernel_argument {
   bool is_memory = false;
   device_pointer memory{};
@@ -92,7 +93,8 @@ class accelerator {
   virtual ~accelerator() = default;
 
   virtual const accelerator_facts& facts() const = 0;
-  /// What is under way does not end: closing is not to wait for it, where the vendor has a way to stop it.
+  /// Gives up what is under way, which does not end: closing is not to wait for it, where the vendor has a way to stop
+  /// it.
   virtual void give_up() noexcept {}
   /// A thread of somebody else is about to make some calls; `leave` with the result restores what it thinks of the
   /// vendor's runtime (its current device).
@@ -104,14 +106,15 @@ class accelerator {
   virtual void* allocate(int lane, std::size_t bytes) = 0;
   /// Free once the lane has come so far.
   virtual void deallocate(int lane, void*) noexcept = 0;
-  /// Of the memory that may be used, what is taken now.
+  /// Returns how much of the memory that may be used is taken now.
   virtual std::uint64_t memory_used() const = 0;
   /// Host memory that copies are fastest from and to. Null: no room.
   virtual std::byte* allocate_pinned(std::size_t bytes) = 0;
   virtual void deallocate_pinned(std::byte*) noexcept = 0;
 
-  // ---- copies: up to 4 dimensions, enqueued; host memory must stay as it is until the lane has passed ----------------
-  // Host memory that is not pinned is copied through a few pinned buffers of the device's own, by nobody who calls this.
+  // ---- copies: up to 4 dimensions, enqueued; host memory must stay as it is until the lane has passed ---------------
+  // Host memory that is not pinned is copied through a few pinned buffers of the device's own, not by the threads that
+  // call this.
   virtual void copy_in(int lane, device_pointer to, const strides&, const std::byte* from, const strides&,
                        const std::array<index_t, rank_max>& count, std::size_t element) = 0;
   virtual void copy_out(int lane, std::byte* to, const strides&, device_pointer from, const strides&,
@@ -126,8 +129,8 @@ class accelerator {
   /// Does this device's part of making copies between its memory and another's direct; both must be asked, each by its
   /// own thread, while both are open. False: this one cannot reach the other's memory, nor is to be asked to.
   virtual bool connect(const accelerator_facts& other) = 0;
-  /// From the memory of a device that this one is connected to, never through the host's. All calls are for this device;
-  /// what writes there must have ended, and its memory must stay as it is until the lane has passed. Throws
+  /// From the memory of a device that this one is connected to, never through the host's. All calls are for this
+  /// device; what writes there must have ended, and its memory must stay as it is until the lane has passed. Throws
   /// error(bad_argument) where there is no connection.
   virtual void copy_from(int lane, device_pointer to, const strides&, const accelerator_facts& other,
                          device_pointer from, const strides&, const std::array<index_t, rank_max>& count,
@@ -140,26 +143,26 @@ class accelerator {
   /// Compiles, or finds it compiled on disk; may take seconds. The same source gives the same id. Throws `cannot_run`
   /// where there is no compiler.
   virtual kernel_id load(const kernel_source&) = 0;
-  /// Arguments are copied at once. Throws error(bad_argument) for what is wrong anywhere: counts and sizes of arguments,
-  /// and sizes of the elements of arrays where the text, or its compiler, tells them; `cannot_run` with that code for
-  /// shapes that this device does not have.
+  /// Arguments are copied at once. Throws error(bad_argument) for what is wrong anywhere: counts and sizes of
+  /// arguments, and sizes of the elements of arrays where the text, or its compiler, tells them; `cannot_run` with that
+  /// code for shapes that this device does not have.
   virtual void launch(int lane, kernel_id, const launch_shape&, std::span<const kernel_argument>) = 0;
   /// The number of the last launch; they count from 1. Those that were taken down keep theirs.
   virtual std::uint64_t launched() const { return 0; }
-  /// Of the launches [first, last], which have ended: the first access outside of an array that was noticed, with kernel,
-  /// argument, element and box; empty: none. Forgets it. Such a launch may have ended before its time, or have written
-  /// into its own arrays what it should not.
+  /// Returns the first access outside of an array that was noticed in the launches [first, last], which have ended,
+  /// with kernel, argument, element and box; empty: none. Forgets it. Such a launch may have ended before its time, or
+  /// have written into its own arrays what it should not.
   virtual std::string complaint(std::uint64_t, std::uint64_t) { return {}; }
   /// Only where `accelerator_facts::captures`. Launches and copies within the device that are enqueued on the lane from
   /// now on are taken down instead; nothing else may be done with the lane, and nothing loaded.
   virtual void begin_capture(int) { no_capture(); }
-  /// What was taken down, to be enqueued as one by `replay`, with the arguments it had. Throws what the device makes of
-  /// it; then nothing is kept.
+  /// Returns what was taken down, to be enqueued as one by `replay`, with the arguments it had. Throws what the device
+  /// makes of it; then nothing is kept.
   virtual capture_id end_capture(int) { no_capture(); }
   virtual void replay(int, capture_id) { no_capture(); }
-  /// It may still be under way.
+  /// Drops a capture, which may still be under way.
   virtual void drop(capture_id) noexcept {}
-  /// What a vendor's library needs to work in a lane: cudaStream_t, hipStream_t, cl_command_queue.
+  /// Returns what a vendor's library needs to work in a lane: cudaStream_t, hipStream_t, cl_command_queue.
   virtual void* native_lane(int lane) = 0;
 
   // ---- order --------------------------------------------------------------------------------------------------------
@@ -167,7 +170,7 @@ class accelerator {
   virtual ticket record(int lane, bool notify) = 0;
   /// The last ticket recorded on the lane.
   virtual ticket recorded(int lane) const = 0;
-  /// What is enqueued on `lane` from now on starts after the ticket of `other`.
+  /// Has what is enqueued on `lane` from now on start after the ticket of `other`.
   virtual void wait(int lane, int other, ticket) = 0;
   /// The last ticket that the lane has reached. Throws device_failed or device_lost.
   virtual ticket completed(int lane) = 0;
@@ -188,11 +191,11 @@ class page_pinning {
   virtual ~page_pinning() = default;
   /// Whole pages. False: the driver says no, and nothing has changed. True also where they are pinned already.
   virtual bool pin(std::byte*, std::size_t bytes) = 0;
-  /// What `pin` was given. No device may be copying from or to it.
+  /// Unpins what `pin` was given. No device may be copying from or to it.
   virtual void unpin(std::byte*) noexcept = 0;
 };
 
-/// One way to accelerators: a vendor's runtime.
+/// A way to accelerators: a vendor's runtime.
 class accelerator_source {
  public:
   virtual ~accelerator_source() = default;

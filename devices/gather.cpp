@@ -12,14 +12,14 @@ namespace troupe::devices {
 
 namespace {
 
-// As in gather.kernels.inc. A group writes so many words: enough for its own place in the box to cost little, few enough
-// for narrow boxes to have several groups.
+// As in gather.kernels.inc. A group writes so many words: enough for its own place in the box to cost little, few
+// enough for narrow boxes to have several groups.
 constexpr int block_bits = 11;
 constexpr std::uint32_t group_items = 256;
 // Groups of one launch: what `launch_shape::items` can say.
 constexpr std::int64_t blocks_max = std::int64_t{1} << 23;
-// What has no border is copied from so many bytes for each of the device's copies on, in rows that are not too short for
-// them: the border is then up to eight launches instead of one, each of which takes a GPU a few microseconds.
+// A part without border is copied from so many bytes for each of the device's copies on, in rows that are not too short
+// for them: the border is then up to eight launches instead of one, each of which takes a GPU a few microseconds.
 constexpr index_t copied_min_bytes = index_t{128} << 10, row_min_bytes = 256;
 // A box without border is copied in up to so many calls; more take longer than the kernel.
 constexpr index_t calls_max = 64;
@@ -117,7 +117,7 @@ void gather(accelerator& a, int lane, std::string_view text, const gather_side& 
     return device_pointer{memory.base, memory.offset + static_cast<std::size_t>(place_of(s, inner.lo)) * element};
   };
   a.copy(lane, beginning(to, to_memory), to.stride, beginning(from, from_memory), from.stride, size, element);
-  // What is left of the box when `inner` is taken out of it: a slice on either side, dimension by dimension.
+  // The rest of the box when `inner` is taken out of it: a slice on either side, dimension by dimension.
   gather_side rest = to;
   const auto keep = [&](std::size_t d, index_t lo, index_t hi) {
     gather_side slice = rest;

@@ -12,7 +12,7 @@
 
 namespace troupe::devices {
 
-/// One side of a gather: a box of up to four dimensions, whose first element is `offset` elements after the memory it is
+/// A side of a gather: a box of up to four dimensions, whose first element is `offset` elements after the memory it is
 /// launched with. Dimensions beyond the array's rank have one element.
 struct gather_side {
   std::array<index_t, rank_max> lo{}, hi{};
@@ -20,8 +20,9 @@ struct gather_side {
   std::int64_t offset = 0;
 };
 
-/// Into every element of `to` the element of `from` with the same coordinates, or the nearest there is. Any size, of any
-/// shape: work-items stand in one row, and what is more than one launch takes is several. Pure; one for each gather.
+/// Into every element of `to` the element of `from` with the same coordinates, or the nearest there is. Any size, of
+/// any shape: work-items stand in one row, and what is more than one launch takes is several. Pure; one for each
+/// gather.
 class gather_plan {
  public:
   /// Neither box is empty.

@@ -13,8 +13,8 @@ bool bind_this_thread(int core) noexcept;
 int current_cpu() noexcept;
 /// The calling thread, for `move_thread_from`; -1 where there is none.
 int current_thread() noexcept;
-/// Has another thread of this process, which waits for the core `core`, wait for one of the others that it may use; false
-/// if it may use no other, or the system refuses. The cores that it may use stay as they are.
+/// Has another thread of this process, which waits for the core `core`, wait for one of the others that it may use;
+/// false if it may use no other, or the system refuses. The cores that it may use stay as they are.
 bool move_thread_from(int core, int thread) noexcept;
 /// Names the calling thread for debuggers, at most 15 characters.
 void name_this_thread(const std::string&) noexcept;

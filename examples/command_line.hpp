@@ -1,5 +1,5 @@
-// What this file is for: what the examples' command lines have in common: `--help`, `--version`, `--devices LIST`, and how a
-// mistake is told.
+// What this file is for: what the examples' command lines have in common: `--help`, `--version`, `--devices LIST`, and
+// how a mistake is told.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
@@ -88,7 +88,7 @@ inline command_line read_command_line(int argc, const char* const* argv, const s
   return result;
 }
 
-/// Where devices were named: who ran how many tasks.
+/// Prints how many tasks each executor ran, where devices were named.
 inline void print_executors(const troupe::runtime& rt, const command_line& asked) {
   if (asked.devices.empty()) return;
   for (const auto& e : rt.executors())

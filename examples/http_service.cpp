@@ -1,10 +1,11 @@
-// What this file is for: a service on Boost.Beast whose requests become tasks, run here and on the nodes of its cluster.
+// What this file is for: a service on Boost.Beast whose requests become tasks, run here and on nodes of its cluster.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 //
 //   troupe-http_service ADDRESS PORT      GET /primes?below=N, GET /nodes; ends on SIGTERM and SIGINT
 //
-// It is a node if the environment says so (TROUPE_CLUSTER and its companions, docs/cluster.md); so are others like it.
+// The service is a node if the environment says so (TROUPE_CLUSTER and its companions, docs/cluster.md); so are others
+// like it.
 #include <troupe/troupe.hpp>
 #include "command_line.hpp"
 #include "http_server.hpp"

@@ -29,7 +29,7 @@ constexpr auto grow =
         for (int k = 0; k < 100; ++k) a(i) = a(i) * by + 1.0;
     });
 
-// What other nodes may ask this process to run.
+// The kernels that other nodes may ask this process to run.
 const troupe::offer offered{grow};
 
 troupe::options cluster_of_two(const char* name) {

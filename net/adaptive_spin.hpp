@@ -2,9 +2,10 @@
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// To wake a thread on a core that has gone to sleep takes tens of microseconds, more than most messages take on their way.
-// Who looks gives its core away between two looks. But then it is no sleeper any more, which a kernel lets go first when
-// there is something for it: where others want the core it would come back late. So it looks only where nobody does.
+// To wake a thread on a core that has gone to sleep takes tens of microseconds, more than most messages take on their
+// way. A thread that looks gives its core away between two looks. But then it is no sleeper any more, which a kernel
+// lets go first when there is something for it: where others want the core it would come back late. So it looks only
+// where none do.
 #pragma once
 
 #include <algorithm>
@@ -13,13 +14,13 @@
 
 namespace troupe::net {
 
-/// Of one thread.
+/// The looks of one thread.
 class adaptive_spin {
  public:
   using time_point = std::chrono::steady_clock::time_point;
   using duration = std::chrono::nanoseconds;
 
-  /// There has been something at `now`. True: looking for `at_most` longer is worth it.
+  /// Notes that there has been something at `now`. True: looking for `at_most` longer is worth it.
   bool begin(time_point now, duration at_most) {
     until_ = now + at_most;
     return at_most.count() > 0 && now >= not_before_;
@@ -42,8 +43,8 @@ class adaptive_spin {
     return goes_on(before, std::chrono::steady_clock::now());
   }
 
-  /// A core that nobody else wants is back sooner than that, also where others look for something on it and find it. Who
-  /// computes keeps it for longer: the kernel lets him, for most of a millisecond at least.
+  /// A core that no other thread wants is back sooner than that, also where others look for something on it and find
+  /// it. A thread that computes keeps it for longer: the kernel lets it, for most of a millisecond at least.
   static constexpr duration somebody = std::chrono::microseconds(60);
   /// Nobody looks for so long after somebody else has had the core, twice as long the next time.
   static constexpr duration pause_min = std::chrono::milliseconds(10), pause_max = std::chrono::seconds(1);

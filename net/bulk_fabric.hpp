@@ -1,10 +1,10 @@
-// What this file is for: the seam between transports and a fabric that moves bodies from memory to memory, no socket between.
+// What this file is for: the seam between transports and a fabric that moves bodies from memory to memory, no socket.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// A fabric neither encrypts nor proves who is there: a transport tells a peer it has admitted the address of its own end and
-// a token, fresh for each session, and only what carries the token is taken for that peer's. All of it happens on one
-// thread, which the transport gives; none of it waits.
+// A fabric neither encrypts nor proves which process is there: a transport tells a peer it has admitted the address of
+// its own end and a token, fresh for each session, and only what carries the token is taken for that peer's. All of it
+// happens on one thread, which the transport gives; none of it waits.
 #pragma once
 
 #include <array>
@@ -21,13 +21,13 @@ namespace troupe::net {
 
 using fabric_token = std::array<std::byte, 16>;
 
-/// What a path tells. It may not be closed from here.
+/// The events of a path, which may not be closed from here.
 class fabric_told {
  public:
   /// The peer has come, with the token: what it sends arrives.
   virtual void greeted() = 0;
-  /// A part begins to arrive. Answers where its bytes go, which stays valid until `placed` or the path is closed; empty, and
-  /// they are not taken.
+  /// A part begins to arrive. Answers where its bytes go, which stays valid until `placed` or the path is closed;
+  /// empty, and they are not taken.
   virtual std::span<std::byte> place(std::uint64_t transfer, std::uint64_t offset, std::uint64_t bytes) = 0;
   virtual void placed(std::uint64_t transfer, std::uint64_t offset) = 0;
   /// The peer has taken a part, and nobody reads its memory any more.
@@ -39,7 +39,8 @@ class fabric_told {
   ~fabric_told() = default;
 };
 
-/// The way to one peer and back. It is closed before it is destroyed, which may be later than its fabric and on any thread.
+/// The way to one peer and back. It is closed before it is destroyed, which may be later than its fabric and on any
+/// thread.
 class fabric_path {
  public:
   virtual ~fabric_path() = default;
@@ -56,10 +57,10 @@ class fabric_path {
 class bulk_fabric {
  public:
   virtual ~bulk_fabric() = default;
-  /// Which fabric it is, and its version: both sides have to be the same.
+  /// Returns which fabric it is, and its version: both sides have to be the same.
   virtual const std::string& kind() const = 0;
   virtual std::span<const std::byte> address() const = 0;
-  /// A path that nobody has connected; who sends to this side has to carry `expected`.
+  /// Returns a path that is not connected yet; a peer that sends to this side has to carry `expected`.
   virtual std::unique_ptr<fabric_path> open(const fabric_token& expected, fabric_told&) = 0;
 
   /// Does some of what there is to do, which takes less than a millisecond. False: there was nothing.

@@ -2,8 +2,8 @@
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Fixed numbers are little-endian; counts and sizes are varints of seven bits a byte, at most ten, in the shortest form.
-// A reader never allocates more than what is left of its frame, whatever a length says.
+// Fixed numbers are little-endian; counts and sizes are varints of seven bits a byte, at most ten, in the shortest
+// form. A reader never allocates more than what is left of its frame, whatever a length says.
 #pragma once
 
 #include <algorithm>

@@ -2,8 +2,8 @@
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Discovery finds candidates, nothing more: who is there is asked by dialling, and who is a member by admission. A wrong
-// address costs a connection that fails, whoever has put it there. It finds this process, too.
+// Discovery finds candidates, nothing more: which process is there is asked by dialling, and whether it is a member by
+// admission. A wrong address costs a connection that fails, wherever it comes from. Discovery finds this process, too.
 #pragma once
 
 #include <chrono>
@@ -20,8 +20,8 @@ namespace troupe::net {
 
 /// Datagrams to a group of hosts, signed with a key that only nodes of the cluster have.
 struct multicast_options {
-  /// An IPv4 group, and one of IPv6 that does not leave the local network. Empty: not over that protocol. A machine that
-  /// does not have one of the two uses the other.
+  /// An IPv4 group, and one of IPv6 that does not leave the local network. Empty: not over that protocol. A machine
+  /// that does not have one of the two uses the other.
   std::string group = "239.255.84.82";
   std::string group_v6 = "ff12::5472:6f75:7065";
   std::uint16_t port = 7484;
@@ -29,7 +29,7 @@ struct multicast_options {
   std::vector<std::string> interfaces{};
   int hops = 1;  ///< routers that a datagram may pass, and one
   std::chrono::milliseconds announce_every{1000};
-  /// Of one address, and of all together, so many datagrams a second are looked at; the others are counted.
+  /// Datagrams a second that are looked at, of one address and of all together; the others are counted.
   int each_per_second = 100, all_per_second = 1000;
 };
 
@@ -52,7 +52,7 @@ struct discovery_options {
   std::vector<credentials::secret_bytes> secrets{};
 };
 
-/// What became of the datagrams of others. `received` is the sum of those from `own` to `accepted`.
+/// Counts of what became of the datagrams of others. `received` is the sum of those from `own` to `accepted`.
 struct discovery_counts {
   std::uint64_t sent = 0, unsent = 0;  ///< one for each interface and protocol
   std::uint64_t lost = 0;              ///< by the system, because too many came
@@ -71,14 +71,14 @@ class discovery {
  public:
   virtual ~discovery() = default;
   /// Begins to look. `found` is called with candidates that are new or due again, one call at a time, on threads of its
-  /// own; it must not throw. Throws `error(bad_argument)` or `error(io_failed)` for options that make no sense, files that
-  /// cannot be read, interfaces that are not there. A name without addresses is no error: they may come.
+  /// own; it must not throw. Throws `error(bad_argument)` or `error(io_failed)` for options that make no sense, files
+  /// that cannot be read, interfaces that are not there. A name without addresses is no error: they may come.
   virtual void start(std::function<void(std::vector<endpoint>)> found) = 0;
-  /// `found` is not called any more. Takes as long as the system looks up a name, about 3 s at most. Idempotent; not from
-  /// `found`.
+  /// `found` is not called any more. Takes as long as the system looks up a name, about 3 s at most. Idempotent; not
+  /// from `found`.
   virtual void stop() = 0;
   virtual discovery_counts counts() const = 0;
-  /// What keeps it from finding more, one line each; empty if all is well.
+  /// Returns what keeps discovery from finding more, one line each; empty if all is well.
   virtual std::vector<std::string> problems() const = 0;
 };
 

@@ -103,8 +103,8 @@ void lasting_session::start(std::uint64_t number) {
     std::lock_guard hold(lock_);
     const auto p = parcels_.find(number);
     if (p == parcels_.end() || !now_ || !in_step_) return;
-    // Whoever hands it over and what follows a new connection may both come here: twice, and the peer would write it
-    // twice to one place.
+    // The thread that hands the parcel over and the one that follows a new connection may both come here: twice, and
+    // the peer would write it twice to one place.
     if (std::exchange(p->second.over, connections_) == connections_) return;
     over = now_;
     head.fixed(kind::parcel);
@@ -113,7 +113,7 @@ void lasting_session::start(std::uint64_t number) {
     body = p->second.body;
     ++p->second.under_way;
   }
-  // It is there once the peer says so.
+  // The parcel is there once the peer says so.
   over->send_bulk(head.view(), std::move(body), [self = shared_from_this(), number](bool) { self->let_go(number); });
 }
 

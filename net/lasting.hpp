@@ -1,9 +1,9 @@
-// What this file is for: a session that outlives its connections: what was under way when one broke arrives over the next.
+// What this file is for: a session that outlives its connections: what a broken one had under way comes over the next.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Frames are numbered and kept until the peer has them, transfers too. After a new connection each side says which frame
-// it expects next, and the other one sends again from there. What comes twice is dropped. So whoever uses it sees each
+// Frames are numbered and kept until the peer has them, transfers too. After a new connection each side says which
+// frame it expects next, and the other one sends again from there. What comes twice is dropped. So its user sees each
 // frame and each transfer once, in order, or the end of the peer.
 #pragma once
 
@@ -26,14 +26,14 @@ namespace troupe::net {
 /// The first bytes of what it sends; others are not its own.
 inline constexpr std::uint8_t lasting_first = 0x30, lasting_last = 0x34;
 
-/// Who is told what arrives, unwrapped. As in transport_events, on the same threads.
+/// The events of what arrives, unwrapped. As in transport_events, on the same threads.
 class lasting_events {
  public:
   virtual void frame(std::span<const std::byte>) = 0;
   /// Asked again for the same transfer, if a connection broke in the middle of it.
   virtual pieces arriving(std::span<const std::byte> head, std::uint64_t bytes) = 0;
-  /// Once for each time that `arriving` has given all the room that was asked for, as then nothing writes there any more.
-  /// Not `whole`: the connection broke, and it may come again over another one.
+  /// Once for each time that `arriving` has given all the room that was asked for, as then nothing writes there any
+  /// more. Not `whole`: the connection broke, and it may come again over another one.
   virtual void arrived(std::span<const std::byte> head, bool whole) = 0;
 
  protected:
@@ -47,7 +47,7 @@ class lasting_session final : public session, public std::enable_shared_from_thi
 
   /// Another connection to the same process, which has kept its side, too.
   void attach(std::shared_ptr<session>);
-  /// What the connection brings; throws error(protocol_error).
+  /// Takes what the connection brings; throws error(protocol_error).
   void take(session& over, std::span<const std::byte> frame, lasting_events&);
   pieces arriving(session& over, std::span<const std::byte> head, std::uint64_t bytes, lasting_events&);
   void arrived(session& over, std::span<const std::byte> head, bool whole, lasting_events&);
@@ -74,7 +74,8 @@ class lasting_session final : public session, public std::enable_shared_from_thi
   // ---- what it has seen of the link
   /// Times that a connection was replaced by another one.
   std::uint64_t resets() const;
-  /// Of bodies, while some were under way: out until the peer has said that it has them, in as they came. 0: none.
+  /// Returns the rate of bodies, while some were under way: out until the peer has said that it has them, in as they
+  /// came. 0: none.
   double rate_out() const;
   double rate_in() const;
 

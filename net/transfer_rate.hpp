@@ -2,8 +2,8 @@
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Several transfers share a link, so a rate for each would say too little: what counts is what has arrived in the time in
-// which any was under way. No clock, no lock.
+// Several transfers share a link, so a rate for each would say too little: what counts is what has arrived in the time
+// in which any was under way. No clock, no lock.
 #pragma once
 
 #include <chrono>
@@ -21,7 +21,7 @@ class transfer_rate {
     if (bytes < counted_bytes_min) return;
     if (under_way_++ == 0) since_ = now;
   }
-  /// One that has begun has ended; all of its bytes are there, or it counts as none.
+  /// Notes that a transfer has ended; all of its bytes are there, or it counts as none.
   void end(std::uint64_t bytes, bool whole, time_point now) {
     if (bytes < counted_bytes_min || under_way_ == 0) return;
     seconds_ += std::chrono::duration<double>(now - since_).count();

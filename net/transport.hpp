@@ -2,9 +2,9 @@
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// A session is two connections with one peer: control (frames, small, in order) and bulk (bodies, in chunks, straight from
-// and into the memory where they belong). Who a peer is has been proven before anything of it is passed on. A transport
-// knows nothing of what frames mean.
+// A session is two connections with one peer: control (frames, small, in order) and bulk (bodies, in chunks, straight
+// from and into the memory where they belong). A peer's identity has been proven before anything of it is passed on. A
+// transport knows nothing of what frames mean.
 #pragma once
 
 #include <array>
@@ -53,7 +53,7 @@ struct endpoint {
   std::string text() const;
 };
 
-/// What a process says of itself once it has been admitted.
+/// The word of a process about itself once it has been admitted.
 struct identity {
   node_id id{};
   std::uint64_t incarnation = 0;  ///< of the same id, the larger is the later
@@ -62,7 +62,7 @@ struct identity {
   std::vector<endpoint> listens_on{};
 };
 
-/// What proves that a process belongs to the cluster. Either a secret, shared by all, or a certificate of its own.
+/// The proof that a process belongs to the cluster: either a secret, shared by all, or a certificate of its own.
 struct credentials {
   using secret_bytes = std::array<std::uint8_t, 32>;
   /// The first is used to dial; each is accepted, so that a secret can be replaced while nodes run.
@@ -106,7 +106,7 @@ class dial_error : public error {
         why_(why),
         peer_(peer) {}
   reason why() const noexcept { return why_; }
-  /// Who answered, where that is known.
+  /// Returns the node that answered, where that is known.
   const std::optional<node_id>& peer() const noexcept { return peer_; }
 
  private:
@@ -131,22 +131,23 @@ class control_poller {
   virtual void rest() = 0;
 };
 
-/// What a transport tells. `up`, `frame`, `down` and `refused` come one at a time, on the transport's control thread or
-/// on a thread that polls in its place; `arriving` and `arrived` one at a time, on its bulk thread. None may block.
+/// The events of a transport. `up`, `frame`, `down` and `refused` come one at a time, on the transport's control thread
+/// or on a thread that polls in its place; `arriving` and `arrived` one at a time, on its bulk thread. None may block.
 class transport_events {
  public:
-  /// There is a session with the peer, the only one.
+  /// A session with the peer has come up, the only one.
   virtual void up(const std::shared_ptr<session>&) = 0;
   /// A frame that the peer has sent; valid during the call.
   virtual void frame(session&, std::span<const std::byte>) = 0;
-  /// A transfer begins. Answers where its bytes go: memory of `bytes` in all, which stays valid until `arrived`; anything
-  /// else and they are thrown away.
+  /// A transfer begins. Answers where its bytes go: memory of `bytes` in all, which stays valid until `arrived`;
+  /// anything else and they are thrown away.
   virtual pieces arriving(session&, std::span<const std::byte> head, std::uint64_t bytes) = 0;
   /// All of it is there, checksums and all; or, if not `whole`, the session is ending.
   virtual void arrived(session&, std::span<const std::byte> head, bool whole) = 0;
   /// The session has ended, and nothing of it is called any more: each transfer has been answered for.
   virtual void down(session&, std::exception_ptr why) = 0;
-  /// There is no new session: nobody answered there, or not as a member, or as one that is known; a `dial_error`.
+  /// A dial has led to no new session: nobody answered there, or not as a member, or as one that is known; a
+  /// `dial_error`.
   virtual void refused(const endpoint&, std::exception_ptr why) = 0;
   /// A member was not let in that came from there: it has the name or the id of another one, which is there.
   virtual void turned_away(const endpoint&, std::exception_ptr) {}
@@ -160,17 +161,18 @@ class session {
  public:
   virtual ~session() = default;
   virtual const identity& peer() const = 0;
-  /// This side has dialled.
+  /// True if this side has dialled.
   virtual bool dialled() const = 0;
-  /// What this side has dialled, as it was given to `dial`.
+  /// Returns what this side has dialled, as it was given to `dial`.
   virtual std::optional<endpoint> dialled_at() const { return {}; }
-  /// Sends a frame, a copy of it. Never blocks; from the calling thread if nothing is waiting to be sent. Frames arrive in
-  /// order. False: the session has ended, or the frame is larger than `frame_max`.
+  /// Sends a frame, a copy of it. Never blocks; from the calling thread if nothing is waiting to be sent. Frames arrive
+  /// in order. False: the session has ended, or the frame is larger than `frame_max`.
   virtual bool send(std::span<const std::byte> frame) = 0;
   /// Bytes of a frame that both sides take, at most.
   virtual std::size_t frame_max() const = 0;
-  /// Sends a body by bulk; the memory stays as it is until `done(ok)`, which is called once, on the bulk thread or, if the
-  /// session has ended, on the caller's. Several are under way at once and take turns by chunks. `head`: at most 4 KiB.
+  /// Sends a body by bulk; the memory stays as it is until `done(ok)`, which is called once, on the bulk thread or, if
+  /// the session has ended, on the caller's. Several are under way at once and take turns by chunks. `head`: at most 4
+  /// KiB.
   virtual void send_bulk(std::span<const std::byte> head, const_pieces body, std::function<void(bool)> done) = 0;
   /// Bytes of control that wait to be sent.
   virtual std::size_t unsent() const = 0;
@@ -192,14 +194,15 @@ class transport {
   using duration = time_point::duration;
 
   virtual ~transport() = default;
-  /// Listens and begins to tell. Throws `error(bad_argument)` for what makes no sense (listening without credentials, keys
-  /// that do not fit), `error(io_failed)` for what cannot be read or bound.
+  /// Listens and begins to tell. Throws `error(bad_argument)` for what makes no sense (listening without credentials,
+  /// keys that do not fit), `error(io_failed)` for what cannot be read or bound.
   virtual void start(transport_events&) = 0;
   /// Where it listens, with the ports that it got.
   virtual std::vector<endpoint> listening() const = 0;
-  /// Looks for a peer there; `up` or `refused` follows, or nothing if there is a session with that process already. Of two
-  /// processes that dial each other one session stays. `instead`: a session that has become silent. If its peer is reached
-  /// and it has said nothing meanwhile, the new one takes its place: it is told `down`, then the other one `up`.
+  /// Looks for a peer there; `up` or `refused` follows, or nothing if there is a session with that process already. Of
+  /// two processes that dial each other one session stays. `instead`: a session that has become silent. If its peer is
+  /// reached and it has said nothing meanwhile, the new one takes its place: it is told `down`, then the other one
+  /// `up`.
   virtual void dial(const endpoint&, std::shared_ptr<session> instead) = 0;
   void dial(const endpoint& e) { dial(e, nullptr); }
   /// Runs `f` on the control thread, not before that time. Later calls for the same time come later.
@@ -207,8 +210,8 @@ class transport {
   virtual time_point now() const = 0;
   /// The part of the control thread for others; null if this transport keeps it. After `stop` there is nothing to do.
   virtual std::shared_ptr<control_poller> poller() { return nullptr; }
-  /// Ends all sessions, each of which is told `down`, and joins its threads; nothing is told afterwards. Not from its own
-  /// threads. Idempotent.
+  /// Ends all sessions, each of which is told `down`, and joins its threads; nothing is told afterwards. Not from its
+  /// own threads. Idempotent.
   virtual void stop() = 0;
 };
 

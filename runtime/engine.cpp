@@ -155,7 +155,7 @@ void engine::supervise(const std::shared_ptr<actor>& a) {
   if (control_) a->supervise(control_->watch(a));
 }
 
-// Ends all work, as an actor has failed without which there is none: everybody who waits is told why.
+// Ends all work, as an actor has failed without which there is none: every thread that waits is told why.
 void engine::end_because(const std::string& actor, const std::exception_ptr& why) {
   placement_->end_all("the runtime has ended, because an actor of it failed (" + actor + ": " + text_of(why) + ")",
                       [this] {
@@ -383,8 +383,8 @@ void engine::resume_abandoned() noexcept {
   }
 }
 
-// Ends the tasks whose bodies have not returned: they are done for all threads that wait for them. Returns false if there
-// are none: then only the threads are late, perhaps with an end that they have yet to report.
+// Ends the tasks whose bodies have not returned: they are done for all threads that wait for them. Returns false if
+// there are none: then only the threads are late, perhaps with an end that they have yet to report.
 template <class Executor>
 bool engine::leave_behind(Executor& e, shutdown_report& r) {
   bool any = false;

@@ -1,4 +1,4 @@
-// What this file is for: what a runtime has around it, so that many of them can live in one thread and in imagined time.
+// What this file is for: what a runtime has around it, so that many can live in one thread and in imagined time.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once

@@ -58,14 +58,14 @@ void check_links(const std::vector<task_record*>& tasks) {
                     "task '" + logic::name_of(*t) + "': a recorded call can only wait for calls of the same recording");
 }
 
-// What a whole run does to a tile. `boxes`: it writes just these, and reads nothing that it has not written.
+// The effect of a whole run on a tile. `boxes`: the run writes just these, and reads nothing that it has not written.
 struct touch {
   std::uint32_t tile = 0;
   access_mode mode = access_mode::read;
   std::vector<logic::box4> boxes{};
 };
 
-// Returns it from the state that recording left; none: the run does not touch the tile.
+// Returns the effect from the state that recording left; none: the run does not touch the tile.
 std::optional<touch> touch_of(const tile_state& s, const array_core& a, std::uint32_t tile) {
   touch t{.tile = tile};
   bool whole = s.writer.task != nullptr, reads = !s.readers.empty();

@@ -7,7 +7,7 @@
 
 namespace troupe::tools {
 
-/// Each makes files and says on stdout which; throws what goes wrong.
+/// Make files and say on stdout which; throw what goes wrong.
 void make_secret_file(const std::string& file);
 void make_authority(const std::string& folder, const std::string& cluster, int days);
 void issue(const std::string& folder, const std::string& node, int days);

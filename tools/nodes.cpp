@@ -1,4 +1,4 @@
-// What this file is for: who is in a cluster, what each has to do, and what the links between them carry.
+// What this file is for: the nodes of a cluster, what each has to do, and what the links between them carry.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 #include "tools/nodes.hpp"
@@ -22,7 +22,7 @@ constexpr auto answer_limit = std::chrono::seconds(2);
 
 using row = std::vector<std::string>;
 
-// Each column as wide as what is in it; `left` of them begin at the left, the others end at the right.
+// Prints columns as wide as what is in them; `left` of them begin at the left, the others end at the right.
 void print_table(const std::vector<row>& rows, std::size_t left) {
   std::vector<std::size_t> width(rows.front().size());
   for (const row& r : rows)
@@ -38,7 +38,7 @@ void print_table(const std::vector<row>& rows, std::size_t left) {
   }
 }
 
-// What `bulk` says beyond its first word is a reason, which has a line of its own.
+// Returns the first word of `bulk`; what it says beyond that is a reason, which has a line of its own.
 std::string bulk_word(const std::string& bulk) {
   const std::size_t comma = bulk.find(',');
   return comma == std::string::npos ? shown(bulk) : shown(bulk.substr(0, comma)) + "*";
@@ -154,7 +154,7 @@ int show_nodes(options o, std::chrono::milliseconds look, bool json) {
   o.cluster.take_work = o.cluster.give_work = false;
   const std::vector<std::string> asked = o.cluster.join;
   runtime rt(std::move(o));
-  // Whoever answers names the others: until all that were named are there, or nobody new has come for a while.
+  // A node that answers names the others: until all that were named are there, or nobody new has come for a while.
   cluster_report c;
   bool more = true;
   for (std::size_t seen = 0; more; more = more && std::ranges::any_of(c.members, is_unreached)) {

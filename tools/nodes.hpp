@@ -9,8 +9,8 @@
 
 namespace troupe::tools {
 
-/// Joins, prints the others and their links, leaves. Gives 1 if nobody was found within `look`. On stderr, a line for each
-/// address that led to nobody: why.
+/// Joins, prints the others and their links, leaves. Gives 1 if nobody was found within `look`. On stderr, a line for
+/// each address that led to nobody: why.
 int show_nodes(options, std::chrono::milliseconds look, bool json);
 
 }  // namespace troupe::tools

@@ -4,7 +4,7 @@
 //
 //   discovery -- add_candidates --> +---------+ -- dial, send, close, at --> transport
 //   transport -- up, down, refused, |         |
-//                frames 0x01-0x0f, >| cluster | -- joined, resumed, suspected, refuted, lost --> who places work
+//                frames 0x01-0x0f, >| cluster | -- joined, resumed, suspected, refuted, lost --> cluster_events
 //                time               +---------+ -- other frames, transfers, refused, reached -->
 #include "actors/cluster/cluster.hpp"
 

@@ -26,11 +26,11 @@ namespace troupe::detail {
 /// The events of a cluster. None may block.
 class cluster_events {
  public:
-  /// There is a link with a member: beyond a mesh (logic::membership_options::mesh_max) only with some. The same node
-  /// may come again after it was lost, and is as new then, on both sides.
+  /// A link with a member has come up: beyond a mesh (logic::membership_options::mesh_max) only with some. The same
+  /// node may come again after it was lost, and is as new then, on both sides.
   virtual void joined(const node_id&, const std::shared_ptr<net::session>&) = 0;
-  /// The session with a member has ended and there is another, while the member was never lost: messages under way may have
-  /// arrived or not.
+  /// The session with a member has ended and there is another, while the member was never lost: messages under way may
+  /// have arrived or not.
   virtual void resumed(const node_id&, const std::shared_ptr<net::session>&) = 0;
   /// A member is silent, or its session has ended: it should be given nothing new.
   virtual void suspected(const node_id&) = 0;
@@ -63,8 +63,9 @@ class cluster_events {
 
 class cluster final : public actor, private net::transport_events {
  public:
-  /// Both must outlive it, and the transport must have been stopped before it ends. `self`: what the transport says of
-  /// this process; where it names no addresses, those that the transport gets are told to others.
+  /// The transport and the events must outlive the cluster, and the transport must have been stopped before that ends.
+  /// `self`: what the transport says of this process; where it names no addresses, those that the transport gets are
+  /// told to others.
   cluster(net::transport&, const net::identity& self, const logic::membership_options&, cluster_events&);
   cluster(const cluster&) = delete;
   cluster& operator=(const cluster&) = delete;
@@ -90,7 +91,7 @@ class cluster final : public actor, private net::transport_events {
 
   // ---- on the control thread ----------------------------------------------------------------------------------------
   const logic::membership& members() const { return members_; }
-  /// There is work with that member: it is linked, and watched, until it is lost.
+  /// Has the member linked, and watched, until it is lost: there is work with it.
   void work_with(const node_id&);
   /// Returns the number of sessions, with members or not.
   std::size_t connections() const { return peers_.size(); }

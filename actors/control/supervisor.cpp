@@ -1,4 +1,4 @@
-// What this file is for: the supervisor: who has failed, and what is done about it.
+// What this file is for: the supervisor: which actors have failed, and what is done about it.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 #include "actors/control/supervisor.hpp"

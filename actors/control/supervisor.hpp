@@ -1,4 +1,4 @@
-// What this file is for: the supervisor of a runtime's actors, itself an actor of CAF. For actors/control and its tests.
+// What this file is for: the supervisor of a runtime's actors, itself a CAF actor. For actors/control and its tests.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 //
@@ -24,8 +24,8 @@
 
 namespace troupe::detail {
 
-// Messages are bells: what they announce lies on a desk behind a lock. CAF's mailboxes hand over by lock-free means that
-// tools cannot see into, and may copy what they carry.
+// Messages are bells: what they announce lies on a desk behind a lock. CAF's mailboxes hand over by lock-free means
+// that tools cannot see into, and may copy what they carry.
 struct desk_changed {};
 struct actor_failed {};
 struct act_on_verdict {};
@@ -86,7 +86,7 @@ class supervision_desk {
 struct system_actor {
   std::size_t number = 0;  // on the desk
   std::function<caf::actor(caf::actor_system&)> spawn;
-  std::function<void(const caf::actor&, bool first)> spawned;  // told whom messages go to; null once it is given up
+  std::function<void(const caf::actor&, bool first)> spawned;  // told the actor that messages go to, or null at the end
 };
 
 /// Starts the actors of the system, which may be sent messages as soon as this returns, and the supervisor above them.

@@ -138,8 +138,8 @@ class group_actor final : public core_group,
     if (idle_) idle_(idle_context_);
   }
 
-  // A thread looks for nodes of a recorded graph longer than for tasks: until the run is over, more of them come. To wake
-  // it takes some two of the default options::spin, and more where the machine is shared.
+  // A thread looks for nodes of a recorded graph longer than for tasks: until the run is over, more of them come. To
+  // wake it takes some two of the default options::spin, and more where the machine is shared.
   std::uint64_t run_patience() const { return 5 * spin_ticks_; }
   // Time that a wake-up is thought to take before one was measured.
   static constexpr std::chrono::nanoseconds usual_wake_up = std::chrono::microseconds(30);

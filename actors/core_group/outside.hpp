@@ -22,7 +22,7 @@ class outside {
   /// Bodies that are predicted to take longer are no moment to look away for.
   static constexpr float moment_ns = 50'000.0f;
 
-  /// What one thread does with the network.
+  /// The state of one thread's polling.
   struct visit {
     bool polls = false;            // since it last slept or did something longer
     std::uint64_t not_before = 0;  // it asks for the part again from then on

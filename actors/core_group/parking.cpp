@@ -198,8 +198,8 @@ void parking::take_slots(thread& self, std::chrono::steady_clock::time_point unt
     mine.go_on.wait(hold, granted);
     return;
   }
-  // A wait whose time has passed would only release the lock and take it again; hundreds of bodies that poll futures spent
-  // nearly all their time with that.
+  // A wait whose time has passed would only release the lock and take it again; hundreds of bodies that poll futures
+  // spent nearly all their time with that.
   if (granted()) return;
   const bool is_late = std::chrono::steady_clock::now() >= until;
   if (!is_late && mine.go_on.wait_until(hold, until, granted)) return;

@@ -49,7 +49,7 @@ class parking {
     ~wake_conditions() = default;
   };
   enum class woken { to_work, for_task, to_end };
-  /// Which sleepers `wake` prefers. Near: one that ran on the waker's core last, which may start there at once and
+  /// The sleepers that `wake` prefers. Near: one that ran on the waker's core last, which may start there at once and
   /// instead of the waker. Far: one elsewhere, which runs beside the waker; but to start an idle core of a virtual
   /// machine takes longer than small work does.
   enum class nearness { near, far };

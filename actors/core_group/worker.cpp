@@ -77,8 +77,8 @@ void worker::run(task_record& t) {
   const std::uint64_t begin = timed ? ticks() : 0;
   run_context& c = enter(t, {logic::slots_needed(t), t.predicted_ns, begin});
   const run_context* outer = running_.load(std::memory_order_relaxed);
-  // The task is listed as running before it is claimed, and the runtime's end is looked for afterwards: who ends all
-  // tasks, and lists those that run after that, misses none whose body begins.
+  // The task is listed as running before it is claimed, and the runtime's end is looked for afterwards: a thread that
+  // ends all tasks, and then lists those that run, misses none whose body begins.
   running_.store(&c, std::memory_order_release);
   const auto leave = [&] {
     running_.store(outer, std::memory_order_release);

@@ -43,7 +43,8 @@ struct workplace {
   logic::patience patience{0};  // of a thread that begins
 };
 
-/// One thread of a core group, or a thread from outside that helps. Only that thread uses it, except where marked.
+/// The state of a thread of a core group, or of one from outside that helps. Only that thread uses it, except where
+/// marked.
 class worker {
  public:
   worker(const workplace& where, int n) : number(n), search{.patience = where.patience}, at_(where) {}

@@ -65,8 +65,8 @@ struct recording {
   std::unordered_set<array_core*> arrays;  // touched by the calls; holds a reference of each
 };
 
-/// One run of a recorded graph, in progress. The thread that has the run's task owns it; others may take part. Each has a
-/// hand: the node that it runs next, and a ring of others, which any thread that has none may take.
+/// A run of a recorded graph, in progress. The thread that has the run's task owns it; others may take part. Each
+/// thread has a hand: the node that it runs next, and a ring of others, which any thread that has none may take.
 class graph_run {
  public:
   /// The nodes of a run that one thread holds.
@@ -98,8 +98,8 @@ class graph_run {
   /// Gives an empty hand back.
   void give_hand(hand&);
 
-  /// Takes the next node for this thread: its own, then what is laid out, then other threads'. Looks so many ticks for one;
-  /// false: there is none for it now, or ever.
+  /// Takes the next node for this thread: its own, then what is laid out, then other threads'. Looks so many ticks for
+  /// one; false: there is none for it now, or ever.
   bool next(hand&, std::uint32_t& node, std::uint64_t patience);
   /// Lays out for other threads all nodes that this thread holds and has not begun, as it is about to do something
   /// else. True if there were any.
@@ -108,14 +108,15 @@ class graph_run {
   /// Sleeps until nodes are laid out or the run is over. One thread only.
   void await_more();
   /// Releases the successors of a node that has ended; they inherit failure along data edges. Tells whether a sleeping
-  /// thread should be woken: nobody has looked for nodes while this thread held more than `wake_ticks` of work that it did
-  /// not get to at once. A wake-up is given some times `wake_ticks` before the next one is asked for.
+  /// thread should be woken: nobody has looked for nodes while this thread held more than `wake_ticks` of work that it
+  /// did not get to at once. A wake-up is given some times `wake_ticks` before the next one is asked for.
   outlook finished(hand&, std::uint32_t node, bool fine, float wake_ticks);
   void fail(std::exception_ptr);
 
   /// True if a thread looks for nodes.
   bool is_awaited() const { return hungry_.load(std::memory_order_relaxed) != 0; }
-  /// True if there are nodes that a thread without any could take. Sequentially consistent, as far as they are laid out.
+  /// True if there are nodes that a thread without any could take. Sequentially consistent, as far as they are laid
+  /// out.
   bool has_shared() const;
   /// Counts a thread in that takes part beside the owner; `leave` counts it out.
   void join() { helpers_.fetch_add(1, std::memory_order_acq_rel); }

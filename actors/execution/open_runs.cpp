@@ -50,7 +50,7 @@ bool open_runs::has_nodes(std::uint16_t group, bool own) const {
   });
 }
 
-// Runs of the group itself come first: its threads are who the others wait for.
+// Runs of the group itself come first: the others wait for its threads.
 graph_run::hand* open_runs::join(std::uint16_t group) {
   const std::lock_guard hold(lock_);
   graph_run* found = nullptr;

@@ -17,8 +17,8 @@
 namespace troupe::detail {
 
 /// Runs in progress and the core groups that may take part in each. A run belongs to the group that was given its task;
-/// threads of other groups in its scope join where nodes are laid out and they have nothing else to do. Groups are named
-/// by their number among the executors. Any thread, after all groups have been added.
+/// threads of other groups in its scope join where nodes are laid out and they have nothing else to do. Groups are
+/// named by their number among the executors. Any thread, after all groups have been added.
 class open_runs {
  public:
   /// Adds a group, before any run. Groups come in the order of their numbers, from 0 on.
@@ -33,11 +33,11 @@ class open_runs {
 
   /// True if some run is open for that group. Relaxed: a hint.
   bool any(std::uint16_t group) const { return groups_[group].open.load(std::memory_order_relaxed) != 0; }
-  /// True if there are nodes for a thread of that group; `own`: in its own runs. Sequentially consistent, as far as nodes
-  /// are laid out.
+  /// True if there are nodes for a thread of that group; `own`: in its own runs. Sequentially consistent, as far as
+  /// nodes are laid out.
   bool has_nodes(std::uint16_t group, bool own) const;
-  /// Takes part in a run that has nodes for a thread of that group: counts the thread in and gives it a hand, which names
-  /// the run. Null: there is none.
+  /// Takes part in a run that has nodes for a thread of that group: counts the thread in and gives it a hand, which
+  /// names the run. Null: there is none.
   graph_run::hand* join(std::uint16_t group);
   /// Wakes up to so many sleeping threads of other groups that may join the run, if it has nodes for them.
   void call_others(const graph_run&, std::uint16_t group, std::size_t threads);

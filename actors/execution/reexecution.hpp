@@ -21,8 +21,8 @@ namespace troupe::detail {
 /// are kept as they were sent.
 struct repeatable_call {
   std::vector<std::byte> descriptor;  // a wire::task_descriptor; its gaps are not used here
-  // Shape and array of each access of the descriptor. The array is used only to read its host's bytes or to put lost ones in
-  // their place, until the log forgets it.
+  // Shape and array of each access of the descriptor. The array is used only to read its host's bytes or to put lost
+  // ones in their place, until the log forgets it.
   std::vector<std::shared_ptr<const wire::array_descriptor>> shapes;
   std::vector<array_core*> arrays;
   mutable std::vector<saved_tile> brought;  // its writes, if the task ended only once they were here

@@ -23,8 +23,8 @@ std::exception_ptr run_error(const task_record& run, const std::exception_ptr& o
 errc failure_code(const std::exception_ptr&) noexcept;
 /// Returns the error of a task that was asked to stop.
 std::exception_ptr cancelled_error(const task_record& t, const std::string& executor);
-/// Returns true if a task that has not begun should have ended by now: the timer of its deadline may ring late where the
-/// cores are busy. Notes that, for stopped_error.
+/// Returns true if a task that has not begun should have ended by now: the timer of its deadline may ring late where
+/// the cores are busy. Notes that, for stopped_error.
 bool is_past_deadline(const task_record&, std::uint64_t now_ticks);
 /// Returns `cancelled_error`, or timed_out if the task was stopped because its deadline has passed.
 std::exception_ptr stopped_error(const task_record& t, const std::string& executor);

@@ -1,5 +1,4 @@
-// What this file is for: boxes that are not one tile: put together in a device's memory from tiles and from pieces of the
-// host's copies.
+// What this file is for: boxes of several tiles, put together in a device's memory from tiles and the host's copies.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 #include <algorithm>

@@ -1,4 +1,4 @@
-// What this file is for: copies between the host's memory and a device's: before a task, after it, and of tiles that go.
+// What this file is for: copies between a device's memory and the host's: before a task, after it, of tiles that go.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 #include "actors/gpu/boxes.hpp"
@@ -33,8 +33,8 @@ void gpu_memory::fill_in(gpu_job& j) {
     }
   }
   if (!host_bound) j.host.bind(*j.task);
-  // The job's lane waits for the memory and bytes of its copies: for the lanes that wrote them, and, where the job writes,
-  // for those that read them.
+  // The job's lane waits for the memory and bytes of its copies: for the lanes that wrote them, and, where the job
+  // writes, for those that read them.
   for (const gpu_job::held& h : j.copies) {
     const replica& r = *h.copy;
     lanes_.wait(j.lane, r.ready.lane, r.ready.until);
@@ -98,7 +98,7 @@ void gpu_memory::note_launched(gpu_job& j) {
       continue;
     }
     const std::uint32_t known = known_version(*r.array, r.tile);
-    take_back(r);  // all who read it have ended
+    take_back(r);  // all that read it have ended
     r.version = (r.is_current(known) ? r.version : known) + 1;
     r.filled = true;
     r.dirty = true;

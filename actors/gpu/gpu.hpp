@@ -7,10 +7,10 @@
 //                                  [bell] ----+     +--report_done        |
 //                                     +-------- ticket reached -----------+
 //
-// One thread at a time makes all calls to the device: the actor's own, or while that sleeps, one that waits for a task
-// of the device and would only spin (see polling.cpp). It has several tasks under way at once: while one computes, the next one's
-// data comes in and the last one's results go out, on lanes of their own. A task's room is reserved as a whole, so two
-// tasks never hold what the other one needs.
+// The thread that has the device's turn makes all calls to it: the actor's own thread, or while that sleeps, one that
+// waits for a task of the device and would only spin (see polling.cpp). The device has several tasks under way at once:
+// while one computes, the next one's data comes in and the last one's results go out, on lanes of their own. A task's
+// room is reserved as a whole, so two tasks never hold what the other one needs.
 #pragma once
 
 #include <chrono>
@@ -62,7 +62,7 @@ class gpu : public executor, public actor {
   virtual bool drive() = 0;
   /// Something was under way at the last look.
   virtual bool busy() const = 0;
-  /// This thread calls `drive` until it calls `unwatch`.
+  /// Counts the calling thread among those that call `drive`, until it calls `unwatch`.
   virtual void watch() = 0;
   virtual void unwatch() = 0;
 };

@@ -1,4 +1,4 @@
-// What this file is for: runs of recorded graphs on a device: their kernels in one row, and once they come again as one call.
+// What this file is for: runs of recorded graphs on a device: kernels in one row; one call once they come again.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 #include <algorithm>

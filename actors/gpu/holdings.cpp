@@ -57,7 +57,7 @@ bool gpu_memory::reserve_part(gpu_job& j, int i) {
   p.bytes = bytes_in(p.where, *x.array);
   const std::size_t first = j.sources.size();
   if (p.bytes != 0 && p.from_tiles && !reserve_sources(j, x, p)) return false;
-  // One piece of a tile that is there is used in place.
+  // A single piece of a tile that is there is used in place.
   const device_kind kind = device_->facts().kind;
   const bool handle = kind == device_kind::opencl && j.task->kernel->routines[static_cast<std::size_t>(kind)];
   const bool in_place = !handle && p.from_tiles && j.sources.size() == first + 1 && j.sources[first].copy &&
@@ -105,7 +105,7 @@ void gpu_memory::let_go(gpu_job& j) {
       if (h.write == 0 || r.write == h.write)
         r.filled = r.dirty = false;  // half written, and nobody will read it
       else
-        --r.version;  // overwritten since then, by somebody whom placement takes for the first
+        --r.version;  // overwritten since then, by a task that placement takes for the first
     }
     if (!r.filled && r.pins == 0 && !r.dirty && !r.leaving) drop(r);
   }

@@ -29,8 +29,8 @@ struct gpu_job {
     bool whole;               // the access is this tile; else a part of it is taken from here
     std::uint64_t write = 0;  // its number, once it is enqueued
   };
-  /// Not a whole tile: packed in device memory of its own. It comes from tiles there or from the host's memory, and what
-  /// is written goes to the host's.
+  /// Not a whole tile: packed in device memory of its own. It comes from tiles there or from the host's memory, and
+  /// what is written goes to the host's.
   struct part {
     int access;
     void* memory;

@@ -1,4 +1,4 @@
-// What this file is for: what a device has under way, how much of it there may be, and on which lane the next task computes.
+// What this file is for: what a device has under way, how much of it may be, and the lane of the next task.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
@@ -62,8 +62,8 @@ class gpu_job_list {
   }
 
   /// Returns true if another task may be enqueued. Once there is enough, half of it is worked off before there is room
-  /// again: many tasks at a time share a ticket, and who enqueues and who works do not meet at each one. While tiles
-  /// are evicted few are enqueued: their data would have to leave for those behind them.
+  /// again: many tasks at a time share a ticket, and the thread that enqueues and the device that works do not meet at
+  /// each one. While tiles are evicted few are enqueued: their data would have to leave for those behind them.
   bool has_room() {
     if (evicts_ && jobs_.size() >= static_cast<std::size_t>(compute_lanes_ + gpu_copy_lanes)) return false;
     const bool few = jobs_.size() < static_cast<std::size_t>(2 * compute_lanes_ + gpu_copy_lanes);
@@ -102,8 +102,8 @@ class gpu_job_list {
   // So much predicted work for each lane is enqueued ahead of time, and so many tasks at most; two a lane in any case.
   static constexpr float ahead_ns = 200'000.0f;
   static constexpr float ahead_max = 256;
-  // While every lane has work, so many small tasks go to one lane before the next has its turn: to wake a lane that rests
-  // costs more than they do.
+  // While every lane has work, so many small tasks go to one lane before the next has its turn: to wake a lane that
+  // rests costs more than they do.
   static constexpr int row_max = 8;
 
   runtime_state& rt_;

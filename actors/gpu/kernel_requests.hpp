@@ -25,7 +25,7 @@ class kernel_requests {
   enum class answer {
     ready,  ///< the kernel is loaded, or what is wrong with it is to be told by a task
     asked,  ///< it was asked for before
-    added   ///< it has been asked for now: who loads it should be told
+    added   ///< it has been asked for now: the thread that loads should be told
   };
   /// Asks for a kernel, whose address must stay the same.
   answer ask(const kernel_info& k, std::uint64_t now) {

@@ -14,8 +14,8 @@
 
 namespace troupe::detail {
 
-/// Kernels that are loaded, handles that routines keep between calls, and kernels of which was said that the device cannot
-/// run them. The device's turn guards it.
+/// Kernels that are loaded, handles that routines keep between calls, and kernels of which was said that the device
+/// cannot run them. The device's turn guards it.
 class kernel_table {
  public:
   bool contains(const kernel_info& k) const { return ids_.contains(&k); }

@@ -1,11 +1,11 @@
-// What this file is for: kernels that a device has loaded: when a task needs them, or in advance, before it is given one.
+// What this file is for: a device's loaded kernels: when a task needs them, or in advance, before it is given one.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// To compile a kernel takes up to seconds. Placement asks whether the device is ready for one that it has never run, and
-// gives the task to others meanwhile. The device loads it when it has nothing to do, in a thread that leaves the cores to
-// those who work. It cannot do anything else then; so a device that computes on the cores, which is hardly worth it, does
-// that only while the cores rest, or if the kernel is wanted for long.
+// To compile a kernel takes up to seconds. Placement asks whether the device is ready for one that it has never run,
+// and gives the task to others meanwhile. The device loads it when it has nothing to do, in a thread that leaves the
+// cores to threads that work. The device cannot do anything else then; so a device that computes on the cores, which is
+// hardly worth it, does that only while the cores rest, or if the kernel is wanted for long.
 #include <system_error>
 
 #include "actors/gpu/actor.hpp"
@@ -62,8 +62,8 @@ bool gpu_actor::may_load(const kernel_requests::request& r) {
          time_.ns_of(now - r.since) >= wanted_for_long_ns;
 }
 
-// Loads the kernel that was asked for first, if it may; true if it has. What is wrong with the kernel is told by the task
-// that is given to the device in spite of that.
+// Loads the kernel that was asked for first, if it may; true if it has. What is wrong with the kernel is told by the
+// task that is given to the device in spite of that.
 bool gpu_actor::get_ready() {
   if (!requests_.any() || !device_ || !jobs_.empty() || !mail_.is_empty() || stopping_.load()) return false;
   const kernel_requests::request wanted = requests_.first();

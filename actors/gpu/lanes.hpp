@@ -1,4 +1,4 @@
-// What this file is for: how far the lanes of a device have come, and who waits for whom on it.
+// What this file is for: how far the lanes of a device have come, and which lanes wait for which.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 //
@@ -13,7 +13,7 @@
 
 namespace troupe::detail {
 
-/// One lane for copies in, one for copies out; the others compute.
+/// Lanes for copies in and for copies out; the others compute.
 inline constexpr int lane_in = 0, lane_out = 1, gpu_copy_lanes = 2;
 
 class gpu_lanes {

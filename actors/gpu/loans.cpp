@@ -13,8 +13,8 @@ using logic::replica;
 
 // ---- the lender -----------------------------------------------------------------------------------------------------
 
-// Returns true if the tile had been evicted and is being copied in again, of which placement knows nothing: no bytes can
-// be lent yet.
+// Returns true if the tile had been evicted and is being copied in again, of which placement knows nothing: no bytes
+// can be lent yet.
 bool gpu_memory::is_coming(const array_core& a, std::uint32_t tile) {
   const replica* r = find(a, tile);
   return r && r->filled && !lanes_.has_reached(r->ready.lane, r->ready.until);

@@ -58,7 +58,7 @@ class gpu_mailbox {
     return n;
   }
 
-  // ---- who has the device's turn ------------------------------------------------------------------------------------
+  // ---- the thread that has the device's turn ------------------------------------------------------------------------
   /// Takes out the next call; null if there is none.
   task_record* pop() {
     const bell::held lock = hold();
@@ -72,8 +72,8 @@ class gpu_mailbox {
     queue_.push_front(&t, priority_of(t));
     queued_.fetch_add(1, std::memory_order_relaxed);
   }
-  /// Calls `start` for each internal task; those for which it returns false are put back. Returns true if one has started.
-  /// An exception of `start` passes through; the task that it was called for is not put back.
+  /// Calls `start` for each internal task; those for which it returns false are put back. Returns true if one has
+  /// started. An exception of `start` passes through; the task that it was called for is not put back.
   template <class Start>
   bool start_internal(Start&& start) {
     if (internal() == 0) return false;

@@ -59,8 +59,8 @@ class gpu_memory {
   /// Bytes that the task needs in the device's memory at once.
   static std::uint64_t bytes_of(const task_record&);
 
-  /// Copies in that have ended since the last call: calls f(space they came from, bytes, number, ticks at which the first
-  /// was enqueued) for each row of them over one link.
+  /// Copies in that have ended since the last call: calls f(space they came from, bytes, number, ticks at which the
+  /// first was enqueued) for each row of them over one link.
   template <class F>
   void each_arrival(F&& f) {
     while (!arriving_.empty() && lanes_.has_reached(lane_in, arriving_.front().until)) {
@@ -85,7 +85,7 @@ class gpu_memory {
   void lend(const std::shared_ptr<peer_loan>&);
   /// Before the copy goes or is filled anew. False: another device uses it.
   static bool take_back(logic::replica&);
-  /// The memory is about to go: whoever uses it is to know.
+  /// Tells the devices that use lent tiles that the memory is about to go.
   void break_loans();
   /// All that the task is lent, until it lets go; false: the lender wants it back.
   static bool begin_loans(gpu_job&);
@@ -93,8 +93,8 @@ class gpu_memory {
   static void end_loans(gpu_job&, bool well);
   /// Nothing it uses is still being copied from a lender of somebody else.
   static bool may_start(const gpu_job&);
-  /// The task has ended, and what it has written takes the place of what it was lent; false: a lender has failed before,
-  /// and its result is of no use.
+  /// The task has ended, and what it has written takes the place of what it was lent; false: a lender has failed
+  /// before, and its result is of no use.
   static bool settle_loans(gpu_job&);
   /// Marks the copies that the task has fetched from a lender that failed as empty.
   static void spoil(gpu_job&);

@@ -2,7 +2,7 @@
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 //
-//   placement --lend--> lender: opens the loan            placement --task with loans--> borrower: begins, copies, ends it
+//   placement --lend--> lender: opens the loan         placement --task with loans--> borrower: begins, copies, ends it
 //
 // All calls for a copy are the borrower's, in its own lane. The lender's memory stays while a loan is in use. See
 // protocol/peer_loan.hpp; what a loan is to the memory of each of them is in loans.cpp.

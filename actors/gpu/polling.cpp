@@ -1,12 +1,12 @@
-// What this file is for: whose turn it is to use a device: the actor's thread, or one that waits for a task of the device.
+// What this file is for: whose turn a device is: its actor's thread's, or that of a thread that waits for a task of it.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Waking a thread costs more than launching a small kernel, and it would have to be woken again when the kernel has
 // ended. So a thread that gives the device one small task, for which all is there, begins it while the actor's thread
-// sleeps; and a thread that waits looks whether the task has ended. The actor's thread leaves it to them and looks up now
-// and then: a thread that has begun something may go away without waiting for it. Such a thread may hold placement's turn:
-// it does nothing that takes that turn (see is_for_own_thread).
+// sleeps; and a thread that waits looks whether the task has ended. The actor's thread leaves it to them and looks up
+// now and then: a thread that has begun something may go away without waiting for it. Such a thread may hold
+// placement's turn: it does nothing that takes that turn (see is_for_own_thread).
 #include "actors/gpu/actor.hpp"
 
 #include <algorithm>
@@ -50,7 +50,7 @@ void gpu_actor::sleep() {
   turn_.take();
 }
 
-// To whoever waits while this thread would only look again.
+// Gives the turn to a thread that waits, while this one would only look again.
 void gpu_actor::yield() {
   leave_turn();
   std::this_thread::yield();

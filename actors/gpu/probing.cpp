@@ -2,11 +2,11 @@
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// A link that is believed to be slow gets no tasks, so no transfer would ever show that it is not: a calibration on a busy
-// machine, or a minute of somebody else's traffic, would keep the device idle for good. So its thread makes a few small
-// copies of its own when it has been idle for a while, and reports them like any others. They agree with what is believed:
-// then the next look is later, and after some there are no more until tasks have run. Nobody waits for them: they begin when
-// nothing is queued, and last for microseconds on links that were believed to be slow and are not.
+// A link that is believed to be slow gets no tasks, so no transfer would ever show that it is not: a calibration on a
+// busy machine, or a minute of somebody else's traffic, would keep the device idle for good. So its thread makes a few
+// small copies of its own when it has been idle for a while, and reports them like any others. They agree with what is
+// believed: then the next look is later, and after some there are no more until tasks have run. Nobody waits for them:
+// they begin when nothing is queued, and last for microseconds on links that were believed to be slow and are not.
 #include <algorithm>
 #include <array>
 

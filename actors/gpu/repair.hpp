@@ -39,8 +39,8 @@ class gpu_repair {
   /// The device is gone for good: no repair is begun.
   void end_for_good(std::exception_ptr why) { given_up_ = std::move(why); }
   bool is_given_up() const { return given_up_ != nullptr; }
-  /// Returns the outcome and ends the repair; nothing while there is none. An error gives the device up. `give_up`: there
-  /// is to be none.
+  /// Returns the outcome and ends the repair; nothing while there is none. An error gives the device up. `give_up`:
+  /// there is to be none.
   std::optional<outcome> take(bool give_up) {
     std::optional<outcome> o;
     {

@@ -16,7 +16,7 @@ namespace troupe::detail {
 using logic::replica;
 
 namespace {
-// A task that takes longer has a ticket of its own: whoever waits for it need not wait for those behind it.
+// A task that takes longer has a ticket of its own: a thread that waits for it need not wait for those behind it.
 constexpr float own_ticket_ns = 20'000.0f;
 // So many small ones share a ticket: those behind them are under way while more are enqueued.
 constexpr int shared_ticket_max = 16;
@@ -25,8 +25,8 @@ constexpr int shared_ticket_max = 16;
 // ---- the end of tasks -----------------------------------------------------------------------------------------------
 
 // True if the end of the job may take placement's turn: its task goes to others, or has lost what it changed with the
-// device that lent it. A thread that drives the device for a moment may hold that turn already, and leaves the job to the
-// device's own thread.
+// device that lent it. A thread that drives the device for a moment may hold that turn already, and leaves the job to
+// the device's own thread.
 bool gpu_actor::is_for_own_thread(const job& j) { return j.refused || !j.loans.empty(); }
 
 // True if the device has completed the job, and this thread may end it.
@@ -131,8 +131,8 @@ void gpu_actor::look_for_complaints(job& j) {
   spoil_readers(j);
 }
 
-// Tasks that are enqueued behind the one that failed are of no use where they read what it has written. Each of them looks
-// again at its own end: until then placement takes it for one that will end well, and sends others behind it.
+// Tasks that are enqueued behind the one that failed are of no use where they read what it has written. Each of them
+// looks again at its own end: until then placement takes it for one that will end well, and sends others behind it.
 void gpu_actor::spoil_readers(const job& failed) {
   std::vector<const replica*> spoiled;
   const auto spoil = [&](const job& by) {
@@ -212,8 +212,8 @@ bool gpu_actor::start_some(bool small_only) {
   return any;
 }
 
-// Reserves memory for all that a task touches, and evicts for it. Returns what became of the task if it cannot start now;
-// then its job has been given back.
+// Reserves memory for all that a task touches, and evicts for it. Returns what became of the task if it cannot start
+// now; then its job has been given back.
 std::optional<gpu_actor::outcome> gpu_actor::reserve_room(job& j, task_record& t) {
   const std::uint64_t begin = j.begin;
   try {
@@ -226,7 +226,8 @@ std::optional<gpu_actor::outcome> gpu_actor::reserve_room(job& j, task_record& t
         if (unaccounted) watchers_.ask_for_nap();  // nobody rings when placement has caught up
         return outcome::no_room;
       }
-      // Nothing is left that could go, so the host has all there is. Tiles that boxes come from take more than boxes do.
+      // Nothing is left that could go, so the host has all there is. Tiles that boxes come from take more than boxes
+      // do.
       if (std::exchange(j.from_host, true)) complain_no_room(j);
     }
   } catch (const error& e) {
@@ -262,7 +263,7 @@ gpu_actor::outcome gpu_actor::start_task(task_record& t) {
     }
     return outcome::started;
   }
-  // One that was sent ahead of its time, and what it comes after may not have been run well.
+  // A task that was sent ahead of its time goes back: what it comes after may not have been run well.
   if (repair_.is_given_up() || (is_chained(phase) && epoch_of(phase) != epoch_mark(failure_epoch_))) {
     give_back(t);
     return outcome::started;

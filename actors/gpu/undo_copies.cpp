@@ -2,8 +2,8 @@
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Only routines need it: a kernel as text runs as a whole or not at all, and a device that fails takes its copies along,
-// so that what it was to update is read from elsewhere or is lost.
+// Only routines need it: a kernel as text runs as a whole or not at all, and a device that fails takes its copies
+// along, so that what it was to update is read from elsewhere or is lost.
 #include <troupe/error.hpp>
 
 #include "actors/gpu/boxes.hpp"

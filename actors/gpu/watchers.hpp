@@ -1,4 +1,4 @@
-// What this file is for: who looks whether a device has come to an end: its sleeping thread, or threads that wait for tasks.
+// What this file is for: the threads that look whether a device's work has ended: its own, or those that wait for it.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
@@ -13,8 +13,8 @@
 namespace troupe::detail {
 
 /// Threads that wait for a task of a device and look after it meanwhile, and how the device's own thread sleeps beside
-/// them. Waking it costs more than launching a small kernel, so it looks up now and then instead: whoever has begun
-/// something may go away without waiting for it.
+/// them. Waking it costs more than launching a small kernel, so it looks up now and then instead: a thread that has
+/// begun something may go away without waiting for it.
 class gpu_watchers {
  public:
   /// `tick_ns`: the length of a tick of `ticks()`.
@@ -31,21 +31,22 @@ class gpu_watchers {
   bool any() const { return count_.load(std::memory_order_seq_cst) != 0; }
   /// True if something was under way when the turn was left.
   bool busy() const { return busy_.load(std::memory_order_relaxed); }
-  /// Returns true if a watcher may look now; `now` in ticks. Devices' drivers lock what they are asked about: who asks
-  /// without a pause keeps them from getting on.
+  /// Returns true if a watcher may look now; `now` in ticks. Devices' drivers lock what they are asked about: a thread
+  /// that asks without a pause keeps them from getting on.
   bool may_look(std::uint64_t now) {
     if (now - looked_.load(std::memory_order_relaxed) < look_ticks_) return false;
     looked_.store(now, std::memory_order_relaxed);
     return true;
   }
-  /// Lets the next sleep end soon by itself. Returns true if that was not asked for before: who sleeps has to be rung.
+  /// Lets the next sleep end soon by itself. Returns true if that was not asked for before: the sleeping thread has to
+  /// be rung.
   bool ask_for_nap() { return !nap_.exchange(true, std::memory_order_seq_cst); }
   /// True if the sleeping thread need not be woken for one small task that a client has begun or left.
   bool is_patient(const bell::held&) const { return patient_; }
   /// Notes that a client has left one small task, at `now` in ticks.
   void note_left(const bell::held&, std::uint64_t now) { left_at_ = now; }
 
-  // ---- who has the device's turn ------------------------------------------------------------------------------------
+  // ---- the thread that has the device's turn ------------------------------------------------------------------------
   void note_busy(bool busy) { busy_.store(busy, std::memory_order_relaxed); }
   /// Notes that a waiting thread has looked: whether it did anything, whether something is under way still, and whether
   /// the device's thread sleeps.
@@ -85,7 +86,7 @@ class gpu_watchers {
       if (!loose && !patient_) break;
       if (door.wait_for(hold, short_nap)) return;
       if (loose && unwatched_.load(std::memory_order_seq_cst) && !any()) {
-        stay_.store(false, std::memory_order_relaxed);  // whoever began it does not stay
+        stay_.store(false, std::memory_order_relaxed);  // the thread that began it does not stay
         return;
       }
     }
@@ -103,7 +104,7 @@ class gpu_watchers {
   std::atomic<std::uint64_t> looked_{0};  // ticks at which a waiting thread last looked
   std::atomic<bool> busy_{false};
   std::atomic<bool> unwatched_{false};  // something is under way, and the sleeping thread will not be told when it ends
-  std::atomic<bool> stay_{false};       // those who begin something stay and watch it
+  std::atomic<bool> stay_{false};       // threads that begin something stay and watch it
   std::atomic<bool> nap_{false};
   std::atomic<int> count_{0};
 };

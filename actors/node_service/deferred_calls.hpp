@@ -1,4 +1,4 @@
-// What this file is for: calls to placement, and references to give back, that must wait until a lock has been released.
+// What this file is for: calls to placement, and references to give back, that wait until a lock is released.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
@@ -35,7 +35,8 @@ class deferred_calls {
   batch calls_;
 };
 
-/// Notes that placement makes of tasks while it has the turn: granted, else retired. Any thread adds; one at a time takes.
+/// Notes that placement makes of tasks while it has the turn: granted, else retired. Any thread adds; one at a time
+/// takes.
 class turn_notes {
  public:
   struct note {

@@ -14,12 +14,12 @@
 
 namespace troupe::detail {
 
-/// Loans by the owner's numbers. The loan, the pull, and the word that nothing is lent under a number come over different
-/// connections, in any order. Under the service's lock; the functions say what is to be done.
+/// Loans by the owner's numbers. The loan, the pull, and the word that nothing is lent under a number come over
+/// different connections, in any order. Under the service's lock; the functions say what is to be done.
 class loans {
  public:
-  /// False if the owner has taken the loan back before it came: then nothing is to be kept. Throws error(protocol_error)
-  /// for a number that is in use.
+  /// False if the owner has taken the loan back before it came: then nothing is to be kept. Throws
+  /// error(protocol_error) for a number that is in use.
   bool wants(std::uint64_t number) const;
   /// Adds a loan under a number that is wanted. If it has been pulled already, `t.whom` is set.
   void add(std::uint64_t number, transfer& t);
@@ -28,8 +28,8 @@ class loans {
     transfer* from = nullptr;  // the loan, which has been given its borrower
     bool waits = false;        // the loan has not come yet; else, without `from`: the borrower is to be turned away
   };
-  /// Notes that a loan is pulled. `is_over`: the owner has gone, and no loan will come. Throws error(protocol_error) if it
-  /// was pulled before.
+  /// Notes that a loan is pulled. `is_over`: the owner has gone, and no loan will come. Throws error(protocol_error) if
+  /// it was pulled before.
   pulled pull(const borrower& who, bool is_over);
 
   struct taken_back {

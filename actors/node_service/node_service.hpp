@@ -2,10 +2,10 @@
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// One for each session. Its arrays are arrays of this runtime, and what it does to them are tasks of this runtime: bytes
-// that come are written by a host access, a task runs as if it had been spawned here, what goes is read by a host access.
-// So the order of the messages is the order of the program, and nothing else has to be ordered. It trusts its peer with
-// work and not with memory: every number is checked against what it is about.
+// Each session has a node service. Its arrays are arrays of this runtime, and what it does to them are tasks of this
+// runtime: bytes that come are written by a host access, a task runs as if it had been spawned here, what goes is read
+// by a host access. So the order of the messages is the order of the program, and nothing else has to be ordered. It
+// trusts its peer with work and not with memory: every number is checked against what it is about.
 #pragma once
 
 #include <functional>

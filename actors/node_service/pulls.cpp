@@ -1,13 +1,13 @@
-// What this file is for: bytes of another node's arrays that come from a third node, or that a third node gets from here.
+// What this file is for: bytes of another node's arrays that come from a third node, or that one gets from here.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 //
 //   owner --tasks: pull it there--> borrower --pull--> lender --bytes_pulled--> borrower
 //   owner --lend------------------------------^
 //
-// What is lent is read by a host access in its place in the order of the owner's messages, so writers wait until it has
-// been pulled, once. A pull may come before or after that. What cannot be had fails the access that was to be filled, and
-// the tasks behind it go back to the owner.
+// A box that is lent is read by a host access in its place in the order of the owner's messages, so writers wait until
+// it has been pulled, once. A pull may come before or after that. A box that cannot be had fails the access that was to
+// be filled, and the tasks behind it go back to the owner.
 #include <algorithm>
 #include <utility>
 

@@ -20,8 +20,8 @@
 
 namespace troupe::detail {
 
-/// Pushes by the owner's numbers, which grow: those that have come and those that are expected. Under the service's lock;
-/// the functions say what is to be done. Those that take a word of the peer throw error(protocol_error).
+/// Pushes by the owner's numbers, which grow: those that have come and those that are expected. Under the service's
+/// lock; the functions say what is to be done. Those that take a word of the peer throw error(protocol_error).
 class push_store {
  public:
   explicit push_store(runtime_state& rt) : rt_(rt) {}

@@ -16,8 +16,8 @@
 
 namespace troupe::detail {
 
-/// Owns the tasks. Places of those that have ended are kept for the next ones: thousands a second come and go. Under the
-/// service's lock.
+/// Owns the tasks. Places of those that have ended are kept for the next ones: thousands a second come and go. Under
+/// the service's lock.
 class remote_tasks {
  public:
   bool contains(std::uint64_t id) const { return by_id_.contains(id); }

@@ -194,7 +194,8 @@ std::vector<std::span<const std::byte>> node_service_actor::check_call(const wir
   return values;
 }
 
-// Describes one access of a task's record, keeps the arrays whose boxes go back, and asks for the boxes that are missing.
+// Describes one access of a task's record, keeps the arrays whose boxes go back, and asks for the boxes that are
+// missing.
 void node_service_actor::add_access(remote_task& r, task_record& t, const wire::access_descriptor& x) {
   const int number = t.access_count;
   array_core* a = arrays_.at(x.array);
@@ -250,8 +251,8 @@ void node_service_actor::make_task(remote_task& r, const wire::task_descriptor& 
   r.task = std::exchange(made.task, nullptr);
 }
 
-// The owner takes a task back that has not begun. Placement is done with it when its turn comes, as with any task that was
-// cancelled in time.
+// The owner takes a task back that has not begun. Placement is done with it when its turn comes, as with any task that
+// was cancelled in time.
 void node_service_actor::recall(std::uint64_t id) {
   remote_task* const r = tasks_.find(id);
   if (!r || !r->task || !claim(*r->task)) return;
@@ -270,7 +271,8 @@ void node_service_actor::ended(remote_task& r) {
   end.id = r.id;
   end.attempts = bodies;
   if (r.recalled) end.how = wire::outcome::unfilled;
-  // What it depends on was called off, and not the task: its owner knows that by its own order.
+  // A task that ended as cancelled, without a body and not by its owner's word, was not run: what it depends on was
+  // called off, which the owner knows by its own order.
   if (end.how == wire::outcome::failed && end.code == errc::cancelled && bodies == 0 && !r.stop.stop_requested())
     end.how = wire::outcome::not_run;
   // The runtime here gives its tasks up: its owner has a task that has not begun run elsewhere.

@@ -20,7 +20,7 @@ namespace troupe::detail {
 class absent_tasks {
  public:
   /// Adds a task that fails with `why` once `due` has come. False if the task has been cancelled: then it is not
-  /// added. Either this sees a cancellation, or whoever cancels sees `any`.
+  /// added. Either this sees a cancellation, or the thread that cancels sees `any`.
   bool add(task_record& t, std::uint64_t due, std::exception_ptr why) {
     all_.push_back({&t, due, std::move(why)});
     count();
@@ -52,8 +52,8 @@ class absent_tasks {
   /// Notes that some deadline may have passed or some task may have been cancelled, if there are tasks.
   void look_soon() { look_ = !all_.empty(); }
   bool is_to_look() const { return look_; }
-  /// Removes tasks that have been cancelled, with a call of `cancelled(task)`, and those whose deadline has passed, with
-  /// a call of `over(task, why)`. Returns the next deadline, or 0.
+  /// Removes tasks that have been cancelled, with a call of `cancelled(task)`, and those whose deadline has passed,
+  /// with a call of `over(task, why)`. Returns the next deadline, or 0.
   template <class Cancelled, class Over>
   std::uint64_t look(std::uint64_t now, Cancelled&& cancelled, Over&& over) {
     look_ = false;

@@ -11,9 +11,8 @@
 
 namespace troupe::detail {
 
-/// One alarm, set for the earliest of all points in time that were asked for. With placement's turn only, but
-/// `ring_now` and `ring_soon`. An alarm that is not needed any more rings all the same; who is called looks what is
-/// due.
+/// An alarm that is set for the earliest of all points in time that were asked for. With placement's turn only, but
+/// `ring_now` and `ring_soon`. An alarm that is not needed any more rings all the same; placement looks what is due.
 class alarm {
  public:
   /// `set` has placement called after a delay; any thread calls it. Without it nothing ever rings.

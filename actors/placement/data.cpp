@@ -66,8 +66,6 @@ bool placement::must_wait_for_data(task_record& t) {
   return v.waits || v.lost;
 }
 
-// ---- what has ended or was lost -------------------------------------------------------------------------------------
-
 // ---- what has ended -------------------------------------------------------------------------------------------------
 
 void placement::account_for_data(task_record& t) {

@@ -66,8 +66,8 @@ class host_memory {
   bool take_room(task_record& t) { return take_room(t, budget_.needs_of(t)); }
   /// Releases the room of a task that has ended or was returned.
   void give_back(task_record&);
-  /// Returns the error with which `awaited` is to fail because it does not fit into the budget beside the task `inside`,
-  /// whose body keeps its room while it waits for it; null if it does fit.
+  /// Returns the error with which `awaited` is to fail because it does not fit into the budget beside the task
+  /// `inside`, whose body keeps its room while it waits for it; null if it does fit.
   std::exception_ptr too_much_beside(const task_record& inside, const task_record& awaited);
   /// Notes that the body of `inside`, which keeps its room, waits for `awaited` without a limit. If every task that has
   /// room waits so for one that has none, the youngest of these is refused by the next `give_room`.

@@ -15,7 +15,7 @@
 namespace troupe::detail {
 
 /// Tasks that have been submitted and have not finished. Any thread may call any function, but those that say so only
-/// with placement's turn. Waits hold no turn; whoever waits has seen to it that all mail is handled.
+/// with placement's turn. Waits hold no turn; the thread that waits has seen to it that all mail is handled.
 class in_flight {
  public:
   /// `max`: the bound of options::tasks_in_flight_max. Threads held back at it go on when a quarter of it has drained.
@@ -27,7 +27,8 @@ class in_flight {
   /// The number of tasks submitted, for inbox::post to increment.
   std::atomic<std::uint64_t>& submissions() { return submitted_; }
   std::uint64_t submitted() const { return submitted_.load(std::memory_order_seq_cst); }
-  /// The number of tasks that have finished, as of the last `publish`; who reads it sees what those tasks wrote.
+  /// The number of tasks that have finished, as of the last `publish`; a thread that reads it sees what those tasks
+  /// wrote.
   std::uint64_t finished() const { return finished_.load(std::memory_order_acquire); }
   /// Submitted minus finished; `finished_` is read first, so that it is never more than `submitted_`.
   std::uint64_t count() const {

@@ -17,8 +17,8 @@ class mail_queue {
   /// Mail below this number may wait for an executor's thread that has something to do.
   static constexpr std::size_t gather = 64;
 
-  /// `look_ticks`: interval at which a thread that has a next task looks for mail. `late_ticks`: mail is fetched at least
-  /// that often while such a thread comes by.
+  /// `look_ticks`: interval at which a thread that has a next task looks for mail. `late_ticks`: mail is fetched at
+  /// least that often while such a thread comes by.
   mail_queue(std::uint64_t look_ticks, std::uint64_t late_ticks) : look_ticks_(look_ticks), late_ticks_(late_ticks) {}
 
   std::size_t post(mail m) { return inbox_.post(m); }

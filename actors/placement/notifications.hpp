@@ -45,7 +45,8 @@ class notifications {
   /// after it has been given something.
   void add(executor&);
   void add(task_listener&);
-  /// Has a node asked to save a tile; `array` has been kept (array_core::keep) and is let go of by who saves it.
+  /// Has a node asked to save a tile; `array` has been kept (array_core::keep) and is let go of by the executor that
+  /// saves it.
   void add_save(array_core& array, std::uint32_t number) { saves_.push_back({&array, number}); }
   bool empty() const { return executors_.empty() && listeners_.empty() && saves_.empty(); }
 

@@ -96,8 +96,8 @@ void placement::submit(task_record* t, bool inside) {
   int asleep = 0;
   for (const executor* e : executors_.near()) asleep += e->sleepers();
   if (asleep != 0) {
-    // This thread decides if no thread works, or if the working threads do not seem to come for the mail. That is
-    // looked at now and then only: it costs a cache line from the thread that takes the turns.
+    // The submitting thread takes the turn if no thread works, or if the working threads do not seem to come for the
+    // mail. That is looked at now and then only: it costs a cache line from the thread that takes the turns.
     if (active() == 0 || ((waiting == 1 || waiting % in_flight::look_every == 0) && has_stale_mail(clock_.ticks())))
       inside ? take_turn(nullptr) : take_turn_waiting();
     else if (waiting == 1)

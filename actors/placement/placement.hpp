@@ -207,8 +207,8 @@ class placement final : public actor, private logic::dependencies::callbacks, pr
   /// Waits until no task is in flight and no borrowed memory without a handle is in use; false if the deadline passes.
   bool wait_quiet(std::chrono::steady_clock::time_point);
   /// True if the task `inside` must not wait for `awaited`, which comes after it or needs resources that it holds.
-  /// Fails `awaited` if the two do not fit into the host memory budget together, or (`forever`: the body waits without a
-  /// limit) if all memory is held by bodies that wait for such tasks.
+  /// Fails `awaited` if the two do not fit into the host memory budget together, or (`forever`: the body waits without
+  /// a limit) if all memory is held by bodies that wait for such tasks.
   bool would_deadlock(task_record& inside, task_record& awaited, bool forever = true);
   /// Gives up a host access for which nothing waits any more: its place in the order stays, and what it was to change
   /// is as before.

@@ -9,8 +9,7 @@ namespace troupe::detail {
 // The order of the steps:
 // - Done tasks come first: what they wrote is among what is lost, so their writes must be in the directory by then.
 // - Lost and overtaken tiles and refusals come before the returned tasks: placement may place a task again as soon as
-// it
-//   is returned, and must know by then what the task cannot have there, and where it must not go.
+//   it is returned, and must know by then what the task cannot have there, and where it must not go.
 // - A failure comes last: it withdraws the executor, and what was returned before is not one of its setbacks.
 void placement::report(executor& self, report_batch&& b) {
   if (!b.done.empty()) report_done(b.done, &self);

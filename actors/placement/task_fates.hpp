@@ -13,8 +13,8 @@
 
 namespace troupe::detail {
 
-/// Failures of tasks that a device has and may have begun, and inputs that an executor has overwritten which a task will
-/// need when it comes back. With placement's turn only.
+/// Failures of tasks that a device has and may have begun, and inputs that an executor has overwritten which a task
+/// will need when it comes back. With placement's turn only.
 class task_fates {
  public:
   /// A tile that was overwritten, and the executor that did it.

@@ -16,7 +16,7 @@ namespace troupe::detail {
 // ---- ordering -------------------------------------------------------------------------------------------------------
 
 void placement::order(task_record& t) {
-  // Each task comes with one pending count, its submission, taken off here.
+  // A task comes with one pending count, its submission, taken off here.
   deps_.order(t, work_.made());
   trace_.add_found_edges();
   t.id = t.sequence;

@@ -107,10 +107,10 @@ void transfers::fetch(array_core& a, std::uint32_t tile, coherence_entry& entry)
   entry.moving = {transfer, transfer->sequence};
 }
 
-// ---- parts of tiles ---------------------------------------------------------------------------------------------------
+// ---- parts of tiles -------------------------------------------------------------------------------------------------
 
-// Has the parts of a tile that the task reads copied home, if that is all that it does with the tile. Whole: the tile is
-// on its way as a whole, or better were.
+// Has the parts of a tile that the task reads copied home, if that is all that it does with the tile. Whole: the tile
+// is on its way as a whole, or better were.
 transfers::bringing transfers::bring_parts(task_record& t, array_core& a, std::uint32_t tile, coherence_entry& entry,
                                            bool on_device) {
   if (order_.alive(entry.moving) || entry.dirty_in == no_space) return bringing::whole;
@@ -161,7 +161,7 @@ const boxes_at_home::one* transfers::add_box(array_core& a, std::uint32_t tile, 
   return &boxes.all.emplace_back(std::move(box), task_ref{fetch, fetch->sequence});
 }
 
-// A part has come home, or not; then the whole tile is asked for by whoever needs it.
+// Notes that a part has come home, or has not: then the tasks that need it ask for the whole tile.
 transfers::outcome transfers::box_ended(task_record& t) {
   const std::shared_ptr<home_box>& box = t.extra->home_boxes.front();
   coherence_entry& entry = t.accesses[0].array->coherence->tiles[box->tile];
@@ -182,7 +182,7 @@ transfers::outcome transfers::box_ended(task_record& t) {
   return outcome::part_at_home;
 }
 
-// ---- loans ------------------------------------------------------------------------------------------------------------
+// ---- loans ----------------------------------------------------------------------------------------------------------
 
 // Has a task borrow a tile from the device that owns it. Refused: the device wanted its memory back, and the tile is in
 // host memory by now or on its way.

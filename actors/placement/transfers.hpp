@@ -25,16 +25,16 @@ class lineage_log;
 ///   transfers --fetch--> device that has the only copy --done--> ended: host memory has a part of it
 ///   transfers --lend--> device that has the tile --done--> the task, with the loan, goes to the device that copies it
 ///
-/// A tile stays dirty in its device while others have copies of it: that device remains its owner, and copies it to host
-/// memory when it must make room or a task needs it there. Only a task that writes the tile elsewhere takes that over.
-/// So there is one loan for a version, shared by all that read it; see protocol/peer_loan.hpp.
+/// A tile stays dirty in its device while others have copies of it: that device remains its owner, and copies it to
+/// host memory when it must make room or a task needs it there. Only a task that writes the tile elsewhere takes that
+/// over. So there is one loan for a version, shared by all that read it; see protocol/peer_loan.hpp.
 ///
 /// A part of placement; with the turn only. The locations themselves are in the arrays (coherence_entry), where
 /// logic/data/directory reads and writes them.
 class transfers {
  public:
-  /// Needs of others: the order of tasks, costs and names of executors, the executors by their number, and who
-  /// is to be told after the turn. All are kept up to date by the owner.
+  /// Needs of others: the order of tasks, costs and names of executors, the executors by their number, and what is to
+  /// be called after the turn. All are kept up to date by the owner.
   transfers(runtime_state& rt, logic::dependencies& order, logic::assignment& a,
             const std::vector<executor*>& executors, notifications& told)
       : rt_(rt), order_(order), assignment_(a), executors_(executors), told_(told) {}
@@ -49,9 +49,9 @@ class transfers {
   void connect(memory_space, memory_space);
   /// Sets the costs of direct copies into `a` from `b` and into `b` from `a`.
   void know_peers(memory_space a, memory_space b, logic::edge_cost into_a, logic::edge_cost into_b);
-  /// Adds a node, to which copies from here cost `in` and back `out`. `lends`: other nodes may copy from it. All nodes of
-  /// a cluster know each other; costs of copies between two others are not known here, so those of the link to this node
-  /// are assumed.
+  /// Adds a node, to which copies from here cost `in` and back `out`. `lends`: other nodes may copy from it. All nodes
+  /// of a cluster know each other; costs of copies between two others are not known here, so those of the link to this
+  /// node are assumed.
   void add_node(const executor_facts&, logic::edge_cost in, logic::edge_cost out, bool lends);
 
   // ---- before a task is handed over ---------------------------------------------------------------------------------
@@ -63,8 +63,8 @@ class transfers {
   // ---- one tile -----------------------------------------------------------------------------------------------------
   /// Has the only current copy of a tile, which another memory space has, copied to host memory.
   void fetch(array_core&, std::uint32_t tile, coherence_entry&);
-  /// Asks devices that may have copied a tile, one after the other, for their copy after the dirty one is lost; marks the
-  /// tile lost if there is none.
+  /// Asks devices that may have copied a tile, one after the other, for their copy after the dirty one is lost; marks
+  /// the tile lost if there is none.
   void rescue(array_core&, std::uint32_t tile, coherence_entry&, std::exception_ptr lost);
   /// Consequence of a transfer's end for its tile.
   enum class outcome {

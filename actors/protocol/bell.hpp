@@ -26,7 +26,7 @@ class bell {
   /// True while the thread sleeps, or is about to. Sequentially consistent, as a mailbox's count.
   bool has_sleeper() const { return asleep_.load(std::memory_order_seq_cst); }
 
-  // ---- for rings and sleeps that depend on more than the bell: with the lock --------------------------------------------
+  // ---- for rings and sleeps that depend on more than the bell: with the lock ----------------------------------------
   [[nodiscard]] held hold() { return held(lock_); }
   void mark_rung(const held&) { rung_ = true; }
   bool is_rung(const held&) const { return rung_; }

@@ -85,7 +85,7 @@ class executor {
   virtual ~executor() = default;
 
   virtual const executor_facts& facts() const = 0;
-  /// Which thread will look at the tasks handed over without being woken.
+  /// Says which thread will look at the tasks handed over without being woken.
   enum class attention {
     caller,    ///< the caller is one of the executor's threads, holds a slot and looks for work next
     somebody,  ///< a thread of this runtime took a turn a moment ago
@@ -119,12 +119,13 @@ class executor {
   /// first, as far as there is room (rebalancing, shutdown).
   virtual std::size_t take_back(std::span<task_record*> room,
                                 const std::function<bool(const task_record&)>& wanted) = 0;
-  /// Asks for tasks that were sent on to a node and have not begun there: they are returned as tasks that could not run.
+  /// Asks for tasks that were sent on to a node and have not begun there: they are returned as tasks that could not
+  /// run.
   virtual void recall(const std::function<bool(const task_record&)>& wanted) { (void)wanted; }
   /// Returns the load of bodies that wait. A change of it is reported to placement::waits_changed.
   virtual waiting_load waiting() const { return {}; }
-  /// True if a task of that kernel could begin at once. If not, the executor prepares the kernel in advance, as soon as it is
-  /// idle. The kernel's address must stay the same.
+  /// True if a task of that kernel could begin at once. If not, the executor prepares the kernel in advance, as soon as
+  /// it is idle. The kernel's address must stay the same.
   virtual bool is_ready_for(const kernel_info&) { return true; }
   /// True if there are tasks that could run now and no thread is awake to run them. Also true for a moment while the
   /// last thread goes to sleep.

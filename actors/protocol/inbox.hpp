@@ -19,7 +19,7 @@ namespace troupe::detail {
 struct array_core;
 struct task_record;
 
-/// One item: a pointer and its verb in the lowest bits.
+/// An item of an inbox: a pointer and its verb in the lowest bits.
 class mail {
  public:
   enum verb : std::uintptr_t { submitted = 0, done = 1, dropped = 2, returned = 3 };

@@ -1,9 +1,9 @@
-// What this file is for: what nodes tell each other about who belongs to the cluster.
+// What this file is for: what nodes tell each other about which of them belong to the cluster.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Each of these may be repeated, come late or be lost with a session; none needs an answer for what was said to hold.
-// How they look as bytes: actors/wire/membership_messages.hpp.
+// Every message here may be repeated, come late or be lost with a session; none needs an answer for what was said to
+// hold. How they look as bytes: actors/wire/membership_messages.hpp.
 #pragma once
 
 #include <algorithm>
@@ -20,8 +20,8 @@ namespace troupe::detail {
 /// In the order of severity.
 enum class node_claim : std::uint8_t { live, suspect, gone, left };
 
-/// A statement about a node. The larger (incarnation, round, claim) wins, so that all who hear the same say the same in
-/// the end, in whatever order they hear it. A process has one incarnation for as long as it lives; to refute what is
+/// A statement about a node. The larger (incarnation, round, claim) wins, so that all that hear the same say the same
+/// in the end, in whatever order they hear it. A process has one incarnation for as long as it lives; to refute what is
 /// said of it, it raises its round. Why two numbers: a process that refutes must not look like one that was restarted.
 struct node_record {
   node_id node{};
@@ -77,8 +77,8 @@ struct node_beat {
   std::uint64_t view = 0;  ///< rank of the last agreed one
   std::vector<node_record> news{};
   std::uint32_t deaf_ms = 0;  ///< the sender has heard nothing of the peer for so long; 0: for less than two heartbeats
-  /// When it was sent, and the last such number of the peer's that has come: by the clocks of those who say it first, in
-  /// milliseconds. What a connection delivers late shows by this that it is old. 0: not said.
+  /// When it was sent, and the last such number of the peer's that has come: by the clocks of the nodes that say it
+  /// first, in milliseconds. What a connection delivers late shows by this that it is old. 0: not said.
   std::uint64_t sent = 0, heard = 0;
 };
 
@@ -106,7 +106,8 @@ struct node_link {
 };
 /// The sender ends the session because it has no use for it: nobody is suspect for that.
 struct node_rest {};
-/// Digests of what the sender knows, each of the nodes whose ids fall to it. The answer are records of those that differ.
+/// Digests of what the sender knows, each of the nodes whose ids fall to it. The answer are records of those that
+/// differ.
 struct node_sums {
   bool want = false;  ///< and the sums of the peer
   std::vector<std::uint64_t> sums{};
@@ -143,7 +144,7 @@ struct view_accepted {
   std::uint64_t number = 0;
   view_ballot ballot{};
 };
-/// A majority has accepted it. To everybody, and to whoever is behind.
+/// The view that a majority has accepted. Sent to everybody, and to a node that is behind.
 struct view_agreed {
   node_view view{};
 };
@@ -155,8 +156,8 @@ struct view_change {
 
   bool operator==(const view_change&) const = default;
 };
-/// Beyond a mesh votes are not sent to who proposes but gathered on the way, by whoever passes the proposal on: a bit for
-/// each member of the last view that has promised, or accepted.
+/// Beyond a mesh votes are not sent to the proposer but gathered on the way, by the nodes that pass the proposal on: a
+/// bit for each member of the last view that has promised, or accepted.
 struct view_poll {
   std::uint64_t number = 0;
   node_id founder{};
@@ -166,7 +167,7 @@ struct view_poll {
   view_change change{};  ///< and what that was; then, what is to be accepted
   std::vector<std::uint8_t> votes{};
 };
-/// To one who has the view before that.
+/// The step to a view, sent to a node that has the view before it.
 struct view_step {
   std::uint64_t number = 0;
   node_id founder{};

@@ -1,11 +1,11 @@
-// What this file is for: a tile that one device lets others copy from its memory, and who has a say in that memory when.
+// What this file is for: a tile that one device lets others copy from its memory, and when it may have the memory back.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 //
-//   placement --make_lend--> lender       the lender says where the tile is, or calls the loan back; either ends the internal task
+//   placement --make_lend--> lender       the lender says where the tile is, or calls the loan back: end of the task
 //   placement --task with loans--> borrower
 //   borrower  --begin, end--> loan        for the time of the task: meanwhile the lender keeps the memory as it is
-//   lender    --call_back--> loan         when it wants the memory and nobody uses it: whoever comes later is refused
+//   lender    --call_back--> loan         when it wants the memory and nobody uses it: later borrowers are refused
 //
 // No device waits for another: a borrower that is refused gives its task back, and placement has the tile brought home
 // instead. A lender that finds its memory in use waits for work that has been enqueued and needs nothing more to end.

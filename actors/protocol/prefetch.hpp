@@ -8,8 +8,8 @@
 
 namespace troupe::detail {
 
-/// Prefetches one cache line that will be written: a plain prefetch would share it with the core that wrote it last, and the
-/// write would have to ask again.
+/// Prefetches one cache line that will be written: a plain prefetch would share it with the core that wrote it last,
+/// and the write would have to ask again.
 inline void prefetch_line(const char* p) noexcept {
 #if defined(__x86_64__)
   asm volatile("prefetchw %0" : : "m"(*p));  // without the flag that allows it compilers emit the plain one

@@ -10,8 +10,8 @@
 
 namespace troupe::detail {
 
-/// One thread pushes, every thread pops, oldest first. Positions only grow, so that a pop which was overtaken fails
-/// and is tried again; no thread waits for another.
+/// A ring that one thread pushes into and every thread pops from, oldest first. Positions only grow, so that a pop
+/// which was overtaken fails and is tried again; no thread waits for another.
 template <class T, std::size_t Capacity>
 class spmc_ring {
  public:

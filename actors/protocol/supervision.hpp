@@ -33,7 +33,7 @@ enum class verdict : std::uint8_t {
   end_runtime,  ///< nothing can go on without it: all tasks that have not begun fail
 };
 
-/// One row of the table. The table in docs/architecture.md says the same in words.
+/// A row of the supervision table. The table in docs/architecture.md says the same in words.
 struct supervision_row {
   actor_kind kind;
   std::string_view name;

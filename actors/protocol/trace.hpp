@@ -38,7 +38,7 @@ class trace_sink {
   virtual void take(trace_block&&) = 0;
 };
 
-/// One lane's buffer. One thread at a time.
+/// The buffer of one lane. One thread at a time.
 class trace_lane {
  public:
   void open(trace_sink* sink, int lane, std::string name) {

@@ -11,7 +11,7 @@
 namespace troupe::detail {
 
 /// The turn of one actor. One thread at a time has it and does what waits in the actor's mailbox; it is kept for
-/// microseconds. Any thread calls any function; `leave` only who has the turn.
+/// microseconds. Any thread calls any function; `leave` only the thread that has the turn.
 class turn {
  public:
   /// `taken`: the turn belongs to the actor's own thread at first.
@@ -27,8 +27,8 @@ class turn {
       else
         std::this_thread::yield();
   }
-  /// Sequentially consistent with a mailbox's count: who has posted and finds the turn taken may rely on the holder,
-  /// which looks at the count after it has left.
+  /// Sequentially consistent with a mailbox's count: a thread that has posted and finds the turn taken may rely on the
+  /// holder, which looks at the count after it has left.
   void leave() { taken_.store(false, std::memory_order_seq_cst); }
   bool is_taken() const { return taken_.load(std::memory_order_relaxed); }
 

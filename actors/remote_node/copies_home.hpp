@@ -21,7 +21,7 @@ namespace troupe::detail {
 class copies_home {
  public:
   using tile_of = std::pair<array_core*, std::uint32_t>;
-  /// One copy that was asked for.
+  /// A copy that was asked for.
   struct copy {
     saved_tile what;
     std::uint64_t write = 0;    // the number of the last write that it has seen

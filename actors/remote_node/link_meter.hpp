@@ -18,10 +18,10 @@ class link_meter {
  public:
   explicit link_meter(const runtime_clock& c) : clock_(c) {}
 
-  /// Each notes that a transfer begins; pass the result to the matching end.
+  /// Notes that a transfer begins; pass the result to the matching end.
   double begin_out() { return begin(out_); }
   double begin_home() { return begin(home_); }
-  /// Each returns the transfer's own time in nanoseconds.
+  /// Returns the transfer's own time in nanoseconds.
   float end_out(double begun) { return end(out_, begun); }
   float end_home(double begun) { return end(home_, begun); }
   /// True if no transfer is under way, either way.

@@ -41,7 +41,7 @@ bool node_actor::find_lenders(const task_record& t) {
 // Has a box pulled from the node that lends its tile to the task, if there is one.
 void node_actor::ask_to_lend(job& j, wire::gap& g, const array_core& a) {
   if (!lends_.has_lender(a, g.tile)) return;
-  // One counter for all nodes: no two lends of this runtime have the same number.
+  // All nodes share one counter: no two lends of this runtime have the same number.
   const std::uint64_t number = all_.front()->last_lent_.fetch_add(1, std::memory_order_relaxed) + 1;
   const lend_order& o = lends_.order(a, g.tile, g.where, number, facts_.space);
   g.from = o.lender_id;

@@ -22,7 +22,7 @@ namespace troupe::detail {
 /// because a session that has ended answers at once.
 class pushes {
  public:
-  /// One push: a transfer that has not begun.
+  /// A push: a transfer that has not begun.
   struct push {
     std::shared_ptr<net::session> to;
     std::uint64_t job = 0, bytes = 0;

@@ -25,15 +25,16 @@ namespace troupe::detail {
 /// Writes that are sent there are numbered; what is known changes when a task is sent, and is taken back when the task
 /// fails.
 ///
-/// A part of a node's actor, under the actor's lock. It reads the versions of the directory (coherence_entry::version) and
-/// changes nothing outside itself. Where it has to know whether a job is still under way it gets a function
+/// A part of a node's actor, under the actor's lock. It reads the versions of the directory (coherence_entry::version)
+/// and changes nothing outside itself. Where it has to know whether a job is still under way it gets a function
 /// `bool runs(std::uint64_t job)`.
 class remote_copies {
  public:
   using tile_of = std::pair<array_core*, std::uint32_t>;
 
   // ---- arrays -------------------------------------------------------------------------------------------------------
-  /// Notes that the node is to know an array. Returns the descriptor to send if it has not heard of the array, else null.
+  /// Notes that the node is to know an array. Returns the descriptor to send if it has not heard of the array, else
+  /// null.
   const wire::array_descriptor* know(array_core&);
   bool empty() const { return arrays_.empty(); }
   void clear() {

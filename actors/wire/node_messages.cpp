@@ -114,7 +114,7 @@ self_descriptor take_self(net::reader& from) {
     *n = figure(from);
   s.load_percent = static_cast<std::uint32_t>(from.at_most(slots_max, "a load"));
   s.bulk = from.text(bulk_text_max);
-  // Each is decoded before there is room for the next: what is not there costs nothing.
+  // A link is decoded before there is room for the next: what is not there costs nothing.
   std::size_t left = std::min(from.count(link_bytes_min, "a number of links"), links_max + 1);
   if (left > links_max) throw error(errc::protocol_error, "more links than are allowed in a frame");
   for (; left != 0; --left) s.links.push_back(take_link(from));

@@ -2,8 +2,8 @@
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// None of it is needed for work to go on. docs/protocol.md says who sends what. Decoding checks every number against what
-// is left of the frame and against the limits below, and throws `error(protocol_error)`.
+// None of it is needed for work to go on. docs/protocol.md says which node sends what. Decoding checks every number
+// against what is left of the frame and against the limits below, and throws `error(protocol_error)`.
 #pragma once
 
 #include <cstdint>
@@ -26,7 +26,7 @@ struct load_notice {
   bool operator==(const load_notice&) const = default;
 };
 
-/// One direction of a link, as one end has measured it.
+/// A direction of a link, as one end has measured it.
 struct way {
   std::uint64_t bytes_per_second = 0, bytes = 0, fabric_bytes = 0;
 };

@@ -34,7 +34,7 @@ logic::box4 take_box(net::reader& from) {
   return b;
 }
 
-// Each is decoded before there is room for the next: what is not there costs nothing.
+// An element is decoded before there is room for the next: what is not there costs nothing.
 template <class T, class F>
 void take_list(net::reader& from, std::vector<T>& to, std::uint64_t most, const char* what, F&& take) {
   for (std::uint64_t left = from.at_most(std::min<std::uint64_t>(most, from.left()), what); left != 0; --left)

@@ -2,9 +2,9 @@
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The owner of a task is the node where it was spawned, the node service the node that runs it. docs/protocol.md says for
-// each message who sends it, what answers it, and whether it may be lost or come twice. Decoding checks every number
-// against what is left of the frame and against the limits below, and throws `error(protocol_error)`.
+// The owner of a task is the node where it was spawned, the node service the node that runs it. docs/protocol.md says
+// for each message which node sends it, what answers it, and whether it may be lost or come twice. Decoding checks
+// every number against what is left of the frame and against the limits below, and throws `error(protocol_error)`.
 #pragma once
 
 #include <array>
@@ -77,15 +77,16 @@ inline constexpr double amount_max = 1e12;
 inline constexpr float time_max_ns = 1e18f;
 inline constexpr std::size_t accesses_max = 65535, resources_max = 256, gaps_max = 1u << 20, values_max = 256,
                              value_max = 4096;
-/// Bytes that an owner sends unasked and that are under way at once, and that a receiver keeps without a place for them.
+/// Bytes that an owner sends unasked and that are under way at once, and that a receiver keeps without a place for
+/// them.
 inline constexpr std::uint64_t pushed_bytes_max = 8u << 20;
 /// Bytes of a box that travels inside a message about its task, and of all those of one task: what is larger takes the
 /// bulk connection, where it holds nothing up.
 inline constexpr std::size_t inline_max = 4096, inline_task_max = 16u << 10;
 /// An array, and what a task sees of one, of which more could not be addressed.
 inline constexpr double bytes_max = 1e15;
-/// Bytes of the largest frame that a peer has to take. No frame is larger: long lists are sent in several frames of about
-/// 48 KiB; a task without its gaps stays below 13 MiB, by the limits above; all else is far smaller.
+/// Bytes of the largest frame that a peer has to take. No frame is larger: long lists are sent in several frames of
+/// about 48 KiB; a task without its gaps stays below 13 MiB, by the limits above; all else is far smaller.
 inline constexpr std::size_t frame_max_least = (16u << 20) - 64;
 
 kind kind_of(std::span<const std::byte> frame);
@@ -111,7 +112,8 @@ struct array_descriptor {
 struct gap {
   std::uint32_t tile = 0;
   logic::box4 where;
-  /// The node that has the bytes (none: the owner), from which they are pulled under the number with which they are lent.
+  /// The node that has the bytes (none: the owner), from which they are pulled under the number with which they are
+  /// lent.
   node_id from{};
   std::uint64_t lent = 0;
   /// The owner sends them at once, under that number; 0: when it is asked.
@@ -167,7 +169,7 @@ enum class outcome : std::uint8_t {
   failed,   ///< its body threw, or its node could not run it
   not_run,  ///< what it depends on failed there, or its node is leaving
   no_room,  ///< its node has no room for what it touches, or no device that can run it: others may
-  unfilled  ///< not begun: bytes from a third node have not come, the owner took it back, or the node gives its tasks up
+  unfilled  ///< not begun: bytes from a third node did not come, the owner took it back, or the node gives its tasks up
 };
 
 /// A copy of what a task has written for one of its accesses, by its number in the descriptor; rows packed. Those of
@@ -196,16 +198,16 @@ struct box_request {
 
 void put(net::writer&, const node_descriptor&);
 void put(net::writer&, const tasks&);
-/// The parts of a `tasks` frame, for who writes it as it goes along.
+/// The parts of a `tasks` frame, for a caller that writes it as it goes along.
 void put(net::writer&, const array_descriptor&);
 void put(net::writer&, const task_descriptor&);
 void put(net::writer&, const gap&);
 void put(net::writer&, const task_end&);
 void put(net::writer&, const box_request&);
 
-/// One node service asks another one for bytes of an array that belongs to a third node. The head of what comes is
-/// `bytes_pulled`, the number, the owner, and under which number of the owner's it was lent: an asker that has begun anew may
-/// use a number of its own again.
+/// A node service asks another one for bytes of an array that belongs to a third node. The head of what comes is
+/// `bytes_pulled`, the number, the owner, and under which number of the owner's it was lent: an asker that has begun
+/// anew may use a number of its own again.
 struct pull_request {
   node_id owner;
   std::uint64_t lent = 0, number = 0;  ///< the owner's, the asker's
@@ -231,7 +233,8 @@ errc take_code(net::reader&);
 /// After the kind has been taken off.
 node_descriptor take_node_descriptor(net::reader&);
 tasks take_tasks(net::reader&);
-/// The same one after the other, arrays first; who is called must be done with each when it returns.
+/// Reads the same one after the other, arrays first; a function that is called must be done with its argument when it
+/// returns.
 void each_of_tasks(net::reader&, const std::function<void(array_descriptor&)>&,
                    const std::function<void(task_descriptor&)>&);
 /// Reads a descriptor that `put` has written.

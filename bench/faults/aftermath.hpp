@@ -1,4 +1,4 @@
-// What a fault has cost, and what is left of it.
+// The cost of a fault, and what is left of it.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once

@@ -36,7 +36,7 @@ struct figure {
   std::optional<double> at_most{};
 };
 
-/// What is asked of a fault, and what it has beside that.
+/// A fault: what is asked of it, and what it has beside that.
 struct fault {
   std::string name, about;
   std::function<aftermath()> happens;

@@ -1,4 +1,4 @@
-// The list of faults: rows, targets, what is done to whom.
+// The list of faults: rows, targets, what is done to which process.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
@@ -10,7 +10,8 @@
 
 namespace bench {
 
-/// Those that need a network of their own only where there can be one; else that is noted.
+/// Returns the groups of faults; those that need a network of their own only where there can be one, else that is
+/// noted.
 std::vector<group> fault_groups(const settings&);
 /// Troupe alone.
 std::vector<std::unique_ptr<contender>> fault_contenders();

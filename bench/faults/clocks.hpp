@@ -16,13 +16,13 @@ namespace bench {
 bool has_own_clock();
 /// Sets it by so many seconds off the machine's, if it can be.
 void set_own_clock(long seconds);
-/// What a worker answers to "clock SECONDS"; nothing for other lines.
+/// Returns a worker's answer to "clock SECONDS"; nothing for other lines.
 std::optional<std::string> answer_about_clock(const std::string& line);
 
 /// Forward and back by an hour, here and on one of two workers: the longest time in which no task ended. Only where
 /// `has_own_clock`.
 aftermath clocks_are_set();
-/// This measurement in a process that has a clock of its own. Throws `missing` where there is none.
+/// Runs this measurement in a process that has a clock of its own. Throws `missing` where there is none.
 figures in_a_process_with_a_clock(const std::string& group, const settings&);
 
 }  // namespace bench

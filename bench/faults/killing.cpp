@@ -96,7 +96,7 @@ aftermath kill_unacknowledged() {
     return std::make_unique<test::worker>(worker_name(i), cluster_secret(), i == 0 ? between.address() : address);
   });
   return s.survive([&](aftermath& found) {
-    // What they read is on both before anything is held back, so that nothing has to be asked for.
+    // The data that tasks read is on both workers before anything is held back, so that nothing has to be asked for.
     const auto data = s.rt().filled<std::uint64_t>({100}, troupe::tiles(100), 3);
     const auto total = s.rt().filled<std::uint64_t>({1}, troupe::tiles(1), 0);
     futures all;
@@ -126,7 +126,7 @@ aftermath kill_again_and_again(std::chrono::seconds job) {
   const auto where = scope::at("mortal") | scope::at(worker_name(0));
   int kills = 0;
   std::size_t resident = 0;
-  // Of what has been done nothing is kept: what this process grows by is left over of deaths.
+  // Nothing is kept of what has been done: what this process grows by is left over of deaths.
   const auto kill_one = [&](aftermath& worst) {
     test::worker mortal("mortal", cluster_secret(), s.rt().addresses().front());
     if (!s.rt().wait_for_nodes(2, 20s)) throw std::runtime_error("it did not come");

@@ -13,7 +13,7 @@ aftermath kill_mid_task();
 aftermath kill_mid_transfer();
 /// Its results are held back on their way when it dies.
 aftermath kill_unacknowledged();
-/// One every two seconds; the worst of all. More: how many, and KiB that this process has grown by each.
+/// Kills a worker every two seconds; the worst of all. More: how many, and KiB that this process has grown by each.
 aftermath kill_again_and_again(std::chrono::seconds job);
 /// More: until its successor at the same address is there.
 aftermath restart_at_the_same_address();

@@ -13,7 +13,7 @@ namespace bench {
 
 namespace {
 
-/// What a worker says of itself: "nodes 1 unfinished 0 arrays 0 bytes 0".
+/// A worker's word about itself: "nodes 1 unfinished 0 arrays 0 bytes 0".
 struct holdings {
   std::uint64_t nodes = 0, unfinished = 0, arrays = 0, bytes = 0;
 
@@ -79,7 +79,8 @@ leftovers ledger::measure() const {
     left.slots += static_cast<double>(has.unfinished);
   }
   if (!left.is_nothing()) return left;
-  for (const auto& m : rt_.query_cluster(5s).members) left.slots += m.answered ? m.busy + static_cast<double>(m.queued) : 1;
+  for (const auto& m : rt_.query_cluster(5s).members)
+    left.slots += m.answered ? m.busy + static_cast<double>(m.queued) : 1;
   return left;
 }
 

@@ -1,4 +1,4 @@
-// What processes hold before a fault and after it.
+// Memory and records that processes hold before a fault and after it.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
@@ -11,8 +11,8 @@
 
 namespace bench {
 
-/// Work on each node, all of it let go of again: what is made when it is first needed is there afterwards. Waits until all
-/// know each other and hold nothing. Throws `wrong_answer` for a wrong result.
+/// Work on each node, all of it let go of again: what is made when it is first needed is there afterwards. Waits until
+/// all know each other and hold nothing. Throws `wrong_answer` for a wrong result.
 void work_a_little(troupe::runtime&, const std::vector<std::unique_ptr<test::worker>>&);
 
 /// Keeps no process: where one has died its successor in the same place is looked at.

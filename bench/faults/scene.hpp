@@ -1,4 +1,4 @@
-// What faults happen to: an owner in this process, workers in others, work that shows each lost or repeated step.
+// The scene of faults: an owner in this process, workers in others, work that shows each lost or repeated step.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
@@ -29,7 +29,7 @@ std::uint16_t port_of(const std::string& address);
 void check(const troupe::runtime&, const chains&);
 /// The same, as figures.
 void count(const troupe::runtime&, const chains&, aftermath&);
-/// What must become true for the measurement to make sense; throws what it was if it does not.
+/// Waits for what must become true for the measurement to make sense; throws what it was if it does not.
 template <class F>
 void await(const troupe::runtime& rt, const std::string& what, F&& f) {
   if (!test::comes_true(rt, f, 30s)) throw std::runtime_error("this did not come about: " + what);
@@ -76,8 +76,8 @@ class scene {
   /// Until each worker has run so many tasks.
   void await_work(std::uint64_t tasks = 50) const;
 
-  /// A fault happens to work; then all of it is waited for, those who have died are replaced, and what is left is looked
-  /// for. `happens(chains&)` gives the times.
+  /// A fault happens to work; then all of it is waited for, workers that have died are replaced, and what is left is
+  /// looked for. `happens(chains&)` gives the times.
   template <class F>
   aftermath survive(const work_load& what, F&& happens) {
     return survive([&](aftermath& found) {

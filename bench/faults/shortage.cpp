@@ -36,7 +36,8 @@ std::size_t peak_of(pid_t id) {
   return 0;
 }
 
-/// `steps` of each chain; fails if the worker has never had most of what there is, for then it was not short of anything.
+/// `steps` of each chain; fails if the worker has never had most of what there is, for then it was not short of
+/// anything.
 template <class F>
 aftermath work_through(const test::child_options& how, const work_load& what, int steps, F&& was_short) {
   scene s = with_a_poor_one(how);
@@ -69,7 +70,7 @@ aftermath out_of_memory() {
 }
 
 aftermath out_of_address_space() {
-  // What the program takes before it has any work.
+  // The program's memory before it has any work.
   const auto used = [] {
     test::worker idle("idle", cluster_secret(), "127.0.0.1:1");
     idle.report();
@@ -120,7 +121,7 @@ aftermath out_of_descriptors() {
       strangers.leave();
     }
     const auto gone = clock::now();
-    test::worker late("late", cluster_secret(), address);  // of whom only that worker is told
+    test::worker late("late", cluster_secret(), address);  // of which only that worker is told
     if (!s.rt().wait_for_nodes(2, 20s)) throw wrong_answer("nobody gets in any more");
     in_again = ms_since(gone);
     late.process.end_input();

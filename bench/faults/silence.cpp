@@ -162,7 +162,7 @@ aftermath late_and_twice(int rounds) {
     for (int i = 0; i < rounds; ++i) {
       grow();
       if (!stays.first_in_line_end(10s)) throw wrong_answer("work has stopped");
-      // It gets something and cannot say so: over the next connection that comes again.
+      // The worker gets something and cannot say so: over the next connection that comes again.
       const auto has = s.at(0).ran();
       n.between.hold_back(true);
       grow();

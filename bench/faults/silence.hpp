@@ -21,11 +21,11 @@ enum class silence {
 };
 /// Until it is given up, until work flows. More: from healing until it is taken in again.
 aftermath partition(silence);
-/// One of two workers is behind a link of 10 Mbit/s: the longest pause. More: until 800 steps are done.
+/// Puts one of two workers behind a link of 10 Mbit/s: the longest pause. More: until 800 steps are done.
 aftermath slow_link();
 /// The connections of the only worker end with a reset every half second: the longest pause.
 aftermath resets(int count);
-/// What goes between the owner and its only worker is late, overtaken by what other connections carry, and comes twice:
+/// Has what goes between the owner and its only worker come late, overtaken by what other connections carry, and twice:
 /// the longest time from a connection's end until the tasks first in line had ended.
 aftermath late_and_twice(int rounds);
 

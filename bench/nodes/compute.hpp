@@ -36,7 +36,7 @@ class filter_work {
 
 /// Nanoseconds that all processes of a contender have used of processors.
 using processor_time = std::function<double()>;
-/// Of one process; 0: this one.
+/// Returns the nanoseconds that one process has used; 0: this one.
 double processor_time_of(pid_t);
 
 /// `problem.factor` from `problem.matrix`, by algorithms/linear_algebra.hpp; nothing without OpenBLAS.

@@ -1,4 +1,4 @@
-// What contenders are asked about nodes: one workload per function, between this process and another one.
+// The questions to contenders about nodes: one workload per function, between this process and another one.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once

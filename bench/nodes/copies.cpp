@@ -1,4 +1,4 @@
-// A library that is loaded before all others and counts the bytes that memcpy and memmove move, a KiB or more at a time.
+// A library, loaded before all others, that counts the bytes that memcpy and memmove move, a KiB or more at a time.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 //

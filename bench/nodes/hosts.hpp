@@ -1,4 +1,4 @@
-// Where the processes of a benchmark of nodes run: on loopback, or in two namespaces joined by a veth pair; on which cores.
+// Where the processes of a benchmark of nodes run: on loopback, or in two namespaces with a veth pair; on which cores.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
@@ -17,7 +17,7 @@ enum class route { loopback, veth };
 /// Why there is no way by veth here; empty if there is. Made once for the whole run.
 std::string why_no_veth();
 
-/// Of host 0, where this process is, or host 1.
+/// Returns the address of host 0, where this process is, or host 1.
 std::string address_of(route, int host);
 /// For a process that is to run on host 1.
 test::child_options on_other_host(route);

@@ -7,8 +7,8 @@ namespace bench {
 
 /// More have no place among the executors of a runtime, the cores being one of them.
 int imagined_nodes_max();
-/// From the submission of a task to its retirement, without all that executors do: each updates one of 1,024 arrays, and
-/// any of the nodes may run it.
+/// From the submission of a task to its retirement, without all that executors do: each updates one of 1,024 arrays,
+/// and any of the nodes may run it.
 double ns_to_place_among(int nodes, int tasks);
 
 /// Bytes a second that the node sends which sends most.

@@ -1,4 +1,4 @@
-// What the nodes of the benchmark run for each other.
+// Kernels that the nodes of the benchmark run for each other.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once

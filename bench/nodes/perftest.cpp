@@ -53,7 +53,7 @@ class ucx_perftest final : public node_contender {
     } catch (const std::exception& e) {
       throw missing(std::string("ucx_perftest (on Debian: ucx-utils): ") + e.what());
     }
-    // It says that it listens only when its output is full: who comes too early comes again.
+    // The server says that it listens only when its output is full: a client that comes too early comes again.
     const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(20);
     for (;;) {
       const auto client = test::run({"ucx_perftest", "127.0.0.1", "-p", port, "-t", test, "-s", std::to_string(bytes),

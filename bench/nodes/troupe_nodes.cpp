@@ -27,7 +27,7 @@ double since(clock::time_point begin) { return std::chrono::duration<double, std
 /// An owner in this process and a worker in another one, which know each other.
 class two_nodes {
  public:
-  /// Each with one thread, bound to a core of its own where `bound`.
+  /// Starts both with one thread, bound to a core of its own where `bound`.
   two_nodes(const link& by, bool bound) : by_(by), bound_(bound) {
     const std::string secret = by.secure ? cluster_secret() : "-";
     const auto at = [&](int host) { return address_of(by.over, host) + ":0"; };
@@ -261,7 +261,7 @@ class troupe_nodes final : public node_contender {
     return data;
   }
 
-  /// What this side has changed is moved and looked through there; nanoseconds.
+  /// Moves what this side has changed, and has it looked through there; nanoseconds.
   template <class Meanwhile>
   static double moved(two_nodes& n, const numbers& data, Meanwhile&& meanwhile) {
     std::uint64_t expected = 0;

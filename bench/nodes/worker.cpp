@@ -1,4 +1,4 @@
-// This program as another node: it offers what the benchmarks have nodes run, and works until its input ends.
+// The program as another node: it offers what the benchmarks have nodes run, and works until its input ends.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 #include "worker.hpp"

@@ -2,7 +2,7 @@
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Each request is 64 bytes, each answer too: what follows the request, and how much of it. What is moved goes from the
+// A request is 64 bytes, an answer too: what follows the request, and how much of it. What is moved goes from the
 // memory where it is into the memory where it is to be, which has been used before; a call moves up to 256 KiB.
 #include "../nodes/contender.hpp"
 #include "../nodes/worker.hpp"
@@ -50,7 +50,7 @@ asio::ssl::context context_of(const std::string& node, const std::string& folder
   return c;
 }
 
-/// One connection of either kind.
+/// A connection of either kind.
 class line {
  public:
   explicit line(tcp::socket plain) : stream_(std::move(plain)) { no_delay(); }

@@ -1,4 +1,4 @@
-// What NVIDIA's own libraries do with the work of accelerators: cudaMemcpyAsync, cuBLAS, cublasXt. No runtime.
+// NVIDIA's own libraries with the work of accelerators: cudaMemcpyAsync, cuBLAS, cublasXt. No runtime.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 #include "../contender.hpp"
@@ -40,7 +40,7 @@ struct library {
   decltype(&cublasXtSgemm) xt_sgemm = nullptr;
 
   library() {
-    // Of the release that was compiled against: others have other layouts of what is passed.
+    // Opens the release that was compiled against: others have other layouts of what is passed.
     const std::string name = "libcublas.so." + std::to_string(CUBLAS_VER_MAJOR);
     for (const auto& file : {name, "/usr/local/cuda/lib64/" + name}) {
       opened = ::dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);

@@ -22,7 +22,7 @@ using output = std::vector<std::uint64_t>;
 // Points of a step in equal parts: process r has those from r * width / processes on.
 std::size_t owner_of(std::size_t at, std::size_t width, std::size_t processes) { return at * processes / width; }
 
-/// One graph, as this process has it.
+/// A graph, as this process has it.
 class graph {
  public:
   graph(const bench::step_problem& problem, std::size_t number, std::size_t me, std::size_t processes)

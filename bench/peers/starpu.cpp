@@ -78,7 +78,7 @@ starpu_codelet make_codelet(starpu_cpu_func_t body, std::initializer_list<starpu
   return codelet;
 }
 
-// Each task says how many handles it has.
+// Tasks of the codelet say how many handles they have.
 starpu_codelet make_variable_codelet(starpu_cpu_func_t body) {
   starpu_codelet codelet = make_codelet(body, {});
   codelet.nbuffers = STARPU_VARIABLE_NBUFFERS;

@@ -73,12 +73,14 @@ group taskbench_group(const settings& how) {
             .measure = measure,
             .verify = verify};
   for (const auto& each : all_series(how)) {
-    all.rows.push_back({"taskbench/" + each.name,
-                        "us",
-                        better::lower,
-                        each.spawned_bound,
-                        {{"tbb", each.factor}, {"openmp", each.factor}, {"libomp", each.factor}, {"starpu", each.factor}}});
-    all.rows.push_back({"taskbench/" + each.name + "/recorded", "us", better::lower, each.recorded_bound, {{"mpi", 1 / 1.2}}});
+    all.rows.push_back(
+        {"taskbench/" + each.name,
+         "us",
+         better::lower,
+         each.spawned_bound,
+         {{"tbb", each.factor}, {"openmp", each.factor}, {"libomp", each.factor}, {"starpu", each.factor}}});
+    all.rows.push_back(
+        {"taskbench/" + each.name + "/recorded", "us", better::lower, each.recorded_bound, {{"mpi", 1 / 1.2}}});
   }
   return all;
 }

@@ -171,7 +171,7 @@ double iteration_ns(unsigned threads) {
   constexpr std::uint64_t iterations = 200'000;
   double best = 0;
   for (int run = 0; run < 5; ++run) {
-    // Each thread reads the clock itself: whoever started them may not run before they have ended.
+    // The threads read the clock themselves: the one that started them may not run before they have ended.
     std::barrier together(static_cast<std::ptrdiff_t>(threads));
     std::vector<double> took(threads);
     std::vector<std::thread> all;

@@ -3,8 +3,8 @@
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Patterns and kernel are those of StanfordLegion/task-bench: an output is filled with pairs (step, point), a task checks
-// every pair of its inputs, computes for a given number of iterations and fills its own output.
+// Patterns and kernel are those of StanfordLegion/task-bench: an output is filled with pairs (step, point), a task
+// checks every pair of its inputs, computes for a given number of iterations and fills its own output.
 #pragma once
 
 #include <atomic>
@@ -17,8 +17,8 @@
 
 namespace bench {
 
-/// Which points of the step before a point needs. In load_imbalance as in nearest; its tasks take 0 to 2 times as long
-/// as the others', by chance.
+/// The points of the step before that a point needs. In load_imbalance as in nearest; its tasks take 0 to 2 times as
+/// long as the others', by chance.
 enum class step_pattern { stencil_1d, nearest, fft, random_nearest, all_to_all, load_imbalance };
 inline constexpr step_pattern step_patterns[] = {step_pattern::stencil_1d, step_pattern::nearest,
                                                  step_pattern::fft,        step_pattern::random_nearest,

@@ -50,8 +50,8 @@ class bench {
     if (idle_) release();  // else it goes with the device: giving it back would wait for what never ends
   }
 
-  // Beyond the budget only until a copy lasts clearly longer than smaller ones: on a busy machine all take as long as the
-  // time slices of others.
+  // Beyond the budget only until a copy lasts clearly longer than smaller ones: on a busy machine all take as long as
+  // the time slices of others.
   link_speed measure(bool in, std::chrono::nanoseconds budget) {
     if (!is_ready()) return {};
     const auto begin = steady::now(), end = begin + budget, last = begin + overtime * budget;
@@ -106,8 +106,8 @@ class bench {
     }
   }
 
-  // Who yields on a busy machine comes back after everybody else's time slice; who slept comes back at once, but late by
-  // the timer's slack.
+  // A thread that yields on a busy machine comes back after all others' time slices; one that slept comes back at once,
+  // but late by the timer's slack.
   static void wait_since(steady::time_point begin) {
     static const bool alone = std::thread::hardware_concurrency() < 2;
     if (alone)
@@ -116,8 +116,8 @@ class bench {
       std::this_thread::sleep_for(slack);
   }
 
-  // Of as many as there is time for; the fastest first. Until `last` while they do not agree, where there are to be more
-  // than make a verdict.
+  // Returns the times of as many copies as there is time for, the fastest first. Goes on until `last` while they do not
+  // agree, where there are to be more than make a verdict.
   std::vector<float> timed(bool in, std::size_t bytes, std::size_t n, steady::time_point end, steady::time_point last) {
     std::vector<float> all;
     for (;;) {

@@ -10,7 +10,7 @@
 
 namespace troupe::devices {
 
-/// One direction: a copy takes the latency and its bytes over the rate. Zero: unknown.
+/// The speed of one direction: a copy takes the latency and its bytes over the rate. Zero: unknown.
 struct link_speed {
   float latency_ns = 0;
   float bytes_per_ns = 0;  ///< GB/s
@@ -18,9 +18,9 @@ struct link_speed {
   bool known() const { return bytes_per_ns > 0; }
 };
 
-/// What samples of one and the same copy say of it. Processes that take the core away make a copy longer by more than it
-/// takes, never shorter: so the fastest are the truth, if there are three of them within half as long again. `ns` is the
-/// median of those within twice the fastest.
+/// The verdict of samples of one and the same copy. Processes that take the core away make a copy longer by more than
+/// it takes, never shorter: so the fastest are the truth, if there are three of them within half as long again. `ns` is
+/// the median of those within twice the fastest.
 struct sample_verdict {
   float ns = 0;
   bool agreed = false;
@@ -32,11 +32,11 @@ struct link_speeds {
 };
 
 /// Times copies from and to pinned memory on lanes 0 and 1, within about `budget` in all, on a machine that is busy ten
-/// times as long: the latency is that of small ones as `judge` sees them, the rate that of the fastest of each of several
-/// sizes, larger and larger, the last of which counts. Copies whose times do not agree are made again as long as there is
-/// time; if they never do, the result says so. What it took is given back. Blocks; throws what the device throws, and
-/// device_failed if a copy does not end within forty times the budget. A direction is unknown if there was no memory, or
-/// if no copy took clearly longer than a small one.
+/// times as long: the latency is that of small ones as `judge` sees them, the rate that of the fastest of each of
+/// several sizes, larger and larger, the last of which counts. Copies whose times do not agree are made again as long
+/// as there is time; if they never do, the result says so. What it took is given back. Blocks; throws what the device
+/// throws, and device_failed if a copy does not end within forty times the budget. A direction is unknown if there was
+/// no memory, or if no copy took clearly longer than a small one.
 link_speeds measure_links(accelerator&, std::chrono::nanoseconds budget = std::chrono::milliseconds(50));
 
 /// The same between two devices: `in` into the first one's memory, `out` into the other's. Unknown, at once, where they

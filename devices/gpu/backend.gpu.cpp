@@ -216,7 +216,7 @@ class gpu_accelerator final : public accelerator {
     return lanes_[static_cast<std::size_t>(l)];
   }
 
-  // Of another physical device. Whoever is refused goes through the host: no error.
+  // Opens the way to the memory of another physical device. False: copies go through the host, which is no error.
   bool reach(int other) {
     enter();
     int can = 0, may = 0;

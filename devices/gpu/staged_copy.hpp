@@ -14,7 +14,8 @@
 
 namespace troupe::devices::gpu {
 
-/// Lines of `width` bytes that are contiguous on both sides. In a staging buffer they lie behind each other. All in bytes.
+/// Lines of `width` bytes that are contiguous on both sides. In a staging buffer they lie behind each other. All in
+/// bytes.
 struct staged_copy {
   struct dimension {
     index_t count = 1, host = 0, device = 0;

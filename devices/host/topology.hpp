@@ -13,9 +13,9 @@ namespace troupe::devices {
 std::vector<int> usable_cores();
 /// min(affinity mask, cgroup CPU quota rounded up), at least 1. Never the raw core count.
 int usable_core_count();
-/// What the vendor calls the processor; where the system does not say, the architecture.
+/// Returns the vendor's name of the processor; where the system does not say, the architecture.
 std::string processor_name();
-/// Of this machine, whatever this process may use of it.
+/// Returns the memory of this machine, whatever this process may use of it.
 std::uint64_t memory_bytes();
 /// The quota in cores that a cgroup file holds: v2 `cpu.max` ("50000 100000", "max 100000"); 0 where there is none.
 double parse_cpu_max(const std::string& text);

@@ -9,12 +9,12 @@
 
 namespace troupe::devices::kernels {
 
-/// What stands before a kernel's text: the words of a target, then what all share.
+/// Preludes, which stand before a kernel's text: the words of a target, then what all share.
 extern const std::string_view prelude_cuda_hip, prelude_opencl, prelude_sim, prelude_common;
 
 /// axpy, block_sum, histogram, dgemm.
 extern const std::string_view core;
-/// What GPUs fill memory with.
+/// The kernels that GPUs fill memory with.
 extern const std::string_view fill;
 /// gather_1, gather_2, gather_4, gather_8, by the size of a word: boxes assembled from tiles, borders included.
 extern const std::string_view gather;

@@ -12,8 +12,8 @@ namespace troupe::devices::opencl {
 
 namespace {
 
-// One command: `slices` of `rows` of `width` bytes. The row pitches are at least the width; a slice pitch is a multiple
-// of its row pitch and at least as much as all rows, as OpenCL wants it.
+// The shape of one command: `slices` of `rows` of `width` bytes. The row pitches are at least the width; a slice pitch
+// is a multiple of its row pitch and at least as much as all rows, as OpenCL wants it.
 struct cuboid {
   std::array<std::size_t, 3> size{0, 1, 1};  // width, rows, slices
   struct side {

@@ -134,7 +134,7 @@ class opencl_accelerator final : public accelerator {
     enqueue_fill(in.queue(), to, value, element, count, check_);
   }
 
-  // Each device has a context of its own here: there is no way around the host.
+  // Devices have a context each here: there is no way around the host.
   bool connect(const accelerator_facts&) override { return false; }
   void copy_from(int, device_pointer, const strides&, const accelerator_facts& other, device_pointer, const strides&,
                  const counts&, std::size_t) override {

@@ -11,7 +11,7 @@
 
 namespace troupe::devices::opencl {
 
-/// One reference to an object.
+/// A reference to an object.
 template <class T, cl_int (*Release)(T)>
 class handle {
  public:

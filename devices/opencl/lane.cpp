@@ -65,7 +65,7 @@ bool bell::silence(std::chrono::milliseconds at_most) noexcept {
 }
 
 ticket lane::record(bool notify, const std::shared_ptr<bell>& rings, code_check& check) {
-  take_reached();  // else the events of somebody who never asks would pile up
+  take_reached();  // else the events of a user that never asks would pile up
   cl_event event = nullptr;
   check(clEnqueueMarkerWithWaitList(queue(), 0, nullptr, &event), "clEnqueueMarkerWithWaitList");
   pending_.emplace_back(event);

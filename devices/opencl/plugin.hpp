@@ -12,7 +12,7 @@ inline constexpr const char* plugin_version = "troupe 0.1.0, seam 5";
 inline constexpr const char* plugin_file = "libtroupe_opencl.so";
 inline constexpr const char* plugin_entry = "troupe_open_accelerators";
 
-/// What the entry is: a source that the caller owns; null where the versions differ. Does not throw.
+/// The entry: returns a source that the caller owns; null where the versions differ. Does not throw.
 using plugin_function = accelerator_source*(const char* version);
 
 }  // namespace troupe::devices::opencl

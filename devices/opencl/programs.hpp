@@ -16,10 +16,10 @@ namespace troupe::devices::opencl {
 
 class programs {
  public:
-  /// What its functions check codes with must stay as long.
+  /// The code_check, which all functions check codes with, must stay as long.
   programs(cl_context, cl_device_id, code_check&);
 
-  /// What kernels touch outside of their arrays is noted from now on.
+  /// Has what kernels touch outside of their arrays noted from now on.
   void check() { checks_ = true; }
   kernel_id load(const kernel_source&);
   void launch(cl_command_queue, kernel_id, const launch_shape&, std::span<const kernel_argument>);
@@ -27,7 +27,7 @@ class programs {
   std::string complaint(std::uint64_t first, std::uint64_t last);
 
  private:
-  // What one launch does outside of one array: in the device's memory, and once it has ended here.
+  // The note of what one launch does outside of one array: in the device's memory, and once it has ended here.
   struct note {
     std::string kernel, array;
     memory_handle there;

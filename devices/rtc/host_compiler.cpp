@@ -73,7 +73,7 @@ extern "C" const unsigned long troupe_kernel_argument_count = gpu_signature<decl
 extern "C" const bool troupe_kernel_barriers = BARRIERS;
 )";
 
-// What the compiler calls the file of the descriptor: nobody's kernel is called so.
+// The compiler's name for the file of the descriptor: nobody's kernel is called so.
 constexpr std::string_view behind_text = "behind the text";
 
 // The text is right, but not what is made for its entry: there is no such function.

@@ -22,7 +22,7 @@ struct file_head {
   std::uint64_t length = 0, checksum = 0;
 };
 
-// FNV-1a. Not cryptographic: who may write to the cache may as well replace the program.
+// FNV-1a. Not cryptographic: a process that may write to the cache may as well replace the program.
 std::uint64_t fnv(const void* data, std::size_t n, std::uint64_t h = 14695981039346656037ull) {
   const auto* p = static_cast<const unsigned char*>(data);
   for (std::size_t i = 0; i < n; ++i) h = (h ^ p[i]) * 1099511628211ull;

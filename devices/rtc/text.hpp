@@ -19,7 +19,7 @@ namespace troupe::devices::rtc {
 /// source is to be checked, each array is three arguments: the last is memory for an access_note.
 std::string with_preludes(std::string_view target_prelude, const kernel_source&);
 
-/// What a kernel notes of the first element that it touches outside of an array; as the preludes write it.
+/// A kernel's note of the first element that it touches outside of an array; as the preludes write it.
 struct access_note {
   std::int64_t there = 0, rank = 0;
   std::int64_t at[4] = {}, lo[4] = {}, hi[4] = {};
@@ -29,7 +29,7 @@ static_assert(sizeof(access_note) == 128);
 /// "kernel 'blur': argument 'a': element (5,12) is outside its box [0,5) x [0,12)".
 std::string told(const access_note&, std::string_view kernel, std::string_view array);
 
-/// One parameter as it is passed to a launch.
+/// A parameter as it is passed to a launch.
 struct parameter {
   bool is_memory = false;
   std::size_t bytes = 0;  ///< of a value; 0: not known
@@ -45,8 +45,8 @@ std::optional<std::vector<parameter>> parameters_of(std::string_view text, std::
 /// "kernel add (sum) for sm_90: there is no function 'add' in the text, which has: mul, div".
 std::string no_function(const kernel_source&, std::string_view target);
 std::string described(const kernel_source&, std::string_view target);
-/// "kernel add for sm_90 does not compile: typo:1:48: error: ... (by whom); the log:" and, on lines of their own, the log of
-/// the compiler: the first line says what is wrong.
+/// "kernel add for sm_90 does not compile: typo:1:48: error: ... (`by`); the log:" and, on lines of their own, the log
+/// of the compiler: the first line says what is wrong.
 std::string does_not_compile(const kernel_source&, std::string_view target, const std::string& by,
                              const std::string& log);
 

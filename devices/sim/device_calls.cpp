@@ -78,7 +78,7 @@ void run_kernel(device& d, stream& s, const launch& l) {
 }  // namespace
 
 void sim_complaints::add(std::uint64_t launch, std::string text) {
-  constexpr std::size_t kept_max = 1024;  // of those whom nobody asks for
+  constexpr std::size_t kept_max = 1024;  // of those that nobody asks for
   const std::lock_guard lock(mutex_);
   if (all_.size() < kept_max) all_.emplace_back(launch, std::move(text));
   any_.store(true, std::memory_order_release);

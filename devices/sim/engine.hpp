@@ -1,4 +1,4 @@
-// What this file is for: all devices of the simulator, who may reach what, faults, handles; the frame of every call.
+// What this file is for: all devices of the simulator, which may reach what, faults, handles; the frame of every call.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
@@ -25,7 +25,7 @@ struct device {
   device(world& w, int number, std::size_t memory_bytes);
 
   bool failed() const { return error != simSuccess; }
-  /// It can do no more until it is reset. Only the first failure counts.
+  /// Fails the device, which can do no more until it is reset. Only the first failure counts.
   void fail(simError_t, const std::string& why);
   std::shared_ptr<stream> own_stream();
   std::vector<std::shared_ptr<stream>> streams();

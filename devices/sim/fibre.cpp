@@ -15,7 +15,7 @@
 #endif
 
 #if defined(__x86_64__)
-// What a function must keep (System V ABI 3.2.1) goes onto the stack it leaves, and comes from the one it enters.
+// Puts what a function must keep (System V ABI 3.2.1) onto the stack it leaves, and takes it from the one it enters.
 extern "C" void troupe_sim_change_stack(void** from, void* to) noexcept;
 asm(R"(
 .pushsection .text

@@ -22,7 +22,7 @@ class fibre {
   fibre(const fibre&) = delete;
   fibre& operator=(const fibre&) = delete;
 
-  /// What the next `resume` begins with; it must not throw. The last one has finished.
+  /// Sets the function that the next `resume` begins with; it must not throw. The last one has finished.
   void start(function, void* argument) noexcept;
   /// Runs until it pauses (true) or has finished (false).
   bool resume() noexcept;
@@ -46,7 +46,7 @@ class fibre {
   function function_ = nullptr;
   void* argument_ = nullptr;
   bool finished_ = true;
-  // What the sanitizers know this fibre and who resumed it by.
+  // The sanitizers' names for this fibre and for the stack that resumed it.
   [[maybe_unused]] void *thread_sanitizer_ = nullptr, *thread_sanitizer_caller_ = nullptr;
   [[maybe_unused]] void* fake_stack_ = nullptr;
   [[maybe_unused]] const void* caller_stack_ = nullptr;

@@ -132,7 +132,7 @@ void kernel_runner::run_with_barriers(const launch& l, std::size_t count) {
       fibres_[k]->start(&run_in_fibre, &items_[k]);
       paused[k] = true;
     }
-    // Each round brings every work-item to the next barrier, or to its end. One that failed lets the others unwind.
+    // A round brings every work-item to the next barrier, or to its end. One that failed lets the others unwind.
     for (std::size_t waiting = count; waiting > 0;) {
       waiting = 0;
       for (std::size_t k = 0; k < count; ++k) {

@@ -1,4 +1,4 @@
-// What this file is for: a kernel's launch, and who runs its work-items on a stream's thread.
+// What this file is for: a kernel's launch, and what runs its work-items on a stream's thread.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once

@@ -15,7 +15,7 @@ namespace troupe::soft_gpu {
 /// Mapped twice: the addresses handed out fault on every access; those that `alias` gives do not.
 class device_memory {
  public:
-  /// One allocation; a block that is given again in the order of a stream has a new lease.
+  /// The lease of one allocation; a block that is given again in the order of a stream has a new one.
   struct lease {
     void* address;
     std::size_t size, requested;

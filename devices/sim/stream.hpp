@@ -31,7 +31,7 @@ struct operation {
   std::function<void(stream&)> run;
 };
 
-/// One point of a stream that is reached once.
+/// A point of a stream that is reached once.
 class signal {
  public:
   void fire();
@@ -48,7 +48,8 @@ class signal {
   steady::time_point time_{};
 };
 
-/// What streams are given while they are captured, in the order of the calls: an order that respects every event, so
+/// The operations that streams are given while they are captured, in the order of the calls: an order that respects
+/// every event, so
 /// a replay runs it as one sequence.
 class capture {
  public:

@@ -38,7 +38,7 @@ struct arguments {
 /// Reads the command line. Throws `argument_error` that names the offending word.
 arguments parse_arguments(int argc, const char* const* argv);
 
-/// What `--help` prints.
+/// Returns what `--help` prints.
 std::string usage();
 
 }  // namespace convolution

@@ -20,7 +20,7 @@ namespace {
 
 using troupe::index_t;
 
-// What a tile needs and gives: the pixels around it, the filter, its own pixels.
+// The task of a tile, with what it needs and gives: the pixels around it, the filter, its own pixels.
 constexpr auto filter_tile =
     troupe::kernel<troupe::in<std::uint8_t, 3>, troupe::in<float, 2>, troupe::out<std::uint8_t, 3>>("convolve")
         .on(troupe::cpu, &correlate)

@@ -39,14 +39,14 @@ void unpack(const troupe::view<const std::uint8_t, 3>& source, index_t row_begin
 // sums[i] = the filter over the samples that begin at from[i], for a strip of i. Neighbouring samples of one colour are
 // three floats apart, so one multiplication serves 64 sums whatever their colour.
 //
-// One binary, compiled for three generations of vector units, the best one chosen when the program starts. Not under
-// AddressSanitizer or ThreadSanitizer: the choice is made before they are ready.
+// The loop is compiled for three generations of vector units in one binary, the best one chosen when the program
+// starts. Not under AddressSanitizer or ThreadSanitizer: the choice is made before they are ready.
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && !defined(__SANITIZE_ADDRESS__) && \
     !defined(__SANITIZE_THREAD__)
 [[gnu::target_clones("avx512f", "avx2", "default"), gnu::optimize("O3")]]
 #endif
-void sum_strip(const float* from, index_t stride, const float* filter, index_t filter_stride, index_t height, index_t width,
-               float* sums) {
+void sum_strip(const float* from, index_t stride, const float* filter, index_t filter_stride, index_t height,
+               index_t width, float* sums) {
   float total[strip] = {};
   for (index_t ky = 0; ky < height; ++ky, from += stride, filter += filter_stride) {
     float row_total[strip] = {};

@@ -2,8 +2,8 @@
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Both libraries report errors by a callback that must not return. Throwing through their C frames is not defined, so
-// the callbacks jump; each function that sets the target of a jump holds no object with a destructor.
+// The two libraries report errors by a callback that must not return. Throwing through their C frames is not defined,
+// so the callbacks jump; each function that sets the target of a jump holds no object with a destructor.
 #include "image.hpp"
 
 #include <cerrno>

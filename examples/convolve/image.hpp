@@ -13,7 +13,7 @@
 
 namespace convolution {
 
-/// What is wrong with a picture, for a caller that wants more than the sentence in `what()`.
+/// The fault of a picture, for a caller that wants more than the sentence in `what()`.
 enum class image_fault { unreadable, unknown_format, damaged, too_large, unwritable };
 
 class image_error : public input_error {

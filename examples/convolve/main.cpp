@@ -36,7 +36,7 @@ constexpr int exit_wrong_input = 2;
 constexpr std::size_t default_side = 31;
 constexpr double default_sigma = 5;
 
-// One line, whatever the names of files hold.
+// Prints one line, whatever the names of files hold.
 int complain(std::string text, int code) {
   std::replace_if(
       text.begin(), text.end(), [](unsigned char c) { return c < ' ' || c == 127; }, '?');

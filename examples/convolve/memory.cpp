@@ -34,7 +34,7 @@ std::optional<std::uint64_t> field_in(const std::string& path, const std::string
   return std::nullopt;
 }
 
-// What one group leaves. Page cache that can be dropped does not count as used.
+// Returns the memory that one group leaves. Page cache that can be dropped does not count as used.
 std::uint64_t left_in(const std::string& folder, const char* limit_file, const char* usage_file,
                       const char* cache_key) {
   const auto limit = number_in(folder + "/" + limit_file);

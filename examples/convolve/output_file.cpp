@@ -19,7 +19,7 @@
 namespace convolution {
 namespace {
 
-// What the signal handler may read: a plain array, written before the handler is installed.
+// The name for the signal handler: a plain array, written before the handler is installed.
 char interrupted_file[4096];
 
 extern "C" void remove_and_die(int signal) {

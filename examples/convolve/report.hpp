@@ -1,4 +1,4 @@
-// What this file is for: what troupe-convolve tells its user: progress, who ran what, and the verdict.
+// What this file is for: what troupe-convolve tells its user: progress, which executor ran what, and the verdict.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
@@ -21,7 +21,7 @@ class progress {
 
   /// `done` of `total` tiles are finished. Cheap to call when nothing has changed.
   void show(std::uint64_t done, std::uint64_t total);
-  /// What is being done after the tiles; on a terminal only.
+  /// Says what is being done after the tiles; on a terminal only.
   void say(const std::string& what);
 
  private:
@@ -31,7 +31,7 @@ class progress {
   std::uint64_t drawn_ = ~std::uint64_t{0};
 };
 
-/// What one executor did.
+/// The share of one executor.
 struct executor_share {
   std::string executor;
   std::uint64_t tasks = 0;
@@ -44,7 +44,7 @@ struct executor_share {
 /// A table of the shares, with a line of sums where there is more than one.
 std::string table(const std::vector<executor_share>& shares);
 
-/// One line on how the comparison went.
+/// Returns one line on how the comparison went.
 std::string sentence(const verdict& result);
 
 }  // namespace convolution

@@ -47,7 +47,7 @@ void end_with_authority(X509& c, X509& authority) {
     must(X509_set1_notAfter(&c, X509_get0_notAfter(&authority)) == 1, "date a certificate");
 }
 
-// `text` is in OpenSSL's little language; names in it have been checked by those who gave them.
+// `text` is in OpenSSL's little language; names in it have been checked by the callers.
 void extend(X509& c, X509& issuer, int what, const std::string& text) {
   X509V3_CTX context;
   X509V3_set_ctx(&context, &issuer, &c, nullptr, nullptr, 0);

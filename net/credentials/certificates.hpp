@@ -27,15 +27,15 @@ openssl::bio pem_of(X509&);
 openssl::bio pem_of(EVP_PKEY&);
 std::string_view view_of(BIO&);
 
-/// What stands in a file of that name. Throws `error(bad_argument)` if it is something else.
+/// Reads what stands in a file of that name. Throws `error(bad_argument)` if it is something else.
 std::vector<openssl::certificate> read_certificates(const std::string& path);
 openssl::key read_private_key(const std::string& path);
 
 /// The rest of each URI that begins so.
 std::vector<std::string> names_in(X509&, std::string_view prefix);
 
-/// Throws `error(bad_argument)` if a peer would not accept it: expired, not yet valid, of another authority, not for both
-/// ends of a connection. The first is the member's, the others link it to the authorities.
+/// Throws `error(bad_argument)` if a peer would not accept it: expired, not yet valid, of another authority, not for
+/// both ends of a connection. The first is the member's, the others link it to the authorities.
 void check_chain(const std::vector<openssl::certificate>& chain, const std::vector<openssl::certificate>& authorities,
                  const std::string& path);
 

@@ -17,12 +17,13 @@ struct credential_files {
   std::string certificate{}, key{}, authority{};
 };
 
-/// Throws `error(io_failed)` for what cannot be read, `error(bad_argument)` for what is not fit to be used, each with the
-/// file's name and what to do: a key or a secret that others than its owner may read, a key that is not the certificate's,
-/// a certificate that peers would refuse, or that is not of the cluster (any is right if `cluster` is empty).
+/// Throws `error(io_failed)` for what cannot be read, `error(bad_argument)` for what is not fit to be used, each with
+/// the file's name and what to do: a key or a secret that others than its owner may read, a key that is not the
+/// certificate's, a certificate that peers would refuse, or that is not of the cluster (any is right if `cluster` is
+/// empty).
 credentials load(const credential_files&, std::string_view cluster = {});
 
-/// What a certificate in a file calls its node; none if it names none. Throws as `load` does.
+/// Returns the names that a certificate in a file gives its node; none if it names none. Throws as `load` does.
 std::vector<std::string> node_names_in(const std::string& certificate);
 
 /// The secrets in a file: 64 hexadecimal digits a line, at most 16 lines; empty lines do not count.

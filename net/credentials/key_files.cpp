@@ -50,7 +50,7 @@ std::string octal(mode_t mode) {
 secret_text::~secret_text() { OPENSSL_cleanse(bytes_.data(), bytes_.size()); }
 
 secret_text read_key_file(const std::string& path, readers who) {
-  // Without O_NONBLOCK the opening of a pipe would wait for somebody who writes to it.
+  // Without O_NONBLOCK the opening of a pipe would wait for a process that writes to it.
   const descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
   if (file.get() < 0) cannot("read", path, errno);
   struct stat about {};

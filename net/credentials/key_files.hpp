@@ -26,7 +26,7 @@ class secret_text {
   std::vector<char> bytes_;
 };
 
-/// Who may know what a file holds.
+/// The users who may know what a file holds.
 enum class readers { owner_only, everybody };
 
 /// All of a regular file of 64 KiB at most. A file for `owner_only` that its group or others may touch is refused.

@@ -23,7 +23,7 @@ namespace {
 
 constexpr int days_max = 36500;
 
-// It stands in a certificate and is the name of a file.
+// Checks a name, which stands in a certificate and is the name of a file.
 void check_name(const char* what, const std::string& name) {
   const auto allowed = [](char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' || c == '_' ||
@@ -50,7 +50,7 @@ key_and_certificate files_of(const std::string& folder, const std::string& name)
   return {stem + ".key", stem + ".pem"};
 }
 
-// Both or none.
+// Writes both files or none.
 void write_both(const key_and_certificate& to, EVP_PKEY& k, X509& c) {
   const auto key_text = pem_of(k), certificate_text = pem_of(c);
   write_key_file(to.key, view_of(*key_text), readers::owner_only);

@@ -2,8 +2,8 @@
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// An authority is a folder: `ca.pem` for everybody, `ca.key` for nobody else; `NODE.pem` and `NODE.key` of those to whom
-// it has issued certificates. Nothing that is there is ever replaced.
+// An authority is a folder: `ca.pem` for everybody, `ca.key` for nobody else; `NODE.pem` and `NODE.key` of the nodes
+// that it has issued certificates to. Nothing that is there is ever replaced.
 #pragma once
 
 #include <string>

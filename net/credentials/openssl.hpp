@@ -39,7 +39,7 @@ using kdf_context = std::unique_ptr<EVP_KDF_CTX, freed_by<EVP_KDF_CTX_free>>;
 using store = std::unique_ptr<X509_STORE, freed_by<X509_STORE_free>>;
 using store_context = std::unique_ptr<X509_STORE_CTX, freed_by<X509_STORE_CTX_free>>;
 
-/// What the last call on this thread complained about; forgets it.
+/// Returns what the last call on this thread complained about; forgets it.
 inline std::string last_reason() {
   const unsigned long code = ERR_peek_last_error();
   const char* text = code == 0 ? nullptr : ERR_reason_error_string(code);

@@ -34,7 +34,7 @@ cluster_hash hash_of_cluster(std::string_view name);
 
 /// All but the signature. Addresses that find no room are left out.
 std::vector<std::byte> write_announcement(const announcement&, const cluster_hash&);
-/// What is written there, by whomever; `to` holds anything if it is not `good`.
+/// Reads what is written there, by any host; `to` holds anything if it is not `good`.
 verdict read_announcement(std::span<const std::byte> unsigned_part, const cluster_hash&, announcement& to);
 
 /// Signs and checks for one cluster. Not for several threads at once.

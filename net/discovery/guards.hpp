@@ -26,8 +26,8 @@ class bucket {
   guard_time at_;
 };
 
-/// Bounds what is looked at, per address and in total. Addresses can be forged: what is remembered of them is bounded, and
-/// an address that is forgotten begins anew, within the total.
+/// Bounds what is looked at, per address and in total. Addresses can be forged: what is remembered of them is bounded,
+/// and an address that is forgotten begins anew, within the total.
 class rate_limit {
  public:
   static constexpr std::size_t sources_max = 256;
@@ -46,8 +46,8 @@ class rate_limit {
   std::unordered_map<std::uint64_t, entry> sources_;
 };
 
-/// Lets each datagram of a node through once, in any order among the last 64 of its latest incarnation. Asked only about
-/// datagrams whose signature was right, so that no stranger can make it forget.
+/// Lets each datagram of a node through once, in any order among the last 64 of its latest incarnation. Asked only
+/// about datagrams whose signature was right, so that no stranger can make it forget.
 class replay_guard {
  public:
   static constexpr std::size_t nodes_max = 1024;

@@ -92,9 +92,9 @@ std::optional<std::vector<endpoint>> address_file::look() {
 }
 
 void be_an_impatient_resolver() {
-  // This thread's own state of the resolver. By default it asks for 10 s and more; who asks every few seconds anyway need
-  // not, and who waits for the thread to end should not. A state that has been changed is not brought up to date by
-  // glibc when resolv.conf changes, so it is made anew.
+  // Changes the resolver's state of this thread alone. By default the resolver asks for 10 s and more; a thread that
+  // asks every few seconds anyway need not, and one that waits for this thread to end should not have to. A state that
+  // has been changed is not brought up to date by glibc when resolv.conf changes, so it is made anew.
   if ((_res.options & RES_INIT) != 0) ::res_nclose(&_res);
   if (::res_ninit(&_res) != 0) return;
   _res.retrans = 1;

@@ -13,16 +13,16 @@
 
 namespace troupe::net {
 
-/// One address a line; what follows '#' is a comment. Throws `error(bad_argument)` with the number of a line that is
-/// something else, or for more than 65,536 addresses.
+/// Reads one address a line; what follows '#' is a comment. Throws `error(bad_argument)` with the number of a line that
+/// is something else, or for more than 65,536 addresses.
 std::vector<endpoint> parse_addresses(std::string_view text);
 
 /// A file that may change.
 class address_file {
  public:
   explicit address_file(std::string path) : path_(std::move(path)) {}
-  /// Its addresses, if it is not as it was at the last call. Throws `error(io_failed)` or `error(bad_argument)`; once for
-  /// each state that it is found in.
+  /// Its addresses, if it is not as it was at the last call. Throws `error(io_failed)` or `error(bad_argument)`; once
+  /// for each state that it is found in.
   std::optional<std::vector<endpoint>> look();
 
  private:

@@ -38,7 +38,7 @@ void lookout::set_problem(const std::string& of, std::string what) {
 void lookout::run() {
   auto next = std::chrono::steady_clock::now();
   for (;;) {
-    // What is known already does not wait for names.
+    // Addresses that are known already do not wait for names.
     std::vector<endpoint> all = seeds_;
     all.insert(all.end(), in_file_.begin(), in_file_.end());
     if (!all.empty()) found_(std::move(all));

@@ -17,7 +17,7 @@ constexpr auto interfaces_every = 2s;
 // While too many come, the socket's buffer is emptied so often: the rest is dropped by the system, which is cheaper.
 constexpr auto nap = 5ms;
 
-// What listens on all addresses of IPv4 cannot be reached at one of IPv6.
+// A node that listens on all addresses of IPv4 cannot be reached at one of IPv6.
 bool stands_for_sender(const std::string& host) { return host.empty() || host == "0.0.0.0" || host == "::"; }
 bool is_elsewhere(const std::string& host, const datagram_source& from) { return host == "0.0.0.0" && from.is_v6(); }
 
@@ -86,7 +86,7 @@ void multicast::run() {
 void multicast::announce() {
   multicast_socket::outcome o;
   for (const auto& s : sockets_) {
-    // Each has a number of its own: who gets both hears of both addresses.
+    // Every datagram has a number of its own: a node that gets both hears of both addresses.
     const announcement a{self_.id, self_.incarnation, ++counter_, self_.listens_on};
     const auto one = s->send(signer_.write(a));
     o.sent += one.sent;

@@ -20,7 +20,7 @@
 
 namespace troupe::net {
 
-/// One thread, for both protocols. Answers nobody: what it sends depends on time alone.
+/// Runs one thread, for both protocols. Answers nobody: what it sends depends on time alone.
 class multicast {
  public:
   /// Opens the socket; throws like `discovery::start`.

@@ -51,10 +51,11 @@ class multicast_group {
   /// The group as an address to send to.
   const sockaddr* address() const { return reinterpret_cast<const sockaddr*>(&to_); }
   socklen_t address_size() const { return v6_ ? sizeof(sockaddr_in6) : sizeof(sockaddr_in); }
-  /// Writes by which interface the message is to leave into its control data, for which it has room for `way_max` bytes.
+  /// Writes by which interface the message is to leave into its control data, for which it has room for `way_max`
+  /// bytes.
   static constexpr std::size_t way_max = CMSG_SPACE(sizeof(in6_pktinfo));
   void leave_by(msghdr&, const multicast_way&) const;
-  /// What was received was sent to the group, not to this host alone or to another group.
+  /// True if the message was sent to the group, not to this host alone or to another group.
   bool was_meant(msghdr&) const;
   datagram_source source_of(const msghdr&) const;
 

@@ -17,7 +17,8 @@ class wake_up {
   ~wake_up();
 
   void call() noexcept;
-  /// Waits until one of the descriptors, two at most, can be read from, or it is called, or the time is over. True: called.
+  /// Waits until one of the descriptors, two at most, can be read from, or it is called, or the time is over. True:
+  /// called.
   bool wait(std::span<const int> descriptors, std::chrono::nanoseconds) const;
 
  private:

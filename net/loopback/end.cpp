@@ -90,7 +90,7 @@ void end::send_bulk(std::span<const std::byte> head, const_pieces body, std::fun
   pump();
 }
 
-/// One chunk is on its way at a time; the transfers take turns.
+/// Sends chunks, of which one is on its way at a time; the transfers take turns.
 void end::pump() {
   if (pumping_ || leaving_.empty() || !open_ || !bulk.held.empty()) return;
   pumping_ = true;

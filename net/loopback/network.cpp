@@ -154,7 +154,7 @@ void network::state::try_dial(process& by, std::uint64_t id) {
   if (broken_dials > 0 && chance() < broken_dials) return refuse(by, id, reason::no_answer, {}, back);
   d.target = &at;
   d.sent = true;
-  // Three ways: who answers knows that the other is there.
+  // Three ways: the process that answers knows that the other is there.
   post(back + delay(by, at), &at, [this, &at, &by, id] { requested(at, by, id); });
 }
 
@@ -192,7 +192,7 @@ void network::state::requested(process& at, process& by, std::uint64_t id) {
     post(now, &at, [this, &at, &by, id] { requested(at, by, id); });
     return;
   }
-  // Both dial each other: the dial of the smaller id stays, and the other one waits for it.
+  // The two dial each other: the dial of the smaller id stays, and the other one waits for it.
   for (const auto& [other, d] : at.dials)
     if (d.sent && d.target == &by && at.self.id < by.self.id) return;
 
@@ -335,7 +335,7 @@ void network::kill(const node_id& n) {
 
 network::network(std::uint64_t seed) : state_(std::make_unique<state>(seed)) {}
 network::~network() {
-  // What is held back on a wire holds the ends of that wire.
+  // Items that are held back on a wire hold the ends of that wire.
   for (const auto& x : state_->ends)
     if (const auto e = x.lock()) e->control.held.clear(), e->bulk.held.clear();
 }

@@ -1,14 +1,14 @@
-// What this file is for: a network in one process and in virtual time, with faults, that does the same for the same seed.
+// What this file is for: a network in one process and virtual time, with faults, that does the same for the same seed.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Transports are attached to a network as processes. Everything is told on the thread that calls `run_for` or `run_until`:
-// the control and bulk threads of all are that thread. Others may send meanwhile, as the seam allows, but then nothing is
-// the same twice. Time stands still except while the network runs, and jumps from event to event.
+// Transports are attached to a network as processes. Everything is told on the thread that calls `run_for` or
+// `run_until`: the control and bulk threads of all are that thread. Others may send meanwhile, as the seam allows, but
+// then nothing is the same twice. Time stands still except while the network runs, and jumps from event to event.
 //
-// What is sent on a session arrives in order on each of its two connections; between connections the order is random, as
-// delays are. A cut path holds back what is sent, as a network that drops packets does: it arrives when the path is
-// mended, if the session is still there.
+// Whatever is sent on a session arrives in order on each of its two connections; between connections the order is
+// random, as delays are. A cut path holds back what is sent, as a network that drops packets does: it arrives when the
+// path is mended, if the session is still there.
 #pragma once
 
 #include <chrono>
@@ -37,7 +37,8 @@ class network {
   network& operator=(const network&) = delete;
   ~network();
 
-  /// The transport of one more process; the network must outlive it. A process that is killed and comes back is another.
+  /// The transport of one more process; the network must outlive it. A process that is killed and comes back is
+  /// another.
   std::unique_ptr<transport> attach(transport_options);
 
   time_point now() const;
@@ -53,12 +54,12 @@ class network {
   void cut(const node_id& from, const node_id& to);  ///< one way
   void mend(const node_id& from, const node_id& to);
   void mend_all();
-  /// The session that the two have carries nothing any more, either way, as one whose packets were lost for so long that they
-  /// will not be tried again soon. A new one does.
+  /// The session that the two have carries nothing any more, either way, as one whose packets were lost for so long
+  /// that they will not be tried again soon. A new one does.
   void stall(const node_id&, const node_id&);
   /// The session of the two breaks, as by a reset of its connection; what is under way is lost from some point on.
   void reset(const node_id&, const node_id&);
-  /// This part of the dials breaks off.
+  /// Has this part of the dials break off.
   void break_dials(double part);
   /// The process stands still: what comes for it waits.
   void pause(const node_id&);
@@ -68,7 +69,7 @@ class network {
 
   // ---- to look at ---------------------------------------------------------------------------------------------------
   bool is_cut(const node_id& from, const node_id& to) const;
-  /// Both have the session.
+  /// True if both nodes have the session.
   bool are_connected(const node_id&, const node_id&) const;
   std::uint64_t bytes_sent(const node_id&) const;
   std::uint64_t frames_sent(const node_id&) const;

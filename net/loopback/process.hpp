@@ -43,7 +43,7 @@ struct process {
   std::uint64_t bytes_sent = 0, frames_sent = 0;
 };
 
-/// One connection in one direction.
+/// A connection in one direction.
 struct wire {
   struct item {
     std::size_t bytes;
@@ -76,7 +76,7 @@ struct network::state {
   /// Answers when it has left.
   time_point carry(wire&, process& from, process& to, std::size_t bytes, task arrive);
   void keep(const std::shared_ptr<end>&);
-  /// What was held back and need not be any more goes on its way.
+  /// Sends on its way what was held back and need not be any more.
   void flush();
 
   void dial(process&, const endpoint&, std::shared_ptr<session> instead);
@@ -88,7 +88,8 @@ struct network::state {
   void stop(process&, std::exception_ptr why, bool killed);
   process* find(const node_id&) const;
 
-  /// Calls what is not this network's own, which may wait for a thread that sends. `lock` is held before and afterwards.
+  /// Calls what is not this network's own, which may wait for a thread that sends. `lock` is held before and
+  /// afterwards.
   template <class F>
   auto tell(F f) {
     struct relock {
@@ -101,7 +102,7 @@ struct network::state {
     return mine();
   }
 
-  /// Held by whoever makes something happen: all is told by one thread at a time. Taken before `lock`.
+  /// Held by a thread that makes something happen: all is told by one thread at a time. Taken before `lock`.
   std::recursive_mutex running;
   /// Held by whatever uses any of this, but not while something is told: others may send meanwhile.
   std::recursive_mutex lock;
@@ -121,7 +122,7 @@ struct network::state {
   std::size_t ends_kept = 0;
 };
 
-/// One end of a session.
+/// An end of a session.
 class end final : public session, public std::enable_shared_from_this<end> {
  public:
   end(network::state& n, process& owner, process& other, std::optional<endpoint> dialled)
@@ -145,12 +146,12 @@ class end final : public session, public std::enable_shared_from_this<end> {
   bool is_open() const { return open_; }
   bool has_ended() const { return ended_; }
   bool has_heard_since(time_point t) const { return heard_ > t; }
-  /// It ends here: what is under way is answered for, and the owner told. The other end learns of it over the wire, in
-  /// order or, if `reset`, ahead of what is under way.
+  /// Ends the session here: what is under way is answered for, and the owner told. The other end learns of it over the
+  /// wire, in order or, if `reset`, ahead of what is under way.
   void finish(std::exception_ptr why, bool reset);
   /// After that: what waits for an answer gets one, and then the owner is told.
   void settle();
-  /// Of a process that was killed, as its memory goes: what was to be sent never will be.
+  /// Drops what was to be sent, which never will be: the process was killed, and its memory goes.
   void let_go();
   void far_has_finished(bool reset);
   wire control{}, bulk{};

@@ -180,8 +180,8 @@ address local_address(int socket) {
 namespace {
 // Linux, from 6.15 on; older headers have no name for it.
 constexpr int tcp_rto_max_ms = 44;
-// After a cut what was under way is tried again by then. Without a limit the pauses double: after 1.5 s without a network the
-// next try came at 3 s, when the peer is given up.
+// After a cut what was under way is tried again by then. Without a limit the pauses double: after 1.5 s without a
+// network the next try came at 3 s, when the peer is given up.
 constexpr int retry_max_ms = 1000;
 }  // namespace
 

@@ -22,14 +22,15 @@ struct address {
   /// IPv4 in IPv6's clothes is told as IPv4.
   endpoint told() const;
   bool loopback() const;
-  /// Whose it is, as far as that can be told: an IPv4 address is one machine's; of IPv6 anybody has the 2^64 addresses that
-  /// begin as this one does.
+  /// Whose it is, as far as that can be told: an IPv4 address is one machine's; of IPv6 anybody has the 2^64 addresses
+  /// that begin as this one does.
   std::string neighbourhood() const;
   /// Every address of the machine.
   bool any() const;
 };
 
-/// What a name or a number stands for. Throws `error(unreachable)`. May take as long as the system's look-up takes.
+/// Returns the addresses that a name or a number stands for. Throws `error(unreachable)`. May take as long as the
+/// system's look-up takes.
 std::vector<address> look_up(const endpoint&);
 /// The same on a thread of its own, which is let go: a look-up cannot be interrupted. One of the two is called there.
 void look_up(const endpoint&, std::function<void(std::vector<address>)> found,
@@ -37,14 +38,14 @@ void look_up(const endpoint&, std::function<void(std::vector<address>)> found,
 
 /// A socket that listens and does not block. Throws `error(io_failed)`.
 int listen_at(const address&, const endpoint& as_written, bool version_6_only);
-/// What a dial is told when it could not connect, with the system's code for it.
+/// The error of a dial that could not connect, with the system's code for it.
 dial_error cannot_connect(const std::string& where, int code);
 /// A socket on its way to be connected; writable once it is. Throws `error(unreachable)`.
 int connect_to(const address&);
 /// Why it is not connected; 0 if it is.
 int connect_failure(int socket);
 address local_address(int socket);
-/// What each connection wants to be.
+/// Sets the options that each connection wants.
 void tune(int socket);
 
 }  // namespace troupe::net::tcp

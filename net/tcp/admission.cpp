@@ -1,4 +1,4 @@
-// What this file is for: accepts connections and admits who proves to be a member.
+// What this file is for: accepts connections and admits processes that prove to be members.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 //
@@ -91,7 +91,7 @@ void admission::accept_some(std::size_t which) {
 
 bool admission::out_of_descriptors(int listening, int code) {
   if (code != EMFILE && code != ENFILE && code != ENOBUFS && code != ENOMEM) return false;
-  // Whoever waits longest hears that it is not taken, instead of nothing.
+  // The connection that waits longest hears that it is not taken, instead of nothing.
   if (reserve_ >= 0) {
     ::close(reserve_);
     const int s = ::accept4(listening, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC);
@@ -101,8 +101,9 @@ bool admission::out_of_descriptors(int listening, int code) {
   return true;
 }
 
-// Who holds all places without proving anything gives them up to who comes next: a member has shown what it is long before
-// as many others have come. Those who keep coming from one neighbourhood take each other's places only.
+// Strangers that hold all places without proving anything give them up to the next ones: a member has shown what it is
+// long before as many others have come. Strangers that keep coming from one neighbourhood take each other's places
+// only.
 void admission::greet(int socket, const address& from) {
   const std::string where = from.neighbourhood();
   const auto there = waiting_each_.find(where);
@@ -162,7 +163,7 @@ void admission::judge(const std::shared_ptr<talk>& t, const hello& said) {
   if (h.who.cluster != door_.self.cluster)
     return refuse(t, verdict::other_cluster,
                   "it belongs to cluster " + door_.self.cluster + ", not to " + h.who.cluster);
-  // It has no session with itself, by which the roster would know that its own name is held.
+  // This node has no session with itself, by which the roster would know that its own name is held.
   if (!h.who.name.empty() && h.who.name == door_.own_name(*t) && h.who.id != door_.self.id) {
     const std::string why =
         "another node with the name " + h.who.name + " is there, the one it asked: give each its own";
@@ -173,7 +174,7 @@ void admission::judge(const std::shared_ptr<talk>& t, const hello& said) {
     return refuse(t, verdict::taken, why);
   }
   door_.control.post([this, waits = std::weak_ptr(t), h, remote = t->peer().told()] {
-    // Nothing is agreed on by the first connection, and who has dialled while a session came about is told so.
+    // Nothing is agreed on by the first connection, and a peer that has dialled while a session came about is told so.
     if (h.kind == channel::control || door_.sessions.rules().asked(h) != verdict::welcome) return rule(waits, h);
     door_.sessions.when_free(h.who, remote, h.last, [this, waits, h, remote](const std::string& why) {
       if (why.empty()) return rule(waits, h);

@@ -1,4 +1,4 @@
-// What this file is for: strangers who connect: how many may wait, and which of them come in.
+// What this file is for: strangers that connect: how many may wait, and which of them come in.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
@@ -70,9 +70,9 @@ class admission {
   void undo(const hello&);
   void refuse(const std::shared_ptr<talk>&, verdict, std::string text);
   void forget(talk*);
-  /// One that has proven nothing, of there if it is not empty; false: there is none.
+  /// Sends a stranger away that has proven nothing, one from there if it is not empty; false: there is none.
   bool send_away_oldest(const std::string& from);
-  /// It has shown that it is a member.
+  /// Notes that a stranger has shown that it is a member.
   void known(talk*);
 
   const doorway& door_;
@@ -84,7 +84,7 @@ class admission {
     talk* who;
     std::string from;
   };
-  std::list<stranger> strangers_;  ///< of those that wait, who has proven nothing yet; the oldest first
+  std::list<stranger> strangers_;  ///< those that wait and have proven nothing yet; the oldest first
   std::map<key, half> halves_;
   std::unordered_map<talk*, hello> joining_;  ///< bulk connections whose session is to be
   int reserve_ = -1;                          ///< a descriptor to give up when there is no other

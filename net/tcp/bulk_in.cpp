@@ -20,7 +20,9 @@ constexpr std::size_t pieces_a_call = 64;
 /// Read at once, so that it is still near when its checksum is computed.
 constexpr std::size_t read_max = 256u << 10;
 
-[[noreturn]] void wrong(const std::string& what) { throw error(errc::protocol_error, "a transfer is malformed: " + what); }
+[[noreturn]] void wrong(const std::string& what) {
+  throw error(errc::protocol_error, "a transfer is malformed: " + what);
+}
 
 }  // namespace
 

@@ -36,7 +36,7 @@ class bulk_in {
 
   /// Reads about so many bytes. `moved`: there may be more. Throws `error(protocol_error)`.
   outcome step(stream&, std::size_t budget);
-  /// Of the part that is being read, bytes that have not come.
+  /// Returns the bytes of the part that is being read that have not come.
   std::size_t outstanding() const;
   /// Answers for all that were arriving: they will not be whole.
   void abort();
@@ -59,7 +59,7 @@ class bulk_in {
   void expect_chunk();
   /// In place, or where it can be copied from.
   std::span<const std::byte> unpacked(std::span<const std::byte> stored);
-  /// What the next bytes of the wire fill.
+  /// Sets what the next bytes of the wire fill.
   void fill(std::span<std::byte> whole) { targets_.assign(1, whole); }
   void next_header();
   moved read(stream&);

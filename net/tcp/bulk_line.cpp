@@ -13,8 +13,8 @@ namespace troupe::net::tcp {
 namespace {
 /// In one direction of one session, before others get their turn.
 constexpr std::size_t turn_bytes = 1u << 20;
-/// So much is worth waking up for in the middle of a chunk. A sender that wakes its receiver for each record of TLS spends a
-/// good part of its time on that, and where both share a core they take turns.
+/// So much is worth waking up for in the middle of a chunk. A sender that wakes its receiver for each record of TLS
+/// spends a good part of its time on that, and where both share a core they take turns.
 constexpr std::size_t awaited_max = 64u << 10;
 }  // namespace
 

@@ -22,13 +22,13 @@ class bulk_line {
  public:
   using failure = std::function<void(std::exception_ptr)>;
 
-  /// Chunks that are sent, and those that arrive, are no larger than that. Long bodies go through the fabric, if there is
-  /// one that both sides have.
+  /// Chunks that are sent, and those that arrive, are no larger than that. Long bodies go through the fabric, if there
+  /// is one that both sides have.
   bulk_line(loop&, std::unique_ptr<stream>, std::size_t out_max, std::size_t in_max, std::string peer,
             std::unique_ptr<fabric_line> fabric);
   ~bulk_line();
 
-  /// Who holds this line, before anybody else knows it.
+  /// Sets the holder of this line, before anybody else knows it.
   void owned_by(std::weak_ptr<void> owner) { owner_ = std::move(owner); }
   /// On the loop: begins to read and to write.
   void begin(bulk_in::arriving_told, bulk_in::arrived_told, failure failed);

@@ -15,7 +15,7 @@ namespace {
 /// A part up to this size goes out in one piece, with its header.
 constexpr std::size_t small_max = 12u << 10;
 constexpr std::size_t pieces_a_call = 64;
-/// What has just been summed is still near when it is sent: larger chunks were measured to be slower.
+/// Bytes that have just been summed are still near when they are sent: larger chunks were measured to be slower.
 constexpr std::size_t chunk_near = 256u << 10;
 constexpr std::size_t sample_bytes = 64u << 10;
 }  // namespace

@@ -57,7 +57,7 @@ class bulk_out {
   void prepare();
   void begin(turn&);
   void next_chunk(turn&);
-  /// What goes over the wire for a chunk, if it is to be packed and gets smaller by it; otherwise nothing.
+  /// Returns what goes over the wire for a chunk, if it is to be packed and gets smaller by it; otherwise nothing.
   std::span<const std::byte> packed(const std::vector<std::span<const std::byte>>& body, std::size_t size);
   double seconds_since(std::chrono::steady_clock::time_point) const;
   void finish_turn();

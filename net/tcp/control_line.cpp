@@ -2,8 +2,8 @@
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Whoever sends writes to the socket itself: handing the frame to the loop would cost a thread's wake-up. The loop takes
-// over only when the socket is full.
+// The thread that sends writes to the socket itself: handing the frame to the loop would cost a thread's wake-up. The
+// loop takes over only when the socket is full.
 #include "net/tcp/control_line.hpp"
 
 #include <cstring>
@@ -14,7 +14,7 @@
 namespace troupe::net::tcp {
 
 namespace {
-/// Of one peer, before others get their turn.
+/// Bytes that are read of one peer before others get their turn.
 constexpr std::size_t turn_bytes = 1u << 20;
 constexpr std::size_t out_keep_max = 1u << 20;
 }  // namespace
@@ -112,7 +112,7 @@ bool control_line::flush() {
 
 void control_line::write_failed(outcome what) {
   write_failed_ = true;
-  // What the peer has said before it left is still heard: its farewell may be among it.
+  // The peer's last words before it left are still heard: its farewell may be among them.
   loop_.post([this, owner = owner_, why = broken(what)] {
     const auto alive = owner.lock();
     if (!alive) return;

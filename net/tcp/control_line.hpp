@@ -31,8 +31,8 @@ class control_line {
   control_line(loop&, std::unique_ptr<stream>, bounds, std::string peer);
   ~control_line();
 
-  /// Before anybody else knows it: who holds this line, and what is told. `failed` may be called by any thread, several
-  /// times.
+  /// Sets the holder of this line and what is told, before anybody else knows the line. `failed` may be called by any
+  /// thread, several times.
   void owned_by(std::weak_ptr<void> owner, frame_told, failure failed);
   /// On the loop: begins to read.
   void begin();

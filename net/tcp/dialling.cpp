@@ -153,7 +153,8 @@ class dialling::attempt : public std::enable_shared_from_this<attempt> {
     door_.admit(*peer_, answer_.takes, number_, where_, control_->peer().told(), {control_->take(), bulk_->take()});
   }
 
-  /// There is, or will be, another session with the same process; only if there is none in the end is anything told.
+  /// Ends the dial: another session with the same process is there, or will be; only if there is none in the end is
+  /// anything told.
   void superseded() {
     const auto self = shared_from_this();
     const node_id who = peer_ ? peer_->id : answer_.who.id;

@@ -1,4 +1,4 @@
-// What this file is for: what accepting and dialling share: who this process is, how it proves it, where sessions go.
+// What this file is for: what accepting and dialling share: this process's identity, its proof, where sessions go.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
@@ -37,7 +37,7 @@ struct doorway {
   void bind_name(identity& who, talk& t) const {
     if (proof != nullptr) who.name = one_of(proof->node_names(t.io().tls()), who.name);
   }
-  /// What the other side calls this node.
+  /// Returns the other side's name for this node.
   std::string own_name(talk& t) const {
     return proof == nullptr ? self.name : one_of(proof->own_node_names(t.io().tls()), self.name);
   }

@@ -1,4 +1,4 @@
-// What this file is for: turns of a fabric: while there is something to do others get theirs in between, otherwise it waits.
+// What this file is for: turns of a fabric: while there is something to do others get theirs between, else it waits.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 #include "net/tcp/fabric_drive.hpp"

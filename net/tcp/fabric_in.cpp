@@ -40,7 +40,7 @@ std::span<std::byte> fabric_in::place(std::uint64_t number, std::uint64_t offset
   const auto found = open_.find(number);
   if (found == open_.end()) wrong("a part belongs to none that is under way");
   transfer& t = found->second;
-  // One after the other, so that none can be missing when as many bytes are there.
+  // Parts come one after the other, so that none can be missing when as many bytes are there.
   if (offset != t.begun) wrong("a part does not follow the one before it");
   if (bytes == 0 || bytes > part_max || bytes > t.to.size() - t.begun) wrong("the size of a part");
   if (parts_.size() >= parts_max) wrong("too many parts are under way at once");

@@ -1,5 +1,5 @@
-// What this file is for: transfers that arrive through a fabric: each part straight to where it belongs, and whole only once
-// the peer has confirmed that what was read there was as it had to be.
+// What this file is for: transfers that arrive through a fabric: each part straight to where it belongs, and whole only
+// once the peer has confirmed that what was read there was as it had to be.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once

@@ -1,4 +1,4 @@
-// What this file is for: cuts transfers into parts and keeps few of them under way, so that a short one does not wait long.
+// What this file is for: cuts transfers into parts and keeps few of them under way, so that a short one waits briefly.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 #include "net/tcp/fabric_out.hpp"

@@ -1,4 +1,4 @@
-// What this file is for: transfers that go out through a fabric: offered, sent by parts in turns, answered for once kept.
+// What this file is for: transfers that go out through a fabric: offered, sent by parts in turns, answered once kept.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
@@ -31,7 +31,7 @@ class fabric_out {
     send_ = std::move(send);
   }
   void add(transfer_out);
-  /// What the peer says: it wants a transfer or not, or has all of it. Throw `error(protocol_error)`.
+  /// Note what the peer says: it wants a transfer or not, or has all of it. Throw `error(protocol_error)`.
   void taken(std::uint64_t transfer);
   void left(std::uint64_t transfer);
   void had(std::uint64_t transfer);

@@ -17,8 +17,8 @@
 
 namespace troupe::net::tcp {
 
-/// A frame is a length (u32) and so many bytes. The memory grows with what has arrived, by doubling, and not with what a
-/// length promises; frames are read where they lie.
+/// A frame is a length (u32) and so many bytes. The memory grows with what has arrived, by doubling, and not with what
+/// a length promises; frames are read where they lie.
 class frame_buffer {
  public:
   explicit frame_buffer(std::size_t frame_max) : frame_max_(frame_max) {}
@@ -32,7 +32,8 @@ class frame_buffer {
   }
   void arrived(std::size_t bytes) { end_ += bytes; }
 
-  /// The next whole frame, valid until `room` is called. Throws `error(protocol_error)` for a length that is not allowed.
+  /// The next whole frame, valid until `room` is called. Throws `error(protocol_error)` for a length that is not
+  /// allowed.
   std::optional<std::span<const std::byte>> next() {
     std::uint32_t length = 0;
     if (end_ - begin_ < sizeof length) return std::nullopt;

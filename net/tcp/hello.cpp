@@ -36,7 +36,7 @@ identity read_identity(reader& r) {
   std::memcpy(who.id.bytes.data(), id.data(), id.size());
   who.incarnation = r.fixed<std::uint64_t>();
   who.name = r.text(name_max);
-  // It goes to terminals and logs.
+  // The name goes to terminals and logs.
   for (const char c : who.name)
     if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f)
       throw error(errc::protocol_error, "the name of a node holds what cannot be shown");

@@ -1,8 +1,9 @@
-// What this file is for: the first message of each connection and its answer: who is there, and whether that fits.
+// What this file is for: the first message of a connection and its answer: which process is there, and whether it fits.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Both begin with the same bytes in every version, so that those of another version can still be told why not:
+// The message and its answer begin with the same bytes in every version, so that those of another version can still be
+// told why not:
 // magic (u32), version (u16). The rest is for the same version only.
 #pragma once
 

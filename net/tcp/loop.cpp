@@ -30,14 +30,15 @@ namespace troupe::net::tcp {
 namespace asio = boost::asio;
 
 namespace {
-// After so long without a look by those to whom the thread has given its part it takes that back: at first, and later.
+// After so long without a look by the threads that it has given its part to, the loop's thread takes that back: at
+// first, and later.
 constexpr std::chrono::microseconds first_lease{50}, lease{200};
 }  // namespace
 
 struct loop::inside final : control_poller {
   inside(std::string n, std::chrono::nanoseconds l) : name(std::move(n)), looks(l) {}
 
-  // Whoever has the seat drives the context: the loop's own thread, or one that polls while the seat is lent.
+  // The thread that has the seat drives the context: the loop's own, or one that polls while the seat is lent.
   void run() {
     adaptive_spin more;
     std::unique_lock hold(seat);
@@ -57,7 +58,7 @@ struct loop::inside final : control_poller {
     std::uint64_t seen = polls.load(std::memory_order_relaxed);
     {
       std::unique_lock wait(lock_of_return);
-      is_returned = stops;  // what somebody has said before, who had nothing to return, is over
+      is_returned = stops;  // what a thread has said before that had nothing to return is over
       lent.store(true, std::memory_order_relaxed);
       hold.unlock();
       for (auto limit = first_lease; !returned.wait_for(wait, limit, [this] { return is_returned; }); limit = lease) {
@@ -77,8 +78,8 @@ struct loop::inside final : control_poller {
     returned.notify_one();
   }
 
-  // One handler at a time: the thread that polls has other things to look for. What a handler throws ends the process,
-  // as it does on the loop's own thread: it is nothing of the caller's.
+  // Runs one handler at a time: the thread that polls has other things to look for. What a handler throws ends the
+  // process, as it does on the loop's own thread: it is nothing of the caller's.
   bool poll() noexcept override {
     const std::unique_lock hold(seat, std::try_to_lock);
     const bool is_lent = lent.load(std::memory_order_relaxed);
@@ -142,7 +143,7 @@ struct loop::inside final : control_poller {
   std::multimap<time_point, std::function<void()>> timed;
   std::thread thread;
 
-  std::mutex seat;                // of who drives the context
+  std::mutex seat;                // of the thread that drives the context
   std::atomic<bool> lent{false};  // the thread waits meanwhile; changed with the seat
   std::atomic<bool> wanted{false};
   std::atomic<std::uint64_t> polls{0};
@@ -198,7 +199,7 @@ void loop::stop() {
   inside_->context.stop();
   inside_->take_back(true);
   if (inside_->thread.joinable()) inside_->thread.join();
-  const std::lock_guard last(inside_->seat);  // who polls just now
+  const std::lock_guard last(inside_->seat);  // a thread that polls just now
 }
 
 std::shared_ptr<control_poller> loop::poller() { return inside_; }

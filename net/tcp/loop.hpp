@@ -2,8 +2,8 @@
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Asio stays in the source: it is slow to compile. What waits here is dropped by `stop`, not run: whoever waits for
-// something holds it elsewhere as well.
+// Asio stays in the source: it is slow to compile. What waits here is dropped by `stop`, not run: an object that waits
+// for something is held elsewhere as well.
 #pragma once
 
 #include <chrono>
@@ -41,8 +41,8 @@ class loop {
   std::shared_ptr<inside> inside_;
 };
 
-/// Says when a socket is ready. Made, used and destroyed on the loop's thread; the socket is somebody else's and is closed
-/// after this is gone. At most one wait of each kind at a time.
+/// Says when a socket is ready. Made, used and destroyed on the loop's thread; the socket is somebody else's and is
+/// closed after this is gone. At most one wait of each kind at a time.
 class watch {
  public:
   watch(loop&, int socket);

@@ -1,4 +1,4 @@
-// What this file is for: whether chunks are compressed: only while that has been measured to be faster than sending them.
+// What this file is for: whether chunks are compressed: only while that was measured to be faster than sending them.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
@@ -26,14 +26,14 @@ class packing_choice {
   void wrote(std::size_t bytes, double seconds) {
     bytes_ += bytes;
     seconds_ += seconds;
-    // What fits into the socket's buffer says nothing of the link behind it.
+    // Bytes that fit into the socket's buffer say nothing of the link behind it.
     if (bytes_ < window_bytes) return;
     const double now = static_cast<double>(bytes_) / std::max(seconds_, 1e-9);
     link_ = link_ <= 0 ? now : (link_ + now) / 2;
     bytes_ = 0;
     seconds_ = 0;
   }
-  /// What compressing did, to a sample or a chunk; `stored` at least `raw`: it did not get smaller.
+  /// Notes what compressing did, to a sample or a chunk; `stored` at least `raw`: it did not get smaller.
   void packed(std::size_t raw, std::size_t stored, double seconds) {
     const double each = 1 / static_cast<double>(raw);
     const double with = seconds * each + static_cast<double>(std::min(stored, raw)) * each / link_;

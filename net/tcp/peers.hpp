@@ -2,13 +2,14 @@
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Of two processes the one with the smaller id decides, so that both come to the same: it accepts at most one session at a
-// time, its own or the other's, the first that is certain. Its own is certain from when it knows who answers (`dialled`),
-// the other's when the second connection asks (`asked`). The one with the larger id takes what it is given.
+// The process with the smaller id of two decides, so that both come to the same: it accepts at most one session at a
+// time, its own or the other's, the first that is certain. Its own is certain from when it knows which process answers
+// (`dialled`), the other's when the second connection asks (`asked`). The one with the larger id takes what it is
+// given.
 //
-// A session that the decider believes to live may have ended for the other, which then dials again. It says which one it
-// has seen end (`last`); without that, its dial is one that crossed with the session that lives, and is not wanted. It says
-// the same of one that has become silent and is to be replaced.
+// A session that the decider believes to live may have ended for the other, which then dials again. The other says
+// which one it has seen end (`last`); without that, its dial is one that crossed with the session that lives, and is
+// not wanted. It says the same of one that has become silent and is to be replaced.
 #pragma once
 
 #include <cstddef>
@@ -27,10 +28,10 @@ class peers {
  public:
   explicit peers(node_id self) : self_(self) {}
 
-  /// This process dialled, and that one answered. `welcome`: go on with it, until `settled` or `gave_up`.
+  /// Notes that this process dialled, and that one answered. `welcome`: go on with it, until `settled` or `gave_up`.
   /// `instead`: the session that is to be replaced by this one; 0: none.
   verdict dialled(const identity&, std::uint64_t number, std::uint64_t instead = 0);
-  /// What was dialled is still wanted.
+  /// True if the session that was dialled is still wanted.
   bool wanted(const node_id&, std::uint64_t number) const;
   /// The other side agrees, all connections stand: true if the session is to be, false if another came first.
   bool settled(const identity&, std::uint64_t number);

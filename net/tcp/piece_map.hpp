@@ -26,7 +26,7 @@ class piece_map {
   }
 
   std::uint64_t size() const { return size_; }
-  /// What lies in one piece from there on.
+  /// Returns what lies in one piece from there on.
   std::span<Byte> run(std::uint64_t offset) const {
     const auto next = std::upper_bound(begins_.begin(), begins_.end(), offset);
     const auto i = static_cast<std::size_t>(next - begins_.begin()) - 1;

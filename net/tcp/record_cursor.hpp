@@ -30,9 +30,9 @@ class record_cursor {
       bytes = bytes.subspan(n);
     }
   }
-  /// Of the record whose header has passed, so much is still to come.
+  /// Returns how much of the record whose header has passed is still to come.
   std::size_t left() const { return left_; }
-  /// Of the last record whose header has passed.
+  /// Returns the length of the last record whose header has passed.
   std::size_t length() const { return length_; }
 
  private:

@@ -13,8 +13,8 @@ namespace troupe::net::tcp {
 
 namespace {
 
-/// Who says nothing for `silence` is not there any more: members say something every 250 ms. What was on its way when
-/// somebody else came with its name does not count, so it is looked at in the second half of `patience`.
+/// A process that says nothing for `silence` is not there any more: members say something every 250 ms. What was on its
+/// way when another process came with its name does not count, so it is looked at in the second half of `patience`.
 constexpr std::chrono::milliseconds patience{1000}, silence{500};
 
 /// Two processes cannot listen at the same place: the one that was there before is gone, even if no packet says so.

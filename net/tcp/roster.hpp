@@ -23,12 +23,12 @@ class roster {
       : control_(control), bulk_(bulk), fabric_(fabric), events_(events), peers_(self) {}
 
   peers& rules() { return peers_; }
-  /// Calls `then` with why that one is not to have a session, or nothing: at once if nobody else has its name or its id;
-  /// else in a second, so that who is there has time to show it. `last`: the last session with it that it has seen
-  /// end, or that it is to replace; who knows that is the same process.
+  /// Calls `then` with why that process is not to have a session, or nothing: at once if no other has its name or its
+  /// id; else in a second, so that the one that is there has time to show it. `last`: the last session with it that it
+  /// has seen end, or that it is to replace; a process that knows that is the same.
   void when_free(const identity&, const endpoint& remote, std::optional<std::uint64_t> last,
                  std::function<void(const std::string& why_not)> then);
-  /// Of the session with the process of that id and incarnation, if there is one.
+  /// Returns the number of the session with the process of that id and incarnation, if there is one.
   std::optional<std::uint64_t> number_of(const identity&) const;
   /// The session is to be: `up` is told once those that it takes the place of are down.
   void admit(tcp_session::terms, tcp_session::streams);

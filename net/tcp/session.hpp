@@ -22,7 +22,7 @@ namespace troupe::net::tcp {
 
 class tcp_session final : public session, public std::enable_shared_from_this<tcp_session> {
  public:
-  /// What both sides have agreed on.
+  /// The terms that both sides have agreed on.
   struct terms {
     identity peer;
     endpoint remote;                    ///< where the peer's end of the control connection is

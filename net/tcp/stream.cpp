@@ -25,10 +25,10 @@ namespace {
 constexpr std::size_t record_max = 16u << 10;
 /// A buffer of that size is taken for each connection.
 constexpr long stranger_record_max = 2048;
-/// What a member's stream may take from the socket at once.
+/// Bytes that a member's stream may take from the socket at once.
 constexpr std::size_t read_ahead = 128u << 10;
-/// After a record of at least that size some are taken one by one: OpenSSL moves all that it has read ahead each time it
-/// comes to the next, to have it in line. That was four copies of every byte. Small ones stand between the large.
+/// After a record of at least that size some are taken one by one: OpenSSL moves all that it has read ahead each time
+/// it comes to the next, to have it in line. That was four copies of every byte. Small ones stand between the large.
 constexpr std::size_t large_record = 4u << 10;
 constexpr int one_by_one_after = 16;
 /// With what TLS adds.
@@ -160,7 +160,7 @@ void stream::finish() {
   ::shutdown(socket_, SHUT_WR);
 }
 
-// What TLS has of a record that is not complete has been taken from the socket already.
+// Subtracts what TLS may have of a record that is not complete: that has been taken from the socket already.
 void stream::await(std::size_t bytes) {
   constexpr std::size_t held = record_on_wire_max + record_cursor::header;
   if (tls_ != nullptr) bytes -= std::min(bytes, held);

@@ -2,7 +2,7 @@
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Not for two threads at once: who shares one, locks. The socket is closed with it.
+// A stream is not for two threads at once: threads that share one lock. The socket is closed with it.
 #pragma once
 
 #include <sys/uio.h>
@@ -22,7 +22,7 @@ struct ssl_st;
 
 namespace troupe::net::tcp {
 
-/// What went over the wire, of all streams of a session.
+/// Counts of what went over the wire, of all streams of a session.
 struct meter {
   std::atomic<std::uint64_t> sent{0}, received{0};
   std::atomic<std::uint64_t> fabric_sent{0}, fabric_received{0};  ///< of bodies, beside it
@@ -54,7 +54,7 @@ class stream {
 
   /// The same meter for both streams of a session; until then it has one of its own.
   void count_in(std::shared_ptr<meter>);
-  /// What a stranger may make the machine remember is bounded until then.
+  /// Ends the bound on what a stranger may make the machine remember.
   void trust();
 
   /// AES-GCM wants a new key before 2^24 records; by default it gets one after 2^22.
@@ -68,8 +68,8 @@ class stream {
   moved write(std::span<const iovec> from);
   /// Says that nothing more follows. What arrives after that can only be drained.
   void finish();
-  /// At least so many bytes are to be read before there is anything to do: until then the socket need not become readable,
-  /// unless it ends. Called when a read has found nothing.
+  /// At least so many bytes are to be read before there is anything to do: until then the socket need not become
+  /// readable, unless it ends. Called when a read has found nothing.
   void await(std::size_t bytes);
 
   bool plain() const { return tls_ == nullptr; }
@@ -81,7 +81,7 @@ class stream {
   ssl_st* tls() const { return tls_; }
   const std::string& failure() const { return failure_; }
 
-  // What TLS calls to reach the socket; -1 with errno as the system's.
+  // For TLS, which calls them to reach the socket; -1 with errno as the system's.
   ssize_t receive(void* to, std::size_t bytes);
   ssize_t send(const void* from, std::size_t bytes);
 
@@ -95,7 +95,7 @@ class stream {
   ssl_st* tls_;
   bool short_read_ = false;  ///< the last read took all there was: the next would only hear that
   int socket_error_ = 0, late_error_ = 0;
-  // Of TLS, what has been taken from the socket: how far, and a header that TLS has not asked for.
+  // The records of TLS that have been taken from the socket: how far, and a header that TLS has not asked for.
   record_cursor records_taken_;
   std::array<std::byte, record_cursor::header> saved_{};
   std::size_t saved_bytes_ = 0;

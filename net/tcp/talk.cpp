@@ -116,14 +116,15 @@ void talk::try_read() {
     if (at_ == until) {
       std::uint32_t size = 0;
       std::memcpy(&size, message_.data(), sizeof size);
-      // One that accepts says why not.
+      // A talk that accepts says why not.
       if ((size == 0 || size > hello_max) && lingers_) return std::exchange(heard_, nullptr)({});
       if (size == 0 || size > hello_max)
-        return fail(std::make_exception_ptr(error(errc::protocol_error, peer_text_ + " does not speak troupe's protocol")));
+        return fail(
+            std::make_exception_ptr(error(errc::protocol_error, peer_text_ + " does not speak troupe's protocol")));
       wanted_ = size + sizeof size;
       continue;
     }
-    // What has arrived decides how much memory is taken, not what was announced.
+    // The bytes that have arrived decide how much memory is taken, not what was announced.
     message_.resize(std::min<std::size_t>(until, at_ + 1024));
     const moved m = io_->read(message_.data() + at_, message_.size() - at_);
     if (m.what != outcome::moved) {

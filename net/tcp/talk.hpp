@@ -2,8 +2,8 @@
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// One step at a time; each calls what follows it, or `failed` once for all. Reads to the end of a message and no further,
-// so that nothing has to be handed over with the stream.
+// A talk takes one step at a time; each calls what follows it, or `failed` once for all. Reads to the end of a message
+// and no further, so that nothing has to be handed over with the stream.
 #pragma once
 
 #include <cstddef>
@@ -30,8 +30,8 @@ class talk : public std::enable_shared_from_this<talk> {
   talk(loop&, std::unique_ptr<stream>, address peer, std::string peer_text);
   ~talk();
 
-  /// Ends at that time at the latest; `failed` is called for it, and for all else that goes wrong. One that lingers does so
-  /// when the handshake fails.
+  /// Ends at that time at the latest; `failed` is called for it, and for all else that goes wrong. One that lingers
+  /// does so when the handshake fails.
   void begin(loop::time_point deadline, bool lingers, failure failed);
   /// Until the socket is connected.
   void connected(next);

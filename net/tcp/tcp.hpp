@@ -10,8 +10,8 @@
 
 namespace troupe::net {
 
-/// Two threads, one for control and admission, one for bulk; they run from `start` to `stop`. With a fabric, long bodies go
-/// through it, in clear, to and from peers that have the same and are reached by it.
+/// Two threads, one for control and admission, one for bulk; they run from `start` to `stop`. With a fabric, long
+/// bodies go through it, in clear, to and from peers that have the same and are reached by it.
 std::unique_ptr<transport> make_tcp(transport_options, std::unique_ptr<bulk_fabric> = nullptr);
 
 }  // namespace troupe::net

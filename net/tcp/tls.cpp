@@ -2,9 +2,9 @@
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// RFC 8446: TLS 1.3, section 4.2.11: external pre-shared keys; psk_dhe_ke only, so that a secret which leaks later opens
-// nothing that was recorded. Secrets are not used as they are: what goes on the wire to name one, and the key of TLS, are
-// derived from it, so that other uses of the same secret (signed datagrams) share nothing with these.
+// RFC 8446: TLS 1.3, section 4.2.11: external pre-shared keys; psk_dhe_ke only, so that a secret which leaks later
+// opens nothing that was recorded. Secrets are not used as they are: what goes on the wire to name one, and the key of
+// TLS, are derived from it, so that other uses of the same secret (signed datagrams) share nothing with these.
 #include "net/tcp/tls.hpp"
 
 #include <openssl/crypto.h>
@@ -153,7 +153,7 @@ void tls::inside::use_secrets(const credentials& c) {
     keys.emplace_back(secret);
   }
   if (keys.empty()) throw error(errc::bad_argument, "there are no credentials: give a cluster secret or certificates");
-  // Whoever answers with a certificate instead has no authority that is known here.
+  // A peer that answers with a certificate instead has no authority that is known here.
   SSL_CTX_set_verify(context.get(), SSL_VERIFY_PEER, nullptr);
   SSL_CTX_set_psk_use_session_callback(context.get(), use_key);
   SSL_CTX_set_psk_find_session_callback(context.get(), find_key);

@@ -16,7 +16,7 @@ namespace troupe::net::tcp {
 class tls_guard {
  public:
   static constexpr std::size_t message_max = 16u << 10;
-  /// Of all that comes before the stranger is known.
+  /// The bound of all that comes before the stranger is known.
   static constexpr std::size_t bytes_max = 64u << 10;
 
   /// The next bytes of the wire; false: no more of this one.

@@ -1,4 +1,4 @@
-// What this file is for: opening UCX for shared memory and RDMA, and passing on what arrives to whom it carries the token of.
+// What this file is for: opens UCX for shared memory and RDMA, and passes what arrives to the path of its token.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 #include "net/ucx/fabric.hpp"
@@ -16,7 +16,7 @@ namespace troupe::net::ucx {
 
 namespace {
 
-/// Each may copy 512 KiB.
+/// Steps of one turn, each of which may copy 512 KiB.
 constexpr int steps_a_turn = 2;
 
 std::string text_of(const char* what, ucs_status_t status) {
@@ -52,9 +52,9 @@ bool fabric::begin(std::string& why) {
   const auto set = [&](const char* name, const char* value) { ucp_config_modify(config.get(), name, value); };
   // No sockets: UCX's listen on every address and believe what anybody sends.
   if (!std::getenv("UCX_TLS")) set("TLS", "sm,ib");
-  // An endpoint whose peer dies is to say so, instead of ending this process. UCX's shared memory can do that but does not
-  // claim to, since what it reads of a peer may have been given back by then; bodies here count only once the peer has
-  // confirmed that they were kept in place.
+  // An endpoint whose peer dies is to say so, instead of ending this process. UCX's shared memory can do that but does
+  // not claim to, since what it reads of a peer may have been given back by then; bodies here count only once the peer
+  // has confirmed that they were kept in place.
   set("MM_ERROR_HANDLING", "y");
   set("MEMORY_INVALIDATE", "y");
   set("KEEPALIVE_INTERVAL", "inf");  // the session has a heartbeat

@@ -42,7 +42,7 @@ class fabric final : public bulk_fabric {
   bool rest() override;
   int descriptor() const override { return descriptor_; }
 
-  // What its paths use.
+  // For the fabric's paths.
   ucp_worker_h worker() const { return worker_; }
   /// With the next `work`, not from inside the call that finds it out.
   void later(std::function<void()> f) { later_.push_back(std::move(f)); }

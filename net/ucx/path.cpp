@@ -2,8 +2,8 @@
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Parts go by rendezvous: the sender names its memory and the receiver takes the bytes from there to where they belong, by
-// one copy of the kernel's between processes of one machine, by RDMA between two.
+// Parts go by rendezvous: the sender names its memory and the receiver takes the bytes from there to where they belong,
+// by one copy of the kernel's between processes of one machine, by RDMA between two.
 #include "net/ucx/path.hpp"
 
 #include <cstring>

@@ -12,7 +12,7 @@
 
 namespace troupe::net::ucx {
 
-/// Lives until UCX has answered for everything, whoever else has forgotten it.
+/// Lives until UCX has answered for everything, whatever else has forgotten it.
 class way : public std::enable_shared_from_this<way> {
  public:
   way(fabric& f, const fabric_token& expected, fabric_told& told) : fabric_(f), expected_(expected), told_(&told) {}

@@ -18,8 +18,8 @@ inline constexpr const char* plugin_entry = "troupe_open_fabric";
 inline constexpr const char* first_file = "libtroupe_ucx_first.so";
 inline constexpr const char* first_entry = "troupe_before_ucx";
 
-/// A fabric that the caller owns; null, and why, where the versions differ or UCX finds nothing to work with. `first`: UCX
-/// was not in this process before. Does not throw.
+/// A fabric that the caller owns; null, and why, where the versions differ or UCX finds nothing to work with. `first`:
+/// UCX was not in this process before. Does not throw.
 using plugin_function = bulk_fabric*(const char* version, bool first, std::string* why);
 
 }  // namespace troupe::net::ucx

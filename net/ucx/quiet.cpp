@@ -2,8 +2,9 @@
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// UCX is configured by the environment alone, which it reads while it is loaded, and the environment is the program's: by
-// then it has set handlers for SIGSEGV, SIGBUS, SIGILL, SIGFPE and SIGHUP. They are taken back here, some milliseconds later.
+// UCX is configured by the environment alone, which it reads while it is loaded, and the environment is the program's:
+// by then it has set handlers for SIGSEGV, SIGBUS, SIGILL, SIGFPE and SIGHUP. They are taken back here, some
+// milliseconds later.
 #include "net/ucx/quiet.hpp"
 
 #include <csignal>
@@ -50,7 +51,7 @@ void keep_to_itself() {
     if (now.sa_handler == SIG_DFL || now.sa_handler == SIG_IGN || library_of(handler) != ucs) continue;
     ucs_debug_disable_signal(signal);
   }
-  // It has read in the environment again what first.cpp had said.
+  // UCX has read in the environment again what first.cpp had said.
   ucm_global_config_t memory = ucm_global_opts;
   memory.enable_events = 0;
   memory.enable_malloc_hooks = memory.enable_malloc_reloc = 0;

@@ -9,7 +9,7 @@ namespace troupe::net::ucx {
 
 /// At once after UCX has been loaded, and before anything of it is used.
 void keep_to_itself();
-/// What UCX has complained of last on this thread; empty: nothing since this was called.
+/// Returns what UCX has complained of last on this thread; empty: nothing since this was called.
 std::string last_complaint();
 
 }  // namespace troupe::net::ucx

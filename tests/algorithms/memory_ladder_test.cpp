@@ -4,11 +4,12 @@
 //
 // Bytes are compared with what nobody can do without. In tiles, with room for S of them:
 // - Every input comes in once and every result goes out once: 3 n^2 for C = A B, n (n + 1) for Cholesky.
-// - Reads of a product: at least 2 n^3 / sqrt(S) - 2 S (Smith, Lowery, Langou, van de Geijn, "A tight I/O lower bound for
-//   matrix multiplication", 2017). At four times the memory, S = 3 n^2 / 4, that is less than the 2 n^2 above.
-// - Reads of Cholesky: n^3 / (3 sqrt(2) sqrt(S)) to leading order (Beaumont, Eyraud-Dubois, Verite, Langou, "I/O-optimal
-//   algorithms for symmetric linear algebra kernels", 2022). The best known order of square blocks (Bereux, 2009) reads
-//   sqrt(2) times that. What is known of lower orders is no bound at this size, so both figures are looked at.
+// - Reads of a product: at least 2 n^3 / sqrt(S) - 2 S (Smith, Lowery, Langou, van de Geijn, "A tight I/O lower bound
+//   for matrix multiplication", 2017). At four times the memory, S = 3 n^2 / 4, that is less than the 2 n^2 above.
+// - Reads of Cholesky: n^3 / (3 sqrt(2) sqrt(S)) to leading order (Beaumont, Eyraud-Dubois, Verite, Langou,
+//   "I/O-optimal algorithms for symmetric linear algebra kernels", 2022). The best known order of square blocks
+//   (Bereux, 2009) reads sqrt(2) times that. What is known of lower orders is no bound at this size, so both figures
+//   are looked at.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -31,8 +32,8 @@ using troupe::index_t;
 
 constexpr index_t tile = 32;
 
-// Sanitizers make kernels with barriers a hundred times slower. There the sizes are halved and what moves is not judged:
-// the tasks under way hold too much of so few tiles.
+// Sanitizers make kernels with barriers a hundred times slower. There the sizes are halved and what moves is not
+// judged: the tasks under way hold too much of so few tiles.
 #if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
 constexpr bool sanitized = true;
 #else
@@ -45,7 +46,7 @@ struct memory {
   std::uint64_t device = 0, host = 0;  // 0: no limit
 };
 
-/// What came of it, and what it took.
+/// The outcome of a run, and what it took.
 struct outcome {
   std::vector<double> values;
   executor_report device;

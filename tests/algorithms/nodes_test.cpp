@@ -1,4 +1,4 @@
-// What this file is for: the algorithms across nodes: the same results as on one, and every node has had a part in them.
+// What this file is for: the algorithms across nodes: the same results as on one, and every node has had a part.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 //

@@ -13,8 +13,8 @@
 
 namespace troupe_test {
 
-/// The parameter: a kind of device, or "cores_and_sim". `where()` goes into the program that is tested. Without the device
-/// the test is skipped with the reason.
+/// The parameter: a kind of device, or "cores_and_sim". `where()` goes into the program that is tested. Without the
+/// device the test is skipped with the reason.
 class places : public testing::TestWithParam<std::string> {
  protected:
   void SetUp() override {
@@ -33,8 +33,8 @@ class places : public testing::TestWithParam<std::string> {
   troupe::scope where() const { return alone() ? troupe::scope::executor(device()) : troupe::scope::any(); }
   troupe::runtime& rt() { return *rt_; }
 
-  /// Runs a program. Beside cores again and again, until the device has had some of its tasks: the cores may have done the
-  /// few tasks of a small program before the device's thread is awake.
+  /// Runs a program. Beside cores again and again, until the device has had some of its tasks: the cores may have done
+  /// the few tasks of a small program before the device's thread is awake.
   template <class Program>
   void run_until_shared(Program&& program) {
     program();

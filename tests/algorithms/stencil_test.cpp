@@ -94,7 +94,7 @@ void expect_equal(const array<T, 2>& result, const plain<T>& reference) {
       ASSERT_EQ(seen(y, x), reference.cells[static_cast<std::size_t>(y * reference.width + x)]) << y << "," << x;
 }
 
-// Both programs from a random start.
+// Runs both programs from a random start.
 void expect_relaxes(runtime& rt, const world& w, const scope& where) {
   std::mt19937 random(5);
   std::uniform_real_distribution<double> value(-10, 10);

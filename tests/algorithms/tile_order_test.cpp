@@ -32,7 +32,7 @@ TEST(tile_order, a_block_of_a_product_has_room_with_a_row_and_a_tile_that_pass_b
       }
 }
 
-// What each block reads, summed up: with a quarter of the room the factors come in one and a half times.
+// The reads of all blocks, summed up: with a quarter of the room the factors come in one and a half times.
 TEST(tile_order, blocks_of_a_product_are_chosen_for_few_reads) {
   for (index_t n : {8, 12, 16, 24, 32}) {
     const product_block b = product_block_for(n, n, n, 3 * n * n / 4);

@@ -1,4 +1,4 @@
-// What this file is for: what those who wait see of bodies that a shutdown leaves behind.
+// What this file is for: what threads that wait see of bodies that a shutdown leaves behind.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 #include <atomic>

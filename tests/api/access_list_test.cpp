@@ -57,12 +57,13 @@ TEST(access_lists, give_the_views_of_all_arrays_in_their_order) {
 TEST(access_lists, are_spans_of_views_where_a_body_wants_that) {
   runtime rt(options{.threads = 1});
   auto parts = numbered(rt, 5);
-  const int sum = rt.spawn(
-                        [](std::span<const view<const int, 1>> in) {
-                          return std::accumulate(in.begin(), in.end(), 0, [](int n, const auto& v) { return n + v(0); });
-                        },
-                        read_all(parts))
-                      .get();
+  const int sum =
+      rt.spawn(
+            [](std::span<const view<const int, 1>> in) {
+              return std::accumulate(in.begin(), in.end(), 0, [](int n, const auto& v) { return n + v(0); });
+            },
+            read_all(parts))
+          .get();
   EXPECT_EQ(sum, 10);
   static_assert(std::ranges::contiguous_range<views<const int, 1>>);
   static_assert(std::ranges::random_access_range<values<int>>);
@@ -93,7 +94,7 @@ TEST(access_lists, are_ordered_as_single_accesses_are) {
   constexpr int count = 19, steps = 60;
   std::vector<array<int, 1>> cells;
   for (int i = 0; i < count; ++i) cells.push_back(rt.filled<int>({1}, tiles(1), i));
-  // Each step gives every cell the sum of all cells, modulo a prime, plus its number.
+  // A step gives every cell the sum of all cells, modulo a prime, plus its number.
   std::vector<int> want(count);
   std::iota(want.begin(), want.end(), 0);
   for (int s = 0; s < steps; ++s) {
@@ -112,7 +113,8 @@ TEST(access_lists, are_ordered_as_single_accesses_are) {
     const int sum = std::accumulate(want.begin(), want.end(), 0);
     for (int i = 0; i < count; ++i) want[static_cast<std::size_t>(i)] = (sum + i) % 9973;
   }
-  for (int i = 0; i < count; ++i) EXPECT_EQ(value_of(cells[static_cast<std::size_t>(i)]), want[static_cast<std::size_t>(i)]);
+  for (int i = 0; i < count; ++i)
+    EXPECT_EQ(value_of(cells[static_cast<std::size_t>(i)]), want[static_cast<std::size_t>(i)]);
 }
 
 TEST(access_lists, are_written_and_updated) {
@@ -180,7 +182,8 @@ TEST(access_lists, of_futures_give_their_values) {
                                   [](values<std::string> list) {
                                     std::string text;
                                     for (const std::string& w : list) text += w + " ";
-                                    EXPECT_TRUE(list.empty() || list[list.size() - 1] == std::to_string(list.size() - 1));
+                                    EXPECT_TRUE(list.empty() ||
+                                                list[list.size() - 1] == std::to_string(list.size() - 1));
                                     return text;
                                   },
                                   words)
@@ -218,8 +221,12 @@ TEST(access_lists, have_mappers_in_for_each) {
   std::vector<array<int, 1>> in;
   for (int i = 0; i < 3; ++i) {
     in.push_back(rt.array<int>({12}, tiles(4)));
-    rt.for_each(grid(12), [i](view<int, 1> v) { for (index_t k = v.lo(0); k < v.hi(0); ++k) v(k) = static_cast<int>(k) + i; },
-                write(in.back()));
+    rt.for_each(
+        grid(12),
+        [i](view<int, 1> v) {
+          for (index_t k = v.lo(0); k < v.hi(0); ++k) v(k) = static_cast<int>(k) + i;
+        },
+        write(in.back()));
   }
   std::vector<array<int, 1>> out{rt.array<int>({12}, tiles(4)), rt.array<int>({12}, tiles(4))};
   rt.for_each(

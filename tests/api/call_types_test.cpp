@@ -1,4 +1,4 @@
-// What this file is for: what the types of a call decide: what bodies get, which values fill, who shares a cost model.
+// What this file is for: what the types of a call decide: what bodies get, which values fill, what shares a cost model.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 #include <gtest/gtest.h>

@@ -183,7 +183,7 @@ TEST(dag, of_twenty_tasks_scoped_in_turn_to_two_executors_runs_each_where_it_may
             "cpu:1");
 }
 
-// Of a hundred tasks that each need one A, never more run than there are; all is given back.
+// Never more run, of a hundred tasks that each need one A, than there are; all is given back.
 TEST(dag, of_a_hundred_constrained_tasks_never_exceeds_the_quantity) {
   for (int amount : {1, 2}) {
     runtime rt(options{.threads = 4, .resources = {{"A", static_cast<double>(amount)}}});

@@ -46,7 +46,7 @@ TEST(devices, links_are_measured_when_asked_for_and_known_from_then_on) {
   const test::scratch_folder costs;
   const std::string place = costs.path();
   EXPECT_EQ(first_sim({.cost_cache = place}).link.in_gb_per_s, 0);
-  // What is measured while the machine is too busy is not kept, so it is measured until it is.
+  // A measurement while the machine is too busy is not kept, so the device is measured until one is.
   device_info measured, known;
   const auto give_up = std::chrono::steady_clock::now() + test::patience;
   do {

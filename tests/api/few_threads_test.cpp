@@ -26,7 +26,7 @@ std::size_t threads_of(const std::string& process) {
   return n;
 }
 
-// Of all processes of this user.
+// Returns the threads of all processes of this user.
 std::size_t threads_of_user() {
   std::size_t n = 0;
   for (const auto& p : std::filesystem::directory_iterator("/proc")) {
@@ -48,7 +48,7 @@ bool come_down_to(std::size_t threads) {
   return true;
 }
 
-// Limits do not hold for root, so that it becomes a user of whom there is nothing else: no other test beside it either.
+// Limits do not hold for root, so that it becomes a user that has no other process: no other test beside it either.
 [[noreturn]] void try_each_limit(const troupe::options& o, int most) {
   if (::getuid() == 0 && ::setuid(static_cast<uid_t>(1'000'000 + ::getpid())) != 0) std::_Exit(3);
   const auto fail = [](int more, const char* what) {
@@ -68,7 +68,7 @@ bool come_down_to(std::size_t threads) {
       worked = true;
       if (rt.spawn([] { return 5; }).get() != 5) fail(more, "a task gives something else");
     } catch (const troupe::error& e) {
-      if (o.devices.empty() && e.code() != troupe::errc::no_resource) fail(more, e.what());  // a device has its own words
+      if (o.devices.empty() && e.code() != troupe::errc::no_resource) fail(more, e.what());  // a device words it itself
     } catch (const std::exception& e) {
       fail(more, e.what());
     }

@@ -27,7 +27,7 @@ using test::code_of;
 using test::gate;
 using troupe::errc;
 
-// What the child of this process ends with; -1 for one that had to be killed.
+// Returns the exit code of a child of this process; -1 for one that had to be killed.
 int code_of_child(const std::function<int()>& f) {
   std::fflush(nullptr);
   const pid_t child = ::fork();

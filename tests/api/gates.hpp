@@ -97,7 +97,7 @@ class meeting {
   int missing_;
 };
 
-/// What a call threw, as far as troupe's errors tell it.
+/// The error that a call threw, as far as troupe's errors tell it.
 struct caught {
   troupe::errc code{};
   std::string text;

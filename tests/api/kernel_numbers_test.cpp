@@ -1,4 +1,4 @@
-// What this file is for: numbers that the parameters of a kernel do not hold are refused at the call, and others arrive.
+// What this file is for: numbers that a kernel's parameters do not hold are refused at the call, and others arrive.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 #include <gtest/gtest.h>
@@ -25,7 +25,7 @@ constexpr auto keep = kernel<out<P, 1>, P>("keep").on(cpu, [](view<P, 1> a, P va
 
 class kernel_numbers : public testing::Test {
  protected:
-  /// What arrives; the code of the error where nothing does.
+  /// Returns what arrives; the code of the error where nothing does.
   template <class P, class T>
   P passed(T value) {
     auto a = rt_.array<P>({1}, tiles(1));

@@ -1,4 +1,4 @@
-// What this file is for: bodies that wait, more of them than there are threads for, with limits, and for what they hold.
+// What this file is for: bodies that wait, more of them than threads, with limits, and for what they hold.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 #include <gtest/gtest.h>
@@ -110,7 +110,7 @@ TEST(limits_inside, a_body_may_wait_for_one_that_waits_for_it_as_long_as_its_lim
   rt.wait_all();
 }
 
-// Each looks again and again whether the next one has ended, which has not begun: more than there are spares, and with
+// Bodies look again and again whether the next one has ended, which has not begun: more than there are spares, and with
 // so much to do in between that at any time some of them run.
 TEST(limits_inside, bodies_that_look_again_and_again_leave_slots_to_what_they_wait_for) {
   for (const int spares : {0, 2, 8}) {

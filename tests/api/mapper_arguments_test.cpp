@@ -1,4 +1,4 @@
-// What this file is for: mappers and boxes with numbers that cannot be meant: refused with words, or taken at their word.
+// What this file is for: mappers and boxes with numbers that cannot be meant: refused with words, or taken as said.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 #include <gtest/gtest.h>
@@ -60,7 +60,7 @@ TEST_F(window_radius, beyond_what_can_be_addressed_is_an_error) {
     }
     EXPECT_EQ(error_with(window(radius).fill(7))->code, errc::bad_argument);
   }
-  // Each dimension for itself is not too large, all together are.
+  // No dimension for itself is too large, all together are.
   auto m = rt_.filled<double>({4, 4}, tiles(2, 2), 1.0, "m");
   const auto e = error_of([&] {
     rt_.for_each(

@@ -1,4 +1,4 @@
-// What this file is for: bodies that wait or need no slot, on several core groups and mixed with others: nobody stands still.
+// What this file is for: bodies that wait or need no slot, on several core groups and mixed: none stands still.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 #include <gtest/gtest.h>
@@ -35,8 +35,8 @@ void PrintTo(const layout& l, std::ostream* os) {
 class nested_groups : public testing::TestWithParam<layout> {
  protected:
   options settings() const { return {.threads = GetParam().threads, .core_groups = GetParam().groups}; }
-  // Bodies that have all begun before the first of them goes on, so that every slot is a waiting body's; and that placement
-  // takes for longer than its window.
+  // Bodies that have all begun before the first of them goes on, so that every slot is a waiting body's; and that
+  // placement takes for longer than its window.
   template <class Body>
   void rounds(runtime& rt, const Body& body) {
     for (int round = 0; round < 20; ++round) {
@@ -122,7 +122,7 @@ TEST(slotless_tasks, that_run_hold_up_no_other_task) {
   }
 }
 
-// The one who waits does so with a limit, so it does not run the task itself.
+// The thread that waits does so with a limit, so it does not run the task itself.
 TEST(slotless_tasks, start_what_comes_after_them) {
   for (const int groups : {1, 2})
     for (int round = 0; round < 30; ++round) {
@@ -134,7 +134,7 @@ TEST(slotless_tasks, start_what_comes_after_them) {
       auto by_array = rt.spawn(slotless, [&](view<int, 1> v) { v(0) = go.pass() ? 1 : 0; }, update(a));
       auto after = rt.spawn([](int n) { return n + 1; }, first);
       auto reader = rt.spawn([](view<const int, 1> v) { return v(0) + 1; }, read(a));
-      // Both workers sleep by now, or do so any moment.
+      // The two workers sleep by now, or do so any moment.
       go.open();
       ASSERT_TRUE(after.wait_for(test::patience)) << "round " << round;
       ASSERT_TRUE(reader.wait_for(test::patience)) << "round " << round;
@@ -144,7 +144,7 @@ TEST(slotless_tasks, start_what_comes_after_them) {
 }
 
 TEST(slotless_tasks, and_bodies_that_wait_leave_no_slot_without_a_thread) {
-  // A spare that is about to take a task without a slot is not counted as the one who takes a slot that becomes free.
+  // A spare that is about to take a task without a slot is not counted as the one that takes a slot that becomes free.
   for (int round = 0; round < 200; ++round) {
     runtime rt(options{.threads = 1});
     gate go;
@@ -161,11 +161,13 @@ TEST(slotless_tasks, and_bodies_that_wait_leave_no_slot_without_a_thread) {
   }
 }
 
-// Everything that moves slots about at once: the smallest group, several slots, none, a named quantity, bodies that wait.
+// Everything that moves slots about at once: the smallest group, several slots, none, a named quantity, bodies that
+// wait.
 TEST(slots, go_round_among_all_kinds_of_tasks) {
   for (const int threads : {1, 2, 4, 16})
     for (int seed = 0; seed < 8; ++seed) {
-      runtime rt(options{.threads = threads, .core_groups = 1 + (threads > 1 ? seed % 2 : 0), .resources = {{"thing", 2}}});
+      runtime rt(
+          options{.threads = threads, .core_groups = 1 + (threads > 1 ? seed % 2 : 0), .resources = {{"thing", 2}}});
       const int widest = threads / (1 + (threads > 1 ? seed % 2 : 0));
       auto sum = rt.filled<long>({4}, tiles(1), 0);
       std::uint32_t state = static_cast<std::uint32_t>(seed * 7919 + threads + 1);
@@ -191,7 +193,8 @@ TEST(slots, go_round_among_all_kinds_of_tasks) {
             all.push_back(rt.spawn(o, [i] { return yield_core([i] { return i; }); }));
             break;
           case 2:
-            all.push_back(rt.spawn(o, [i](view<long, 1> v) { return ++v(v.lo(0)), i; }, update(sum.sub(box<1>{{tile}, {tile + 1}}))));
+            all.push_back(rt.spawn(
+                o, [i](view<long, 1> v) { return ++v(v.lo(0)), i; }, update(sum.sub(box<1>{{tile}, {tile + 1}}))));
             break;
           default:
             all.push_back(rt.spawn(o, [&rt, i] {

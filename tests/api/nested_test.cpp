@@ -195,7 +195,7 @@ TEST(in_flight_bound, keeps_a_spawning_thread_from_running_ahead) {
   EXPECT_LE(ahead, bound);
 }
 
-// Whoever is held back has not handed its task over yet, so no body that runs waits for somebody who is held back.
+// A thread that is held back has not handed its task over yet, so no body that runs waits for one that is held back.
 TEST(in_flight_bound, a_body_may_wait_for_the_thread_that_has_spawned_it) {
   constexpr int spawners = 4, rounds = 300;
   for (const std::size_t bound : {1, 2, 3}) {

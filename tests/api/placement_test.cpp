@@ -27,8 +27,8 @@ std::string where_am_i(task_context& c) { return c.executor(); }
 // ---- scopes ---------------------------------------------------------------------------------------------------------
 
 TEST(balance, of_groups_holds_when_one_body_takes_for_ever) {
-  // Both groups are given their part of what is predicted to be short. The first body waits until all others are done:
-  // also those that were to run after it on its own worker.
+  // The two groups are given their part of what is predicted to be short. The first body waits until all others are
+  // done: also those that were to run after it on its own worker.
   runtime rt(options{.threads = 2, .core_groups = 2});
   constexpr int n = 200;
   for (int round = 0; round < 3; ++round) {

@@ -189,7 +189,7 @@ TEST(replay, runs_independent_tasks_at_the_same_time) {
   }
 }
 
-// Each group has two of the four threads that the bodies need.
+// A group has two of the four threads that the bodies need.
 TEST(replay, uses_all_core_groups_in_its_scope) {
   for (const bool after_one : {false, true}) {
     runtime rt(options{.threads = 4, .core_groups = 2});
@@ -314,7 +314,7 @@ TEST(replay, of_a_body_that_waits_for_what_comes_after_its_run_is_told_so) {
       EXPECT_EQ(seen, errc::would_deadlock) << &wait - waits;
       rt.wait_all();
     }
-    // What does not come after it may be waited for.
+    // Tasks that do not come after it may be waited for.
     int five = 0;
     const graph fine = rt.record([&](recorder& r) { r.spawn([&] { five = rt.spawn([] { return 5; }).get(); }); });
     rt.run(fine).get();
@@ -495,7 +495,7 @@ TEST(replay, refuses_what_it_cannot_run_again_yet) {
   EXPECT_EQ(rt.spawn([] { return 1; }).get(), 1);
 }
 
-// What a thread has taken of a run is not its own while its body waits.
+// Nodes that a thread has taken of a run are not its own while its body waits.
 TEST(replay, begins_all_that_is_ready_while_bodies_wait) {
   constexpr int count = 10;
   for (const int threads : {1, 2, 4}) {
@@ -513,7 +513,7 @@ TEST(replay, begins_all_that_is_ready_while_bodies_wait) {
   }
 }
 
-// Whoever runs a graph leaves its slot while the bodies of others are all that is missing.
+// A thread that runs a graph leaves its slot while the bodies of others are all that is missing.
 TEST(replay, ends_when_bodies_that_waited_need_the_slot_of_who_runs_it) {
   for (const int groups : {1, 2})
     for (int round = 0; round < 50; ++round) {
@@ -567,7 +567,7 @@ TEST(replay, of_calls_that_write_a_tile_in_parts_needs_nothing_that_was_there) {
       rt.run(g).get();
       EXPECT_EQ(sum.read()(0), 66 * n) << tile;
     }
-    // What has failed before is overwritten in parts, too.
+    // Data that is in error is overwritten in parts, too.
     EXPECT_ANY_THROW(rt.spawn([](view<int, 1>) { throw std::runtime_error("bad"); }, update(u)).get());
     rt.run(g).get();
     EXPECT_EQ(sum.read()(0), 66 * 4);

@@ -1,4 +1,4 @@
-// What this file is for: the life of a runtime: options, moves, several in one process, shutdown, leaving the host alone.
+// What this file is for: the life of a runtime: options, moves, several in a process, shutdown, leaving the host alone.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// What this file is for: random programs under a tiny host memory budget leave the bytes that a plain serial run leaves.
+// What this file is for: random programs under a tiny host memory budget leave the bytes that a serial run leaves.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 //

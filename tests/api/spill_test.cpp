@@ -1,4 +1,4 @@
-// What this file is for: arrays larger than the host memory budget: exact results, bounds, errors with sizes, full disks.
+// What this file is for: arrays larger than the host memory budget: exact results, bounds, errors by size, full disks.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 #include <gtest/gtest.h>

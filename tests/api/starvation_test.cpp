@@ -1,4 +1,4 @@
-// What this file is for: who asks for much of something scarce begins in time, and does not idle what it waits for.
+// What this file is for: a task that asks for much of something scarce begins in time, and idles nothing meanwhile.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 #include <gtest/gtest.h>

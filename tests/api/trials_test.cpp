@@ -1,4 +1,4 @@
-// What this file is for: devices that have never run a kernel: no job waits until they have been tried out, and they are.
+// What this file is for: devices that have never run a kernel: they are tried out, and no job waits for that.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 #include <gtest/gtest.h>
@@ -79,7 +79,7 @@ TEST(trials, are_no_question_where_only_the_device_may_run_the_task) {
   EXPECT_EQ(tasks_on_sim(rt), 1u);
 }
 
-// What is wrong with the text is told by the task that needs it, not by the look in advance.
+// The fault of the text is told by the task that needs it, not by the look in advance.
 TEST(trials, of_a_text_that_does_not_compile_harm_nobody_else) {
   static constexpr auto wrong =
       kernel<inout<int, 1>>("wrong")

@@ -44,7 +44,7 @@ template <class T, int N>
 bool is_aligned(const view<T, N>& v) {
   return reinterpret_cast<std::uintptr_t>(v.data()) % alignof(T) == 0;
 }
-/// One more body that has got a view, and one more that is not aligned.
+/// Counts of bodies that have got a view, and of views that are not aligned.
 struct tally {
   std::atomic<int> seen{0}, crooked{0};
   template <class T, int N>

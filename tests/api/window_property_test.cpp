@@ -66,7 +66,7 @@ struct scenario {
 
 constexpr std::int64_t outside = -77;
 
-// What the model says an index shows; -1: nothing (the view ends there).
+// Returns what an index shows by the model; -1: nothing (the view ends there).
 index_t shown(index_t i, index_t size, border edge) {
   if (i >= 0 && i < size) return i;
   switch (edge) {

@@ -1,4 +1,4 @@
-// What this file is for: two kernels with bodies for cores and for every accelerator, whose results tell who ran when.
+// What this file is for: two kernels with bodies for cores and all accelerators, whose results tell which ran when.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once

@@ -36,7 +36,7 @@ struct candidate {
   /// Prepares the process and gives the source; with fewer than `devices` the tests are skipped with its remark.
   std::function<std::unique_ptr<accelerator_source>()> source;
   int devices = 1;
-  // What it cannot do, or does beyond the seam.
+  // The device's limits, and what it does beyond the seam.
   std::size_t argument_align = 1;  ///< of the offset of memory passed to kernels; OpenCL cannot pass any other
   bool fresh_is_nan = false;       ///< memory that nobody wrote reads as NaN
   std::size_t block_max = std::size_t{8} << 20;  ///< size of the largest copies; smaller where they are slow

@@ -137,7 +137,7 @@ TEST_P(conformance, gathers_may_have_more_elements_than_a_grid_has_groups) {
   }
 }
 
-// What is large enough is copied, but for its border. Too much for Oclgrind, which takes what "agrees".
+// Boxes that are large enough are copied, but for their border. Too much for Oclgrind, which takes what "agrees".
 TEST_P(conformance, gathers_that_are_large_in_every_dimension_are_as_on_the_host) {
   const auto a = open();
   for (const point& size :

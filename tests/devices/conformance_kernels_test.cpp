@@ -165,7 +165,7 @@ TEST_P(conformance, values_of_every_size_arrive) {
   const kernel_id k = a->load({"values", values_text, "values"});
   const block on(*a, 7 * 8);
   {
-    // They are copied at once.
+    // The arguments are copied at once.
     std::int8_t va = -3;
     double vb = 0.25;
     std::int16_t vc = -300;

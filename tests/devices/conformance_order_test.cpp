@@ -1,4 +1,4 @@
-// What this file is for: every device's lanes, tickets and listener: what comes after what, and who is told.
+// What this file is for: every device's lanes, tickets and listener: what comes after what, and what is told.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 #include <atomic>
@@ -16,7 +16,7 @@ constexpr std::size_t count = 1 << 15;
 
 std::vector<double> all(double v, std::size_t n = count) { return std::vector<double>(n, v); }
 
-// What an actor is: woken by the listener, and by nothing else.
+// A sleeper as an actor is: woken by the listener, and by nothing else.
 struct sleeper {
   std::mutex guard;
   std::condition_variable woken;

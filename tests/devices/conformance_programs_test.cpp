@@ -45,7 +45,7 @@ matrix<double> noise(index_t rows, index_t columns, index_t pitch) {
   return m;
 }
 
-// What is above the diagonal must stay as it is.
+// The elements above the diagonal must stay as they are.
 matrix<double> positive_definite(index_t n, index_t pitch) {
   auto m = noise(n, n, pitch);
   for (index_t i = 0; i < n; ++i) m(i, i) = static_cast<double>(n) + 1;
@@ -286,7 +286,7 @@ void expect_gathers(accelerator& a, const char* entry, index_t words) {
             (std::clamp<index_t>(y, 0, h - 1) * w + std::clamp<index_t>(x, 0, w - 1)) * words + k)]);
   const array<T> source_array(a, tile, from), target(a, std::vector<T>(expected.size(), T{9}), to);
   const std::string text(kernels::gather);
-  // One block of 2048 words, 64 wide.
+  // A block of 2048 words, 64 wide.
   run(a, source{text.c_str(), entry, {256, 1, 1}}, {256, 1, 1}, source_array, target, words, index_t{0}, index_t{1}, 6);
   EXPECT_EQ(target.content(), expected);
 }

@@ -1,4 +1,4 @@
-// What this file is for: kernels of the GPU backend: results, wrong arguments and texts, the cache of what was compiled.
+// What this file is for: kernels of the GPU backend: results, wrong arguments and texts, the cache of compiled ones.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// What this file is for: the GPU backend on the software GPU: lanes, tickets, memory, failures; and where there is no GPU.
+// What this file is for: the GPU backend on the software GPU: lanes, tickets, memory, failures; and without any GPU.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// What this file is for: what is particular to OpenCL: its plugin, its loader, kernels' parameters as the driver tells them.
+// What this file is for: what is particular to OpenCL: its plugin, its loader, parameters as the driver tells them.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 #include <dlfcn.h>
@@ -70,7 +70,7 @@ TEST_F(opencl, a_log_counts_lines_from_the_first_of_the_text) {
   EXPECT_NE(said.find(device_->facts().name), std::string::npos) << said;
 }
 
-// Where macros hide the signature from whoever reads the text, the driver still knows it.
+// Where macros hide the signature in the text, the driver still knows it.
 TEST_F(opencl, the_driver_tells_the_parameters_of_a_kernel) {
   const kernel_source hidden{"hidden",
                              "#define NAME hidden\n#define NUMBER const int\n"
@@ -89,7 +89,7 @@ TEST_F(opencl, the_driver_tells_the_parameters_of_a_kernel) {
   EXPECT_EQ(content<int>(*device_, on.at(), 64), std::vector<int>(64, 7));
 }
 
-// One cl_kernel serves all lanes: its arguments are taken when the launch is enqueued.
+// A cl_kernel serves all lanes: its arguments are taken when the launch is enqueued.
 TEST_F(opencl, launches_on_two_lanes_keep_their_own_arguments) {
   const kernel_source text{
       "set", "GPU_KERNEL void set(GPU_GLOBAL int* to, const int n) { to[GPU_GLOBAL_ID(0)] = n; }\n", "set"};

@@ -1,4 +1,4 @@
-// What this file is for: run-time compilation: every kernel that ships for every target, parameters from text, the cache.
+// What this file is for: run-time compilation: all kernels that ship, for each target; parameters from text; the cache.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// What this file is for: memory of the software GPU: apart from the host's, filled with NaN, bounded, watched at its ends.
+// What this file is for: memory of the software GPU: apart from the host's, filled with NaN, bounded, its ends watched.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 #include <gmock/gmock.h>

@@ -1,4 +1,4 @@
-// What this file is for: copies from and to pageable memory through pinned buffers: exact, beside their caller, bounded.
+// What this file is for: copies from and to pageable memory by way of pinned buffers: exact, beside callers, bounded.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 #include <gtest/gtest.h>
@@ -33,7 +33,7 @@ index_t last_of(const four& stride, const four& count) {
   for (int d = 0; d < troupe::rank_max; ++d) at += (count[d] - 1) * stride[d];
   return at;
 }
-// Of a box inside a larger one, so that there are gaps.
+// Returns strides of a box inside a larger one, so that there are gaps.
 four loose(const four& count, std::mt19937& random) {
   four s;
   index_t step = 1;
@@ -205,7 +205,7 @@ TEST_F(gpu_staging, another_lane_that_waits_for_its_ticket_finds_all_of_it) {
 }
 
 TEST_F(gpu_staging, is_not_for_memory_that_is_pinned) {
-  // Whoever stages needs a function of the host's.
+  // Staging needs a function of the host's.
   accelerator& a = start({.faults = {refusal("LaunchHostFunc", 1, simErrorInvalidValue)}});
   void* const p = a.allocate(0, mib);
   std::byte* const pinned = a.allocate_pinned(mib);

@@ -111,7 +111,7 @@ TEST_F(convolve, applies_the_kernel_as_it_is_written) {
 }
 
 TEST_F(convolve, applies_raw_kernels_and_clamps_what_they_overshoot) {
-  // One row 0 100 200 under (-1 3 -1): 0, 100, 400 with the border repeated, less the neighbours.
+  // A row 0 100 200 under (-1 3 -1): 0, 100, 400 with the border repeated, less the neighbours.
   const image picture{3, 1, 3, {0, 0, 0, 100, 100, 100, 200, 200, 200}};
   const image result = filtered(png_file(picture), {"--kernel", kernel("-1 3 -1\n"), "--raw", "--verify"});
   EXPECT_EQ(result.samples, (std::vector<std::uint8_t>{0, 0, 0, 100, 100, 100, 255, 255, 255}));

@@ -1,4 +1,4 @@
-// What this file is for: the programs with --devices: the same answers, the device at work, and names that mean nothing.
+// What this file is for: the programs with --devices: the same answers, the device at work, names that mean nothing.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 #include <gtest/gtest.h>
@@ -16,8 +16,8 @@ namespace {
 
 using troupe_test::run_program;
 
-// As on a machine that has never run the programs: nobody knows yet that the software GPU is the slower one, which is tried
-// out however little there is to do.
+// As on a machine that has never run the programs: nobody knows yet that the software GPU is the slower one, which is
+// tried out however little there is to do.
 class first_time {
  public:
   first_time() : before_(std::getenv("XDG_CACHE_HOME") ? std::getenv("XDG_CACHE_HOME") : "") {

@@ -30,7 +30,7 @@ std::string plain(const std::string& text) {
   return all;
 }
 
-// What stands between ```cpp and ```, cut where a line is "...".
+// Returns what stands between ```cpp and ```, cut where a line is "...".
 std::vector<std::string> pieces_of(const std::string& page) {
   std::istringstream lines(page);
   std::vector<std::string> all;

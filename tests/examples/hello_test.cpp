@@ -1,4 +1,4 @@
-// What this file is for: the first program that a reader sees is the one that is built, and prints what the README says.
+// What this file is for: the first program that a reader sees is the one that is built, and prints what README.md says.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 #include <gtest/gtest.h>
@@ -13,7 +13,8 @@ using troupe_test::bytes_of;
 
 const std::string root = TROUPE_SOURCE_DIR "/";
 
-/// What stands between a line that opens a block and the one that ends it; from `at` on, which is then the end of the latter.
+/// Returns what stands between a line that opens a block and the one that ends it; from `at` on, which is then the end
+/// of the latter.
 std::string next_block(const std::string& text, const std::string& opening, std::size_t& at) {
   const std::size_t begin = text.find("\n" + opening + "\n", at) + opening.size() + 2, end = text.find("\n```", begin);
   at = end + 4;

@@ -1,4 +1,4 @@
-// What this file is for: the HTTP service, as its clients see it: alone and with nodes, with wrong input, and at its end.
+// What this file is for: the HTTP service as its clients see it: alone and with nodes, with wrong input, at its end.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 #include <gtest/gtest.h>

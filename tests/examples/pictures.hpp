@@ -17,7 +17,7 @@ enum class png_colour : int { grey = 0, rgb = 2, palette = 3, grey_alpha = 4, rg
 /// `more` goes between the header and the data. Interlaced rows come pass by pass (8.2).
 std::string png_file(std::uint32_t width, std::uint32_t height, int bits, png_colour colour, const std::string& rows,
                      const std::string& more = "", bool interlaced = false);
-/// One chunk with its checksum.
+/// Returns a chunk with its checksum.
 std::string png_chunk(const std::string& type, const std::string& data);
 
 /// The same picture as such a file.

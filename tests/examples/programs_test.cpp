@@ -1,5 +1,5 @@
-// What this file is for: what every program that the build makes for users says of itself, and how it refuses what it does
-// not know.
+// What this file is for: what every program that the build makes for users says of itself, and how it refuses what it
+// does not know.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 #include <gmock/gmock.h>
@@ -21,8 +21,8 @@ using testing::MatchesRegex;
 using testing::StartsWith;
 using troupe_test::run_program;
 
-// The examples, the tools, the benchmark and the random load, as CMake knows them. All but the README's first program, whose
-// text is shown there as a whole: it takes no words.
+// The examples, the tools, the benchmark and the random load, as CMake knows them. All but the README's first program,
+// whose text is shown there as a whole: it takes no words.
 std::vector<std::string> programs() {
   std::vector<std::string> all;
   const std::string names = TROUPE_PROGRAMS;

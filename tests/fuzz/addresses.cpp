@@ -18,7 +18,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     fuzz::must(e.code() == troupe::errc::bad_argument);
     return 0;
   }
-  // What was understood is understood the same way when it is written down.
+  // Addresses that were understood are understood the same way when they are written down.
   std::string again;
   for (const endpoint& e : all) again += e.text() + "\n";
   fuzz::must(parse_addresses(again) == all);

@@ -23,7 +23,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   if (read_announcement(bytes, cluster, b) != verdict::good) return 0;
   fuzz::must(b.listens_on.size() <= announced_max);
   for (const endpoint& e : b.listens_on) fuzz::must(e.port != 0 && e.host.size() <= 255);
-  // What reads well is written the same way again, if it fits into a datagram.
+  // A datagram that reads well is written the same way again, if it fits into a datagram.
   const auto again = write_announcement(b, cluster);
   if (size + mac_bytes <= datagram_max) fuzz::must(std::vector(bytes.begin(), bytes.end()) == again);
   announcement c;

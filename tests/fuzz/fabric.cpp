@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::uint64_t body_max = 1u << 20;
 
-// What has been told to be whole has been written, each byte of it.
+// Bodies that have been told to be whole have been written, each byte of them.
 void transfers(reader from) {
   std::list<std::vector<std::byte>> all;
   std::map<std::uint64_t, const std::vector<std::byte>*> bodies;

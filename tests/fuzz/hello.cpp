@@ -10,7 +10,7 @@ using namespace troupe::net;
 
 namespace {
 
-// What is understood of this version is written the same way again.
+// A message that is understood of this version is written the same way again.
 template <class Decode>
 void same_again(std::span<const std::byte> bytes, Decode&& decode) {
   fuzz::decodes([&] {

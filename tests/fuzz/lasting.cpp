@@ -51,7 +51,7 @@ class connection final : public net::session {
   std::vector<std::function<void(bool)>> sending_;
 };
 
-/// Of what it gives room for it is told once.
+/// A place is told once of what it gives room for.
 class place final : public net::lasting_events {
  public:
   void frame(std::span<const std::byte>) override {}

@@ -11,7 +11,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   fuzz::decodes([&] {
     const auto message = decode_membership(bytes);
     fuzz::must(is_membership(bytes));
-    // Who passes on what he has heard says the same.
+    // A node that passes on what it has heard says the same.
     const auto once = encode(message);
     fuzz::must(encode(decode_membership(once)) == once);
   });

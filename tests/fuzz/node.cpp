@@ -1,12 +1,12 @@
-// What this file is for: a whole node, its runtime and all that a member may say to it: frames and transfers that fit what
-// was said before, each with some of its bytes changed.
+// What this file is for: a whole node, its runtime and all that a member may say to it: frames and transfers that fit
+// what was said before, each with some of its bytes changed.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The node lives on an imagined network in imagined time, so an input does the same each time. An input is a row of steps:
-// what the member says next, two arguments, and up to three changes of the bytes that it sends. Whatever it says, the node
-// goes on: once the member has gone, all that the node's own program has spawned ends, and it runs a task of its own.
-// No body sees a view that has elements and no memory.
+// The node lives on an imagined network in imagined time, so an input does the same each time. An input is a row of
+// steps: what the member says next, two arguments, and up to three changes of the bytes that it sends. Whatever it
+// says, the node goes on: once the member has gone, all that the node's own program has spawned ends, and it runs a
+// task of its own. No body sees a view that has elements and no memory.
 #include <algorithm>
 #include <array>
 #include <chrono>
@@ -146,7 +146,7 @@ class conversation : public troupe::array_maker<conversation>, public troupe::su
     fuzz::must(until([&] { return other_->is_member; }));
     losses_ = other_->losses;
   }
-  // It was given up: what was said does not hold any more.
+  // Begins anew: the node was given up, and what was said does not hold any more.
   void begin_anew() {
     other_->heard.clear();
     arrays_.clear();
@@ -378,7 +378,7 @@ class conversation : public troupe::array_maker<conversation>, public troupe::su
     }
   }
 
-  // ---- as the one who runs
+  // ---- as the node that runs
   void spawn_there(std::uint8_t a, std::uint8_t b) {
     if (futures_.size() > 64) return;
     const auto there = troupe::scope::at("false");

@@ -1,13 +1,13 @@
-// What this file is for: a fuzz target run by any compiler: once on each file of its corpus, so that what was found stays
-// found, and for a time on what random changes make of those.
+// What this file is for: a fuzz target run by any compiler: once on each file of its corpus, so that what was found
+// stays found, and for a time on what random changes make of those.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 //
 //   PROGRAM FOLDER...                           each file once
-//   PROGRAM --seconds N [--seed S] --keep FILE FOLDER...   then changed ones; the one that ends the program is left in FILE
+//   PROGRAM --seconds N [--seed S] --keep FILE FOLDER...   then changed ones; one that ends the program stays in FILE
 //
-// Without the coverage that libFuzzer looks at, which wants clang and all of a target's sources in one command: for what
-// is as large as a node it is the structure of its inputs that reaches far.
+// Without the coverage that libFuzzer looks at, which wants clang and all of a target's sources in one command: for
+// what is as large as a node it is the structure of its inputs that reaches far.
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -30,7 +30,7 @@ class changes {
  public:
   explicit changes(std::uint64_t seed) : random_(seed) {}
   std::size_t below(std::size_t n) { return random_() % n; }
-  /// One of them with some bytes changed, put in, taken out, or a piece of another one put in.
+  /// Returns an input of the corpus with some bytes changed, put in, taken out, or a piece of another one put in.
   input next(const std::vector<input>& corpus) {
     input made = corpus.empty() || below(8) == 0 ? input() : corpus[below(corpus.size())];
     for (std::size_t left = 1 + below(8); left != 0; --left) {

@@ -1,5 +1,5 @@
-// What this file is for: the first bytes of strangers, before TLS sees them: what is decided does not depend on how they
-// arrive.
+// What this file is for: the first bytes of strangers, before TLS sees them: what is decided does not depend on how
+// they arrive.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 #include <algorithm>

@@ -9,7 +9,7 @@ using namespace troupe::detail;
 
 namespace {
 
-// What has been decoded, encoded and decoded again says the same.
+// A message that has been decoded, encoded and decoded again says the same.
 template <class T, class F>
 void says_the_same(const T& what, F&& decode) {
   net::writer once, twice;

@@ -1,4 +1,4 @@
-// What this file is for: who looks for more before he sleeps, and who does not.
+// What this file is for: which threads look for more before they sleep, and which do not.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 #include "net/adaptive_spin.hpp"

@@ -1,4 +1,4 @@
-// What this file is for: the tools of the suite for wires, and who takes it.
+// What this file is for: the tools of the suite for wires, and which wires take it.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 #include "conformance.hpp"
@@ -84,7 +84,7 @@ bytes node::body(const std::string& head) const {
 void node::record(event e, const std::shared_ptr<session>& fresh) {
   e.thread = std::this_thread::get_id();
   {
-    const std::lock_guard hold(lock_);  // who sees the session sees that it has been told
+    const std::lock_guard hold(lock_);  // a thread that sees the session sees that it has been told
     if (fresh) sessions_.push_back(fresh);
     events_.push_back(e);
   }

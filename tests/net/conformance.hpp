@@ -2,7 +2,8 @@
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// A transport joins with a `network` of its own and an entry in conformance.cpp. The tests are in conformance_*_test.cpp.
+// A transport joins with a `network` of its own and an entry in conformance.cpp. The tests are in
+// conformance_*_test.cpp.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -31,7 +32,7 @@ using troupe::errc;
 using troupe::error;
 using bytes = std::vector<std::byte>;
 
-/// What nodes of one kind meet on, new for each test.
+/// The network that nodes of one kind meet on, new for each test.
 class network {
  public:
   virtual ~network() = default;
@@ -41,15 +42,15 @@ class network {
   virtual endpoint anywhere() = 0;
   /// Where nobody listens.
   virtual endpoint nowhere() = 0;
-  /// Lets things happen until `done` says so; false if that does not come to pass. It is asked again after each event, and
-  /// now and then.
+  /// Lets things happen until `done` says so; false if that does not come to pass. It is asked again after each event,
+  /// and now and then.
   virtual bool until(const std::function<bool()>& done) = 0;
 };
 
 struct candidate {
   std::string name;
   std::function<std::unique_ptr<network>()> open;
-  /// Bytes that a peer who reads nothing lets pile up elsewhere before `unsent` grows.
+  /// Bytes that a peer that reads nothing lets pile up elsewhere before `unsent` grows.
   std::size_t swallows_max = 16u << 20;
   /// All is told on the thread that waits, so that what is told cannot block and be looked at.
   bool one_thread = false;
@@ -87,10 +88,10 @@ class node final : private transport_events {
   std::shared_ptr<session> with(const node& other) const;
   std::shared_ptr<session> with_anyone() const;
   std::vector<bytes> frames() const;
-  /// What arrived under that head.
+  /// Returns what arrived under that head.
   bytes body(const std::string& head) const;
 
-  // What a test may change before `start`.
+  // Options that a test may change before `start`.
   /// Where a transfer goes; by default memory of its own in one piece.
   std::function<pieces(session&, std::span<const std::byte> head, std::uint64_t)> places{};
   /// Called with each event, on its thread, after it has been recorded.

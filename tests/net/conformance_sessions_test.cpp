@@ -67,7 +67,7 @@ TEST_P(sessions, are_one_however_often_a_peer_is_dialled) {
   const auto a = begin("a"), b = begin("b");
   for (int i = 0; i < 5; ++i) a->wire().dial(b->address());
   ASSERT_TRUE(until([&] { return a->with(*b) && b->with(*a); }));
-  // What is told after a last exchange would have been told before it.
+  // Events that are told after a last exchange would have been told before it.
   for (int i = 0; i < 3; ++i) {
     a->wire().dial(b->address());
     a->with(*b)->send(as_bytes("there"));
@@ -86,7 +86,7 @@ TEST_P(sessions, are_one_when_two_processes_dial_each_other) {
     ASSERT_TRUE(until([&] { return a->with(*b) && b->with(*a); }));
     const auto on_a = a->with(*b), on_b = b->with(*a);
     EXPECT_NE(on_a->dialled(), on_b->dialled()) << "they have kept different ones";
-    // It works in both directions, and stays.
+    // The session works in both directions, and stays.
     ASSERT_TRUE(on_a->send(as_bytes("from a")));
     ASSERT_TRUE(on_b->send(as_bytes("from b")));
     ASSERT_TRUE(until([&] { return a->count(kind::frame) == 1 && b->count(kind::frame) == 1; }));
@@ -176,7 +176,7 @@ TEST_P(sessions, that_say_nothing_are_replaced_by_what_is_dialled_instead) {
     if (before == 0) join(*from, *to);
     const std::size_t ups = a->count(kind::up) + 1;
     const auto old = from->with(*to);
-    // What it says meanwhile, be it only of its fabric, keeps it: then it is dialled again.
+    // A session that says something meanwhile, be it only of its fabric, is kept: then it is dialled again.
     auto heard = old->heard();
     const auto dial = [&] { from->wire().dial(to->address(), old); };
     dial();

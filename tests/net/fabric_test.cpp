@@ -15,7 +15,7 @@ using kind = node::kind;
 /// Nodes with fabrics of their own in one imagined space.
 class fabric : public ::testing::Test {
  protected:
-  /// Each node that is made gets the next one of these; null: none.
+  /// The fabrics of nodes, in the order in which those are made; null: none.
   std::deque<std::unique_ptr<bulk_fabric>> next_;
   std::unique_ptr<network> network_ = fabric_network([this]() -> std::unique_ptr<bulk_fabric> {
     if (next_.empty()) return space_.make();

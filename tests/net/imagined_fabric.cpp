@@ -1,4 +1,4 @@
-// What this file is for: parts that are copied by the one who receives them, on his thread.
+// What this file is for: parts that are copied by the side that receives them, on its thread.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 #include "imagined_fabric.hpp"

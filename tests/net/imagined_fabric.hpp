@@ -15,12 +15,12 @@
 
 namespace wires {
 
-/// What ends of imagined fabrics meet on. The faults may be changed at any time.
+/// The space that ends of imagined fabrics meet on. The faults may be changed at any time.
 class imagined_space {
  public:
   std::atomic<bool> unreachable{false};
   std::atomic<bool> swallows_greetings{false};
-  /// The path of who greets first breaks, and then the greeting arrives; others are swallowed.
+  /// The path of the end that greets first breaks, and then the greeting arrives; others are swallowed.
   std::atomic<bool> breaks_with_a_greeting{false};
   /// So many parts are delivered, then the path of the sender breaks; -1: never.
   std::atomic<int> parts_until_break{-1};

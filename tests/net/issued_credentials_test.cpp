@@ -1,4 +1,4 @@
-// What this file is for: sessions over TCP with secrets and certificates as `troupe keygen`, `ca` and `issue` make them.
+// What this file is for: sessions over TCP with secrets and certificates by `troupe keygen`, `ca` and `issue`.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 #include <gtest/gtest.h>

@@ -103,7 +103,7 @@ TEST(lasting, a_transfer_goes_once_over_each_connection_however_often_it_is_begu
   const auto next = std::make_shared<connection>();
   line->attach(next);
   EXPECT_TRUE(next->bodies.empty()) << "the peer may not know this connection yet";
-  // Whoever hands a transfer over while the peer is saying this finds the line in step, and begins it too.
+  // A thread that hands a transfer over while the peer is saying this finds the line in step, and begins it too.
   line->take(*next, numbered(net::lasting_last, 1), here);
   line->take(*next, numbered(net::lasting_last, 1), here);
   ASSERT_EQ(next->bodies.size(), 1u);

@@ -1,4 +1,4 @@
-// What this file is for: the part of a loop's thread that others take: who runs what, and when the thread has it back.
+// What this file is for: the part of a loop's thread that others take: which runs what, when the loop has it back.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 #include "net/tcp/loop.hpp"

@@ -248,7 +248,7 @@ TEST(loopback, reorders_between_connections_and_never_within_one) {
   EXPECT_NE(c.told, sent_in_turns);
 }
 
-/// What three processes are told while things go wrong, as a text.
+/// Returns what three processes are told while things go wrong, as a text.
 std::string story(std::uint64_t seed) {
   loopback::network n(seed);
   n.set_links({1ms, 20ms, 1'000'000, 0.1});

@@ -57,7 +57,7 @@ class world {
     dial(side);
   }
 
-  /// It has become silent for that side, which dials instead of it.
+  /// Dials anew from that side, for which the session has become silent.
   void replace(int side) { dial(side, *live_[side]); }
 
   std::optional<std::uint64_t> live(int side) const { return live_[side]; }
@@ -237,7 +237,7 @@ TEST(peers, admit_the_one_who_lost_a_session_that_the_other_believes_in) {
   EXPECT_EQ(larger.dialled(who(1), 11), verdict::welcome);
   EXPECT_EQ(smaller.asked(says(who(2), channel::control, 11)), verdict::welcome);
   EXPECT_EQ(smaller.asked(says(who(2), channel::bulk, 11, larger.last(who(1).id))), verdict::welcome);
-  // Who has not seen that session end means another thing: its dial has crossed with it.
+  // A peer that has not seen that session end means another thing: its dial has crossed with it.
   EXPECT_EQ(smaller.asked(says(who(2), channel::bulk, 11, 9)), verdict::duplicate);
   // The smaller is believed.
   peers other(who(2).id);

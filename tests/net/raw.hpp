@@ -32,7 +32,7 @@ class raw_socket {
   bool say(std::span<const std::byte>);
   /// With its length before it.
   bool say_message(std::span<const std::byte>);
-  /// What comes until so many bytes, the end, or that much time.
+  /// Returns what comes until so many bytes, the end, or that much time.
   std::vector<std::byte> hear(std::size_t bytes_max, std::chrono::milliseconds = std::chrono::minutes(1));
   /// A message with its length before it; empty if none comes.
   std::vector<std::byte> hear_message();
@@ -65,7 +65,7 @@ class proxy {
   ~proxy();
 
   troupe::net::endpoint address() const { return listener_.address(); }
-  /// Of each connection, in the order of their coming.
+  /// Returns the bytes of each connection, in the order of their coming.
   std::vector<std::vector<std::byte>> recorded() const;
   /// From now on one bit of each piece that the dialling side says is another.
   void spoil();

@@ -1,4 +1,4 @@
-// What this file is for: strangers at the door: noise, bombs, floods, replays. Nothing breaks, and members still come in.
+// What this file is for: strangers at the door: noise, bombs, floods, replays. Nothing breaks, members still come in.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 #include <malloc.h>
@@ -58,7 +58,7 @@ class at_the_door : public ::testing::Test {
     ASSERT_TRUE(in_time([&] { return at.count(told::frame) == before + 1; }));
   }
   bool plain() const { return proof_ == proof::none; }
-  /// What a member of a plain network says first.
+  /// Returns what a member of a plain network says first.
   tcp::hello hello(std::uint8_t who, tcp::channel which, std::uint64_t number) const {
     tcp::hello h{.kind = which, .number = number, .takes = {16u << 20, 1u << 20}};
     h.who.id.bytes[0] = who;
@@ -142,11 +142,11 @@ TEST_P(strangers, who_are_idle_cost_little_and_leave_at_the_deadline) {
   for (int i = 0; i < 100; ++i) {
     raw_socket& s = all.emplace_back();
     s.connect(a->address());
-    // Of a hello, the beginning: with TLS, and without.
+    // The beginning of a hello: with TLS, and without.
     const unsigned char secured[] = {22, 3, 1, 2, 0, 1, 0, 1, 252, 3, 3}, open[] = {0, 1, 0, 0, 7, 7, 7, 7, 7, 7, 7};
     s.say(std::as_bytes(std::span(plain() ? open : secured).first(i % 2 == 0 ? 3 : 11)));
   }
-  // One more is one too many, so the oldest goes, which also says that all before it have been seen.
+  // Another stranger is one too many, so the oldest goes, which also says that all before it have been seen.
   raw_socket late;
   late.connect(a->address());
   EXPECT_TRUE(all.front().ends(std::chrono::milliseconds(1000)));
@@ -174,7 +174,7 @@ TEST_P(strangers, in_a_flood_from_one_address_leave_room_for_members_of_another)
   int waiting = 0;
   for (auto& s : all) waiting += s.ends(std::chrono::milliseconds(0)) ? 0 : 1;
   EXPECT_EQ(waiting, 16);
-  // Those who go make room.
+  // Strangers that go make room.
   all.clear();
   ASSERT_TRUE(in_time([&] {
     raw_socket again("127.0.0.2");
@@ -250,7 +250,7 @@ TEST_P(strangers, who_answer_dials_are_refused) {
   auto o = options("a");
   o.handshake = std::chrono::milliseconds(300);
   const auto a = begin(o);
-  // One that says nothing, one that makes noise, one that leaves, one that announces too much.
+  // Peers of four kinds: one says nothing, one makes noise, one leaves, one announces too much.
   for (int what = 0; what < 4; ++what) {
     raw_listener listens;
     a->wire().dial(listens.address());
@@ -289,7 +289,7 @@ TEST_P(strangers, who_take_all_descriptors_do_not_keep_a_core_busy) {
   const double used = processor_time();
   const auto began = std::chrono::steady_clock::now();
   for (auto& s : all) s.connect(a->address());
-  // Those for whom there is no descriptor are sent away, one after another.
+  // Strangers that there is no descriptor for are sent away, one after another.
   EXPECT_TRUE(all.back().ends());
   const double took = std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
   EXPECT_GT(took, 0.2) << "it has tried again without a pause";
@@ -329,7 +329,7 @@ TEST_F(strangers_by_hand, as_members_with_an_impossible_frame_lose_their_session
   auto [control, bulk] = session_by_hand(*a, 9);
   const std::size_t before = memory_in_use();
   const std::uint32_t allowed = 16u << 20, bomb = 0xffffffff;
-  // One that is announced and does not come costs nothing.
+  // A frame that is announced and does not come costs nothing.
   control.say_message(as_bytes("first"));
   control.say(std::as_bytes(std::span(&allowed, 1)));
   control.say(noise(100, 1));

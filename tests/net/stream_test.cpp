@@ -90,7 +90,7 @@ TEST_F(tls_stream, passes_records_of_all_sizes_in_any_mixture) {
   }
 }
 
-/// Both ends of a connection over loopback.
+/// Returns both ends of a connection over loopback.
 std::pair<int, int> connected() {
   const int door = ::socket(AF_INET, SOCK_STREAM, 0);
   sockaddr_in at{};
@@ -140,7 +140,7 @@ TEST(plain_stream, becomes_readable_when_what_is_awaited_has_come_or_nothing_mor
   EXPECT_TRUE(is_readable(b, in_time_ms)) << "its end is told at once";
 }
 
-/// What has come to one end goes out of the other one, at most so many bytes.
+/// Passes on what has come to one end through the other one, at most so many bytes.
 std::size_t pass_on(int from, int to, std::size_t most) {
   bytes some(most);
   const ssize_t n = ::recv(from, some.data(), most, MSG_DONTWAIT);
@@ -149,7 +149,7 @@ std::size_t pass_on(int from, int to, std::size_t most) {
   return static_cast<std::size_t>(n);
 }
 
-// TLS has taken a part of a record from the socket: who waited for more than is still to come would wait for ever.
+// TLS has taken a part of a record from the socket: a wait for more than is still to come would never end.
 TEST(secure_stream, becomes_readable_for_what_is_left_wherever_records_are_torn) {
   const tls proof({.secrets = {wires::secret(1)}}, "test");
   const bytes some = noise(200'000, 1);

@@ -1,4 +1,4 @@
-// What this file is for: who is let in over TCP and who is not, and what both sides hear of it.
+// What this file is for: which peers are let in over TCP and which are not, and what both sides hear of it.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 #include <openssl/ssl.h>
@@ -103,7 +103,7 @@ TEST_F(tcp_security, certificates_of_one_authority_are_accepted_and_of_another_n
 }
 
 TEST_F(tcp_security, a_certificate_of_another_authority_is_refused_by_who_accepts) {
-  // The one who dials would let the other in.
+  // The side that dials would let the other in.
   const authority ours, theirs("another");
   credentials stranger = theirs.issue();
   stranger.authority = ours.issue().authority;
@@ -160,7 +160,7 @@ TEST_F(tcp_security, another_version_is_told_which_one_is_spoken) {
   EXPECT_EQ(said.what, tcp::verdict::other_version);
   EXPECT_SAYS(said.text, "version 6 of the protocol, not 99");
   EXPECT_TRUE(s.ends());
-  // And the other way: who dials hears which version answers.
+  // And the other way: the side that dials hears which version answers.
   raw_listener listens;
   a->wire().dial(listens.address());
   raw_socket answers = listens.accept();
@@ -170,7 +170,7 @@ TEST_F(tcp_security, another_version_is_told_which_one_is_spoken) {
   EXPECT_SAYS(text_of(a->events(kind::refused).at(0).why), "version 42");
 }
 
-/// What a client of OpenSSL's own gets from a server, with TLS up to that version.
+/// Returns what a client of OpenSSL's own gets from a server, with TLS up to that version.
 std::string knock(const endpoint& at, int version_max, const char* suites = nullptr) {
   raw_socket s;
   s.connect(at);
@@ -313,7 +313,8 @@ TEST_F(tcp_security, of_two_members_with_one_name_the_second_is_refused_while_th
   a->wire().dial(second->address());
   EXPECT_TRUE(in_time([&] { return a->count(kind::refused) == 1; }));
   EXPECT_SAYS(text_of(a->events(kind::refused).at(0).why), "another node with the name b is there");
-  // Its own id or another one's: a later process of that id is no other thing than a second one, while the first is there.
+  // Its own id or another one's: a later process of that id is no other thing than a second one, while the first is
+  // there.
   for (const std::uint64_t incarnation : {1, 2}) {
     auto o = options("b", secrets({1}));
     o.self.id = a->with(*first)->peer().id;

@@ -1,4 +1,4 @@
-// What this file is for: UCX as a fabric: whom it listens to, what it leaves alone, when it rests.
+// What this file is for: UCX as a fabric: which peers it listens to, what it leaves alone, when it rests.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 #ifdef TROUPE_HAVE_UCX
@@ -93,7 +93,7 @@ TEST_F(ucx_fabric, hears_nobody_without_the_token) {
   const bytes body = noise(1'000'000, 1);
   from_a_->greet();
   from_a_->send(7, 0, body);
-  // Whoever has it is heard after that.
+  // A peer that has the token is heard after that.
   listener other;
   const auto second = a_->open(token(4), other);
   ASSERT_EQ(second->connect(b_->address(), token(2)), std::nullopt);
@@ -187,7 +187,7 @@ std::string environment() {
 
 void own_handler(int) {}
 
-// Each test of ctest is a process of its own, so this is where UCX is loaded.
+// A test of ctest is a process of its own, so this is where UCX is loaded.
 TEST(ucx, leaves_signals_environment_output_and_code_to_the_program) {
   struct sigaction own {};
   own.sa_handler = own_handler;

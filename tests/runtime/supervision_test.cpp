@@ -37,7 +37,7 @@ void fill(view<word, 1> a, word x) {
 task_options on(const scope& where) {
   task_options o;
   o.where = where;
-  o.executor_wait = 20s;  // who is given up comes again
+  o.executor_wait = 20s;  // an executor that is given up comes again
   return o;
 }
 
@@ -99,7 +99,8 @@ TEST(supervision, of_placement_ends_the_runtime_and_everybody_is_told_why) {
   gate.unlock();
 }
 
-// The failure comes when a thread has just taken the task from its queue: its body begins and blocks, or does not begin.
+// The failure comes when a thread has just taken the task from its queue: its body begins and blocks, or does not
+// begin.
 TEST(supervision, of_placement_tells_those_who_come_after_a_task_that_is_about_to_begin) {
   constexpr int times = 400;
   for (int i = 0; i < times; ++i) {

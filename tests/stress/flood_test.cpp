@@ -1,4 +1,4 @@
-// What this file is for: floods of tasks: a million through a few arrays, many threads at once, storms of nested spawns.
+// What this file is for: floods of tasks: a million through a few arrays, many threads at once, storms of nested ones.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 #include <gtest/gtest.h>

@@ -1,8 +1,9 @@
-// What this file is for: random programs with every kind of call leave what a serial run leaves; planted errors are seen.
+// What this file is for: random programs with every kind of call leave what a serial run does; planted errors are seen.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// troupe-mixed is a program of its own, so that a hang or a crash is a result. What fails prints the command that repeats it.
+// troupe-mixed is a program of its own, so that a hang or a crash is a result. What fails prints the command that
+// repeats it.
 #include <gtest/gtest.h>
 
 #include <signal.h>
@@ -44,8 +45,10 @@ TEST(slow_mixed_load, leaves_what_the_serial_run_leaves_for_five_minutes) {
 // ---- that it sees errors --------------------------------------------------------------------------------------------
 
 // A small program of plain tasks: what is to be seen is the error.
-const std::vector<std::string> small = {"--seed", "7", "--threads", "2", "--operations", "40", "--without",
-                                        "nested,cpu_zero,cpu_many,graphs,borrow,overlap,devices", "--patience", "3", "--quiet"};
+const std::vector<std::string> small = {
+    "--seed",       "7",  "--threads", "2",
+    "--operations", "40", "--without", "nested,cpu_zero,cpu_many,graphs,borrow,overlap,devices",
+    "--patience",   "3",  "--quiet"};
 
 test::finished small_with(const std::vector<std::string>& more) {
   std::vector<std::string> words = small;

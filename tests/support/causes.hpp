@@ -11,7 +11,8 @@
 namespace test {
 
 /// Calls `f` and returns the code of the error below what it throws: of a task's cause, if that is an error of troupe.
-/// `text` is set to what() of the error that was thrown. Throws what is no error; errc::bad_argument: nothing was thrown.
+/// `text` is set to what() of the error that was thrown. Throws what is no error; errc::bad_argument: nothing was
+/// thrown.
 template <class F>
 troupe::errc cause_of(F&& f, std::string& text) {
   try {

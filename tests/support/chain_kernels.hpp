@@ -28,7 +28,7 @@ inline void toil(std::uint64_t us) {
   for (std::uint64_t i = 0; i < us * 400; ++i) sink = hashed(sink, i);
 }
 
-/// One step of a chain: its number, and what it costs.
+/// A step of a chain: its number, and what it costs.
 inline constexpr auto link_on =
     troupe::kernel<troupe::inout<std::uint64_t, 1>, std::uint64_t, std::uint64_t>("system.link_on")
         .on(troupe::cpu, [](troupe::view<std::uint64_t, 1> a, std::uint64_t step, std::uint64_t us) {

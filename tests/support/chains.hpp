@@ -1,4 +1,4 @@
-// What this file is for: work that checks itself: chains of tasks whose result shows a step that is missing or repeated.
+// What this file is for: work that checks itself: chains of tasks whose result shows a step that is lost or repeated.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once

@@ -1,5 +1,5 @@
-// What this file is for: bodies of tasks that write hashes, the same on views and on a plain array: any change of an input
-// or of the order of tasks changes the result.
+// What this file is for: bodies of tasks that write hashes, the same on views and on a plain array: any change of an
+// input or of the order of tasks changes the result.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
@@ -43,7 +43,7 @@ void for_elements(const troupe::view<T, 2>& v, const F& f) {
     for (troupe::index_t x = v.lo(1); x < v.hi(1); ++x) f(v.at(y, x));
 }
 
-/// Of what is read.
+/// Returns a digest of what is read.
 template <class V>
 word digest(const V& v, word h) {
   for_elements(v, [&](const word& x) { h = mix(h, x); });

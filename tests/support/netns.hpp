@@ -1,4 +1,4 @@
-// What this file is for: a network of a test's own: hosts with addresses behind one switch, that can be cut and slowed down.
+// What this file is for: a network of a test's own: hosts with addresses behind a switch, that can be cut and slowed.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 //
@@ -48,7 +48,7 @@ class network {
   void unplug(int host);
   void plug(int host);
 
-  /// What the host sends leaves at so many bits a second; 0: as fast as it can.
+  /// Has what the host sends leave at so many bits a second; 0: as fast as it can.
   void slow_down(int host, long bits_per_second);
 
  private:

@@ -1,4 +1,4 @@
-// What this file is for: nodes for tests: what they are started with, worker processes, and looking at who is there.
+// What this file is for: nodes for tests: what they are started with, worker processes, and looking at which are there.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 //
@@ -28,8 +28,8 @@ inline double seconds_since(clock::time_point from) {
   return std::chrono::duration<double>(clock::now() - from).count();
 }
 
-/// `secret`: a file; "-": neither proof nor encryption, on loopback addresses. TEST_TRUSTED_FABRIC says that bodies may go
-/// through a fabric.
+/// `secret`: a file; "-": neither proof nor encryption, on loopback addresses. TEST_TRUSTED_FABRIC says that bodies may
+/// go through a fabric.
 inline troupe::options node_options(const std::string& name, const std::string& secret) {
   troupe::options o;
   o.threads = 1;
@@ -49,8 +49,8 @@ inline troupe::options owner_options(const std::string& secret) {
   return o;
 }
 
-/// Works for others until its input ends. Answers lines of it: "report" with what it holds, "most" with the most that its
-/// arrays have taken, "ran" with how many tasks;
+/// Works for others until its input ends. Answers lines of it: "report" with what it holds, "most" with the most that
+/// its arrays have taken, "ran" with how many tasks;
 /// others by `more`, which gives the answer. WORKER_MEMORY and WORKER_SPILL are its memory and where it may spill.
 inline int serve(const std::vector<std::string>& words,
                  const std::function<std::string(const std::string&)>& more = {}) {
@@ -102,7 +102,7 @@ class worker {
     if (address_.empty()) address_ = process.line_after("listening ");
     return address_;
   }
-  /// What it holds for others: "nodes 1 unfinished 0 arrays 1 bytes 4096".
+  /// Returns what the worker holds for others: "nodes 1 unfinished 0 arrays 1 bytes 4096".
   std::string report() {
     process.tell("report");
     return process.line_after("report ");

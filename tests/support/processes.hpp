@@ -17,7 +17,7 @@ namespace test {
 using patience = std::chrono::milliseconds;
 inline constexpr patience usual_patience{20'000};
 
-/// What was waited for did not happen; says what the program had written until then.
+/// Thrown where what was waited for did not happen; says what the program had written until then.
 struct too_late : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
@@ -31,7 +31,7 @@ struct ending {
 inline ending ended_with(int code) { return {code, std::nullopt}; }
 inline ending killed_by(int signal) { return {std::nullopt, signal}; }
 
-/// What /proc says of a living process.
+/// The facts that /proc says of a living process.
 struct process_facts {
   std::size_t descriptors = 0, threads = 0, resident_bytes = 0;
   char state = '?';  ///< R, S, T, Z, ... as in proc(5)
@@ -47,8 +47,8 @@ struct child_options {
   std::size_t small_disk_bytes = 0;  ///< what that has room for
 };
 
-/// A running program. Its stdout is read in lines; its stderr is kept. It does not outlive the test: the destructor kills
-/// it, and the system does if this process dies (if the thread that started it is gone, to be exact).
+/// A running program. Its stdout is read in lines; its stderr is kept. It does not outlive the test: the destructor
+/// kills it, and the system does if this process dies (if the thread that started it is gone, to be exact).
 class child {
  public:
   /// `words[0]` is a path, or a name to be looked for as a shell does. Throws if it cannot be started.

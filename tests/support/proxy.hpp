@@ -60,7 +60,7 @@ class proxy {
     ++cuts_;
     ring();
   }
-  /// What those who have dialled send is held back from now on, or not any more. A cut drops what is held back.
+  /// Holds back what the dialling sides send from now on, or not any more. A cut drops what is held back.
   void hold_back(bool yes) {
     held_ = yes;
     ring();
@@ -80,7 +80,7 @@ class proxy {
     clock::time_point due;
     std::vector<char> bytes;
   };
-  /// What one end has sent and the other has not got yet.
+  /// The bytes that one end has sent and the other has not got yet.
   struct way {
     int from, to;
     std::deque<piece> late{};

@@ -16,8 +16,8 @@ inline constexpr std::string_view sanitizers{};
 
 /// Everything is slow, and what is freed is kept for a while: times and memory are recorded, not judged.
 inline constexpr bool sanitized = !sanitizers.empty();
-/// Looks whether an object can be read by writing it into a pipe, for which it needs two descriptors; without them it takes
-/// each object that it has not seen before for a broken one.
+/// Looks whether an object can be read by writing it into a pipe, for which it needs two descriptors; without them it
+/// takes each object that it has not seen before for a broken one.
 inline constexpr bool needs_descriptors = sanitizers.find("undefined") != sanitizers.npos;
 /// Shadow memory is mapped over most of the address space.
 inline constexpr bool needs_address_space =

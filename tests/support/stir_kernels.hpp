@@ -11,7 +11,8 @@ namespace test {
 
 using word = std::uint32_t;
 
-/// stir: a = a * factor + i; a run that is missing, comes twice or comes in another order gives other numbers. add: b += a.
+/// stir: a = a * factor + i; a run that is missing, comes twice or comes in another order gives other numbers. add: b
+/// += a.
 inline constexpr auto stir_text = R"(
 GPU_KERNEL void stir(GPU_INOUT(unsigned, a), const unsigned factor) {
   const long i = GPU_LO(a, 0) + GPU_GLOBAL_ID(0);

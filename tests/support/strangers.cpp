@@ -1,4 +1,4 @@
-// What this file is for: connections that are opened, filled with half of a hello, and opened again when they are closed.
+// What this file is for: connections that are opened, filled with half of a hello, and opened again once closed.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 #include "tests/support/strangers.hpp"

@@ -1,4 +1,4 @@
-// What this file is for: strangers who connect to a port, many of them, and say nothing or half of a hello.
+// What this file is for: strangers that connect to a port, many of them, and say nothing or half of a hello.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
@@ -13,7 +13,7 @@ namespace test {
 /// "flood PORT COUNT": keeps so many connections to a port of this host; a line for each round, until its input ends.
 int flood(const std::vector<std::string>& words);
 
-/// This program, started again; its `main` hands `flood PORT COUNT` to `flood`.
+/// The process of strangers: this program, started again; its `main` hands `flood PORT COUNT` to `flood`.
 struct strangers_at {
   strangers_at(const std::string& address, int count)
       : process({"/proc/self/exe", "flood", address.substr(address.rfind(':') + 1), std::to_string(count)}) {}

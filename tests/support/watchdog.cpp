@@ -14,7 +14,7 @@
 #include "sanitizers.hpp"
 
 namespace troupe::detail {
-// Of the library's inside; null where that is out of reach, as in a shared library.
+// A function of the library's inside; null where that is out of reach, as in a shared library.
 [[gnu::weak]] std::vector<std::string> stalled_groups();
 }  // namespace troupe::detail
 

@@ -62,7 +62,7 @@ TEST(clocks, that_were_started_at_another_time_agree_as_well) {
   chains work(rt, chains::results::stay_there, 8, 1'000);
   work.grow(100, on_workers);
   ASSERT_TRUE(comes_true(rt, [&] { return tasks_of(rt, "one") > 50; }));
-  // It is missed as soon as any other.
+  // The worker with a clock of its own is missed as soon as any other.
   one.signal(SIGSTOP);
   EXPECT_FALSE(comes_true(
       rt, [&] { return rt.nodes().size() != 2; }, 1500ms));

@@ -1,4 +1,4 @@
-// What this file is for: an owner in the test's process, workers in processes of their own, and work that checks itself.
+// What this file is for: an owner in the test's process, workers in processes of their own, work that checks itself.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
@@ -64,7 +64,8 @@ inline void expect_gone_and_flowing(const troupe::runtime& rt, const std::string
   testing::Test::RecordProperty("flows_ms", static_cast<int>(flows * 1000));
 }
 
-/// Whether all results are right. If not, then all that may be said is that data has been lost: that it says so is checked.
+/// Whether all results are right. If not, then all that may be said is that data has been lost: that it says so is
+/// checked.
 // (Its only copy was where it was made.)
 inline bool right_or_lost(const chains& c) {
   try {

@@ -60,7 +60,7 @@ TEST(death, results_that_have_not_arrived_when_the_worker_dies_are_made_again_an
   between.forward_to(static_cast<std::uint16_t>(std::stoi(address.substr(address.rfind(':') + 1))));
   worker one("one", proof, between.address()), two("two", proof, address);
   ASSERT_TRUE(rt.wait_for_nodes(2, 10s));
-  // What they read is on both before anything is held back, so that nothing has to be asked for.
+  // The data that tasks read is on both before anything is held back, so that nothing has to be asked for.
   const auto data = rt.filled<std::uint64_t>({100}, troupe::tiles(100), 3);
   const auto total = rt.filled<std::uint64_t>({1}, troupe::tiles(1), 0);
   const auto weigh_on = [&](const scope& where) {
@@ -111,7 +111,7 @@ TEST(death, a_transfer_that_is_cut_short_by_a_death_is_done_again) {
   }
 }
 
-// What "one" has made "two" and "three" read; first the one dies from whom it comes, then the one to whom it goes.
+// The tiles that "one" has made are read by "two" and "three"; first the lender dies, then a borrower.
 TEST(death, bytes_on_their_way_between_two_workers_are_made_or_sent_again_when_one_of_them_dies) {
   const troupe::index_t tile = 1 << 18, count = 24;
   for (const bool lender : {true, false}) {

@@ -50,7 +50,7 @@ TEST(ending, a_worker_that_is_asked_to_end_hands_over_what_it_has) {
   EXPECT_TRUE(comes_true(rt, [&] { return rt.nodes().empty(); }));
 }
 
-// What has been spawned would take much longer.
+// The spawned tasks would take much longer.
 TEST(ending, a_worker_that_is_asked_to_end_does_not_wait_for_the_program) {
   const secret proof;
   troupe::runtime rt(owner_options(proof));

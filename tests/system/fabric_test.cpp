@@ -192,7 +192,7 @@ TEST(fabric, a_worker_that_falls_silent_in_a_transfer_lets_go_of_its_memory) {
   ASSERT_TRUE(rt.wait_all_for(40s));
   EXPECT_EQ(work.wrong(), 0);
   EXPECT_FALSE(is_there(rt, "one")) << "it was not in the middle of anything";
-  // What it reads when it wakes has been given back, and counts for nothing.
+  // The memory that it reads when it wakes has been given back, and counts for nothing.
   one.process.signal(SIGCONT);
   ASSERT_TRUE(comes_true(rt, [&] { return is_there(rt, "one"); }));
   work.change(scope::at("one"));

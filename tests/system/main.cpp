@@ -3,8 +3,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 //   troupe-system-tests                                     the tests
-//   troupe-system-tests worker NAME SECRET LISTEN|- [JOIN]  works for others, see tests/support/nodes.hpp; with the memory
-//                                                           and the spill folder of WORKER_MEMORY and WORKER_SPILL;
+//   troupe-system-tests worker NAME SECRET LISTEN|- [JOIN]  works for others, see tests/support/nodes.hpp; with the
+//                                                           memory and the spill folder of WORKER_MEMORY and
+//                                                           WORKER_SPILL;
 //                                                           "clock SECONDS" sets its clock, and says what it shows
 //   troupe-system-tests flood PORT COUNT                    keeps so many connections to a port of this host that say
 //                                                           nothing or half of a hello; one line for each round

@@ -61,7 +61,7 @@ TEST_F(partition, a_worker_that_cannot_be_heard_by_anyone_counts_as_gone) {
 }
 
 TEST_F(partition, a_worker_that_can_hear_no_one_counts_as_gone) {
-  // They may still hear it, and hear that it hears nothing.
+  // The others may still hear it, and hear that it hears nothing.
   survive(3.5, [&] {
     net->drop(0, 1);
     net->drop(2, 1);

@@ -30,7 +30,7 @@ struct owner_and_poor {
         << one.report() << one.process.err();
     EXPECT_EQ(rt.report().arrays, 0u);
     EXPECT_EQ(rt.report().bytes_allocated, 0u);
-    // It works as before. (It may just be coming back, if it could not take in what it was told.)
+    // The worker works as before. (It may just be coming back, if it could not take in what it was told.)
     ASSERT_TRUE(rt.wait_for_nodes(1, 20s));
     chains next(rt, chains::results::stay_there, 4, 0);
     next.grow(5, at_one);
@@ -42,7 +42,7 @@ struct owner_and_poor {
   worker one;
 };
 
-/// Each tile is hashed a few times where there is room.
+/// Hashes each tile a few times where there is room.
 void work_through(troupe::runtime& rt, troupe::index_t tiles, troupe::index_t tile, std::uint64_t steps) {
   const auto data = rt.filled<std::uint64_t>({tiles * tile}, troupe::tiles(tile), 1);
   for (std::uint64_t s = 0; s < steps; ++s)
@@ -170,7 +170,7 @@ TEST(shortage, of_a_workers_descriptors_costs_no_result) {
   EXPECT_EQ(work.wrong(), 0);
   EXPECT_GT(n.one.ran(), 0u);
   strangers.leave();
-  worker late("late", n.proof, address);  // of whom only that worker is told
+  worker late("late", n.proof, address);  // of which only that worker is told
   EXPECT_TRUE(n.rt.wait_for_nodes(2, 20s));
 }
 

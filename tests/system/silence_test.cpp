@@ -143,7 +143,7 @@ TEST(silence, connections_reset_every_half_second_lose_nothing_and_repeat_nothin
   EXPECT_GE(n.between.connections(), 12);
 }
 
-// What the worker has got and could not say so comes again over the next connection.
+// Messages that the worker has got, but could not say so, come again over the next connection.
 TEST(silence, messages_that_are_late_overtaken_and_sent_twice_lose_nothing_and_repeat_nothing) {
   behind_a_proxy n;
   n.between.delay(10ms);

@@ -25,7 +25,7 @@ struct slow_links : testing::Test {
     net->slow_down(0, bits_per_second);
     net->slow_down(1, bits_per_second);
   }
-  /// One task a tile of new data; how many of them ran on "one".
+  /// Spawns one task a tile of new data; returns how many of them ran on "one".
   std::uint64_t round(std::uint64_t us, const scope& where = scope::at("one") | scope::here()) {
     const std::uint64_t before = tasks_of(*rt, "one");
     std::vector<std::uint64_t> start(static_cast<std::size_t>(tiles * tile));

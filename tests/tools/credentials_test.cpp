@@ -1,4 +1,4 @@
-// What this file is for: `troupe keygen`, `troupe ca` and `troupe issue`, run as users do; what the program says of itself.
+// What this file is for: `troupe keygen`, `troupe ca` and `troupe issue`, run as users do; what they say of themselves.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 #include <gmock/gmock.h>
@@ -33,7 +33,7 @@ class the_tool : public testing::Test {
     words.insert(words.begin(), TROUPE_BIN_DIR "/troupe");
     return test::run(std::move(words));
   }
-  // One line on stderr, nothing on stdout.
+  // Returns the one line on stderr; nothing is on stdout.
   static std::string refusal(const std::vector<std::string>& words, int code) {
     const auto done = troupe(words);
     EXPECT_EQ(done.how, ended_with(code)) << done.err;

@@ -43,7 +43,7 @@ TEST(the_tool_environment, makes_a_node_and_shows_it) {
   worker.line_after("listening 127.0.0.1:");
   ASSERT_TRUE(n.a.wait_for_nodes(1, 20s));
   EXPECT_EQ(n.a.nodes().at(0).name, "worker");
-  // The variables are the worker's: who looks takes neither its name nor its address.
+  // The variables are the worker's: the tool that looks takes neither its name nor its address.
   const finished done = test::run(tool({"nodes"}), around);
   EXPECT_EQ(done.how, ended_with(0)) << done.err;
   EXPECT_THAT(done.out, HasSubstr("\nworker "));

@@ -32,7 +32,7 @@ using troupe::index_t;
 constexpr auto add = troupe::kernel<troupe::inout<char, 1>>("shown.add").on(troupe::cpu, [](troupe::view<char, 1> a) {
   for (index_t i = a.lo(0); i < a.hi(0); ++i) ++a(i);
 });
-// What cannot be packed.
+// Makes bytes that cannot be packed.
 constexpr auto noise = troupe::kernel<troupe::out<char, 1>>("shown.noise").on(troupe::cpu, [](troupe::view<char, 1> a) {
   std::minstd_rand random(static_cast<unsigned>(a.lo(0)) + 1);
   for (index_t i = a.lo(0); i < a.hi(0); ++i) a(i) = static_cast<char>(random() >> 8);

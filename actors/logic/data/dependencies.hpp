@@ -73,9 +73,9 @@ class dependencies {
     ~callbacks() = default;
   };
 
-  /// Orders tasks of the program, or those of a recording if there is one. Then tile states are the recording's and numbers
-  /// come from a range of their own: live states hold numbers of records long reused, and must not take a recorded task
-  /// for one of those.
+  /// Orders tasks of the program, or those of a recording if there is one. Then tile states are the recording's and
+  /// numbers come from a range of their own: live states hold numbers of records long reused, and must not take a
+  /// recorded task for one of those.
   explicit dependencies(callbacks& s, recorded_tiles* recorded = nullptr)
       : around_(s), recorded_(recorded), sequence_(recorded ? std::uint64_t{1} << 63 : 0) {}
 

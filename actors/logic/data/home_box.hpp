@@ -1,8 +1,7 @@
 // What this file is for: a part of a tile that is copied to host memory by itself, while the tile stays where it is.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
-//
-//   placement --make_fetch--> who has the tile    it fills `bytes`, sets `here`, and ends the internal task
+//   placement --make_fetch--> device with the tile    it fills `bytes`, sets `here`, and ends the internal task
 //   placement --task with home boxes--> core group      the task reads the boxes instead of the host's tile
 //
 // The bytes have memory of their own, so nothing that happens to the host's tile meanwhile (a transfer of all of it, a

@@ -29,7 +29,7 @@ void each_touched(const detail::region& r, F&& f) {
     if (!inside.empty()) f(inside);
     return;
   }
-  // Each dimension's interval, modulo the extent, is one interval or two.
+  // The interval of each dimension, modulo the extent, is one interval or two.
   index_t lo[rank_max][2], hi[rank_max][2];
   int parts[rank_max];
   for (int d = 0; d < rank_max; ++d) {

@@ -26,8 +26,8 @@ inline view_bytes new_view_bytes(std::size_t bytes, const std::string& array) {
   if (void* p = ::operator new(bytes, std::align_val_t{element_align_max}, std::nothrow))
     return view_bytes(static_cast<std::byte*>(p));
   throw error(errc::out_of_memory, "array '" + array + "': " + std::to_string(bytes) +
-                                       " bytes for what one task sees of it could not be had; choose smaller windows or "
-                                       "chunks, or free handles");
+                                       " bytes for what one task sees of it could not be had; choose smaller windows "
+                                       "or chunks, or free handles");
 }
 
 }  // namespace troupe::detail

@@ -17,8 +17,8 @@ class difference_watch {
 
   /// True if this node may ask one that knows of many more members.
   bool may_ask(time_point now) { return now - last_ >= every && done(now); }
-  /// In a mesh: a digest has come from a peer whose digests have differed since `differs` (none: time_point{}), which is
-  /// brought up to date. True if it is time to tell that peer everything.
+  /// In a mesh: a digest has come from a peer whose digests have differed since `differs` (none: time_point{}), which
+  /// is brought up to date. True if it is time to tell that peer everything.
   bool is_due(bool same, time_point& differs, time_point now) {
     if (same) {
       differs = {};

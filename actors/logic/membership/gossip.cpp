@@ -98,7 +98,7 @@ void membership::revive(member& m, const node_record& r, time_point now) {
   if (m.session) return;
   m.since = now;
   if (!is_mesh_) return dials_.let_be(r.node, now, true);
-  // Both nodes have just heard of each other: one dials, the other only if it cannot be reached. A node that listens
+  // The two nodes have just heard of each other: one dials, the other only if it cannot be reached. A node that listens
   // nowhere cannot be.
   const bool dials_first = self_.addresses.empty() || self_.node < r.node;
   if (!self_.is_out()) dials_.want(r.node, m.record.addresses, dials_first ? now : now + 1s);

@@ -16,8 +16,8 @@ class rumours {
  public:
   using node_id = detail::node_id;
 
-  /// Has the node's record told, from the first time again if it is told already. `first`: before all others, else after
-  /// them. Does nothing while quiet.
+  /// Has the node's record told, from the first time again if it is told already. `first`: before all others, else
+  /// after them. Does nothing while quiet.
   void add(const node_id& n, bool first) {
     if (quiet_) return;
     const auto same = std::ranges::find(all_, n, &rumour::node);

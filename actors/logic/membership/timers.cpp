@@ -147,7 +147,7 @@ void membership::forget(time_point now) {
     });
     return;
   }
-  // There are too many: members that ended first are forgotten first.
+  // Members that ended first are forgotten first: there are too many.
   std::vector<std::pair<time_point, node_id>> out;
   for (const auto& [n, m] : members_)
     if (m.record.is_out() && !m.session) out.emplace_back(m.ended, n);

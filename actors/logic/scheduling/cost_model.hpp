@@ -1,4 +1,4 @@
-// What this file is for: what a task will take: run times learned per kernel, size and kind of device; transfers per edge.
+// What this file is for: what a task will take: run times by kernel, size and kind of device; transfers by edge.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 //

@@ -1,4 +1,4 @@
-// What this file is for: which executors may run a task: by its kernel, its scope, what it holds, and who takes tasks now.
+// What this file is for: which executors may run a task: by its kernel, its scope, what it holds, and if they take any.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once

@@ -2,9 +2,9 @@
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Each of several transfers in flight at once counts its share of the time, as a processor's time is counted. Whether
-// the link takes them one after the other or in turns, on the average each has then taken as long as it would alone;
-// from request to arrival all of them look slow, and most so where the link does best. Pure; times come from the
+// A transfer of several that are in flight at once counts its share of the time, as a processor's time is counted.
+// Whether the link takes them one after the other or in turns, on the average each has then taken as long as it would
+// alone; from request to arrival all of them look slow, and most so where the link does best. Pure; times come from the
 // caller.
 #pragma once
 

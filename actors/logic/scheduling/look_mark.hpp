@@ -2,9 +2,9 @@
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// A kernel may put a thread that is woken on the core of another one, if all cores are in use at that moment, and leave it
-// there for milliseconds after another core has become idle: each of them would run alone. A thread that looks says so
-// again and again; where it no longer does, it waits for its core, and the thread that has this core can see that.
+// A kernel may put a thread that is woken on the core of another one, if all cores are in use at that moment, and leave
+// it there for milliseconds after another core has become idle: each of them would run alone. A thread that looks says
+// so again and again; where it no longer does, it waits for its core, and the thread that has this core can see that.
 #pragma once
 
 #include <atomic>

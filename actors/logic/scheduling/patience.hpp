@@ -12,7 +12,7 @@
 
 namespace troupe::logic {
 
-/// Of one thread; pure. Times are ticks.
+/// The waits of one thread, and what follows from them. Pure; times are ticks.
 class patience {
  public:
   /// `limit`: a thread looks no longer than that at a time.

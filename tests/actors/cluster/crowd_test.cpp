@@ -1,4 +1,4 @@
-// What this file is for: more members than fit a mesh, up to a thousand: what each of them costs, and how soon they notice.
+// What this file is for: more members than fit a mesh, up to a thousand: the cost of each, and how soon they notice.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 //
@@ -20,7 +20,7 @@ using test::node_end;
 using test::node_state;
 using test::world;
 
-/// That all who live have lost it, in time.
+/// True if all that live have lost it in time.
 bool is_lost_in_time(world& w, const node& gone, std::chrono::milliseconds limit) {
   return w.until(
       [&] {
@@ -67,7 +67,7 @@ std::vector<test::net::endpoint> first_three() {
   return {world::endpoint_of(0), world::endpoint_of(1), world::endpoint_of(2)};
 }
 
-/// What so many members do from their beginning on, each stage with what must hold.
+/// Lets so many members live from their beginning on, and checks at each stage what must hold.
 void live(std::size_t n) {
   world w(7 * n);
   w.start_all(n);
@@ -107,7 +107,8 @@ void live(std::size_t n) {
   testing::Test::RecordProperty("changing_bytes_per_s", static_cast<int>(changing.mean));
 }
 
-/// Two parts hear nothing of each other: the larger one goes on with a view of its own, and after that there is one of all.
+/// Two parts hear nothing of each other: the larger one goes on with a view of its own, and after that there is one of
+/// all.
 void part(std::size_t n) {
   world w(11 * n);
   w.start_all(n);

@@ -2,7 +2,7 @@
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// One seed is one run, the same each time. TROUPE_SEEDS=10000 runs more of them; what fails says how to run it alone.
+// A seed is one run, the same each time. TROUPE_SEEDS=10000 runs more of them; what fails says how to run it alone.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -22,10 +22,10 @@ std::uint64_t number_in(const char* variable, std::uint64_t otherwise) {
   return text ? std::strtoull(text, nullptr, 10) : otherwise;
 }
 
-/// One cluster, its faults, and what they were.
+/// A cluster, its faults, and what they were.
 class scenario {
  public:
-  /// Of so many nodes; 0: as chance has it.
+  /// A scenario of so many nodes; 0: as chance has it.
   explicit scenario(std::uint64_t seed, std::size_t nodes = 0) : w_(seed), nodes_(nodes) {}
 
   void run() {
@@ -56,7 +56,7 @@ class scenario {
     const auto all = w_.living();
     return *all[below(all.size())];
   }
-  /// What discovery finds: some that live.
+  /// Returns what discovery finds: some that live.
   std::vector<test::net::endpoint> found() {
     std::vector<test::net::endpoint> all;
     for (int i = 0; i < 3 && !w_.living().empty(); ++i) all.push_back(any().at());
@@ -170,7 +170,7 @@ class scenario {
     w_.network.set_links({});
     for (node* x : w_.living())
       if (x->is_paused()) w_.resume(*x);
-    // Discovery goes on: those who knew only nodes that are dead hear of others.
+    // Discovery goes on: nodes that knew only dead ones hear of others.
     const auto seeds = found();
     for (node* x : w_.living()) x->cluster().add_candidates(seeds);
   }

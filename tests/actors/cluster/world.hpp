@@ -1,10 +1,10 @@
-// What this file is for: imagined nodes on an imagined network: started, killed, paused, cut off, and checked all the time.
+// What this file is for: imagined nodes on an imagined network: started, killed, paused, cut off, and always checked.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Each node is a real cluster driver over the loopback network. `world::step` runs virtual time and checks after each
-// piece of it what must hold at any time. What builds on members gets their frames by `on_frame`, and may derive from
-// `node` to see more.
+// Nodes are real cluster drivers over the loopback network. `world::step` runs virtual time and checks after each piece
+// of it what must hold at any time. What builds on members gets their frames by `on_frame`, and may derive from `node`
+// to see more.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -52,7 +52,7 @@ class node : public troupe::detail::cluster_events {
   bool lives() const { return lives_; }
   bool is_paused() const { return paused_; }
   node_state sees(const node& other) const { return members().state_of(other.id()); }
-  /// What it was told, with the time.
+  /// An event that the node was told, with the time.
   struct event {
     net::transport::time_point when;
     std::string what;
@@ -88,7 +88,7 @@ class node : public troupe::detail::cluster_events {
  private:
   friend class world;
   void note(const char* what, const node_id&, node_end = {});
-  /// What it was told fits what its membership says.
+  /// Checks that what the node was told fits what its membership says.
   void check() const;
 
   world& world_;
@@ -126,7 +126,7 @@ class world {
     nodes.back()->cluster().add_candidates(seeds);
     return *nodes.back();
   }
-  /// One that listens nowhere.
+  /// Starts a node that listens nowhere.
   node& start_deaf(const std::vector<net::endpoint>& seeds) {
     net::identity self;
     for (auto& b : self.id.bytes) b = static_cast<std::uint8_t>(random());
@@ -163,7 +163,7 @@ class world {
     n.lives_ = false;
     network.kill(n.wire_id());
   }
-  /// It says goodbye, and ends once all have heard it.
+  /// Has the node say goodbye, and end once all have heard it.
   void leave(node& n) {
     n.lives_ = false;  // nobody need count it
     n.cluster().leave([this, &n] { network.at(network.now(), [this, &n] { network.kill(n.wire_id()); }); });
@@ -206,7 +206,7 @@ class world {
   }
 
   // ---- what holds ---------------------------------------------------------------------------------------------------
-  /// All that live count all that live as members, and nobody else, and suspect nobody to whom they are linked.
+  /// All that live count all that live as members, and nobody else, and suspect no node that they are linked to.
   bool agree() const {
     const std::vector<node*> all = living();
     std::vector<node_id> ids;
@@ -238,7 +238,7 @@ class world {
     return true;
   }
   void check() {
-    // Of many nodes some at a time: all have their turn.
+    // Where there are many nodes, some at a time: all have their turn.
     const std::size_t some = 1 + nodes.size() / 32;
     for (std::size_t i = ++checks_ % some; i < nodes.size(); i += some) {
       if (!nodes[i]->lives()) continue;

@@ -1,4 +1,4 @@
-// What this file is for: the watchdog of the tests hears of a group that stands still, and of none that does not for long.
+// What this file is for: the watchdog of the tests hears of a group that stands still for long, and of no other.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 #include "actors/control/stall_watch.hpp"

@@ -1,4 +1,4 @@
-// What this file is for: sleeping threads are woken by those who call them, and slots are lent and returned exactly.
+// What this file is for: sleeping threads are woken by threads that call them, and slots are lent and returned exactly.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 #include <gtest/gtest.h>
@@ -132,8 +132,8 @@ TEST(parking, keeps_a_call_that_reached_a_kept_in_sleeper_once_somebody_else_sle
   lot l(1);
   ASSERT_TRUE(l.all_sleep(1));
   ASSERT_TRUE(l.place.borrow_slot());
-  l.place.wake(1, parking::nearness::far);  // he may not leave
-  l.add(true);                              // who finds nothing to do, and whose slot is as good
+  l.place.wake(1, parking::nearness::far);  // it may not leave
+  l.add(true);                              // finds nothing to do, and its slot is as good
   ASSERT_TRUE(l.wait([&] { return l.worked == 1; }));
   l.place.return_slot();
   ASSERT_TRUE(l.all_sleep(2));
@@ -151,7 +151,7 @@ TEST(parking, gives_a_slot_that_a_body_left_to_a_spare_and_takes_one_back_from_a
   l.add(false);
   ASSERT_TRUE(l.wait([&] { return l.worked >= 1; })) << "the spare has the slot";
   ASSERT_TRUE(l.all_sleep(2));
-  l.go_on();  // a sleeper has left his, and sleeps on without
+  l.go_on();  // a sleeper has left its slot, and sleeps on without
   EXPECT_EQ(l.place.sleepers(), 1);
   EXPECT_EQ(l.worked, 1) << "nobody was woken for that";
   EXPECT_EQ(l.place.give_slots(1), 0) << "there is a thread for it";
@@ -162,7 +162,7 @@ TEST(parking, calls_an_idle_thread_that_gets_a_slot_while_there_is_work) {
   lot l(1);
   ASSERT_TRUE(l.all_sleep(1));
   l.go_on();
-  l.work = true;  // whoever posted it saw no sleeper
+  l.work = true;  // the thread that posted it saw no sleeper
   l.place.give_slots(1);
   ASSERT_TRUE(l.wait([&] { return l.worked >= 1; }));
   l.work = false;

@@ -1,4 +1,4 @@
-// What this file is for: a run of a recorded graph: every node once, after its predecessors, and failure along data only.
+// What this file is for: a run of a recorded graph: every node once, after its predecessors, failure by data only.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 #include <gtest/gtest.h>
@@ -169,7 +169,8 @@ TEST(graph_run, with_helpers_runs_every_node_once_and_in_order) {
   }
 }
 
-// What a fork releases, and what one thread holds while its body is long, is anybody's: the old way was to keep half.
+// Nodes that a fork releases, and those that a thread holds while its body is long, are anybody's: the old way was to
+// keep half.
 TEST(graph_run, leaves_all_but_the_next_node_to_whoever_has_none) {
   constexpr std::uint32_t width = 8;
   std::vector<edge> edges;

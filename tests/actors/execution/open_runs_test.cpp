@@ -1,4 +1,4 @@
-// What this file is for: the runs that threads of several core groups may join: who may, whose come first, who is woken.
+// What this file is for: runs that threads of several core groups join: which may, whose come first, which are woken.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 #include <gtest/gtest.h>

@@ -53,7 +53,7 @@ constexpr auto blur = troupe::kernel<troupe::in<int, 2>, troupe::out<int, 2>>("r
                                 to(y, x) = sum;
                               }
                           });
-// Each element of the second becomes a linear function of the first's.
+// Makes each element of the second a linear function of the first's.
 constexpr auto line = troupe::kernel<troupe::in<int, 1>, troupe::out<int, 1>, int, char, double>("remaking.line")
                           .on(troupe::cpu, [](troupe::view<const int, 1> from, troupe::view<int, 1> to, int times,
                                               char plus, double scale) {
@@ -120,7 +120,7 @@ class remaking : public testing::Test {
     return p;
   }
 
-  /// It ran elsewhere; whole tiles that it wrote are there only.
+  /// Notes that a task ran elsewhere; whole tiles that it wrote are there only.
   template <class... P, class... V>
   void ran(const troupe::kernel<P...>& k, const std::vector<part>& parts, const V&... values) {
     ran_with_retries(k, 0, parts, values...);

@@ -1,4 +1,4 @@
-// What this file is for: jobs keep their order, there is room for as many as there should be, and lanes have their turns.
+// What this file is for: jobs keep their order, there is room for as many as there should be, lanes have their turns.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 #include "actors/gpu/job_list.hpp"

@@ -1,4 +1,4 @@
-// What this file is for: tickets are recorded when somebody needs them and not before, and nobody waits for what is over.
+// What this file is for: tickets are recorded when somebody needs them, not before, and nobody waits for what is over.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 #include "actors/gpu/lanes.hpp"

@@ -1,5 +1,5 @@
-// What this file is for: tiles in a device's memory: room for all or nothing, copies only where they are needed, the newest
-// bytes home, and nothing left of a task that failed.
+// What this file is for: tiles in a device's memory: room for all or nothing, copies only where they are needed, the
+// newest bytes home, and nothing left of a task that failed.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 #include "actors/gpu/memory.hpp"
@@ -92,7 +92,7 @@ struct gpu_memory_test : testing::Test {
     memory.let_go(j);
     jobs->give(j);
   }
-  // What placement does when a task that wrote the tile has ended.
+  // Does what placement does when a task that wrote the tile has ended.
   void account(std::uint32_t tile) { a.coherence->tiles[tile].version.fetch_add(1); }
   int* there(std::uint32_t tile) { return static_cast<int*>(memory.find(a, tile)->memory); }
   int* here(std::uint32_t tile) { return host.data() + tile * per_tile; }

@@ -1,5 +1,5 @@
-// What this file is for: an accelerator for tests of what stands around it: copies are made at once, and lanes come as far
-// as the test says.
+// What this file is for: an accelerator for tests of what stands around it: copies are made at once, and lanes come as
+// far as the test says.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once

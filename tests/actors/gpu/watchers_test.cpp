@@ -1,4 +1,4 @@
-// What this file is for: a device is looked after by somebody at any time, and the sleep of its thread ends in each case.
+// What this file is for: a device is looked after at any time, and the sleep of its thread ends in each case.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 #include "actors/gpu/watchers.hpp"
@@ -54,8 +54,8 @@ TEST(gpu_watchers, end_the_sleep_when_what_is_under_way_has_been_left_by_all) {
   EXPECT_FALSE(b.is_rung(hold));
 }
 
-// Sleeps as a device's thread does; calls `meanwhile` once the sleep has begun. Returns true if a watcher was there when
-// the sleep ended.
+// Sleeps as a device's thread does; calls `meanwhile` once the sleep has begun. Returns true if a watcher was there
+// when the sleep ended.
 template <class F>
 bool sleep_while(gpu_watchers& w, bell& b, F&& meanwhile) {
   std::thread other;

@@ -100,7 +100,7 @@ TEST(record_pool, hands_out_what_it_kept_after_trimming_the_rest) {
   EXPECT_EQ(p.in_use(), 0u);
 }
 
-// Records flow from clients, who take, to placement, which gives: memory must not grow with the traffic.
+// Records flow from clients, which take, to placement, which gives: memory must not grow with the traffic.
 TEST(record_pool, lets_records_flow_from_one_thread_to_another_without_growing) {
   pool p;
   std::mutex lock;

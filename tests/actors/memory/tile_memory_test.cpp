@@ -1,4 +1,4 @@
-// What this file is for: slabs for tiles: pinned within a limit, used again, given back, left alone by a driver that says no.
+// What this file is for: slabs for tiles: pinned within a limit, used again, given back, left alone where refused.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 #include "actors/memory/tile_memory.hpp"
@@ -21,7 +21,7 @@ using troupe::devices::page_pinning;
 
 constexpr std::size_t mib = std::size_t{1} << 20;
 
-// What a driver would know.
+// The memory that a driver would know of.
 struct driver {
   std::mutex guard;
   std::map<std::byte*, std::size_t> pinned;
@@ -117,7 +117,7 @@ TEST_F(tiles_in_memory, beyond_the_limit_are_pageable) {
   EXPECT_LE(drivers[0].most, 10 * mib);
   EXPECT_EQ(memory.pinned_bytes(), drivers[0].bytes);
   for (std::byte* p : all) memory.deallocate(p, mib);
-  // One for which no slab is large enough: those without tiles make room.
+  // No slab is large enough for this one: those without tiles make room.
   std::byte* const large = take(9 * mib);
   EXPECT_TRUE(is_pinned(large, 9 * mib));
   EXPECT_LE(drivers[0].most, 10 * mib);

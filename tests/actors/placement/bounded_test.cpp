@@ -19,7 +19,7 @@ using namespace test;
 using enum troupe::access_mode;
 using troupe::errc;
 
-/// One executor, arrays of one tile of 8 bytes, room for so many of them.
+/// An executor, arrays of one tile of 8 bytes, room for so many of them.
 class room : public testing::Test {
  protected:
   static troupe::options bounded(std::uint64_t tiles) {

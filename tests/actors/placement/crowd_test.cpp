@@ -36,7 +36,7 @@ class crowd : public stage {
     t->kernel = &kernel_;
     return submit(t);
   }
-  /// One that the core group may run, too.
+  /// Submits a task that the core group may run, too.
   task_record* next_for_all(const std::vector<use>& uses = {}) {
     task_record* t = task(uses);
     t->kernel = &for_all_;

@@ -1,4 +1,4 @@
-// What this file is for: who gets room in host memory, which tiles leave for it, and what is told of that.
+// What this file is for: which tasks get room in host memory, which tiles leave for it, and what is told of that.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 #include "actors/placement/host_memory.hpp"
@@ -39,7 +39,7 @@ class rooms : public testing::Test, protected loose_graph, private host_memory::
     EXPECT_TRUE(memory.must_wait(*t));
     return t;
   }
-  /// What a body does, and what placement does then.
+  /// Does what a body does, and what placement does then.
   std::vector<task_record*> end(task_record* t) {
     for (int i = 0; i < t->access_count; ++i)
       if (t->accesses[i].mode != read) host_tile(*rt, *t->accesses[i].array, 0, true);
@@ -61,7 +61,7 @@ class rooms : public testing::Test, protected loose_graph, private host_memory::
     claim(*t);
     t->error = fails;
     memory.account_for_move(*t);
-    t->error = nullptr;  // who waited looks itself
+    t->error = nullptr;  // the one that waited looks itself
     fulfil(*t, board);
     return retire(t);
   }

@@ -1,4 +1,4 @@
-// What this file is for: who was told something in a turn is called once, after it.
+// What this file is for: an executor or listener that was told something in a turn is called once, after it.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// What this file is for: a task that a node gives back still finds what it reads, whoever was sent there behind it.
+// What this file is for: a task that a node gives back still finds what it reads, whatever was sent there behind it.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 #include <gtest/gtest.h>
@@ -57,7 +57,7 @@ TEST(placement_overtaken, what_overwrites_the_input_of_a_task_that_may_come_back
   ASSERT_EQ(pulls->extra->pulls.size(), 1u);
   task_record* const overwrites = n.on(2, {{y, updates}});
   EXPECT_FALSE(n.is_out(overwrites));
-  // It comes back with the first, and so may what comes before this one.
+  // A task that reads what the first writes comes back with it, and so may what comes before this one.
   task_record* const follows = n.on(2, {{z, reads}, {u, reads}, {y, reads}, {x, reads}});
   task_record* const next = n.on(2, {{z, updates}, {u, reads}});
   EXPECT_FALSE(n.is_out(follows)) << "it waits for the one before, too";
@@ -86,7 +86,7 @@ TEST(placement_overtaken, what_overwrites_the_input_of_a_task_that_has_all_it_ne
   n.complete_all();
 }
 
-// It has no room there, which nobody could know. Its call is not in the log, so this one cannot be made again.
+// A task has no room there, which nobody could know. Its call is not in the log, so this one cannot be made again.
 TEST(placement_overtaken, what_was_overwritten_before_it_was_read_is_lost_and_never_read_as_what_it_is_not) {
   two_nodes n;
   array_core *const y = n.made_by(2), *const z = n.made_by(2);
@@ -111,7 +111,7 @@ TEST(placement_overtaken, what_was_overwritten_before_it_was_read_is_lost_and_ne
   EXPECT_FALSE(after->error);
 }
 
-// It fails with what it comes after before it is its turn again.
+// A task that was given back fails with what it comes after, before it is its turn again.
 TEST(placement_overtaken, nothing_is_lost_for_a_task_that_will_not_run_again) {
   two_nodes n;
   array_core *const w = n.made_by(2), *const y = n.made_by(2), *const z = n.made_by(2);

@@ -1,4 +1,4 @@
-// What this file is for: who is asked to lend a tile to whom, and what is done where nobody can or wants to.
+// What this file is for: which device is asked to lend a tile to which, and what is done where none can or wants to.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 #include <gtest/gtest.h>

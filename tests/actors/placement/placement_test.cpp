@@ -1,4 +1,4 @@
-// What this file is for: what placement hands to whom and when, with completions delivered by hand.
+// What this file is for: what placement hands to which executor and when, with completions delivered by hand.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 #include <gtest/gtest.h>
@@ -152,7 +152,7 @@ TEST(placement, chooses_the_executor_that_finishes_first_by_learned_times) {
     t->kernel = &both;
     return s.submit(t);
   };
-  // Each is taught where it was placed by force.
+  // The kernel's costs are learned where its tasks were placed by force.
   for (int i = 0; i < 8; ++i) {
     for (const int where : {0, 1}) {
       task_record* t = s.task();
@@ -365,7 +365,7 @@ TEST(placement, holds_a_client_back_at_the_in_flight_bound_until_work_has_draine
       ++submitted;
     }
   });
-  // The collector is filled by whoever holds the turn, so it is looked at with the turn only.
+  // The collector is filled by the thread that holds the turn, so it is looked at with the turn only.
   std::size_t most = 0;
   bool draining = false;
   while (s.placement_actor->finished() < tasks.size()) {
@@ -480,7 +480,7 @@ TEST(placement, places_what_a_device_has_not_begun_anew_once_it_takes_much_longe
   for (task_record* t : all) EXPECT_TRUE(stage::is_done(t));
 }
 
-// What comes after it there was sent on its heels, and must not run without it.
+// Tasks that come after the first on that device were sent on its heels, and must not run without it.
 TEST(placement, leaves_what_others_were_sent_behind_on_the_device_where_it_is) {
   stage s(options{});
   collector& one = s.add({0, "sim:0", troupe::device_kind::sim, 1, 1});

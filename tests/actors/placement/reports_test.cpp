@@ -1,4 +1,4 @@
-// What this file is for: placement accounts for all that an executor tells at one time, in the order that keeps it true.
+// What this file is for: placement accounts for all that an executor tells at one time, in the order that is true.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 #include <gtest/gtest.h>

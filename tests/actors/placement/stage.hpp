@@ -95,7 +95,7 @@ class stage {
   }
   bool is_out(const task_record* t) const { return holder(t) != nullptr; }
   static bool is_done(const task_record* t) { return (t->phase.load() & phase_mask) == phase_done; }
-  /// What an executor does with a task, all at once.
+  /// Does what an executor does with a task, all at once.
   void complete(task_record* t, float ns = 1000, std::exception_ptr error = nullptr) {
     collector* g = holder(t);
     std::erase(g->held, t);

@@ -60,13 +60,13 @@ class copies : public testing::Test, protected loose_graph {
     t->accesses[0].where = where;
     return in_order(t);
   }
-  /// What has been asked for as a part; ends with the part here, or not.
+  /// Ends what has been asked for as a part, with the part here, or not.
   outcome end_part(task_record* fetch, bool here, std::exception_ptr why = nullptr) {
     fetch->extra->home_boxes.front()->here = here;
     return end(fetch, std::move(why));
   }
   bool must_wait(task_record* t, memory_space where) { return moves.must_wait(*t, where, where >= 4); }
-  /// What that executor was given last; it has it no more.
+  /// Takes the task that the executor was given last; it has it no more.
   task_record* taken(std::size_t executor) {
     auto& held = all[executor]->held;
     if (held.empty()) return nullptr;

@@ -69,7 +69,7 @@ TEST(inbox, keeps_each_producers_order_and_loses_nothing_among_many) {
   constexpr std::size_t producers = 8, each = 20'000;
   inbox box;
   std::vector<task_record> tasks(producers);
-  // One record per producer; its verb alternates, so that a swap of two neighbours shows.
+  // A producer has one record; its verb alternates, so that a swap of two neighbours shows.
   std::latch start(producers);
   std::vector<std::thread> threads;
   for (std::size_t p = 0; p < producers; ++p)

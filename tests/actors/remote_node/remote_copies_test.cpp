@@ -33,7 +33,7 @@ struct remote_copies_test : testing::Test {
     known.know(a);
   }
   static box4 part(troupe::index_t lo, troupe::index_t hi) { return {{lo, 0, 0, 0}, {hi, 1, 1, 1}}; }
-  /// What has to be sent for a job that touches the box: how many boxes.
+  /// Returns how many boxes have to be sent for a job that touches the box.
   std::size_t need(const box4& touched, std::uint64_t job) {
     std::size_t n = 0;
     was_in_use = false;

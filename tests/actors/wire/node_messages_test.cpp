@@ -114,7 +114,7 @@ TEST(member_messages, any_change_of_a_byte_is_refused_or_harmless) {
   });
 }
 
-// What is left of the frame could hold them; there are not that many links.
+// The rest of the frame could hold them; there are not that many links.
 TEST(member_messages, more_links_than_a_cluster_can_have_are_refused_before_they_are_read) {
   self_descriptor s = an_example();
   s.links.clear();

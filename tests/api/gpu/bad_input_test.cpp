@@ -54,7 +54,7 @@ class gpu_bad_input : public testing::TestWithParam<const char*> {
     EXPECT_EQ(a.read()(99), 5u) << "the runtime does not go on";
   }
   task_options here() const { return {.where = scope::executor(GetParam())}; }
-  /// What the task of this kernel ends with.
+  /// Returns the error that the task of this kernel ends with.
   template <class K>
   caught failure_of(const K& k) {
     auto a = rt_->filled<word>({100}, tiles(100), 1);
@@ -144,7 +144,7 @@ TEST_P(gpu_bad_input, the_first_line_of_a_text_that_does_not_compile_is_a_senten
     EXPECT_NE(line.find(part), std::string::npos) << "'" << part << "' is not in the first line of: " << e.text;
 }
 
-// It would write outside of its memory, and the accesses that are compared with the box are all inside it.
+// The kernel would write outside of its memory, and the accesses that are compared with the box are all inside it.
 TEST_P(gpu_bad_input, elements_of_another_size_than_those_of_the_signature_fail_the_task) {
   const std::string body =
       " a), const unsigned x) { const long i = GPU_LO(a, 0) + GPU_GLOBAL_ID(0); "

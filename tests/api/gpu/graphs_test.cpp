@@ -109,7 +109,7 @@ TEST_P(gpu_graphs, say_which_call_no_executor_can_run) {
   EXPECT_TRUE(e->says(std::string(GetParam()) + ": recorded call 1, 'all of it', uses array")) << e->text;
 }
 
-// On cores its body throws, on devices its text does not compile: who, of what, and where are told alike.
+// On cores its body throws, on devices its text does not compile: the call, the graph and the place are told alike.
 TEST_P(gpu_graphs, name_the_call_that_fails_as_cores_do) {
   constexpr auto wrong = kernel<inout<word, 1>>("wrong")
                              .on(cpu, [](view<word, 1>) { throw std::runtime_error("bad on cores"); })

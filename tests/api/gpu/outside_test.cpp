@@ -1,4 +1,4 @@
-// What this file is for: kernels as text that touch elements outside of their boxes: told with all that helps to find them.
+// What this file is for: kernels as text that touch elements outside of their boxes: told with what helps to find them.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 #include <gtest/gtest.h>

@@ -30,7 +30,7 @@ GPU_KERNEL void wide(GPU_INOUT(unsigned, a)) {
                                           "wide",
                                           {2048, 1, 1}});
 
-// One column: a group for each sixteen rows along the second dimension of the grid, which ends at 65,535.
+// A single column: a group for each sixteen rows along the second dimension of the grid, which ends at 65,535.
 constexpr auto tall = kernel<out<std::uint8_t, 2>>("tall")
                           .on(cpu,
                               [](view<std::uint8_t, 2> a) {
@@ -94,7 +94,8 @@ TEST(gpu_refusals, are_reported_once) {
   EXPECT_EQ(std::ranges::count_if(remarks, is_about_it), 1) << testing::PrintToString(remarks);
 }
 
-// A thread that waits ends the device's jobs itself, in the middle of a scheduling decision: one runtime of some hundreds hung.
+// A thread that waits ends the device's jobs itself, in the middle of a scheduling decision: one runtime of some
+// hundreds hung.
 TEST(gpu_refusals, hold_up_no_thread_that_waits_for_them) {
   for (int i = 0; i < 400; ++i) {
     runtime rt(with_sim());
@@ -134,7 +135,7 @@ TEST(gpu_refusals, of_grids_that_a_device_does_not_have_let_the_cores_run_the_ta
   EXPECT_EQ(b.read()(rows - 17, 0), 7);
 }
 
-// What is enqueued behind a refused task waits for where it runs instead.
+// Tasks that are enqueued behind a refused one wait for where it runs instead.
 TEST(gpu_refusals, in_the_middle_of_a_chain_keep_its_order) {
   constexpr auto stir = kernel<inout<std::uint32_t, 1>>("stir").on(gpu, source{R"(
 GPU_KERNEL void stir(GPU_INOUT(unsigned, a)) {

@@ -230,7 +230,7 @@ TEST(gpu_resources, R13_it_gets_its_slots_under_a_flood_of_small_tasks) {
   runtime rt(cores(4));
   std::atomic<bool> enough{false};
   std::atomic<int> flooding{0};
-  // Each makes its successor: there is never a moment without small tasks.
+  // Every small task makes its successor: there is never a moment without one.
   struct endless {
     runtime& rt;
     std::atomic<bool>& enough;

@@ -112,7 +112,7 @@ TEST(gpu_room, a_part_that_can_never_fit_is_refused_at_spawn_with_both_sizes) {
   }
 }
 
-// Each box alone is rounded up to what a device gives at least, which nobody knows at `spawn`.
+// The room of each box is rounded up to what a device gives at least, which nobody knows at `spawn`.
 TEST(gpu_room, a_task_for_which_there_turns_out_to_be_no_room_names_what_it_takes) {
   runtime rt(with_memory(1280));
   auto a = numbers(rt, 13, 13, tiles(13, 13));       // 676 bytes: 768

@@ -1,4 +1,4 @@
-// What this file is for: windows, slices and borders on devices: the same elements as on cores, from tiles that are there.
+// What this file is for: windows, slices and borders on devices: the same elements as on cores, from tiles in place.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 #include <gtest/gtest.h>
@@ -168,7 +168,7 @@ TEST(gpu_windows, of_a_neighbour_at_home_fetch_its_rows_only) {
   o.devices = {{"sim:0"}};
   runtime rt(o);
   auto a = rt.filled<std::uint32_t>({64, 16}, tiles(16, 16), 1), b = rt.array<std::uint32_t>({64, 16}, tiles(16, 16));
-  // One chunk: the tile under it, and two rows of each neighbour.
+  // A single chunk: the tile under it, and two rows of each neighbour.
   rt.spawn(blur, read(a.sub({{14, 0}, {34, 16}})), write(rt.array<std::uint32_t>({20, 16}, tiles(20, 16))), 0, 0).get();
   EXPECT_EQ(moved(rt, "sim:0"), 20u * 16 * 4);
 }
@@ -223,7 +223,8 @@ TEST(gpu_windows, of_many_elements_are_as_on_cores) {
               v(i, j, k, l) = static_cast<std::uint16_t>(i * 7919 + j * 131 + k * 31 + l * 7 + 1);
     }
     for (const window_mapper<4>& mapper :
-         std::initializer_list<window_mapper<4>>{window(1, 1, 1, 1), window(1, 1, 1, 1).clamp(), window(1, 1, 1, 1).wrap(),
+         std::initializer_list<window_mapper<4>>{window(1, 1, 1, 1), window(1, 1, 1, 1).clamp(),
+                                                 window(1, 1, 1, 1).wrap(),
                                                  window(1, 1, 1, 1).fill(std::uint16_t{5})}) {
       std::vector<std::uint16_t> results[2];
       for (int run = 0; run < 2; ++run) {

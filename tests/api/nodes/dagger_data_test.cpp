@@ -200,7 +200,7 @@ TEST(nodes_dagger, two_views_of_one_array_share_its_memory_there) {
 
 TEST(nodes_dagger, arrays_of_different_nodes_are_never_taken_for_each_other) {
   several_nodes n(2);
-  // Each node's first array: whatever they are called inside, they are called the same.
+  // The first array of each node: whatever they are called inside, they are called the same.
   std::vector<array<long, 1>> all;
   runtime* const nodes[] = {&n.a, n.rest[0].get(), n.rest[1].get()};
   for (long i = 0; i < 3; ++i) all.push_back(nodes[i]->filled<long>({64}, tiles(16), 1000 * i));

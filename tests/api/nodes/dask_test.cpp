@@ -2,7 +2,7 @@
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Those with processes that are killed, stopped and cut off are in tests/system; tests/README.md has the list, and what
+// Tests with processes that are killed, stopped and cut off are in tests/system; tests/README.md has the list, and what
 // does not apply.
 #include <gtest/gtest.h>
 
@@ -76,7 +76,7 @@ constexpr auto six_meet = kernel<inout<long, 1>, long>("dask.six_meet").on(cpu, 
 });
 const offer offered{six_meet, add, toil, look, total, wait_at_gate, note, constrained};
 
-// ---- T1, T2, T3: who gets work --------------------------------------------------------------------------------------
+// ---- T1, T2, T3: which node gets work -------------------------------------------------------------------------------
 
 TEST(nodes_dask, t1_a_node_that_joins_while_tasks_wait_gets_some_of_them_and_none_runs_twice) {
   runtime a(node_options("a", {}, 1));
@@ -97,8 +97,8 @@ TEST(nodes_dask, t1_a_node_that_joins_while_tasks_wait_gets_some_of_them_and_non
 
 TEST(nodes_dask, t2_small_tasks_stay_with_a_large_input) {
   several_nodes n(2);
-  // 8 MiB, which take longer to send than a thousand tasks that look at one number of them. Sanitizers make tasks ten times
-  // as slow and copies hardly slower: then it would be worth it.
+  // 8 MiB, which take longer to send than a thousand tasks that look at one number of them. Sanitizers make tasks ten
+  // times as slow and copies hardly slower: then it would be worth it.
   const index_t numbers = sanitized ? 1 << 23 : 1 << 20;
   const auto root = n.a.filled<long>({numbers}, tiles(numbers), 3);
   const auto results = n.a.filled<long>({1200}, tiles(1), 0);

@@ -42,7 +42,7 @@ struct believed_far : test::nodes_apart {
   }
   /// Data that only "a" has.
   troupe::array<char, 1> fresh() { return a.filled<char>({tile}, troupe::tiles(tile), 'y'); }
-  /// What it takes to bring a tile there, as "a" believes.
+  /// Returns what it takes to bring a tile there, as "a" believes.
   std::chrono::nanoseconds believed() {
     const auto f = a.spawn(work, troupe::read(fresh()));
     f.get();

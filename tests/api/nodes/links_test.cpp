@@ -25,7 +25,7 @@ constexpr double MiB = 1 << 20;
 constexpr auto add = troupe::kernel<troupe::inout<char, 1>>("links.add").on(troupe::cpu, [](troupe::view<char, 1> a) {
   for (index_t i = a.lo(0); i < a.hi(0); ++i) ++a(i);
 });
-// What cannot be packed.
+// Makes bytes that cannot be packed.
 constexpr auto noise = troupe::kernel<troupe::out<char, 1>>("links.noise").on(troupe::cpu, [](troupe::view<char, 1> a) {
   std::minstd_rand random(static_cast<unsigned>(a.lo(0)) + 1);
   for (index_t i = a.lo(0); i < a.hi(0); ++i) a(i) = static_cast<char>(random() >> 8);
@@ -142,7 +142,7 @@ TEST(nodes_links, a_member_says_what_it_has_and_what_it_has_to_do) {
   }));
 }
 
-// What c has given to b: a knows of it, and has given b nothing.
+// Node c has given b work: a knows of it, and has given b nothing.
 TEST(nodes_links, a_node_that_is_busy_for_others_is_taken_for_busy) {
   several_nodes n;
   troupe::runtime &a = n.a, &c = *n.rest[1];

@@ -26,7 +26,7 @@ class nodes_apart {
     way = std::make_unique<support::proxy>();
     join();
   }
-  /// There is no way between them any more.
+  /// Ends the way between the two nodes.
   void part() { way.reset(); }
   troupe::runtime& b() { return *b_; }
 

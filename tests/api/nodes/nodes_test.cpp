@@ -206,7 +206,7 @@ TEST(nodes, an_error_there_reaches_who_waits_here_with_its_text) {
     EXPECT_EQ(e.executor(), "b");
     EXPECT_EQ(e.task(), "printer");
   }
-  // What depends on it is told whose fault it is; what does not goes on.
+  // A task that depends on it is told whose fault it is; what does not goes on.
   const auto after = n.a.spawn(on("b"), add, troupe::update(x), 1);
   try {
     after.get();
@@ -428,7 +428,7 @@ TEST(nodes, tasks_of_a_node_that_leaves_run_elsewhere) {
   EXPECT_TRUE(a.nodes().empty());
 }
 
-// What goes to a busy node is gathered, but not until it says something: it may have nothing to say for long.
+// Tasks that go to a busy node are gathered, but not until it says something: it may have nothing to say for long.
 TEST(nodes, a_task_for_a_node_that_has_plenty_to_do_and_finishes_nothing_gets_there_all_the_same) {
   several_nodes n(1);
   keeps_waiting = true;

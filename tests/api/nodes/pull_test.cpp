@@ -1,4 +1,4 @@
-// What this file is for: what one node has made and another one reads: it passes between the two, whoever owns it.
+// What this file is for: what one node has made and another one reads: it passes between the two, whichever owns it.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 //
@@ -38,7 +38,8 @@ constexpr auto weigh =
         .on(troupe::cpu, [](troupe::view<const std::uint64_t, 1> a, troupe::view<std::uint64_t, 1> t) {
           for (index_t i = a.lo(0); i < a.hi(0); ++i) t(0) += mixed(a(i), 3);
         });
-// The neighbours' values, mixed; what is outside counts as zero. `begin`: where in `from` that is which belongs to `to`.
+// The neighbours' values, mixed; what is outside counts as zero. `begin`: where in `from` that is which belongs to
+// `to`.
 constexpr auto lean = troupe::kernel<troupe::in<std::uint64_t, 1>, troupe::out<std::uint64_t, 1>, index_t>("pull.lean")
                           .on(troupe::cpu, [](troupe::view<const std::uint64_t, 1> from,
                                               troupe::view<std::uint64_t, 1> to, index_t begin) {
@@ -169,7 +170,7 @@ TEST(nodes_pull, nodes_that_do_not_reach_each_other_get_it_from_the_owner) {
   EXPECT_EQ(total.read()(0), weight_of(large, 1) + weight_of(large, 2) + weight_of(large, 3));
 }
 
-// What is to be pulled does not come, and the task runs again: what it reads beside that must still be there.
+// The bytes to be pulled do not come, and the task runs again: what it reads beside that must still be there.
 TEST(nodes_pull, a_task_that_comes_back_reads_what_was_there_before_the_next_one_has_changed_it) {
   crowd n(2, false);
   for (const bool pinned : {true, false}) {
@@ -191,7 +192,7 @@ TEST(nodes_pull, a_task_that_comes_back_reads_what_was_there_before_the_next_one
   }
 }
 
-// Random programs over three workers and this node: who writes what next does not wait for anything but its order.
+// Random programs over three workers and this node: the task that writes next waits for nothing but its order.
 class nodes_pull_programs : public testing::TestWithParam<unsigned> {};
 
 TEST_P(nodes_pull_programs, give_what_the_same_calls_give_in_a_row) {
@@ -230,8 +231,8 @@ TEST_P(nodes_pull_programs, give_what_the_same_calls_give_in_a_row) {
 
 INSTANTIATE_TEST_SUITE_P(seeds, nodes_pull_programs, testing::Range(0u, 8u));
 
-// The owner has met both workers, and these may not have met each other yet: what one is to have from the other waits for
-// that. It was given up at once, and failed where a later task had overwritten the reader's own input meanwhile.
+// The owner has met both workers, and these may not have met each other yet: what one is to have from the other waits
+// for that. It was given up at once, and failed where a later task had overwritten the reader's own input meanwhile.
 TEST(nodes_pull, between_workers_that_have_not_met_yet_wait_for_that) {
   constexpr int columns = 6, steps = 12;
   constexpr index_t size = 50;

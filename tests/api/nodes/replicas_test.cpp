@@ -152,7 +152,7 @@ TEST(nodes_replicas, less_than_nothing_to_repeat_is_refused) {
   }
 }
 
-// What was computed elsewhere from what is on this node's disk meanwhile.
+// A tile was computed elsewhere from what is on this node's disk meanwhile.
 TEST(nodes_replicas, what_a_lost_tile_was_made_of_may_be_on_the_disk) {
   constexpr index_t tile = 1 << 14, tiles = 4, size = tile * tiles;
   test::scratch_folder folder;

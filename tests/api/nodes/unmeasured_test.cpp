@@ -19,7 +19,7 @@ using namespace troupe;
 using namespace test;
 
 constexpr auto put_there = kernel<out<long, 1>>("unmeasured.put").on(cpu, [](view<long, 1> v) { v(v.lo(0)) = 1; });
-// It takes so long, whatever else the machine does.
+// The kernel takes so long, whatever else the machine does.
 constexpr auto look_long =
     kernel<in<long, 1>, out<int, 1>>("unmeasured.look").on(cpu, [](view<const long, 1> v, view<int, 1> to) {
       std::this_thread::sleep_for(20ms);
@@ -55,7 +55,7 @@ TEST(nodes_unmeasured, tasks_of_an_unmeasured_kernel_do_not_all_go_where_their_d
   for (index_t i = 0; i < count; ++i) ASSERT_EQ(v(i), 1);
 }
 
-// Of a hundred tasks that take 20 ms on b, where their data is, and that took nothing before: how many c runs.
+// Returns how many c runs of a hundred tasks that take 20 ms on b, where their data is, and that took nothing before.
 std::uint64_t taken_back() {
   several_nodes n(2, 1);
   constexpr index_t count = 100, numbers = 1 << 16;  // 512 KiB each
@@ -81,7 +81,7 @@ std::uint64_t taken_back() {
   return tasks_of(n.a, "c") - on_c;
 }
 
-// Of bodies that used to take nothing one in eight is timed, so some have to run before it is known that they take long;
+// One in eight bodies that used to take nothing is timed, so some have to run before it is known that they take long;
 // five or so of the hundred go to c when nothing is taken back, thirty-five when it is. On a busy machine copies to c
 // may be measured to cost more than a task is worth: then it is right to leave it there, and other nodes are asked.
 TEST(nodes_unmeasured, tasks_that_were_sent_are_taken_back_when_they_take_much_longer_than_they_used_to) {

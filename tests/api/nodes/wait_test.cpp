@@ -143,8 +143,8 @@ struct let_go {
   }
 };
 
-// In all states that a task can be in: under way there, sent and not begun, not sent, behind others; with what only that
-// node had.
+// In all states that a task can be in: under way there, sent and not begun, not sent, behind others; with what only
+// that node had.
 TEST(nodes_wait, tasks_whose_node_dies_wait_for_the_next_one_of_its_name) {
   test::nodes_apart n;
   const auto x = n.a.filled<int>({1}, troupe::tiles(1), 0);

@@ -81,7 +81,7 @@ TEST_F(picture, turns_palettes_and_transparent_colours_into_colour_and_alpha) {
 }
 
 TEST_F(picture, may_be_interlaced) {
-  // Of 2x2 pixels the first pass has the upper left, the sixth the upper right, the seventh the lower row.
+  // The first pass has the upper left of 2x2 pixels, the sixth the upper right, the seventh the lower row.
   const std::string passes("\0\1\0\2\0\3\4", 7);
   EXPECT_EQ(read(png_file(2, 2, 8, png_colour::grey, passes, "", true)).samples,
             (samples{1, 1, 1, 2, 2, 2, 3, 3, 3, 4, 4, 4}));

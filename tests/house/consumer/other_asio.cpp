@@ -1,5 +1,6 @@
-// Has a library of its own that is called boost::asio and is not the one that libtroupe was built with, as a program with
-// another version of Boost has: names that the linker takes for the same, over other layouts. Two nodes meet over TCP.
+// Has a library of its own that is called boost::asio and is not the one that libtroupe was built with, as a program
+// with another version of Boost has: names that the linker takes for the same, over other layouts. Two nodes meet over
+// TCP.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 #include <chrono>

@@ -29,7 +29,7 @@ using testing::HasSubstr;
 class certificates : public testing::Test {
  protected:
   std::string at(const std::string& name) const { return (folder.path() / name).string(); }
-  // What a node of the cluster of that name would be given.
+  // Returns what a node of the cluster of that name would be given.
   credential_files member(const std::string& authority, const std::string& cluster, const std::string& node) {
     if (!std::filesystem::exists(at(authority))) make_authority(at(authority), cluster, 30);
     const auto made = issue_member(at(authority), node, 10);
@@ -132,7 +132,7 @@ TEST_F(certificates, replace_nothing) {
   EXPECT_THAT(complaint(errc::io_failed, [&] { make_authority(at("a"), "c", 5); }), HasSubstr("is there already"));
   EXPECT_EQ(text_of(files.key), key);
   EXPECT_EQ(text_of(at("a/ca.key")), authority_key);
-  // Both files or none.
+  // The two files are made, or none.
   put(at("a/half.pem"), "mine", 0644);
   complaint(errc::io_failed, [&] { issue_member(at("a"), "half", 5); });
   EXPECT_FALSE(std::filesystem::exists(at("a/half.key")));

@@ -30,7 +30,7 @@ inline mode_t mode_of(const std::string& path) {
   return ::stat(path.c_str(), &about) == 0 ? about.st_mode & 07777 : 0;
 }
 
-/// What the call complains about; the test fails if it does not, or with another code.
+/// Returns what the call complains about; the test fails if it does not, or with another code.
 template <class F>
 std::string complaint(troupe::errc code, F&& call) {
   try {

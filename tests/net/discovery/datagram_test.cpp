@@ -113,7 +113,7 @@ TEST(datagrams, are_accepted_with_the_old_and_the_new_secret_while_it_is_replace
 }
 
 TEST(datagrams, are_not_signed_with_the_secret_itself) {
-  // Who learns a datagram and its signature learns nothing about a handshake with the same secret.
+  // A stranger that learns a datagram and its signature learns nothing about a handshake with the same secret.
   datagram_signer signer("c", {secret_of(1)});
   const auto bytes = signer.write(example());
   std::uint8_t plain[32];

@@ -42,7 +42,7 @@ using testing::Not;
 
 const endpoint a{"10.0.0.1", 1}, b{"10.0.0.2", 2}, c{"node.cluster", 3};
 
-// As whoever replaces a file that others read should do it.
+// Replaces a file that others read, as that should be done.
 void replace(const std::string& path, const std::string& text) {
   put(path + ".new", text);
   std::filesystem::rename(path + ".new", path);

@@ -98,7 +98,7 @@ TEST_F(multicast_network, finds_hosts_by_ipv6_at_addresses_that_can_be_dialled) 
   EXPECT_TRUE(told[2].waits_for({link_local(0) + "%eth0", 4711}));
 }
 
-// What listens on addresses of IPv4 alone is not looked for at one of IPv6.
+// A node that listens on addresses of IPv4 alone is not looked for at one of IPv6.
 TEST_F(multicast_network, tells_of_each_protocol_what_can_be_reached_by_it) {
   if (!has_v6()) GTEST_SKIP() << "there is no IPv6 here";
   start(0, {"eth0"});
@@ -111,7 +111,7 @@ TEST_F(multicast_network, tells_of_each_protocol_what_can_be_reached_by_it) {
   EXPECT_EQ(nodes[0]->counts().replayed, 0u);
 }
 
-// What is sent to a host and not to the group is not looked at, whoever has signed it.
+// A datagram that is sent to a host and not to the group is not looked at, whichever node has signed it.
 TEST_F(multicast_network, over_ipv6_takes_only_what_was_sent_to_its_group) {
   if (!has_v6()) GTEST_SKIP() << "there is no IPv6 here";
   start(0, {"eth0"}, "", "::");

@@ -1,4 +1,4 @@
-// What this file is for: nodes that announce themselves by multicast on loopback, and strangers who disturb them.
+// What this file is for: nodes that announce themselves by multicast on loopback, and strangers that disturb them.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 #include <gmock/gmock.h>
@@ -80,7 +80,7 @@ discovery_options node_at(const multicast_options& where, std::uint16_t port, st
   return o;
 }
 
-// Somebody on the network who sends what he likes.
+// A host on the network that sends what it likes.
 class stranger {
  public:
   explicit stranger(const multicast_options& where, const std::string& from = "127.0.0.2")
@@ -100,7 +100,7 @@ class stranger {
                        sizeof to_),
               static_cast<ssize_t>(bytes.size()));
   }
-  // What answers him.
+  // True if anything has answered the stranger.
   bool has_mail() const {
     char byte;
     return ::recv(socket_, &byte, 1, MSG_DONTWAIT) >= 0;
@@ -155,8 +155,8 @@ TEST(multicast, makes_nodes_of_one_cluster_find_each_other_and_nobody_else) {
   c->start(other_cluster.teller());
   d->start(other_secret.teller());
   b->start(two.teller());
-  EXPECT_TRUE(one.waits_for({"127.0.0.1", 2}));  // who came later is heard at once
-  EXPECT_TRUE(two.waits_for({"127.0.0.1", 1}));  // who was there is heard when he announces himself again
+  EXPECT_TRUE(one.waits_for({"127.0.0.1", 2}));  // the later one is heard at once
+  EXPECT_TRUE(two.waits_for({"127.0.0.1", 1}));  // the earlier one when it announces itself again
   EXPECT_TRUE(comes_true([&] { return a->counts().other_cluster > 0 && a->counts().forged > 0; }));
   EXPECT_TRUE(comes_true([&] { return c->counts().other_cluster > 2 && d->counts().forged > 1; }));
   EXPECT_THAT(other_cluster.all(), IsEmpty());
@@ -243,7 +243,7 @@ TEST_F(multicast_listener, drops_what_is_replayed_and_counts_it) {
 }
 
 TEST_F(multicast_listener, drops_its_own_words_from_whomever) {
-  // Recorded by somebody who listens, and sent again from elsewhere.
+  // Recorded by a host that listens, and sent again from elsewhere.
   auto o = node_at(quiet_place(), 1);
   o.multicast->announce_every = 1h;
   heard none;
@@ -309,7 +309,7 @@ TEST_F(multicast_listener, drops_a_flood_from_one_address_cheaply_and_still_hear
     other.send(member.write(announced(++tries)));
     return node->counts().accepted > 0;
   }));
-  // What was lost is known from the next one that is not.
+  // Datagrams that were lost are known from the next one that is not.
   EXPECT_TRUE(comes_true([&] {
     const auto c = node->counts();
     if (c.received + c.lost == flood + tries + c.sent) return true;

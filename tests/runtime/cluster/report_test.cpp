@@ -1,4 +1,4 @@
-// What this file is for: one picture out of what members say, whoever is silent or says something else.
+// What this file is for: one picture out of what members say, even if some are silent or say something else.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 #include "runtime/cluster/report.hpp"

@@ -186,7 +186,7 @@ TEST_F(cost_files, lose_nothing_that_several_add_at_once_and_are_whole_at_any_ti
   done = true;
   reader.join();
   EXPECT_EQ(cost_store(folder).read(now).times.size(), added);
-  EXPECT_GT(added, each);  // who waits too long for the lock gives up
+  EXPECT_GT(added, each);  // a process that waits too long for the lock gives up
 }
 
 }  // namespace

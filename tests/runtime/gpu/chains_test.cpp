@@ -1,4 +1,4 @@
-// What this file is for: tasks that follow one another on a device without waiting: results, failures, cancels, failing devices.
+// What this file is for: tasks that follow one another on a device without waits: results, cancels, failures.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 #include <gtest/gtest.h>
@@ -54,7 +54,7 @@ class gpu_chains : public testing::Test {
 
 TEST_F(gpu_chains, are_enqueued_without_waiting) {
   soft_gpu::sim_options slow;
-  slow.launch_us = 2000;  // whoever waited for each would be seen
+  slow.launch_us = 2000;  // a wait for each would be seen
   configure(slow);
   runtime rt(with({{"sim:0"}}));
   auto a = rt.filled<word>({length}, tiles(length), 1);
@@ -117,7 +117,7 @@ TEST_P(gpu_chain_seeds, keep_the_order_of_reads_and_writes) {
   for (std::size_t i = 0; i < count; ++i) EXPECT_EQ(contents(arrays[i]), model[i]) << i;
 }
 
-// A task that is cancelled or wrong takes those with it that use its results, and nobody else; whoever was enqueued
+// A task that is cancelled or wrong takes those with it that use its results, and no others; a task that was enqueued
 // behind it has not run on what it did not write.
 TEST_P(gpu_chain_seeds, break_where_a_task_fails) {
   soft_gpu::sim_options o;

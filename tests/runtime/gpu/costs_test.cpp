@@ -73,7 +73,7 @@ class gpu_costs : public testing::Test {
     return o;
   }
   options with_sim() const { return with_sim(folder); }
-  // What it would take to bring 4 MiB to the device, as placement sees it at the first task of a runtime.
+  // Returns what it would take to bring 4 MiB to the device, as placement sees it at the first task of a runtime.
   static double first_transfer_ms(runtime& rt) {
     auto a = rt.filled<word>({large}, tiles(large), 3);
     auto b = rt.array<word>({1}, tiles(1));

@@ -209,7 +209,8 @@ TEST_F(gpu_faults, a_device_that_keeps_failing_is_left_and_its_tasks_go_to_the_c
   for (int i = 0; i < 5; ++i) {
     auto f = rt.spawn(stir_on_gpu, update(b), word{2});
     const errc code = cause_of([&] { f.get(); });
-    EXPECT_TRUE(code == errc::device_lost || code == errc::device_failed || code == errc::dependency_failed) << last_text;
+    EXPECT_TRUE(code == errc::device_lost || code == errc::device_failed || code == errc::dependency_failed)
+        << last_text;
     EXPECT_NE(code_of([&] { f.get(); }), errc::task_failed) << last_text;
   }
 }

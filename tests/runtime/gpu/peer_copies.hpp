@@ -1,4 +1,4 @@
-// What this file is for: what the tests of copies between devices share: kernels, software GPUs, what went over their links.
+// What this file is for: what tests of copies between devices share: kernels, software GPUs, what went over links.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once

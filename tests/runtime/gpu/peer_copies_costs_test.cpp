@@ -62,7 +62,7 @@ TEST_F(gpu_peers_costs, without_one_it_is_both_hops) {
 TEST_F(gpu_peers_costs, real_copies_teach_what_a_way_costs) {
   configure({.peer = true, .peer_gb_per_s = 0.1});  // nobody has measured it
   options o = with_sims(2);
-  o.spin = std::chrono::seconds(1);  // who sleeps does not see when a copy ends
+  o.spin = std::chrono::seconds(1);  // a thread that sleeps does not see when a copy ends
   runtime rt(o);
   auto a = rt.filled<word>({large}, tiles(large), 1);
   for (int i = 0; i < 8; ++i) rt.spawn(on("sim:" + std::to_string(i % 2)), stir, update(a), word{3}).get();

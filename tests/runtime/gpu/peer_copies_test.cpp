@@ -34,7 +34,7 @@ TEST_F(gpu_peers, R10_with_peer_access_a_tile_is_copied_once_and_not_through_the
   EXPECT_EQ(traffic(1).from_host, came.from_host);
   EXPECT_EQ(traffic(1).from_peers, came.from_peers + bytes);
   EXPECT_EQ(a.read()(7), stirred(stirred(stirred(1, 3, 7), 3, 7), 3, 7));
-  EXPECT_EQ(traffic(0).to_host, went.to_host);  // who had it first has nothing to say any more
+  EXPECT_EQ(traffic(0).to_host, went.to_host);  // the first owner has nothing to say any more
   EXPECT_EQ(traffic(1).to_host, bytes);
 }
 
@@ -190,7 +190,7 @@ TEST_F(gpu_peers, a_tile_that_is_lent_goes_home_when_its_device_needs_the_room) 
 
 class gpu_peers_pressure : public gpu_peers, public testing::WithParamInterface<std::tuple<bool, int>> {};
 
-// Each device lends what the other one wants, and neither has room for more than a few tiles.
+// The devices lend what others want, and neither has room for more than a few tiles.
 TEST_P(gpu_peers_pressure, devices_that_are_full_of_what_others_want_do_not_wait_for_each_other) {
   const auto [peer, count] = GetParam();
   configure({.devices = count, .seed = 7, .peer = peer});

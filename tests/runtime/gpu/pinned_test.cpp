@@ -1,5 +1,5 @@
-// What this file is for: a runtime with devices for which pinned memory is worth having: its tiles are pinned, memory of the
-// caller is staged, results are exact, the bound holds, nobody waits for a long copy.
+// What this file is for: a runtime with devices for which pinned memory is worth having: its tiles are pinned, memory
+// of the caller is staged, results are exact, the bound holds, nobody waits for a long copy.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 #include <gtest/gtest.h>
@@ -86,7 +86,7 @@ class gpu_pinned : public testing::Test {
 };
 
 TEST_F(gpu_pinned, tiles_of_the_runtime_are_copied_from_where_they_are) {
-  // Nothing is staged: whoever did that would run into the fault.
+  // Nothing is staged: a copy that was would run into the fault.
   configure({.faults = {refusal("LaunchHostFunc", 1)}});
   runtime rt(with({{"sim:0"}}));
   auto a = rt.filled<word>({length}, tiles(10'000), 2);

@@ -1,5 +1,5 @@
 // What this file is for: small tasks that a waiting thread begins itself while the device's own thread sleeps: results,
-// nobody forgotten who does not wait, failures that meet the wrong thread.
+// tasks that nobody waits for, failures that meet the wrong thread.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 #include <gtest/gtest.h>
@@ -53,7 +53,7 @@ class gpu_driving : public testing::Test {
     for (const auto& e : rt.executors()) n += e.launched_by_waiters;
     return n;
   }
-  /// One at a time, until a waiting thread has begun `enough` of them. Gives how many that took.
+  /// Spawns tasks one at a time, until a waiting thread has begun `enough` of them. Gives how many that took.
   static int spawn_until_begun_here(runtime& rt, const array<word, 1>& a, std::uint64_t enough) {
     int n = 0;
     while (by_waiters(rt) < enough) {
@@ -71,7 +71,7 @@ TEST_F(gpu_driving, who_waits_begins_small_tasks_itself) {
   EXPECT_EQ(contents(a), stirred(n));
 }
 
-// The device's thread sleeps and trusts the one who has always waited so far; he goes away.
+// The device's thread sleeps and trusts the one that has always waited so far, which goes away.
 TEST_F(gpu_driving, what_nobody_waits_for_ends_all_the_same) {
   runtime rt(with_sims(1));
   auto a = rt.filled<word>({length}, tiles(length), 1);
@@ -114,7 +114,7 @@ TEST_F(gpu_driving, a_task_that_waits_is_no_driver) {
   EXPECT_EQ(contents(a), stirred(n));
 }
 
-// It is the device's thread that deals with the failure; the waiting one gets a result, or a typed error.
+// The device's thread deals with the failure; the waiting one gets a result, or a typed error.
 TEST_F(gpu_driving, a_device_that_fails_under_a_waiting_thread_is_opened_anew) {
   for (int nth = 2; nth < 40; nth += 3) {
     SCOPED_TRACE(nth);

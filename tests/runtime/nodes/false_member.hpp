@@ -47,7 +47,7 @@ class false_member final : private troupe::detail::cluster_events, private net::
         std::make_unique<troupe::detail::cluster>(*transport_, self, troupe::logic::membership_options{}, events);
     cluster_->start();
     cluster_->add_candidates({imagined_world::endpoint_of(0)});
-    // What it sends in bulk takes its time: a byte a microsecond.
+    // Transfers of the false member take their time: a byte a microsecond.
     w.network.set_link(self.id, w.nodes[0]->id(), {.bytes_per_s = 1'000'000});
   }
   ~false_member() { transport_->stop(); }
@@ -68,7 +68,7 @@ class false_member final : private troupe::detail::cluster_events, private net::
     body_.resize(std::max(body_.size(), bytes), std::byte{1});
     send(head.view(), bytes);
   }
-  /// Of at most a MiB.
+  /// Sends a transfer of at most a MiB.
   void send(std::span<const std::byte> head, std::size_t bytes) {
     line_->send_bulk(head, {std::span(body_).first(bytes)}, [](bool) {});
   }

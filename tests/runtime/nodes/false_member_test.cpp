@@ -1,4 +1,4 @@
-// What this file is for: members that have been admitted and do not keep to the protocol: they cost this node no memory.
+// What this file is for: members that have been admitted and break the protocol: they cost this node no memory.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 #include "false_members.hpp"

@@ -41,7 +41,7 @@ class false_members : public testing::Test,
   troupe::future<void> there(const K& kernel, const A&... all) {
     return spawn({.where = troupe::scope::at("false")}, kernel, all...);
   }
-  /// What it has been sent to do, one at a time.
+  /// Returns the tasks that it has been sent, one at a time.
   wire::task_descriptor next_task() {
     auto& frames = other->heard[wire::kind::tasks];
     for (;;) {
@@ -69,7 +69,7 @@ class false_members : public testing::Test,
     wire::put(f, wire::task_end{.id = task, .how = how, .text = "as it says"});
     other->say(f);
   }
-  /// It asks for a box of a tile, under a number of its own.
+  /// Asks for a box of a tile, under a number of its own.
   void want(std::uint64_t number, std::uint64_t array, const wire::gap& what) {
     net::writer f;
     f.varint(static_cast<std::uint64_t>(wire::kind::want));
@@ -84,7 +84,7 @@ class false_members : public testing::Test,
     f.text("as it says");
     other->say(f);
   }
-  /// It names an array of so many rows of three words, in tiles as large, and a task that runs the kernel on all of it.
+  /// Names an array of so many rows of three words, in tiles as large, and a task that runs the kernel on all of it.
   void give_task(std::uint64_t id, std::uint64_t kernel, troupe::index_t rows, bool with_array, bool asks,
                  std::vector<std::vector<std::byte>> values, std::uint64_t array = 1, std::uint64_t pushed = 0,
                  std::vector<troupe::resource> quantities = {}) {

@@ -36,7 +36,7 @@ class imagined_cores final : public core_group {
     }
     look_after({});
   }
-  int sleepers() const override { return 1; }  // who looks for work takes a turn at once
+  int sleepers() const override { return 1; }  // a thread that looks for work takes a turn at once
   void wake_one() override { look_after({}); }
   void keep_watch() override { look_after(std::chrono::microseconds(100)); }
   std::size_t queued() const override { return queue_.size(); }

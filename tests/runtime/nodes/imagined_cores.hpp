@@ -13,7 +13,7 @@ namespace test {
 
 using namespace troupe::detail;
 
-/// What a group of cores lives in.
+/// The time that a group of cores lives in.
 struct imagined_time {
   /// Calls back after that time, if the process still runs then.
   std::function<void(std::chrono::nanoseconds, std::function<void()>)> later;

@@ -18,7 +18,7 @@ using troupe::box;
 using troupe::index_t;
 using troupe::view;
 
-/// One element of a blur; `at` takes coordinates beyond the edge.
+/// Returns an element of a blur; `at` takes coordinates beyond the edge.
 template <class F>
 word blurred(const F& at, index_t y, index_t x, word salt) {
   word h = salt;

@@ -2,9 +2,9 @@
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Its fields are changed by calls that always succeed: a plain array beside each is changed in the order of the program,
-// and in the end both must hold the same. Its stones are tiles of calls that may fail: that throw, are cancelled, or may
-// run once only. What became of each says what must have become of those that came after it.
+// Its fields are changed by calls that always succeed: a plain array beside each is changed in the order of the
+// program, and in the end both must hold the same. Its stones are tiles of calls that may fail: that throw, are
+// cancelled, or may run once only. What became of each says what must have become of those that came after it.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -38,7 +38,7 @@ class program : public troupe::array_maker<program>, public troupe::submitter<pr
   imagined_node& on() { return on_; }
   troupe::detail::target submission_target() const { return {&on_.the_engine(), nullptr}; }
 
-  /// One more call.
+  /// Makes one more call.
   void call() {
     const std::uint64_t what = world_.below(100);
     if (what < 20)
@@ -48,7 +48,7 @@ class program : public troupe::array_maker<program>, public troupe::submitter<pr
     else
       touch_field();
   }
-  /// Somebody changes his mind about a call.
+  /// Cancels some call.
   void cancel_one() {
     if (stops_.empty()) return;
     stops_[world_.below(stops_.size())].request_stop();
@@ -291,7 +291,7 @@ class program : public troupe::array_maker<program>, public troupe::submitter<pr
         to.in_error = false;
         continue;
       }
-      // What ran once only cannot be made again, and is not lost: it has ended when its data is at home.
+      // A call that ran once only cannot be made again, and is not lost: it has ended when its data is at home.
       const bool expected = (reads && from.in_error) || (*code == errc::cancelled && c.may_be_cancelled) ||
                             (*code == errc::task_failed && c.what == kind::fail) ||
                             (*code == errc::unknown_outcome && c.what == kind::once && losses > 0) ||

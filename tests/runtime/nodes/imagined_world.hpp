@@ -1,5 +1,5 @@
-// What this file is for: whole runtimes on an imagined network, in one thread and in imagined time: all but their wires,
-// cores and clock is what runs anywhere.
+// What this file is for: whole runtimes on an imagined network, in one thread and in imagined time: all but their
+// wires, cores and clock is what runs anywhere.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
@@ -53,7 +53,7 @@ class imagined_node {
   void close_intake();
   /// Ends it if that has been done; nobody may be in an event of the network.
   bool end_if_released();
-  /// What is left of a process that is gone, or of all at the end.
+  /// Ends what is left of a process that is gone, or of all at the end.
   void end();
 
  private:
@@ -92,7 +92,7 @@ class imagined_world {
       if (n->lives()) all.push_back(n.get());
     return all;
   }
-  /// What discovery finds: some that live.
+  /// Returns what discovery finds: some that live.
   std::vector<net::endpoint> found() {
     std::vector<net::endpoint> all;
     const auto there = living();

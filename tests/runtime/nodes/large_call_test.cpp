@@ -1,4 +1,4 @@
-// What this file is for: calls that are too large for one frame to another node: they go in several, or end and say why.
+// What this file is for: calls that are too large for one frame to another node: they go in several, or say why.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 #include <gtest/gtest.h>
@@ -95,7 +95,7 @@ TEST_F(large_calls, what_is_told_in_many_frames_is_all_there_before_the_task_run
 }
 
 TEST_F(large_calls, a_value_that_is_too_large_goes_nowhere_and_others_may_run_the_task) {
-  static const troupe::offer offered{take_large};  // here, and so by who begins after this
+  static const troupe::offer offered{take_large};  // here, and so by a process that begins after this
   other.reset();
   ASSERT_TRUE(until([&] { return nodes() == 0; }));
   other.emplace(w);

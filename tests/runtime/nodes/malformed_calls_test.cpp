@@ -1,5 +1,5 @@
-// What this file is for: calls of members whose fields do not fit their arrays or kernels: they end the membership, and no
-// body runs on what they say.
+// What this file is for: calls of members whose fields do not fit their arrays or kernels: they end the membership, and
+// no body runs on what they say.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 #include <functional>
@@ -28,7 +28,7 @@ inline constexpr auto read_large =
         .on(troupe::cpu, [](troupe::view<const large, 1>, troupe::view<word, 2>) { ++bodies; });
 inline constexpr auto take_bool = troupe::kernel<troupe::inout<word, 2>, bool>("malformed.take_bool")
                                       .on(troupe::cpu, [](troupe::view<word, 2>, bool) { ++bodies; });
-// What a name in a table may be: its first indices are there.
+// Touches the first element of each row: that it is there is what the kernel requires.
 inline constexpr auto first_of_each = troupe::kernel<troupe::in<word, 2>, troupe::inout<word, 2>>("malformed.each")
                                           .requiring(troupe::same_shape(0, 1), troupe::not_empty(1))
                                           .on(troupe::cpu, [](troupe::view<const word, 2> a, troupe::view<word, 2> b) {
@@ -141,7 +141,7 @@ TEST_F(malformed_calls, what_they_are_made_from_runs) {
   EXPECT_EQ(end->how, wire::outcome::ran) << end->text;
 }
 
-// One byte of the frame: the view has six rows and three columns, and no memory.
+// A single byte of the frame is changed: the view has six rows and three columns, and no memory.
 TEST_F(malformed_calls, boxes_are_one_long_beyond_the_rank_of_their_array) {
   for (const int d : {2, 3})
     for (const index_t to : {0, 2})
@@ -257,7 +257,7 @@ TEST_F(malformed_calls, quantities_and_times_are_numbers_that_can_be_counted_wit
   }
 }
 
-// Who is wrong about attempts would be wrong in the counters, too; and nobody looks at what a link is tried with.
+// A wrong number of attempts would be wrong in the counters, too; and nobody looks at what a link is tried with.
 TEST_F(malformed_calls, attempts_are_those_that_the_call_allows_and_links_are_tried_with_one_size) {
   const std::function<void(std::uint64_t)> lies[] = {
       [&](std::uint64_t id) { other->say(wire::kind::tried, id); },

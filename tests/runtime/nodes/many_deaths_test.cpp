@@ -16,7 +16,7 @@ using test::imagined_node;
 using test::imagined_world;
 using test::program;
 
-/// One after the other comes, is given work and is killed in the middle of it.
+/// Has nodes come one after the other, be given work and be killed in the middle of it.
 void join_and_die(imagined_world& w, std::uint16_t first, std::uint16_t count) {
   for (std::uint16_t i = 0; i < count; ++i) {
     test::begun().clear();

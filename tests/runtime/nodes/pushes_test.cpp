@@ -52,7 +52,7 @@ class pushes : public test::false_members {
     other->bodies.clear();
     return found;
   }
-  /// What becomes of what it sends if it is asked for it.
+  /// Returns what becomes of what the false member sends if it is asked for it.
   std::vector<std::byte> as_if_asked() {
     give(1000, 1000, 0);
     other->send(wire::kind::bytes_in, {next_number(wire::kind::want)}, bytes);

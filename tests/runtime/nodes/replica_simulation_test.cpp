@@ -1,4 +1,4 @@
-// What this file is for: what a node's death costs: how much is computed again, what is not, what is lost; in imagined time.
+// What this file is for: the costs of a node's death: what is computed again, what is lost; in imagined time.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 #include <gtest/gtest.h>
@@ -24,7 +24,7 @@ using test::word;
 using grid = troupe::array<word, 2>;
 namespace kernels = test::kernels;
 
-// Works where it is first run; whoever repeats it fails.
+// Works where it is first run; a repetition fails.
 inline constexpr auto never_again = troupe::kernel<troupe::inout<word, 2>, word>("imagined.never_again")
                                         .on(troupe::cpu, [](troupe::view<word, 2> to, word salt) {
                                           if (begun()[salt]++ != 0) throw std::runtime_error("not twice");
@@ -67,7 +67,7 @@ class cluster : public troupe::array_maker<cluster>, public troupe::submitter<cl
     w.nodes[static_cast<std::size_t>(node)]->kill();
     w.nodes[static_cast<std::size_t>(node)]->end();
   }
-  /// What `change` or `once`, called with these in turn, make of a stone.
+  /// Returns what `change` or `once`, called with these in turn, make of a stone.
   static std::vector<word> changed(const std::vector<word>& salts, troupe::index_t rows = 2) {
     std::vector<word> all(static_cast<std::size_t>(rows) * 3, 7);
     for (const word s : salts)

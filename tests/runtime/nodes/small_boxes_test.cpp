@@ -102,7 +102,7 @@ TEST_F(small_boxes, that_a_task_reads_are_in_its_message) {
   EXPECT_EQ(t.accesses[0].gaps[0].pushed, 0u);
   ran(t.id, {});
   EXPECT_TRUE(until([&] { return f.is_ready(); }));
-  // It has the bytes now, until they change.
+  // The node has the bytes now, until they change.
   there(kernels::derive, troupe::read(x), troupe::write(made(1)), word{1});
   EXPECT_TRUE(next_task().accesses.at(0).gaps.empty());
 }

@@ -22,7 +22,7 @@ TEST(work_simulation, of_more_nodes_than_are_all_connected_some_take_the_tasks_o
   w.body = 20ms;  // long enough for tasks to wait, which is what more links are for
   for (std::uint16_t i = 0; i < 90; ++i) w.start(i, 1);
   w.run_for(10s);
-  // All that began at once have links with those whom they met first; this one has met nobody then.
+  // All that began at once have links with those that they met first; this one has met nobody then.
   imagined_node& late = w.start(90, 1);
   w.run_for(5s);
   const auto nodes = [&] { return late.the_engine().others()->report().size(); };
@@ -35,7 +35,7 @@ TEST(work_simulation, of_more_nodes_than_are_all_connected_some_take_the_tasks_o
   ASSERT_EQ(p.unfinished(), 0u);
   p.check(0);
 
-  // And those whom it works with may die.
+  // And nodes that it works with may die.
   for (int i = 0; i < 300; ++i) p.call();
   w.run_for(20ms);
   std::size_t killed = 0;
@@ -73,7 +73,7 @@ TEST(slow_work_simulation, a_hundred_and_twenty_nodes_of_which_many_die_lose_not
     w.nodes[i]->kill();
     w.nodes[i]->end();
   }
-  // Those that had to wait have the places of those that went.
+  // Nodes that had to wait have the places of those that went.
   w.run_for(5s);
   EXPECT_EQ(grow_to(39), 39u);
   const auto unfinished = [&] { return first.unfinished() + second.unfinished(); };
@@ -84,8 +84,8 @@ TEST(slow_work_simulation, a_hundred_and_twenty_nodes_of_which_many_die_lose_not
   second.check(80);
 }
 
-// Each is a whole runtime. Two programs work with hundreds of them, which go one after the other; the others look after each
-// other, and take the places of those that have gone.
+// Every node is a whole runtime. Two programs work with hundreds of them, which go one after the other; the others look
+// after each other, and take the places of those that have gone.
 TEST(slow_work_simulation, a_thousand_nodes_of_which_many_die_lose_nothing) {
   imagined_world w(8);
   w.body = 5ms;

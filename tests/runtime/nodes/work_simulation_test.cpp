@@ -1,10 +1,10 @@
-// What this file is for: programs on clusters of imagined nodes with faults at random: no task is lost, no result is wrong,
-// and nothing is left behind.
+// What this file is for: programs on clusters of imagined nodes with faults at random: no task is lost, no result is
+// wrong, and nothing is left behind.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Placement, nodes, node services, sessions, membership, directory and lineage are those of any runtime. One seed is one
-// run, the same each time. TROUPE_SEEDS=10000 runs more of them; what fails says how to run it alone.
+// Placement, nodes, node services, sessions, membership, directory and lineage are those of any runtime. One seed is
+// one run, the same each time. TROUPE_SEEDS=10000 runs more of them; what fails says how to run it alone.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -32,7 +32,7 @@ std::uint64_t number_in(const char* variable, std::uint64_t otherwise) {
   return text ? std::strtoull(text, nullptr, 10) : otherwise;
 }
 
-/// One cluster, its programs, its faults, and what they were.
+/// A cluster, its programs, its faults, and what they were.
 class scenario {
  public:
   explicit scenario(std::uint64_t seed) : w_(seed) { test::begun().clear(); }
@@ -55,7 +55,7 @@ class scenario {
     clean_up();
   }
   std::string story() const { return story_.str(); }
-  /// Of all that has happened.
+  /// Returns a mark of all that has happened.
   std::uint64_t mark() const {
     std::uint64_t h =
         w_.network.events() * 31 + static_cast<std::uint64_t>(w_.network.now().time_since_epoch().count());
@@ -344,7 +344,7 @@ TEST(work_simulation, who_waits_for_a_place_gets_one_when_somebody_goes) {
   for (std::size_t i = 1; i < 4; ++i)
     if (std::find(first.begin(), first.end(), w.nodes[i]->name()) == first.end()) waits = w.nodes[i].get();
   ASSERT_TRUE(waits);
-  // It is a member all the while: its own tasks may come here.
+  // The node that waits is a member all the while: its own tasks may come here.
   EXPECT_EQ(waits->the_engine().others()->report().size(), 3u);
   EXPECT_TRUE(w.network.are_connected(w.nodes[0]->id(), waits->id()));
 
@@ -356,7 +356,7 @@ TEST(work_simulation, who_waits_for_a_place_gets_one_when_somebody_goes) {
   std::sort(expected.begin(), expected.end());
   EXPECT_EQ(names(), expected);
 
-  // Who is let go by all may leave, also by one that has no place for him.
+  // A node that is let go by all may leave, also by one that has no place for it.
   program p(w, *w.nodes[0]);
   for (int i = 0; i < 40; ++i) p.call();
   waits->close_intake();
@@ -376,7 +376,7 @@ TEST(work_simulation, a_node_with_a_place_for_nobody_more_lets_who_leaves_go) {
   EXPECT_FALSE(w.nodes[2]->lives());
 }
 
-// It has been let go, and is still busy with something.
+// The node that leaves has been let go, and is still busy with something.
 TEST(work_simulation, who_is_leaving_is_given_no_place_that_becomes_free) {
   imagined_world w(4);
   for (std::uint16_t i = 0; i < 3; ++i)
@@ -398,7 +398,8 @@ TEST(work_simulation, who_is_leaving_is_given_no_place_that_becomes_free) {
   p.check(0);
 }
 
-// A third node was sending to a node service whose owner and that third node were lost together (2051, 11874), and older ones.
+// A third node was sending to a node service whose owner and that third node were lost together (2051, 11874), and
+// older ones.
 TEST(work_simulation, seeds_that_have_failed_once) {
   for (const std::uint64_t seed : {2051, 11874, 25007, 56900}) run_one(seed);
 }

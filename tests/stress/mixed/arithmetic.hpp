@@ -1,4 +1,4 @@
-// What this file is for: the arithmetic of mixed loads, the same for bodies and for the oracle; no two steps of it commute.
+// What this file is for: the arithmetic of mixed loads, the same for bodies and oracle; no two steps of it commute.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 //
@@ -53,7 +53,7 @@ constexpr word mix(word h, word x) {
   return x ^ (x >> 31);
 }
 
-/// What tells a point from others. Kernels as text compute the same (kernels.hpp).
+/// Returns what tells a point from others. Kernels as text compute the same (kernels.hpp).
 constexpr word key(const point& p) {
   return static_cast<word>(p[0]) * 0x9e3779b185ebca87u + static_cast<word>(p[1]) * 0xc2b2ae3d27d4eb4fu +
          static_cast<word>(p[2]) * 0x165667b19e3779f9u + static_cast<word>(p[3]) * 0x27d4eb2f165667c5u;
@@ -66,7 +66,7 @@ enum class action : unsigned char { read, write, update, add, exclusive_or, maxi
 
 constexpr bool is_reduction(action a) { return a >= action::add; }
 
-/// What an action makes of an element.
+/// Returns what an action makes of an element.
 constexpr word changed(action a, word before, word h, const point& p) {
   const word fresh = mix(h, key(p));
   switch (a) {

@@ -21,7 +21,7 @@
 
 namespace mixed {
 
-/// What a closure returns: more than bytes, so that copies and ends of results count.
+/// The result of a closure: more than bytes, so that copies and ends of results count.
 struct result {
   word value = 0;
   counted mark;
@@ -34,7 +34,7 @@ struct planned_failure : std::runtime_error {
 /// As nested_value, with tasks.
 word nested_work(session&, const nesting&, word salt, int depth);
 
-/// One operation of one client, for bodies; lives longer than the runtime.
+/// An operation of a client, for bodies; lives longer than the runtime.
 struct assignment {
   session* all = nullptr;
   const operation* op = nullptr;
@@ -42,10 +42,11 @@ struct assignment {
   bool recorded = false;
 };
 
-/// What a body holds while it runs.
+/// Quantities and devices that a body holds while it runs.
 class holding {
  public:
-  holding(const assignment& a, troupe::task_context& c) : all_(*a.all), op_(*a.op), amounts_(a.op->amounts), devices_(c.devices()) {
+  holding(const assignment& a, troupe::task_context& c)
+      : all_(*a.all), op_(*a.op), amounts_(a.op->amounts), devices_(c.devices()) {
     for (const amount_plan& p : amounts_)
       if (p.name == "cpu") cores_ = p.amount;
     all_.take(amounts_, devices_);
@@ -199,7 +200,8 @@ class each_body {
     run(c, to, [](word h, const point&) { return h; });
   }
   template <int M, int N>
-  void operator()(troupe::task_context& c, const troupe::view<const word, M>& from, const troupe::view<word, N>& to) const {
+  void operator()(troupe::task_context& c, const troupe::view<const word, M>& from,
+                  const troupe::view<word, N>& to) const {
     const access_plan& source = a_.op->accesses[0];
     const area seen = area_of<M>(from.bounds());
     run(c, to, [&](word h, const point& p) {
@@ -238,12 +240,13 @@ class each_body {
   counted mark_;
 };
 
-/// Each chunk of the input changes all of the target.
+/// A body by which each chunk of the input changes all of the target.
 class sweep_body {
  public:
   explicit sweep_body(const assignment& a) : a_(a), mark_(*a.all) {}
   template <int N>
-  void operator()(troupe::task_context& c, const troupe::view<const word, N>& from, const troupe::view<word, N>& to) const {
+  void operator()(troupe::task_context& c, const troupe::view<const word, N>& from,
+                  const troupe::view<word, N>& to) const {
     const telling tell(a_);
     const holding hold(a_, c);
     word h = a_.op->salt;
@@ -261,7 +264,8 @@ class scatter_body {
  public:
   explicit scatter_body(const assignment& a) : a_(a), mark_(*a.all) {}
   template <int N>
-  void operator()(troupe::task_context& c, const troupe::view<const word, N>& from, const troupe::view<word, 1>& to) const {
+  void operator()(troupe::task_context& c, const troupe::view<const word, N>& from,
+                  const troupe::view<word, 1>& to) const {
     const telling tell(a_);
     const holding hold(a_, c);
     const word salt = a_.op->salt;

@@ -127,7 +127,8 @@ void client::run() {
     for (std::size_t a = 0; a < plan_.arrays.size(); ++a)
       have_.arrays.push_back(make(static_cast<int>(a), plan_.arrays[a]));
     // Arrays without contents get some first: so many operations there are before any other.
-    while (i < plan_.arrays.size() && i < plan_.operations.size() && plan_.operations[i].salt != 0 && gives_contents(i)) {
+    while (i < plan_.arrays.size() && i < plan_.operations.size() && plan_.operations[i].salt != 0 &&
+           gives_contents(i)) {
       carry_out(i, plan_.operations[i]);
       ++i;
     }
@@ -202,7 +203,7 @@ void client::record() {
 
 void client::carry_out(std::size_t i, const operation& op) {
   all_.at(number_, i, phase::calling);
-  // What has no body of ours is over when it has been called, as far as anybody can see.
+  // An operation without a body of ours is over when it has been called, as far as anybody can see.
   phase after = phase::ended;
   switch (op.what) {
     case kind::call:
@@ -243,7 +244,8 @@ void client::carry_out(std::size_t i, const operation& op) {
       std::visit(
           [&](const auto& f) {
             if constexpr (!std::is_same_v<std::decay_t<decltype(f)>, std::monostate>)
-              if (f.wait_for(briefly) && !f.is_ready()) all_.complain("wait_for says that a task is done, is_ready not");
+              if (f.wait_for(briefly) && !f.is_ready())
+                all_.complain("wait_for says that a task is done, is_ready not");
           },
           futures_[static_cast<std::size_t>(op.futures[0])]);
       break;

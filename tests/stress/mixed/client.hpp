@@ -19,9 +19,9 @@ class client {
 
   /// Makes the arrays, calls everything and asks all futures; on a thread of its own.
   void run();
-  /// What came of each operation.
+  /// Returns what came of each operation.
   const std::vector<observation>& observations() const { return observed_; }
-  /// What is in each array now; nothing where a reader gets an error.
+  /// Returns what is in each array now; nothing where a reader gets an error.
   std::vector<contents> read_all();
   /// Lets all handles go.
   void drop();
@@ -70,7 +70,7 @@ class client {
   std::vector<std::unique_ptr<std::vector<word>>> renewed_{};
 };
 
-/// What a future says: waits for it.
+/// Returns what a future says: waits for it.
 observation outcome_of(const any_future&);
 /// The exception that is being handled.
 observation current_error();

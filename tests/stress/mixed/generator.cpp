@@ -1,10 +1,10 @@
-// What this file is for: draws the operations of a client, so that every one is allowed and its outcome known beforehand.
+// What this file is for: draws the operations of a client, every one of them allowed and its outcome known before.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Rules that keep programs within what the library promises:
-// - While a client holds a host view it calls nothing that waits; it holds none where few tasks may be in flight. To drop
-//   the last handle of borrowed memory is to wait.
+// - While a client holds a host view it calls nothing that waits; it holds none where few tasks may be in flight. To
+//   drop the last handle of borrowed memory is to wait.
 // - Under a budget of memory, bodies that wait hold no arrays, since what they wait for may need the room.
 // - Tasks that fail for good, or may be cancelled, change fragile arrays only; what reads those changes only those.
 #include "generator.hpp"
@@ -17,7 +17,9 @@ namespace {
 
 using kind = operation::kind;
 
-bool has_value(const operation& op) { return op.what == kind::call || op.what == kind::then || op.what == kind::await_two; }
+bool has_value(const operation& op) {
+  return op.what == kind::call || op.what == kind::then || op.what == kind::await_two;
+}
 
 }  // namespace
 
@@ -41,8 +43,10 @@ array_plan generator::draw_array(chance& draw, bool fragile, bool large, bool ma
   }
   // At most so many tiles.
   const index tiles_max = draw.one_in(8) ? 200 : 24;
-  for (std::size_t d = 0; d < 4; ++d) a.tile[d] = draw.one_in(3) ? a.size[d] + draw.from(0, 2) : draw.from(1, a.size[d]);
-  for (std::size_t d = 0; count_of(a.size, a.tile) > tiles_max; d = (d + 1) % 4) a.tile[d] = std::min(a.size[d], a.tile[d] * 2);
+  for (std::size_t d = 0; d < 4; ++d)
+    a.tile[d] = draw.one_in(3) ? a.size[d] + draw.from(0, 2) : draw.from(1, a.size[d]);
+  for (std::size_t d = 0; count_of(a.size, a.tile) > tiles_max; d = (d + 1) % 4)
+    a.tile[d] = std::min(a.size[d], a.tile[d] * 2);
   switch (draw.from(0, 5)) {
     case 0:
     case 1:
@@ -84,7 +88,8 @@ client_plan generator::client(int operations) {
     for (int k = 0; k < 2; ++k) {
       operation op = changing(i, k == 0 ? action::write : action::update, true);
       op.keep = true;
-      if (arrays_[static_cast<std::size_t>(i)].fragile && k == 1 && draw_.one_in(2)) op.accesses[0].what = action::write;
+      if (arrays_[static_cast<std::size_t>(i)].fragile && k == 1 && draw_.one_in(2))
+        op.accesses[0].what = action::write;
       put(op);
     }
   c.operations = std::move(operations_);
@@ -208,7 +213,8 @@ void generator::burden(operation& op) {
     default:
       break;
   }
-  if (with("named") && draw_.one_in(2)) op.amounts.push_back({"licence", static_cast<int>(draw_.from(1, plan_.licences))});
+  if (with("named") && draw_.one_in(2))
+    op.amounts.push_back({"licence", static_cast<int>(draw_.from(1, plan_.licences))});
   if (with("named") && draw_.one_in(3)) op.amounts.push_back({"token", static_cast<int>(draw_.from(1, plan_.tokens))});
 }
 
@@ -231,7 +237,7 @@ int generator::any_array(int rank, bool fragile) {
   return fits[static_cast<std::size_t>(draw_.from(0, static_cast<index>(fits.size()) - 1))];
 }
 
-// What tasks on fragile arrays read may be any array.
+// Tasks on fragile arrays may read any array.
 int generator::any_source(int rank, bool fragile) {
   if (!fragile) return any_array(rank, false);
   const int a = any_array(rank, draw_.one_in(2));
@@ -279,7 +285,8 @@ operation generator::call() {
   const int first = form == 0 ? -1 : any_array(0, fragile);
   std::vector<action> list;
   if (first >= 0) {
-    const action changes[] = {action::write, action::update, action::update, action::add, action::exclusive_or, action::maximum};
+    const action changes[] = {action::write, action::update,       action::update,
+                              action::add,   action::exclusive_or, action::maximum};
     action target = changes[draw_.from(0, 5)];
     if (is_reduction(target) && (fragile || !with("reductions"))) target = action::update;
     if (form <= 3) {
@@ -297,7 +304,9 @@ operation generator::call() {
   for (std::size_t i = 0; i < list.size(); ++i) {
     const bool last = i + 1 == list.size();
     const bool free_rank = list.size() == 2 && !last;
-    int array = last ? first : list[i] == action::read ? any_source(free_rank ? 0 : rank, fragile) : any_array(rank, fragile);
+    int array = last                      ? first
+                : list[i] == action::read ? any_source(free_rank ? 0 : rank, fragile)
+                                          : any_array(rank, fragile);
     if (array < 0) array = first;
     access_plan a = access_of(array, list[i]);
     for (int tries = 0; clashes(op.accesses, a) && tries < 20; ++tries) a = access_of(array, list[i]);
@@ -468,7 +477,8 @@ operation generator::contents_for(int array) {
   target.what = action::write;
   target.map.what = mapping::kind::one_to_one;
   op.accesses = {target};
-  cut(op, target.size(), arrays_[static_cast<std::size_t>(array)].rank, arrays_[static_cast<std::size_t>(array)].fragile, 40);
+  cut(op, target.size(), arrays_[static_cast<std::size_t>(array)].rank,
+      arrays_[static_cast<std::size_t>(array)].fragile, 40);
   return op;
 }
 

@@ -62,7 +62,8 @@ class generator {
   int any_source(int rank, bool fragile);
   area any_part(const array_plan&);
   access_plan access_of(int array, action);
-  mapping any_mapping(const access_plan& source, const access_plan& target, int source_rank, int target_rank, bool wraps);
+  mapping any_mapping(const access_plan& source, const access_plan& target, int source_rank, int target_rank,
+                      bool wraps);
   std::vector<int> values() const;
   static bool clashes(const std::vector<access_plan>&, const access_plan&);
   static bool may_be_kept(const operation&);

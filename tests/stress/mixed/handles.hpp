@@ -158,7 +158,7 @@ struct handles {
 
 troupe::task_options options_of(const session&, const operation&, const std::stop_token&);
 
-// Each call of a plan, into the runtime or a recorder (spawn_calls.cpp, each_calls.cpp, kernel_calls.cpp).
+// Make a call of a plan, into the runtime or a recorder (spawn_calls.cpp, each_calls.cpp, kernel_calls.cpp).
 template <class To>
 any_future spawn_call(To&, const handles&, const assignment&, const troupe::task_options&,
                       const std::vector<const troupe::future<result>*>&);
@@ -173,7 +173,8 @@ extern template any_future spawn_call(troupe::recorder&, const handles&, const a
                                       const std::vector<const troupe::future<result>*>&);
 extern template any_future each_call(troupe::runtime&, const handles&, const assignment&, const troupe::task_options&);
 extern template any_future each_call(troupe::recorder&, const handles&, const assignment&, const troupe::task_options&);
-extern template any_future kernel_call(troupe::runtime&, const handles&, const assignment&, const troupe::task_options&);
+extern template any_future kernel_call(troupe::runtime&, const handles&, const assignment&,
+                                       const troupe::task_options&);
 extern template any_future kernel_call(troupe::recorder&, const handles&, const assignment&,
                                        const troupe::task_options&);
 

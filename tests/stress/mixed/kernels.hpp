@@ -93,7 +93,7 @@ inline constexpr const char* stir[] = {
 };
 inline constexpr const char* stir_names[] = {"mixed_stir1", "mixed_stir2", "mixed_stir3", "mixed_stir4"};
 
-// One loop around; q_lo and q_hi stay within what the view shows.
+// A loop around; q_lo and q_hi stay within what the view shows.
 #define MIXED_LOOP(q, p, d)                                                                                            \
   "for (long " q " = " p " - r.along[" #d "] < GPU_LO(x," #d ") ? GPU_LO(x," #d ") : " p " - r.along[" #d "]; " q      \
   " <= " p " + r.along[" #d "] && " q " < GPU_HI(x," #d "); ++" q ") "

@@ -148,7 +148,7 @@ command read(int argc, char** argv) {
   return c;
 }
 
-// What a signal's handler prints: the command that repeats the seed.
+// The line that a signal's handler prints: the command that repeats the seed.
 char replay_line[512] = "";
 
 void say_seed(int number) {

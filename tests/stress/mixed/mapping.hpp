@@ -1,4 +1,4 @@
-// What this file is for: which elements of an input a result depends on, for each mapper; the same for bodies and oracle.
+// What this file is for: the elements of an input that a result depends on, for each mapper; for bodies and oracle.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
@@ -11,7 +11,8 @@ namespace mixed {
 
 enum class edge : unsigned char { clip, clamp, wrap, fill };
 
-/// The mappers of the library, and two functions of our own: `mirror` (along one dimension) and `project` (between ranks).
+/// The mappers of the library, and two functions of our own: `mirror` (along one dimension) and `project` (between
+/// ranks).
 struct mapping {
   enum class kind : unsigned char { none, one_to_one, all, slice, fixed, window, mirror, project };
   kind what = kind::none;

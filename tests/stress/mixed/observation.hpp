@@ -27,7 +27,8 @@ struct observation {
 
   bool is_error() const { return what >= kind::failed && what <= kind::cancelled; }
   std::string text() const {
-    constexpr const char* names[] = {"not asked", "value", "done", "failed", "poisoned", "cancelled", "refused", "other error"};
+    constexpr const char* names[] = {"not asked", "value",     "done",    "failed",
+                                     "poisoned",  "cancelled", "refused", "other error"};
     std::string s = names[static_cast<int>(what)];
     if (what == kind::value) s += " " + std::to_string(number);
     if (!note.empty()) s += " (" + note + ")";
@@ -35,7 +36,7 @@ struct observation {
   }
 };
 
-/// What is left of an array; `bad` where a reader gets an error.
+/// The contents that are left of an array; `bad` where a reader gets an error.
 struct contents {
   std::vector<word> data{};
   std::vector<unsigned char> bad{};

@@ -386,7 +386,9 @@ expectation oracle::client(std::size_t number, const std::vector<observation>& s
   serial run(c, common_, seen);
   for (std::size_t i = 0; i < c.operations.size(); ++i) {
     const bool first = number == 0 && static_cast<int>(i) == swapped_.first;
-    run.run(first ? i + 1 : number == 0 && static_cast<int>(i) == swapped_.first + 1 && swapped_.first >= 0 ? i - 1 : i);
+    run.run(first                                                                             ? i + 1
+            : number == 0 && static_cast<int>(i) == swapped_.first + 1 && swapped_.first >= 0 ? i - 1
+                                                                                              : i);
   }
   return run.end();
 }

@@ -11,7 +11,7 @@
 
 namespace mixed {
 
-/// What must come of one client.
+/// The outcome that one client must have.
 struct expectation {
   std::vector<observation> operations{};
   std::vector<contents> arrays{};
@@ -39,7 +39,7 @@ class oracle {
   std::vector<word> common_;
 };
 
-/// What client `number` adds to element p of the common array by one operation.
+/// Returns what client `number` adds to element p of the common array by one operation.
 word addend(std::uint64_t salt, index at);
 
 }  // namespace mixed

@@ -53,7 +53,7 @@ std::uint64_t bytes_of(const array_plan& a) {
   return static_cast<std::uint64_t>(a.whole().volume()) * sizeof(word);
 }
 
-// What one operation may need at once, and what may be held open beside it.
+// Returns what one operation may need at once, and what may be held open beside it.
 std::uint64_t least_budget(const plan& p) {
   std::uint64_t most = 0, held = 0;
   for (const client_plan& c : p.clients) {
@@ -196,8 +196,8 @@ std::string text(const array_plan& a) {
 std::string text(const operation& op) {
   std::string s = name_of(op.what);
   for (const access_plan& a : op.accesses)
-    s += std::string(" ") + name_of(a.what) + " #" + std::to_string(a.array) + text(a.part.lo) + ".." + text(a.part.hi) +
-         text(a.map);
+    s += std::string(" ") + name_of(a.what) + " #" + std::to_string(a.array) + text(a.part.lo) + ".." +
+         text(a.part.hi) + text(a.map);
   for (int f : op.futures) s += " of " + std::to_string(f);
   if (op.space_rank > 0) s += " over " + text(op.space) + " chunks " + text(op.chunk);
   if (op.priority != 0) s += " priority " + std::to_string(op.priority);

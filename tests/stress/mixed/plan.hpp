@@ -2,7 +2,7 @@
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Each client is a thread with arrays and operations of its own; what it does is in program order. One array is common to
+// A client is a thread with arrays and operations of its own; what it does is in program order. One array is common to
 // all: everybody adds to it. A plan is drawn anew from its seed and draw_options, the same each time.
 #pragma once
 
@@ -16,7 +16,7 @@
 
 namespace mixed {
 
-/// What the one who starts it may say.
+/// Options of the user who starts it.
 struct draw_options {
   std::uint64_t seed = 1;
   int threads = 0;             // 0: drawn
@@ -55,7 +55,7 @@ struct access_plan {
   }
 };
 
-/// What a body does beside its arithmetic.
+/// The work of a body beside its arithmetic.
 struct nesting {
   enum class kind : unsigned char { none, children, scratch, yield, continuation, chain };
   kind what = kind::none;
@@ -151,7 +151,7 @@ struct plan {
 plan draw(const draw_options&);
 
 const char* name_of(operation::kind);
-/// In one line, for who looks for the cause.
+/// Returns one line, for a person who looks for the cause.
 std::string text(const operation&);
 std::string text(const array_plan&);
 

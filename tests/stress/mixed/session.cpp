@@ -94,8 +94,8 @@ void session::take(const std::vector<amount_plan>& amounts, std::span<const trou
       continue;
     }
     if ((held_[a.name] += a.amount) > limit_of(plan_, a.name))
-      complaints_.push_back("tasks hold " + std::to_string(held_[a.name]) + " of '" + a.name + "', of which there are " +
-                            std::to_string(limit_of(plan_, a.name)));
+      complaints_.push_back("tasks hold " + std::to_string(held_[a.name]) + " of '" + a.name +
+                            "', of which there are " + std::to_string(limit_of(plan_, a.name)));
   }
 }
 

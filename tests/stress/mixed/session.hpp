@@ -1,4 +1,4 @@
-// What this file is for: what all threads of one mixed load share: the runtime, what is under way, what was found wrong.
+// What this file is for: what all threads of a mixed load share: the runtime, what is under way, what was found wrong.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
@@ -56,7 +56,7 @@ class session {
     phases_[client][operation].store(p, std::memory_order_relaxed);
     progress();
   }
-  /// What has been called and has not ended, for people.
+  /// Prints what has been called and has not ended, for people.
   void describe(std::FILE*) const;
 
   // ---- what bodies hold, and that it is not too much ----

@@ -22,10 +22,11 @@ using outcome = observation::kind;
 void print_report(session& s) {
   if (!s.has_runtime()) return;
   const troupe::runtime_report r = s.runtime().report();
-  std::fprintf(stderr, "report: spawned %llu, finished %llu, turns %llu, records %llu, threads %d, bytes %llu (most %llu)\n",
-               static_cast<unsigned long long>(r.spawned), static_cast<unsigned long long>(r.finished),
-               static_cast<unsigned long long>(r.scheduling_passes), static_cast<unsigned long long>(r.records), r.threads,
-               static_cast<unsigned long long>(r.bytes_allocated), static_cast<unsigned long long>(r.bytes_allocated_max));
+  std::fprintf(
+      stderr, "report: spawned %llu, finished %llu, turns %llu, records %llu, threads %d, bytes %llu (most %llu)\n",
+      static_cast<unsigned long long>(r.spawned), static_cast<unsigned long long>(r.finished),
+      static_cast<unsigned long long>(r.scheduling_passes), static_cast<unsigned long long>(r.records), r.threads,
+      static_cast<unsigned long long>(r.bytes_allocated), static_cast<unsigned long long>(r.bytes_allocated_max));
   for (const troupe::executor_report& e : r.executors)
     std::fprintf(stderr, "  %s: %d slots, %llu queued, %llu tasks, %llu failed\n", e.name.c_str(), e.slots,
                  static_cast<unsigned long long>(e.queued), static_cast<unsigned long long>(e.tasks),
@@ -40,7 +41,7 @@ bool agrees(const operation& op, const observation& seen, const observation& sai
   const bool any_error = op.what == operation::kind::each || op.what == operation::kind::host ||
                          op.what == operation::kind::wait || op.what == operation::kind::await_two ||
                          op.stopping == operation::stop::before;
-  // Who depends on a cancelled task is told so.
+  // A task that depends on a cancelled one is told so.
   if (said.what == outcome::poisoned && seen.what == outcome::cancelled) return true;
   if (said.is_error()) return any_error ? seen.is_error() : seen.what == said.what;
   return seen.what == said.what && (seen.what != outcome::value || seen.number == said.number);
@@ -65,7 +66,9 @@ class judge {
       if (i >= seen.size())
         all_.complain(name + " is not there");
       else if (bad || seen[i].data.empty())
-        bad == seen[i].data.empty() ? void() : all_.complain(name + (bad ? " can be read, a task that changed it failed" : " cannot be read"));
+        bad == seen[i].data.empty()
+            ? void()
+            : all_.complain(name + (bad ? " can be read, a task that changed it failed" : " cannot be read"));
       else
         data(name, seen[i].data, said[i].data);
     }
@@ -106,7 +109,9 @@ void expect_empty(session& all) {
   if (r.arrays != 0) all.complain(std::to_string(r.arrays) + " arrays live on without a handle");
   if (r.bytes_allocated != 0) all.complain(std::to_string(r.bytes_allocated) + " bytes are held by no array");
   for (const troupe::resource& free : r.resources_free) {
-    const int all_of_it = free.name == "licence" ? all.about().licences : free.name == "token" ? all.about().tokens : -1;
+    const int all_of_it = free.name == "licence" ? all.about().licences
+                          : free.name == "token" ? all.about().tokens
+                                                 : -1;
     if (all_of_it >= 0 && free.amount != all_of_it)
       all.complain(std::to_string(free.amount) + " of " + free.name + " are free at the end");
   }

@@ -19,7 +19,7 @@ struct trial_options {
   std::size_t complaints_max = 12;
 };
 
-/// What was found wrong, in words; empty: nothing. Does not return if nothing moves any more.
+/// Returns what was found wrong, in words; empty: nothing. Does not return if nothing moves any more.
 std::vector<std::string> try_plan(const plan&, const trial_options&);
 
 }  // namespace mixed

@@ -1,4 +1,4 @@
-// What this file is for: a thread that ends the process, with all that can be said, when nothing has moved for too long.
+// What this file is for: a thread that ends the process, with all that can be said, when nothing moves for too long.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
@@ -14,8 +14,9 @@
 
 namespace mixed {
 
-/// Looks at a counter, in steady time. If it stands still for as long as `patience`, says so on stderr: the headline, what
-/// `describe` adds, and the threads' stacks if gdb is there; then what `ask` says, which may itself hang; then aborts.
+/// Looks at a counter, in steady time. If it stands still for as long as `patience`, says so on stderr: the headline,
+/// what `describe` adds, and the threads' stacks if gdb is there; then what `ask` says, which may itself hang; then
+/// aborts.
 class watchdog {
  public:
   watchdog(std::chrono::seconds patience, const std::atomic<std::uint64_t>& steps, std::string headline,

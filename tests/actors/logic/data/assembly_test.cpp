@@ -1,4 +1,4 @@
-// What this file is for: pieces of a view cover it once and name the right elements, against a model of single elements.
+// What this file is for: pieces of a view cover it once and name the right elements, against a model by elements.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 #include <gtest/gtest.h>

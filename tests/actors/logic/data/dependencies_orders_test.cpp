@@ -1,4 +1,4 @@
-// What this file is for: small random graphs completed in every legal order, against a model that looks at single elements.
+// What this file is for: small random graphs completed in every legal order, against a model by single elements.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 //
@@ -71,7 +71,8 @@ bool conflict(const std::vector<touch>& a, const std::vector<touch>& b, bool rou
   return false;
 }
 
-// Which tasks fail when these bodies throw: their own failure, a value of a failed writer, or a value nobody wrote.
+// Returns which tasks fail when these bodies throw: their own failure, a value of a failed writer, or a value nobody
+// wrote.
 std::vector<bool> failures(const program& p, const std::vector<bool>& throws, bool written) {
   enum : char { nothing, good, bad };
   std::vector<std::vector<char>> state(2, std::vector<char>(array_size, written ? good : nothing));

@@ -1,4 +1,4 @@
-// What this file is for: who waits for whom: whole tiles, parts of tiles, reader lists, failure, waiting for tasks.
+// What this file is for: which task waits for which: whole tiles, parts, reader lists, failure, waiting for tasks.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// What this file is for: which copies of tiles are current where, what must travel for a task, and what clashes over parts.
+// What this file is for: which copies of tiles are current where, what must travel for a task, what clashes by parts.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 #include "actors/logic/data/directory.hpp"

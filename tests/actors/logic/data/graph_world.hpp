@@ -1,4 +1,4 @@
-// What this file is for: a world of tasks and arrays made by hand, so that tests can order and retire them in any order.
+// What this file is for: a world of tasks and arrays made by hand, for tests to order and retire them in any order.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
@@ -28,7 +28,7 @@ constexpr box4 plane(index_t y0, index_t y1, index_t x0, index_t x1) { return {{
 inline void add_numbers(void*, const void*, std::size_t) {}
 inline void max_numbers(void*, const void*, std::size_t) {}
 
-/// What placement would be to the dependencies, without executors: the test says what completes.
+/// Stands for placement before the dependencies, without executors: the test says what completes.
 class graph_world final : public troupe::logic::dependencies::callbacks {
  public:
   struct use {
@@ -165,7 +165,8 @@ class graph_world final : public troupe::logic::dependencies::callbacks {
   std::deque<std::unique_ptr<troupe::detail::reduction>> partials_;
 };
 
-/// Runs `round(choose)` again and again, once for every sequence of answers that `choose(n)`, one of 0 .. n-1, can give.
+/// Runs `round(choose)` again and again, once for every sequence of answers that `choose(n)`, one of 0 .. n-1, can
+/// give.
 template <class Round>
 void every_choice(Round&& round) {
   struct choice {

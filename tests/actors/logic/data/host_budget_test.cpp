@@ -1,4 +1,4 @@
-// What this file is for: which tiles have room, who goes first, what a task needs.
+// What this file is for: which tiles have room, which go first, what a task needs.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 #include "actors/logic/data/host_budget.hpp"

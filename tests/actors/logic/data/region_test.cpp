@@ -32,7 +32,7 @@ detail::region region_of(const box4& view, const box4& limit, border edge) {
 
 constexpr box4 line(index_t lo, index_t hi) { return {{lo, 0, 0, 0}, {hi, 1, 1, 1}}; }
 
-// What each element of the view shows, looked up one by one.
+// Returns what each element of the view shows, looked up one by one.
 std::set<point4> looked_up(const box4& view, const box4& limit, border edge) {
   std::set<point4> touched;
   each_point(view, [&](point4 p) {

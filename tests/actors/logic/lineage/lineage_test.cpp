@@ -265,7 +265,8 @@ TEST(lineage, says_whether_a_version_is_of_use_at_home) {
   EXPECT_TRUE(l.is_wanted({A, 0, 5}));
 }
 
-// What is written goes on being read by others a step behind: it is when all of it has come home that the log is empty.
+// Tiles that are written go on being read by others a step behind: it is when all of it has come home that the log is
+// empty.
 TEST(lineage, is_empty_after_a_grid_of_neighbours_has_come_home) {
   told l(lineage::bounds{.calls = 20});
   constexpr std::uint32_t n = 8;

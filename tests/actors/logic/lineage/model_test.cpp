@@ -1,4 +1,4 @@
-// What this file is for: random programs on an imagined owner and nodes that die; plans are carried out on real contents.
+// What this file is for: random programs on an imagined owner and nodes that die; plans are done on real contents.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 //
@@ -50,7 +50,7 @@ std::uint64_t run(const model_call& c, std::size_t write, const std::vector<std:
 class world {
  public:
   static constexpr int host = -1, device = -2, nodes = 3;
-  // What may happen beyond calls, copies and deaths: copies that are not kept, bytes in flux.
+  // The events that may happen beyond calls, copies and deaths: copies that are not kept, bytes in flux.
   enum class kind { exact, with_once, careless };
 
   world(std::uint64_t seed, kind k, lineage::bounds b)

@@ -98,7 +98,7 @@ TEST(lineage, a_tile_that_was_written_on_while_it_came_home_is_the_youngest) {
   EXPECT_THAT(l.to_save(1), ElementsAre(Pair(A, 1)));
 }
 
-/// One call at a place that writes one tile.
+/// Notes a call at a place that writes one tile.
 void write_at(told& l, std::uint16_t where, value what, float cost_ns, float fetch_worth_ns = 0, bool at_once = false) {
   lineage::call c;
   c.writes.push_back({what, 100, fetch_worth_ns, at_once});

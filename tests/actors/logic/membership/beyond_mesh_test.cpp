@@ -1,4 +1,4 @@
-// What this file is for: more members than fit a mesh: who is watched, what is a link, and what breaks without harm.
+// What this file is for: more members than fit a mesh: which are watched, what is a link, what breaks without harm.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 #include <gtest/gtest.h>
@@ -32,7 +32,8 @@ membership_options options_of_few() {
   return o;
 }
 
-/// Node 200, and 1 to 40 of which it has heard from node 1. Those whom it dials answer, unless the test wants otherwise.
+/// Node 200, and 1 to 40 of which it has heard from node 1. Nodes that it dials answer, unless the test wants
+/// otherwise.
 class membership_beyond : public testing::Test {
  protected:
   membership_beyond() {
@@ -65,7 +66,7 @@ class membership_beyond : public testing::Test {
       if (answers) answer();
     }
   }
-  /// Whom it has dialled connects; whom it asks answers.
+  /// Has a node that was dialled connect, and one that was asked answer.
   void answer() {
     for (const auto& d : take<membership::dial>()) {
       if (d.instead && mute.contains(d.instead->bytes[0])) continue;

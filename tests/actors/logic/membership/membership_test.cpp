@@ -1,4 +1,4 @@
-// What this file is for: members: each change of state, and who may bring it about.
+// What this file is for: members: each change of state, and which nodes may bring it about.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 #include <gtest/gtest.h>
@@ -136,7 +136,7 @@ TEST_F(membership_of, a_member_that_this_node_gives_up_is_lost_at_once_and_joins
   EXPECT_EQ(taken<membership::joined>().size(), 1u);
   EXPECT_TRUE(taken<membership::resumed>().empty());
   EXPECT_EQ(state(1), node_state::live);
-  m.give_up(id_of(2), now);  // whom nobody knows
+  m.give_up(id_of(2), now);  // a node that nobody knows
   collect();
   EXPECT_TRUE(taken<membership::gone>().empty());
 }

@@ -83,7 +83,7 @@ class membership_of : public testing::Test {
   void collect() {
     for (auto& a : m.take()) done.push_back(std::move(a));
   }
-  /// What it has wanted of that kind since the last time it was asked.
+  /// Returns what membership has wanted of that kind since the last time it was asked.
   template <class T>
   std::vector<T> taken() {
     std::vector<T> all;

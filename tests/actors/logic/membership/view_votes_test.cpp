@@ -109,7 +109,7 @@ class marketplace {
     for (auto& [to, m] : out)
       if (random() % 3) deliver(i, static_cast<std::size_t>(to.bytes[0] - 1), m);
   }
-  /// Each that lives passes on what it has.
+  /// Has each node that lives pass on what it has.
   void gossip(const std::vector<std::size_t>& live) {
     for (const std::size_t from : live) {
       const std::size_t to = live[random() % live.size()];
@@ -147,7 +147,7 @@ std::vector<node_id> ids_of(const std::vector<std::size_t>& all) {
   return v;
 }
 
-/// Those live, and take one another for alive.
+/// Lets ten seconds pass in which those live, and take one another for alive.
 void pass_ten_seconds(marketplace& m, const std::vector<std::size_t>& live) {
   for (int i = 0; i < 40; ++i, m.now += 250ms) {
     for (const std::size_t n : live) m.tick(n, ids_of(live));
@@ -181,11 +181,11 @@ class view_votes_of_five : public testing::Test {
       nodes[i].message(id_of(i), view_agreed{{2, id_of(0), ids({0, 1, 2, 3, 4})}}, out);
     }
   }
-  /// It proposes that these go on.
+  /// Has node i propose that these go on.
   void propose(std::size_t i, const std::vector<node_id>& sees) {
     for (int k = 0; k < 4; ++k, now += 300ms) nodes[i].tick(sees, now, out, true);
   }
-  /// It hears what that one has gathered, and that one what it has added.
+  /// Tells `to` what `from` has gathered, and `from` what `to` has added.
   void tell(std::size_t from, std::size_t to) {
     if (const view_poll* p = nodes[from].poll()) nodes[to].message(id_of(from), view_poll(*p), out);
     if (const view_poll* p = nodes[to].poll()) nodes[from].message(id_of(to), view_poll(*p), out);

@@ -60,7 +60,7 @@ class parliament {
   void deliver_all() {
     while (!mail.empty()) deliver(0);
   }
-  /// Some heartbeats of all, over a network that is quick; they show who is behind.
+  /// Some heartbeats of all, over a network that is quick; they show which are behind.
   void settle() {
     for (int i = 0; i < 8; ++i) {
       for (std::size_t n = 0; n < nodes.size(); ++n)

@@ -24,7 +24,7 @@ using testing::IsEmpty;
 
 constexpr std::uint16_t b = 1, c = 2;
 
-// This node has two of A, and B; node b four of A, node c one of C.
+// The node itself has two of A, and B; node b four of A, node c one of C.
 class admission_among_nodes : public testing::Test {
  protected:
   admission_among_nodes() {
@@ -115,7 +115,7 @@ TEST_F(admission_among_nodes, refuses_what_nobody_has_any_more) {
   all.remove_node(c);
   EXPECT_THAT(admit(), IsEmpty());
   EXPECT_THAT(refused, ElementsAre(&later));
-  all.finished(t);  // of somebody who is gone
+  all.finished(t);  // of a node that is gone
   all.add_node(c, {{"C", 1}});
   queued({{"C", 1}});
   queued({{"C", 1}});
@@ -185,7 +185,7 @@ TEST_F(admission_over_time, begins_a_large_one_of_high_priority_under_a_stream_o
     while (!running.empty() && running.front().first <= now) {
       all.finished(*running.front().second);
       running.pop_front();
-      queued(1, 20);  // by who waited for it
+      queued(1, 20);  // by those that waited for it
     }
     for (task_record* t : admit(now)) {
       running.push_back({now + 20, t});

@@ -48,7 +48,8 @@ class core_and_node {
   }
 
   void spawn() { submit(tasks_.emplace_back()); }
-  /// One that updates a tile of 1 MiB, which is where it says, and reads so many others that are at the other's.
+  /// Spawns a task that updates a tile of 1 MiB, which is where it says, and reads so many others that are at the
+  /// other's.
   void spawn_on_tile(bool of_node, int reads = 0) {
     std::vector<detail::access>& all = accesses_.emplace_back(static_cast<std::size_t>(reads) + 1);
     for (detail::access& x : all) {
@@ -78,7 +79,7 @@ class core_and_node {
     choice_.refill();
     take();
   }
-  /// What it has comes back, and nobody knows whether there will be another one.
+  /// Withdraws the node: what it has comes back, and nobody knows whether there will be another one.
   void node_goes() {
     choice_.withdraw(1);
     for (task_record* t : std::exchange(running_[1], {})) {
@@ -227,7 +228,7 @@ class some_nodes {
     choice.assign(t);
     return t;
   }
-  /// To whom it went; 0: it is kept.
+  /// Returns the executor that it went to; 0: it is kept.
   int spawn() {
     const task_record& t = spawned();
     return t.marks & detail::mark_sent ? t.executor : 0;
@@ -304,7 +305,7 @@ TEST(assignment, explains_as_many_of_its_latest_choices_as_it_was_told_to) {
     EXPECT_EQ(c.chosen, c.executor == w.choice.facts()[to].name) << c.executor;
 }
 
-// Who tries a kernel for the first time gets no more of it for now: that is no queue.
+// An executor that tries a kernel for the first time gets no more of it for now: that is no queue.
 TEST(assignment, tells_of_who_tries_a_kernel_how_much_he_has_to_do) {
   assignment choice(1 * ms, 64);
   detail::executor_facts core, node;

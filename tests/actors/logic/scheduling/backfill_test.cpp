@@ -62,7 +62,8 @@ TEST(backfill, sees_that_a_thread_runs_another_body) {
 }
 
 TEST(backfill, is_not_put_off_for_ever_by_those_that_take_longer_than_was_predicted) {
-  // Two slots. Each one that passes is predicted to take 1 and takes 100, and the other slot has the next one before it ends.
+  // Two slots. Each one that passes is predicted to take 1 and takes 100, and the other slot has the next one before it
+  // ends.
   backfill f(0);
   const int threads[2] = {};
   time_of now = 1000;

@@ -1,4 +1,4 @@
-// What this file is for: a thread that says that it looks, and then does not say so again, is found by the one beside it.
+// What this file is for: a thread that says that it looks, and then not again, is found by the one beside it.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 #include <gtest/gtest.h>

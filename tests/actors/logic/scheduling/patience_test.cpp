@@ -41,7 +41,7 @@ TEST(patience, a_mix_is_weighed) {
   // Nine of ten waits are short: looking takes 0.9 * 2 + 0.1 * 20 = 3.8 us, and saves 0.9 of a wake-up.
   for (int i = 0; i < 200; ++i) p.waited(i % 10 == 9 ? 500'000 : 2'000);
   EXPECT_EQ(p.looks_for(wake), limit);
-  // One of ten: 0.1 * 2 + 0.9 * 20 = 18.2 us, and saves 0.1.
+  // A tenth of the waits is short: 0.1 * 2 + 0.9 * 20 = 18.2 us, and saves 0.1.
   for (int i = 0; i < 200; ++i) p.waited(i % 10 == 9 ? 2'000 : 500'000);
   EXPECT_EQ(p.looks_for(wake), 0u);
 }

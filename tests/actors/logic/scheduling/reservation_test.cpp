@@ -1,4 +1,4 @@
-// What this file is for: who waits for more than is free begins in time, and who would not delay it passes.
+// What this file is for: a task that needs more than is free begins in time, and those that would not delay it pass.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 #include "actors/logic/scheduling/reservation.hpp"
@@ -25,7 +25,7 @@ struct job {
   logic_time began = never, ended = never;
 };
 
-// One quantity in virtual time, given out in rounds as admission does.
+// A quantity in virtual time, given out in rounds as admission does.
 class shop {
  public:
   shop(int total, std::vector<job> jobs, logic_time guess = unknown)
@@ -33,7 +33,7 @@ class shop {
 
   // Nobody passes: what a reservation is to be as good as.
   void be_strict() { strict_ = true; }
-  // Of a body that waits for another one; it ends with it at the earliest.
+  // Has a body wait for another one; it ends with it at the earliest.
   void nest(std::size_t parent, std::size_t child) { child_of_[parent] = child; }
 
   // False: somebody never began.
@@ -161,7 +161,7 @@ TEST(reservation, is_put_off_by_wrong_predictions_so_often_at_most) {
   }
 }
 
-// The child needs what is kept for somebody who waits for the parent.
+// The child needs what is kept for a task that waits for the parent.
 TEST(reservation, is_no_deadlock_where_a_holder_waits_for_one_that_comes_after_it) {
   for (const logic_time predicted : {logic_time{5}, logic_time{5000}, unknown}) {
     shop s(2,
@@ -191,8 +191,8 @@ TEST(reservation, expects_a_holder_that_is_over_its_time_to_take_as_long_again) 
   EXPECT_EQ(r.when_back(1, 90).at, 180u);
 }
 
-// Exhaustive: all sets of five small jobs behind two, where predictions are right. Who waits first begins as if nobody could
-// pass it, and all together are done no later for that.
+// Exhaustive: all sets of five small jobs behind two, where predictions are right. The task that waits first begins as
+// if none could pass it, and all together are done no later for that.
 TEST(reservation, delays_the_first_that_waits_in_no_order_of_small_jobs) {
   std::vector<std::pair<int, logic_time>> kinds;
   for (int asks = 1; asks <= 3; ++asks)

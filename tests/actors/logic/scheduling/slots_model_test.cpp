@@ -2,11 +2,12 @@
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The model has placement's mail, turn and backlog, a group's queue, its threads and the bodies on them, and the book of
-// slots itself (logic::slots). A step is what happens under one lock or by one atomic access; between steps any thread may
-// go on. Time is not modelled: a nap may end at any moment, and who is stale is anybody's guess. What must hold in every
-// order: as long as a task has not ended, somebody can take a step that changes something. A state in which nobody can is
-// a lost wake-up. Each mistake that the code has had is planted once, to see that the model would have found it.
+// The model has placement's mail, turn and backlog, a group's queue, its threads and the bodies on them, and the book
+// of slots itself (logic::slots). A step is what happens under one lock or by one atomic access; between steps any
+// thread may go on. Time is not modelled: a nap may end at any moment, and which mail is stale is anybody's guess. What
+// must hold in every order: as long as a task has not ended, somebody can take a step that changes something. A state
+// in which nobody can is a lost wake-up. Each mistake that the code has had is planted once, to see that the model
+// would have found it.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -36,14 +37,14 @@ struct program_task {
   int after = -1;      // starts when that one has ended
   bool child = false;  // submitted by its parent
   int until = -1;  // its body keeps its slot until that one has ended
-  bool may_pass = true;  // it ends before whoever is first in line begins
+  bool may_pass = true;  // it ends before the first in line begins
 };
 using program = std::vector<program_task>;
 
 enum class mistake {
   none,
   slotless_looks_next,         // a thread without a slot reports as one that looks for work, and is trusted
-  waiters_tell_nobody,         // who is about to wait reports as one that looks next, and leaves its slot without a word
+  waiters_tell_nobody,         // a waiter reports as one that looks next, and leaves its slot without a word
   waits_are_not_told,          // placement counts bodies that wait as busy
   sleeps_without_a_look,       // also over work that was posted just before
   sits_idle_over_mail,         // slots gather in the line, and nobody sees to what may pass it
@@ -181,7 +182,7 @@ class model {
       s.threads.push_back(t);
     }
   }
-  // That sleeper looks up, or the one who has slept longest.
+  // That sleeper looks up, or the one that has slept longest.
   static void watch(state& s, int seat) {
     s.watch_wanted = true;
     for (thread& t : s.threads)
@@ -364,7 +365,7 @@ class model {
         s.inbox.push_back({static_cast<signed char>(t.task + 1), false});
         return go(at::child_seen);
       }
-      case at::child_seen:  // who submits looks at the sleepers
+      case at::child_seen:  // the submitting thread looks at the sleepers
         if (s.inbox.size() == 1) keep_watch(s);
         return go(at::wait_note);
       case at::wait_note:
@@ -482,7 +483,8 @@ class model {
         return go(at::serve_wake);
       }
       case at::serve_wake: {
-        // Small tasks: they are worth a wake-up if nobody is awake here. Else, or if that is uncertain, a watch is kept.
+        // Small tasks: they are worth a wake-up if nobody is awake here. Else, or if that is uncertain, a watch is
+        // kept.
         if (const auto passer = s.book.passer()) {
           (void)s.book.pass(*passer);
           carry_out(s);
@@ -529,7 +531,7 @@ class model {
     }
   }
 
-  // It has been given something, or is to look for work.
+  // A thread arrives awake: it has been given something, or is to look for work.
   template <class F>
   void arrive_awake(state& s, std::size_t i, F&& f) const {
     const slots::duty d = s.book.take_duty(static_cast<slots::seat>(s.threads[i].seat));
@@ -570,7 +572,8 @@ struct hash_of_state {
     for (const mail& m : s.inbox) add(m.task * 2 + m.done);
     add_all(s.queue), add_all(s.kept);
     for (const stage t : s.tasks) add(t);
-    add(s.turn), add(s.lock), add(s.active), add(s.awake), add(s.waiting), add(s.known_waiting), add(s.taken), add(s.napper);
+    add(s.turn), add(s.lock), add(s.active), add(s.awake), add(s.waiting), add(s.known_waiting), add(s.taken),
+        add(s.napper);
     add(s.waits_changed * 4 + s.watch_wanted * 2 + s.others_active);
     add(s.book.free()), add(s.book.line()), add(s.book.slotless());
     return h ^ (h >> 29);
@@ -616,8 +619,8 @@ finding explore(const setting& set) {
   return found;
 }
 
-const program_task plain{}, slotless{kind::slotless}, wide{kind::wide}, parent{kind::parent}, child{kind::plain, -1, true},
-    slotless_child{kind::slotless, -1, true};
+const program_task plain{}, slotless{kind::slotless}, wide{kind::wide}, parent{kind::parent},
+    child{kind::plain, -1, true}, slotless_child{kind::slotless, -1, true};
 const program_task long_plain{kind::plain, -1, false, -1, false};
 program_task until(int i) { return {kind::plain, -1, false, i}; }
 program_task after(int i, kind k = kind::plain) { return {k, i}; }
@@ -628,7 +631,11 @@ std::vector<setting> settings() {
       {"three plain tasks on two threads", 2, 2, 2, {plain, plain, plain}},
       {"a parent on one thread", 1, 2, 1, {parent, child}},
       {"a parent where no spare is allowed", 1, 0, 1, {parent, child}},
-      {"a task without a slot where no spare is allowed, beside a plain one", 1, 0, 2, {{kind::slotless, -1, false, 1}, plain}},
+      {"a task without a slot where no spare is allowed, beside a plain one",
+       1,
+       0,
+       2,
+       {{kind::slotless, -1, false, 1}, plain}},
       {"a parent beside a plain task", 1, 2, 1, {parent, child, plain}},
       {"a task after one without a slot", 1, 2, 1, {slotless, after(0)}},
       {"a parent where an idle thread is", 1, 2, 1, {slotless, after(0, kind::parent), child}},

@@ -61,7 +61,7 @@ TEST(slots, count_an_idle_thread_for_one_purpose_only) {
   s.add_slotless(t);
   EXPECT_EQ(roused(s), std::vector<slots::seat>{0});
   EXPECT_EQ(made(s), 0);
-  s.give(1);  // the one who was idle may be a long time at its task
+  s.give(1);  // the one that was idle may be a long time at its task
   EXPECT_EQ(made(s), 1);
   EXPECT_EQ(s.take_duty(0).task, &t);
 }

@@ -192,7 +192,7 @@ class machine {
 constexpr std::size_t tiles = 512;
 constexpr double cores_alone_ns = tiles / 4 * double{ms};
 
-// Of the fastest alone, from the first job on, with nothing known before.
+// A twentieth of the fastest alone, from the first job on, with nothing known before.
 TEST(careful_trials_of_jobs, cost_no_job_more_than_a_twentieth_however_slow_the_device_is) {
   for (const bool shares_cores : {true, false})
     for (const float device_ns : {0.5f * ms, 1 * ms, 5 * ms, 30 * ms})
@@ -227,7 +227,7 @@ TEST(careful_trials_of_jobs, leave_to_the_cores_what_costs_them_as_much_on_the_d
   EXPECT_GT(faster.by_device(), tiles);
 }
 
-// One task at a time, of which the program waits for each.
+// The program spawns one task at a time and waits for it.
 TEST(careful_trials_of_jobs, find_out_though_there_is_never_more_than_one_task) {
   machine m(0.02f * ms, 0, 20 * ms);
   for (int i = 0; i < 3'000; ++i) m.job(1);
