@@ -31,11 +31,7 @@ task_record* gpu_actor::end_failed_job(job& j, const std::exception_ptr& why) {
   if (!t) return nullptr;
   if (is_internal(t->kind)) {
     const access& x = t->accesses[0];
-    end_task(*t,
-             std::make_exception_ptr(error(errc::data_lost, "array '" + x.array->spec.name + "', tile " +
-                                                                std::to_string(x.tile) + ": its only copy went with " +
-                                                                options_.facts.name + ": " + text_of(why))),
-             begin);
+    end_task(*t, lost_copy_error(*x.array, x.tile, options_.facts.name, why), begin);
     return nullptr;
   }
   if (!counted) ++failure_epoch_;
