@@ -100,6 +100,7 @@ class gpu_actor final : public gpu, public std::enable_shared_from_this<gpu_acto
   void yield();
   bool drive_now();
   bool step_small();
+  bool report_done_tasks();
   bool is_small(const task_record&);
 
   // ---- tasks.cpp

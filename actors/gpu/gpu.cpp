@@ -177,12 +177,7 @@ bool gpu_actor::step() {
     fail_device(std::current_exception());
     any = true;
   }
-  if (!done_.empty()) {
-    placement_.report_done(done_, this);
-    done_.clear();
-    any = true;
-  }
-  return any;
+  return report_done_tasks() || any;
 }
 
 std::shared_ptr<gpu> make_gpu(gpu_options o, placement& p, wait_table& b, runtime_state& rt) {

@@ -67,8 +67,7 @@ void gpu_actor::fail_device(std::exception_ptr why) {
   memory_.each([&](const logic::replica& r) {
     if (r.dirty) lost.emplace_back(r.array, r.tile);
   });
-  if (!done_.empty()) placement_.report_done(done_, this);  // what they wrote is among what is lost
-  done_.clear();
+  report_done_tasks();  // what they wrote is among what is lost
   placement_.report_failure(*this, lost, why, for_good);
 
   std::vector<task_record*> under_way, returned;
