@@ -271,6 +271,12 @@ class placement final : public actor, private logic::dependencies::callbacks, pr
   bool end_failed_turn(bool taken);
   void wait_at_bound();
   bool serve(executor* self, bool client = false);  // drains the mail, decides, leaves the turn
+  // Waits for the turn, and has it once all that was posted before has been handled.
+  void take_settled_turn() {
+    turns_.take();
+    serve(nullptr);
+    turns_.take();
+  }
   void handle_mail();
   void handle(mail);
   bool send_outgoing(executor* self, bool client, bool stale);
