@@ -12,7 +12,6 @@
 #include "actors/execution/task_errors.hpp"
 #include "actors/logic/scheduling/device_pool.hpp"
 #include "actors/placement/placement.hpp"
-#include "actors/protocol/phase.hpp"
 
 namespace troupe::detail {
 
@@ -82,12 +81,9 @@ void placement::try_absent() {
 }
 
 void placement::look_at_absent(std::uint64_t now) {
-  const auto cancelled = [&](task_record& t) {
-    await_verdict(t);
-    work_.to_retire(t);
-  };
-  const std::uint64_t next =
-      absent_.look(now, cancelled, [&](task_record& t, const std::exception_ptr& why) { refuse(t, why); });
+  const std::uint64_t next = absent_.look(
+      now, [&](task_record& t) { retire_ended(t); },
+      [&](task_record& t, const std::exception_ptr& why) { refuse(t, why); });
   alarm_.ring_at(next, now, clock_.ns_per_tick());
   work_off();
 }

@@ -48,10 +48,7 @@ void placement::room_refused(task_record& t, const std::exception_ptr& why) { fa
 
 void placement::fetch(array_core& a, std::uint32_t tile, coherence_entry& entry) { transfers_.fetch(a, tile, entry); }
 
-void placement::room_unwanted(task_record& t) {
-  await_verdict(t);
-  work_.to_retire(t);
-}
+void placement::room_unwanted(task_record& t) { retire_ended(t); }
 
 // True if the task must wait or has failed. If the only current copy of a tile that it touches is elsewhere, it waits
 // for a transfer like for any other task.

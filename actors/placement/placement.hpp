@@ -299,6 +299,11 @@ class placement final : public actor, private logic::dependencies::callbacks, pr
   void refuse(task_record&, std::exception_ptr);
   void fail_unstarted(task_record&, const std::exception_ptr& why);
   void retire(task_record&);
+  // Retires, in this turn, a task that has ended before it could start; waits for a thread that is about to say how.
+  void retire_ended(task_record& t) {
+    await_verdict(t);
+    work_.to_retire(t);
+  }
   void note_chunk(const task_record&);
   void work_off();
   // ---- data.cpp

@@ -55,8 +55,7 @@ void placement::make_ready(task_record& t) {
   }
   if (ending_.has_begun() && t.kind != task_kind::farewell) abandon(t);
   if ((t.phase.load(std::memory_order_acquire) & phase_mask) != phase_waiting) {
-    await_verdict(t);
-    work_.to_retire(t);  // failed or cancelled before it could start
+    retire_ended(t);  // failed or cancelled before it could start
     return;
   }
   switch (t.kind) {
@@ -70,8 +69,7 @@ void placement::make_ready(task_record& t) {
     case task_kind::host_access:
       if (executors_.limits_memory() && must_wait_for_data(t)) return;
       if (!claim(t)) {
-        await_verdict(t);
-        work_.to_retire(t);  // cancelled just now
+        retire_ended(t);  // cancelled just now
         return;
       }
       // Granted: it counts as finished, and retires when the view is closed.
@@ -114,8 +112,7 @@ void placement::place_again(task_record& t, bool setback) {
   if (t.pending > 0) return;  // its predecessors have not ended
   if (ending_.has_begun()) abandon(t);
   if ((t.phase.load(std::memory_order_acquire) & phase_mask) != phase_waiting) {
-    await_verdict(t);
-    work_.to_retire(t);
+    retire_ended(t);
     return;
   }
   logic::admission::holds_elsewhere(t) ? admit_again(t) : assign(t);
@@ -170,8 +167,7 @@ void placement::lose_overtaken(const task_record& t) {
 void placement::refuse(task_record& t, std::exception_ptr why) {
   const std::exception_ptr refusal = t.extra ? t.extra->refusal : nullptr;
   fail(t, refusal ? refusal : std::move(why), true);
-  await_verdict(t);
-  work_.to_retire(t);
+  retire_ended(t);
 }
 
 // Fails a task that has not begun, at the executor that was to run it.
@@ -180,8 +176,7 @@ void placement::fail_unstarted(task_record& t, const std::exception_ptr& why) {
        task_error(t, t.kind == task_kind::host_access ? "host" : assignment_.facts()[t.executor].name, 0, why,
                   failure_code(why)),
        true);
-  await_verdict(t);
-  work_.to_retire(t);
+  retire_ended(t);
 }
 
 void placement::admit(task_record& t) {
