@@ -147,6 +147,8 @@ class gpu_actor final : public gpu, public std::enable_shared_from_this<gpu_acto
   // ---- internal_tasks.cpp
   bool start_internal_tasks();
   outcome start_internal(task_record&);
+  template <class Send>
+  void begin_sending(task_record&, std::uint64_t begin, Send&& send);
   outcome fetch(task_record&);
   outcome forget(task_record&);
   bool make_room(const task_record&);
