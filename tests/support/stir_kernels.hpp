@@ -32,8 +32,8 @@ inline constexpr auto stir = troupe::kernel<troupe::inout<word, 1>, word>("stir"
                                  .on(troupe::cpu, &stir_on_core)
                                  .on(troupe::gpu, troupe::source{stir_text, "stir"});
 /// The kernel for devices alone.
-inline constexpr auto stir_on_gpu = troupe::kernel<troupe::inout<word, 1>, word>("stir").on(
-    troupe::gpu, troupe::source{stir_text, "stir"});
+inline constexpr auto stir_on_gpu =
+    troupe::kernel<troupe::inout<word, 1>, word>("stir").on(troupe::gpu, troupe::source{stir_text, "stir"});
 
 /// triple: b = a * 3, so that what was read shows in what was written.
 inline constexpr auto triple_text = R"(
