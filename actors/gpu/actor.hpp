@@ -25,9 +25,9 @@
 #include "actors/gpu/job.hpp"
 #include "actors/gpu/job_list.hpp"
 #include "actors/gpu/kernel_requests.hpp"
-#include "actors/gpu/kernel_table.hpp"
 #include "actors/gpu/lane_clocks.hpp"
 #include "actors/gpu/lanes.hpp"
+#include "actors/gpu/loaded_kernels.hpp"
 #include "actors/gpu/mailbox.hpp"
 #include "actors/gpu/memory.hpp"
 #include "actors/gpu/probe_schedule.hpp"
@@ -197,7 +197,7 @@ class gpu_actor final : public gpu, public std::enable_shared_from_this<gpu_acto
   gpu_lanes lanes_;
   gpu_memory memory_;
   gpu_job_list jobs_;
-  kernel_table kernels_;
+  loaded_kernels kernels_;
   graph_captures captures_;
   gpu_context node_;
   std::vector<task_record*> done_;
