@@ -113,11 +113,6 @@ void cluster::check_left() {
   if (left_ && peers_.empty()) std::exchange(left_, nullptr)();
 }
 
-std::shared_ptr<net::session> cluster::session_of(const node_id& n) const {
-  const auto found = peers_.find(n);
-  return found == peers_.end() || !found->second.is_member ? nullptr : found->second.session;
-}
-
 cluster::peer* cluster::peer_of(const node_id& n) {
   const auto found = peers_.find(n);
   return found == peers_.end() ? nullptr : &found->second;

@@ -93,10 +93,6 @@ class cluster final : public actor, private net::transport_events {
   const logic::membership& members() const { return members_; }
   /// Has the member linked, and watched, until it is lost: there is work with it.
   void work_with(const node_id&);
-  /// Returns the number of sessions, with members or not.
-  std::size_t connections() const { return peers_.size(); }
-  /// Returns the session with a linked member; null otherwise.
-  std::shared_ptr<net::session> session_of(const node_id&) const;
 
  private:
   struct peer {

@@ -96,11 +96,7 @@ std::size_t group_actor::take_back(std::span<task_record*> room,
 }
 
 executor_report group_actor::report() const {
-  executor_report r;
-  r.name = options_.facts.name;
-  r.kind = options_.facts.kind;
-  r.slots = options_.facts.slots;
-  r.queued = unstarted();
+  executor_report r = report_of_facts();
   std::uint64_t busy = 0;
   threads_.each([&](const worker& w) {
     const worker::counters& c = w.counts();

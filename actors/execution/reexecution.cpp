@@ -21,6 +21,7 @@
 #include "actors/logic/data/region.hpp"
 #include "actors/memory/host_tiles.hpp"
 #include "actors/wire/kernel_registry.hpp"
+#include "actors/wire/task_messages.hpp"
 
 namespace troupe::detail {
 

@@ -3,6 +3,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
+#include <cstddef>
 #include <exception>
 #include <functional>
 #include <memory>
@@ -13,9 +14,12 @@
 #include "actors/logic/lineage/lineage.hpp"
 #include "actors/memory/host_tiles.hpp"
 #include "actors/memory/record_pool.hpp"
-#include "actors/wire/task_messages.hpp"
 
 namespace troupe::detail {
+
+namespace wire {
+struct array_descriptor;
+}
 
 /// A call that may be repeated; `lineage::call::what` points to it. There may be a hundred thousand of them, so they
 /// are kept as they were sent.

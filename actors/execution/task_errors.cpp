@@ -7,6 +7,7 @@
 
 #include <troupe/error.hpp>
 
+#include "actors/logic/data/array_core.hpp"
 #include "actors/logic/data/dependencies.hpp"
 #include "actors/protocol/phase.hpp"
 
@@ -90,6 +91,13 @@ std::exception_ptr refused_error(const task_record& t, errc code, const std::str
   const std::string name = logic::name_of(t);
   return std::make_exception_ptr(
       task_failed(code, "task '" + name + "' was not run: " + why, name, "", name, 0, nullptr));
+}
+
+std::exception_ptr lost_copy_error(const array_core& a, std::uint32_t tile, const std::string& executor,
+                                   const std::exception_ptr& why, const std::string& then) {
+  return std::make_exception_ptr(error(errc::data_lost, "array '" + a.spec.name + "', tile " + std::to_string(tile) +
+                                                            ": its only copy went with " + executor + then + ": " +
+                                                            text_of(why)));
 }
 
 void note_thrown_by_body(task_record& t, const std::string& executor) noexcept {

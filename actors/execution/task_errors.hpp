@@ -3,6 +3,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
+#include <cstdint>
 #include <exception>
 #include <string>
 
@@ -30,6 +31,9 @@ bool is_past_deadline(const task_record&, std::uint64_t now_ticks);
 std::exception_ptr stopped_error(const task_record& t, const std::string& executor);
 /// Returns the error of a task that no executor here can run; `why` ends its sentence.
 std::exception_ptr refused_error(const task_record& t, errc, const std::string& why);
+/// Returns what the readers of a tile are told whose only copy went with `executor`. `then`: what has happened since.
+std::exception_ptr lost_copy_error(const array_core&, std::uint32_t tile, const std::string& executor,
+                                   const std::exception_ptr& why, const std::string& then = "");
 /// Throws the task's error, if it has one; a failure that came from another task names that one.
 void throw_task_error(const task_record& t);
 /// Returns why a task failed, without the names of task and executor.

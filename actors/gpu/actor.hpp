@@ -25,9 +25,9 @@
 #include "actors/gpu/job.hpp"
 #include "actors/gpu/job_list.hpp"
 #include "actors/gpu/kernel_requests.hpp"
-#include "actors/gpu/kernel_table.hpp"
 #include "actors/gpu/lane_clocks.hpp"
 #include "actors/gpu/lanes.hpp"
+#include "actors/gpu/loaded_kernels.hpp"
 #include "actors/gpu/mailbox.hpp"
 #include "actors/gpu/memory.hpp"
 #include "actors/gpu/probe_schedule.hpp"
@@ -100,6 +100,7 @@ class gpu_actor final : public gpu, public std::enable_shared_from_this<gpu_acto
   void yield();
   bool drive_now();
   bool step_small();
+  bool report_done_tasks();
 
   // ---- ends.cpp
   void end_task(task_record&, std::exception_ptr, std::uint64_t begin, int attempts = 1, std::optional<errc> code = {});
@@ -148,6 +149,8 @@ class gpu_actor final : public gpu, public std::enable_shared_from_this<gpu_acto
   // ---- internal_tasks.cpp
   bool start_internal_tasks();
   outcome start_internal(task_record&);
+  template <class Send>
+  void begin_sending(task_record&, std::uint64_t begin, Send&& send);
   outcome fetch(task_record&);
   outcome forget(task_record&);
   bool make_room(const task_record&);
@@ -196,7 +199,7 @@ class gpu_actor final : public gpu, public std::enable_shared_from_this<gpu_acto
   gpu_lanes lanes_;
   gpu_memory memory_;
   gpu_job_list jobs_;
-  kernel_table kernels_;
+  loaded_kernels kernels_;
   graph_captures captures_;
   gpu_context node_;
   std::vector<task_record*> done_;

@@ -63,11 +63,7 @@ void gpu_actor::run_tasks(std::span<task_record* const> tasks, attention who) {
 }
 
 executor_report gpu_actor::report() const {
-  executor_report r;
-  r.name = options_.facts.name;
-  r.kind = options_.facts.kind;
-  r.slots = options_.facts.slots;
-  r.queued = unstarted();
+  executor_report r = report_of_facts();
   counters_.report(r);
   r.bytes_from_peers = memory_.bytes_from_peers();
   r.bytes_out = memory_.bytes_out();
@@ -177,12 +173,7 @@ bool gpu_actor::step() {
     fail_device(std::current_exception());
     any = true;
   }
-  if (!done_.empty()) {
-    placement_.report_done(done_, this);
-    done_.clear();
-    any = true;
-  }
-  return any;
+  return report_done_tasks() || any;
 }
 
 std::shared_ptr<gpu> make_gpu(gpu_options o, placement& p, wait_table& b, runtime_state& rt) {

@@ -14,6 +14,22 @@ bool gpu_actor::start_internal_tasks() {
   return mail_.start_internal([this](task_record& t) { return start_internal(t) == outcome::started; });
 }
 
+// Begins the copy home that a claimed task is for. The task ends with the copy, or at once if it cannot be begun.
+template <class Send>
+void gpu_actor::begin_sending(task_record& t, std::uint64_t begin, Send&& send) {
+  job& j = jobs_.take();
+  j.task = &t;
+  j.begin = begin;
+  try {
+    send(j);
+  } catch (const error& e) {
+    if (is_fatal(e)) throw;
+    const std::exception_ptr why = std::current_exception();
+    jobs_.give(j);
+    end_task(t, why, begin);
+  }
+}
+
 gpu_actor::outcome gpu_actor::start_internal(task_record& t) {
   const std::uint64_t begin = ticks();
   if (t.kind == task_kind::forget) return forget(t);
@@ -40,17 +56,7 @@ gpu_actor::outcome gpu_actor::start_internal(task_record& t) {
     end_task(t, nullptr, begin);
     return outcome::started;
   }
-  job& j = jobs_.take();
-  j.task = &t;
-  j.begin = begin;
-  try {
-    memory_.send_home(*r, j);
-  } catch (const error& e) {
-    if (is_fatal(e)) throw;
-    const std::exception_ptr why = std::current_exception();
-    jobs_.give(j);
-    end_task(t, why, begin);
-  }
+  begin_sending(t, begin, [&](job& j) { memory_.send_home(*r, j); });
   return outcome::started;
 }
 
@@ -64,17 +70,7 @@ gpu_actor::outcome gpu_actor::fetch(task_record& t) {
     end_task(t, nullptr, begin);
     return outcome::started;
   }
-  job& j = jobs_.take();
-  j.task = &t;
-  j.begin = begin;
-  try {
-    memory_.send_part_home(*r, *t.extra->home_boxes.front(), j);
-  } catch (const error& e) {
-    if (is_fatal(e)) throw;
-    const std::exception_ptr why = std::current_exception();
-    jobs_.give(j);
-    end_task(t, why, begin);
-  }
+  begin_sending(t, begin, [&](job& j) { memory_.send_part_home(*r, *t.extra->home_boxes.front(), j); });
   return outcome::started;
 }
 

@@ -95,12 +95,15 @@ bool gpu_actor::step_small() {
     repair_.note_complaint(std::current_exception());
     any = true;
   }
-  if (!done_.empty()) {
-    placement_.report_done(done_, this);
-    done_.clear();
-    any = true;
-  }
-  return any;
+  return report_done_tasks() || any;
+}
+
+// Tells placement of the tasks that have ended; true if there were any.
+bool gpu_actor::report_done_tasks() {
+  if (done_.empty()) return false;
+  placement_.report_done(done_, this);
+  done_.clear();
+  return true;
 }
 
 }  // namespace troupe::detail

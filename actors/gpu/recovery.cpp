@@ -31,11 +31,7 @@ task_record* gpu_actor::end_failed_job(job& j, const std::exception_ptr& why) {
   if (!t) return nullptr;
   if (is_internal(t->kind)) {
     const access& x = t->accesses[0];
-    end_task(*t,
-             std::make_exception_ptr(error(errc::data_lost, "array '" + x.array->spec.name + "', tile " +
-                                                                std::to_string(x.tile) + ": its only copy went with " +
-                                                                options_.facts.name + ": " + text_of(why))),
-             begin);
+    end_task(*t, lost_copy_error(*x.array, x.tile, options_.facts.name, why), begin);
     return nullptr;
   }
   if (!counted) ++failure_epoch_;
@@ -71,8 +67,7 @@ void gpu_actor::fail_device(std::exception_ptr why) {
   memory_.each([&](const logic::replica& r) {
     if (r.dirty) lost.emplace_back(r.array, r.tile);
   });
-  if (!done_.empty()) placement_.report_done(done_, this);  // what they wrote is among what is lost
-  done_.clear();
+  report_done_tasks();  // what they wrote is among what is lost
   placement_.report_failure(*this, lost, why, for_good);
 
   std::vector<task_record*> under_way, returned;

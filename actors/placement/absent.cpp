@@ -12,7 +12,6 @@
 #include "actors/execution/task_errors.hpp"
 #include "actors/logic/scheduling/device_pool.hpp"
 #include "actors/placement/placement.hpp"
-#include "actors/protocol/phase.hpp"
 
 namespace troupe::detail {
 

@@ -39,10 +39,7 @@ bool placement::give_room() {
 
 void placement::fetch(array_core& a, std::uint32_t tile, coherence_entry& entry) { transfers_.fetch(a, tile, entry); }
 
-void placement::room_unwanted(task_record& t) {
-  await_verdict(t);
-  work_.to_retire(t);
-}
+void placement::room_unwanted(task_record& t) { retire_ended(t); }
 
 // Decides whether a task has its data where it is to run. If the only current copy of a tile that it touches is
 // elsewhere, it waits for a transfer like for any other task.

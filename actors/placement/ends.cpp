@@ -25,8 +25,7 @@ void placement::fail(task_record& t, std::exception_ptr why, bool own) {
 void placement::refuse(task_record& t, std::exception_ptr why) {
   const std::exception_ptr refusal = t.extra ? t.extra->refusal : nullptr;
   fail(t, refusal ? refusal : std::move(why), true);
-  await_verdict(t);
-  work_.to_retire(t);
+  retire_ended(t);
 }
 
 // Fails a task that has not begun, at the executor that was to run it.
@@ -35,8 +34,7 @@ void placement::fail_unstarted(task_record& t, const std::exception_ptr& why) {
        task_error(t, t.kind == task_kind::host_access ? "host" : assignment_.facts()[t.executor].name, 0, why,
                   failure_code(why)),
        true);
-  await_verdict(t);
-  work_.to_retire(t);
+  retire_ended(t);
 }
 
 void placement::abandon(task_record& t) {

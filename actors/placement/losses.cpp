@@ -4,8 +4,6 @@
 //
 // When a node dies, a thread repeats the calls that the log names on stand-ins (execution/reexecution), and tasks that
 // need the results wait as for a transfer.
-#include <troupe/error.hpp>
-
 #include "actors/execution/reexecution.hpp"
 #include "actors/execution/task_errors.hpp"
 #include "actors/placement/internal_tasks.hpp"
@@ -14,16 +12,6 @@
 
 namespace troupe::detail {
 
-namespace {
-
-std::exception_ptr not_made_again(const task_record& t, const std::string& node, const std::exception_ptr& why) {
-  const access& x = t.accesses[0];
-  return std::make_exception_ptr(error(
-      errc::data_lost, "array '" + x.array->spec.name + "', tile " + std::to_string(x.tile) +
-                           ": its only copy went with " + node + ", and it could not be made again: " + text_of(why)));
-}
-
-}  // namespace
 
 void placement::lose(const executor& e, std::span<const std::pair<array_core*, std::uint32_t>> all,
                      const std::exception_ptr& why) {
@@ -35,11 +23,7 @@ void placement::lose(const executor& e, std::span<const std::pair<array_core*, s
     coherence_entry& entry = array->coherence->tiles[tile];
     if (entry.dirty_in != e.facts().space) continue;
     entry.cached.erase(e.facts().space);
-    transfers_.rescue(
-        *array, tile, entry,
-        std::make_exception_ptr(error(errc::data_lost, "array '" + array->spec.name + "', tile " +
-                                                           std::to_string(tile) + ": its only copy went with " +
-                                                           e.facts().shown_name() + ": " + text_of(why))));
+    transfers_.rescue(*array, tile, entry, lost_copy_error(*array, tile, e.facts().shown_name(), why));
   }
 }
 
@@ -74,8 +58,9 @@ std::vector<std::pair<array_core*, std::uint32_t>> placement::make_again(
     reexecutions_.count(bodies);
     for (std::size_t i = 0; i < tasks.size(); ++i) {
       claim(*tasks[i]);
+      const access& x = tasks[i]->accesses[0];
       if (const std::exception_ptr why = i < results.size() ? results[i].error : failed)
-        tasks[i]->error = not_made_again(*tasks[i], name, why);
+        tasks[i]->error = lost_copy_error(*x.array, x.tile, name, why, ", and it could not be made again");
       fulfil(*tasks[i], board_);
     }
     reexecutions_.report(tasks);

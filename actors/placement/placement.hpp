@@ -282,6 +282,12 @@ class placement final : public actor, private logic::dependencies::callbacks, pr
   bool end_failed_turn(bool taken);
   void wait_at_bound();
   bool serve(executor* self, bool client = false);  // drains the mail, decides, leaves the turn
+  // Waits for the turn, and has it once all that was posted before has been handled.
+  void take_settled_turn() {
+    turns_.take();
+    serve(nullptr);
+    turns_.take();
+  }
   void handle_mail();
   void handle(mail);
   bool send_outgoing(executor* self, bool client, bool stale);
@@ -302,6 +308,11 @@ class placement final : public actor, private logic::dependencies::callbacks, pr
   void assign(task_record&);
   void lose_overtaken(const task_record&);
   void retire(task_record&);
+  // Retires, in this turn, a task that has ended before it could start; waits for a thread that is about to say how.
+  void retire_ended(task_record& t) {
+    await_verdict(t);
+    work_.to_retire(t);
+  }
   void note_chunk(const task_record&);
   void work_off();
   void try_absent();

@@ -47,9 +47,7 @@ bool placement::wait_quiet(std::chrono::steady_clock::time_point deadline) {
 
 bool placement::would_deadlock(task_record& inside, task_record& awaited, bool forever) {
   if (&inside == &awaited) return true;
-  turns_.take();
-  serve(nullptr);  // what was submitted before this question must have been ordered; leaves the turn
-  turns_.take();
+  take_settled_turn();  // what was submitted before this question must have been ordered
   const bool yes = deps_.reaches(inside, awaited) || admission_.excludes(inside, awaited);
   if (!yes && host_memory_) {
     if (const std::exception_ptr why = host_memory_->too_much_beside(inside, awaited))
@@ -72,9 +70,7 @@ void placement::abandon_access(task_record& t) {
 }
 
 bool placement::is_behind(std::span<task_record* const> open, const task_record* awaited) {
-  turns_.take();
-  serve(nullptr);  // as above; leaves the turn
-  turns_.take();
+  take_settled_turn();  // as above
   bool yes = false;
   for (task_record* t : open)
     yes = yes || deps_.reaches(*t, awaited) || (awaited && host_memory_ && host_memory_->too_much_beside(*t, *awaited));
@@ -131,9 +127,7 @@ logic::cost_model::learned_edge placement::learned_link(memory_space from, memor
 }
 
 runtime_report placement::report() {
-  turns_.take();
-  serve(nullptr);  // accounts for what has been dropped or done by now; leaves the turn
-  turns_.take();
+  take_settled_turn();  // what has been dropped or done by now is accounted for
   runtime_report r;
   r.spawned = in_flight_.submitted();
   r.finished = in_flight_.finished();
@@ -217,9 +211,7 @@ std::uint64_t placement::abandon_queued() {
 }
 
 void placement::settle_accounts() {
-  turns_.take();
-  serve(nullptr);
-  turns_.take();
+  take_settled_turn();
   spent_.give_back(rt_.records);
   leave_turn();
 }

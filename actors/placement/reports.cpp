@@ -42,9 +42,7 @@ void placement::make_extras(std::span<task_record* const> tasks) {
 
 void placement::report_failure(const executor& e, std::span<const std::pair<array_core*, std::uint32_t>> lost,
                                std::exception_ptr why, bool for_good) {
-  turns_.take();
-  serve(nullptr);  // accounts for what the executor has done before; leaves the turn
-  turns_.take();
+  take_settled_turn();  // what the executor has done before is accounted for
   assignment_.disconnect(e.facts().space);  // a device that is opened again is not connected
   lose(e, lost, why);
   if (for_good) {
@@ -61,9 +59,7 @@ void placement::report_failure(const executor& e, std::span<const std::pair<arra
 
 void placement::report_lost(const executor& e, std::span<const std::pair<array_core*, std::uint32_t>> lost,
                             std::exception_ptr why) {
-  turns_.take();
-  serve(nullptr);  // accounts for what was done before; leaves the turn
-  turns_.take();
+  take_settled_turn();  // what was done before is accounted for
   lose(e, lost, why);
   leave_turn();
   take_turn(nullptr);

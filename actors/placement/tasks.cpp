@@ -45,8 +45,7 @@ void placement::make_ready(task_record& t) {
   }
   if (ending_.has_begun() && t.kind != task_kind::farewell) abandon(t);
   if ((t.phase.load(std::memory_order_acquire) & phase_mask) != phase_waiting) {
-    await_verdict(t);
-    work_.to_retire(t);  // failed or cancelled before it could start
+    retire_ended(t);  // failed or cancelled before it could start
     return;
   }
   switch (t.kind) {
@@ -60,8 +59,7 @@ void placement::make_ready(task_record& t) {
     case task_kind::host_access:
       if (executors_.limits_memory() && must_wait_for_data(t)) return;
       if (!claim(t)) {
-        await_verdict(t);
-        work_.to_retire(t);  // cancelled just now
+        retire_ended(t);  // cancelled just now
         return;
       }
       // Granted: it counts as finished, and retires when the view is closed.
@@ -104,8 +102,7 @@ void placement::place_again(task_record& t, bool setback) {
   if (t.pending > 0) return;  // its predecessors have not ended
   if (ending_.has_begun()) abandon(t);
   if ((t.phase.load(std::memory_order_acquire) & phase_mask) != phase_waiting) {
-    await_verdict(t);
-    work_.to_retire(t);
+    retire_ended(t);
     return;
   }
   logic::admission::holds_elsewhere(t) ? admit_again(t) : assign(t);
@@ -257,12 +254,9 @@ void placement::try_absent() {
 }
 
 void placement::look_at_absent(std::uint64_t now) {
-  const auto cancelled = [&](task_record& t) {
-    await_verdict(t);
-    work_.to_retire(t);
-  };
-  const std::uint64_t next =
-      absent_.look(now, cancelled, [&](task_record& t, const std::exception_ptr& why) { refuse(t, why); });
+  const std::uint64_t next = absent_.look(
+      now, [&](task_record& t) { retire_ended(t); },
+      [&](task_record& t, const std::exception_ptr& why) { refuse(t, why); });
   alarm_.ring_at(next, now, clock_.ns_per_tick());
   work_off();
 }

@@ -72,11 +72,7 @@ bool transfers::must_wait(task_record& t, memory_space where, bool on_node) {
       if (b == bringing::waits) waits = true;
       if (b != bringing::whole) return;
     }
-    if (!order_.alive(entry.moving)) {
-      task_record* const transfer = make_transfer(rt_, a, tile, w == logic::wanted::nothing);
-      hand_over(*transfer, entry.dirty_in);
-      entry.moving = {transfer, transfer->sequence};
-    }
+    if (!order_.alive(entry.moving)) begin_transfer(a, tile, entry, w == logic::wanted::nothing);
     order_.link(entry.moving, t, true);
     waits = true;
   });
@@ -102,7 +98,12 @@ void transfers::hand_over(task_record& t, memory_space where) {
 }
 
 void transfers::fetch(array_core& a, std::uint32_t tile, coherence_entry& entry) {
-  task_record* const transfer = make_transfer(rt_, a, tile, false);
+  begin_transfer(a, tile, entry, false);
+}
+
+// Asks the owner of a tile for it, or (`discard`: all of it will be overwritten) to give it up.
+void transfers::begin_transfer(array_core& a, std::uint32_t tile, coherence_entry& entry, bool discard) {
+  task_record* const transfer = make_transfer(rt_, a, tile, discard);
   hand_over(*transfer, entry.dirty_in);
   entry.moving = {transfer, transfer->sequence};
 }

@@ -90,6 +90,7 @@ class transfers {
   enum class borrowed { waits, has, refused };
   borrowed borrow(task_record&, array_core&, std::uint32_t tile, coherence_entry&);
   void hand_over(task_record&, memory_space);
+  void begin_transfer(array_core&, std::uint32_t tile, coherence_entry&, bool discard);
   void choose_sources(task_record&, memory_space where);
   memory_space source_of(const array_core&, std::uint32_t tile, coherence_entry&, memory_space where, bool whole);
   bool gives(memory_space, memory_space to) const;

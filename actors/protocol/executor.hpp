@@ -132,6 +132,17 @@ class executor {
   virtual bool is_stalled() const { return false; }
   virtual executor_report report() const = 0;
   virtual void start() = 0;
+
+ protected:
+  /// Returns a report of what the executor is and has before it; what it has done is still to be told.
+  executor_report report_of_facts() const {
+    executor_report r;
+    r.name = facts().shown_name();
+    r.kind = facts().kind;
+    r.slots = facts().slots;
+    r.queued = unstarted();
+    return r;
+  }
 };
 
 }  // namespace troupe::detail

@@ -3,8 +3,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "actors/remote_node/actor.hpp"
 
-#include <troupe/error.hpp>
-
 #include "actors/execution/task_errors.hpp"
 #include "actors/protocol/chaining.hpp"
 
@@ -52,9 +50,7 @@ std::string node_actor::peer_name() const { return facts_.shown_name(); }
 
 std::exception_ptr node_actor::lost_with(const task_record& t, const std::exception_ptr& why) const {
   const access& x = t.accesses[0];
-  return std::make_exception_ptr(error(errc::data_lost, "array '" + x.array->spec.name + "', tile " +
-                                                            std::to_string(x.tile) + ": its only copy went with " +
-                                                            peer_name() + ": " + text_of(why)));
+  return lost_copy_error(*x.array, x.tile, peer_name(), why);
 }
 
 }  // namespace troupe::detail

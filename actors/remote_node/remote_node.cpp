@@ -29,15 +29,12 @@ std::size_t node_actor::take_back(std::span<task_record*> room, const std::funct
 }
 
 executor_report node_actor::report() const {
-  executor_report r;
+  executor_report r = report_of_facts();
   {
     std::lock_guard hold(lock_);
     r.slots = is_there() ? occupant_.slots() : 0;
     r.memory_bytes = occupant_.memory_bytes();
   }
-  r.name = peer_name();
-  r.kind = facts_.kind;
-  r.queued = unstarted();
   counts_.add_to(r);
   return r;
 }

@@ -27,10 +27,9 @@ namespace {
 
 using namespace troupe;
 using namespace std::chrono_literals;
+using test::stir;
 using test::word;
 
-constexpr auto stir =
-    kernel<inout<word, 1>, word>("stir").on(cpu, &test::stir_on_core).on(gpu, source{test::stir_text, "stir"});
 void fill(view<word, 1> a, word x) {
   for (index_t i = a.lo(0); i < a.hi(0); ++i) a(i) = x;
 }

@@ -20,7 +20,7 @@ TEST(cluster, two_nodes_find_each_other_when_one_is_told_of_the_other) {
   node& a = w.start(0, {});
   node& b = w.start(1, {a.at()});
   EXPECT_TRUE(w.until([&] { return w.agree(); }, 1s)) << w.disagreement();
-  EXPECT_TRUE(a.cluster().session_of(b.id()));
+  EXPECT_TRUE(a.session_of(b));
   EXPECT_EQ(a.count("joined"), 1u);
   EXPECT_EQ(b.count("joined"), 1u);
 }
@@ -215,7 +215,7 @@ TEST(cluster, frames_of_members_pass_and_those_of_membership_do_not) {
   int frames = 0;
   w[1].on_frame = [&](auto&, auto f) { frames += std::to_integer<int>(f[0]); };
   const std::byte work[] = {std::byte{0x10}, std::byte{1}};
-  ASSERT_TRUE(w[0].cluster().session_of(w[1].id())->send(work));
+  ASSERT_TRUE(w[0].session_of(w[1])->send(work));
   w.step(1s);
   EXPECT_EQ(frames, 0x10);
 }
@@ -224,7 +224,7 @@ TEST(cluster, a_frame_that_is_no_message_ends_the_session_and_kills_nobody) {
   world w(18);
   w.start_all(2);
   const std::byte broken[] = {std::byte{0x02}, std::byte{7}};
-  ASSERT_TRUE(w[0].cluster().session_of(w[1].id())->send(broken));
+  ASSERT_TRUE(w[0].session_of(w[1])->send(broken));
   w.step(1s);
   EXPECT_TRUE(w.agree());
   EXPECT_EQ(w[1].count("resumed"), 1u);

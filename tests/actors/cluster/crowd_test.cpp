@@ -59,7 +59,7 @@ std::vector<std::string> losses_of(const world& w, const node& n) {
 
 std::size_t most_connections(const world& w) {
   std::size_t most = 0;
-  for (const node* n : w.living()) most = std::max(most, n->connections());
+  for (const node* n : w.living()) most = std::max(most, w.connections(*n));
   return most;
 }
 
@@ -146,7 +146,7 @@ TEST(cluster_crowd, who_looks_for_company_is_linked_with_so_many_and_watches_the
   const auto links = [&](const node& n) {
     std::vector<node*> all;
     for (const auto& other : w.nodes)
-      if (n.cluster().session_of(other->id())) all.push_back(other.get());
+      if (n.session_of(*other)) all.push_back(other.get());
     return all;
   };
   const auto has_company = [&] {
@@ -156,14 +156,14 @@ TEST(cluster_crowd, who_looks_for_company_is_linked_with_so_many_and_watches_the
   w.step(20s);
   EXPECT_TRUE(has_company()) << "links stay, whoever else is watched";
   for (const auto& n : w.nodes)
-    for (const node* other : links(*n)) EXPECT_TRUE(other->cluster().session_of(n->id())) << "a link has two ends";
+    for (const node* other : links(*n)) EXPECT_TRUE(other->session_of(*n)) << "a link has two ends";
 
   // Frames pass over a link.
   node &a = w[40], &b = *links(a)[0];
   int frames = 0;
   b.on_frame = [&](auto&, auto f) { frames += std::to_integer<int>(f[0]); };
   const std::byte work[] = {std::byte{0x10}, std::byte{1}};
-  ASSERT_TRUE(a.cluster().session_of(b.id())->send(work));
+  ASSERT_TRUE(a.session_of(b)->send(work));
   w.step(100ms);
   EXPECT_EQ(frames, 0x10);
 
@@ -194,7 +194,7 @@ TEST(cluster_crowd, so_few_that_they_fit_a_mesh_again_are_all_linked) {
   const auto is_mesh = [&] {
     for (const node* n : w.living())
       for (const node* other : w.living())
-        if (n != other && !n->cluster().session_of(other->id())) return false;
+        if (n != other && !n->session_of(*other)) return false;
     return true;
   };
   EXPECT_TRUE(w.until(is_mesh, 10s, 100ms));

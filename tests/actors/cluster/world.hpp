@@ -66,8 +66,11 @@ class node : public troupe::detail::cluster_events {
       if (e->what == "went" && e->who == other.id()) return &*e;
     return nullptr;
   }
-  /// Sessions, links among them.
-  std::size_t connections() const { return cluster_->connections(); }
+  /// The session with a linked member, as told; null: there is none.
+  std::shared_ptr<net::session> session_of(const node& other) const {
+    const auto found = sessions_.find(other.id());
+    return found == sessions_.end() ? nullptr : found->second;
+  }
   std::size_t count(const std::string& what) const {
     return static_cast<std::size_t>(
         std::count_if(told_.begin(), told_.end(), [&](const event& e) { return e.what == what; }));
@@ -84,6 +87,7 @@ class node : public troupe::detail::cluster_events {
   void frame(net::session&, std::span<const std::byte>) override;
   net::pieces arriving(net::session&, std::span<const std::byte>, std::uint64_t) override { return {}; }
   void arrived(net::session&, std::span<const std::byte>, bool) override {}
+  void ended(net::session&) override;
 
  private:
   friend class world;
@@ -99,6 +103,7 @@ class node : public troupe::detail::cluster_events {
   std::unique_ptr<troupe::detail::cluster> cluster_;
   std::set<node_id> members_;         // as told
   std::map<node_id, bool> believed_;  // those that are linked, as told; whether suspect
+  std::map<node_id, std::shared_ptr<net::session>> sessions_;
   std::vector<event> told_;
   bool lives_ = true, paused_ = false;
 };
@@ -252,6 +257,12 @@ class world {
             << "two views with number " << v.number << " of the cluster that " << name(v.founder) << " began";
     }
   }
+  /// How many sessions a node has with those that live, links among them.
+  std::size_t connections(const node& n) const {
+    return static_cast<std::size_t>(std::ranges::count_if(nodes, [&](const auto& other) {
+      return other->lives() && network.are_connected(n.wire_id(), other->wire_id());
+    }));
+  }
   std::string name(const node_id& id) const {
     for (std::size_t i = 0; i < nodes.size(); ++i)
       if (nodes[i]->id() == id) return "node " + std::to_string(i);
@@ -291,9 +302,11 @@ inline void node::joined(const node_id& n, const std::shared_ptr<net::session>& 
   EXPECT_TRUE(members_.contains(n)) << "who is no member cannot join";
   EXPECT_TRUE(believed_.try_emplace(n, false).second) << "a member joined again without having been lost";
   EXPECT_EQ(name_of(s->peer().id), n);
+  sessions_[n] = s;
 }
-inline void node::resumed(const node_id& n, const std::shared_ptr<net::session>&) {
+inline void node::resumed(const node_id& n, const std::shared_ptr<net::session>& s) {
   note("resumed", n);
+  sessions_[n] = s;
   EXPECT_TRUE(believed_.contains(n)) << "who is no member cannot go on";
 }
 inline void node::suspected(const node_id& n) {
@@ -311,6 +324,11 @@ inline void node::refuted(const node_id& n) {
 inline void node::lost(const node_id& n, node_end why) {
   note(why == node_end::let_go ? "let go" : "lost", n, why);
   EXPECT_EQ(believed_.erase(n), 1u) << "who is not linked cannot be lost";
+  sessions_.erase(n);
+}
+inline void node::ended(net::session& s) {
+  const auto found = sessions_.find(name_of(s.peer().id));
+  if (found != sessions_.end() && found->second.get() == &s) sessions_.erase(found);
 }
 inline void node::came(const node_id& n) {
   note("came", n);

@@ -17,24 +17,13 @@
 namespace {
 
 using namespace troupe;
+using test::stir;
+using test::triple;
 using test::word;
 
 constexpr auto text = test::stir_text;
-constexpr auto stir = kernel<inout<word, 1>, word>("stir").on(cpu, &test::stir_on_core).on(gpu, source{text, "stir"});
 constexpr auto stir_once = kernel<inout<word, 1>, word>("stir_once").on(gpu, source{text, "stir"}).once();
 constexpr auto stir_on_gpu = kernel<inout<word, 1>, word>("stir_on_gpu").on(gpu, source{text, "stir"});
-// b = a * 3
-constexpr auto triple = kernel<in<word, 1>, out<word, 1>>("triple")
-                            .on(cpu,
-                                [](view<const word, 1> a, view<word, 1> b) {
-                                  for (index_t i = b.lo(0); i < b.hi(0); ++i) b(i) = a(i) * 3;
-                                })
-                            .on(gpu, source{R"(
-GPU_KERNEL void triple(GPU_IN(unsigned, a), GPU_OUT(unsigned, b)) {
-  const long i = GPU_LO(b, 0) + GPU_GLOBAL_ID(0);
-  if (i < GPU_HI(b, 0)) GPU_AT1(b, i) = GPU_AT1(a, i) * 3;
-})",
-                                            "triple"});
 
 task_options on(const std::string& name) { return {.where = scope::executor(name)}; }
 

@@ -15,10 +15,10 @@
 namespace {
 
 using namespace troupe;
+using test::stir;
 using test::word;
 
 constexpr auto text = test::stir_text;
-constexpr auto stir = kernel<inout<word, 1>, word>("stir").on(cpu, &test::stir_on_core).on(gpu, source{text, "stir"});
 constexpr auto add =
     kernel<in<word, 1>, inout<word, 1>>("add").on(cpu, &test::add_on_core).on(gpu, source{text, "add"});
 constexpr auto stir_there = kernel<inout<word, 1>, word>("stir_there").on(gpu, source{text, "stir"});

@@ -14,49 +14,22 @@
 #include <troupe/troupe.hpp>
 
 #include "devices/sim/sim.h"
+#include "tests/support/stir_kernels.hpp"
 
 namespace peers {
 
 using namespace troupe;
-using word = std::uint32_t;
+using test::stir;
+using test::triple;
+using test::word;
 
 inline constexpr index_t n = 4096;
 inline constexpr std::uint64_t bytes = n * sizeof(word);
 
-// a = a * factor + i
-inline constexpr auto stir = kernel<inout<word, 1>, word>("stir")
-                                 .on(cpu,
-                                     [](view<word, 1> a, word factor) {
-                                       for (index_t i = a.lo(0); i < a.hi(0); ++i)
-                                         a(i) = a(i) * factor + static_cast<word>(i - a.lo(0));
-                                     })
-                                 .on(gpu, source{R"(
-GPU_KERNEL void stir(GPU_INOUT(unsigned, a), const unsigned factor) {
-  const long i = GPU_LO(a, 0) + GPU_GLOBAL_ID(0);
-  if (i < GPU_HI(a, 0)) GPU_AT1(a, i) = GPU_AT1(a, i) * factor + (unsigned)(i - GPU_LO(a, 0));
-})",
-                                                 "stir"});
 inline word stirred(word a, word factor, index_t i) { return a * factor + static_cast<word>(i); }
-// b = a * 3
-inline constexpr auto triple = kernel<in<word, 1>, out<word, 1>>("triple")
-                                   .on(cpu,
-                                       [](view<const word, 1> a, view<word, 1> b) {
-                                         for (index_t i = b.lo(0); i < b.hi(0); ++i) b(i) = a(i) * 3;
-                                       })
-                                   .on(gpu, source{R"(
-GPU_KERNEL void triple(GPU_IN(unsigned, a), GPU_OUT(unsigned, b)) {
-  const long i = GPU_LO(b, 0) + GPU_GLOBAL_ID(0);
-  if (i < GPU_HI(b, 0)) GPU_AT1(b, i) = GPU_AT1(a, i) * 3;
-})",
-                                                   "triple"});
-inline constexpr auto triple_once = kernel<in<word, 1>, out<word, 1>>("triple_once")
-                                        .on(gpu, source{R"(
-GPU_KERNEL void triple(GPU_IN(unsigned, a), GPU_OUT(unsigned, b)) {
-  const long i = GPU_LO(b, 0) + GPU_GLOBAL_ID(0);
-  if (i < GPU_HI(b, 0)) GPU_AT1(b, i) = GPU_AT1(a, i) * 3;
-})",
-                                                        "triple"})
-                                        .once();
+
+inline constexpr auto triple_once =
+    kernel<in<word, 1>, out<word, 1>>("triple_once").on(gpu, source{test::triple_text, "triple"}).once();
 // b = b * 5 + a
 inline constexpr auto blend = kernel<in<word, 1>, inout<word, 1>>("blend")
                                   .on(cpu,

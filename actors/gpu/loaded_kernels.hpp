@@ -16,7 +16,7 @@ namespace troupe::detail {
 
 /// Kernels that are loaded, handles that routines keep between calls, and kernels of which was said that the device
 /// cannot run them. The device's turn guards it.
-class kernel_table {
+class loaded_kernels {
  public:
   bool contains(const kernel_info& k) const { return ids_.contains(&k); }
   /// Returns the kernel's number on the device; `load()` returns it the first time, and what it throws passes through.
