@@ -100,11 +100,12 @@ class gpu_actor final : public gpu, public std::enable_shared_from_this<gpu_acto
   void yield();
   bool drive_now();
   bool step_small();
-  bool report_done_tasks();
 
   // ---- ends.cpp
   void end_task(task_record&, std::exception_ptr, std::uint64_t begin, int attempts = 1, std::optional<errc> code = {});
   void end_cancelled(task_record&);
+  bool report_done_tasks();
+  void return_refused(task_record&, std::exception_ptr why);
 
   // ---- tasks.cpp
   bool is_small(const task_record&);

@@ -5,6 +5,8 @@
 
 #include "actors/execution/task_errors.hpp"
 #include "actors/gpu/actor.hpp"
+#include "actors/placement/placement.hpp"
+#include "actors/protocol/report_batch.hpp"
 
 namespace troupe::detail {
 
@@ -37,6 +39,22 @@ void gpu_actor::end_cancelled(task_record& t) {
   ++failure_epoch_;
   await_verdict(t);
   done_.push_back(&t);
+}
+
+// Tells placement of the tasks that have ended; true if there were any.
+bool gpu_actor::report_done_tasks() {
+  if (done_.empty()) return false;
+  placement_.report_done(done_, this);
+  done_.clear();
+  return true;
+}
+
+// Returns a task that is not to come here again, with the error that it fails with if nobody else can take it.
+void gpu_actor::return_refused(task_record& t, std::exception_ptr why) {
+  report_batch all;
+  all.returned.push_back(&t);
+  all.refusals.emplace_back(&t, std::move(why));
+  placement_.report(*this, std::move(all));
 }
 
 }  // namespace troupe::detail

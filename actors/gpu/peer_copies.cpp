@@ -11,6 +11,7 @@
 #include "actors/gpu/actor.hpp"
 #include "actors/placement/placement.hpp"
 #include "actors/protocol/chaining.hpp"
+#include "actors/protocol/report_batch.hpp"
 
 namespace troupe::detail {
 
@@ -61,14 +62,16 @@ void gpu_actor::run_again(job& j) {
       updated.emplace_back(h.copy->array, h.copy->tile);
   memory_.let_go(j);
   jobs_.give(j);
-  if (!updated.empty()) placement_.report_lost(*this, updated, error);
-  if (!may_run_again(t)) {
+  report_batch all;
+  all.lost = std::move(updated);
+  all.lost_why = error;
+  if (may_run_again(t)) {
+    t.phase.fetch_and(~(phase_mask | epoch_mask), std::memory_order_acq_rel);  // waiting again
+    all.returned.push_back(&t);
+  } else {
     end_task(t, error, begin);
-    return;
   }
-  t.phase.fetch_and(~(phase_mask | epoch_mask), std::memory_order_acq_rel);  // waiting again
-  task_record* const back = &t;
-  placement_.report_returned({&back, 1});
+  placement_.report(*this, std::move(all));
 }
 
 }  // namespace troupe::detail

@@ -98,12 +98,4 @@ bool gpu_actor::step_small() {
   return report_done_tasks() || any;
 }
 
-// Tells placement of the tasks that have ended; true if there were any.
-bool gpu_actor::report_done_tasks() {
-  if (done_.empty()) return false;
-  placement_.report_done(done_, this);
-  done_.clear();
-  return true;
-}
-
 }  // namespace troupe::detail

@@ -5,6 +5,7 @@
 #include "actors/gpu/actor.hpp"
 #include "actors/placement/placement.hpp"
 #include "actors/protocol/chaining.hpp"
+#include "actors/protocol/report_batch.hpp"
 
 namespace troupe::detail {
 
@@ -63,25 +64,25 @@ void gpu_actor::fail_device(std::exception_ptr why) {
     repair_.begin(why);
   lanes_.use(nullptr, lanes_.size());
 
-  std::vector<std::pair<array_core*, std::uint32_t>> lost;
+  report_batch failure;
+  failure.done.swap(done_);
+  failure.failed.emplace(report_batch::failure{{}, why, for_good});
   memory_.each([&](const logic::replica& r) {
-    if (r.dirty) lost.emplace_back(r.array, r.tile);
+    if (r.dirty) failure.failed->lost.emplace_back(r.array, r.tile);
   });
-  report_done_tasks();  // what they wrote is among what is lost
-  placement_.report_failure(*this, lost, why, for_good);
-
-  std::vector<task_record*> under_way, returned;
   for (const job& j : jobs_)
-    if (j.task && !is_internal(j.task->kind)) under_way.push_back(j.task);
-  placement_.make_extras(under_way);
+    if (j.task && !is_internal(j.task->kind)) failure.need_extra.push_back(j.task);
+  placement_.report(*this, std::move(failure));
+
+  report_batch after;
   while (!jobs_.empty())
-    if (task_record* const t = end_failed_job(jobs_.front(), why)) returned.push_back(t);
+    if (task_record* const t = end_failed_job(jobs_.front(), why)) after.returned.push_back(t);
   memory_.forget_all();
   for (task_record* t : mail_.take_calls()) {  // they were sent for data that was here
     ++failure_epoch_;
-    returned.push_back(t);
+    after.returned.push_back(t);
   }
-  placement_.report_returned(returned);
+  placement_.report(*this, std::move(after));
   if (!for_good) tell_supervisor(why);
 }
 

@@ -169,10 +169,7 @@ void gpu_actor::give_up_result(job& j) {
 // Returns a task whose data does not fit here, before it begins: other executors may have room.
 void gpu_actor::hand_back(task_record& t, std::exception_ptr why) {
   ++failure_epoch_;
-  const std::pair<task_record*, std::exception_ptr> refusal{&t, std::move(why)};
-  placement_.note_refusals({&refusal, 1});
-  task_record* const back = &t;
-  placement_.report_returned({&back, 1});
+  return_refused(t, std::move(why));
 }
 
 // Placement gives it to others, or to nobody.
@@ -187,10 +184,8 @@ void gpu_actor::pass_on(job& j) {
   if (kernels_.note_unfit(*t->kernel))
     placement_.remark("kernel '" + std::string(t->kernel->name) + "' cannot run on " + options_.facts.name +
                       " as it was called: " + cause + "; such calls go elsewhere if others may run them");
-  const std::pair<task_record*, std::exception_ptr> refusal{t, why};
-  placement_.note_refusals({&refusal, 1});
   t->phase.fetch_and(~(phase_mask | epoch_mask), std::memory_order_acq_rel);  // waiting again
-  placement_.report_returned({&t, 1});
+  return_refused(*t, why);
 }
 
 // ---- starting them --------------------------------------------------------------------------------------------------

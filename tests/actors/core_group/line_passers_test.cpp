@@ -10,7 +10,7 @@
 #include <functional>
 #include <memory>
 
-#include "devices/host/host_device.hpp"
+#include "tests/support/plain_device.hpp"
 
 namespace {
 
@@ -38,7 +38,7 @@ class a_group_of_two_slots : public testing::Test, private parking::wake_conditi
 
   runtime_state* const rt_ = new runtime_state;
   wait_table board_;
-  troupe::devices::host_device host_;
+  test::plain_device host_;
   std::atomic<bool> stopping_{false};
   const std::atomic<bool> over_{false};
   workplace where_{nullptr, host_, *rt_, board_, "cpu:0", stopping_, over_, 1.0};

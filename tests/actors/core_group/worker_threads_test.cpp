@@ -14,7 +14,7 @@
 #include <thread>
 #include <vector>
 
-#include "devices/host/host_device.hpp"
+#include "tests/support/plain_device.hpp"
 
 namespace {
 
@@ -34,7 +34,7 @@ class threads_of_a_group : public testing::Test {
  private:
   runtime_state* const rt_ = new runtime_state;
   wait_table board_;
-  troupe::devices::host_device host_;
+  test::plain_device host_;
   std::atomic<bool> stopping_{false};
   const std::atomic<bool> over_{false};
   workplace where_{nullptr, host_, *rt_, board_, "cpu:0", stopping_, over_, 1.0};
