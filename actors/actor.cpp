@@ -45,7 +45,7 @@ actor_thread::~actor_thread() {
 }
 
 void actor_thread::start(std::string name, std::shared_ptr<void> kept, std::function<void()> main,
-                         failure_door failed) {
+                         failure_sink failed) {
   if (thread_.joinable()) thread_.join();
   auto now = std::make_shared<state>();
   thread_ = std::thread([now, name = std::move(name), kept = std::move(kept), main = std::move(main),

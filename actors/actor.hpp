@@ -6,7 +6,7 @@
 //   tasks, ----->| fast door: mailbox, turn, bell  --> its own state          |
 //   completions, |                                       |                    |
 //   bytes        |                    what goes wrong    v                    |
-//   restart, --->| slow door: class actor  <---  failure_door --> supervisor  |
+//   restart, --->| slow door: class actor  <---  failure_sink --> supervisor  |
 //   withdraw     +------------------------------------------------------------+
 //
 // Frequent messages go through the fast door (protocol/mailbox.hpp, turn.hpp, bell.hpp): the thread that posts into the
@@ -34,7 +34,7 @@ namespace troupe::detail {
 
 /// Where an actor reports that it has failed, with the reason. Any thread; never blocks. It must have brought itself to
 /// rest: it does nothing until it is told what to do.
-using failure_door = std::function<void(std::exception_ptr)>;
+using failure_sink = std::function<void(std::exception_ptr)>;
 
 /// Returns the text of an exception.
 std::string text_of(const std::exception_ptr&) noexcept;
@@ -72,7 +72,7 @@ class actor {
   virtual void withdraw(std::exception_ptr why) { (void)why; }
 
   /// Sets where the actor reports failures, before it starts. Without that each failure leads to `withdraw`.
-  void supervise(failure_door door) { door_ = std::move(door); }
+  void supervise(failure_sink door) { door_ = std::move(door); }
   /// Has the actor fail at its next step, for tests of what follows. Any thread.
   void plant(std::exception_ptr fault) {
     fault_.plant(std::move(fault));
@@ -90,7 +90,7 @@ class actor {
   virtual void look_up() {}
 
  private:
-  failure_door door_;
+  failure_sink door_;
   planted_fault fault_;
 };
 
@@ -104,7 +104,7 @@ class actor_thread {
 
   /// Starts it; a thread started before must have ended. `kept` lives until the thread has ended. An exception out of
   /// `main` is passed to `failed`, after which the thread ends. Throws std::system_error if there is no thread.
-  void start(std::string name, std::shared_ptr<void> kept, std::function<void()> main, failure_door failed);
+  void start(std::string name, std::shared_ptr<void> kept, std::function<void()> main, failure_sink failed);
   /// Waits until it has ended, and joins it; if the deadline passes before, it is left behind, and this is false. True
   /// if it was never started.
   bool wait_ended(std::chrono::steady_clock::time_point deadline);

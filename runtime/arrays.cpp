@@ -91,7 +91,7 @@ array_core* new_array(engine& the_engine, array_spec s) {
     a->states = &a->single;
     a->bytes = &a->single_bytes;
   } else {
-    a->many = std::make_unique<tile_state[]>(a->tile_count);
+    a->many = std::make_unique<tile_history[]>(a->tile_count);
     a->many_bytes = std::make_unique<tile_bytes[]>(a->tile_count);
     a->states = a->many.get();
     a->bytes = a->many_bytes.get();
@@ -187,7 +187,7 @@ target target_of(array_core& a) {
   return {the_engine, nullptr};
 }
 
-const runtime_state* home_of_tile(const array_core& a) noexcept {
+const runtime_state* runtime_of_tile(const array_core& a) noexcept {
   bool empty = false;
   for (int d = 0; d < a.spec.rank; ++d) empty = empty || a.spec.size[d] == 0;
   return a.tile_count == 1 && !empty ? a.rt : nullptr;

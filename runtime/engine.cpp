@@ -425,7 +425,7 @@ shutdown_report engine::shut_down(std::chrono::steady_clock::time_point deadline
     disk_->request_stop();
     if (!disk_->wait_ended(grace)) r.complete = false;
   }
-  placement_->wait_remade();
+  placement_->wait_reexecuted();
   // The report of a task's end that is late abandons the tasks after it, and these have to be counted.
   if (ends_are_late) placement_->wait_quiet(std::chrono::steady_clock::now() + stop_grace);
   r.queued_abandoned = placement_->abandon_queued();  // with tasks that became ready while bodies were ending

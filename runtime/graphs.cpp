@@ -66,7 +66,7 @@ struct touch {
 };
 
 // Returns the effect from the state that recording left; none: the run does not touch the tile.
-std::optional<touch> touch_of(const tile_state& s, const array_core& a, std::uint32_t tile) {
+std::optional<touch> touch_of(const tile_history& s, const array_core& a, std::uint32_t tile) {
   touch t{.tile = tile};
   bool whole = s.writer.task != nullptr, reads = !s.readers.empty();
   if (s.parts) {

@@ -64,7 +64,7 @@ constexpr double longest_ticks = 4e18;
 
 void set_deadline(engine& the_engine, task_record& t, task_extra& e, const task_options& o) {
   const std::stop_source source;
-  e.overdue = std::make_shared<shown<std::uint64_t>>(0);
+  e.overdue = std::make_shared<observed<std::uint64_t>>(0);
   const runtime_clock& clock = the_engine.state().clock;
   const double ticks = std::chrono::duration<double, std::nano>(o.deadline).count() / clock.ns_per_tick();
   if (ticks < longest_ticks) e.due = clock.ticks() + static_cast<std::uint64_t>(ticks);

@@ -60,7 +60,7 @@ class control_on_caf final : public control, private trace_sink {
   }
   ~control_on_caf() override { stop(); }
 
-  failure_door watch(std::weak_ptr<actor> who) override {
+  failure_sink watch(std::weak_ptr<actor> who) override {
     const std::size_t number = desk_.add(std::move(who));
     tell_supervisor();
     return [this, number](std::exception_ptr why) {
@@ -119,7 +119,7 @@ class control_on_caf final : public control, private trace_sink {
   // The numbers on the desk of the actors that are added first.
   static constexpr std::size_t housekeeper_number = 0, observer_number = 1;
 
-  failure_door fail_of(std::size_t number) {
+  failure_sink fail_of(std::size_t number) {
     return [this, number](std::exception_ptr why) { desk_.note_reason(number, std::move(why)); };
   }
   void tell_supervisor() {

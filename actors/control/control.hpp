@@ -37,7 +37,7 @@ class control {
   virtual ~control() = default;
   /// Returns where an actor is to report its failures. It is supervised from now on, as its row of the table says
   /// (protocol/supervision.hpp).
-  virtual failure_door watch(std::weak_ptr<actor>) = 0;
+  virtual failure_sink watch(std::weak_ptr<actor>) = 0;
   /// Ends supervision: nothing is restarted or withdrawn once this returns.
   virtual void end_supervision() = 0;
   /// Returns the sink to which executors and placement send their blocks; null if there is no trace.

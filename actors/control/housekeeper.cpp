@@ -15,7 +15,7 @@ struct housekeeper_state {
 };
 
 caf::behavior housekeeper(caf::stateful_actor<housekeeper_state>* self, const control_options* o, delay_desk* delays,
-                          failure_door failed) {
+                          failure_sink failed) {
   begin(self, std::move(failed));
   return {
       [=](executors_idle) {
@@ -36,7 +36,7 @@ caf::behavior housekeeper(caf::stateful_actor<housekeeper_state>* self, const co
 
 }  // namespace
 
-caf::actor spawn_housekeeper(caf::actor_system& s, const control_options& o, delay_desk& delays, failure_door failed) {
+caf::actor spawn_housekeeper(caf::actor_system& s, const control_options& o, delay_desk& delays, failure_sink failed) {
   return s.spawn(housekeeper, &o, &delays, std::move(failed));
 }
 

@@ -44,7 +44,7 @@ class delay_desk {
 
 /// Takes executors_idle and ring_later; sends tidy_up and ring_now to itself, delayed. An exception of what it calls
 /// goes to `failed`, and ends it. Options and desk outlive it.
-caf::actor spawn_housekeeper(caf::actor_system&, const control_options&, delay_desk&, failure_door failed);
+caf::actor spawn_housekeeper(caf::actor_system&, const control_options&, delay_desk&, failure_sink failed);
 
 }  // namespace troupe::detail
 

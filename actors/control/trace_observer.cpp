@@ -55,14 +55,14 @@ void trace_desk::give_up(std::string problem) {
 
 namespace {
 
-caf::behavior trace_observer(caf::event_based_actor* self, trace_desk* desk, failure_door failed) {
+caf::behavior trace_observer(caf::event_based_actor* self, trace_desk* desk, failure_sink failed) {
   begin(self, std::move(failed));
   return {[desk](trace_waits) { desk->write(); }};
 }
 
 }  // namespace
 
-caf::actor spawn_trace_observer(caf::actor_system& s, trace_desk& desk, failure_door failed) {
+caf::actor spawn_trace_observer(caf::actor_system& s, trace_desk& desk, failure_sink failed) {
   return s.spawn(trace_observer, &desk, std::move(failed));
 }
 

@@ -43,7 +43,7 @@ class trace_desk {
 };
 
 /// Takes trace_waits. An exception goes to `failed`, and ends it. The desk outlives it.
-caf::actor spawn_trace_observer(caf::actor_system&, trace_desk&, failure_door failed);
+caf::actor spawn_trace_observer(caf::actor_system&, trace_desk&, failure_sink failed);
 
 }  // namespace troupe::detail
 

@@ -102,7 +102,7 @@ void group_actor::run_nodes(worker& self, graph_run& g, graph_run::hand& mine, b
         self.hands = mine.outer;
         throw;
       }
-      if (g.finished(mine, node, fine, wake_ticks_) == graph_run::outlook::nodes_for_others) call_for_nodes(g);
+      if (g.finished(mine, node, fine, wake_ticks_) == graph_run::wake_hint::nodes_for_others) call_for_nodes(g);
       if (g.is_awaited() || ++self.minding.nodes >= nodes_between_looks) move_stuck(self);
       if (!parking_.slot_wanted()) continue;
       // A body that has waited goes on first, as between plain tasks.

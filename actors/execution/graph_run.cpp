@@ -188,7 +188,7 @@ void graph_run::await_more() {
 
 // ---- ends of nodes --------------------------------------------------------------------------------------------------
 
-graph_run::outlook graph_run::finished(hand& h, std::uint32_t node, bool fine, float wake_ticks) {
+graph_run::wake_hint graph_run::finished(hand& h, std::uint32_t node, bool fine, float wake_ticks) {
   const replay_node& n = graph.nodes[node];
   bool held = false;
   for (std::uint32_t i = n.first; i < n.first + n.count; ++i) {
@@ -209,22 +209,22 @@ graph_run::outlook graph_run::finished(hand& h, std::uint32_t node, bool fine, f
   ++h.ran;
   if (!held || hungry_.load(std::memory_order_relaxed) != 0) {
     h.passed_up = 0;
-    return outlook::nothing;
+    return wake_hint::nothing;
   }
   // Work that another thread could have taken over since somebody last looked for nodes is added up.
   const float each = graph.node_ticks.load(std::memory_order_relaxed);
   h.passed_up += each != 0 ? each * static_cast<float>(h.ring.size()) : wake_ticks;
-  if (h.passed_up < wake_ticks) return outlook::nothing;
+  if (h.passed_up < wake_ticks) return wake_hint::nothing;
   const std::uint64_t now = ticks(), called = called_.load(std::memory_order_relaxed);
-  if (called != 0 && static_cast<float>(now - called) < time_to_come * wake_ticks) return outlook::nothing;
+  if (called != 0 && static_cast<float>(now - called) < time_to_come * wake_ticks) return wake_hint::nothing;
   called_.store(now, std::memory_order_relaxed);
   h.passed_up = 0;
   if (owner_sleeps_.load(std::memory_order_seq_cst)) {
     { std::lock_guard hold(sleep_lock_); }
     wake_.notify_all();
-    return outlook::nothing;
+    return wake_hint::nothing;
   }
-  return outlook::nodes_for_others;
+  return wake_hint::nodes_for_others;
 }
 
 void graph_run::hold(hand& h, replay_node& n) {

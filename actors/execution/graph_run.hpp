@@ -87,7 +87,7 @@ class graph_run {
     std::atomic<bool> taken{false};
     bool is_seen = false;  // by threads that look for nodes
   };
-  enum class outlook { nothing, nodes_for_others };
+  enum class wake_hint { nothing, nodes_for_others };
 
   /// `rings`: of how many threads others can see what they hold, at least one. Threads beyond these lay out all but the
   /// next node. `run`: the task of the run, for the bodies of its nodes.
@@ -110,7 +110,7 @@ class graph_run {
   /// Releases the successors of a node that has ended; they inherit failure along data edges. Tells whether a sleeping
   /// thread should be woken: nobody has looked for nodes while this thread held more than `wake_ticks` of work that it
   /// did not get to at once. A wake-up is given some times `wake_ticks` before the next one is asked for.
-  outlook finished(hand&, std::uint32_t node, bool fine, float wake_ticks);
+  wake_hint finished(hand&, std::uint32_t node, bool fine, float wake_ticks);
   void fail(std::exception_ptr);
 
   /// True if a thread looks for nodes.

@@ -27,9 +27,9 @@ namespace troupe::detail {
 
 namespace {
 
-using logic::remake_plan;
+using logic::reexecution_plan;
 using logic::value;
-using place = remake_plan::place;
+using place = reexecution_plan::place;
 
 /// Memory for one tile, allocated like the host's tiles.
 class buffer {
@@ -102,16 +102,16 @@ void copy_tile(runtime_state& rt, const array_core& to, std::byte* to_bytes, con
   rt.host->copy(to_bytes, host_strides(to, b), from_bytes, host_strides(from, b), count, to.spec.element);
 }
 
-class remaker {
+class reexecutor {
  public:
-  remaker(const remake_plan& p, const kept_copies& kept, runtime_state& rt)
+  reexecutor(const reexecution_plan& p, const kept_copies& kept, runtime_state& rt)
       : plan_(p), kept_(kept), rt_(rt), errors_(p.steps.size()), context_(*rt.host, rt, scratch_, "here", no_) {}
 
-  const remade_bodies& bodies() const { return bodies_; }
+  const reexecuted_bodies& bodies() const { return bodies_; }
 
-  std::vector<remade_value> all() {
+  std::vector<reexecuted_value> all() {
     for (std::size_t n = 0; n < plan_.steps.size(); ++n) {
-      const remake_plan::step& s = plan_.steps[n];
+      const reexecution_plan::step& s = plan_.steps[n];
       try {
         run_step(s);
       } catch (...) {
@@ -120,8 +120,8 @@ class remaker {
       end_step();
       for (const value& v : s.done_with) made_.erase(v);
     }
-    std::vector<remade_value> how;
-    for (const remake_plan::source& r : plan_.remade) {
+    std::vector<reexecuted_value> how;
+    for (const reexecution_plan::source& r : plan_.reexecuted) {
       how.push_back({r.what, nullptr});
       try {
         if (r.where != place::home) put_in_place(r);
@@ -149,11 +149,11 @@ class remaker {
     task_record& task;
   };
 
-  void run_step(const remake_plan::step& s) {
+  void run_step(const reexecution_plan::step& s) {
     const auto& call = *static_cast<const repeatable_call*>(s.what.get());
     net::reader sent(call.descriptor);
     const wire::task_descriptor descriptor = wire::take_task(sent);
-    for (const remake_plan::source& r : s.reads)
+    for (const reexecution_plan::source& r : s.reads)
       if (r.where == place::step && errors_[r.step]) std::rethrow_exception(errors_[r.step]);
     const offered_kernel* const k = find_offer(descriptor.kernel);
     if (!k)
@@ -246,7 +246,7 @@ class remaker {
   }
 
   // Points the stand-in's tile at its bytes for the step.
-  void provide(const remake_plan::step& s, std::uint64_t array, std::uint32_t tile, const use& u) {
+  void provide(const reexecution_plan::step& s, std::uint64_t array, std::uint32_t tile, const use& u) {
     std::byte* from = nullptr;
     if (u.reads || !u.as_a_whole) from = source(s, array, tile, u);
     if (u.reads && !from)
@@ -268,8 +268,8 @@ class remaker {
   }
 
   // Returns the packed bytes that a step reads of a tile; null: the plan names none.
-  std::byte* source(const remake_plan::step& s, std::uint64_t array, std::uint32_t tile, const use& u) {
-    for (const remake_plan::source& r : s.reads) {
+  std::byte* source(const reexecution_plan::step& s, std::uint64_t array, std::uint32_t tile, const use& u) {
+    for (const reexecution_plan::source& r : s.reads) {
       if (r.what.array != array || r.what.tile != tile) continue;
       if (r.where == place::step) return made_.at(r.what).data();
       if (r.where == place::kept) return const_cast<std::byte*>(kept_(r.what));
@@ -311,7 +311,7 @@ class remaker {
     old_bytes_.clear();
   }
 
-  void put_in_place(const remake_plan::source& r) {
+  void put_in_place(const reexecution_plan::source& r) {
     if (r.where == place::step && errors_[r.step]) std::rethrow_exception(errors_[r.step]);
     const auto array = arrays_.find(r.what.array);
     if (array == arrays_.end()) throw error(errc::data_lost, "no call that was repeated knows the array that was lost");
@@ -320,7 +320,7 @@ class remaker {
     copy_tile(rt_, a, host_tile(rt_, a, r.what.tile, true), *stand_ins_.at(r.what.array), from, r.what.tile);
   }
 
-  const remake_plan& plan_;
+  const reexecution_plan& plan_;
   const kept_copies& kept_;
   runtime_state& rt_;
   std::vector<std::exception_ptr> errors_;  // by step
@@ -335,15 +335,15 @@ class remaker {
   const std::atomic<bool> no_{false};
   scratch scratch_;
   run_context context_;
-  remade_bodies bodies_;
+  reexecuted_bodies bodies_;
 };
 
 }  // namespace
 
-std::vector<remade_value> remake(const remake_plan& p, const kept_copies& kept, runtime_state& rt,
-                                 remade_bodies* bodies) {
-  remaker all(p, kept, rt);
-  std::vector<remade_value> how = all.all();
+std::vector<reexecuted_value> reexecute(const reexecution_plan& p, const kept_copies& kept, runtime_state& rt,
+                                        reexecuted_bodies* bodies) {
+  reexecutor all(p, kept, rt);
+  std::vector<reexecuted_value> how = all.all();
   if (bodies) *bodies = all.bodies();
   return how;
 }

@@ -41,21 +41,21 @@ inline bool is_repeatable(const task_record& t) {
 }
 
 /// A lost value, and whether it exists again.
-struct remade_value {
+struct reexecuted_value {
   logic::value what;
   std::exception_ptr error;  // null: the host's bytes of the tile are of this version
 };
 
-/// Returns the bytes of a value that was kept, rows packed; they stay until `remake` has returned.
+/// Returns the bytes of a value that was kept, rows packed; they stay until `reexecute` has returned.
 using kept_copies = std::function<const std::byte*(const logic::value&)>;
 
 /// Counts the bodies that have run, and of these, those that threw.
-struct remade_bodies {
+struct reexecuted_bodies {
   std::uint64_t run = 0, threw = 0;
 };
 
 /// Carries out the plan on this thread, step by step, and puts lost values in their place. Returns the outcome of each
-/// value of `plan.remade`, in that order. A body that throws (after as many retries as its task has), a kernel without
+/// value of `plan.reexecuted`, in that order. A body that throws (after as many retries as its task has), a kernel without
 /// a body for CPUs, or a lack of memory fails the values that depend on it, and nothing else.
 ///
 /// Until it returns, no other thread may use the host's bytes of values that the plan reads at home, or of lost tiles,
@@ -63,7 +63,7 @@ struct remade_bodies {
 /// value exists again.
 ///
 /// `bodies`, if given, is set to the number of bodies that have run.
-std::vector<remade_value> remake(const logic::remake_plan&, const kept_copies&, runtime_state&,
-                                 remade_bodies* bodies = nullptr);
+std::vector<reexecuted_value> reexecute(const logic::reexecution_plan&, const kept_copies&, runtime_state&,
+                                        reexecuted_bodies* bodies = nullptr);
 
 }  // namespace troupe::detail

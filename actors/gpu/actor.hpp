@@ -47,10 +47,10 @@ class gpu_actor final : public gpu, public std::enable_shared_from_this<gpu_acto
   const executor_facts& facts() const override { return options_.facts; }
   void start() override;
   void run_tasks(std::span<task_record* const>, attention) override;
-  int sleepers() const override { return mail_.door().has_sleeper() ? 1 : 0; }
-  void wake_one() override { mail_.door().ring(); }
+  int sleepers() const override { return mail_.alarm_bell().has_sleeper() ? 1 : 0; }
+  void wake_one() override { mail_.alarm_bell().ring(); }
   void keep_watch() override {
-    if (watchers_.ask_for_nap() && sleepers() != 0) mail_.door().ring();
+    if (watchers_.ask_for_nap() && sleepers() != 0) mail_.alarm_bell().ring();
   }
   std::size_t queued() const override { return mail_.queued(); }
   std::size_t unstarted() const override { return queued(); }
@@ -65,7 +65,7 @@ class gpu_actor final : public gpu, public std::enable_shared_from_this<gpu_acto
   // ---- gpu ----------------------------------------------------------------------------------------------------------
   void request_stop() override {
     stopping_.store(true);
-    mail_.door().ring();
+    mail_.alarm_bell().ring();
   }
   bool wait_ended(std::chrono::steady_clock::time_point) override;
   std::vector<task_record*> running() const override;
@@ -79,7 +79,7 @@ class gpu_actor final : public gpu, public std::enable_shared_from_this<gpu_acto
   void withdraw(std::exception_ptr) override;
 
  private:
-  void look_up() override { mail_.door().ring(); }
+  void look_up() override { mail_.alarm_bell().ring(); }
 
   enum class outcome { started, no_room };
   using job = gpu_job;

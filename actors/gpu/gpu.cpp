@@ -26,7 +26,7 @@ gpu_actor::gpu_actor(gpu_options o, std::unique_ptr<devices::accelerator> device
   lanes_.use(device_.get(), device_->facts().lanes);
   memory_.use(device_.get());
   memory_.know_peers(options_.peers);
-  device_->listen([this] { mail_.door().ring(); });
+  device_->listen([this] { mail_.alarm_bell().ring(); });
   trace_.open(options_.sink, options_.lane, options_.facts.name);
 }
 
@@ -39,7 +39,7 @@ void gpu_actor::start() {
 }
 
 void gpu_actor::run_tasks(std::span<task_record* const> tasks, attention who) {
-  bell& door = mail_.door();
+  bell& door = mail_.alarm_bell();
   bool wake, left_alone = false;
   {
     bell::held hold = door.hold();

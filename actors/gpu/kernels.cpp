@@ -46,7 +46,7 @@ bool gpu_actor::is_ready_for(const kernel_info& k) {
     case kernel_requests::answer::ready:
       return true;
     case kernel_requests::answer::added:
-      mail_.door().ring();
+      mail_.alarm_bell().ring();
       [[fallthrough]];
     case kernel_requests::answer::asked:
       return false;

@@ -23,8 +23,8 @@ namespace troupe::detail {
 class gpu_mailbox {
  public:
   // ---- any thread ---------------------------------------------------------------------------------------------------
-  bell& door() { return bell_; }
-  const bell& door() const { return bell_; }
+  bell& alarm_bell() { return bell_; }
+  const bell& alarm_bell() const { return bell_; }
   [[nodiscard]] bell::held hold() const { return bell_.hold(); }
   /// Returns the number of calls and runs of graphs. Sequentially consistent, as is that of internal tasks: see
   /// turn::leave.

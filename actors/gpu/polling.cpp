@@ -35,7 +35,7 @@ void gpu_actor::sleep() {
   }
   if (requests_.any())
     until_look = until_look.count() == 0 ? load_nap : std::min<std::chrono::nanoseconds>(load_nap, until_look);
-  bell& door = mail_.door();
+  bell& door = mail_.alarm_bell();
   {
     bell::held hold = door.hold();
     jobs_.show(hold);
@@ -62,7 +62,7 @@ void gpu_actor::yield() {
 bool gpu_actor::drive() { return watchers_.busy() && watchers_.may_look(ticks()) && drive_now(); }
 
 void gpu_actor::unwatch() {
-  if (watchers_.remove()) mail_.door().ring();
+  if (watchers_.remove()) mail_.alarm_bell().ring();
 }
 
 bool gpu_actor::drive_now() {
@@ -75,12 +75,12 @@ bool gpu_actor::drive_now() {
     device_->leave(place);
     driven_by_this_thread_ = before;
   }
-  const bool sleeps = mail_.door().has_sleeper();
+  const bool sleeps = mail_.alarm_bell().has_sleeper();
   const auto is_left = [&](const job& j) { return is_for_own_thread(j) && lanes_.has_reached(j.lane, j.end); };
   const bool complains = repair_.has_complaint() || (sleeps && std::ranges::any_of(jobs_, is_left));
   watchers_.note_driven(any, !jobs_.empty(), sleeps);
   leave_turn();
-  if ((complains || !mail_.is_empty()) && mail_.door().has_sleeper()) mail_.door().ring();
+  if ((complains || !mail_.is_empty()) && mail_.alarm_bell().has_sleeper()) mail_.alarm_bell().ring();
   return any;
 }
 

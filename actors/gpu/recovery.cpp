@@ -87,12 +87,12 @@ void gpu_actor::fail_device(std::exception_ptr why) {
 }
 
 void gpu_actor::restart() {
-  repair_.open_async(options_.facts.name, shared_from_this(), options_.open, [this] { mail_.door().ring(); });
+  repair_.open_async(options_.facts.name, shared_from_this(), options_.open, [this] { mail_.alarm_bell().ring(); });
 }
 
 void gpu_actor::withdraw(std::exception_ptr why) {
   repair_.refuse(std::move(why));
-  mail_.door().ring();
+  mail_.alarm_bell().ring();
 }
 
 // Takes the device that has been opened anew, or gives it up, once that has been decided; false if it has not.
@@ -104,7 +104,7 @@ bool gpu_actor::go_on_after_failure() {
     return true;
   }
   device_ = std::move(now->device);
-  device_->listen([this] { mail_.door().ring(); });
+  device_->listen([this] { mail_.alarm_bell().ring(); });
   lanes_.use(device_.get(), lanes_.size());
   memory_.use(device_.get());
   return true;

@@ -42,7 +42,7 @@ extern const kernel_info access_kernel;
 class node_service_actor final : public node_service, private task_listener {
  public:
   node_service_actor(engine& the_engine, placement& p, wait_table& b, runtime_state& rt,
-                     std::shared_ptr<net::session> s, find_line lines, failure_door give_up)
+                     std::shared_ptr<net::session> s, find_line lines, failure_sink give_up)
       : engine_(the_engine),
         placement_(p),
         board_(b),
@@ -153,7 +153,7 @@ class node_service_actor final : public node_service, private task_listener {
   runtime_state& rt_;
   const std::shared_ptr<net::session> session_;
   const find_line lines_;
-  const failure_door give_up_;
+  const failure_sink give_up_;
   const std::atomic<bool> never_stopping_{false};
   const scope here_ = scope::here();
   turn_notes notes_;

@@ -324,7 +324,7 @@ bool node_service_actor::is_empty() const {
 
 std::shared_ptr<node_service> make_node_service(engine& the_engine, placement& p, wait_table& b, runtime_state& rt,
                                                 std::shared_ptr<net::session> s, find_line lines,
-                                                failure_door give_up) {
+                                                failure_sink give_up) {
   return std::make_shared<node_service_actor>(the_engine, p, b, rt, std::move(s), std::move(lines), std::move(give_up));
 }
 

@@ -66,6 +66,6 @@ using find_line = std::function<std::shared_ptr<net::session>(const node_id&)>;
 
 /// `give_up` ends the session, for that reason; any thread.
 std::shared_ptr<node_service> make_node_service(engine&, placement&, wait_table&, runtime_state&,
-                                                std::shared_ptr<net::session>, find_line, failure_door give_up);
+                                                std::shared_ptr<net::session>, find_line, failure_sink give_up);
 
 }  // namespace troupe::detail

@@ -56,7 +56,7 @@ bool ends_at_home(const task_record& t, const executor_facts& where) {
 
 // True if `next` may be counted behind `first`. Not of another priority: the device might begin with the later.
 bool may_count(const task_record& first, const task_record& next) {
-  return (first.marks & mark_leads) && !(next.marks & mark_sent) && is_calls(next) &&
+  return (first.marks & mark_chain_head) && !(next.marks & mark_sent) && is_calls(next) &&
          priority_of(first) == priority_of(next);
 }
 
@@ -93,7 +93,7 @@ void chains::count_ahead(task_record& first, task_record& next, bool data) {
 
 // Takes back what `count_ahead` counted for a task that has ended, or that its device has returned.
 void chains::count_not_ahead(task_record& first) {
-  if (!(first.marks & mark_leads)) return;
+  if (!(first.marks & mark_chain_head)) return;
   order_.each_successor(first, [&](task_record& next, bool data) {
     if (may_count(first, next) && next.executor == first.executor && next.ahead > 0 &&
         follows_surely(first, next, data))
@@ -103,12 +103,12 @@ void chains::count_not_ahead(task_record& first) {
 
 void chains::lead_no_more(task_record& t) {
   count_not_ahead(t);
-  t.marks &= static_cast<std::uint16_t>(~mark_leads);
+  t.marks &= static_cast<std::uint16_t>(~mark_chain_head);
 }
 
 bool chains::leads_nobody(task_record& t) {
   bool alone = true;
-  if (t.marks & mark_leads)
+  if (t.marks & mark_chain_head)
     order_.each_successor(t, [&](task_record& next, bool) { alone = alone && !(next.marks & mark_chained); });
   return alone;
 }
@@ -134,7 +134,7 @@ void chains::hand_over(std::size_t i) {
     if (pulls) t.marks |= mark_uncertain;
     const bool leads = stays_on_device(t) && !has_loans(t) && !ends_at_home(t, assignment_.facts()[i]);
     const bool tells = node && t.extra;
-    if (leads) t.marks |= mark_leads;
+    if (leads) t.marks |= mark_chain_head;
     if (!leads && !tells) continue;
     bool elsewhere = false;
     order_.each_successor(t, [&](task_record& next, bool data) {
@@ -187,7 +187,7 @@ bool chains::send_behind(task_record& t) {
 
 bool chains::has_ended_early(task_record& t) {
   if (t.marks & mark_chained) {
-    t.marks |= mark_early;
+    t.marks |= mark_ended_early;
     return true;
   }
   if (t.error) advance_epoch(t);

@@ -20,7 +20,7 @@ namespace {
 // Most waiting tasks that are looked at while tiles move.
 constexpr std::size_t looked_at_max = 64;
 
-using stage = tile_place::stage;
+using stage = budgeted_tile::stage;
 
 std::string bytes_text(std::uint64_t n) { return std::to_string(n) + " bytes"; }
 }  // namespace
@@ -92,7 +92,7 @@ bool host_memory::take_room(task_record& t, std::span<const logic::host_budget::
   ++holders_;
   bool waits = false;
   for (const auto& n : needs) {
-    tile_place& p = *n.place;
+    budgeted_tile& p = *n.place;
     if (p.at != stage::coming) continue;
     if (!order_.alive(p.moving)) move(p, make_load(rt_, *p.array, p.tile));
     waits = order_.link(p.moving, t, false) || waits;
@@ -220,8 +220,8 @@ host_memory::verdict host_memory::answer_to(request& r, std::uint64_t& promised)
   if (fits()) return grant();
   // First tiles that no waiting task needs, then those that only tasks behind this one need.
   for (const bool soon : {false, true})
-    for (tile_place* p = budget_.oldest(); p && !in_sight();) {
-      tile_place* const next = p->newer;
+    for (budgeted_tile* p = budget_.oldest(); p && !in_sight();) {
+      budgeted_tile* const next = p->newer;
       if (p->wanted != passes_ && (soon || p->wanted_soon != passes_)) evict(*p, r);
       p = next;
     }
@@ -245,7 +245,7 @@ host_memory::verdict host_memory::answer_to(request& r, std::uint64_t& promised)
 }
 
 // Evicts a tile: its room is free now, or once a spill or transfer has ended, or stays taken.
-void host_memory::evict(tile_place& p, const request& r) {
+void host_memory::evict(budgeted_tile& p, const request& r) {
   if (logic::host_budget::is_spare(p)) {
     free_host_tile(rt_, *p.array, p.tile);
     budget_.drop(p);
@@ -266,7 +266,7 @@ void host_memory::evict(tile_place& p, const request& r) {
 
 void host_memory::went_home(const access& x) {
   if (!x.array->places) return;
-  tile_place& p = x.array->places->tiles[x.tile];
+  budgeted_tile& p = x.array->places->tiles[x.tile];
   if (p.at != stage::leaving) return;
   if (x.array->bytes[x.tile].data.load(std::memory_order_acquire)) {
     move(p, make_spill(rt_, *x.array, x.tile));
@@ -276,7 +276,7 @@ void host_memory::went_home(const access& x) {
   }
 }
 
-void host_memory::move(tile_place& p, task_record* t) {
+void host_memory::move(budgeted_tile& p, task_record* t) {
   number(order_, *t);
   p.moving = {t, t->sequence};
   ++moves_;
@@ -286,7 +286,7 @@ void host_memory::move(tile_place& p, task_record* t) {
 void host_memory::account_for_move(task_record& t) {
   --moves_;
   changed_ = true;
-  tile_place& p = t.accesses[0].array->places->tiles[t.accesses[0].tile];
+  budgeted_tile& p = t.accesses[0].array->places->tiles[t.accesses[0].tile];
   if (t.kind == task_kind::load) {
     if (t.error)
       budget_.could_not_come(p, t.error);
@@ -313,7 +313,7 @@ void host_memory::forget(array_core& a) {
 
 bool host_memory::read_from_disk(const array_core& a, std::uint32_t tile, std::byte* to) const {
   if (!a.places || a.spec.adopted) return false;
-  const tile_place& p = a.places->tiles[tile];
+  const budgeted_tile& p = a.places->tiles[tile];
   const auto is_there = [&] { return a.bytes[tile].data.load(std::memory_order_acquire) != nullptr; };
   const bool leaves = p.at == stage::leaving;
   if (p.offset < 0 || (!leaves && p.at != stage::coming && is_there())) return false;

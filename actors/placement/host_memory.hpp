@@ -120,8 +120,8 @@ class host_memory {
   bool has_begun_to_load(task_record&);
   bool refuse(task_record&, const std::exception_ptr& why);
   verdict answer_to(request&, std::uint64_t& promised);
-  void evict(tile_place&, const request&);
-  void move(tile_place&, task_record*);
+  void evict(budgeted_tile&, const request&);
+  void move(budgeted_tile&, task_record*);
 
   logic::host_budget budget_;
   runtime_state& rt_;

@@ -206,7 +206,7 @@ void lineage_log::take_home(const executor_facts& e, std::uint64_t times, std::s
 
 // ---- after a loss ---------------------------------------------------------------------------------------------------
 
-lineage_log::repetition lineage_log::make_again(memory_space space, std::span<const tile_id> lost) {
+lineage_log::repetition lineage_log::reexecute_lost(memory_space space, std::span<const tile_id> lost) {
   repetition r;
   std::vector<logic::value> values;
   std::map<std::pair<std::uint64_t, std::uint32_t>, array_core*> arrays;
@@ -216,25 +216,25 @@ lineage_log::repetition lineage_log::make_again(memory_space space, std::span<co
     arrays[{a->id, number}] = a;
   }
   if (values.empty()) return r;
-  r.plan = log_.remake(values);
+  r.plan = log_.reexecute(values);
   for (const auto& h : r.plan.holes) {
     log_.give_up(h.lost.array, h.lost.tile);
     r.lost.emplace_back(arrays.at({h.lost.array, h.lost.tile}), h.lost.tile);
   }
-  const auto fix = [&](logic::remake_plan::source& s) {
-    using place = logic::remake_plan::place;
+  const auto fix = [&](logic::reexecution_plan::source& s) {
+    using place = logic::reexecution_plan::place;
     if (s.where == place::step) return;
     std::shared_ptr<std::byte[]>& copy = r.copies[key_of(s.what)];
     if (s.where == place::home && !copy) copy = copy_of(*logged_.at(s.what.array), s.what.tile);
     if (s.where == place::kept && !copy) copy = retained_.at(key_of(s.what));
     s.where = place::kept;
   };
-  if (r.plan.remade.empty()) return r;
+  if (r.plan.reexecuted.empty()) return r;
   for (auto& step : r.plan.steps)
     for (auto& s : step.reads) fix(s);
-  for (auto& s : r.plan.remade) {
+  for (auto& s : r.plan.reexecuted) {
     fix(s);
-    r.remade.emplace_back(arrays.at({s.what.array, s.what.tile}), s.what.tile);
+    r.reexecuted.emplace_back(arrays.at({s.what.array, s.what.tile}), s.what.tile);
   }
   return r;
 }

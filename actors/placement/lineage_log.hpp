@@ -75,16 +75,16 @@ class lineage_log {
   using value_key = std::tuple<std::uint64_t, std::uint32_t, std::uint32_t>;
   /// How lost tiles are made again, and those that cannot be.
   struct repetition {
-    logic::remake_plan plan;
+    logic::reexecution_plan plan;
     std::map<value_key, std::shared_ptr<std::byte[]>> copies;  // of all that the plan reads and does not make
-    std::vector<tile_id> remade;                               // by plan.remade
+    std::vector<tile_id> reexecuted;                           // by plan.reexecuted
     std::vector<tile_id> lost;
     /// Returns the bytes of a value that was there before, rows packed.
     const std::byte* copy(const logic::value& v) const { return copies.at(key_of(v)).get(); }
   };
   /// Returns what is to be repeated so that these tiles, which were lost with a space, exist again. Sources are copied
   /// now: the host's bytes may change as soon as the turn has been left.
-  repetition make_again(memory_space, std::span<const tile_id> lost);
+  repetition reexecute_lost(memory_space, std::span<const tile_id> lost);
 
  private:
   /// Bytes of tiles that each node is asked to save at a time.

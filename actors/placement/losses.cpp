@@ -12,12 +12,11 @@
 
 namespace troupe::detail {
 
-
 void placement::lose(const executor& e, std::span<const std::pair<array_core*, std::uint32_t>> all,
                      const std::exception_ptr& why) {
   std::vector<std::pair<array_core*, std::uint32_t>> left;
   const bool node = log_ && e.facts().kind == device_kind::node;
-  if (node) left = make_again(e, all);
+  if (node) left = reexecute_lost(e, all);
   const std::span<const std::pair<array_core*, std::uint32_t>> lost = node ? left : all;
   for (const auto& [array, tile] : lost) {
     coherence_entry& entry = array->coherence->tiles[tile];
@@ -28,13 +27,13 @@ void placement::lose(const executor& e, std::span<const std::pair<array_core*, s
 }
 
 // Starts the re-execution of the calls that wrote the lost tiles; returns the tiles that cannot be made again.
-std::vector<std::pair<array_core*, std::uint32_t>> placement::make_again(
+std::vector<std::pair<array_core*, std::uint32_t>> placement::reexecute_lost(
     const executor& e, std::span<const std::pair<array_core*, std::uint32_t>> lost) {
-  lineage_log::repetition again = log_->make_again(e.facts().space, lost);
+  lineage_log::repetition again = log_->reexecute_lost(e.facts().space, lost);
   std::vector<std::pair<array_core*, std::uint32_t>> left = std::move(again.lost);
-  if (again.remade.empty()) return left;
+  if (again.reexecuted.empty()) return left;
   std::vector<task_record*> tasks;
-  for (const auto& [a, tile] : again.remade) {
+  for (const auto& [a, tile] : again.reexecuted) {
     task_record* const t = make_transfer(rt_, *a, tile, false);
     number(deps_, *t);
     t->executor = e.facts().id;
@@ -46,11 +45,11 @@ std::vector<std::pair<array_core*, std::uint32_t>> placement::make_again(
     tasks.push_back(t);
   }
   reexecutions_.start([this, again = std::move(again), tasks, name = e.facts().shown_name()] {
-    std::vector<remade_value> results;
+    std::vector<reexecuted_value> results;
     std::exception_ptr failed;
-    remade_bodies bodies;
+    reexecuted_bodies bodies;
     try {
-      results = remake(
+      results = reexecute(
           again.plan, [&](const logic::value& v) { return again.copy(v); }, rt_, &bodies);
     } catch (...) {
       failed = std::current_exception();

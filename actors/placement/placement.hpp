@@ -141,7 +141,7 @@ class placement final : public actor, private logic::dependencies::callbacks, pr
   void admit_node(executor&, int slots, logic::edge_cost in, logic::edge_cost out, bool lends,
                   const std::vector<resource>& has = {});
   /// Waits for the threads that repeat calls after a loss, whether they succeed or not.
-  void wait_remade() {
+  void wait_reexecuted() {
     with_turn([] {});  // a turn may be about to start one
     reexecutions_.wait();
   }
@@ -334,7 +334,7 @@ class placement final : public actor, private logic::dependencies::callbacks, pr
     return (t.marks & mark_sent) && assignment_.facts()[t.executor].kind == device_kind::node;
   }
   void lose(const executor&, std::span<const std::pair<array_core*, std::uint32_t>>, const std::exception_ptr& why);
-  std::vector<std::pair<array_core*, std::uint32_t>> make_again(
+  std::vector<std::pair<array_core*, std::uint32_t>> reexecute_lost(
       const executor&, std::span<const std::pair<array_core*, std::uint32_t>> lost);
   void save_some();
   // ---- nodes.cpp

@@ -139,9 +139,9 @@ runtime_report placement::report() {
     e.predicted = std::chrono::nanoseconds(static_cast<std::int64_t>(assignment_.predicted_ns(i)));
     e.measured = std::chrono::nanoseconds(static_cast<std::int64_t>(assignment_.measured_ns(i)));
     if (i == 0) {  // a core group: repeated bodies run on cores
-      const remade_bodies remade = reexecutions_.bodies();
-      e.tasks += remade.run;
-      e.failed += remade.threw;
+      const reexecuted_bodies reexecuted = reexecutions_.bodies();
+      e.tasks += reexecuted.run;
+      e.failed += reexecuted.threw;
     }
     r.executors.push_back(std::move(e));
   }

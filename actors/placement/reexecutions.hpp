@@ -50,12 +50,12 @@ class reexecutions {
 
   /// Returns what the calls that one loss repeats may take.
   double cost_max_ns() const { return cost_max_ns_; }
-  void count(const remade_bodies& b) {
+  void count(const reexecuted_bodies& b) {
     run_bodies_.fetch_add(b.run, std::memory_order_relaxed);
     threw_.fetch_add(b.threw, std::memory_order_relaxed);
   }
   /// The bodies of all work that has ended.
-  remade_bodies bodies() const {
+  reexecuted_bodies bodies() const {
     return {run_bodies_.load(std::memory_order_relaxed), threw_.load(std::memory_order_relaxed)};
   }
 

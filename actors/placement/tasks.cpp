@@ -37,7 +37,7 @@ task_record* placement::make_combine(array_core& a, reduction& r) { return detai
 void placement::make_ready(task_record& t) {
   if (t.marks & mark_chained) {  // the device has the task
     t.marks &= static_cast<std::uint16_t>(~mark_chained);
-    if (t.marks & mark_early)
+    if (t.marks & mark_ended_early)
       work_.to_retire(t);
     else
       chains_.send_successors(t);  // there is room again
@@ -90,7 +90,7 @@ void placement::place_again(task_record& t, bool setback) {
   if (executors_.has_devices()) logic::forget_parts(t);
   assignment_.take_back(t);
   if (t.marks & mark_has_room) host_memory_->give_back(t);
-  t.marks &= static_cast<std::uint16_t>(~(mark_handed | mark_leads | mark_chained | mark_uncertain));
+  t.marks &= static_cast<std::uint16_t>(~(mark_handed | mark_chain_head | mark_chained | mark_uncertain));
   if (t.extra && std::exchange(t.extra->refused, false)) {
     const std::uint16_t id = assignment_.facts()[t.executor].id;
     t.extra->executors.erase(id);

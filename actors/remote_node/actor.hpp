@@ -46,7 +46,7 @@ class too_much final : public error {
 class node_actor final : public node, private task_listener {
  public:
   node_actor(executor_facts f, placement& p, wait_table& b, runtime_state& rt,
-             std::function<void(std::function<void()>)> soon, failure_door give_up)
+             std::function<void(std::function<void()>)> soon, failure_sink give_up)
       : facts_(std::move(f)),
         placement_(p),
         board_(b),
@@ -199,7 +199,7 @@ class node_actor final : public node, private task_listener {
   placement& placement_;
   wait_table& board_;
   runtime_state& rt_;
-  const failure_door give_up_;
+  const failure_sink give_up_;
   std::vector<node_actor*> all_;             // set once, before any node joins
   std::atomic<std::uint64_t> last_lent_{0};  // of the first of `all_`: the last number of a lend in this runtime
   task_counts counts_;

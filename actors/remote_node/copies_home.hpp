@@ -26,7 +26,7 @@ class copies_home {
     saved_tile what;
     std::uint64_t write = 0;    // the number of the last write that it has seen
     std::uint64_t for_job = 0;  // the job that ends when it is here; 0: a handle of the array is held
-    bool spoilt = false;        // that write has failed
+    bool spoiled = false;       // that write has failed
     bool writing = false;       // its bytes are coming
   };
 
@@ -55,7 +55,7 @@ class copies_home {
   arrival arrived(std::uint64_t number, bool whole) {
     auto node = asked_.extract(number);
     copy& c = node.mapped();
-    const bool good = whole && !c.spoilt;
+    const bool good = whole && !c.spoiled;
     arrival a{c.what.array, c.for_job, {}};
     if (c.for_job != 0) {
       if (good) a.tile = std::move(c.what);
@@ -70,7 +70,7 @@ class copies_home {
   /// from it on are others than was thought.
   void spoil(const array_core& a, std::uint32_t tile, std::uint64_t write) {
     const auto is_of = [&](const copy& c) { return c.what.array == &a && c.what.tile == tile && c.write >= write; };
-    for (auto& [number, c] : asked_) c.spoilt = c.spoilt || is_of(c);
+    for (auto& [number, c] : asked_) c.spoiled = c.spoiled || is_of(c);
     std::erase_if(came_, [&](const copy& c) {
       if (is_of(c)) not_saved_.emplace_back(c.what.array, c.what.tile);
       return is_of(c);

@@ -5,12 +5,12 @@
 
 #include <mutex>
 
-#include "actors/logic/scheduling/link_share.hpp"
+#include "actors/logic/scheduling/link_time.hpp"
 #include "actors/protocol/clock.hpp"
 
 namespace troupe::detail {
 
-/// Measures the own time of each transfer to a node (`out`) and from it (`home`); see logic::link_share.
+/// Measures the own time of each transfer to a node (`out`) and from it (`home`); see logic::link_time.
 ///
 /// A part of a node's actor. It has a lock of its own, because the transport's bulk thread reports ends of transfers:
 /// any thread may call, whatever locks it holds. Needs the runtime's clock, which must outlive it.
@@ -36,18 +36,18 @@ class link_meter {
   }
 
  private:
-  double begin(logic::link_share& s) {
+  double begin(logic::link_time& s) {
     std::lock_guard hold(lock_);
     return s.begin(clock_.ticks());
   }
-  float end(logic::link_share& s, double begun) {
+  float end(logic::link_time& s, double begun) {
     std::lock_guard hold(lock_);
     return static_cast<float>(s.end(clock_.ticks(), begun) * clock_.ns_per_tick());
   }
 
   const runtime_clock& clock_;
   std::mutex lock_;
-  logic::link_share out_, home_;
+  logic::link_time out_, home_;
 };
 
 }  // namespace troupe::detail

@@ -56,17 +56,17 @@ bool remote_copies::would_spoil(const job& j) const {
 }
 
 // The tile may have been overwritten by tasks sent since: the versions after the failed write all count one less.
-void remote_copies::note_not_written(const job& j, const task_record& t, bool touched, std::vector<tile_of>* spoilt) {
+void remote_copies::note_not_written(const job& j, const task_record& t, bool touched, std::vector<tile_of>* spoiled) {
   auto wrote = j.wrote.begin();
   each_written_of(*this, t, [&](const access& x, copy* c) {
     const std::uint64_t write = *wrote++;
     if (write <= c->forgotten_write) return;
-    if (spoilt && c->dirty && c->first_write < write) spoilt->emplace_back(x.array, x.tile);
+    if (spoiled && c->dirty && c->first_write < write) spoiled->emplace_back(x.array, x.tile);
     --c->version;
     if (touched || c->first_write >= write) c->first_write = std::max(c->first_write, write + 1);
     if (c->first_write > c->last_write) c->forget();
   });
-  if (spoilt) forget_read(t);  // what it was to read may not have found room
+  if (spoiled) forget_read(t);  // what it was to read may not have found room
 }
 
 // A part that the task was to change there and send back has failed with the task. This node has what was there before,

@@ -114,9 +114,9 @@ class remote_copies {
   bool would_spoil(const job&) const;
   /// Takes the writes of a task back, which has failed or was not run. `touched`: what it was to write is worth
   /// nothing, and what was there before is gone; else the node refused the task because it is leaving, and still has
-  /// what was there before. With `spoilt` the task is to run elsewhere: adds the tiles there that only this node had
+  /// what was there before. With `spoiled` the task is to run elsewhere: adds the tiles there that only this node had
   /// before it.
-  void note_not_written(const job&, const task_record&, bool touched, std::vector<tile_of>* spoilt);
+  void note_not_written(const job&, const task_record&, bool touched, std::vector<tile_of>* spoiled);
   /// Forgets what is known of the tiles that a task was to read, where others have them, and of parts that it was to
   /// change there and send back: others are not to take them for being there.
   void forget_read(const task_record&);

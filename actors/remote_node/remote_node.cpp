@@ -91,7 +91,7 @@ void node_actor::lose(std::exception_ptr why) {
     lends_.refuse_waiting();
     known_.each_dirty([&](array_core* a, std::uint32_t tile, bool) { gone.lost.emplace_back(a, tile); });
     before = report_.take();
-    // Tiles that the node has spoilt or overwritten are lost with the rest.
+    // Tiles that the node has spoiled or overwritten are lost with the rest.
     gone.lost.insert(gone.lost.end(), before.lost.begin(), before.lost.end());
     before.lost.clear();
     before.overtaken.clear();
@@ -221,7 +221,7 @@ void node_actor::take_refused(net::reader& from) {
 }
 
 std::shared_ptr<node> make_node(executor_facts f, placement& p, wait_table& b, runtime_state& rt,
-                                std::function<void(std::function<void()>)> soon, failure_door give_up) {
+                                std::function<void(std::function<void()>)> soon, failure_sink give_up) {
   f.label = std::make_shared<node_label>();
   return std::make_shared<node_actor>(std::move(f), p, b, rt, std::move(soon), std::move(give_up));
 }

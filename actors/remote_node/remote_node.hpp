@@ -69,6 +69,6 @@ class node : public executor, public actor {
 /// `soon` runs what it is given a moment later, on the transport's control thread. `give_up` ends the session with the
 /// node that is there, for that reason; any thread.
 std::shared_ptr<node> make_node(executor_facts, placement&, wait_table&, runtime_state&,
-                                std::function<void(std::function<void()>)> soon, failure_door give_up);
+                                std::function<void(std::function<void()>)> soon, failure_sink give_up);
 
 }  // namespace troupe::detail

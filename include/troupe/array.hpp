@@ -84,13 +84,14 @@ class array {
 
   /// An empty handle. Using it in a call throws `error(bad_argument)`.
   array() = default;
-  array(const array& o) : core_(o.core_), home_(o.home_), limit_(o.limit_) {
+  array(const array& o) : core_(o.core_), runtime_of_tile_(o.runtime_of_tile_), limit_(o.limit_) {
     if (core_) detail::retain(core_);
   }
-  array(array&& o) noexcept : core_(std::exchange(o.core_, nullptr)), home_(o.home_), limit_(o.limit_) {}
+  array(array&& o) noexcept
+      : core_(std::exchange(o.core_, nullptr)), runtime_of_tile_(o.runtime_of_tile_), limit_(o.limit_) {}
   array& operator=(array o) noexcept {
     std::swap(core_, o.core_);
-    std::swap(home_, o.home_);
+    std::swap(runtime_of_tile_, o.runtime_of_tile_);
     std::swap(limit_, o.limit_);
     return *this;
   }
@@ -126,7 +127,7 @@ class array {
       throw error(errc::out_of_bounds,
                   "sub-array " + to_string(b) + " is not inside array '" + name() + "' of " + to_string(whole(size())));
     array r(*this);
-    r.home_ = nullptr;
+    r.runtime_of_tile_ = nullptr;
     for (int d = 0; d < N; ++d) {
       r.limit_.lo[d] = limit_.lo[d] + b.lo[d];
       r.limit_.hi[d] = limit_.lo[d] + b.hi[d];
@@ -152,10 +153,10 @@ class array {
   detail::array_core* core() const { return core_; }
   const box<N>& limit() const { return limit_; }
   array(detail::array_core* adopt_reference, const box<N>& limit)
-      : core_(adopt_reference), home_(detail::home_of_tile(*adopt_reference)), limit_(limit) {}
+      : core_(adopt_reference), runtime_of_tile_(detail::runtime_of_tile(*adopt_reference)), limit_(limit) {}
   /// Where the array lives if it is one tile and this handle means all of it: such an access needs no look at the
   /// array, whose cache lines are elsewhere. Else null.
-  const detail::runtime_state* home_of_tile() const { return home_; }
+  const detail::runtime_state* runtime_of_tile() const { return runtime_of_tile_; }
 
  private:
   static std::chrono::steady_clock::time_point forever() { return std::chrono::steady_clock::time_point::max(); }
@@ -178,7 +179,7 @@ class array {
   }
 
   detail::array_core* core_ = nullptr;
-  const detail::runtime_state* home_ = nullptr;
+  const detail::runtime_state* runtime_of_tile_ = nullptr;
   box<N> limit_{};
 };
 

@@ -130,12 +130,12 @@ class runtime : public array_maker<runtime>, public submitter<runtime> {
 namespace detail {
 
 /// Spawns into the runtime that a record belongs to.
-class home_of : public submitter<home_of> {
+class runtime_of : public submitter<runtime_of> {
  public:
-  explicit home_of(const task_record& r) : engine_(&engine_of(r)) {}
+  explicit runtime_of(const task_record& r) : engine_(&engine_of(r)) {}
 
  private:
-  friend class submitter<home_of>;
+  friend class submitter<runtime_of>;
   target submission_target() const { return {engine_, nullptr}; }
   engine* engine_;
 };
@@ -156,7 +156,7 @@ struct awaiter {
 template <class T>
 template <class F>
 auto future<T>::then(F f) const {
-  detail::home_of home(checked());
+  detail::runtime_of home(checked());
   if constexpr (std::is_void_v<T>)
     return home.spawn([f = std::move(f)](auto&&) mutable { return f(); }, *this);
   else

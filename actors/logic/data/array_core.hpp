@@ -87,7 +87,7 @@ struct fragment {
 };
 
 /// Last writer of a tile and the readers since. Placement.
-struct tile_state {
+struct tile_history {
   task_ref writer;
   std::exception_ptr poison;  // the last writer failed
   bool valid = false;         // written as a whole; else see parts
@@ -169,7 +169,7 @@ struct array_coherence {
 };
 
 /// State of a tile in the host memory budget, and its users. Placement.
-struct tile_place {
+struct budgeted_tile {
   enum class stage : unsigned char {
     nowhere,  ///< the tile has no contents, or none that a task could read
     here,     ///< the tile has room in host memory
@@ -178,8 +178,8 @@ struct tile_place {
     coming    ///< being read from disk, into room that is reserved
   };
   array_core* array = nullptr;
-  tile_place* older = nullptr;  // neighbours in the list of tiles that are here and not in use
-  tile_place* newer = nullptr;
+  budgeted_tile* older = nullptr;  // neighbours in the list of tiles that are here and not in use
+  budgeted_tile* newer = nullptr;
   std::int64_t offset = -1;       // of the tile's room on disk; negative: none
   std::uint64_t seen = 0;         // number of the last list of needs that has the tile, at `index`
   std::uint64_t wanted = 0;       // the last pass in which a waiting task wanted the tile
@@ -194,9 +194,9 @@ struct tile_place {
 };
 
 /// Budget states of an array's tiles; allocated when the array is first used under a budget.
-struct array_places {
-  explicit array_places(std::uint32_t count) : tiles(new tile_place[count]) {}
-  std::unique_ptr<tile_place[]> tiles;
+struct budgeted_tiles {
+  explicit budgeted_tiles(std::uint32_t count) : tiles(new budgeted_tile[count]) {}
+  std::unique_ptr<budgeted_tile[]> tiles;
   std::uint64_t bytes = 0;  // of tiles that have room
 };
 
@@ -205,18 +205,18 @@ struct alignas(128) array_core {
   std::int32_t users = 0;  // accesses of unfinished tasks
   bool dropped = false;    // no handle is left
   reduction* open = nullptr;
-  tile_state single;                           // the states of a one-tile array
+  tile_history single;                         // the states of a one-tile array
   std::unique_ptr<array_coherence> coherence;  // null: the array was never used outside host memory
-  std::unique_ptr<array_places> places;        // null: there is no budget, or the array was never used
+  std::unique_ptr<budgeted_tiles> places;      // null: there is no budget, or the array was never used
 
   // Constant; on cache lines of its own, because callers read it while placement writes the members above.
-  alignas(64) tile_state* states = nullptr;
+  alignas(64) tile_history* states = nullptr;
   runtime_state* rt = nullptr;
   std::size_t tile_bytes_max = 0;  // size of a full tile
   std::uint32_t tile_count = 1;
   array_spec spec;
   std::array<index_t, rank_max> grid{1, 1, 1, 1};
-  std::unique_ptr<tile_state[]> many;
+  std::unique_ptr<tile_history[]> many;
   std::uint64_t id = 0;  // unique; ids are not reused
 
   // Executors.

@@ -107,9 +107,9 @@ bool dependencies::reaches(task_record& from, const task_record* to) {
 
 // ---- ordering a new task --------------------------------------------------------------------------------------------
 
-tile_state& dependencies::state_of(array_core& a, std::uint32_t tile) {
+tile_history& dependencies::state_of(array_core& a, std::uint32_t tile) {
   if (!recorded_) return a.states[tile];
-  tile_state& s = recorded_->states[{&a, tile}];
+  tile_history& s = recorded_->states[{&a, tile}];
   return s;
 }
 
@@ -133,7 +133,7 @@ void dependencies::order(task_record& task, std::vector<task_record*>& combines)
     if (open_of(*x.array)) combine(*x.array, combines);
     const bool reads = reads_in(x.mode), writes = writes_in(x.mode);
     if (!x.where) {
-      tile_state& s = state_of(*x.array, x.tile);
+      tile_history& s = state_of(*x.array, x.tile);
       if (!s.parts) {
         order_whole(task, s, reads, writes, *x.array, x.tile);
       } else {
@@ -144,7 +144,7 @@ void dependencies::order(task_record& task, std::vector<task_record*>& combines)
     }
     each_touched(*x.where, [&](const box4& b) {
       x.array->each_tile(b, [&](std::uint32_t t, const box4& tile_box) {
-        tile_state& s = state_of(*x.array, t);
+        tile_history& s = state_of(*x.array, t);
         const box4 part = intersect(tile_box, b);
         if (!s.parts && part == tile_box)
           order_whole(task, s, reads, writes, *x.array, t);
@@ -155,7 +155,7 @@ void dependencies::order(task_record& task, std::vector<task_record*>& combines)
   }
 }
 
-void dependencies::order_whole(task_record& task, tile_state& s, bool reads, bool writes, array_core& array,
+void dependencies::order_whole(task_record& task, tile_history& s, bool reads, bool writes, array_core& array,
                                std::uint32_t tile) {
   if (reads) {
     if (!s.valid && s.writer.task != &task) {
@@ -180,7 +180,7 @@ void dependencies::order_whole(task_record& task, tile_state& s, bool reads, boo
 }
 
 // Orders a task on a part of a tile. A tile has one writer, or boxes of several (`parts`).
-void dependencies::order_part(task_record& task, tile_state& s, const box4& tile_box, const box4& where, bool reads,
+void dependencies::order_part(task_record& task, tile_history& s, const box4& tile_box, const box4& where, bool reads,
                               bool writes, array_core& array) {
   if (!s.parts) {
     // A read of a part orders exactly as a read of the whole, as long as the whole has one writer.
@@ -221,7 +221,7 @@ void dependencies::order_part(task_record& task, tile_state& s, const box4& tile
 }
 
 // Makes boxes of a tile that had one writer, or none.
-void dependencies::divide(tile_state& s, const box4& tile_box) {
+void dependencies::divide(tile_history& s, const box4& tile_box) {
   s.parts = std::make_unique<std::vector<fragment>>();
   if (s.valid) s.parts->push_back({tile_box, s.writer, true, s.poison});
   for (const task_ref& r : s.readers) s.parts->push_back({tile_box, r, false, nullptr});
@@ -253,7 +253,7 @@ void dependencies::overwrite(std::vector<fragment>& parts, const box4& where, co
 }
 
 // Makes parts that are all written, finished and without failure one valid tile again, with the readers that are left.
-void dependencies::unite(tile_state& s, const box4& tile_box) {
+void dependencies::unite(tile_history& s, const box4& tile_box) {
   index_t written = 0;
   for (const fragment& f : *s.parts) {
     if (!f.writes) continue;
@@ -314,7 +314,7 @@ void dependencies::combine(array_core& a, std::vector<task_record*>& combines) {
   // combine task is ordered as an update that does not insist on initialised contents.
   if (!recorded_) ++a.users;
   a.each_tile(r->where, [&](std::uint32_t tile, const box4& tile_box) {
-    tile_state& s = state_of(a, tile);
+    tile_history& s = state_of(a, tile);
     const box4 part = intersect(tile_box, r->where);
     const bool whole_tile = part == tile_box;
     bool had = s.valid;
@@ -367,7 +367,7 @@ void dependencies::poison_outputs(task_record& task) {
       continue;
     }
     if (!writes_in(x.mode)) continue;
-    const auto mark = [&](tile_state& s) {
+    const auto mark = [&](tile_history& s) {
       if (!s.parts) {
         if (s.writer.task == &task && s.writer.sequence == task.sequence) s.poison = task.error;
         return;

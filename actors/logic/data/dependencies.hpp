@@ -23,7 +23,7 @@ using detail::access;
 using detail::array_core;
 using detail::task_record;
 using detail::task_ref;
-using detail::tile_state;
+using detail::tile_history;
 
 /// Returns the task's name for messages: the call's name, else the kernel's.
 std::string name_of(const task_record&);
@@ -55,7 +55,7 @@ struct recorded_tiles {
       return std::hash<const void*>{}(k.array) ^ (std::size_t{k.tile} * 0x9e3779b97f4a7c15ull);
     }
   };
-  std::unordered_map<key, tile_state, hash> states;
+  std::unordered_map<key, tile_history, hash> states;
   std::unordered_map<array_core*, detail::reduction*> open;
 };
 
@@ -162,14 +162,14 @@ class dependencies {
   auto living() const {
     return [this](task_ref r) { return alive(r); };
   }
-  tile_state& state_of(array_core& a, std::uint32_t tile);
-  void order_whole(task_record&, tile_state&, bool reads, bool writes, array_core&, std::uint32_t tile);
-  void order_part(task_record&, tile_state&, const box4& tile_box, const box4& where, bool reads, bool writes,
+  tile_history& state_of(array_core& a, std::uint32_t tile);
+  void order_whole(task_record&, tile_history&, bool reads, bool writes, array_core&, std::uint32_t tile);
+  void order_part(task_record&, tile_history&, const box4& tile_box, const box4& where, bool reads, bool writes,
                   array_core&);
-  void divide(tile_state&, const box4& tile_box);
+  void divide(tile_history&, const box4& tile_box);
   static bool is_written(const std::vector<detail::fragment>&, const box4& where);
   static void overwrite(std::vector<detail::fragment>&, const box4& where, const detail::task_ref& writer);
-  void unite(tile_state&, const box4& tile_box);
+  void unite(tile_history&, const box4& tile_box);
   void order_reduce(task_record&, access&, std::vector<task_record*>& combines);
   void combine(array_core&, std::vector<task_record*>& combines);
   detail::reduction*& open_of(array_core& a) { return recorded_ ? recorded_->open[&a] : a.open; }

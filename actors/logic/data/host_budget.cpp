@@ -17,9 +17,9 @@ bool writes(const access& x) { return x.mode == access_mode::write || x.mode == 
 
 // ---- needs of a task ------------------------------------------------------------------------------------------------
 
-tile_place& host_budget::place_of(array_core& a, std::uint32_t tile) {
-  if (!a.places) a.places = std::make_unique<detail::array_places>(a.tile_count);
-  tile_place& p = a.places->tiles[tile];
+budgeted_tile& host_budget::place_of(array_core& a, std::uint32_t tile) {
+  if (!a.places) a.places = std::make_unique<detail::budgeted_tiles>(a.tile_count);
+  budgeted_tile& p = a.places->tiles[tile];
   p.array = &a;
   p.tile = tile;
   return p;
@@ -27,7 +27,7 @@ tile_place& host_budget::place_of(array_core& a, std::uint32_t tile) {
 
 void host_budget::add_needs(const task_record& t) {
   const auto add = [&](const access& x, std::uint32_t tile, bool whole) {
-    tile_place& p = place_of(*x.array, tile);
+    budgeted_tile& p = place_of(*x.array, tile);
     const bool contents = x.mode != access_mode::write || !whole, changed = writes(x);
     if (p.seen != seen_) {
       p.seen = seen_;
@@ -79,7 +79,7 @@ std::uint64_t host_budget::missing(std::span<const need> needs) {
 
 void host_budget::reserve(std::span<const need> needs) {
   for (const need& n : needs) {
-    tile_place& p = *n.place;
+    budgeted_tile& p = *n.place;
     if (p.at == stage::here && p.users == 0) unlist(p);
     if (p.at == stage::nowhere || p.at == stage::on_disk) {
       take_room(p);
@@ -100,24 +100,24 @@ void host_budget::let_go(std::span<const need> needs) {
 
 // ---- one tile -------------------------------------------------------------------------------------------------------
 
-bool host_budget::is_spare(const tile_place& p) {
+bool host_budget::is_spare(const budgeted_tile& p) {
   if (p.array->coherence && p.array->coherence->tiles[p.tile].dirty_in != detail::host_space) return false;
   return p.saved || !p.array->bytes[p.tile].data.load(std::memory_order_acquire);
 }
 
-void host_budget::drop(tile_place& p) {
+void host_budget::drop(budgeted_tile& p) {
   unlist(p);
   give_room(p);
   p.at = p.saved ? stage::on_disk : stage::nowhere;
 }
 
-void host_budget::leave(tile_place& p) {
+void host_budget::leave(budgeted_tile& p) {
   unlist(p);
   p.at = stage::leaving;
   leaving_ += bytes_of(p);
 }
 
-void host_budget::has_left(tile_place& p) {
+void host_budget::has_left(budgeted_tile& p) {
   leaving_ -= bytes_of(p);
   give_room(p);
   p.moving = {};
@@ -125,7 +125,7 @@ void host_budget::has_left(tile_place& p) {
   p.saved = true;
 }
 
-void host_budget::stay(tile_place& p) {
+void host_budget::stay(budgeted_tile& p) {
   leaving_ -= bytes_of(p);
   p.moving = {};
   p.at = stage::here;
@@ -135,47 +135,47 @@ void host_budget::stay(tile_place& p) {
   oldest_ = &p;
 }
 
-void host_budget::has_come(tile_place& p) {
+void host_budget::has_come(budgeted_tile& p) {
   p.moving = {};
   p.at = stage::here;
   p.saved = true;
   if (p.users == 0) list(p);
 }
 
-void host_budget::could_not_come(tile_place& p, std::exception_ptr why) {
+void host_budget::could_not_come(budgeted_tile& p, std::exception_ptr why) {
   give_room(p);
   p.moving = {};
   p.at = stage::on_disk;
   p.trouble = std::move(why);
 }
 
-std::uint64_t host_budget::place_on_disk(tile_place& p) {
+std::uint64_t host_budget::place_on_disk(budgeted_tile& p) {
   if (p.offset < 0) p.offset = static_cast<std::int64_t>(disk_.take(bytes_of(p)));
   return static_cast<std::uint64_t>(p.offset);
 }
 
-void host_budget::take_room(tile_place& p) {
+void host_budget::take_room(budgeted_tile& p) {
   const std::uint64_t bytes = bytes_of(p);
   used_ += bytes;
   p.array->places->bytes += bytes;
   if (p.array->dropped) going_ += bytes;
 }
 
-void host_budget::give_room(tile_place& p) {
+void host_budget::give_room(budgeted_tile& p) {
   const std::uint64_t bytes = bytes_of(p);
   used_ -= bytes;
   p.array->places->bytes -= bytes;
   if (p.array->dropped) going_ -= bytes;
 }
 
-void host_budget::list(tile_place& p) {
+void host_budget::list(budgeted_tile& p) {
   p.older = newest_;
   p.newer = nullptr;
   (newest_ ? newest_->newer : oldest_) = &p;
   newest_ = &p;
 }
 
-void host_budget::unlist(tile_place& p) {
+void host_budget::unlist(budgeted_tile& p) {
   (p.older ? p.older->newer : oldest_) = p.newer;
   (p.newer ? p.newer->older : newest_) = p.older;
   p.older = p.newer = nullptr;

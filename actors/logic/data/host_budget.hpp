@@ -23,16 +23,16 @@
 namespace troupe::logic {
 
 using detail::array_core;
+using detail::budgeted_tile;
 using detail::task_record;
-using detail::tile_place;
 
 class host_budget {
  public:
-  using stage = tile_place::stage;
+  using stage = budgeted_tile::stage;
 
   /// A tile that a task touches.
   struct need {
-    tile_place* place;
+    budgeted_tile* place;
     bool contents;  // the tile's contents matter; else all of it is overwritten
     bool changed;
   };
@@ -41,11 +41,11 @@ class host_budget {
 
   /// Returns each tile that the task touches once; valid until the next call.
   std::span<const need> needs_of(const task_record&);
-  static std::uint64_t bytes_of(const tile_place& p) { return p.array->bytes_of(p.tile); }
+  static std::uint64_t bytes_of(const budgeted_tile& p) { return p.array->bytes_of(p.tile); }
   /// Bytes of room that both tasks take together, each tile counted once.
   std::uint64_t bytes_together(const task_record&, const task_record&);
   /// True if the tile has no room yet.
-  static bool is_missing(const tile_place& p) { return p.at != stage::here && p.at != stage::coming; }
+  static bool is_missing(const budgeted_tile& p) { return p.at != stage::here && p.at != stage::coming; }
   static std::uint64_t missing(std::span<const need>);
 
   /// Reserves and holds room for all of the tiles; there must be room for those that are missing. Tiles that must be
@@ -56,26 +56,26 @@ class host_budget {
 
   // ---- one tile -----------------------------------------------------------------------------------------------------
   /// Returns the least recently used tile that is here and not held; `newer` leads to the next.
-  tile_place* oldest() const { return oldest_; }
+  budgeted_tile* oldest() const { return oldest_; }
   /// True if the tile can be dropped without loss: it was never filled, or the disk has the same bytes.
-  static bool is_spare(const tile_place&);
+  static bool is_spare(const budgeted_tile&);
   /// Evicts a tile that is_spare() from host memory.
-  void drop(tile_place&);
+  void drop(budgeted_tile&);
   /// Marks the tile as being spilled.
-  void leave(tile_place&);
+  void leave(budgeted_tile&);
   /// Notes that the tile's bytes are on disk, and frees its room.
-  void has_left(tile_place&);
+  void has_left(budgeted_tile&);
   /// Notes that the tile could not be spilled: it remains here, as the first to be evicted again.
-  void stay(tile_place&);
+  void stay(budgeted_tile&);
   /// Notes that the tile has been read from disk.
-  void has_come(tile_place&);
+  void has_come(budgeted_tile&);
   /// Notes that the tile could not be read from disk: its room is free again.
-  void could_not_come(tile_place&, std::exception_ptr why);
+  void could_not_come(budgeted_tile&, std::exception_ptr why);
   /// Returns the tile's offset on disk; takes room there if it has none yet.
-  std::uint64_t place_on_disk(tile_place&);
+  std::uint64_t place_on_disk(budgeted_tile&);
   /// Gives up the tile's room on disk; calls f(offset, bytes) if it had any.
   template <class F>
-  void give_up_on_disk(tile_place& p, F&& f) {
+  void give_up_on_disk(budgeted_tile& p, F&& f) {
     if (p.offset < 0) return;
     const auto at = static_cast<std::uint64_t>(std::exchange(p.offset, -1));
     p.saved = false;
@@ -95,7 +95,7 @@ class host_budget {
   void forget(array_core& a, F&& f) {
     if (!a.places) return;
     for (std::uint32_t t = 0; t < a.tile_count; ++t) {
-      tile_place& p = a.places->tiles[t];
+      budgeted_tile& p = a.places->tiles[t];
       if (!p.array) continue;
       if (p.at == stage::here) {
         unlist(p);
@@ -117,16 +117,16 @@ class host_budget {
 
  private:
   void add_needs(const task_record&);
-  tile_place& place_of(array_core&, std::uint32_t tile);
-  void take_room(tile_place&);
-  void give_room(tile_place&);
-  void list(tile_place&);  // as the newest
-  void unlist(tile_place&);
+  budgeted_tile& place_of(array_core&, std::uint32_t tile);
+  void take_room(budgeted_tile&);
+  void give_room(budgeted_tile&);
+  void list(budgeted_tile&);  // as the newest
+  void unlist(budgeted_tile&);
 
   const std::uint64_t limit_;
   std::uint64_t used_ = 0, leaving_ = 0, going_ = 0, seen_ = 0;
-  tile_place* oldest_ = nullptr;
-  tile_place* newest_ = nullptr;
+  budgeted_tile* oldest_ = nullptr;
+  budgeted_tile* newest_ = nullptr;
   std::vector<need> needs_;
   extents disk_;
 };

@@ -27,7 +27,7 @@ void lineage::ran(call&& c) {
   changed_site(c.place).cost_ns += l.cost_ns;
   ++call_count_;
   l.broken = !c.repeatable;
-  l.why = remake_plan::reason::runs_once;
+  l.why = reexecution_plan::reason::runs_once;
   for (const value& v : c.reads) {
     if (l.broken) break;
     known_tile& t = know(v.array, v.tile);
@@ -384,7 +384,7 @@ void lineage::drop(logged& c) {
 // Marks a call as broken: it cannot be repeated any more.
 void lineage::break_off(logged& c, const value& lacks) {
   c.broken = true;
-  c.why = remake_plan::reason::gone;
+  c.why = reexecution_plan::reason::gone;
   c.lacks = lacks;
   stop_reading(c);
   c.what.reset();

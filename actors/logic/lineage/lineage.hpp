@@ -41,8 +41,8 @@ struct value {
 };
 
 /// Steps that make lost values again. They write into buffers of their own: home's bytes stay as they are until the
-/// end, when the remade values are put in their places.
-struct remake_plan {
+/// end, when the reexecuted values are put in their places.
+struct reexecution_plan {
   enum class place { home, kept, step };
   struct source {
     value what;
@@ -64,9 +64,9 @@ struct remake_plan {
     reason why = reason::gone;
   };
 
-  std::vector<step> steps;     // in the order in which the calls ran
-  std::vector<source> remade;  // lost values that exist in the end, or already
-  std::vector<hole> holes;     // lost values that cannot be made again
+  std::vector<step> steps;         // in the order in which the calls ran
+  std::vector<source> reexecuted;  // lost values that exist in the end, or already
+  std::vector<hole> holes;         // lost values that cannot be made again
   double cost_ns = 0;
 };
 
@@ -140,7 +140,7 @@ class lineage {
   void not_saved(std::uint64_t array, std::uint32_t tile, bool at_once = true);
 
   // ---- after a loss -------------------------------------------------------------------------------------------------
-  remake_plan remake(std::span<const value> lost) const;
+  reexecution_plan reexecute(std::span<const value> lost) const;
 
   bool empty() const { return arrays_.empty(); }
   std::size_t calls() const { return call_count_; }
@@ -174,7 +174,7 @@ class lineage {
     std::uint16_t place = 0;
     std::uint32_t needed = 0;  // number of writes that are needed
     bool broken = false;
-    remake_plan::reason why = remake_plan::reason::gone;
+    reexecution_plan::reason why = reexecution_plan::reason::gone;
     value lacks;
   };
   struct known_value {

@@ -13,7 +13,7 @@ class lineage::planner {
  public:
   planner(const lineage& log, std::span<const value> lost) : log_(log), lost_(lost) {}
 
-  remake_plan make() {
+  reexecution_plan make() {
     collect();
     find_lacks();
     find_wanted();
@@ -22,8 +22,8 @@ class lineage::planner {
   }
 
  private:
-  using place = remake_plan::place;
-  using lack = std::pair<value, remake_plan::reason>;
+  using place = reexecution_plan::place;
+  using lack = std::pair<value, reexecution_plan::reason>;
   struct step_state {
     std::optional<lack> lacks;
     bool wanted = false;
@@ -35,9 +35,9 @@ class lineage::planner {
   static place place_of(const known_value& v) { return is_at_home(v) ? place::home : place::kept; }
   // Returns why a value that is not here cannot be made.
   static lack why_not(const known_value* v, const value& name) {
-    if (!v || !v->maker) return {name, remake_plan::reason::gone};
-    if (v->maker->why == remake_plan::reason::runs_once) return {name, remake_plan::reason::runs_once};
-    return {v->maker->lacks, remake_plan::reason::gone};
+    if (!v || !v->maker) return {name, reexecution_plan::reason::gone};
+    if (v->maker->why == reexecution_plan::reason::runs_once) return {name, reexecution_plan::reason::runs_once};
+    return {v->maker->lacks, reexecution_plan::reason::gone};
   }
 
   // Collects all calls that may matter, and sorts them in the order in which they ran.
@@ -71,7 +71,7 @@ class lineage::planner {
     for (const value& l : lost_) {
       const known_value* const v = log_.find(l);
       if (v && is_here(*v)) {
-        plan_.remade.push_back({l, place_of(*v), 0});
+        plan_.reexecuted.push_back({l, place_of(*v), 0});
       } else if (!v || !can_repeat(*v)) {
         const auto [lacks, why] = why_not(v, l);
         plan_.holes.push_back({l, lacks, why});
@@ -80,7 +80,7 @@ class lineage::planner {
       } else {
         s.wanted = true;
         last_use_[v] = to_the_end;
-        plan_.remade.push_back({l, place::step, 0});
+        plan_.reexecuted.push_back({l, place::step, 0});
       }
     }
     for (auto c = calls_.rbegin(); c != calls_.rend(); ++c) {
@@ -96,7 +96,7 @@ class lineage::planner {
       step_state& s = states_.at(c);
       if (!s.wanted) continue;
       s.step = count++;
-      remake_plan::step& to = plan_.steps.emplace_back();
+      reexecution_plan::step& to = plan_.steps.emplace_back();
       to.what = c->what;
       plan_.cost_ns += static_cast<double>(c->cost_ns);
       for (const read_link& r : c->reads) {
@@ -114,7 +114,7 @@ class lineage::planner {
     }
     for (const auto& [v, last] : last_use_)
       if (last != to_the_end) plan_.steps[last].done_with.push_back(name_of(*v));
-    for (remake_plan::source& r : plan_.remade)
+    for (reexecution_plan::source& r : plan_.reexecuted)
       if (r.where == place::step) r.step = states_.at(log_.find(r.what)->maker).step;
   }
 
@@ -123,9 +123,9 @@ class lineage::planner {
   std::unordered_map<const logged*, step_state> states_;
   std::vector<const logged*> calls_;                                // of `states_`
   std::unordered_map<const known_value*, std::uint32_t> last_use_;  // step, of values that steps make
-  remake_plan plan_;
+  reexecution_plan plan_;
 };
 
-remake_plan lineage::remake(std::span<const value> lost) const { return planner(*this, lost).make(); }
+reexecution_plan lineage::reexecute(std::span<const value> lost) const { return planner(*this, lost).make(); }
 
 }  // namespace troupe::logic

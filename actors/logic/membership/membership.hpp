@@ -268,7 +268,7 @@ class membership {
   std::vector<std::uint64_t> sums() const;
 
   // timers.cpp: what time brings
-  void excuse(time_point::duration late, time_point now);
+  void tolerate_own_delay(time_point::duration late, time_point now);
   void beat(time_point now);
   bool is_deaf(const member& m) const { return m.session && is_watched(m) && m.deaf != time_point{}; }
   bool hears_us(const member& m, time_point now) const;

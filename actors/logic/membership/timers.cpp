@@ -22,7 +22,7 @@ membership::time_point membership::wake() const {
 }
 
 void membership::tick(time_point now) {
-  if (now - promised_ > options_.late) excuse(now - promised_, now);
+  if (now - promised_ > options_.late) tolerate_own_delay(now - promised_, now);
   if (now >= next_beat_) {
     fit_mesh(now);
     if (!is_mesh_ && sums_.count() + 1 <= options_.mesh_max)
@@ -45,7 +45,7 @@ void membership::tick(time_point now) {
 
 /// Shifts times by the duration for which this node did not run, or not enough: messages may have been sent that it did
 /// not hear.
-void membership::excuse(time_point::duration late, time_point now) {
+void membership::tolerate_own_delay(time_point::duration late, time_point now) {
   const auto shift = [&](time_point& t) {
     if (t != time_point{}) t = std::min(t + late, now);
   };

@@ -134,7 +134,9 @@ template <class A>
 using argument_of = argument<std::remove_cvref_t<A>>;
 
 template <class A>
-inline constexpr bool is_list = requires { argument_of<A>::is_list; };
+inline constexpr bool is_list = requires {
+  argument_of<A>::is_list;
+};
 
 template <class A>
 inline constexpr bool is_access = argument_of<A>::mode >= 0;
@@ -152,14 +154,13 @@ constexpr int slot_of() {
 template <std::size_t I, class... A>
 int slot_of(const std::tuple<typename argument_of<A>::stored...>& values) {
   int n = slot_of<I, A...>();
-  if constexpr ((is_list<A> || ...))
-    [&]<std::size_t... K>(std::index_sequence<K...>) {
+  if constexpr ((is_list<A> || ...)) [&]<std::size_t... K>(std::index_sequence<K...>) {
       [[maybe_unused]] const auto add = [&](const auto& kept) {
         if constexpr (std::is_same_v<std::remove_cvref_t<decltype(kept)>, kept_list>) n += kept.count;
       };
       (add(std::get<K>(values)), ...);
     }
-    (std::make_index_sequence<I>());
+  (std::make_index_sequence<I>());
   return n;
 }
 
@@ -180,7 +181,7 @@ decltype(auto) call_body(F& f, task_context& c, P&&... p) {
 // A body that wants none of its views and futures (only their order) may take no parameters at all.
 template <class F, class... A>
 inline constexpr bool takes_nothing = sizeof...(A) > 0 &&
-                                      ((argument_of<A>::slots == 1 || is_list<A>) && ...) && std::is_invocable_v<F&> &&
+                                      ((argument_of<A>::slots == 1 || is_list<A>)&&...) && std::is_invocable_v<F&> &&
                                       !std::is_invocable_v<F&, typename argument_of<A>::passed...>;
 
 // The arguments that a body gets: everything, or all except those of futures without a value.
@@ -404,8 +405,8 @@ void fill_access(engine& the_engine, const runtime_state* rt, access& to, const 
                  const box<K>* chunk, const extent<K>* space) {
   if (!*a.target) throw error(errc::bad_argument, "an argument of the call is an empty array handle");
   if constexpr (Mode != access_mode::reduce && Mode != access_mode::append && std::is_same_v<M, unmapped>) {
-    if (!chunk && a.target->home_of_tile()) {
-      if (a.target->home_of_tile() != rt) throw_foreign(*a.target->core());
+    if (!chunk && a.target->runtime_of_tile()) {
+      if (a.target->runtime_of_tile() != rt) throw_foreign(*a.target->core());
       to.array = a.target->core();
       to.where = nullptr;
       to.tile = 0;
@@ -448,7 +449,8 @@ void fill_access(engine& the_engine, const runtime_state* rt, access& to, const 
   }
   const void* constant = a.combiner ? static_cast<const void*>(a.identity.data()) : m.fill;
   const std::size_t constant_size = a.combiner ? sizeof(T) : m.fill_size;
-  describe(the_engine, to, *a.target->core(), Mode, lo, hi, limit_lo, limit_hi, m.edge, constant, constant_size, a.combiner);
+  describe(the_engine, to, *a.target->core(), Mode, lo, hi, limit_lo, limit_hi, m.edge, constant, constant_size,
+           a.combiner);
 }
 
 template <class T, int K>
@@ -531,7 +533,8 @@ void check_pairs(const task_record& r, const A&... args) {
   constexpr std::size_t n = sizeof...(A);
   if constexpr ((is_list<A> || ...))
     check_clashes(r);
-  else if constexpr (n > 1) [&]<std::size_t... K>(std::index_sequence<K...>, const std::tuple<const A&...>& all) {
+  else if constexpr (n > 1)
+    [&]<std::size_t... K>(std::index_sequence<K...>, const std::tuple<const A&...>& all) {
       (check_pair<K / n, K % n, A...>(r, all), ...);
     }
   (std::make_index_sequence<n * n>(), std::tuple<const A&...>(args...));

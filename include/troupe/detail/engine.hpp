@@ -96,7 +96,7 @@ class no_waiting {
 };
 const array_spec& spec_of(const array_core&) noexcept;
 /// Returns where an array that is exactly one tile lives; null for other arrays.
-const runtime_state* home_of_tile(const array_core&) noexcept;
+const runtime_state* runtime_of_tile(const array_core&) noexcept;
 /// An array or future of another runtime was passed.
 [[noreturn]] void throw_foreign(const array_core&);
 target target_of(array_core&);  // throws runtime_stopped

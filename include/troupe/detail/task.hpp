@@ -64,11 +64,11 @@ struct kernel_text {
 
 /// A number that its owner writes while others may look at it to see whether it is still the one they remember.
 template <class T>
-class shown {
+class observed {
  public:
-  constexpr shown(T v = {}) noexcept : value_(v) {}
+  constexpr observed(T v = {}) noexcept : value_(v) {}
   operator T() const noexcept { return value_.load(std::memory_order_relaxed); }
-  shown& operator=(T v) noexcept {
+  observed& operator=(T v) noexcept {
     value_.store(v, std::memory_order_relaxed);
     return *this;
   }
@@ -179,7 +179,7 @@ struct task_extra {
   task_listener* listener = nullptr;
   bool watched = false;
   // Since when its deadline has passed, in ticks; 0: it has not. Null: it has none.
-  std::shared_ptr<shown<std::uint64_t>> overdue;
+  std::shared_ptr<observed<std::uint64_t>> overdue;
   std::uint64_t due = 0;                   // its deadline, in ticks; 0: it has none
   std::shared_ptr<const void> call;        // what was sent to another node, so that it can be repeated
   std::shared_ptr<void> payload;           // recorded graphs
@@ -232,7 +232,7 @@ inline constexpr float never_ran = -1.0f;
 // samples; the executor, a device, has it; others may be put behind it there; it was put behind others; it ended before
 // they did; it has room in host memory.
 inline constexpr std::uint16_t mark_holds_resources = 1, mark_sent = 2, mark_known = 4;
-inline constexpr std::uint16_t mark_handed = 8, mark_leads = 16, mark_chained = 32, mark_early = 64;
+inline constexpr std::uint16_t mark_handed = 8, mark_chain_head = 16, mark_chained = 32, mark_ended_early = 64;
 inline constexpr std::uint16_t mark_has_room = 128;
 // Bytes of host memory change while it runs, which the log has been told.
 inline constexpr std::uint16_t mark_overwrites = 256;
@@ -259,7 +259,7 @@ struct alignas(64) task_record {
   static constexpr std::size_t storage_size = 56;
 
   // Owned by placement from submission to retirement.
-  shown<std::uint64_t> sequence;  // also looked at through references that may be older than this task
+  observed<std::uint64_t> sequence;  // also looked at through references that may be older than this task
   std::int32_t pending = 0;
   std::uint32_t successor_count = 0;
   std::array<std::uintptr_t, 3> successors{};  // record pointers; lowest bit: an edge that carries data

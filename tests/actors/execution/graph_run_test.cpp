@@ -181,7 +181,7 @@ TEST(graph_run, leaves_all_but_the_next_node_to_whoever_has_none) {
   for (std::uint32_t i = 0; i < width; ++i) hands.push_back(&run.take_hand());
   std::uint32_t n = 0;
   ASSERT_TRUE(run.next(*hands[0], n, patience));
-  EXPECT_EQ(run.finished(*hands[0], n, true, wake_ticks), graph_run::outlook::nodes_for_others);
+  EXPECT_EQ(run.finished(*hands[0], n, true, wake_ticks), graph_run::wake_hint::nodes_for_others);
   EXPECT_TRUE(run.has_shared());
   std::vector<bool> given(width + 1);
   for (graph_run::hand* h : hands) {  // nobody ends one: each gets one all the same
@@ -214,7 +214,7 @@ TEST(graph_run, asks_for_a_thread_where_the_work_is_worth_one_and_nobody_looks) 
     const auto told = run.finished(h, n, true, wake);
     while (run.next(h, n, 0)) run.finished(h, n, true, wake);
     run.give_hand(h);
-    return told == graph_run::outlook::nodes_for_others;
+    return told == graph_run::wake_hint::nodes_for_others;
   };
   EXPECT_TRUE(ask(0, 1e6f)) << "unknown times are worth a look";
   EXPECT_FALSE(ask(100, 301)) << "three nodes of 100 ticks";

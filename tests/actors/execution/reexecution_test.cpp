@@ -31,19 +31,19 @@ using troupe::border;
 using troupe::index_t;
 using troupe::logic::box4;
 using troupe::logic::lineage;
-using troupe::logic::remake_plan;
+using troupe::logic::reexecution_plan;
 using troupe::logic::value;
 
 constexpr auto add =
-    troupe::kernel<troupe::inout<int, 1>, int>("remaking.add").on(troupe::cpu, [](troupe::view<int, 1> a, int by) {
+    troupe::kernel<troupe::inout<int, 1>, int>("reexecuting.add").on(troupe::cpu, [](troupe::view<int, 1> a, int by) {
       for (index_t i = a.lo(0); i < a.hi(0); ++i) a(i) += by;
     });
 constexpr auto number =
-    troupe::kernel<troupe::out<int, 2>>("remaking.number").on(troupe::cpu, [](troupe::view<int, 2> a) {
+    troupe::kernel<troupe::out<int, 2>>("reexecuting.number").on(troupe::cpu, [](troupe::view<int, 2> a) {
       for (index_t y = a.lo(0); y < a.hi(0); ++y)
         for (index_t x = a.lo(1); x < a.hi(1); ++x) a(y, x) = static_cast<int>(1000 * y + x);
     });
-constexpr auto blur = troupe::kernel<troupe::in<int, 2>, troupe::out<int, 2>>("remaking.blur")
+constexpr auto blur = troupe::kernel<troupe::in<int, 2>, troupe::out<int, 2>>("reexecuting.blur")
                           .on(troupe::cpu, [](troupe::view<const int, 2> from, troupe::view<int, 2> to) {
                             for (index_t y = to.lo(0); y < to.hi(0); ++y)
                               for (index_t x = to.lo(1); x < to.hi(1); ++x) {
@@ -55,42 +55,43 @@ constexpr auto blur = troupe::kernel<troupe::in<int, 2>, troupe::out<int, 2>>("r
                               }
                           });
 // Makes each element of the second a linear function of the first's.
-constexpr auto line = troupe::kernel<troupe::in<int, 1>, troupe::out<int, 1>, int, char, double>("remaking.line")
+constexpr auto line = troupe::kernel<troupe::in<int, 1>, troupe::out<int, 1>, int, char, double>("reexecuting.line")
                           .on(troupe::cpu, [](troupe::view<const int, 1> from, troupe::view<int, 1> to, int times,
                                               char plus, double scale) {
                             for (index_t i = 0; i < to.hi(0) - to.lo(0); ++i)
                               to(to.lo(0) + i) = static_cast<int>((from(from.lo(0) + i) * times + plus) * scale);
                           });
 constexpr auto positions =
-    troupe::kernel<troupe::inout<int, 1>>("remaking.positions").on(troupe::cpu, [](troupe::view<int, 1> a) {
+    troupe::kernel<troupe::inout<int, 1>>("reexecuting.positions").on(troupe::cpu, [](troupe::view<int, 1> a) {
       for (index_t i = a.lo(0); i < a.hi(0); ++i) a(i) = static_cast<int>(i);
     });
 constexpr auto sum_and_copy =
-    troupe::kernel<troupe::in<int, 1>, troupe::red<long, 1>, troupe::out<int, 1>>("remaking.sum_and_copy")
+    troupe::kernel<troupe::in<int, 1>, troupe::red<long, 1>, troupe::out<int, 1>>("reexecuting.sum_and_copy")
         .on(troupe::cpu, [](troupe::view<const int, 1> a, troupe::view<long, 1> total, troupe::view<int, 1> to) {
           for (index_t i = a.lo(0); i < a.hi(0); ++i) {
             total(0) += a(i);
             to(i) = static_cast<int>(total(0));
           }
         });
-constexpr auto two = troupe::kernel<troupe::inout<int, 1>, troupe::inout<int, 1>>("remaking.two")
+constexpr auto two = troupe::kernel<troupe::inout<int, 1>, troupe::inout<int, 1>>("reexecuting.two")
                          .on(troupe::cpu, [](troupe::view<int, 1> part, troupe::view<int, 1> whole) {
                            for (index_t i = part.lo(0); i < part.hi(0); ++i) part(i) += 1;
                            for (index_t i = whole.lo(0); i < whole.hi(0); ++i) whole(i) += part(part.lo(0));
                          });
-constexpr auto fail = troupe::kernel<troupe::inout<int, 1>>("remaking.fail").on(troupe::cpu, [](troupe::view<int, 1>) {
-  throw std::runtime_error("the paper has run out");
-});
+constexpr auto fail =
+    troupe::kernel<troupe::inout<int, 1>>("reexecuting.fail").on(troupe::cpu, [](troupe::view<int, 1>) {
+      throw std::runtime_error("the paper has run out");
+    });
 std::atomic<int> trips{0};
 constexpr auto trip =
-    troupe::kernel<troupe::inout<int, 1>>("remaking.trip").on(troupe::cpu, [](troupe::view<int, 1> a) {
+    troupe::kernel<troupe::inout<int, 1>>("reexecuting.trip").on(troupe::cpu, [](troupe::view<int, 1> a) {
       for (index_t i = a.lo(0); i < a.hi(0); ++i) a(i) *= 2;
       if (++trips == 1) throw std::runtime_error("once more");
     });
 constexpr auto elsewhere =
-    troupe::kernel<troupe::inout<int, 1>>("remaking.elsewhere").on(troupe::gpu, troupe::source{"", "elsewhere"});
+    troupe::kernel<troupe::inout<int, 1>>("reexecuting.elsewhere").on(troupe::gpu, troupe::source{"", "elsewhere"});
 constexpr auto hidden =
-    troupe::kernel<troupe::inout<int, 1>>("remaking.hidden").on(troupe::cpu, [](troupe::view<int, 1>) {});
+    troupe::kernel<troupe::inout<int, 1>>("reexecuting.hidden").on(troupe::cpu, [](troupe::view<int, 1>) {});
 
 const troupe::offer offered{add, number, blur, line, positions, sum_and_copy, two, fail, trip, elsewhere};
 
@@ -103,7 +104,7 @@ struct part {
   bool fresh = false;
 };
 
-class remaking : public testing::Test {
+class reexecuting : public testing::Test {
  protected:
   template <class T, int N>
   static part tile(const troupe::array<T, N>& a, access_mode mode, std::uint32_t t = 0) {
@@ -202,15 +203,15 @@ class remaking : public testing::Test {
     log.leaves_home(a->id, t);
   }
 
-  std::vector<remade_value> remake(const std::vector<value>& lost_values) {
+  std::vector<reexecuted_value> reexecute(const std::vector<value>& lost_values) {
     rt.wait_all();
     runtime_state& state = *base.core()->rt;
     const std::size_t arrays = state.arrays.load(), bytes = state.array_bytes.load(), records = state.records.in_use();
     const std::size_t regions = state.regions.in_use();
-    plan = log.remake(lost_values);
+    plan = log.reexecute(lost_values);
     EXPECT_TRUE(plan.holes.empty());
     for (const value& v : lost_values) make_way(arrays_.at(v.array), v.tile);
-    auto how = troupe::detail::remake(
+    auto how = troupe::detail::reexecute(
         plan,
         [this](const value& v) -> const std::byte* {
           for (const auto& [name, copy] : kept)
@@ -223,12 +224,12 @@ class remaking : public testing::Test {
     EXPECT_EQ(state.regions.in_use(), regions);
     EXPECT_GE(state.array_bytes.load(), bytes);
     EXPECT_EQ(how.size(), lost_values.size());
-    for (const remade_value& r : how)
+    for (const reexecuted_value& r : how)
       r.error ? log.stays_away(r.what.array, r.what.tile) : log.came_home(r.what.array, r.what.tile, r.what.version);
     return how;
   }
-  void remake_all(const std::vector<value>& lost_values) {
-    for (const remade_value& r : remake(lost_values)) EXPECT_FALSE(r.error) << text_of(r.error);
+  void reexecute_all(const std::vector<value>& lost_values) {
+    for (const reexecuted_value& r : reexecute(lost_values)) EXPECT_FALSE(r.error) << text_of(r.error);
   }
   template <class T>
   static std::vector<T> contents(const troupe::array<T, 1>& a) {
@@ -242,7 +243,7 @@ class remaking : public testing::Test {
   troupe::runtime rt{{.threads = 1}};
   troupe::array<int, 1> base = rt.filled<int>({4}, troupe::tiles(4), 7);
   lineage log;
-  remake_plan plan;
+  reexecution_plan plan;
   std::vector<std::pair<value, std::vector<std::byte>>> kept;
 
  private:
@@ -250,25 +251,25 @@ class remaking : public testing::Test {
   std::map<std::pair<std::uint64_t, std::uint32_t>, std::uint32_t> versions_;
 };
 
-TEST_F(remaking, repeats_a_chain_of_updates_of_one_tile) {
+TEST_F(reexecuting, repeats_a_chain_of_updates_of_one_tile) {
   const auto a = rt.filled<int>({10}, troupe::tiles(4), 7);
   for (int by = 1; by <= 3; ++by) ran(add, {tile(a, access_mode::update, 2)}, by);
   ran(add, {tile(a, access_mode::update, 0)}, 100);
-  remake_all({lost(a, 2)});
+  reexecute_all({lost(a, 2)});
   EXPECT_EQ(plan.steps.size(), 3u);
   EXPECT_EQ(contents(a), (std::vector<int>{7, 7, 7, 7, 7, 7, 7, 7, 13, 13}));
-  remake_all({lost(a, 0)});
+  reexecute_all({lost(a, 0)});
   EXPECT_EQ(contents(a), (std::vector<int>{107, 107, 107, 107, 7, 7, 7, 7, 13, 13}));
 }
 
-TEST_F(remaking, passes_the_values_of_the_call) {
+TEST_F(reexecuting, passes_the_values_of_the_call) {
   const auto a = rt.filled<int>({4}, troupe::tiles(4), 10), b = rt.filled<int>({4}, troupe::tiles(4), 0);
   ran(line, {tile(a, access_mode::read), tile(b, access_mode::write)}, 3, char{5}, 2.0);
-  remake_all({lost(b)});
+  reexecute_all({lost(b)});
   EXPECT_EQ(contents(b), equal(4, 70));
 }
 
-TEST_F(remaking, windows_with_borders_read_across_tiles_from_wherever_they_are) {
+TEST_F(reexecuting, windows_with_borders_read_across_tiles_from_wherever_they_are) {
   constexpr index_t n = 10;
   for (const border edge : {border::clip, border::clamp, border::wrap, border::fill}) {
     const auto from = rt.array<int, 2>({n, n}, troupe::tiles(4, 4));
@@ -286,7 +287,7 @@ TEST_F(remaking, windows_with_borders_read_across_tiles_from_wherever_they_are) 
       ran(blur, {window(from, t, edge, 5), tile(to, access_mode::write, t)});
       all.push_back(lost(to, t));
     }
-    remake_all(all);
+    reexecute_all(all);
     EXPECT_EQ(plan.steps.size(), 13u);
     const auto at = [&](index_t y, index_t x) -> int {
       if (edge == border::clamp) {
@@ -308,13 +309,13 @@ TEST_F(remaking, windows_with_borders_read_across_tiles_from_wherever_they_are) 
           for (index_t i = -1; i <= 1; ++i) sum += at(y + j, x + i);
         ASSERT_EQ(v(y, x), sum) << y << ", " << x << ", border " << static_cast<int>(edge);
       }
-    int spoilt = 0;
-    std::memcpy(&spoilt, from.core()->bytes[1].data.load(), sizeof spoilt);
-    EXPECT_EQ(spoilt, 0x55555555) << "what was not lost is as it was";
+    int spoiled = 0;
+    std::memcpy(&spoiled, from.core()->bytes[1].data.load(), sizeof spoiled);
+    EXPECT_EQ(spoiled, 0x55555555) << "what was not lost is as it was";
   }
 }
 
-TEST_F(remaking, two_arrays_made_of_each_other_start_from_kept_copies) {
+TEST_F(reexecuting, two_arrays_made_of_each_other_start_from_kept_copies) {
   const auto a = rt.filled<int>({4}, troupe::tiles(4), 1), b = rt.filled<int>({4}, troupe::tiles(4), 0);
   {
     const auto now = a.write();
@@ -325,13 +326,13 @@ TEST_F(remaking, two_arrays_made_of_each_other_start_from_kept_copies) {
   ran(line, {tile(a, access_mode::read), tile(b, access_mode::write)}, 2, char{1}, 1.0);  // 15
   make_way(a.core(), 0);
   std::memset(a.core()->bytes[0].data.load(), 0x55, 16);
-  remake_all({lost(b), lost(a)});
+  reexecute_all({lost(b), lost(a)});
   EXPECT_EQ(plan.steps.size(), 3u);
   EXPECT_EQ(contents(a), equal(4, 7));
   EXPECT_EQ(contents(b), equal(4, 15));
 }
 
-TEST_F(remaking, reads_and_writes_memory_of_the_caller_in_its_own_layout) {
+TEST_F(reexecuting, reads_and_writes_memory_of_the_caller_in_its_own_layout) {
   constexpr index_t n = 6;
   std::vector<int> data(n * n);
   std::iota(data.begin(), data.end(), 0);
@@ -339,62 +340,62 @@ TEST_F(remaking, reads_and_writes_memory_of_the_caller_in_its_own_layout) {
   const auto from = rt.borrow<int>(data, {n, n}, troupe::tiles(4, 4));
   const auto to = rt.borrow<int>(target, {n, n}, troupe::tiles(4, 4));
   ran(blur, {tile(from, access_mode::read, 1), tile(to, access_mode::write, 1)});
-  remake_all({lost(to, 1)});
+  reexecute_all({lost(to, 1)});
   EXPECT_EQ(target[4], 4 + 5 + 10 + 11);
   EXPECT_EQ(target[3 * n + 5], 16 + 17 + 22 + 23);
   EXPECT_EQ(std::count(target.begin(), target.end(), -1), n * n - 8);
 }
 
-TEST_F(remaking, a_sub_array_begins_at_zero) {
+TEST_F(reexecuting, a_sub_array_begins_at_zero) {
   const auto a = rt.filled<int>({8}, troupe::tiles(4), 7);
   part p = tile(a, access_mode::update, 1);
   ran(positions, {p});
-  remake_all({lost(a, 1)});
+  reexecute_all({lost(a, 1)});
   EXPECT_EQ(contents(a), (std::vector<int>{7, 7, 7, 7, 4, 5, 6, 7}));
   p.limit = p.where;
   ran(positions, {p});
-  remake_all({lost(a, 1)});
+  reexecute_all({lost(a, 1)});
   EXPECT_EQ(contents(a), (std::vector<int>{7, 7, 7, 7, 0, 1, 2, 3}));
 }
 
-TEST_F(remaking, partials_of_reductions_begin_with_their_value_and_go_nowhere) {
+TEST_F(reexecuting, partials_of_reductions_begin_with_their_value_and_go_nowhere) {
   const auto a = rt.filled<int>({4}, troupe::tiles(4), 2), c = rt.filled<int>({4}, troupe::tiles(4), 0);
   const auto total = rt.filled<long>({1}, troupe::tiles(1), 1000);
   part red = tile(total, access_mode::reduce);
   red.fresh = true;
   red.fill = 10;
   ran(sum_and_copy, {tile(a, access_mode::read), red, tile(c, access_mode::write)});
-  remake_all({lost(c)});
+  reexecute_all({lost(c)});
   EXPECT_EQ(contents(c), (std::vector<int>{12, 14, 16, 18}));
   EXPECT_EQ(contents(total), std::vector<long>{1000});
 }
 
-TEST_F(remaking, what_was_sent_back_to_its_owner_stays_as_it_is) {
+TEST_F(reexecuting, what_was_sent_back_to_its_owner_stays_as_it_is) {
   const auto a = rt.filled<int>({8}, troupe::tiles(8), 1), b = rt.filled<int>({4}, troupe::tiles(4), 10);
   part some = tile(a, access_mode::update);
   some.where.lo[0] = 2;
   some.where.hi[0] = 4;
   ran(two, {some, tile(b, access_mode::update)});
-  remake_all({lost(b)});
+  reexecute_all({lost(b)});
   EXPECT_EQ(contents(b), equal(4, 12));
   EXPECT_EQ(contents(a), equal(8, 1));
 }
 
-TEST_F(remaking, tiles_of_one_array_are_read_and_written_by_one_call) {
+TEST_F(reexecuting, tiles_of_one_array_are_read_and_written_by_one_call) {
   const auto a = rt.filled<int>({8}, troupe::tiles(4), 3);
   ran(line, {tile(a, access_mode::read, 0), tile(a, access_mode::write, 1)}, 5, char{0}, 1.0);
   ran(line, {tile(a, access_mode::read, 1), tile(a, access_mode::write, 0)}, 5, char{0}, 1.0);
-  remake_all({lost(a, 0), lost(a, 1)});
+  reexecute_all({lost(a, 0), lost(a, 1)});
   EXPECT_EQ(contents(a), (std::vector<int>{75, 75, 75, 75, 15, 15, 15, 15}));
 }
 
-TEST_F(remaking, a_body_that_throws_fails_what_depends_on_it_and_nothing_else) {
+TEST_F(reexecuting, a_body_that_throws_fails_what_depends_on_it_and_nothing_else) {
   const auto a = rt.filled<int>({4}, troupe::tiles(4), 1), b = rt.filled<int>({4}, troupe::tiles(4), 2),
              c = rt.filled<int>({4}, troupe::tiles(4), 3);
   ran(fail, {tile(a, access_mode::update)});
   ran(line, {tile(a, access_mode::read), tile(b, access_mode::write)}, 1, char{0}, 1.0);
   ran(add, {tile(c, access_mode::update)}, 5);
-  const auto how = remake({lost(a), lost(b), lost(c)});
+  const auto how = reexecute({lost(a), lost(b), lost(c)});
   ASSERT_EQ(how.size(), 3u);
   ASSERT_TRUE(how[0].error);
   EXPECT_EQ(how[0].what, lost(a));
@@ -406,24 +407,24 @@ TEST_F(remaking, a_body_that_throws_fails_what_depends_on_it_and_nothing_else) {
   EXPECT_EQ(contents(c), equal(4, 8));
 }
 
-TEST_F(remaking, a_body_that_throws_is_tried_as_often_as_its_task_may_be) {
+TEST_F(reexecuting, a_body_that_throws_is_tried_as_often_as_its_task_may_be) {
   const auto a = rt.filled<int>({4}, troupe::tiles(4), 3);
   trips = 0;
   ran_with_retries(trip, 1, {tile(a, access_mode::update)});
-  remake_all({lost(a)});
+  reexecute_all({lost(a)});
   EXPECT_EQ(trips, 2);
   EXPECT_EQ(contents(a), equal(4, 6)) << "the second try starts from where the first did";
   trips = 0;
   ran(trip, {tile(a, access_mode::update)});
-  EXPECT_TRUE(remake({lost(a)}).at(0).error);
+  EXPECT_TRUE(reexecute({lost(a)}).at(0).error);
 }
 
-TEST_F(remaking, says_which_kernel_cannot_be_repeated_here) {
+TEST_F(reexecuting, says_which_kernel_cannot_be_repeated_here) {
   const auto a = rt.filled<int>({4}, troupe::tiles(4), 3), b = rt.filled<int>({4}, troupe::tiles(4), 3);
   ran(elsewhere, {tile(a, access_mode::update)});
   ran(hidden, {tile(b, access_mode::update)});
-  const auto how = remake({lost(a), lost(b)});
-  for (const remade_value& r : how) {
+  const auto how = reexecute({lost(a), lost(b)});
+  for (const reexecuted_value& r : how) {
     ASSERT_TRUE(r.error);
     try {
       std::rethrow_exception(r.error);
@@ -431,16 +432,16 @@ TEST_F(remaking, says_which_kernel_cannot_be_repeated_here) {
       EXPECT_EQ(e.code(), troupe::errc::no_executor);
     }
   }
-  EXPECT_THAT(text_of(how[0].error), testing::HasSubstr("remaking.elsewhere"));
+  EXPECT_THAT(text_of(how[0].error), testing::HasSubstr("reexecuting.elsewhere"));
   EXPECT_THAT(text_of(how[0].error), testing::HasSubstr("no body for CPUs"));
   EXPECT_THAT(text_of(how[1].error), testing::HasSubstr("not offered"));
   EXPECT_EQ(contents(a), equal(4, 3));
 }
 
-TEST_F(remaking, a_log_that_says_other_than_what_is_done_is_an_error) {
+TEST_F(reexecuting, a_log_that_says_other_than_what_is_done_is_an_error) {
   const auto a = rt.filled<int>({4}, troupe::tiles(4), 3);
   ran(add, {tile(a, access_mode::update)});  // its value is missing
-  EXPECT_THAT(text_of(remake({lost(a)}).at(0).error), testing::HasSubstr("other arguments"));
+  EXPECT_THAT(text_of(reexecute({lost(a)}).at(0).error), testing::HasSubstr("other arguments"));
   EXPECT_EQ(contents(a), equal(4, 3));
 }
 

@@ -94,7 +94,7 @@ TEST_F(task_errors, of_a_deadline_are_others_than_those_of_a_request) {
   EXPECT_FALSE(is_past_deadline(task_, 1'000'000)) << "it has none";
   own_.options.deadline = std::chrono::milliseconds(20);
   own_.due = 100;
-  own_.overdue = std::make_shared<shown<std::uint64_t>>();
+  own_.overdue = std::make_shared<observed<std::uint64_t>>();
   EXPECT_FALSE(is_past_deadline(task_, 99));
   EXPECT_EQ(code_of(stopped_error(task_, "cpu:0")), errc::cancelled);
   EXPECT_TRUE(is_past_deadline(task_, 100));

@@ -152,7 +152,7 @@ TEST_F(chains_on_devices, retire_in_order_whatever_ends_first) {
   task_record *t = on(1, {{a, write}}), *u = on(1, {{a, update}});
   hand_over(1);
   EXPECT_FALSE(end(u)) << "its predecessor has not ended";
-  EXPECT_TRUE(u->marks & mark_early);
+  EXPECT_TRUE(u->marks & mark_ended_early);
   EXPECT_TRUE(end(t));
   EXPECT_TRUE(end(u));
 }

@@ -93,7 +93,7 @@ class lineage_of_a_node : public testing::Test, protected loose_graph {
   lineage_log::repetition again(const std::vector<array_core*>& of) {
     std::vector<lineage_log::tile_id> lost;
     for (array_core* a : of) lost.emplace_back(a, 0);
-    return log.make_again(node_space, lost);
+    return log.reexecute_lost(node_space, lost);
   }
   using arrays = std::vector<array_core*>;
   using tiles = std::vector<lineage_log::tile_id>;
@@ -107,7 +107,7 @@ TEST_F(lineage_of_a_node, repeats_the_call_that_wrote_what_is_lost_on_a_copy_of_
   ran({{a, read}, {b, write}});
   const auto r = again({b});
   EXPECT_EQ(r.lost, tiles());
-  EXPECT_EQ(r.remade, (tiles{{b, 0}}));
+  EXPECT_EQ(r.reexecuted, (tiles{{b, 0}}));
   ASSERT_EQ(r.plan.steps.size(), 1u);
   ASSERT_EQ(r.plan.steps[0].reads.size(), 1u);
   set(a, 8);  // as soon as the turn is left
@@ -119,7 +119,7 @@ TEST_F(lineage_of_a_node, does_not_repeat_what_is_lost_elsewhere) {
   ran({{a, read}, {b, write}});
   b->coherence->tiles[0].dirty_in = node_space + 1;
   const auto r = again({b});
-  EXPECT_EQ(r.remade, tiles());
+  EXPECT_EQ(r.reexecuted, tiles());
   EXPECT_EQ(r.lost, tiles());
 }
 
@@ -129,7 +129,7 @@ TEST_F(lineage_of_a_node, keeps_what_a_call_has_read_when_a_task_here_overwrites
   runs_here(a, 99);
   EXPECT_EQ(get(a), 99u);
   const auto r = again({b});
-  ASSERT_EQ(r.remade, (tiles{{b, 0}}));
+  ASSERT_EQ(r.reexecuted, (tiles{{b, 0}}));
   EXPECT_EQ(get(r.copy(r.plan.steps[0].reads[0].what)), 7u) << "as it was when the call ran";
 }
 
@@ -147,7 +147,7 @@ TEST_F(lineage_of_a_node, keeps_what_a_call_has_read_of_an_array_that_is_freed) 
   ran({{a, read}, {b, write}});
   log.forget(*a);
   const auto r = again({b});
-  ASSERT_EQ(r.remade, (tiles{{b, 0}}));
+  ASSERT_EQ(r.reexecuted, (tiles{{b, 0}}));
   EXPECT_EQ(get(r.copy(r.plan.steps[0].reads[0].what)), 7u);
 }
 
@@ -162,7 +162,7 @@ TEST_F(lineage_of_a_node, cannot_make_again_what_a_call_wrote_that_must_run_once
   EXPECT_EQ(wanted(), arrays{b}) << "so it is brought entry soon";
   const auto r = again({b});
   EXPECT_EQ(r.lost, (tiles{{b, 0}}));
-  EXPECT_EQ(r.remade, tiles());
+  EXPECT_EQ(r.reexecuted, tiles());
 }
 
 TEST_F(lineage_of_a_node, takes_home_what_the_node_has_sent_and_repeats_nothing_then) {
@@ -172,7 +172,7 @@ TEST_F(lineage_of_a_node, takes_home_what_the_node_has_sent_and_repeats_nothing_
   log.take_home({1, "node:1", troupe::device_kind::node, node_space, 2}, 1, {&s, 1});
   EXPECT_EQ(get(b), 42u);
   EXPECT_EQ(b->coherence->tiles[0].dirty_in, host_space);
-  EXPECT_EQ(again({b}).remade, tiles());
+  EXPECT_EQ(again({b}).reexecuted, tiles());
 }
 
 TEST_F(lineage_of_a_node, does_not_take_home_what_a_node_sent_that_has_gone_since) {
@@ -182,7 +182,7 @@ TEST_F(lineage_of_a_node, does_not_take_home_what_a_node_sent_that_has_gone_sinc
   log.note_joined(1);
   log.take_home({1, "node:1", troupe::device_kind::node, node_space, 2}, 1, {&s, 1});
   EXPECT_EQ(get(b), 5u);
-  EXPECT_EQ(again({b}).remade, (tiles{{b, 0}}));
+  EXPECT_EQ(again({b}).reexecuted, (tiles{{b, 0}}));
 }
 
 TEST_F(lineage_of_a_node, does_not_take_home_what_is_being_transferred_otherwise) {
@@ -201,7 +201,7 @@ TEST_F(lineage_of_a_node, has_a_task_that_failed_here_change_nothing) {
   ran({{a, read}, {b, write}});
   runs_here(a, 99, std::make_exception_ptr(std::runtime_error("it failed")));
   const auto r = again({b});
-  ASSERT_EQ(r.remade, (tiles{{b, 0}}));
+  ASSERT_EQ(r.reexecuted, (tiles{{b, 0}}));
   EXPECT_EQ(get(r.copy(r.plan.steps[0].reads[0].what)), 7u);
 }
 
@@ -213,7 +213,7 @@ TEST_F(lineage_of_a_node, retains_a_tile_once_for_a_task_that_is_looked_at_twice
   set(a, 99);                            // its body has begun
   log.note_overwriting(*t, host_space);  // this would copy what it has written
   const auto r = again({b});
-  ASSERT_EQ(r.remade, (tiles{{b, 0}}));
+  ASSERT_EQ(r.reexecuted, (tiles{{b, 0}}));
   EXPECT_EQ(get(r.copy(r.plan.steps[0].reads[0].what)), 7u);
 }
 

@@ -178,9 +178,9 @@ TEST_F(remote_copies_test, a_task_that_comes_back_has_spoilt_what_only_the_node_
   EXPECT_FALSE(known.would_spoil(first.j));
   send(second, 2, access_mode::update);
   EXPECT_TRUE(known.would_spoil(second.j));
-  tiles spoilt;
-  known.note_not_written(second.j, second.task, true, &spoilt);
-  EXPECT_EQ(spoilt, (tiles{{&a, 0}}));
+  tiles spoiled;
+  known.note_not_written(second.j, second.task, true, &spoiled);
+  EXPECT_EQ(spoiled, (tiles{{&a, 0}}));
 }
 
 TEST_F(remote_copies_test, a_leaving_node_that_refuses_a_task_keeps_what_was_there_before) {

@@ -56,7 +56,7 @@ class graph_world final : public troupe::logic::dependencies::callbacks {
       a.grid[d] = (a.spec.size[d] + a.spec.tile[d] - 1) / a.spec.tile[d];
       a.tile_count *= static_cast<std::uint32_t>(a.grid[d]);
     }
-    a.many = std::make_unique<troupe::detail::tile_state[]>(a.tile_count);
+    a.many = std::make_unique<troupe::detail::tile_history[]>(a.tile_count);
     a.states = a.many.get();
     for (std::uint32_t t = 0; t < a.tile_count; ++t) a.states[t].valid = written;
     return a;

@@ -18,7 +18,7 @@ using troupe::access_mode;
 using troupe::index_t;
 using troupe::logic::box4;
 using troupe::logic::host_budget;
-using stage = tile_place::stage;
+using stage = budgeted_tile::stage;
 
 // An array of one dimension and a task that touches it.
 class scene {
@@ -73,15 +73,15 @@ class scene {
   void touch(array_core& a, std::uint32_t tile, access_mode mode = access_mode::write) {
     run(task({whole(a, tile, mode)}));
   }
-  void fill(tile_place& p) { p.array->bytes[p.tile].data = &byte_; }
-  void empty(tile_place& p) { p.array->bytes[p.tile].data = nullptr; }
-  tile_place& place(array_core& a, std::uint32_t tile) { return a.places->tiles[tile]; }
+  void fill(budgeted_tile& p) { p.array->bytes[p.tile].data = &byte_; }
+  void empty(budgeted_tile& p) { p.array->bytes[p.tile].data = nullptr; }
+  budgeted_tile& place(array_core& a, std::uint32_t tile) { return a.places->tiles[tile]; }
   std::vector<std::uint32_t> in_order() {
     std::vector<std::uint32_t> tiles;
-    for (const tile_place* p = budget.oldest(); p; p = p->newer) tiles.push_back(p->tile);
+    for (const budgeted_tile* p = budget.oldest(); p; p = p->newer) tiles.push_back(p->tile);
     return tiles;
   }
-  void to_disk(tile_place& p) {
+  void to_disk(budgeted_tile& p) {
     budget.leave(p);
     budget.place_on_disk(p);
     empty(p);
@@ -156,7 +156,7 @@ TEST(host_budget, room_is_free_once_a_tile_has_left_and_taken_before_it_comes_ba
   auto& a = s.array(30, 10);
   for (std::uint32_t t : {0u, 1u, 2u}) s.touch(a, t);
   EXPECT_EQ(s.budget.free(), 0u);
-  tile_place& p = s.place(a, 0);
+  budgeted_tile& p = s.place(a, 0);
   s.budget.leave(p);
   EXPECT_EQ(s.budget.free(), 0u);
   EXPECT_EQ(s.budget.leaving(), 10u);

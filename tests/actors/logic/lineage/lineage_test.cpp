@@ -20,8 +20,8 @@ using testing::IsEmpty;
 using testing::Optional;
 using testing::Pair;
 using testing::UnorderedElementsAre;
-using place = remake_plan::place;
-using reason = remake_plan::reason;
+using place = reexecution_plan::place;
+using reason = reexecution_plan::reason;
 
 TEST(lineage, knows_nothing_of_a_call_that_wrote_nothing_there) {
   told l;
@@ -35,7 +35,7 @@ TEST(lineage, remakes_a_chain_of_updates_from_what_is_at_home) {
   l.call("u2", {{A, 0, 2}}, {{A, 0, 3}});
   l.call("u3", {{A, 0, 3}}, {{A, 0, 4}});
   EXPECT_EQ(l.calls(), 3u);
-  const remake_plan p = l.plan({{A, 0, 4}});
+  const reexecution_plan p = l.plan({{A, 0, 4}});
   EXPECT_THAT(names(p), ElementsAre("u1", "u2", "u3"));
   EXPECT_THAT(p.holes, IsEmpty());
   EXPECT_EQ(p.cost_ns, 3000);
@@ -46,9 +46,9 @@ TEST(lineage, remakes_a_chain_of_updates_from_what_is_at_home) {
   EXPECT_THAT(p.steps[0].done_with, IsEmpty());
   EXPECT_THAT(p.steps[1].done_with, ElementsAre(value{A, 0, 2}));
   EXPECT_THAT(p.steps[2].done_with, ElementsAre(value{A, 0, 3}));
-  ASSERT_EQ(p.remade.size(), 1u);
-  EXPECT_EQ(p.remade[0].where, place::step);
-  EXPECT_EQ(p.remade[0].step, 2u);
+  ASSERT_EQ(p.reexecuted.size(), 1u);
+  EXPECT_EQ(p.reexecuted[0].where, place::step);
+  EXPECT_EQ(p.reexecuted[0].step, 2u);
 }
 
 TEST(lineage, forgets_a_chain_once_its_end_is_at_home) {
@@ -91,11 +91,11 @@ TEST(lineage, repeats_what_two_diamonds_share_once) {
   l.call("left", {{A, 0, 2}}, {{B, 0, 2}});
   l.call("right", {{A, 0, 2}}, {{C, 0, 2}});
   l.call("bottom", {{B, 0, 2}, {C, 0, 2}}, {{D, 0, 2}});
-  const remake_plan p = l.plan({{D, 0, 2}});
+  const reexecution_plan p = l.plan({{D, 0, 2}});
   EXPECT_THAT(names(p), ElementsAre("top", "left", "right", "bottom"));
   EXPECT_THAT(p.steps[2].done_with, ElementsAre(value{A, 0, 2}));
   EXPECT_THAT(p.steps[3].done_with, UnorderedElementsAre(value{B, 0, 2}, value{C, 0, 2}));
-  const remake_plan all = l.plan({{A, 0, 2}, {D, 0, 2}});
+  const reexecution_plan all = l.plan({{A, 0, 2}, {D, 0, 2}});
   EXPECT_EQ(all.steps.size(), 4u);
   EXPECT_THAT(all.steps[2].done_with, IsEmpty()) << "it is to be put in its place";
   l.came_home(B, 0, 2);
@@ -148,7 +148,7 @@ TEST(lineage, makes_plans_of_kept_copies) {
   EXPECT_TRUE(l.replace(A, 0, 2));  // somebody here overwrites it
   EXPECT_EQ(l.kept_bytes(), 100u);
   EXPECT_FALSE(l.must_keep(A, 0)) << "of this version nobody has read";
-  const remake_plan p = l.plan({{B, 0, 2}});
+  const reexecution_plan p = l.plan({{B, 0, 2}});
   ASSERT_EQ(p.steps.size(), 1u);
   EXPECT_EQ(p.steps[0].reads[0].where, place::kept);
   EXPECT_THAT(l.take_unwanted(), IsEmpty());
@@ -163,20 +163,20 @@ TEST(lineage, says_what_is_gone_and_remakes_the_others) {
   l.call("d", {{A, 1, 1}}, {{D, 0, 2}});
   l.leaves_home(A, 0);  // and nobody keeps it
   l.came_home(A, 0, 2);
-  const remake_plan p = l.plan({{C, 0, 2}, {D, 0, 2}, {B, 0, 2}});
+  const reexecution_plan p = l.plan({{C, 0, 2}, {D, 0, 2}, {B, 0, 2}});
   EXPECT_THAT(names(p), ElementsAre("d"));
   ASSERT_EQ(p.holes.size(), 2u);
   EXPECT_EQ(p.holes[0].lost, (value{C, 0, 2}));
   EXPECT_EQ(p.holes[0].lacks, (value{A, 0, 1}));
   EXPECT_EQ(p.holes[0].why, reason::gone);
   EXPECT_EQ(p.holes[1].lost, (value{B, 0, 2}));
-  ASSERT_EQ(p.remade.size(), 1u);
-  EXPECT_EQ(p.remade[0].what, (value{D, 0, 2}));
+  ASSERT_EQ(p.reexecuted.size(), 1u);
+  EXPECT_EQ(p.reexecuted[0].what, (value{D, 0, 2}));
 }
 
 TEST(lineage, says_so_when_nobody_knows_who_wrote_it) {
   told l;
-  const remake_plan p = l.plan({{A, 7, 5}});
+  const reexecution_plan p = l.plan({{A, 7, 5}});
   ASSERT_EQ(p.holes.size(), 1u);
   EXPECT_EQ(p.holes[0].lacks, (value{A, 7, 5}));
   EXPECT_EQ(p.holes[0].why, reason::gone);
@@ -227,7 +227,7 @@ TEST(lineage, does_not_read_at_home_what_is_being_overwritten) {
   EXPECT_EQ(l.plan({{B, 0, 2}}).holes.size(), 1u);
   l.came_home(A, 0, 2);
   EXPECT_EQ(l.plan({{B, 0, 2}}).holes.size(), 1u);
-  EXPECT_THAT(l.to_save(0), ElementsAre(Pair(B, 0))) << "it can never be remade";
+  EXPECT_THAT(l.to_save(0), ElementsAre(Pair(B, 0))) << "it can never be reexecuted";
   l.call("c", {{A, 0, 2}}, {{C, 0, 2}});
   l.came_home(A, 0, 3);
   EXPECT_EQ(l.plan({{C, 0, 2}}).holes.size(), 1u);

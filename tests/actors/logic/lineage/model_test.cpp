@@ -19,9 +19,9 @@
 namespace {
 
 using troupe::logic::lineage;
-using troupe::logic::remake_plan;
+using troupe::logic::reexecution_plan;
 using troupe::logic::value;
-using place = remake_plan::place;
+using place = reexecution_plan::place;
 
 struct by_name {
   bool operator()(const value& a, const value& b) const {
@@ -79,7 +79,7 @@ class world {
     EXPECT_TRUE(log_.to_save(1000).empty());
   }
 
-  std::size_t remade = 0, holes = 0, steps = 0, from_kept = 0;
+  std::size_t reexecuted = 0, holes = 0, steps = 0, from_kept = 0;
 
  private:
   using tile_of = lineage::tile_of;
@@ -244,22 +244,22 @@ class world {
       for (std::uint32_t t = 0; t < tiles.size(); ++t)
         if (tiles[t].where == node && !tiles[t].lost) lost.push_back(newest({id, t}));
     std::shuffle(lost.begin(), lost.end(), random_);
-    const remake_plan p = log_.remake(lost);
+    const reexecution_plan p = log_.reexecute(lost);
     std::map<value, std::uint64_t, by_name> made;
     carry_out(p, made);
     if (testing::Test::HasFailure()) return;
     std::set<value, by_name> accounted;
-    for (const remake_plan::source& r : p.remade) {
+    for (const reexecution_plan::source& r : p.reexecuted) {
       ASSERT_EQ(r.where, place::step) << "what is lost was on the node only";
       ASSERT_TRUE(made.contains(r.what));
       ASSERT_TRUE(accounted.insert(r.what).second);
       const tile_of t{r.what.array, r.what.tile};
       make_way(t);
       put_home(t);
-      ++remade;
+      ++reexecuted;
     }
     ASSERT_EQ(made.size(), accounted.size()) << "buffers were not freed";
-    for (const remake_plan::hole& h : p.holes) {
+    for (const reexecution_plan::hole& h : p.holes) {
       ASSERT_TRUE(accounted.insert(h.lost).second);
       ASSERT_NE(kind_, kind::exact);
       if (kind_ == kind::with_once) {
@@ -276,16 +276,16 @@ class world {
     ASSERT_EQ(accounted.size(), lost.size());
   }
 
-  void carry_out(const remake_plan& p, std::map<value, std::uint64_t, by_name>& made) {
+  void carry_out(const reexecution_plan& p, std::map<value, std::uint64_t, by_name>& made) {
     std::uint64_t last = 0;
     for (std::size_t n = 0; n < p.steps.size(); ++n) {
-      const remake_plan::step& s = p.steps[n];
+      const reexecution_plan::step& s = p.steps[n];
       const auto& c = *static_cast<const model_call*>(s.what.get());
       ASSERT_TRUE(c.repeatable);
       ASSERT_GT(c.number, last) << "out of order";
       last = c.number;
       std::map<value, std::uint64_t, by_name> inputs;
-      for (const remake_plan::source& r : s.reads) {
+      for (const reexecution_plan::source& r : s.reads) {
         if (r.where == place::home) {
           const tile& x = arrays_.at(r.what.array)[r.what.tile];
           ASSERT_EQ(x.home_version, r.what.version);
@@ -360,7 +360,7 @@ class world {
 };
 
 void try_seeds(world::kind k, std::uint64_t count) {
-  std::size_t remade = 0, holes = 0, steps = 0, from_kept = 0;
+  std::size_t reexecuted = 0, holes = 0, steps = 0, from_kept = 0;
   std::uint64_t first = 1;
   if (const char* only = std::getenv("TROUPE_SEED")) {
     first = std::strtoull(only, nullptr, 10);
@@ -372,14 +372,14 @@ void try_seeds(world::kind k, std::uint64_t count) {
     w.go(seed % 10 == 0 ? 400 : 80);
     if (!testing::Test::HasFailure()) w.bring_all_home();
     if (testing::Test::HasFailure()) return;
-    remade += w.remade;
+    reexecuted += w.reexecuted;
     holes += w.holes;
     steps += w.steps;
     from_kept += w.from_kept;
   }
   if (count == 1) return;
-  EXPECT_GT(remade, count);
-  EXPECT_GT(steps, remade);
+  EXPECT_GT(reexecuted, count);
+  EXPECT_GT(steps, reexecuted);
   EXPECT_GT(from_kept, count / 10);
   EXPECT_EQ(holes == 0, k == world::kind::exact);
 }

@@ -19,7 +19,7 @@ using testing::ElementsAre;
 using testing::IsEmpty;
 using testing::Pair;
 using testing::UnorderedElementsAre;
-using reason = remake_plan::reason;
+using reason = reexecution_plan::reason;
 
 TEST(lineage, wants_at_once_what_a_call_wrote_that_runs_once) {
   told l;
@@ -28,7 +28,7 @@ TEST(lineage, wants_at_once_what_a_call_wrote_that_runs_once) {
   EXPECT_THAT(l.to_save(0), ElementsAre(Pair(B, 0)));
   EXPECT_THAT(l.to_save(0), IsEmpty()) << "it has been asked for";
   EXPECT_FALSE(l.must_keep(A, 0)) << "it will not be run again";
-  const remake_plan p = l.plan({{C, 0, 2}});
+  const reexecution_plan p = l.plan({{C, 0, 2}});
   ASSERT_EQ(p.holes.size(), 1u);
   EXPECT_EQ(p.holes[0].lacks, (value{B, 0, 2}));
   EXPECT_EQ(p.holes[0].why, reason::runs_once);

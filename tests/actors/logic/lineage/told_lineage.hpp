@@ -16,7 +16,7 @@
 namespace test {
 
 using troupe::logic::lineage;
-using troupe::logic::remake_plan;
+using troupe::logic::reexecution_plan;
 using troupe::logic::value;
 
 inline constexpr std::uint64_t A = 1, B = 2, C = 3, D = 4;
@@ -44,10 +44,10 @@ struct told : lineage {
     came_home(array, tile, version);
     return keep.has_value();
   }
-  remake_plan plan(std::vector<value> lost) const { return remake(lost); }
+  reexecution_plan plan(std::vector<value> lost) const { return reexecute(lost); }
 };
 
-inline std::vector<std::string> names(const remake_plan& p) {
+inline std::vector<std::string> names(const reexecution_plan& p) {
   std::vector<std::string> all;
   for (const auto& s : p.steps) all.push_back(*static_cast<const std::string*>(s.what.get()));
   return all;

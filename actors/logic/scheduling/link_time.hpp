@@ -12,7 +12,7 @@
 
 namespace troupe::logic {
 
-class link_share {
+class link_time {
  public:
   /// Notes that a transfer begins; pass the result to `end`.
   double begin(std::uint64_t now) {
