@@ -117,8 +117,8 @@ void group_actor::run_nodes(worker& self, graph_run& g, graph_run::hand& mine, b
   self.hands = mine.outer;
 }
 
-// Moves threads of the group that are awake and wait for the core that this one computes on to another core: there is one
-// if not more threads are awake than there are cores.
+// Moves threads of the group that are awake and wait for the core that this one computes on to another core: there is
+// one if not more threads are awake than there are cores.
 void group_actor::move_stuck(worker& self) {
   self.minding.nodes = 0;
   const std::uint64_t now = ticks();

@@ -16,14 +16,14 @@
 
 namespace troupe::detail {
 
-/// Bodies that have passed the line, and the decision which task may. Any thread. `tick_ns`: of the clock by which bodies
-/// are timed.
+/// Bodies that have passed the line, and the decision which task may. Any thread. `tick_ns`: of the clock by which
+/// bodies are timed.
 class line_passers {
  public:
   explicit line_passers(double tick_ns) : tick_ns_(tick_ns), passing_(ticks_of(unmeasured)) {}
 
-  /// Takes a task out of the queue that may use the worker's slot while the line waits for more; null: none. The worker's
-  /// own slot counts as one that has gathered.
+  /// Takes a task out of the queue that may use the worker's slot while the line waits for more; null: none. The
+  /// worker's own slot counts as one that has gathered.
   task_record* choose(worker&, parking&, task_queue&, const worker_threads&);
   /// Notes that the body with which a worker has passed the line has ended, if there is one.
   void ended(worker&);

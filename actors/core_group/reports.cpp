@@ -1,4 +1,4 @@
-// What this file is for: bodies of a core group that have ended, and what a thread gives back before it does something else.
+// What this file is for: ended bodies of a core group are reported; a thread gives back what it does not get to.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 #include "actors/core_group/actor.hpp"

@@ -31,8 +31,8 @@ class worker_threads {
   bool try_add();
   /// Notes that the thread of a worker is about to end.
   void ended(worker&);
-  /// Waits until all threads have ended and no worker is borrowed; false: not in time. Those that have not ended are left
-  /// to themselves.
+  /// Waits until all threads have ended and no worker is borrowed; false: not in time. Those that have not ended are
+  /// left to themselves.
   bool wait_ended(std::chrono::steady_clock::time_point deadline);
   /// Returns the number of threads that have not ended.
   int count() const;
@@ -63,7 +63,8 @@ class worker_threads {
     for (const auto& w : helpers_) f(*w);
     return true;
   }
-  /// Finds the first worker with a thread of the group's that `wanted` accepts; `busy`: somebody else looks at them now.
+  /// Finds the first worker with a thread of the group's that `wanted` accepts; `busy`: somebody else looks at them
+  /// now.
   template <class F>
   std::shared_ptr<worker> try_find(bool& busy, F&& wanted) const {
     const std::unique_lock look(lock_, std::try_to_lock);

@@ -55,8 +55,8 @@ struct reexecuted_bodies {
 };
 
 /// Carries out the plan on this thread, step by step, and puts lost values in their place. Returns the outcome of each
-/// value of `plan.reexecuted`, in that order. A body that throws (after as many retries as its task has), a kernel without
-/// a body for CPUs, or a lack of memory fails the values that depend on it, and nothing else.
+/// value of `plan.reexecuted`, in that order. A body that throws (after as many retries as its task has), a kernel
+/// without a body for CPUs, or a lack of memory fails the values that depend on it, and nothing else.
 ///
 /// Until it returns, no other thread may use the host's bytes of values that the plan reads at home, or of lost tiles,
 /// which are in memory or have room there. Lost tiles are overwritten at the end, each as a whole, and only if its

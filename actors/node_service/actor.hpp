@@ -1,4 +1,4 @@
-// What this file is for: the state of a node service: its parts, and the actor that asks them and applies their answers.
+// What this file is for: the state of a node service: its parts, and the actor that applies what they answer.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 //

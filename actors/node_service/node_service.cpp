@@ -1,4 +1,4 @@
-// What this file is for: what comes from the owner, from other nodes and from placement, and what is done about it once the lock is free.
+// What this file is for: messages of the owner, of other nodes and of placement, and what follows without the lock.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 #include "actors/node_service/node_service.hpp"

@@ -1,4 +1,4 @@
-// What this file is for: steps that the others share: host accesses through which bytes pass, tasks and arrays that are let go.
+// What this file is for: steps that the other files share: host accesses for bytes, tasks and arrays let go.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 #include <utility>

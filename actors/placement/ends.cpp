@@ -56,8 +56,8 @@ void placement::end_claimed(task_record& t) {
   ending_.note(waits);
 }
 
-// Gives up all tasks that come after these, which run. They are in no queue yet; they stay in the order, and retire when
-// these bodies end, if ever.
+// Gives up all tasks that come after these, which run. They are in no queue yet; they stay in the order, and retire
+// when these bodies end, if ever.
 void placement::give_up_successors(std::vector<task_record*> next) {
   std::unordered_set<const task_record*> seen(next.begin(), next.end());
   while (!next.empty()) {
