@@ -28,7 +28,6 @@
 #include "actors/core_group/worker_threads.hpp"
 #include "actors/execution/graph_run.hpp"
 #include "actors/execution/open_runs.hpp"
-#include "actors/placement/placement.hpp"
 #include "actors/protocol/clock.hpp"
 
 namespace troupe::detail {
@@ -37,31 +36,8 @@ class group_actor final : public core_group,
                           public std::enable_shared_from_this<group_actor>,
                           private parking::wake_conditions {
  public:
-  group_actor(core_group_options o, placement& p, wait_table& b, open_runs& runs, devices::device& host,
-              runtime_state& rt, on_idle idle, void* context)
-      : options_(std::move(o)),
-        placement_(p),
-        runs_(runs),
-        idle_(idle),
-        idle_context_(context),
-        tick_ns_(ns_per_tick()),
-        spin_ticks_(static_cast<std::uint64_t>(static_cast<double>(options_.spin.count()) / tick_ns_)),
-        wake_ticks_(static_cast<float>(wake_worth_ns / tick_ns_)),
-        usable_cores_(options_.usable_cores != 0 ? options_.usable_cores : options_.facts.slots),
-        may_move_(options_.cores.empty() && usable_cores_ > 1),
-        stuck_ticks_(ticks_of(stuck)),
-        workplace_{
-            this, host, rt, b, options_.facts.name, stopping_, p.ended(), tick_ns_, logic::patience(spin_ticks_)},
-        threads_(
-            workplace_, [this](worker& w, bool helps) { open_lane(w, helps); },
-            [this](std::shared_ptr<worker> w) { return main_of(std::move(w)); }),
-        queue_(options_.facts.slots),
-        parking_(options_.facts.slots, options_.spare_threads_max, *this, ticks_of(usual_wake_up)),
-        outside_(ticks_of(network_patience), ticks_of(network_pause)),
-        passers_(tick_ns_) {
-    runs_.add(*this);
-    watch_for_stalls(*this);
-  }
+  group_actor(core_group_options, placement&, wait_table&, open_runs&, devices::device& host, runtime_state&, on_idle,
+              void* context);
   ~group_actor() override { forget_stalls(*this); }
 
   // ---- executor -----------------------------------------------------------------------------------------------------
@@ -108,32 +84,17 @@ class group_actor final : public core_group,
   void give_slot(worker&) override;
   void take_slot(worker&) override;
   void report_last(worker&, task_record&) override;
-  void refuse_claimed(task_record& t) override { placement_.refuse_claimed(t); }
+  void refuse_claimed(task_record&) override;
   std::exception_ptr run_graph(worker&, task_record&) override;
 
  private:
   void look_up() override { parking_.wake(1, parking::nearness::near); }
 
   // parking::wake_conditions
-  bool somebody_works() const override { return placement_.active() != 0; }
-  bool work_in_sight() const override {
-    // Tasks in batches count only while a thread is awake: only such a thread holds some.
-    return placement_.has_mail_for_sleeper() || queue_.size_now() != 0 || runs_.has_nodes(options_.facts.id, false) ||
-           has_fault() || (awake_.load(std::memory_order_seq_cst) != 0 && something_held());
-  }
-  bool left_alone() const override {
-    return awake_.load(std::memory_order_seq_cst) == 0 &&
-           (queue_.size_now() != 0 || runs_.has_nodes(options_.facts.id, true));
-  }
-  bool work_overdue() const override {
-    // A recent turn is no proof: threads of other groups may take turns all the time and not look at this queue.
-    const std::uint32_t takes = queue_.takes();
-    const bool nobody_came = queue_.size() != 0 && takes == seen_takes_;
-    seen_takes_ = takes;
-    if (nobody_came || left_alone() || placement_.is_work_elsewhere(this)) return true;
-    return placement_.is_stale(ticks()) &&
-           (placement_.has_mail() || queue_.size() != 0 || something_held() || runs_.any(options_.facts.id));
-  }
+  bool somebody_works() const override;
+  bool work_in_sight() const override;
+  bool left_alone() const override;
+  bool work_overdue() const override;
   void all_asleep() override {
     if (idle_) idle_(idle_context_);
   }

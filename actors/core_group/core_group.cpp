@@ -22,6 +22,31 @@ constexpr int rest_max = 64;
 constexpr int helper_lanes = 900;
 }  // namespace
 
+group_actor::group_actor(core_group_options o, placement& p, wait_table& b, open_runs& runs, devices::device& host,
+                         runtime_state& rt, on_idle idle, void* context)
+    : options_(std::move(o)),
+      placement_(p),
+      runs_(runs),
+      idle_(idle),
+      idle_context_(context),
+      tick_ns_(ns_per_tick()),
+      spin_ticks_(static_cast<std::uint64_t>(static_cast<double>(options_.spin.count()) / tick_ns_)),
+      wake_ticks_(static_cast<float>(wake_worth_ns / tick_ns_)),
+      usable_cores_(options_.usable_cores != 0 ? options_.usable_cores : options_.facts.slots),
+      may_move_(options_.cores.empty() && usable_cores_ > 1),
+      stuck_ticks_(ticks_of(stuck)),
+      workplace_{this, host, rt, b, options_.facts.name, stopping_, p.ended(), tick_ns_, logic::patience(spin_ticks_)},
+      threads_(
+          workplace_, [this](worker& w, bool helps) { open_lane(w, helps); },
+          [this](std::shared_ptr<worker> w) { return main_of(std::move(w)); }),
+      queue_(options_.facts.slots),
+      parking_(options_.facts.slots, options_.spare_threads_max, *this, ticks_of(usual_wake_up)),
+      outside_(ticks_of(network_patience), ticks_of(network_pause)),
+      passers_(tick_ns_) {
+  runs_.add(*this);
+  watch_for_stalls(*this);
+}
+
 // ---- the executor ---------------------------------------------------------------------------------------------------
 
 void group_actor::run_tasks(std::span<task_record* const> tasks, attention who) {
@@ -77,6 +102,8 @@ void group_actor::run_wide(task_record& t, int slots) {
 
 void group_actor::run_without_slot(task_record& t) { make_spares(parking_.give_slotless(t)); }
 
+void group_actor::refuse_claimed(task_record& t) { placement_.refuse_claimed(t); }
+
 std::size_t group_actor::unstarted() const {
   std::size_t n = queue_.size();
   threads_.each_own([&](const worker& w) { n += w.batch.size(); });
@@ -115,6 +142,30 @@ std::vector<task_record*> group_actor::running() const {
     for (const run_context* c = w.running(); c; c = c->below()) tasks.push_back(c->task());
   });
   return tasks;
+}
+
+// ---- what sleeping threads ask -------------------------------------------------------------------------------------
+
+bool group_actor::somebody_works() const { return placement_.active() != 0; }
+bool group_actor::work_in_sight() const {
+  // Tasks in batches count only while a thread is awake: only such a thread holds some.
+  return placement_.has_mail_for_sleeper() || queue_.size_now() != 0 || runs_.has_nodes(options_.facts.id, false) ||
+         has_fault() || (awake_.load(std::memory_order_seq_cst) != 0 && something_held());
+}
+
+bool group_actor::left_alone() const {
+  return awake_.load(std::memory_order_seq_cst) == 0 &&
+         (queue_.size_now() != 0 || runs_.has_nodes(options_.facts.id, true));
+}
+
+bool group_actor::work_overdue() const {
+  // A recent turn is no proof: threads of other groups may take turns all the time and not look at this queue.
+  const std::uint32_t takes = queue_.takes();
+  const bool nobody_came = queue_.size() != 0 && takes == seen_takes_;
+  seen_takes_ = takes;
+  if (nobody_came || left_alone() || placement_.is_work_elsewhere(this)) return true;
+  return placement_.is_stale(ticks()) &&
+         (placement_.has_mail() || queue_.size() != 0 || something_held() || runs_.any(options_.facts.id));
 }
 
 // ---- threads --------------------------------------------------------------------------------------------------------

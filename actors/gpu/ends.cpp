@@ -57,4 +57,7 @@ void gpu_actor::return_refused(task_record& t, std::exception_ptr why) {
   placement_.report(*this, std::move(all));
 }
 
+// The thread that asks is among those that are active.
+bool gpu_actor::nobody_else_works() const { return placement_.active() <= 1; }
+
 }  // namespace troupe::detail

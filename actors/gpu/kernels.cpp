@@ -9,7 +9,6 @@
 #include <system_error>
 
 #include "actors/gpu/actor.hpp"
-#include "actors/placement/placement.hpp"
 #include "devices/threads.hpp"
 
 namespace troupe::detail {
@@ -89,9 +88,6 @@ bool gpu_actor::get_ready() {
   requests_.first_is_ready();
   return true;
 }
-
-// The thread that asks is among those that are active.
-bool gpu_actor::nobody_else_works() const { return placement_.active() <= 1; }
 
 void gpu_actor::launch_text(task_record& t, gpu_context& with, int lane) {
   if (t.extra && t.extra->watched) t.extra->listener->began(t);

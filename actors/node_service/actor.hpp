@@ -134,7 +134,7 @@ class node_service_actor final : public node_service, private task_listener {
   std::vector<std::span<const std::byte>> check_call(const wire::task_descriptor&, const offered_kernel&) const;
   void add_access(remote_task&, task_record&, const wire::access_descriptor&);
   void make_task(remote_task&, const wire::task_descriptor&, const offered_kernel&);
-  void ended(remote_task&);
+  void ended(remote_task&, bool runtime_ends);
   void refuse_task(remote_task&, wire::task_end);
   void recall(std::uint64_t id);
 

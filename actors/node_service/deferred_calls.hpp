@@ -11,17 +11,14 @@
 
 namespace troupe::detail {
 
-class placement;
-
 /// Gathers calls under the service's lock.
 class deferred_calls {
  public:
-  /// Calls that belong to the thread that took them; it makes them without the lock.
+  /// Calls that belong to the thread that took them. It makes them without the lock: host accesses are closed, then
+  /// tasks submitted, then references given back.
   struct batch {
     std::vector<task_record*> close, submit, released;
     std::vector<array_core*> dropped;
-    /// Closes and submits host accesses and tasks, then gives references back.
-    void make(placement&) const;
   };
 
   void submit(task_record& t) { calls_.submit.push_back(&t); }
@@ -29,7 +26,14 @@ class deferred_calls {
   void release(task_record& t) { calls_.released.push_back(&t); }
   void drop(array_core& a) { calls_.dropped.push_back(&a); }
   /// Returns what has been gathered. Reserves as much again: about as many will come next.
-  batch take();
+  batch take() {
+    batch fresh;
+    fresh.close.reserve(calls_.close.size());
+    fresh.submit.reserve(calls_.submit.size());
+    fresh.released.reserve(calls_.released.size());
+    fresh.dropped.reserve(calls_.dropped.size());
+    return std::exchange(calls_, std::move(fresh));
+  }
 
  private:
   batch calls_;

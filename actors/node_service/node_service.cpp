@@ -53,7 +53,10 @@ void node_service_actor::carry_out(due d) {
       b.over->send_bulk(b.head, b.bytes, [kept = b.copied](bool) {});
   }
   for (const auto& [line, frame] : d.out.answers) line->send(frame.view());
-  d.calls.make(placement_);
+  if (!d.calls.close.empty()) placement_.report_done(d.calls.close, nullptr);
+  for (task_record* t : d.calls.submit) placement_.submit(t, true);
+  for (task_record* t : d.calls.released) detail::release(t);
+  for (array_core* a : d.calls.dropped) detail::release(a);
   if (!d.out.requests.empty()) ask_others(std::move(d.out.requests));
 }
 
@@ -268,7 +271,7 @@ void node_service_actor::take_notes() {
     if (transfer* const x = transfers_.of(t))
       was_granted ? opened(*x) : closed(*x);
     else if (remote_task* const r = tasks_.of(*t))
-      ended(*r);
+      ended(*r, placement_.closed());
   }
   due d = take_due();
   hold.unlock();

@@ -7,7 +7,7 @@
 #include "actors/execution/written_copies.hpp"
 #include "actors/logic/data/dependencies.hpp"
 #include "actors/node_service/actor.hpp"
-#include "actors/placement/placement.hpp"
+#include "actors/protocol/phase.hpp"
 
 namespace troupe::detail {
 
@@ -264,7 +264,7 @@ void node_service_actor::recall(std::uint64_t id) {
 
 // ---- what placement tells -------------------------------------------------------------------------------------------
 
-void node_service_actor::ended(remote_task& r) {
+void node_service_actor::ended(remote_task& r, bool runtime_ends) {
   task_record& t = *tasks_.ended(r);
   wire::task_end end = end_of(t);
   const int bodies = t.extra->bodies;
@@ -276,7 +276,7 @@ void node_service_actor::ended(remote_task& r) {
   if (end.how == wire::outcome::failed && end.code == errc::cancelled && bodies == 0 && !r.stop.stop_requested())
     end.how = wire::outcome::not_run;
   // The runtime here gives its tasks up: its owner has a task that has not begun run elsewhere.
-  if (end.how != wire::outcome::ran && bodies == 0 && placement_.closed()) {
+  if (end.how != wire::outcome::ran && bodies == 0 && runtime_ends) {
     end = failed(errc::runtime_stopped, "the node was shut down");
     end.how = wire::outcome::unfilled;
     end.id = r.id;

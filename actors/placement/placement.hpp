@@ -272,10 +272,6 @@ class placement final : public actor, private logic::dependencies::callbacks, pr
   bool give_up(task_record&);
   void end_claimed(task_record&);
   void give_up_successors(std::vector<task_record*> of);
-  // ---- arrays.cpp
-  void free_if_unused(array_core&);
-  void free(array_core&);
-  void end_farewell(task_record&);
   // ---- placement.cpp
   [[noreturn]] void refuse_closed() const;
   void look_up() override { look_again(); }
@@ -329,6 +325,9 @@ class placement final : public actor, private logic::dependencies::callbacks, pr
   bool must_wait_for_data(task_record&);
   void account_for_data(task_record&);
   void account_for_transfer(task_record&);
+  void free_if_unused(array_core&);
+  void free(array_core&);
+  void end_farewell(task_record&);
   // ---- losses.cpp
   bool is_node(const task_record& t) const {
     return (t.marks & mark_sent) && assignment_.facts()[t.executor].kind == device_kind::node;

@@ -42,7 +42,7 @@ void placement::make_extras(std::span<task_record* const> tasks) {
 
 void placement::report_failure(const executor& e, std::span<const std::pair<array_core*, std::uint32_t>> lost,
                                std::exception_ptr why, bool for_good) {
-  take_settled_turn();  // what the executor has done before is accounted for
+  take_settled_turn();                      // what the executor has done before is accounted for
   assignment_.disconnect(e.facts().space);  // a device that is opened again is not connected
   lose(e, lost, why);
   if (for_good) {

@@ -85,6 +85,10 @@ class node_actor final : public node, private task_listener {
   void bring_home_lent() override;
   bool wait_idle(std::chrono::steady_clock::time_point) override;
   bool has_overdue(std::chrono::milliseconds) const override;
+  void know_others(std::chrono::nanoseconds) override;
+  std::uint32_t learned_transfers() override;
+  void correct_link(std::uint64_t bytes, std::chrono::nanoseconds there, std::chrono::nanoseconds back,
+                    std::chrono::nanoseconds round_trip) override;
   std::string peer_name() const override;
   void frame(std::span<const std::byte>) override;
   net::pieces arriving(std::span<const std::byte> head, std::uint64_t bytes) override;

@@ -72,6 +72,18 @@ void node_actor::join(std::shared_ptr<net::session> s, const wire::node_descript
   placement_.admit_node(*this, slots, first_guess, first_guess, c.lends, c.resources);
 }
 
+void node_actor::know_others(std::chrono::nanoseconds busy) { placement_.know_others(*this, busy); }
+
+std::uint32_t node_actor::learned_transfers() {
+  return placement_.learned_link(host_space, facts_.space).transfers +
+         placement_.learned_link(facts_.space, host_space).transfers;
+}
+
+void node_actor::correct_link(std::uint64_t bytes, std::chrono::nanoseconds there, std::chrono::nanoseconds back,
+                              std::chrono::nanoseconds round_trip) {
+  placement_.correct_link(facts_.space, bytes, there, back, round_trip);
+}
+
 void node_actor::meet(std::span<const std::shared_ptr<node>> all) {
   for (const auto& n : all) all_.push_back(static_cast<node_actor*>(n.get()));
 }

@@ -56,6 +56,13 @@ class node : public executor, public actor {
   virtual void add_gone(executor_report&) const = 0;
   /// True if the node has a task that should have ended so long ago.
   virtual bool has_overdue(std::chrono::milliseconds) const = 0;
+  /// Notes for how long the tasks of other nodes will keep this one busy, as it has told.
+  virtual void know_others(std::chrono::nanoseconds) = 0;
+  /// Returns how many copies to the node and from it have taught what the link costs.
+  virtual std::uint32_t learned_transfers() = 0;
+  /// Lowers the costs of the link, as placement::correct_link says.
+  virtual void correct_link(std::uint64_t bytes, std::chrono::nanoseconds there, std::chrono::nanoseconds back,
+                            std::chrono::nanoseconds round_trip) = 0;
   /// The name of the node that is there, for people.
   virtual std::string peer_name() const = 0;
 

@@ -12,7 +12,6 @@
 
 #include <troupe/error.hpp>
 
-#include "actors/placement/placement.hpp"
 #include "actors/wire/node_names.hpp"
 #include "runtime/cluster/node_set.hpp"
 #include "runtime/engine.hpp"
@@ -53,9 +52,7 @@ void node_set::check_links(std::span<const peer_ptr> all) {
       }
       if (c.left != 0 || now - c.last < c.every || p->trips.median().count() == 0) continue;
     }
-    const memory_space there = place->facts().space;
-    const std::uint32_t taught = engine_.placement_actor().learned_link(host_space, there).transfers +
-                                 engine_.placement_actor().learned_link(there, host_space).transfers;
+    const std::uint32_t taught = place->learned_transfers();
     const bool is_idle = place->is_idle();
     {
       std::lock_guard hold(lock_);
@@ -145,8 +142,7 @@ void node_set::check_ended(const peer_ptr& p, std::uint64_t number) {
     trip = p->trips.median();
   }
   if (again) return send_check(p);
-  if (const std::shared_ptr<node> place = place_of(*p))
-    engine_.placement_actor().correct_link(place->facts().space, wire::check_bytes, there, back, trip);
+  if (const std::shared_ptr<node> place = place_of(*p)) place->correct_link(wire::check_bytes, there, back, trip);
 }
 
 }  // namespace troupe::detail

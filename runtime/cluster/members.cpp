@@ -8,7 +8,6 @@
 
 #include <troupe/error.hpp>
 
-#include "actors/placement/placement.hpp"
 #include "actors/wire/kernel_registry.hpp"
 #include "actors/wire/node_names.hpp"
 #include "runtime/cluster/node_set.hpp"

@@ -5,7 +5,6 @@
 //   every 250 ms: --load--> members to which it is new       a few in turn: --ping--> member --pong-->
 #include <algorithm>
 
-#include "actors/placement/placement.hpp"
 #include "actors/wire/node_names.hpp"
 #include "runtime/cluster/node_set.hpp"
 #include "runtime/engine.hpp"
@@ -125,12 +124,12 @@ void node_set::hear_load(peer& p, const wire::load_notice& l) {
   const std::chrono::microseconds busy(
       std::min(l.others_us, static_cast<std::uint64_t>(std::chrono::microseconds(believed_max).count())));
   const std::uint64_t number = ++p.loads_heard;
-  engine_.placement_actor().know_others(*place, busy);
+  place->know_others(busy);
   if (busy == 0us) return;
   transport_->at(transport_->now() + busy, [this, still = std::weak_ptr(kept), number] {
     const peer_ptr q = still.lock();
     if (!q || q->loads_heard != number || find(name_of(q->line->peer().id)) != q) return;
-    if (const std::shared_ptr<node> there = place_of(*q)) engine_.placement_actor().know_others(*there, {});
+    if (const std::shared_ptr<node> there = place_of(*q)) there->know_others({});
   });
 }
 

@@ -32,9 +32,7 @@ cluster: . protocol logic/membership wire
 
 # Headers of other folders that include all of placement though they use no more than a reference to it. This list may
 # only become shorter.
-whole_placement='
-core_group/actor.hpp
-'
+whole_placement=''
 
 # check ROOT [TABLE [LIST]]
 check() {
