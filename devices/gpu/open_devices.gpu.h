@@ -73,13 +73,14 @@ class open_device {
   }
 
  private:
+  // Neither is ever destroyed: a device whose thread was left behind at shutdown may be closed while the process ends.
   static std::mutex& guard() {
-    static std::mutex m;
-    return m;
+    static auto* const m = new std::mutex;
+    return *m;
   }
   static std::map<int, int>& counts() {
-    static std::map<int, int> c;
-    return c;
+    static auto* const c = new std::map<int, int>;
+    return *c;
   }
 
   int index_;

@@ -159,6 +159,7 @@ std::map<int, disposition> handlers() {
     disposition& d = all[s];
     d.handler = reinterpret_cast<std::uintptr_t>(now.sa_handler);
     d.flags = now.sa_flags & ~0x04000000;  // the C library's own, set whenever somebody sets anything
+    if (now.sa_handler == SIG_DFL || now.sa_handler == SIG_IGN) continue;  // a mask is for a handler
     for (int other = 1; other < NSIG; ++other)
       if (sigismember(&now.sa_mask, other) == 1) d.masked.push_back(other);
   }
