@@ -2,7 +2,7 @@
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 //
-//   wakes.cpp       threads that are woken, counted as awake, or added
+//   wakes.cpp       threads that are woken, counted as awake, added, or moved to another core
 //   reports.cpp     bodies that have ended, and what a thread gives back
 //   waits.cpp       waiting inside a body, and threads from outside that help
 //   graphs.cpp      taking part in runs of recorded graphs
@@ -123,6 +123,7 @@ class group_actor final : public core_group,
   void be_awake(worker&, bool);
   void wake(std::size_t threads, parking::nearness);
   void found_work(worker&);
+  void move_stuck(worker&);
 
   // ---- reports.cpp
   void run_and_report(worker&, task_record&, executor* looks_next);
@@ -138,7 +139,6 @@ class group_actor final : public core_group,
   void give_helper(worker&);
 
   // ---- graphs.cpp
-  void move_stuck(worker&);
   bool join_graph(worker&);
   void call_for_nodes(graph_run&);
   void run_nodes(worker&, graph_run&, graph_run::hand&, bool owner);

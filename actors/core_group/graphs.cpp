@@ -117,20 +117,4 @@ void group_actor::run_nodes(worker& self, graph_run& g, graph_run::hand& mine, b
   self.hands = mine.outer;
 }
 
-// Moves threads of the group that are awake and wait for the core that this one computes on to another core: there is
-// one if not more threads are awake than there are cores.
-void group_actor::move_stuck(worker& self) {
-  self.minding.nodes = 0;
-  const std::uint64_t now = ticks();
-  if (now - self.minding.last < stuck_ticks_) return;
-  self.minding.last = now;
-  if (!may_move_ || placement_.active() > usable_cores_) return;
-  const int here = devices::current_cpu();
-  threads_.try_each([&](worker& w) {
-    if (&w != &self && w.place.looks.is_stuck(now, stuck_ticks_, here) &&
-        w.place.looks.begin_move(now, 20 * stuck_ticks_))
-      devices::move_thread_from(here, w.system_thread.load(std::memory_order_relaxed));
-  });
-}
-
 }  // namespace troupe::detail

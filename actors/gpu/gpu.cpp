@@ -39,10 +39,10 @@ void gpu_actor::start() {
 }
 
 void gpu_actor::run_tasks(std::span<task_record* const> tasks, attention who) {
-  bell& door = mail_.alarm_bell();
+  bell& alarm = mail_.alarm_bell();
   bool wake, left_alone = false;
   {
-    bell::held hold = door.hold();
+    bell::held hold = alarm.hold();
     if (!mail_.post(hold, tasks)) {  // the device has ended; only internal tasks come now
       hold.unlock();
       for (task_record* t : tasks) refuse(*t);
@@ -53,13 +53,13 @@ void gpu_actor::run_tasks(std::span<task_record* const> tasks, attention who) {
       left_alone = true;
       watchers_.note_left(hold, ticks());
     } else {
-      door.mark_rung(hold);
+      alarm.mark_rung(hold);
     }
-    wake = door.is_rung(hold) && door.has_sleeper();
+    wake = alarm.is_rung(hold) && alarm.has_sleeper();
   }
   if (who == attention::client) drive_now();
-  if (wake) door.wake();
-  if (left_alone && mail_.queued() != 0) door.ring();
+  if (wake) alarm.wake();
+  if (left_alone && mail_.queued() != 0) alarm.ring();
 }
 
 executor_report gpu_actor::report() const {

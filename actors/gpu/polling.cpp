@@ -35,17 +35,17 @@ void gpu_actor::sleep() {
   }
   if (requests_.any())
     until_look = until_look.count() == 0 ? load_nap : std::min<std::chrono::nanoseconds>(load_nap, until_look);
-  bell& door = mail_.alarm_bell();
+  bell& alarm = mail_.alarm_bell();
   {
-    bell::held hold = door.hold();
+    bell::held hold = alarm.hold();
     jobs_.show(hold);
-    door.announce(hold);
+    alarm.announce(hold);
     leave_turn();
-    if (!placement_.has_mail_for_sleeper()) watchers_.sleep(door, hold, until_look);
-    door.answer(hold);
+    if (!placement_.has_mail_for_sleeper()) watchers_.sleep(alarm, hold, until_look);
+    alarm.answer(hold);
     jobs_.hide(hold);
   }
-  door.get_up();
+  alarm.get_up();
   watchers_.get_up();
   turn_.take();
 }

@@ -10,7 +10,7 @@
 #include <functional>
 #include <memory>
 
-#include "tests/support/plain_device.hpp"
+#include "lone_workplace.hpp"
 
 namespace {
 
@@ -19,7 +19,6 @@ using namespace troupe::detail;
 class a_group_of_two_slots : public testing::Test, private parking::wake_conditions {
  protected:
   a_group_of_two_slots() { urgent_.options.priority = 5; }
-  ~a_group_of_two_slots() override { rt_->release(); }
   // Both slots are with threads of the group; a task that needs both gets in line.
   void form_line() { place.give_wide(wide_, 2, 0); }
   void queue_one(bool is_urgent) {
@@ -36,22 +35,17 @@ class a_group_of_two_slots : public testing::Test, private parking::wake_conditi
   bool work_overdue() const override { return false; }
   void all_asleep() override {}
 
-  runtime_state* const rt_ = new runtime_state;
-  wait_table board_;
-  test::plain_device host_;
-  std::atomic<bool> stopping_{false};
-  const std::atomic<bool> over_{false};
-  workplace where_{nullptr, host_, *rt_, board_, "cpu:0", stopping_, over_, 1.0};
+  const test::lone_workplace work_;
   task_record wide_;
   task_extra urgent_;
 
  protected:
   task_record ready;
-  worker_threads threads{where_, [](worker&, bool) {}, [](const auto&) -> std::function<void()> { return [] {}; }};
+  worker_threads threads{work_.where, [](worker&, bool) {}, [](const auto&) -> std::function<void()> { return [] {}; }};
   parking place{2, 0, *this, 1};
   task_queue queue{2};
   line_passers passers{1.0};
-  worker self{where_, 7};
+  worker self{work_.where, 7};
 };
 
 TEST_F(a_group_of_two_slots, has_no_line_to_pass_where_nobody_waits) {

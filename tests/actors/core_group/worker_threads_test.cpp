@@ -14,7 +14,7 @@
 #include <thread>
 #include <vector>
 
-#include "tests/support/plain_device.hpp"
+#include "lone_workplace.hpp"
 
 namespace {
 
@@ -28,16 +28,10 @@ class threads_of_a_group : public testing::Test {
   ~threads_of_a_group() override {
     go_.set_value();
     threads.wait_ended(std::chrono::steady_clock::now() + long_enough);
-    rt_->release();
   }
 
  private:
-  runtime_state* const rt_ = new runtime_state;
-  wait_table board_;
-  test::plain_device host_;
-  std::atomic<bool> stopping_{false};
-  const std::atomic<bool> over_{false};
-  workplace where_{nullptr, host_, *rt_, board_, "cpu:0", stopping_, over_, 1.0};
+  const test::lone_workplace work_;
   std::promise<void> go_;
   const std::shared_future<void> gone_ = go_.get_future().share();
 
@@ -46,7 +40,7 @@ class threads_of_a_group : public testing::Test {
   bool stay = false;
   std::atomic<bool> dismissed{false};
   std::vector<bool> lanes_of_helpers;
-  worker_threads threads{where_, [this](worker&, bool helps) { lanes_of_helpers.push_back(helps); },
+  worker_threads threads{work_.where, [this](worker&, bool helps) { lanes_of_helpers.push_back(helps); },
                          [this](std::shared_ptr<worker> w) -> std::function<void()> {
                            return [this, w = std::move(w), stays = stay] {
                              if (stays) gone_.wait();

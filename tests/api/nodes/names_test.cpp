@@ -11,6 +11,7 @@
 #include <cstdlib>
 #include <string>
 #include <system_error>
+#include <vector>
 
 namespace {
 
@@ -66,9 +67,11 @@ class mortal {
     std::string words[] = {"a node", "--gtest_also_run_disabled_tests",
                            "--gtest_filter=nodes_names.DISABLED_a_node_that_stays_until_it_is_killed"};
     char* argv[] = {words[0].data(), words[1].data(), words[2].data(), nullptr};
-    ::setenv(whom, address.c_str(), 1);
-    const int failed = ::posix_spawn(&pid_, "/proc/self/exe", nullptr, nullptr, argv, environ);
-    ::unsetenv(whom);
+    std::string joins = std::string(whom) + "=" + address;
+    std::vector<char*> variables{joins.data()};  // this process has threads: its own variables stay as they are
+    for (char** v = environ; *v; ++v) variables.push_back(*v);
+    variables.push_back(nullptr);
+    const int failed = ::posix_spawn(&pid_, "/proc/self/exe", nullptr, nullptr, argv, variables.data());
     if (failed != 0) throw std::system_error(failed, std::generic_category());
   }
   mortal(const mortal&) = delete;
