@@ -11,23 +11,16 @@
 #include <troupe/error.hpp>
 #include <troupe/runtime.hpp>
 
-#include "actors/execution/graph_run.hpp"
+#include "actors/execution/graph_nodes.hpp"
 #include "actors/placement/placement.hpp"
 #include "runtime/engine.hpp"
+#include "runtime/split_graphs.hpp"
 
 namespace troupe {
 
 namespace detail {
 
 namespace {
-
-// Stands in for placement while a graph is recorded: nothing runs, so nothing can fail.
-struct nothing_runs final : logic::dependencies::callbacks {
-  explicit nothing_runs(runtime_state& s) : state(s) {}
-  runtime_state& state;
-  task_record* make_combine(array_core& a, reduction& r) override { return detail::make_combine(state, a, r); }
-  void fail(task_record&, std::exception_ptr, bool) override {}
-};
 
 constexpr unsigned char cpu_bit = 1u << static_cast<int>(device_kind::cpu);
 
@@ -212,7 +205,19 @@ void summarize(recorded_graph& g, recording& recorded) {
                 "the graph touches more than 60000 tiles, and parts of tiles, of partly used arrays");
 }
 
+// A graph whose calls run on several nodes: its parts do the work.
+std::shared_ptr<recorded_graph> compile_split(engine& the_engine, recording& recorded) {
+  check_links(recorded.tasks);
+  for (const task_record* t : recorded.tasks) refuse_what_cannot_be_recorded(*t);
+  auto g = std::make_shared<recorded_graph>();
+  g->rt = &the_engine.state();
+  g->rt->retain();
+  g->split = split(the_engine, recorded);
+  return g;
+}
+
 std::shared_ptr<recorded_graph> compile(engine& the_engine, recording& recorded) {
+  if (leaves_this_node(the_engine, recorded)) return compile_split(the_engine, recorded);
   nothing_runs around(the_engine.state());
   logic::dependencies deps(around, &recorded.tiles);
   auto g = std::make_shared<recorded_graph>();
@@ -229,24 +234,9 @@ std::shared_ptr<recorded_graph> compile(engine& the_engine, recording& recorded)
   find_executors(*g, recorded, the_engine.placement_actor().facts());
   deps.combine_recorded(combines);
   recorded.tasks.insert(recorded.tasks.end(), combines.begin(), combines.end());
-  for (std::size_t i = 0; i < recorded.tasks.size(); ++i) recorded.tasks[i]->id = i;
-  std::vector<replay_node> nodes(recorded.tasks.size());
-  for (std::size_t i = 0; i < nodes.size(); ++i) {
-    replay_node& n = nodes[i];
-    n.task = recorded.tasks[i];
-    n.initial = n.task->pending - 1;
-    n.first = static_cast<std::uint32_t>(g->successors.size());
-    deps.each_successor(*n.task, [&](task_record& next, bool data) {
-      g->successors.push_back(static_cast<std::uint32_t>(next.id) | (data ? recorded_graph::data_bit : 0));
-    });
-    n.count = static_cast<std::uint32_t>(g->successors.size()) - n.first;
-    if (n.initial == 0) g->roots.push_back(static_cast<std::uint32_t>(i));
-    deps.forget_successors(*n.task);
-  }
-  summarize(*g, recorded);
-  for (task_record* t : recorded.tasks) t->id = t->sequence;
-  g->nodes = std::move(nodes);
+  make_nodes(*g, recorded.tasks, deps);
   recorded.tasks.clear();  // the graph owns them now
+  summarize(*g, recorded);
   return g;
 }
 
@@ -291,6 +281,7 @@ future<void> runtime::run(const task_options& options, const graph& g) {
   engine& e = the_engine();
   if (rg.rt != &e.state()) throw error(errc::bad_argument, "the graph was recorded by another runtime");
   if (options.retries != 0) throw error(errc::not_supported, "a graph as a whole is not retried");
+  if (rg.split) return detail::run(e, options, rg.split);
   const target to{.the_engine = &e, .recorded = nullptr, .waits = false};
   task_record* t = make_record(to, &options, &run_on_device, &run_nothing, static_cast<const box<1>*>(nullptr),
                                static_cast<const extent<1>*>(nullptr));
@@ -342,7 +333,13 @@ future<void> runtime::run(const task_options& options, const graph& g) {
   return done;
 }
 
-std::size_t graph::size() const { return graph_ ? graph_->nodes.size() : 0; }
-std::size_t graph::edges() const { return graph_ ? graph_->successors.size() : 0; }
+std::size_t graph::size() const {
+  if (!graph_) return 0;
+  return graph_->split ? graph_->split->calls : graph_->nodes.size();
+}
+std::size_t graph::edges() const {
+  if (!graph_) return 0;
+  return graph_->split ? graph_->split->edges : graph_->successors.size();
+}
 
 }  // namespace troupe

@@ -141,6 +141,7 @@ class group_actor final : public core_group,
   // ---- graphs.cpp
   bool join_graph(worker&);
   void call_for_nodes(graph_run&);
+  bool next_node(worker&, graph_run&, graph_run::hand&, std::uint32_t& node);
   void run_nodes(worker&, graph_run&, graph_run::hand&, bool owner);
   void finish_run(worker&, graph_run&, graph_run::hand&, bool owner);
   void await_nodes(worker&, graph_run&);

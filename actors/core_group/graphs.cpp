@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "actors/core_group/actor.hpp"
+#include "actors/execution/graph_part.hpp"
 #include "actors/execution/task_errors.hpp"
 #include "actors/placement/placement.hpp"
 #include "devices/threads.hpp"
@@ -17,14 +18,22 @@ std::exception_ptr group_actor::run_graph(worker& self, task_record& t) {
   // Threads whose bodies wait inside keep their hands: there are some for the spare ones.
   graph_run g(*graph, 2 * runs_.slots_of(t.extra->executors), &t);
   graph_run::hand& mine = g.take_hand();
+  if (graph->part) try {
+      graph->part->begin(g, t, [this, &g] { call_for_nodes(g); });
+    } catch (...) {
+      const std::exception_ptr why = std::current_exception();
+      return task_error(t, options_.facts.name, 1, why, failure_code(why));
+    }
   runs_.open(g, options_.facts.id, t.extra->executors);
   self.system_thread.store(devices::current_thread(), std::memory_order_relaxed);
   const auto slots = static_cast<std::size_t>(options_.facts.slots);
-  wake(std::min(slots - 1, graph->roots.size()), parking::nearness::far);
-  if (graph->roots.size() > slots) runs_.call_others(g, options_.facts.id, graph->roots.size() - slots);
+  const std::size_t ready = g.shared_count();
+  wake(std::min(slots - 1, ready), parking::nearness::far);
+  if (ready > slots) runs_.call_others(g, options_.facts.id, ready - slots);
   const auto finish = [&] {
     runs_.close(g);
     g.wait_for_helpers();
+    if (graph->part) graph->part->end();
   };
   try {
     run_nodes(self, g, mine, true);
@@ -67,6 +76,26 @@ void group_actor::call_for_nodes(graph_run& g) {
     runs_.call_others(g, options_.facts.id, 1);
 }
 
+// Takes the next node of the run for this thread, and looks for one a while. What other parts of the graph send is taken
+// in by the thread that looks: the network's own would have to wake it.
+bool group_actor::next_node(worker& self, graph_run& g, graph_run::hand& mine, std::uint32_t& node) {
+  if (!g.graph.part) return g.next(mine, node, run_patience());
+  if (g.next(mine, node, 0)) {
+    if (self.network.polls)
+      outside_.begins(self.network, 1,
+                      g.graph.node_ticks.load(std::memory_order_relaxed) * static_cast<float>(tick_ns_), ticks());
+    return true;
+  }
+  const std::uint64_t since = ticks();
+  do {
+    if (g.is_over()) return false;
+    if (!outside_.poll(self.network, ticks(), since)) spin_lock::pause();
+    if (g.next(mine, node, 0)) return true;
+  } while (ticks() - since < run_patience());
+  outside_.rest(self.network);
+  return false;
+}
+
 // Waits for nodes that other threads have, without a slot: they may be waiting for this thread's.
 void group_actor::await_nodes(worker& self, graph_run& g) {
   leave_slots(self);
@@ -82,7 +111,7 @@ void group_actor::finish_run(worker& self, graph_run& g, graph_run::hand& mine, 
     return;
   }
   for (std::uint32_t node; !g.is_over();)
-    if (g.next(mine, node, run_patience()))
+    if (next_node(self, g, mine, node))
       g.finished(mine, node, self.run_node(g, node), wake_ticks_);
     else if (!g.is_over())
       await_nodes(self, g);
@@ -92,7 +121,7 @@ void group_actor::run_nodes(worker& self, graph_run& g, graph_run::hand& mine, b
   mine.outer = std::exchange(self.hands, &mine);
   mine.looks = &self.place.looks;
   for (std::uint32_t node;;) {
-    if (g.next(mine, node, run_patience())) {
+    if (next_node(self, g, mine, node)) {
       bool fine = false;
       try {
         fine = self.run_node(g, node);

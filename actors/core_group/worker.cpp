@@ -8,6 +8,7 @@
 #include <algorithm>
 
 #include "actors/core_group/core_group.hpp"
+#include "actors/execution/graph_part.hpp"
 #include "actors/execution/task_errors.hpp"
 #include "actors/execution/written_copies.hpp"
 #include "actors/logic/scheduling/resources.hpp"
@@ -122,7 +123,10 @@ void worker::run(task_record& t) {
 
 bool worker::run_node(graph_run& g, std::uint32_t n) {
   replay_node& node = g.graph.nodes[n];
-  if (node.poisoned.load(std::memory_order_acquire)) return false;
+  if (node.poisoned.load(std::memory_order_acquire)) {
+    if (g.graph.part) g.graph.part->left_out(n);
+    return false;
+  }
   task_record& t = *node.task;
   run_context& c = enter(t, {}, g.task);
   const std::uint64_t begin = lane.on() ? ticks() : 0;
@@ -136,7 +140,10 @@ bool worker::run_node(graph_run& g, std::uint32_t n) {
     count(c, {});
     throw;
   }
-  if (!end_of_body.fine) g.fail(t.error);
+  if (!end_of_body.fine) {
+    g.fail(t.error);
+    if (g.graph.part) g.graph.part->left_out(n);
+  }
   --depth_;
   if (begin) lane.add(t.id, begin, ticks(), logic::name_of(t).c_str());
   count(c, end_of_body);

@@ -9,6 +9,7 @@
 
 #include <troupe/detail/engine.hpp>
 
+#include "actors/execution/graph_part.hpp"
 #include "actors/protocol/clock.hpp"
 #include "devices/threads.hpp"
 
@@ -22,6 +23,8 @@ constexpr int pauses_between_looks = 4, looks_between_yields = 8;
 // Times the cost of a wake-up that a thread is given to come before another one is woken.
 constexpr float time_to_come = 8;
 }  // namespace
+
+recorded_graph::recorded_graph() = default;
 
 recorded_graph::~recorded_graph() {
   for (replay_node& n : nodes) {
@@ -262,6 +265,21 @@ void graph_run::lay_out(std::span<replay_node* const> nodes) {
 void graph_run::fail(std::exception_ptr e) {
   std::lock_guard hold(sleep_lock_);
   if (!error) error = std::move(e);
+}
+
+std::exception_ptr graph_run::failure() {
+  std::lock_guard hold(sleep_lock_);
+  return error;
+}
+
+bool graph_run::arrive(std::uint32_t node, bool fine) {
+  replay_node& n = graph.nodes[node];
+  if (!fine) n.poisoned.store(true, std::memory_order_release);
+  if (n.pending.fetch_sub(1, std::memory_order_acq_rel) != 1) return false;
+  const bool is_expected = is_awaited() || owner_sleeps_.load(std::memory_order_seq_cst);
+  replay_node* const ready = &n;
+  lay_out({&ready, 1});
+  return !is_expected;
 }
 
 void graph_run::leave() {

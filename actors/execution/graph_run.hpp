@@ -3,6 +3,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <condition_variable>
 #include <cstdint>
@@ -24,6 +25,9 @@
 
 namespace troupe::detail {
 
+class graph_part;
+struct split_graph;
+
 /// A call of a recorded graph, with the counter of its run in progress.
 struct replay_node {
   task_record* task = nullptr;
@@ -41,6 +45,7 @@ enum class extent_of : std::uint16_t { tile, whole_array, box };
 struct recorded_graph {
   static constexpr std::uint32_t data_bit = 1u << 31;
 
+  recorded_graph();
   ~recorded_graph();
 
   runtime_state* rt = nullptr;
@@ -56,6 +61,9 @@ struct recorded_graph {
   std::atomic<float> node_ticks{0};  // mean time of a node on cores; 0: not known yet
   std::mutex lock;                   // guards last
   task_record* last = nullptr;       // the newest run; holds a reference
+  std::unique_ptr<graph_part> part;  // null: it is no part of a larger graph
+  // Not null: the graph is over several nodes, which have its parts, and has no nodes of its own.
+  std::shared_ptr<split_graph> split;
 };
 
 /// Calls that a recorder has noted, in program order.
@@ -111,13 +119,22 @@ class graph_run {
   /// thread should be woken: nobody has looked for nodes while this thread held more than `wake_ticks` of work that it
   /// did not get to at once. A wake-up is given some times `wake_ticks` before the next one is asked for.
   wake_hint finished(hand&, std::uint32_t node, bool fine, float wake_ticks);
+  /// Keeps the first error.
   void fail(std::exception_ptr);
+  std::exception_ptr failure();
+  /// Counts a node down that waits for something from another process; `fine`: that has come, else the node is left
+  /// out. Any thread, until the node has ended. True if the node is ready and no thread looks for nodes.
+  bool arrive(std::uint32_t node, bool fine);
 
   /// True if a thread looks for nodes.
   bool is_awaited() const { return hungry_.load(std::memory_order_relaxed) != 0; }
   /// True if there are nodes that a thread without any could take. Sequentially consistent, as far as they are laid
   /// out.
   bool has_shared() const;
+  /// Returns how many nodes are laid out, of which any thread may take some.
+  std::size_t shared_count() const {
+    return static_cast<std::size_t>(std::max<std::int64_t>(0, shared_left_.load(std::memory_order_relaxed)));
+  }
   /// Counts a thread in that takes part beside the owner; `leave` counts it out.
   void join() { helpers_.fetch_add(1, std::memory_order_acq_rel); }
   void leave();

@@ -21,6 +21,7 @@
 #include "actors/execution/run_context.hpp"
 #include "actors/logic/data/array_core.hpp"
 #include "actors/memory/host_tiles.hpp"
+#include "actors/node_service/call_checks.hpp"
 #include "actors/node_service/deferred_calls.hpp"
 #include "actors/node_service/loans.hpp"
 #include "actors/node_service/node_service.hpp"
@@ -36,19 +37,17 @@ namespace troupe::detail {
 
 /// The kernel of the host accesses of transfers.
 extern const kernel_info access_kernel;
-/// Throws error(protocol_error): the owner has said what makes no sense here.
-[[noreturn]] void refuse_peer(const std::string& what);
-
 class node_service_actor final : public node_service, private task_listener {
  public:
   node_service_actor(engine& the_engine, placement& p, wait_table& b, runtime_state& rt,
-                     std::shared_ptr<net::session> s, find_line lines, failure_sink give_up)
+                     std::shared_ptr<net::session> s, find_line lines, find_part parts, failure_sink give_up)
       : engine_(the_engine),
         placement_(p),
         board_(b),
         rt_(rt),
         session_(std::move(s)),
         lines_(std::move(lines)),
+        find_part_(std::move(parts)),
         give_up_(std::move(give_up)),
         pushes_(rt),
         out_(session_) {}
@@ -130,10 +129,9 @@ class node_service_actor final : public node_service, private task_listener {
   void take_in(const wire::array_descriptor&);
   void take_in(const wire::gaps&);
   void start(const wire::task_descriptor&);
-  static void check(const array_core&, const wire::access_descriptor&);
-  std::vector<std::span<const std::byte>> check_call(const wire::task_descriptor&, const offered_kernel&) const;
   void add_access(remote_task&, task_record&, const wire::access_descriptor&);
-  void make_task(remote_task&, const wire::task_descriptor&, const offered_kernel&);
+  void make_task(remote_task&, const wire::task_descriptor&);
+  void make_part(task_record&, std::span<const std::span<const std::byte>> values);
   void ended(remote_task&, bool runtime_ends);
   void refuse_task(remote_task&, wire::task_end);
   void recall(std::uint64_t id);
@@ -153,6 +151,7 @@ class node_service_actor final : public node_service, private task_listener {
   runtime_state& rt_;
   const std::shared_ptr<net::session> session_;
   const find_line lines_;
+  const find_part find_part_;
   const failure_sink give_up_;
   const std::atomic<bool> never_stopping_{false};
   const scope here_ = scope::here();

@@ -326,9 +326,10 @@ bool node_service_actor::is_empty() const {
 }
 
 std::shared_ptr<node_service> make_node_service(engine& the_engine, placement& p, wait_table& b, runtime_state& rt,
-                                                std::shared_ptr<net::session> s, find_line lines,
+                                                std::shared_ptr<net::session> s, find_line lines, find_part parts,
                                                 failure_sink give_up) {
-  return std::make_shared<node_service_actor>(the_engine, p, b, rt, std::move(s), std::move(lines), std::move(give_up));
+  return std::make_shared<node_service_actor>(the_engine, p, b, rt, std::move(s), std::move(lines), std::move(parts),
+                                              std::move(give_up));
 }
 
 }  // namespace troupe::detail

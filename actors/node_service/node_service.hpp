@@ -22,6 +22,7 @@ namespace troupe::detail {
 
 class placement;
 class wait_table;
+struct recorded_graph;
 struct runtime_state;
 
 /// Thread-safe.
@@ -64,8 +65,13 @@ bool is_for_node_service(wire::kind);
 /// `give_up_link`. Not called with a node service's lock held.
 using find_line = std::function<std::shared_ptr<net::session>(const node_id&)>;
 
+/// Returns this node's part of one of the owner's recorded graphs, by the owner's number. Throws an error where there is
+/// none. Called with a node service's lock held.
+using find_part = std::function<std::shared_ptr<recorded_graph>(std::uint64_t)>;
+
 /// `give_up` ends the session, for that reason; any thread.
 std::shared_ptr<node_service> make_node_service(engine&, placement&, wait_table&, runtime_state&,
-                                                std::shared_ptr<net::session>, find_line, failure_sink give_up);
+                                                std::shared_ptr<net::session>, find_line, find_part,
+                                                failure_sink give_up);
 
 }  // namespace troupe::detail

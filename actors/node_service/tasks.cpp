@@ -1,19 +1,21 @@
 // What this file is for: tasks of another node: how they are made, started, stopped, and what is told of their end.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
+#include <cstring>
+
 #include <troupe/error.hpp>
 
+#include "actors/execution/graph_part.hpp"
 #include "actors/execution/task_errors.hpp"
 #include "actors/execution/written_copies.hpp"
 #include "actors/logic/data/dependencies.hpp"
 #include "actors/node_service/actor.hpp"
+#include "actors/node_service/call_checks.hpp"
 #include "actors/protocol/phase.hpp"
 
 namespace troupe::detail {
 
 namespace {
-
-using wire::bytes_max;
 
 errc code_of(const std::exception_ptr& why) {
   try {
@@ -76,6 +78,24 @@ wire::task_end end_of(const task_record& t) {
   return e;
 }
 
+// A run of a graph's part has no body of its own, and no result.
+constexpr task_ops part_run_ops{[](task_record&, task_context&) {}, [](task_record&) {}, [](task_record&) noexcept {},
+                                [](task_record&) noexcept -> void* { return nullptr; }};
+
+// Checks a task that runs a part of a graph: which tiles it may hold is known to the part.
+std::vector<std::span<const std::byte>> check_part(const wire::task_descriptor& c, const named_array& array_of) {
+  std::vector<std::span<const std::byte>> values(c.values.begin(), c.values.end());
+  if (values.size() != 2 || values[0].size() != sizeof(std::uint64_t) || values[1].size() != sizeof(std::uint64_t))
+    refuse_peer("a run of a graph without its numbers");
+  for (const wire::access_descriptor& x : c.accesses) {
+    const array_core* const known = array_of(x.array);
+    if (!known) refuse_peer("an array that was not named before");
+    check_access(*known, x);
+    if (x.fresh || x.returns || x.mode == access_mode::reduce) refuse_peer("a run of a graph that holds no tile");
+  }
+  return values;
+}
+
 }  // namespace
 
 void node_service_actor::take_in(const wire::array_descriptor& c) {
@@ -88,7 +108,7 @@ void node_service_actor::take_in(const wire::array_descriptor& c) {
   s.name = c.name;
   double bytes = static_cast<double>(c.element);
   for (const index_t n : c.size) bytes *= static_cast<double>(std::max<index_t>(n, 1));  // products of some of them too
-  if (bytes > bytes_max) refuse_peer("an array that is too large");
+  if (bytes > wire::bytes_max) refuse_peer("an array that is too large");
   if (arrays_.contains(c.id)) refuse_peer("an array that is there already");
   arrays_.emplace(c.id, new_array(engine_, std::move(s)));
 }
@@ -116,9 +136,7 @@ void node_service_actor::start(const wire::task_descriptor& c) {
     return refuse_it(std::move(end));
   }
   try {
-    const offered_kernel* const k = find_offer(c.kernel);
-    if (!k) throw error(errc::no_executor, "the kernel is not offered there");
-    make_task(r, c, *k);
+    make_task(r, c);
   } catch (const std::exception& e) {
     wire::task_end end = failed(code_of(std::current_exception()), e.what());
     if (end.code != errc::protocol_error) return refuse_it(std::move(end));
@@ -147,53 +165,6 @@ void node_service_actor::refuse_task(remote_task& r, wire::task_end end) {
   tell_end(end);
 }
 
-// The boxes of an access lie as they may: one long beyond the rank of the array, so that what the body sees of them is
-// empty where it has no memory; the limits inside the array. Only what was written goes back, and each partial does.
-void node_service_actor::check(const array_core& a, const wire::access_descriptor& x) {
-  const array_spec& s = a.spec;
-  double volume = static_cast<double>(s.element);
-  for (int d = 0; d < rank_max; ++d) {
-    if (x.limit.lo[d] < 0 || x.limit.hi[d] > s.size[d]) refuse_peer("a box outside of its array");
-    const bool is_one = x.where.lo[d] == 0 && x.where.hi[d] == 1 && x.limit.lo[d] == 0 && x.limit.hi[d] == 1;
-    if (d >= s.rank && !is_one) refuse_peer("a box of more dimensions than its array");
-    volume *= static_cast<double>(std::max<index_t>(x.where.size(d), 1));
-  }
-  if (volume > bytes_max) refuse_peer("a box that is too large");
-  const bool reads = x.mode == access_mode::read;
-  if (!reads && x.edge != border::clip && !x.limit.contains(x.where)) refuse_peer("a border of what is written");
-  if ((x.returns || x.copied) && reads) refuse_peer("what was only read is to be sent back");
-  if (x.fresh && (!x.returns || !x.gaps.empty())) refuse_peer("a partial that stays, or is to be sent");
-  if ((x.fresh || x.edge == border::fill) && s.element > x.fill.size())
-    refuse_peer("a constant of elements that are too large");
-}
-
-// Checks the arguments of a call against the kernel's signature; returns the values in the order of its parameters.
-std::vector<std::span<const std::byte>> node_service_actor::check_call(const wire::task_descriptor& c,
-                                                                       const offered_kernel& k) const {
-  std::size_t array = 0, value = 0;
-  std::vector<std::span<const std::byte>> values;
-  for (const parameter_facts& p : k.parameters) {
-    if (!p.is_array) {
-      if (value == c.values.size() || c.values[value].size() != p.bytes)
-        refuse_peer("values that are not the kernel's");
-      if (p.is_truth && std::to_integer<unsigned>(c.values[value][0]) > 1)
-        refuse_peer("a value that is neither 0 nor 1");
-      values.emplace_back(c.values[value++]);
-      continue;
-    }
-    if (array == c.accesses.size()) refuse_peer("fewer arrays than the kernel has");
-    const wire::access_descriptor& x = c.accesses[array++];
-    const auto known = arrays_.find(x.array);
-    if (known == arrays_.end()) refuse_peer("an array that was not named before");
-    const array_spec& s = known->second->spec;
-    const bool same_mode = p.mode == x.mode && x.fresh == (p.mode == access_mode::reduce);
-    if (!same_mode || s.rank != p.rank || s.element != p.bytes) refuse_peer("an array that is not the kernel's");
-    check(*known->second, x);
-  }
-  if (array != c.accesses.size() || value != c.values.size()) refuse_peer("more arguments than the kernel has");
-  return values;
-}
-
 // Describes one access of a task's record, keeps the arrays whose boxes go back, and asks for the boxes that are
 // missing.
 void node_service_actor::add_access(remote_task& r, task_record& t, const wire::access_descriptor& x) {
@@ -217,8 +188,15 @@ void node_service_actor::add_access(remote_task& r, task_record& t, const wire::
 }
 
 // Makes the record of a task as its owner describes it. Throws what is wrong with that, or lacking here.
-void node_service_actor::make_task(remote_task& r, const wire::task_descriptor& c, const offered_kernel& k) {
-  const std::vector<std::span<const std::byte>> values = check_call(c, k);
+void node_service_actor::make_task(remote_task& r, const wire::task_descriptor& c) {
+  const bool is_part = c.kernel == graph_part_kernel.key;
+  const offered_kernel* const k = is_part ? nullptr : find_offer(c.kernel);
+  if (!is_part && !k) throw error(errc::no_executor, "the kernel is not offered there");
+  const named_array array_of = [this](std::uint64_t id) -> const array_core* {
+    const auto known = arrays_.find(id);
+    return known == arrays_.end() ? nullptr : known->second;
+  };
+  const std::vector<std::span<const std::byte>> values = k ? check_call(c, *k, array_of) : check_part(c, array_of);
   struct holder {
     task_record* task;
     ~holder() {
@@ -231,7 +209,7 @@ void node_service_actor::make_task(remote_task& r, const wire::task_descriptor& 
   t.ops = nullptr;
   if (static_cast<int>(c.accesses.size()) > task_record::inline_accesses) size_accesses(t, c.accesses.size());
   for (const wire::access_descriptor& x : c.accesses) add_access(r, t, x);
-  t.kernel = intern(engine_, k.info);
+  t.kernel = intern(engine_, k ? k->info : graph_part_kernel);
   task_options o;
   o.name = c.name;
   o.priority = c.priority;
@@ -247,8 +225,22 @@ void node_service_actor::make_task(remote_task& r, const wire::task_descriptor& 
   for (std::size_t i = 0; i < c.accesses.size(); ++i)
     if (c.accesses[i].copied || c.accesses[i].returns)
       left -= ask_for_copy(t, static_cast<int>(i), std::min(left, wire::inline_max));
-  k.fill(t, k.body.get(), values);
+  if (k)
+    k->fill(t, k->body.get(), values);
+  else
+    make_part(t, values);
   r.task = std::exchange(made.task, nullptr);
+}
+
+// Makes the task a run of a part of one of the owner's graphs.
+void node_service_actor::make_part(task_record& t, std::span<const std::span<const std::byte>> values) {
+  std::uint64_t graph = 0;
+  std::memcpy(&graph, values[0].data(), sizeof graph);
+  std::memcpy(&t.extra->run_of_part, values[1].data(), sizeof t.extra->run_of_part);
+  t.extra->payload = find_part_(graph);
+  t.kind = task_kind::graph_run;
+  t.ops = &part_run_ops;
+  t.body_gone = true;
 }
 
 // The owner takes a task back that has not begun. Placement is done with it when its turn comes, as with any task that

@@ -14,8 +14,6 @@ namespace troupe::detail {
 
 const kernel_info access_kernel{.name = "access from another node", .key = 2};
 
-void refuse_peer(const std::string& what) { throw error(errc::protocol_error, what); }
-
 void node_service_actor::check(const array_core& a, const wire::gap& g) {
   if (g.tile >= a.tile_count || g.where.empty() || !a.tile_box(g.tile).contains(g.where))
     refuse_peer("a box that is not in its tile");

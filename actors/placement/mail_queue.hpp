@@ -24,6 +24,9 @@ class mail_queue {
   std::size_t post(mail m) { return inbox_.post(m); }
   /// As above, and increments `counter`, which is changed by this function only. Returns how many items wait now.
   std::size_t post(mail m, std::atomic<std::uint64_t>& counter) { return inbox_.post(m, counter); }
+  std::size_t post(std::span<const mail> many, std::atomic<std::uint64_t>& counter) {
+    return inbox_.post(many, counter);
+  }
   std::size_t count() const { return inbox_.count(); }
   bool maybe() const { return inbox_.maybe(); }
 

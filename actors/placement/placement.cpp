@@ -92,7 +92,21 @@ void placement::refuse_closed() const { throw error(errc::runtime_stopped, endin
 
 void placement::submit(task_record* t, bool inside) {
   if (!inside && in_flight_.may_be_at_bound()) wait_at_bound();
-  const std::size_t waiting = mail_.post(mail(t, mail::submitted), in_flight_.submissions());
+  have_ordered(mail_.post(mail(t, mail::submitted), in_flight_.submissions()), inside);
+}
+
+void placement::submit_together(std::span<task_record* const> all, bool inside) {
+  if (all.empty()) return;
+  if (!inside && in_flight_.may_be_at_bound()) wait_at_bound();
+  std::vector<mail> items;
+  items.reserve(all.size());
+  for (task_record* t : all) items.emplace_back(t, mail::submitted);
+  const std::size_t waiting = mail_.post(items, in_flight_.submissions());
+  have_ordered(waiting == items.size() ? 1 : waiting, inside);
+}
+
+// Sees to it that what has been posted is ordered soon; `waiting`: so much mail there is now.
+inline void placement::have_ordered(std::size_t waiting, bool inside) {
   int asleep = 0;
   for (const executor* e : executors_.near()) asleep += e->sleepers();
   if (asleep != 0) {

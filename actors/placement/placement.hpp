@@ -101,6 +101,8 @@ class placement final : public actor, private logic::dependencies::callbacks, pr
   /// Posts a task to be ordered, and blocks at the in-flight bound. `inside`: the caller is a task, which is never held
   /// back at the bound.
   void submit(task_record*, bool inside);
+  /// The same for several tasks, between which none of another thread comes.
+  void submit_together(std::span<task_record* const>, bool inside);
   /// Blocks at the in-flight bound as `submit` does, for a caller that must not block there.
   void hold_back() {
     if (in_flight_.may_be_at_bound()) wait_at_bound();
@@ -277,6 +279,7 @@ class placement final : public actor, private logic::dependencies::callbacks, pr
   void look_up() override { look_again(); }
   bool end_failed_turn(bool taken);
   void wait_at_bound();
+  void have_ordered(std::size_t waiting, bool inside);
   bool serve(executor* self, bool client = false);  // drains the mail, decides, leaves the turn
   // Waits for the turn, and has it once all that was posted before has been handled.
   void take_settled_turn() {

@@ -33,6 +33,13 @@ class mailbox {
     counter.store(counter.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
     return add(m);
   }
+  /// As the one before, for items between which no other producer's come.
+  std::size_t post(std::span<const Item> many, std::atomic<std::uint64_t>& counter) {
+    std::lock_guard hold(lock_);
+    counter.store(counter.load(std::memory_order_relaxed) + many.size(), std::memory_order_relaxed);
+    items_.insert(items_.end(), many.begin(), many.end());
+    return count_.fetch_add(many.size(), std::memory_order_seq_cst) + many.size();
+  }
   void post(std::span<const Item> many) {
     std::lock_guard hold(lock_);
     items_.insert(items_.end(), many.begin(), many.end());

@@ -5,6 +5,8 @@
 
 #include <troupe/error.hpp>
 
+#include "actors/execution/call_values.hpp"
+#include "actors/execution/graph_part.hpp"
 #include "actors/execution/reexecution.hpp"
 #include "actors/logic/data/dependencies.hpp"
 #include "actors/logic/data/directory.hpp"
@@ -20,27 +22,6 @@ namespace {
 constexpr std::size_t gaps_inside_max = 512;
 // Calls on nodes are asked to stop by a message instead.
 const std::atomic<bool> never_stops{false};
-
-/// Collects the values of a call; views go by their accesses.
-class value_sink final : public task_context, private argument_sink {
- public:
-  explicit value_sink(std::vector<std::vector<std::byte>>& to) : to_(to) { sink_ = this; }
-  const char* executor() const override { return ""; }
-  bool stop_requested() const override { return false; }
-  int attempt() const override { return 1; }
-  raw_view view_of(int) override { return {}; }
-
- private:
-  void array(const raw_view&, int, std::size_t) override {}
-  void value(const void* data, std::size_t bytes) override {
-    const auto* b = static_cast<const std::byte*>(data);
-    to_.emplace_back(b, b + bytes);
-  }
-  bool wants_tuple() const override { return false; }
-  void tuple(const void*) override {}
-
-  std::vector<std::vector<std::byte>>& to_;
-};
 
 // True if a copy of a tile that the task writes is to come with its end: somebody here or on a third node waits for it.
 // What a task that cannot be repeated writes comes home in any case.
@@ -200,7 +181,7 @@ void node_actor::encode(job& j) {
     add_returned(j, w, i, static_cast<int>(c.accesses.size()) - 1);
   }
   if (j.data) j.data->awaited = j.data->to.size();
-  value_sink values(c.values);
+  call_values values(c.values);
   t.ops->run(t, values);  // hands its values over
   check_size(c);
   send_gaps(c);
@@ -239,8 +220,10 @@ void node_actor::add_returned(job& j, wire::access_descriptor& w, int access, in
   }
 }
 
-// Keeps the call, as it is sent, of a task that writes tiles there: it may have to be repeated when they are lost.
+// Keeps the call, as it is sent, of a task that writes tiles there: it may have to be repeated when they are lost. Parts
+// of graphs cannot be repeated alone.
 void node_actor::remember(task_record& t, wire::task_descriptor& c, std::span<const std::byte> sent) {
+  if (is_graph_part(t)) return;
   bool writes = false;
   for (int i = 0; i < t.access_count; ++i) {
     const access& x = t.accesses[i];

@@ -7,6 +7,7 @@
 
 #include <troupe/error.hpp>
 
+#include "actors/execution/graph_part.hpp"
 #include "actors/execution/reexecution.hpp"
 #include "actors/execution/task_errors.hpp"
 #include "actors/logic/data/dependencies.hpp"
@@ -337,7 +338,7 @@ void node_actor::refuse(task_record& t, std::exception_ptr why) { report_.refusa
 // several nodes when they went may be what kills them. Thousands may be under way on each, so the nodes tell which have
 // begun; but only for tasks that have seen a node go, because that costs a message.
 bool node_actor::may_run_again(task_record& t, bool begun) {
-  if (t.kernel->repeat == purity::once || is_overdue(t)) return false;
+  if (t.kernel->repeat == purity::once || is_graph_part(t) || is_overdue(t)) return false;
   if (t.extra->attempt.load(std::memory_order_relaxed) > 1 && !begun) return true;
   return t.extra->attempt.fetch_add(1, std::memory_order_relaxed) < attempts_max;
 }

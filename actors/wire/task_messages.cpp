@@ -17,23 +17,6 @@ constexpr std::uint64_t element_max = 1u << 20, align_max = element_align_max;
 
 [[noreturn]] void refuse(const char* what) { throw error(errc::protocol_error, std::string(what) + " in a frame"); }
 
-void put_box(net::writer& to, const logic::box4& b) {
-  for (int d = 0; d < rank_max; ++d) {
-    to.signed_varint(b.lo[d]);
-    to.signed_varint(b.hi[d]);
-  }
-}
-
-logic::box4 take_box(net::reader& from) {
-  logic::box4 b;
-  for (int d = 0; d < rank_max; ++d) {
-    b.lo[d] = from.signed_varint();
-    b.hi[d] = from.signed_varint();
-    if (b.lo[d] < -far || b.hi[d] > far || b.lo[d] > b.hi[d]) refuse("a malformed box");
-  }
-  return b;
-}
-
 // An element is decoded before there is room for the next: what is not there costs nothing.
 template <class T, class F>
 void take_list(net::reader& from, std::vector<T>& to, std::uint64_t most, const char* what, F&& take) {
@@ -124,29 +107,6 @@ void put(net::writer& to, std::span<const resource> all) {
   for (const resource& r : all) put(to, r);
 }
 
-array_descriptor take_array(net::reader& from) {
-  array_descriptor a;
-  a.id = from.varint();
-  a.rank = static_cast<int>(from.at_most(rank_max, "a rank"));
-  if (a.rank == 0) refuse("a rank of zero");
-  for (int d = 0; d < rank_max; ++d) {
-    a.size[d] = static_cast<index_t>(from.at_most(static_cast<std::uint64_t>(far), "the size of an array"));
-    a.tile[d] = static_cast<index_t>(from.at_most(static_cast<std::uint64_t>(far), "the size of a tile"));
-    if (a.tile[d] == 0 || (d >= a.rank && (a.size[d] != 1 || a.tile[d] != 1))) refuse("a malformed array");
-  }
-  a.element = from.at_most(element_max, "the size of an element");
-  a.align = from.at_most(align_max, "an alignment");
-  if (a.element == 0 || a.align == 0 || (a.align & (a.align - 1)) != 0) refuse("a malformed array");
-  double tiles = 1;
-  for (int d = 0; d < rank_max; ++d) {
-    const index_t tile = std::clamp<index_t>(a.tile[d], 1, std::max<index_t>(a.size[d], 1));
-    tiles *= static_cast<double>(std::max<index_t>(1, (a.size[d] + tile - 1) / tile));
-  }
-  if (tiles > tiles_max) refuse("an array of too many tiles");
-  a.name = from.text(name_max);
-  return a;
-}
-
 void take_into(net::reader& from, task_descriptor& t) {
   clear(t);
   t.id = from.varint();
@@ -201,6 +161,46 @@ node_id take_node(net::reader& from) {
 
 errc take_code(net::reader& from) {
   return static_cast<errc>(from.at_most(static_cast<std::uint64_t>(errc::timed_out), "an error"));
+}
+
+void put_box(net::writer& to, const logic::box4& b) {
+  for (int d = 0; d < rank_max; ++d) {
+    to.signed_varint(b.lo[d]);
+    to.signed_varint(b.hi[d]);
+  }
+}
+
+logic::box4 take_box(net::reader& from) {
+  logic::box4 b;
+  for (int d = 0; d < rank_max; ++d) {
+    b.lo[d] = from.signed_varint();
+    b.hi[d] = from.signed_varint();
+    if (b.lo[d] < -far || b.hi[d] > far || b.lo[d] > b.hi[d]) refuse("a malformed box");
+  }
+  return b;
+}
+
+array_descriptor take_array(net::reader& from) {
+  array_descriptor a;
+  a.id = from.varint();
+  a.rank = static_cast<int>(from.at_most(rank_max, "a rank"));
+  if (a.rank == 0) refuse("a rank of zero");
+  for (int d = 0; d < rank_max; ++d) {
+    a.size[d] = static_cast<index_t>(from.at_most(static_cast<std::uint64_t>(far), "the size of an array"));
+    a.tile[d] = static_cast<index_t>(from.at_most(static_cast<std::uint64_t>(far), "the size of a tile"));
+    if (a.tile[d] == 0 || (d >= a.rank && (a.size[d] != 1 || a.tile[d] != 1))) refuse("a malformed array");
+  }
+  a.element = from.at_most(element_max, "the size of an element");
+  a.align = from.at_most(align_max, "an alignment");
+  if (a.element == 0 || a.align == 0 || (a.align & (a.align - 1)) != 0) refuse("a malformed array");
+  double tiles = 1;
+  for (int d = 0; d < rank_max; ++d) {
+    const index_t tile = std::clamp<index_t>(a.tile[d], 1, std::max<index_t>(a.size[d], 1));
+    tiles *= static_cast<double>(std::max<index_t>(1, (a.size[d] + tile - 1) / tile));
+  }
+  if (tiles > tiles_max) refuse("an array of too many tiles");
+  a.name = from.text(name_max);
+  return a;
 }
 
 kind kind_of(std::span<const std::byte> frame) {

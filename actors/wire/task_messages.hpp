@@ -46,6 +46,11 @@ enum class kind : std::uint8_t {
   unfilled = 0x1f,     ///< node service to owner: what was to be pulled has not come
   copy = 0x2a,         ///< owner to node service: as `give`, but what comes after it there need not wait for it
   fill = 0x2b,    ///< owner to node service: bytes that a task needs which comes next, where there are many of them
+  // of recorded graphs that span nodes; see graph_messages.hpp
+  graph_define = 0x36,  ///< owner to node: a part of a graph
+  graph_drop = 0x37,    ///< owner to node: a graph that will not be run again
+  crossing = 0x38,      ///< node to node: what a part of a run sends to another one; also the head of a transfer
+  graph_failed = 0x39,  ///< node to node: what a part of a run was to send does not come
   recall = 0x30,  ///< owner to node service: tasks that may run elsewhere, unless they have begun
   begun = 0x24,   ///< node service to owner: tasks under suspicion whose bodies are about to run
   tried = 0x2d,   ///< node service to owner: tasks whose bodies have thrown, each once, and are tried again
@@ -221,6 +226,7 @@ struct pull_refusal {
 void put(net::writer&, const pull_request&);
 void put(net::writer&, const pull_refusal&);
 void put(net::writer&, const node_id&);
+void put_box(net::writer&, const logic::box4&);
 struct pulled_head {
   std::uint64_t number = 0;
   node_id owner;
@@ -247,6 +253,8 @@ std::vector<std::uint64_t> take_numbers(net::reader&);
 pull_request take_pull(net::reader&);
 pull_refusal take_pull_refusal(net::reader&);
 node_id take_node(net::reader&);
+logic::box4 take_box(net::reader&);
+array_descriptor take_array(net::reader&);
 /// With its kind.
 pulled_head take_pulled_head(std::span<const std::byte>);
 

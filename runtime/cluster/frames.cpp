@@ -74,6 +74,8 @@ void node_set::peer::frame(std::span<const std::byte> bytes) {
     net::reader from(bytes.subspan(1));
     const wire::pull_refusal r = wire::take_pull_refusal(from);
     if (const peer_ptr owner = all->find(r.owner)) owner->service->cannot_pull(r, name_of(line->peer().id));
+  } else if (graph_parts::is_for_parts(what)) {
+    all->parts().frame(name_of(line->peer().id), bytes);
   } else if (place) {
     place->frame(bytes);
   } else if (what == wire::kind::leaving && has_descriptor) {  // nothing of this node's is there
@@ -98,6 +100,8 @@ net::pieces node_set::peer::arriving(std::span<const std::byte> head, std::uint6
       if (auto to = g->pulled_arriving(h, bytes, name_of(line->peer().id)); !to.empty()) return to;
     return {};
   }
+  if (wire::kind_of(head) == wire::kind::crossing)
+    return all->parts().arriving(name_of(line->peer().id), head, bytes);
   if (is_check(wire::kind_of(head))) return all->check_arriving(*this, wire::kind_of(head), bytes);
   const std::shared_ptr<node> to = all->place_of(*this);
   return to ? to->arriving(head, bytes) : net::pieces();
@@ -109,6 +113,8 @@ void node_set::peer::arrived(std::span<const std::byte> head, bool whole) {
   else if (wire::kind_of(head) == wire::kind::bytes_pulled) {
     const wire::pulled_head h = wire::take_pulled_head(head);
     for (const auto& g : all->services_of(h.owner)) g->pulled_arrived(h, name_of(line->peer().id), whole);
+  } else if (wire::kind_of(head) == wire::kind::crossing) {
+    all->parts().arrived(name_of(line->peer().id), head, whole);
   } else if (is_check(wire::kind_of(head))) {
     all->check_arrived(*this, head, whole);
   } else if (const std::shared_ptr<node> to = all->place_of(*this))

@@ -59,14 +59,12 @@ void node_set::joined(const node_id& id, const std::shared_ptr<net::session>& s)
   p->over = s.get();
   p->service = make_node_service(
       engine_, engine_.placement_actor(), engine_.board(), engine_.state(), p->line,
-      [this, of = std::weak_ptr(p)](const node_id& n) -> std::shared_ptr<net::session> {
-        if (const peer_ptr other = find(n)) return other->line;
-        cluster_->reach(n);
-        engine_.timers()->add(link_wait, [of, n] {
+      [this, of = std::weak_ptr(p)](const node_id& n) {
+        return line_to(n, [of, n] {
           if (const peer_ptr owner = of.lock()) owner->service->give_up_link(n);
         });
-        return nullptr;
       },
+      [this, id](std::uint64_t graph) { return graph_parts_->find(id, graph); },
       [this, id](auto) { cluster_->give_up(id); });
   supervise(p->service);
   {
@@ -78,12 +76,36 @@ void node_set::joined(const node_id& id, const std::shared_ptr<net::session>& s)
   c.threads = static_cast<std::uint32_t>(engine_.settings().threads);
   c.lends = engine_.settings().memory_bytes == 0;
   c.resources = engine_.settings().resources;
-  if (options_.take_work) c.kernels = offered_keys();
+  if (options_.take_work) {
+    c.kernels = offered_keys();
+    c.kernels.insert(std::ranges::lower_bound(c.kernels, graph_part_kernel.key), graph_part_kernel.key);
+  }
   net::writer frame;
   wire::put(frame, c);
   p->line->send(frame.view());
   cluster_->work_with(id);  // the two nodes' state about each other lasts until one of them is gone
   for (const auto& g : node_services()) g->linked(id);
+  graph_parts_->linked(id);
+}
+
+// Returns the session with a node. Null: there is none; it is made, and `too_late` called if it is not there by then.
+std::shared_ptr<net::session> node_set::line_to(const node_id& n, std::function<void()> too_late) {
+  if (const peer_ptr other = find(n)) return other->line;
+  cluster_->reach(n);
+  engine_.timers()->add(link_wait, std::move(too_late));
+  return nullptr;
+}
+
+node_id node_set::part_host(std::uint16_t executor) const {
+  std::lock_guard hold(lock_);
+  for (const auto& [id, p] : peers_) {
+    if (!p->place || p->place->facts().id != executor) continue;
+    if (!p->descriptor.lends)
+      throw error(errc::not_supported, "node '" + p->line->peer().name +
+                                           "' has a memory budget, and gets no part of a graph over several nodes");
+    return id;
+  }
+  throw error(errc::node_lost, "a node that is to have a part of the graph has gone");
 }
 
 void node_set::welcome(peer& p, const wire::node_descriptor& c) {
@@ -193,6 +215,7 @@ void node_set::part(const peer_ptr& p, const std::exception_ptr& why) {
   p->line->end();
   p->service->leave();
   for (const auto& g : node_services()) g->lost(name_of(p->line->peer().id));
+  graph_parts_->lost(name_of(p->line->peer().id), why);
   if (!p->place) return;
   engine_.kernels().offer(p->place->facts().id, {});
   p->place->lose(why);

@@ -12,6 +12,7 @@
 #include <troupe/error.hpp>
 
 #include "actors/placement/placement.hpp"
+#include "actors/wire/node_names.hpp"
 #include "net/credentials/credentials.hpp"
 #include "net/tcp/tcp.hpp"
 #include "net/ucx/ucx.hpp"
@@ -94,6 +95,9 @@ node_set::node_set(engine& the_engine, const cluster_options& o, memory_space fi
   else
     transport_ = net::make_tcp(std::move(t), open_fabric());
   made_ = transport_->now();
+  graph_parts_ = std::make_unique<graph_parts>(engine_, name_of(self.id), [this](const node_id& n) {
+    return line_to(n, [this, n] { graph_parts_->give_up_link(n); });
+  });
   cluster_events& events = *this;
   logic::membership_options m;
   std::memcpy(&m.seed, self.id.bytes.data(), sizeof m.seed);

@@ -29,6 +29,7 @@
 #include "net/lasting.hpp"
 #include "net/transport.hpp"
 #include "runtime/cluster/dial_refusals.hpp"
+#include "runtime/cluster/graph_parts.hpp"
 #include "runtime/cluster/open_surveys.hpp"
 #include "runtime/cluster/report.hpp"
 
@@ -56,6 +57,12 @@ class node_set final : private cluster_events {
   bool bring_home(std::chrono::steady_clock::time_point deadline);
   /// Says goodbye, ends all sessions and joins all threads.
   void stop();
+
+  /// Returns the parts of graphs over several nodes that are here.
+  graph_parts& parts() { return *graph_parts_; }
+  /// Returns the node that has a place among the executors, which may be given a part of a graph. Throws
+  /// error(node_lost), or error(not_supported) if it has a memory budget.
+  node_id part_host(std::uint16_t executor) const;
 
   // ---- for tests of failures
   actor& membership_actor() { return *cluster_; }
@@ -142,6 +149,7 @@ class node_set final : private cluster_events {
   /// does not come back. Under the lock.
   bool is_succeeded(const peer&) const;
   peer_ptr find(const node_id&) const;
+  std::shared_ptr<net::session> line_to(const node_id&, std::function<void()> too_late);
   peer_ptr find(net::session&) const;
   std::shared_ptr<node> place_of(const peer&) const;
   std::vector<std::shared_ptr<node_service>> node_services() const;
@@ -182,6 +190,7 @@ class node_set final : private cluster_events {
   std::unique_ptr<net::transport> transport_;
   std::unique_ptr<cluster> cluster_;
   std::unique_ptr<net::discovery> discovery_;  // null: no other nodes are looked for
+  std::unique_ptr<graph_parts> graph_parts_;
   std::vector<std::shared_ptr<node>> places_;
   bool started_ = false;
   std::mutex ending_;    // held while the part in the cluster ends

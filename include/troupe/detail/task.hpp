@@ -177,12 +177,14 @@ struct task_extra {
   std::atomic<int> attempt{1};
   int bodies = 0;  // of it that executors here have counted; where there is a listener
   task_listener* listener = nullptr;
+  std::shared_ptr<const void> for_listener;  // what the listener keeps with the task; stays until it has retired
   bool watched = false;
   // Since when its deadline has passed, in ticks; 0: it has not. Null: it has none.
   std::shared_ptr<observed<std::uint64_t>> overdue;
   std::uint64_t due = 0;                   // its deadline, in ticks; 0: it has none
   std::shared_ptr<const void> call;        // what was sent to another node, so that it can be repeated
   std::shared_ptr<void> payload;           // recorded graphs
+  std::uint64_t run_of_part = 0;           // of a part of a recorded graph: the number of the run
   std::shared_ptr<void> stop_watch;        // the callback registered with options.stop
   std::uint16_t holds_at = holds_nowhere;  // where it holds options.resources; placement's, as the next two
   std::uint64_t waits_since = 0;           // for devices, in ticks

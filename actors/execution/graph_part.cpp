@@ -1,0 +1,217 @@
+// What this file is for: boxes that enter and leave one process's part of a recorded graph.
+// SPDX-FileCopyrightText: the troupe authors
+// SPDX-License-Identifier: BSD-3-Clause
+#include "actors/execution/graph_part.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <new>
+#include <string>
+
+#include <troupe/detail/engine.hpp>
+#include <troupe/error.hpp>
+
+#include "actors/memory/host_tiles.hpp"
+#include "actors/wire/rows.hpp"
+
+namespace troupe::detail {
+
+const kernel_info graph_part_kernel{.name = "graph part", .key = 0x67726170685f7061, .portable = true};
+
+// ---- nodes ----------------------------------------------------------------------------------------------------------
+
+/// What a node's record keeps in its storage.
+struct graph_part::node_body {
+  graph_part* part;
+  std::uint32_t index;  // in in_ or out_
+  static node_body& of(task_record& t) { return *std::launder(reinterpret_cast<node_body*>(t.storage)); }
+};
+
+const task_ops graph_part::sender_ops{
+    [](task_record& t, task_context& c) { node_body::of(t).part->send(node_body::of(t).index, t, c); },
+    [](task_record&) {}, [](task_record&) noexcept {}, [](task_record&) noexcept -> void* { return nullptr; },
+    kernel_info{.name = "send to another part"}};
+const task_ops graph_part::receiver_ops{
+    [](task_record& t, task_context& c) { node_body::of(t).part->put(node_body::of(t).index, t, c); },
+    [](task_record&) {}, [](task_record&) noexcept {}, [](task_record&) noexcept -> void* { return nullptr; },
+    kernel_info{.name = "take from another part"}};
+
+graph_part::graph_part(part_name n, outlet& o, std::vector<array_core*> shadows, std::vector<bound_tile> bound)
+    : name_(std::move(n)), outlet_(o), shadows_(std::move(shadows)), bound_(std::move(bound)) {}
+
+graph_part::~graph_part() {
+  for (array_core* a : shadows_) release(a);
+}
+
+task_record* graph_part::make_node(runtime_state& rt, std::uint32_t index, const task_ops& ops) {
+  task_record* const t = take_record(rt);
+  t->references.store(1, std::memory_order_relaxed);
+  t->ops = &ops;
+  t->kernel = &ops.closure;
+  t->kind = task_kind::recorded;
+  t->body_gone = true;
+  new (t->storage) node_body{this, index};
+  return t;
+}
+
+task_record* graph_part::make_sender(runtime_state& rt, std::uint32_t crossing, std::uint32_t to) {
+  task_record* const t = make_node(rt, static_cast<std::uint32_t>(out_.size()), sender_ops);
+  out_.push_back({crossing, to, t});
+  return t;
+}
+
+task_record* graph_part::make_receiver(runtime_state& rt, std::uint32_t crossing, std::uint32_t from,
+                                       std::size_t bytes) {
+  const auto index = static_cast<std::uint32_t>(in_.size());
+  if (!in_of_crossing_.emplace(crossing, index).second)
+    throw error(errc::protocol_error, "a crossing that leads here twice");
+  task_record* const t = make_node(rt, index, receiver_ops);
+  in_.push_back({crossing, from, 0, bytes, t, false, {}});
+  return t;
+}
+
+bool graph_part::is_receiver(const task_record& t) const { return t.ops == &receiver_ops; }
+
+void graph_part::take_nodes(const recorded_graph& g) {
+  for (std::uint32_t i = 0; i < g.nodes.size(); ++i) {
+    task_record& t = *g.nodes[i].task;
+    if (t.ops == &receiver_ops) in_[node_body::of(t).index].node = i;
+    if (t.ops == &sender_ops) out_of_node_.emplace(i, node_body::of(t).index);
+  }
+}
+
+// Bodies of the nodes.
+
+void graph_part::send(std::uint32_t index, task_record& t, task_context& c) {
+  const outgoing& o = out_[index];
+  net::pieces rows;
+  if (t.access_count != 0) rows = rows_of(c.view_of(0), t.accesses[0].array->spec.element);
+  outlet_.send(name_, number_, o.to, o.crossing, rows);
+}
+
+void graph_part::put(std::uint32_t index, task_record& t, task_context& c) {
+  incoming& from = in_[index];
+  if (t.access_count != 0) copy_into(rows_of(c.view_of(0), t.accesses[0].array->spec.element), from.bytes.data());
+  from.bytes = {};
+}
+
+void graph_part::left_out(std::uint32_t node) {
+  const auto found = out_of_node_.find(node);
+  if (found == out_of_node_.end()) return;
+  const outgoing& o = out_[found->second];
+  outlet_.send_failure(name_, number_, o.to, o.crossing, run_->failure());
+}
+
+// ---- a run ----------------------------------------------------------------------------------------------------------
+
+// Puts the memory of the task's tiles into the shadows.
+void graph_part::bind(task_record& t) {
+  std::size_t n = 0;
+  for (int i = 0; i < t.access_count; ++i) {
+    const access& x = t.accesses[i];
+    if (!x.array) continue;
+    if (n == bound_.size() || x.where) throw error(errc::protocol_error, "a part of a graph that holds other tiles");
+    const bound_tile& b = bound_[n++];
+    if (b.shadow->bytes_of(b.tile) != x.array->bytes_of(x.tile))
+      throw error(errc::protocol_error, "a part of a graph that holds tiles of other sizes");
+    std::byte* const bytes = host_tile(*t.rt, *x.array, x.tile, x.mode == access_mode::write);
+    b.shadow->bytes[b.tile].data.store(bytes, std::memory_order_release);
+  }
+  if (n != bound_.size()) throw error(errc::protocol_error, "a part of a graph that holds fewer tiles");
+}
+
+void graph_part::unbind() noexcept {
+  for (const bound_tile& b : bound_) b.shadow->bytes[b.tile].data.store(nullptr, std::memory_order_release);
+}
+
+void graph_part::begin(graph_run& g, task_record& t, std::function<void()> call) {
+  try {
+    bind(t);
+  } catch (...) {
+    unbind();
+    throw;
+  }
+  const std::lock_guard hold(lock_);
+  run_ = &g;
+  number_ = t.extra->run_of_part;
+  newest_ = std::max(newest_, number_);
+  call_ = std::move(call);
+  for (incoming& i : in_) {
+    i.is_here = false;
+    i.bytes = {};
+  }
+  for (incoming& i : in_) {
+    if (const auto found = early_.find({number_, i.crossing}); found != early_.end())
+      deliver(i, std::move(found->second));
+    else if (broken_)
+      deliver(i, {{}, broken_});
+    else if (const auto gone = lost_.find({number_, i.from}); gone != lost_.end())
+      deliver(i, {{}, gone->second});
+  }
+  forget_before(number_ + 1);
+}
+
+void graph_part::end() noexcept {
+  {
+    const std::lock_guard hold(lock_);
+    run_ = nullptr;
+    call_ = {};
+  }
+  unbind();
+}
+
+void graph_part::forget_before(std::uint64_t run) {
+  early_.erase(early_.begin(), early_.lower_bound({run, 0}));
+  lost_.erase(lost_.begin(), lost_.lower_bound({run, 0}));
+}
+
+// ---- arrivals -------------------------------------------------------------------------------------------------------
+
+const graph_part::incoming& graph_part::incoming_of(std::uint32_t crossing) const {
+  const auto found = in_of_crossing_.find(crossing);
+  if (found == in_of_crossing_.end()) throw error(errc::protocol_error, "a crossing that does not lead here");
+  return in_[found->second];
+}
+
+std::size_t graph_part::bytes_of(std::uint32_t crossing) const { return incoming_of(crossing).size; }
+
+void graph_part::deliver(incoming& i, arrival a) {
+  if (std::exchange(i.is_here, true)) return;
+  i.bytes = std::move(a.bytes);
+  if (a.failure) run_->fail(a.failure);
+  if (run_->arrive(i.node, !a.failure)) call_();
+}
+
+void graph_part::arrive(std::uint64_t run, std::uint32_t crossing, std::vector<std::byte> bytes,
+                        std::exception_ptr failure) {
+  auto& to = const_cast<incoming&>(incoming_of(crossing));
+  if (!failure && bytes.size() != to.size) throw error(errc::protocol_error, "a crossing of another size");
+  const std::lock_guard hold(lock_);
+  arrival a{std::move(bytes), std::move(failure)};
+  if (run_ && run == number_) return deliver(to, std::move(a));
+  if (run <= number_) return;  // of a run that was given up here
+  newest_ = std::max(newest_, run);
+  if (run + runs_ahead >= newest_) early_.try_emplace({run, crossing}, std::move(a));
+  if (newest_ > runs_ahead) forget_before(newest_ - runs_ahead);  // these never began here
+}
+
+void graph_part::lost(std::uint64_t run, std::uint32_t part, const std::exception_ptr& why) {
+  const std::lock_guard hold(lock_);
+  if (run_ && run == number_) {
+    for (incoming& i : in_)
+      if (i.from == part) deliver(i, {{}, why});
+  } else if (run > number_) {
+    newest_ = std::max(newest_, run);
+    lost_.try_emplace({run, part}, why);
+    if (newest_ > runs_ahead) forget_before(newest_ - runs_ahead);
+  }
+}
+
+void graph_part::break_off(const std::exception_ptr& why) {
+  const std::lock_guard hold(lock_);
+  if (!broken_) broken_ = why;
+  if (run_)
+    for (incoming& i : in_) deliver(i, {{}, why});
+}
+
+}  // namespace troupe::detail

@@ -1,0 +1,60 @@
+// What this file is for: what is refused of a call that an owner describes.
+// SPDX-FileCopyrightText: the troupe authors
+// SPDX-License-Identifier: BSD-3-Clause
+#include "actors/node_service/call_checks.hpp"
+
+#include <algorithm>
+
+#include <troupe/error.hpp>
+
+namespace troupe::detail {
+
+void refuse_peer(const std::string& what) { throw error(errc::protocol_error, what); }
+
+// The boxes of an access lie as they may: one long beyond the rank of the array, so that what the body sees of them is
+// empty where it has no memory; the limits inside the array. Only what was written goes back, and each partial does.
+void check_access(const array_core& a, const wire::access_descriptor& x) {
+  const array_spec& s = a.spec;
+  double volume = static_cast<double>(s.element);
+  for (int d = 0; d < rank_max; ++d) {
+    if (x.limit.lo[d] < 0 || x.limit.hi[d] > s.size[d]) refuse_peer("a box outside of its array");
+    const bool is_one = x.where.lo[d] == 0 && x.where.hi[d] == 1 && x.limit.lo[d] == 0 && x.limit.hi[d] == 1;
+    if (d >= s.rank && !is_one) refuse_peer("a box of more dimensions than its array");
+    volume *= static_cast<double>(std::max<index_t>(x.where.size(d), 1));
+  }
+  if (volume > wire::bytes_max) refuse_peer("a box that is too large");
+  const bool reads = x.mode == access_mode::read;
+  if (!reads && x.edge != border::clip && !x.limit.contains(x.where)) refuse_peer("a border of what is written");
+  if ((x.returns || x.copied) && reads) refuse_peer("what was only read is to be sent back");
+  if (x.fresh && (!x.returns || !x.gaps.empty())) refuse_peer("a partial that stays, or is to be sent");
+  if ((x.fresh || x.edge == border::fill) && s.element > x.fill.size())
+    refuse_peer("a constant of elements that are too large");
+}
+
+std::vector<std::span<const std::byte>> check_call(const wire::task_descriptor& c, const offered_kernel& k,
+                                                   const named_array& array_of) {
+  std::size_t array = 0, value = 0;
+  std::vector<std::span<const std::byte>> values;
+  for (const parameter_facts& p : k.parameters) {
+    if (!p.is_array) {
+      if (value == c.values.size() || c.values[value].size() != p.bytes)
+        refuse_peer("values that are not the kernel's");
+      if (p.is_truth && std::to_integer<unsigned>(c.values[value][0]) > 1)
+        refuse_peer("a value that is neither 0 nor 1");
+      values.emplace_back(c.values[value++]);
+      continue;
+    }
+    if (array == c.accesses.size()) refuse_peer("fewer arrays than the kernel has");
+    const wire::access_descriptor& x = c.accesses[array++];
+    const array_core* const known = array_of(x.array);
+    if (!known) refuse_peer("an array that was not named before");
+    const array_spec& s = known->spec;
+    const bool same_mode = p.mode == x.mode && x.fresh == (p.mode == access_mode::reduce);
+    if (!same_mode || s.rank != p.rank || s.element != p.bytes) refuse_peer("an array that is not the kernel's");
+    check_access(*known, x);
+  }
+  if (array != c.accesses.size() || value != c.values.size()) refuse_peer("more arguments than the kernel has");
+  return values;
+}
+
+}  // namespace troupe::detail

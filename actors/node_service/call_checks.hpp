@@ -1,0 +1,33 @@
+// What this file is for: checks of what an owner says of a call: its kernel's signature, its boxes.
+// SPDX-FileCopyrightText: the troupe authors
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "actors/logic/data/array_core.hpp"
+#include "actors/wire/kernel_registry.hpp"
+#include "actors/wire/task_messages.hpp"
+
+namespace troupe::detail {
+
+/// Throws error(protocol_error): the owner has said what makes no sense here.
+[[noreturn]] void refuse_peer(const std::string& what);
+
+/// Checks the boxes of an access; throws as `refuse_peer`.
+void check_access(const array_core&, const wire::access_descriptor&);
+
+/// Returns the array that the owner has named by a number; null: it has not.
+using named_array = std::function<const array_core*(std::uint64_t)>;
+
+/// Checks the arguments of a call against the kernel's signature; returns the values in the order of its parameters,
+/// as they lie in the descriptor. Throws as `refuse_peer`.
+std::vector<std::span<const std::byte>> check_call(const wire::task_descriptor&, const offered_kernel&,
+                                                   const named_array&);
+
+}  // namespace troupe::detail

@@ -1,0 +1,452 @@
+// What this file is for: definitions, crossings and failures of graphs' parts, from and to other nodes.
+// SPDX-FileCopyrightText: the troupe authors
+// SPDX-License-Identifier: BSD-3-Clause
+#include "runtime/cluster/graph_parts.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include <troupe/error.hpp>
+
+#include "actors/execution/graph_nodes.hpp"
+#include "actors/node_service/call_checks.hpp"
+#include "actors/wire/rows.hpp"
+#include "runtime/engine.hpp"
+
+namespace troupe::detail {
+
+// ---- sending --------------------------------------------------------------------------------------------------------
+
+void graph_parts::put_on(net::session& line, unsent m) {
+  if (!m.body)
+    line.send(m.head.view());
+  else
+    line.send_bulk(m.head.view(), {std::span<const std::byte>(*m.body)}, [kept = m.body](bool) {});
+}
+
+// Sends a message, or keeps it until there is a session with the node.
+void graph_parts::post(const node_id& to, unsent m) {
+  if (const std::shared_ptr<net::session> line = lines_(to)) return put_on(*line, std::move(m));
+  {
+    const std::lock_guard hold(lock_);
+    unsent_[to].push_back(std::move(m));
+  }
+  linked(to);  // the session may have begun meanwhile
+}
+
+void graph_parts::linked(const node_id& who) {
+  {
+    const std::lock_guard hold(lock_);
+    if (!unsent_.contains(who)) return;
+  }
+  const std::shared_ptr<net::session> line = lines_(who);
+  if (!line) return;
+  std::vector<unsent> all;
+  {
+    const std::lock_guard hold(lock_);
+    if (const auto found = unsent_.find(who); found != unsent_.end()) {
+      all = std::move(found->second);
+      unsent_.erase(found);
+    }
+  }
+  for (unsent& m : all) put_on(*line, std::move(m));
+}
+
+void graph_parts::give_up_link(const node_id& who) {
+  {
+    const std::lock_guard hold(lock_);
+    if (unsent_.erase(who) == 0) return;
+  }
+  lost(who, std::make_exception_ptr(error(errc::unreachable, "there is no connection with a node of the graph")));
+}
+
+void graph_parts::send(const part_name& n, std::uint64_t run, std::uint32_t to, std::uint32_t crossing,
+                       const net::pieces& rows) {
+  unsent m;
+  wire::put(m.head, wire::crossing_head{n.owner, n.graph, run, crossing});
+  std::size_t bytes = 0;
+  for (const auto& row : rows) bytes += row.size();
+  if (bytes <= wire::crossing_inline_max) {
+    for (const auto& row : rows) m.head.raw(row.data(), row.size());
+  } else {
+    m.body = std::make_shared<std::vector<std::byte>>();
+    m.body->reserve(bytes);
+    for (const auto& row : rows) m.body->insert(m.body->end(), row.begin(), row.end());
+  }
+  post(n.members.at(to), std::move(m));
+}
+
+void graph_parts::send_failure(const part_name& n, std::uint64_t run, std::uint32_t to, std::uint32_t crossing,
+                               const std::exception_ptr& why) {
+  wire::graph_failure f{.owner = n.owner, .graph = n.graph, .run = run, .number = crossing};
+  wire::describe(f, why);
+  unsent m;
+  wire::put(m.head, f);
+  post(n.members.at(to), std::move(m));
+}
+
+// ---- graphs of this node --------------------------------------------------------------------------------------------
+
+std::uint64_t graph_parts::new_number() {
+  const std::lock_guard hold(lock_);
+  return ++last_number_;
+}
+
+void graph_parts::add(const std::shared_ptr<recorded_graph>& g) {
+  const std::lock_guard hold(lock_);
+  parts_[{self_, g->part->name().graph}].graph = g;
+}
+
+void graph_parts::define(const node_id& to, std::span<const net::writer> frames) {
+  const std::shared_ptr<net::session> line = lines_(to);
+  if (!line) throw error(errc::node_lost, "a node that is to have a part of the graph has gone");
+  for (const net::writer& w : frames)
+    if (!line->send(w.view())) throw error(errc::node_lost, "a node that is to have a part of the graph has gone");
+}
+
+void graph_parts::drop(std::uint64_t graph, std::span<const node_id> members) noexcept {
+  try {
+    entry gone;
+    {
+      const std::lock_guard hold(lock_);
+      if (const auto found = parts_.find({self_, graph}); found != parts_.end()) {
+        gone = std::move(found->second);
+        parts_.erase(found);
+      }
+    }
+    net::writer frame;
+    frame.fixed(wire::kind::graph_drop);
+    frame.varint(graph);
+    for (const node_id& n : members)
+      if (n != self_)
+        if (const auto line = lines_(n)) line->send(frame.view());
+  } catch (...) {  // for want of memory: the nodes keep it until this one goes
+  }
+}
+
+// Notes a part that has failed, or did not run; with placement's turn.
+void graph_parts::retired(task_record& t) {
+  if (!t.error) return;
+  ended_part e;
+  e.name = *static_cast<const part_name*>(t.extra->for_listener.get());
+  e.run = t.extra->run_of_part;
+  e.why = t.error;
+  const std::lock_guard hold(lock_);
+  ended_.push_back(std::move(e));
+}
+
+void graph_parts::after_turn() {
+  std::vector<ended_part> all;
+  {
+    const std::lock_guard hold(lock_);
+    all.swap(ended_);
+  }
+  for (const ended_part& e : all) {
+    wire::graph_failure f{
+        .owner = e.name.owner, .graph = e.name.graph, .run = e.run, .whole_part = true, .number = e.name.part};
+    wire::describe(f, e.why);
+    unsent m;
+    wire::put(m.head, f);
+    for (std::uint32_t p = 0; p < e.name.members.size(); ++p) {
+      const node_id& to = e.name.members[p];
+      if (p == e.name.part) continue;
+      if (to == self_)
+        fail(f);
+      else if (const auto line = lines_(to))
+        line->send(m.head.view());
+    }
+  }
+}
+
+// ---- graphs of others -----------------------------------------------------------------------------------------------
+
+std::shared_ptr<recorded_graph> graph_parts::known(const node_id& owner, std::uint64_t graph) const {
+  const std::lock_guard hold(lock_);
+  const auto found = parts_.find({owner, graph});
+  return found == parts_.end() ? nullptr : found->second.graph;
+}
+
+std::shared_ptr<recorded_graph> graph_parts::find(const node_id& owner, std::uint64_t graph) {
+  const std::lock_guard hold(lock_);
+  const auto found = parts_.find({owner, graph});
+  if (found == parts_.end() || found->second.coming)
+    throw error(errc::node_lost, "the node does not know the graph, as it has joined anew: record it again");
+  if (!found->second.graph) throw error(errc::not_supported, found->second.why_not);
+  return found->second.graph;
+}
+
+namespace {
+
+/// The records of a part's steps while it is built.
+class part_maker {
+ public:
+  part_maker(engine& the_engine, const node_id& owner, graph_part::outlet& exit, const wire::graph_definition& d)
+      : engine_(the_engine), definition_(d) {
+    make_shadows();
+    part_ = std::make_unique<graph_part>(part_name{owner, d.graph, d.part, d.members}, exit, shadows_, bound_tiles());
+    part_owns_ = true;
+  }
+  ~part_maker() {
+    for (const part_step& s : steps_) release(s.task);
+    if (!part_owns_)
+      for (array_core* a : shadows_) release(a);
+  }
+  part_maker(const part_maker&) = delete;
+  part_maker& operator=(const part_maker&) = delete;
+
+  std::shared_ptr<recorded_graph> make() {
+    for (const wire::graph_step& s : definition_.steps) {
+      part_step& step = steps_.emplace_back();
+      try {
+        step.task = record_of(s);
+      } catch (...) {
+        steps_.pop_back();
+        throw;
+      }
+      for (const wire::graph_step::link& l : s.after) {
+        if (l.step + 1 >= steps_.size()) refuse_peer("a step that waits for a later one");
+        step.after.push_back({l.step, l.data});
+      }
+    }
+    logic::recorded_tiles tiles;
+    return build_part(engine_.state(), std::move(part_), std::exchange(steps_, {}), tiles);
+  }
+
+ private:
+  void make_shadows() {
+    try {
+      for (const wire::array_descriptor& d : definition_.arrays) {
+        array_spec s;
+        s.rank = d.rank;
+        s.size = d.size;
+        s.tile = d.tile;
+        s.element = static_cast<std::size_t>(d.element);
+        s.align = static_cast<std::size_t>(d.align);
+        s.name = d.name;
+        shadows_.push_back(new_array(engine_, std::move(s)));
+      }
+    } catch (...) {
+      for (array_core* a : shadows_) release(a);
+      throw;
+    }
+  }
+  array_core* shadow(std::uint64_t number) const {
+    if (number >= shadows_.size()) refuse_peer("an array that the graph does not have");
+    return shadows_[number];
+  }
+  std::vector<graph_part::bound_tile> bound_tiles() {
+    std::vector<graph_part::bound_tile> all;
+    for (const wire::graph_tile& b : definition_.bound) {
+      array_core* const a = shadow(b.array);
+      if (b.tile >= a->tile_count) refuse_peer("a tile that the array does not have");
+      all.push_back({a, b.tile});
+    }
+    return all;
+  }
+  task_record* record_of(const wire::graph_step& s) {
+    if (s.kind == wire::graph_step::what::call) return call_of(s.call);
+    task_record* t = nullptr;
+    if (s.kind == wire::graph_step::what::join) {
+      t = take_record(engine_.state());
+      t->references.store(1, std::memory_order_relaxed);
+      t->ops = &join_ops;
+      t->kernel = &join_ops.closure;
+      t->kind = task_kind::recorded_join;
+      t->body_gone = true;
+      return t;
+    }
+    if (s.other >= definition_.members.size()) refuse_peer("a part of nobody");
+    const bool sends = s.kind == wire::graph_step::what::send;
+    array_core* a = nullptr;
+    std::size_t bytes = 0;
+    if (s.array != wire::graph_step::no_array) {
+      a = shadow(s.array);
+      if (s.tile >= a->tile_count || s.where.empty() || !a->tile_box(s.tile).contains(s.where))
+        refuse_peer("a box that is not in its tile");
+      bytes = static_cast<std::size_t>(s.where.volume()) * a->spec.element;
+    }
+    t = sends ? part_->make_sender(engine_.state(), s.crossing, s.other)
+              : part_->make_receiver(engine_.state(), s.crossing, s.other, bytes);
+    if (!a) return t;
+    try {
+      describe(engine_, t->accesses[0], *a, sends ? access_mode::read : access_mode::write, s.where.lo, s.where.hi, {},
+               a->spec.size, border::refuse, nullptr, 0, nullptr);
+      t->access_count = 1;
+    } catch (...) {
+      release(t);
+      throw;
+    }
+    return t;
+  }
+  task_record* call_of(const wire::task_descriptor& c) {
+    const offered_kernel* const k = find_offer(c.kernel);
+    if (!k) throw error(errc::no_executor, "a kernel of the graph is not offered there");
+    const auto values = check_call(c, *k, [this](std::uint64_t id) -> const array_core* {
+      return id < shadows_.size() ? shadows_[static_cast<std::size_t>(id)] : nullptr;
+    });
+    task_record* const t = take_record(engine_.state());
+    t->references.store(1, std::memory_order_relaxed);
+    t->kind = task_kind::recorded;
+    t->body_gone = true;  // until it is filled in
+    try {
+      if (c.accesses.size() > task_record::inline_accesses) size_accesses(*t, c.accesses.size());
+      for (const wire::access_descriptor& x : c.accesses) {
+        if (x.fresh) throw error(errc::not_supported, "a reduction in a part of a graph");
+        array_core* const a = shadow(x.array);
+        describe(engine_, t->accesses[t->access_count], *a, x.mode, x.where.lo, x.where.hi, x.limit.lo, x.limit.hi,
+                 x.edge, x.fill.data(), x.edge == border::fill ? a->spec.element : 0, nullptr);
+        ++t->access_count;
+      }
+      t->kernel = intern(engine_, k->info);
+      if (!c.name.empty() || c.retries != 0) {
+        task_options o;
+        o.name = c.name;
+        o.retries = static_cast<int>(c.retries);
+        apply(engine_, *t, o);
+      }
+      k->fill(*t, k->body.get(), values);
+      t->body_gone = false;
+    } catch (...) {
+      release(t);
+      throw;
+    }
+    return t;
+  }
+
+  static constexpr task_ops join_ops{[](task_record&, task_context&) {}, [](task_record&) {},
+                                     [](task_record&) noexcept {},
+                                     [](task_record&) noexcept -> void* { return nullptr; }, {.name = "join"}};
+
+  engine& engine_;
+  const wire::graph_definition& definition_;
+  std::vector<array_core*> shadows_;
+  std::unique_ptr<graph_part> part_;
+  bool part_owns_ = false;
+  std::vector<part_step> steps_;
+};
+
+}  // namespace
+
+std::shared_ptr<recorded_graph> graph_parts::built(const node_id& owner, const wire::graph_definition& d) {
+  part_maker maker(engine_, owner, *this, d);
+  return maker.make();
+}
+
+void graph_parts::take_definition(const node_id& owner, net::reader& from) {
+  const key name{owner, wire::graph_of(from)};
+  std::unique_ptr<wire::graph_definition> d;
+  {
+    const std::lock_guard hold(lock_);
+    entry& e = parts_[name];
+    if (e.graph || !e.why_not.empty()) refuse_peer("a graph that is there already");
+    d = e.coming ? std::move(e.coming) : std::make_unique<wire::graph_definition>();
+  }
+  const bool all = wire::take_definition(from, *d);
+  std::shared_ptr<recorded_graph> made;
+  std::string why_not;
+  if (all) try {
+      made = built(owner, *d);
+    } catch (const error& e) {
+      if (e.code() == errc::protocol_error) throw;
+      why_not = e.what();
+    } catch (const std::bad_alloc&) {
+      why_not = "no memory is left for the graph";
+    }
+  const std::lock_guard hold(lock_);
+  entry& e = parts_[name];
+  e.graph = std::move(made);
+  e.why_not = std::move(why_not);
+  if (!all) e.coming = std::move(d);
+}
+
+// ---- what comes -----------------------------------------------------------------------------------------------------
+
+void graph_parts::fail(const wire::graph_failure& f) {
+  const std::shared_ptr<recorded_graph> g = known(f.owner, f.graph);
+  if (!g) return;
+  if (f.whole_part)
+    g->part->lost(f.run, f.number, wire::error_of(f));
+  else
+    g->part->arrive(f.run, f.number, {}, wire::error_of(f));
+}
+
+void graph_parts::frame(const node_id& from, std::span<const std::byte> bytes) {
+  net::reader in(bytes);
+  switch (in.fixed<wire::kind>()) {
+    case wire::kind::graph_define:
+      return take_definition(from, in);
+    case wire::kind::graph_drop: {
+      const std::uint64_t graph = in.varint();
+      entry gone;
+      const std::lock_guard hold(lock_);
+      if (const auto found = parts_.find({from, graph}); found != parts_.end()) {
+        gone = std::move(found->second);
+        parts_.erase(found);
+      }
+      return;
+    }
+    case wire::kind::crossing: {
+      const wire::crossing_head h = wire::take_crossing(in);
+      const auto rest = in.raw(in.left());
+      if (const auto g = known(h.owner, h.graph))
+        g->part->arrive(h.run, h.crossing, {rest.begin(), rest.end()}, nullptr);
+      return;
+    }
+    case wire::kind::graph_failed:
+      return fail(wire::take_graph_failure(in));
+    default:
+      refuse_peer("a message of an unknown kind");
+  }
+}
+
+net::pieces graph_parts::arriving(const node_id& from, std::span<const std::byte> head, std::uint64_t bytes) {
+  net::reader in(head);
+  (void)in.fixed<wire::kind>();
+  const wire::crossing_head h = wire::take_crossing(in);
+  in.end();
+  const auto g = known(h.owner, h.graph);
+  if (!g) return {};
+  if (g->part->bytes_of(h.crossing) != bytes) refuse_peer("a crossing of another size");
+  const std::lock_guard hold(lock_);
+  std::vector<std::byte>& to = coming_[{from, {head.begin(), head.end()}}];
+  to.resize(static_cast<std::size_t>(bytes));
+  return {std::span<std::byte>(to)};
+}
+
+void graph_parts::arrived(const node_id& from, std::span<const std::byte> head, bool whole) {
+  net::reader in(head);
+  (void)in.fixed<wire::kind>();
+  const wire::crossing_head h = wire::take_crossing(in);
+  std::vector<std::byte> bytes;
+  {
+    const std::lock_guard hold(lock_);
+    const auto found = coming_.find({from, {head.begin(), head.end()}});
+    if (found == coming_.end() || !whole) return;  // not whole: it comes again, or its sender is lost
+    bytes = std::move(found->second);
+    coming_.erase(found);
+  }
+  if (const auto g = known(h.owner, h.graph)) g->part->arrive(h.run, h.crossing, std::move(bytes), nullptr);
+}
+
+// ---- members --------------------------------------------------------------------------------------------------------
+
+void graph_parts::lost(const node_id& who, const std::exception_ptr& why) {
+  std::vector<std::shared_ptr<recorded_graph>> broken;
+  std::vector<entry> gone;
+  {
+    const std::lock_guard hold(lock_);
+    unsent_.erase(who);
+    std::erase_if(coming_, [&](const auto& c) { return c.first.first == who; });
+    for (auto it = parts_.begin(); it != parts_.end();) {
+      entry& e = it->second;
+      if (e.graph && std::ranges::count(e.graph->part->name().members, who) != 0) broken.push_back(e.graph);
+      const bool is_theirs = it->first.first == who;
+      if (is_theirs) gone.push_back(std::move(e));
+      it = is_theirs ? parts_.erase(it) : std::next(it);
+    }
+  }
+  for (const auto& g : broken) g->part->break_off(why);
+}
+
+}  // namespace troupe::detail

@@ -1,0 +1,641 @@
+// What this file is for: recordings cut into parts, parts defined on their nodes, runs of all parts.
+// SPDX-FileCopyrightText: the troupe authors
+// SPDX-License-Identifier: BSD-3-Clause
+#include "runtime/split_graphs.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <map>
+#include <new>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <utility>
+
+#include <troupe/error.hpp>
+#include <troupe/runtime.hpp>
+
+#include "actors/execution/call_values.hpp"
+#include "actors/execution/graph_nodes.hpp"
+#include "actors/logic/data/directory.hpp"
+#include "actors/logic/data/graph_cut.hpp"
+#include "actors/logic/data/region.hpp"
+#include "actors/placement/placement.hpp"
+#include "actors/wire/graph_messages.hpp"
+#include "runtime/engine.hpp"
+
+namespace troupe::detail {
+
+using logic::box4;
+
+split_graph::~split_graph() {
+  for (part& p : parts) {
+    for (const access& x : p.touched) release(x.array);
+    if (p.last) release(p.last);
+  }
+  for (task_record* t : recent) release(t);
+  if (number == 0) return;
+  if (const auto there = home.lock(); there && there->others()) there->others()->parts().drop(number, members);
+}
+
+namespace {
+
+constexpr std::uint32_t nowhere = ~std::uint32_t{0};
+
+bool is_join(const task_record& t) { return t.kind == task_kind::recorded_join; }
+bool has_value(const task_record& t) { return !is_join(t) && t.ops->result(const_cast<task_record&>(t)) != nullptr; }
+task_record* join_of(const task_record& t) {
+  if (!(t.marks & mark_chunk)) return nullptr;
+  return reinterpret_cast<task_record*>(t.successors[0] & ~std::uintptr_t{1});
+}
+
+/// Calls `f(tile, box)` for what an access touches of each tile.
+template <class F>
+void each_piece(const access& x, F&& f) {
+  if (!x.where) return f(x.tile, x.array->tile_box(x.tile));
+  logic::each_touched(*x.where, [&](const box4& b) {
+    x.array->each_tile(b, [&](std::uint32_t tile, const box4& tb) { f(tile, intersect(tb, b)); });
+  });
+}
+
+std::string called(const task_record& t, std::size_t number) {
+  return "recorded call " + std::to_string(number + 1) + ", '" + logic::name_of(t) + "', of a graph over several nodes";
+}
+
+/// The state while one recording is split.
+class splitter {
+ public:
+  splitter(engine& e, recording& r)
+      : engine_(e), recorded_(r), facts_(e.placement_actor().facts()), nodes_(*e.others()) {}
+
+  std::shared_ptr<split_graph> split() {
+    if (engine_.settings().memory_bytes != 0)
+      throw error(errc::not_supported,
+                  "a graph over several nodes is for nodes without a memory budget (options::memory_bytes)");
+    result_->home = engine_.weak_from_this();
+    result_->members.push_back(nodes_.parts().self());
+    result_->parts.emplace_back();
+    for (std::size_t i = 0; i < recorded_.tasks.size(); ++i) place(i);
+    const logic::graph_cut cut(calls_);
+    sort_steps(cut);
+    result_->number = nodes_.parts().new_number();
+    for (std::uint32_t p = 0; p < steps_.size(); ++p)
+      if (!steps_[p].empty()) define(p, cut);
+    result_->calls = calls_.size();
+    return result_;
+  }
+
+ private:
+  // ---- which part ---------------------------------------------------------------------------------------------------
+
+  // Gives the call its part, and notes what it reads and writes.
+  void place(std::size_t i) {
+    task_record& t = *recorded_.tasks[i];
+    if (is_join(t)) return;  // where somebody waits for it
+    logic::cut_call c;
+    for (int a = 0; a < t.access_count; ++a) {
+      const access& x = t.accesses[a];
+      if (!x.array) continue;
+      if (x.mode == access_mode::reduce)
+        throw error(errc::not_supported, called(t, i) + " reduces: combine in calls that read the parts");
+      const std::uint32_t array = number_of(*x.array);
+      each_piece(x, [&](std::uint32_t tile, const box4& b) {
+        c.pieces.push_back({array, tile, b, x.mode != access_mode::write, x.mode != access_mode::read});
+      });
+    }
+    c.part = part_for(t, i, c);
+    for (const logic::cut_piece& p : c.pieces)
+      if (p.writes) writers_.insert_or_assign({p.array, p.tile}, c.part);
+    add(t, std::move(c));
+    if (task_record* const join = join_of(t)) chunks_[join].push_back(numbers_.at(&t));
+    for (int a = 0; a < t.access_count; ++a)
+      if (const access& x = t.accesses[a]; !x.array) wait_for(t, i, *x.task);
+  }
+
+  void add(task_record& t, logic::cut_call c) {
+    numbers_.emplace(&t, static_cast<std::uint32_t>(calls_.size()));
+    tasks_.push_back(&t);
+    calls_.push_back(std::move(c));
+  }
+
+  // Notes that the last call waits for `before`.
+  void wait_for(const task_record& t, std::size_t i, task_record& before) {
+    logic::cut_call& c = calls_.back();
+    const bool is_for = is_join(before);
+    const auto add_one = [&](std::uint32_t n) {
+      const bool elsewhere = calls_[n].part != c.part;
+      if (!is_for && has_value(before) && (elsewhere || c.part != 0))
+        throw error(errc::not_supported, called(t, i) + " uses the value of a call of another part, or on another " +
+                                             "node: values travel in arrays");
+      c.after.push_back(n);
+    };
+    if (!is_for) {
+      const auto known = numbers_.find(&before);
+      if (known == numbers_.end())
+        throw error(errc::bad_argument, called(t, i) + " waits for a call of another recording");
+      add_one(known->second);
+    } else {
+      for (const std::uint32_t n : chunks_[&before]) add_one(n);
+    }
+  }
+
+  std::uint32_t number_of(array_core& a) {
+    const auto [known, is_new] = arrays_.try_emplace(&a, static_cast<std::uint32_t>(array_list_.size()));
+    if (is_new) array_list_.push_back(&a);
+    return known->second;
+  }
+
+  // Returns the part of the call: of those in its scope, the one that wrote most of what it changes.
+  std::uint32_t part_for(const task_record& t, std::size_t i, const logic::cut_call& c) {
+    const logic::executor_set& scope = t.extra ? t.extra->executors : every_;
+    const bool may_be_here = !(scope & local_executors() & engine_.placement_actor().able_to_run(*t.kernel)).empty();
+    std::map<std::uint32_t, double> bytes;  // by part
+    for (const logic::cut_piece& p : c.pieces)
+      if (const auto w = writers_.find({p.array, p.tile}); p.writes && w != writers_.end())
+        bytes[w->second] +=
+            static_cast<double>(p.where.volume()) * static_cast<double>(array_list_[p.array]->spec.element);
+    std::uint32_t best = nowhere;
+    double most = 0;
+    for (const auto& [part, n] : bytes) {
+      const bool suits = part == 0 ? may_be_here : may_run_in(t, scope, result_->parts[part].executor);
+      if (suits && n > most) {
+        best = part;
+        most = n;
+      }
+    }
+    if (best != nowhere) return best;
+    if (may_be_here) return 0;
+    std::uint32_t fewest = nowhere;
+    for (const executor_facts& f : facts_)
+      if (f.kind == device_kind::node && may_run_in(t, scope, f.id)) {
+        const std::uint32_t p = part_of(f.id);
+        if (fewest == nowhere || load_[p] < load_[fewest]) fewest = p;
+      }
+    if (fewest == nowhere)
+      throw error(errc::no_executor, called(t, i) + " can run on no node in its scope: " +
+                                         (t.kernel->portable ? "none of them offers its kernel"
+                                                             : "only calls of kernels go to other nodes"));
+    ++load_[fewest];
+    return fewest;
+  }
+
+  logic::executor_set local_executors() const {
+    logic::executor_set set;
+    for (const executor_facts& f : facts_)
+      if (f.kind == device_kind::cpu) set.insert(f.id);
+    return set;
+  }
+
+  bool may_run_in(const task_record& t, const logic::executor_set& scope, std::uint16_t executor) const {
+    return scope.contains(executor) && t.kernel->portable && t.kernel->nodes &&
+           t.kernel->nodes->get().contains(executor);
+  }
+
+  std::uint32_t part_of(std::uint16_t executor) {
+    if (const auto known = parts_.find(executor); known != parts_.end()) return known->second;
+    const auto n = static_cast<std::uint32_t>(result_->parts.size());
+    result_->members.push_back(nodes_.part_host(executor));
+    result_->parts.emplace_back().executor = executor;
+    parts_.emplace(executor, n);
+    return n;
+  }
+
+  // ---- steps --------------------------------------------------------------------------------------------------------
+
+  /// A step of a part: a call, or one end of a crossing.
+  struct step {
+    bool is_crossing = false;
+    std::uint32_t number = 0;
+  };
+
+  void sort_steps(const logic::graph_cut& cut) {
+    steps_.resize(result_->parts.size());
+    step_of_.assign(calls_.size(), nowhere);
+    for (const logic::graph_cut::step& s : cut.steps()) {
+      if (!s.is_crossing) {
+        auto& own = steps_[calls_[s.number].part];
+        step_of_[s.number] = static_cast<std::uint32_t>(own.size());
+        own.push_back({false, s.number});
+        continue;
+      }
+      const logic::crossing& x = cut.crossings()[s.number];
+      steps_[x.from].push_back({true, s.number});
+      if (!x.carries_bytes()) told_[{x.call, x.to}] = static_cast<std::uint32_t>(steps_[x.to].size());
+      steps_[x.to].push_back({true, s.number});
+    }
+  }
+
+  // Returns the step of a part that ends when the call has ended.
+  std::uint32_t end_of(std::uint32_t call, std::uint32_t part) const {
+    return calls_[call].part == part ? step_of_[call] : told_.at({call, part});
+  }
+
+  /// A tile that a part's calls and crossings touch.
+  struct tile_use {
+    bool outside_read = false, changes = false;
+    std::vector<box4> unwritten;  // by the part so far
+  };
+  using tile_key = std::pair<std::uint32_t, std::uint32_t>;  // array, tile
+
+  void note(std::map<tile_key, tile_use>& uses, const logic::cut_piece& p) const {
+    const auto [it, is_new] = uses.try_emplace({p.array, p.tile});
+    tile_use& u = it->second;
+    if (is_new) u.unwritten.push_back(array_list_[p.array]->tile_box(p.tile));
+    if (p.reads)
+      u.outside_read = u.outside_read ||
+                       std::ranges::any_of(u.unwritten, [&](const box4& b) { return logic::overlap(b, p.where); });
+    if (!p.writes) return;
+    u.changes = true;
+    std::vector<box4> rest;
+    for (const box4& b : u.unwritten)
+      if (logic::overlap(b, p.where))
+        logic::subtract(b, p.where, [&](const box4& left) { rest.push_back(left); });
+      else
+        rest.push_back(b);
+    u.unwritten = std::move(rest);
+  }
+
+  std::map<tile_key, tile_use> uses_of(std::uint32_t part, const logic::graph_cut& cut) const {
+    std::map<tile_key, tile_use> uses;
+    for (const step& s : steps_[part])
+      if (!s.is_crossing) {
+        for (const logic::cut_piece& p : calls_[s.number].pieces)
+          if (p.reads) note(uses, {p.array, p.tile, p.where, true, false});
+        for (const logic::cut_piece& p : calls_[s.number].pieces)
+          if (p.writes) note(uses, {p.array, p.tile, p.where, false, true});
+      } else if (const logic::crossing& x = cut.crossings()[s.number]; x.carries_bytes()) {
+        note(uses, {x.array, x.tile, x.where, x.from == part, x.to == part});
+      }
+    return uses;
+  }
+
+  // ---- one part -----------------------------------------------------------------------------------------------------
+
+  void define(std::uint32_t p, const logic::graph_cut& cut) {
+    split_graph::part& to = result_->parts[p];
+    to.is_empty = false;
+    to.name = std::make_shared<part_name>(part_name{result_->members[0], result_->number, p, result_->members});
+    std::vector<tile_key> bound;
+    std::map<std::uint32_t, std::uint32_t> local;  // numbers of arrays in the part
+    for (const auto& [key, use] : uses_of(p, cut)) {
+      array_core& a = *array_list_[key.first];
+      local.try_emplace(key.first, static_cast<std::uint32_t>(local.size()));
+      const auto home = cut.home_of(key.first, key.second);
+      if (home && *home != p) {
+        if (p == 0 && a.spec.adopted)
+          throw error(errc::not_supported, "array '" + a.spec.name +
+                                               "' of a graph over several nodes is memory of the caller's, and a part "
+                                               "of it that another node writes is read here: use an array of the "
+                                               "runtime's");
+        continue;
+      }
+      access x;
+      x.array = &a;
+      x.tile = key.second;
+      x.mode = !home                                         ? access_mode::read
+               : use.outside_read || !use.unwritten.empty() ? access_mode::update
+                                                             : access_mode::write;
+      retain(&a);
+      to.touched.push_back(x);
+      to.has_home = to.has_home || home;
+      bound.push_back(key);
+    }
+    if (to.touched.size() > 60'000)
+      throw error(errc::not_supported, "a part of the graph holds more than 60000 tiles: use larger tiles");
+    p == 0 ? build_here(cut, bound, local) : define_there(p, cut, bound, local);
+  }
+
+  // Builds this node's part of the recorded tasks themselves.
+  void build_here(const logic::graph_cut& cut, const std::vector<tile_key>& bound,
+                  const std::map<std::uint32_t, std::uint32_t>& local) {
+    std::vector<array_core*> shadows(local.size());
+    struct releaser {
+      std::vector<array_core*>& all;
+      bool armed = true;
+      ~releaser() {
+        if (armed)
+          for (array_core* a : all)
+            if (a) release(a);
+      }
+    } give_back{shadows};
+    for (const auto& [array, number] : local) {
+      array_spec s = array_list_[array]->spec;
+      s.fill = nullptr;
+      s.owner = nullptr;
+      s.replicas = 1;
+      shadows[number] = new_array(engine_, std::move(s));
+    }
+    std::vector<graph_part::bound_tile> tiles;
+    for (const tile_key& k : bound) tiles.push_back({shadows[local.at(k.first)], k.second});
+    auto part =
+        std::make_unique<graph_part>(*result_->parts[0].name, nodes_.parts().exit(), shadows, std::move(tiles));
+    give_back.armed = false;
+    const auto shadow = [&](std::uint32_t array) { return shadows[local.at(array)]; };
+    std::vector<part_step> steps;
+    for (const step& s : steps_[0]) {
+      part_step& to = steps.emplace_back();
+      if (s.is_crossing) {
+        to.task = end_here(*part, cut.crossings()[s.number], s.number, shadow);
+        if (const logic::crossing& x = cut.crossings()[s.number]; !x.carries_bytes() && x.from == 0)
+          to.after.push_back({step_of_[x.call], true});
+        continue;
+      }
+      to.task = tasks_[s.number];
+      use_shadows(*to.task, shadow);
+      for (const std::uint32_t before : calls_[s.number].after) to.after.push_back({end_of(before, 0), true});
+    }
+    take_from_recording(steps);
+    logic::recorded_tiles states;
+    result_->parts[0].here = build_part(engine_.state(), std::move(part), std::move(steps), states);
+    result_->edges += result_->parts[0].here->successors.size();
+    nodes_.parts().add(result_->parts[0].here);
+  }
+
+  template <class Shadow>
+  task_record* end_here(graph_part& part, const logic::crossing& x, std::uint32_t number, Shadow&& shadow) {
+    const bool sends = x.from == 0;
+    array_core* const a = x.carries_bytes() ? shadow(x.array) : nullptr;
+    const std::size_t bytes = a ? static_cast<std::size_t>(x.where.volume()) * a->spec.element : 0;
+    task_record* const t = sends ? part.make_sender(engine_.state(), number, x.to)
+                                 : part.make_receiver(engine_.state(), number, x.from, bytes);
+    if (!a) return t;
+    describe(engine_, t->accesses[0], *a, sends ? access_mode::read : access_mode::write, x.where.lo, x.where.hi, {},
+             a->spec.size, border::refuse, nullptr, 0, nullptr);
+    t->access_count = 1;
+    return t;
+  }
+
+  // Has a recorded call work on the shadows. What it waits for is told to the graph's builder, all of it.
+  template <class Shadow>
+  void use_shadows(task_record& t, Shadow&& shadow) {
+    t.pending = 1;
+    t.successor_count = 0;  // the join of its for_each
+    for (int i = 0; i < t.access_count; ++i) {
+      access& x = t.accesses[i];
+      if (x.array) x.array = shadow(arrays_.at(x.array));
+    }
+  }
+
+  // The tasks of this node's part belong to its graph from now on; the others go with the recording.
+  void take_from_recording(const std::vector<part_step>& steps) {
+    std::unordered_map<const task_record*, bool> taken;
+    for (const part_step& s : steps) taken[s.task] = true;
+    std::erase_if(recorded_.tasks, [&](const task_record* t) { return taken.contains(t); });
+  }
+
+  void define_there(std::uint32_t p, const logic::graph_cut& cut, const std::vector<tile_key>& bound,
+                    const std::map<std::uint32_t, std::uint32_t>& local) {
+    wire::graph_definition d;
+    d.graph = result_->number;
+    d.part = p;
+    d.members = result_->members;
+    d.arrays.resize(local.size());
+    for (const auto& [array, number] : local) {
+      const array_spec& s = array_list_[array]->spec;
+      d.arrays[number] = {number, s.rank, s.size, s.tile, s.element, s.align, s.name};
+    }
+    for (const tile_key& k : bound) d.bound.push_back({local.at(k.first), k.second});
+    for (const step& s : steps_[p]) d.steps.push_back(step_there(p, s, cut, local));
+    for (const wire::graph_step& s : d.steps) result_->edges += s.after.size();
+    nodes_.parts().define(result_->members[p], wire::frames_of(d));
+  }
+
+  wire::graph_step step_there(std::uint32_t p, const step& s, const logic::graph_cut& cut,
+                              const std::map<std::uint32_t, std::uint32_t>& local) {
+    wire::graph_step to;
+    if (!s.is_crossing) {
+      to.call = described(*tasks_[s.number], s.number, local);
+      for (const std::uint32_t before : calls_[s.number].after) to.after.push_back({end_of(before, p), true});
+      return to;
+    }
+    const logic::crossing& x = cut.crossings()[s.number];
+    const bool sends = x.from == p;
+    to.kind = sends ? wire::graph_step::what::send : wire::graph_step::what::take;
+    to.crossing = s.number;
+    to.other = sends ? x.to : x.from;
+    if (x.carries_bytes()) {
+      to.array = local.at(x.array);
+      to.tile = x.tile;
+      to.where = x.where;
+    } else if (sends) {
+      to.after.push_back({step_of_[x.call], true});
+    }
+    return to;
+  }
+
+  wire::task_descriptor described(task_record& t, std::uint32_t number,
+                                  const std::map<std::uint32_t, std::uint32_t>& local) {
+    wire::task_descriptor c;
+    c.id = number;
+    c.kernel = t.kernel->key;
+    if (t.extra) {
+      c.name = t.extra->options.name;
+      c.retries = static_cast<std::uint32_t>(t.extra->options.retries);
+    }
+    for (int i = 0; i < t.access_count; ++i) {
+      const access& x = t.accesses[i];
+      if (!x.array) continue;
+      wire::access_descriptor& w = c.accesses.emplace_back();
+      w.array = local.at(arrays_.at(x.array));
+      w.mode = x.mode;
+      if (!x.where) {
+        w.where = x.array->tile_box(x.tile);
+        w.limit = x.worker != 0 ? w.where : x.array->whole_box();
+        continue;
+      }
+      w.where = {x.where->lo, x.where->hi};
+      w.limit = {x.where->limit_lo, x.where->limit_hi};
+      w.edge = x.where->edge;
+      w.fill = x.where->fill;
+    }
+    call_values values(c.values);
+    t.ops->run(t, values);
+    for (const auto& v : c.values)
+      if (v.size() > wire::value_max)
+        throw error(errc::not_supported, called(t, number) + " has a value of more than " +
+                                             std::to_string(wire::value_max) + " bytes: give it as an array");
+    return c;
+  }
+
+  engine& engine_;
+  recording& recorded_;
+  const std::vector<executor_facts>& facts_;
+  node_set& nodes_;
+  const logic::executor_set every_ = logic::executor_set::every();
+  std::shared_ptr<split_graph> result_ = std::make_shared<split_graph>();
+
+  std::map<std::uint16_t, std::uint32_t> parts_;  // by executor
+  std::map<std::uint32_t, std::size_t> load_;     // calls that a part was given freely
+  std::unordered_map<array_core*, std::uint32_t> arrays_;
+  std::vector<array_core*> array_list_;
+  std::map<tile_key, std::uint32_t> writers_;  // the part that wrote a tile last
+  std::vector<logic::cut_call> calls_;
+  std::vector<task_record*> tasks_;  // of the calls
+  std::unordered_map<const task_record*, std::uint32_t> numbers_;
+  std::unordered_map<const task_record*, std::vector<std::uint32_t>> chunks_;  // by join
+  std::vector<std::vector<step>> steps_;                                       // by part
+  std::vector<std::uint32_t> step_of_;                                         // by call, in its part
+  std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t> told_;  // by call and part: where its end comes in
+};
+
+}  // namespace
+
+bool leaves_this_node(engine& e, const recording& recorded) {
+  if (!e.others()) return false;
+  logic::executor_set here, nodes;
+  for (const executor_facts& f : e.placement_actor().facts()) (f.kind == device_kind::node ? nodes : here).insert(f.id);
+  return std::ranges::any_of(recorded.tasks, [&](const task_record* t) {
+    return t->extra && (t->extra->executors & here).empty() && !(t->extra->executors & nodes).empty();
+  });
+}
+
+std::shared_ptr<split_graph> split(engine& e, recording& recorded) { return splitter(e, recorded).split(); }
+
+// ---- runs -----------------------------------------------------------------------------------------------------------
+
+namespace {
+
+/// What the record of a run of a part on another node keeps in its storage: the values of its call.
+struct part_call {
+  std::uint64_t graph, run;
+  static part_call& of(task_record& t) { return *std::launder(reinterpret_cast<part_call*>(t.storage)); }
+};
+constexpr task_ops part_call_ops{
+    [](task_record& t, task_context& c) {
+      if (argument_sink* const to = c.sink()) {
+        to->value(&part_call::of(t).graph, sizeof(std::uint64_t));
+        to->value(&part_call::of(t).run, sizeof(std::uint64_t));
+      }
+    },
+    [](task_record&) {}, [](task_record&) noexcept {}, [](task_record&) noexcept -> void* { return nullptr; }};
+
+void run_nothing() {}
+
+/// Records of one run; given back unless they are submitted.
+struct run_records {
+  std::vector<task_record*> parts;
+  task_record* join = nullptr;
+  ~run_records() {
+    for (task_record* t : parts) {
+      discard(t);
+      release(t);
+    }
+    if (join) {
+      discard(join);
+      release(join);
+    }
+  }
+};
+
+task_record* new_join(engine& e, const task_options& options, const std::shared_ptr<split_graph>& g) {
+  const target to{.the_engine = &e, .recorded = nullptr, .waits = false};
+  task_options o;
+  o.name = options.name.empty() ? "graph run" : options.name;
+  task_record* const t = make_record(to, &o, static_cast<const kernel_info*>(nullptr), &run_nothing,
+                                     static_cast<const box<1>*>(nullptr), static_cast<const extent<1>*>(nullptr));
+  t->kind = task_kind::join;
+  t->extra->payload = g;
+  return t;
+}
+
+// Makes the task of one part, without its accesses.
+task_record* new_part_task(engine& e, const task_options& options, const std::shared_ptr<split_graph>& g,
+                           std::uint32_t p, std::uint64_t run) {
+  split_graph::part& part = g->parts[p];
+  task_options o = options;
+  if (o.name.empty()) o.name = "graph run";
+  o.where = scope::any();
+  task_record* const t = new_task(e);
+  t->body_gone = true;
+  t->ops = &part_call_ops;
+  try {
+    new (t->storage) part_call{g->number, run};
+    t->kernel = part.here ? &part_call_ops.closure : intern(e, graph_part_kernel);
+    apply(e, *t, o);
+    task_extra& x = extra_of(*t);
+    if (part.here) {
+      t->kind = task_kind::graph_run;
+      x.payload = part.here;
+      x.executors &= logic::with_body(1u << static_cast<int>(device_kind::cpu), e.placement_actor().facts());
+    } else {
+      x.executors.clear();
+      x.executors.insert(part.executor);
+    }
+    x.run_of_part = run;
+    x.for_listener = part.name;
+    x.listener = &e.others()->parts().ends();
+    if (!options.where.is_any()) {
+      const logic::executor_set allowed = logic::resolve(options.where, e.placement_actor().facts());
+      x.executors &= allowed;
+    }
+    if ((x.executors & e.placement_actor().able_to_run(*t->kernel)).empty())
+      throw error(errc::no_executor, "part " + std::to_string(p) + " of the graph, which is to run " +
+                                         (part.here ? "on this node" : "on another node") +
+                                         ", has no executor in the scope of the run, or its node has gone");
+  } catch (...) {
+    discard(t);
+    release(t);
+    throw;
+  }
+  return t;
+}
+
+void add_link(task_record& t, task_record& before) {
+  retain(&before);
+  access& x = t.accesses[t.access_count++];
+  x = {};
+  x.task = &before;
+  x.link = link_mode::order;
+}
+
+}  // namespace
+
+future<void> run(engine& e, const task_options& options, const std::shared_ptr<split_graph>& g) {
+  if (!current_task()) e.placement_actor().hold_back();
+  const std::lock_guard hold(g->lock);
+  const std::uint64_t number = g->runs + 1;
+  run_records all;
+  all.join = new_join(e, options, g);
+  std::vector<std::uint32_t> which;
+  for (std::uint32_t p = 0; p < g->parts.size(); ++p) {
+    split_graph::part& part = g->parts[p];
+    if (part.is_empty) continue;
+    task_record* const t = new_part_task(e, options, g, p, number);
+    all.parts.push_back(t);
+    which.push_back(p);
+    // A run begins once the one so many runs before it has ended in all parts: what comes early has to be kept.
+    task_record* const earlier = g->recent.size() == graph_part::runs_ahead ? g->recent.front() : nullptr;
+    task_record* const last = part.has_home ? nullptr : part.last;
+    const std::size_t links = (earlier != nullptr) + (last != nullptr);
+    if (part.touched.size() + links > task_record::inline_accesses) size_accesses(*t, part.touched.size() + links);
+    for (const access& x : part.touched) t->accesses[t->access_count++] = x;
+    if (earlier) add_link(*t, *earlier);
+    if (last) add_link(*t, *last);
+  }
+  e.placement_actor().check_open();
+  extra_of(*all.join).chunks = all.parts.size();
+  for (task_record* t : all.parts) add_join_edge(*t, *all.join);
+  future<void> done(all.join);
+  std::vector<task_record*> tasks = std::exchange(all.parts, {});
+  task_record* const join = std::exchange(all.join, nullptr);
+  g->runs = number;
+  retain(join);
+  if (g->recent.size() == graph_part::runs_ahead) {
+    release(g->recent.front());
+    g->recent.pop_front();
+  }
+  g->recent.push_back(join);
+  for (std::size_t i = 0; i < tasks.size(); ++i) {
+    split_graph::part& part = g->parts[which[i]];
+    if (part.has_home) continue;
+    if (part.last) release(part.last);
+    part.last = tasks[i];
+    retain(tasks[i]);
+  }
+  tasks.push_back(join);
+  e.placement_actor().submit_together(tasks, true);
+  for (std::size_t i = 0; i + 1 < tasks.size(); ++i) release(tasks[i]);
+  return done;
+}
+
+}  // namespace troupe::detail
