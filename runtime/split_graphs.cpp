@@ -81,6 +81,7 @@ class splitter {
     result_->number = nodes_.parts().new_number();
     for (std::uint32_t p = 0; p < steps_.size(); ++p)
       if (!steps_[p].empty()) define(p, cut);
+    nodes_.parts().await_ready(result_->number);
     result_->calls = calls_.size();
     return result_;
   }
@@ -397,7 +398,7 @@ class splitter {
     for (const tile_key& k : bound) d.bound.push_back({local.at(k.first), k.second});
     for (const step& s : steps_[p]) d.steps.push_back(step_there(p, s, cut, local));
     for (const wire::graph_step& s : d.steps) result_->edges += s.after.size();
-    nodes_.parts().define(result_->members[p], wire::frames_of(d));
+    nodes_.parts().define(result_->members[p], result_->number, wire::frames_of(d));
   }
 
   wire::graph_step step_there(std::uint32_t p, const step& s, const logic::graph_cut& cut,

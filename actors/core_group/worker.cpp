@@ -153,7 +153,7 @@ bool worker::run_node(graph_run& g, std::uint32_t n) {
 worker::outcome worker::run_body(run_context& c, task_record& t) {
   if (t.kind == task_kind::graph_run) {
     t.error = at_.owner->run_graph(*this, t);
-    return {!t.error};
+    return note_bodies(t, {!t.error, 1});
   }
   if (t.extra && t.extra->watched) t.extra->listener->began(t);
   const int tries = 1 + (t.extra ? std::max(0, t.extra->options.retries) : 0);

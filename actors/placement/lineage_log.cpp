@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "actors/execution/graph_part.hpp"
 #include "actors/execution/reexecution.hpp"
 #include "actors/logic/data/directory.hpp"
 #include "actors/placement/host_memory.hpp"
@@ -138,7 +139,8 @@ void lineage_log::note_ran(task_record& t, memory_space where, bool node) {
   }
   if (!node || c.writes.empty()) return;
   c.what = t.extra ? t.extra->call : nullptr;
-  c.cost_ns = t.measured_ns;
+  c.may_be_lost = is_graph_part(t);
+  c.cost_ns = c.may_be_lost ? 0 : t.measured_ns;
   c.repeatable = c.what && is_repeatable(t);
   c.place = costs_.facts()[t.executor].id;
   for (int i = 0; i < t.access_count; ++i)

@@ -130,6 +130,27 @@ bool take_definition(net::reader& from, graph_definition& d) {
   }
 }
 
+void put(net::writer& to, const graph_answer& a) {
+  to.fixed(kind::graph_ready);
+  to.varint(a.graph);
+  to.varint(a.is_ready ? 1 : 0);
+  if (a.is_ready) return;
+  to.varint(static_cast<std::uint64_t>(a.code));
+  to.text(std::string_view(a.text).substr(0, text_max));
+}
+
+graph_answer take_graph_answer(net::reader& from) {
+  graph_answer a;
+  a.graph = from.varint();
+  a.is_ready = from.at_most(1, "a truth value") != 0;
+  if (!a.is_ready) {
+    a.code = take_code(from);
+    a.text = from.text(text_max);
+  }
+  from.end();
+  return a;
+}
+
 void put(net::writer& to, const crossing_head& h) {
   to.fixed(kind::crossing);
   put(to, h.owner);

@@ -55,6 +55,16 @@ bool take_definition(net::reader&, graph_definition&);
 /// Returns the graph's number, which comes first.
 std::uint64_t graph_of(net::reader);
 
+/// The answer to a definition.
+struct graph_answer {
+  std::uint64_t graph = 0;
+  bool is_ready = true;
+  errc code = errc::not_supported;  ///< why it is not
+  std::string text{};
+};
+void put(net::writer&, const graph_answer&);
+graph_answer take_graph_answer(net::reader&);
+
 /// What crosses from part to part in a run, as a frame with the bytes behind it or as the head of a transfer.
 struct crossing_head {
   node_id owner{};

@@ -50,6 +50,7 @@ enum class kind : std::uint8_t {
   graph_define = 0x36,  ///< owner to node: a part of a graph
   graph_drop = 0x37,    ///< owner to node: a graph that will not be run again
   crossing = 0x38,      ///< node to node: what a part of a run sends to another one; also the head of a transfer
+  graph_ready = 0x3a,   ///< node to owner: the answer to the last `graph_define` of a part: it is there, or why not
   graph_failed = 0x39,  ///< node to node: what a part of a run was to send does not come
   recall = 0x30,  ///< owner to node service: tasks that may run elsewhere, unless they have begun
   begun = 0x24,   ///< node service to owner: tasks under suspicion whose bodies are about to run

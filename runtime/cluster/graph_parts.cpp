@@ -98,11 +98,43 @@ void graph_parts::add(const std::shared_ptr<recorded_graph>& g) {
   parts_[{self_, g->part->name().graph}].graph = g;
 }
 
-void graph_parts::define(const node_id& to, std::span<const net::writer> frames) {
+void graph_parts::define(const node_id& to, std::uint64_t graph, std::span<const net::writer> frames) {
+  {
+    const std::lock_guard hold(lock_);
+    defined_[graph].awaited.push_back(to);
+  }
   const std::shared_ptr<net::session> line = lines_(to);
   if (!line) throw error(errc::node_lost, "a node that is to have a part of the graph has gone");
   for (const net::writer& w : frames)
     if (!line->send(w.view())) throw error(errc::node_lost, "a node that is to have a part of the graph has gone");
+}
+
+void graph_parts::await_ready(std::uint64_t graph) {
+  const auto is_over = [&] {
+    const auto found = defined_.find(graph);
+    return found == defined_.end() || found->second.awaited.empty() || found->second.why_not;
+  };
+  if (const auto& wait = engine_.around().wait)
+    wait([&] {
+      const std::lock_guard hold(lock_);
+      return is_over();
+    });
+  std::unique_lock hold(lock_);
+  answered_.wait(hold, is_over);
+  const auto found = defined_.find(graph);
+  if (found == defined_.end()) return;
+  const std::exception_ptr why_not = found->second.why_not;
+  defined_.erase(found);
+  if (why_not) std::rethrow_exception(why_not);
+}
+
+// Notes that a node has built its part, or why it has not.
+void graph_parts::answered(const node_id& from, std::uint64_t graph, const std::exception_ptr& why_not) {
+  const std::lock_guard hold(lock_);
+  const auto found = defined_.find(graph);
+  if (found == defined_.end() || std::erase(found->second.awaited, from) == 0) return;
+  if (why_not && !found->second.why_not) found->second.why_not = why_not;
+  answered_.notify_all();
 }
 
 void graph_parts::drop(std::uint64_t graph, std::span<const node_id> members) noexcept {
@@ -114,6 +146,7 @@ void graph_parts::drop(std::uint64_t graph, std::span<const node_id> members) no
         gone = std::move(found->second);
         parts_.erase(found);
       }
+      defined_.erase(graph);
     }
     net::writer frame;
     frame.fixed(wire::kind::graph_drop);
@@ -170,9 +203,8 @@ std::shared_ptr<recorded_graph> graph_parts::known(const node_id& owner, std::ui
 std::shared_ptr<recorded_graph> graph_parts::find(const node_id& owner, std::uint64_t graph) {
   const std::lock_guard hold(lock_);
   const auto found = parts_.find({owner, graph});
-  if (found == parts_.end() || found->second.coming)
+  if (found == parts_.end() || !found->second.graph)
     throw error(errc::node_lost, "the node does not know the graph, as it has joined anew: record it again");
-  if (!found->second.graph) throw error(errc::not_supported, found->second.why_not);
   return found->second.graph;
 }
 
@@ -333,31 +365,41 @@ std::shared_ptr<recorded_graph> graph_parts::built(const node_id& owner, const w
   return maker.make();
 }
 
+// Takes a frame of a definition. The owner gets an answer to the last one.
 void graph_parts::take_definition(const node_id& owner, net::reader& from) {
   const key name{owner, wire::graph_of(from)};
   std::unique_ptr<wire::graph_definition> d;
   {
     const std::lock_guard hold(lock_);
     entry& e = parts_[name];
-    if (e.graph || !e.why_not.empty()) refuse_peer("a graph that is there already");
+    if (e.graph) refuse_peer("a graph that is there already");
     d = e.coming ? std::move(e.coming) : std::make_unique<wire::graph_definition>();
   }
-  const bool all = wire::take_definition(from, *d);
+  if (!wire::take_definition(from, *d)) {
+    const std::lock_guard hold(lock_);
+    parts_[name].coming = std::move(d);
+    return;
+  }
   std::shared_ptr<recorded_graph> made;
-  std::string why_not;
-  if (all) try {
-      made = built(owner, *d);
-    } catch (const error& e) {
-      if (e.code() == errc::protocol_error) throw;
-      why_not = e.what();
-    } catch (const std::bad_alloc&) {
-      why_not = "no memory is left for the graph";
-    }
-  const std::lock_guard hold(lock_);
-  entry& e = parts_[name];
-  e.graph = std::move(made);
-  e.why_not = std::move(why_not);
-  if (!all) e.coming = std::move(d);
+  wire::graph_answer answer{.graph = d->graph};
+  try {
+    made = built(owner, *d);
+  } catch (const error& e) {
+    if (e.code() == errc::protocol_error) throw;
+    answer = {d->graph, false, e.code(), e.what()};
+  } catch (const std::bad_alloc&) {
+    answer = {d->graph, false, errc::out_of_memory, "no memory is left for the graph"};
+  }
+  {
+    const std::lock_guard hold(lock_);
+    if (made)
+      parts_[name].graph = std::move(made);
+    else
+      parts_.erase(name);
+  }
+  unsent m;
+  wire::put(m.head, answer);
+  post(owner, std::move(m));
 }
 
 // ---- what comes -----------------------------------------------------------------------------------------------------
@@ -395,6 +437,10 @@ void graph_parts::frame(const node_id& from, std::span<const std::byte> bytes) {
     }
     case wire::kind::graph_failed:
       return fail(wire::take_graph_failure(in));
+    case wire::kind::graph_ready: {
+      const wire::graph_answer a = wire::take_graph_answer(in);
+      return answered(from, a.graph, a.is_ready ? nullptr : std::make_exception_ptr(error(a.code, a.text)));
+    }
     default:
       refuse_peer("a message of an unknown kind");
   }
@@ -438,6 +484,9 @@ void graph_parts::lost(const node_id& who, const std::exception_ptr& why) {
     const std::lock_guard hold(lock_);
     unsent_.erase(who);
     std::erase_if(coming_, [&](const auto& c) { return c.first.first == who; });
+    for (auto& [graph, d] : defined_)
+      if (std::erase(d.awaited, who) != 0 && !d.why_not) d.why_not = why;
+    answered_.notify_all();
     for (auto it = parts_.begin(); it != parts_.end();) {
       entry& e = it->second;
       if (e.graph && std::ranges::count(e.graph->part->name().members, who) != 0) broken.push_back(e.graph);

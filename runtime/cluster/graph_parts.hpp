@@ -3,6 +3,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
+#include <condition_variable>
 #include <cstdint>
 #include <exception>
 #include <functional>
@@ -10,7 +11,6 @@
 #include <memory>
 #include <mutex>
 #include <span>
-#include <string>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -45,7 +45,10 @@ class graph_parts final : private graph_part::outlet, private task_listener {
   task_listener& ends() { return *this; }
   void add(const std::shared_ptr<recorded_graph>&);
   /// Sends frames that define a part to the node that has it. Throws error(node_lost) without a session.
-  void define(const node_id& to, std::span<const net::writer>);
+  void define(const node_id& to, std::uint64_t graph, std::span<const net::writer>);
+  /// Waits until all nodes to which parts were sent have built them: only then may a part be sent what crosses. Throws
+  /// the first error of one that could not, or has gone.
+  void await_ready(std::uint64_t graph);
   /// Forgets a graph, here and on the nodes that have parts of it. Any thread; no run is left.
   void drop(std::uint64_t graph, std::span<const node_id> members) noexcept;
 
@@ -54,7 +57,7 @@ class graph_parts final : private graph_part::outlet, private task_listener {
   std::shared_ptr<recorded_graph> find(const node_id& owner, std::uint64_t graph);
 
   // ---- from the transport
-  static bool is_for_parts(wire::kind k) { return k >= wire::kind::graph_define && k <= wire::kind::graph_failed; }
+  static bool is_for_parts(wire::kind k) { return k >= wire::kind::graph_define && k <= wire::kind::graph_ready; }
   void frame(const node_id& from, std::span<const std::byte>);
   net::pieces arriving(const node_id& from, std::span<const std::byte> head, std::uint64_t bytes);
   void arrived(const node_id& from, std::span<const std::byte> head, bool whole);
@@ -68,8 +71,7 @@ class graph_parts final : private graph_part::outlet, private task_listener {
  private:
   using key = std::pair<node_id, std::uint64_t>;  // owner and number of a graph
   struct entry {
-    std::shared_ptr<recorded_graph> graph;  // null: it could not be built
-    std::string why_not;
+    std::shared_ptr<recorded_graph> graph;  // null: it could not be built, or not all of it is here
     std::unique_ptr<wire::graph_definition> coming;  // not all of it is here
   };
   /// A message that waits for a session.
@@ -93,6 +95,7 @@ class graph_parts final : private graph_part::outlet, private task_listener {
   void take_definition(const node_id& owner, net::reader&);
   std::shared_ptr<recorded_graph> known(const node_id& owner, std::uint64_t graph) const;
   void fail(const wire::graph_failure&);
+  void answered(const node_id& from, std::uint64_t graph, const std::exception_ptr& why_not);
 
   engine& engine_;
   const node_id self_;
@@ -101,6 +104,13 @@ class graph_parts final : private graph_part::outlet, private task_listener {
   mutable std::mutex lock_;  // never held while anything else is called
   std::uint64_t last_number_ = 0;
   std::map<key, entry> parts_;
+  /// A graph of this node whose parts are being built elsewhere.
+  struct definition {
+    std::vector<node_id> awaited;
+    std::exception_ptr why_not;
+  };
+  std::map<std::uint64_t, definition> defined_;
+  std::condition_variable answered_;
   std::unordered_map<node_id, std::vector<unsent>, node_id_hash> unsent_;
   // Bytes of crossings that are being written, by sender and head.
   std::map<std::pair<node_id, std::vector<std::byte>>, std::vector<std::byte>> coming_;

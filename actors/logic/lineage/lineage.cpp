@@ -27,6 +27,7 @@ void lineage::ran(call&& c) {
   changed_site(c.place).cost_ns += l.cost_ns;
   ++call_count_;
   l.broken = !c.repeatable;
+  l.may_be_lost = c.may_be_lost;
   l.why = reexecution_plan::reason::runs_once;
   for (const value& v : c.reads) {
     if (l.broken) break;
@@ -234,10 +235,11 @@ void lineage::not_asked(known_tile& t) {
   if (t.away && !t.rests) link_last(t);
 }
 
-// True if the tile's newest value should be brought home at once: a broken call wrote it, or the write said so.
+// True if the tile's newest value should be brought home at once: a broken call wrote it, whose values may not be lost,
+// or the write said so.
 bool lineage::is_urgent(const known_tile& t) {
   const known_value* const v = t.newest ? find(t, *t.newest) : nullptr;
-  return v && v->maker && (v->maker->broken || t.at_once);
+  return v && v->maker && ((v->maker->broken && !v->maker->may_be_lost) || t.at_once);
 }
 
 void lineage::hurry(known_tile& t) {

@@ -91,7 +91,8 @@ class lineage {
     std::shared_ptr<const void> what;
     float cost_ns = 0;
     bool repeatable = true;
-    std::uint16_t place = 0;  // the executor where it ran
+    bool may_be_lost = false;  // not repeatable, and what it wrote is not brought home for that alone
+    std::uint16_t place = 0;   // the executor where it ran
   };
   using tile_of = std::pair<std::uint64_t, std::uint32_t>;  // array, tile
 
@@ -173,7 +174,7 @@ class lineage {
     std::uint64_t cost_ns = 0;
     std::uint16_t place = 0;
     std::uint32_t needed = 0;  // number of writes that are needed
-    bool broken = false;
+    bool broken = false, may_be_lost = false;
     reexecution_plan::reason why = reexecution_plan::reason::gone;
     value lacks;
   };

@@ -21,6 +21,19 @@ using testing::Pair;
 using testing::UnorderedElementsAre;
 using reason = reexecution_plan::reason;
 
+TEST(lineage, wants_nothing_of_a_call_whose_values_may_be_lost_unless_the_write_says_so) {
+  told l;
+  lineage::call c;
+  c.writes = {{{A, 0, 1}, 8}, {{B, 0, 1}, 8, 0, true}};
+  c.repeatable = false;
+  c.may_be_lost = true;
+  l.ran(std::move(c));
+  EXPECT_THAT(l.to_save(0), ElementsAre(Pair(B, 0)));
+  const reexecution_plan p = l.plan({{A, 0, 1}});
+  ASSERT_EQ(p.holes.size(), 1u);
+  EXPECT_EQ(p.holes[0].why, reason::runs_once);
+}
+
 TEST(lineage, wants_at_once_what_a_call_wrote_that_runs_once) {
   told l;
   l.call("once", {{A, 0, 1}}, {{B, 0, 2}}, false);
