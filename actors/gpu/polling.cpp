@@ -70,9 +70,9 @@ bool gpu_actor::drive_now() {
   bool any = false;
   if (device_ && !repair_.has_complaint()) {
     const gpu_actor* const before = std::exchange(driven_by_this_thread_, this);
-    const int place = device_->visit();
+    const int left = device_->visit();
     any = step_small();
-    device_->leave(place);
+    device_->leave(left);
     driven_by_this_thread_ = before;
   }
   const bool sleeps = mail_.alarm_bell().has_sleeper();

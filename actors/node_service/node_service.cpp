@@ -142,7 +142,7 @@ net::pieces node_service_actor::arriving(std::span<const std::byte> head, std::u
   const std::uint64_t number = from.varint();
   if (left_) return {};
   if (what == wire::kind::bytes_pushed) {
-    push_store::place p = pushes_.arriving(number, bytes);
+    push_store::destination p = pushes_.arriving(number, bytes);
     return p.to ? give_room(*p.to, bytes) : std::move(p.kept);
   }
   transfer* const x = transfers_.awaiting(number);

@@ -158,7 +158,7 @@ void placement::admit_some(std::uint64_t now) {
       now,
       [&](task_record& t) {
         look_up_scope(t);
-        return assignment_.places_of(t);
+        return assignment_.nodes_for(t);
       },
       [&](task_record& t) { assign(t); }, [&](task_record& t) { end_of_wait(t, no_quantity(t)); },
       [&](const task_record& t) {
@@ -248,7 +248,7 @@ void placement::retire(task_record& t) {
 void placement::try_absent() {
   const auto can_run = [&](task_record& t) {
     look_up_scope(t);
-    return assignment_.can_run(t) && admission_.could_have(t, assignment_.places_of(t));
+    return assignment_.can_run(t) && admission_.could_have(t, assignment_.nodes_for(t));
   };
   for (task_record* t : absent_.take(can_run)) admit(*t);
 }

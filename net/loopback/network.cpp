@@ -141,9 +141,9 @@ void network::state::try_dial(process& by, std::uint64_t id) {
   if (found == by.dials.end()) return;
   process::dial& d = found->second;
   using reason = dial_error::reason;
-  const auto place = places.find(d.to);
-  if (place == places.end()) return refuse(by, id, reason::nobody_listens, {}, now + 2 * links.delay_least);
-  process& at = *place->second;
+  const auto listener = listeners.find(d.to);
+  if (listener == listeners.end()) return refuse(by, id, reason::nobody_listens, {}, now + 2 * links.delay_least);
+  process& at = *listener->second;
   if (&at == &by) return refuse(by, id, reason::self, by.self.id, now + links.delay_least);
   if (is_cut(by, at) || is_cut(at, by)) {
     post(now + 200ms, &by, [this, &by, id] { try_dial(by, id); });

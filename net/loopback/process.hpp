@@ -112,8 +112,8 @@ struct network::state {
   std::mt19937_64 random;
   std::vector<event> queue{};  // a heap
   std::vector<std::unique_ptr<process>> processes{};
-  std::map<node_id, process*> latest{};   // the one with the largest incarnation
-  std::map<endpoint, process*> places{};  // also of those that are gone: a dial must know the way
+  std::map<node_id, process*> latest{};      // the one with the largest incarnation
+  std::map<endpoint, process*> listeners{};  // also of those that are gone: a dial must know the way
   link links{};
   std::map<std::pair<node_id, node_id>, link> own_links{};
   std::set<std::pair<node_id, node_id>> cuts{};

@@ -76,7 +76,7 @@ void way::greeted() {
 
 ucs_status_t way::arriving(const head& h, void* data, std::size_t bytes, bool waits) {
   if (!told_) return UCS_OK;
-  const std::span<std::byte> to = told_->place(h.transfer, h.offset, bytes);
+  const std::span<std::byte> to = told_->destination(h.transfer, h.offset, bytes);
   if (to.empty() || to.size() != bytes) return UCS_OK;
   auto r = std::make_unique<record>(record{shared_from_this(), h});
   ++under_way_;

@@ -22,9 +22,9 @@ void lineage::ran(call&& c) {
   l.number = ++last_number_;
   l.what = std::move(c.what);
   l.cost_ns = c.cost_ns > 0 ? static_cast<std::uint64_t>(std::llround(c.cost_ns)) : 0;
-  l.place = c.place;
+  l.executor = c.executor;
   cost_ns_ += l.cost_ns;
-  changed_site(c.place).cost_ns += l.cost_ns;
+  changed_site(c.executor).cost_ns += l.cost_ns;
   ++call_count_;
   l.broken = !c.repeatable;
   l.why = reexecution_plan::reason::runs_once;
@@ -376,7 +376,7 @@ void lineage::drop(logged& c) {
   c.number = 0;
   c.broken = false;
   cost_ns_ -= c.cost_ns;
-  changed_site(c.place).cost_ns -= c.cost_ns;
+  changed_site(c.executor).cost_ns -= c.cost_ns;
   --call_count_;
   free_calls_.push_back(&c);
 }
@@ -398,8 +398,8 @@ void lineage::stop_reading(logged& c) {
   for (const read_link& r : c.reads) {
     known_value& v = *r.what;
     const reader last = v.readers.back();
-    v.readers[r.place] = last;
-    last.call->reads[last.read].place = r.place;
+    v.readers[r.index] = last;
+    last.call->reads[last.read].index = r.index;
     v.readers.pop_back();
     check(&v);
   }
@@ -412,7 +412,7 @@ void lineage::note_away(known_tile& t) {
   const known_value* const v = t.newest ? find(t, *t.newest) : nullptr;
   const bool away = v && v->maker && !is_here(*v) && is_current(*v);
   if (!away && !t.away) return;
-  const std::uint16_t in = away ? v->maker->place : t.away_in;
+  const std::uint16_t in = away ? v->maker->executor : t.away_in;
   if (t.away) changed_site(t.away_in).away_ns -= t.away_ns;
   t.away_ns = away ? t.fetch_worth_ns : 0;
   changed_site(in).away_ns += t.away_ns;

@@ -158,8 +158,8 @@ void views::vote() {
   view_poll& p = *votes_;
   const auto self = std::find(agreed_.members.begin(), agreed_.members.end(), self_);
   if (self == agreed_.members.end() || p.ballot < promised_) return;
-  const auto place = static_cast<std::size_t>(self - agreed_.members.begin());
-  if (votes_.has_voted(place)) return;
+  const auto index = static_cast<std::size_t>(self - agreed_.members.begin());
+  if (votes_.has_voted(index)) return;
   promised_ = p.ballot;
   if (p.accepting) {
     accepted_in_ = p.ballot;
@@ -168,7 +168,7 @@ void views::vote() {
     p.best = accepted_in_;
     p.change = change_between(agreed_.members, accepted_);
   }
-  votes_.vote(place);
+  votes_.vote(index);
 }
 
 /// Goes on if there are enough votes. True if the agreed view has changed.

@@ -99,8 +99,8 @@ class assignment {
   float predicted_ns(const detail::task_record&);
   /// Returns the bytes of the task's data that are not in that space.
   std::uint64_t missing_bytes(const detail::task_record&, detail::memory_space) const;
-  /// Returns the places where the task may run, whatever it holds.
-  admission::places places_of(const detail::task_record& t) const { return eligible_.places_of(t); }
+  /// Returns the nodes on which the task may run, whatever it holds.
+  admission::eligible_nodes nodes_for(const detail::task_record& t) const { return eligible_.nodes_for(t); }
   /// Returns the space that an assigned task will run in.
   detail::memory_space space_of(const detail::task_record& t) const { return facts_[t.executor].space; }
   /// Returns the executor of a space other than the host's.

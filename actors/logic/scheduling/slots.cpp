@@ -46,16 +46,16 @@ void slots::arrive(seat s, int held) {
       self.next = {nullptr, held};
       return;
     }
-    self.at = place::asleep;
+    self.state = thread_state::asleep;
     asleep_.push_back(s);
     return;
   }
-  self.at = place::idle;
+  self.state = thread_state::idle;
   idle_.push_back(s);
   settle();
-  if (self.at == place::idle && std::exchange(relief_due_, false)) relieve();
+  if (self.state == thread_state::idle && std::exchange(relief_due_, false)) relieve();
   // The slot was free: no thread has looked for work since it was given away.
-  if (self.at == place::asleep) {
+  if (self.state == thread_state::asleep) {
     std::erase(effects_.promoted, s);
     call(s);
   }
@@ -63,7 +63,7 @@ void slots::arrive(seat s, int held) {
 }
 
 void slots::add_again(seat s) {
-  threads_[s].at = place::awake;
+  threads_[s].state = thread_state::awake;
   note_come();
 }
 
@@ -77,13 +77,13 @@ slots::duty slots::take_duty(seat s) {
 }
 
 int slots::leave(seat s) {
-  const place at = std::exchange(threads_[s].at, place::awake);
-  std::erase(at == place::asleep ? asleep_ : idle_, s);
-  return at == place::asleep ? 1 : 0;
+  const thread_state state = std::exchange(threads_[s].state, thread_state::awake);
+  std::erase(state == thread_state::asleep ? asleep_ : idle_, s);
+  return state == thread_state::asleep ? 1 : 0;
 }
 
 bool slots::dismiss(seat s) {
-  if (!threads_[s].spare || threads_[s].at != place::idle || spares_ <= spares_max_) return false;
+  if (!threads_[s].spare || threads_[s].state != thread_state::idle || spares_ <= spares_max_) return false;
   if (!line_.empty() || !slotless_.empty() || free_ != 0 || restless_ != 0) return false;
   (void)leave(s);
   --spares_;
@@ -172,7 +172,7 @@ slots::claim slots::first() const {
 }
 
 bool slots::pass(seat s) {
-  if (line_.empty() || free_ == 0 || threads_[s].at != place::idle) return false;
+  if (line_.empty() || free_ == 0 || threads_[s].state != thread_state::idle) return false;
   std::erase(idle_, s);
   --free_;
   rouse(s, {nullptr, 1});
@@ -193,7 +193,7 @@ bool slots::lend(seat not_his) {
   if (from.empty() || !line_.empty() || free_ < 0)
     return false;  // a thread whose slot has gathered must look whether a task may pass
   const auto one = from.begin() + (from.front() == not_his && from.size() > 1 ? 1 : 0);
-  threads_[*one].at = place::idle;
+  threads_[*one].state = thread_state::idle;
   threads_[*one].next = {};
   idle_.push_back(*one);
   ++lent_;
@@ -228,7 +228,7 @@ void slots::no_spare() {
 // ---- private functions ----------------------------------------------------------------------------------------------
 
 void slots::rouse(seat s, duty d) {
-  threads_[s].at = place::awake;
+  threads_[s].state = thread_state::awake;
   threads_[s].next = d;
   if (!d.task) called_.push_back(s);
   effects_.roused.push_back(s);
@@ -243,7 +243,7 @@ slots::seat slots::take_idle() {
 // Gives an idle thread a slot: it is asleep from now on.
 void slots::promote() {
   const seat s = take_idle();
-  threads_[s].at = place::asleep;
+  threads_[s].state = thread_state::asleep;
   asleep_.push_back(s);
   effects_.promoted.push_back(s);
 }
@@ -253,7 +253,7 @@ void slots::reclaim(int needed) {
   while (free_ < needed && !asleep_.empty()) {
     const seat s = asleep_.back();
     asleep_.pop_back();
-    threads_[s].at = place::idle;
+    threads_[s].state = thread_state::idle;
     idle_.push_back(s);
     ++free_;
   }

@@ -34,7 +34,7 @@ class slots {
   using seat = std::uint32_t;
   /// Caller's own number of a body that waits for slots.
   using ticket = std::uintptr_t;
-  enum class place : unsigned char { awake, asleep, idle };
+  enum class thread_state : unsigned char { awake, asleep, idle };
   /// Order to a thread that comes back to work: run `task`, or, if it is null, look for work. The thread holds `slots`
   /// slots from then on. `at_once`: it looks for work first, though others want its slot.
   struct duty {
@@ -64,9 +64,9 @@ class slots {
   /// Adds a thread that was dismissed again, as a spare.
   void add_again(seat);
   /// Takes in a thread that has nothing to do and holds so many slots, 1 at most; a thread with a slot leaves it to the
-  /// line, if there is one. `place_of` returns the result: awake (see `take_duty`), asleep, or idle.
+  /// line, if there is one. `state_of` returns the result: awake (see `take_duty`), asleep, or idle.
   void arrive(seat, int held);
-  place place_of(seat s) const { return threads_[s].at; }
+  thread_state state_of(seat s) const { return threads_[s].state; }
   duty take_duty(seat);
   /// Removes a thread that is asleep or idle and returns the slots that it had.
   int leave(seat);
@@ -147,7 +147,7 @@ class slots {
 
  private:
   struct thread {
-    place at = place::awake;
+    thread_state state = thread_state::awake;
     bool spare = false;
     duty next;
     auto operator<=>(const thread&) const = default;
@@ -176,8 +176,8 @@ class slots {
   std::vector<claimant> line_;
   std::vector<detail::task_record*> slotless_;
   int free_ = 0, lent_ = 0;
-  int restless_ = 0;         // slots of bodies that went on without waiting for them
-  bool relief_due_ = false;  // a spare was created for work that restless bodies block
+  int restless_ = 0;             // slots of bodies that went on without waiting for them
+  bool relief_due_ = false;      // a spare was created for work that restless bodies block
   int spares_ = 0, coming_ = 0;  // created in all; of these, not here yet
   std::size_t calls_ = 0;
   bool closed_ = false;
