@@ -177,8 +177,8 @@ void node_actor::frame(std::span<const std::byte> bytes) {
         finish(*j, e);
       }
       break;
-    case wire::kind::want:
-      serve_wants(from);
+    case wire::kind::fetch_in:
+      serve_fetches(from);
       break;
     case wire::kind::begun:
       for (const std::uint64_t id : wire::take_numbers(from))
@@ -197,8 +197,8 @@ void node_actor::frame(std::span<const std::byte> bytes) {
       placement_.hold_back(*this, true);
       hold.lock();
       break;
-    case wire::kind::cannot:
-      take_refused(from);
+    case wire::kind::not_sent:
+      take_not_sent(from);
       break;
     default:
       throw error(errc::protocol_error, "a message of an unknown kind");
@@ -209,7 +209,7 @@ void node_actor::frame(std::span<const std::byte> bytes) {
 }
 
 // Transfers that the node cannot make, each with its error.
-void node_actor::take_refused(net::reader& from) {
+void node_actor::take_not_sent(net::reader& from) {
   while (from.left() != 0) {
     const std::uint64_t number = from.varint();
     const errc code = wire::take_code(from);

@@ -34,7 +34,7 @@ struct told {
 };
 told take_fills(test::false_member& m) {
   told t;
-  for (const auto& f : std::exchange(m.heard[wire::kind::fill], {})) {
+  for (const auto& f : std::exchange(m.heard[wire::kind::gaps], {})) {
     net::reader from(f);
     const wire::gaps g = wire::take_gaps(from);
     for (const wire::gap& one : g.all) t.tiles.push_back(one.tile);
