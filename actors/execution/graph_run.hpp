@@ -134,7 +134,7 @@ class graph_run {
   bool take_from_others(hand&);
   void hold(hand&, replay_node&);
   void lay_out(std::span<replay_node* const>);
-  void settle(hand&);
+  void count_done(hand&);
   void rest(hand&);
 
   const std::size_t rings_;

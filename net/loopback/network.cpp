@@ -214,7 +214,7 @@ void network::state::answered(process& at, std::uint64_t id, const std::shared_p
   if (d != at.dials.end() && old != at.sessions.end() && d->second.instead == old->second && !e->has_ended()) {
     const std::shared_ptr<end> replaced = old->second;
     replaced->finish(std::make_exception_ptr(error(errc::node_lost, "another connection has taken its place")), true);
-    replaced->settle();  // `down` comes first
+    replaced->tell_end();  // `down` comes first
   }
   if (!at.dials.contains(id) || at.sessions.contains(e->peer().id) || e->has_ended()) return e->finish(nullptr, true);
   std::erase_if(at.dials, [&](const auto& x) { return x.first == id || x.second.target == &e->other(); });
@@ -253,7 +253,7 @@ void network::state::stop(process& p, std::exception_ptr why, bool killed) {
   }
   for (const auto& [n, e] : std::map(p.sessions)) e->finish(why, killed);
   if (!killed)  // nothing is told afterwards
-    for (const auto& e : std::exchange(p.ending, {})) e->settle();
+    for (const auto& e : std::exchange(p.ending, {})) e->tell_end();
   p.lives = false;
   p.held.clear();
   p.dials.clear();

@@ -146,7 +146,7 @@ class dialling::attempt : public std::enable_shared_from_this<attempt> {
   }
 
   void bulk_answer() {
-    const bool first = door_.sessions.rules().settled(*peer_, number_);
+    const bool first = door_.sessions.rules().confirmed(*peer_, number_);
     const auto self = shared_from_this();
     if (!first || answer_.who.id != peer_->id) return superseded();
     all_.attempts_.erase(self);

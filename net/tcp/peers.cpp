@@ -30,7 +30,7 @@ bool peers::wanted(const node_id& id, std::uint64_t number) const {
   return e != nullptr && e->own == number && (!e->now || e->is_replaced());
 }
 
-bool peers::settled(const identity& who, std::uint64_t number) {
+bool peers::confirmed(const identity& who, std::uint64_t number) {
   gave_up(who.id, number);
   const entry* e = find(who.id);
   return e == nullptr || !e->now || e->is_replaced() || e->now->incarnation < who.incarnation;

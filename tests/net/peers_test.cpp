@@ -124,7 +124,7 @@ class world {
         const wire kept = w;
         if (kept.answered != verdict::welcome) {
           mine.gave_up(other, kept.number);
-        } else if (mine.settled(ids_[there], kept.number)) {
+        } else if (mine.confirmed(ids_[there], kept.number)) {
           begin(here, kept.number);
         } else {
           wires_.push_back({.from = here, .number = kept.number, .at = stage::close});
@@ -225,7 +225,7 @@ TEST(peers, do_not_replace_a_session_by_a_dial_that_was_meant_for_another) {
   EXPECT_EQ(p.last(who(2).id), 11u) << "the peer is told which one is given up";
   p.begins(who(2), 13);  // the peer's own dial was faster
   EXPECT_FALSE(p.wanted(who(2).id, 12));
-  EXPECT_FALSE(p.settled(who(2), 12));
+  EXPECT_FALSE(p.confirmed(who(2), 12));
 }
 
 TEST(peers, admit_the_one_who_lost_a_session_that_the_other_believes_in) {
@@ -255,7 +255,7 @@ TEST(peers, know_themselves_the_restarted_and_the_outdated) {
   EXPECT_EQ(p.dialled(who(2, 5), 2), verdict::duplicate);
   EXPECT_EQ(p.asked(says(who(2, 6), channel::bulk, 2)), verdict::welcome);
   EXPECT_EQ(p.dialled(who(2, 6), 3), verdict::welcome);
-  EXPECT_TRUE(p.settled(who(2, 6), 3));
+  EXPECT_TRUE(p.confirmed(who(2, 6), 3));
 }
 
 }  // namespace

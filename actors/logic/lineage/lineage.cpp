@@ -60,7 +60,7 @@ void lineage::ran(call&& c) {
     check(&k);
   }
   to_drop_.push_back(&l);  // it is dropped at once if none of its writes is needed
-  settle();
+  judge_all();
 }
 
 void lineage::leaves_home(std::uint64_t array, std::uint32_t tile) {
@@ -69,7 +69,7 @@ void lineage::leaves_home(std::uint64_t array, std::uint32_t tile) {
   if (t.newest == t.home) t.given_up = true;  // also for a tile not known before: home had its newest version
   ++t.overwriting;
   t.home.reset();
-  settle();
+  judge_all();
 }
 
 void lineage::came_home(std::uint64_t array, std::uint32_t tile, std::uint32_t version) {
@@ -84,7 +84,7 @@ void lineage::came_home(std::uint64_t array, std::uint32_t tile, std::uint32_t v
   note_newest(*t, version);
   check_version(*t, version);
   not_asked(*t);
-  settle();
+  judge_all();
   if (known_tile* const still = find(array, tile)) {
     if (still->away) hurry(*still);
     tidy(*still);
@@ -106,7 +106,7 @@ void lineage::overwritten(std::uint64_t array, std::uint32_t tile, std::uint32_t
   if (!t->newest || is_newer(version, *t->newest)) t->given_up = false;
   note_newest(*t, version);
   not_asked(*t);
-  settle();
+  judge_all();
 }
 
 void lineage::give_up(std::uint64_t array, std::uint32_t tile) {
@@ -115,7 +115,7 @@ void lineage::give_up(std::uint64_t array, std::uint32_t tile) {
   t->given_up = true;
   check_version(*t, t->newest);
   not_asked(*t);
-  settle();
+  judge_all();
 }
 
 void lineage::forget(std::uint64_t array) {
@@ -133,7 +133,7 @@ void lineage::forget(std::uint64_t array) {
     t = tile.values ? std::next(t) : a.tiles.erase(t);
   }
   if (a.tiles.empty()) arrays_.erase(at);
-  settle();
+  judge_all();
 }
 
 // ---- retained copies ------------------------------------------------------------------------------------------------
@@ -162,7 +162,7 @@ bool lineage::kept(const value& what, std::uint64_t bytes) {
   v->kept_bytes = bytes;
   kept_bytes_ += bytes;
   check(v);
-  settle();
+  judge_all();
   return true;
 }
 
@@ -177,7 +177,7 @@ std::vector<value> lineage::take_unwanted() {
     all.push_back(name);
     check(v);
   }
-  settle();
+  judge_all();
   return all;
 }
 
@@ -330,7 +330,7 @@ void lineage::check_version(known_tile& t, const std::optional<std::uint32_t>& v
 }
 
 // Judges all values that a change affects before it drops a call: one of them may make the call needed.
-void lineage::settle() {
+void lineage::judge_all() {
   for (;;) {
     while (!to_check_.empty()) {
       known_value* const v = to_check_.back();

@@ -231,7 +231,7 @@ class lineage {
 
   void check(known_value*);
   void check_version(known_tile&, const std::optional<std::uint32_t>& version);
-  void settle();
+  void judge_all();
   void judge(known_value&);
   void drop(logged&);
   void break_off(logged&, const value& lacks);

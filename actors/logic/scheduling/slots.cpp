@@ -30,7 +30,7 @@ void slots::arrive(seat s, int held) {
       self.next = {first.task, first.slots};
       free_ -= first.slots - held;
       line_.erase(line_.begin());
-      settle();
+      distribute();
       return;
     }
     free_ += held;
@@ -52,7 +52,7 @@ void slots::arrive(seat s, int held) {
   }
   self.state = thread_state::idle;
   idle_.push_back(s);
-  settle();
+  distribute();
   if (self.state == thread_state::idle && std::exchange(relief_due_, false)) relieve();
   // The slot was free: no thread has looked for work since it was given away.
   if (self.state == thread_state::asleep) {
@@ -92,12 +92,12 @@ bool slots::dismiss(seat s) {
 
 void slots::ended(int held) {
   free_ += held;
-  settle();
+  distribute();
 }
 
 void slots::give(int n) {
   free_ += n;
-  settle();
+  distribute();
 }
 
 bool slots::take(ticket body, int n) {
@@ -105,12 +105,12 @@ bool slots::take(ticket body, int n) {
     reclaim(n);
     if (free_ >= n) {
       free_ -= n;
-      settle();  // a sleeper that lost its slot may have something else to do
+      distribute();  // a sleeper that lost its slot may have something else to do
       return true;
     }
   }
   line_.push_back({n, 0, nullptr, body});
-  settle();
+  distribute();
   return false;
 }
 
@@ -119,7 +119,7 @@ void slots::take_missing(ticket body, int n) {
   reclaim(n);
   free_ -= n;
   restless_ += n;
-  settle();
+  distribute();
 }
 
 void slots::relieve() {
@@ -139,14 +139,14 @@ void slots::relieve() {
 
 void slots::add_slotless(task_record& t) {
   slotless_.push_back(&t);
-  settle();
+  distribute();
 }
 
 void slots::add_wide(task_record& t, int n, int priority) {
   auto at = line_.end();
   while (at != line_.begin() && std::prev(at)->task && std::prev(at)->priority < priority) --at;
   line_.insert(at, {n, priority, &t, 0});
-  settle();
+  distribute();
 }
 
 std::size_t slots::take_unstarted(task_record** room, std::size_t n,
@@ -159,7 +159,7 @@ std::size_t slots::take_unstarted(task_record** room, std::size_t n,
   };
   std::erase_if(slotless_, take);
   std::erase_if(line_, [&](const claimant& c) { return take(c.task); });
-  if (got != 0) settle();
+  if (got != 0) distribute();
   return got;
 }
 
@@ -199,7 +199,7 @@ bool slots::lend(seat not_his) {
   ++lent_;
   if (&from == &called_) call_next(1);
   from.erase(one);
-  if (!slotless_.empty() || free_ != 0) settle();  // the sleeper may have something else to do
+  if (!slotless_.empty() || free_ != 0) distribute();  // the sleeper may have something else to do
   return true;
 }
 
@@ -210,7 +210,7 @@ void slots::give_back() {
     return;
   }
   ++free_;
-  settle();
+  distribute();
   while (calls_ > static_cast<std::size_t>(lent_) && !asleep_.empty()) {
     --calls_;
     call(asleep_.back());
@@ -222,7 +222,7 @@ void slots::no_spare() {
   --coming_;
   --spares_;
   relief_due_ = false;
-  settle(true);
+  distribute(true);
 }
 
 // ---- private functions ----------------------------------------------------------------------------------------------
@@ -285,7 +285,7 @@ void slots::serve_slotless(bool no_more_spares) {
 }
 
 // Distributes free slots and idle threads; called after anything that frees a slot, makes a thread idle, or adds work.
-void slots::settle(bool refused) {
+void slots::distribute(bool refused) {
   refused = refused || closed_;
   const bool no_more_spares = refused || spares_ >= spares_max_;
   if (!slotless_.empty()) serve_slotless(no_more_spares);

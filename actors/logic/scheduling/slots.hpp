@@ -167,7 +167,7 @@ class slots {
   void reclaim(int needed);
   void serve_line();
   void serve_slotless(bool no_more_spares);
-  void settle(bool refused = false);
+  void distribute(bool refused = false);
 
   int spares_max_, total_;
   std::vector<thread> threads_;

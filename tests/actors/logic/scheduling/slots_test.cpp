@@ -285,7 +285,7 @@ TEST(slots, are_never_lost_and_nothing_waits_without_a_reason) {
       (void)s.add(false);
       threads.push_back({1});
     }
-    const auto settle = [&] {
+    const auto carry_out = [&] {
       coming += made(s);
       s.done().promoted.clear();
       for (const slots::seat r : roused(s)) {
@@ -314,7 +314,7 @@ TEST(slots, are_never_lost_and_nothing_waits_without_a_reason) {
           if (threads[i].held > 1) {
             s.give(threads[i].held - 1);
             threads[i].held = 1;
-            settle();
+            carry_out();
           }
           s.arrive(static_cast<slots::seat>(i), threads[i].held);
           threads[i] = {0, false};
@@ -377,7 +377,7 @@ TEST(slots, are_never_lost_and_nothing_waits_without_a_reason) {
           s.calm(std::exchange(restless, 0));
           if (in_bodies != 0) s.give(std::exchange(in_bodies, 0));
       }
-      settle();
+      carry_out();
       int held = in_bodies + lent + s.free() + static_cast<int>(s.asleep().size());
       bool somebody_idle = false;
       for (std::size_t i = 0; i < threads.size(); ++i) {
