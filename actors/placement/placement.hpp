@@ -123,7 +123,7 @@ class placement final : public actor, private logic::dependencies::callbacks, pr
   /// Returns tasks that an executor was given and could not run; their phase is waiting again (not claimed).
   void report_returned(std::span<task_record* const>);
   /// Names tiles that tasks about to be returned still need and that the executor has overwritten.
-  void report_overtaken(const executor&, std::span<const overtaken_tile>);
+  void report_overwritten_inputs(const executor&, std::span<const overwritten_input>);
   /// Allocates task_record::extra under the turn: executors fill it in while placement may read it for successors.
   void make_extras(std::span<task_record* const>);
   /// Excludes the reporting executor for tasks that it is about to return. If no other executor can take one, it fails
@@ -302,7 +302,7 @@ class placement final : public actor, private logic::dependencies::callbacks, pr
   void admit_some(std::uint64_t now);
   memory_space space_of(const held_device&) const;
   void assign(task_record&);
-  void lose_overtaken(const task_record&);
+  void lose_overwritten_inputs(const task_record&);
   void retire(task_record&);
   // Retires, in this turn, a task that has ended before it could start; waits for a thread that is about to say how.
   void retire_ended(task_record& t) {

@@ -115,7 +115,7 @@ void placement::admit_again(task_record& t) {
 }
 
 void placement::assign(task_record& t) {
-  if (fates_.has_lost_inputs()) lose_overtaken(t);
+  if (fates_.has_lost_inputs()) lose_overwritten_inputs(t);
   look_up_scope(t);
   if (!executors_.has_devices() || assignment_.can_run(t)) {
     (t.marks & mark_came_back) ? assignment_.assign_again(t) : assignment_.assign(t);
@@ -127,7 +127,7 @@ void placement::assign(task_record& t) {
 
 // Treats tiles that a returned task needs, and that its node has overwritten, as lost with the node: the tasks that
 // have overwritten them there end after this task.
-void placement::lose_overtaken(const task_record& t) {
+void placement::lose_overwritten_inputs(const task_record& t) {
   for (const task_fates::lost_input& o : fates_.take_lost_inputs(t)) {
     const std::pair<array_core*, std::uint32_t> one{o.array, o.tile};
     lose(*o.at, {&one, 1},

@@ -106,7 +106,7 @@ void node_actor::lose(std::exception_ptr why) {
     // Tiles that the node has spoiled or overwritten are lost with the rest.
     gone.lost.insert(gone.lost.end(), before.lost.begin(), before.lost.end());
     before.lost.clear();
-    before.overtaken.clear();
+    before.overwritten_inputs.clear();
     // The attempts of calls that are under way are counted below.
     jobs_.each([&](const job& j) {
       if (!is_internal(j.task->kind)) before.need_extra.push_back(j.task);

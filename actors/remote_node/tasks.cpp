@@ -154,8 +154,8 @@ void node_actor::finish(job& j, const wire::task_end& e) {
       report_.lost_why = std::make_exception_ptr(unfilled ? error(e.code, e.text)
                                                           : error(errc::out_of_memory, "it was short of memory"));
   }
-  const bool overtaken = comes_back && touched && known_.is_overtaken(j, t, report_.overtaken);
-  if (no_room || overtaken) refuse(t, no_room || unfilled ? why : nullptr);
+  const bool is_overwritten = comes_back && touched && known_.is_overwritten(j, t, report_.overwritten_inputs);
+  if (no_room || is_overwritten) refuse(t, no_room || unfilled ? why : nullptr);
   if (comes_back) return come_back(t);
   end_task(t, why, e.measured_ns);
 }
