@@ -190,7 +190,7 @@ void parking::take_slots(thread& self, std::chrono::steady_clock::time_point unt
   const int n = self.slots();
   if (n == 0) return;
   std::unique_lock hold(lock_);
-  claim mine;
+  slot_wait mine;
   const auto me = reinterpret_cast<slots::ticket>(&mine);
   mine.granted = book_.take(me, n);
   carry_out();
@@ -351,7 +351,7 @@ void parking::carry_out() {
   for (std::size_t i = 0; i < e.promoted.size(); ++i) look_after(e.promoted[i]);
   e.promoted.clear();
   for (const slots::ticket t : e.granted) {
-    auto* const body = reinterpret_cast<claim*>(t);
+    auto* const body = reinterpret_cast<slot_wait*>(t);
     body->granted = true;
     body->go_on.notify_one();
   }

@@ -174,7 +174,7 @@ bool host_memory::give_room() {
       owner_.room_unwanted(t);
       continue;
     }
-    const verdict v = answer_to(*r, promised);
+    const reply v = answer_to(*r, promised);
     if (v.what == answer::waits) {
       if (++waiting >= looked_at_max && (moves_ != 0 || budget_.leaving() != 0)) break;
       ++r;
@@ -199,7 +199,7 @@ std::vector<task_record*> host_memory::take_waiting() {
 }
 
 // Decides whether a waiting task gets room now, and evicts tiles for it. `promised`: room being made for earlier tasks.
-host_memory::verdict host_memory::answer_to(request& r, std::uint64_t& promised) {
+host_memory::reply host_memory::answer_to(request& r, std::uint64_t& promised) {
   const auto needs = budget_.needs_of(*r.task);
   const std::uint64_t missing = logic::host_budget::missing(needs);
   std::uint64_t shared = 0;  // part of `missing` that is promised to a task before it
@@ -215,7 +215,7 @@ host_memory::verdict host_memory::answer_to(request& r, std::uint64_t& promised)
   const auto fits = [&] { return !is_leaving && missing <= budget_.free() && in_sight(); };
   const auto grant = [&] {
     promised -= shared;
-    return verdict{answer::granted};
+    return reply{answer::granted};
   };
   if (fits()) return grant();
   // First tiles that no waiting task needs, then those that only tasks behind this one need.

@@ -102,7 +102,7 @@ class placement final : public actor, private logic::dependencies::callbacks, pr
   /// back at the bound.
   void submit(task_record*, bool inside);
   /// Blocks at the in-flight bound as `submit` does, for a caller that must not block there.
-  void hold_back() {
+  void block_at_bound() {
     if (in_flight_.may_be_at_bound()) wait_at_bound();
   }
   /// Waits until fewer tasks are in flight than allowed; false if the deadline passes before.
@@ -154,7 +154,7 @@ class placement final : public actor, private logic::dependencies::callbacks, pr
   /// Notes that these tiles, which a node was asked to save, have not come.
   void report_not_saved(std::span<const std::pair<array_core*, std::uint32_t>>);
   /// Pauses a node, which is then given no new tasks, or (`false`) ends that.
-  void hold_back(const executor&, bool);
+  void pause(const executor&, bool);
   /// Notes for how long the tasks of other nodes will keep a node busy, as it has told.
   void know_others(const executor&, std::chrono::nanoseconds);
   /// Returns the load of this node. `owners`: the listeners of the tasks of other nodes, one for each node.
@@ -306,7 +306,7 @@ class placement final : public actor, private logic::dependencies::callbacks, pr
   void retire(task_record&);
   // Retires, in this turn, a task that has ended before it could start; waits for a thread that is about to say how.
   void retire_ended(task_record& t) {
-    await_verdict(t);
+    await_fulfilled(t);
     work_.to_retire(t);
   }
   void note_chunk(const task_record&);

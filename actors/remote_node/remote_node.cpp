@@ -88,7 +88,7 @@ void node_actor::meet(std::span<const std::shared_ptr<node>> all) {
   for (const auto& n : all) all_.push_back(static_cast<node_actor*>(n.get()));
 }
 
-void node_actor::suspect(bool is) { placement_.hold_back(*this, is || departure_.refuses()); }
+void node_actor::suspect(bool is) { placement_.pause(*this, is || departure_.refuses()); }
 
 // A node that has gone is a device that fails for good: what was done is accounted for, what is lost is marked, the
 // rest is placed again.
@@ -194,7 +194,7 @@ void node_actor::frame(std::span<const std::byte> bytes) {
     case wire::kind::leaving:
       if (!departure_.begin()) break;
       hold.unlock();
-      placement_.hold_back(*this, true);
+      placement_.pause(*this, true);
       hold.lock();
       break;
     case wire::kind::not_sent:

@@ -311,7 +311,7 @@ void node_actor::recall(const std::function<bool(const task_record&)>& wanted) {
 // Ends a task that another thread has claimed, to cancel it.
 void node_actor::end_cancelled(task_record& t) {
   ++failure_epoch_;
-  await_verdict(t);
+  await_fulfilled(t);
   report_.done.push_back(&t);
 }
 

@@ -30,7 +30,7 @@ class peers {
 
   /// Notes that this process dialled, and that one answered. `welcome`: go on with it, until `confirmed` or `gave_up`.
   /// `instead`: the session that is to be replaced by this one; 0: none.
-  verdict dialled(const identity&, std::uint64_t number, std::uint64_t instead = 0);
+  hello_result dialled(const identity&, std::uint64_t number, std::uint64_t instead = 0);
   /// True if the session that was dialled is still wanted.
   bool wanted(const node_id&, std::uint64_t number) const;
   /// The other side agrees, all connections stand: true if the session is to be, false if another came first.
@@ -38,7 +38,7 @@ class peers {
   void gave_up(const node_id&, std::uint64_t number);
 
   /// That one dialled. For bulk, `welcome` means that the session is to be.
-  verdict asked(const hello&) const;
+  hello_result asked(const hello&) const;
 
   /// The session is to be, instead of any other with the same process.
   void begins(const identity&, std::uint64_t number);

@@ -25,7 +25,7 @@ void slots::arrive(seat s, int held) {
     held = 0;
   }
   if (held != 0 && !line_.empty()) {
-    const claimant& first = line_.front();
+    const line_entry& first = line_.front();
     if (first.task && free_ + held >= first.slots) {
       self.next = {first.task, first.slots};
       free_ -= first.slots - held;
@@ -115,7 +115,7 @@ bool slots::take(ticket body, int n) {
 }
 
 void slots::take_missing(ticket body, int n) {
-  std::erase_if(line_, [&](const claimant& c) { return !c.task && c.body == body; });
+  std::erase_if(line_, [&](const line_entry& c) { return !c.task && c.body == body; });
   reclaim(n);
   free_ -= n;
   restless_ += n;
@@ -158,15 +158,15 @@ std::size_t slots::take_unstarted(task_record** room, std::size_t n,
     return true;
   };
   std::erase_if(slotless_, take);
-  std::erase_if(line_, [&](const claimant& c) { return take(c.task); });
+  std::erase_if(line_, [&](const line_entry& c) { return take(c.task); });
   if (got != 0) distribute();
   return got;
 }
 
 // ---- passing the line -----------------------------------------------------------------------------------------------
 
-slots::claim slots::first() const {
-  const claimant& c = line_.front();
+slots::request slots::first() const {
+  const line_entry& c = line_.front();
   return {c.slots, c.priority, c.task ? static_cast<const void*>(c.task) : reinterpret_cast<const void*>(c.body),
           c.task != nullptr};
 }
@@ -261,7 +261,7 @@ void slots::reclaim(int needed) {
 
 void slots::serve_line() {
   while (!line_.empty()) {
-    const claimant first = line_.front();
+    const line_entry first = line_.front();
     reclaim(first.slots);
     if (first.task && idle_.empty()) reclaim(free_ + 1);  // a task needs a thread, too
     if (free_ < first.slots || (first.task && idle_.empty())) return;

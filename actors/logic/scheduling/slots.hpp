@@ -99,14 +99,14 @@ class slots {
                              const std::function<bool(const detail::task_record&)>& wanted);
 
   // ---- passing the line ---------------------------------------------------------------------------------------------
-  struct claim {
+  struct request {
     int slots = 0;     ///< number that it needs
     int priority = 0;  ///< of a task
     const void* who = nullptr;
     bool is_task = false;
   };
   /// Returns the first in line; there must be one.
-  claim first() const;
+  request first() const;
   /// Returns an idle thread that could have a gathered slot.
   std::optional<seat> passer() const {
     if (line_.empty() || free_ == 0 || idle_.empty()) return {};
@@ -152,12 +152,12 @@ class slots {
     duty next;
     auto operator<=>(const thread&) const = default;
   };
-  struct claimant {
+  struct line_entry {
     int slots;
     int priority;
     detail::task_record* task;  // null: a body that goes on
     ticket body;
-    auto operator<=>(const claimant&) const = default;
+    auto operator<=>(const line_entry&) const = default;
   };
 
   void note_come();
@@ -173,7 +173,7 @@ class slots {
   std::vector<thread> threads_;
   std::vector<seat> asleep_, idle_;
   std::vector<seat> called_;  // awake, with a slot, and not here yet
-  std::vector<claimant> line_;
+  std::vector<line_entry> line_;
   std::vector<detail::task_record*> slotless_;
   int free_ = 0, lent_ = 0;
   int restless_ = 0;             // slots of bodies that went on without waiting for them

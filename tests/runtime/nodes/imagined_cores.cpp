@@ -114,7 +114,7 @@ class imagined_cores final : public core_group {
     task_record* const t = queue_.front();
     queue_.pop_front();
     if (!claim(*t)) {
-      await_verdict(*t);
+      await_fulfilled(*t);
       placement_.report_done({&t, 1}, this);
       return;
     }
