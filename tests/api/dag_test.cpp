@@ -175,7 +175,7 @@ TEST(dag, of_twenty_tasks_scoped_in_turn_to_two_executors_runs_each_where_it_may
   std::vector<future<std::string>> executors;
   for (int i = 0; i < 20; ++i)
     executors.push_back(rt.spawn(task_options{.where = i % 2 ? other : one},
-                              [](task_context& c) { return std::string(c.executor()); }));
+                                 [](task_context& c) { return std::string(c.executor()); }));
   for (std::size_t i = 0; i < 20; ++i) EXPECT_EQ(executors[i].get(), i % 2 ? "cpu:1" : "cpu:0");
   EXPECT_EQ(code_of([&] { rt.spawn(task_options{.where = one & other}, [] {}); }), errc::no_executor);
   const scope narrowed = (one | other) & other;

@@ -36,7 +36,7 @@ class backfill {
   /// `guess`: the duration assumed for tasks of unknown duration that may pass.
   explicit backfill(time guess) : line_(guess) {}
 
-  /// Takes in which bodies run and which request is first, before a task is let pass. One `who` runs one body at a time.
+  /// Takes in which bodies run and which request is first, before a task is let pass. One `who` runs one body at once.
   void look(std::span<const holding> running, const request& first, time now);
   /// True if a task that takes so long may have a free slot.
   bool lets_pass(time now, time lasts) const { return line_.lets_pass(1, now, lasts); }
