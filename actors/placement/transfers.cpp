@@ -9,6 +9,7 @@
 #include "actors/logic/data/home_box.hpp"
 #include "actors/placement/internal_tasks.hpp"
 #include "actors/placement/lineage_log.hpp"
+#include "actors/protocol/executor.hpp"
 #include "actors/protocol/peer_loan.hpp"
 
 namespace troupe::detail {

@@ -13,9 +13,11 @@
 #include "actors/logic/scheduling/assignment.hpp"
 #include "actors/memory/record_pool.hpp"
 #include "actors/placement/notifications.hpp"
-#include "actors/protocol/executor.hpp"
+#include "actors/protocol/memory_space.hpp"
 
 namespace troupe::detail {
+
+class executor;
 
 class lineage_log;
 

@@ -12,7 +12,7 @@
 
 #include "actors/execution/run_context.hpp"
 #include "actors/memory/host_tiles.hpp"
-#include "actors/protocol/executor.hpp"
+#include "actors/protocol/memory_space.hpp"
 #include "actors/wire/task_messages.hpp"
 #include "net/transport.hpp"
 

@@ -19,7 +19,7 @@
 
 #include "actors/logic/data/box4.hpp"
 #include "actors/logic/data/view_bytes.hpp"
-#include "actors/protocol/executor.hpp"
+#include "actors/protocol/memory_space.hpp"
 
 namespace troupe::detail {
 

@@ -11,7 +11,7 @@
 #include <cstdint>
 
 #include "actors/logic/data/array_core.hpp"
-#include "actors/protocol/executor.hpp"
+#include "actors/protocol/memory_space.hpp"
 
 namespace troupe::detail {
 

@@ -30,7 +30,8 @@
 #include "actors/logic/scheduling/space_map.hpp"
 #include "actors/logic/scheduling/trials.hpp"
 #include "actors/logic/scheduling/workload.hpp"
-#include "actors/protocol/executor.hpp"
+#include "actors/protocol/executor_facts.hpp"
+#include "actors/protocol/memory_space.hpp"
 
 namespace troupe::logic {
 
