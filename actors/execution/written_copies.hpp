@@ -5,8 +5,6 @@
 
 #include <cstddef>
 
-#include "actors/memory/record_pool.hpp"
-
 namespace troupe::detail {
 
 /// Asks for a copy of what the task writes for an access, if that is one box of at most `bytes_max` bytes inside one

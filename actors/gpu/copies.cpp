@@ -5,6 +5,7 @@
 #include "actors/gpu/memory.hpp"
 #include "actors/logic/data/home_box.hpp"
 #include "actors/memory/host_tiles.hpp"
+#include "actors/memory/runtime_state.hpp"
 #include "actors/protocol/clock.hpp"
 
 namespace troupe::detail {

@@ -3,6 +3,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "actors/gpu/boxes.hpp"
 #include "actors/gpu/memory.hpp"
+#include "actors/logic/data/reduction.hpp"
 
 namespace troupe::detail {
 

@@ -15,6 +15,7 @@
 #include "actors/gpu/context.hpp"
 #include "actors/logic/data/assembly.hpp"
 #include "actors/logic/data/residency.hpp"
+#include "actors/memory/runtime_state.hpp"
 #include "actors/protocol/peer_loan.hpp"
 #include "devices/accelerator.hpp"
 

@@ -5,7 +5,7 @@
 
 #include <cstddef>
 
-#include "actors/memory/record_pool.hpp"
+#include "actors/memory/shard_pool.hpp"
 
 namespace troupe::detail {
 

@@ -11,7 +11,9 @@
 #include <vector>
 
 #include "actors/execution/run_context.hpp"
+#include "actors/logic/data/view_bytes.hpp"
 #include "actors/memory/host_tiles.hpp"
+#include "actors/memory/runtime_state.hpp"
 #include "actors/protocol/memory_space.hpp"
 #include "actors/wire/task_messages.hpp"
 #include "net/transport.hpp"
