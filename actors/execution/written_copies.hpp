@@ -5,6 +5,8 @@
 
 #include <cstddef>
 
+#include <troupe/detail/task.hpp>
+
 namespace troupe::detail {
 
 /// Asks for a copy of what the task writes for an access, if that is one box of at most `bytes_max` bytes inside one

@@ -5,6 +5,8 @@
 
 #include <cstddef>
 
+#include <troupe/detail/task.hpp>
+
 #include "actors/memory/shard_pool.hpp"
 
 namespace troupe::detail {
