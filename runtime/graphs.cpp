@@ -12,6 +12,7 @@
 #include <troupe/runtime.hpp>
 
 #include "actors/execution/graph_run.hpp"
+#include "actors/memory/internal_tasks.hpp"
 #include "actors/placement/placement.hpp"
 #include "runtime/engine.hpp"
 

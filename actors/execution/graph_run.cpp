@@ -9,6 +9,7 @@
 
 #include <troupe/detail/engine.hpp>
 
+#include "actors/memory/runtime_state.hpp"
 #include "actors/protocol/clock.hpp"
 #include "devices/threads.hpp"
 

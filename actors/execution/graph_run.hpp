@@ -18,7 +18,6 @@
 #include "actors/logic/data/dependencies.hpp"
 #include "actors/logic/scheduling/look_mark.hpp"
 #include "actors/logic/scheduling/scope.hpp"
-#include "actors/memory/record_pool.hpp"
 #include "actors/protocol/spin_lock.hpp"
 #include "actors/protocol/spmc_ring.hpp"
 

@@ -20,6 +20,8 @@
 #include "actors/execution/task_errors.hpp"
 #include "actors/logic/data/region.hpp"
 #include "actors/memory/host_tiles.hpp"
+#include "actors/memory/record_pool.hpp"
+#include "actors/memory/runtime_state.hpp"
 #include "actors/wire/kernel_registry.hpp"
 #include "actors/wire/task_messages.hpp"
 

@@ -8,6 +8,8 @@
 
 #include <troupe/error.hpp>
 
+#include "actors/memory/runtime_state.hpp"
+
 namespace troupe::detail {
 
 namespace {

@@ -10,7 +10,10 @@
 #include <troupe/error.hpp>
 
 #include "actors/execution/task_errors.hpp"
+#include "actors/logic/data/array_coherence.hpp"
+#include "actors/logic/data/budgeted_tiles.hpp"
 #include "actors/memory/host_tiles.hpp"
+#include "actors/memory/internal_tasks.hpp"
 #include "actors/placement/internal_tasks.hpp"
 #include "actors/protocol/phase.hpp"
 

@@ -12,9 +12,9 @@
 
 #include <troupe/report.hpp>
 
+#include "actors/logic/data/array_coherence.hpp"
 #include "actors/logic/data/dependencies.hpp"
 #include "actors/logic/data/host_budget.hpp"
-#include "actors/memory/record_pool.hpp"
 #include "actors/memory/spill_disk.hpp"
 
 namespace troupe::detail {

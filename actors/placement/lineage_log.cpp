@@ -8,6 +8,7 @@
 
 #include "actors/execution/reexecution.hpp"
 #include "actors/logic/data/directory.hpp"
+#include "actors/logic/data/view_bytes.hpp"
 #include "actors/placement/host_memory.hpp"
 #include "actors/wire/rows.hpp"
 

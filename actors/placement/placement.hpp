@@ -23,11 +23,11 @@
 #include <troupe/report.hpp>
 
 #include "actors/actor.hpp"
+#include "actors/logic/data/array_coherence.hpp"
 #include "actors/logic/data/dependencies.hpp"
 #include "actors/logic/scheduling/admission.hpp"
 #include "actors/logic/scheduling/assignment.hpp"
 #include "actors/memory/host_tiles.hpp"
-#include "actors/memory/record_pool.hpp"
 #include "actors/placement/absent_tasks.hpp"
 #include "actors/placement/alarm.hpp"
 #include "actors/placement/chains.hpp"

@@ -5,6 +5,8 @@
 
 #include <utility>
 
+#include "actors/protocol/executor.hpp"
+
 namespace troupe::detail {
 
 void task_fates::fail_if_returned(task_record& t, std::exception_ptr why) { failures_.emplace(&t, std::move(why)); }

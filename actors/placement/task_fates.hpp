@@ -9,9 +9,10 @@
 #include <vector>
 
 #include "actors/memory/host_tiles.hpp"
-#include "actors/protocol/executor.hpp"
 
 namespace troupe::detail {
+
+class executor;
 
 /// Failures of tasks that a device has and may have begun, and inputs that an executor has overwritten which a task
 /// will need when it comes back. With placement's turn only.

@@ -6,6 +6,8 @@
 #include <troupe/error.hpp>
 
 #include "actors/execution/task_errors.hpp"
+#include "actors/memory/internal_tasks.hpp"
+#include "actors/memory/record_pool.hpp"
 #include "actors/placement/placement.hpp"
 #include "actors/protocol/chaining.hpp"
 #include "actors/protocol/clock.hpp"

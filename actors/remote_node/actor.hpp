@@ -17,7 +17,7 @@
 
 #include "actors/logic/data/array_core.hpp"
 #include "actors/memory/host_tiles.hpp"
-#include "actors/memory/record_pool.hpp"
+#include "actors/memory/runtime_state.hpp"
 #include "actors/protocol/phase.hpp"
 #include "actors/protocol/report_batch.hpp"
 #include "actors/remote_node/copies_home.hpp"

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "actors/logic/data/array_core.hpp"
-#include "actors/protocol/executor.hpp"
+#include "actors/protocol/memory_space.hpp"
 #include "actors/wire/task_messages.hpp"
 
 namespace troupe::detail {

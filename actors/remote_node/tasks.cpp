@@ -12,6 +12,7 @@
 #include "actors/logic/data/dependencies.hpp"
 #include "actors/logic/data/directory.hpp"
 #include "actors/memory/host_tiles.hpp"
+#include "actors/memory/runtime_state.hpp"
 #include "actors/protocol/chaining.hpp"
 #include "actors/remote_node/actor.hpp"
 #include "actors/wire/rows.hpp"

@@ -5,6 +5,7 @@
 
 #include "actors/cluster/cluster.hpp"
 #include "actors/memory/record_pool.hpp"
+#include "actors/memory/runtime_state.hpp"
 #include "actors/placement/placement.hpp"
 #include "net/loopback/network.hpp"
 #include "tests/support/plain_device.hpp"

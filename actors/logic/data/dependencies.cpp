@@ -8,6 +8,7 @@
 
 #include <troupe/error.hpp>
 
+#include "actors/logic/data/reduction.hpp"
 #include "actors/logic/data/region.hpp"
 #include "actors/protocol/prefetch.hpp"
 

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "actors/logic/data/array_coherence.hpp"
 #include "actors/logic/data/region.hpp"
 
 namespace troupe::logic {

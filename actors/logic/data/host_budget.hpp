@@ -18,6 +18,7 @@
 #include <troupe/detail/task.hpp>
 
 #include "actors/logic/data/array_core.hpp"
+#include "actors/logic/data/budgeted_tiles.hpp"
 #include "actors/logic/data/extents.hpp"
 
 namespace troupe::logic {

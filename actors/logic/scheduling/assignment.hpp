@@ -30,7 +30,8 @@
 #include "actors/logic/scheduling/space_map.hpp"
 #include "actors/logic/scheduling/trials.hpp"
 #include "actors/logic/scheduling/workload.hpp"
-#include "actors/protocol/executor.hpp"
+#include "actors/protocol/executor_facts.hpp"
+#include "actors/protocol/memory_space.hpp"
 
 namespace troupe::logic {
 
@@ -189,6 +190,15 @@ class assignment {
   load given(const detail::task_listener* l) const { return work_.given(l); }
 
  private:
+  // Run time assumed for a kernel that has not been timed, so that a first flood spreads over the executors.
+  static constexpr float guess_ns = 10'000.0f;
+  // Value of `waiting` for a task that does not wait for room.
+  static constexpr std::size_t at_once = ~std::size_t{0};
+  // Number of samples of a kernel after which only one in eight is learned.
+  static constexpr std::uint32_t samples_before_thinning = 64;
+  // Number of nodes that are weighed for a task, half of them with some of its data if there are any.
+  static constexpr int nodes_weighed = 4;
+
   struct backlog {
     executor_set mask;
     ready_queue<detail::task_record*> tasks;

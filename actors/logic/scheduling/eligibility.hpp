@@ -10,7 +10,7 @@
 
 #include "actors/logic/scheduling/admission.hpp"
 #include "actors/logic/scheduling/scope.hpp"
-#include "actors/protocol/executor.hpp"
+#include "actors/protocol/executor_facts.hpp"
 
 namespace troupe::logic {
 

@@ -15,6 +15,7 @@
 #include "actors/execution/run_context.hpp"
 #include "actors/execution/task_errors.hpp"
 #include "actors/execution/written_copies.hpp"
+#include "actors/memory/runtime_state.hpp"
 #include "actors/placement/placement.hpp"
 #include "actors/protocol/phase.hpp"
 

@@ -8,6 +8,8 @@
 
 #include "graph_world.hpp"
 
+#include "actors/logic/data/reduction.hpp"
+
 namespace {
 
 using namespace test;

@@ -2,6 +2,7 @@
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 #include "actors/logic/data/host_budget.hpp"
+#include "actors/logic/data/array_coherence.hpp"
 
 #include <gtest/gtest.h>
 
