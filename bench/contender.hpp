@@ -58,7 +58,7 @@ struct missing : std::runtime_error {
 enum class purpose { small_tasks, linear_algebra };
 
 /// Where the tiles of a filter may be computed.
-enum class place { anywhere, cores, device };
+enum class filter_scope { anywhere, cores, device };
 
 struct filter_cost {
   double ms_per_image = 0;
@@ -135,7 +135,7 @@ class contender {
   /// Bytes copied per call of a kernel on resident tiles.
   virtual std::optional<double> device_traffic(std::size_t) { return {}; }
   /// Filters so many fresh images, one after the other, each from host memory to host memory.
-  virtual std::optional<filter_cost> filter(filter_problem&, place, int) { return {}; }
+  virtual std::optional<filter_cost> filter(filter_problem&, filter_scope, int) { return {}; }
   /// Products of matrices that are on the device, in tiles; nanoseconds.
   virtual std::optional<double> device_gemm(const gemm_problem&) { return {}; }
   /// So many bytes, from host memory to the device and back.

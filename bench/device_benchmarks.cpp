@@ -162,9 +162,9 @@ figures measure_convolve(contender& who, const std::string& device, const settin
   if (!with) return {};
   const int images = how.quick ? 3 : 20;
   const auto ms = [](const std::optional<filter_cost>& c) { return c ? std::optional(c->ms_per_image) : std::nullopt; };
-  const auto anywhere = who.filter(problem, place::anywhere, images);
-  const auto cores = who.filter(problem, place::cores, images);
-  const auto alone = who.filter(problem, place::device, images);
+  const auto anywhere = who.filter(problem, filter_scope::anywhere, images);
+  const auto cores = who.filter(problem, filter_scope::cores, images);
+  const auto alone = who.filter(problem, filter_scope::device, images);
   figures found{ms(anywhere), ms(cores), ms(alone), {}, {}};
   if (!anywhere || !cores || !alone) return found;
   found[3] = anywhere->ms_per_image / std::min(cores->ms_per_image, alone->ms_per_image);

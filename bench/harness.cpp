@@ -34,7 +34,7 @@ double process_cpu_seconds() {
 
 /// Waits until no thread of this process computes: OpenBLAS's and libgomp's threads spin for a while after their work.
 /// Gives up after a second.
-void settle() {
+void wait_until_quiet() {
   constexpr auto slice = std::chrono::milliseconds(2);
   for (int attempt = 0; attempt < 500; ++attempt) {
     const auto before = process_cpu_seconds();
@@ -134,7 +134,7 @@ class group_run {
         each.who->stop();
       });
     }
-    settle();
+    wait_until_quiet();
     malloc_trim(0);
   }
 
@@ -160,13 +160,13 @@ class group_run {
       case stage::child:
         return child_turn(work_, who, how_);
       case stage::unstarted: {
-        settle();
+        wait_until_quiet();
         return work_.measure(who, how_);
       }
       case stage::shared:
         break;
     }
-    settle();
+    wait_until_quiet();
     who.resume();
     auto found = work_.measure(who, how_);
     who.pause();

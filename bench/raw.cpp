@@ -318,8 +318,8 @@ class raw final : public contender {
     return spent;
   }
 
-  std::optional<filter_cost> filter(filter_problem& problem, place where, int images) override {
-    if (where != place::device) return {};
+  std::optional<filter_cost> filter(filter_problem& problem, filter_scope where, int images) override {
+    if (where != filter_scope::device) return {};
     filter_by_hand work(*device_, problem);
     double nanoseconds = 0;
     for (int i = 0; i <= images; ++i) {

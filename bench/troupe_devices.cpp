@@ -179,7 +179,7 @@ double traffic_on(troupe::runtime& rt, const std::string& device, std::size_t ca
 }
 
 /// Filters images; one more is untimed: kernels are compiled, and placement learns from it.
-filter_cost filter_on(troupe::runtime& rt, const std::string& device, filter_problem& problem, place where,
+filter_cost filter_on(troupe::runtime& rt, const std::string& device, filter_problem& problem, filter_scope where,
                       int images) {
   constexpr auto side = static_cast<index_t>(filter_problem::side), tile = static_cast<index_t>(filter_problem::tile),
                  width = static_cast<index_t>(filter_problem::width),
@@ -189,8 +189,8 @@ filter_cost filter_on(troupe::runtime& rt, const std::string& device, filter_pro
   const auto result = rt.borrow<float>(std::span(problem.result), {side, side}, tiles);
   const auto weights = rt.borrow<float>(std::span(problem.weights), {width, width}, troupe::tiles(width, width));
   troupe::task_options options;
-  if (where == place::cores) options.where = troupe::scope::cpu();
-  if (where == place::device) options = on(device);
+  if (where == filter_scope::cores) options.where = troupe::scope::cpu();
+  if (where == filter_scope::device) options = on(device);
   double nanoseconds = 0;
   std::uint64_t before = 0;
   for (int i = 0; i <= images; ++i) {

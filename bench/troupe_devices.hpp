@@ -16,6 +16,6 @@ double round_trip_on(troupe::runtime&, const std::string& device, std::size_t sa
 cost chain_on(troupe::runtime&, const std::string& device, std::size_t n);
 cost flow_on(troupe::runtime&, const std::string& device, flow_problem&);
 double traffic_on(troupe::runtime&, const std::string& device, std::size_t calls);
-filter_cost filter_on(troupe::runtime&, const std::string& device, filter_problem&, place, int images);
+filter_cost filter_on(troupe::runtime&, const std::string& device, filter_problem&, filter_scope, int images);
 
 }  // namespace bench

@@ -83,11 +83,11 @@ void gather_plan::launch(accelerator& a, int lane, kernel_id kernel, device_poin
 
 namespace {
 
-// The place of a point of the box, in elements from the memory's start.
-index_t place_of(const gather_side& s, const std::array<index_t, rank_max>& at) {
-  index_t place = s.offset;
-  for (std::size_t d = 0; d < rank_max; ++d) place += (at[d] - s.lo[d]) * s.stride[d];
-  return place;
+// The offset of a point of the box, in elements from the memory's start.
+index_t offset_of(const gather_side& s, const std::array<index_t, rank_max>& at) {
+  index_t offset = s.offset;
+  for (std::size_t d = 0; d < rank_max; ++d) offset += (at[d] - s.lo[d]) * s.stride[d];
+  return offset;
 }
 
 }  // namespace
@@ -114,7 +114,7 @@ void gather(accelerator& a, int lane, std::string_view text, const gather_side& 
   const bool large = copies.width >= row_min_bytes && bytes / calls >= copied_min_bytes;
   if (!large && (!plain || calls > calls_max)) return fill_in(to);
   const auto beginning = [&](const gather_side& s, device_pointer memory) {
-    return device_pointer{memory.base, memory.offset + static_cast<std::size_t>(place_of(s, inner.lo)) * element};
+    return device_pointer{memory.base, memory.offset + static_cast<std::size_t>(offset_of(s, inner.lo)) * element};
   };
   a.copy(lane, beginning(to, to_memory), to.stride, beginning(from, from_memory), from.stride, size, element);
   // The rest of the box when `inner` is taken out of it: a slice on either side, dimension by dimension.
@@ -123,7 +123,7 @@ void gather(accelerator& a, int lane, std::string_view text, const gather_side& 
     gather_side slice = rest;
     slice.lo[d] = lo;
     slice.hi[d] = hi;
-    slice.offset = place_of(rest, slice.lo);
+    slice.offset = offset_of(rest, slice.lo);
     if (lo < hi) fill_in(slice);
   };
   for (std::size_t d = 0; d < rank_max; ++d) {

@@ -67,7 +67,7 @@ class http_server {
     const std::string from;
     bool waits = true;  // for its next request to come, or its answer to leave
   };
-  using place = std::list<client>::iterator;
+  using position = std::list<client>::iterator;
 
   static std::string origin(const asio::ip::tcp::socket& s) {
     boost::system::error_code gone;
@@ -86,7 +86,7 @@ class http_server {
         continue;
       }
       clients_.emplace_back(std::move(peer));
-      const place it = std::prev(clients_.end());
+      const position it = std::prev(clients_.end());
       if (clients_.size() > clients_max && !make_room(it->from))
         clients_.erase(it);
       else
@@ -105,14 +105,14 @@ class http_server {
         return c.from == most->first && c.waits == waits && c.peer.socket().is_open();
       });
     };
-    place out = one_of(true);
+    position out = one_of(true);
     if (out == clients_.end()) out = one_of(false);
     if (out == clients_.end()) return false;
     out->peer.close();
     return true;
   }
 
-  awaitable<void> serve(place self, asio::thread_pool& waiting) {
+  awaitable<void> serve(position self, asio::thread_pool& waiting) {
     boost::beast::tcp_stream& peer = self->peer;
     boost::beast::flat_buffer read(16384);
     for (bool more = true; more;) {
@@ -129,7 +129,8 @@ class http_server {
         self->waits = false;
         const auto watch = std::make_shared<watched>();
         asio::co_spawn(io_, await_leaving(peer, watch), asio::detached);
-        r = co_await asio::co_spawn(waiting, compute(asked.get(), watch->nobody_waits.get_token()), asio::use_awaitable);
+        r = co_await asio::co_spawn(waiting, compute(asked.get(), watch->nobody_waits.get_token()),
+                                    asio::use_awaitable);
         watch->is_over = true;
         if (watch->nobody_waits.stop_requested()) co_return;
         self->waits = true;

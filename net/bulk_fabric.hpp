@@ -28,7 +28,7 @@ class fabric_told {
   virtual void greeted() = 0;
   /// A part begins to arrive. Answers where its bytes go, which stays valid until `placed` or the path is closed;
   /// empty, and they are not taken.
-  virtual std::span<std::byte> place(std::uint64_t transfer, std::uint64_t offset, std::uint64_t bytes) = 0;
+  virtual std::span<std::byte> destination(std::uint64_t transfer, std::uint64_t offset, std::uint64_t bytes) = 0;
   virtual void placed(std::uint64_t transfer, std::uint64_t offset) = 0;
   /// The peer has taken a part, and nobody reads its memory any more.
   virtual void sent(std::uint64_t transfer, std::uint64_t offset) = 0;

@@ -13,6 +13,8 @@
 
 #include "actors/execution/run_context.hpp"
 #include "actors/execution/task_errors.hpp"
+#include "actors/memory/internal_tasks.hpp"
+#include "actors/memory/record_pool.hpp"
 #include "actors/placement/placement.hpp"
 #include "runtime/engine.hpp"
 

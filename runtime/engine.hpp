@@ -19,7 +19,7 @@
 #include "actors/core_group/core_group.hpp"
 #include "actors/execution/open_runs.hpp"
 #include "actors/gpu/gpu.hpp"
-#include "actors/memory/record_pool.hpp"
+#include "actors/memory/runtime_state.hpp"
 #include "actors/memory/spill_disk.hpp"
 #include "actors/protocol/load_report.hpp"
 #include "actors/protocol/wait_table.hpp"

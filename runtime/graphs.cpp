@@ -12,6 +12,7 @@
 #include <troupe/runtime.hpp>
 
 #include "actors/execution/graph_nodes.hpp"
+#include "actors/memory/internal_tasks.hpp"
 #include "actors/placement/placement.hpp"
 #include "runtime/engine.hpp"
 #include "runtime/split_graphs.hpp"
@@ -300,8 +301,8 @@ future<void> runtime::run(const task_options& options, const graph& g) {
   if (options.name.empty()) t->extra->options.name = "graph run";
   t->extra->payload = g.graph_;
   future<void> done(t);
-  // Held back before the lock is taken: what has to drain first may be a task that runs the same graph.
-  if (!current_task()) e.placement_actor().hold_back();
+  // Blocked before the lock is taken: what has to drain first may be a task that runs the same graph.
+  if (!current_task()) e.placement_actor().block_at_bound();
   // Runs follow each other: the nodes' counters belong to the run in progress.
   std::lock_guard hold(rg.lock);
   const std::size_t links = rg.last ? 1 : 0;

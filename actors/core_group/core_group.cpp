@@ -203,14 +203,14 @@ bool group_actor::looks_on(worker& self) {
   }
   // A thread that this one has just woken may have been put on its core.
   for (int i = 0; i < 8; ++i) spin_lock::pause();
-  self.place.looks.set(now, devices::current_cpu());
+  self.parking_state.looks.set(now, devices::current_cpu());
   std::this_thread::yield();
   return true;
 }
 
 // Ends the thread's looking; false: work for which it counted as coming has just been queued.
 bool group_actor::stops_looking(worker& self) {
-  self.place.looks.clear();
+  self.parking_state.looks.clear();
   if (self.search.looks_since == 0) return true;
   self.search.looks_since = 0;
   lookers_.fetch_sub(1, std::memory_order_seq_cst);
@@ -234,15 +234,15 @@ void group_actor::thread_main(worker& self) {
   this_worker = &self;
   self.system_thread.store(devices::current_thread(), std::memory_order_relaxed);
   devices::name_this_thread(options_.facts.name + "/" + std::to_string(self.number));
-  parking::thread& place = self.place;
-  place.has_slot = self.number < options_.facts.slots;  // the first threads start with a slot, and are never dismissed
-  if (place.has_slot && static_cast<std::size_t>(self.number) < options_.cores.size())
+  parking::thread& own = self.parking_state;
+  own.has_slot = self.number < options_.facts.slots;  // the first threads start with a slot, and are never dismissed
+  if (own.has_slot && static_cast<std::size_t>(self.number) < options_.cores.size())
     devices::bind_this_thread(options_.cores[static_cast<std::size_t>(self.number)]);
   try {
     work_on(self);
   } catch (const abi::__forced_unwind&) {  // a body has ended this thread: another one takes its place
     be_awake(self, false);
-    parking_.ended(place);
+    parking_.ended(own);
     threads_.try_add();
     end_thread(self);
     throw;
@@ -252,30 +252,30 @@ void group_actor::thread_main(worker& self) {
     stops_looking(self);
     outside_.rest(self.network);
     be_awake(self, false);
-    parking_.ended(place);
+    parking_.ended(own);
     end_thread(self);
     return tell_supervisor(std::current_exception());
   }
-  parking_.ended(place);
+  parking_.ended(own);
   end_thread(self);
 }
 
 void group_actor::work_on(worker& self) {
-  parking::thread& place = self.place;
+  parking::thread& own = self.parking_state;
   int rest = 0;
   for (;;) {
-    if (place.restless != 0) parking_.calm(place);
-    if (std::exchange(place.at_once, false)) {
+    if (own.restless != 0) parking_.calm(own);
+    if (std::exchange(own.at_once, false)) {
       be_awake(self, true);
       if (work_once(self)) continue;
     }
-    if (place.has_slot && parking_.slot_wanted() && pass_line(self)) continue;
-    if (place.has_slot && !parking_.slot_wanted()) {
+    if (own.has_slot && parking_.slot_wanted() && pass_line(self)) continue;
+    if (own.has_slot && !parking_.slot_wanted()) {
       be_awake(self, true);
-      if (place.look || is_worth_looking()) {
+      if (own.look || is_worth_looking()) {
         const std::uint64_t before = self.counts().tasks.load(std::memory_order_relaxed);
-        if (work_once(self) || (place.look && steal(self))) {
-          place.look = false;
+        if (work_once(self) || (own.look && steal(self))) {
+          own.look = false;
           // A worker that is faster than the submitters fetches their tasks one by one, and each fetch slows them down.
           // A short rest lets the next tasks accumulate; not what other nodes wait for.
           const bool few = self.counts().tasks.load(std::memory_order_relaxed) - before < 8;
@@ -284,7 +284,7 @@ void group_actor::work_on(worker& self) {
             for (int i = 0; i < rest; ++i) spin_lock::pause();
           continue;
         }
-        place.look = false;
+        own.look = false;
       }
       if (looks_on(self) || !stops_looking(self)) continue;
       if (placement_.is_stale(ticks()) && steal(self)) continue;
@@ -294,15 +294,15 @@ void group_actor::work_on(worker& self) {
     self.search.has_slept = true;
     be_awake(self, false);
     check_fault();
-    const parking::woken why = parking_.park(place);
+    const parking::woken why = parking_.park(own);
     if (why == parking::woken::to_end) break;
-    make_spares(std::exchange(place.spares_due, 0));
+    make_spares(std::exchange(own.spares_due, 0));
     if (why != parking::woken::for_task) continue;
     self.search.dry_since = 0;
-    be_awake(self, place.has_slot);
-    run_and_report(self, *place.task, place.has_slot ? this : nullptr);
-    if (place.more == 0) continue;
-    make_spares(parking_.give_slots(std::exchange(place.more, 0)));
+    be_awake(self, own.has_slot);
+    run_and_report(self, *own.task, own.has_slot ? this : nullptr);
+    if (own.more == 0) continue;
+    make_spares(parking_.give_slots(std::exchange(own.more, 0)));
     work_once(self);  // small tasks do not wait for the end of a series of wide ones
   }
 }

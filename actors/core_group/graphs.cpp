@@ -119,7 +119,7 @@ void group_actor::finish_run(worker& self, graph_run& g, graph_run::hand& mine, 
 
 void group_actor::run_nodes(worker& self, graph_run& g, graph_run::hand& mine, bool owner) {
   mine.outer = std::exchange(self.hands, &mine);
-  mine.looks = &self.place.looks;
+  mine.looks = &self.parking_state.looks;
   for (std::uint32_t node;;) {
     if (next_node(self, g, mine, node)) {
       bool fine = false;

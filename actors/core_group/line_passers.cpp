@@ -15,9 +15,9 @@ void line_passers::ended(worker& w) {
   passing_.ended(&w);
 }
 
-task_record* line_passers::choose(worker& w, parking& places, task_queue& queue, const worker_threads& threads) {
+task_record* line_passers::choose(worker& w, parking& lot, task_queue& queue, const worker_threads& threads) {
   std::lock_guard hold(lock_);
-  const auto line = places.line();  // threads that have taken a gathered slot are known to passing_
+  const auto line = lot.line();  // threads that have taken a gathered slot are known to passing_
   if (!line) return nullptr;
   const std::uint64_t now = ticks();
   const bool enough = line->free + 1 >= line->first.slots;
@@ -31,8 +31,9 @@ task_record* line_passers::choose(worker& w, parking& places, task_queue& queue,
     passing_.passes(&w, now, ticks_of(t->predicted_ns));
   } else if (!enough) {
     const std::uint64_t later = passing_.look_at(now, ticks_of(unmeasured)) - now;
-    w.place.look_again = std::chrono::steady_clock::now() +
-                         std::chrono::nanoseconds(static_cast<std::int64_t>(static_cast<double>(later) * tick_ns_));
+    w.parking_state.look_again =
+        std::chrono::steady_clock::now() +
+        std::chrono::nanoseconds(static_cast<std::int64_t>(static_cast<double>(later) * tick_ns_));
   }
   return t;
 }

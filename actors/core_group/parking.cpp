@@ -30,20 +30,21 @@ parking::woken parking::park(thread& self) {
   }
   book_.arrive(self.seat, self.slots());
   carry_out();
-  if (book_.done().spares != 0 && book_.place_of(self.seat) != slots::place::awake) {  // it makes them and comes back
+  if (book_.done().spares != 0 &&
+      book_.state_of(self.seat) != slots::thread_state::awake) {  // it makes them and comes back
     self.has_slot = book_.leave(self.seat) != 0;
     self.spares_due = take_spares();
     publish();
     return woken::to_work;
   }
-  while (book_.place_of(self.seat) != slots::place::awake) {
+  while (book_.state_of(self.seat) != slots::thread_state::awake) {
     if (!closed_) self.dismissed = book_.dismiss(self.seat);
     if (closed_ || self.dismissed) {
       self.has_slot = closed_ && book_.leave(self.seat) != 0;
       publish();
       return woken::to_end;
     }
-    if (book_.place_of(self.seat) == slots::place::asleep)
+    if (book_.state_of(self.seat) == slots::thread_state::asleep)
       sleep(self, hold);
     else
       stay_idle(self, hold);
@@ -71,7 +72,7 @@ void parking::stay_idle(thread& self, std::unique_lock<std::mutex>& hold) {
   if (self.look_again == never && book_.passer() && world_.work_in_sight()) look_soon(self);
   const auto until = self.look_again;
   const auto is_over = [&] {
-    return closed_ || book_.place_of(self.seat) != slots::place::idle || self.look_again != until;
+    return closed_ || book_.state_of(self.seat) != slots::thread_state::idle || self.look_again != until;
   };
   if (until == never) {
     self.wake.wait(hold, is_over);
@@ -90,7 +91,7 @@ void parking::look_soon(thread& t) {
 // Sleeps with a slot until the thread is given something, has lost its slot, or has found work.
 void parking::sleep(thread& self, std::unique_lock<std::mutex>& hold) {
   self.cpu = devices::current_cpu();
-  const auto stays = [&] { return !closed_ && book_.place_of(self.seat) == slots::place::asleep; };
+  const auto stays = [&] { return !closed_ && book_.state_of(self.seat) == slots::thread_state::asleep; };
   while (stays()) {
     const bool others_work = world_.somebody_works();
     // A thread that posts work looks at the sleepers after posting; this one looks at the work after announcing sleep.
@@ -122,7 +123,7 @@ void parking::sleep(thread& self, std::unique_lock<std::mutex>& hold) {
       pass_watch_on();
     }
   }
-  if (watch_wanted_ && book_.place_of(self.seat) == slots::place::idle)
+  if (watch_wanted_ && book_.state_of(self.seat) == slots::thread_state::idle)
     pass_watch_on();  // this thread has lost its slot meanwhile
 }
 
@@ -189,7 +190,7 @@ void parking::take_slots(thread& self, std::chrono::steady_clock::time_point unt
   const int n = self.slots();
   if (n == 0) return;
   std::unique_lock hold(lock_);
-  claim mine;
+  slot_wait mine;
   const auto me = reinterpret_cast<slots::ticket>(&mine);
   mine.granted = book_.take(me, n);
   carry_out();
@@ -350,7 +351,7 @@ void parking::carry_out() {
   for (std::size_t i = 0; i < e.promoted.size(); ++i) look_after(e.promoted[i]);
   e.promoted.clear();
   for (const slots::ticket t : e.granted) {
-    auto* const body = reinterpret_cast<claim*>(t);
+    auto* const body = reinterpret_cast<slot_wait*>(t);
     body->granted = true;
     body->go_on.notify_one();
   }
@@ -365,7 +366,7 @@ void parking::carry_out() {
 // Wakes or watches an idle thread that has got a slot and sleeps on: a thread that posted work before did not see it
 // among the sleepers.
 void parking::look_after(slots::seat s) {
-  if (book_.place_of(s) != slots::place::asleep || !world_.work_in_sight()) return;
+  if (book_.state_of(s) != slots::thread_state::asleep || !world_.work_in_sight()) return;
   if (!world_.somebody_works() || world_.left_alone()) {
     book_.call(s);
     publish();

@@ -111,7 +111,7 @@ class parking {
 
   // ---- any thread ---------------------------------------------------------------------------------------------------
   struct line_state {
-    logic::slots::claim first;
+    logic::slots::request first;
     int free = 0;  // slots gathered so far
   };
   /// Returns the first in line for slots; none: the line is empty.
@@ -143,7 +143,7 @@ class parking {
 
  private:
   // A body that waits for slots.
-  struct claim {
+  struct slot_wait {
     bool granted = false;
     std::condition_variable go_on;
   };

@@ -49,8 +49,8 @@ void group_actor::leave_slots(worker& self) {
   }
   passers_.ended(self);
   self.show_slots(false);
-  const bool restless = self.place.restless != 0;
-  make_spares(parking_.give_all_slots(self.place));
+  const bool restless = self.parking_state.restless != 0;
+  make_spares(parking_.give_all_slots(self.parking_state));
   // A restless body, which may leave and come a thousand times a second, has one thread begin something (`relieve`).
   if (const std::size_t n = queue_.size_now(); n != 0 && (!restless || parking_.sleepers() != 0))
     wake(n, parking::nearness::far);
@@ -63,7 +63,7 @@ void group_actor::come_back(worker& self, std::chrono::steady_clock::time_point 
     placement_.became_active();
     awake_.fetch_add(1, std::memory_order_seq_cst);
   }
-  parking_.take_slots(self.place, until);
+  parking_.take_slots(self.parking_state, until);
   self.show_slots(true);
 }
 
@@ -140,9 +140,9 @@ bool group_actor::help_with(task_record& awaited, const std::function<void()>& b
 
 // Gives a borrowed worker back.
 void group_actor::give_helper(worker& g) {
-  if (g.place.restless != 0) parking_.calm(g.place);
+  if (g.parking_state.restless != 0) parking_.calm(g.parking_state);
   g.lane.flush();  // no thread of its own would flush it at the end
-  g.place.looks.clear();
+  g.parking_state.looks.clear();
   threads_.give_helper(g);
 }
 

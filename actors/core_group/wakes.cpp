@@ -13,9 +13,9 @@ namespace troupe::detail {
 // for its core until it is back.
 void group_actor::wake(std::size_t threads, parking::nearness where) {
   worker* const self = this_worker && &this_worker->owner() == this ? this_worker : nullptr;
-  if (self) self->place.looks.set(ticks(), devices::current_cpu());
+  if (self) self->parking_state.looks.set(ticks(), devices::current_cpu());
   parking_.wake(threads, where);
-  if (self) self->place.looks.clear();
+  if (self) self->parking_state.looks.clear();
 }
 
 void group_actor::make_spares(int n) {
@@ -32,7 +32,7 @@ void group_actor::be_awake(worker& self, bool now) {
 
 // Notes that the thread has found work and is about to do it, and how long it had none.
 void group_actor::found_work(worker& self) {
-  self.place.looks.clear();
+  self.parking_state.looks.clear();
   if (self.search.looks_since != 0) {
     self.search.looks_since = 0;
     lookers_.fetch_sub(1, std::memory_order_relaxed);
@@ -53,8 +53,8 @@ void group_actor::move_stuck(worker& self) {
   if (!may_move_ || placement_.active() > usable_cores_) return;
   const int here = devices::current_cpu();
   threads_.try_each([&](worker& w) {
-    if (&w != &self && w.place.looks.is_stuck(now, stuck_ticks_, here) &&
-        w.place.looks.begin_move(now, 20 * stuck_ticks_))
+    if (&w != &self && w.parking_state.looks.is_stuck(now, stuck_ticks_, here) &&
+        w.parking_state.looks.begin_move(now, 20 * stuck_ticks_))
       devices::move_thread_from(here, w.system_thread.load(std::memory_order_relaxed));
   });
 }

@@ -87,7 +87,7 @@ void worker::run(task_record& t) {
   };
   if (!claim(t)) {  // cancelled meanwhile
     leave();
-    await_verdict(t);
+    await_fulfilled(t);
     return;
   }
   if (at_.ended.load(std::memory_order_seq_cst)) {

@@ -100,7 +100,7 @@ class worker {
   };
   const counters& counts() const { return counts_; }
 
-  parking::thread place;
+  parking::thread parking_state;
   trace_lane lane;
   bool active = false;  // counted as awake
   /// A thread that has run dry looks for work before it sleeps.

@@ -12,7 +12,7 @@ namespace troupe::detail {
 void worker_threads::add() {
   std::lock_guard hold(lock_);
   const auto dismissed =
-      std::ranges::find_if(threads_, [](const auto& t) { return t->ended.load() && t->place.dismissed; });
+      std::ranges::find_if(threads_, [](const auto& t) { return t->ended.load() && t->parking_state.dismissed; });
   const bool again = dismissed != threads_.end();
   auto w = again ? *dismissed : std::make_shared<worker>(where_, static_cast<int>(threads_.size()));
   if (again) {
@@ -72,7 +72,7 @@ worker& worker_threads::take_helper() {
   std::lock_guard hold(lock_);
   if (helpers_free_.empty()) {
     auto g = std::make_unique<worker>(where_, static_cast<int>(helpers_.size()));
-    g->place.has_slot = true;  // the borrowed one
+    g->parking_state.has_slot = true;  // the borrowed one
     open_lane_(*g, true);
     helpers_free_.reserve(helpers_.size() + 1);
     helpers_.push_back(std::move(g));

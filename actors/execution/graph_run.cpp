@@ -10,6 +10,7 @@
 #include <troupe/detail/engine.hpp>
 
 #include "actors/execution/graph_part.hpp"
+#include "actors/memory/runtime_state.hpp"
 #include "actors/protocol/clock.hpp"
 #include "devices/threads.hpp"
 
@@ -73,7 +74,7 @@ graph_run::hand& graph_run::take_hand() {
 
 void graph_run::give_hand(hand& h) {
   rest(h);
-  settle(h);
+  count_done(h);
   h.taken.store(false, std::memory_order_release);
 }
 
@@ -84,7 +85,7 @@ void graph_run::rest(hand& h) {
   h.busy_since = 0;
 }
 
-void graph_run::settle(hand& h) {
+void graph_run::count_done(hand& h) {
   if (h.done == 0) return;
   if (h.ran >= 4 && h.busy != 0) {  // enough for a mean; of a run's threads the last one's stays
     graph.node_ticks.store(static_cast<float>(h.busy) / static_cast<float>(h.ran), std::memory_order_relaxed);
@@ -105,7 +106,7 @@ bool graph_run::next(hand& h, std::uint32_t& node, std::uint64_t patience) {
   if (!h.next) h.next = h.ring.pop();
   if (!h.next) {
     rest(h);
-    settle(h);
+    count_done(h);
     if (!take(h)) {
       if (patience == 0) return false;
       hungry_.fetch_add(1, std::memory_order_relaxed);
@@ -241,7 +242,7 @@ void graph_run::hold(hand& h, replay_node& n) {
 
 bool graph_run::lay_out(hand& h) {
   rest(h);
-  settle(h);
+  count_done(h);
   replay_node* all[decltype(h.ring)::capacity + 1];
   std::size_t count = 0;
   if (h.next) all[count++] = std::exchange(h.next, nullptr);

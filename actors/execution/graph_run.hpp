@@ -19,7 +19,6 @@
 #include "actors/logic/data/dependencies.hpp"
 #include "actors/logic/scheduling/look_mark.hpp"
 #include "actors/logic/scheduling/scope.hpp"
-#include "actors/memory/record_pool.hpp"
 #include "actors/protocol/spin_lock.hpp"
 #include "actors/protocol/spmc_ring.hpp"
 
@@ -151,7 +150,7 @@ class graph_run {
   bool take_from_others(hand&);
   void hold(hand&, replay_node&);
   void lay_out(std::span<replay_node* const>);
-  void settle(hand&);
+  void count_done(hand&);
   void rest(hand&);
 
   const std::size_t rings_;

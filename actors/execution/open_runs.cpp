@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <mutex>
 
+#include "actors/protocol/executor.hpp"
+
 namespace troupe::detail {
 
 std::size_t open_runs::slots_of(const logic::executor_set& scope) const {

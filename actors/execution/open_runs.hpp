@@ -11,10 +11,11 @@
 
 #include "actors/execution/graph_run.hpp"
 #include "actors/logic/scheduling/scope.hpp"
-#include "actors/protocol/executor.hpp"
 #include "actors/protocol/spin_lock.hpp"
 
 namespace troupe::detail {
+
+class executor;
 
 /// Runs in progress and the core groups that may take part in each. A run belongs to the group that was given its task;
 /// threads of other groups in its scope join where nodes are laid out and they have nothing else to do. Groups are

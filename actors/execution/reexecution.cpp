@@ -20,6 +20,8 @@
 #include "actors/execution/task_errors.hpp"
 #include "actors/logic/data/region.hpp"
 #include "actors/memory/host_tiles.hpp"
+#include "actors/memory/record_pool.hpp"
+#include "actors/memory/runtime_state.hpp"
 #include "actors/wire/kernel_registry.hpp"
 #include "actors/wire/task_messages.hpp"
 
@@ -29,7 +31,7 @@ namespace {
 
 using logic::reexecution_plan;
 using logic::value;
-using place = reexecution_plan::place;
+using origin = reexecution_plan::origin;
 
 /// Memory for one tile, allocated like the host's tiles.
 class buffer {
@@ -124,7 +126,7 @@ class reexecutor {
     for (const reexecution_plan::source& r : plan_.reexecuted) {
       how.push_back({r.what, nullptr});
       try {
-        if (r.where != place::home) put_in_place(r);
+        if (r.where != origin::home) put_in_place(r);
       } catch (...) {
         how.back().error = std::current_exception();
       }
@@ -154,7 +156,7 @@ class reexecutor {
     net::reader sent(call.descriptor);
     const wire::task_descriptor descriptor = wire::take_task(sent);
     for (const reexecution_plan::source& r : s.reads)
-      if (r.where == place::step && errors_[r.step]) std::rethrow_exception(errors_[r.step]);
+      if (r.where == origin::step && errors_[r.step]) std::rethrow_exception(errors_[r.step]);
     const offered_kernel* const k = find_offer(descriptor.kernel);
     if (!k)
       throw error(errc::no_executor,
@@ -271,8 +273,8 @@ class reexecutor {
   std::byte* source(const reexecution_plan::step& s, std::uint64_t array, std::uint32_t tile, const use& u) {
     for (const reexecution_plan::source& r : s.reads) {
       if (r.what.array != array || r.what.tile != tile) continue;
-      if (r.where == place::step) return made_.at(r.what).data();
-      if (r.where == place::kept) return const_cast<std::byte*>(kept_(r.what));
+      if (r.where == origin::step) return made_.at(r.what).data();
+      if (r.where == origin::kept) return const_cast<std::byte*>(kept_(r.what));
       std::byte* const home = host_tile(rt_, *u.array, tile, false);
       const logic::box4 b = u.stand_in->tile_box(tile);
       if (host_strides(*u.array, b) == host_strides(*u.stand_in, b)) return home;
@@ -312,11 +314,11 @@ class reexecutor {
   }
 
   void put_in_place(const reexecution_plan::source& r) {
-    if (r.where == place::step && errors_[r.step]) std::rethrow_exception(errors_[r.step]);
+    if (r.where == origin::step && errors_[r.step]) std::rethrow_exception(errors_[r.step]);
     const auto array = arrays_.find(r.what.array);
     if (array == arrays_.end()) throw error(errc::data_lost, "no call that was repeated knows the array that was lost");
     array_core& a = *array->second;
-    const std::byte* const from = r.where == place::kept ? kept_(r.what) : made_.at(r.what).data();
+    const std::byte* const from = r.where == origin::kept ? kept_(r.what) : made_.at(r.what).data();
     copy_tile(rt_, a, host_tile(rt_, a, r.what.tile, true), *stand_ins_.at(r.what.array), from, r.what.tile);
   }
 

@@ -13,7 +13,6 @@
 #include "actors/logic/data/directory.hpp"
 #include "actors/logic/lineage/lineage.hpp"
 #include "actors/memory/host_tiles.hpp"
-#include "actors/memory/record_pool.hpp"
 
 namespace troupe::detail {
 

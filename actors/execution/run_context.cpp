@@ -9,7 +9,9 @@
 #include <troupe/error.hpp>
 
 #include "actors/logic/data/home_box.hpp"
+#include "actors/logic/data/reduction.hpp"
 #include "actors/memory/host_tiles.hpp"
+#include "actors/memory/tile_memory.hpp"
 
 namespace troupe::detail {
 

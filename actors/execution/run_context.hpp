@@ -15,10 +15,13 @@
 
 #include "actors/logic/data/array_core.hpp"
 #include "actors/logic/data/region.hpp"
-#include "actors/memory/record_pool.hpp"
+#include "actors/logic/data/view_bytes.hpp"
+#include "devices/accelerator.hpp"
 #include "devices/device.hpp"
 
 namespace troupe::detail {
+
+class tile_memory;
 
 /// Reusable buffers of one thread; no allocation in steady state.
 class scratch {

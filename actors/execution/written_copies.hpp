@@ -5,7 +5,7 @@
 
 #include <cstddef>
 
-#include "actors/memory/record_pool.hpp"
+#include <troupe/detail/task.hpp>
 
 namespace troupe::detail {
 

@@ -58,7 +58,7 @@ void gpu_memory::assemble_from_host(gpu_job& j, gpu_job::part& p) {
   device_->copy_in(lane_in, {p.memory, 0}, v.stride, p.host.data, p.host.stride, counts_of(p.where),
                    x.array->spec.element);
   note_arrival(host_space, p.bytes);
-  j.memory_ready = lanes_.promise(lane_in);
+  j.route.memory_ready = lanes_.promise(lane_in);
 }
 
 namespace {
@@ -101,7 +101,7 @@ void gpu_memory::start_assembly(gpu_job& j, std::size_t index) {
     device_->copy_in(lane_in, {p.memory, to}, v.stride, from, from_stride, counts_of(s.piece.to), a.spec.element);
     note_arrival(host_space, bytes_in(s.piece.to, a));
   }
-  j.memory_ready = lanes_.promise(lane_in);
+  j.route.memory_ready = lanes_.promise(lane_in);
 }
 
 // On the task's own lane: what comes from tiles that are there.
@@ -124,7 +124,7 @@ void gpu_memory::gather(gpu_job& j, const gpu_job::part& p, const gpu_job::sourc
     to.lo[d] -= s.piece.shift[d];
     to.hi[d] -= s.piece.shift[d];
   }
-  devices::gather(*device_, j.lane, gather_, from, {s.copy->memory, 0}, to, {p.memory, 0}, a.spec.element);
+  devices::gather(*device_, j.route.lane, gather_, from, {s.copy->memory, 0}, to, {p.memory, 0}, a.spec.element);
 }
 
 }  // namespace troupe::detail

@@ -5,6 +5,7 @@
 
 #include <array>
 
+#include "actors/logic/data/array_coherence.hpp"
 #include "actors/logic/data/region.hpp"
 
 namespace troupe::detail {

@@ -5,6 +5,7 @@
 #include "actors/gpu/memory.hpp"
 #include "actors/logic/data/home_box.hpp"
 #include "actors/memory/host_tiles.hpp"
+#include "actors/memory/runtime_state.hpp"
 #include "actors/protocol/clock.hpp"
 
 namespace troupe::detail {
@@ -37,11 +38,11 @@ void gpu_memory::fill_in(gpu_job& j) {
   // writes, for those that read them.
   for (const gpu_job::held& h : j.copies) {
     const replica& r = *h.copy;
-    lanes_.wait(j.lane, r.ready.lane, r.ready.until);
+    lanes_.wait(j.route.lane, r.ready.lane, r.ready.until);
     if (h.written)
-      for (const replica::use& u : r.read_by) lanes_.wait(j.lane, u.lane, u.until);
+      for (const replica::use& u : r.read_by) lanes_.wait(j.route.lane, u.lane, u.until);
   }
-  if (j.memory_ready != 0) lanes_.wait(j.lane, lane_in, j.memory_ready);
+  if (j.route.memory_ready != 0) lanes_.wait(j.route.lane, lane_in, j.route.memory_ready);
   finish_assembly(j);
 }
 
@@ -90,7 +91,7 @@ void gpu_memory::view_tiles(const task_record& part, gpu_context& to) {
 // ---- out ------------------------------------------------------------------------------------------------------------
 
 void gpu_memory::note_launched(gpu_job& j) {
-  const replica::use here{j.compute, lanes_.promise(j.compute)};
+  const replica::use here{j.route.compute, lanes_.promise(j.route.compute)};
   for (gpu_job::held& h : j.copies) {
     replica& r = *h.copy;
     if (!h.written) {
@@ -113,7 +114,7 @@ bool gpu_memory::send_out(gpu_job& j) {
   for (gpu_job::part& p : j.parts) {
     if (!p.goes_out || !p.memory) continue;
     const access& x = j.task->accesses[p.access];
-    if (!any) lanes_.wait(lane_out, j.lane, lanes_.promise(j.lane));
+    if (!any) lanes_.wait(lane_out, j.route.lane, lanes_.promise(j.route.lane));
     any = true;
     if (x.mode != access_mode::write) p.staged = j.buffers.take(p.bytes, *x.array);
     const counts packed = packed_strides(p.where);
@@ -141,13 +142,13 @@ void gpu_memory::send_home(replica& r, gpu_job& j) {
   lanes_.wait(lane_out, r.ready.lane, r.ready.until);
   device_->copy_out(lane_out, to, host_strides(a, b), {r.memory, 0}, packed_strides(b), counts_of(b), a.spec.element);
   count_out(r.bytes);
-  j.leaving = &r;
-  j.leaving_version = r.version;
-  j.lane = lane_out;
-  j.end = lanes_.promise(lane_out);
+  j.leaving.copy = &r;
+  j.leaving.version = r.version;
+  j.route.lane = lane_out;
+  j.route.end = lanes_.promise(lane_out);
   r.leaving = true;
   leaving_bytes_ += r.bytes;
-  r.note_read({lane_out, j.end});
+  r.note_read({lane_out, j.route.end});
 }
 
 void gpu_memory::send_part_home(replica& r, home_box& box, gpu_job& j) {
@@ -159,17 +160,17 @@ void gpu_memory::send_part_home(replica& r, home_box& box, gpu_job& j) {
                     {r.memory, static_cast<std::size_t>(offset_in(b, stride, box.where.lo)) * a.spec.element}, stride,
                     counts_of(box.where), a.spec.element);
   count_out(bytes_in(box.where, a));
-  j.lane = lane_out;
-  j.end = lanes_.promise(lane_out);
-  r.note_read({lane_out, j.end});
+  j.route.lane = lane_out;
+  j.route.end = lanes_.promise(lane_out);
+  r.note_read({lane_out, j.route.end});
 }
 
 void gpu_memory::note_sent_home(gpu_job& j) {
-  replica& r = *j.leaving;
+  replica& r = *j.leaving.copy;
   r.leaving = false;
   leaving_bytes_ -= r.bytes;
-  if (r.version == j.leaving_version) r.dirty = false;  // else written again meanwhile
-  j.leaving = nullptr;
+  if (r.version == j.leaving.version) r.dirty = false;  // else written again meanwhile
+  j.leaving.copy = nullptr;
 }
 
 }  // namespace troupe::detail

@@ -37,7 +37,7 @@ void gpu_actor::end_task(task_record& t, std::exception_ptr error, std::uint64_t
 // Ends a task that another thread has claimed.
 void gpu_actor::end_cancelled(task_record& t) {
   ++failure_epoch_;
-  await_verdict(t);
+  await_fulfilled(t);
   done_.push_back(&t);
 }
 

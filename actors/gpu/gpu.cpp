@@ -156,7 +156,7 @@ void gpu_actor::close_device() {
 
 // Polling is faster while something is about to end; now the device is to ring.
 void gpu_actor::ask_to_be_woken() {
-  for (const job& j : jobs_) lanes_.ring_at_end(j.lane);
+  for (const job& j : jobs_) lanes_.ring_at_end(j.route.lane);
 }
 
 bool gpu_actor::step() {

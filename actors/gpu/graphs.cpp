@@ -31,20 +31,20 @@ void gpu_actor::launch_nodes(recorded_graph& g, job& j) {
     if (n.task->kind == task_kind::recorded)
       as_call(*n.task, [&] {
         memory_.view_tiles(*n.task, node_);
-        launch_text(*n.task, node_, j.lane);
+        launch_text(*n.task, node_, j.route.lane);
       });
     calls->push_back(device_->launched());
   }
-  j.calls = std::move(calls);
+  j.launches.of_calls = std::move(calls);
 }
 
 // The first, of the launches that the calls have made.
 std::exception_ptr gpu_actor::complaint_of_call(const job& j) {
   const auto& graph = static_cast<const recorded_graph&>(*static_cast<recorded_graph*>(j.task->extra->payload.get()));
   std::exception_ptr first;
-  std::uint64_t before = j.first_launch - 1;
+  std::uint64_t before = j.launches.first - 1;
   for (std::size_t i = 0; i < graph.nodes.size(); ++i) {
-    const std::uint64_t after = (*j.calls)[i];
+    const std::uint64_t after = (*j.launches.of_calls)[i];
     const std::string said = after == before ? std::string() : device_->complaint(before + 1, after);
     before = after;
     if (said.empty() || first) continue;
@@ -74,22 +74,22 @@ void gpu_actor::launch_graph(job& j) {
     return;
   }
   if (!last.captured) {
-    device_->begin_capture(j.lane);
+    device_->begin_capture(j.route.lane);
     try {
       launch_nodes(*graph, j);
     } catch (...) {
-      device_->drop(device_->end_capture(j.lane));
+      device_->drop(device_->end_capture(j.route.lane));
       throw;
     }
-    last.captured = device_->end_capture(j.lane);
-    last.first_launch = j.first_launch;
+    last.captured = device_->end_capture(j.route.lane);
+    last.first_launch = j.launches.first;
     last.last_launch = device_->launched();
-    last.calls = j.calls;
+    last.calls = j.launches.of_calls;
   }
-  j.first_launch = last.first_launch;
-  j.last_launch = last.last_launch;
-  j.calls = last.calls;
-  device_->replay(j.lane, *last.captured);
+  j.launches.first = last.first_launch;
+  j.launches.last = last.last_launch;
+  j.launches.of_calls = last.calls;
+  device_->replay(j.route.lane, *last.captured);
   gpu_counters::add(counters_.replays);
 }
 

@@ -3,6 +3,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "actors/gpu/boxes.hpp"
 #include "actors/gpu/memory.hpp"
+#include "actors/logic/data/reduction.hpp"
 
 namespace troupe::detail {
 
@@ -65,7 +66,7 @@ bool gpu_memory::reserve_part(gpu_job& j, int i) {
   if (p.bytes != 0 && !in_place) {
     p.memory = allocate(lane_in, p.bytes);
     if (!p.memory) return false;
-    j.memory_ready = lanes_.promise(lane_in);
+    j.route.memory_ready = lanes_.promise(lane_in);
   }
   j.parts.push_back(p);
   return true;
@@ -91,17 +92,17 @@ bool gpu_memory::reserve_sources(gpu_job& j, const access& x, gpu_job::part& p) 
 }
 
 void* gpu_memory::scratch(gpu_job& j, std::size_t bytes) {
-  void* const memory = allocate(j.lane, bytes);
+  void* const memory = allocate(j.route.lane, bytes);
   if (memory) j.for_routine.push_back(memory);
   return memory;
 }
 
 void gpu_memory::let_go(gpu_job& j) {
-  end_loans(j, j.launched && !j.error);
+  end_loans(j, j.launched && !j.failure.error);
   for (const gpu_job::held& h : j.copies) {
     replica& r = *h.copy;
     --r.pins;
-    if (h.written && j.error && j.launched) {
+    if (h.written && j.failure.error && j.launched) {
       if (h.write == 0 || r.write == h.write)
         r.filled = r.dirty = false;  // half written, and nobody will read it
       else

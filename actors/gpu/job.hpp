@@ -15,6 +15,7 @@
 #include "actors/gpu/context.hpp"
 #include "actors/logic/data/assembly.hpp"
 #include "actors/logic/data/residency.hpp"
+#include "actors/memory/runtime_state.hpp"
 #include "actors/protocol/peer_loan.hpp"
 #include "devices/accelerator.hpp"
 
@@ -56,43 +57,57 @@ struct gpu_job {
     std::size_t element;
   };
 
+  /// The copy that an eviction sends to the host, as of that version.
+  struct departure {
+    logic::replica* copy = nullptr;
+    std::uint32_t version = 0;
+  };
+  /// Its way over the device's lanes.
+  struct route_over_lanes {
+    int lane = 0, compute = 0;  // that it ends on, that its kernel runs on
+    devices::ticket end = 0;
+    devices::ticket memory_ready = 0;  // of the lane of copies in: room for parts, and what came in for them
+  };
+  /// Numbers of its kernels' launches; none while `last` is below `first`.
+  struct launch_range {
+    std::uint64_t first = 1, last = 0;
+    std::shared_ptr<const std::vector<std::uint64_t>> of_calls;  // of a graph: after each call, the number of launches
+  };
+  /// What went wrong with it, if anything.
+  struct failed {
+    std::exception_ptr error;
+    std::optional<errc> by_body;  // a routine threw it: the code that is told
+    bool refused = false;         // this device cannot run it, others may
+    bool spoiled = false;         // what it read was written by one that failed
+  };
+
   gpu_job(runtime_state& rt, const char* name, const std::atomic<bool>& stopping)
       : buffers(rt.tiles.get()), host(*rt.host, rt, buffers, name, stopping), device(name, stopping) {}
 
   void reset() {
     task = nullptr;
-    leaving = nullptr;
-    error = nullptr;
-    launched = counted = from_host = refused = spoiled = false;
-    end = 0;
-    memory_ready = 0;
-    first_launch = 1;
-    last_launch = 0;
-    calls.reset();
-    by_body.reset();
+    leaving.copy = nullptr;
+    failure = {};
+    launched = counted = from_host = false;
+    route.end = 0;
+    route.memory_ready = 0;
+    launches = {};
   }
 
-  task_record* task = nullptr;        // null: an eviction
-  logic::replica* leaving = nullptr;  // a copy to the host
-  std::uint32_t leaving_version = 0;
+  task_record* task = nullptr;  // null: an eviction
+  departure leaving;
   std::vector<held> copies;
   std::vector<part> parts;
   std::vector<source> sources;
   std::vector<void*> for_routine;
   std::vector<std::shared_ptr<peer_loan>> loans;  // tiles in other devices' memory, in use until it lets go
   std::vector<kept> updates;
-  std::exception_ptr error;
-  std::optional<errc> by_body;  // a routine threw it: the code that is told
+  failed failure;
   bool launched = false;
-  bool counted = false;       // among the work that is under way
-  bool refused = false;       // this device cannot run it, others may
-  bool spoiled = false;       // what it read was written by one that failed
-  bool from_host = false;     // boxes that it reads come from there as a whole: there is no room for their tiles
-  int lane = 0, compute = 0;  // that it ends on, that its kernel runs on
-  devices::ticket end = 0;
-  std::uint64_t first_launch = 1, last_launch = 0;          // of its kernels
-  std::shared_ptr<const std::vector<std::uint64_t>> calls;  // of a graph: after each of them, the number of launches
-  devices::ticket memory_ready = 0;  // of the lane of copies in: room for parts, and what came in for them
+  bool counted = false;    // among the work that is under way
+  bool from_host = false;  // boxes that it reads come from there as a whole: there is no room for their tiles
+  route_over_lanes route;
+  launch_range launches;
   std::uint64_t begin = 0;
   std::list<gpu_job>::iterator self;
   scratch buffers;

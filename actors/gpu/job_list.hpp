@@ -47,7 +47,7 @@ class gpu_job_list {
     jobs_.splice(jobs_.end(), idle_, idle_.begin());
     gpu_job& j = jobs_.back();
     j.reset();
-    j.compute = lane_out;
+    j.route.compute = lane_out;
     return j;
   }
   void give(gpu_job& j) {

@@ -78,9 +78,9 @@ bool gpu_actor::get_ready() {
   try {
     std::thread([&] {
       devices::let_others_pass();
-      const int place = device_->visit();
+      const int before = device_->visit();
       load();
-      device_->leave(place);
+      device_->leave(before);
     }).join();
   } catch (const std::system_error&) {  // no thread is to be had
     load();

@@ -26,7 +26,7 @@ class loaded_kernels {
     if (known == ids_.end()) known = ids_.emplace(&k, load()).first;
     return known->second;
   }
-  /// Returns the place of a routine's handle: the same for the same key.
+  /// Returns a routine's handle, which may be set: the same for the same key.
   std::shared_ptr<void>& handle(const void* key) { return handles_[key]; }
   /// Destroys the handles; the device must be there still.
   void drop_handles() { handles_.clear(); }

@@ -108,7 +108,7 @@ void gpu_memory::copy_lent(const peer_loan& loan, devices::device_pointer to, co
 bool gpu_memory::settle_loans(gpu_job& j) {
   if (j.loans.empty()) return true;
   bool well = std::none_of(j.loans.begin(), j.loans.end(), [](const auto& loan) { return loan->is_broken(); });
-  if (!j.error) each_replaced(j, [&](peer_loan& loan) { well = well && loan.replace(); });
+  if (!j.failure.error) each_replaced(j, [&](peer_loan& loan) { well = well && loan.replace(); });
   return well;
 }
 

@@ -4,6 +4,7 @@
 #include "actors/gpu/memory.hpp"
 
 #include "actors/gpu/boxes.hpp"
+#include "actors/logic/data/reduction.hpp"
 
 namespace troupe::detail {
 

@@ -89,7 +89,7 @@ class gpu_memory {
   void break_loans();
   /// All that the task is lent, until it lets go; false: the lender wants it back.
   static bool begin_loans(gpu_job&);
-  /// `well`: as it was settled.
+  /// `well`: the task was launched and has no error; else the loans of tiles that it was to replace are withdrawn.
   static void end_loans(gpu_job&, bool well);
   /// Nothing it uses is still being copied from a lender of somebody else.
   static bool may_start(const gpu_job&);

@@ -3,7 +3,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
-#include "actors/protocol/executor.hpp"
+#include <string>
+
+#include "actors/protocol/memory_space.hpp"
 #include "devices/accelerator.hpp"
 
 namespace troupe::detail {

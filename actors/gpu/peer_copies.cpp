@@ -51,9 +51,9 @@ void gpu_actor::run_again(job& j) {
   const error why(errc::device_failed, "array '" + (*lost)->array->spec.name + "', tile " +
                                            std::to_string((*lost)->tile) + ": the device that had it failed while " +
                                            options_.facts.name + " copied it");
-  if (!j.error) ++failure_epoch_;
-  j.error = std::make_exception_ptr(why);
-  const std::exception_ptr error = j.error;
+  if (!j.failure.error) ++failure_epoch_;
+  j.failure.error = std::make_exception_ptr(why);
+  const std::exception_ptr error = j.failure.error;
   j.host.roll_back();
   memory_.spoil(j);
   std::vector<std::pair<array_core*, std::uint32_t>> updated;  // in place: what was there before is gone

@@ -70,13 +70,15 @@ bool gpu_actor::drive_now() {
   bool any = false;
   if (device_ && !repair_.has_complaint()) {
     const gpu_actor* const before = std::exchange(driven_by_this_thread_, this);
-    const int place = device_->visit();
+    const int left = device_->visit();
     any = step_small();
-    device_->leave(place);
+    device_->leave(left);
     driven_by_this_thread_ = before;
   }
   const bool sleeps = mail_.alarm_bell().has_sleeper();
-  const auto is_left = [&](const job& j) { return is_for_own_thread(j) && lanes_.has_reached(j.lane, j.end); };
+  const auto is_left = [&](const job& j) {
+    return is_for_own_thread(j) && lanes_.has_reached(j.route.lane, j.route.end);
+  };
   const bool complains = repair_.has_complaint() || (sleeps && std::ranges::any_of(jobs_, is_left));
   watchers_.note_driven(any, !jobs_.empty(), sleeps);
   leave_turn();

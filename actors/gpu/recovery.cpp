@@ -27,7 +27,7 @@ task_record* gpu_actor::end_failed_job(job& j, const std::exception_ptr& why) {
   j.for_routine.clear();
   j.updates.clear();
   const std::uint64_t begin = j.begin;
-  const bool counted = j.error != nullptr;
+  const bool counted = j.failure.error != nullptr;
   jobs_.give(j);
   if (!t) return nullptr;
   if (is_internal(t->kind)) {

@@ -27,11 +27,11 @@ constexpr int shared_ticket_max = 16;
 // True if the end of the job may take placement's turn: its task goes to others, or has lost what it changed with the
 // device that lent it. A thread that drives the device for a moment may hold that turn already, and leaves the job to
 // the device's own thread.
-bool gpu_actor::is_for_own_thread(const job& j) { return j.refused || !j.loans.empty(); }
+bool gpu_actor::is_for_own_thread(const job& j) { return j.failure.refused || !j.loans.empty(); }
 
 // True if the device has completed the job, and this thread may end it.
 bool gpu_actor::may_end(const job& j) const {
-  return lanes_.has_reached(j.lane, j.end) && !(driven_by_this_thread_ == this && is_for_own_thread(j));
+  return lanes_.has_reached(j.route.lane, j.route.end) && !(driven_by_this_thread_ == this && is_for_own_thread(j));
 }
 
 // Ends the jobs that the device has completed since the last look. Throws the device's errors.
@@ -44,7 +44,7 @@ bool gpu_actor::collect() {
   bool any = false;
   for (const job& j : jobs_) {
     if (!may_end(j)) continue;
-    clocks_.count(j.compute);
+    clocks_.count(j.route.compute);
     any = true;
   }
   if (any) {
@@ -52,7 +52,7 @@ bool gpu_actor::collect() {
     for (auto j = jobs_.begin(); j != jobs_.end();) {
       job& one = *j++;
       if (!may_end(one)) continue;
-      one.begin = clocks_.served(one.compute, one.begin, now);
+      one.begin = clocks_.served(one.route.compute, one.begin, now);
       finish(one);
     }
     clocks_.end_look(now);
@@ -77,22 +77,22 @@ void gpu_actor::learn_link() {
 // Throws if the task that began first has passed its deadline.
 void gpu_actor::check_deadline() {
   const job& j = jobs_.front();
-  if (!time_.is_over_limit(clocks_.began(j.compute, j.begin), ticks())) return;
+  if (!time_.is_over_limit(clocks_.began(j.route.compute, j.begin), ticks())) return;
   device_->give_up();
   throw error(errc::device_failed,
               options_.facts.name + ": a task did not end within " + std::to_string(time_.limit().count()) + " ms");
 }
 
 void gpu_actor::finish(job& j) {
-  if (j.leaving) memory_.note_sent_home(j);
+  if (j.leaving.copy) memory_.note_sent_home(j);
   task_record* const t = j.task;
   look_for_complaints(j);
   if (!gpu_memory::settle_loans(j)) return run_again(j);
-  if (j.spoiled) return give_up_result(j);
-  if (j.refused) return pass_on(j);
+  if (j.failure.spoiled) return give_up_result(j);
+  if (j.failure.refused) return pass_on(j);
   if (t && !is_internal(t->kind)) {
     try {
-      if (j.error) {
+      if (j.failure.error) {
         j.host.roll_back();
       } else {
         memory_.put_in_place(j);
@@ -100,14 +100,14 @@ void gpu_actor::finish(job& j) {
       }
     } catch (...) {
       ++failure_epoch_;
-      j.error = std::current_exception();
+      j.failure.error = std::current_exception();
     }
   }
   memory_.let_go(j);
   const std::uint64_t begin = j.begin;
-  const std::exception_ptr error = j.error;
+  const std::exception_ptr error = j.failure.error;
   const int attempts = t && !is_internal(t->kind) ? j.device.attempt() : 1;
-  const std::optional<errc> code = j.by_body;
+  const std::optional<errc> code = j.failure.by_body;
   if (t && t->kind == task_kind::fetch) t->extra->home_boxes.front()->here = !error;
   if (t && (t->kind == task_kind::transfer || t->kind == task_kind::fetch))
     t->measured_ns = std::max(1.0f, static_cast<float>(time_.ns_of(ticks() - begin)));
@@ -117,17 +117,18 @@ void gpu_actor::finish(job& j) {
 
 // A kernel went outside of its arrays, or read what such a kernel has written, which is known only now.
 void gpu_actor::look_for_complaints(job& j) {
-  if (j.last_launch < j.first_launch) return;
+  if (j.launches.last < j.launches.first) return;
   std::exception_ptr why;
-  if (j.calls)
+  if (j.launches.of_calls)
     why = complaint_of_call(j);
-  else if (const std::string said = device_->complaint(j.first_launch, j.last_launch); !said.empty())
+  else if (const std::string said = device_->complaint(j.launches.first, j.launches.last); !said.empty())
     why = std::make_exception_ptr(error(errc::out_of_bounds, said));
-  if (j.error || (!why && !j.spoiled)) return;
+  if (j.failure.error || (!why && !j.failure.spoiled)) return;
   ++failure_epoch_;
-  j.error = j.spoiled
-                ? std::make_exception_ptr(error(errc::dependency_failed, "it read what a task that failed has written"))
-                : why;
+  j.failure.error =
+      j.failure.spoiled
+          ? std::make_exception_ptr(error(errc::dependency_failed, "it read what a task that failed has written"))
+          : why;
   spoil_readers(j);
 }
 
@@ -150,9 +151,9 @@ void gpu_actor::spoil_readers(const job& failed) {
       if (mode == access_mode::write && h.whole)
         spoiled.erase(at);
       else
-        one.spoiled = true;
+        one.failure.spoiled = true;
     }
-    if (one.spoiled) spoil(one);
+    if (one.failure.spoiled) spoil(one);
   }
 }
 
@@ -175,9 +176,9 @@ void gpu_actor::hand_back(task_record& t, std::exception_ptr why) {
 // Placement gives it to others, or to nobody.
 void gpu_actor::pass_on(job& j) {
   task_record* const t = j.task;
-  const std::string cause = text_of(j.error);
+  const std::string cause = text_of(j.failure.error);
   const std::exception_ptr why =
-      task_error(*t, options_.facts.name, 0, std::exchange(j.error, nullptr), errc::no_executor);
+      task_error(*t, options_.facts.name, 0, std::exchange(j.failure.error, nullptr), errc::no_executor);
   j.host.roll_back();
   memory_.let_go(j);
   jobs_.give(j);
@@ -295,28 +296,28 @@ gpu_actor::outcome gpu_actor::start_task(task_record& t) {
 }
 
 void gpu_actor::enqueue(job& j) {
-  j.lane = j.compute = lane_for(j);
-  j.first_launch = device_->launched() + 1;
+  j.route.lane = j.route.compute = lane_for(j);
+  j.launches.first = device_->launched() + 1;
   try {
     memory_.fill_in(j);
     launch(j);
   } catch (const devices::cannot_run&) {
-    j.error = std::current_exception();
-    j.refused = j.task->kind == task_kind::call;  // of a graph's calls some may have run
+    j.failure.error = std::current_exception();
+    j.failure.refused = j.task->kind == task_kind::call;  // of a graph's calls some may have run
   } catch (const error& e) {
     if (is_fatal(e)) throw;
-    j.error = std::current_exception();
+    j.failure.error = std::current_exception();
   } catch (...) {
-    j.error = std::current_exception();
+    j.failure.error = std::current_exception();
   }
-  if (j.last_launch == 0) j.last_launch = device_->launched();
-  if (j.error) {
+  if (j.launches.last == 0) j.launches.last = device_->launched();
+  if (j.failure.error) {
     // All work enqueued for the job by now must have passed before its memory is released.
     ++failure_epoch_;
-    lanes_.wait(j.lane, lane_in, lanes_.promise(lane_in));
-    j.end = lanes_.promise(j.lane);
-  } else if (j.task->predicted_ns > own_ticket_ns || lanes_.owed(j.lane) >= shared_ticket_max) {
-    lanes_.keep_promise(j.lane);
+    lanes_.wait(j.route.lane, lane_in, lanes_.promise(lane_in));
+    j.route.end = lanes_.promise(j.route.lane);
+  } else if (j.task->predicted_ns > own_ticket_ns || lanes_.owed(j.route.lane) >= shared_ticket_max) {
+    lanes_.keep_promise(j.route.lane);
   }
 }
 
@@ -338,10 +339,10 @@ void gpu_actor::launch(job& j) {
   else if (const routine_fn routine = t.kernel->routines[static_cast<std::size_t>(options_.facts.kind)])
     call_routine(j, routine);
   else
-    launch_text(*j.task, j.device, j.lane);
+    launch_text(*j.task, j.device, j.route.lane);
   memory_.note_launched(j);
-  if (memory_.send_out(j)) j.lane = lane_out;
-  j.end = lanes_.promise(j.lane);
+  if (memory_.send_out(j)) j.route.lane = lane_out;
+  j.route.end = lanes_.promise(j.route.lane);
 }
 
 void gpu_actor::call_routine(job& j, routine_fn routine) {
@@ -349,7 +350,7 @@ void gpu_actor::call_routine(job& j, routine_fn routine) {
     call(gpu_actor& a, job& of) : at(a), one(of) {}
     device_kind kind() const override { return at.options_.facts.kind; }
     int device() const override { return at.device_->facts().index; }
-    void* lane() const override { return at.device_->native_lane(one.lane); }
+    void* lane() const override { return at.device_->native_lane(one.route.lane); }
     void* scratch(std::size_t bytes) override {
       if (bytes == 0) return nullptr;
       if (void* memory = at.memory_.scratch(one, bytes)) return memory;
@@ -375,12 +376,12 @@ void gpu_actor::call_routine(job& j, routine_fn routine) {
     } catch (const error& e) {
       if (is_fatal(e)) throw;
       if (j.device.attempt() > retries || j.device.stop_requested()) {
-        j.by_body = c.failure;
+        j.failure.by_body = c.failure;
         throw;
       }
     } catch (...) {
       if (j.device.attempt() > retries || j.device.stop_requested()) {
-        j.by_body = c.failure;
+        j.failure.by_body = c.failure;
         throw;
       }
     }

@@ -19,7 +19,7 @@ void gpu_memory::keep_updates(gpu_job& j) {
       throw error(errc::out_of_memory, device_->facts().name + ": no room for " + std::to_string(bytes) +
                                            " bytes that task_options::retries keeps beside the arguments");
     const counts packed = packed_strides(where);
-    device_->copy(j.lane, {before, 0}, packed, {memory, 0}, packed, counts_of(where), element);
+    device_->copy(j.route.lane, {before, 0}, packed, {memory, 0}, packed, counts_of(where), element);
     j.updates.push_back({memory, before, where, element});
   };
   for (const gpu_job::held& h : j.copies)
@@ -33,7 +33,7 @@ void gpu_memory::keep_updates(gpu_job& j) {
 void gpu_memory::put_updates_back(gpu_job& j) {
   for (const gpu_job::kept& k : j.updates) {
     const counts packed = packed_strides(k.where);
-    device_->copy(j.lane, {k.memory, 0}, packed, {k.before, 0}, packed, counts_of(k.where), k.element);
+    device_->copy(j.route.lane, {k.memory, 0}, packed, {k.before, 0}, packed, counts_of(k.where), k.element);
   }
 }
 

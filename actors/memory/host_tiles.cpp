@@ -3,6 +3,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "actors/memory/host_tiles.hpp"
 
+#include "actors/memory/runtime_state.hpp"
+
 namespace troupe::detail {
 
 using logic::box4;

@@ -8,7 +8,6 @@
 #include <memory>
 
 #include "actors/logic/data/array_core.hpp"
-#include "actors/memory/record_pool.hpp"
 #include "actors/protocol/report_batch.hpp"
 
 namespace troupe::detail {

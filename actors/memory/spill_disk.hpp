@@ -16,7 +16,6 @@
 #include <memory>
 
 #include "actors/actor.hpp"
-#include "actors/memory/record_pool.hpp"
 #include "actors/protocol/trace.hpp"
 #include "actors/protocol/wait_table.hpp"
 #include "devices/spill_file.hpp"

@@ -95,7 +95,7 @@ class node_service_actor final : public node_service, private task_listener {
   transfer& begin(array_core&, access_mode, const logic::box4& where, std::unique_ptr<transfer>);
   void close(transfer&);
   static net::pieces give_room(transfer&, std::uint64_t bytes);
-  void tell_cannot(const transfer&, const std::exception_ptr& why);
+  void tell_not_sent(const transfer&, const std::exception_ptr& why);
   void remove(remote_task&);
   void tell_end(const wire::task_end&);
   void drop(std::unordered_map<std::uint64_t, array_core*>::iterator);
@@ -120,7 +120,7 @@ class node_service_actor final : public node_service, private task_listener {
   void ask_for(array_core&, std::uint64_t array, const wire::gap&);
   void get_bytes(transfer&);
   void put_in_place(transfer&);
-  void give(const wire::box_request&, bool copies);
+  void send_home(const wire::box_request&, bool is_snapshot);
   void send_back(remote_task&, std::span<const wire::written_box> sent);
   void send_bytes(transfer&);
   bool send_copy(transfer&, std::vector<std::byte>& head, const net::pieces& rows);

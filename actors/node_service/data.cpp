@@ -6,6 +6,7 @@
 #include <troupe/error.hpp>
 
 #include "actors/execution/task_errors.hpp"
+#include "actors/memory/runtime_state.hpp"
 #include "actors/node_service/actor.hpp"
 #include "actors/wire/rows.hpp"
 
@@ -34,7 +35,7 @@ void node_service_actor::opened(transfer& x) {
     else if (x.what == transfer::use::lend)
       x.never = std::current_exception();
     else
-      tell_cannot(x, std::current_exception());
+      tell_not_sent(x, std::current_exception());
     return close(x);
   }
   switch (x.what) {
@@ -84,7 +85,7 @@ void node_service_actor::send_bytes(transfer& x) {
   if (x.what == transfer::use::back) head.varint(static_cast<std::uint64_t>(x.access));
   const net::pieces body = rows_of(x.view, x.element);
   auto title = head.take();
-  if (x.copies && send_copy(x, title, body)) return;
+  if (x.is_snapshot && send_copy(x, title, body)) return;
   out_.add({std::move(title), {body.begin(), body.end()}, x.task, session_});
 }
 
@@ -111,7 +112,7 @@ void node_service_actor::closed(transfer& x) {
   if (x.what == transfer::use::lend)
     lend_ended(x);
   else if (x.task->error && x.what != transfer::use::in)
-    tell_cannot(x, x.task->error);
+    tell_not_sent(x, x.task->error);
   if (remote_task* const r = x.of; r && --r->on_their_way == 0 && !r->task) {
     if (r->untold) tell_end(*r->untold);
     remove(*r);
@@ -149,13 +150,13 @@ void node_service_actor::put_in_place(transfer& x) {
 
 // ---- out ------------------------------------------------------------------------------------------------------------
 
-void node_service_actor::give(const wire::box_request& r, bool copies) {
+void node_service_actor::send_home(const wire::box_request& r, bool is_snapshot) {
   const auto a = arrays_.find(r.array);
   if (a == arrays_.end()) refuse_peer("a tile of an array that was not named before");
   check(*a->second, r.what);
   auto x = std::make_unique<transfer>();
   x->what = transfer::use::home;
-  x->copies = copies;
+  x->is_snapshot = is_snapshot;
   x->number = r.number;
   begin(*a->second, access_mode::read, r.what.where, std::move(x));
 }

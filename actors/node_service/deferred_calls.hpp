@@ -7,9 +7,10 @@
 #include <utility>
 #include <vector>
 
-#include "actors/protocol/executor.hpp"
-
 namespace troupe::detail {
+
+struct array_core;
+struct task_record;
 
 /// Gathers calls under the service's lock.
 class deferred_calls {

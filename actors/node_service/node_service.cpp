@@ -18,11 +18,11 @@ namespace troupe::detail {
 bool is_for_node_service(wire::kind k) {
   switch (k) {
     case wire::kind::tasks:
-    case wire::kind::fill:
+    case wire::kind::gaps:
     case wire::kind::cancel:
     case wire::kind::recall:
-    case wire::kind::give:
-    case wire::kind::copy:
+    case wire::kind::fetch_home:
+    case wire::kind::snapshot:
     case wire::kind::forget:
     case wire::kind::released:
     case wire::kind::lend:
@@ -96,7 +96,7 @@ void node_service_actor::frame(std::span<const std::byte> bytes) {
           from, [this](const wire::array_descriptor& c) { take_in(c); },
           [this](const wire::task_descriptor& c) { start(c); });
       break;
-    case wire::kind::fill:
+    case wire::kind::gaps:
       take_in(wire::take_gaps(from));
       break;
     case wire::kind::cancel:
@@ -105,9 +105,9 @@ void node_service_actor::frame(std::span<const std::byte> bytes) {
     case wire::kind::recall:
       for (const std::uint64_t id : wire::take_numbers(from)) recall(id);
       break;
-    case wire::kind::give:
-    case wire::kind::copy:
-      for (const wire::box_request& r : wire::take_requests(from)) give(r, what == wire::kind::copy);
+    case wire::kind::fetch_home:
+    case wire::kind::snapshot:
+      for (const wire::box_request& r : wire::take_requests(from)) send_home(r, what == wire::kind::snapshot);
       break;
     case wire::kind::forget:
       for (const std::uint64_t id : wire::take_numbers(from))
@@ -142,7 +142,7 @@ net::pieces node_service_actor::arriving(std::span<const std::byte> head, std::u
   const std::uint64_t number = from.varint();
   if (left_) return {};
   if (what == wire::kind::bytes_pushed) {
-    push_store::place p = pushes_.arriving(number, bytes);
+    push_store::destination p = pushes_.arriving(number, bytes);
     return p.to ? give_room(*p.to, bytes) : std::move(p.kept);
   }
   transfer* const x = transfers_.awaiting(number);

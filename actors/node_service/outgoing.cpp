@@ -14,9 +14,9 @@ void outgoing::tell_end(const wire::task_end& e) {
 }
 
 void outgoing::ask_for(const wire::box_request& r) {
-  if (wants_.empty()) wants_.fixed(wire::kind::want);
-  wire::put(wants_, r);
-  if (wants_.size() >= gathered_max) send(wants_);
+  if (fetches_.empty()) fetches_.fixed(wire::kind::fetch_in);
+  wire::put(fetches_, r);
+  if (fetches_.size() >= gathered_max) send(fetches_);
 }
 
 void outgoing::tell_unfilled(const wire::box_request& r) {
@@ -26,7 +26,7 @@ void outgoing::tell_unfilled(const wire::box_request& r) {
 }
 
 void outgoing::flush() {
-  send(wants_);
+  send(fetches_);
   send(unfilled_);  // before the ends of those that needed it
   send(ends_);
 }

@@ -59,7 +59,7 @@ class outgoing {
   void send(net::writer&);
 
   const std::shared_ptr<net::session> owner_;
-  net::writer ends_, wants_, unfilled_;
+  net::writer ends_, fetches_, unfilled_;
   batch later_;
 };
 

@@ -8,6 +8,8 @@
 
 #include <troupe/error.hpp>
 
+#include "actors/memory/runtime_state.hpp"
+
 namespace troupe::detail {
 
 namespace {
@@ -34,7 +36,7 @@ push_store::state push_store::look(std::uint64_t number) {
   return at->second.whole ? state::here : state::coming;
 }
 
-push_store::place push_store::arriving(std::uint64_t number, std::uint64_t bytes) {
+push_store::destination push_store::arriving(std::uint64_t number, std::uint64_t bytes) {
   auto at = all_.find(number);
   if (at == all_.end()) {
     if (number <= newest_) return {};  // it is not wanted any more

@@ -36,17 +36,17 @@ class push_store {
   /// Returns what has become of the bytes for a transfer that has been opened.
   state look(std::uint64_t number);
 
-  struct place {
-    transfer* to = nullptr;  // the bytes are to be written to the place of that transfer, which is open
+  struct destination {
+    transfer* to = nullptr;  // the bytes are to be written to the memory of that transfer, which is open
     net::pieces kept{};      // or here; nowhere: they are thrown away
   };
   /// Returns where bytes that begin to come are to be written.
-  place arriving(std::uint64_t number, std::uint64_t bytes);
+  destination arriving(std::uint64_t number, std::uint64_t bytes);
   struct arrival {
     transfer* written = nullptr;  // its bytes are in place
     transfer* here = nullptr;     // its bytes are kept: `take` them
   };
-  /// Notes that what `arriving` has given a place has come; not `whole`: the connection broke.
+  /// Notes that what `arriving` has said where to write has come; not `whole`: the connection broke.
   arrival arrived(std::uint64_t number, bool whole);
 
   /// Returns the bytes that are kept for a transfer, and forgets them.

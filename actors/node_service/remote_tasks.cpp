@@ -1,4 +1,4 @@
-// What this file is for: places of tasks are taken and kept.
+// What this file is for: entries for tasks are taken, and kept for later ones.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 #include "actors/node_service/remote_tasks.hpp"
@@ -11,10 +11,10 @@ remote_task& remote_tasks::add(std::uint64_t id) {
   if (idle_.empty()) {
     t = by_id_.emplace(id, std::make_unique<remote_task>()).first->second.get();
   } else {
-    auto place = std::move(idle_.back());
+    auto entry = std::move(idle_.back());
     idle_.pop_back();
-    place.key() = id;
-    t = by_id_.insert(std::move(place)).position->second.get();
+    entry.key() = id;
+    t = by_id_.insert(std::move(entry)).position->second.get();
   }
   t->id = id;
   return *t;
@@ -24,23 +24,23 @@ void remote_tasks::started(remote_task& t) {
   if (idle_records_.empty()) {
     by_task_.emplace(t.task, &t);
   } else {
-    auto place = std::move(idle_records_.back());
+    auto entry = std::move(idle_records_.back());
     idle_records_.pop_back();
-    place.key() = t.task;
-    place.mapped() = &t;
-    by_task_.insert(std::move(place));
+    entry.key() = t.task;
+    entry.mapped() = &t;
+    by_task_.insert(std::move(entry));
   }
   if (stopped_early_.erase(t.id) != 0) t.stop.request_stop();
 }
 
 task_record* remote_tasks::ended(remote_task& t) {
-  auto place = by_task_.extract(t.task);
-  if (idle_records_.size() < idle_max) idle_records_.push_back(std::move(place));
+  auto entry = by_task_.extract(t.task);
+  if (idle_records_.size() < idle_max) idle_records_.push_back(std::move(entry));
   return std::exchange(t.task, nullptr);
 }
 
 void remote_tasks::remove(remote_task& t) {
-  auto place = by_id_.extract(t.id);
+  auto entry = by_id_.extract(t.id);
   if (idle_.size() == idle_max || t.stop.stop_requested()) return;
   t.task = nullptr;
   t.returns.clear();
@@ -48,7 +48,7 @@ void remote_tasks::remove(remote_task& t) {
   t.recalled = false;
   t.on_their_way = 0;
   t.untold.reset();
-  idle_.push_back(std::move(place));
+  idle_.push_back(std::move(entry));
 }
 
 void remote_tasks::stop(std::uint64_t id) {

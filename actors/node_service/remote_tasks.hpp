@@ -38,7 +38,7 @@ class remote_tasks {
   void started(remote_task&);
   /// Takes the record from a task that has ended, and returns it.
   task_record* ended(remote_task&);
-  /// Removes a task. Its place is not used again if it was asked to stop: that cannot be undone.
+  /// Removes a task. Its entry is not used again if it was asked to stop: that cannot be undone.
   void remove(remote_task&);
 
   /// Asks a task to stop; one that has not come yet is stopped as it starts.
@@ -50,7 +50,7 @@ class remote_tasks {
   }
 
  private:
-  /// Most places that are kept for later tasks.
+  /// Most entries that are kept for later tasks.
   static constexpr std::size_t idle_max = 1024;
   /// Most requests to stop that are kept for tasks that have not come.
   static constexpr std::size_t early_max = 65536;

@@ -49,7 +49,7 @@ struct transfer {
   std::optional<borrower> whom;  // lend: the node that has pulled
   bool open = false, sending = false;
   bool placed = false, writing = false;  // in: its bytes have been given room; they are being written there
-  bool copies = false;                   // home: others may go on at once
+  bool is_snapshot = false;              // home: others may go on at once
   raw_view view;
   scratch buffers;
   std::unique_ptr<run_context> context;

@@ -7,6 +7,7 @@
 
 #include "actors/execution/task_errors.hpp"
 #include "actors/logic/data/dependencies.hpp"
+#include "actors/memory/runtime_state.hpp"
 #include "actors/node_service/actor.hpp"
 #include "actors/wire/rows.hpp"
 
@@ -84,12 +85,12 @@ void node_service_actor::tell_end(const wire::task_end& e) {
   if (!left_) out_.tell_end(e);
 }
 
-void node_service_actor::tell_cannot(const transfer& x, const std::exception_ptr& why) {
+void node_service_actor::tell_not_sent(const transfer& x, const std::exception_ptr& why) {
   if (left_) return;
   // Memory or disk that is short may be had elsewhere; a tile that was only here is lost.
   const errc code = x.what == transfer::use::back ? errc::out_of_memory : errc::data_lost;
   net::writer frame;
-  frame.fixed(wire::kind::cannot);
+  frame.fixed(wire::kind::not_sent);
   frame.varint(x.number);
   frame.varint(static_cast<std::uint64_t>(code));
   frame.text(text_of(why).substr(0, wire::text_max));

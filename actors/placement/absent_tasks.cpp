@@ -4,7 +4,6 @@
 #include "actors/placement/absent_tasks.hpp"
 
 #include "actors/logic/scheduling/scope.hpp"
-#include "actors/memory/record_pool.hpp"
 
 namespace troupe::detail {
 

@@ -11,6 +11,7 @@
 #include "actors/logic/scheduling/admission.hpp"
 #include "actors/placement/host_memory.hpp"
 #include "actors/protocol/chaining.hpp"
+#include "actors/protocol/executor.hpp"
 
 namespace troupe::detail {
 

@@ -9,9 +9,10 @@
 
 #include "actors/logic/data/dependencies.hpp"
 #include "actors/logic/scheduling/assignment.hpp"
-#include "actors/protocol/executor.hpp"
 
 namespace troupe::detail {
+
+class executor;
 
 class host_memory;
 

@@ -7,6 +7,7 @@
 
 #include "actors/execution/task_errors.hpp"
 #include "actors/logic/data/directory.hpp"
+#include "actors/memory/record_pool.hpp"
 #include "actors/placement/internal_tasks.hpp"
 #include "actors/placement/placement.hpp"
 #include "actors/protocol/phase.hpp"

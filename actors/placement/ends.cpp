@@ -38,7 +38,7 @@ void placement::fail_unstarted(task_record& t, const std::exception_ptr& why) {
 }
 
 void placement::abandon(task_record& t) {
-  if (!give_up(t)) await_verdict(t);
+  if (!give_up(t)) await_fulfilled(t);
 }
 
 bool placement::give_up(task_record& t) {

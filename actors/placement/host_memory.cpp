@@ -10,7 +10,10 @@
 #include <troupe/error.hpp>
 
 #include "actors/execution/task_errors.hpp"
+#include "actors/logic/data/array_coherence.hpp"
+#include "actors/logic/data/budgeted_tiles.hpp"
 #include "actors/memory/host_tiles.hpp"
+#include "actors/memory/internal_tasks.hpp"
 #include "actors/placement/internal_tasks.hpp"
 #include "actors/protocol/phase.hpp"
 
@@ -49,16 +52,16 @@ bool host_memory::must_wait(task_record& t) {
   if (t.marks & mark_has_room) {  // its tiles were being read from disk
     bool waits = false;
     for (const auto& n : needs) {
-      if (n.place->at == stage::on_disk) return refuse(t, n.place->trouble);
-      if (n.place->at == stage::coming) waits = order_.link(n.place->moving, t, false) || waits;
+      if (n.tile->at == stage::on_disk) return refuse(t, n.tile->trouble);
+      if (n.tile->at == stage::coming) waits = order_.link(n.tile->moving, t, false) || waits;
     }
     return waits;
   }
   std::uint64_t all = 0;
   bool is_leaving = false;
   for (const auto& n : needs) {
-    all += logic::host_budget::bytes_of(*n.place);
-    is_leaving = is_leaving || n.place->at == stage::leaving;
+    all += logic::host_budget::bytes_of(*n.tile);
+    is_leaving = is_leaving || n.tile->at == stage::leaving;
   }
   if (all > budget_.limit())  // an internal task: check_size looks at submitted ones
     return refuse(
@@ -80,7 +83,7 @@ bool host_memory::must_wait(task_record& t) {
 bool host_memory::has_room_now(const task_record& t) {
   const auto needs = budget_.needs_of(t);
   for (const auto& n : needs)
-    if (n.place->at == stage::leaving || n.place->at == stage::coming || (n.place->at == stage::on_disk && n.contents))
+    if (n.tile->at == stage::leaving || n.tile->at == stage::coming || (n.tile->at == stage::on_disk && n.contents))
       return false;
   const std::uint64_t missing = logic::host_budget::missing(needs);
   return missing == 0 || (short_.empty() && missing <= budget_.free());
@@ -92,7 +95,7 @@ bool host_memory::take_room(task_record& t, std::span<const logic::host_budget::
   ++holders_;
   bool waits = false;
   for (const auto& n : needs) {
-    budgeted_tile& p = *n.place;
+    budgeted_tile& p = *n.tile;
     if (p.at != stage::coming) continue;
     if (!order_.alive(p.moving)) move(p, make_load(rt_, *p.array, p.tile));
     waits = order_.link(p.moving, t, false) || waits;
@@ -163,7 +166,7 @@ bool host_memory::give_room() {
   ++passes_;
   std::size_t looked_at = 0;
   for (auto r = short_.begin(); r != short_.end() && looked_at != looked_at_max; ++r, ++looked_at)
-    for (const auto& n : budget_.needs_of(*r->task)) n.place->wanted_soon = passes_;
+    for (const auto& n : budget_.needs_of(*r->task)) n.tile->wanted_soon = passes_;
   std::uint64_t promised = 0;
   std::size_t waiting = 0;
   bool any = false;
@@ -174,7 +177,7 @@ bool host_memory::give_room() {
       owner_.room_unwanted(t);
       continue;
     }
-    const verdict v = answer_to(*r, promised);
+    const reply v = answer_to(*r, promised);
     if (v.what == answer::waits) {
       if (++waiting >= looked_at_max && (moves_ != 0 || budget_.leaving() != 0)) break;
       ++r;
@@ -199,23 +202,23 @@ std::vector<task_record*> host_memory::take_waiting() {
 }
 
 // Decides whether a waiting task gets room now, and evicts tiles for it. `promised`: room being made for earlier tasks.
-host_memory::verdict host_memory::answer_to(request& r, std::uint64_t& promised) {
+host_memory::reply host_memory::answer_to(request& r, std::uint64_t& promised) {
   const auto needs = budget_.needs_of(*r.task);
   const std::uint64_t missing = logic::host_budget::missing(needs);
   std::uint64_t shared = 0;  // part of `missing` that is promised to a task before it
   bool is_leaving = false;
   for (const auto& n : needs) {
-    n.place->wanted = passes_;
-    is_leaving = is_leaving || n.place->at == stage::leaving;
-    if (n.place->promised == passes_ && logic::host_budget::is_missing(*n.place))
-      shared += logic::host_budget::bytes_of(*n.place);
+    n.tile->wanted = passes_;
+    is_leaving = is_leaving || n.tile->at == stage::leaving;
+    if (n.tile->promised == passes_ && logic::host_budget::is_missing(*n.tile))
+      shared += logic::host_budget::bytes_of(*n.tile);
   }
   const std::uint64_t own = missing - shared;
   const auto in_sight = [&] { return own + promised <= budget_.free() + budget_.leaving(); };
   const auto fits = [&] { return !is_leaving && missing <= budget_.free() && in_sight(); };
   const auto grant = [&] {
     promised -= shared;
-    return verdict{answer::granted};
+    return reply{answer::granted};
   };
   if (fits()) return grant();
   // First tiles that no waiting task needs, then those that only tasks behind this one need.
@@ -229,7 +232,7 @@ host_memory::verdict host_memory::answer_to(request& r, std::uint64_t& promised)
   if (in_sight()) {
     promised += own;
     for (const auto& n : needs)
-      if (logic::host_budget::is_missing(*n.place)) n.place->promised = passes_;
+      if (logic::host_budget::is_missing(*n.tile)) n.tile->promised = passes_;
     return {answer::waits};
   }
   if (r.failed) return {answer::refused, r.failed};
@@ -280,7 +283,7 @@ void host_memory::move(budgeted_tile& p, task_record* t) {
   number(order_, *t);
   p.moving = {t, t->sequence};
   ++moves_;
-  disk_->move(*t, budget_.place_on_disk(p));
+  disk_->move(*t, budget_.offset_on_disk(p));
 }
 
 void host_memory::account_for_move(task_record& t) {

@@ -12,9 +12,9 @@
 
 #include <troupe/report.hpp>
 
+#include "actors/logic/data/array_coherence.hpp"
 #include "actors/logic/data/dependencies.hpp"
 #include "actors/logic/data/host_budget.hpp"
-#include "actors/memory/record_pool.hpp"
 #include "actors/memory/spill_disk.hpp"
 
 namespace troupe::detail {
@@ -105,7 +105,7 @@ class host_memory {
     std::exception_ptr failed;  // a tile that was to make room for it could not leave
   };
   enum class answer { granted, waits, refused };
-  struct verdict {
+  struct reply {
     answer what = answer::waits;
     std::exception_ptr why{};  // refused
   };
@@ -119,7 +119,7 @@ class host_memory {
   void end_standstill();
   bool has_begun_to_load(task_record&);
   bool refuse(task_record&, const std::exception_ptr& why);
-  verdict answer_to(request&, std::uint64_t& promised);
+  reply answer_to(request&, std::uint64_t& promised);
   void evict(budgeted_tile&, const request&);
   void move(budgeted_tile&, task_record*);
 

@@ -9,6 +9,7 @@
 #include "actors/execution/graph_part.hpp"
 #include "actors/execution/reexecution.hpp"
 #include "actors/logic/data/directory.hpp"
+#include "actors/logic/data/view_bytes.hpp"
 #include "actors/placement/host_memory.hpp"
 #include "actors/wire/rows.hpp"
 
@@ -142,7 +143,7 @@ void lineage_log::note_ran(task_record& t, memory_space where, bool node) {
   c.may_be_lost = is_graph_part(t);
   c.cost_ns = c.may_be_lost ? 0 : t.measured_ns;
   c.repeatable = c.what && is_repeatable(t);
-  c.place = costs_.facts()[t.executor].id;
+  c.executor = costs_.facts()[t.executor].id;
   for (int i = 0; i < t.access_count; ++i)
     if (array_core* a = t.accesses[i].array) logged_[a->id] = a;
   log_.ran(std::move(c));
@@ -224,12 +225,12 @@ lineage_log::repetition lineage_log::reexecute_lost(memory_space space, std::spa
     r.lost.emplace_back(arrays.at({h.lost.array, h.lost.tile}), h.lost.tile);
   }
   const auto fix = [&](logic::reexecution_plan::source& s) {
-    using place = logic::reexecution_plan::place;
-    if (s.where == place::step) return;
+    using origin = logic::reexecution_plan::origin;
+    if (s.where == origin::step) return;
     std::shared_ptr<std::byte[]>& copy = r.copies[key_of(s.what)];
-    if (s.where == place::home && !copy) copy = copy_of(*logged_.at(s.what.array), s.what.tile);
-    if (s.where == place::kept && !copy) copy = retained_.at(key_of(s.what));
-    s.where = place::kept;
+    if (s.where == origin::home && !copy) copy = copy_of(*logged_.at(s.what.array), s.what.tile);
+    if (s.where == origin::kept && !copy) copy = retained_.at(key_of(s.what));
+    s.where = origin::kept;
   };
   if (r.plan.reexecuted.empty()) return r;
   for (auto& step : r.plan.steps)

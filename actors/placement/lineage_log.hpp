@@ -17,7 +17,6 @@
 #include "actors/logic/lineage/lineage.hpp"
 #include "actors/logic/scheduling/assignment.hpp"
 #include "actors/memory/host_tiles.hpp"
-#include "actors/memory/record_pool.hpp"
 
 namespace troupe::detail {
 

@@ -6,6 +6,8 @@
 // need the results wait as for a transfer.
 #include "actors/execution/reexecution.hpp"
 #include "actors/execution/task_errors.hpp"
+#include "actors/logic/data/array_coherence.hpp"
+#include "actors/memory/internal_tasks.hpp"
 #include "actors/placement/internal_tasks.hpp"
 #include "actors/placement/placement.hpp"
 #include "actors/protocol/phase.hpp"

@@ -52,9 +52,9 @@ std::size_t placement::fetch_home(const executor& e, std::span<const std::pair<a
   return coming;
 }
 
-void placement::hold_back(const executor& e, bool back) {
+void placement::pause(const executor& e, bool paused) {
   with_turn([&] {
-    assignment_.pause(e.facts().id, back);
+    assignment_.pause(e.facts().id, paused);
     admission_.look_again();
   });
 }

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "actors/logic/data/array_core.hpp"
+#include "actors/protocol/executor.hpp"
 
 namespace troupe::detail {
 

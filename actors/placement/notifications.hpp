@@ -10,9 +10,10 @@
 #include <vector>
 
 #include "actors/logic/scheduling/scope.hpp"
-#include "actors/protocol/executor.hpp"
 
 namespace troupe::detail {
+
+class executor;
 
 struct array_core;
 class task_listener;

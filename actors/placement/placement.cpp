@@ -9,6 +9,7 @@
 
 #include <troupe/error.hpp>
 
+#include "actors/memory/runtime_state.hpp"
 #include "actors/protocol/clock.hpp"
 #include "actors/protocol/prefetch.hpp"
 

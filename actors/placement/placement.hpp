@@ -23,11 +23,11 @@
 #include <troupe/report.hpp>
 
 #include "actors/actor.hpp"
+#include "actors/logic/data/array_coherence.hpp"
 #include "actors/logic/data/dependencies.hpp"
 #include "actors/logic/scheduling/admission.hpp"
 #include "actors/logic/scheduling/assignment.hpp"
 #include "actors/memory/host_tiles.hpp"
-#include "actors/memory/record_pool.hpp"
 #include "actors/placement/absent_tasks.hpp"
 #include "actors/placement/alarm.hpp"
 #include "actors/placement/chains.hpp"
@@ -104,7 +104,7 @@ class placement final : public actor, private logic::dependencies::callbacks, pr
   /// The same for several tasks, between which none of another thread comes.
   void submit_together(std::span<task_record* const>, bool inside);
   /// Blocks at the in-flight bound as `submit` does, for a caller that must not block there.
-  void hold_back() {
+  void block_at_bound() {
     if (in_flight_.may_be_at_bound()) wait_at_bound();
   }
   /// Waits until fewer tasks are in flight than allowed; false if the deadline passes before.
@@ -125,7 +125,7 @@ class placement final : public actor, private logic::dependencies::callbacks, pr
   /// Returns tasks that an executor was given and could not run; their phase is waiting again (not claimed).
   void report_returned(std::span<task_record* const>);
   /// Names tiles that tasks about to be returned still need and that the executor has overwritten.
-  void report_overtaken(const executor&, std::span<const overtaken_tile>);
+  void report_overwritten_inputs(const executor&, std::span<const overwritten_input>);
   /// Allocates task_record::extra under the turn: executors fill it in while placement may read it for successors.
   void make_extras(std::span<task_record* const>);
   /// Excludes the reporting executor for tasks that it is about to return. If no other executor can take one, it fails
@@ -156,7 +156,7 @@ class placement final : public actor, private logic::dependencies::callbacks, pr
   /// Notes that these tiles, which a node was asked to save, have not come.
   void report_not_saved(std::span<const std::pair<array_core*, std::uint32_t>>);
   /// Pauses a node, which is then given no new tasks, or (`false`) ends that.
-  void hold_back(const executor&, bool);
+  void pause(const executor&, bool);
   /// Notes for how long the tasks of other nodes will keep a node busy, as it has told.
   void know_others(const executor&, std::chrono::nanoseconds);
   /// Returns the load of this node. `owners`: the listeners of the tasks of other nodes, one for each node.
@@ -305,11 +305,11 @@ class placement final : public actor, private logic::dependencies::callbacks, pr
   void admit_some(std::uint64_t now);
   memory_space space_of(const held_device&) const;
   void assign(task_record&);
-  void lose_overtaken(const task_record&);
+  void lose_overwritten_inputs(const task_record&);
   void retire(task_record&);
   // Retires, in this turn, a task that has ended before it could start; waits for a thread that is about to say how.
   void retire_ended(task_record& t) {
-    await_verdict(t);
+    await_fulfilled(t);
     work_.to_retire(t);
   }
   void note_chunk(const task_record&);

@@ -7,6 +7,7 @@
 
 #include "actors/execution/task_errors.hpp"
 #include "actors/logic/data/directory.hpp"
+#include "actors/memory/runtime_state.hpp"
 #include "actors/placement/placement.hpp"
 #include "actors/protocol/resumption.hpp"
 

@@ -8,13 +8,13 @@ namespace troupe::detail {
 
 // The order of the steps:
 // - Done tasks come first: what they wrote is among what is lost, so their writes must be in the directory by then.
-// - Lost and overtaken tiles and refusals come before the returned tasks: placement may place a task again as soon as
-//   it is returned, and must know by then what the task cannot have there, and where it must not go.
+// - Lost tiles, overwritten inputs, and refusals come before the returned tasks: placement may place a task again as
+//   soon as it is returned, and must know by then what the task cannot have there, and where it must not go.
 // - A failure comes last: it withdraws the executor, and what was returned before is not one of its setbacks.
 void placement::report(executor& self, report_batch&& b) {
   if (!b.done.empty()) report_done(b.done, &self);
   if (!b.lost.empty()) report_lost(self, b.lost, b.lost_why);
-  if (!b.overtaken.empty()) report_overtaken(self, b.overtaken);
+  if (!b.overwritten_inputs.empty()) report_overwritten_inputs(self, b.overwritten_inputs);
   note_refusals(b.refusals);
   if (!b.returned.empty()) report_returned(b.returned);
   make_extras(b.need_extra);
@@ -78,9 +78,9 @@ void placement::report_not_saved(std::span<const std::pair<array_core*, std::uin
   });
 }
 
-void placement::report_overtaken(const executor& e, std::span<const overtaken_tile> all) {
+void placement::report_overwritten_inputs(const executor& e, std::span<const overwritten_input> all) {
   with_turn([&] {
-    for (const overtaken_tile& o : all) fates_.add_lost_input(e, o);
+    for (const overwritten_input& o : all) fates_.add_lost_input(e, o);
   });
 }
 

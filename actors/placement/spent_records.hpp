@@ -5,7 +5,9 @@
 
 #include <cstddef>
 
-#include "actors/memory/record_pool.hpp"
+#include <troupe/detail/task.hpp>
+
+#include "actors/memory/shard_pool.hpp"
 
 namespace troupe::detail {
 

@@ -5,6 +5,8 @@
 
 #include <utility>
 
+#include "actors/protocol/executor.hpp"
+
 namespace troupe::detail {
 
 void task_fates::fail_if_returned(task_record& t, std::exception_ptr why) { failures_.emplace(&t, std::move(why)); }
@@ -15,7 +17,7 @@ std::exception_ptr task_fates::take_failure(task_record& t) {
   return found ? std::move(found.mapped()) : nullptr;
 }
 
-void task_fates::add_lost_input(const executor& at, const overtaken_tile& o) {
+void task_fates::add_lost_input(const executor& at, const overwritten_input& o) {
   lost_.emplace(o.task, lost_input{&at, o.array, o.tile});
 }
 

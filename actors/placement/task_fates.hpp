@@ -9,9 +9,10 @@
 #include <vector>
 
 #include "actors/memory/host_tiles.hpp"
-#include "actors/protocol/executor.hpp"
 
 namespace troupe::detail {
+
+class executor;
 
 /// Failures of tasks that a device has and may have begun, and inputs that an executor has overwritten which a task
 /// will need when it comes back. With placement's turn only.
@@ -28,7 +29,7 @@ class task_fates {
   void fail_if_returned(task_record&, std::exception_ptr why);
   /// Returns why the task, which was returned, fails, and forgets it; null: it does not.
   std::exception_ptr take_failure(task_record&);
-  void add_lost_input(const executor& at, const overtaken_tile&);
+  void add_lost_input(const executor& at, const overwritten_input&);
   /// Returns the inputs that a returned task has lost, and forgets them.
   std::vector<lost_input> take_lost_inputs(const task_record&);
   bool has_lost_inputs() const { return !lost_.empty(); }

@@ -6,6 +6,8 @@
 #include <troupe/error.hpp>
 
 #include "actors/execution/task_errors.hpp"
+#include "actors/memory/internal_tasks.hpp"
+#include "actors/memory/record_pool.hpp"
 #include "actors/placement/placement.hpp"
 #include "actors/protocol/chaining.hpp"
 #include "actors/protocol/clock.hpp"
@@ -115,7 +117,7 @@ void placement::admit_again(task_record& t) {
 }
 
 void placement::assign(task_record& t) {
-  if (fates_.has_lost_inputs()) lose_overtaken(t);
+  if (fates_.has_lost_inputs()) lose_overwritten_inputs(t);
   look_up_scope(t);
   if (!executors_.has_devices() || assignment_.can_run(t)) {
     (t.marks & mark_came_back) ? assignment_.assign_again(t) : assignment_.assign(t);
@@ -127,7 +129,7 @@ void placement::assign(task_record& t) {
 
 // Treats tiles that a returned task needs, and that its node has overwritten, as lost with the node: the tasks that
 // have overwritten them there end after this task.
-void placement::lose_overtaken(const task_record& t) {
+void placement::lose_overwritten_inputs(const task_record& t) {
   for (const task_fates::lost_input& o : fates_.take_lost_inputs(t)) {
     const std::pair<array_core*, std::uint32_t> one{o.array, o.tile};
     lose(*o.at, {&one, 1},
@@ -158,7 +160,7 @@ void placement::admit_some(std::uint64_t now) {
       now,
       [&](task_record& t) {
         look_up_scope(t);
-        return assignment_.places_of(t);
+        return assignment_.nodes_for(t);
       },
       [&](task_record& t) { assign(t); }, [&](task_record& t) { end_of_wait(t, no_quantity(t)); },
       [&](const task_record& t) {
@@ -248,7 +250,7 @@ void placement::retire(task_record& t) {
 void placement::try_absent() {
   const auto can_run = [&](task_record& t) {
     look_up_scope(t);
-    return assignment_.can_run(t) && admission_.could_have(t, assignment_.places_of(t));
+    return assignment_.can_run(t) && admission_.could_have(t, assignment_.nodes_for(t));
   };
   for (task_record* t : absent_.take(can_run)) admit(*t);
 }

@@ -6,9 +6,12 @@
 #include <algorithm>
 #include <utility>
 
+#include "actors/logic/data/array_coherence.hpp"
 #include "actors/logic/data/home_box.hpp"
+#include "actors/memory/internal_tasks.hpp"
 #include "actors/placement/internal_tasks.hpp"
 #include "actors/placement/lineage_log.hpp"
+#include "actors/protocol/executor.hpp"
 #include "actors/protocol/peer_loan.hpp"
 
 namespace troupe::detail {

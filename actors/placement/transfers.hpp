@@ -11,11 +11,12 @@
 #include "actors/logic/data/dependencies.hpp"
 #include "actors/logic/data/directory.hpp"
 #include "actors/logic/scheduling/assignment.hpp"
-#include "actors/memory/record_pool.hpp"
 #include "actors/placement/notifications.hpp"
-#include "actors/protocol/executor.hpp"
+#include "actors/protocol/memory_space.hpp"
 
 namespace troupe::detail {
+
+class executor;
 
 class lineage_log;
 

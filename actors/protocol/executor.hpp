@@ -7,72 +7,17 @@
 // but start.
 #pragma once
 
-#include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
-#include <memory>
-#include <mutex>
 #include <span>
-#include <string>
-#include <utility>
 
 #include <troupe/detail/task.hpp>
 #include <troupe/report.hpp>
 
+#include "actors/protocol/executor_facts.hpp"
+
 namespace troupe::detail {
-
-/// A memory in which replicas live: host memory of this node is 0.
-using memory_space = std::uint16_t;
-inline constexpr memory_space host_space = 0;
-/// The space of a tile whose dirty copy is lost, while other devices are asked for a copy of it.
-inline constexpr memory_space no_space = 0xffff;
-
-/// Counts how often executors of this process have been made or renamed. While it is unchanged, the scopes of a runtime
-/// name the same executors.
-inline std::atomic<std::uint64_t> executor_changes{1};
-inline void executors_changed() { executor_changes.fetch_add(1, std::memory_order_release); }
-
-/// The name of the node that has a place among the executors now. Thread-safe.
-class node_label {
- public:
-  void set(std::string name) {
-    std::lock_guard hold(lock_);
-    name_ = std::move(name);
-    executors_changed();
-  }
-  std::string text() const {
-    std::lock_guard hold(lock_);
-    return name_;
-  }
-  bool is(const std::string& name) const {
-    std::lock_guard hold(lock_);
-    return !name.empty() && name_ == name;
-  }
-
- private:
-  mutable std::mutex lock_;
-  std::string name_;
-};
-
-struct executor_facts {
-  std::uint16_t id = 0;
-  std::string name;
-  device_kind kind = device_kind::cpu;
-  memory_space space = host_space;
-  int slots = 1;
-  std::uint64_t memory_bytes = 0;  // its own memory; 0: it uses the host's
-  int index = 0;                   // of a device, among those of its kind
-  std::uint16_t card = 0;          // devices of one number are slots of one card
-  bool has_double = true;          // kernels as text may use doubles
-  int takes_cores = 0;             // a device that computes on the cores: how many a task of it takes
-  bool shares_cores() const { return takes_cores != 0; }
-  std::shared_ptr<node_label> label{};  // of another node
-  /// Returns the name to show to people: for a node, that of the process which has the place now.
-  std::string shown_name() const {
-    const std::string there = label ? label->text() : std::string();
-    return there.empty() ? name : there;
-  }
-};
 
 /// Bodies that wait for something, whose slots other tasks have meanwhile.
 struct waiting_load {

@@ -149,7 +149,7 @@ struct view_agreed {
   node_view view{};
 };
 
-/// Difference between a view and the next: places of members that leave, ascending, and ids of new ones.
+/// Difference between a view and the next: indices of members that leave, ascending, and ids of new ones.
 struct view_change {
   std::vector<std::uint32_t> out{};
   std::vector<node_id> in{};

@@ -15,7 +15,7 @@
 #include <atomic>
 #include <cstdint>
 
-#include "actors/protocol/executor.hpp"
+#include "actors/protocol/memory_space.hpp"
 
 namespace troupe::detail {
 

@@ -50,7 +50,7 @@ inline bool is_fulfilled(const task_record& t) noexcept {
 
 /// For a task that another thread has claimed and that never started: waits the few instructions until its error is in
 /// place.
-inline void await_verdict(const task_record& t) noexcept {
+inline void await_fulfilled(const task_record& t) noexcept {
   while (!is_fulfilled(t)) std::this_thread::yield();
 }
 

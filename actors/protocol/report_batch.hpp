@@ -15,7 +15,7 @@ struct array_core;
 struct task_record;
 
 /// A tile that a task still needs, and that a node has overwritten after the task came back from there.
-struct overtaken_tile {
+struct overwritten_input {
   const task_record* task;
   array_core* array;
   std::uint32_t tile;
@@ -35,7 +35,7 @@ struct report_batch {
   /// other executor can take it, or null.
   std::vector<std::pair<task_record*, std::exception_ptr>> refusals;
   /// Tiles that a task among `returned` still needs, and that the executor has overwritten since.
-  std::vector<overtaken_tile> overtaken;
+  std::vector<overwritten_input> overwritten_inputs;
   /// Tiles whose only copies the executor has destroyed, while it goes on; `lost_why` says how.
   std::vector<tile> lost;
   std::exception_ptr lost_why;

@@ -11,7 +11,7 @@
 namespace troupe::detail {
 
 /// A ring that one thread pushes into and every thread pops from, oldest first. Positions only grow, so that a pop
-/// which was overtaken fails and is tried again; no thread waits for another.
+/// that came too late fails and is tried again; no thread waits for another.
 template <class T, std::size_t Capacity>
 class spmc_ring {
  public:
@@ -47,7 +47,7 @@ class spmc_ring {
       const std::uint64_t t = tail_.load(std::memory_order_acquire);
       if (h >= t) return 0;
       const auto n = static_cast<std::size_t>(t - h);
-      if (n > Capacity) {  // overtaken since
+      if (n > Capacity) {  // others have popped since
         h = head_.load(std::memory_order_acquire);
         continue;
       }

@@ -9,7 +9,7 @@
 #include <cstdint>
 #include <mutex>
 
-#include "actors/protocol/executor.hpp"
+#include "actors/protocol/memory_space.hpp"
 #include "actors/protocol/spin_lock.hpp"
 
 namespace troupe::detail {

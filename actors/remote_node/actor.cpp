@@ -4,6 +4,7 @@
 #include "actors/remote_node/actor.hpp"
 
 #include "actors/execution/task_errors.hpp"
+#include "actors/memory/runtime_state.hpp"
 #include "actors/protocol/chaining.hpp"
 
 namespace troupe::detail {

@@ -17,7 +17,7 @@
 
 #include "actors/logic/data/array_core.hpp"
 #include "actors/memory/host_tiles.hpp"
-#include "actors/memory/record_pool.hpp"
+#include "actors/memory/runtime_state.hpp"
 #include "actors/protocol/phase.hpp"
 #include "actors/protocol/report_batch.hpp"
 #include "actors/remote_node/copies_home.hpp"
@@ -188,7 +188,7 @@ class node_actor final : public node, private task_listener {
   void send_gathered();
   outgoing send_and_take();
   void send_soon();
-  void serve_wants(net::reader&);
+  void serve_fetches(net::reader&);
   // Without the lock.
   void tell(outgoing&&);
   void sent(std::uint64_t job);
@@ -196,7 +196,7 @@ class node_actor final : public node, private task_listener {
   void pushed(std::uint64_t with, std::uint64_t bytes);
 
   // ---- remote_node.cpp
-  void take_refused(net::reader&);
+  void take_not_sent(net::reader&);
   void lose_job(job&, const std::exception_ptr& why);
 
   const executor_facts facts_;

@@ -67,7 +67,7 @@ bool node_actor::start_internal(task_record& t) {
   j.begin = meter_.begin_home();
   known_.begins_home(a.id);
   net::writer frame;
-  frame.fixed(wire::kind::give);
+  frame.fixed(wire::kind::fetch_home);
   put(frame, j.id, a, x.tile, part ? t.extra->home_boxes.front()->where : a.tile_box(x.tile));
   occupant_.send(frame);
   return true;
@@ -109,7 +109,7 @@ bool node_actor::ask_for_copy(array_core& a, std::uint32_t tile, std::uint64_t f
   known_.begins_home(a.id);
   flush();  // it comes after what has been sent before
   net::writer frame;
-  frame.fixed(wire::kind::copy);
+  frame.fixed(wire::kind::snapshot);
   put(frame, number, a, tile, a.tile_box(tile));
   occupant_.send(frame);
   return true;

@@ -117,7 +117,7 @@ void node_actor::send_gaps(wire::task_descriptor& c) {
     net::writer frame;
     for (const wire::gap& g : x.gaps) {
       if (frame.empty()) {
-        frame.fixed(wire::kind::fill);
+        frame.fixed(wire::kind::gaps);
         frame.varint(x.array);
       }
       wire::put(frame, g);

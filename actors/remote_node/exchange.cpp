@@ -95,9 +95,9 @@ void node_actor::sent(std::uint64_t id) {
   tell(std::move(out));
 }
 
-// Sends the boxes that tasks there want. The tasks have not ended, so no other task writes the boxes, and they do not
+// Sends the boxes that tasks there lack. The tasks have not ended, so no other task writes the boxes, and they do not
 // end before the boxes have been sent.
-void node_actor::serve_wants(net::reader& from) {
+void node_actor::serve_fetches(net::reader& from) {
   for (const wire::box_request& r : wire::take_requests(from)) {
     array_core* const a = known_.find(r.array);
     const bool fits =

@@ -11,8 +11,10 @@
 #include <vector>
 
 #include "actors/execution/run_context.hpp"
+#include "actors/logic/data/view_bytes.hpp"
 #include "actors/memory/host_tiles.hpp"
-#include "actors/protocol/executor.hpp"
+#include "actors/memory/runtime_state.hpp"
+#include "actors/protocol/memory_space.hpp"
 #include "actors/wire/task_messages.hpp"
 #include "net/transport.hpp"
 

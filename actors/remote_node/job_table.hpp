@@ -28,21 +28,21 @@ class job_table {
     const std::uint32_t at = free_.back();
     free_.pop_back();
     job& j = jobs_[at];
-    j.id = (++generation_ << place_bits) | at;
+    j.id = (++generation_ << index_bits) | at;
     j.task = &t;
     ++under_way_;
     return j;
   }
-  bool has_free() const { return !free_.empty() || jobs_.size() < no_place; }
+  bool has_free() const { return !free_.empty() || jobs_.size() < no_index; }
   /// Returns the job with that number, or null if it has ended.
   job* find(std::uint64_t id) {
-    const std::size_t at = id & no_place;
+    const std::size_t at = id & no_index;
     return at < jobs_.size() && jobs_[at].task && jobs_[at].id == id ? &jobs_[at] : nullptr;
   }
   /// Returns the same of a number that the node has named; throws error(protocol_error) for one that was never given.
   job* find_told(std::uint64_t id) {
-    const std::uint64_t at = id & no_place, times = id >> place_bits;
-    if (times == 0 || times > generation_ || (at != no_place && at >= jobs_.size()))
+    const std::uint64_t at = id & no_index, times = id >> index_bits;
+    if (times == 0 || times > generation_ || (at != no_index && at >= jobs_.size()))
       throw error(errc::protocol_error, "something was said of a task or a transfer that was never asked for");
     return find(id);
   }
@@ -58,11 +58,11 @@ class job_table {
     j.copies = j.writing = j.pushing = j.sending = 0;
     j.begun = j.recalled = false;
     j.tried = 0;
-    free_.push_back(static_cast<std::uint32_t>(j.id & no_place));
+    free_.push_back(static_cast<std::uint32_t>(j.id & no_index));
     --under_way_;
   }
   /// Returns a number, of the same sequence, for a transfer that belongs to no job; find() finds nothing under it.
-  std::uint64_t number_without_job() { return (++generation_ << place_bits) | no_place; }
+  std::uint64_t number_without_job() { return (++generation_ << index_bits) | no_index; }
   std::size_t under_way() const { return under_way_; }
   /// Calls f(job&) for each job that is under way; `f` may give that job back.
   template <class F>
@@ -79,12 +79,12 @@ class job_table {
   }
 
  private:
-  /// A number is the job's place, in the lowest bits, and how many numbers had been given before. No job has this
-  /// place.
-  static constexpr int place_bits = 20;
-  static constexpr std::uint64_t no_place = (1u << place_bits) - 1;
+  /// A number is the job's index, in the lowest bits, and how many numbers had been given before. No job has this
+  /// index.
+  static constexpr int index_bits = 20;
+  static constexpr std::uint64_t no_index = (1u << index_bits) - 1;
 
-  std::deque<job> jobs_;  // by place
+  std::deque<job> jobs_;  // by index
   std::vector<std::uint32_t> free_;
   std::size_t under_way_ = 0;
   std::uint64_t generation_ = 0;

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "actors/logic/data/array_core.hpp"
-#include "actors/protocol/executor.hpp"
+#include "actors/protocol/memory_space.hpp"
 #include "actors/wire/task_messages.hpp"
 
 namespace troupe::detail {
@@ -28,7 +28,7 @@ struct lend_order {
 /// and the orders for them; as the lender's, orders whose tile is still in the queue to be sent there.
 ///
 /// A part of a node's actor, under the actor's lock. What take() returns is for the actors of other nodes, each of
-/// which has a lock of its own, so it is settled without the lock.
+/// which has a lock of its own, so it is carried out without the lock.
 class lends {
  public:
   // ---- the borrower -------------------------------------------------------------------------------------------------

@@ -84,7 +84,7 @@ void remote_copies::forget_read(const task_record& t) {
   }
 }
 
-bool remote_copies::is_overtaken(const job& j, const task_record& t, std::vector<overtaken_tile>& overtaken) const {
+bool remote_copies::is_overwritten(const job& j, const task_record& t, std::vector<overwritten_input>& inputs) const {
   bool is = false;
   for (int i = 0; i < t.access_count; ++i) {
     const access& x = t.accesses[i];
@@ -95,7 +95,7 @@ bool remote_copies::is_overtaken(const job& j, const task_record& t, std::vector
       const auto c = known->second.tiles.find(tile);
       if (c == known->second.tiles.end() || c->second.last_write <= j.last_write) return;
       is = true;
-      if (needs && c->second.dirty && c->second.first_write <= j.last_write) overtaken.push_back({&t, x.array, tile});
+      if (needs && c->second.dirty && c->second.first_write <= j.last_write) inputs.push_back({&t, x.array, tile});
     });
   }
   return is;

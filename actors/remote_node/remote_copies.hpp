@@ -121,8 +121,8 @@ class remote_copies {
   /// change there and send back: others are not to take them for being there.
   void forget_read(const task_record&);
   /// True if a task sent after the job has written what the job reads or writes: then it must not run there any more.
-  /// Adds the tiles to `overtaken` that the task needs and that nothing else has.
-  bool is_overtaken(const job&, const task_record&, std::vector<overtaken_tile>& overtaken) const;
+  /// Adds the tiles to `inputs` that the task needs and that nothing else has.
+  bool is_overwritten(const job&, const task_record&, std::vector<overwritten_input>& inputs) const;
 
   // ---- one tile -----------------------------------------------------------------------------------------------------
   /// True if only the node has what was written last.

@@ -88,7 +88,7 @@ void node_actor::meet(std::span<const std::shared_ptr<node>> all) {
   for (const auto& n : all) all_.push_back(static_cast<node_actor*>(n.get()));
 }
 
-void node_actor::suspect(bool is) { placement_.hold_back(*this, is || departure_.refuses()); }
+void node_actor::suspect(bool is) { placement_.pause(*this, is || departure_.refuses()); }
 
 // A node that has gone is a device that fails for good: what was done is accounted for, what is lost is marked, the
 // rest is placed again.
@@ -106,7 +106,7 @@ void node_actor::lose(std::exception_ptr why) {
     // Tiles that the node has spoiled or overwritten are lost with the rest.
     gone.lost.insert(gone.lost.end(), before.lost.begin(), before.lost.end());
     before.lost.clear();
-    before.overtaken.clear();
+    before.overwritten_inputs.clear();
     // The attempts of calls that are under way are counted below.
     jobs_.each([&](const job& j) {
       if (!is_internal(j.task->kind)) before.need_extra.push_back(j.task);
@@ -177,8 +177,8 @@ void node_actor::frame(std::span<const std::byte> bytes) {
         finish(*j, e);
       }
       break;
-    case wire::kind::want:
-      serve_wants(from);
+    case wire::kind::fetch_in:
+      serve_fetches(from);
       break;
     case wire::kind::begun:
       for (const std::uint64_t id : wire::take_numbers(from))
@@ -194,11 +194,11 @@ void node_actor::frame(std::span<const std::byte> bytes) {
     case wire::kind::leaving:
       if (!departure_.begin()) break;
       hold.unlock();
-      placement_.hold_back(*this, true);
+      placement_.pause(*this, true);
       hold.lock();
       break;
-    case wire::kind::cannot:
-      take_refused(from);
+    case wire::kind::not_sent:
+      take_not_sent(from);
       break;
     default:
       throw error(errc::protocol_error, "a message of an unknown kind");
@@ -209,7 +209,7 @@ void node_actor::frame(std::span<const std::byte> bytes) {
 }
 
 // Transfers that the node cannot make, each with its error.
-void node_actor::take_refused(net::reader& from) {
+void node_actor::take_not_sent(net::reader& from) {
   while (from.left() != 0) {
     const std::uint64_t number = from.varint();
     const errc code = wire::take_code(from);

@@ -7,6 +7,8 @@
 // be: a copy's version is the one that the last of the former writes, if they go well. Tasks that cannot be repeated
 // end when copies of what they wrote are here.
 #include "actors/execution/task_errors.hpp"
+#include "actors/logic/data/array_coherence.hpp"
+#include "actors/memory/runtime_state.hpp"
 #include "actors/placement/placement.hpp"
 #include "actors/remote_node/actor.hpp"
 

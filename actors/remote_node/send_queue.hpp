@@ -14,8 +14,6 @@
 
 #include <troupe/detail/task.hpp>
 
-#include "actors/memory/record_pool.hpp"
-
 namespace troupe::detail {
 
 /// Keeps calls and internal tasks (transfers, arrays to forget) in the order in which they were handed over; internal

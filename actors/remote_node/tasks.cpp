@@ -13,6 +13,7 @@
 #include "actors/logic/data/dependencies.hpp"
 #include "actors/logic/data/directory.hpp"
 #include "actors/memory/host_tiles.hpp"
+#include "actors/memory/runtime_state.hpp"
 #include "actors/protocol/chaining.hpp"
 #include "actors/remote_node/actor.hpp"
 #include "actors/wire/rows.hpp"
@@ -155,8 +156,8 @@ void node_actor::finish(job& j, const wire::task_end& e) {
       report_.lost_why = std::make_exception_ptr(unfilled ? error(e.code, e.text)
                                                           : error(errc::out_of_memory, "it was short of memory"));
   }
-  const bool overtaken = comes_back && touched && known_.is_overtaken(j, t, report_.overtaken);
-  if (no_room || overtaken) refuse(t, no_room || unfilled ? why : nullptr);
+  const bool is_overwritten = comes_back && touched && known_.is_overwritten(j, t, report_.overwritten_inputs);
+  if (no_room || is_overwritten) refuse(t, no_room || unfilled ? why : nullptr);
   if (comes_back) return come_back(t);
   end_task(t, why, e.measured_ns);
 }
@@ -312,7 +313,7 @@ void node_actor::recall(const std::function<bool(const task_record&)>& wanted) {
 // Ends a task that another thread has claimed, to cancel it.
 void node_actor::end_cancelled(task_record& t) {
   ++failure_epoch_;
-  await_verdict(t);
+  await_fulfilled(t);
   report_.done.push_back(&t);
 }
 

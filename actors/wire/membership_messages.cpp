@@ -136,7 +136,7 @@ void ballot(W& w, B& b) {
 
 template <class W, class C>
 void change(W& w, C& c) {
-  w.all(c.out, 1, nodes_max, [&](auto& place) { w.number(place); });
+  w.all(c.out, 1, nodes_max, [&](auto& index) { w.number(index); });
   ids(w, c.in);
 }
 

@@ -15,7 +15,7 @@ namespace troupe::detail {
 
 /// In row-major order, as few as the strides allow.
 net::pieces rows_of(const raw_view&, std::size_t element);
-/// Copies packed rows into these places.
+/// Copies packed rows into these pieces.
 void copy_into(const net::pieces&, const std::byte* packed);
 /// Returns the rows of a box of a tile in host memory; `overwritten`: see host_tile.
 net::pieces rows_of(runtime_state&, array_core&, std::uint32_t tile, const logic::box4&, bool overwritten);

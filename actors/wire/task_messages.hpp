@@ -31,9 +31,9 @@ enum class kind : std::uint8_t {
   tasks = 0x11,            ///< owner to node service: tasks to run
   done = 0x12,             ///< node service to owner: tasks that have ended
   cancel = 0x13,           ///< owner to node service: somebody asked a task to stop
-  want = 0x14,             ///< node service to owner: send these bytes; answered by `bytes_in`, or `cannot`
-  give = 0x15,             ///< owner to node service: send a tile home; answered by `bytes_home`, or `cannot`
-  cannot = 0x16,           ///< the answer to `want` and `give` where there is nothing to send
+  fetch_in = 0x14,         ///< node service to owner: send these bytes; answered by `bytes_in`
+  fetch_home = 0x15,       ///< owner to node service: send a tile home; answered by `bytes_home`, or `not_sent`
+  not_sent = 0x16,         ///< node service to owner: `bytes_home` or `bytes_back` that will not come, and why
   forget = 0x17,           ///< owner to node service: arrays that will not be named again
   leaving = 0x18,   ///< node service to owner: send no more tasks, fetch what is only here; answered by `released`
   released = 0x19,  ///< owner to node service: nothing of mine is left that I could not do without
@@ -44,17 +44,17 @@ enum class kind : std::uint8_t {
   cannot_pull = 0x1d,  ///< the answer to `pull` where there is nothing to send
   no_pull = 0x1e,      ///< owner to node service: what you were to pull is not there
   unfilled = 0x1f,     ///< node service to owner: what was to be pulled has not come
-  copy = 0x2a,         ///< owner to node service: as `give`, but what comes after it there need not wait for it
-  fill = 0x2b,    ///< owner to node service: bytes that a task needs which comes next, where there are many of them
+  snapshot = 0x2a,     ///< owner to node service: as `fetch_home`, but what comes after it there need not wait for it
+  gaps = 0x2b,         ///< owner to node service: gaps of the task that comes next, where it has many
+  recall = 0x30,       ///< owner to node service: tasks that may run elsewhere, unless they have begun
+  begun = 0x24,        ///< node service to owner: tasks under suspicion whose bodies are about to run
+  tried = 0x2d,        ///< node service to owner: tasks whose bodies have thrown, each once, and are tried again
   // of recorded graphs that span nodes; see graph_messages.hpp
   graph_define = 0x36,  ///< owner to node: a part of a graph
   graph_drop = 0x37,    ///< owner to node: a graph that will not be run again
   crossing = 0x38,      ///< node to node: what a part of a run sends to another one; also the head of a transfer
-  graph_ready = 0x3a,   ///< node to owner: the answer to the last `graph_define` of a part: it is there, or why not
   graph_failed = 0x39,  ///< node to node: what a part of a run was to send does not come
-  recall = 0x30,  ///< owner to node service: tasks that may run elsewhere, unless they have begun
-  begun = 0x24,   ///< node service to owner: tasks under suspicion whose bodies are about to run
-  tried = 0x2d,   ///< node service to owner: tasks whose bodies have thrown, each once, and are tried again
+  graph_ready = 0x3a,   ///< node to owner: the answer to the last `graph_define` of a part: it is there, or why not
   // of members, whatever they do for each other; see node_messages.hpp
   load = 0x25,       ///< what the sender has to do
   ping = 0x26,       ///< say this number again; answered by `pong`
@@ -62,7 +62,7 @@ enum class kind : std::uint8_t {
   describe = 0x28,   ///< say what you are and what you know of your links; answered by `described`
   described = 0x29,  ///< the answer to `describe`
   // heads of transfers
-  bytes_in = 0x20,      ///< what was wanted
+  bytes_in = 0x20,      ///< the answer to `fetch_in`
   bytes_home = 0x21,    ///< a tile
   bytes_back = 0x22,    ///< what a task has written into memory of its owner's
   bytes_pulled = 0x23,  ///< from node service to node service
@@ -246,7 +246,7 @@ void each_of_tasks(net::reader&, const std::function<void(array_descriptor&)>&,
                    const std::function<void(task_descriptor&)>&);
 /// Reads a descriptor that `put` has written.
 task_descriptor take_task(net::reader&);
-/// A `fill`: the array, then as many as there are.
+/// A `gaps` frame: the array, then as many as there are.
 gaps take_gaps(net::reader&);
 std::vector<task_end> take_done(net::reader&);
 std::vector<box_request> take_requests(net::reader&);

@@ -120,9 +120,9 @@ scene::scene(std::unique_ptr<troupe::runtime> owner, int count, starter start)
 }
 
 void scene::start_again(int worker) {
-  auto& place = workers_.at(static_cast<std::size_t>(worker));
-  place.reset();
-  place = start_(worker);
+  auto& child = workers_.at(static_cast<std::size_t>(worker));
+  child.reset();
+  child = start_(worker);
 }
 
 void scene::await_work(std::uint64_t tasks) const {

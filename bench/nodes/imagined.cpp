@@ -5,6 +5,7 @@
 
 #include "actors/cluster/cluster.hpp"
 #include "actors/memory/record_pool.hpp"
+#include "actors/memory/runtime_state.hpp"
 #include "actors/placement/placement.hpp"
 #include "net/loopback/network.hpp"
 #include "tests/support/plain_device.hpp"
@@ -157,11 +158,11 @@ class imagined_runtime {
 /// Hears everything and does nothing.
 class imagined_member final : public troupe::detail::cluster_events {
  public:
-  imagined_member(net::loopback::network& network, std::uint16_t place, std::mt19937_64& random) {
+  imagined_member(net::loopback::network& network, std::uint16_t host, std::mt19937_64& random) {
     for (auto& b : self_.id.bytes) b = static_cast<std::uint8_t>(random());
     self_.incarnation = 1;
     self_.cluster = "imagined";
-    self_.listens_on = {at(place)};
+    self_.listens_on = {at(host)};
     net::transport_options o;
     o.self = self_;
     o.listen = self_.listens_on;
@@ -192,8 +193,8 @@ class imagined_member final : public troupe::detail::cluster_events {
   void arrived(net::session&, std::span<const std::byte>, bool) override {}
 
  private:
-  static net::endpoint at(std::uint16_t place) {
-    return {"10.0." + std::to_string(place / 250) + "." + std::to_string(place % 250 + 1), 4711};
+  static net::endpoint at(std::uint16_t host) {
+    return {"10.0." + std::to_string(host / 250) + "." + std::to_string(host % 250 + 1), 4711};
   }
 
   net::identity self_;

@@ -117,7 +117,7 @@ class bench {
   }
 
   // Returns the times of as many copies as there is time for, the fastest first. Goes on until `last` while they do not
-  // agree, where there are to be more than make a verdict.
+  // agree, where there are to be more than make a result.
   std::vector<float> timed(bool in, std::size_t bytes, std::size_t n, steady::time_point end, steady::time_point last) {
     std::vector<float> all;
     for (;;) {

@@ -18,7 +18,7 @@ struct link_speed {
   bool known() const { return bytes_per_ns > 0; }
 };
 
-/// The verdict of samples of one and the same copy. Processes that take the core away make a copy longer by more than
+/// The result of samples of one and the same copy. Processes that take the core away make a copy longer by more than
 /// it takes, never shorter: so the fastest are the truth, if there are three of them within half as long again. `ns` is
 /// the median of those within twice the fastest.
 struct sample_verdict {

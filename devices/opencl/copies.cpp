@@ -55,7 +55,7 @@ gpu::copy_plan plan_of(const strides& ts, const strides& fs, const counts& count
 
 cl_mem memory(device_pointer p) { return static_cast<cl_mem>(p.base); }
 // Where in its memory a block begins; nonsense is left to the driver, which answers CL_INVALID_VALUE.
-std::size_t place(device_pointer p, index_t block) { return p.offset + bytes(block); }
+std::size_t offset_of(device_pointer p, index_t block) { return p.offset + bytes(block); }
 
 constexpr std::array<std::size_t, 3> origin{};
 
@@ -68,7 +68,7 @@ void copy_with_host(Line line, const char* line_name, Box box, const char* box_n
   if (plan.width == 0) return;
   const auto c = take_cuboid(plan);
   plan.for_each_block([&](index_t t, index_t h) {
-    const std::array<std::size_t, 3> at{place(there, t), 0, 0};
+    const std::array<std::size_t, 3> at{offset_of(there, t), 0, 0};
     if (c.is_line())
       check(line(q, memory(there), CL_FALSE, at[0], c.size[0], here + h, 0, nullptr, nullptr), line_name);
     else
@@ -106,11 +106,11 @@ void enqueue_copy(cl_command_queue q, device_pointer to, const strides& ts, devi
   plan.for_each_block([&](index_t t, index_t f) {
     if (within) {
       for (index_t row = 0; row < plan.rows.count; ++row)
-        line(place(to, t + row * plan.rows.to), place(from, f + row * plan.rows.from), bytes(plan.width));
+        line(offset_of(to, t + row * plan.rows.to), offset_of(from, f + row * plan.rows.from), bytes(plan.width));
     } else if (c.is_line()) {
-      line(place(to, t), place(from, f), c.size[0]);
+      line(offset_of(to, t), offset_of(from, f), c.size[0]);
     } else {
-      const std::array<std::size_t, 3> at_to{place(to, t), 0, 0}, at_from{place(from, f), 0, 0};
+      const std::array<std::size_t, 3> at_to{offset_of(to, t), 0, 0}, at_from{offset_of(from, f), 0, 0};
       check(clEnqueueCopyBufferRect(q, memory(from), memory(to), at_from.data(), at_to.data(), c.size.data(),
                                     c.from.row, c.from.slice, c.to.row, c.to.slice, 0, nullptr, nullptr),
             "clEnqueueCopyBufferRect");

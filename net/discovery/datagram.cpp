@@ -24,11 +24,11 @@ std::span<const std::uint8_t> bytes_of(std::span<const std::byte> b) {
   return {reinterpret_cast<const std::uint8_t*>(b.data()), b.size()};
 }
 
-verdict read_head(reader& from, const cluster_hash& cluster) {
-  if (from.left() < head_bytes || from.fixed<std::uint32_t>() != magic) return verdict::malformed;
-  if (from.fixed<std::uint8_t>() != version) return verdict::other_version;
+datagram_result read_head(reader& from, const cluster_hash& cluster) {
+  if (from.left() < head_bytes || from.fixed<std::uint32_t>() != magic) return datagram_result::malformed;
+  if (from.fixed<std::uint8_t>() != version) return datagram_result::other_version;
   const auto hash = bytes_of(from.raw(cluster.size()));
-  return std::equal(hash.begin(), hash.end(), cluster.begin()) ? verdict::good : verdict::other_cluster;
+  return std::equal(hash.begin(), hash.end(), cluster.begin()) ? datagram_result::good : datagram_result::other_cluster;
 }
 
 // Whatever a member says about hosts, it is a line of text that reads as an address.
@@ -73,10 +73,11 @@ std::vector<std::byte> write_announcement(const announcement& a, const cluster_h
   return to.take();
 }
 
-verdict read_announcement(std::span<const std::byte> unsigned_part, const cluster_hash& cluster, announcement& to) {
+datagram_result read_announcement(std::span<const std::byte> unsigned_part, const cluster_hash& cluster,
+                                  announcement& to) {
   try {
     reader from(unsigned_part);
-    if (const verdict v = read_head(from, cluster); v != verdict::good) return v;
+    if (const datagram_result v = read_head(from, cluster); v != datagram_result::good) return v;
     std::memcpy(to.node.bytes.data(), from.raw(to.node.bytes.size()).data(), to.node.bytes.size());
     to.incarnation = from.fixed<std::uint64_t>();
     to.counter = from.fixed<std::uint64_t>();
@@ -86,13 +87,13 @@ verdict read_announcement(std::span<const std::byte> unsigned_part, const cluste
       endpoint e;
       e.host = from.text(host_max);
       e.port = from.fixed<std::uint16_t>();
-      if (!makes_sense(e)) return verdict::malformed;
+      if (!makes_sense(e)) return datagram_result::malformed;
       to.listens_on.push_back(std::move(e));
     }
     from.end();
-    return verdict::good;
+    return datagram_result::good;
   } catch (const error&) {
-    return verdict::malformed;
+    return datagram_result::malformed;
   }
 }
 
@@ -133,17 +134,17 @@ std::vector<std::byte> datagram_signer::write(const announcement& a) {
   return text;
 }
 
-verdict datagram_signer::read(std::span<const std::byte> datagram, announcement& to) {
-  if (datagram.size() > datagram_max || datagram.size() < head_bytes + mac_bytes) return verdict::malformed;
+datagram_result datagram_signer::read(std::span<const std::byte> datagram, announcement& to) {
+  if (datagram.size() > datagram_max || datagram.size() < head_bytes + mac_bytes) return datagram_result::malformed;
   const auto text = datagram.first(datagram.size() - mac_bytes);
   reader head(text);
-  if (const verdict v = read_head(head, cluster_); v != verdict::good) return v;
+  if (const datagram_result v = read_head(head, cluster_); v != datagram_result::good) return v;
   const auto signature = datagram.last(mac_bytes);
   for (const auto& key : keys_) {
     const mac m = sign(*key, text);
     if (CRYPTO_memcmp(m.data(), signature.data(), m.size()) == 0) return read_announcement(text, cluster_, to);
   }
-  return verdict::forged;
+  return datagram_result::forged;
 }
 
 }  // namespace troupe::net

@@ -27,7 +27,7 @@ struct announcement {
   std::vector<endpoint> listens_on{};
 };
 
-enum class verdict { good, malformed, other_version, other_cluster, forged };
+enum class datagram_result { good, malformed, other_version, other_cluster, forged };
 
 using cluster_hash = std::array<std::uint8_t, 8>;
 cluster_hash hash_of_cluster(std::string_view name);
@@ -35,7 +35,7 @@ cluster_hash hash_of_cluster(std::string_view name);
 /// All but the signature. Addresses that find no room are left out.
 std::vector<std::byte> write_announcement(const announcement&, const cluster_hash&);
 /// Reads what is written there, by any host; `to` holds anything if it is not `good`.
-verdict read_announcement(std::span<const std::byte> unsigned_part, const cluster_hash&, announcement& to);
+datagram_result read_announcement(std::span<const std::byte> unsigned_part, const cluster_hash&, announcement& to);
 
 /// Signs and checks for one cluster. Not for several threads at once.
 class datagram_signer {
@@ -45,7 +45,7 @@ class datagram_signer {
 
   std::vector<std::byte> write(const announcement&);
   /// Nothing is made of a datagram before its signature has been found right.
-  verdict read(std::span<const std::byte> datagram, announcement& to);
+  datagram_result read(std::span<const std::byte> datagram, announcement& to);
 
  private:
   using mac = std::array<std::uint8_t, mac_bytes>;

@@ -122,15 +122,15 @@ void multicast::take(std::span<const std::byte> datagram, const datagram_source&
   if (!limit_.allow(from.number(), now)) return count(&discovery_counts::too_many);
   announcement a;
   switch (signer_.read(datagram, a)) {
-    case verdict::good:
+    case datagram_result::good:
       break;
-    case verdict::malformed:
+    case datagram_result::malformed:
       return count(&discovery_counts::malformed);
-    case verdict::other_version:
+    case datagram_result::other_version:
       return count(&discovery_counts::other_version);
-    case verdict::other_cluster:
+    case datagram_result::other_cluster:
       return count(&discovery_counts::other_cluster);
-    case verdict::forged:
+    case datagram_result::forged:
       return count(&discovery_counts::forged);
   }
   if (a.node == self_.id) return count(&discovery_counts::own);

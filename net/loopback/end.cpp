@@ -189,11 +189,11 @@ void end::finish(std::exception_ptr why, bool reset) {
   else
     network_.post(network_.now + network_.delay(owner_, other_), &other_, std::move(goodbye));
   owner_.ending.push_back(shared_from_this());
-  network_.post(network_.now, &owner_, [self = shared_from_this()] { self->settle(); });
+  network_.post(network_.now, &owner_, [self = shared_from_this()] { self->tell_end(); });
 }
 
-void end::settle() {
-  if (std::exchange(settled_, true)) return;
+void end::tell_end() {
+  if (std::exchange(end_told_, true)) return;
   const auto self = shared_from_this();
   std::erase(owner_.ending, self);
   network_.tell([&, leaving = std::exchange(leaving_, {}), coming = std::exchange(coming_, {})] {
@@ -204,7 +204,7 @@ void end::settle() {
 }
 
 void end::let_go() {
-  settled_ = true;
+  end_told_ = true;
   coming_.clear();
   network_.tell([leaving = std::exchange(leaving_, {})] {
     for (const auto& t : leaving) t.done(false);

@@ -141,9 +141,9 @@ void network::state::try_dial(process& by, std::uint64_t id) {
   if (found == by.dials.end()) return;
   process::dial& d = found->second;
   using reason = dial_error::reason;
-  const auto place = places.find(d.to);
-  if (place == places.end()) return refuse(by, id, reason::nobody_listens, {}, now + 2 * links.delay_least);
-  process& at = *place->second;
+  const auto listener = listeners.find(d.to);
+  if (listener == listeners.end()) return refuse(by, id, reason::nobody_listens, {}, now + 2 * links.delay_least);
+  process& at = *listener->second;
   if (&at == &by) return refuse(by, id, reason::self, by.self.id, now + links.delay_least);
   if (is_cut(by, at) || is_cut(at, by)) {
     post(now + 200ms, &by, [this, &by, id] { try_dial(by, id); });
@@ -214,7 +214,7 @@ void network::state::answered(process& at, std::uint64_t id, const std::shared_p
   if (d != at.dials.end() && old != at.sessions.end() && d->second.instead == old->second && !e->has_ended()) {
     const std::shared_ptr<end> replaced = old->second;
     replaced->finish(std::make_exception_ptr(error(errc::node_lost, "another connection has taken its place")), true);
-    replaced->settle();  // `down` comes first
+    replaced->tell_end();  // `down` comes first
   }
   if (!at.dials.contains(id) || at.sessions.contains(e->peer().id) || e->has_ended()) return e->finish(nullptr, true);
   std::erase_if(at.dials, [&](const auto& x) { return x.first == id || x.second.target == &e->other(); });
@@ -253,7 +253,7 @@ void network::state::stop(process& p, std::exception_ptr why, bool killed) {
   }
   for (const auto& [n, e] : std::map(p.sessions)) e->finish(why, killed);
   if (!killed)  // nothing is told afterwards
-    for (const auto& e : std::exchange(p.ending, {})) e->settle();
+    for (const auto& e : std::exchange(p.ending, {})) e->tell_end();
   p.lives = false;
   p.held.clear();
   p.dials.clear();

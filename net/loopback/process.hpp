@@ -112,8 +112,8 @@ struct network::state {
   std::mt19937_64 random;
   std::vector<event> queue{};  // a heap
   std::vector<std::unique_ptr<process>> processes{};
-  std::map<node_id, process*> latest{};   // the one with the largest incarnation
-  std::map<endpoint, process*> places{};  // also of those that are gone: a dial must know the way
+  std::map<node_id, process*> latest{};      // the one with the largest incarnation
+  std::map<endpoint, process*> listeners{};  // also of those that are gone: a dial must know the way
   link links{};
   std::map<std::pair<node_id, node_id>, link> own_links{};
   std::set<std::pair<node_id, node_id>> cuts{};
@@ -150,7 +150,7 @@ class end final : public session, public std::enable_shared_from_this<end> {
   /// wire, in order or, if `reset`, ahead of what is under way.
   void finish(std::exception_ptr why, bool reset);
   /// After that: what waits for an answer gets one, and then the owner is told.
-  void settle();
+  void tell_end();
   /// Drops what was to be sent, which never will be: the process was killed, and its memory goes.
   void let_go();
   void far_has_finished(bool reset);
@@ -197,7 +197,7 @@ class end final : public session, public std::enable_shared_from_this<end> {
   std::weak_ptr<end> far_;
   time_point heard_;
   std::uint64_t sent_ = 0, received_ = 0, transfers_ = 0;
-  bool open_ = false, ended_ = false, settled_ = false, told_up_ = false, pumping_ = false;
+  bool open_ = false, ended_ = false, end_told_ = false, told_up_ = false, pumping_ = false;
   std::exception_ptr why_;
   std::deque<leaving> leaving_;
   std::map<std::uint64_t, coming> coming_;

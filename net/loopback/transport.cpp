@@ -33,7 +33,7 @@ class attached final : public transport {
       }
       listening_.push_back(at);
     }
-    for (const endpoint& at : listening_) network_.places[at] = &p;
+    for (const endpoint& at : listening_) network_.listeners[at] = &p;
     if (p.self.listens_on.empty()) p.self.listens_on = listening_;
     process*& last = network_.latest[p.self.id];
     if (!last || last->self.incarnation <= p.self.incarnation) last = &p;
@@ -63,8 +63,8 @@ class attached final : public transport {
 
  private:
   bool is_taken(const endpoint& e) const {
-    const auto found = network_.places.find(e);
-    return found != network_.places.end() && found->second->lives;
+    const auto found = network_.listeners.find(e);
+    return found != network_.listeners.end() && found->second->lives;
   }
 
   network::state& network_;

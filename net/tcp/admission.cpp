@@ -24,13 +24,13 @@ constexpr std::chrono::milliseconds pause_without_descriptors{100};
 
 int reserve_descriptor() { return ::open("/dev/null", O_RDONLY | O_CLOEXEC); }
 
-const char* words(verdict v) {
+const char* words(hello_result v) {
   switch (v) {
-    case verdict::yourself:
+    case hello_result::yourself:
       return "that is this process itself";
-    case verdict::duplicate:
+    case hello_result::duplicate:
       return "there is a session with this process already, or one is about to be";
-    case verdict::outdated:
+    case hello_result::outdated:
       return "a later incarnation of this process is known here: start it anew";
     default:
       return "refused";
@@ -123,7 +123,7 @@ void admission::greet(int socket, const address& from) {
   t->handshake([this, who = t.get()] {
     const auto self = waiting_.at(who);
     if (std::string no = door_.objection(*who); !no.empty())
-      return refuse(self, verdict::no_member, "not admitted to cluster " + door_.self.cluster + ": " + no);
+      return refuse(self, hello_result::no_member, "not admitted to cluster " + door_.self.cluster + ": " + no);
     if (door_.proof != nullptr) known(who);
     who->read([this, self](std::span<const std::byte> message) { heard(self, message); });
   });
@@ -148,7 +148,7 @@ void admission::heard(const std::shared_ptr<talk>& t, std::span<const std::byte>
   try {
     h = decode_hello(message);
   } catch (const error& malformed) {
-    return refuse(t, verdict::no_member, malformed.what());
+    return refuse(t, hello_result::no_member, malformed.what());
   }
   judge(t, h);
 }
@@ -157,11 +157,11 @@ void admission::judge(const std::shared_ptr<talk>& t, const hello& said) {
   hello h = said;
   door_.bind_name(h.who, *t);
   if (h.version != protocol_version)
-    return refuse(t, verdict::other_version,
+    return refuse(t, hello_result::other_version,
                   "it speaks version " + std::to_string(protocol_version) + " of the protocol, not " +
                       std::to_string(h.version) + ": all nodes need the same version of troupe");
   if (h.who.cluster != door_.self.cluster)
-    return refuse(t, verdict::other_cluster,
+    return refuse(t, hello_result::other_cluster,
                   "it belongs to cluster " + door_.self.cluster + ", not to " + h.who.cluster);
   // This node has no session with itself, by which the roster would know that its own name is held.
   if (!h.who.name.empty() && h.who.name == door_.own_name(*t) && h.who.id != door_.self.id) {
@@ -171,43 +171,43 @@ void admission::judge(const std::shared_ptr<talk>& t, const hello& said) {
       door_.events.turned_away(
           remote, std::make_exception_ptr(error(errc::refused, "node " + name + " was not admitted: " + why)));
     });
-    return refuse(t, verdict::taken, why);
+    return refuse(t, hello_result::taken, why);
   }
   door_.control.post([this, waits = std::weak_ptr(t), h, remote = t->peer().told()] {
     // Nothing is agreed on by the first connection, and a peer that has dialled while a session came about is told so.
-    if (h.kind == channel::control || door_.sessions.rules().asked(h) != verdict::welcome) return rule(waits, h);
+    if (h.kind == channel::control || door_.sessions.rules().asked(h) != hello_result::welcome) return rule(waits, h);
     door_.sessions.when_free(h.who, remote, h.last, [this, waits, h, remote](const std::string& why) {
       if (why.empty()) return rule(waits, h);
       door_.events.turned_away(
           remote, std::make_exception_ptr(error(errc::refused, "node " + h.who.name + " was not admitted: " + why)));
       door_.bulk.post([this, waits, why] {
         if (const auto still = waits.lock(); still && waiting_.contains(still.get()))
-          refuse(still, verdict::taken, why);
+          refuse(still, hello_result::taken, why);
       });
     });
   });
 }
 
 void admission::rule(const std::weak_ptr<talk>& waits, const hello& h) {
-  const verdict v = door_.sessions.rules().asked(h);
+  const hello_result v = door_.sessions.rules().asked(h);
   // From now on, so that nothing comes in between.
-  if (v == verdict::welcome && h.kind == channel::bulk) door_.sessions.rules().begins(h.who, h.number);
+  if (v == hello_result::welcome && h.kind == channel::bulk) door_.sessions.rules().begins(h.who, h.number);
   door_.bulk.post([this, waits, h, v] {
     const auto still = waits.lock();
     if (still && waiting_.contains(still.get())) {
       ruled(still, h, v);
-    } else if (v == verdict::welcome && h.kind == channel::bulk) {
+    } else if (v == hello_result::welcome && h.kind == channel::bulk) {
       undo(h);
     }
   });
 }
 
-void admission::ruled(const std::shared_ptr<talk>& t, const hello& h, verdict v) {
-  if (v != verdict::welcome) return refuse(t, v, words(v));
+void admission::ruled(const std::shared_ptr<talk>& t, const hello& h, hello_result v) {
+  if (v != hello_result::welcome) return refuse(t, v, words(v));
   known(t.get());  // where nothing else is asked for
   if (h.kind == channel::bulk) return join(t, h);
   const key which{h.who.id, h.number};
-  if (halves_.contains(which)) return refuse(t, verdict::duplicate, words(verdict::duplicate));
+  if (halves_.contains(which)) return refuse(t, hello_result::duplicate, words(hello_result::duplicate));
   t->write(encode(answer{.who = door_.self, .takes = door_.takes()}), [this, t, h, which] {
     halves_.emplace(which, half{t, h});
   });
@@ -217,7 +217,7 @@ void admission::join(const std::shared_ptr<talk>& bulk, const hello& h) {
   const key which{h.who.id, h.number};
   if (!halves_.contains(which)) {
     undo(h);
-    return refuse(bulk, verdict::unknown, "its control connection is not here");
+    return refuse(bulk, hello_result::unknown, "its control connection is not here");
   }
   joining_.emplace(bulk.get(), h);
   bulk->write(encode(answer{.who = door_.self, .takes = door_.takes()}), [this, bulk, which] {
@@ -247,7 +247,7 @@ void admission::undo(const hello& h) {
   door_.control.post([this, id = h.who.id, number = h.number] { door_.sessions.rules().ended(id, number); });
 }
 
-void admission::refuse(const std::shared_ptr<talk>& t, verdict v, std::string text) {
+void admission::refuse(const std::shared_ptr<talk>& t, hello_result v, std::string text) {
   t->write(encode(answer{.what = v, .text = std::move(text)}), [t] { t->linger(); });
 }
 

@@ -63,12 +63,12 @@ class admission {
   void judge(const std::shared_ptr<talk>&, const hello&);
   /// On the control thread.
   void rule(const std::weak_ptr<talk>&, const hello&);
-  void ruled(const std::shared_ptr<talk>&, const hello&, verdict);
+  void ruled(const std::shared_ptr<talk>&, const hello&, hello_result);
   void join(const std::shared_ptr<talk>&, const hello&);
   void admit(const half& control, const std::shared_ptr<talk>& bulk);
   /// The session that was to be will not be.
   void undo(const hello&);
-  void refuse(const std::shared_ptr<talk>&, verdict, std::string text);
+  void refuse(const std::shared_ptr<talk>&, hello_result, std::string text);
   void forget(talk*);
   /// Sends a stranger away that has proven nothing, one from there if it is not empty; false: there is none.
   bool send_away_oldest(const std::string& from);

@@ -94,13 +94,13 @@ class dialling::attempt : public std::enable_shared_from_this<attempt> {
     } catch (...) {
       return failed(std::current_exception());
     }
-    if (answer_.what == verdict::other_version && answer_.text.empty())
+    if (answer_.what == hello_result::other_version && answer_.text.empty())
       answer_.text = "it speaks version " + std::to_string(answer_.version) + " of the protocol, this node version " +
                      std::to_string(protocol_version);
-    if (answer_.what == verdict::welcome) door_.bind_name(answer_.who, t);
-    if (answer_.what == verdict::duplicate) return superseded();
-    if (answer_.what == verdict::yourself) return itself();
-    if (answer_.what != verdict::welcome) return failed(refusal(where_, answer_.text));
+    if (answer_.what == hello_result::welcome) door_.bind_name(answer_.who, t);
+    if (answer_.what == hello_result::duplicate) return superseded();
+    if (answer_.what == hello_result::yourself) return itself();
+    if (answer_.what != hello_result::welcome) return failed(refusal(where_, answer_.text));
     if (answer_.who.cluster != door_.self.cluster)
       return failed(refusal(where_, "it belongs to cluster " + answer_.who.cluster));
     then();
@@ -125,10 +125,11 @@ class dialling::attempt : public std::enable_shared_from_this<attempt> {
   }
 
   void control_agreed() {
-    const verdict v = door_.sessions.rules().dialled(answer_.who, number_, replaced());
-    if (v == verdict::yourself) return itself();
-    if (v == verdict::outdated) return failed(refusal(where_, "a later incarnation of that process has been seen"));
-    if (v == verdict::duplicate) return superseded();
+    const hello_result v = door_.sessions.rules().dialled(answer_.who, number_, replaced());
+    if (v == hello_result::yourself) return itself();
+    if (v == hello_result::outdated)
+      return failed(refusal(where_, "a later incarnation of that process has been seen"));
+    if (v == hello_result::duplicate) return superseded();
     peer_ = answer_.who;
     open(bulk_, control_->peer(), channel::bulk, [this] { bulk_answer(); });
   }
@@ -146,7 +147,7 @@ class dialling::attempt : public std::enable_shared_from_this<attempt> {
   }
 
   void bulk_answer() {
-    const bool first = door_.sessions.rules().settled(*peer_, number_);
+    const bool first = door_.sessions.rules().confirmed(*peer_, number_);
     const auto self = shared_from_this();
     if (!first || answer_.who.id != peer_->id) return superseded();
     all_.attempts_.erase(self);
@@ -158,7 +159,7 @@ class dialling::attempt : public std::enable_shared_from_this<attempt> {
   void superseded() {
     const auto self = shared_from_this();
     const node_id who = peer_ ? peer_->id : answer_.who.id;
-    const bool known = peer_ || answer_.what == verdict::welcome;
+    const bool known = peer_ || answer_.what == hello_result::welcome;
     if (!drop() || !known || door_.sessions.rules().has(who)) return;
     door_.control.at(door_.deadline(), [alive = std::weak_ptr(all_.way_back_), &door = door_, where = where_, who] {
       if (alive.expired() || door.sessions.rules().has(who)) return;

@@ -36,7 +36,7 @@ void fabric_in::offered(std::uint64_t number, std::uint64_t size, std::span<cons
   }
 }
 
-std::span<std::byte> fabric_in::place(std::uint64_t number, std::uint64_t offset, std::uint64_t bytes) {
+std::span<std::byte> fabric_in::destination(std::uint64_t number, std::uint64_t offset, std::uint64_t bytes) {
   const auto found = open_.find(number);
   if (found == open_.end()) wrong("a part belongs to none that is under way");
   transfer& t = found->second;

@@ -28,7 +28,7 @@ class fabric_in {
 
   void offered(std::uint64_t transfer, std::uint64_t size, std::span<const std::byte> head);
   /// Where a part goes.
-  std::span<std::byte> place(std::uint64_t transfer, std::uint64_t offset, std::uint64_t bytes);
+  std::span<std::byte> destination(std::uint64_t transfer, std::uint64_t offset, std::uint64_t bytes);
   void placed(std::uint64_t transfer, std::uint64_t offset);
   void kept(std::uint64_t transfer);
   /// Answers for all: they will not be whole. Nothing writes to their memory any more.

@@ -94,10 +94,10 @@ void fabric_line::greeted() {
   say_(part::ready, 0, 0, {});
 }
 
-std::span<std::byte> fabric_line::place(std::uint64_t transfer, std::uint64_t offset, std::uint64_t bytes) {
+std::span<std::byte> fabric_line::destination(std::uint64_t transfer, std::uint64_t offset, std::uint64_t bytes) {
   if (refused_) return {};
   try {
-    const auto to = in_.place(transfer, offset, bytes);
+    const auto to = in_.destination(transfer, offset, bytes);
     counts_->heard_ns = std::chrono::steady_clock::now().time_since_epoch().count();
     counts_->fabric_received += bytes;
     return to;

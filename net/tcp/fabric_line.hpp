@@ -38,7 +38,7 @@ class fabric_line final : private fabric_told {
 
  private:
   void greeted() override;
-  std::span<std::byte> place(std::uint64_t transfer, std::uint64_t offset, std::uint64_t bytes) override;
+  std::span<std::byte> destination(std::uint64_t transfer, std::uint64_t offset, std::uint64_t bytes) override;
   void placed(std::uint64_t transfer, std::uint64_t offset) override;
   void sent(std::uint64_t transfer, std::uint64_t offset) override;
   void broken(const std::string& why) override;

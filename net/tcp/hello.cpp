@@ -108,7 +108,7 @@ hello decode_hello(std::span<const std::byte> bytes) {
 std::vector<std::byte> encode(const answer& a) {
   writer w = begin(a.version);
   w.fixed(a.what);
-  if (a.what == verdict::welcome) {
+  if (a.what == hello_result::welcome) {
     write(w, a.who);
     write(w, a.takes);
   } else {
@@ -122,12 +122,12 @@ answer decode_answer(std::span<const std::byte> bytes) {
   answer a;
   a.version = read_version(r);
   if (a.version != protocol_version) {
-    a.what = verdict::other_version;
+    a.what = hello_result::other_version;
     return a;
   }
-  a.what = r.fixed<verdict>();
-  if (a.what > verdict::taken) throw error(errc::protocol_error, "an answer is none of the known ones");
-  if (a.what == verdict::welcome) {
+  a.what = r.fixed<hello_result>();
+  if (a.what > hello_result::taken) throw error(errc::protocol_error, "an answer is none of the known ones");
+  if (a.what == hello_result::welcome) {
     a.who = read_identity(r);
     a.takes = read_limits(r);
   } else {

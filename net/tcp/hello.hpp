@@ -39,7 +39,7 @@ struct hello {
   limits takes{};
 };
 
-enum class verdict : std::uint8_t {
+enum class hello_result : std::uint8_t {
   welcome,
   other_version,
   other_cluster,
@@ -54,7 +54,7 @@ enum class verdict : std::uint8_t {
 
 struct answer {
   std::uint16_t version = protocol_version;
-  verdict what = verdict::welcome;
+  hello_result what = hello_result::welcome;
   std::string text{};  ///< for people, of a refusal
   identity who{};      ///< of a welcome
   limits takes{};

@@ -41,33 +41,46 @@ struct loop::inside final : control_poller {
   // The thread that has the seat drives the context: the loop's own, or one that polls while the seat is lent.
   void run() {
     adaptive_spin more;
-    std::unique_lock hold(seat);
+    for (;;) {
+      std::uint64_t seen = 0;
+      {
+        const std::lock_guard hold(seat);
+        lent.store(false, std::memory_order_relaxed);
+        if (!drive(more)) return;
+        seen = lend();
+      }
+      wait_for_return(seen);
+    }
+  }
+  // Drives the context, with the seat, until another thread wants the seat: true; or until the loop stops: false.
+  bool drive(adaptive_spin& more) {
     while (context.run_one() != 0) {
       while (!wanted.load(std::memory_order_relaxed) && more.begin(std::chrono::steady_clock::now(), looks) &&
              finds_more(more))
         continue;
-      if (wanted.exchange(false, std::memory_order_relaxed)) lend(hold);
+      if (wanted.exchange(false, std::memory_order_relaxed)) return true;
     }
+    return false;
   }
   bool finds_more(adaptive_spin& more) {
     while (context.poll() == 0)
       if (context.stopped() || wanted.load(std::memory_order_relaxed) || !more.goes_on()) return false;
     return true;
   }
-  void lend(std::unique_lock<std::mutex>& hold) {
-    std::uint64_t seen = polls.load(std::memory_order_relaxed);
-    {
-      std::unique_lock wait(lock_of_return);
-      is_returned = stops;  // what a thread has said before that had nothing to return is over
-      lent.store(true, std::memory_order_relaxed);
-      hold.unlock();
-      for (auto limit = first_lease; !returned.wait_for(wait, limit, [this] { return is_returned; }); limit = lease) {
-        const std::uint64_t now = polls.load(std::memory_order_relaxed);
-        if (std::exchange(seen, now) == now) break;
-      }
+  // Marks the seat as lent, before the loop's thread leaves it; gives the number of polls until then.
+  std::uint64_t lend() {
+    const std::lock_guard hold(lock_of_return);
+    is_returned = stops;  // what a thread has said before that had nothing to return is over
+    lent.store(true, std::memory_order_relaxed);
+    return polls.load(std::memory_order_relaxed);
+  }
+  // Waits, without the seat, until a thread returns the lent one, or none has polled for the time of a lease.
+  void wait_for_return(std::uint64_t seen) {
+    std::unique_lock wait(lock_of_return);
+    for (auto limit = first_lease; !returned.wait_for(wait, limit, [this] { return is_returned; }); limit = lease) {
+      const std::uint64_t now = polls.load(std::memory_order_relaxed);
+      if (std::exchange(seen, now) == now) break;
     }
-    hold.lock();
-    lent.store(false, std::memory_order_relaxed);
   }
   void take_back(bool for_good) {
     {

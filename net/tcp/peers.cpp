@@ -14,15 +14,15 @@ const peers::entry* peers::find(const node_id& id) const {
   return it == entries_.end() ? nullptr : &it->second;
 }
 
-verdict peers::dialled(const identity& who, std::uint64_t number, std::uint64_t instead) {
-  if (who.id == self_) return verdict::yourself;
+hello_result peers::dialled(const identity& who, std::uint64_t number, std::uint64_t instead) {
+  if (who.id == self_) return hello_result::yourself;
   entry& e = entries_[who.id];
-  if (e.now && e.now->incarnation > who.incarnation) return verdict::outdated;
+  if (e.now && e.now->incarnation > who.incarnation) return hello_result::outdated;
   const bool replaces = e.now && instead != 0 && e.now->number == instead;
-  if (e.own || (e.now && e.now->incarnation == who.incarnation && !replaces)) return verdict::duplicate;
+  if (e.own || (e.now && e.now->incarnation == who.incarnation && !replaces)) return hello_result::duplicate;
   e.own = number;
   e.instead = replaces ? instead : 0;
-  return verdict::welcome;
+  return hello_result::welcome;
 }
 
 bool peers::wanted(const node_id& id, std::uint64_t number) const {
@@ -30,7 +30,7 @@ bool peers::wanted(const node_id& id, std::uint64_t number) const {
   return e != nullptr && e->own == number && (!e->now || e->is_replaced());
 }
 
-bool peers::settled(const identity& who, std::uint64_t number) {
+bool peers::confirmed(const identity& who, std::uint64_t number) {
   gave_up(who.id, number);
   const entry* e = find(who.id);
   return e == nullptr || !e->now || e->is_replaced() || e->now->incarnation < who.incarnation;
@@ -41,16 +41,16 @@ void peers::gave_up(const node_id& id, std::uint64_t number) {
   if (it != entries_.end() && it->second.own == number) it->second.own.reset();
 }
 
-verdict peers::asked(const hello& h) const {
-  if (h.who.id == self_) return verdict::yourself;
+hello_result peers::asked(const hello& h) const {
+  if (h.who.id == self_) return hello_result::yourself;
   const entry* e = find(h.who.id);
-  if (e == nullptr) return verdict::welcome;
-  if (e->now && e->now->incarnation > h.who.incarnation) return verdict::outdated;
-  if (h.who.id < self_) return verdict::welcome;  // it decides
-  if (e->own) return verdict::duplicate;
+  if (e == nullptr) return hello_result::welcome;
+  if (e->now && e->now->incarnation > h.who.incarnation) return hello_result::outdated;
+  if (h.who.id < self_) return hello_result::welcome;  // it decides
+  if (e->own) return hello_result::duplicate;
   if (h.kind == channel::bulk && e->now && e->now->incarnation == h.who.incarnation && e->now->number != h.last)
-    return verdict::duplicate;
-  return verdict::welcome;
+    return hello_result::duplicate;
+  return hello_result::welcome;
 }
 
 void peers::begins(const identity& who, std::uint64_t number) { entries_[who.id].now = live{who.incarnation, number}; }

@@ -28,17 +28,17 @@ class peers {
  public:
   explicit peers(node_id self) : self_(self) {}
 
-  /// Notes that this process dialled, and that one answered. `welcome`: go on with it, until `settled` or `gave_up`.
+  /// Notes that this process dialled, and that one answered. `welcome`: go on with it, until `confirmed` or `gave_up`.
   /// `instead`: the session that is to be replaced by this one; 0: none.
-  verdict dialled(const identity&, std::uint64_t number, std::uint64_t instead = 0);
+  hello_result dialled(const identity&, std::uint64_t number, std::uint64_t instead = 0);
   /// True if the session that was dialled is still wanted.
   bool wanted(const node_id&, std::uint64_t number) const;
   /// The other side agrees, all connections stand: true if the session is to be, false if another came first.
-  bool settled(const identity&, std::uint64_t number);
+  bool confirmed(const identity&, std::uint64_t number);
   void gave_up(const node_id&, std::uint64_t number);
 
   /// That one dialled. For bulk, `welcome` means that the session is to be.
-  verdict asked(const hello&) const;
+  hello_result asked(const hello&) const;
 
   /// The session is to be, instead of any other with the same process.
   void begins(const identity&, std::uint64_t number);
@@ -53,7 +53,7 @@ class peers {
   };
   struct entry {
     std::optional<live> now{};
-    std::optional<std::uint64_t> own{};   ///< dialled by this process, not settled
+    std::optional<std::uint64_t> own{};   ///< dialled by this process, not confirmed
     std::uint64_t last = 0, instead = 0;  ///< `instead` goes with `own`
 
     bool is_replaced() const { return now && instead != 0 && now->number == instead; }

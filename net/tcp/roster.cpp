@@ -17,8 +17,8 @@ namespace {
 /// way when another process came with its name does not count, so it is looked at in the second half of `patience`.
 constexpr std::chrono::milliseconds patience{1000}, silence{500};
 
-/// Two processes cannot listen at the same place: the one that was there before is gone, even if no packet says so.
-bool same_place(const tcp_session::terms& old, const identity& who, const endpoint& remote) {
+/// Two processes cannot listen at the same endpoint: the one that was there before is gone, even if no packet says so.
+bool same_endpoint(const tcp_session::terms& old, const identity& who, const endpoint& remote) {
   if (old.remote.host != remote.host) return false;
   const auto& there = who.listens_on;
   return std::any_of(old.peer.listens_on.begin(), old.peer.listens_on.end(),
@@ -35,7 +35,7 @@ void roster::admit(tcp_session::terms t, tcp_session::streams s) {
   const auto& mine = fresh->agreed();
   coming next{fresh, {}};
   const auto replaces = [&](const tcp_session& old) {
-    return old.peer().id == mine.peer.id || same_place(old.agreed(), mine.peer, mine.remote);
+    return old.peer().id == mine.peer.id || same_endpoint(old.agreed(), mine.peer, mine.remote);
   };
   for (const auto& old : live_) {
     if (replaces(*old)) next.after.push_back(old);
@@ -58,7 +58,7 @@ std::shared_ptr<tcp_session> roster::holder(const identity& who, const endpoint&
   const auto is_in_the_way = [&](const tcp_session& old) {
     const tcp_session::terms& is = old.agreed();
     if (is.peer.id == who.id) return is.peer.name != who.name || last != is.number;
-    return !who.name.empty() && is.peer.name == who.name && !same_place(is, who, remote);
+    return !who.name.empty() && is.peer.name == who.name && !same_endpoint(is, who, remote);
   };
   for (const auto& old : live_)
     if (is_in_the_way(*old)) return old;

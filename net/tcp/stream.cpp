@@ -64,7 +64,8 @@ BIO_METHOD* bio_method() {
 
 }  // namespace
 
-stream::stream(int socket, ssl_st* tls) : socket_(socket), tls_(tls) {
+stream::stream(int socket, ssl_st* tls, std::uint64_t renew_after)
+    : socket_(socket), tls_(tls), renew_after_(renew_after) {
   if (tls_ == nullptr) return;
   guard_ = std::make_unique<tls_guard>();
   SSL_set_max_send_fragment(tls_, stranger_record_max);
@@ -113,7 +114,7 @@ moved stream::read(void* to, std::size_t bytes) {
 moved stream::write(const void* from, std::size_t bytes) {
   if (tls_ == nullptr) return from_system(send(from, bytes), outcome::wants_write);
   ERR_clear_error();
-  if (records_ >= records_a_key_ && SSL_key_update(tls_, SSL_KEY_UPDATE_NOT_REQUESTED) == 1) records_ = 0;
+  if (records_ >= renew_after_ && SSL_key_update(tls_, SSL_KEY_UPDATE_NOT_REQUESTED) == 1) records_ = 0;
   ERR_clear_error();
   std::size_t n = 0;
   // A record at a time, so that what could not be written is offered again with at least its length.

@@ -46,8 +46,12 @@ class tls_guard;
 
 class stream {
  public:
-  /// Owns the socket and `tls`, which is null for a plain one.
-  stream(int socket, ssl_st* tls);
+  /// AES-GCM wants a new key before 2^24 records.
+  static constexpr std::uint64_t records_a_key = 1u << 22;
+
+  /// Owns the socket and `tls`, which is null for a plain one. `renew_after`: the number of records after which it
+  /// renews its key.
+  stream(int socket, ssl_st* tls, std::uint64_t renew_after = records_a_key);
   ~stream();
   stream(const stream&) = delete;
   stream& operator=(const stream&) = delete;
@@ -56,9 +60,6 @@ class stream {
   void count_in(std::shared_ptr<meter>);
   /// Ends the bound on what a stranger may make the machine remember.
   void trust();
-
-  /// AES-GCM wants a new key before 2^24 records; by default it gets one after 2^22.
-  void renew_key_after(std::uint64_t records) { records_a_key_ = records; }
 
   moved handshake();
   moved read(void* to, std::size_t bytes);
@@ -99,9 +100,10 @@ class stream {
   record_cursor records_taken_;
   std::array<std::byte, record_cursor::header> saved_{};
   std::size_t saved_bytes_ = 0;
-  int awaited_ = 1;     ///< bytes that make the socket readable
-  int one_by_one_ = 0;  ///< so many records more
-  std::uint64_t records_ = 0, records_a_key_ = 1u << 22;
+  int awaited_ = 1;            ///< bytes that make the socket readable
+  int one_by_one_ = 0;         ///< so many records more
+  std::uint64_t records_ = 0;  ///< with this key
+  const std::uint64_t renew_after_;
   std::shared_ptr<meter> meter_ = std::make_shared<meter>();
   std::unique_ptr<tls_guard> guard_;
   std::string failure_;

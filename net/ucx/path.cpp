@@ -39,7 +39,7 @@ void way::greet() {
     ucp_request_free(request);
     if (status != UCS_OK) r->of->fail(status);
     --r->of->under_way_;
-    r->of->settle();
+    r->of->tell_if_closed();
   };
   auto* r = new record{shared_from_this(), {carried_}};
   how.user_data = r;
@@ -76,7 +76,7 @@ void way::greeted() {
 
 ucs_status_t way::arriving(const head& h, void* data, std::size_t bytes, bool waits) {
   if (!told_) return UCS_OK;
-  const std::span<std::byte> to = told_->place(h.transfer, h.offset, bytes);
+  const std::span<std::byte> to = told_->destination(h.transfer, h.offset, bytes);
   if (to.empty() || to.size() != bytes) return UCS_OK;
   auto r = std::make_unique<record>(record{shared_from_this(), h});
   ++under_way_;
@@ -118,7 +118,7 @@ void way::close(std::function<void()> closed) {
       --under_way_;
     }
   }
-  settle();
+  tell_if_closed();
 }
 
 void way::on_sent(void* request, ucs_status_t status, void* what) {
@@ -137,7 +137,7 @@ void way::on_closed(void* request, ucs_status_t, void* what) {
   const std::unique_ptr<record> r(static_cast<record*>(what));
   ucp_request_free(request);
   --r->of->under_way_;
-  r->of->settle();
+  r->of->tell_if_closed();
 }
 
 void way::on_failure(void* self, ucp_ep_h, ucs_status_t status) { static_cast<way*>(self)->fail(status); }
@@ -149,7 +149,7 @@ void way::sent(const record& r, ucs_status_t status) {
   } else if (told_) {
     told_->sent(r.what.transfer, r.what.offset);
   }
-  settle();
+  tell_if_closed();
 }
 
 void way::placed(const record& r, ucs_status_t status) {
@@ -159,7 +159,7 @@ void way::placed(const record& r, ucs_status_t status) {
   } else if (told_) {
     told_->placed(r.what.transfer, r.what.offset);
   }
-  settle();
+  tell_if_closed();
 }
 
 void way::fail(ucs_status_t status) {
@@ -169,7 +169,7 @@ void way::fail(ucs_status_t status) {
   }
 }
 
-void way::settle() {
+void way::tell_if_closed() {
   if (!closing_ || under_way_ != 0) return;
   if (const auto tell = std::exchange(closed_, nullptr)) tell();
 }

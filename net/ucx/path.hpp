@@ -38,7 +38,7 @@ class way : public std::enable_shared_from_this<way> {
   void sent(const record&, ucs_status_t);
   void placed(const record&, ucs_status_t);
   void fail(ucs_status_t);
-  void settle();
+  void tell_if_closed();
 
   fabric& fabric_;
   const fabric_token expected_;

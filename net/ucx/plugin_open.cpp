@@ -17,7 +17,7 @@ namespace troupe::net {
 
 namespace {
 
-std::vector<std::filesystem::path> places(std::span<const std::string> folders) {
+std::vector<std::filesystem::path> folders_to_look_in(std::span<const std::string> folders) {
   std::vector<std::filesystem::path> all = detail::plugin_folders(folders);
   all.emplace_back();  // where the system looks
   return all;
@@ -58,7 +58,7 @@ std::unique_ptr<bulk_fabric> open_in(const std::filesystem::path& folder, bool f
 std::unique_ptr<bulk_fabric> open_first(std::span<const std::string> folders, std::string& why) {
   // A program that has UCX already has it as it wants it.
   const bool first = !is_loaded("libucs.so.0");
-  for (const auto& folder : places(folders))
+  for (const auto& folder : folders_to_look_in(folders))
     if (auto fabric = open_in(folder, first, why)) return fabric;
   return nullptr;
 }

@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "places.hpp"
+#include "device_fixture.hpp"
 
 #if defined(TROUPE_HAVE_BLAS)
 
@@ -106,7 +106,7 @@ TEST(gemm, can_be_recorded_and_run_again) {
   }
 }
 
-class gemm_on : public troupe_test::places {};
+class gemm_on : public troupe_test::device_fixture {};
 
 TEST_P(gemm_on, equals_three_plain_loops) {
   std::uint64_t all = 0;

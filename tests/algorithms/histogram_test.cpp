@@ -14,7 +14,7 @@
 #include <string>
 #include <vector>
 
-#include "places.hpp"
+#include "device_fixture.hpp"
 
 namespace {
 
@@ -140,7 +140,7 @@ TEST(histogram, of_numbers_is_the_same_for_every_tiling) {
   for (index_t tile : {1, 7, 16, 53, 100}) expect_the_same_for_tiles(rt, tile, 30, {});
 }
 
-class histogram_on : public troupe_test::places {};
+class histogram_on : public troupe_test::device_fixture {};
 
 TEST_P(histogram_on, counts_every_byte) {
   const auto data = random_bytes(67 * 71, 3);

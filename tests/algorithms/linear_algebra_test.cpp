@@ -13,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-#include "places.hpp"
+#include "device_fixture.hpp"
 
 #if defined(TROUPE_HAVE_BLAS)
 #include <cblas.h>
@@ -260,7 +260,7 @@ TEST(cholesky, refuses_matrices_that_are_not_square_or_empty) {
 
 // ---- on accelerators ------------------------------------------------------------------------------------------------
 
-class cholesky_on : public troupe_test::places {};
+class cholesky_on : public troupe_test::device_fixture {};
 
 // potrf, trsm, syrk and gemm of so many tiles a side.
 std::uint64_t kernels_of(index_t side) {

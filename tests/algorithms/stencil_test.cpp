@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "places.hpp"
+#include "device_fixture.hpp"
 
 namespace {
 
@@ -129,7 +129,7 @@ TEST_P(stencil_on, a_tiled_array_lives_as_the_serial_loop_does) {
 
 INSTANTIATE_TEST_SUITE_P(shapes, stencil_on, testing::ValuesIn(worlds()), name_of);
 
-class stencil_on_devices : public troupe_test::places {
+class stencil_on_devices : public troupe_test::device_fixture {
  protected:
   // Tiles that do not divide the array, and an array of one element, with every border.
   template <class F>

@@ -172,11 +172,11 @@ TEST(dag, with_a_task_that_queries_itself_or_a_dependant_is_diagnosed) {
 TEST(dag, of_twenty_tasks_scoped_in_turn_to_two_executors_runs_each_where_it_may) {
   runtime rt(options{.threads = 2, .core_groups = 2});
   const scope one = scope::executor("cpu:0"), other = scope::executor("cpu:1");
-  std::vector<future<std::string>> places;
+  std::vector<future<std::string>> executors;
   for (int i = 0; i < 20; ++i)
-    places.push_back(rt.spawn(task_options{.where = i % 2 ? other : one},
-                              [](task_context& c) { return std::string(c.executor()); }));
-  for (std::size_t i = 0; i < 20; ++i) EXPECT_EQ(places[i].get(), i % 2 ? "cpu:1" : "cpu:0");
+    executors.push_back(rt.spawn(task_options{.where = i % 2 ? other : one},
+                                 [](task_context& c) { return std::string(c.executor()); }));
+  for (std::size_t i = 0; i < 20; ++i) EXPECT_EQ(executors[i].get(), i % 2 ? "cpu:1" : "cpu:0");
   EXPECT_EQ(code_of([&] { rt.spawn(task_options{.where = one & other}, [] {}); }), errc::no_executor);
   const scope narrowed = (one | other) & other;
   EXPECT_EQ(rt.spawn(task_options{.where = narrowed}, [](task_context& c) { return std::string(c.executor()); }).get(),

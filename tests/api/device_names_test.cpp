@@ -85,12 +85,12 @@ TEST(device_names, stand_for_groups_of_kinds) {
 }
 
 TEST(device_names, that_mean_nothing_are_refused_with_the_place_they_stand_in) {
-  const auto refused = [](const std::vector<device_use>& wanted, const char* variable, errc code, const char* place,
+  const auto refused = [](const std::vector<device_use>& wanted, const char* variable, errc code, const char* named,
                           const char* text) {
     const auto e = error_of([&] { devices_of(wanted, variable); });
     ASSERT_TRUE(e) << text;
     EXPECT_EQ(e->code, code) << e->text;
-    EXPECT_TRUE(e->says(place)) << e->text;
+    EXPECT_TRUE(e->says(named)) << e->text;
     EXPECT_TRUE(e->says(text)) << e->text;
   };
   const auto variable = [&](const char* value, errc code, const char* text) {

@@ -23,10 +23,10 @@ device_info first_sim(const listing_options& how) {
 }
 
 // Asks again where the machine was too busy for an answer.
-device_info measured_sim(const std::string& place) {
+device_info measured_sim(const std::string& path) {
   const auto give_up = std::chrono::steady_clock::now() + test::patience;
   for (;;) {
-    const device_info d = first_sim({.measure = true, .cost_cache = place});
+    const device_info d = first_sim({.measure = true, .cost_cache = path});
     const bool complete = d.link.in_gb_per_s > 0 && d.link.out_gb_per_s > 0;
     if (complete || std::chrono::steady_clock::now() > give_up) return d;
   }
@@ -44,14 +44,14 @@ TEST(devices, the_cores_are_described_like_a_device) {
 
 TEST(devices, links_are_measured_when_asked_for_and_known_from_then_on) {
   const test::scratch_folder costs;
-  const std::string place = costs.path();
-  EXPECT_EQ(first_sim({.cost_cache = place}).link.in_gb_per_s, 0);
+  const std::string path = costs.path();
+  EXPECT_EQ(first_sim({.cost_cache = path}).link.in_gb_per_s, 0);
   // A measurement while the machine is too busy is not kept, so the device is measured until one is.
   device_info measured, known;
   const auto give_up = std::chrono::steady_clock::now() + test::patience;
   do {
-    measured = measured_sim(place);
-    known = first_sim({.cost_cache = place});
+    measured = measured_sim(path);
+    known = first_sim({.cost_cache = path});
   } while (known.link.in_gb_per_s == 0 && std::chrono::steady_clock::now() < give_up);
   EXPECT_EQ(measured.name, "sim:0");
   EXPECT_EQ(measured.lanes, device_use{}.lanes);

@@ -65,16 +65,16 @@ TEST(scope, decides_on_which_of_two_core_groups_a_task_runs) {
 TEST(scope, holds_for_tasks_that_take_turns_on_one_array) {
   runtime rt(options{.threads = 2, .core_groups = 2});
   auto a = rt.filled<int>({1}, tiles(1), 0, "a");
-  std::vector<future<std::string>> places;
+  std::vector<future<std::string>> executors;
   for (int i = 0; i < 20; ++i)
-    places.push_back(rt.spawn(
+    executors.push_back(rt.spawn(
         task_options{.where = scope::executor(i % 2 ? "cpu:1" : "cpu:0")},
         [](task_context& c, view<int, 1> v) {
           ++v(0);
           return std::string(c.executor());
         },
         update(a)));
-  for (std::size_t i = 0; i < 20; ++i) EXPECT_EQ(places[i].get(), i % 2 ? "cpu:1" : "cpu:0");
+  for (std::size_t i = 0; i < 20; ++i) EXPECT_EQ(executors[i].get(), i % 2 ? "cpu:1" : "cpu:0");
   EXPECT_EQ(a.read()(0), 20);
 }
 
@@ -85,9 +85,9 @@ TEST(scope, of_both_groups_uses_both) {
   const auto body = [&](task_context& c) { return both.arrive_and_wait() ? std::string(c.executor()) : "alone"; };
   auto first = rt.spawn(anywhere, body);
   auto second = rt.spawn(anywhere, body);
-  std::vector<std::string> places{first.get(), second.get()};
-  std::sort(places.begin(), places.end());
-  EXPECT_EQ(places, (std::vector<std::string>{"cpu:0", "cpu:1"}));
+  std::vector<std::string> executors{first.get(), second.get()};
+  std::sort(executors.begin(), executors.end());
+  EXPECT_EQ(executors, (std::vector<std::string>{"cpu:0", "cpu:1"}));
 }
 
 TEST(scope, that_nothing_fits_is_an_error_listing_the_executors) {

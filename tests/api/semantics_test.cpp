@@ -287,10 +287,10 @@ TEST(handles, dropped_before_the_tasks_ran_leave_the_data_to_them) {
 TEST(handles, of_adopted_data_keep_it_without_copying) {
   runtime rt(options{.threads = 1});
   std::vector<int> data{1, 2, 3, 4, 5, 6};
-  const int* place = data.data();
+  const int* address = data.data();
   auto a = rt.adopt(std::move(data), {2, 3}, tiles(2, 3), "a");
   const auto seen = a.read();
-  EXPECT_EQ(seen.data(), place);
+  EXPECT_EQ(seen.data(), address);
   EXPECT_EQ(seen(1, 2), 6);
 }
 

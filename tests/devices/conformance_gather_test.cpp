@@ -42,7 +42,7 @@ std::vector<std::uint8_t> random_bytes(std::size_t n, unsigned seed) {
 void gather_here(const gather_side& from, const std::vector<std::uint8_t>& source, const gather_side& to,
                  std::vector<std::uint8_t>& target, std::size_t element) {
   point at;
-  const auto place = [&](const gather_side& s, const point& p) {
+  const auto offset_of = [&](const gather_side& s, const point& p) {
     index_t offset = s.offset;
     for (int d = 0; d < troupe::rank_max; ++d) offset += (p[d] - s.lo[d]) * s.stride[d];
     return static_cast<std::size_t>(offset) * element;
@@ -53,7 +53,7 @@ void gather_here(const gather_side& from, const std::vector<std::uint8_t>& sourc
         for (at[3] = to.lo[3]; at[3] < to.hi[3]; ++at[3]) {
           point near = at;
           for (int d = 0; d < troupe::rank_max; ++d) near[d] = std::clamp(at[d], from.lo[d], from.hi[d] - 1);
-          std::memcpy(&target[place(to, at)], &source[place(from, near)], element);
+          std::memcpy(&target[offset_of(to, at)], &source[offset_of(from, near)], element);
         }
 }
 

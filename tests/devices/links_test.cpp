@@ -54,21 +54,21 @@ TEST_F(sim_links, that_are_ten_times_slower_measure_about_ten_times_slower) {
 }
 
 TEST_F(sim_links, are_judged_by_how_well_their_samples_agree) {
-  const auto verdict = [](std::vector<float> all) {
+  const auto result_of = [](std::vector<float> all) {
     std::ranges::sort(all);
     return judge(all);
   };
-  const auto quiet = verdict({20, 21, 22, 25, 23, 30});
+  const auto quiet = result_of({20, 21, 22, 25, 23, 30});
   EXPECT_TRUE(quiet.agreed);
   EXPECT_FLOAT_EQ(quiet.ns, 22);
-  const auto disturbed = verdict({1700, 20, 1690, 22, 1696, 1720, 21, 1650, 1700});
+  const auto disturbed = result_of({1700, 20, 1690, 22, 1696, 1720, 21, 1650, 1700});
   EXPECT_TRUE(disturbed.agreed) << "three of them were left alone";
   EXPECT_FLOAT_EQ(disturbed.ns, 21);
-  const auto busy = verdict({1700, 20, 900, 1696, 400, 1720, 3000, 1650, 100});
+  const auto busy = result_of({1700, 20, 900, 1696, 400, 1720, 3000, 1650, 100});
   EXPECT_FALSE(busy.agreed);
   EXPECT_FLOAT_EQ(busy.ns, 20);
-  EXPECT_FALSE(verdict({5, 5}).agreed);
-  EXPECT_FALSE(verdict({}).agreed);
+  EXPECT_FALSE(result_of({5, 5}).agreed);
+  EXPECT_FALSE(result_of({}).agreed);
 }
 
 TEST_F(sim_links, that_are_very_slow_do_not_hold_up_the_start_for_long) {

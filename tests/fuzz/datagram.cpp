@@ -15,19 +15,19 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const std::span bytes(reinterpret_cast<const std::byte*>(data), size);
 
   announcement a;
-  if (signer.read(bytes, a) == verdict::good) {
+  if (signer.read(bytes, a) == datagram_result::good) {
     // Only what was in the corpus already, or a key that has been guessed.
     fuzz::must(size <= datagram_max);
   }
   announcement b;
-  if (read_announcement(bytes, cluster, b) != verdict::good) return 0;
+  if (read_announcement(bytes, cluster, b) != datagram_result::good) return 0;
   fuzz::must(b.listens_on.size() <= announced_max);
   for (const endpoint& e : b.listens_on) fuzz::must(e.port != 0 && e.host.size() <= 255);
   // A datagram that reads well is written the same way again, if it fits into a datagram.
   const auto again = write_announcement(b, cluster);
   if (size + mac_bytes <= datagram_max) fuzz::must(std::vector(bytes.begin(), bytes.end()) == again);
   announcement c;
-  fuzz::must(signer.read(signer.write(b), c) == verdict::good);
+  fuzz::must(signer.read(signer.write(b), c) == datagram_result::good);
   fuzz::must(c.node == b.node && c.counter == b.counter && c.incarnation == b.incarnation);
   return 0;
 }

@@ -42,7 +42,7 @@ void transfers(reader from) {
       in.offered(number, size, from.bytes());
     } else if (what % 4 == 1) {
       const std::uint64_t offset = from.varint(), bytes = from.varint();
-      const auto to = in.place(number, offset, bytes);
+      const auto to = in.destination(number, offset, bytes);
       fuzz::must(to.size() == bytes);
       std::fill(to.begin(), to.end(), std::byte{1});
       if (what < 128) in.placed(number, offset);

@@ -51,8 +51,8 @@ class connection final : public net::session {
   std::vector<std::function<void(bool)>> sending_;
 };
 
-/// A place is told once of what it gives room for.
-class place final : public net::lasting_events {
+/// A receiver is told once of what it gives room for.
+class receiver final : public net::lasting_events {
  public:
   void frame(std::span<const std::byte>) override {}
   net::pieces arriving(std::span<const std::byte> head, std::uint64_t bytes) override {
@@ -131,7 +131,7 @@ class talk {
   std::shared_ptr<connection> now_ = std::make_shared<connection>();
   std::vector<std::shared_ptr<connection>> before_;
   std::shared_ptr<net::lasting_session> line_ = std::make_shared<net::lasting_session>(now_);
-  place here_;
+  receiver here_;
   std::vector<std::vector<std::byte>> coming_;
   int given_ = 0, done_ = 0;
 };

@@ -355,7 +355,7 @@ class conversation : public troupe::array_maker<conversation>, public troupe::su
     const logic::box4 tile = tile_of(*x, b);
     net::writer f;
     f.fixed(what);
-    if (what == wire::kind::fill) {
+    if (what == wire::kind::gaps) {
       f.varint(x->id);
       wire::put(f, wire::gap{.tile = number_of(*x, tile), .where = tile});
     } else {
@@ -364,7 +364,7 @@ class conversation : public troupe::array_maker<conversation>, public troupe::su
     say(f);
   }
   void answer_wants(std::uint8_t a) {
-    for (const auto& frame : std::exchange(other_->heard[wire::kind::want], {})) {
+    for (const auto& frame : std::exchange(other_->heard[wire::kind::fetch_in], {})) {
       net::reader from(frame);
       for (const wire::box_request& r : wire::take_requests(from)) {
         std::uint64_t element = 8;
@@ -453,7 +453,7 @@ class conversation : public troupe::array_maker<conversation>, public troupe::su
       for (const wire::box_request& r : wire::take_requests(from)) {
         net::writer f;
         if (b % 4 == 0) {
-          f.fixed(wire::kind::cannot);
+          f.fixed(wire::kind::not_sent);
           f.varint(r.number);
           f.varint(static_cast<std::uint64_t>(troupe::errc::data_lost));
           f.text("as it says");
@@ -595,20 +595,20 @@ class conversation : public troupe::array_maker<conversation>, public troupe::su
       case 10:
         return send_back(a, b);
       case 11:
-        return answer_requests(a & 1 ? wire::kind::give : wire::kind::copy, b);
+        return answer_requests(a & 1 ? wire::kind::fetch_home : wire::kind::snapshot, b);
       case 12:
-        return ask_for_gap(a & 1 ? wire::kind::want : wire::kind::unfilled, b);
+        return ask_for_gap(a & 1 ? wire::kind::fetch_in : wire::kind::unfilled, b);
       case 13:
         return say_number(b % 4 == 3 ? wire::kind::tried : wire::kind::begun,
                           tasks_.empty() ? b : tasks_[a % tasks_.size()].id);
       case 14:
-        return request(wire::kind::give, a, b);
+        return request(wire::kind::fetch_home, a, b);
       case 15:
-        return request(wire::kind::copy, a, b);
+        return request(wire::kind::snapshot, a, b);
       case 16:
         return request(wire::kind::lend, a, b);
       case 17:
-        return request(wire::kind::fill, a, b);
+        return request(wire::kind::gaps, a, b);
       case 18:
         return say_number(wire::kind::unlend, b % 8u);
       case 19:

@@ -35,13 +35,13 @@ class changes {
     input made = corpus.empty() || below(8) == 0 ? input() : corpus[below(corpus.size())];
     for (std::size_t left = 1 + below(8); left != 0; --left) {
       const std::size_t at = made.empty() ? 0 : below(made.size());
-      const auto place = made.begin() + static_cast<std::ptrdiff_t>(at);
+      const auto position = made.begin() + static_cast<std::ptrdiff_t>(at);
       switch (made.empty() ? 2 : below(5)) {
         case 0:
-          *place = byte();
+          *position = byte();
           break;
         case 1:
-          *place ^= static_cast<std::uint8_t>(1u << below(8));
+          *position ^= static_cast<std::uint8_t>(1u << below(8));
           break;
         case 2: {
           input more(1 + below(32));
@@ -50,14 +50,14 @@ class changes {
           break;
         }
         case 3:
-          made.erase(place, place + static_cast<std::ptrdiff_t>(std::min(1 + below(16), made.size() - at)));
+          made.erase(position, position + static_cast<std::ptrdiff_t>(std::min(1 + below(16), made.size() - at)));
           break;
         default: {
           if (corpus.empty()) break;
           const input& other = corpus[below(corpus.size())];
           const std::size_t from = other.empty() ? 0 : below(other.size());
           const std::size_t count = std::min<std::size_t>(1 + below(64), other.size() - from);
-          made.insert(place, other.begin() + static_cast<std::ptrdiff_t>(from),
+          made.insert(position, other.begin() + static_cast<std::ptrdiff_t>(from),
                       other.begin() + static_cast<std::ptrdiff_t>(from + count));
         }
       }

@@ -46,13 +46,13 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
         (void)from.fixed<wire::kind>();
         says_the_same(wire::take_pull_refusal(from), wire::take_pull_refusal);
         break;
-      case wire::kind::fill:
+      case wire::kind::gaps:
         (void)from.fixed<wire::kind>();
         wire::take_gaps(from);
         break;
-      case wire::kind::want:
-      case wire::kind::give:
-      case wire::kind::copy:
+      case wire::kind::fetch_in:
+      case wire::kind::fetch_home:
+      case wire::kind::snapshot:
       case wire::kind::lend:
       case wire::kind::unfilled:
         (void)from.fixed<wire::kind>();

@@ -91,9 +91,7 @@ void node::record(event e, const std::shared_ptr<session>& fresh) {
   if (also) also(e);
 }
 
-void node::up(const std::shared_ptr<session>& s) {
-  record({.what = kind::up, .of = s.get(), .peer = s->peer().id}, s);
-}
+void node::up(const std::shared_ptr<session>& s) { record({.what = kind::up, .of = s.get(), .peer = s->peer().id}, s); }
 
 void node::frame(session& s, std::span<const std::byte> f) {
   record({.what = kind::frame, .of = &s, .peer = s.peer().id, .content = {f.begin(), f.end()}});
@@ -101,7 +99,7 @@ void node::frame(session& s, std::span<const std::byte> f) {
 
 pieces node::arriving(session& s, std::span<const std::byte> head, std::uint64_t size) {
   record({.what = kind::arriving, .of = &s, .peer = s.peer().id, .content = {head.begin(), head.end()}});
-  if (places) return places(s, head, size);
+  if (destinations) return destinations(s, head, size);
   const std::lock_guard hold(lock_);
   bytes& body = bodies_[as_text(head)];
   body.resize(size);

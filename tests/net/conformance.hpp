@@ -93,7 +93,7 @@ class node final : private transport_events {
 
   // Options that a test may change before `start`.
   /// Where a transfer goes; by default memory of its own in one piece.
-  std::function<pieces(session&, std::span<const std::byte> head, std::uint64_t)> places{};
+  std::function<pieces(session&, std::span<const std::byte> head, std::uint64_t)> destinations{};
   /// Called with each event, on its thread, after it has been recorded.
   std::function<void(const event&)> also{};
 

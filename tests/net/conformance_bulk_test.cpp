@@ -49,7 +49,7 @@ TEST_P(bulk, goes_from_many_pieces_into_many_others) {
   bytes target(source.size());
   auto scattering = std::make_unique<node>(*network_, options("b"));
   node* const b = scattering.get();
-  b->places = [&](session&, std::span<const std::byte> head, std::uint64_t size) {
+  b->destinations = [&](session&, std::span<const std::byte> head, std::uint64_t size) {
     pieces rows;
     const std::size_t row = as_text(head) == "narrow" ? 100 : 50'000;
     for (std::size_t at = 0; at < size; at += row)
@@ -78,7 +78,7 @@ TEST_P(bulk, nobody_wants_is_thrown_away_and_the_next_arrives) {
   bytes target(body.size());
   auto choosy = std::make_unique<node>(*network_, options("b"));
   node* const b = choosy.get();
-  b->places = [&](session&, std::span<const std::byte> head, std::uint64_t) {
+  b->destinations = [&](session&, std::span<const std::byte> head, std::uint64_t) {
     return as_text(head) == "wanted" ? pieces{std::span(target)} : pieces{};
   };
   b->start();

@@ -35,7 +35,7 @@ struct receiving {
         [this](part what, std::uint64_t, std::uint64_t, std::span<const std::byte>) { said.push_back(what); });
   }
   void put(std::uint64_t transfer, std::uint64_t offset, const bytes& part) {
-    const auto to = in.place(transfer, offset, part.size());
+    const auto to = in.destination(transfer, offset, part.size());
     std::copy(part.begin(), part.end(), to.begin());
     in.placed(transfer, offset);
   }
@@ -83,25 +83,25 @@ TEST(fabric_parts, of_what_nobody_wants_are_not_asked_for) {
   r.in.offered(1, 1000, as_bytes("unwanted"));
   EXPECT_EQ(r.said, std::vector{part::leave});
   EXPECT_EQ(r.ended.count("unwanted"), 1u);
-  EXPECT_THROW(r.in.place(1, 0, 1000), troupe::error);
+  EXPECT_THROW(r.in.destination(1, 0, 1000), troupe::error);
 }
 
 TEST(fabric_parts, that_make_no_sense_are_refused) {
   receiving r;
-  EXPECT_THROW(r.in.place(1, 0, 10), troupe::error) << "of no transfer";
+  EXPECT_THROW(r.in.destination(1, 0, 10), troupe::error) << "of no transfer";
   r.in.offered(5, 1000, as_bytes("a"));
   EXPECT_THROW(r.in.offered(5, 1000, as_bytes("b")), troupe::error) << "its number has been used";
   EXPECT_THROW(r.in.offered(6, 0, as_bytes("b")), troupe::error) << "nothing";
   EXPECT_THROW(r.in.offered(6, 1000, noise(4097, 1)), troupe::error) << "a long head";
-  EXPECT_THROW(r.in.place(5, 100, 10), troupe::error) << "not the first";
-  EXPECT_THROW(r.in.place(5, 0, 1001), troupe::error) << "more than there is to be";
-  EXPECT_THROW(r.in.place(5, 0, 0), troupe::error) << "nothing";
+  EXPECT_THROW(r.in.destination(5, 100, 10), troupe::error) << "not the first";
+  EXPECT_THROW(r.in.destination(5, 0, 1001), troupe::error) << "more than there is to be";
+  EXPECT_THROW(r.in.destination(5, 0, 0), troupe::error) << "nothing";
   EXPECT_THROW(r.in.kept(5), troupe::error) << "not there yet";
   EXPECT_THROW(r.in.kept(6), troupe::error) << "of no transfer";
   for (std::uint64_t i = 6; i < 13; ++i) r.in.offered(i, 1000, as_bytes("many"));
   EXPECT_THROW(r.in.offered(13, 1000, as_bytes("too many")), troupe::error);
   r.put(5, 0, noise(1000, 1));
-  EXPECT_THROW(r.in.place(5, 1000, 1), troupe::error) << "behind the end";
+  EXPECT_THROW(r.in.destination(5, 1000, 1), troupe::error) << "behind the end";
 }
 
 struct sending {

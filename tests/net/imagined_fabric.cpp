@@ -136,9 +136,9 @@ bool imagined_space::end::work() {
     return true;
   }
   --space_.parts_until_break;
-  const auto place = to ? to->place(m.transfer, m.offset, m.body.size()) : std::span<std::byte>();
-  if (place.size() != m.body.size()) return true;
-  std::memcpy(place.data(), m.body.data(), place.size());
+  const auto room = to ? to->destination(m.transfer, m.offset, m.body.size()) : std::span<std::byte>();
+  if (room.size() != m.body.size()) return true;
+  std::memcpy(room.data(), m.body.data(), room.size());
   ++space_.parts;
   to->placed(m.transfer, m.offset);
   message answer = m;

@@ -51,7 +51,7 @@ class connection final : public net::session {
 };
 
 /// Where what arrives goes.
-class place final : public net::lasting_events {
+class receiver final : public net::lasting_events {
  public:
   void frame(std::span<const std::byte>) override {}
   net::pieces arriving(std::span<const std::byte>, std::uint64_t) override {
@@ -95,7 +95,7 @@ int confirmed(const connection& c, std::uint64_t number) {
 
 TEST(lasting, a_transfer_goes_once_over_each_connection_however_often_it_is_begun) {
   const auto [first, line] = session();
-  place here;
+  receiver here;
   const std::array<std::byte, 8> body{};
   int done = 0;
   line->send_bulk({}, {body}, [&](bool whole) { done += whole; });
@@ -127,7 +127,7 @@ TEST(lasting, a_frame_that_no_connection_takes_is_refused_and_does_not_hold_up_t
 
 TEST(lasting, who_confirms_a_transfer_and_says_more_has_not_confirmed_it) {
   const auto [c, line] = session();
-  place here;
+  receiver here;
   const std::array<std::byte, 8> body{};
   std::vector<bool> done;
   line->send_bulk({}, {body}, [&](bool whole) { done.push_back(whole); });
@@ -141,7 +141,7 @@ TEST(lasting, who_confirms_a_transfer_and_says_more_has_not_confirmed_it) {
 
 TEST(lasting, what_is_begun_twice_at_once_is_told_when_nothing_is_written_any_more) {
   const auto [c, line] = session();
-  place here;
+  receiver here;
   EXPECT_EQ(line->arriving(*c, head_of(1), 8, here).size(), 1u);
   EXPECT_TRUE(line->arriving(*c, head_of(1), 8, here).empty()) << "both would be written to one place";
   EXPECT_EQ(here.asked, 1);
@@ -155,7 +155,7 @@ TEST(lasting, what_is_begun_twice_at_once_is_told_when_nothing_is_written_any_mo
 
 TEST(lasting, what_there_was_no_room_for_is_confirmed_and_not_told) {
   const auto [c, line] = session();
-  place here;
+  receiver here;
   here.given = 0;
   EXPECT_TRUE(line->arriving(*c, head_of(1), 8, here).empty());
   line->arrived(*c, head_of(1), true, here);
@@ -173,7 +173,7 @@ TEST(lasting, what_there_was_no_room_for_is_confirmed_and_not_told) {
 
 TEST(lasting, a_transfer_that_breaks_off_is_told_and_comes_again_over_the_next_connection) {
   const auto [first, line] = session();
-  place here;
+  receiver here;
   line->arriving(*first, head_of(1), 8, here);
   line->arrived(*first, head_of(1), false, here);
   const auto next = std::make_shared<connection>();

@@ -69,7 +69,7 @@ class world {
     int from;
     std::uint64_t number;
     stage at = stage::control_hello;
-    verdict answered = verdict::welcome;
+    hello_result answered = hello_result::welcome;
     std::uint64_t last = 0, instead = 0;
   };
 
@@ -103,7 +103,8 @@ class world {
         w.answered = theirs.asked(says(ids_[here], channel::control, w.number));
         return moved_on(stage::control_answer);
       case stage::control_answer:
-        if (w.answered != verdict::welcome || mine.dialled(ids_[there], w.number, w.instead) != verdict::welcome)
+        if (w.answered != hello_result::welcome ||
+            mine.dialled(ids_[there], w.number, w.instead) != hello_result::welcome)
           return true;
         return moved_on(stage::bulk_connects);
       case stage::bulk_connects:
@@ -117,14 +118,14 @@ class world {
         w.answered = theirs.asked(says(ids_[here], channel::bulk, w.number, w.last));
         const wire kept = w;
         w.at = stage::bulk_answer;
-        if (kept.answered == verdict::welcome) begin(there, kept.number);
+        if (kept.answered == hello_result::welcome) begin(there, kept.number);
         return false;
       }
       case stage::bulk_answer: {
         const wire kept = w;
-        if (kept.answered != verdict::welcome) {
+        if (kept.answered != hello_result::welcome) {
           mine.gave_up(other, kept.number);
-        } else if (mine.settled(ids_[there], kept.number)) {
+        } else if (mine.confirmed(ids_[there], kept.number)) {
           begin(here, kept.number);
         } else {
           wires_.push_back({.from = here, .number = kept.number, .at = stage::close});
@@ -219,13 +220,13 @@ TEST(peers, come_to_one_new_session_whoever_finds_the_old_one_silent) {
 TEST(peers, do_not_replace_a_session_by_a_dial_that_was_meant_for_another) {
   peers p(who(1).id);
   p.begins(who(2), 11);
-  EXPECT_EQ(p.dialled(who(2), 12, 10), verdict::duplicate) << "the one that it was meant for has been replaced";
-  EXPECT_EQ(p.dialled(who(2), 12, 11), verdict::welcome);
+  EXPECT_EQ(p.dialled(who(2), 12, 10), hello_result::duplicate) << "the one that it was meant for has been replaced";
+  EXPECT_EQ(p.dialled(who(2), 12, 11), hello_result::welcome);
   EXPECT_TRUE(p.wanted(who(2).id, 12));
   EXPECT_EQ(p.last(who(2).id), 11u) << "the peer is told which one is given up";
   p.begins(who(2), 13);  // the peer's own dial was faster
   EXPECT_FALSE(p.wanted(who(2).id, 12));
-  EXPECT_FALSE(p.settled(who(2), 12));
+  EXPECT_FALSE(p.confirmed(who(2), 12));
 }
 
 TEST(peers, admit_the_one_who_lost_a_session_that_the_other_believes_in) {
@@ -234,28 +235,28 @@ TEST(peers, admit_the_one_who_lost_a_session_that_the_other_believes_in) {
   larger.begins(who(1), 10);
   // The larger has lost it, and dials.
   larger.ended(who(1).id, 10);
-  EXPECT_EQ(larger.dialled(who(1), 11), verdict::welcome);
-  EXPECT_EQ(smaller.asked(says(who(2), channel::control, 11)), verdict::welcome);
-  EXPECT_EQ(smaller.asked(says(who(2), channel::bulk, 11, larger.last(who(1).id))), verdict::welcome);
+  EXPECT_EQ(larger.dialled(who(1), 11), hello_result::welcome);
+  EXPECT_EQ(smaller.asked(says(who(2), channel::control, 11)), hello_result::welcome);
+  EXPECT_EQ(smaller.asked(says(who(2), channel::bulk, 11, larger.last(who(1).id))), hello_result::welcome);
   // A peer that has not seen that session end means another thing: its dial has crossed with it.
-  EXPECT_EQ(smaller.asked(says(who(2), channel::bulk, 11, 9)), verdict::duplicate);
+  EXPECT_EQ(smaller.asked(says(who(2), channel::bulk, 11, 9)), hello_result::duplicate);
   // The smaller is believed.
   peers other(who(2).id);
   other.begins(who(1), 10);
-  EXPECT_EQ(other.asked(says(who(1), channel::bulk, 12)), verdict::welcome);
+  EXPECT_EQ(other.asked(says(who(1), channel::bulk, 12)), hello_result::welcome);
 }
 
 TEST(peers, know_themselves_the_restarted_and_the_outdated) {
   peers p(who(1).id);
-  EXPECT_EQ(p.asked(says(who(1), channel::control, 1)), verdict::yourself);
-  EXPECT_EQ(p.dialled(who(1, 5), 1), verdict::yourself);
+  EXPECT_EQ(p.asked(says(who(1), channel::control, 1)), hello_result::yourself);
+  EXPECT_EQ(p.dialled(who(1, 5), 1), hello_result::yourself);
   p.begins(who(2, 5), 1);
-  EXPECT_EQ(p.asked(says(who(2, 4), channel::bulk, 2, 1)), verdict::outdated);
-  EXPECT_EQ(p.dialled(who(2, 4), 2), verdict::outdated);
-  EXPECT_EQ(p.dialled(who(2, 5), 2), verdict::duplicate);
-  EXPECT_EQ(p.asked(says(who(2, 6), channel::bulk, 2)), verdict::welcome);
-  EXPECT_EQ(p.dialled(who(2, 6), 3), verdict::welcome);
-  EXPECT_TRUE(p.settled(who(2, 6), 3));
+  EXPECT_EQ(p.asked(says(who(2, 4), channel::bulk, 2, 1)), hello_result::outdated);
+  EXPECT_EQ(p.dialled(who(2, 4), 2), hello_result::outdated);
+  EXPECT_EQ(p.dialled(who(2, 5), 2), hello_result::duplicate);
+  EXPECT_EQ(p.asked(says(who(2, 6), channel::bulk, 2)), hello_result::welcome);
+  EXPECT_EQ(p.dialled(who(2, 6), 3), hello_result::welcome);
+  EXPECT_TRUE(p.confirmed(who(2, 6), 3));
 }
 
 }  // namespace

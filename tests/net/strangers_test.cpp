@@ -69,9 +69,9 @@ class at_the_door : public ::testing::Test {
   std::pair<raw_socket, raw_socket> session_by_hand(node& with, std::uint8_t who) {
     raw_socket control, bulk;
     control.connect(with.address()).say_message(tcp::encode(hello(who, tcp::channel::control, 5)));
-    EXPECT_EQ(tcp::decode_answer(control.hear_message()).what, tcp::verdict::welcome);
+    EXPECT_EQ(tcp::decode_answer(control.hear_message()).what, tcp::hello_result::welcome);
     bulk.connect(with.address()).say_message(tcp::encode(hello(who, tcp::channel::bulk, 5)));
-    EXPECT_EQ(tcp::decode_answer(bulk.hear_message()).what, tcp::verdict::welcome);
+    EXPECT_EQ(tcp::decode_answer(bulk.hear_message()).what, tcp::hello_result::welcome);
     EXPECT_TRUE(in_time([&] { return with.count(told::up) == 1; }));
     return {std::move(control), std::move(bulk)};
   }
@@ -305,10 +305,10 @@ TEST_F(strangers_by_hand, with_half_a_session_leave_at_the_deadline) {
   const auto a = begin(o);
   raw_socket control, bulk;
   control.connect(a->address()).say_message(tcp::encode(hello(9, tcp::channel::control, 1)));
-  EXPECT_EQ(tcp::decode_answer(control.hear_message()).what, tcp::verdict::welcome);
+  EXPECT_EQ(tcp::decode_answer(control.hear_message()).what, tcp::hello_result::welcome);
   EXPECT_TRUE(control.ends());
   bulk.connect(a->address()).say_message(tcp::encode(hello(9, tcp::channel::bulk, 1)));
-  EXPECT_EQ(tcp::decode_answer(bulk.hear_message()).what, tcp::verdict::unknown);
+  EXPECT_EQ(tcp::decode_answer(bulk.hear_message()).what, tcp::hello_result::unknown);
   EXPECT_EQ(a->count(told::up), 0u);
 }
 
@@ -318,7 +318,7 @@ TEST_F(strangers_by_hand, whose_hello_is_cut_anywhere_are_sent_away) {
   for (std::size_t n = 1; n < whole.size(); ++n) {
     raw_socket s;
     s.connect(a->address()).say_message(std::span(whole).first(n));
-    EXPECT_EQ(tcp::decode_answer(s.hear_message()).what, tcp::verdict::no_member) << n;
+    EXPECT_EQ(tcp::decode_answer(s.hear_message()).what, tcp::hello_result::no_member) << n;
     EXPECT_TRUE(s.ends());
   }
   EXPECT_EQ(a->count(told::up), 0u);

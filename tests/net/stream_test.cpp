@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <memory>
 #include <random>
 #include <span>
@@ -29,11 +30,13 @@ using wires::noise;
 
 class tls_stream : public ::testing::Test {
  protected:
-  void SetUp() override {
+  void SetUp() override { begin(stream::records_a_key, stream::records_a_key); }
+  /// Connects the two; each renews its key after so many records.
+  void begin(std::uint64_t renew_a_after, std::uint64_t renew_b_after) {
     int both[2];
     ASSERT_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, both), 0);
-    a_ = std::make_unique<stream>(both[0], proof_.dials());
-    b_ = std::make_unique<stream>(both[1], proof_.accepts());
+    a_ = std::make_unique<stream>(both[0], proof_.dials(), renew_a_after);
+    b_ = std::make_unique<stream>(both[1], proof_.accepts(), renew_b_after);
     a_->count_in(counts_);
     outcome a = outcome::wants_read, b = outcome::wants_read;
     for (int i = 0; i < 100 && (a != outcome::moved || b != outcome::moved); ++i) {
@@ -222,8 +225,7 @@ TEST(record_cursor, finds_the_end_of_each_record_however_the_bytes_come) {
 }
 
 TEST_F(tls_stream, renews_its_keys_while_it_is_used) {
-  a_->renew_key_after(3);
-  b_->renew_key_after(5);
+  begin(3, 5);
   for (unsigned i = 0; i < 50; ++i) {
     pass(*a_, *b_, noise(40'000, i));
     pass(*b_, *a_, noise(70'000, i));

@@ -31,7 +31,7 @@ using wires::real_ucx;
 
 struct listener final : fabric_told {
   void greeted() override { ++greetings; }
-  std::span<std::byte> place(std::uint64_t, std::uint64_t, std::uint64_t size) override {
+  std::span<std::byte> destination(std::uint64_t, std::uint64_t, std::uint64_t size) override {
     ++parts;
     body.resize(size);
     return body;

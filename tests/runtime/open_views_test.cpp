@@ -17,8 +17,8 @@ namespace {
 
 using namespace troupe::detail;
 
-/// What a view leaves of itself where it is: an address.
-struct place {
+/// Whatever holds a view; its address counts only.
+struct owner {
   int anything = 0;
 };
 
@@ -52,7 +52,7 @@ TEST(open_views, are_held_by_the_thread_on_whose_stack_they_are) {
   open_view v(&a.task);
   all.add(v);
   EXPECT_TRUE(held_in(all).empty()) << "nobody knows where it is";
-  const place here;
+  const owner here;
   open_views::move(v, &here);
   EXPECT_EQ(held_in(all), tasks{&a.task});
   std::jthread([&] { EXPECT_TRUE(held_in(all).empty()); }).join();
@@ -65,9 +65,9 @@ TEST(open_views, are_held_by_nobody_while_they_are_on_no_stack) {
   host_access a("a");
   open_view v(&a.task);
   all.add(v);
-  const place here;
+  const owner here;
   open_views::move(v, &here);
-  const auto elsewhere = std::make_unique<place>();
+  const auto elsewhere = std::make_unique<owner>();
   open_views::move(v, elsewhere.get());
   EXPECT_TRUE(held_in(all).empty());
   open_views::move(v, &here);
@@ -80,10 +80,10 @@ TEST(open_views, go_with_who_takes_them_to_another_thread) {
   host_access a("a");
   open_view v(&a.task);
   all.add(v);
-  const place here;
+  const owner here;
   open_views::move(v, &here);
   std::jthread([&] {
-    const place there;
+    const owner there;
     open_views::move(v, &there);
     EXPECT_EQ(held_in(all), tasks{&a.task});
   }).join();
@@ -96,7 +96,7 @@ TEST(open_views, moved_by_a_thread_that_does_not_hold_them_are_held_by_nobody) {
   host_access a("a");
   open_view v(&a.task);
   all.add(v);
-  const place here;
+  const owner here;
   std::jthread([&] { open_views::move(v, &here); }).join();  // into a variable of this thread
   EXPECT_TRUE(held_in(all).empty());
   all.remove(v);
@@ -106,7 +106,7 @@ TEST(open_views, leave_in_any_order) {
   open_views all;
   host_access a("a"), b("b"), c("c");
   open_view va(&a.task), vb(&b.task), vc(&c.task);
-  const place here;
+  const owner here;
   for (open_view* v : {&va, &vb, &vc}) {
     all.add(*v);
     open_views::move(*v, &here);
@@ -127,7 +127,7 @@ TEST(open_views, keep_their_accesses_while_they_are_looked_at_and_can_name_them)
   open_views all;
   host_access a("rows"), b("columns");
   open_view va(&a.task), vb(&b.task);
-  const place here;
+  const owner here;
   all.add(va);
   open_views::move(va, &here);
   {

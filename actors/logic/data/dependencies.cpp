@@ -8,6 +8,7 @@
 
 #include <troupe/error.hpp>
 
+#include "actors/logic/data/reduction.hpp"
 #include "actors/logic/data/region.hpp"
 #include "actors/protocol/prefetch.hpp"
 
@@ -75,13 +76,13 @@ bool dependencies::link(task_ref from, task_record& to, bool data) {
   if (n < 3) {
     f.successors[n] = edge;
   } else {
-    const std::uint32_t place = (n - 3) % successor_block::room;
-    if (place == 0) {
+    const std::uint32_t index = (n - 3) % successor_block::room;
+    if (index == 0) {
       successor_block* b = blocks_.take();
       b->next = f.more_successors;
       f.more_successors = b;
     }
-    f.more_successors->edges[place] = edge;
+    f.more_successors->edges[index] = edge;
   }
   ++to.pending;
   return true;

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "actors/logic/data/array_core.hpp"
+#include "actors/logic/data/tile_history.hpp"
 
 namespace troupe::logic {
 

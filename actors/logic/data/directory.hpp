@@ -19,6 +19,7 @@
 #include <utility>
 #include <vector>
 
+#include "actors/logic/data/array_coherence.hpp"
 #include "actors/logic/data/array_core.hpp"
 #include "actors/logic/data/region.hpp"
 

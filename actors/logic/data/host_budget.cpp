@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "actors/logic/data/array_coherence.hpp"
 #include "actors/logic/data/region.hpp"
 
 namespace troupe::logic {
@@ -17,7 +18,7 @@ bool writes(const access& x) { return x.mode == access_mode::write || x.mode == 
 
 // ---- needs of a task ------------------------------------------------------------------------------------------------
 
-budgeted_tile& host_budget::place_of(array_core& a, std::uint32_t tile) {
+budgeted_tile& host_budget::entry_of(array_core& a, std::uint32_t tile) {
   if (!a.places) a.places = std::make_unique<detail::budgeted_tiles>(a.tile_count);
   budgeted_tile& p = a.places->tiles[tile];
   p.array = &a;
@@ -27,7 +28,7 @@ budgeted_tile& host_budget::place_of(array_core& a, std::uint32_t tile) {
 
 void host_budget::add_needs(const task_record& t) {
   const auto add = [&](const access& x, std::uint32_t tile, bool whole) {
-    budgeted_tile& p = place_of(*x.array, tile);
+    budgeted_tile& p = entry_of(*x.array, tile);
     const bool contents = x.mode != access_mode::write || !whole, changed = writes(x);
     if (p.seen != seen_) {
       p.seen = seen_;
@@ -66,20 +67,20 @@ std::uint64_t host_budget::bytes_together(const task_record& a, const task_recor
   add_needs(a);
   add_needs(b);
   std::uint64_t bytes = 0;
-  for (const need& n : needs_) bytes += bytes_of(*n.place);
+  for (const need& n : needs_) bytes += bytes_of(*n.tile);
   return bytes;
 }
 
 std::uint64_t host_budget::missing(std::span<const need> needs) {
   std::uint64_t bytes = 0;
   for (const need& n : needs)
-    if (is_missing(*n.place)) bytes += bytes_of(*n.place);
+    if (is_missing(*n.tile)) bytes += bytes_of(*n.tile);
   return bytes;
 }
 
 void host_budget::reserve(std::span<const need> needs) {
   for (const need& n : needs) {
-    budgeted_tile& p = *n.place;
+    budgeted_tile& p = *n.tile;
     if (p.at == stage::here && p.users == 0) unlist(p);
     if (p.at == stage::nowhere || p.at == stage::on_disk) {
       take_room(p);
@@ -93,8 +94,8 @@ void host_budget::reserve(std::span<const need> needs) {
 
 void host_budget::let_go(std::span<const need> needs) {
   for (const need& n : needs) {
-    if (n.changed) n.place->saved = false;
-    if (--n.place->users == 0 && n.place->at == stage::here) list(*n.place);
+    if (n.changed) n.tile->saved = false;
+    if (--n.tile->users == 0 && n.tile->at == stage::here) list(*n.tile);
   }
 }
 
@@ -149,7 +150,7 @@ void host_budget::could_not_come(budgeted_tile& p, std::exception_ptr why) {
   p.trouble = std::move(why);
 }
 
-std::uint64_t host_budget::place_on_disk(budgeted_tile& p) {
+std::uint64_t host_budget::offset_on_disk(budgeted_tile& p) {
   if (p.offset < 0) p.offset = static_cast<std::int64_t>(disk_.take(bytes_of(p)));
   return static_cast<std::uint64_t>(p.offset);
 }

@@ -18,6 +18,7 @@
 #include <troupe/detail/task.hpp>
 
 #include "actors/logic/data/array_core.hpp"
+#include "actors/logic/data/budgeted_tiles.hpp"
 #include "actors/logic/data/extents.hpp"
 
 namespace troupe::logic {
@@ -32,7 +33,7 @@ class host_budget {
 
   /// A tile that a task touches.
   struct need {
-    budgeted_tile* place;
+    budgeted_tile* tile;
     bool contents;  // the tile's contents matter; else all of it is overwritten
     bool changed;
   };
@@ -72,7 +73,7 @@ class host_budget {
   /// Notes that the tile could not be read from disk: its room is free again.
   void could_not_come(budgeted_tile&, std::exception_ptr why);
   /// Returns the tile's offset on disk; takes room there if it has none yet.
-  std::uint64_t place_on_disk(budgeted_tile&);
+  std::uint64_t offset_on_disk(budgeted_tile&);
   /// Gives up the tile's room on disk; calls f(offset, bytes) if it had any.
   template <class F>
   void give_up_on_disk(budgeted_tile& p, F&& f) {
@@ -117,7 +118,7 @@ class host_budget {
 
  private:
   void add_needs(const task_record&);
-  budgeted_tile& place_of(array_core&, std::uint32_t tile);
+  budgeted_tile& entry_of(array_core&, std::uint32_t tile);
   void take_room(budgeted_tile&);
   void give_room(budgeted_tile&);
   void list(budgeted_tile&);  // as the newest

@@ -22,9 +22,9 @@ void lineage::ran(call&& c) {
   l.number = ++last_number_;
   l.what = std::move(c.what);
   l.cost_ns = c.cost_ns > 0 ? static_cast<std::uint64_t>(std::llround(c.cost_ns)) : 0;
-  l.place = c.place;
+  l.executor = c.executor;
   cost_ns_ += l.cost_ns;
-  changed_site(c.place).cost_ns += l.cost_ns;
+  changed_site(c.executor).cost_ns += l.cost_ns;
   ++call_count_;
   l.broken = !c.repeatable;
   l.may_be_lost = c.may_be_lost;
@@ -61,7 +61,7 @@ void lineage::ran(call&& c) {
     check(&k);
   }
   to_drop_.push_back(&l);  // it is dropped at once if none of its writes is needed
-  settle();
+  judge_all();
 }
 
 void lineage::leaves_home(std::uint64_t array, std::uint32_t tile) {
@@ -70,7 +70,7 @@ void lineage::leaves_home(std::uint64_t array, std::uint32_t tile) {
   if (t.newest == t.home) t.given_up = true;  // also for a tile not known before: home had its newest version
   ++t.overwriting;
   t.home.reset();
-  settle();
+  judge_all();
 }
 
 void lineage::came_home(std::uint64_t array, std::uint32_t tile, std::uint32_t version) {
@@ -85,7 +85,7 @@ void lineage::came_home(std::uint64_t array, std::uint32_t tile, std::uint32_t v
   note_newest(*t, version);
   check_version(*t, version);
   not_asked(*t);
-  settle();
+  judge_all();
   if (known_tile* const still = find(array, tile)) {
     if (still->away) hurry(*still);
     tidy(*still);
@@ -107,7 +107,7 @@ void lineage::overwritten(std::uint64_t array, std::uint32_t tile, std::uint32_t
   if (!t->newest || is_newer(version, *t->newest)) t->given_up = false;
   note_newest(*t, version);
   not_asked(*t);
-  settle();
+  judge_all();
 }
 
 void lineage::give_up(std::uint64_t array, std::uint32_t tile) {
@@ -116,7 +116,7 @@ void lineage::give_up(std::uint64_t array, std::uint32_t tile) {
   t->given_up = true;
   check_version(*t, t->newest);
   not_asked(*t);
-  settle();
+  judge_all();
 }
 
 void lineage::forget(std::uint64_t array) {
@@ -134,7 +134,7 @@ void lineage::forget(std::uint64_t array) {
     t = tile.values ? std::next(t) : a.tiles.erase(t);
   }
   if (a.tiles.empty()) arrays_.erase(at);
-  settle();
+  judge_all();
 }
 
 // ---- retained copies ------------------------------------------------------------------------------------------------
@@ -163,7 +163,7 @@ bool lineage::kept(const value& what, std::uint64_t bytes) {
   v->kept_bytes = bytes;
   kept_bytes_ += bytes;
   check(v);
-  settle();
+  judge_all();
   return true;
 }
 
@@ -178,7 +178,7 @@ std::vector<value> lineage::take_unwanted() {
     all.push_back(name);
     check(v);
   }
-  settle();
+  judge_all();
   return all;
 }
 
@@ -332,7 +332,7 @@ void lineage::check_version(known_tile& t, const std::optional<std::uint32_t>& v
 }
 
 // Judges all values that a change affects before it drops a call: one of them may make the call needed.
-void lineage::settle() {
+void lineage::judge_all() {
   for (;;) {
     while (!to_check_.empty()) {
       known_value* const v = to_check_.back();
@@ -378,7 +378,7 @@ void lineage::drop(logged& c) {
   c.number = 0;
   c.broken = false;
   cost_ns_ -= c.cost_ns;
-  changed_site(c.place).cost_ns -= c.cost_ns;
+  changed_site(c.executor).cost_ns -= c.cost_ns;
   --call_count_;
   free_calls_.push_back(&c);
 }
@@ -400,8 +400,8 @@ void lineage::stop_reading(logged& c) {
   for (const read_link& r : c.reads) {
     known_value& v = *r.what;
     const reader last = v.readers.back();
-    v.readers[r.place] = last;
-    last.call->reads[last.read].place = r.place;
+    v.readers[r.index] = last;
+    last.call->reads[last.read].index = r.index;
     v.readers.pop_back();
     check(&v);
   }
@@ -414,7 +414,7 @@ void lineage::note_away(known_tile& t) {
   const known_value* const v = t.newest ? find(t, *t.newest) : nullptr;
   const bool away = v && v->maker && !is_here(*v) && is_current(*v);
   if (!away && !t.away) return;
-  const std::uint16_t in = away ? v->maker->place : t.away_in;
+  const std::uint16_t in = away ? v->maker->executor : t.away_in;
   if (t.away) changed_site(t.away_in).away_ns -= t.away_ns;
   t.away_ns = away ? t.fetch_worth_ns : 0;
   changed_site(in).away_ns += t.away_ns;

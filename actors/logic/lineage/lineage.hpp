@@ -9,8 +9,8 @@
 // allow: when every value that is nowhere else has been brought home, the log is empty. A value brought home need not
 // be the newest: calls before it are not needed then.
 //
-// The log of each place (a node) is bounded by the cost of the calls that ran there and might have to be repeated if it
-// died. Beyond the bound, the tiles that have been away longest are to be brought home; but not so often that this
+// The log of each executor (a node) is bounded by the cost of the calls that ran there and might have to be repeated if
+// it died. Beyond the bound, the tiles that have been away longest are to be brought home; but not so often that this
 // takes more of a link than it is worth: each write says which cost of calls makes up for bringing that tile home.
 //
 // A call is *broken* if it cannot be repeated: it must run once only, or an input is gone for good. It stays while its
@@ -43,10 +43,10 @@ struct value {
 /// Steps that make lost values again. They write into buffers of their own: home's bytes stay as they are until the
 /// end, when the reexecuted values are put in their places.
 struct reexecution_plan {
-  enum class place { home, kept, step };
+  enum class origin { home, kept, step };
   struct source {
     value what;
-    place where = place::home;
+    origin where = origin::home;
     std::uint32_t step = 0;  // that makes the value
   };
   struct step {
@@ -72,7 +72,7 @@ struct reexecution_plan {
 
 struct lineage_bounds {
   std::size_t calls = 100'000;
-  double cost_ns = 1e9;  // of the calls of one place
+  double cost_ns = 1e9;  // of the calls of one executor
   std::uint64_t kept_bytes = 256u << 20;
 };
 
@@ -91,8 +91,8 @@ class lineage {
     std::shared_ptr<const void> what;
     float cost_ns = 0;
     bool repeatable = true;
-    bool may_be_lost = false;  // not repeatable, and what it wrote is not brought home for that alone
-    std::uint16_t place = 0;   // the executor where it ran
+    bool may_be_lost = false;     // not repeatable, and what it wrote is not brought home for that alone
+    std::uint16_t executor = 0;  // the executor where it ran
   };
   using tile_of = std::pair<std::uint64_t, std::uint32_t>;  // array, tile
 
@@ -131,8 +131,8 @@ class lineage {
   // ---- keeping the log short ----------------------------------------------------------------------------------------
   /// Returns the tiles that should be brought home now: at once those that a broken call wrote and those written with
   /// `at_once`; and, while a bound is exceeded, those that have been away longest. Of the latter, the tiles of one
-  /// place that are asked for and not home yet never exceed `bytes` together, or are one tile. A tile is returned once,
-  /// until it has come home.
+  /// executor that are asked for and not home yet never exceed `bytes` together, or are one tile. A tile is returned
+  /// once, until it has come home.
   std::vector<tile_of> to_save(std::uint64_t bytes);
   /// True if the log would be shorter if the tile were of this version at home.
   bool is_wanted(const value&) const;
@@ -147,8 +147,8 @@ class lineage {
   std::size_t calls() const { return call_count_; }
   double cost_ns() const { return static_cast<double>(cost_ns_); }
   std::uint64_t kept_bytes() const { return kept_bytes_; }
-  double cost_ns(std::uint16_t place) const {
-    return place < sites_.size() ? static_cast<double>(sites_[place].cost_ns) : 0;
+  double cost_ns(std::uint16_t executor) const {
+    return executor < sites_.size() ? static_cast<double>(sites_[executor].cost_ns) : 0;
   }
 
  private:
@@ -160,7 +160,7 @@ class lineage {
 
   struct read_link {
     known_value* what;
-    std::uint32_t place;  // index in the value's readers
+    std::uint32_t index;  // index in the value's readers
   };
   struct reader {
     logged* call;
@@ -172,7 +172,7 @@ class lineage {
     std::vector<known_value*> writes;
     std::shared_ptr<const void> what;
     std::uint64_t cost_ns = 0;
-    std::uint16_t place = 0;
+    std::uint16_t executor = 0;
     std::uint32_t needed = 0;  // number of writes that are needed
     bool broken = false, may_be_lost = false;
     reexecution_plan::reason why = reexecution_plan::reason::gone;
@@ -199,7 +199,7 @@ class lineage {
     bool at_once = false, rests = false;
     bool given_up = false, asked = false, away = false, listed = false;
     std::uint16_t away_in = 0, asked_in = 0;
-    known_tile* before = nullptr;  // neighbours among those away in one place and not asked for, oldest first
+    known_tile* before = nullptr;  // neighbours among those away on one executor and not asked for, oldest first
     known_tile* after = nullptr;
   };
   struct site {
@@ -232,7 +232,7 @@ class lineage {
 
   void check(known_value*);
   void check_version(known_tile&, const std::optional<std::uint32_t>& version);
-  void settle();
+  void judge_all();
   void judge(known_value&);
   void drop(logged&);
   void break_off(logged&, const value& lacks);
@@ -247,10 +247,10 @@ class lineage {
   void hurry(known_tile&);
   static bool is_urgent(const known_tile&);
   bool is_dear(const site&) const;
-  site& changed_site(std::uint16_t place) {
-    changed_.insert(place);
-    if (place >= sites_.size()) sites_.resize(place + 1u);
-    return sites_[place];
+  site& changed_site(std::uint16_t executor) {
+    changed_.insert(executor);
+    if (executor >= sites_.size()) sites_.resize(executor + 1u);
+    return sites_[executor];
   }
 
   const bounds bounds_;
@@ -261,7 +261,7 @@ class lineage {
   std::vector<known_value*> free_values_;
   std::uint64_t last_number_ = 0, cost_ns_ = 0, kept_bytes_ = 0;
   std::size_t call_count_ = 0;
-  std::vector<site> sites_;  // up to the last place that has been named
+  std::vector<site> sites_;  // up to the last executor that has been named
   detail::id_set changed_;   // sites that changed since the last `to_save`
   std::vector<tile_of> hurried_;
   std::vector<value> unwanted_;

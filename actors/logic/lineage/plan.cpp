@@ -22,7 +22,7 @@ class lineage::planner {
   }
 
  private:
-  using place = reexecution_plan::place;
+  using origin = reexecution_plan::origin;
   using lack = std::pair<value, reexecution_plan::reason>;
   struct step_state {
     std::optional<lack> lacks;
@@ -32,7 +32,7 @@ class lineage::planner {
   static constexpr std::uint32_t to_the_end = ~std::uint32_t{0};
 
   static bool can_repeat(const known_value& v) { return v.maker && !v.maker->broken; }
-  static place place_of(const known_value& v) { return is_at_home(v) ? place::home : place::kept; }
+  static origin origin_of(const known_value& v) { return is_at_home(v) ? origin::home : origin::kept; }
   // Returns why a value that is not here cannot be made.
   static lack why_not(const known_value* v, const value& name) {
     if (!v || !v->maker) return {name, reexecution_plan::reason::gone};
@@ -71,7 +71,7 @@ class lineage::planner {
     for (const value& l : lost_) {
       const known_value* const v = log_.find(l);
       if (v && is_here(*v)) {
-        plan_.reexecuted.push_back({l, place_of(*v), 0});
+        plan_.reexecuted.push_back({l, origin_of(*v), 0});
       } else if (!v || !can_repeat(*v)) {
         const auto [lacks, why] = why_not(v, l);
         plan_.holes.push_back({l, lacks, why});
@@ -80,7 +80,7 @@ class lineage::planner {
       } else {
         s.wanted = true;
         last_use_[v] = to_the_end;
-        plan_.reexecuted.push_back({l, place::step, 0});
+        plan_.reexecuted.push_back({l, origin::step, 0});
       }
     }
     for (auto c = calls_.rbegin(); c != calls_.rend(); ++c) {
@@ -101,10 +101,10 @@ class lineage::planner {
       plan_.cost_ns += static_cast<double>(c->cost_ns);
       for (const read_link& r : c->reads) {
         if (is_here(*r.what)) {
-          to.reads.push_back({name_of(*r.what), place_of(*r.what), 0});
+          to.reads.push_back({name_of(*r.what), origin_of(*r.what), 0});
           continue;
         }
-        to.reads.push_back({name_of(*r.what), place::step, states_.at(r.what->maker).step});
+        to.reads.push_back({name_of(*r.what), origin::step, states_.at(r.what->maker).step});
         if (std::uint32_t& last = last_use_.at(r.what); last != to_the_end) last = s.step;
       }
       for (const known_value* v : c->writes) {
@@ -115,7 +115,7 @@ class lineage::planner {
     for (const auto& [v, last] : last_use_)
       if (last != to_the_end) plan_.steps[last].done_with.push_back(name_of(*v));
     for (reexecution_plan::source& r : plan_.reexecuted)
-      if (r.where == place::step) r.step = states_.at(log_.find(r.what)->maker).step;
+      if (r.where == origin::step) r.step = states_.at(log_.find(r.what)->maker).step;
   }
 
   const lineage& log_;

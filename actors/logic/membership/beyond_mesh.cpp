@@ -36,11 +36,11 @@ void membership::leave_mesh(time_point now) {
   is_mesh_ = false;
   next_turn_ = now;
   for (auto& [n, m] : members_) {
-    m.asked = {};
-    m.watched = now;
-    if (m.met && !m.session)
+    m.signs.asked = {};
+    m.watch.since = now;
+    if (m.met && !m.session.up)
       attend(m);
-    else if (!m.session && !m.record.is_out())
+    else if (!m.session.up && !m.record.is_out())
       dials_.let_be(n, now, true);
     show(m, node_end::said);
   }
@@ -50,16 +50,16 @@ void membership::leave_mesh(time_point now) {
 void membership::make_mesh(time_point now) {
   is_mesh_ = true;
   for (auto& [n, m] : members_) {
-    m.chosen = false;
-    m.heard = m.since = m.answered = now;  // it was not expected to say anything so far
-    m.asked = {};
-    m.sent = 0;
+    m.watch.chosen = false;
+    m.signs.heard = m.session.since = m.signs.answered = now;  // it was not expected to say anything so far
+    m.signs.asked = {};
+    m.signs.sent = 0;
     if (m.record.is_out() || !m.known) continue;
     attend(m);
-    if (m.session && m.greeted) {
-      if (!std::exchange(m.said_link, true)) say(n, detail::node_link{use_of(m)});
+    if (m.session.up && m.session.greeted) {
+      if (!std::exchange(m.session.said_link, true)) say(n, detail::node_link{use_of(m)});
       link(m);
-    } else if (!m.session) {
+    } else if (!m.session.up) {
       dials_.want(n, m.record.addresses, self_.addresses.empty() || self_.node < n ? now : now + 1s);
     }
     show(m, node_end::let_go);
@@ -71,10 +71,10 @@ void membership::make_mesh(time_point now) {
 void membership::beat_beyond(time_point now) {
   for (const node_id& n : attended()) {
     const member& m = members_.at(n);
-    if (!m.session || !m.greeted) continue;
+    if (!m.session.up || !m.session.greeted) continue;
     if (is_watched(m))
-      beat_to(m, m.chosen || now - m.heard >= 2 * options_.heartbeat, now);
-    else if (is_awaited(m) || m.doubted)
+      beat_to(m, m.watch.chosen || now - m.signs.heard >= 2 * options_.heartbeat, now);
+    else if (is_awaited(m) || m.doubt.stands)
       beat_to(m, true, now);
   }
   // Asks some of the connected members that are not watched, in turn.
@@ -92,8 +92,8 @@ void membership::beat_beyond(time_point now) {
     if (found == members_.end()) continue;
     member& m = found->second;
     if (!is_connected(m) || is_watched(m) || is_awaited(m)) continue;
-    if (now - m.heard < 2 * options_.heartbeat) continue;  // it has said something unasked
-    m.asked = now;
+    if (now - m.signs.heard < 2 * options_.heartbeat) continue;  // it has said something unasked
+    m.signs.asked = now;
     ++asked;
     beat_to(m, true, now);
   }
@@ -122,8 +122,8 @@ membership::member* membership::next_in_turn(bool with_connected) {
     const auto found = n ? members_.find(*n) : members_.end();
     if (found == members_.end()) continue;
     member& m = found->second;
-    if (!m.known || m.record.is_out() || m.chosen || m.wanted || is_awaited(m)) continue;
-    if (m.record.addresses.empty() || (m.session && !with_connected)) continue;
+    if (!m.known || m.record.is_out() || m.watch.chosen || m.watch.wanted || is_awaited(m)) continue;
+    if (m.record.addresses.empty() || (m.session.up && !with_connected)) continue;
     if (m.record.claim == node_claim::suspect && random_() % suspects_skipped != 0) continue;  // others look after it
     return &m;
   }
@@ -135,16 +135,16 @@ void membership::choose(time_point now) {
   member* oldest = nullptr;
   for (const node_id& n : attended()) {
     member& m = members_.at(n);
-    if (!m.chosen) continue;
+    if (!m.watch.chosen) continue;
     ++chosen;
-    if (!oldest || m.watched < oldest->watched) oldest = &m;
+    if (!oldest || m.watch.since < oldest->watch.since) oldest = &m;
   }
   std::size_t more = chosen < options_.watched ? std::min(new_at_once, options_.watched - chosen) : 0;
   if (now >= next_turn_) {
     next_turn_ = now + options_.turn;
     // A silent member stays watched until that has an end.
-    if (more == 0 && oldest && now - oldest->heard < options_.suspect && !oldest->wanted) {
-      oldest->chosen = false;
+    if (more == 0 && oldest && now - oldest->signs.heard < options_.suspect && !oldest->watch.wanted) {
+      oldest->watch.chosen = false;
       if (!oldest->met) rest(*oldest, now, true);
       more = 1;
     }
@@ -152,25 +152,25 @@ void membership::choose(time_point now) {
   for (; more > 0; --more) {
     member* const m = next_in_turn(false);  // connected members are looked after anyway
     if (!m) return;
-    m->chosen = true;
+    m->watch.chosen = true;
     watch(*m, now);
   }
 }
 
 void membership::watch(member& m, time_point now) {
-  m.watched = now;
+  m.watch.since = now;
   attend(m);
-  if (m.session) return;
-  m.since = now;
+  if (m.session.up) return;
+  m.session.since = now;
   m.empty.clear();
   dials_.want(m.record.node, m.record.addresses, now);
 }
 
 /// Awaits a sign of life of a member that is not watched.
 void membership::ask(member& m, time_point now) {
-  m.asked = now;
+  m.signs.asked = now;
   attend(m);
-  if (m.session) return;
+  if (m.session.up) return;
   m.empty.clear();
   dials_.want(m.record.node, m.record.addresses, now);
 }
@@ -179,13 +179,14 @@ void membership::ask(member& m, time_point now) {
 
 void membership::work_with(const node_id& n, time_point now) {
   const auto found = members_.find(n);
-  if (found == members_.end() || found->second.record.is_out() || std::exchange(found->second.wanted, true)) return;
+  if (found == members_.end() || found->second.record.is_out() || std::exchange(found->second.watch.wanted, true))
+    return;
   member& m = found->second;
-  m.watched = now;
+  m.watch.since = now;
   if (is_mesh_) return;
   watch(m, now);
-  if (m.session && m.greeted) {
-    m.said_link = true;
+  if (m.session.up && m.session.greeted) {
+    m.session.said_link = true;
     say(n, detail::node_link{detail::link_use::work});
   }
   link(m);
@@ -193,7 +194,7 @@ void membership::work_with(const node_id& n, time_point now) {
 
 void membership::keep_links(time_point now) {
   std::size_t links = 0;
-  for (const node_id& n : attended()) links += members_.at(n).wanted ? 1 : 0;
+  for (const node_id& n : attended()) links += members_.at(n).watch.wanted ? 1 : 0;
   for (std::size_t more = new_at_once; more > 0 && links < links_wanted_; --more, ++links) {
     member* const m = next_in_turn(true);
     if (!m) return;
@@ -206,19 +207,19 @@ void membership::keep_links(time_point now) {
 /// Ends a connection that is of no use any more. `says_so`: false if it is broken, or if the peer has said so.
 void membership::rest(member& m, time_point now, bool says_so) {
   const node_id n = m.record.node;
-  if (std::exchange(m.session, false)) {
+  if (std::exchange(m.session.up, false)) {
     if (says_so) say(n, detail::node_rest{});
     actions_.push_back(close{n});
   }
-  m.greeted = m.chosen = m.said_link = m.heard_link = false;
-  m.asked = {};
+  m.session.greeted = m.watch.chosen = m.session.said_link = m.session.heard_link = false;
+  m.signs.asked = {};
   dials_.let_be(n, now, true);
   if (std::exchange(m.met, false)) {
-    m.doubted = false;
+    m.doubt.stands = false;
     actions_.push_back(gone{n, node_end::let_go});
     show(m, node_end::let_go);
   }
-  if (m.wanted && !is_mesh_) watch(m, now);
+  if (m.watch.wanted && !is_mesh_) watch(m, now);
   if (is_mesh_) dials_.want(n, m.record.addresses, now + patience);
 }
 
@@ -229,8 +230,8 @@ void membership::let_rest(time_point now) {
     const member& m = members_.at(n);
     if (!is_connected(m) || is_watched(m)) continue;
     ++connected;
-    const bool is_needed = is_awaited(m) || m.doubted || !m.askers.empty() || m.record.addresses.empty();
-    if (!is_needed && now - m.since >= options_.turn) idle.emplace_back(m.since, n);
+    const bool is_needed = is_awaited(m) || m.doubt.stands || !m.askers.empty() || m.record.addresses.empty();
+    if (!is_needed && now - m.session.since >= options_.turn) idle.emplace_back(m.session.since, n);
   }
   std::sort(idle.begin(), idle.end());
   for (std::size_t i = 0; i < idle.size() && connected > options_.unwatched; ++i, --connected)
@@ -248,7 +249,7 @@ void membership::probe_isolation(time_point now) {
   member* at = nullptr;
   std::size_t seen = 0;
   for (auto& [n, m] : members_)
-    if (m.record.claim == node_claim::gone && !m.session && !m.record.addresses.empty() && random_() % ++seen == 0)
+    if (m.record.claim == node_claim::gone && !m.session.up && !m.record.addresses.empty() && random_() % ++seen == 0)
       at = &m;
   if (at) dials_.probe_gone(at->record.node, at->record.addresses, now);
 }

@@ -9,18 +9,19 @@
 namespace troupe::logic {
 
 void membership::doubt(member& m, time_point now) {
-  if (m.doubted || !m.met) return;
-  m.doubted = true;
-  m.doubted_at = now;
-  m.probed = {};
+  if (m.doubt.stands || !m.met) return;
+  m.doubt.stands = true;
+  m.doubt.since = now;
+  m.doubt.probed = {};
   actions_.push_back(suspected{m.record.node});
 }
 
 void membership::end(member& m, node_end why, node_claim claim, time_point now) {
   const node_id n = m.record.node;
-  const bool was_met = std::exchange(m.met, false), had_session = std::exchange(m.session, false);
+  const bool was_met = std::exchange(m.met, false), had_session = std::exchange(m.session.up, false);
   m.record.claim = claim;
-  m.greeted = m.doubted = m.wanted = m.chosen = m.said_link = m.heard_link = false;
+  m.session.greeted = m.doubt.stands = m.watch.wanted = m.watch.chosen = m.session.said_link = m.session.heard_link =
+      false;
   m.ended = now;
   m.askers.clear();
   turns_.clear();

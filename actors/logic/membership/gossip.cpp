@@ -33,9 +33,9 @@ void membership::merge(const node_record& r, time_point now) {
   if (r.incarnation > m.record.incarnation) {
     if (m.known && !m.record.is_out()) {
       end(m, node_end::replaced, node_claim::gone, now);
-    } else if (m.session) {
+    } else if (m.session.up) {
       actions_.push_back(close{r.node});
-      m.session = m.greeted = false;
+      m.session.up = m.session.greeted = false;
     }
     m.record = r;
     m.known = true;
@@ -51,7 +51,7 @@ void membership::merge(const node_record& r, time_point now) {
   m.record.round = r.round;
   if (!r.addresses.empty()) m.record.addresses = r.addresses;
   changed(m);
-  if (is_later) m.alive = now;  // only the member itself raises its round
+  if (is_later) m.signs.told = now;  // only the member itself raises its round
   if (r.claim == node_claim::live) {
     m.record.claim = node_claim::live;
     spread(r.node);
@@ -63,7 +63,7 @@ void membership::merge(const node_record& r, time_point now) {
     doubt(m, now);
     if (is_connected(m)) {
       say(r.node, beat_for(m, true, now));
-      if (m.asked <= m.heard) m.asked = now;
+      if (m.signs.asked <= m.signs.heard) m.signs.asked = now;
     }
     spread(r.node);
   }
@@ -71,7 +71,7 @@ void membership::merge(const node_record& r, time_point now) {
 
 void membership::merge_out(member& m, const node_record& r, time_point now) {
   // A node that is really gone was silent to this node for as long as to the sender, but for a heartbeat.
-  if (r.claim == node_claim::gone && is_connected(m) && now - m.heard < options_.gone - options_.heartbeat)
+  if (r.claim == node_claim::gone && is_connected(m) && now - m.signs.heard < options_.gone - options_.heartbeat)
     return challenge(m, r);
   m.record.round = r.round;
   m.known = true;
@@ -88,15 +88,15 @@ void membership::revive(member& m, const node_record& r, time_point now) {
   m.record = r;
   if (r.addresses.empty()) m.record.addresses = addresses;
   m.known = true;
-  m.doubted = false;
-  m.alive = now;
+  m.doubt.stands = false;
+  m.signs.told = now;
   m.challenged.reset();
   changed(m);
   spread(r.node);
   if (!is_mesh_ && !rounds_.is_over()) rounds_.add(r.node);
-  if (m.session && m.greeted) return link(m);
-  if (m.session) return;
-  m.since = now;
+  if (m.session.up && m.session.greeted) return link(m);
+  if (m.session.up) return;
+  m.session.since = now;
   if (!is_mesh_) return dials_.let_be(r.node, now, true);
   // The two nodes have just heard of each other: one dials, the other only if it cannot be reached. A node that listens
   // nowhere cannot be.

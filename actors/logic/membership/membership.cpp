@@ -73,29 +73,30 @@ void membership::session_up(const node_id& n, std::uint64_t incarnation, const s
     actions_.push_back(close{n});
     return;
   }
-  if (m.session) {
+  if (m.session.up) {
     const node_record record = m.record;
     session_down(n, now);  // a member that came and went is forgotten
     members_[n].record = record;
   }
   member& up = members_[n];
-  up.session = true;
-  up.greeted = false;
-  up.said_link = up.heard_link = false;
-  up.heard = up.since = up.answered = now;
-  up.asked = up.deaf = {};
-  up.sent = 0;
+  up.session.up = true;
+  up.session.greeted = false;
+  up.session.said_link = up.session.heard_link = false;
+  up.signs.heard = up.session.since = up.signs.answered = now;
+  up.signs.asked = up.signs.deaf_since = {};
+  up.signs.sent = 0;
   up.empty.clear();
   up.challenged.reset();
   if (!addresses.empty()) up.record.addresses = addresses;
   dials_.reached(n, addresses, dialled);
   if (is_mesh_ || !up.known)
     for (auto& [other, o] : members_)  // an address belongs to one process only
-      if (other != n && o.known && !o.session && !o.record.is_out() && share_an_address(addresses, o.record.addresses))
+      if (other != n && o.known && !o.session.up && !o.record.is_out() &&
+          share_an_address(addresses, o.record.addresses))
         end(o, node_end::replaced, node_claim::gone, now);
 
   attend(up);
-  up.said_link = up.met || up.wanted || (is_mesh_ && active_.size() < 2 * options_.mesh_max);
+  up.session.said_link = up.met || up.watch.wanted || (is_mesh_ && active_.size() < 2 * options_.mesh_max);
   node_hello h{self_, up.met, {}, static_cast<std::uint32_t>(sums_.count() + 1), digest(), use_of(up)};
   if (up.record.claim != node_claim::live) h.of_you = up.record;
   say(n, std::move(h));
@@ -105,10 +106,10 @@ void membership::session_down(const node_id& n, time_point now) {
   const auto found = members_.find(n);
   if (found == members_.end()) return;
   member& m = found->second;
-  if (!m.session && m.known && !m.record.is_out()) return;
-  const bool had_use = !is_mesh_ && m.known && !m.record.is_out() && now - m.since >= a_while;
-  m.session = m.greeted = false;
-  m.since = now;
+  if (!m.session.up && m.known && !m.record.is_out()) return;
+  const bool had_use = !is_mesh_ && m.known && !m.record.is_out() && now - m.session.since >= a_while;
+  m.session.up = m.session.greeted = false;
+  m.session.since = now;
   m.empty.clear();
   dials_.lost(n, now, m.met || had_use);
   if (!m.known && !m.record.is_out()) {
@@ -120,7 +121,7 @@ void membership::session_down(const node_id& n, time_point now) {
   if (had_use) {
     ask(m, now);  // detects a process that has ended
   } else if (!is_mesh_) {
-    m.asked = now;
+    m.signs.asked = now;
     attend(m);
   }
   if (m.met) {
@@ -136,8 +137,8 @@ void membership::refused(const node_address& a, bool nobody_listens, time_point 
   if (!nobody_listens || found == members_.end()) return;
   member& m = found->second;
   // Beyond a mesh a connection that ended just now shows that the process was there.
-  const bool was_here = m.met || (!is_mesh_ && m.known && !m.record.is_out() && now - m.heard < heard_of_late);
-  if (!was_here || m.session || std::find(m.empty.begin(), m.empty.end(), a) != m.empty.end()) return;
+  const bool was_here = m.met || (!is_mesh_ && m.known && !m.record.is_out() && now - m.signs.heard < heard_of_late);
+  if (!was_here || m.session.up || std::find(m.empty.begin(), m.empty.end(), a) != m.empty.end()) return;
   m.empty.push_back(a);
   // Only the member's own addresses count, not an alias from discovery: there could be others.
   for (const node_address& own : m.record.addresses)
@@ -147,7 +148,7 @@ void membership::refused(const node_address& a, bool nobody_listens, time_point 
 
 void membership::known(const node_address& a, const node_id& n, time_point now) {
   const auto found = members_.find(n);
-  if (found != members_.end() && found->second.session) return dials_.reached(n, {}, a);
+  if (found != members_.end() && found->second.session.up) return dials_.reached(n, {}, a);
   dials_.refused(a, now);
 }
 
@@ -157,8 +158,8 @@ void membership::heard(const node_id& n, time_point when) {
   const auto found = members_.find(n);
   if (found == members_.end()) return;
   member& m = found->second;
-  if (!m.session || when <= m.heard) return;
-  m.heard = when;
+  if (!m.session.up || when <= m.signs.heard) return;
+  m.signs.heard = when;
   believe(m, when);
 }
 
@@ -167,7 +168,7 @@ void membership::heard(const node_id& n, time_point when) {
 void membership::believe(member& m, time_point now) {
   const bool hears = hears_us(m, now);
   std::erase_if(m.askers, [&](const auto& a) {
-    const bool is = hears || (!is_deaf(m) && m.answered >= a.second);
+    const bool is = hears || (!is_deaf(m) && m.signs.answered >= a.second);
     if (is) say(a.first, node_alive{m.record.node});
     return is;
   });
@@ -176,20 +177,21 @@ void membership::believe(member& m, time_point now) {
 
 bool membership::hears_us(const member& m, time_point now) const {
   if (is_deaf(m)) return false;
-  return m.sent == 0 || now - m.answered < options_.suspect || (m.doubted && m.answered >= m.doubted_at);
+  return m.signs.sent == 0 || now - m.signs.answered < options_.suspect ||
+         (m.doubt.stands && m.signs.answered >= m.doubt.since);
 }
 
 void membership::give_up(const node_id& n, time_point now) {
   const auto found = members_.find(n);
   if (found == members_.end() || !found->second.met) return;
   member& m = found->second;
-  m.met = m.doubted = false;
+  m.met = m.doubt.stands = false;
   turns_.clear();
   actions_.push_back(gone{n, node_end::given_up});
   show(m, node_end::given_up);
-  if (!std::exchange(m.session, false)) return;
-  m.greeted = false;
-  m.since = now;
+  if (!std::exchange(m.session.up, false)) return;
+  m.session.greeted = false;
+  m.session.since = now;
   actions_.push_back(close{n});
   dials_.lost(n, now, true);
   dials_.want(n, m.record.addresses, now);
@@ -207,8 +209,8 @@ void membership::leave(time_point) {
 
 void membership::trust(member& m) {
   if (m.record.claim == node_claim::suspect) m.record.claim = node_claim::live;
-  if (!m.doubted) return;
-  m.doubted = false;
+  if (!m.doubt.stands) return;
+  m.doubt.stands = false;
   if (m.met) actions_.push_back(refuted{m.record.node});
 }
 
@@ -216,10 +218,10 @@ void membership::trust(member& m) {
 
 void membership::message(const node_id& from, const membership_message& what, time_point now) {
   const auto found = members_.find(from);
-  if (found == members_.end() || !found->second.session) return;
+  if (found == members_.end() || !found->second.session.up) return;
   member& m = found->second;
   if (const auto* b = std::get_if<node_beat>(&what)) note(m, *b, now);
-  m.heard = std::max(m.heard, now);
+  m.signs.heard = std::max(m.signs.heard, now);
   believe(m, now);
   std::visit(
       [&](const auto& x) {
@@ -236,14 +238,14 @@ void membership::message(const node_id& from, const membership_message& what, ti
 
 void membership::take_message(member& m, const node_hello& h, time_point now) {
   const node_id n = m.record.node;
-  if (m.greeted || h.self.node != n) return;
-  m.greeted = true;
+  if (m.session.greeted || h.self.node != n) return;
+  m.session.greeted = true;
   link(m, now, h.link);
   // The refutation is sent before anything that follows from the peer's joining here.
   if (h.of_you) about_me(*h.of_you);
   const bool was_met = m.met;
   merge(h.self, now);
-  if (m.record.is_out() || !m.session) return;  // joins once it has refuted
+  if (m.record.is_out() || !m.session.up) return;  // joins once it has refuted
   if (!m.known) {
     m.known = true;
     const auto addresses = std::move(m.record.addresses);
@@ -283,10 +285,10 @@ void membership::take_message(member& m, const detail::node_rest&, time_point no
 
 void membership::note(member& m, const node_beat& b, time_point now) {
   if (!is_connected(m)) return;
-  m.deaf = b.deaf_ms == 0 ? time_point{} : now - std::chrono::milliseconds(b.deaf_ms);
-  m.sent = std::max(m.sent, b.sent);
+  m.signs.deaf_since = b.deaf_ms == 0 ? time_point{} : now - std::chrono::milliseconds(b.deaf_ms);
+  m.signs.sent = std::max(m.signs.sent, b.sent);
   if (b.heard != 0 && b.heard <= own_time(now))
-    m.answered = std::max(m.answered, std::min(began_ + std::chrono::milliseconds(b.heard), now));
+    m.signs.answered = std::max(m.signs.answered, std::min(began_ + std::chrono::milliseconds(b.heard), now));
 }
 
 void membership::take_message(member& m, const node_beat& b, time_point now) {
@@ -326,7 +328,7 @@ void membership::take_message(member& m, const node_probe& p, time_point now) {
 
 void membership::take_message(member&, const node_alive& a, time_point now) {
   const auto found = members_.find(a.target);
-  if (found != members_.end()) found->second.alive = now;
+  if (found != members_.end()) found->second.signs.told = now;
 }
 
 void membership::take_message(member& m, const node_news& news, time_point now) {
@@ -346,9 +348,9 @@ node_state membership::state_of(const node_id& n) const {
   const auto found = members_.find(n);
   if (found == members_.end()) return node_state::unknown;
   const member& m = found->second;
-  if (m.met) return m.doubted ? node_state::suspect : node_state::live;
+  if (m.met) return m.doubt.stands ? node_state::suspect : node_state::live;
   if (m.shown) return m.record.claim == node_claim::suspect ? node_state::suspect : node_state::live;
-  if (m.session) return node_state::joining;
+  if (m.session.up) return node_state::joining;
   return m.record.is_out() ? node_state::gone : node_state::candidate;
 }
 

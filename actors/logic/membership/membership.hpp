@@ -188,27 +188,43 @@ class membership {
   std::size_t remembered() const { return members_.size() + dials_.size(); }
 
  private:
+  /// The session with a member. `greeted` only while it is up.
+  struct session_state {
+    bool up = false, greeted = false;
+    bool said_link = false, heard_link = false;  // on this session, by each side
+    time_point since{};                          // when it began, or ended
+  };
+  /// Why a member is watched beyond a mesh.
+  struct watch_state {
+    bool wanted = false;  // for work
+    bool chosen = false;  // in turn
+    time_point since{};
+  };
+  /// What shows that a member lives, and that it hears this node.
+  struct signs_of_life {
+    time_point heard{}, asked{};  // an answer is awaited if asked is later
+    time_point told{};            // when others last said that it lives
+    time_point deaf_since{};      // since when it hears nothing of this node, by its own word
+    time_point answered{};        // when the last message was sent to it that it has shown to have heard
+    std::uint64_t sent = 0;       // its own time in its last beat; 0: none yet
+  };
+  /// A member's silence, and what is done about it.
+  struct doubt_state {
+    bool stands = false;  // it is suspect
+    time_point since{};   // of the last doubt, over or not
+    time_point probed{}, redialled{};
+  };
   struct member {
     node_record record{};
-    bool known = false;  // other nodes may be told of it
-    bool met = false;    // it has joined, and is not gone
-    bool session = false, greeted = false;
-    bool doubted = false;                        // it is suspect
-    bool said_link = false, heard_link = false;  // on this session, by each side
-    bool wanted = false;                         // for work
-    bool chosen = false;                         // to be watched
-    bool shown = false;                          // as a member
-    std::uint64_t counted = 0;                   // its part in sums_
-    time_point watched{};                        // since when, beyond a mesh
-    time_point told_view{};
-    time_point heard{}, asked{};  // an answer is awaited if asked is later
-    time_point since{};           // when the session began, or ended
-    time_point alive{};           // as others say
-    time_point deaf{};            // since when it hears nothing of this node, by its own word
-    time_point answered{};        // when the last message was sent to it that it has shown to have heard
-    time_point doubted_at{};
-    std::uint64_t sent = 0;  // its own time in its last beat; 0: none yet
-    time_point probed{}, ended{}, differs{}, redialled{};
+    bool known = false;         // other nodes may be told of it
+    bool met = false;           // it has joined, and is not gone
+    bool shown = false;         // as a member
+    std::uint64_t counted = 0;  // its part in sums_
+    session_state session{};
+    watch_state watch{};
+    signs_of_life signs{};
+    doubt_state doubt{};
+    time_point told_view{}, ended{}, differs{};
     std::vector<node_address> empty{};                     // its addresses where no process listens any more
     std::vector<std::pair<node_id, time_point>> askers{};  // members that wait for a sign of life of it
     std::optional<std::pair<std::uint32_t, node_claim>> challenged{};
@@ -249,7 +265,9 @@ class membership {
   void take_message(member&, const detail::node_rest&, time_point now);
   void take_message(member&, const detail::node_sums&, time_point now);
   static detail::link_use use_of(const member& m) {
-    return m.wanted ? detail::link_use::work : m.said_link ? detail::link_use::idle : detail::link_use::none;
+    return m.watch.wanted        ? detail::link_use::work
+           : m.session.said_link ? detail::link_use::idle
+                                 : detail::link_use::none;
   }
   void trust(member&);
   void note(member&, const detail::node_beat&, time_point now);
@@ -270,7 +288,7 @@ class membership {
   // timers.cpp: what time brings
   void tolerate_own_delay(time_point::duration late, time_point now);
   void beat(time_point now);
-  bool is_deaf(const member& m) const { return m.session && is_watched(m) && m.deaf != time_point{}; }
+  bool is_deaf(const member& m) const { return m.session.up && is_watched(m) && m.signs.deaf_since != time_point{}; }
   bool hears_us(const member& m, time_point now) const;
   void look_after(member&, time_point now);
   void probe(member&, time_point now);
@@ -284,11 +302,11 @@ class membership {
   void fit_mesh(time_point now);
   void leave_mesh(time_point now);
   void make_mesh(time_point now);
-  bool is_watched(const member& m) const { return is_mesh_ || m.wanted || m.chosen; }
-  bool is_awaited(const member& m) const { return m.asked > m.heard; }
+  bool is_watched(const member& m) const { return is_mesh_ || m.watch.wanted || m.watch.chosen; }
+  bool is_awaited(const member& m) const { return m.signs.asked > m.signs.heard; }
   void attend(const member& m) { active_.insert(m.record.node); }
   bool needs_attention(const member& m) const {
-    return m.session || m.met || m.wanted || m.chosen || is_awaited(m) || !m.askers.empty();
+    return m.session.up || m.met || m.watch.wanted || m.watch.chosen || is_awaited(m) || !m.askers.empty();
   }
   void beat_beyond(time_point now);
   void look_around(time_point now);
@@ -302,9 +320,11 @@ class membership {
   void rest(member&, time_point now, bool says_so);
   void pass_on(const member&);
 
-  bool is_connected(const member& m) const { return m.session && m.greeted && !m.record.is_out(); }
+  bool is_connected(const member& m) const { return m.session.up && m.session.greeted && !m.record.is_out(); }
   /// True if this node itself has heard of the member lately.
-  bool is_fresh(const member& m, time_point now) const { return is_connected(m) && now - m.heard < options_.suspect; }
+  bool is_fresh(const member& m, time_point now) const {
+    return is_connected(m) && now - m.signs.heard < options_.suspect;
+  }
 
   const membership_options options_;
   node_record self_;

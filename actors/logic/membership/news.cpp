@@ -35,13 +35,13 @@ void membership::tell_news(std::vector<node_record>& to) {
 
 void membership::say_all(const std::vector<node_record>& records) {
   for (const node_id& n : attended())
-    if (const member& m = members_.at(n); m.session && (m.greeted || m.record.is_out()))
+    if (const member& m = members_.at(n); m.session.up && (m.session.greeted || m.record.is_out()))
       say(n, node_news{false, false, records});
 }
 
 node_beat membership::beat_for(const member& m, bool answer, time_point now) const {
-  node_beat b{answer, digest(), views_.agreed().rank(), {}, 0, own_time(now), m.sent};
-  if (const auto quiet = now - m.heard; is_watched(m) && quiet >= 2 * options_.heartbeat)
+  node_beat b{answer, digest(), views_.agreed().rank(), {}, 0, own_time(now), m.signs.sent};
+  if (const auto quiet = now - m.signs.heard; is_watched(m) && quiet >= 2 * options_.heartbeat)
     b.deaf_ms = static_cast<std::uint32_t>(std::chrono::duration_cast<std::chrono::milliseconds>(quiet).count());
   return b;
 }

@@ -23,7 +23,7 @@ class rounds {
 
   explicit rounds(std::uint64_t seed) : random_(seed) {}
 
-  /// Adds a member to this round, at a random place of the rest.
+  /// Adds a member to this round, at a random position in the rest.
   void add(const node_id& n) {
     left_.push_back(n);
     std::swap(left_.back(), left_[random_() % left_.size()]);

@@ -22,15 +22,16 @@ void membership::show(member& m, node_end why) {
 /// Notes which use the peer has for the session.
 void membership::link(member& m, time_point now, detail::link_use use) {
   if (use == detail::link_use::none) return;
-  m.heard_link = true;
-  if (use == detail::link_use::work && !std::exchange(m.wanted, true)) m.watched = now;
+  m.session.heard_link = true;
+  if (use == detail::link_use::work && !std::exchange(m.watch.wanted, true)) m.watch.since = now;
 }
 
 /// Joins the member once both sides have said that the session is a link.
 void membership::link(member& m) {
-  if (m.met || !m.greeted || m.record.is_out()) return;
-  if ((m.wanted || m.heard_link) && !std::exchange(m.said_link, true)) say(m.record.node, detail::node_link{use_of(m)});
-  if (m.said_link && m.heard_link) join(m);
+  if (m.met || !m.session.greeted || m.record.is_out()) return;
+  if ((m.watch.wanted || m.session.heard_link) && !std::exchange(m.session.said_link, true))
+    say(m.record.node, detail::node_link{use_of(m)});
+  if (m.session.said_link && m.session.heard_link) join(m);
 }
 
 const std::vector<node_id>& membership::live() const {
@@ -62,7 +63,7 @@ std::uint64_t membership::own_time(time_point now) const {
 std::vector<node_id> membership::some_connected(std::size_t count, const node_id& but) {
   std::vector<node_id> some;
   for (const node_id& n : attended())
-    if (const member& m = members_.at(n); n != but && is_connected(m) && !m.doubted) some.push_back(n);
+    if (const member& m = members_.at(n); n != but && is_connected(m) && !m.doubt.stands) some.push_back(n);
   for (std::size_t i = 0; i < count && i < some.size(); ++i)
     std::swap(some[i], some[i + random_() % (some.size() - i)]);
   some.resize(std::min(count, some.size()));
@@ -71,7 +72,7 @@ std::vector<node_id> membership::some_connected(std::size_t count, const node_id
 
 void membership::join(member& m) {
   m.met = true;
-  m.doubted = false;
+  m.doubt.stands = false;
   m.challenged.reset();
   if (m.record.claim == node_claim::suspect) m.record.claim = node_claim::live;
   dials_.proved(m.record.node);

@@ -33,7 +33,7 @@ void membership::tick(time_point now) {
     if (!self_.is_out()) {
       beat(now);
       for (const node_id& n : attended())
-        if (member& m = members_.at(n); !m.record.is_out() || m.session) look_after(m, now);
+        if (member& m = members_.at(n); !m.record.is_out() || m.session.up) look_after(m, now);
       if (!is_mesh_) look_around(now);
       agree(now);
     }
@@ -51,78 +51,78 @@ void membership::tolerate_own_delay(time_point::duration late, time_point now) {
   };
   for (const node_id& n : attended()) {
     member& m = members_.at(n);
-    shift(m.heard);
-    shift(m.asked);
-    shift(m.since);
-    shift(m.alive);
-    shift(m.deaf);
-    shift(m.answered);
-    shift(m.doubted_at);
-    shift(m.watched);
+    shift(m.signs.heard);
+    shift(m.signs.asked);
+    shift(m.session.since);
+    shift(m.signs.told);
+    shift(m.signs.deaf_since);
+    shift(m.signs.answered);
+    shift(m.doubt.since);
+    shift(m.watch.since);
   }
 }
 
 void membership::beat(time_point now) {
   if (!is_mesh_) return beat_beyond(now);
   for (auto& [n, m] : members_)
-    if (m.session && m.greeted) beat_to(m, now - m.heard >= 2 * options_.heartbeat, now);
+    if (m.session.up && m.session.greeted) beat_to(m, now - m.signs.heard >= 2 * options_.heartbeat, now);
 }
 
 /// Returns the time since which this node has no sign of life of its own.
 membership::time_point membership::quiet_since(const member& m, time_point now) const {
   if (!is_watched(m)) {
-    if (m.met && !m.session) return m.since;
-    return is_awaited(m) ? m.asked : now;
+    if (m.met && !m.session.up) return m.session.since;
+    return is_awaited(m) ? m.signs.asked : now;
   }
-  time_point heard = is_deaf(m) ? std::min(m.heard, m.deaf) : m.heard;
+  time_point heard = is_deaf(m) ? std::min(m.signs.heard, m.signs.deaf_since) : m.signs.heard;
   // The last message may have been under way for long: what its sender had heard by then shows how long.
-  if (m.sent != 0 && (is_deaf(m) || now - m.heard >= 2 * options_.heartbeat))
-    heard = std::min(heard, m.answered + options_.heartbeat);
-  time_point quiet = m.since;
-  if (!m.session && m.heard != time_point{}) quiet = std::min(m.since, heard);
-  if (m.session) quiet = heard;
-  return is_mesh_ ? quiet : std::max(quiet, m.watched);
+  if (m.signs.sent != 0 && (is_deaf(m) || now - m.signs.heard >= 2 * options_.heartbeat))
+    heard = std::min(heard, m.signs.answered + options_.heartbeat);
+  time_point quiet = m.session.since;
+  if (!m.session.up && m.signs.heard != time_point{}) quiet = std::min(m.session.since, heard);
+  if (m.session.up) quiet = heard;
+  return is_mesh_ ? quiet : std::max(quiet, m.watch.since);
 }
 
 void membership::look_after(member& m, time_point now) {
   const node_id n = m.record.node;
-  if (m.session && !is_connected(m)) {  // it greets or refutes in time, or is not waited for any longer
-    if (now - m.since < options_.gone) return;
+  if (m.session.up && !is_connected(m)) {  // it greets or refutes in time, or is not waited for any longer
+    if (now - m.session.since < options_.gone) return;
     actions_.push_back(close{n});
-    m.session = m.greeted = false;
-    m.since = now;
+    m.session.up = m.session.greeted = false;
+    m.session.since = now;
     dials_.lost(n, now, false);
     return;
   }
   const time_point quiet = quiet_since(m, now);
   if (now - quiet >= options_.suspect) {
     doubt(m, now);
-    if (m.record.claim == node_claim::live && now - m.alive >= options_.suspect) {
+    if (m.record.claim == node_claim::live && now - m.signs.told >= options_.suspect) {
       m.record.claim = node_claim::suspect;
       spread(n);
     }
   }
   if (!is_mesh_ && now - quiet < options_.suspect / 2) return;  // it may be suspect to others
-  if (is_mesh_ && !m.doubted && m.record.claim != node_claim::suspect && now - quiet < options_.suspect) return;
+  if (is_mesh_ && !m.doubt.stands && m.record.claim != node_claim::suspect && now - quiet < options_.suspect) return;
   probe(m, now);
-  if (now - std::max(quiet, m.alive) >= options_.gone) return end(m, node_end::silent, node_claim::gone, now);
-  if (m.doubted && m.session) dial_anew(m, now);
+  if (now - std::max(quiet, m.signs.told) >= options_.gone) return end(m, node_end::silent, node_claim::gone, now);
+  if (m.doubt.stands && m.session.up) dial_anew(m, now);
   // Other members hear it: the path from here is broken.
-  if (!is_mesh_ && !m.wanted && now - quiet >= options_.suspect && now - m.alive < options_.suspect)
+  if (!is_mesh_ && !m.watch.wanted && now - quiet >= options_.suspect && now - m.signs.told < options_.suspect)
     rest(m, now, false);
 }
 
 void membership::probe(member& m, time_point now) {
-  if (now - m.probed < options_.probe) return;
-  m.probed = now;
+  if (now - m.doubt.probed < options_.probe) return;
+  m.doubt.probed = now;
   for (const node_id& n : some_connected(options_.probes, m.record.node)) say(n, detail::node_probe{m.record.node});
 }
 
 /// Dials a silent member anew: after a cut of a second, TCP of the system tries again only at three, when the peer is
 /// gone; a new connection is there at once.
 void membership::dial_anew(member& m, time_point now) {
-  if (now - m.redialled < options_.probe) return;
-  m.redialled = now;
+  if (now - m.doubt.redialled < options_.probe) return;
+  m.doubt.redialled = now;
   for (const node_address& a : m.record.addresses) actions_.push_back(dial{a, m.record.node});
 }
 
@@ -143,14 +143,14 @@ void membership::forget(time_point now) {
   if (members_.size() < options_.nodes / 2) {
     std::erase_if(members_, [&](const auto& x) {
       const member& m = x.second;
-      return m.record.is_out() && !m.session && now - m.ended >= options_.forget;
+      return m.record.is_out() && !m.session.up && now - m.ended >= options_.forget;
     });
     return;
   }
   // Members that ended first are forgotten first: there are too many.
   std::vector<std::pair<time_point, node_id>> out;
   for (const auto& [n, m] : members_)
-    if (m.record.is_out() && !m.session) out.emplace_back(m.ended, n);
+    if (m.record.is_out() && !m.session.up) out.emplace_back(m.ended, n);
   std::sort(out.begin(), out.end());
   out.resize(out.size() - out.size() / 2);
   for (const auto& [t, n] : out) members_.erase(n);

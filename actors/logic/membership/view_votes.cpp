@@ -67,9 +67,9 @@ view_votes::seen view_votes::join(const view_poll& p, std::size_t members) {
   return seen::same;
 }
 
-void view_votes::vote(std::size_t place) { poll_->votes[place / 8] |= static_cast<std::uint8_t>(1u << place % 8); }
+void view_votes::vote(std::size_t index) { poll_->votes[index / 8] |= static_cast<std::uint8_t>(1u << index % 8); }
 
-bool view_votes::has_voted(std::size_t place) const { return (poll_->votes[place / 8] >> place % 8 & 1) != 0; }
+bool view_votes::has_voted(std::size_t index) const { return (poll_->votes[index / 8] >> index % 8 & 1) != 0; }
 
 std::size_t view_votes::count() const {
   std::size_t n = 0;

@@ -39,8 +39,8 @@ class view_votes {
   /// Joins the votes that another member has gathered. `old`: that poll is older than this node's, and its sender might
   /// be told. `better`: it is newer and replaces the one here.
   seen join(const view_poll&, std::size_t members);
-  void vote(std::size_t place);
-  bool has_voted(std::size_t place) const;
+  void vote(std::size_t index);
+  bool has_voted(std::size_t index) const;
   std::size_t count() const;
   /// True if this poll has something that `p` does not have.
   bool has_more_than(const view_poll&) const;

@@ -9,7 +9,7 @@ namespace troupe::logic {
 
 namespace {
 
-constexpr views::milliseconds settle{500};  // changes within this time become one view
+constexpr views::milliseconds stable_for{500};  // changes within this time become one view
 constexpr views::milliseconds patience{1000}, patience_carried{4000};
 constexpr std::size_t in_carried_max = 256;  // new members in one view: each of them is named to all members
 constexpr std::size_t steps_max = 8;
@@ -45,7 +45,7 @@ std::vector<node_id> views::wanted(const std::vector<node_id>& live, std::size_t
 bool views::tick(const std::vector<node_id>& live, time_point now, outbox& out, bool carried) {
   if (coordinator(live) != self_ || !has_majority(live)) {
     proposal_.reset();
-    settling_.clear();
+    candidate_.clear();
     return false;
   }
   std::vector<node_id> next = wanted(live, carried ? in_carried_max : live.size());
@@ -53,17 +53,17 @@ bool views::tick(const std::vector<node_id>& live, time_point now, outbox& out, 
     proposal_.reset();
     return false;
   }
-  if (next != settling_) {
-    settling_ = std::move(next);
-    settling_since_ = now;
+  if (next != candidate_) {
+    candidate_ = std::move(next);
+    candidate_since_ = now;
   }
-  if (now - settling_since_ < settle) return false;
+  if (now - candidate_since_ < stable_for) return false;
   if (proposal_ && now - proposal_->since < (carried ? patience_carried : patience)) return false;
   attempt_ = std::max(attempt_, promised_.attempt) + 1;
   proposal_.emplace();
   proposal_->ballot = {attempt_, self_};
   proposal_->since = now;
-  proposal_->members = settling_;
+  proposal_->members = candidate_;
   if (carried) {
     votes_.begin({agreed_.number + 1, agreed_.founder, proposal_->ballot}, agreed_.members.size());
     vote();
@@ -158,8 +158,8 @@ void views::vote() {
   view_poll& p = *votes_;
   const auto self = std::find(agreed_.members.begin(), agreed_.members.end(), self_);
   if (self == agreed_.members.end() || p.ballot < promised_) return;
-  const auto place = static_cast<std::size_t>(self - agreed_.members.begin());
-  if (votes_.has_voted(place)) return;
+  const auto index = static_cast<std::size_t>(self - agreed_.members.begin());
+  if (votes_.has_voted(index)) return;
   promised_ = p.ballot;
   if (p.accepting) {
     accepted_in_ = p.ballot;
@@ -168,7 +168,7 @@ void views::vote() {
     p.best = accepted_in_;
     p.change = change_between(agreed_.members, accepted_);
   }
-  votes_.vote(place);
+  votes_.vote(index);
 }
 
 /// Goes on if there are enough votes. True if the agreed view has changed.
@@ -216,7 +216,7 @@ bool views::adopt(const node_view& v) {
   promised_ = accepted_in_ = {};
   accepted_.clear();
   proposal_.reset();
-  settling_.clear();
+  candidate_.clear();
   votes_.clear();
   return true;
 }

@@ -86,8 +86,8 @@ class views {
   // State as the proposer.
   std::optional<proposal> proposal_;
   std::uint32_t attempt_ = 0;
-  std::vector<node_id> settling_;
-  time_point settling_since_{};
+  std::vector<node_id> candidate_;
+  time_point candidate_since_{};
 };
 
 }  // namespace troupe::logic

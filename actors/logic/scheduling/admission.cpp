@@ -42,13 +42,13 @@ void admission::check(const std::vector<resource>& request) const {
 
 // Restricts a task that asks for devices, or for several slots, to this node if it may run here: nodes do not know how
 // large the core groups of others are.
-admission::places admission::narrowed(const task_record& t, places p) const {
+admission::eligible_nodes admission::narrowed(const task_record& t, eligible_nodes p) const {
   const std::vector<resource>& request = t.extra->options.resources;
   if (p.here && (devices_.asked(request) != 0 || slots_of(request) > 1)) p.nodes = p.open = {};
   return p;
 }
 
-bool admission::exists(const task_record& t, const places& p) const {
+bool admission::exists(const task_record& t, const eligible_nodes& p) const {
   const std::vector<resource>& request = t.extra->options.resources;
   if (!asks_for_quantities(request) || (p.here && resources_.exists(request))) return true;
   return std::ranges::any_of(nodes_,
@@ -87,7 +87,7 @@ void admission::begin_round() {
   for (node_pool& n : nodes_) n.has.begin_round();
 }
 
-bool admission::take(task_record& t, const places& p, std::uint64_t now, std::uint64_t lasts,
+bool admission::take(task_record& t, const eligible_nodes& p, std::uint64_t now, std::uint64_t lasts,
                      const bring_bytes& bring) {
   detail::task_extra& e = *t.extra;
   const std::size_t count = devices_.asked(e.options.resources);
@@ -99,7 +99,7 @@ bool admission::take(task_record& t, const places& p, std::uint64_t now, std::ui
   return true;
 }
 
-bool admission::take_somewhere(task_record& t, const places& p, std::uint64_t now, std::uint64_t lasts) {
+bool admission::take_somewhere(task_record& t, const eligible_nodes& p, std::uint64_t now, std::uint64_t lasts) {
   detail::task_extra& e = *t.extra;
   const std::vector<resource>& request = e.options.resources;
   if (!asks_for_quantities(request)) {
@@ -133,7 +133,7 @@ bool admission::take_somewhere(task_record& t, const places& p, std::uint64_t no
 
 // Reserves the task's quantities on the node where all of them are predicted to be free first, and its devices from
 // that time on.
-void admission::keep_for(task_record& t, const places& p, std::uint64_t now) {
+void admission::keep_for(task_record& t, const eligible_nodes& p, std::uint64_t now) {
   const std::vector<resource>& request = t.extra->options.resources;
   const std::size_t count = devices_.asked(request);
   std::uint64_t at = now;

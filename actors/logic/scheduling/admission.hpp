@@ -59,17 +59,17 @@ class admission {
   /// True if `holder` has something of this node without which `other`, which has not begun, cannot begin.
   bool excludes(const detail::task_record& holder, const detail::task_record& other) const;
   void queue(detail::task_record& t);
-  /// Places where a task may run: on this node, on which other nodes, and on which of these for now.
-  struct places {
+  /// Nodes on which a task may run: this one, which others, and on which of these for now.
+  struct eligible_nodes {
     bool here = true;
     executor_set nodes, open;
   };
-  /// True if the resources that the task asks for exist in one of these places, held or not.
-  bool could_have(const detail::task_record& t, const places& p) const {
+  /// True if the resources that the task asks for exist on one of these nodes, held or not.
+  bool could_have(const detail::task_record& t, const eligible_nodes& p) const {
     return !concerns(t) || exists(t, narrowed(t, p));
   }
   /// Calls `start(task)` for each task that can have what it asks for, in order. Others are passed over, so that one
-  /// scarce resource does not hold up the rest. `where(task)` returns its places; `refuse(task)` is called for a task
+  /// scarce resource does not hold up the rest. `where(task)` returns its nodes; `refuse(task)` is called for a task
   /// whose request does not exist in any of them; `lasts(task)` returns its predicted duration, and `bring(task,
   /// device)` the bytes of its data that are not on the device.
   template <class Where, class Start, class Refuse, class Lasts, class Bring>
@@ -88,7 +88,7 @@ class admission {
       line& l = *open.back();
       detail::task_record& t = *l.tasks.front()->task;
       const bool over = is_over(t);
-      places p;
+      eligible_nodes p;
       if (!over) p = narrowed(t, where(t));
       const bring_bytes bring_to = [&](const held_device& d) { return bring(t, d); };
       if (over || take(t, p, now, lasts(t), bring_to)) {
@@ -142,13 +142,13 @@ class admission {
   static bool is_over(const detail::task_record& t) {
     return (t.phase.load(std::memory_order_acquire) & detail::phase_mask) != detail::phase_waiting;
   }
-  places narrowed(const detail::task_record&, places) const;
+  eligible_nodes narrowed(const detail::task_record&, eligible_nodes) const;
   using bring_bytes = std::function<std::uint64_t(const held_device&)>;
   void begin_round();
-  bool take(detail::task_record&, const places&, std::uint64_t now, std::uint64_t lasts, const bring_bytes&);
-  bool take_somewhere(detail::task_record&, const places&, std::uint64_t now, std::uint64_t lasts);
-  bool exists(const detail::task_record&, const places&) const;
-  void keep_for(detail::task_record&, const places&, std::uint64_t now);
+  bool take(detail::task_record&, const eligible_nodes&, std::uint64_t now, std::uint64_t lasts, const bring_bytes&);
+  bool take_somewhere(detail::task_record&, const eligible_nodes&, std::uint64_t now, std::uint64_t lasts);
+  bool exists(const detail::task_record&, const eligible_nodes&) const;
+  void keep_for(detail::task_record&, const eligible_nodes&, std::uint64_t now);
   void give_back(detail::task_record&);
 
   struct node_pool {

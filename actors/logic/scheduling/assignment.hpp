@@ -30,7 +30,8 @@
 #include "actors/logic/scheduling/space_map.hpp"
 #include "actors/logic/scheduling/trials.hpp"
 #include "actors/logic/scheduling/workload.hpp"
-#include "actors/protocol/executor.hpp"
+#include "actors/protocol/executor_facts.hpp"
+#include "actors/protocol/memory_space.hpp"
 
 namespace troupe::logic {
 
@@ -99,8 +100,8 @@ class assignment {
   float predicted_ns(const detail::task_record&);
   /// Returns the bytes of the task's data that are not in that space.
   std::uint64_t missing_bytes(const detail::task_record&, detail::memory_space) const;
-  /// Returns the places where the task may run, whatever it holds.
-  admission::places places_of(const detail::task_record& t) const { return eligible_.places_of(t); }
+  /// Returns the nodes on which the task may run, whatever it holds.
+  admission::eligible_nodes nodes_for(const detail::task_record& t) const { return eligible_.nodes_for(t); }
   /// Returns the space that an assigned task will run in.
   detail::memory_space space_of(const detail::task_record& t) const { return facts_[t.executor].space; }
   /// Returns the executor of a space other than the host's.
@@ -189,6 +190,15 @@ class assignment {
   load given(const detail::task_listener* l) const { return work_.given(l); }
 
  private:
+  // Run time assumed for a kernel that has not been timed, so that a first flood spreads over the executors.
+  static constexpr float guess_ns = 10'000.0f;
+  // Value of `waiting` for a task that does not wait for room.
+  static constexpr std::size_t at_once = ~std::size_t{0};
+  // Number of samples of a kernel after which only one in eight is learned.
+  static constexpr std::uint32_t samples_before_thinning = 64;
+  // Number of nodes that are weighed for a task, half of them with some of its data if there are any.
+  static constexpr int nodes_weighed = 4;
+
   struct backlog {
     executor_set mask;
     ready_queue<detail::task_record*> tasks;

@@ -5,7 +5,7 @@
 
 namespace troupe::logic {
 
-void backfill::look(std::span<const holding> running, const claim& first, time now) {
+void backfill::look(std::span<const holding> running, const request& first, time now) {
   ++looks_;
   line_.begin_round();
   for (const holding& h : running) {

@@ -28,7 +28,7 @@ class backfill {
     time since = 0, lasts = reservation::unknown;
   };
   /// The first in line, and the number of slots that are free.
-  struct claim {
+  struct request {
     const void* who = nullptr;
     int slots = 1, free = 0;
   };
@@ -36,8 +36,8 @@ class backfill {
   /// `guess`: the duration assumed for tasks of unknown duration that may pass.
   explicit backfill(time guess) : line_(guess) {}
 
-  /// Takes in which bodies run and which claim is first, before a task is let pass. One `who` runs one body at a time.
-  void look(std::span<const holding> running, const claim& first, time now);
+  /// Takes in which bodies run and which request is first, before a task is let pass. One `who` runs one body at once.
+  void look(std::span<const holding> running, const request& first, time now);
   /// True if a task that takes so long may have a free slot.
   bool lets_pass(time now, time lasts) const { return line_.lets_pass(1, now, lasts); }
   /// Notes that `who` runs a task that passed, from now on; look() leaves it alone until it has ended.

@@ -68,9 +68,9 @@ cost_model::cost_model() = default;
 
 run_time& cost_model::of(const detail::kernel_info& k, size_class size, device_kind kind) {
   const std::uint32_t rest = rest_of(size, kind);
-  const std::size_t place =
+  const std::size_t index =
       ((reinterpret_cast<std::uintptr_t>(&k) >> 4) ^ (std::uint64_t{rest} * 0x9e3779b1u >> 7)) % shortcut_count;
-  shortcut& s = shortcuts_[place];
+  shortcut& s = shortcuts_[index];
   if (s.kernel == &k && s.rest == rest) return *s.entry;
   // A kernel without a key is told apart by its address: the type name of a closure may be that of another one in the
   // same function, its constant has an address of its own.

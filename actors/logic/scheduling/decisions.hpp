@@ -13,7 +13,7 @@
 #include <troupe/report.hpp>
 
 #include "actors/logic/scheduling/cost_model.hpp"
-#include "actors/protocol/executor.hpp"
+#include "actors/protocol/executor_facts.hpp"
 
 namespace troupe::logic {
 

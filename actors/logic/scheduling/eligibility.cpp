@@ -48,9 +48,9 @@ executor_set eligibility::mask_of(const task_record& t) const {
   return mask &= one;
 }
 
-admission::places eligibility::places_of(const task_record& t) const {
+admission::eligible_nodes eligibility::nodes_for(const task_record& t) const {
   const executor_set mask = mask_in_scope(t);
-  admission::places p;
+  admission::eligible_nodes p;
   p.nodes = mask & nodes_;
   p.here = !(mask - nodes_).empty();
   p.open = p.nodes - paused_;

@@ -10,7 +10,7 @@
 
 #include "actors/logic/scheduling/admission.hpp"
 #include "actors/logic/scheduling/scope.hpp"
-#include "actors/protocol/executor.hpp"
+#include "actors/protocol/executor_facts.hpp"
 
 namespace troupe::logic {
 
@@ -56,8 +56,8 @@ class eligibility {
   const masks& masks_of(const detail::task_record&);
   /// Returns the executors that may run the task.
   executor_set mask_of(const detail::task_record&) const;
-  /// Returns the places where the task may run, whatever it holds.
-  admission::places places_of(const detail::task_record&) const;
+  /// Returns the nodes on which the task may run, whatever it holds.
+  admission::eligible_nodes nodes_for(const detail::task_record&) const;
   /// True if a node that is not connected yet may run the task, too. Scopes name the executors that existed when the
   /// task was spawned.
   bool may_wait_for_nodes(const detail::task_record& t) const {

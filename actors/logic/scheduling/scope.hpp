@@ -12,7 +12,7 @@
 #include <troupe/detail/id_set.hpp>
 #include <troupe/scope.hpp>
 
-#include "actors/protocol/executor.hpp"
+#include "actors/protocol/executor_facts.hpp"
 
 namespace troupe::logic {
 

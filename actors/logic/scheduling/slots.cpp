@@ -25,12 +25,12 @@ void slots::arrive(seat s, int held) {
     held = 0;
   }
   if (held != 0 && !line_.empty()) {
-    const claimant& first = line_.front();
+    const line_entry& first = line_.front();
     if (first.task && free_ + held >= first.slots) {
       self.next = {first.task, first.slots};
       free_ -= first.slots - held;
       line_.erase(line_.begin());
-      settle();
+      distribute();
       return;
     }
     free_ += held;
@@ -46,16 +46,16 @@ void slots::arrive(seat s, int held) {
       self.next = {nullptr, held};
       return;
     }
-    self.at = place::asleep;
+    self.state = thread_state::asleep;
     asleep_.push_back(s);
     return;
   }
-  self.at = place::idle;
+  self.state = thread_state::idle;
   idle_.push_back(s);
-  settle();
-  if (self.at == place::idle && std::exchange(relief_due_, false)) relieve();
+  distribute();
+  if (self.state == thread_state::idle && std::exchange(relief_due_, false)) relieve();
   // The slot was free: no thread has looked for work since it was given away.
-  if (self.at == place::asleep) {
+  if (self.state == thread_state::asleep) {
     std::erase(effects_.promoted, s);
     call(s);
   }
@@ -63,7 +63,7 @@ void slots::arrive(seat s, int held) {
 }
 
 void slots::add_again(seat s) {
-  threads_[s].at = place::awake;
+  threads_[s].state = thread_state::awake;
   note_come();
 }
 
@@ -77,13 +77,13 @@ slots::duty slots::take_duty(seat s) {
 }
 
 int slots::leave(seat s) {
-  const place at = std::exchange(threads_[s].at, place::awake);
-  std::erase(at == place::asleep ? asleep_ : idle_, s);
-  return at == place::asleep ? 1 : 0;
+  const thread_state state = std::exchange(threads_[s].state, thread_state::awake);
+  std::erase(state == thread_state::asleep ? asleep_ : idle_, s);
+  return state == thread_state::asleep ? 1 : 0;
 }
 
 bool slots::dismiss(seat s) {
-  if (!threads_[s].spare || threads_[s].at != place::idle || spares_ <= spares_max_) return false;
+  if (!threads_[s].spare || threads_[s].state != thread_state::idle || spares_ <= spares_max_) return false;
   if (!line_.empty() || !slotless_.empty() || free_ != 0 || restless_ != 0) return false;
   (void)leave(s);
   --spares_;
@@ -92,12 +92,12 @@ bool slots::dismiss(seat s) {
 
 void slots::ended(int held) {
   free_ += held;
-  settle();
+  distribute();
 }
 
 void slots::give(int n) {
   free_ += n;
-  settle();
+  distribute();
 }
 
 bool slots::take(ticket body, int n) {
@@ -105,21 +105,21 @@ bool slots::take(ticket body, int n) {
     reclaim(n);
     if (free_ >= n) {
       free_ -= n;
-      settle();  // a sleeper that lost its slot may have something else to do
+      distribute();  // a sleeper that lost its slot may have something else to do
       return true;
     }
   }
   line_.push_back({n, 0, nullptr, body});
-  settle();
+  distribute();
   return false;
 }
 
 void slots::take_missing(ticket body, int n) {
-  std::erase_if(line_, [&](const claimant& c) { return !c.task && c.body == body; });
+  std::erase_if(line_, [&](const line_entry& c) { return !c.task && c.body == body; });
   reclaim(n);
   free_ -= n;
   restless_ += n;
-  settle();
+  distribute();
 }
 
 void slots::relieve() {
@@ -139,14 +139,14 @@ void slots::relieve() {
 
 void slots::add_slotless(task_record& t) {
   slotless_.push_back(&t);
-  settle();
+  distribute();
 }
 
 void slots::add_wide(task_record& t, int n, int priority) {
   auto at = line_.end();
   while (at != line_.begin() && std::prev(at)->task && std::prev(at)->priority < priority) --at;
   line_.insert(at, {n, priority, &t, 0});
-  settle();
+  distribute();
 }
 
 std::size_t slots::take_unstarted(task_record** room, std::size_t n,
@@ -158,21 +158,21 @@ std::size_t slots::take_unstarted(task_record** room, std::size_t n,
     return true;
   };
   std::erase_if(slotless_, take);
-  std::erase_if(line_, [&](const claimant& c) { return take(c.task); });
-  if (got != 0) settle();
+  std::erase_if(line_, [&](const line_entry& c) { return take(c.task); });
+  if (got != 0) distribute();
   return got;
 }
 
 // ---- passing the line -----------------------------------------------------------------------------------------------
 
-slots::claim slots::first() const {
-  const claimant& c = line_.front();
+slots::request slots::first() const {
+  const line_entry& c = line_.front();
   return {c.slots, c.priority, c.task ? static_cast<const void*>(c.task) : reinterpret_cast<const void*>(c.body),
           c.task != nullptr};
 }
 
 bool slots::pass(seat s) {
-  if (line_.empty() || free_ == 0 || threads_[s].at != place::idle) return false;
+  if (line_.empty() || free_ == 0 || threads_[s].state != thread_state::idle) return false;
   std::erase(idle_, s);
   --free_;
   rouse(s, {nullptr, 1});
@@ -193,13 +193,13 @@ bool slots::lend(seat not_his) {
   if (from.empty() || !line_.empty() || free_ < 0)
     return false;  // a thread whose slot has gathered must look whether a task may pass
   const auto one = from.begin() + (from.front() == not_his && from.size() > 1 ? 1 : 0);
-  threads_[*one].at = place::idle;
+  threads_[*one].state = thread_state::idle;
   threads_[*one].next = {};
   idle_.push_back(*one);
   ++lent_;
   if (&from == &called_) call_next(1);
   from.erase(one);
-  if (!slotless_.empty() || free_ != 0) settle();  // the sleeper may have something else to do
+  if (!slotless_.empty() || free_ != 0) distribute();  // the sleeper may have something else to do
   return true;
 }
 
@@ -210,7 +210,7 @@ void slots::give_back() {
     return;
   }
   ++free_;
-  settle();
+  distribute();
   while (calls_ > static_cast<std::size_t>(lent_) && !asleep_.empty()) {
     --calls_;
     call(asleep_.back());
@@ -222,13 +222,13 @@ void slots::no_spare() {
   --coming_;
   --spares_;
   relief_due_ = false;
-  settle(true);
+  distribute(true);
 }
 
 // ---- private functions ----------------------------------------------------------------------------------------------
 
 void slots::rouse(seat s, duty d) {
-  threads_[s].at = place::awake;
+  threads_[s].state = thread_state::awake;
   threads_[s].next = d;
   if (!d.task) called_.push_back(s);
   effects_.roused.push_back(s);
@@ -243,7 +243,7 @@ slots::seat slots::take_idle() {
 // Gives an idle thread a slot: it is asleep from now on.
 void slots::promote() {
   const seat s = take_idle();
-  threads_[s].at = place::asleep;
+  threads_[s].state = thread_state::asleep;
   asleep_.push_back(s);
   effects_.promoted.push_back(s);
 }
@@ -253,7 +253,7 @@ void slots::reclaim(int needed) {
   while (free_ < needed && !asleep_.empty()) {
     const seat s = asleep_.back();
     asleep_.pop_back();
-    threads_[s].at = place::idle;
+    threads_[s].state = thread_state::idle;
     idle_.push_back(s);
     ++free_;
   }
@@ -261,7 +261,7 @@ void slots::reclaim(int needed) {
 
 void slots::serve_line() {
   while (!line_.empty()) {
-    const claimant first = line_.front();
+    const line_entry first = line_.front();
     reclaim(first.slots);
     if (first.task && idle_.empty()) reclaim(free_ + 1);  // a task needs a thread, too
     if (free_ < first.slots || (first.task && idle_.empty())) return;
@@ -285,7 +285,7 @@ void slots::serve_slotless(bool no_more_spares) {
 }
 
 // Distributes free slots and idle threads; called after anything that frees a slot, makes a thread idle, or adds work.
-void slots::settle(bool refused) {
+void slots::distribute(bool refused) {
   refused = refused || closed_;
   const bool no_more_spares = refused || spares_ >= spares_max_;
   if (!slotless_.empty()) serve_slotless(no_more_spares);

@@ -34,7 +34,7 @@ class slots {
   using seat = std::uint32_t;
   /// Caller's own number of a body that waits for slots.
   using ticket = std::uintptr_t;
-  enum class place : unsigned char { awake, asleep, idle };
+  enum class thread_state : unsigned char { awake, asleep, idle };
   /// Order to a thread that comes back to work: run `task`, or, if it is null, look for work. The thread holds `slots`
   /// slots from then on. `at_once`: it looks for work first, though others want its slot.
   struct duty {
@@ -64,9 +64,9 @@ class slots {
   /// Adds a thread that was dismissed again, as a spare.
   void add_again(seat);
   /// Takes in a thread that has nothing to do and holds so many slots, 1 at most; a thread with a slot leaves it to the
-  /// line, if there is one. `place_of` returns the result: awake (see `take_duty`), asleep, or idle.
+  /// line, if there is one. `state_of` returns the result: awake (see `take_duty`), asleep, or idle.
   void arrive(seat, int held);
-  place place_of(seat s) const { return threads_[s].at; }
+  thread_state state_of(seat s) const { return threads_[s].state; }
   duty take_duty(seat);
   /// Removes a thread that is asleep or idle and returns the slots that it had.
   int leave(seat);
@@ -99,14 +99,14 @@ class slots {
                              const std::function<bool(const detail::task_record&)>& wanted);
 
   // ---- passing the line ---------------------------------------------------------------------------------------------
-  struct claim {
+  struct request {
     int slots = 0;     ///< number that it needs
     int priority = 0;  ///< of a task
     const void* who = nullptr;
     bool is_task = false;
   };
   /// Returns the first in line; there must be one.
-  claim first() const;
+  request first() const;
   /// Returns an idle thread that could have a gathered slot.
   std::optional<seat> passer() const {
     if (line_.empty() || free_ == 0 || idle_.empty()) return {};
@@ -147,17 +147,17 @@ class slots {
 
  private:
   struct thread {
-    place at = place::awake;
+    thread_state state = thread_state::awake;
     bool spare = false;
     duty next;
     auto operator<=>(const thread&) const = default;
   };
-  struct claimant {
+  struct line_entry {
     int slots;
     int priority;
     detail::task_record* task;  // null: a body that goes on
     ticket body;
-    auto operator<=>(const claimant&) const = default;
+    auto operator<=>(const line_entry&) const = default;
   };
 
   void note_come();
@@ -167,17 +167,17 @@ class slots {
   void reclaim(int needed);
   void serve_line();
   void serve_slotless(bool no_more_spares);
-  void settle(bool refused = false);
+  void distribute(bool refused = false);
 
   int spares_max_, total_;
   std::vector<thread> threads_;
   std::vector<seat> asleep_, idle_;
   std::vector<seat> called_;  // awake, with a slot, and not here yet
-  std::vector<claimant> line_;
+  std::vector<line_entry> line_;
   std::vector<detail::task_record*> slotless_;
   int free_ = 0, lent_ = 0;
-  int restless_ = 0;         // slots of bodies that went on without waiting for them
-  bool relief_due_ = false;  // a spare was created for work that restless bodies block
+  int restless_ = 0;             // slots of bodies that went on without waiting for them
+  bool relief_due_ = false;      // a spare was created for work that restless bodies block
   int spares_ = 0, coming_ = 0;  // created in all; of these, not here yet
   std::size_t calls_ = 0;
   bool closed_ = false;

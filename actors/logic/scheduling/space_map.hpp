@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "actors/logic/data/directory.hpp"
-#include "actors/protocol/executor.hpp"
+#include "actors/protocol/memory_space.hpp"
 
 namespace troupe::logic {
 

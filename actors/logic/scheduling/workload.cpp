@@ -8,14 +8,14 @@ namespace troupe::logic {
 using detail::task_record;
 
 void workload::add(int slots, device_kind kind) {
-  place& p = places_.emplace_back();
+  executor_load& p = executors_.emplace_back();
   p.slots = slots;
   p.kind = kind;
-  note_room(places_.size() - 1);
+  note_room(executors_.size() - 1);
 }
 
 void workload::give(task_record& t, std::size_t i, float predicted, float transfer) {
-  place& p = places_[i];
+  executor_load& p = executors_[i];
   const int slots = slots_on(p, t);
   ++p.under_way;
   p.taken += slots;
@@ -37,14 +37,14 @@ void workload::give(task_record& t, std::size_t i, float predicted, float transf
 void workload::set_aside(task_record& t) {
   if (t.marks & detail::mark_aside) return;
   t.marks |= detail::mark_aside;
-  ++places_[t.executor].aside;
+  ++executors_[t.executor].aside;
   note_room(t.executor);
 }
 
 void workload::end_wait(task_record& t) {
   if (!(t.marks & detail::mark_aside)) return;
   t.marks &= static_cast<std::uint16_t>(~detail::mark_aside);
-  --places_[t.executor].aside;
+  --executors_[t.executor].aside;
 }
 
 void workload::resume(task_record& t) {
@@ -55,7 +55,7 @@ void workload::resume(task_record& t) {
 
 // Copies for one task are not counted apart: an equal share of all copies is taken off.
 void workload::take_off(task_record& t) {
-  place& p = places_[t.executor];
+  executor_load& p = executors_[t.executor];
   end_wait(t);
   const int slots = slots_on(p, t);
   p.taken -= slots;
@@ -74,13 +74,13 @@ void workload::take_off(task_record& t) {
 
 void workload::note_measured(const task_record& t) {
   if (!(t.marks & detail::mark_known)) return;
-  places_[t.executor].predicted_ns += static_cast<double>(t.predicted_ns);
-  places_[t.executor].measured_ns += static_cast<double>(t.measured_ns);
+  executors_[t.executor].predicted_ns += static_cast<double>(t.predicted_ns);
+  executors_[t.executor].measured_ns += static_cast<double>(t.measured_ns);
 }
 
 workload::load workload::given() const {
   load all;
-  for (const place& p : places_) {
+  for (const executor_load& p : executors_) {
     if (p.kind == device_kind::node) continue;
     all.tasks += static_cast<std::uint64_t>(p.under_way);
     all.ns += p.outstanding_ns;

@@ -31,18 +31,18 @@ class workload {
 
   /// Adds an executor; its id is the number of those added before.
   void add(int slots, device_kind);
-  std::size_t size() const { return places_.size(); }
+  std::size_t size() const { return executors_.size(); }
   /// Resets executor i, with so many slots.
   void restart(std::size_t i, int slots) {
-    places_[i].slots = slots;
-    places_[i].others_ns = 0;
+    executors_[i].slots = slots;
+    executors_[i].others_ns = 0;
     note_room(i);
   }
-  void know_others(std::size_t i, float ns) { places_[i].others_ns = ns; }
+  void know_others(std::size_t i, float ns) { executors_[i].others_ns = ns; }
   /// Notes that waiting bodies have left so many slots of executor i, and were predicted to take so long.
   void know_waiting(std::size_t i, int slots, float ns) {
-    places_[i].waiting = slots;
-    places_[i].waiting_ns = ns;
+    executors_[i].waiting = slots;
+    executors_[i].waiting_ns = ns;
     note_room(i);
   }
 
@@ -61,40 +61,40 @@ class workload {
 
   // ---- tasks to hand over -------------------------------------------------------------------------------------------
   void put_out(detail::task_record& t) {
-    places_[t.executor].outgoing.push_back(&t);
+    executors_[t.executor].outgoing.push_back(&t);
     outgoing_.insert(t.executor);
   }
   /// Returns the tasks to be handed to executor i; the caller that empties the list calls `sent`.
-  std::vector<detail::task_record*>& outgoing(std::size_t i) { return places_[i].outgoing; }
+  std::vector<detail::task_record*>& outgoing(std::size_t i) { return executors_[i].outgoing; }
   void sent(std::size_t i) {
-    places_[i].outgoing.clear();
+    executors_[i].outgoing.clear();
     outgoing_.erase(i);
   }
   /// Returns the first executor from this one on that may have outgoing tasks; id_set::end if there is none.
   int next_outgoing(int from) const { return outgoing_.next(static_cast<std::size_t>(from)); }
   bool something_outgoing() const {
     for (int i = next_outgoing(0); i != detail::id_set::end; i = next_outgoing(i + 1))
-      if (!places_[static_cast<std::size_t>(i)].outgoing.empty()) return true;
+      if (!executors_[static_cast<std::size_t>(i)].outgoing.empty()) return true;
     return false;
   }
 
   // ---- load ---------------------------------------------------------------------------------------------------------
   /// Time until a slot is free.
   float queue_ns(std::size_t i) const {
-    const place& p = places_[i];
+    const executor_load& p = executors_[i];
     return counted(p) < p.slots ? 0 : std::max(p.outstanding_ns - p.waiting_ns, 0.0f) / static_cast<float>(p.slots);
   }
   /// Predicted time of all tasks that the executor has.
-  float outstanding_ns(std::size_t i) const { return places_[i].outstanding_ns; }
+  float outstanding_ns(std::size_t i) const { return executors_[i].outstanding_ns; }
   /// Time of the copies for these.
-  float moving_ns(std::size_t i) const { return places_[i].moving_ns; }
+  float moving_ns(std::size_t i) const { return executors_[i].moving_ns; }
   /// Predicted time of what other owners have given a node.
-  float others_ns(std::size_t i) const { return places_[i].others_ns; }
-  int slots(std::size_t i) const { return places_[i].slots; }
+  float others_ns(std::size_t i) const { return executors_[i].others_ns; }
+  int slots(std::size_t i) const { return executors_[i].slots; }
   /// Number of tasks that the executor has been given and not finished.
-  int under_way(std::size_t i) const { return places_[i].under_way; }
+  int under_way(std::size_t i) const { return executors_[i].under_way; }
   /// Number of these whose time is a guess.
-  int tries(std::size_t i) const { return places_[i].tries; }
+  int tries(std::size_t i) const { return executors_[i].tries; }
   /// Executors that may be given more; a node may have the next task of each slot while one runs.
   const detail::id_set& roomy() const { return roomy_; }
   /// Executors with a slot for which there is no task.
@@ -107,11 +107,11 @@ class workload {
     return found == of_listeners_.end() ? load() : found->second;
   }
   /// Sum over tasks whose kernels were known: predicted, to compare with measured.
-  double predicted_ns(std::size_t i) const { return places_[i].predicted_ns; }
-  double measured_ns(std::size_t i) const { return places_[i].measured_ns; }
+  double predicted_ns(std::size_t i) const { return executors_[i].predicted_ns; }
+  double measured_ns(std::size_t i) const { return executors_[i].measured_ns; }
 
  private:
-  struct place {
+  struct executor_load {
     float outstanding_ns = 0;
     float moving_ns = 0;
     float others_ns = 0;
@@ -131,10 +131,10 @@ class workload {
 
   // Returns the slots that are used or spoken for. Of tasks that wait for their data, two for each slot are not
   // counted: other tasks have their slots meanwhile.
-  static int counted(const place& p) { return p.taken - p.waiting - std::min(p.aside, 2 * p.slots); }
+  static int counted(const executor_load& p) { return p.taken - p.waiting - std::min(p.aside, 2 * p.slots); }
   // Returns the slots that the task takes there: a core group's tasks may need several, or none; a device's and a
   // node's need one.
-  static int slots_on(const place& p, const detail::task_record& t) {
+  static int slots_on(const executor_load& p, const detail::task_record& t) {
     return p.kind == device_kind::cpu ? slots_needed(t) : 1;
   }
 
@@ -142,13 +142,13 @@ class workload {
   // takes: else it would be idle from the end of each until the report has come here and the next task with its data
   // has gone there.
   void note_room(std::size_t i) {
-    const place& p = places_[i];
+    const executor_load& p = executors_[i];
     free_.set(i, counted(p) < p.slots);
     roomy_.set(i, queue_ns(i) <= window_ns_ || (p.kind == device_kind::node && counted(p) < 2 * p.slots));
   }
 
   const float window_ns_;
-  std::vector<place> places_;
+  std::vector<executor_load> executors_;
   detail::id_set roomy_, free_;
   detail::id_set outgoing_;  // may have something outgoing
   std::unordered_map<const detail::task_listener*, load> of_listeners_;

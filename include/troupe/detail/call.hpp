@@ -336,12 +336,12 @@ struct call_storage {
   }
   static void run(task_record& r, task_context& c) {
     filled& f = of(r);
-    R* place = reinterpret_cast<R*>(f.value);
+    R* result = reinterpret_cast<R*>(f.value);
     if (f.has_value) {  // a recorded task that runs again
       f.has_value = false;
-      std::launder(place)->~R();
+      std::launder(result)->~R();
     }
-    new (place) R((*std::launder(reinterpret_cast<State*>(f.state)))(r, c));
+    new (result) R((*std::launder(reinterpret_cast<State*>(f.state)))(r, c));
     f.has_value = true;
   }
   static void drop_body(task_record& r) { end_life(*std::launder(reinterpret_cast<State*>(of(r).state))); }

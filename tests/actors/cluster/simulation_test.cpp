@@ -100,7 +100,7 @@ class scenario {
           const auto seeds = found();
           const bool same = below(3) == 0;
           tell() << "restart of " << w_.name(old.id()) << (same ? " with its id\n" : "\n");
-          w_.start(old.place(), seeds, same ? &old : nullptr);
+          w_.start(old.host(), seeds, same ? &old : nullptr);
         }
         break;
       case 3: {

@@ -38,12 +38,12 @@ class world;
 
 class node : public troupe::detail::cluster_events {
  public:
-  node(world& w, std::uint16_t place, net::identity self, troupe::logic::membership_options options);
+  node(world& w, std::uint16_t host, net::identity self, troupe::logic::membership_options options);
   virtual ~node();
   node(const node&) = delete;
 
   const node_id& id() const { return id_; }
-  std::uint16_t place() const { return place_; }
+  std::uint16_t host() const { return host_; }
   const net::node_id& wire_id() const { return self_.id; }
   const net::endpoint& at() const { return self_.listens_on.front(); }
   std::uint64_t incarnation() const { return self_.incarnation; }
@@ -96,7 +96,7 @@ class node : public troupe::detail::cluster_events {
   void check() const;
 
   world& world_;
-  const std::uint16_t place_;
+  const std::uint16_t host_;
   const net::identity self_;
   const node_id id_;
   std::unique_ptr<net::transport> transport_;
@@ -112,8 +112,8 @@ class world {
  public:
   explicit world(std::uint64_t seed) : network(seed), random(seed * 0x9e3779b97f4a7c15u + 1) {}
 
-  /// A process at the place with that number, that discovery tells of those. Without `as`: with an id of its own.
-  node& start(std::uint16_t place, const std::vector<net::endpoint>& seeds, const node* as = nullptr) {
+  /// A process on the host with that number, that discovery tells of those. Without `as`: with an id of its own.
+  node& start(std::uint16_t host, const std::vector<net::endpoint>& seeds, const node* as = nullptr) {
     net::identity self;
     if (as) {
       self.id = as->wire_id();
@@ -123,10 +123,10 @@ class world {
       self.incarnation = 1;
     }
     self.cluster = "imagined";
-    self.listens_on = {endpoint_of(place)};
+    self.listens_on = {endpoint_of(host)};
     troupe::logic::membership_options own = options;
     own.seed = random();
-    nodes.push_back(std::make_unique<node>(*this, place, self, own));
+    nodes.push_back(std::make_unique<node>(*this, host, self, own));
     nodes.back()->cluster().start();
     nodes.back()->cluster().add_candidates(seeds);
     return *nodes.back();
@@ -144,8 +144,8 @@ class world {
     nodes.back()->cluster().add_candidates(seeds);
     return *nodes.back();
   }
-  static net::endpoint endpoint_of(std::uint16_t place) {
-    return {"10.0." + std::to_string(place / 250) + "." + std::to_string(place % 250 + 1), 4711};
+  static net::endpoint endpoint_of(std::uint16_t host) {
+    return {"10.0." + std::to_string(host / 250) + "." + std::to_string(host % 250 + 1), 4711};
   }
   /// So many that begin at once and are told of the first three; runs until all know all.
   void start_all(std::size_t n) {
@@ -281,8 +281,8 @@ class world {
 
 // ---- a node ---------------------------------------------------------------------------------------------------------
 
-inline node::node(world& w, std::uint16_t place, net::identity self, troupe::logic::membership_options options)
-    : world_(w), place_(place), self_(std::move(self)), id_(name_of(self_.id)) {
+inline node::node(world& w, std::uint16_t host, net::identity self, troupe::logic::membership_options options)
+    : world_(w), host_(host), self_(std::move(self)), id_(name_of(self_.id)) {
   net::transport_options o;
   o.self = self_;
   o.listen = self_.listens_on;

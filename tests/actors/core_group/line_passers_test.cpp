@@ -20,13 +20,13 @@ class a_group_of_two_slots : public testing::Test, private parking::wake_conditi
  protected:
   a_group_of_two_slots() { urgent_.options.priority = 5; }
   // Both slots are with threads of the group; a task that needs both gets in line.
-  void form_line() { place.give_wide(wide_, 2, 0); }
+  void form_line() { lot.give_wide(wide_, 2, 0); }
   void queue_one(bool is_urgent) {
     if (is_urgent) ready.extra = &urgent_;
     task_record* const one = &ready;
     queue.push({&one, 1});
   }
-  task_record* choose() { return passers.choose(self, place, queue, threads); }
+  task_record* choose() { return passers.choose(self, lot, queue, threads); }
 
  private:
   bool somebody_works() const override { return true; }
@@ -42,7 +42,7 @@ class a_group_of_two_slots : public testing::Test, private parking::wake_conditi
  protected:
   task_record ready;
   worker_threads threads{work_.where, [](worker&, bool) {}, [](const auto&) -> std::function<void()> { return [] {}; }};
-  parking place{2, 0, *this, 1};
+  parking lot{2, 0, *this, 1};
   task_queue queue{2};
   line_passers passers{1.0};
   worker self{work_.where, 7};
@@ -73,7 +73,7 @@ TEST_F(a_group_of_two_slots, keeps_a_task_back_that_would_hold_the_first_in_line
   EXPECT_EQ(choose(), nullptr);
   EXPECT_FALSE(self.passes);
   EXPECT_EQ(queue.size(), 1u);
-  EXPECT_GT(self.place.look_again, before) << "whoever holds the other slot may be done by then";
+  EXPECT_GT(self.parking_state.look_again, before) << "whoever holds the other slot may be done by then";
 }
 
 }  // namespace

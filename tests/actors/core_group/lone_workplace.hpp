@@ -6,6 +6,7 @@
 #include <atomic>
 
 #include "actors/core_group/worker.hpp"
+#include "actors/memory/runtime_state.hpp"
 #include "tests/support/plain_device.hpp"
 
 namespace test {

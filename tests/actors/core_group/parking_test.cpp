@@ -20,11 +20,11 @@ using troupe::detail::parking;
 class lot : private parking::wake_conditions {
  public:
   explicit lot(int slots, int spares_max = 0)
-      : place(slots, spares_max, *this, 1), threads_(static_cast<std::size_t>(slots) + 1) {
+      : parking_lot(slots, spares_max, *this, 1), threads_(static_cast<std::size_t>(slots) + 1) {
     for (int i = 0; i < slots; ++i) add(true);
   }
   ~lot() {
-    place.close();
+    parking_lot.close();
     for (auto& t : running_) t.join();
   }
   void add(bool has_slot) {
@@ -32,13 +32,13 @@ class lot : private parking::wake_conditions {
     mine->has_slot = has_slot;
     running_.emplace_back([this, mine] {
       for (;;) {
-        const auto why = place.park(*mine);
+        const auto why = parking_lot.park(*mine);
         if (why == parking::woken::to_end) break;
         const int held = mine->slots();
-        if (held > 1) place.give_slots(std::exchange(mine->more, 0));
+        if (held > 1) parking_lot.give_slots(std::exchange(mine->more, 0));
         tell([&] { ++(why == parking::woken::to_work ? worked : held > 1 ? wide : slotless); });
       }
-      place.ended(*mine);
+      parking_lot.ended(*mine);
     });
   }
   template <class F>
@@ -56,14 +56,14 @@ class lot : private parking::wake_conditions {
   void go_on() {
     parking::thread body;
     body.has_slot = true;
-    place.take_slots(body);
+    parking_lot.take_slots(body);
   }
   bool all_sleep(int n) {
-    while (place.sleepers() != n) std::this_thread::yield();
+    while (parking_lot.sleepers() != n) std::this_thread::yield();
     return true;
   }
 
-  parking place;
+  parking parking_lot;
   int worked = 0, slotless = 0, wide = 0;
   std::atomic<bool> busy{false}, work{false}, overdue{false};
   std::atomic<int> idle_told{0};
@@ -84,10 +84,10 @@ class lot : private parking::wake_conditions {
 TEST(parking, wakes_as_many_as_are_called) {
   lot l(3);
   ASSERT_TRUE(l.all_sleep(3));
-  l.place.wake(2, parking::nearness::far);
+  l.parking_lot.wake(2, parking::nearness::far);
   ASSERT_TRUE(l.wait([&] { return l.worked == 2; }));
   ASSERT_TRUE(l.all_sleep(3));
-  l.place.wake(5, parking::nearness::near);  // no more than there are
+  l.parking_lot.wake(5, parking::nearness::near);  // no more than there are
   ASSERT_TRUE(l.wait([&] { return l.worked == 5; }));
   ASSERT_TRUE(l.all_sleep(3));
   EXPECT_EQ(l.worked, 5);
@@ -98,7 +98,7 @@ TEST(parking, lets_nobody_sleep_over_work_in_sight) {
   lot l(1);
   ASSERT_TRUE(l.all_sleep(1));
   l.work = true;
-  l.place.wake(1, parking::nearness::near);
+  l.parking_lot.wake(1, parking::nearness::near);
   ASSERT_TRUE(l.wait([&] { return l.worked >= 100; }));  // comes back each time, and sees it
   l.work = false;
   ASSERT_TRUE(l.all_sleep(1));
@@ -109,7 +109,7 @@ TEST(parking, naps_while_somebody_works_and_looks_up_when_work_is_overdue) {
   ASSERT_TRUE(l.all_sleep(2));
   l.busy = true;
   l.overdue = true;
-  l.place.keep_watch();
+  l.parking_lot.keep_watch();
   ASSERT_TRUE(l.wait([&] { return l.worked >= 3; }));
   l.overdue = false;
   l.busy = false;
@@ -118,44 +118,44 @@ TEST(parking, naps_while_somebody_works_and_looks_up_when_work_is_overdue) {
 TEST(parking, keeps_a_sleeper_in_while_his_slot_is_lent) {
   lot l(1);
   ASSERT_TRUE(l.all_sleep(1));
-  ASSERT_TRUE(l.place.borrow_slot());
-  EXPECT_FALSE(l.place.borrow_slot()) << "there is one slot";
-  l.place.wake(1, parking::nearness::far);
-  l.place.wake(1, parking::nearness::far);
+  ASSERT_TRUE(l.parking_lot.borrow_slot());
+  EXPECT_FALSE(l.parking_lot.borrow_slot()) << "there is one slot";
+  l.parking_lot.wake(1, parking::nearness::far);
+  l.parking_lot.wake(1, parking::nearness::far);
   std::this_thread::yield();
   l.tell([&] { EXPECT_EQ(l.worked, 0); });
-  l.place.return_slot();
+  l.parking_lot.return_slot();
   ASSERT_TRUE(l.wait([&] { return l.worked == 1; }));
 }
 
 TEST(parking, keeps_a_call_that_reached_a_kept_in_sleeper_once_somebody_else_sleeps) {
   lot l(1);
   ASSERT_TRUE(l.all_sleep(1));
-  ASSERT_TRUE(l.place.borrow_slot());
-  l.place.wake(1, parking::nearness::far);  // it may not leave
-  l.add(true);                              // finds nothing to do, and its slot is as good
+  ASSERT_TRUE(l.parking_lot.borrow_slot());
+  l.parking_lot.wake(1, parking::nearness::far);  // it may not leave
+  l.add(true);                                    // finds nothing to do, and its slot is as good
   ASSERT_TRUE(l.wait([&] { return l.worked == 1; }));
-  l.place.return_slot();
+  l.parking_lot.return_slot();
   ASSERT_TRUE(l.all_sleep(2));
 }
 
 TEST(parking, lends_no_slot_where_nobody_sleeps) {
   lot l(0);
-  EXPECT_FALSE(l.place.borrow_slot());
+  EXPECT_FALSE(l.parking_lot.borrow_slot());
 }
 
 TEST(parking, gives_a_slot_that_a_body_left_to_a_spare_and_takes_one_back_from_a_sleeper) {
   lot l(1, 1);
   ASSERT_TRUE(l.all_sleep(1));
-  ASSERT_TRUE(l.place.give_slots(1)) << "a spare is to be made";
+  ASSERT_TRUE(l.parking_lot.give_slots(1)) << "a spare is to be made";
   l.add(false);
   ASSERT_TRUE(l.wait([&] { return l.worked >= 1; })) << "the spare has the slot";
   ASSERT_TRUE(l.all_sleep(2));
   l.go_on();  // a sleeper has left its slot, and sleeps on without
-  EXPECT_EQ(l.place.sleepers(), 1);
+  EXPECT_EQ(l.parking_lot.sleepers(), 1);
   EXPECT_EQ(l.worked, 1) << "nobody was woken for that";
-  EXPECT_EQ(l.place.give_slots(1), 0) << "there is a thread for it";
-  EXPECT_EQ(l.place.sleepers(), 2);
+  EXPECT_EQ(l.parking_lot.give_slots(1), 0) << "there is a thread for it";
+  EXPECT_EQ(l.parking_lot.sleepers(), 2);
 }
 
 TEST(parking, calls_an_idle_thread_that_gets_a_slot_while_there_is_work) {
@@ -163,7 +163,7 @@ TEST(parking, calls_an_idle_thread_that_gets_a_slot_while_there_is_work) {
   ASSERT_TRUE(l.all_sleep(1));
   l.go_on();
   l.work = true;  // the thread that posted it saw no sleeper
-  l.place.give_slots(1);
+  l.parking_lot.give_slots(1);
   ASSERT_TRUE(l.wait([&] { return l.worked >= 1; }));
   l.work = false;
 }
@@ -171,18 +171,18 @@ TEST(parking, calls_an_idle_thread_that_gets_a_slot_while_there_is_work) {
 TEST(parking, hands_tasks_without_a_slot_to_spares) {
   troupe::detail::task_record t;
   lot l(1, 1);
-  ASSERT_TRUE(l.place.give_slotless(t)) << "a spare is to be made";
+  ASSERT_TRUE(l.parking_lot.give_slotless(t)) << "a spare is to be made";
   l.add(false);
   ASSERT_TRUE(l.wait([&] { return l.slotless == 1; }));
   troupe::detail::task_record* none[1];
-  EXPECT_EQ(l.place.take_unstarted(none, 1, [](const auto&) { return true; }), 0u);
+  EXPECT_EQ(l.parking_lot.take_unstarted(none, 1, [](const auto&) { return true; }), 0u);
 }
 
 TEST(parking, gathers_the_slots_of_sleepers_for_a_task_that_needs_several) {
   troupe::detail::task_record t;
   lot l(3);
   for (int i = 1; i <= 100; ++i) {
-    l.place.give_wide(t, 1 + i % 3 + (i % 3 == 0 ? 1 : 0), 0);
+    l.parking_lot.give_wide(t, 1 + i % 3 + (i % 3 == 0 ? 1 : 0), 0);
     ASSERT_TRUE(l.wait([&] { return l.wide == i; }));
   }
   ASSERT_TRUE(l.all_sleep(3)) << "every slot is back";
@@ -193,15 +193,15 @@ TEST(parking, gives_nobody_a_slot_while_an_earlier_one_waits_for_several) {
   lot l(2);
   ASSERT_TRUE(l.all_sleep(2));
   l.go_on();  // a body that goes on
-  l.place.give_wide(t, 2, 0);
+  l.parking_lot.give_wide(t, 2, 0);
   std::atomic<bool> served{false};
   std::thread later([&] {
     l.go_on();
     served = true;
-    l.place.give_slots(1);
+    l.parking_lot.give_slots(1);
   });
   EXPECT_EQ(l.wide, 0);
-  l.place.give_slots(1);
+  l.parking_lot.give_slots(1);
   ASSERT_TRUE(l.wait([&] { return l.wide == 1; }));
   later.join();
   EXPECT_TRUE(served);
@@ -213,12 +213,12 @@ TEST(parking, hands_back_tasks_that_still_wait_for_slots) {
   lot l(2);
   ASSERT_TRUE(l.all_sleep(2));
   l.go_on();
-  l.place.give_wide(one, 2, 0);
-  l.place.give_wide(two, 2, 1);
+  l.parking_lot.give_wide(one, 2, 0);
+  l.parking_lot.give_wide(two, 2, 1);
   troupe::detail::task_record* back[4];
-  ASSERT_EQ(l.place.take_unstarted(back, 4, [](const auto&) { return true; }), 2u);
+  ASSERT_EQ(l.parking_lot.take_unstarted(back, 4, [](const auto&) { return true; }), 2u);
   EXPECT_EQ(back[0], &two) << "by priority";
-  l.place.give_slots(1);
+  l.parking_lot.give_slots(1);
   ASSERT_TRUE(l.all_sleep(2));
   EXPECT_EQ(l.wide, 0);
 }

@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "actors/core_group/task_queue.hpp"
-#include "actors/memory/record_pool.hpp"
 
 namespace {
 

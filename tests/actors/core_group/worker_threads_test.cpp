@@ -44,7 +44,7 @@ class threads_of_a_group : public testing::Test {
                          [this](std::shared_ptr<worker> w) -> std::function<void()> {
                            return [this, w = std::move(w), stays = stay] {
                              if (stays) gone_.wait();
-                             w->place.dismissed = dismissed;
+                             w->parking_state.dismissed = dismissed;
                              threads.ended(*w);
                            };
                          }};
@@ -89,7 +89,7 @@ TEST_F(threads_of_a_group, that_were_not_dismissed_leave_nothing) {
 
 TEST_F(threads_of_a_group, are_not_over_while_a_worker_is_lent) {
   worker& lent = threads.take_helper();
-  EXPECT_TRUE(lent.place.has_slot);
+  EXPECT_TRUE(lent.parking_state.has_slot);
   EXPECT_FALSE(all_ended_by(0ms));
   int all = 0, own = 0;
   threads.each([&](const worker&) { ++all; });

@@ -7,6 +7,8 @@
 #include <vector>
 
 #include "actors/execution/graph_run.hpp"
+#include "actors/memory/record_pool.hpp"
+#include "actors/memory/runtime_state.hpp"
 
 namespace test {
 

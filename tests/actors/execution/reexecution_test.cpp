@@ -21,6 +21,7 @@
 #include "actors/execution/task_errors.hpp"
 #include "actors/logic/data/region.hpp"
 #include "actors/memory/host_tiles.hpp"
+#include "actors/memory/runtime_state.hpp"
 #include "actors/wire/task_messages.hpp"
 
 namespace {

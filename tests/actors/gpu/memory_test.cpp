@@ -76,7 +76,7 @@ struct gpu_memory_test : testing::Test {
     t.kernel = &kernel;
     gpu_job& j = jobs->take();
     j.task = &t;
-    j.lane = j.compute = 2;
+    j.route.lane = j.route.compute = 2;
     return j;
   }
   // Its bytes come in and its kernel is enqueued.
@@ -88,7 +88,7 @@ struct gpu_memory_test : testing::Test {
     return j;
   }
   void end(gpu_job& j, std::exception_ptr error = nullptr) {
-    j.error = std::move(error);
+    j.failure.error = std::move(error);
     memory.let_go(j);
     jobs->give(j);
   }
@@ -213,7 +213,7 @@ TEST_F(gpu_memory_test, forgets_what_a_failed_task_was_to_write) {
 TEST_F(gpu_memory_test, lets_a_task_wait_for_those_that_use_its_tiles_on_other_lanes) {
   gpu_job& reader = launched({{0, access_mode::read}});  // on lane 2
   gpu_job& writer = begin({{0, access_mode::update}});
-  writer.lane = writer.compute = 3;
+  writer.route.lane = writer.route.compute = 3;
   ASSERT_TRUE(memory.reserve(writer));
   device.waits.clear();
   memory.fill_in(writer);

@@ -43,12 +43,13 @@ TEST(gpu_repair, opens_on_another_thread_and_rings) {
   r.begin(made("broken"));
   std::promise<void> rung;
   std::thread::id opened_by;
-  r.open_async("dev", nullptr,
-               [&]() -> std::unique_ptr<troupe::devices::accelerator> {
-                 opened_by = std::this_thread::get_id();
-                 throw std::runtime_error("still broken");
-               },
-               [&] { rung.set_value(); });
+  r.open_async(
+      "dev", nullptr,
+      [&]() -> std::unique_ptr<troupe::devices::accelerator> {
+        opened_by = std::this_thread::get_id();
+        throw std::runtime_error("still broken");
+      },
+      [&] { rung.set_value(); });
   rung.get_future().wait();
   EXPECT_TRUE(r.wait_ended(in_time()));
   EXPECT_NE(opened_by, std::this_thread::get_id());
@@ -71,7 +72,8 @@ TEST(gpu_repair, keeps_a_complaint_until_it_is_taken) {
 TEST(gpu_repair, gives_the_device_up_only_if_there_is_none_again) {
   gpu_repair opened;
   opened.begin(made("broken"));
-  opened.open_async("device", nullptr, [] { return std::unique_ptr<troupe::devices::accelerator>(); }, [] {});
+  opened.open_async(
+      "device", nullptr, [] { return std::unique_ptr<troupe::devices::accelerator>(); }, [] {});
   ASSERT_TRUE(opened.wait_ended(in_time()));
   ASSERT_TRUE(opened.take(false));
   EXPECT_FALSE(opened.is_given_up());
@@ -79,7 +81,7 @@ TEST(gpu_repair, gives_the_device_up_only_if_there_is_none_again) {
   gpu_repair refused;
   refused.begin(made("broken"));
   refused.refuse(made("too often"));
-  EXPECT_FALSE(refused.is_given_up()) << "nobody has taken the verdict";
+  EXPECT_FALSE(refused.is_given_up()) << "nobody has taken the outcome";
   ASSERT_TRUE(refused.take(false));
   EXPECT_TRUE(refused.is_given_up());
 }

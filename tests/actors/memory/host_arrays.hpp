@@ -14,7 +14,7 @@
 #include <troupe/error.hpp>
 
 #include "actors/memory/host_tiles.hpp"
-#include "actors/memory/record_pool.hpp"
+#include "actors/memory/runtime_state.hpp"
 #include "devices/device.hpp"
 
 namespace test {

@@ -11,6 +11,8 @@
 #include <vector>
 
 #include "actors/memory/record_pool.hpp"
+#include "actors/memory/runtime_state.hpp"
+#include "actors/memory/shard_pool.hpp"
 
 namespace {
 

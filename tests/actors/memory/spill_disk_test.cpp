@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "actors/memory/host_tiles.hpp"
+#include "actors/memory/internal_tasks.hpp"
 #include "actors/protocol/phase.hpp"
 #include "paper_file.hpp"
 #include "tests/actors/placement/stage.hpp"

@@ -32,7 +32,7 @@ TEST_F(messages, of_one_kind_go_in_one_frame) {
   for (int i = 0; i < 2; ++i) out.ask_for({});
   EXPECT_EQ(sent(), kinds());
   out.flush();
-  EXPECT_EQ(sent(), (kinds{wire::kind::want, wire::kind::done}));
+  EXPECT_EQ(sent(), (kinds{wire::kind::fetch_in, wire::kind::done}));
   out.flush();
   EXPECT_EQ(owner->frames.size(), 2u) << "each once";
 }

@@ -9,6 +9,7 @@
 
 #include <troupe/error.hpp>
 
+#include "actors/memory/runtime_state.hpp"
 #include "tests/support/plain_device.hpp"
 
 namespace {

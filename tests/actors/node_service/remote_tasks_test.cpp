@@ -1,4 +1,4 @@
-// What this file is for: tasks of another node are found by number and by record, and their places are used again.
+// What this file is for: tasks of another node are found by number and by record, and their entries are used again.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 #include "actors/node_service/remote_tasks.hpp"
@@ -50,7 +50,7 @@ TEST_F(tasks_of_a_node, leave_nothing_to_the_next_one_in_their_place) {
   all.ended(r);
   all.remove(r);
   const remote_task& next = start(2, b);
-  EXPECT_EQ(&next, &r) << "the place is used again";
+  EXPECT_EQ(&next, &r) << "the entry is used again";
   EXPECT_EQ(next.id, 2u);
   EXPECT_FALSE(next.recalled);
   EXPECT_EQ(next.on_their_way, 0u);

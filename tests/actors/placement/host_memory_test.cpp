@@ -2,6 +2,7 @@
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 #include "actors/placement/host_memory.hpp"
+#include "actors/memory/internal_tasks.hpp"
 
 #include <gtest/gtest.h>
 

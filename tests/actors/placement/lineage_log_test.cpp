@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "actors/execution/reexecution.hpp"
+#include "actors/memory/internal_tasks.hpp"
 #include "loose_graph.hpp"
 
 namespace {

@@ -12,6 +12,7 @@
 #include "actors/logic/data/dependencies.hpp"
 #include "actors/memory/host_tiles.hpp"
 #include "actors/memory/record_pool.hpp"
+#include "actors/memory/runtime_state.hpp"
 #include "actors/protocol/phase.hpp"
 #include "plain_task.hpp"
 #include "tests/support/plain_device.hpp"

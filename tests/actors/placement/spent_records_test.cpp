@@ -5,6 +5,7 @@
 
 #include <set>
 
+#include "actors/memory/shard_pool.hpp"
 #include "actors/placement/spent_records.hpp"
 
 namespace {

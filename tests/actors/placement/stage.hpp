@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "actors/memory/record_pool.hpp"
+#include "actors/memory/runtime_state.hpp"
 #include "actors/placement/placement.hpp"
 #include "collector.hpp"
 #include "plain_task.hpp"

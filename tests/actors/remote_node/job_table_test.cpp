@@ -39,7 +39,7 @@ TEST_F(jobs_test, have_numbers_that_are_never_used_again) {
   const std::uint64_t id = a.id;
   jobs.give(a);
   job& again = jobs.take(two);
-  EXPECT_EQ(&again, &a);  // the same place
+  EXPECT_EQ(&again, &a);  // the same index
   EXPECT_NE(again.id, id);
   EXPECT_EQ(jobs.find(id), nullptr);
 }
@@ -68,7 +68,7 @@ TEST_F(jobs_test, that_were_never_told_are_an_error_of_the_node) {
   };
   EXPECT_EQ(code(0), errc::protocol_error);
   const std::uint64_t id = jobs.take(one).id;
-  EXPECT_EQ(code(id + 1), errc::protocol_error);           // a place that there is not
+  EXPECT_EQ(code(id + 1), errc::protocol_error);           // an index that there is not
   EXPECT_EQ(code(id + (1u << 20)), errc::protocol_error);  // a number that has not been given yet
   EXPECT_NE(code(id), errc::protocol_error);
 }

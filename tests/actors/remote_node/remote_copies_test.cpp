@@ -223,19 +223,19 @@ TEST_F(remote_copies_test, what_a_task_was_to_read_is_forgotten_unless_only_the_
   EXPECT_TRUE(known.has_current(a, 1));
 }
 
-TEST_F(remote_copies_test, a_reader_is_overtaken_by_a_write_sent_after_it) {
+TEST_F(remote_copies_test, the_input_of_a_reader_is_overwritten_by_a_write_sent_after_it) {
   sent w, r, after;
   send(w, 1, access_mode::write);
   send(r, 2, access_mode::read);
-  std::vector<overtaken_tile> overtaken;
-  EXPECT_FALSE(known.is_overtaken(r.j, r.task, overtaken));
+  std::vector<overwritten_input> inputs;
+  EXPECT_FALSE(known.is_overwritten(r.j, r.task, inputs));
   send(after, 3, access_mode::write);
-  EXPECT_TRUE(known.is_overtaken(r.j, r.task, overtaken));
-  ASSERT_EQ(overtaken.size(), 1u);  // only the node had what it was to read
-  EXPECT_EQ(overtaken[0].task, &r.task);
-  EXPECT_EQ(overtaken[0].tile, 0u);
-  EXPECT_TRUE(known.is_overtaken(w.j, w.task, overtaken));
-  EXPECT_EQ(overtaken.size(), 1u);  // it overwrites all of it, and needs nothing
+  EXPECT_TRUE(known.is_overwritten(r.j, r.task, inputs));
+  ASSERT_EQ(inputs.size(), 1u);  // only the node had what it was to read
+  EXPECT_EQ(inputs[0].task, &r.task);
+  EXPECT_EQ(inputs[0].tile, 0u);
+  EXPECT_TRUE(known.is_overwritten(w.j, w.task, inputs));
+  EXPECT_EQ(inputs.size(), 1u);  // it overwrites all of it, and needs nothing
 }
 
 TEST_F(remote_copies_test, an_unfilled_tile_is_forgotten_unless_it_has_been_written_there) {

@@ -111,9 +111,9 @@ TEST(gpu, cores_and_devices_take_turns_on_one_tile) {
   constexpr index_t n = 777;
   auto a = rt.filled<word>({n}, tiles(n), 2);
   std::vector<word> model(n, 2);
-  const char* places[] = {"cpu:0", "sim:0", "sim:1", "sim:0", "cpu:0", "sim:1"};
+  const char* executors[] = {"cpu:0", "sim:0", "sim:1", "sim:0", "cpu:0", "sim:1"};
   for (word round = 0; round < 60; ++round) {
-    rt.spawn(on(places[round % 6]), stir, update(a), round);
+    rt.spawn(on(executors[round % 6]), stir, update(a), round);
     for (index_t i = 0; i < n; ++i)
       model[static_cast<std::size_t>(i)] = model[static_cast<std::size_t>(i)] * round + static_cast<word>(i);
     if (round % 17 == 0) {
@@ -435,10 +435,10 @@ TEST_P(gpu_programs, anywhere_are_the_serial_program) {
     arrays[i] = rt.filled<word>({n}, tiles(pick(20, 400)), static_cast<word>(i), "array " + std::to_string(i));
     model[i].assign(static_cast<std::size_t>(n), static_cast<word>(i));
   }
-  const scope places[] = {scope::any(), scope::cpu(), scope::gpu(), scope::executor("sim:0"), scope::executor("sim:1")};
+  const scope scopes[] = {scope::any(), scope::cpu(), scope::gpu(), scope::executor("sim:0"), scope::executor("sim:1")};
   for (int step = 0; step < 120; ++step) {
     const auto from = static_cast<std::size_t>(pick(0, 2)), to = static_cast<std::size_t>(pick(0, 2));
-    const task_options where{.where = places[pick(0, 4)], .priority = static_cast<int>(pick(0, 2))};
+    const task_options where{.where = scopes[pick(0, 4)], .priority = static_cast<int>(pick(0, 2))};
     const auto x = static_cast<word>(pick(1, 1000));
     index_t lo = 0, hi = n;
     const auto chunk = pick(30, n);

@@ -201,8 +201,8 @@ TEST_P(gpu_kinds, a_random_program_on_cores_and_the_device_is_the_serial_one) {
   }
   for (int step = 0; step < 150; ++step) {
     const auto to = static_cast<std::size_t>(pick(0, 1));
-    const scope places[] = {scope::any(), scope::cpu(), scope::gpu()};
-    const task_options where{.where = places[pick(0, 2)]};
+    const scope scopes[] = {scope::any(), scope::cpu(), scope::gpu()};
+    const task_options where{.where = scopes[pick(0, 2)]};
     const auto x = static_cast<word>(pick(1, 1000));
     std::vector<word>& m = model[to];
     if (pick(0, 2) == 0) {

@@ -86,7 +86,7 @@ void compare(std::mt19937& random, const char* name) {
   o.devices = {{"sim:0", 64 << 10}, {"sim:1"}};
   o.eager_devices = true;
   runtime rt(o);
-  const scope places[] = {scope::executor("sim:0"), scope::gpu(), scope::any(), scope::cpu()};
+  const scope scopes[] = {scope::executor("sim:0"), scope::gpu(), scope::any(), scope::cpu()};
   std::vector<T> results[2];
   for (int run = 0; run < 2; ++run) {
     array<T, 2> a = rt.template array<T>({height, width}, shape), b = rt.template array<T>({height, width}, shape);
@@ -97,7 +97,7 @@ void compare(std::mt19937& random, const char* name) {
     }
     for (int step = 0; step < 5; ++step) {
       task_options where;
-      where.where = run == 0 ? scope::cpu() : places[pick(0, 3)];
+      where.where = run == 0 ? scope::cpu() : scopes[pick(0, 3)];
       const auto space = by_tiles ? grid(height, width).chunks(shape.size[0], shape.size[1])
                                   : grid(height, width).chunks(chunk_y, chunk_x);
       rt.for_each(where, space, mix, read(a, mapper), write(b), ry, rx);

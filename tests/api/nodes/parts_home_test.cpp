@@ -47,8 +47,8 @@ constexpr auto stir =
 const offer offered{lean, stir};
 
 // An executor of "a", or the other node.
-task_options at(const std::string& place) {
-  return {.where = place == "b" ? scope::at(place) : scope::executor(place)};
+task_options at(const std::string& where) {
+  return {.where = where == "b" ? scope::at(where) : scope::executor(where)};
 }
 
 std::uint64_t bytes_from_b(const runtime& rt) {
@@ -117,18 +117,18 @@ TEST_P(nodes_parts_home_random, parts_have_the_values_of_their_place_in_the_prog
   const index_t size = pick(1, 5'000), tile = pick(1, size);
   const auto x = a.filled<word>({size}, tiles(tile), word{1});
   std::vector<word> model(static_cast<std::size_t>(size), 1);
-  const std::vector<std::string> places{"cpu:0", "sim:0", "sim:1", "b"};
+  const std::vector<std::string> executors{"cpu:0", "sim:0", "sim:1", "b"};
   struct seen {
     future<std::vector<word>> got;
     std::vector<word> expected;
   };
   std::vector<seen> all;
   for (int i = 0; i < 150; ++i) {
-    const auto place = at(places[static_cast<std::size_t>(pick(0, 3))]);
+    const auto where = at(executors[static_cast<std::size_t>(pick(0, 3))]);
     if (pick(0, 2) == 0) {
       const index_t t = pick(0, (size - 1) / tile), lo = t * tile, hi = std::min(size, lo + tile);
       const auto factor = static_cast<word>(pick(1, 9));
-      a.spawn(place, stir, update(x.sub({{lo}, {hi}})), factor);
+      a.spawn(where, stir, update(x.sub({{lo}, {hi}})), factor);
       for (index_t k = lo; k < hi; ++k) {
         word& m = model[static_cast<std::size_t>(k)];
         m = m * factor + static_cast<word>(k - lo);

@@ -43,9 +43,9 @@ TEST(datagrams, are_read_as_they_were_written) {
   const auto bytes = here.write(example());
   EXPECT_LE(bytes.size(), datagram_max);
   announcement a;
-  ASSERT_EQ(there.read(bytes, a), verdict::good);
+  ASSERT_EQ(there.read(bytes, a), datagram_result::good);
   expect_same(a, example());
-  ASSERT_EQ(here.read(bytes, a), verdict::good);  // signing leaves nothing behind
+  ASSERT_EQ(here.read(bytes, a), datagram_result::good);  // signing leaves nothing behind
 }
 
 // Computed by another program from the description in datagram.hpp and RFC 2104 and 5869.
@@ -71,11 +71,11 @@ TEST(datagrams, are_refused_when_any_bit_differs) {
     auto bytes = good;
     bytes[bit / 8] ^= std::byte(1 << bit % 8);
     announcement a;
-    const verdict v = signer.read(bytes, a);
-    const verdict expected = bit < 32    ? verdict::malformed
-                             : bit < 40  ? verdict::other_version
-                             : bit < 104 ? verdict::other_cluster
-                                         : verdict::forged;
+    const datagram_result v = signer.read(bytes, a);
+    const datagram_result expected = bit < 32    ? datagram_result::malformed
+                                     : bit < 40  ? datagram_result::other_version
+                                     : bit < 104 ? datagram_result::other_cluster
+                                                 : datagram_result::forged;
     EXPECT_EQ(v, expected) << bit;
   }
 }
@@ -84,32 +84,33 @@ TEST(datagrams, are_refused_when_they_are_cut_or_longer) {
   datagram_signer signer("c", {secret_of(1)});
   const auto good = signer.write(example());
   announcement a;
-  for (std::size_t n = 0; n < good.size(); ++n) EXPECT_NE(signer.read(std::span(good).first(n), a), verdict::good) << n;
+  for (std::size_t n = 0; n < good.size(); ++n)
+    EXPECT_NE(signer.read(std::span(good).first(n), a), datagram_result::good) << n;
   auto longer = good;
   while (longer.size() < datagram_max) {
     longer.push_back({});
-    EXPECT_EQ(signer.read(longer, a), verdict::forged);
+    EXPECT_EQ(signer.read(longer, a), datagram_result::forged);
   }
   longer.push_back({});
-  EXPECT_EQ(signer.read(longer, a), verdict::malformed);
+  EXPECT_EQ(signer.read(longer, a), datagram_result::malformed);
   longer.resize(65507);
-  EXPECT_EQ(signer.read(longer, a), verdict::malformed);
+  EXPECT_EQ(signer.read(longer, a), datagram_result::malformed);
 }
 
 TEST(datagrams, of_other_clusters_and_keys_are_told_apart) {
   datagram_signer signer("c", {secret_of(1)});
   announcement a;
-  EXPECT_EQ(signer.read(datagram_signer("d", {secret_of(1)}).write(example()), a), verdict::other_cluster);
-  EXPECT_EQ(signer.read(datagram_signer("c", {secret_of(2)}).write(example()), a), verdict::forged);
+  EXPECT_EQ(signer.read(datagram_signer("d", {secret_of(1)}).write(example()), a), datagram_result::other_cluster);
+  EXPECT_EQ(signer.read(datagram_signer("c", {secret_of(2)}).write(example()), a), datagram_result::forged);
 }
 
 TEST(datagrams, are_accepted_with_the_old_and_the_new_secret_while_it_is_replaced) {
   datagram_signer old_one("c", {secret_of(1)}), both("c", {secret_of(2), secret_of(1)}), new_one("c", {secret_of(2)});
   announcement a;
-  EXPECT_EQ(both.read(old_one.write(example()), a), verdict::good);
-  EXPECT_EQ(both.read(new_one.write(example()), a), verdict::good);
-  EXPECT_EQ(new_one.read(both.write(example()), a), verdict::good);
-  EXPECT_EQ(old_one.read(both.write(example()), a), verdict::forged);
+  EXPECT_EQ(both.read(old_one.write(example()), a), datagram_result::good);
+  EXPECT_EQ(both.read(new_one.write(example()), a), datagram_result::good);
+  EXPECT_EQ(new_one.read(both.write(example()), a), datagram_result::good);
+  EXPECT_EQ(old_one.read(both.write(example()), a), datagram_result::forged);
 }
 
 TEST(datagrams, are_not_signed_with_the_secret_itself) {
@@ -131,7 +132,7 @@ TEST(datagrams, leave_out_addresses_that_find_no_room) {
   for (int i = 0; i < 20; ++i) many.listens_on.push_back({"10.0.0." + std::to_string(i), 4711});
   datagram_signer signer("c", {secret_of(1)});
   announcement a;
-  ASSERT_EQ(signer.read(signer.write(many), a), verdict::good);
+  ASSERT_EQ(signer.read(signer.write(many), a), datagram_result::good);
   EXPECT_EQ(a.listens_on, std::vector(many.listens_on.begin(), many.listens_on.begin() + announced_max));
 
   many.listens_on = {{std::string(250, 'a'), 1},
@@ -142,14 +143,14 @@ TEST(datagrams, leave_out_addresses_that_find_no_room) {
                      {"f g", 1}};
   const auto bytes = signer.write(many);
   EXPECT_LE(bytes.size(), datagram_max);
-  ASSERT_EQ(signer.read(bytes, a), verdict::good);
+  ASSERT_EQ(signer.read(bytes, a), datagram_result::good);
   EXPECT_EQ(a.listens_on, (std::vector<endpoint>{many.listens_on[0], many.listens_on[2]}));
 
   // To the last byte.
   many.listens_on = {{std::string(255, 'a'), 1}, {std::string(100, 'b'), 1}, {std::string(85, 'c'), 1}};
   const auto full = signer.write(many);
   EXPECT_EQ(full.size(), datagram_max);
-  ASSERT_EQ(signer.read(full, a), verdict::good);
+  ASSERT_EQ(signer.read(full, a), datagram_result::good);
   EXPECT_EQ(a.listens_on, many.listens_on);
 }
 
@@ -166,11 +167,11 @@ TEST(datagrams, of_a_member_are_read_with_every_length_checked) {
     announcement a;
     return read_announcement(w.view(), c, a);
   };
-  EXPECT_EQ(with([](writer& w) { w.varint(0); }), verdict::good);
-  EXPECT_EQ(with([](writer&) {}), verdict::malformed);
-  EXPECT_EQ(with([](writer& w) { w.varint(1); }), verdict::malformed);
-  EXPECT_EQ(with([](writer& w) { w.varint(announced_max + 1); }), verdict::malformed);
-  EXPECT_EQ(with([](writer& w) { w.varint(~std::uint64_t{}); }), verdict::malformed);
+  EXPECT_EQ(with([](writer& w) { w.varint(0); }), datagram_result::good);
+  EXPECT_EQ(with([](writer&) {}), datagram_result::malformed);
+  EXPECT_EQ(with([](writer& w) { w.varint(1); }), datagram_result::malformed);
+  EXPECT_EQ(with([](writer& w) { w.varint(announced_max + 1); }), datagram_result::malformed);
+  EXPECT_EQ(with([](writer& w) { w.varint(~std::uint64_t{}); }), datagram_result::malformed);
   const auto with_host = [&](const std::string& host, std::uint16_t port) {
     return with([&](writer& w) {
       w.varint(1);
@@ -178,21 +179,22 @@ TEST(datagrams, of_a_member_are_read_with_every_length_checked) {
       w.fixed(port);
     });
   };
-  EXPECT_EQ(with_host("h", 1), verdict::good);
-  EXPECT_EQ(with_host("h", 0), verdict::malformed);
-  for (const char* host : {"a b", "a\n", "a\x1b[0m", "[a]", "a]:1"}) EXPECT_EQ(with_host(host, 1), verdict::malformed);
-  EXPECT_EQ(with_host(std::string(256, 'h'), 1), verdict::malformed);
+  EXPECT_EQ(with_host("h", 1), datagram_result::good);
+  EXPECT_EQ(with_host("h", 0), datagram_result::malformed);
+  for (const char* host : {"a b", "a\n", "a\x1b[0m", "[a]", "a]:1"})
+    EXPECT_EQ(with_host(host, 1), datagram_result::malformed);
+  EXPECT_EQ(with_host(std::string(256, 'h'), 1), datagram_result::malformed);
   EXPECT_EQ(with([](writer& w) {
               w.varint(1);
               w.varint(1u << 30);
               w.raw("abc", 3);
             }),
-            verdict::malformed);
+            datagram_result::malformed);
   EXPECT_EQ(with([](writer& w) {
               w.varint(0);
               w.varint(0);
             }),
-            verdict::malformed);
+            datagram_result::malformed);
 }
 
 TEST(datagrams, of_random_bytes_are_refused) {
@@ -205,7 +207,7 @@ TEST(datagrams, of_random_bytes_are_refused) {
     for (std::byte& b : bytes) b = std::byte(random());
     // Half of them get past the head.
     if (i % 2) std::copy_n(good.begin(), std::min<std::size_t>(bytes.size(), 13), bytes.begin());
-    EXPECT_NE(signer.read(bytes, a), verdict::good);
+    EXPECT_NE(signer.read(bytes, a), datagram_result::good);
   }
 }
 

@@ -59,9 +59,9 @@ credentials::secret_bytes secret_of(std::uint8_t b) {
 
 // Group and port of a test's own, so that those that run beside it hear nothing of it.
 multicast_options quiet_place() {
-  static std::atomic<int> places{0};
+  static std::atomic<int> groups{0};
   multicast_options m;
-  m.group = "239.255." + std::to_string(::getpid() % 250 + 1) + "." + std::to_string(++places % 250 + 1);
+  m.group = "239.255." + std::to_string(::getpid() % 250 + 1) + "." + std::to_string(++groups % 250 + 1);
   m.group_v6.clear();
   m.port = static_cast<std::uint16_t>(20000 + ::getpid() % 10000);
   m.interfaces = {"lo"};

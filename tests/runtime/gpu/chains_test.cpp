@@ -98,11 +98,11 @@ TEST_P(gpu_chain_seeds, keep_the_order_of_reads_and_writes) {
     arrays.push_back(rt.filled<word>({length}, tiles(length), static_cast<word>(i)));
     model.emplace_back(length, static_cast<word>(i));
   }
-  const scope places[] = {scope::gpu(), scope::executor("sim:0"), scope::executor("sim:0"), scope::executor("sim:1")};
+  const scope scopes[] = {scope::gpu(), scope::executor("sim:0"), scope::executor("sim:0"), scope::executor("sim:1")};
   for (int step = 0; step < 150; ++step) {
     const std::size_t i = random() % count, k = random() % count;
     task_options where;
-    where.where = places[random() % 4];
+    where.where = scopes[random() % 4];
     if (i == k) {
       rt.spawn(where, stir, update(arrays[i]), word{5});
       for (word x = 0; x < length; ++x) model[i][x] = model[i][x] * 5 + x;

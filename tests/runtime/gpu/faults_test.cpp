@@ -256,11 +256,11 @@ TEST_P(gpu_chaos, gives_exact_results_or_says_what_is_lost) {
     model[static_cast<std::size_t>(i)] = static_cast<word>(i);
     arrays.push_back(rt.filled<word>({50}, tiles(50), static_cast<word>(i), "array " + std::to_string(i)));
   }
-  const scope places[] = {scope::any(), scope::gpu(), scope::executor("sim:0"), scope::cpu()};
+  const scope scopes[] = {scope::any(), scope::gpu(), scope::executor("sim:0"), scope::cpu()};
   for (int step = 0; step < 80; ++step) {
     const auto i = static_cast<std::size_t>(pick(0, count - 1)), k = static_cast<std::size_t>(pick(0, count - 1));
     task_options o;
-    o.where = places[pick(0, 3)];
+    o.where = scopes[pick(0, 3)];
     if (pick(0, 2) != 0 || i == k) {
       const auto x = static_cast<word>(pick(1, 9));
       rt.spawn(o, stir, update(arrays[i]), x);

@@ -251,7 +251,7 @@ TEST_P(gpu_peers_programs, give_what_a_serial_run_gives) {
     a.push_back(rt.filled<word>({size}, tiles(size), i));
     model.emplace_back(size, i);
   }
-  const auto place = [&] {
+  const auto anywhere = [&] {
     const int p = pick(0, count + 1);
     return task_options{.where = p < count    ? scope::executor("sim:" + std::to_string(p))
                                  : p == count ? scope::cpu()
@@ -261,13 +261,13 @@ TEST_P(gpu_peers_programs, give_what_a_serial_run_gives) {
     const auto i = static_cast<std::size_t>(pick(0, arrays - 1)), k = static_cast<std::size_t>(pick(0, arrays - 1));
     if (pick(0, 2) == 0 || i == k) {
       const auto factor = static_cast<word>(pick(1, 9));
-      rt.spawn(place(), stir, update(a[i]), factor);
+      rt.spawn(anywhere(), stir, update(a[i]), factor);
       for (word x = 0; x < size; ++x) model[i][x] = stirred(model[i][x], factor, x);
     } else if (pick(0, 1)) {
-      rt.spawn(place(), triple, read(a[k]), write(a[i]));
+      rt.spawn(anywhere(), triple, read(a[k]), write(a[i]));
       for (std::size_t x = 0; x < size; ++x) model[i][x] = 3 * model[k][x];
     } else {
-      rt.spawn(place(), blend, read(a[k]), update(a[i]));
+      rt.spawn(anywhere(), blend, read(a[k]), update(a[i]));
       for (std::size_t x = 0; x < size; ++x) model[i][x] = model[i][x] * 5 + model[k][x];
     }
     if (pick(0, 40) == 0) {

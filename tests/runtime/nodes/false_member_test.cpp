@@ -56,10 +56,10 @@ TEST_F(false_members, a_tile_that_is_coming_home_cannot_be_refused_any_more) {
   ended(t.id, wire::outcome::ran);
   ASSERT_TRUE(until([&] { return f.is_ready(); }));
   const auto here = spawn({.where = troupe::scope::here()}, kernels::change, troupe::update(x), word{2});
-  const std::uint64_t number = next_number(wire::kind::give);
+  const std::uint64_t number = next_number(wire::kind::fetch_home);
   other->send(wire::kind::bytes_home, {number}, 2 * half_bytes);
   w.run_for(6ms);
-  cannot(number);
+  not_sent(number);
   EXPECT_TRUE(until([&] { return other->losses == 1; })) << "it was not given up";
 }
 
@@ -67,7 +67,7 @@ TEST_F(false_members, a_copy_that_comes_under_a_wrong_title_is_none) {
   const grid x = filled<word>({rows, 3}, troupe::tiles(rows, 3), word{7}, "x", {.replicas = 2});
   const auto f = there(kernels::change, troupe::update(x), word{1});
   ended(next_task().id, wire::outcome::ran);
-  const std::uint64_t number = next_number(wire::kind::copy);
+  const std::uint64_t number = next_number(wire::kind::snapshot);
   other->send(wire::kind::bytes_back, {number, 0}, 2 * half_bytes);
   w.run_for(100ms);
   EXPECT_EQ(nodes(), 1u) << "it was for nobody";
@@ -85,11 +85,11 @@ TEST_F(false_members, a_copy_that_is_coming_cannot_be_refused_and_does_not_come_
     const grid x = filled<word>({rows, 3}, troupe::tiles(rows, 3), word{7}, "x", {.replicas = 2});
     const auto f = there(kernels::change, troupe::update(x), word{1});
     ended(next_task().id, wire::outcome::ran);
-    const std::uint64_t number = next_number(wire::kind::copy);
+    const std::uint64_t number = next_number(wire::kind::snapshot);
     other->send(wire::kind::bytes_home, {number}, 2 * half_bytes);
     w.run_for(6ms);
     if (refuses)
-      cannot(number);
+      not_sent(number);
     else
       other->send(wire::kind::bytes_home, {number}, 2 * half_bytes);
     EXPECT_TRUE(until([&] { return nodes() == 0; })) << "it was not given up";
@@ -100,7 +100,7 @@ TEST_F(false_members, a_copy_that_is_coming_cannot_be_refused_and_does_not_come_
 
 TEST_F(false_members, what_this_node_has_asked_for_may_come_once_at_a_time) {
   give_task(1, kernels::change.info().key, rows, true, true, {one_word()});
-  const std::uint64_t number = next_number(wire::kind::want);
+  const std::uint64_t number = next_number(wire::kind::fetch_in);
   other->send(wire::kind::bytes_in, {number}, 2 * half_bytes);
   other->send(wire::kind::bytes_in, {number}, 2 * half_bytes);
   EXPECT_TRUE(until([&] { return other->losses == 1; })) << "it was not given up";
@@ -111,7 +111,7 @@ TEST_F(false_members, thousands_of_tasks_that_end_with_long_texts_are_all_told_o
   static const troupe::offer offered{fail_at_length};
   constexpr std::uint64_t count = 6000;  // 24 MB of texts, a frame has 16
   for (std::uint64_t i = 1; i <= count; ++i) give_task(i, fail_at_length.info().key, 1, i == 1, i == 1, {});
-  const std::uint64_t number = next_number(wire::kind::want);
+  const std::uint64_t number = next_number(wire::kind::fetch_in);
   other->send(wire::kind::bytes_in, {number}, 3 * sizeof(word));
   std::uint64_t told = 0;
   std::size_t largest = 0;
@@ -137,12 +137,12 @@ TEST_F(false_members, what_a_task_reads_is_not_sent_once_it_has_ended) {
   ASSERT_EQ(t.accesses.at(0).gaps.size(), 1u);
   const auto sent = [&] { return w.network.bytes_sent(w.nodes[0]->id()); };
   const auto before = sent();
-  want(1, t.accesses[0].array, t.accesses[0].gaps[0]);
+  fetch_in(1, t.accesses[0].array, t.accesses[0].gaps[0]);
   ASSERT_TRUE(until([&] { return sent() - before > 2 * half_bytes; }));
   ended(t.id, wire::outcome::ran);
   ASSERT_TRUE(until([&] { return f.is_ready(); }));
   EXPECT_EQ(nodes(), 1u);
-  want(2, t.accesses[0].array, t.accesses[0].gaps[0]);
+  fetch_in(2, t.accesses[0].array, t.accesses[0].gaps[0]);
   EXPECT_TRUE(until([&] { return other->losses == 1; })) << "it was not given up";
 }
 
@@ -153,7 +153,7 @@ TEST_F(false_members, a_task_does_not_end_while_what_it_reads_is_being_sent) {
   const grid y = filled<word>({1, 3}, troupe::tiles(1, 3), word{7}, "y");
   const auto f = there(kernels::derive, troupe::read(x), troupe::write(y), word{1});
   const wire::task_descriptor t = next_task();
-  want(1, t.accesses.at(0).array, t.accesses[0].gaps.at(0));  // takes 24 ms
+  fetch_in(1, t.accesses.at(0).array, t.accesses[0].gaps.at(0));  // takes 24 ms
   ended(t.id, wire::outcome::ran);
   w.run_for(10ms);
   EXPECT_FALSE(f.is_ready()) << "its memory would be another's, and is still read";
@@ -168,7 +168,7 @@ TEST_F(false_members, a_task_that_cannot_begin_is_told_of_once_what_it_reads_has
   EXPECT_EQ(other->heard[wire::kind::done].size(), 1u) << "nothing has been asked for";
   give_task(2, kernels::change.info().key, 4, false, true, {one_word()}, 1, 0,
             {{"licence", 1}});  // nor is there one here
-  const std::uint64_t number = next_number(wire::kind::want);
+  const std::uint64_t number = next_number(wire::kind::fetch_in);
   w.run_for(50ms);
   EXPECT_EQ(other->heard[wire::kind::done].size(), 1u) << "its owner would not keep any more what is to come";
   other->send(wire::kind::bytes_in, {number}, 4 * 3 * sizeof(word));

@@ -70,15 +70,15 @@ class false_members : public testing::Test,
     other->say(f);
   }
   /// Asks for a box of a tile, under a number of its own.
-  void want(std::uint64_t number, std::uint64_t array, const wire::gap& what) {
+  void fetch_in(std::uint64_t number, std::uint64_t array, const wire::gap& what) {
     net::writer f;
-    f.varint(static_cast<std::uint64_t>(wire::kind::want));
+    f.varint(static_cast<std::uint64_t>(wire::kind::fetch_in));
     wire::put(f, wire::box_request{number, array, what});
     other->say(f);
   }
-  void cannot(std::uint64_t number) {
+  void not_sent(std::uint64_t number) {
     net::writer f;
-    f.fixed(wire::kind::cannot);
+    f.fixed(wire::kind::not_sent);
     f.varint(number);
     f.varint(static_cast<std::uint64_t>(troupe::errc::out_of_memory));
     f.text("as it says");

@@ -15,6 +15,7 @@
 #include "actors/execution/run_context.hpp"
 #include "actors/execution/task_errors.hpp"
 #include "actors/execution/written_copies.hpp"
+#include "actors/memory/runtime_state.hpp"
 #include "actors/placement/placement.hpp"
 #include "actors/protocol/phase.hpp"
 
@@ -114,7 +115,7 @@ class imagined_cores final : public core_group {
     task_record* const t = queue_.front();
     queue_.pop_front();
     if (!claim(*t)) {
-      await_verdict(*t);
+      await_fulfilled(*t);
       placement_.report_done({&t, 1}, this);
       return;
     }

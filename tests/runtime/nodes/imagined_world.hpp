@@ -30,12 +30,12 @@ class imagined_world;
 /// A process with a runtime.
 class imagined_node {
  public:
-  imagined_node(imagined_world&, std::uint16_t place, int threads, const std::function<void(troupe::options&)>& more);
+  imagined_node(imagined_world&, std::uint16_t host, int threads, const std::function<void(troupe::options&)>& more);
   ~imagined_node() { end(); }
   imagined_node(const imagined_node&) = delete;
 
   const std::string& name() const { return name_; }
-  std::uint16_t place() const { return place_; }
+  std::uint16_t host() const { return host_; }
   const net::endpoint& at() const { return at_; }
   const net::node_id& id() const { return id_; }
   bool lives() const { return lives_; }
@@ -58,7 +58,7 @@ class imagined_node {
 
  private:
   imagined_world& world_;
-  const std::uint16_t place_;
+  const std::uint16_t host_;
   std::string name_;
   net::endpoint at_;
   net::node_id id_{};
@@ -77,12 +77,12 @@ class imagined_world {
 
   std::uint64_t below(std::uint64_t n) { return random() % n; }
   bool chance(std::uint64_t of) { return below(of) == 0; }
-  static net::endpoint endpoint_of(std::uint16_t place) {
-    return {"10.0." + std::to_string(place / 250) + "." + std::to_string(place % 250 + 1), 4711};
+  static net::endpoint endpoint_of(std::uint16_t host) {
+    return {"10.0." + std::to_string(host / 250) + "." + std::to_string(host % 250 + 1), 4711};
   }
-  imagined_node& start(std::uint16_t place, int threads, const std::function<void(troupe::options&)>& more = {}) {
+  imagined_node& start(std::uint16_t host, int threads, const std::function<void(troupe::options&)>& more = {}) {
     const std::vector<net::endpoint> seeds = found();
-    nodes.push_back(std::make_unique<imagined_node>(*this, place, threads, more));
+    nodes.push_back(std::make_unique<imagined_node>(*this, host, threads, more));
     nodes.back()->the_engine().others()->look_at(seeds);
     return *nodes.back();
   }
@@ -109,9 +109,9 @@ class imagined_world {
 
 // ---- a node ---------------------------------------------------------------------------------------------------------
 
-inline imagined_node::imagined_node(imagined_world& w, std::uint16_t place, int threads,
+inline imagined_node::imagined_node(imagined_world& w, std::uint16_t host, int threads,
                                     const std::function<void(troupe::options&)>& more)
-    : world_(w), place_(place), name_("n" + std::to_string(w.nodes.size())), at_(imagined_world::endpoint_of(place)) {
+    : world_(w), host_(host), name_("n" + std::to_string(w.nodes.size())), at_(imagined_world::endpoint_of(host)) {
   for (std::size_t i = 0; i < 16; i += 8) {
     const std::uint64_t r = w.random();
     std::memcpy(id_.bytes.data() + i, &r, 8);

@@ -34,7 +34,7 @@ struct told {
 };
 told take_fills(test::false_member& m) {
   told t;
-  for (const auto& f : std::exchange(m.heard[wire::kind::fill], {})) {
+  for (const auto& f : std::exchange(m.heard[wire::kind::gaps], {})) {
     net::reader from(f);
     const wire::gaps g = wire::take_gaps(from);
     for (const wire::gap& one : g.all) t.tiles.push_back(one.tile);
@@ -130,8 +130,8 @@ TEST_F(large_calls, a_value_that_is_too_large_goes_nowhere_and_others_may_run_th
 
 TEST_F(large_calls, a_process_with_more_addresses_than_are_said_of_one_is_a_member) {
   w.start(1, 1, [](troupe::options& o) {
-    for (std::uint16_t place = 50; place < 70; ++place)
-      o.cluster.announce.push_back(test::imagined_world::endpoint_of(place).text());
+    for (std::uint16_t host = 50; host < 70; ++host)
+      o.cluster.announce.push_back(test::imagined_world::endpoint_of(host).text());
   });
   EXPECT_TRUE(until([&] { return nodes() == 2; })) << "what it said of itself was refused";
 }

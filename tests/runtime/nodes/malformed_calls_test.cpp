@@ -93,7 +93,7 @@ class malformed_calls : public test::false_members {
     other->say(f);
   }
   void fill_what_it_asks_for() {
-    for (const auto& f : std::exchange(other->heard[wire::kind::want], {})) {
+    for (const auto& f : std::exchange(other->heard[wire::kind::fetch_in], {})) {
       net::reader from(f);
       for (const wire::box_request& r : wire::take_requests(from))
         other->send(wire::kind::bytes_in, {r.number}, static_cast<std::size_t>(r.what.where.volume()) * sizeof(word));
@@ -285,7 +285,7 @@ TEST_F(malformed_calls, a_transfer_of_nothing_under_a_wrong_title_ends_no_other_
   const auto x = filled<word>({1000, 3}, troupe::tiles(1000, 3), word{7}, "x", {.replicas = 2});
   const auto f = there(kernels::change, troupe::update(x), word{1});
   ended(next_task().id, wire::outcome::ran);
-  const std::uint64_t number = next_number(wire::kind::copy);
+  const std::uint64_t number = next_number(wire::kind::snapshot);
   other->send(wire::kind::bytes_home, {number}, 1000 * 3 * sizeof(word));
   w.run_for(6ms);
   other->send(wire::kind::bytes_back, {number, 0}, 0);

@@ -40,11 +40,11 @@ class pushes : public test::false_members {
       return std::ranges::count(ran_, task) != 0;
     });
   }
-  std::size_t asked() { return other->heard[wire::kind::want].size(); }
+  std::size_t asked() { return other->heard[wire::kind::fetch_in].size(); }
   /// The array as it is there.
   std::vector<std::byte> home(std::uint64_t array) {
     net::writer f;
-    f.fixed(wire::kind::give);
+    f.fixed(wire::kind::fetch_home);
     wire::put(f, wire::box_request{array, array, {.where = {{0, 0, 0, 0}, {rows, 3, 1, 1}}}});
     other->say(f);
     EXPECT_TRUE(until([&] { return !other->bodies.empty() && other->bodies.back().whole; }));
@@ -55,7 +55,7 @@ class pushes : public test::false_members {
   /// Returns what becomes of what the false member sends if it is asked for it.
   std::vector<std::byte> as_if_asked() {
     give(1000, 1000, 0);
-    other->send(wire::kind::bytes_in, {next_number(wire::kind::want)}, bytes);
+    other->send(wire::kind::bytes_in, {next_number(wire::kind::fetch_in)}, bytes);
     EXPECT_TRUE(has_run(1000));
     return home(1000);
   }
@@ -135,7 +135,7 @@ TEST_F(pushes, what_there_is_no_room_for_is_asked_for) {
   w.run_for(20s);
   for (std::uint64_t i = 1; i <= 9; ++i) give(i, i, i, most_rows);
   for (std::uint64_t i = 1; i <= 8; ++i) EXPECT_TRUE(has_run(i)) << i;
-  const std::uint64_t number = next_number(wire::kind::want);
+  const std::uint64_t number = next_number(wire::kind::fetch_in);
   EXPECT_EQ(asked(), 0u) << "one only";
   other->send(wire::kind::bytes_in, {number}, most_bytes);
   EXPECT_TRUE(has_run(9));

@@ -38,7 +38,9 @@ class small_boxes : public test::false_members {
   void expect_given_up() {
     EXPECT_TRUE(until([&] { return other->losses == 1; }));
   }
-  std::size_t asked_to_give() { return other->heard[wire::kind::give].size() + other->heard[wire::kind::copy].size(); }
+  std::size_t asked_to_send_home() {
+    return other->heard[wire::kind::fetch_home].size() + other->heard[wire::kind::snapshot].size();
+  }
 
   // ---- the other one owns
   /// A task that changes all of an array of so many rows, or the first of them.
@@ -83,7 +85,7 @@ class small_boxes : public test::false_members {
   std::vector<std::byte> home(index_t rows, std::uint64_t array = 1) {
     other->bodies.clear();
     net::writer f;
-    f.fixed(wire::kind::give);
+    f.fixed(wire::kind::fetch_home);
     wire::put(f, wire::box_request{8 + array, array, {.where = {{0, 0, 0, 0}, {rows, 3, 1, 1}}}});
     other->say(f);
     EXPECT_TRUE(until([&] { return !other->bodies.empty() && other->bodies.back().whole; }));
@@ -129,10 +131,10 @@ TEST_F(small_boxes, that_came_with_their_task_are_what_it_works_on) {
   const wire::task_end e = end_of_it();
   EXPECT_EQ(e.how, wire::outcome::ran) << e.text;
   EXPECT_TRUE(e.written.empty()) << "nobody asked for a copy";
-  EXPECT_TRUE(other->heard[wire::kind::want].empty());
+  EXPECT_TRUE(other->heard[wire::kind::fetch_in].empty());
   const auto found = home(4);
   give_task(2, kernels::change.info().key, 4, true, true, {one_word()}, 2);
-  other->send(wire::kind::bytes_in, {next_number(wire::kind::want)}, 12 * sizeof(word));
+  other->send(wire::kind::bytes_in, {next_number(wire::kind::fetch_in)}, 12 * sizeof(word));
   EXPECT_EQ(end_of_it().how, wire::outcome::ran);
   EXPECT_EQ(found, home(4, 2)) << "as if it had been asked for";
 }
@@ -155,7 +157,7 @@ TEST_F(small_boxes, that_are_read_elsewhere_come_with_the_end_of_their_task) {
   const wire::task_descriptor t = next_task();
   ran(t.id, {});
   ASSERT_TRUE(until([&] { return writes.is_ready(); }));
-  EXPECT_TRUE(until([&] { return asked_to_give() == 1; })) << "it was sent before anybody was known to read it";
+  EXPECT_TRUE(until([&] { return asked_to_send_home() == 1; })) << "it was sent before anybody was known to read it";
   // Now the reader is known when the writer is sent: both wait for a task here.
   const grid y = made(2), gate = made(1);
   const auto first = spawn({.where = troupe::scope::here()}, kernels::write, troupe::write(gate), word{9});
@@ -168,7 +170,7 @@ TEST_F(small_boxes, that_are_read_elsewhere_come_with_the_end_of_their_task) {
   EXPECT_TRUE(u.accesses[1].copied);
   ran(u.id, {{1, bytes_of(words(6, 4711))}});
   ASSERT_TRUE(until([&] { return taken.is_ready(); }));
-  EXPECT_EQ(asked_to_give(), 1u) << "what came is not asked for";
+  EXPECT_EQ(asked_to_send_home(), 1u) << "what came is not asked for";
   EXPECT_EQ(y.read()(1, 2), 4711u);
 }
 
@@ -180,7 +182,7 @@ TEST_F(small_boxes, for_which_there_is_no_copy_are_fetched) {
   const wire::task_descriptor u = next_task();
   EXPECT_TRUE(u.accesses.at(1).copied);
   ran(u.id, {});  // an accelerator has run it, or there was no memory
-  EXPECT_TRUE(until([&] { return asked_to_give() == 1; }));
+  EXPECT_TRUE(until([&] { return asked_to_send_home() == 1; }));
 }
 
 TEST_F(small_boxes, that_a_task_does_not_write_end_the_membership) {

@@ -107,7 +107,7 @@ TEST(slow_work_simulation, a_thousand_nodes_of_which_many_die_lose_nothing) {
     const auto there = with(owner);
     const std::string& name = there[w.below(there.size())].name;
     const auto n = std::ranges::find_if(w.nodes, [&](const auto& x) { return x->name() == name; });
-    if ((*n)->place() < 2) return;
+    if ((*n)->host() < 2) return;
     (*n)->kill();
     (*n)->end();
     ++killed;

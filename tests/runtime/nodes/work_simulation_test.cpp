@@ -156,7 +156,7 @@ class scenario {
           kill(*n);
           pass(below(2) ? 0 : below(4000));
           tell() << "a new process where " << n->name() << " was\n";
-          w_.start(n->place(), 1 + static_cast<int>(below(4)));
+          w_.start(n->host(), 1 + static_cast<int>(below(4)));
         }
         break;
       case 3: {

@@ -33,8 +33,8 @@ class part {
 
   const point& size() const { return size_; }
   area whole() const { return {{0, 0, 0, 0}, size_}; }
-  word& at(const point& p) const { return model_->data[place(p)]; }
-  unsigned char& bad(const point& p) const { return model_->bad[place(p)]; }
+  word& at(const point& p) const { return model_->data[index_of(p)]; }
+  unsigned char& bad(const point& p) const { return model_->bad[index_of(p)]; }
   bool any_bad(const area& where) const {
     bool found = false;
     for_points(where, [&](const point& p) { found = found || bad(p); });
@@ -45,7 +45,7 @@ class part {
   }
 
  private:
-  std::size_t place(point p) const {
+  std::size_t index_of(point p) const {
     for (std::size_t d = 0; d < 4; ++d) p[d] += lo_[d];
     return model_->offset(p);
   }

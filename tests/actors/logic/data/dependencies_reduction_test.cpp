@@ -1,4 +1,4 @@
-// What this file is for: how reductions open, settle, fail, and what a recording remembers.
+// What this file is for: how reductions open, are combined, fail, and what a recording remembers.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 #include <gtest/gtest.h>
@@ -7,6 +7,8 @@
 #include <vector>
 
 #include "graph_world.hpp"
+
+#include "actors/logic/data/reduction.hpp"
 
 namespace {
 
@@ -38,14 +40,14 @@ TEST_F(reduction, settles_once_after_all_contributors_and_before_the_reader) {
   for (int i = 0; i < 5; ++i) all.push_back(&contribute(a));
   task_record& reader = on(a, reads, line(0, 4));
   ASSERT_EQ(world.combines.size(), 1u);
-  task_record& settle = *world.combines[0];
+  task_record& combine = *world.combines[0];
   for (task_record* t : all) {
-    EXPECT_FALSE(world.is_ready(settle));
+    EXPECT_FALSE(world.is_ready(combine));
     world.complete(*t);
   }
-  EXPECT_TRUE(world.is_ready(settle));
+  EXPECT_TRUE(world.is_ready(combine));
   EXPECT_FALSE(world.is_ready(reader));
-  world.complete(settle);
+  world.complete(combine);
   EXPECT_TRUE(world.is_ready(reader));
   EXPECT_FALSE(world.has_failed(reader));
 }

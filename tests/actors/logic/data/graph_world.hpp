@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "actors/logic/data/dependencies.hpp"
+#include "actors/logic/data/reduction.hpp"
 
 namespace test {
 

@@ -2,6 +2,7 @@
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 #include "actors/logic/data/host_budget.hpp"
+#include "actors/logic/data/array_coherence.hpp"
 
 #include <gtest/gtest.h>
 
@@ -67,7 +68,7 @@ class scene {
   // Runs it at once: its tiles have bytes afterwards.
   void run(task_record& t) {
     budget.reserve(budget.needs_of(t));
-    for (const auto& n : budget.needs_of(t)) fill(*n.place);
+    for (const auto& n : budget.needs_of(t)) fill(*n.tile);
     budget.let_go(budget.needs_of(t));
   }
   void touch(array_core& a, std::uint32_t tile, access_mode mode = access_mode::write) {
@@ -75,7 +76,7 @@ class scene {
   }
   void fill(budgeted_tile& p) { p.array->bytes[p.tile].data = &byte_; }
   void empty(budgeted_tile& p) { p.array->bytes[p.tile].data = nullptr; }
-  budgeted_tile& place(array_core& a, std::uint32_t tile) { return a.places->tiles[tile]; }
+  budgeted_tile& tile(array_core& a, std::uint32_t tile) { return a.places->tiles[tile]; }
   std::vector<std::uint32_t> in_order() {
     std::vector<std::uint32_t> tiles;
     for (const budgeted_tile* p = budget.oldest(); p; p = p->newer) tiles.push_back(p->tile);
@@ -83,7 +84,7 @@ class scene {
   }
   void to_disk(budgeted_tile& p) {
     budget.leave(p);
-    budget.place_on_disk(p);
+    budget.offset_on_disk(p);
     empty(p);
     budget.has_left(p);
   }
@@ -135,8 +136,8 @@ TEST(host_budget, a_tile_named_twice_is_needed_once_and_read_if_anybody_reads_it
   ASSERT_EQ(needs.size(), 4u);
   const bool contents[] = {true, true, false, true}, changed[] = {false, true, true, true};
   for (const auto& n : needs) {
-    EXPECT_EQ(n.contents, contents[n.place->tile]) << n.place->tile;
-    EXPECT_EQ(n.changed, changed[n.place->tile]) << n.place->tile;
+    EXPECT_EQ(n.contents, contents[n.tile->tile]) << n.tile->tile;
+    EXPECT_EQ(n.changed, changed[n.tile->tile]) << n.tile->tile;
   }
   EXPECT_EQ(host_budget::missing(needs), 40u);
 }
@@ -156,11 +157,11 @@ TEST(host_budget, room_is_free_once_a_tile_has_left_and_taken_before_it_comes_ba
   auto& a = s.array(30, 10);
   for (std::uint32_t t : {0u, 1u, 2u}) s.touch(a, t);
   EXPECT_EQ(s.budget.free(), 0u);
-  budgeted_tile& p = s.place(a, 0);
+  budgeted_tile& p = s.tile(a, 0);
   s.budget.leave(p);
   EXPECT_EQ(s.budget.free(), 0u);
   EXPECT_EQ(s.budget.leaving(), 10u);
-  s.budget.place_on_disk(p);
+  s.budget.offset_on_disk(p);
   s.empty(p);
   s.budget.has_left(p);
   EXPECT_EQ(s.budget.free(), 10u);
@@ -183,32 +184,32 @@ TEST(host_budget, what_is_unchanged_since_it_came_back_is_spare_and_what_was_cha
   auto& a = s.array(20, 10);
   s.touch(a, 0);
   s.touch(a, 1);
-  EXPECT_FALSE(host_budget::is_spare(s.place(a, 0)));
-  for (std::uint32_t t : {0u, 1u}) s.to_disk(s.place(a, t));
+  EXPECT_FALSE(host_budget::is_spare(s.tile(a, 0)));
+  for (std::uint32_t t : {0u, 1u}) s.to_disk(s.tile(a, t));
   auto& reads = s.task({s.whole(a, 0, access_mode::read), s.whole(a, 1, access_mode::update)});
   s.budget.reserve(s.budget.needs_of(reads));
   for (std::uint32_t t : {0u, 1u}) {
-    s.fill(s.place(a, t));
-    s.budget.has_come(s.place(a, t));
+    s.fill(s.tile(a, t));
+    s.budget.has_come(s.tile(a, t));
   }
   s.budget.let_go(s.budget.needs_of(reads));
-  EXPECT_TRUE(host_budget::is_spare(s.place(a, 0)));
-  EXPECT_FALSE(host_budget::is_spare(s.place(a, 1)));
-  s.budget.drop(s.place(a, 0));
-  EXPECT_EQ(s.place(a, 0).at, stage::on_disk);
+  EXPECT_TRUE(host_budget::is_spare(s.tile(a, 0)));
+  EXPECT_FALSE(host_budget::is_spare(s.tile(a, 1)));
+  s.budget.drop(s.tile(a, 0));
+  EXPECT_EQ(s.tile(a, 0).at, stage::on_disk);
 }
 
 TEST(host_budget, what_is_overwritten_as_a_whole_is_not_read_from_disk) {
   scene s(30);
   auto& a = s.array(20, 10);
   s.touch(a, 0);
-  s.to_disk(s.place(a, 0));
+  s.to_disk(s.tile(a, 0));
   auto& writes = s.task({s.whole(a, 0, access_mode::write)});
   s.budget.reserve(s.budget.needs_of(writes));
-  EXPECT_EQ(s.place(a, 0).at, stage::here);
-  s.fill(s.place(a, 0));
+  EXPECT_EQ(s.tile(a, 0).at, stage::here);
+  s.fill(s.tile(a, 0));
   s.budget.let_go(s.budget.needs_of(writes));
-  EXPECT_FALSE(host_budget::is_spare(s.place(a, 0)));
+  EXPECT_FALSE(host_budget::is_spare(s.tile(a, 0)));
 }
 
 TEST(host_budget, a_tile_that_nobody_has_filled_is_spare_and_one_that_is_dirty_elsewhere_is_not) {
@@ -219,10 +220,10 @@ TEST(host_budget, a_tile_that_nobody_has_filled_is_spare_and_one_that_is_dirty_e
   s.budget.let_go(s.budget.needs_of(t));
   a.coherence = std::make_unique<array_coherence>(2);
   a.coherence->tiles[1].dirty_in = 3;
-  EXPECT_TRUE(host_budget::is_spare(s.place(a, 0)));
-  EXPECT_FALSE(host_budget::is_spare(s.place(a, 1)));
-  s.budget.drop(s.place(a, 0));
-  EXPECT_EQ(s.place(a, 0).at, stage::nowhere);
+  EXPECT_TRUE(host_budget::is_spare(s.tile(a, 0)));
+  EXPECT_FALSE(host_budget::is_spare(s.tile(a, 1)));
+  s.budget.drop(s.tile(a, 0));
+  EXPECT_EQ(s.tile(a, 0).at, stage::nowhere);
   EXPECT_EQ(s.budget.used(), 10u);
 }
 
@@ -230,17 +231,17 @@ TEST(host_budget, what_could_not_leave_stays_and_goes_first_what_could_not_come_
   scene s(30);
   auto& a = s.array(30, 10);
   for (std::uint32_t t : {0u, 1u, 2u}) s.touch(a, t);
-  s.budget.leave(s.place(a, 1));
-  s.budget.stay(s.place(a, 1));
+  s.budget.leave(s.tile(a, 1));
+  s.budget.stay(s.tile(a, 1));
   EXPECT_EQ(s.in_order(), (order{1, 0, 2}));
   EXPECT_EQ(s.budget.leaving(), 0u);
-  s.to_disk(s.place(a, 1));
+  s.to_disk(s.tile(a, 1));
   auto& reads = s.task({s.whole(a, 1, access_mode::read)});
   s.budget.reserve(s.budget.needs_of(reads));
-  s.budget.could_not_come(s.place(a, 1), std::make_exception_ptr(std::runtime_error("broken")));
+  s.budget.could_not_come(s.tile(a, 1), std::make_exception_ptr(std::runtime_error("broken")));
   EXPECT_EQ(s.budget.free(), 10u);
-  EXPECT_EQ(s.place(a, 1).at, stage::on_disk);
-  EXPECT_TRUE(s.place(a, 1).trouble);
+  EXPECT_EQ(s.tile(a, 1).at, stage::on_disk);
+  EXPECT_TRUE(s.tile(a, 1).trouble);
   s.budget.let_go(s.budget.needs_of(reads));
   EXPECT_EQ(s.in_order(), (order{0, 2}));
   EXPECT_EQ(s.budget.on_disk(), 10u);
@@ -251,7 +252,7 @@ TEST(host_budget, forgets_an_array_with_its_room_here_and_on_disk) {
   auto &a = s.array(30, 10), &b = s.array(10, 10);
   for (std::uint32_t t : {0u, 1u, 2u}) s.touch(a, t);
   s.touch(b, 0);
-  s.to_disk(s.place(a, 2));
+  s.to_disk(s.tile(a, 2));
   a.dropped = true;
   s.budget.dropped(a);
   EXPECT_EQ(s.budget.going(), 20u);

@@ -20,7 +20,7 @@ using testing::IsEmpty;
 using testing::Optional;
 using testing::Pair;
 using testing::UnorderedElementsAre;
-using place = reexecution_plan::place;
+using origin = reexecution_plan::origin;
 using reason = reexecution_plan::reason;
 
 TEST(lineage, knows_nothing_of_a_call_that_wrote_nothing_there) {
@@ -40,14 +40,14 @@ TEST(lineage, remakes_a_chain_of_updates_from_what_is_at_home) {
   EXPECT_THAT(p.holes, IsEmpty());
   EXPECT_EQ(p.cost_ns, 3000);
   ASSERT_EQ(p.steps[0].reads.size(), 1u);
-  EXPECT_EQ(p.steps[0].reads[0].where, place::home);
-  EXPECT_EQ(p.steps[2].reads[0].where, place::step);
+  EXPECT_EQ(p.steps[0].reads[0].where, origin::home);
+  EXPECT_EQ(p.steps[2].reads[0].where, origin::step);
   EXPECT_EQ(p.steps[2].reads[0].step, 1u);
   EXPECT_THAT(p.steps[0].done_with, IsEmpty());
   EXPECT_THAT(p.steps[1].done_with, ElementsAre(value{A, 0, 2}));
   EXPECT_THAT(p.steps[2].done_with, ElementsAre(value{A, 0, 3}));
   ASSERT_EQ(p.reexecuted.size(), 1u);
-  EXPECT_EQ(p.reexecuted[0].where, place::step);
+  EXPECT_EQ(p.reexecuted[0].where, origin::step);
   EXPECT_EQ(p.reexecuted[0].step, 2u);
 }
 
@@ -99,7 +99,7 @@ TEST(lineage, repeats_what_two_diamonds_share_once) {
   EXPECT_EQ(all.steps.size(), 4u);
   EXPECT_THAT(all.steps[2].done_with, IsEmpty()) << "it is to be put in its place";
   l.came_home(B, 0, 2);
-  EXPECT_EQ(l.plan({{D, 0, 2}}).steps[2].reads[0].where, place::home);
+  EXPECT_EQ(l.plan({{D, 0, 2}}).steps[2].reads[0].where, origin::home);
   EXPECT_THAT(names(l.plan({{D, 0, 2}})), ElementsAre("top", "right", "bottom"));
 }
 
@@ -150,7 +150,7 @@ TEST(lineage, makes_plans_of_kept_copies) {
   EXPECT_FALSE(l.must_keep(A, 0)) << "of this version nobody has read";
   const reexecution_plan p = l.plan({{B, 0, 2}});
   ASSERT_EQ(p.steps.size(), 1u);
-  EXPECT_EQ(p.steps[0].reads[0].where, place::kept);
+  EXPECT_EQ(p.steps[0].reads[0].where, origin::kept);
   EXPECT_THAT(l.take_unwanted(), IsEmpty());
   l.came_home(B, 0, 2);
   EXPECT_THAT(l.take_unwanted(), ElementsAre(value{A, 0, 1}));

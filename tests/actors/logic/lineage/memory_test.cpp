@@ -1,4 +1,4 @@
-// What this file is for: the log asks for no memory while a place goes on with what is known of it.
+// What this file is for: the log asks for no memory while an executor goes on with what is known of it.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 //
@@ -53,7 +53,7 @@ TEST(lineage, allocates_nothing_for_a_tile_that_is_written_again_and_again) {
     all[i].writes.push_back({{A, 0, i + 1}, 100});
     all[i].what = what;
     all[i].cost_ns = 1000;
-    all[i].place = 3;
+    all[i].executor = 3;
   }
   lineage l;
   std::size_t before = 0, wanted = 0;

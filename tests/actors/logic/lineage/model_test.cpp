@@ -21,7 +21,7 @@ namespace {
 using troupe::logic::lineage;
 using troupe::logic::reexecution_plan;
 using troupe::logic::value;
-using place = reexecution_plan::place;
+using origin = reexecution_plan::origin;
 
 struct by_name {
   bool operator()(const value& a, const value& b) const {
@@ -250,7 +250,7 @@ class world {
     if (testing::Test::HasFailure()) return;
     std::set<value, by_name> accounted;
     for (const reexecution_plan::source& r : p.reexecuted) {
-      ASSERT_EQ(r.where, place::step) << "what is lost was on the node only";
+      ASSERT_EQ(r.where, origin::step) << "what is lost was on the node only";
       ASSERT_TRUE(made.contains(r.what));
       ASSERT_TRUE(accounted.insert(r.what).second);
       const tile_of t{r.what.array, r.what.tile};
@@ -286,12 +286,12 @@ class world {
       last = c.number;
       std::map<value, std::uint64_t, by_name> inputs;
       for (const reexecution_plan::source& r : s.reads) {
-        if (r.where == place::home) {
+        if (r.where == origin::home) {
           const tile& x = arrays_.at(r.what.array)[r.what.tile];
           ASSERT_EQ(x.home_version, r.what.version);
           ASSERT_EQ(x.writers, 0);
           inputs[r.what] = x.home_bytes;
-        } else if (r.where == place::kept) {
+        } else if (r.where == origin::kept) {
           ASSERT_TRUE(kept_.contains(r.what));
           inputs[r.what] = kept_.at(r.what);
           ++from_kept;

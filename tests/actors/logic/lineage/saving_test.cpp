@@ -111,13 +111,13 @@ TEST(lineage, a_tile_that_was_written_on_while_it_came_home_is_the_youngest) {
   EXPECT_THAT(l.to_save(1), ElementsAre(Pair(A, 1)));
 }
 
-/// Notes a call at a place that writes one tile.
+/// Notes a call on an executor that writes one tile.
 void write_at(told& l, std::uint16_t where, value what, float cost_ns, float fetch_worth_ns = 0, bool at_once = false) {
   lineage::call c;
   c.writes.push_back({what, 100, fetch_worth_ns, at_once});
   c.what = std::make_shared<const std::string>("w");
   c.cost_ns = cost_ns;
-  c.place = where;
+  c.executor = where;
   l.ran(std::move(c));
 }
 
@@ -147,7 +147,7 @@ TEST(lineage, copies_no_more_than_it_is_worth) {
     u.writes.push_back({{A, 1, v + 1}, 100, 10'000});
     u.what = std::make_shared<const std::string>("u");
     u.cost_ns = 3000;
-    u.place = 1;
+    u.executor = 1;
     l.ran(std::move(u));
   }
   EXPECT_THAT(l.to_save(1000), UnorderedElementsAre(Pair(A, 0), Pair(A, 1)));

@@ -42,7 +42,7 @@ TEST(rounds, each_has_its_turn_once_in_an_order_that_differs) {
 }
 
 TEST(rounds, who_comes_has_a_turn_in_what_is_left_at_any_place) {
-  std::set<std::size_t> places;
+  std::set<std::size_t> indices;
   for (std::uint64_t seed = 0; seed < 100; ++seed) {
     rounds r(seed);
     r.begin(ids(10));
@@ -50,9 +50,9 @@ TEST(rounds, who_comes_has_a_turn_in_what_is_left_at_any_place) {
     r.add(id_of(99));
     const auto left = rest_of(r);
     ASSERT_EQ(left.size(), 10u);
-    places.insert(static_cast<std::size_t>(std::find(left.begin(), left.end(), id_of(99)) - left.begin()));
+    indices.insert(static_cast<std::size_t>(std::find(left.begin(), left.end(), id_of(99)) - left.begin()));
   }
-  EXPECT_EQ(places.size(), 10u);
+  EXPECT_EQ(indices.size(), 10u);
 }
 
 }  // namespace

@@ -61,7 +61,7 @@ class parliament {
     while (!mail.empty()) deliver(0);
   }
   /// Some heartbeats of all, over a network that is quick; they show which are behind.
-  void settle() {
+  void run_heartbeats() {
     for (int i = 0; i < 8; ++i) {
       for (std::size_t n = 0; n < nodes.size(); ++n)
         if (lives[n]) tick(n, live());
@@ -105,8 +105,8 @@ TEST(views, begin_with_oneself) {
 
 TEST(views, of_nodes_that_meet_become_one_with_all_of_them) {
   parliament p(5);
-  p.settle();
-  p.settle();
+  p.run_heartbeats();
+  p.run_heartbeats();
   for (const views& v : p.nodes) {
     EXPECT_EQ(v.agreed(), p.nodes[0].agreed());
     EXPECT_EQ(v.agreed().members.size(), 5u);
@@ -116,11 +116,11 @@ TEST(views, of_nodes_that_meet_become_one_with_all_of_them) {
 TEST(views, keep_the_order_of_age_and_the_oldest_that_lives_coordinates) {
   parliament p(5);
   p.lives = {false, true, true, false, false};
-  p.settle();
+  p.run_heartbeats();
   const auto before = p.nodes[1].agreed().members;
   p.lives = {true, true, true, true, false};
-  p.settle();
-  p.settle();
+  p.run_heartbeats();
+  p.run_heartbeats();
   const auto after = p.nodes[1].agreed().members;
   ASSERT_EQ(after.size(), 4u);
   EXPECT_TRUE(std::equal(before.begin(), before.end(), after.begin()));
@@ -131,22 +131,22 @@ TEST(views, keep_the_order_of_age_and_the_oldest_that_lives_coordinates) {
 
 TEST(views, change_while_a_majority_lives_and_not_without) {
   parliament p(5);
-  p.settle();
-  p.settle();
+  p.run_heartbeats();
+  p.run_heartbeats();
   p.lives[4] = p.lives[3] = false;
   EXPECT_TRUE(p.nodes[0].has_majority(p.live()));
-  p.settle();
+  p.run_heartbeats();
   EXPECT_EQ(p.nodes[0].agreed().members.size(), 3u);
   p.lives[2] = p.lives[1] = false;
   EXPECT_FALSE(p.nodes[0].has_majority(p.live()));
-  p.settle();
+  p.run_heartbeats();
   EXPECT_EQ(p.nodes[0].agreed().members.size(), 3u);
 }
 
 TEST(views, of_two_have_a_majority_only_together) {
   parliament p(2);
-  p.settle();
-  p.settle();
+  p.run_heartbeats();
+  p.run_heartbeats();
   EXPECT_TRUE(p.nodes[0].has_majority({id_of(0), id_of(1)}));
   EXPECT_FALSE(p.nodes[0].has_majority({id_of(0)}));
   EXPECT_FALSE(p.nodes[1].has_majority({id_of(1)}));
@@ -154,8 +154,8 @@ TEST(views, of_two_have_a_majority_only_together) {
 
 TEST(views, what_some_may_have_agreed_on_is_what_the_next_proposer_proposes) {
   parliament p(3);
-  p.settle();
-  p.settle();
+  p.run_heartbeats();
+  p.run_heartbeats();
   const node_view base = p.nodes[0].agreed();
   const auto first = static_cast<std::size_t>(base.members[0].bytes[0] - 1);
   const auto second = static_cast<std::size_t>(base.members[1].bytes[0] - 1);
@@ -172,7 +172,7 @@ TEST(views, what_some_may_have_agreed_on_is_what_the_next_proposer_proposes) {
   p.mail.clear();
   p.lives[first] = false;
   // The second would rather have itself and the third.
-  p.settle();
+  p.run_heartbeats();
   const auto after = p.agreed.find({base.founder, base.number + 1});
   ASSERT_NE(after, p.agreed.end());
   EXPECT_EQ(after->second, (std::vector{base.members[0], base.members[1]})) << "it might have been agreed on";
@@ -182,8 +182,8 @@ TEST(views, are_never_two_with_one_number_whoever_sees_whom_and_whatever_is_lost
   std::size_t most = 0;
   for (std::uint64_t seed = 0; seed < 300; ++seed) {
     parliament p(5, seed);
-    p.settle();
-    p.settle();
+    p.run_heartbeats();
+    p.run_heartbeats();
     for (int step = 0; step < 400; ++step) {
       const std::uint64_t dice = p.random() % 10;
       if (dice < 3) {
@@ -202,9 +202,9 @@ TEST(views, are_never_two_with_one_number_whoever_sees_whom_and_whatever_is_lost
       ASSERT_FALSE(testing::Test::HasFatalFailure()) << "seed " << seed;
     }
     p.mail.clear();
-    p.settle();
-    p.settle();
-    p.settle();
+    p.run_heartbeats();
+    p.run_heartbeats();
+    p.run_heartbeats();
     EXPECT_EQ(p.nodes[0].agreed(), p.nodes[4].agreed()) << "seed " << seed;
     EXPECT_EQ(p.nodes[0].agreed().members.size(), 5u) << "seed " << seed;
     most = std::max<std::size_t>(most, p.nodes[0].agreed().number);

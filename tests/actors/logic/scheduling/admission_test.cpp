@@ -60,7 +60,7 @@ class admission_among_nodes : public testing::Test {
   double free_here() const { return all.free().at(0).amount; }
 
   admission all{{{"A", 2}, {"B", 1}}};
-  admission::places where{true, set_of({b, c}), set_of({b, c})};
+  admission::eligible_nodes where{true, set_of({b, c}), set_of({b, c})};
   std::vector<task_record*> refused;
 
  private:
@@ -162,8 +162,9 @@ class admission_over_time : public testing::Test {
   std::vector<task_record*> admit(std::uint64_t now) {
     std::vector<task_record*> started;
     all.admit(
-        now, [](const task_record&) { return admission::places{}; }, [&](task_record& t) { started.push_back(&t); },
-        [](task_record&) { FAIL(); }, [](const task_record& t) { return static_cast<std::uint64_t>(t.measured_ns); },
+        now, [](const task_record&) { return admission::eligible_nodes{}; },
+        [&](task_record& t) { started.push_back(&t); }, [](task_record&) { FAIL(); },
+        [](const task_record& t) { return static_cast<std::uint64_t>(t.measured_ns); },
         [&](const task_record&, const held_device& d) { return d.name == near ? 0u : 1'000u; });
     return started;
   }

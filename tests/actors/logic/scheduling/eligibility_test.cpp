@@ -107,7 +107,7 @@ TEST_F(eligibility_test, tells_the_places_whatever_the_task_holds) {
   detail::task_record& t = scoped(far, executor_set{1, 3, 4});
   extra.holds_at = 4;
   all.pause(3, true);
-  const auto p = all.places_of(t);
+  const auto p = all.nodes_for(t);
   EXPECT_TRUE(p.here);
   EXPECT_EQ(p.nodes, (executor_set{3, 4}));
   EXPECT_EQ(p.open, executor_set{4});

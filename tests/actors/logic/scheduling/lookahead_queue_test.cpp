@@ -88,7 +88,7 @@ TEST_F(outlook_of, knows_the_first_task_that_uses_a_tile) {
   EXPECT_EQ(next(3), 6u);
   EXPECT_EQ(next(4), 0u);
   queue_.pop();
-  EXPECT_EQ(next(2), 5u) << "the one that is being started has a claim to its tiles";
+  EXPECT_EQ(next(2), 5u) << "the one that is being started has a right to its tiles";
   queue_.pop();
   EXPECT_EQ(next(1), 8u);
   EXPECT_EQ(next(2), 0u);

@@ -24,7 +24,7 @@ namespace {
 
 using troupe::detail::task_record;
 using troupe::logic::slots;
-using place = slots::place;
+using thread_state = slots::thread_state;
 
 enum class kind : signed char {
   plain,
@@ -34,20 +34,20 @@ enum class kind : signed char {
 };
 struct program_task {
   kind what = kind::plain;
-  int after = -1;      // starts when that one has ended
-  bool child = false;  // submitted by its parent
-  int until = -1;  // its body keeps its slot until that one has ended
+  int after = -1;        // starts when that one has ended
+  bool child = false;    // submitted by its parent
+  int until = -1;        // its body keeps its slot until that one has ended
   bool may_pass = true;  // it ends before the first in line begins
 };
 using program = std::vector<program_task>;
 
 enum class mistake {
   none,
-  slotless_looks_next,         // a thread without a slot reports as one that looks for work, and is trusted
-  waiters_tell_nobody,         // a waiter reports as one that looks next, and leaves its slot without a word
-  waits_are_not_told,          // placement counts bodies that wait as busy
-  sleeps_without_a_look,       // also over work that was posted just before
-  sits_idle_over_mail,         // slots gather in the line, and nobody sees to what may pass it
+  slotless_looks_next,    // a thread without a slot reports as one that looks for work, and is trusted
+  waiters_tell_nobody,    // a waiter reports as one that looks next, and leaves its slot without a word
+  waits_are_not_told,     // placement counts bodies that wait as busy
+  sleeps_without_a_look,  // also over work that was posted just before
+  sits_idle_over_mail,    // slots gather in the line, and nobody sees to what may pass it
 };
 
 struct setting {
@@ -59,13 +59,41 @@ struct setting {
 };
 
 enum class at : signed char {
-  loop, find, find_turn, asleep_soon, park, look, look_idle, deep, nap, behind_napper, idle,
-  body, child_seen, wait_note, wait_turn, wait_check, wait_give, wait_wake, wait_turn_again, wait_block,
-  wait_take, wait_granted, wait_end,
-  report, report_post, report_turn,
-  serve_waits, serve_drain, serve_hand, serve_wake, serve_leave, serve_check,
+  loop,
+  find,
+  find_turn,
+  asleep_soon,
+  park,
+  look,
+  look_idle,
+  deep,
+  nap,
+  behind_napper,
+  idle,
+  body,
+  child_seen,
+  wait_note,
+  wait_turn,
+  wait_check,
+  wait_give,
+  wait_wake,
+  wait_turn_again,
+  wait_block,
+  wait_take,
+  wait_granted,
+  wait_end,
+  report,
+  report_post,
+  report_turn,
+  serve_waits,
+  serve_drain,
+  serve_hand,
+  serve_wake,
+  serve_leave,
+  serve_check,
   after_report,
-  submit, submit_look,
+  submit,
+  submit_look,
   gone,
 };
 
@@ -75,9 +103,9 @@ struct thread {
   int seat = -1, ticket = 0;
   int slots = 0;
   bool look_again = false;  // idle, and sees whether it may pass the line after a while
-  bool look_next = false;  // the executor that the report names
+  bool look_next = false;   // the executor that the report names
   bool awake = false, granted = false, client = false;
-  bool tell = false;  // somebody is to be told of what was handed over
+  bool tell = false;          // somebody is to be told of what was handed over
   signed char next_task = 0;  // a client's
   std::vector<signed char> retired, outgoing;
   auto operator<=>(const thread&) const = default;
@@ -98,7 +126,7 @@ struct state {
   std::vector<signed char> queue, kept;
   std::vector<stage> tasks;
   int turn = -1, lock = -1;
-  int active = 0, awake = 0;   // active: with those of other groups
+  int active = 0, awake = 0;  // active: with those of other groups
   int waiting = 0, known_waiting = 0, taken = 0;
   int napper = -1;
   bool waits_changed = false, watch_wanted = false, others_active = false;
@@ -163,7 +191,7 @@ class model {
     for (std::size_t i = 0; i < e.promoted.size(); ++i) {
       const slots::seat p = e.promoted[i];
       if (set_.planted == mistake::waiters_tell_nobody) continue;
-      if (s.book.place_of(p) != place::asleep || !work_in_sight(s)) continue;
+      if (s.book.state_of(p) != thread_state::asleep || !work_in_sight(s)) continue;
       if (s.active == 0 || left_alone(s))
         s.book.call(p);
       else if (s.napper < 0)
@@ -292,18 +320,18 @@ class model {
         const auto seat = static_cast<slots::seat>(t.seat);
         s.book.arrive(seat, held);
         carry_out(s);  // may add threads: `t` is not used afterwards
-        const place p = s.book.place_of(seat);
-        if (p == place::awake) return arrive_awake(s, i, f);
+        const thread_state p = s.book.state_of(seat);
+        if (p == thread_state::awake) return arrive_awake(s, i, f);
         s.lock = static_cast<int>(i);
-        return go(p == place::idle ? at::look_idle : at::look);
+        return go(p == thread_state::idle ? at::look_idle : at::look);
       }
       case at::look: {  // asleep, and the lock is held; or woken to look again
         if (s.lock >= 0 && s.lock != static_cast<int>(i)) return;
         s.lock = -1;
         const auto seat = static_cast<slots::seat>(t.seat);
-        const place p = s.book.place_of(seat);
-        if (p == place::awake) return arrive_awake(s, i, f);
-        if (p == place::idle) return go(at::idle);
+        const thread_state p = s.book.state_of(seat);
+        if (p == thread_state::awake) return arrive_awake(s, i, f);
+        if (p == thread_state::idle) return go(at::idle);
         const bool others = s.active != 0;
         if (set_.planted != mistake::sleeps_without_a_look && (others ? left_alone(s) : work_in_sight(s))) {
           s.book.call(seat);
@@ -325,21 +353,21 @@ class model {
       case at::deep:
       case at::behind_napper:
       case at::idle: {
-        const place p = s.book.place_of(static_cast<slots::seat>(t.seat));
-        if (p == place::awake) return arrive_awake(s, i, f);
+        const thread_state p = s.book.state_of(static_cast<slots::seat>(t.seat));
+        if (p == thread_state::awake) return arrive_awake(s, i, f);
         if (t.pc == at::idle && t.look_again && s.book.pass(static_cast<slots::seat>(t.seat))) {
           carry_out(s);
           return arrive_awake(s, i, f);
         }
         if (t.pc == at::idle && s.book.dismiss(static_cast<slots::seat>(t.seat))) return go(at::gone);
-        if (t.pc == at::idle) return;                       // also if it has a slot by now: it sleeps on
-        if (p == place::idle) return go(at::idle);
+        if (t.pc == at::idle) return;  // also if it has a slot by now: it sleeps on
+        if (p == thread_state::idle) return go(at::idle);
         if (t.pc == at::behind_napper && s.napper < 0 && s.watch_wanted) return go(at::look);
         return;
       }
       case at::nap: {
         const auto seat = static_cast<slots::seat>(t.seat);
-        const bool over = s.book.place_of(seat) != place::asleep;
+        const bool over = s.book.state_of(seat) != thread_state::asleep;
         // Nobody takes turns or comes to the queue for as long as that takes to see.
         const bool overdue = !s.queue.empty() || (has_mail(s) && s.turn < 0);
         s.napper = -1;
@@ -350,7 +378,7 @@ class model {
           carry_out(s);
         }
         if (!s.book.asleep().empty()) watch(s, static_cast<int>(s.book.asleep().front()));
-        if (s.book.place_of(seat) == place::idle) return go(at::idle);
+        if (s.book.state_of(seat) == thread_state::idle) return go(at::idle);
         return arrive_awake(s, i, f);
       }
 
@@ -527,7 +555,8 @@ class model {
           keep_watch(s);
         }
         return go(at::submit);
-      case at::gone: return;
+      case at::gone:
+        return;
     }
   }
 
@@ -567,7 +596,7 @@ struct hash_of_state {
       add(t.pc), add(t.back), add(t.task), add(t.slots), add(t.next_task);
       add(t.look_again * 16 + t.look_next * 8 + t.awake * 4 + t.granted * 2 + t.tell);
       add_all(t.retired), add_all(t.outgoing);
-      if (t.seat >= 0) add(s.book.place_of(static_cast<slots::seat>(t.seat)));
+      if (t.seat >= 0) add(s.book.state_of(static_cast<slots::seat>(t.seat)));
     }
     for (const mail& m : s.inbox) add(m.task * 2 + m.done);
     add_all(s.queue), add_all(s.kept);

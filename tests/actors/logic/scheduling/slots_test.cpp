@@ -12,7 +12,7 @@ namespace {
 
 using troupe::detail::task_record;
 using troupe::logic::slots;
-using place = slots::place;
+using thread_state = slots::thread_state;
 
 // So many threads with a slot each, all of them asleep.
 slots group(int n, int spares_max) {
@@ -50,7 +50,7 @@ TEST(slots, that_nobody_uses_are_for_a_spare) {
   EXPECT_EQ(made(s), 1);
   const slots::seat spare = s.add(true);
   s.arrive(spare, 0);
-  ASSERT_EQ(s.place_of(spare), place::awake) << "nobody has looked for work since the slot was left";
+  ASSERT_EQ(s.state_of(spare), thread_state::awake) << "nobody has looked for work since the slot was left";
   EXPECT_EQ(s.take_duty(spare).slots, 1);
 }
 
@@ -75,7 +75,7 @@ TEST(slots, are_gathered_for_a_task_that_needs_several) {
   EXPECT_TRUE(roused(s).empty());
   EXPECT_TRUE(s.asleep().empty()) << "they have left theirs";
   s.arrive(0, 1);
-  ASSERT_EQ(s.place_of(0), place::awake);
+  ASSERT_EQ(s.state_of(0), thread_state::awake);
   const slots::duty d = s.take_duty(0);
   EXPECT_EQ(d.task, &t);
   EXPECT_EQ(d.slots, 3);
@@ -106,7 +106,7 @@ TEST(slots, that_gather_are_for_who_passes_the_line_meanwhile) {
   s.arrive(*first, 1);
   EXPECT_TRUE(roused(s).empty());
   s.arrive(*second, 1);
-  ASSERT_EQ(s.place_of(*second), place::awake);
+  ASSERT_EQ(s.state_of(*second), thread_state::awake);
   EXPECT_EQ(s.take_duty(*second).task, &t);
   EXPECT_FALSE(s.passer()) << "nobody is in line";
 }
@@ -147,12 +147,12 @@ TEST(slots, that_nobody_has_are_for_one_thread_more_than_is_allowed_which_is_dis
   EXPECT_TRUE(s.take(1, 1));
   s.arrive(last, 1);
   EXPECT_TRUE(s.take(2, 1));
-  EXPECT_EQ(s.place_of(last), place::idle);
+  EXPECT_EQ(s.state_of(last), thread_state::idle);
   EXPECT_TRUE(s.dismiss(last));
   s.give(2);
   s.add_again(last);
   s.arrive(last, 0);
-  EXPECT_EQ(s.place_of(last), place::awake);
+  EXPECT_EQ(s.state_of(last), thread_state::awake);
   EXPECT_FALSE(s.dismiss(last)) << "it has a slot";
 }
 
@@ -164,7 +164,7 @@ TEST(slots, that_are_missing_are_those_of_who_comes_next) {
   EXPECT_EQ(s.free(), -1);
   EXPECT_EQ(s.line(), 1u);
   s.arrive(0, 1);
-  EXPECT_EQ(s.place_of(0), place::idle);
+  EXPECT_EQ(s.state_of(0), thread_state::idle);
   EXPECT_EQ(s.free(), 0);
   EXPECT_TRUE(granted(s).empty());
   s.give(1);  // the one that went on
@@ -189,13 +189,13 @@ TEST(slots, of_restless_bodies_keep_nobody_from_beginning) {
   EXPECT_EQ(made(s), 1);
   const slots::seat fourth = s.add(true);
   s.arrive(fourth, 0);
-  ASSERT_EQ(s.place_of(fourth), place::awake);
+  ASSERT_EQ(s.state_of(fourth), thread_state::awake);
   EXPECT_EQ(s.take_duty(fourth), (slots::duty{nullptr, 1, true}));
   EXPECT_EQ(s.free(), -1);
   s.relieve();
   EXPECT_EQ(made(s), 0) << "the third and the fourth have all slots";
   s.arrive(fourth, 1);  // the slot is that of the restless body
-  EXPECT_EQ(s.place_of(fourth), place::idle);
+  EXPECT_EQ(s.state_of(fourth), thread_state::idle);
   EXPECT_FALSE(s.dismiss(fourth)) << "while a body is restless";
   s.relieve();
   EXPECT_EQ(roused(s), std::vector<slots::seat>{fourth});
@@ -213,7 +213,7 @@ TEST(slots, are_given_in_line_whoever_asks_for_fewer) {
   s.add_wide(t, 2, 0);
   EXPECT_FALSE(s.take(7, 1));
   s.arrive(0, 1);
-  EXPECT_EQ(s.place_of(0), place::idle);
+  EXPECT_EQ(s.state_of(0), thread_state::idle);
   EXPECT_TRUE(granted(s).empty()) << "one slot is free, but not the second one's turn";
   s.arrive(1, 1);
   const slots::duty d = s.take_duty(1);
@@ -237,7 +237,7 @@ TEST(slots, of_one_who_was_called_and_has_not_come_are_lent_and_it_is_called_aga
   (void)roused(s);
   EXPECT_EQ(s.called(), 1u);
   ASSERT_TRUE(s.lend(99)) << "it has not woken up yet";
-  EXPECT_EQ(s.place_of(0), place::idle);
+  EXPECT_EQ(s.state_of(0), thread_state::idle);
   EXPECT_EQ(s.called(), 0u);
   EXPECT_FALSE(s.lend(99));
   s.give_back();
@@ -285,7 +285,7 @@ TEST(slots, are_never_lost_and_nothing_waits_without_a_reason) {
       (void)s.add(false);
       threads.push_back({1});
     }
-    const auto settle = [&] {
+    const auto carry_out = [&] {
       coming += made(s);
       s.done().promoted.clear();
       for (const slots::seat r : roused(s)) {
@@ -303,7 +303,9 @@ TEST(slots, are_never_lost_and_nothing_waits_without_a_reason) {
     };
     for (int step = 0; step < 300; ++step) {
       switch (draw(11)) {
-        case 10: s.relieve(); break;
+        case 10:
+          s.relieve();
+          break;
         case 0:
         case 1:
         case 2: {  // a thread has nothing to do
@@ -312,11 +314,11 @@ TEST(slots, are_never_lost_and_nothing_waits_without_a_reason) {
           if (threads[i].held > 1) {
             s.give(threads[i].held - 1);
             threads[i].held = 1;
-            settle();
+            carry_out();
           }
           s.arrive(static_cast<slots::seat>(i), threads[i].held);
           threads[i] = {0, false};
-          if (s.place_of(static_cast<slots::seat>(i)) == place::awake) {
+          if (s.state_of(static_cast<slots::seat>(i)) == thread_state::awake) {
             threads[i].here = true;
             const slots::duty d = s.take_duty(static_cast<slots::seat>(i));
             threads[i].held = d.slots;
@@ -375,12 +377,12 @@ TEST(slots, are_never_lost_and_nothing_waits_without_a_reason) {
           s.calm(std::exchange(restless, 0));
           if (in_bodies != 0) s.give(std::exchange(in_bodies, 0));
       }
-      settle();
+      carry_out();
       int held = in_bodies + lent + s.free() + static_cast<int>(s.asleep().size());
       bool somebody_idle = false;
       for (std::size_t i = 0; i < threads.size(); ++i) {
         held += threads[i].held;
-        somebody_idle |= s.place_of(static_cast<slots::seat>(i)) == place::idle;
+        somebody_idle |= s.state_of(static_cast<slots::seat>(i)) == thread_state::idle;
       }
       ASSERT_EQ(held, total) << "seed " << seed << ", step " << step;
       EXPECT_TRUE(!somebody_idle || s.slotless() == 0) << "seed " << seed << ", step " << step;

@@ -15,7 +15,7 @@ namespace troupe_test {
 
 /// The parameter: a kind of device, or "cores_and_sim". `where()` goes into the program that is tested. Without the
 /// device the test is skipped with the reason.
-class places : public testing::TestWithParam<std::string> {
+class device_fixture : public testing::TestWithParam<std::string> {
  protected:
   void SetUp() override {
     troupe::options o{.threads = 2};

@@ -49,7 +49,7 @@ class two_nodes : public stage {
   kernel_info kernel_{.name = "for nodes", .key = 92, .kinds = 0, .portable = true};
 };
 
-TEST(placement_overtaken, what_overwrites_the_input_of_a_task_that_may_come_back_is_not_sent_behind_it) {
+TEST(placement_overwritten_inputs, what_overwrites_the_input_of_a_task_that_may_come_back_is_not_sent_behind_it) {
   two_nodes n;
   array_core *const x = n.made_by(1), *const y = n.made_by(2), *const z = n.made_by(2), *const u = n.made_by(2);
   task_record* const pulls = n.on(2, {{x, reads}, {y, reads}, {z, writes}});
@@ -67,7 +67,7 @@ TEST(placement_overtaken, what_overwrites_the_input_of_a_task_that_may_come_back
   n.complete_all();
 }
 
-TEST(placement_overtaken, who_follows_one_that_may_come_back_may_come_back_as_well) {
+TEST(placement_overwritten_inputs, who_follows_one_that_may_come_back_may_come_back_as_well) {
   two_nodes n;
   array_core *const x = n.made_by(1), *const y = n.made_by(2), *const z = n.made_by(2), *const v = n.made_by(2);
   ASSERT_TRUE(n.is_out(n.on(2, {{x, reads}, {z, writes}})));
@@ -78,7 +78,7 @@ TEST(placement_overtaken, who_follows_one_that_may_come_back_may_come_back_as_we
   n.complete_all();
 }
 
-TEST(placement_overtaken, what_overwrites_the_input_of_a_task_that_has_all_it_needs_is_sent_behind_it) {
+TEST(placement_overwritten_inputs, what_overwrites_the_input_of_a_task_that_has_all_it_needs_is_sent_behind_it) {
   two_nodes n;
   array_core *const y = n.made_by(2), *const z = n.made_by(2);
   ASSERT_TRUE(n.is_out(n.on(2, {{y, reads}, {z, writes}})));
@@ -87,14 +87,14 @@ TEST(placement_overtaken, what_overwrites_the_input_of_a_task_that_has_all_it_ne
 }
 
 // A task has no room there, which nobody could know. Its call is not in the log, so this one cannot be made again.
-TEST(placement_overtaken, what_was_overwritten_before_it_was_read_is_lost_and_never_read_as_what_it_is_not) {
+TEST(placement_overwritten_inputs, what_was_overwritten_before_it_was_read_is_lost_and_never_read_as_what_it_is_not) {
   two_nodes n;
   array_core *const y = n.made_by(2), *const z = n.made_by(2);
   task_record* const back = n.on(2, {{y, reads}, {z, writes}});
   task_record* const overwrites = n.on(2, {{y, writes}});
   ASSERT_TRUE(n.is_out(overwrites));
-  const overtaken_tile tile{back, y, 0};
-  n.placement_actor->report_overtaken(*n.groups[2], {&tile, 1});
+  const overwritten_input tile{back, y, 0};
+  n.placement_actor->report_overwritten_inputs(*n.groups[2], {&tile, 1});
   n.give_back(back);
   ASSERT_TRUE(n.is_done(back));
   try {
@@ -112,15 +112,15 @@ TEST(placement_overtaken, what_was_overwritten_before_it_was_read_is_lost_and_ne
 }
 
 // A task that was given back fails with what it comes after, before it is its turn again.
-TEST(placement_overtaken, nothing_is_lost_for_a_task_that_will_not_run_again) {
+TEST(placement_overwritten_inputs, nothing_is_lost_for_a_task_that_will_not_run_again) {
   two_nodes n;
   array_core *const w = n.made_by(2), *const y = n.made_by(2), *const z = n.made_by(2);
   task_record* const first = n.on(2, {{w, updates}});
   task_record* const back = n.on(2, {{w, reads}, {y, reads}, {z, writes}});
   task_record* const overwrites = n.on(2, {{y, updates}});
   ASSERT_TRUE(n.is_out(overwrites));
-  const overtaken_tile tile{back, y, 0};
-  n.placement_actor->report_overtaken(*n.groups[2], {&tile, 1});
+  const overwritten_input tile{back, y, 0};
+  n.placement_actor->report_overwritten_inputs(*n.groups[2], {&tile, 1});
   n.give_back(back);
   n.complete(first, 1000, std::make_exception_ptr(std::runtime_error("it has failed")));
   ASSERT_TRUE(n.is_done(back));

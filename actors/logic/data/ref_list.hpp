@@ -1,0 +1,68 @@
+// What this file is for: references to tasks, and lists of them.
+// SPDX-FileCopyrightText: the troupe authors
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+
+#include <troupe/detail/task.hpp>
+
+namespace troupe::detail {
+
+/// Reference to a task; valid while the record still carries the same sequence number.
+struct task_ref {
+  task_record* task = nullptr;
+  std::uint64_t sequence = 0;
+};
+
+/// List of references with room for one inside; its capacity is kept when it is cleared.
+class ref_list {
+ public:
+  ref_list() = default;
+  ref_list(const ref_list&) = delete;
+  ref_list& operator=(const ref_list&) = delete;
+  ~ref_list() { delete[] more_; }
+
+  bool empty() const { return count_ == 0; }
+  std::uint32_t size() const { return count_; }
+  const task_ref* begin() const { return more_ ? more_ : &one_; }
+  const task_ref* end() const { return begin() + count_; }
+  void clear() { count_ = 0; }
+  /// Adds a reference. Before the list grows, drops references for which `alive` is false, so that reads without writes
+  /// stay bounded.
+  template <class Alive>
+  void add(task_ref r, Alive&& alive) {
+    if (count_ == capacity_) make_room(alive);
+    data()[count_++] = r;
+  }
+  void remove(const task_record* t) {
+    std::uint32_t kept = 0;
+    for (std::uint32_t i = 0; i < count_; ++i)
+      if (data()[i].task != t) data()[kept++] = data()[i];
+    count_ = kept;
+  }
+
+ private:
+  task_ref* data() { return more_ ? more_ : &one_; }
+  template <class Alive>
+  void make_room(Alive&& alive) {
+    std::uint32_t kept = 0;
+    for (std::uint32_t i = 0; i < count_; ++i)
+      if (alive(data()[i])) data()[kept++] = data()[i];
+    count_ = kept;
+    if (kept * 2 <= capacity_ && kept < capacity_) return;
+    const std::uint32_t larger = capacity_ < 8 ? 8 : capacity_ * 2;
+    auto* fresh = new task_ref[larger];
+    std::memcpy(static_cast<void*>(fresh), data(), kept * sizeof(task_ref));
+    delete[] more_;
+    more_ = fresh;
+    capacity_ = larger;
+  }
+
+  task_ref one_;
+  task_ref* more_ = nullptr;
+  std::uint32_t count_ = 0, capacity_ = 1;
+};
+
+}  // namespace troupe::detail

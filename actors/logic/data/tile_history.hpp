@@ -1,0 +1,33 @@
+// What this file is for: the last writer of a tile, or of parts of it, and the readers since.
+// SPDX-FileCopyrightText: the troupe authors
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <exception>
+#include <memory>
+#include <vector>
+
+#include "actors/logic/data/box4.hpp"
+#include "actors/logic/data/ref_list.hpp"
+
+namespace troupe::detail {
+
+/// A sub-box access to a tile since its last whole-tile write. Write fragments of a tile are disjoint.
+struct fragment {
+  logic::box4 where;
+  task_ref task;
+  bool writes = false;
+  std::exception_ptr poison;  // the writer failed
+};
+
+/// Last writer of a tile and the readers since. Placement.
+struct tile_history {
+  task_ref writer;
+  std::exception_ptr poison;  // the last writer failed
+  bool valid = false;         // written as a whole; else see parts
+  bool outside_read = false;  // recording only: read before any recorded write
+  ref_list readers;
+  std::unique_ptr<std::vector<fragment>> parts;  // null: whole-tile accesses only
+};
+
+}  // namespace troupe::detail
