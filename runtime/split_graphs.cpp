@@ -243,8 +243,8 @@ class splitter {
     tile_use& u = it->second;
     if (is_new) u.unwritten.push_back(array_list_[p.array]->tile_box(p.tile));
     if (p.reads)
-      u.outside_read = u.outside_read ||
-                       std::ranges::any_of(u.unwritten, [&](const box4& b) { return logic::overlap(b, p.where); });
+      u.outside_read =
+          u.outside_read || std::ranges::any_of(u.unwritten, [&](const box4& b) { return logic::overlap(b, p.where); });
     if (!p.writes) return;
     u.changes = true;
     std::vector<box4> rest;
@@ -293,9 +293,9 @@ class splitter {
       access x;
       x.array = &a;
       x.tile = key.second;
-      x.mode = !home                                         ? access_mode::read
+      x.mode = !home                                        ? access_mode::read
                : use.outside_read || !use.unwritten.empty() ? access_mode::update
-                                                             : access_mode::write;
+                                                            : access_mode::write;
       retain(&a);
       to.touched.push_back(x);
       to.has_home = to.has_home || home;
@@ -328,8 +328,7 @@ class splitter {
     }
     std::vector<graph_part::bound_tile> tiles;
     for (const tile_key& k : bound) tiles.push_back({shadows[local.at(k.first)], k.second});
-    auto part =
-        std::make_unique<graph_part>(*result_->parts[0].name, nodes_.parts().exit(), shadows, std::move(tiles));
+    auto part = std::make_unique<graph_part>(*result_->parts[0].name, nodes_.parts().exit(), shadows, std::move(tiles));
     give_back.armed = false;
     const auto shadow = [&](std::uint32_t array) { return shadows[local.at(array)]; };
     std::vector<part_step> steps;
@@ -501,14 +500,14 @@ struct part_call {
   std::uint64_t graph, run;
   static part_call& of(task_record& t) { return *std::launder(reinterpret_cast<part_call*>(t.storage)); }
 };
-constexpr task_ops part_call_ops{
-    [](task_record& t, task_context& c) {
-      if (argument_sink* const to = c.sink()) {
-        to->value(&part_call::of(t).graph, sizeof(std::uint64_t));
-        to->value(&part_call::of(t).run, sizeof(std::uint64_t));
-      }
-    },
-    [](task_record&) {}, [](task_record&) noexcept {}, [](task_record&) noexcept -> void* { return nullptr; }};
+constexpr task_ops part_call_ops{[](task_record& t, task_context& c) {
+                                   if (argument_sink* const to = c.sink()) {
+                                     to->value(&part_call::of(t).graph, sizeof(std::uint64_t));
+                                     to->value(&part_call::of(t).run, sizeof(std::uint64_t));
+                                   }
+                                 },
+                                 [](task_record&) {}, [](task_record&) noexcept {},
+                                 [](task_record&) noexcept -> void* { return nullptr; }};
 
 void run_nothing() {}
 
@@ -592,7 +591,7 @@ void add_link(task_record& t, task_record& before) {
 }  // namespace
 
 future<void> run(engine& e, const task_options& options, const std::shared_ptr<split_graph>& g) {
-  if (!current_task()) e.placement_actor().hold_back();
+  if (!current_task()) e.placement_actor().block_at_bound();
   const std::lock_guard hold(g->lock);
   const std::uint64_t number = g->runs + 1;
   run_records all;

@@ -28,8 +28,8 @@ class engine;
 
 struct split_graph {
   struct part {
-    std::uint16_t executor = 0;            // of a part on another node
-    bool is_empty = true;                  // it has no call: no task runs it
+    std::uint16_t executor = 0;  // of a part on another node
+    bool is_empty = true;        // it has no call: no task runs it
     std::shared_ptr<const part_name> name;
     std::shared_ptr<recorded_graph> here;  // null: the part is on another node
     std::vector<access> touched{};         // tiles that a run of it holds; each with a reference of its array
@@ -47,7 +47,7 @@ struct split_graph {
   std::vector<node_id> members;  // by part
   std::vector<part> parts;
   std::size_t calls = 0, edges = 0;
-  std::mutex lock;                  // the next two, and part::last: runs are submitted one after the other
+  std::mutex lock;  // the next two, and part::last: runs are submitted one after the other
   std::uint64_t runs = 0;
   std::deque<task_record*> recent;  // joins of the newest runs, each with a reference
 };

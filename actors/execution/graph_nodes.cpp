@@ -8,6 +8,8 @@
 #include <troupe/detail/engine.hpp>
 #include <troupe/error.hpp>
 
+#include "actors/memory/runtime_state.hpp"
+
 namespace troupe::detail {
 
 void make_nodes(recorded_graph& g, std::span<task_record* const> tasks, logic::dependencies& deps) {

@@ -11,6 +11,7 @@
 #include "actors/execution/graph_part.hpp"
 #include "actors/execution/graph_run.hpp"
 #include "actors/logic/data/dependencies.hpp"
+#include "actors/memory/internal_tasks.hpp"
 
 namespace troupe::detail {
 

@@ -12,6 +12,7 @@
 #include <troupe/error.hpp>
 
 #include "actors/memory/host_tiles.hpp"
+#include "actors/memory/record_pool.hpp"
 #include "actors/wire/rows.hpp"
 
 namespace troupe::detail {

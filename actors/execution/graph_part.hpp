@@ -147,8 +147,8 @@ class graph_part {
   graph_run* run_ = nullptr;
   std::uint64_t number_ = 0, newest_ = 0;  // of the run in progress or the last one; of any that was heard of
   std::function<void()> call_;
-  std::map<std::pair<std::uint64_t, std::uint32_t>, arrival> early_;                        // by run and crossing
-  std::map<std::pair<std::uint64_t, std::uint32_t>, std::exception_ptr> lost_;              // by run and part
+  std::map<std::pair<std::uint64_t, std::uint32_t>, arrival> early_;            // by run and crossing
+  std::map<std::pair<std::uint64_t, std::uint32_t>, std::exception_ptr> lost_;  // by run and part
   std::exception_ptr broken_;
 };
 

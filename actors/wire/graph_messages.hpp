@@ -28,7 +28,7 @@ struct graph_step {
     bool data = false;
   };
   what kind = what::call;
-  task_descriptor call{};  ///< its arrays are numbers in graph_definition::arrays
+  task_descriptor call{};                 ///< its arrays are numbers in graph_definition::arrays
   std::uint32_t crossing = 0, other = 0;  ///< of send and take: its number, and the part at the other end
   std::uint32_t array = no_array, tile = 0;
   logic::box4 where{};
@@ -78,7 +78,7 @@ crossing_head take_crossing(net::reader&);
 struct graph_failure {
   node_id owner{};
   std::uint64_t graph = 0, run = 0;
-  bool whole_part = false;   ///< `number` is a part; else a crossing
+  bool whole_part = false;  ///< `number` is a part; else a crossing
   std::uint32_t number = 0;
   errc code = errc::task_failed;
   std::string task{}, executor{}, text{};

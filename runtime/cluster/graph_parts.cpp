@@ -10,6 +10,7 @@
 #include <troupe/error.hpp>
 
 #include "actors/execution/graph_nodes.hpp"
+#include "actors/memory/record_pool.hpp"
 #include "actors/node_service/call_checks.hpp"
 #include "actors/wire/rows.hpp"
 #include "runtime/engine.hpp"
@@ -346,9 +347,11 @@ class part_maker {
     return t;
   }
 
-  static constexpr task_ops join_ops{[](task_record&, task_context&) {}, [](task_record&) {},
+  static constexpr task_ops join_ops{[](task_record&, task_context&) {},
+                                     [](task_record&) {},
                                      [](task_record&) noexcept {},
-                                     [](task_record&) noexcept -> void* { return nullptr; }, {.name = "join"}};
+                                     [](task_record&) noexcept -> void* { return nullptr; },
+                                     {.name = "join"}};
 
   engine& engine_;
   const wire::graph_definition& definition_;

@@ -71,7 +71,7 @@ class graph_parts final : private graph_part::outlet, private task_listener {
  private:
   using key = std::pair<node_id, std::uint64_t>;  // owner and number of a graph
   struct entry {
-    std::shared_ptr<recorded_graph> graph;  // null: it could not be built, or not all of it is here
+    std::shared_ptr<recorded_graph> graph;           // null: it could not be built, or not all of it is here
     std::unique_ptr<wire::graph_definition> coming;  // not all of it is here
   };
   /// A message that waits for a session.
@@ -80,8 +80,7 @@ class graph_parts final : private graph_part::outlet, private task_listener {
     std::shared_ptr<std::vector<std::byte>> body;  // null: the head is a frame
   };
   // ---- graph_part::outlet
-  void send(const part_name&, std::uint64_t run, std::uint32_t to, std::uint32_t crossing,
-            const net::pieces&) override;
+  void send(const part_name&, std::uint64_t run, std::uint32_t to, std::uint32_t crossing, const net::pieces&) override;
   void send_failure(const part_name&, std::uint64_t run, std::uint32_t to, std::uint32_t crossing,
                     const std::exception_ptr&) override;
   // ---- task_listener

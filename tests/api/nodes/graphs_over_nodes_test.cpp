@@ -51,10 +51,12 @@ void lean_body(view<const word, 1> from, view<word, 1> to, index_t shift, bool k
   lean_on(from.lo(0) == from.hi(0) ? nullptr : &from(from.lo(0)), from.lo(0), from.hi(0), &to(to.lo(0)), to.lo(0),
           to.hi(0), shift, keep);
 }
-constexpr auto lean = kernel<in<word, 1>, out<word, 1>, index_t>("span.lean").on(
-    cpu, [](view<const word, 1> from, view<word, 1> to, index_t shift) { lean_body(from, to, shift, false); });
-constexpr auto blend = kernel<in<word, 1>, inout<word, 1>, index_t>("span.blend").on(
-    cpu, [](view<const word, 1> from, view<word, 1> to, index_t shift) { lean_body(from, to, shift, true); });
+constexpr auto lean =
+    kernel<in<word, 1>, out<word, 1>, index_t>("span.lean")
+        .on(cpu, [](view<const word, 1> from, view<word, 1> to, index_t shift) { lean_body(from, to, shift, false); });
+constexpr auto blend =
+    kernel<in<word, 1>, inout<word, 1>, index_t>("span.blend")
+        .on(cpu, [](view<const word, 1> from, view<word, 1> to, index_t shift) { lean_body(from, to, shift, true); });
 constexpr auto add = kernel<inout<word, 1>, word>("span.add").on(cpu, [](view<word, 1> a, word n) {
   for (index_t i = a.lo(0); i < a.hi(0); ++i) a(i) += n;
 });
@@ -70,8 +72,8 @@ constexpr auto hold = kernel<inout<word, 1>>("span.hold").on(cpu, [](task_contex
   while (!may_go && !c.stop_requested()) std::this_thread::yield();
   for (index_t i = a.lo(0); i < a.hi(0); ++i) a(i) += 1;
 });
-constexpr auto total = kernel<in<word, 1>, red<word, 1>>("span.total").on(
-    cpu, [](view<const word, 1> a, view<word, 1> t) {
+constexpr auto total =
+    kernel<in<word, 1>, red<word, 1>>("span.total").on(cpu, [](view<const word, 1> a, view<word, 1> t) {
       for (index_t i = a.lo(0); i < a.hi(0); ++i) t(0) += a(i);
     });
 constexpr auto unknown = kernel<inout<word, 1>>("span.not_offered").on(cpu, [](view<word, 1>) {});
@@ -331,7 +333,8 @@ TEST(graphs_over_nodes, a_for_each_runs_where_its_scope_says_and_is_awaited_by_l
 
 TEST(graphs_over_nodes, a_call_that_throws_on_another_node_fails_the_run_and_names_itself) {
   several_nodes n(1);
-  auto x = n.a.filled({4}, tiles(4), word{0}), y = n.a.filled({4}, tiles(4), word{0}), z = n.a.filled({4}, tiles(4), word{0});
+  auto x = n.a.filled({4}, tiles(4), word{0}), y = n.a.filled({4}, tiles(4), word{0}),
+       z = n.a.filled({4}, tiles(4), word{0});
   const graph g = n.a.record([&](recorder& r) {
     r.spawn(at("b"), fragile, update(x));
     r.spawn(at("a"), blend, read(x), update(y), index_t{0});
@@ -363,7 +366,8 @@ TEST(graphs_over_nodes, a_run_whose_input_has_failed_ends_in_all_parts) {
     r.spawn(at("b"), blend, read(x), update(y), index_t{0});
     r.spawn(at("a"), blend, read(y), update(x), index_t{0});
   });
-  n.a.spawn({.name = "source"}, [](view<word, 1>) { throw std::runtime_error("no source"); }, update(x));
+  n.a.spawn(
+      {.name = "source"}, [](view<word, 1>) { throw std::runtime_error("no source"); }, update(x));
   EXPECT_EQ(code_of([&] { n.a.run(g).get(); }), errc::dependency_failed);
   for (auto* a : {&x, &y}) {
     const auto v = a->write();
@@ -394,7 +398,8 @@ TEST(graphs_over_nodes, a_run_that_is_cancelled_before_it_begins_ends_in_all_par
 
 TEST(graphs_over_nodes, a_node_that_dies_in_a_run_fails_it_and_later_ones) {
   several_nodes n(2);
-  auto x = n.a.filled({4}, tiles(4), word{0}), y = n.a.filled({4}, tiles(4), word{0}), z = n.a.filled({4}, tiles(4), word{0});
+  auto x = n.a.filled({4}, tiles(4), word{0}), y = n.a.filled({4}, tiles(4), word{0}),
+       z = n.a.filled({4}, tiles(4), word{0});
   const graph g = n.a.record([&](recorder& r) {
     r.spawn(at("b"), hold, update(x));
     r.spawn(at("c"), blend, read(x), update(y), index_t{0});
@@ -473,7 +478,11 @@ TEST(graphs_over_nodes, what_cannot_be_split_is_refused_when_it_is_recorded) {
   };
   has(record_one([&](recorder& r) { r.spawn(at("b"), total, read(x), reduce(t)); }), "reduces");
   has(record_one([&](recorder& r) { r.spawn(at("b"), unknown, update(x)); }), "does not offer it");
-  has(record_one([&](recorder& r) { r.spawn(at("b"), [](view<word, 1>) {}, update(x)); }), "kernel");
+  has(record_one([&](recorder& r) {
+        r.spawn(
+            at("b"), [](view<word, 1>) {}, update(x));
+      }),
+      "kernel");
   has(record_one([&](recorder& r) {
         const auto seven = r.spawn([] { return word{7}; });
         r.spawn(at("b"), add, update(x), seven);
@@ -514,7 +523,7 @@ TEST(graphs_over_nodes, a_graph_that_is_gone_leaves_nothing_on_its_nodes) {
 // ---- what travels ---------------------------------------------------------------------------------------------------
 
 TEST(graphs_over_nodes, halos_cross_and_no_tiles) {
-  several_nodes n(1, 2, 1h);  // no tile is saved here because making it again would take too long
+  several_nodes n(1, 2, 1h);         // no tile is saved here because making it again would take too long
   constexpr index_t tile = 1 << 16;  // 512 KiB
   line_of_tiles line(n.a, tile, 4, {"a", "b"});
   const graph g = n.a.record([&](recorder& r) { line.steps(r, 10); });
