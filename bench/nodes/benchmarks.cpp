@@ -182,19 +182,27 @@ group steps(const link& by) {
   const std::vector<series> all{{"stencil_1d", {.pattern = step_pattern::stencil_1d, .width = 2}},
                                 {"nearest", {.pattern = step_pattern::nearest, .width = 4}}};
   group found{name, "METG(50 %) of graphs in steps on two nodes of one core each", {}, {}, stage::shared, {}, {}};
-  for (const auto& each : all)
-    found.rows.push_back({name + "/" + each.name, "us", lower, {}, {{"mpi", by.secure ? 1 / 2.0 : 1 / 1.5}}});
+  for (const bool recorded : {false, true})
+    for (const auto& each : all)
+      found.rows.push_back({name + "/" + each.name + (recorded ? "/recorded" : ""),
+                            "us",
+                            lower,
+                            {},
+                            {{"mpi", by.secure ? 1 / 2.0 : 1 / 1.5}}});
   found.measure = with_nodes([by, all](node_contender& who, const settings& how) {
     figures metg;
-    for (const auto& each : all)
+    const auto measure = [&](const series& each, bool recorded) {
       metg.push_back(metg50([&](double body_us) -> std::optional<double> {
         step_shape shape = each.shape;
         shape.iterations = static_cast<std::uint64_t>(std::max(1.0, body_us * 1000 / iteration_ns(2)));
         shape.steps = static_cast<std::size_t>((how.quick ? 40'000 : 200'000) / (body_us + 100));
-        const auto spent = who.steps(by, shape);
+        const auto spent = who.steps(by, shape, recorded);
         if (!spent) return {};
         return step_problem(shape).ideal_ns(2) / *spent;
       }));
+    };
+    for (const bool recorded : {false, true})
+      for (const auto& each : all) measure(each, recorded);
     return metg;
   });
   return found;

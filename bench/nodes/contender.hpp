@@ -66,8 +66,9 @@ class node_contender : public contender {
   /// Round trips while so many bytes are on their way.
   virtual std::vector<double> round_trips_beside(const link&, std::size_t) { return {}; }
   /// Steps of tasks, the first half of each step here and the second half there, on two cores in all: nanoseconds from
-  /// the first task to the end of the last one. Every input is checked. One graph, of 16-byte outputs.
-  virtual std::optional<double> steps(const link&, const step_shape&) { return {}; }
+  /// the first task to the end of the last one. Every input is checked. One graph, of 16-byte outputs. `recorded`: all
+  /// steps are recorded before the clock, and run.
+  virtual std::optional<double> steps(const link&, const step_shape&, bool /*recorded*/) { return {}; }
   /// A factorisation, on two cores in all. Throws `not_shared` where one of the nodes has run next to nothing.
   virtual std::optional<two_times> cholesky(const link&, cholesky_problem&, std::size_t) { return {}; }
   /// A filtered image, on two cores in all; the same.

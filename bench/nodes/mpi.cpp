@@ -21,7 +21,7 @@ class mpi final : public node_contender {
   }
   void stop() override {}
 
-  std::optional<double> steps(const link& by, const step_shape& shape) override {
+  std::optional<double> steps(const link& by, const step_shape& shape, bool) override {
     if (by.over != route::loopback) return {};
     if (cores().size() < 2) throw missing("two cores");
     const std::string core[] = {std::to_string(cores().at(0)), std::to_string(cores().at(1))};

@@ -4,7 +4,7 @@
 #include "runtime/cluster/graph_parts.hpp"
 
 #include <algorithm>
-#include <cstring>
+#include <set>
 #include <utility>
 
 #include <troupe/error.hpp>
@@ -242,8 +242,15 @@ class part_maker {
         step.after.push_back({l.step, l.data});
       }
     }
+    std::set<std::pair<const array_core*, std::uint32_t>> bound;
+    for (const graph_part::bound_tile& b : bound_tiles()) bound.emplace(b.shadow, b.tile);
     logic::recorded_tiles tiles;
-    return build_part(engine_.state(), std::move(part_), std::exchange(steps_, {}), tiles);
+    auto graph = build_part(engine_.state(), std::move(part_), std::exchange(steps_, {}), tiles);
+    // Of other tiles it may see what has come from other parts, and not what lay in their memory before.
+    for (const auto& [key, state] : tiles.states)
+      if (state.outside_read && !bound.contains({key.array, key.tile}))
+        refuse_peer("a part that reads what nothing has written");
+    return graph;
   }
 
  private:
