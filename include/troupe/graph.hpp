@@ -44,10 +44,10 @@ class recorder : public array_maker<recorder>, public submitter<recorder> {
 /// Order: a run behaves as one task in program order. It waits for earlier tasks that touch its arrays, and later ones
 /// wait for it. Each run works on the contents that the arrays have by then.
 ///
-/// Executors: a run of a graph without calls for other nodes uses all core groups that are in the scopes of all recorded calls and of the run; each of their
-/// threads that has nothing else to do takes calls. If there is no such group, or if the scope of the run says so, the
-/// run stays on one device in these scopes; without one it is `error(no_executor)`. Priorities of recorded calls are
-/// ignored, those of runs are not.
+/// Executors: a run of a graph without calls for other nodes uses all core groups that are in the scopes of all recorded
+/// calls and of the run; each of their threads that has nothing else to do takes calls. If there is no such group, or if
+/// the scope of the run says so, the run stays on one device in these scopes; without one it is `error(no_executor)`.
+/// Priorities of recorded calls are ignored, those of runs are not.
 ///
 /// Devices: each call, and each chunk of a `for_each`, must have a body as text, and each of its arrays must be exactly
 /// one tile: no part of a tile, no window beyond it, not several tiles. Errors name the call that breaks this. A device

@@ -66,6 +66,7 @@ struct part_of_three : testing::Test {
     steps.push_back({part->make_sender(*rt, 21, 2), {{0, true}, {1, true}}});
     troupe::logic::recorded_tiles tiles;
     graph = build_part(*rt, std::move(part), std::move(steps), tiles);
+    for (std::size_t i = 0; i < graph->nodes.size(); ++i) rt->retain();  // as records without an engine give it back
   }
   ~part_of_three() override {
     graph.reset();
