@@ -44,23 +44,23 @@ class recorder : public array_maker<recorder>, public submitter<recorder> {
 /// Order: a run behaves as one task in program order. It waits for earlier tasks that touch its arrays, and later ones
 /// wait for it. Each run works on the contents that the arrays have by then.
 ///
-/// Executors: a run of a graph without calls for other nodes uses all core groups that are in the scopes of all recorded
-/// calls and of the run; each of their threads that has nothing else to do takes calls. If there is no such group, or if
-/// the scope of the run says so, the run stays on one device in these scopes; without one it is `error(no_executor)`.
-/// Priorities of recorded calls are ignored, those of runs are not.
+/// Executors: a run of a graph without calls for other nodes uses all core groups that are in the scopes of all
+/// recorded calls and of the run; each of their threads that has nothing else to do takes calls. If there is no such
+/// group, or if the scope of the run says so, the run stays on one device in these scopes; without one it is
+/// `error(no_executor)`. Priorities of recorded calls are ignored, those of runs are not.
 ///
 /// Devices: each call, and each chunk of a `for_each`, must have a body as text, and each of its arrays must be exactly
 /// one tile: no part of a tile, no window beyond it, not several tiles. Errors name the call that breaks this. A device
 /// enqueues the calls in program order. If its vendor has graphs (CUDA, HIP, sim), the second run on the same memory is
 /// captured, and each later one is a single call of the vendor's, whatever the number of kernels.
 ///
-/// Nodes: a call with a scope of other nodes only (`scope::at("b")`) makes the graph one *over several nodes*. Each node
-/// has a part, whose calls run on its core groups; a run sends each part one message, and what its calls need of each
-/// other travels from part to part, boxes and never tiles, without this node and without a decision about it. A call
-/// that may run in several parts goes to the one that wrote most of what it changes, else it stays here. `record` sends
-/// the parts and waits until they are built. A tile that calls write stays where the first of them ran, and is fetched
-/// when somebody reads it. Calls on other nodes are of kernels that these offer. Such a graph has no reductions, no value
-/// of a call (a future) that another part or another node uses, and no node with a memory budget
+/// Nodes: a call with a scope of other nodes only (`scope::at("b")`) makes the graph one *over several nodes*. Each
+/// node has a part, whose calls run on its core groups; a run sends each part one message, and what its calls need of
+/// each other travels from part to part, boxes and never tiles, without this node and without a decision about it. A
+/// call that may run in several parts goes to the one that wrote most of what it changes, else it stays here. `record`
+/// sends the parts and waits until they are built. A tile that calls write stays where the first of them ran, and is
+/// fetched when somebody reads it. Calls on other nodes are of kernels that these offer. Such a graph has no
+/// reductions, no value of a call (a future) that another part or another node uses, and no node with a memory budget
 /// (`error(not_supported)`); borrowed and adopted arrays may not have tiles that another node writes and a call here
 /// reads. If a node goes, the run and all later ones fail: record again with those that are there. What its part had
 /// written is lost with it (`error(data_lost)`), for a part cannot be run again alone; arrays with
