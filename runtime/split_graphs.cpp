@@ -20,6 +20,7 @@
 #include "actors/logic/data/directory.hpp"
 #include "actors/logic/data/graph_cut.hpp"
 #include "actors/logic/data/region.hpp"
+#include "actors/memory/runtime_state.hpp"
 #include "actors/placement/placement.hpp"
 #include "actors/wire/graph_messages.hpp"
 #include "runtime/engine.hpp"
@@ -34,8 +35,10 @@ split_graph::~split_graph() {
     if (p.last) release(p.last);
   }
   for (task_record* t : recent) release(t);
-  if (number == 0) return;
-  if (const auto there = home.lock(); there && there->others()) there->others()->parts().drop(number, members);
+  if (!rt) return;
+  if (engine* const e = rt->the_engine.load(std::memory_order_acquire); e && number != 0)
+    e->others()->parts().drop(number, members);
+  rt->release();
 }
 
 namespace {
@@ -72,10 +75,13 @@ class splitter {
     if (engine_.settings().memory_bytes != 0)
       throw error(errc::not_supported,
                   "a graph over several nodes is for nodes without a memory budget (options::memory_bytes)");
-    result_->home = engine_.weak_from_this();
+    result_->rt = &engine_.state();
+    result_->rt->retain();
     result_->members.push_back(nodes_.parts().self());
     result_->parts.emplace_back();
     for (std::size_t i = 0; i < recorded_.tasks.size(); ++i) place(i);
+    if ((result_->here & local_executors()).empty())
+      throw error(errc::no_executor, "no core group is in the scopes of all calls of this node's part of the graph");
     const logic::graph_cut cut(calls_);
     sort_steps(cut);
     result_->number = nodes_.parts().new_number();
@@ -164,8 +170,11 @@ class splitter {
         most = n;
       }
     }
+    if (best == 0 || (best == nowhere && may_be_here)) {
+      result_->here &= scope;
+      return 0;
+    }
     if (best != nowhere) return best;
-    if (may_be_here) return 0;
     std::uint32_t fewest = nowhere;
     for (const executor_facts& f : facts_)
       if (f.kind == device_kind::node && may_run_in(t, scope, f.id)) {
@@ -173,9 +182,10 @@ class splitter {
         if (fewest == nowhere || load_[p] < load_[fewest]) fewest = p;
       }
     if (fewest == nowhere)
-      throw error(errc::no_executor, called(t, i) + " can run on no node in its scope: " +
-                                         (t.kernel->portable ? "none of them offers its kernel"
-                                                             : "only calls of kernels go to other nodes"));
+      throw error(errc::no_executor,
+                  called(t, i) + " can run on no node in its scope: " +
+                      (t.kernel->portable ? "none of them offers its kernel, and no core here is in it"
+                                          : "only calls of kernels go to other nodes"));
     ++load_[fewest];
     return fewest;
   }
@@ -322,7 +332,7 @@ class splitter {
     for (const auto& [array, number] : local) {
       array_spec s = array_list_[array]->spec;
       s.fill = nullptr;
-      s.owner = nullptr;
+      if (s.adopted) s.owner = std::make_shared<char>();  // the memory is the other array's
       s.replicas = 1;
       shadows[number] = new_array(engine_, std::move(s));
     }
@@ -556,7 +566,7 @@ task_record* new_part_task(engine& e, const task_options& options, const std::sh
     if (part.here) {
       t->kind = task_kind::graph_run;
       x.payload = part.here;
-      x.executors &= logic::with_body(1u << static_cast<int>(device_kind::cpu), e.placement_actor().facts());
+      x.executors &= g->here & logic::with_body(1u << static_cast<int>(device_kind::cpu), e.placement_actor().facts());
     } else {
       x.executors.clear();
       x.executors.insert(part.executor);

@@ -42,7 +42,8 @@ struct split_graph {
   split_graph& operator=(const split_graph&) = delete;
   ~split_graph();
 
-  std::weak_ptr<engine> home;
+  runtime_state* rt = nullptr;
+  logic::executor_set here = logic::executor_set::every();  // in the scopes of all calls of this node's part
   std::uint64_t number = 0;
   std::vector<node_id> members;  // by part
   std::vector<part> parts;

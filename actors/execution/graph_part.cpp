@@ -176,6 +176,10 @@ const graph_part::incoming& graph_part::incoming_of(std::uint32_t crossing) cons
 
 std::size_t graph_part::bytes_of(std::uint32_t crossing) const { return incoming_of(crossing).size; }
 
+const node_id& graph_part::sender_of(std::uint32_t crossing) const {
+  return name_.members.at(incoming_of(crossing).from);
+}
+
 void graph_part::deliver(incoming& i, arrival a) {
   if (std::exchange(i.is_here, true)) return;
   i.bytes = std::move(a.bytes);

@@ -96,8 +96,9 @@ class graph_part {
   /// Takes what another part has sent; once for each run and crossing, the rest is ignored. Null: it has not failed.
   /// Throws error(protocol_error) for a crossing that does not lead here, or bytes of another size.
   void arrive(std::uint64_t run, std::uint32_t crossing, std::vector<std::byte> bytes, std::exception_ptr failure);
-  /// Returns the size of a crossing's box, before it arrives. Throws as `arrive`.
+  /// Returns the size of a crossing's box, and the node that sends it. Throws as `arrive`.
   std::size_t bytes_of(std::uint32_t crossing) const;
+  const node_id& sender_of(std::uint32_t crossing) const;
   /// Notes that a part does not run, or has failed: what it has not sent yet will not come.
   void lost(std::uint64_t run, std::uint32_t part, const std::exception_ptr& why);
   /// Notes that one of the parts is gone: this run and all later ones fail.

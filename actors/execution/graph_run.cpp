@@ -10,6 +10,7 @@
 #include <troupe/detail/engine.hpp>
 
 #include "actors/execution/graph_part.hpp"
+#include "actors/logic/data/reduction.hpp"
 #include "actors/memory/runtime_state.hpp"
 #include "actors/protocol/clock.hpp"
 #include "devices/threads.hpp"

@@ -28,7 +28,7 @@ void graph_parts::put_on(net::session& line, unsent m) {
 
 // Sends a message, or keeps it until there is a session with the node.
 void graph_parts::post(const node_id& to, unsent m) {
-  if (const std::shared_ptr<net::session> line = lines_(to)) return put_on(*line, std::move(m));
+  if (const std::shared_ptr<net::session> line = lines_.made(to)) return put_on(*line, std::move(m));
   {
     const std::lock_guard hold(lock_);
     unsent_[to].push_back(std::move(m));
@@ -37,12 +37,15 @@ void graph_parts::post(const node_id& to, unsent m) {
 }
 
 void graph_parts::linked(const node_id& who) {
+  const std::shared_ptr<net::session> line = lines_.there(who);
+  if (!line) return;
+  std::vector<key> ready;
   {
     const std::lock_guard hold(lock_);
-    if (!unsent_.contains(who)) return;
+    for (auto& [name, e] : parts_)
+      if (std::erase(e.unlinked, who) != 0 && e.unlinked.empty()) ready.push_back(name);
   }
-  const std::shared_ptr<net::session> line = lines_(who);
-  if (!line) return;
+  for (const key& name : ready) answer(name.first, {.graph = name.second});
   std::vector<unsent> all;
   {
     const std::lock_guard hold(lock_);
@@ -57,8 +60,11 @@ void graph_parts::linked(const node_id& who) {
 void graph_parts::give_up_link(const node_id& who) {
   {
     const std::lock_guard hold(lock_);
-    if (unsent_.erase(who) == 0) return;
+    const bool is_missed =
+        std::ranges::any_of(parts_, [&](const auto& p) { return std::ranges::count(p.second.unlinked, who) != 0; });
+    if (unsent_.erase(who) == 0 && !is_missed) return;
   }
+  if (lines_.there(who)) return;
   lost(who, std::make_exception_ptr(error(errc::unreachable, "there is no connection with a node of the graph")));
 }
 
@@ -104,7 +110,7 @@ void graph_parts::define(const node_id& to, std::uint64_t graph, std::span<const
     const std::lock_guard hold(lock_);
     defined_[graph].awaited.push_back(to);
   }
-  const std::shared_ptr<net::session> line = lines_(to);
+  const std::shared_ptr<net::session> line = lines_.there(to);
   if (!line) throw error(errc::node_lost, "a node that is to have a part of the graph has gone");
   for (const net::writer& w : frames)
     if (!line->send(w.view())) throw error(errc::node_lost, "a node that is to have a part of the graph has gone");
@@ -154,7 +160,7 @@ void graph_parts::drop(std::uint64_t graph, std::span<const node_id> members) no
     frame.varint(graph);
     for (const node_id& n : members)
       if (n != self_)
-        if (const auto line = lines_(n)) line->send(frame.view());
+        if (const auto line = lines_.there(n)) line->send(frame.view());
   } catch (...) {  // for want of memory: the nodes keep it until this one goes
   }
 }
@@ -186,8 +192,8 @@ void graph_parts::after_turn() {
       const node_id& to = e.name.members[p];
       if (p == e.name.part) continue;
       if (to == self_)
-        fail(f);
-      else if (const auto line = lines_(to))
+        fail(self_, f);
+      else if (const auto line = lines_.there(to))
         line->send(m.head.view());
     }
   }
@@ -391,32 +397,51 @@ void graph_parts::take_definition(const node_id& owner, net::reader& from) {
     return;
   }
   std::shared_ptr<recorded_graph> made;
-  wire::graph_answer answer{.graph = d->graph};
+  wire::graph_answer said{.graph = d->graph};
   try {
     made = built(owner, *d);
   } catch (const error& e) {
     if (e.code() == errc::protocol_error) throw;
-    answer = {d->graph, false, e.code(), e.what()};
+    said = {d->graph, false, e.code(), e.what()};
   } catch (const std::bad_alloc&) {
-    answer = {d->graph, false, errc::out_of_memory, "no memory is left for the graph"};
+    said = {d->graph, false, errc::out_of_memory, "no memory is left for the graph"};
   }
   {
     const std::lock_guard hold(lock_);
-    if (made)
-      parts_[name].graph = std::move(made);
-    else
+    if (made) {
+      entry& e = parts_[name];
+      e.unlinked = std::move(d->members);
+      std::erase(e.unlinked, self_);
+      e.graph = std::move(made);
+    } else {
       parts_.erase(name);
+    }
   }
+  if (!said.is_ready) return answer(owner, said);
+  std::vector<node_id> members;
+  {
+    const std::lock_guard hold(lock_);
+    members = parts_[name].unlinked;
+  }
+  // It answers once there is a session with each of the others: what crosses has to have a way.
+  if (members.empty()) return answer(owner, said);
+  for (const node_id& n : members)
+    if (lines_.made(n)) linked(n);
+}
+
+void graph_parts::answer(const node_id& owner, const wire::graph_answer& a) {
   unsent m;
-  wire::put(m.head, answer);
+  wire::put(m.head, a);
   post(owner, std::move(m));
 }
 
 // ---- what comes -----------------------------------------------------------------------------------------------------
 
-void graph_parts::fail(const wire::graph_failure& f) {
+void graph_parts::fail(const node_id& from, const wire::graph_failure& f) {
   const std::shared_ptr<recorded_graph> g = known(f.owner, f.graph);
   if (!g) return;
+  if (from != (f.whole_part ? f.owner : g->part->sender_of(f.number)))
+    refuse_peer("the failure of what another node sends");
   if (f.whole_part)
     g->part->lost(f.run, f.number, wire::error_of(f));
   else
@@ -441,12 +466,13 @@ void graph_parts::frame(const node_id& from, std::span<const std::byte> bytes) {
     case wire::kind::crossing: {
       const wire::crossing_head h = wire::take_crossing(in);
       const auto rest = in.raw(in.left());
-      if (const auto g = known(h.owner, h.graph))
-        g->part->arrive(h.run, h.crossing, {rest.begin(), rest.end()}, nullptr);
-      return;
+      const auto g = known(h.owner, h.graph);
+      if (!g) return;
+      if (g->part->sender_of(h.crossing) != from) refuse_peer("a crossing that another node sends");
+      return g->part->arrive(h.run, h.crossing, {rest.begin(), rest.end()}, nullptr);
     }
     case wire::kind::graph_failed:
-      return fail(wire::take_graph_failure(in));
+      return fail(from, wire::take_graph_failure(in));
     case wire::kind::graph_ready: {
       const wire::graph_answer a = wire::take_graph_answer(in);
       return answered(from, a.graph, a.is_ready ? nullptr : std::make_exception_ptr(error(a.code, a.text)));
@@ -463,6 +489,7 @@ net::pieces graph_parts::arriving(const node_id& from, std::span<const std::byte
   in.end();
   const auto g = known(h.owner, h.graph);
   if (!g) return {};
+  if (g->part->sender_of(h.crossing) != from) refuse_peer("a crossing that another node sends");
   if (g->part->bytes_of(h.crossing) != bytes) refuse_peer("a crossing of another size");
   const std::lock_guard hold(lock_);
   std::vector<std::byte>& to = coming_[{from, {head.begin(), head.end()}}];
@@ -490,6 +517,7 @@ void graph_parts::arrived(const node_id& from, std::span<const std::byte> head, 
 void graph_parts::lost(const node_id& who, const std::exception_ptr& why) {
   std::vector<std::shared_ptr<recorded_graph>> broken;
   std::vector<entry> gone;
+  std::vector<key> unready;  // of owners that wait for an answer
   {
     const std::lock_guard hold(lock_);
     unsent_.erase(who);
@@ -500,12 +528,16 @@ void graph_parts::lost(const node_id& who, const std::exception_ptr& why) {
     for (auto it = parts_.begin(); it != parts_.end();) {
       entry& e = it->second;
       if (e.graph && std::ranges::count(e.graph->part->name().members, who) != 0) broken.push_back(e.graph);
-      const bool is_theirs = it->first.first == who;
-      if (is_theirs) gone.push_back(std::move(e));
-      it = is_theirs ? parts_.erase(it) : std::next(it);
+      const bool is_theirs = it->first.first == who, is_missed = std::ranges::count(e.unlinked, who) != 0;
+      if (is_missed && !is_theirs) unready.push_back(it->first);
+      if (is_theirs || is_missed) gone.push_back(std::move(e));
+      it = is_theirs || is_missed ? parts_.erase(it) : std::next(it);
     }
   }
   for (const auto& g : broken) g->part->break_off(why);
+  for (const key& name : unready)
+    answer(name.first, {name.second, false, errc::unreachable,
+                        "two nodes that have parts of the graph have no connection with each other"});
 }
 
 }  // namespace troupe::detail

@@ -27,12 +27,15 @@ class engine;
 /// Thread-safe.
 class graph_parts final : private graph_part::outlet, private task_listener {
  public:
-  /// Returns the session with another node. Null: there is none yet; it is made, and `linked` called, or after a while
-  /// `give_up_link`.
-  using find_line = std::function<std::shared_ptr<net::session>(const node_id&)>;
+  /// The sessions with other nodes. Called without this object's lock.
+  struct lines {
+    /// Returns the session that there is, or null.
+    std::function<std::shared_ptr<net::session>(const node_id&)> there;
+    /// The same. Null: it is made, and `linked` called, or after a while `give_up_link`.
+    std::function<std::shared_ptr<net::session>(const node_id&)> made;
+  };
 
-  graph_parts(engine& the_engine, node_id self, find_line lines)
-      : engine_(the_engine), self_(self), lines_(std::move(lines)) {}
+  graph_parts(engine& the_engine, node_id self, lines all) : engine_(the_engine), self_(self), lines_(std::move(all)) {}
 
   const node_id& self() const { return self_; }
 
@@ -73,6 +76,7 @@ class graph_parts final : private graph_part::outlet, private task_listener {
   struct entry {
     std::shared_ptr<recorded_graph> graph;           // null: it could not be built, or not all of it is here
     std::unique_ptr<wire::graph_definition> coming;  // not all of it is here
+    std::vector<node_id> unlinked;                   // members without a session: the owner has no answer yet
   };
   /// A message that waits for a session.
   struct unsent {
@@ -93,12 +97,13 @@ class graph_parts final : private graph_part::outlet, private task_listener {
   std::shared_ptr<recorded_graph> built(const node_id& owner, const wire::graph_definition&);
   void take_definition(const node_id& owner, net::reader&);
   std::shared_ptr<recorded_graph> known(const node_id& owner, std::uint64_t graph) const;
-  void fail(const wire::graph_failure&);
+  void fail(const node_id& from, const wire::graph_failure&);
+  void answer(const node_id& owner, const wire::graph_answer&);
   void answered(const node_id& from, std::uint64_t graph, const std::exception_ptr& why_not);
 
   engine& engine_;
   const node_id self_;
-  const find_line lines_;
+  const lines lines_;
 
   mutable std::mutex lock_;  // never held while anything else is called
   std::uint64_t last_number_ = 0;

@@ -95,9 +95,14 @@ node_set::node_set(engine& the_engine, const cluster_options& o, memory_space fi
   else
     transport_ = net::make_tcp(std::move(t), open_fabric());
   made_ = transport_->now();
-  graph_parts_ = std::make_unique<graph_parts>(engine_, name_of(self.id), [this](const node_id& n) {
-    return line_to(n, [this, n] { graph_parts_->give_up_link(n); });
-  });
+  graph_parts_ = std::make_unique<graph_parts>(
+      engine_, name_of(self.id),
+      graph_parts::lines{
+          [this](const node_id& n) -> std::shared_ptr<net::session> {
+            const peer_ptr p = find(n);
+            return p ? p->line : nullptr;
+          },
+          [this](const node_id& n) { return line_to(n, [this, n] { graph_parts_->give_up_link(n); }); }});
   cluster_events& events = *this;
   logic::membership_options m;
   std::memcpy(&m.seed, self.id.bytes.data(), sizeof m.seed);
