@@ -6,6 +6,7 @@
 #include <troupe/error.hpp>
 
 #include "actors/execution/task_errors.hpp"
+#include "actors/logic/data/reduction.hpp"
 #include "actors/memory/internal_tasks.hpp"
 #include "actors/memory/record_pool.hpp"
 #include "actors/placement/placement.hpp"

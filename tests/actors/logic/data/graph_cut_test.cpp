@@ -49,8 +49,10 @@ class two_runs {
     for (const auto& s : cut_.steps()) s.is_crossing ? move(cut_.crossings()[s.number]) : call(s.number);
     // Every tile that was written is whole at home.
     for (const auto& [e, value] : whole_)
-      if (const auto home = cut_.home_of(static_cast<std::uint32_t>(e.first >> 32), static_cast<std::uint32_t>(e.first)))
+      if (const auto home =
+              cut_.home_of(static_cast<std::uint32_t>(e.first >> 32), static_cast<std::uint32_t>(e.first))) {
         EXPECT_EQ(at(*home, e), value);
+      }
   }
   std::uint64_t moved() const { return moved_; }
 

@@ -28,13 +28,13 @@ class dialling : public testing::Test {
     id.bytes[0] = n;
     return id;
   }
-  // Returns how long after `now` the address is dialled again, with a dial that is refused at once before it.
-  std::chrono::milliseconds wait_after_refusal(const node_address& a, time_point& now) {
-    dials.refused(a, now);
+  // Returns how long after `then` the address is dialled again, with a dial that is refused at once before it.
+  std::chrono::milliseconds wait_after_refusal(const node_address& a, time_point& then) {
+    dials.refused(a, then);
     const time_point next = dials.next();
-    const auto waited = std::chrono::duration_cast<std::chrono::milliseconds>(next - now);
-    now = next;
-    EXPECT_EQ(dials.due(now), addresses{a});
+    const auto waited = std::chrono::duration_cast<std::chrono::milliseconds>(next - then);
+    then = next;
+    EXPECT_EQ(dials.due(then), addresses{a});
     return waited;
   }
 
