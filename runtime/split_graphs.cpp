@@ -78,6 +78,7 @@ class splitter {
     result_->rt = &engine_.state();
     result_->rt->retain();
     result_->members.push_back(nodes_.parts().self());
+    const std::size_t calls = recorded_.tasks.size();
     result_->parts.emplace_back();
     for (std::size_t i = 0; i < recorded_.tasks.size(); ++i) place(i);
     if ((result_->here & local_executors()).empty())
@@ -87,8 +88,8 @@ class splitter {
     result_->number = nodes_.parts().new_number();
     for (std::uint32_t p = 0; p < steps_.size(); ++p)
       if (!steps_[p].empty()) define(p, cut);
-    nodes_.parts().await_ready(result_->number);
-    result_->calls = calls_.size();
+    result_->calls = calls;
+    result_->edges += nodes_.parts().await_ready(result_->number);
     return result_;
   }
 
@@ -206,7 +207,10 @@ class splitter {
     if (const auto known = parts_.find(executor); known != parts_.end()) return known->second;
     const auto n = static_cast<std::uint32_t>(result_->parts.size());
     result_->members.push_back(nodes_.part_host(executor));
-    result_->parts.emplace_back().executor = executor;
+    split_graph::part& part = result_->parts.emplace_back();
+    part.executor = executor;
+    for (const executor_facts& f : facts_)
+      if (f.id == executor) part.host = f.label->text();
     parts_.emplace(executor, n);
     return n;
   }
@@ -288,6 +292,13 @@ class splitter {
     to.name = std::make_shared<part_name>(part_name{result_->members[0], result_->number, p, result_->members});
     std::vector<tile_key> bound;
     std::map<std::uint32_t, std::uint32_t> local;  // numbers of arrays in the part
+    for (const step& s : steps_[p])
+      if (!s.is_crossing) {  // also of those of which a call sees an empty box only
+        const task_record& t = *tasks_[s.number];
+        for (int i = 0; i < t.access_count; ++i)
+          if (t.accesses[i].array)
+            local.try_emplace(arrays_.at(t.accesses[i].array), static_cast<std::uint32_t>(local.size()));
+      }
     for (const auto& [key, use] : uses_of(p, cut)) {
       array_core& a = *array_list_[key.first];
       local.try_emplace(key.first, static_cast<std::uint32_t>(local.size()));
@@ -306,6 +317,8 @@ class splitter {
       x.mode = !home                                        ? access_mode::read
                : use.outside_read || !use.unwritten.empty() ? access_mode::update
                                                             : access_mode::write;
+      // Parts of it are written and the rest is left as it is, whether somebody has written that or not.
+      if (x.mode == access_mode::update && !use.outside_read) x.link = link_mode::order;
       retain(&a);
       to.touched.push_back(x);
       to.has_home = to.has_home || home;
@@ -406,7 +419,6 @@ class splitter {
     }
     for (const tile_key& k : bound) d.bound.push_back({local.at(k.first), k.second});
     for (const step& s : steps_[p]) d.steps.push_back(step_there(p, s, cut, local));
-    for (const wire::graph_step& s : d.steps) result_->edges += s.after.size();
     nodes_.parts().define(result_->members[p], result_->number, wire::frames_of(d));
   }
 
@@ -579,9 +591,10 @@ task_record* new_part_task(engine& e, const task_options& options, const std::sh
       x.executors &= allowed;
     }
     if ((x.executors & e.placement_actor().able_to_run(*t->kernel)).empty())
-      throw error(errc::no_executor, "part " + std::to_string(p) + " of the graph, which is to run " +
-                                         (part.here ? "on this node" : "on another node") +
-                                         ", has no executor in the scope of the run, or its node has gone");
+      throw error(errc::no_executor,
+                  "the part of the graph that is to run on " + (part.here ? "this node" : "node '" + part.host + "'") +
+                      " has no executor in the scope of the run, or the node has gone: a run needs all nodes for which "
+                      "calls were recorded");
   } catch (...) {
     discard(t);
     release(t);

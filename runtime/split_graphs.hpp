@@ -13,6 +13,7 @@
 #include <deque>
 #include <memory>
 #include <mutex>
+#include <string>
 #include <vector>
 
 #include <troupe/future.hpp>
@@ -29,6 +30,7 @@ class engine;
 struct split_graph {
   struct part {
     std::uint16_t executor = 0;  // of a part on another node
+    std::string host{};          // the name of that node
     bool is_empty = true;        // it has no call: no task runs it
     std::shared_ptr<const part_name> name;
     std::shared_ptr<recorded_graph> here;  // null: the part is on another node

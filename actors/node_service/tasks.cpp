@@ -61,8 +61,7 @@ wire::task_end end_of(const task_record& t) {
     if (f.cause() && (plain || (f.code() != errc::dependency_failed && f.code() == code_of(f.cause())))) {
       e.code = code_of(f.cause());
       e.text = text_of(f.cause());
-      if (t.kind == task_kind::graph_run && f.root_task() != f.task())
-        e.text = "'" + f.root_task() + "': " + e.text;  // which of its calls it was
+      if (t.kind == task_kind::graph_run && f.root_task() != f.task()) e.root = f.root_task();
     }
     if (f.code() != errc::dependency_failed) return e;
     e.how = wire::outcome::not_run;

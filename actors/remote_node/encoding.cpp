@@ -90,7 +90,7 @@ bool node_actor::put_inside(wire::gap& g, array_core& a) {
 // Adds gaps for what of the box is not there: each is pulled from a third node, pushed with the task, or asked for.
 void node_actor::need(job& j, wire::access_descriptor& w, array_core& a, const logic::box4& touched) {
   const auto runs = [&](std::uint64_t id) { return jobs_.find(id) != nullptr; };
-  known_.need(a, touched, j.id, runs, [&](std::uint32_t tile, const logic::box4& where, bool in_use) {
+  known_.need(a, touched, w.mode == access_mode::read, j.id, runs, [&](std::uint32_t tile, const logic::box4& where, bool in_use) {
     wire::gap& g = w.gaps.emplace_back();
     g.tile = tile;
     g.where = where;

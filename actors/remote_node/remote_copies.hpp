@@ -62,9 +62,12 @@ class remote_copies {
 
   // ---- a task is sent -----------------------------------------------------------------------------------------------
   /// Calls missing(tile, box, in_use) for each box of an array, which the node knows, that the job touches and that is
-  /// not there; from then on it is. `in_use`: another job there still uses the tile.
+  /// not there; from then on it is. `in_use`: another job there still uses the tile. `reads`: the job only reads, and no
+  /// job changes another part of the tile meanwhile, as placement sees to; else no more than the part may be sent, which
+  /// would take the place of what other jobs write there.
   template <class Runs, class Missing>
-  void need(const array_core& a, const logic::box4& touched, std::uint64_t job, Runs&& runs, Missing&& missing) {
+  void need(const array_core& a, const logic::box4& touched, bool reads, std::uint64_t job, Runs&& runs,
+            Missing&& missing) {
     known_array& known = at(a);
     a.each_tile(touched, [&](std::uint32_t tile, const logic::box4& all) {
       const logic::box4 part = intersect(touched, all);
@@ -75,13 +78,14 @@ class remote_copies {
       if (c.whole) return;
       for (const logic::box4& have : c.parts)
         if (have.contains(part)) return;
-      if (part == all || c.parts.size() == parts_max) {
+      const bool is_full = c.parts.size() == parts_max;
+      if (part == all || (is_full && reads)) {
         missing(tile, all, in_use);
         c.whole = true;
         c.parts.clear();
       } else {
         missing(tile, part, in_use);
-        c.parts.push_back(part);
+        if (!is_full) c.parts.push_back(part);
       }
     });
   }
@@ -161,7 +165,7 @@ class remote_copies {
   }
 
  private:
-  /// The boxes of one tile that are remembered, at most; beyond, the whole tile is sent.
+  /// The boxes of one tile that are remembered, at most; beyond, a job that only reads is sent the whole tile.
   static constexpr std::size_t parts_max = 16;
 
   /// The state of one tile there, as far as it is known.

@@ -5,6 +5,7 @@
 
 #include <troupe/error.hpp>
 
+#include "actors/execution/graph_part.hpp"
 #include "actors/execution/task_errors.hpp"
 #include "actors/placement/placement.hpp"
 #include "actors/protocol/chaining.hpp"
@@ -151,10 +152,12 @@ void node_actor::lose_job(job& j, const std::exception_ptr& why) {
   const std::string at = peer_name();
   if (!once && is_overdue(t)) return end_task(t, stopped_error(t, at), 0);
   const errc code = once ? errc::unknown_outcome : errc::node_lost;
-  const error ended(code, at +
-                              (once ? " went while it had a task that must run once only: "
-                                    : " went, as others did that ran this task, which is not tried again: ") +
-                              text_of(why));
+  const error ended(code,
+                    at +
+                        (once               ? " went while it had a task that must run once only: "
+                         : is_graph_part(t) ? " went while it ran its part of a graph: "
+                                            : " went, as others did that ran this task, which is not tried again: ") +
+                        text_of(why));
   const int attempts = once ? 1 : t.extra->attempt.load(std::memory_order_relaxed) - 1;
   end_task(t, task_error(t, at, attempts, std::make_exception_ptr(ended), code), 0);
 }

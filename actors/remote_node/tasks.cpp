@@ -36,6 +36,12 @@ constexpr std::size_t unsent_bytes_max = 16u << 20;
 // the task had begun.
 constexpr int attempts_max = 3;
 
+// Returns the error of a run of a graph's part of which a call has failed.
+std::exception_ptr call_error(const task_record& run, const std::string& node, const wire::task_end& e) {
+  const auto cause = std::make_exception_ptr(error(e.code, e.text));
+  return run_error(run, std::make_exception_ptr(task_failed(e.code, e.text, e.root, node, e.root, e.attempts, cause)));
+}
+
 // Returns the access that was sent under that number, or null: those that only wait for other tasks are not sent.
 const access* access_numbered(const task_record& t, std::uint32_t number) {
   for (int i = 0; i < t.access_count; ++i)
@@ -202,6 +208,7 @@ std::exception_ptr node_actor::take_results(job& j, const wire::task_end& e) {
     why = task_error(t, occupant_.session()->peer().name, e.attempts, std::make_exception_ptr(error(e.code, e.text)),
                      lacks_room(t, e) && e.code != errc::unreachable ? e.code : errc::task_failed);
     if (e.code == errc::cancelled) why = stopped_error(t, occupant_.session()->peer().name);
+    if (is_graph_part(t) && !e.root.empty()) why = call_error(t, occupant_.session()->peer().name, e);
   }
   if (j.data) {
     try {

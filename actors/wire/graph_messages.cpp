@@ -134,7 +134,7 @@ void put(net::writer& to, const graph_answer& a) {
   to.fixed(kind::graph_ready);
   to.varint(a.graph);
   to.varint(a.is_ready ? 1 : 0);
-  if (a.is_ready) return;
+  if (a.is_ready) return to.varint(a.edges);
   to.varint(static_cast<std::uint64_t>(a.code));
   to.text(std::string_view(a.text).substr(0, text_max));
 }
@@ -143,7 +143,9 @@ graph_answer take_graph_answer(net::reader& from) {
   graph_answer a;
   a.graph = from.varint();
   a.is_ready = from.at_most(1, "a truth value") != 0;
-  if (!a.is_ready) {
+  if (a.is_ready) {
+    a.edges = from.varint();
+  } else {
     a.code = take_code(from);
     a.text = from.text(text_max);
   }

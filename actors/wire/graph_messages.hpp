@@ -59,6 +59,7 @@ std::uint64_t graph_of(net::reader);
 struct graph_answer {
   std::uint64_t graph = 0;
   bool is_ready = true;
+  std::uint64_t edges = 0;  ///< dependencies inside the part
   errc code = errc::not_supported;  ///< why it is not
   std::string text{};
 };

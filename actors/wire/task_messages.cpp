@@ -324,6 +324,7 @@ void put(net::writer& to, const task_end& e) {
   }
   to.varint(static_cast<std::uint64_t>(e.code));
   to.text(std::string_view(e.text).substr(0, text_max));
+  to.text(std::string_view(e.root).substr(0, name_max));
 }
 
 std::vector<task_end> take_done(net::reader& from) {
@@ -353,6 +354,7 @@ std::vector<task_end> take_done(net::reader& from) {
     }
     e.code = take_code(from);
     e.text = from.text(text_max);
+    e.root = from.text(name_max);
   }
   return all;
 }

@@ -192,6 +192,7 @@ struct task_end {
   std::int32_t attempts = 1;  ///< bodies of it that have run there; all have thrown, but the last where it `ran`
   errc code = errc::task_failed;
   std::string text{};
+  std::string root{};  ///< of a run of a part of a graph that failed: which call it was
   std::vector<written_box>
       written{};  ///< of a task that ran: boxes that return or were to be copied, if they are small
 };

@@ -57,14 +57,15 @@ class recorder : public array_maker<recorder>, public submitter<recorder> {
 /// Nodes: a call with a scope of other nodes only (`scope::at("b")`) makes the graph one *over several nodes*. Each
 /// node has a part, whose calls run on its core groups; a run sends each part one message, and what its calls need of
 /// each other travels from part to part, boxes and never tiles, without this node and without a decision about it. A
-/// call that may run in several parts goes to the one that wrote most of what it changes, else it stays here. `record`
-/// sends the parts and waits until they are built. A tile that calls write stays where the first of them ran, and is
+/// call that may run in several parts goes to the one that wrote most of what it changes; else it stays here if it may,
+/// or goes to the one with the fewest such calls. The scope of a run includes all of these nodes. `record` sends the
+/// parts and waits until they are built. A tile that calls write stays where the first of them ran, and is
 /// fetched when somebody reads it. Calls on other nodes are of kernels that these offer. Such a graph has no
 /// reductions, no value of a call (a future) that another part or another node uses, and no node with a memory budget
 /// (`error(not_supported)`); borrowed and adopted arrays may not have tiles that another node writes and a call here
-/// reads. If a node goes, the run and all later ones fail: record again with those that are there. What its part had
-/// written is lost with it (`error(data_lost)`), for a part cannot be run again alone; arrays with
-/// `array_options::replicas = 2` are copied here after each run.
+/// reads. If a node goes, the run and all later ones fail (or `run` throws `error(no_executor)`): record again with
+/// those that are there. What its part had written is lost with it (`error(data_lost)`), for a part cannot be run again
+/// alone; arrays with `array_options::replicas = 2` are copied here after each run.
 ///
 /// Failures: a call that fails is reported as "task 'CALL' of 'RUN'". Once a run has begun, its bodies on cores see its
 /// stop token and its deadline (`task_context::stop_requested`); calls that have not begun run all the same.
@@ -77,7 +78,7 @@ class graph {
   graph() = default;
   /// Number of recorded tasks: one for each call, or for each chunk of a `for_each` and one more for its future.
   std::size_t size() const;
-  /// Number of dependencies among them.
+  /// Number of dependencies among them; over several nodes, of those inside the parts, crossings included.
   std::size_t edges() const;
   /// True unless the handle is empty.
   bool valid() const { return graph_ != nullptr; }

@@ -39,13 +39,13 @@ void graph_parts::post(const node_id& to, unsent m) {
 void graph_parts::linked(const node_id& who) {
   const std::shared_ptr<net::session> line = lines_.there(who);
   if (!line) return;
-  std::vector<key> ready;
+  std::vector<std::pair<key, std::uint64_t>> ready;
   {
     const std::lock_guard hold(lock_);
     for (auto& [name, e] : parts_)
-      if (std::erase(e.unlinked, who) != 0 && e.unlinked.empty()) ready.push_back(name);
+      if (std::erase(e.unlinked, who) != 0 && e.unlinked.empty()) ready.emplace_back(name, e.graph->successors.size());
   }
-  for (const key& name : ready) answer(name.first, {.graph = name.second});
+  for (const auto& [name, edges] : ready) answer(name.first, {.graph = name.second, .edges = edges});
   std::vector<unsent> all;
   {
     const std::lock_guard hold(lock_);
@@ -88,6 +88,7 @@ void graph_parts::send_failure(const part_name& n, std::uint64_t run, std::uint3
                                const std::exception_ptr& why) {
   wire::graph_failure f{.owner = n.owner, .graph = n.graph, .run = run, .number = crossing};
   wire::describe(f, why);
+  if (f.executor.find(':') != std::string::npos) f.executor = own_name_;  // "cpu:0" there is this node
   unsent m;
   wire::put(m.head, f);
   post(n.members.at(to), std::move(m));
@@ -116,7 +117,7 @@ void graph_parts::define(const node_id& to, std::uint64_t graph, std::span<const
     if (!line->send(w.view())) throw error(errc::node_lost, "a node that is to have a part of the graph has gone");
 }
 
-void graph_parts::await_ready(std::uint64_t graph) {
+std::uint64_t graph_parts::await_ready(std::uint64_t graph) {
   const auto is_over = [&] {
     const auto found = defined_.find(graph);
     return found == defined_.end() || found->second.awaited.empty() || found->second.why_not;
@@ -129,18 +130,21 @@ void graph_parts::await_ready(std::uint64_t graph) {
   std::unique_lock hold(lock_);
   answered_.wait(hold, is_over);
   const auto found = defined_.find(graph);
-  if (found == defined_.end()) return;
+  if (found == defined_.end()) return 0;
   const std::exception_ptr why_not = found->second.why_not;
+  const std::uint64_t edges = found->second.edges;
   defined_.erase(found);
   if (why_not) std::rethrow_exception(why_not);
+  return edges;
 }
 
 // Notes that a node has built its part, or why it has not.
-void graph_parts::answered(const node_id& from, std::uint64_t graph, const std::exception_ptr& why_not) {
+void graph_parts::answered(const node_id& from, const wire::graph_answer& a) {
   const std::lock_guard hold(lock_);
-  const auto found = defined_.find(graph);
+  const auto found = defined_.find(a.graph);
   if (found == defined_.end() || std::erase(found->second.awaited, from) == 0) return;
-  if (why_not && !found->second.why_not) found->second.why_not = why_not;
+  found->second.edges += a.edges;
+  if (!a.is_ready && !found->second.why_not) found->second.why_not = std::make_exception_ptr(error(a.code, a.text));
   answered_.notify_all();
 }
 
@@ -186,6 +190,7 @@ void graph_parts::after_turn() {
     wire::graph_failure f{
         .owner = e.name.owner, .graph = e.name.graph, .run = e.run, .whole_part = true, .number = e.name.part};
     wire::describe(f, e.why);
+    if (f.executor.find(':') != std::string::npos) f.executor = own_name_;
     unsent m;
     wire::put(m.head, f);
     for (std::uint32_t p = 0; p < e.name.members.size(); ++p) {
@@ -402,9 +407,9 @@ void graph_parts::take_definition(const node_id& owner, net::reader& from) {
     made = built(owner, *d);
   } catch (const error& e) {
     if (e.code() == errc::protocol_error) throw;
-    said = {d->graph, false, e.code(), e.what()};
+    said = {d->graph, false, 0, e.code(), e.what()};
   } catch (const std::bad_alloc&) {
-    said = {d->graph, false, errc::out_of_memory, "no memory is left for the graph"};
+    said = {d->graph, false, 0, errc::out_of_memory, "no memory is left for the graph"};
   }
   {
     const std::lock_guard hold(lock_);
@@ -412,6 +417,7 @@ void graph_parts::take_definition(const node_id& owner, net::reader& from) {
       entry& e = parts_[name];
       e.unlinked = std::move(d->members);
       std::erase(e.unlinked, self_);
+      said.edges = made->successors.size();
       e.graph = std::move(made);
     } else {
       parts_.erase(name);
@@ -473,10 +479,8 @@ void graph_parts::frame(const node_id& from, std::span<const std::byte> bytes) {
     }
     case wire::kind::graph_failed:
       return fail(from, wire::take_graph_failure(in));
-    case wire::kind::graph_ready: {
-      const wire::graph_answer a = wire::take_graph_answer(in);
-      return answered(from, a.graph, a.is_ready ? nullptr : std::make_exception_ptr(error(a.code, a.text)));
-    }
+    case wire::kind::graph_ready:
+      return answered(from, wire::take_graph_answer(in));
     default:
       refuse_peer("a message of an unknown kind");
   }
@@ -536,7 +540,7 @@ void graph_parts::lost(const node_id& who, const std::exception_ptr& why) {
   }
   for (const auto& g : broken) g->part->break_off(why);
   for (const key& name : unready)
-    answer(name.first, {name.second, false, errc::unreachable,
+    answer(name.first, {name.second, false, 0, errc::unreachable,
                         "two nodes that have parts of the graph have no connection with each other"});
 }
 

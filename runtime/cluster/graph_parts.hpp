@@ -11,6 +11,7 @@
 #include <memory>
 #include <mutex>
 #include <span>
+#include <string>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -35,7 +36,8 @@ class graph_parts final : private graph_part::outlet, private task_listener {
     std::function<std::shared_ptr<net::session>(const node_id&)> made;
   };
 
-  graph_parts(engine& the_engine, node_id self, lines all) : engine_(the_engine), self_(self), lines_(std::move(all)) {}
+  graph_parts(engine& the_engine, node_id self, std::string own_name, lines all)
+      : engine_(the_engine), self_(self), own_name_(std::move(own_name)), lines_(std::move(all)) {}
 
   const node_id& self() const { return self_; }
 
@@ -49,9 +51,9 @@ class graph_parts final : private graph_part::outlet, private task_listener {
   void add(const std::shared_ptr<recorded_graph>&);
   /// Sends frames that define a part to the node that has it. Throws error(node_lost) without a session.
   void define(const node_id& to, std::uint64_t graph, std::span<const net::writer>);
-  /// Waits until all nodes to which parts were sent have built them: only then may a part be sent what crosses. Throws
-  /// the first error of one that could not, or has gone.
-  void await_ready(std::uint64_t graph);
+  /// Waits until all nodes to which parts were sent have built them: only then may a part be sent what crosses. Returns
+  /// how many dependencies these parts have inside. Throws the first error of one that could not, or has gone.
+  std::uint64_t await_ready(std::uint64_t graph);
   /// Forgets a graph, here and on the nodes that have parts of it. Any thread; no run is left.
   void drop(std::uint64_t graph, std::span<const node_id> members) noexcept;
 
@@ -99,10 +101,11 @@ class graph_parts final : private graph_part::outlet, private task_listener {
   std::shared_ptr<recorded_graph> known(const node_id& owner, std::uint64_t graph) const;
   void fail(const node_id& from, const wire::graph_failure&);
   void answer(const node_id& owner, const wire::graph_answer&);
-  void answered(const node_id& from, std::uint64_t graph, const std::exception_ptr& why_not);
+  void answered(const node_id& from, const wire::graph_answer&);
 
   engine& engine_;
   const node_id self_;
+  const std::string own_name_;
   const lines lines_;
 
   mutable std::mutex lock_;  // never held while anything else is called
@@ -111,6 +114,7 @@ class graph_parts final : private graph_part::outlet, private task_listener {
   /// A graph of this node whose parts are being built elsewhere.
   struct definition {
     std::vector<node_id> awaited;
+    std::uint64_t edges = 0;
     std::exception_ptr why_not;
   };
   std::map<std::uint64_t, definition> defined_;

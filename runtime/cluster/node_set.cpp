@@ -96,7 +96,7 @@ node_set::node_set(engine& the_engine, const cluster_options& o, memory_space fi
     transport_ = net::make_tcp(std::move(t), open_fabric());
   made_ = transport_->now();
   graph_parts_ = std::make_unique<graph_parts>(
-      engine_, name_of(self.id),
+      engine_, name_of(self.id), self.name,
       graph_parts::lines{
           [this](const node_id& n) -> std::shared_ptr<net::session> {
             const peer_ptr p = find(n);

@@ -270,6 +270,10 @@ void dependencies::unite(tile_history& s, const box4& tile_box) {
 }
 
 void dependencies::complain_uninitialized(task_record& task, const array_core& array, const box4& where) {
+  for (int i = 0; i < task.access_count; ++i)
+    if (const access& x = task.accesses[i];
+        x.array == &array && x.link == link_mode::order && array.tile_box(x.tile).contains(where))
+      return;
   std::string at;
   for (int d = 0; d < array.spec.rank; ++d)
     at += (d ? " x [" : "[") + std::to_string(where.lo[d]) + "," + std::to_string(where.hi[d]) + ")";

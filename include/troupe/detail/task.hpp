@@ -106,7 +106,8 @@ struct region {
   region* next = nullptr;         // in the pool
 };
 
-/// Internal modes of an access, beside those of access_mode.
+/// Internal modes of an access, beside those of access_mode: how one without an array waits for its task. Of an access
+/// that updates a tile, `order` says that what nobody has written of it is not read.
 enum class link_mode : unsigned char { none, data, order };
 
 struct access {

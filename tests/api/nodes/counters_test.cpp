@@ -133,8 +133,8 @@ TEST(nodes_counters, what_a_node_has_run_still_counts_when_it_has_died) {
   EXPECT_COUNTS(of(n.a.report().executors, gone), 0u, 0u);
   throwing = 2;
   const auto f = n.a.spawn({.where = scope::at("b") | scope::here(), .retries = 5}, hold);  // the cores are known
-  const auto cut = n.a.spawn({.where = scope::at("b"), .retries = 5, .executor_wait = test::patience}, stubborn,
-                             troupe::update(y));
+  const auto cut =
+      n.a.spawn({.where = scope::at("b"), .retries = 5, .executor_wait = test::patience}, stubborn, troupe::update(y));
   ASSERT_TRUE(comes_true([&] { return of(n.a.executors(), "b").failed == 2; }));
   const std::uint64_t here = of(n.a.executors(), "cpu:0").tasks;
   n.part();

@@ -18,11 +18,10 @@ using troupe::index_t;
 using troupe::scope;
 
 // As long as it takes, whatever it reads.
-constexpr auto work =
-    troupe::kernel<troupe::in<char, 1>>("far.work").on(troupe::cpu, [](troupe::view<const char, 1>) {
-      for (const auto end = std::chrono::steady_clock::now() + 5ms; std::chrono::steady_clock::now() < end;)
-        std::this_thread::yield();
-    });
+constexpr auto work = troupe::kernel<troupe::in<char, 1>>("far.work").on(troupe::cpu, [](troupe::view<const char, 1>) {
+  for (const auto end = std::chrono::steady_clock::now() + 5ms; std::chrono::steady_clock::now() < end;)
+    std::this_thread::yield();
+});
 const troupe::offer offered{work};
 
 constexpr index_t tile = 32 << 10;

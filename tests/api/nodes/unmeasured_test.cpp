@@ -26,9 +26,8 @@ constexpr auto look_long =
       to(to.lo(0)) = static_cast<int>(v(v.lo(0)));
     });
 // As long as its data says.
-constexpr auto put_time = kernel<out<long, 1>, long>("unmeasured.put_time").on(cpu, [](view<long, 1> v, long ms) {
-  v(v.lo(0)) = ms;
-});
+constexpr auto put_time =
+    kernel<out<long, 1>, long>("unmeasured.put_time").on(cpu, [](view<long, 1> v, long ms) { v(v.lo(0)) = ms; });
 constexpr auto look_as_told =
     kernel<in<long, 1>, inout<int, 1>>("unmeasured.look_as_told").on(cpu, [](view<const long, 1> v, view<int, 1> to) {
       std::this_thread::sleep_for(std::chrono::milliseconds(v(v.lo(0))));

@@ -120,8 +120,8 @@ std::string failure(const troupe::future<void>& f, errc code) {
 /// A task here that what is spawned afterwards on `x` waits for.
 struct obstacle {
   obstacle(troupe::runtime& rt, const troupe::array<int, 1>& x)
-      : done(rt.spawn({.where = scope::here()}, [this](troupe::view<int, 1>) { EXPECT_TRUE(open.pass()); },
-                      troupe::update(x))) {}
+      : done(rt.spawn(
+            {.where = scope::here()}, [this](troupe::view<int, 1>) { EXPECT_TRUE(open.pass()); }, troupe::update(x))) {}
   ~obstacle() { pass(); }
   void pass() {
     open.open();

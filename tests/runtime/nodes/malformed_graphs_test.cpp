@@ -1,0 +1,208 @@
+// What this file is for: parts of graphs that a member defines and that do not fit, and crossings that nobody awaits:
+// they end the membership, or are refused with a reason.
+// SPDX-FileCopyrightText: the troupe authors
+// SPDX-License-Identifier: BSD-3-Clause
+#include <functional>
+#include <string>
+
+#include "actors/wire/graph_messages.hpp"
+#include "false_members.hpp"
+
+namespace {
+
+using namespace std::chrono_literals;
+namespace kernels = test::kernels;
+namespace net = troupe::net;
+namespace wire = troupe::detail::wire;
+using test::word;
+using troupe::access_mode;
+using what = wire::graph_step::what;
+
+class malformed_graphs : public test::false_members {
+ protected:
+  /// Part 1, of the runtime that hears it: takes a row of a tile that the member has, derives another array from it,
+  /// sends a row of that back.
+  wire::graph_definition a_part(std::uint64_t graph) {
+    wire::graph_definition d;
+    d.graph = graph;
+    d.part = 1;
+    d.members = {id_of(other->id()), w.nodes[0]->the_engine().others()->parts().self()};
+    for (const std::uint64_t id : {0, 1}) {
+      wire::array_descriptor& a = d.arrays.emplace_back();
+      a.id = id;
+      a.rank = 2;
+      a.size = a.tile = {4, 3, 1, 1};
+      a.element = a.align = sizeof(word);
+      a.name = "theirs";
+    }
+    d.bound = {{1, 0}};
+    wire::graph_step take{.kind = what::take, .crossing = 0, .other = 0, .array = 0, .tile = 0};
+    take.where.hi = {1, 3, 1, 1};
+    wire::graph_step call;
+    call.call.kernel = kernels::derive.info().key;
+    call.call.values = {one_word()};
+    for (const std::uint64_t array : {0, 1}) {
+      wire::access_descriptor& x = call.call.accesses.emplace_back();
+      x.array = array;
+      x.mode = array == 0 ? access_mode::read : access_mode::write;
+      x.where.hi = {array == 0 ? 1 : 4, 3, 1, 1};
+      x.limit.hi = {4, 3, 1, 1};
+    }
+    wire::graph_step send = take;
+    send.kind = what::send;
+    send.crossing = 1;
+    send.array = 1;
+    d.steps = {take, call, send};
+    return d;
+  }
+  static troupe::detail::node_id id_of(const net::node_id& n) {
+    troupe::detail::node_id id;
+    id.bytes = n.bytes;
+    return id;
+  }
+  void define(const wire::graph_definition& d) {
+    for (const net::writer& f : wire::frames_of(d)) other->say(f);
+  }
+  std::optional<wire::graph_answer> answer() {
+    std::optional<wire::graph_answer> a;
+    EXPECT_TRUE(until([&] {
+      for (const auto& f : std::exchange(other->heard[wire::kind::graph_ready], {})) {
+        net::reader from(f);
+        a = wire::take_graph_answer(from);
+      }
+      return a || other->losses != 0;
+    }));
+    return a;
+  }
+  void is_given_up(const char* why) {
+    SCOPED_TRACE(why);
+    EXPECT_TRUE(until([&] { return other->losses == 1; })) << "it was not given up";
+    EXPECT_TRUE(until([&] { return other->is_member && nodes() == 1; }));
+    other->losses = 0;
+    other->heard.clear();
+  }
+  void refuses(const char* why, const std::function<void(wire::graph_definition&)>& change) {
+    wire::graph_definition d = a_part(1);
+    change(d);
+    define(d);
+    is_given_up(why);
+  }
+};
+
+TEST_F(malformed_graphs, what_they_are_made_from_is_taken) {
+  define(a_part(1));
+  const auto a = answer();
+  ASSERT_TRUE(a.has_value());
+  EXPECT_TRUE(a->is_ready) << a->text;
+  EXPECT_EQ(a->graph, 1u);
+  net::writer drop;
+  drop.fixed(wire::kind::graph_drop);
+  drop.varint(1);
+  other->say(drop);
+  define(a_part(1));  // a number that is free again
+  EXPECT_TRUE(answer().has_value());
+}
+
+TEST_F(malformed_graphs, steps_that_do_not_fit_are_refused) {
+  refuses("an array of nobody", [](auto& d) { d.steps[1].call.accesses[0].array = 2; });
+  refuses("a mode", [](auto& d) { d.steps[1].call.accesses[0].mode = access_mode::update; });
+  refuses("values", [](auto& d) { d.steps[1].call.values.clear(); });
+  refuses("a box outside of its array", [](auto& d) { d.steps[1].call.accesses[1].limit.hi[0] = 5; });
+  refuses("a bound tile", [](auto& d) { d.bound[0].tile = 1; });
+  refuses("a bound array", [](auto& d) { d.bound[0].array = 2; });
+  refuses("a part of nobody", [](auto& d) { d.steps[0].other = 2; });
+  refuses("a crossing into another tile", [](auto& d) { d.steps[0].tile = 1; });
+  refuses("a crossing beyond its tile", [](auto& d) { d.steps[0].where.hi[0] = 5; });
+  refuses("a crossing that comes twice", [](auto& d) { d.steps.push_back(d.steps[0]); });
+  refuses("a step that waits for a later one", [](auto& d) { d.steps[1].after = {{2, true}}; });
+  refuses("a step that waits for itself", [](auto& d) { d.steps[1].after = {{1, true}}; });
+}
+
+// What lay in the memory of the node before would be sent away.
+TEST_F(malformed_graphs, memory_that_nothing_has_written_is_not_shown) {
+  refuses("a row more than what comes", [](auto& d) { d.steps[1].call.accesses[0].where.hi[0] = 2; });
+  refuses("nothing comes", [](auto& d) { d.steps.erase(d.steps.begin()); });
+  refuses("what is sent was not written", [](auto& d) {
+    d.bound.clear();
+    d.steps.erase(d.steps.begin() + 1);
+  });
+}
+
+TEST_F(malformed_graphs, a_kernel_that_is_not_there_is_told) {
+  wire::graph_definition d = a_part(1);
+  d.steps[1].call.kernel = 12345;
+  define(d);
+  const auto a = answer();
+  ASSERT_TRUE(a.has_value());
+  EXPECT_FALSE(a->is_ready);
+  EXPECT_EQ(a->code, troupe::errc::no_executor);
+  EXPECT_EQ(other->losses, 0);
+}
+
+TEST_F(malformed_graphs, a_number_stands_for_one_graph) {
+  define(a_part(1));
+  ASSERT_TRUE(answer().has_value());
+  define(a_part(1));
+  is_given_up("the same number");
+}
+
+TEST_F(malformed_graphs, crossings_are_of_the_size_and_from_the_node_that_was_said) {
+  const auto cross = [&](std::uint32_t number, std::size_t bytes) {
+    net::writer f;
+    wire::put(f, wire::crossing_head{id_of(other->id()), 1, 1, number});
+    const std::vector<std::byte> body(bytes);
+    f.raw(body.data(), body.size());
+    other->say(f);
+  };
+  const auto defined = [&] {
+    define(a_part(1));
+    ASSERT_TRUE(answer().has_value());
+  };
+  defined();
+  cross(0, 3 * sizeof(word));
+  cross(0, 3 * sizeof(word));  // twice: harmless
+  cross(0, 8);
+  is_given_up("another size");
+  defined();
+  cross(1, 3 * sizeof(word));
+  is_given_up("what is sent from there");
+  defined();
+  wire::graph_definition d = a_part(2);
+  d.members.push_back(d.members[0]);
+  d.members[2].bytes[0] = 1;  // a third node, which it has no session with
+  net::writer f;
+  wire::put(f, wire::graph_failure{.owner = d.members[2], .graph = 1, .run = 1, .whole_part = true});
+  other->say(f);  // of a graph that is not known: harmless
+  cross(5, 0);
+  is_given_up("a crossing of nobody");
+}
+
+TEST_F(malformed_graphs, a_run_of_a_graph_that_is_not_known_fails_and_its_member_stays) {
+  wire::tasks t;
+  wire::task_descriptor& c = t.all.emplace_back();
+  c.id = 1;
+  c.kernel = troupe::detail::graph_part_kernel.key;
+  c.values = {std::vector<std::byte>(8), std::vector<std::byte>(8)};
+  net::writer f;
+  wire::put(f, t);
+  other->say(f);
+  std::optional<wire::task_end> end;
+  EXPECT_TRUE(until([&] {
+    for (const auto& done : std::exchange(other->heard[wire::kind::done], {})) {
+      net::reader from(done);
+      for (const wire::task_end& e : wire::take_done(from)) end = e;
+    }
+    return end || other->losses != 0;
+  }));
+  ASSERT_TRUE(end.has_value());
+  EXPECT_EQ(end->how, wire::outcome::failed);
+  EXPECT_EQ(end->code, troupe::errc::node_lost);
+  c.id = 2;
+  c.values.pop_back();
+  f.clear();
+  wire::put(f, t);
+  other->say(f);
+  is_given_up("a run without its number");
+}
+
+}  // namespace
