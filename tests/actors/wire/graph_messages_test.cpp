@@ -102,11 +102,12 @@ TEST(graph_messages, crossings_failures_and_answers_come_out_as_they_went_in) {
   }
   for (const bool ready : {true, false}) {
     w.clear();
-    put(w, graph_answer{4, ready, errc::no_executor, "no such kernel"});
+    put(w, graph_answer{4, ready, 17, errc::no_executor, "no such kernel"});
     net::reader t(w.view().subspan(1));
     const graph_answer a = take_graph_answer(t);
     EXPECT_EQ(a.is_ready, ready);
     EXPECT_EQ(a.text, ready ? "" : "no such kernel");
+    EXPECT_EQ(a.edges, ready ? 17u : 0u);
   }
 }
 
