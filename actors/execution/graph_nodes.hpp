@@ -27,7 +27,7 @@ struct nothing_runs final : logic::dependencies::callbacks {
 /// know nothing of each other any more.
 void make_nodes(recorded_graph&, std::span<task_record* const> tasks, logic::dependencies&);
 
-/// A step of a part, in program order: a call, a join, or a node that sends or takes a crossing.
+/// A step of a part, in program order: a call, or a node that sends or takes a crossing.
 struct part_step {
   task_record* task = nullptr;
   struct link {

@@ -11,6 +11,20 @@ namespace troupe::detail {
 
 void refuse_peer(const std::string& what) { throw error(errc::protocol_error, what); }
 
+array_spec spec_of(const wire::array_descriptor& c) {
+  array_spec s;
+  s.rank = c.rank;
+  s.size = c.size;
+  s.tile = c.tile;
+  s.element = static_cast<std::size_t>(c.element);
+  s.align = static_cast<std::size_t>(c.align);
+  s.name = c.name;
+  double bytes = static_cast<double>(c.element);
+  for (const index_t n : c.size) bytes *= static_cast<double>(std::max<index_t>(n, 1));  // products of some of them too
+  if (bytes > wire::bytes_max) refuse_peer("an array that is too large");
+  return s;
+}
+
 // The boxes of an access lie as they may: one long beyond the rank of the array, so that what the body sees of them is
 // empty where it has no memory; the limits inside the array. Only what was written goes back, and each partial does.
 void check_access(const array_core& a, const wire::access_descriptor& x) {

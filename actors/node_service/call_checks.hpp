@@ -19,6 +19,9 @@ namespace troupe::detail {
 /// Throws error(protocol_error): the owner has said what makes no sense here.
 [[noreturn]] void refuse_peer(const std::string& what);
 
+/// Returns an array as its owner describes it; throws as `refuse_peer` if it is too large.
+array_spec spec_of(const wire::array_descriptor&);
+
 /// Checks the boxes of an access; throws as `refuse_peer`.
 void check_access(const array_core&, const wire::access_descriptor&);
 

@@ -100,16 +100,7 @@ std::vector<std::span<const std::byte>> check_part(const wire::task_descriptor& 
 }  // namespace
 
 void node_service_actor::take_in(const wire::array_descriptor& c) {
-  array_spec s;
-  s.rank = c.rank;
-  s.size = c.size;
-  s.tile = c.tile;
-  s.element = static_cast<std::size_t>(c.element);
-  s.align = static_cast<std::size_t>(c.align);
-  s.name = c.name;
-  double bytes = static_cast<double>(c.element);
-  for (const index_t n : c.size) bytes *= static_cast<double>(std::max<index_t>(n, 1));  // products of some of them too
-  if (bytes > wire::bytes_max) refuse_peer("an array that is too large");
+  array_spec s = spec_of(c);
   if (arrays_.contains(c.id)) refuse_peer("an array that is there already");
   arrays_.emplace(c.id, new_array(engine_, std::move(s)));
 }

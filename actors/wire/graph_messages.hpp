@@ -21,7 +21,7 @@ inline constexpr std::size_t crossing_inline_max = 32u << 10;
 
 /// A step of a part, in program order.
 struct graph_step {
-  enum class what : std::uint8_t { call, join, send, take };
+  enum class what : std::uint8_t { call, send, take };
   static constexpr std::uint32_t no_array = 0xffffffff;
   struct link {
     std::uint32_t step = 0;

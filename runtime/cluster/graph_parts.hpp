@@ -96,7 +96,6 @@ class graph_parts final : private graph_part::outlet, private task_listener {
 
   void post(const node_id& to, unsent);
   static void put_on(net::session&, unsent);
-  std::shared_ptr<recorded_graph> built(const node_id& owner, const wire::graph_definition&);
   void take_definition(const node_id& owner, net::reader&);
   std::shared_ptr<recorded_graph> known(const node_id& owner, std::uint64_t graph) const;
   void fail(const node_id& from, const wire::graph_failure&);

@@ -34,7 +34,6 @@ graph_definition an_example(std::size_t sends = 1) {
   call.call.values.push_back({std::byte{7}});
   call.after = {{0, true}};
   d.steps.push_back(call);
-  d.steps.push_back({.kind = graph_step::what::join, .after = {{1, true}}});
   for (std::size_t i = 0; i < sends; ++i)
     d.steps.push_back({.kind = graph_step::what::send,
                        .crossing = static_cast<std::uint32_t>(6 + i),
@@ -62,14 +61,14 @@ TEST(graph_messages, a_definition_comes_out_as_it_went_in) {
     EXPECT_EQ(t.arrays[0].name, "line");
     ASSERT_EQ(t.bound.size(), 2u);
     EXPECT_EQ(t.bound[1].tile, 3u);
-    ASSERT_EQ(t.steps.size(), 3 + sends);
+    ASSERT_EQ(t.steps.size(), 2 + sends);
     EXPECT_EQ(t.steps[0].kind, graph_step::what::take);
     EXPECT_EQ(t.steps[0].crossing, 5u);
     EXPECT_EQ(t.steps[0].where, d.steps[0].where);
     EXPECT_EQ(t.steps[1].call.kernel, 0x1234567890u);
     EXPECT_EQ(t.steps[1].call.values, d.steps[1].call.values);
     EXPECT_TRUE(t.steps[1].after[0].data);
-    EXPECT_EQ(t.steps[3].array, graph_step::no_array);
+    EXPECT_EQ(t.steps[2].array, graph_step::no_array);
     EXPECT_EQ(t.steps.back().crossing, 5 + sends);
     EXPECT_FALSE(t.steps.back().after[0].data);
   }

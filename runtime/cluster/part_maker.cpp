@@ -1,0 +1,161 @@
+// What this file is for: the records of a part's steps, checked against its arrays and the kernels that are offered here.
+// SPDX-FileCopyrightText: the troupe authors
+// SPDX-License-Identifier: BSD-3-Clause
+#include "runtime/cluster/part_maker.hpp"
+
+#include <set>
+#include <utility>
+#include <vector>
+
+#include <troupe/error.hpp>
+
+#include "actors/execution/graph_nodes.hpp"
+#include "actors/memory/record_pool.hpp"
+#include "actors/node_service/call_checks.hpp"
+#include "runtime/engine.hpp"
+
+namespace troupe::detail {
+
+namespace {
+
+/// The records of a part's steps while it is built.
+class part_maker {
+ public:
+  part_maker(engine& the_engine, const node_id& owner, graph_part::outlet& exit, const wire::graph_definition& d)
+      : engine_(the_engine), definition_(d) {
+    make_shadows();
+    part_ = std::make_unique<graph_part>(part_name{owner, d.graph, d.part, d.members}, exit, shadows_, bound_tiles());
+    part_owns_ = true;
+  }
+  ~part_maker() {
+    for (const part_step& s : steps_) release(s.task);
+    if (!part_owns_)
+      for (array_core* a : shadows_) release(a);
+  }
+  part_maker(const part_maker&) = delete;
+  part_maker& operator=(const part_maker&) = delete;
+
+  std::shared_ptr<recorded_graph> make() {
+    for (const wire::graph_step& s : definition_.steps) {
+      part_step& step = steps_.emplace_back();
+      try {
+        step.task = record_of(s);
+      } catch (...) {
+        steps_.pop_back();
+        throw;
+      }
+      for (const wire::graph_step::link& l : s.after) {
+        if (l.step + 1 >= steps_.size()) refuse_peer("a step that waits for a later one");
+        step.after.push_back({l.step, l.data});
+      }
+    }
+    std::set<std::pair<const array_core*, std::uint32_t>> bound;
+    for (const graph_part::bound_tile& b : bound_tiles()) bound.emplace(b.shadow, b.tile);
+    logic::recorded_tiles tiles;
+    auto graph = build_part(engine_.state(), std::move(part_), std::exchange(steps_, {}), tiles);
+    // Of other tiles it may see what has come from other parts, and not what lay in their memory before.
+    for (const auto& [key, state] : tiles.states)
+      if (state.outside_read && !bound.contains({key.array, key.tile}))
+        refuse_peer("a part that reads what nothing has written");
+    return graph;
+  }
+
+ private:
+  void make_shadows() {
+    try {
+      for (const wire::array_descriptor& d : definition_.arrays) shadows_.push_back(new_array(engine_, spec_of(d)));
+    } catch (...) {
+      for (array_core* a : shadows_) release(a);
+      throw;
+    }
+  }
+  array_core* shadow(std::uint64_t number) const {
+    if (number >= shadows_.size()) refuse_peer("an array that the graph does not have");
+    return shadows_[number];
+  }
+  std::vector<graph_part::bound_tile> bound_tiles() {
+    std::vector<graph_part::bound_tile> all;
+    for (const wire::graph_tile& b : definition_.bound) {
+      array_core* const a = shadow(b.array);
+      if (b.tile >= a->tile_count) refuse_peer("a tile that the array does not have");
+      all.push_back({a, b.tile});
+    }
+    return all;
+  }
+  task_record* record_of(const wire::graph_step& s) {
+    if (s.kind == wire::graph_step::what::call) return call_of(s.call);
+    if (s.other >= definition_.members.size()) refuse_peer("a part of nobody");
+    const bool sends = s.kind == wire::graph_step::what::send;
+    array_core* a = nullptr;
+    std::size_t bytes = 0;
+    if (s.array != wire::graph_step::no_array) {
+      a = shadow(s.array);
+      if (s.tile >= a->tile_count || s.where.empty() || !a->tile_box(s.tile).contains(s.where))
+        refuse_peer("a box that is not in its tile");
+      bytes = static_cast<std::size_t>(s.where.volume()) * a->spec.element;
+    }
+    task_record* const t = sends ? part_->make_sender(engine_.state(), s.crossing, s.other)
+                                 : part_->make_receiver(engine_.state(), s.crossing, s.other, bytes);
+    if (!a) return t;
+    try {
+      describe(engine_, t->accesses[0], *a, sends ? access_mode::read : access_mode::write, s.where.lo, s.where.hi, {},
+               a->spec.size, border::refuse, nullptr, 0, nullptr);
+      t->access_count = 1;
+    } catch (...) {
+      release(t);
+      throw;
+    }
+    return t;
+  }
+  task_record* call_of(const wire::task_descriptor& c) {
+    const offered_kernel* const k = find_offer(c.kernel);
+    if (!k) throw error(errc::no_executor, "a kernel of the graph is not offered there");
+    const auto values = check_call(c, *k, [this](std::uint64_t id) -> const array_core* {
+      return id < shadows_.size() ? shadows_[static_cast<std::size_t>(id)] : nullptr;
+    });
+    task_record* const t = take_record(engine_.state());
+    t->references.store(1, std::memory_order_relaxed);
+    t->kind = task_kind::recorded;
+    t->body_gone = true;  // until it is filled in
+    try {
+      if (c.accesses.size() > task_record::inline_accesses) size_accesses(*t, c.accesses.size());
+      for (const wire::access_descriptor& x : c.accesses) {
+        if (x.fresh) throw error(errc::not_supported, "a reduction in a part of a graph");
+        array_core* const a = shadow(x.array);
+        describe(engine_, t->accesses[t->access_count], *a, x.mode, x.where.lo, x.where.hi, x.limit.lo, x.limit.hi,
+                 x.edge, x.fill.data(), x.edge == border::fill ? a->spec.element : 0, nullptr);
+        ++t->access_count;
+      }
+      t->kernel = intern(engine_, k->info);
+      if (!c.name.empty() || c.retries != 0) {
+        task_options o;
+        o.name = c.name;
+        o.retries = static_cast<int>(c.retries);
+        apply(engine_, *t, o);
+      }
+      k->fill(*t, k->body.get(), values);
+      t->body_gone = false;
+    } catch (...) {
+      release(t);
+      throw;
+    }
+    return t;
+  }
+
+  engine& engine_;
+  const wire::graph_definition& definition_;
+  std::vector<array_core*> shadows_;
+  std::unique_ptr<graph_part> part_;
+  bool part_owns_ = false;
+  std::vector<part_step> steps_;
+};
+
+}  // namespace
+
+std::shared_ptr<recorded_graph> make_part(engine& the_engine, const node_id& owner, graph_part::outlet& exit,
+                                          const wire::graph_definition& d) {
+  part_maker maker(the_engine, owner, exit, d);
+  return maker.make();
+}
+
+}  // namespace troupe::detail
