@@ -268,8 +268,8 @@ void host_memory::evict(budgeted_tile& p, const request& r) {
 }
 
 void host_memory::went_home(const access& x) {
-  if (!x.array->places) return;
-  budgeted_tile& p = x.array->places->tiles[x.tile];
+  if (!x.array->budgeted) return;
+  budgeted_tile& p = x.array->budgeted->tiles[x.tile];
   if (p.at != stage::leaving) return;
   if (x.array->bytes[x.tile].data.load(std::memory_order_acquire)) {
     move(p, make_spill(rt_, *x.array, x.tile));
@@ -289,7 +289,7 @@ void host_memory::move(budgeted_tile& p, task_record* t) {
 void host_memory::account_for_move(task_record& t) {
   --moves_;
   changed_ = true;
-  budgeted_tile& p = t.accesses[0].array->places->tiles[t.accesses[0].tile];
+  budgeted_tile& p = t.accesses[0].array->budgeted->tiles[t.accesses[0].tile];
   if (t.kind == task_kind::load) {
     if (t.error)
       budget_.could_not_come(p, t.error);
@@ -315,8 +315,8 @@ void host_memory::forget(array_core& a) {
 // ---- for others -----------------------------------------------------------------------------------------------------
 
 bool host_memory::read_from_disk(const array_core& a, std::uint32_t tile, std::byte* to) const {
-  if (!a.places || a.spec.adopted) return false;
-  const budgeted_tile& p = a.places->tiles[tile];
+  if (!a.budgeted || a.spec.adopted) return false;
+  const budgeted_tile& p = a.budgeted->tiles[tile];
   const auto is_there = [&] { return a.bytes[tile].data.load(std::memory_order_acquire) != nullptr; };
   const bool leaves = p.at == stage::leaving;
   if (p.offset < 0 || (!leaves && p.at != stage::coming && is_there())) return false;
@@ -325,7 +325,7 @@ bool host_memory::read_from_disk(const array_core& a, std::uint32_t tile, std::b
 }
 
 bool host_memory::keeps_room(const array_core& a, std::uint32_t tile) {
-  return a.spec.adopted || a.places->tiles[tile].at == stage::here;
+  return a.spec.adopted || a.budgeted->tiles[tile].at == stage::here;
 }
 
 void host_memory::report(runtime_report& r) const {

@@ -44,7 +44,7 @@ struct alignas(128) array_core {
   reduction* open = nullptr;
   tile_history single;                         // the states of a one-tile array
   std::unique_ptr<array_coherence> coherence;  // null: the array was never used outside host memory
-  std::unique_ptr<budgeted_tiles> places;      // null: there is no budget, or the array was never used
+  std::unique_ptr<budgeted_tiles> budgeted;    // null: there is no budget, or the array was never used
 
   // Constant; on cache lines of its own, because callers read it while placement writes the members above.
   alignas(64) tile_history* states = nullptr;

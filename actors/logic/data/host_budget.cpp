@@ -19,8 +19,8 @@ bool writes(const access& x) { return x.mode == access_mode::write || x.mode == 
 // ---- needs of a task ------------------------------------------------------------------------------------------------
 
 budgeted_tile& host_budget::entry_of(array_core& a, std::uint32_t tile) {
-  if (!a.places) a.places = std::make_unique<detail::budgeted_tiles>(a.tile_count);
-  budgeted_tile& p = a.places->tiles[tile];
+  if (!a.budgeted) a.budgeted = std::make_unique<detail::budgeted_tiles>(a.tile_count);
+  budgeted_tile& p = a.budgeted->tiles[tile];
   p.array = &a;
   p.tile = tile;
   return p;
@@ -158,14 +158,14 @@ std::uint64_t host_budget::offset_on_disk(budgeted_tile& p) {
 void host_budget::take_room(budgeted_tile& p) {
   const std::uint64_t bytes = bytes_of(p);
   used_ += bytes;
-  p.array->places->bytes += bytes;
+  p.array->budgeted->bytes += bytes;
   if (p.array->dropped) going_ += bytes;
 }
 
 void host_budget::give_room(budgeted_tile& p) {
   const std::uint64_t bytes = bytes_of(p);
   used_ -= bytes;
-  p.array->places->bytes -= bytes;
+  p.array->budgeted->bytes -= bytes;
   if (p.array->dropped) going_ -= bytes;
 }
 

@@ -88,15 +88,15 @@ class host_budget {
   /// Counts an array's room as going() when its last handle is gone: its room will be free once its last task has
   /// ended.
   void dropped(const array_core& a) {
-    if (a.places) going_ += a.places->bytes;
+    if (a.budgeted) going_ += a.budgeted->bytes;
   }
   /// Removes an array that is about to be freed; none of its tiles may be held or moving. Calls f(offset, bytes) for
   /// each tile that has room on disk.
   template <class F>
   void forget(array_core& a, F&& f) {
-    if (!a.places) return;
+    if (!a.budgeted) return;
     for (std::uint32_t t = 0; t < a.tile_count; ++t) {
-      budgeted_tile& p = a.places->tiles[t];
+      budgeted_tile& p = a.budgeted->tiles[t];
       if (!p.array) continue;
       if (p.at == stage::here) {
         unlist(p);
@@ -104,7 +104,7 @@ class host_budget {
       }
       give_up_on_disk(p, f);
     }
-    a.places.reset();
+    a.budgeted.reset();
   }
 
   std::uint64_t limit() const { return limit_; }

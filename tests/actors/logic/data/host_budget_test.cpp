@@ -76,7 +76,7 @@ class scene {
   }
   void fill(budgeted_tile& p) { p.array->bytes[p.tile].data = &byte_; }
   void empty(budgeted_tile& p) { p.array->bytes[p.tile].data = nullptr; }
-  budgeted_tile& tile(array_core& a, std::uint32_t tile) { return a.places->tiles[tile]; }
+  budgeted_tile& tile(array_core& a, std::uint32_t tile) { return a.budgeted->tiles[tile]; }
   std::vector<std::uint32_t> in_order() {
     std::vector<std::uint32_t> tiles;
     for (const budgeted_tile* p = budget.oldest(); p; p = p->newer) tiles.push_back(p->tile);
