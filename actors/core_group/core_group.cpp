@@ -14,9 +14,10 @@
 namespace troupe::detail {
 
 namespace {
-// Queued work below which an idle thread leaves it to the threads that are working.
-constexpr float share_worth_ns = 2'000.0f;
-// Most pauses (some 40 ns each) before an idle thread looks for mail again.
+// Pauses (some 40 ns each) in which an idle thread looks at the queue only, before it lets another one have its core.
+// Fewer if it polls the network, too.
+constexpr int looking_pauses = 32, polling_pauses = 8;
+// Most pauses before an idle thread looks for mail again.
 constexpr int rest_max = 64;
 // First trace lane of threads that help; workers and spares have those below.
 constexpr int helper_lanes = 900;
@@ -175,7 +176,8 @@ bool group_actor::is_stalled() const { return left_alone() && !stopping_.load() 
 // True if an idle thread is to look for work. While others are busy, it leaves them what is not worth the traffic
 // between cores.
 bool group_actor::is_worth_looking() const {
-  return placement_.active() <= 1 || placement_.took_last_turn() || queue_.stealable_ns() >= share_worth_ns ||
+  return placement_.active() <= 1 || placement_.took_last_turn() ||
+         queue_.stealable_ns() >= task_queue::worth_sharing_ns ||
          (awake_.load(std::memory_order_relaxed) <= 1 && queue_.size() != 0) || placement_.has_stale_mail(ticks()) ||
          runs_.any(options_.facts.id) || placement_.is_work_elsewhere(this);
 }
@@ -201,8 +203,9 @@ bool group_actor::looks_on(worker& self) {
     self.search.looks_since = ticks();  // more may come
     return true;
   }
+  const int pauses = self.network.polls ? polling_pauses : looking_pauses;
+  for (int i = 0; i < pauses && queue_.stealable_ns() < task_queue::worth_sharing_ns; ++i) spin_lock::pause();
   // A thread that this one has just woken may have been put on its core.
-  for (int i = 0; i < 8; ++i) spin_lock::pause();
   self.parking_state.looks.set(now, devices::current_cpu());
   std::this_thread::yield();
   return true;
@@ -281,7 +284,7 @@ void group_actor::work_on(worker& self) {
           const bool few = self.counts().tasks.load(std::memory_order_relaxed) - before < 8;
           rest = few ? std::min(rest + 1, rest_max) : rest / 2;
           if (queue_.size() == 0 && !self.network.polls)
-            for (int i = 0; i < rest; ++i) spin_lock::pause();
+            for (int i = 0; i < rest && queue_.stealable_ns() < task_queue::worth_sharing_ns; ++i) spin_lock::pause();
           continue;
         }
         own.look = false;

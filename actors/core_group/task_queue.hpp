@@ -29,8 +29,13 @@ class task_queue {
   static constexpr float unknown_ns = 20'000.0f;
   /// Work below which a batch is not divided between threads.
   static constexpr float min_shareable_ns = 1'000.0f;
+  /// What other threads must save by taking work before it is left to them.
+  static constexpr float worth_sharing_ns = 300.0f;
   /// Cost of moving a task to another core: its record and its data's state travel.
   static constexpr float move_ns = 200.0f;
+
+  /// Returns what another thread would save by running a task that is predicted to take `ns`; 0: it was never timed.
+  static float worth_of(float ns) { return ns > 0 ? std::max(0.0f, ns - move_ns) : unknown_ns; }
 
   explicit task_queue(int takers) : takers_(static_cast<std::size_t>(std::max(1, takers))) {}
 
@@ -56,11 +61,12 @@ class task_queue {
     std::lock_guard hold(lock_);
     const std::size_t share = ready_.size() / (2 * takers_);
     std::size_t n = 0;
-    float work = 0;
-    while (n < batch_max && (n < share || work < min_shareable_ns)) {
+    float work = 0, worth = 0;
+    while (n < batch_max && (n < share || (work < min_shareable_ns && worth < worth_sharing_ns))) {
       const entry e = ready_.pop();
       if (!e) break;
       out[n++] = e.task;
+      worth += worth_of(e.ns);
       worth_ns_ -= worth_of(e.ns);
       work += work_of(e.ns);
       if (work >= batch_ns) break;
@@ -130,7 +136,6 @@ class task_queue {
   static int priority_of(const task_record& t) { return t.extra ? t.extra->options.priority : 0; }
   // Predicted work of a task in a batch; tasks that were never timed fill a batch, and so go one at a time.
   static float work_of(float ns) { return ns > 0 ? ns : batch_ns; }
-  static float worth_of(float ns) { return ns > 0 ? std::max(0.0f, ns - move_ns) : unknown_ns; }
   // Publishes the counts after tasks were added. Sequentially consistent: the adding thread looks at the sleepers next,
   // and must not do so too early. A thread that takes tasks has no one to notify.
   void note_added() {

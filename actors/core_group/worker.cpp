@@ -20,6 +20,10 @@ namespace troupe::detail {
 namespace {
 // Bodies that are predicted to take this long are always timed.
 constexpr float always_timed_ns = 1'000.0f;
+// Time beyond the predicted one, and factor, from which on a prediction is wrong; the tasks that are timed then, more
+// than it takes to replace the median.
+constexpr float surprise_ns = 5'000.0f, surprise_factor = 4.0f;
+constexpr int timed_after_surprise = 16;
 
 template <class T>
 void bump(std::atomic<T>& counter, T by) {  // one writer
@@ -71,6 +75,10 @@ inline void worker::count(run_context& c, outcome o) {
 inline worker::outcome worker::note_bodies(task_record& t, outcome o) {
   if (t.extra && t.extra->listener) t.extra->bodies += o.bodies;
   return o;
+}
+
+void worker::compare(float predicted_ns, float took_ns) {
+  if (took_ns > surprise_ns + surprise_factor * predicted_ns) timed_.all_of_next(timed_after_surprise);
 }
 
 void worker::run(task_record& t) {

@@ -21,6 +21,7 @@
 #include "actors/execution/run_context.hpp"
 #include "actors/logic/scheduling/patience.hpp"
 #include "actors/logic/scheduling/sampling.hpp"
+#include "actors/logic/scheduling/unshared_work.hpp"
 #include "actors/protocol/spmc_ring.hpp"
 #include "actors/protocol/trace.hpp"
 #include "actors/protocol/wait_table.hpp"
@@ -52,6 +53,9 @@ class worker {
   // ---- bodies -------------------------------------------------------------------------------------------------------
   /// Runs the task unless it is cancelled first; afterwards it is done for all that wait for it.
   void run(task_record&);
+  /// Notes how long the tasks that it has just run took, with what is done around them: where that is far more than
+  /// was predicted, the next ones are timed, all of them.
+  void compare(float predicted_ns, float took_ns);
   /// Runs a node of a recorded graph; true if its body succeeded.
   bool run_node(graph_run&, std::uint32_t node);
   /// Returns the context of the innermost body; null outside bodies.
@@ -111,6 +115,7 @@ class worker {
     bool has_slept = false;         // since it ran dry
   };
   idle_search search;
+  logic::unshared_work unshared;
   /// A thread that computes looks now and then for threads that wait for its core.
   struct core_watch {
     std::uint64_t last = 0;  // ticks when it last looked

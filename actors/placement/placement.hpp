@@ -199,6 +199,8 @@ class placement final : public actor, private logic::dependencies::callbacks, pr
   bool is_stale(std::uint64_t now) const { return turns_.is_stale(now); }
   /// True if this thread was the last one to take a turn.
   bool took_last_turn() const { return turns_.this_thread_was_last(); }
+  /// Returns the ticks when the latest turn began.
+  std::uint64_t last_turn() const { return turns_.last(); }
   /// Counts the threads of executors that are running or deciding.
   void became_active() { turns_.became_active(); }
   void became_idle() { turns_.became_idle(); }

@@ -37,6 +37,7 @@ class turns {
   bool is_stale(std::uint64_t now) const {
     return now - last_.load(std::memory_order_relaxed) > stale_ticks_ && !turn_.is_taken();
   }
+  std::uint64_t last() const { return last_.load(std::memory_order_relaxed); }
   std::uint64_t stale_ticks() const { return stale_ticks_; }
   /// True if this thread was the last one to begin a turn.
   bool this_thread_was_last() const { return last_taker_.load(std::memory_order_relaxed) == this_thread_mark(); }

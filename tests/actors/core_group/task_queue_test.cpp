@@ -36,6 +36,17 @@ TEST_F(queue_of, tiny_tasks_gives_a_full_batch_to_one_thread) {
   EXPECT_EQ(q.take_batch(out), task_queue::batch_max);
 }
 
+TEST_F(queue_of, two_tasks_that_are_worth_moving_gives_one_to_each_thread) {
+  task_queue q(2);
+  q.push(tasks(2, 600));
+  EXPECT_EQ(q.take_batch(out), 1u);
+  q.push(tasks(1, 250));
+  EXPECT_EQ(q.take_batch(out), 1u);
+  EXPECT_EQ(q.take_batch(out), 1u);
+  q.push(tasks(4, 250));  // another thread would save little of each
+  EXPECT_EQ(q.take_batch(out), 4u);
+}
+
 TEST_F(queue_of, many_tasks_gives_each_that_may_pass_to_who_asks_for_one) {
   task_queue q(2);
   const auto all = tasks(500, 20);

@@ -85,6 +85,28 @@ TEST_F(lone_worker, runs_a_body_and_the_task_is_done) {
   EXPECT_GT(t.measured_ns, 0) << "of unknown time, so it was timed";
 }
 
+TEST_F(lone_worker, times_few_tiny_bodies_but_all_of_the_next_ones_when_a_prediction_proves_wrong) {
+  const auto timed_of = [&](int n) {
+    int timed = 0;
+    for (int i = 0; i < n; ++i) {
+      task_record& t = task([](task_context&) {});
+      t.predicted_ns = 100;
+      t.measured_ns = 0;
+      alone.run(t);
+      timed += t.measured_ns > 0 ? 1 : 0;
+    }
+    return timed;
+  };
+  EXPECT_LE(timed_of(64), 24);
+  alone.compare(100, 2'000);  // a turn beside it may take as long
+  EXPECT_LE(timed_of(64), 24);
+  alone.compare(100, 50'000);
+  EXPECT_EQ(timed_of(16), 16);
+  EXPECT_LE(timed_of(64), 24);
+  alone.compare(20'000, 50'000);
+  EXPECT_LE(timed_of(64), 24);
+}
+
 TEST_F(lone_worker, tries_a_body_again_that_throws) {
   std::vector<int> attempts;
   task_record& t = task(

@@ -26,4 +26,14 @@ TEST(sampling, takes_one_in_eight_of_each_kind_however_many_take_turns) {
   }
 }
 
+TEST(sampling, takes_all_for_a_while_when_it_is_told_to) {
+  troupe::logic::sampling s;
+  s.all_of_next(16);
+  for (int i = 0; i < 16; ++i) EXPECT_TRUE(s.next());
+  int taken = 0;
+  for (int i = 0; i < 800; ++i) taken += s.next() ? 1 : 0;
+  EXPECT_GE(taken, 60);
+  EXPECT_LE(taken, 140);
+}
+
 }  // namespace
