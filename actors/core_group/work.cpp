@@ -17,7 +17,7 @@ namespace troupe::detail {
 void group_actor::leave_to_others(worker& self, std::span<task_record* const> taken) {
   if (parking_.sleepers() == 0) return;
   parking_.keep_watch();
-  if (lookers_.load(std::memory_order_relaxed) > 0) return;
+  if (lookers_.load(std::memory_order_relaxed) > 0 || placement_.active() >= usable_cores_) return;
   float own = 0, left = queue_.stealable_ns();
   for (task_record* t : taken) {
     own += t->predicted_ns;

@@ -34,7 +34,7 @@ void control_line::begin() {
   {
     const std::lock_guard hold(lock_);
     if (!io_) return;
-    watch_ = std::make_unique<watch>(loop_, io_->socket());
+    watch_ = std::make_unique<watch>(loop_, io_->socket(), watch::traffic::often);
     if (waiting_) wait_to_write();
   }
   take_in();
@@ -133,34 +133,40 @@ void control_line::wait_to_write() {
   });
 }
 
-void control_line::take_in() {
+void control_line::take_in(lock_policy how) {
   const auto alive = owner_.lock();
   if (!watch_ || !alive) return;
   try {
-    read_some();
+    read_some(how);
   } catch (...) {
     mute();
     failed_(std::current_exception());
   }
 }
 
-void control_line::read_some() {
+void control_line::read_some(lock_policy how) {
   for (std::size_t taken = 0; taken < turn_bytes;) {
     const std::span<std::byte> room = in_.room();
     moved m{};
+    bool drained = false;
     std::exception_ptr why;
     {
-      const std::lock_guard hold(lock_);
+      // A thread that polls is not to wait for one that sends, and looks again.
+      std::unique_lock hold(lock_, std::defer_lock);
+      if (how == lock_policy::wait) hold.lock();
+      if (!hold && !hold.try_lock()) return watch_->readable([this] { take_in(lock_policy::try_once); });
       if (muted_) return;
       m = io_->read(room.data(), room.size());
+      drained = m.what == outcome::moved && m.bytes < room.size() && !io_->holds_more();
       if (m.what == outcome::ended || m.what == outcome::failed) why = broken(m.what);
     }
     if (why) std::rethrow_exception(why);
-    if (m.what == outcome::wants_read) return watch_->readable([this] { take_in(); });
+    if (m.what == outcome::wants_read) return watch_->readable([this] { take_in(lock_policy::try_once); });
     if (m.what == outcome::wants_write) {
       reading_wants_write_ = true;
       return wait_to_write();
     }
+    watch_->found();
     in_.arrived(m.bytes);
     taken += m.bytes;
     while (const auto frame = in_.next()) {
@@ -170,6 +176,9 @@ void control_line::read_some() {
       }
       frame_(*frame);
     }
+    if (!watch_) return;
+    // To read once more only to find nothing costs as much as to read something.
+    if (drained) return watch_->readable([this] { take_in(lock_policy::try_once); });
   }
   loop_.post([this, owner = owner_] {
     if (const auto alive = owner.lock()) take_in();

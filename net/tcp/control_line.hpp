@@ -47,8 +47,10 @@ class control_line {
   void close();
 
  private:
-  void take_in();
-  void read_some();
+  /// Of the line: a thread that comes because the socket may be readable will come again.
+  enum class lock_policy { wait, try_once };
+  void take_in(lock_policy = lock_policy::wait);
+  void read_some(lock_policy);
   /// Writes until nothing waits or the socket is full; false if it broke. With the lock held.
   bool flush();
   void write_failed(outcome);

@@ -17,12 +17,14 @@
 #include <condition_variable>
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <thread>
 #include <utility>
 #include <vector>
 
 #include "net/adaptive_spin.hpp"
+#include "net/tcp/hot_sockets.hpp"
 #include "net/threads.hpp"
 
 namespace troupe::net::tcp {
@@ -33,6 +35,24 @@ namespace {
 // After so long without a look by the threads that it has given its part to, the loop's thread takes that back: at
 // first, and later.
 constexpr std::chrono::microseconds first_lease{50}, lease{200};
+
+struct watched_socket;
+using hot_list = hot_sockets<watched_socket*>;
+
+struct watched_socket : std::enable_shared_from_this<watched_socket> {
+  watched_socket(asio::io_context& context, int socket, std::shared_ptr<hot_list> h)
+      : descriptor(context, socket), hot(std::move(h)) {}
+
+  void call_readable() {
+    if (const auto call = std::exchange(on_readable, nullptr)) call();
+  }
+
+  asio::posix::stream_descriptor descriptor;
+  std::function<void()> on_readable, on_writable;
+  const std::shared_ptr<hot_list> hot;  // null: it is never read without having been waited for
+  bool is_awaited = false;              // Asio says when it is readable
+  bool found = false;
+};
 }  // namespace
 
 struct loop::inside final : control_poller {
@@ -98,10 +118,20 @@ struct loop::inside final : control_poller {
     const bool is_lent = lent.load(std::memory_order_relaxed);
     if (hold && is_lent) {
       polls.fetch_add(1, std::memory_order_relaxed);
-      return context.poll_one() != 0;
+      return look();
     }
     if (!is_lent && !wanted.load(std::memory_order_relaxed)) wanted.store(true, std::memory_order_relaxed);
     return false;
+  }
+  // Reads the socket whose turn it is, or else has Asio look at all.
+  bool look() {
+    watched_socket* const next = hot->next();
+    if (!next) return context.poll_one() != 0;
+    const auto alive = next->shared_from_this();
+    next->found = false;
+    next->call_readable();
+    hot->looked(next, next->found);
+    return next->found;
   }
   void rest() override {
     wanted.store(false, std::memory_order_relaxed);
@@ -150,6 +180,7 @@ struct loop::inside final : control_poller {
   asio::io_context context{1};
   asio::executor_work_guard<asio::io_context::executor_type> work{context.get_executor()};
   asio::steady_timer timer{context};
+  const std::shared_ptr<hot_list> hot = std::make_shared<hot_list>();  // with the seat
   std::mutex lock;
   bool stopped = false;
   std::vector<std::function<void()>> posted;
@@ -217,31 +248,36 @@ void loop::stop() {
 
 std::shared_ptr<control_poller> loop::poller() { return inside_; }
 
-struct watch::inside {
-  inside(asio::io_context& context, int socket) : descriptor(context, socket) {}
-
-  asio::posix::stream_descriptor descriptor;
-  std::function<void()> on_readable, on_writable;
+struct watch::inside : watched_socket {
+  using watched_socket::watched_socket;
 };
 
-watch::watch(loop& l, int socket) : inside_(std::make_shared<inside>(l.inside_->context, socket)) {}
+watch::watch(loop& l, int socket, traffic t)
+    : inside_(std::make_shared<inside>(l.inside_->context, socket,
+                                       t == traffic::often ? l.inside_->hot : std::shared_ptr<hot_list>())) {}
 
 watch::~watch() {
   // The handlers that Asio still holds find nothing to call.
   const auto readable = std::exchange(inside_->on_readable, nullptr);
   const auto writable = std::exchange(inside_->on_writable, nullptr);
+  if (inside_->hot) inside_->hot->forget(inside_.get());
   inside_->descriptor.release();
 }
 
 void watch::readable(std::function<void()> f) {
   inside_->on_readable = std::move(f);
+  if (std::exchange(inside_->is_awaited, true)) return;
   inside_->descriptor.async_wait(asio::posix::descriptor_base::wait_read,
-                                 [in = std::weak_ptr(inside_)](const boost::system::error_code&) {
+                                 [in = std::weak_ptr(inside_)](const boost::system::error_code& failed) {
                                    const auto alive = in.lock();
                                    if (!alive) return;
-                                   if (auto call = std::exchange(alive->on_readable, nullptr)) call();
+                                   alive->is_awaited = false;
+                                   if (alive->hot && !failed) alive->hot->has_come(alive.get());
+                                   alive->call_readable();
                                  });
 }
+
+void watch::found() { inside_->found = true; }
 
 void watch::writable(std::function<void()> f) {
   inside_->on_writable = std::move(f);

@@ -45,7 +45,10 @@ class loop {
 /// closed after this is gone. At most one wait of each kind at a time.
 class watch {
  public:
-  watch(loop&, int socket);
+  /// What is read of a connection: `often` where messages answer each other. While the loop is polled such a socket is
+  /// looked at without being waited for: the call that is to come when it is readable may come when it is not.
+  enum class traffic { seldom, often };
+  watch(loop&, int socket, traffic = traffic::seldom);
   ~watch();
   watch(const watch&) = delete;
   watch& operator=(const watch&) = delete;
@@ -53,6 +56,8 @@ class watch {
   /// Once. It is ready also when there is an error to be seen.
   void readable(std::function<void()>);
   void writable(std::function<void()>);
+  /// Notes, in the call that `readable` makes, that there was something.
+  void found();
 
  private:
   struct inside;

@@ -4,12 +4,17 @@
 #include "net/tcp/loop.hpp"
 
 #include <gtest/gtest.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <chrono>
+#include <cstddef>
+#include <functional>
 #include <future>
 #include <memory>
 #include <thread>
+#include <utility>
 #include <vector>
 
 namespace {
@@ -17,6 +22,7 @@ namespace {
 using namespace std::chrono_literals;
 using troupe::net::control_poller;
 using troupe::net::tcp::loop;
+using troupe::net::tcp::watch;
 
 // The thread on which something that is posted now runs. `meanwhile` is called until it has.
 template <class F>
@@ -154,6 +160,159 @@ TEST(loop_poller, may_be_asked_while_the_loop_stops_and_after_it_is_gone) {
     done = true;
     asks.join();
   }
+}
+
+// ---- sockets that are looked at while the loop is polled -------------------------------------------------------------
+
+// A pair of connected sockets that do not block.
+class socket_pair {
+ public:
+  socket_pair() { EXPECT_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, ends_), 0); }
+  ~socket_pair() {
+    close(ends_[0]);
+    close(ends_[1]);
+  }
+  socket_pair(const socket_pair&) = delete;
+  socket_pair& operator=(const socket_pair&) = delete;
+  int here() const { return ends_[0]; }
+  void say() const { EXPECT_EQ(write(ends_[1], "x", 1), 1); }
+
+ private:
+  int ends_[2] = {-1, -1};
+};
+
+// Counts what comes through a socket; all but the counts on the loop's thread or that which polls.
+struct listener {
+  listener(loop& l, int s, watch::traffic t) : socket(s), watched(l, s, t) { wait(); }
+  void wait() {
+    watched.readable([this] {
+      ++calls;
+      char c[16];
+      const auto n = read(socket, c, sizeof c);
+      if (n > 0) {
+        watched.found();
+        heard += static_cast<int>(n);
+      }
+      wait();
+    });
+  }
+  const int socket;
+  std::atomic<int> calls{0}, heard{0};
+  watch watched;
+};
+
+// Makes something on the loop's thread, or the one that polls, and waits until it is there.
+template <class T, class... A>
+std::unique_ptr<T> made_by(loop& l, control_poller& p, A... with) {
+  std::unique_ptr<T> made;
+  runs_on(l, [&] { p.poll(); });
+  std::atomic<bool> done{false};
+  l.post([&] {
+    made = std::make_unique<T>(l, with...);
+    done = true;
+  });
+  while (!done) p.poll();
+  return made;
+}
+template <class T>
+void dropped_by(loop& l, control_poller& p, std::unique_ptr<T> made) {
+  std::atomic<bool> done{false};
+  l.post([&] {
+    made.reset();
+    done = true;
+  });
+  while (!done) p.poll();
+}
+
+TEST(loop_poller, hears_every_message_of_sockets_with_much_traffic_and_with_little) {
+  loop l("test");
+  l.start();
+  const auto p = l.poller();
+  take_part(l, *p);
+  std::vector<socket_pair> pairs(6);
+  std::vector<std::unique_ptr<listener>> all;
+  for (std::size_t i = 0; i < pairs.size(); ++i)
+    all.push_back(made_by<listener>(l, *p, pairs[i].here(), i == 5 ? watch::traffic::seldom : watch::traffic::often));
+  // One after the other, so that each in turn is the one of which messages come; then all of them.
+  for (int round = 0; round < 400; ++round) {
+    const std::size_t who = static_cast<std::size_t>(round / 20) % pairs.size();
+    const int before = all[who]->heard;
+    pairs[who].say();
+    while (all[who]->heard == before) p->poll();
+  }
+  for (const auto& s : pairs) s.say();
+  for (const auto& a : all) {
+    const int due = (&a - all.data()) < 2 ? 81 : 61;
+    while (a->heard < due) p->poll();
+    EXPECT_EQ(a->heard, due);
+  }
+  for (auto& a : all) dropped_by(l, *p, std::move(a));
+  l.stop();
+}
+
+TEST(loop_poller, looks_at_a_socket_with_much_traffic_without_waiting_for_it) {
+  loop l("test");
+  l.start();
+  const auto p = l.poller();
+  take_part(l, *p);
+  const socket_pair busy, quiet;
+  auto often = made_by<listener>(l, *p, busy.here(), watch::traffic::often);
+  auto seldom = made_by<listener>(l, *p, quiet.here(), watch::traffic::seldom);
+  busy.say();
+  quiet.say();
+  while (often->heard == 0 || seldom->heard == 0) p->poll();
+  const int looked = often->calls, called = seldom->calls;
+  // While this thread has the part. It is read again and again, though nothing comes, and then no more.
+  for (int i = 1; i <= 100'000 && often->calls < looked + 20; ++i) {
+    p->poll();
+    if (i % 1'000 == 0) take_part(l, *p);
+  }
+  EXPECT_GE(often->calls, looked + 20);
+  EXPECT_EQ(seldom->calls, called) << "called though nothing had come";
+  for (int i = 0, before = -1; i < 100 && before != often->calls; ++i) {
+    before = often->calls;
+    for (int k = 0; k < 5'000; ++k) p->poll();
+  }
+  const int last = often->calls;
+  for (int k = 0; k < 5'000; ++k) p->poll();
+  EXPECT_EQ(often->calls, last) << "nothing has come for long";
+  busy.say();
+  while (often->heard < 2) p->poll();
+  dropped_by(l, *p, std::move(often));
+  dropped_by(l, *p, std::move(seldom));
+  l.stop();
+}
+
+TEST(loop_poller, a_socket_may_go_in_the_call_that_a_look_makes) {
+  loop l("test");
+  l.start();
+  const auto p = l.poller();
+  take_part(l, *p);
+  for (int round = 0; round < 50; ++round) {
+    const socket_pair pair;
+    std::unique_ptr<watch> watched;
+    std::atomic<int> calls{0};
+    std::atomic<bool> gone{false};
+    std::function<void()> heard = [&] {
+      char c[16];
+      if (read(pair.here(), c, sizeof c) > 0) watched->found();
+      if (++calls == 3 + round % 5) {
+        watched.reset();
+        gone = true;
+        return;
+      }
+      watched->readable(heard);
+    };
+    l.post([&] {
+      watched = std::make_unique<watch>(l, pair.here(), watch::traffic::often);
+      watched->readable(heard);
+    });
+    pair.say();
+    while (!gone) p->poll();
+    for (int i = 0; i < 20; ++i) p->poll();
+    EXPECT_EQ(calls, 3 + round % 5);
+  }
+  l.stop();
 }
 
 }  // namespace

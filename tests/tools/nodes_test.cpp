@@ -48,7 +48,7 @@ finished nodes(const std::string& join, std::vector<std::string> more = {}) {
 
 /// Two nodes that know each other, and how long an answer takes.
 struct two_nodes : test::several_nodes {
-  two_nodes() : several_nodes(1) {
+  two_nodes() : several_nodes(1, 2, 1h) {  // no tile is saved here because making it again would take too long
     EXPECT_TRUE(test::comes_true([&] { return a.links().at(0).round_trip != 0ns; }));
   }
 };

@@ -30,6 +30,7 @@ inline troupe::options node_options(const std::string& name, const std::vector<s
   o.cluster.listen = {"127.0.0.1:0"};
   o.cluster.join = join;
   o.cluster.replay_max = replay_max;
+  o.cluster.link_check_after = 1h;  // tests count bytes
   return o;
 }
 
