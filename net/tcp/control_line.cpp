@@ -121,6 +121,10 @@ void control_line::write_failed(outcome what) {
   });
 }
 
+void control_line::wait_to_read() {
+  watch_->readable([this] { take_in(watch_->is_look() ? lock_policy::try_once : lock_policy::wait); });
+}
+
 void control_line::wait_to_write() {
   if (!watch_) return;
   watch_->writable([this] {
@@ -148,20 +152,18 @@ void control_line::read_some(lock_policy how) {
   for (std::size_t taken = 0; taken < turn_bytes;) {
     const std::span<std::byte> room = in_.room();
     moved m{};
-    bool drained = false;
     std::exception_ptr why;
     {
-      // A thread that polls is not to wait for one that sends, and looks again.
+      // A look does not wait for a thread that sends: there will be another one.
       std::unique_lock hold(lock_, std::defer_lock);
       if (how == lock_policy::wait) hold.lock();
-      if (!hold && !hold.try_lock()) return watch_->readable([this] { take_in(lock_policy::try_once); });
+      if (!hold && !hold.try_lock()) return wait_to_read();
       if (muted_) return;
       m = io_->read(room.data(), room.size());
-      drained = m.what == outcome::moved && m.bytes < room.size() && !io_->holds_more();
       if (m.what == outcome::ended || m.what == outcome::failed) why = broken(m.what);
     }
     if (why) std::rethrow_exception(why);
-    if (m.what == outcome::wants_read) return watch_->readable([this] { take_in(lock_policy::try_once); });
+    if (m.what == outcome::wants_read) return wait_to_read();
     if (m.what == outcome::wants_write) {
       reading_wants_write_ = true;
       return wait_to_write();
@@ -176,9 +178,6 @@ void control_line::read_some(lock_policy how) {
       }
       frame_(*frame);
     }
-    if (!watch_) return;
-    // To read once more only to find nothing costs as much as to read something.
-    if (drained) return watch_->readable([this] { take_in(lock_policy::try_once); });
   }
   loop_.post([this, owner = owner_] {
     if (const auto alive = owner.lock()) take_in();

@@ -47,13 +47,14 @@ class control_line {
   void close();
 
  private:
-  /// Of the line: a thread that comes because the socket may be readable will come again.
+  /// What is done while another thread has the line.
   enum class lock_policy { wait, try_once };
   void take_in(lock_policy = lock_policy::wait);
   void read_some(lock_policy);
   /// Writes until nothing waits or the socket is full; false if it broke. With the lock held.
   bool flush();
   void write_failed(outcome);
+  void wait_to_read();
   void wait_to_write();
   std::exception_ptr broken(outcome);
   std::exception_ptr broken_at(const std::string& what) const;

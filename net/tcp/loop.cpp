@@ -51,7 +51,7 @@ struct watched_socket : std::enable_shared_from_this<watched_socket> {
   std::function<void()> on_readable, on_writable;
   const std::shared_ptr<hot_list> hot;  // null: it is never read without having been waited for
   bool is_awaited = false;              // Asio says when it is readable
-  bool found = false;
+  bool found = false, is_look = false;
 };
 }  // namespace
 
@@ -129,7 +129,9 @@ struct loop::inside final : control_poller {
     if (!next) return context.poll_one() != 0;
     const auto alive = next->shared_from_this();
     next->found = false;
+    next->is_look = true;
     next->call_readable();
+    next->is_look = false;
     hot->looked(next, next->found);
     return next->found;
   }
@@ -278,6 +280,7 @@ void watch::readable(std::function<void()> f) {
 }
 
 void watch::found() { inside_->found = true; }
+bool watch::is_look() const { return inside_->is_look; }
 
 void watch::writable(std::function<void()> f) {
   inside_->on_writable = std::move(f);

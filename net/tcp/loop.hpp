@@ -58,6 +58,8 @@ class watch {
   void writable(std::function<void()>);
   /// Notes, in the call that `readable` makes, that there was something.
   void found();
+  /// True in a call for which nobody has waited: there may be nothing.
+  bool is_look() const;
 
  private:
   struct inside;
