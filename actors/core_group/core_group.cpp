@@ -204,7 +204,10 @@ bool group_actor::looks_on(worker& self) {
     return true;
   }
   const int pauses = self.network.polls ? polling_pauses : looking_pauses;
-  for (int i = 0; i < pauses && queue_.stealable_ns() < task_queue::worth_sharing_ns; ++i) spin_lock::pause();
+  for (int i = 0; i < pauses && queue_.stealable_ns() < task_queue::worth_sharing_ns; ++i) {
+    spin_lock::pause();
+    if (i % polling_pauses == polling_pauses - 1 && placement_.has_mail()) break;
+  }
   // A thread that this one has just woken may have been put on its core.
   self.parking_state.looks.set(now, devices::current_cpu());
   std::this_thread::yield();

@@ -62,7 +62,7 @@ class task_queue {
     const std::size_t share = ready_.size() / (2 * takers_);
     std::size_t n = 0;
     float work = 0, worth = 0;
-    while (n < batch_max && (n < share || (work < min_shareable_ns && worth < worth_sharing_ns))) {
+    while (n < batch_max && (n < share || (work < min_shareable_ns && (worth < worth_sharing_ns || takers_ == 1)))) {
       const entry e = ready_.pop();
       if (!e) break;
       out[n++] = e.task;

@@ -34,8 +34,8 @@ bool group_actor::work_once(worker& self) {
   if (const std::size_t n = queue_.take_batch(got)) {
     found_work(self);
     if (self.network.polls) outside_.begins(self.network, n, got[0]->predicted_ns, ticks());
-    if (n > 1 || queue_.size() != 0) leave_to_others(self, {got, n});
     for (std::size_t i = 1; i < n; ++i) self.batch.push(got[i]);
+    if (n > 1 || queue_.size() != 0) leave_to_others(self, {got, n});
     // Prefetches the next record while a body runs: another core filled it in.
     const auto fetch = [&](std::size_t i) {
       if (i < n) prefetch<sizeof(task_record) / 64>(got[i]);

@@ -20,10 +20,8 @@ namespace troupe::detail {
 namespace {
 // Bodies that are predicted to take this long are always timed.
 constexpr float always_timed_ns = 1'000.0f;
-// Time beyond the predicted one, and factor, from which on a prediction is wrong; the tasks that are timed then, more
-// than it takes to replace the median.
-constexpr float surprise_ns = 5'000.0f, surprise_factor = 4.0f;
-constexpr int timed_after_surprise = 16;
+// True if a prediction was wrong, and not by what is done beside a body.
+bool is_surprise(float predicted_ns, float took_ns) { return took_ns > 5'000.0f + 4.0f * predicted_ns; }
 
 template <class T>
 void bump(std::atomic<T>& counter, T by) {  // one writer
@@ -78,7 +76,7 @@ inline worker::outcome worker::note_bodies(task_record& t, outcome o) {
 }
 
 void worker::compare(float predicted_ns, float took_ns) {
-  if (took_ns > surprise_ns + surprise_factor * predicted_ns) timed_.all_of_next(timed_after_surprise);
+  if (is_surprise(predicted_ns, took_ns)) timed_.suspect();
 }
 
 void worker::run(task_record& t) {
@@ -111,7 +109,10 @@ void worker::run(task_record& t) {
     if (timed) show_slots(depth_ != 0);
     count(c, o);
     bump(counts_.busy_ticks, end - begin);
-    if (timed) t.measured_ns = std::max(1.0f, static_cast<float>(static_cast<double>(end - begin) * at_.tick_ns));
+    if (timed) {
+      t.measured_ns = std::max(1.0f, static_cast<float>(static_cast<double>(end - begin) * at_.tick_ns));
+      if (is_surprise(t.predicted_ns, t.measured_ns)) timed_.confirm();
+    }
     if (lane.on()) lane.add(t.id, begin, end, logic::name_of(t).c_str());
     // The captures are destroyed before the task counts as done: a waiter may rely on that.
     if (t.kind == task_kind::call && !t.body_gone) drop_body(t, at_.executor);

@@ -53,8 +53,8 @@ class worker {
   // ---- bodies -------------------------------------------------------------------------------------------------------
   /// Runs the task unless it is cancelled first; afterwards it is done for all that wait for it.
   void run(task_record&);
-  /// Notes how long the tasks that it has just run took, with what is done around them: where that is far more than
-  /// was predicted, the next ones are timed, all of them.
+  /// Notes how long the tasks that it has just run took, with what is done around them. Where that is far more than was
+  /// predicted the next ones are timed, all of them; see sampling::suspect.
   void compare(float predicted_ns, float took_ns);
   /// Runs a node of a recorded graph; true if its body succeeded.
   bool run_node(graph_run&, std::uint32_t node);

@@ -122,6 +122,7 @@ void control_line::write_failed(outcome what) {
 }
 
 void control_line::wait_to_read() {
+  if (!watch_) return;
   watch_->readable([this] { take_in(watch_->is_look() ? lock_policy::try_once : lock_policy::wait); });
 }
 

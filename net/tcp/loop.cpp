@@ -123,10 +123,10 @@ struct loop::inside final : control_poller {
     if (!is_lent && !wanted.load(std::memory_order_relaxed)) wanted.store(true, std::memory_order_relaxed);
     return false;
   }
-  // Reads the socket whose turn it is, or else has Asio look at all.
+  // Reads the socket whose turn it is, or else has Asio look at all, until it has nothing left.
   bool look() {
-    watched_socket* const next = hot->next();
-    if (!next) return context.poll_one() != 0;
+    watched_socket* const next = asks_again ? nullptr : hot->next();
+    if (!next) return asks_again = context.poll_one() != 0;
     const auto alive = next->shared_from_this();
     next->found = false;
     next->is_look = true;
@@ -183,6 +183,7 @@ struct loop::inside final : control_poller {
   asio::executor_work_guard<asio::io_context::executor_type> work{context.get_executor()};
   asio::steady_timer timer{context};
   const std::shared_ptr<hot_list> hot = std::make_shared<hot_list>();  // with the seat
+  bool asks_again = false;                                             // with the seat
   std::mutex lock;
   bool stopped = false;
   std::vector<std::function<void()>> posted;

@@ -3,6 +3,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 
 namespace troupe::logic {
@@ -12,8 +13,16 @@ namespace troupe::logic {
 /// bits are used).
 class sampling {
  public:
-  /// Selects all of the next tasks, so many: what is known of them has proved wrong.
-  void all_of_next(int n) { all_ = n; }
+  /// Notes that tasks seem to have taken far longer than is known of them: the next ones are selected, all of them. That
+  /// may have had another cause; where it is not confirmed, it takes twice as many notes the next time.
+  void suspect() {
+    if (++suspicions_ < needed_) return;
+    suspicions_ = 0;
+    needed_ = std::min(2 * needed_, needed_max);
+    all_ = all_of_next;
+  }
+  /// Notes that one that was looked at did take far longer.
+  void confirm() { needed_ = 1; }
   bool next() {
     if (all_ != 0) {
       --all_;
@@ -23,9 +32,14 @@ class sampling {
     return state_ >> 61 == 0;
   }
 
+  /// As many as are selected in a row: more than it takes to replace a median.
+  static constexpr int all_of_next = 16;
+
  private:
+  static constexpr int needed_max = 256;
+
   std::uint64_t state_ = 0;
-  int all_ = 0;
+  int all_ = 0, suspicions_ = 0, needed_ = 1;
 };
 
 }  // namespace troupe::logic

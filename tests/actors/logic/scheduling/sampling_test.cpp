@@ -26,14 +26,42 @@ TEST(sampling, takes_one_in_eight_of_each_kind_however_many_take_turns) {
   }
 }
 
-TEST(sampling, takes_all_for_a_while_when_it_is_told_to) {
-  troupe::logic::sampling s;
-  s.all_of_next(16);
-  for (int i = 0; i < 16; ++i) EXPECT_TRUE(s.next());
+using troupe::logic::sampling;
+
+int taken_of(sampling& s, int n) {
   int taken = 0;
-  for (int i = 0; i < 800; ++i) taken += s.next() ? 1 : 0;
-  EXPECT_GE(taken, 60);
-  EXPECT_LE(taken, 140);
+  for (int i = 0; i < n; ++i) taken += s.next() ? 1 : 0;
+  return taken;
+}
+
+TEST(sampling, takes_all_for_a_while_where_something_seems_wrong) {
+  sampling s;
+  s.suspect();
+  EXPECT_EQ(taken_of(s, sampling::all_of_next), sampling::all_of_next);
+  const int later = taken_of(s, 800);
+  EXPECT_GE(later, 60);
+  EXPECT_LE(later, 140);
+}
+
+TEST(sampling, takes_all_less_and_less_often_where_nothing_was_wrong) {
+  sampling s;
+  int all = 0;
+  for (int i = 0; i < 2'000; ++i) {
+    s.suspect();
+    all += taken_of(s, sampling::all_of_next) == sampling::all_of_next ? 1 : 0;
+  }
+  EXPECT_GE(all, 9);
+  EXPECT_LE(all, 20);
+}
+
+TEST(sampling, takes_all_each_time_that_something_was_wrong) {
+  sampling s;
+  for (int i = 0; i < 100; ++i) {
+    s.suspect();
+    s.confirm();
+    EXPECT_EQ(taken_of(s, sampling::all_of_next), sampling::all_of_next) << i;
+    taken_of(s, 10);
+  }
 }
 
 }  // namespace
