@@ -20,6 +20,10 @@
 #include "actors/protocol/prefetch.hpp"
 #include "actors/protocol/spin_lock.hpp"
 
+#if defined(__SANITIZE_ADDRESS__)
+#include <sanitizer/lsan_interface.h>
+#endif
+
 namespace troupe::detail {
 
 template <class T>
@@ -184,6 +188,9 @@ class shard_pool {
       throw;
     }
     slab_count_.store(slabs_.size(), std::memory_order_relaxed);
+#if defined(__SANITIZE_ADDRESS__)  // what a record holds of the heap is in use as long as the record
+    __lsan_register_root_region(memory, slab_bytes);
+#endif
     return items;
   }
   // Throws std::bad_alloc if too little address space is left for another slab: ordering and placing its records needs
@@ -198,6 +205,9 @@ class shard_pool {
   void free_slabs_beyond(std::size_t kept) {
     while (slabs_.size() > kept) {
       std::destroy_n(slabs_.back(), slab_items);
+#if defined(__SANITIZE_ADDRESS__)
+      __lsan_unregister_root_region(slabs_.back(), slab_bytes);
+#endif
       ::munmap(slabs_.back(), slab_bytes);
       slabs_.pop_back();
     }
