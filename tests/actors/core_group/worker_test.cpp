@@ -152,10 +152,10 @@ TEST_F(lone_worker, leaves_a_task_alone_that_another_thread_has_claimed) {
 
 TEST_F(lone_worker, does_not_begin_a_task_whose_token_says_stop) {
   bool ran = false;
-  std::stop_source stop;
+  const auto stop = std::make_unique<std::stop_source>();
   task_record& t = task([&](task_context&) { ran = true; });
-  t.extra->options.stop = stop.get_token();
-  stop.request_stop();
+  t.extra->options.stop = stop->get_token();
+  stop->request_stop();
   alone.run(t);
   EXPECT_FALSE(ran);
   ASSERT_NE(t.error, nullptr);
