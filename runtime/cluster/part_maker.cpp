@@ -23,14 +23,14 @@ class part_maker {
  public:
   part_maker(engine& the_engine, const node_id& owner, graph_part::outlet& exit, const wire::graph_definition& d)
       : engine_(the_engine), definition_(d) {
-    make_shadows();
-    part_ = std::make_unique<graph_part>(part_name{owner, d.graph, d.part, d.members}, exit, shadows_, bound_tiles());
-    part_owns_ = true;
+    shadows_.all.reserve(d.arrays.size());
+    for (const wire::array_descriptor& a : d.arrays) shadows_.all.push_back(new_array(the_engine, spec_of(a)));
+    part_ =
+        std::make_unique<graph_part>(part_name{owner, d.graph, d.part, d.members}, exit, shadows_.all, bound_tiles());
+    shadows_.are_parts = true;
   }
   ~part_maker() {
     for (const part_step& s : steps_) release(s.task);
-    if (!part_owns_)
-      for (array_core* a : shadows_) release(a);
   }
   part_maker(const part_maker&) = delete;
   part_maker& operator=(const part_maker&) = delete;
@@ -61,17 +61,19 @@ class part_maker {
   }
 
  private:
-  void make_shadows() {
-    try {
-      for (const wire::array_descriptor& d : definition_.arrays) shadows_.push_back(new_array(engine_, spec_of(d)));
-    } catch (...) {
-      for (array_core* a : shadows_) release(a);
-      throw;
+  /// Arrays that are released here, also if the constructor throws, until the part owns them.
+  struct shadows {
+    ~shadows() {
+      if (!are_parts)
+        for (array_core* a : all) release(a);
     }
-  }
+    std::vector<array_core*> all;
+    bool are_parts = false;
+  };
+
   array_core* shadow(std::uint64_t number) const {
-    if (number >= shadows_.size()) refuse_peer("an array that the graph does not have");
-    return shadows_[number];
+    if (number >= shadows_.all.size()) refuse_peer("an array that the graph does not have");
+    return shadows_.all[number];
   }
   std::vector<graph_part::bound_tile> bound_tiles() {
     std::vector<graph_part::bound_tile> all;
@@ -111,7 +113,7 @@ class part_maker {
     const offered_kernel* const k = find_offer(c.kernel);
     if (!k) throw error(errc::no_executor, "a kernel of the graph is not offered there");
     const auto values = check_call(c, *k, [this](std::uint64_t id) -> const array_core* {
-      return id < shadows_.size() ? shadows_[static_cast<std::size_t>(id)] : nullptr;
+      return id < shadows_.all.size() ? shadows_.all[static_cast<std::size_t>(id)] : nullptr;
     });
     task_record* const t = take_record(engine_.state());
     t->references.store(1, std::memory_order_relaxed);
@@ -144,9 +146,8 @@ class part_maker {
 
   engine& engine_;
   const wire::graph_definition& definition_;
-  std::vector<array_core*> shadows_;
+  shadows shadows_;
   std::unique_ptr<graph_part> part_;
-  bool part_owns_ = false;
   std::vector<part_step> steps_;
 };
 
