@@ -147,7 +147,7 @@ class group_actor final : public core_group,
   void await_nodes(worker&, graph_run&);
 
   // ---- work.cpp
-  void leave_to_others(worker&, std::span<task_record* const> taken);
+  void leave_to_others(worker&, const task_queue::sums& taken);
   bool work_once(worker&);
   bool pass_line(worker&);
   bool steal(worker&);

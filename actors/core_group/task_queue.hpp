@@ -29,13 +29,19 @@ class task_queue {
   static constexpr float unknown_ns = 20'000.0f;
   /// Work below which a batch is not divided between threads.
   static constexpr float min_shareable_ns = 1'000.0f;
-  /// What other threads must save by taking work before it is left to them.
+  /// Least time that other threads must save by taking work, or it is not left to them.
   static constexpr float worth_sharing_ns = 300.0f;
   /// Cost of moving a task to another core: its record and its data's state travel.
   static constexpr float move_ns = 200.0f;
 
   /// Returns what another thread would save by running a task that is predicted to take `ns`; 0: it was never timed.
   static float worth_of(float ns) { return ns > 0 ? std::max(0.0f, ns - move_ns) : unknown_ns; }
+
+  /// The predictions of a batch, in sums: records may be gone as soon as other threads can take them.
+  struct sums {
+    float ns = 0;         ///< of all its tasks
+    float beside_ns = 0;  ///< that another thread would save by running all but the first
+  };
 
   explicit task_queue(int takers) : takers_(static_cast<std::size_t>(std::max(1, takers))) {}
 
@@ -56,7 +62,7 @@ class task_queue {
   }
   /// Takes a fair share of the tasks, but no less work than is worth dividing; returns how many. `out` has room for
   /// batch_max.
-  std::size_t take_batch(task_record** out) {
+  std::size_t take_batch(task_record** out, sums* of = nullptr) {
     if (size() == 0) return 0;
     std::lock_guard hold(lock_);
     const std::size_t share = ready_.size() / (2 * takers_);
@@ -65,6 +71,10 @@ class task_queue {
     while (n < batch_max && (n < share || (work < min_shareable_ns && (worth < worth_sharing_ns || takers_ == 1)))) {
       const entry e = ready_.pop();
       if (!e) break;
+      if (of) {
+        of->ns += e.ns;
+        if (n != 0) of->beside_ns += worth_of(e.ns);
+      }
       out[n++] = e.task;
       worth += worth_of(e.ns);
       worth_ns_ -= worth_of(e.ns);

@@ -14,28 +14,24 @@ namespace troupe::detail {
 
 // Sees to it that a sleeper comes for what a thread cannot begin yet, of tasks that it has taken and of those that are
 // left: now and then, or at once if such work has been there for long.
-void group_actor::leave_to_others(worker& self, std::span<task_record* const> taken) {
+void group_actor::leave_to_others(worker& self, const task_queue::sums& taken) {
   if (parking_.sleepers() == 0) return;
   parking_.keep_watch();
   if (lookers_.load(std::memory_order_relaxed) > 0 || placement_.active() >= usable_cores_) return;
-  float own = 0, left = queue_.stealable_ns();
-  for (task_record* t : taken) {
-    own += t->predicted_ns;
-    if (t != taken.front()) left += task_queue::worth_of(t->predicted_ns);
-  }
+  const float kept = std::min(taken.ns, taken.beside_ns + queue_.stealable_ns());
   const auto busy = static_cast<double>(self.counts().busy_ticks.load(std::memory_order_relaxed));
   const auto wake_up = static_cast<double>(parking_.wake_up());
-  if (self.unshared.add(static_cast<double>(std::min(own, left)) / tick_ns_, wake_up, busy))
-    wake(1, parking::nearness::far);
+  if (self.unshared.add(static_cast<double>(kept) / tick_ns_, wake_up, busy)) wake(1, parking::nearness::far);
 }
 
 bool group_actor::work_once(worker& self) {
   task_record* got[task_queue::batch_max];
-  if (const std::size_t n = queue_.take_batch(got)) {
+  task_queue::sums taken;
+  if (const std::size_t n = queue_.take_batch(got, &taken)) {
     found_work(self);
     if (self.network.polls) outside_.begins(self.network, n, got[0]->predicted_ns, ticks());
     for (std::size_t i = 1; i < n; ++i) self.batch.push(got[i]);
-    if (n > 1 || queue_.size() != 0) leave_to_others(self, {got, n});
+    if (n > 1 || queue_.size() != 0) leave_to_others(self, taken);
     // Prefetches the next record while a body runs: another core filled it in.
     const auto fetch = [&](std::size_t i) {
       if (i < n) prefetch<sizeof(task_record) / 64>(got[i]);
@@ -43,9 +39,8 @@ bool group_actor::work_once(worker& self) {
     fetch(1);
     // Turns are taken before and after: their times cost nothing to read.
     const std::uint64_t begin = placement_.last_turn();
-    float predicted = got[0]->predicted_ns;
     const auto compare = [&] {
-      self.compare(predicted, static_cast<float>(placement_.last_turn() - begin) * static_cast<float>(tick_ns_));
+      self.compare(taken.ns, static_cast<float>(placement_.last_turn() - begin) * static_cast<float>(tick_ns_));
     };
     self.run(*got[0]);
     move_stuck(self);
@@ -58,7 +53,6 @@ bool group_actor::work_once(worker& self) {
     std::size_t i = 1;
     while (task_record* t = self.batch.pop()) {
       fetch(++i);
-      predicted += t->predicted_ns;
       self.run(*t);
       self.done.push(t);
     }

@@ -47,7 +47,7 @@ class control_line {
   void close();
 
  private:
-  /// What is done while another thread has the line.
+  /// How a thread that reads behaves while another one has the line: it waits, or gives up until the next look.
   enum class lock_policy { wait, try_once };
   void take_in(lock_policy = lock_policy::wait);
   void read_some(lock_policy);

@@ -45,7 +45,7 @@ class loop {
 /// closed after this is gone. At most one wait of each kind at a time.
 class watch {
  public:
-  /// What is read of a connection: `often` where messages answer each other. While the loop is polled such a socket is
+  /// How much comes over a connection: `often` where messages answer each other. While the loop is polled such a socket is
   /// looked at without being waited for: the call that is to come when it is readable may come when it is not.
   enum class traffic { seldom, often };
   watch(loop&, int socket, traffic = traffic::seldom);

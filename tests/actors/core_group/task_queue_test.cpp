@@ -47,6 +47,15 @@ TEST_F(queue_of, two_tasks_that_are_worth_moving_gives_one_to_each_thread) {
   EXPECT_EQ(q.take_batch(out), 4u);
 }
 
+TEST_F(queue_of, a_batch_gives_its_predictions_in_sums) {
+  task_queue q(2);
+  q.push(tasks(3, 250));
+  task_queue::sums s;
+  EXPECT_EQ(q.take_batch(out, &s), 3u);
+  EXPECT_FLOAT_EQ(s.ns, 750);
+  EXPECT_FLOAT_EQ(s.beside_ns, 2 * 50);  // to move a task costs 200
+}
+
 TEST_F(queue_of, many_tasks_gives_each_that_may_pass_to_who_asks_for_one) {
   task_queue q(2);
   const auto all = tasks(500, 20);
