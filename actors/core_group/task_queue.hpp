@@ -14,7 +14,7 @@
 #include <troupe/detail/task.hpp>
 
 #include "actors/logic/scheduling/ready_queue.hpp"
-#include "actors/protocol/spin_lock.hpp"
+#include <troupe/detail/spin_lock.hpp>
 
 namespace troupe::detail {
 

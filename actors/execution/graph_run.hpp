@@ -19,7 +19,7 @@
 #include "actors/logic/data/dependencies.hpp"
 #include "actors/logic/scheduling/look_mark.hpp"
 #include "actors/logic/scheduling/scope.hpp"
-#include "actors/protocol/spin_lock.hpp"
+#include <troupe/detail/spin_lock.hpp>
 #include "actors/protocol/spmc_ring.hpp"
 
 namespace troupe::detail {

@@ -11,7 +11,7 @@
 
 #include "actors/execution/graph_run.hpp"
 #include "actors/logic/scheduling/scope.hpp"
-#include "actors/protocol/spin_lock.hpp"
+#include <troupe/detail/spin_lock.hpp>
 
 namespace troupe::detail {
 

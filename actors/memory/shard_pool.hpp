@@ -18,7 +18,7 @@
 #include <vector>
 
 #include "actors/protocol/prefetch.hpp"
-#include "actors/protocol/spin_lock.hpp"
+#include <troupe/detail/spin_lock.hpp>
 
 #if defined(__SANITIZE_ADDRESS__)
 #include <sanitizer/lsan_interface.h>

@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "actors/protocol/spin_lock.hpp"
+#include <troupe/detail/spin_lock.hpp>
 
 namespace troupe::detail {
 

@@ -10,7 +10,7 @@
 #include <mutex>
 
 #include "actors/protocol/memory_space.hpp"
-#include "actors/protocol/spin_lock.hpp"
+#include <troupe/detail/spin_lock.hpp>
 
 namespace troupe::detail {
 

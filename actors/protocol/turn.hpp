@@ -6,7 +6,7 @@
 #include <atomic>
 #include <thread>
 
-#include "actors/protocol/spin_lock.hpp"
+#include <troupe/detail/spin_lock.hpp>
 
 namespace troupe::detail {
 

@@ -160,7 +160,7 @@ node_id take_node(net::reader& from) {
 }
 
 errc take_code(net::reader& from) {
-  return static_cast<errc>(from.at_most(static_cast<std::uint64_t>(errc::timed_out), "an error"));
+  return static_cast<errc>(from.at_most(static_cast<std::uint64_t>(errc::overrun), "an error"));
 }
 
 void put_box(net::writer& to, const logic::box4& b) {

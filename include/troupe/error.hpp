@@ -38,6 +38,7 @@ enum class errc {
   protocol_error,      ///< a peer sent what is not in the protocol: its session ends
   unknown_outcome,     ///< a task that must run once was running on a node that is gone: look at what it has done
   timed_out,           ///< a task had not ended by its deadline: give it longer, or run it elsewhere
+  overrun,             ///< items of a stream came faster than a stage takes them: let them wait, or drop some
   // Names of an earlier release.
   poisoned [[deprecated("use dependency_failed")]] = dependency_failed,
   bad_frame [[deprecated("use protocol_error")]] = protocol_error,
@@ -71,6 +72,7 @@ constexpr const char* to_string(errc code) noexcept {
     case errc::protocol_error: return "protocol_error";
     case errc::unknown_outcome: return "unknown_outcome";
     case errc::timed_out: return "timed_out";
+    case errc::overrun: return "overrun";
   }
   return "unknown";
 }

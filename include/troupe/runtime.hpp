@@ -25,6 +25,10 @@
 
 namespace troupe {
 
+namespace detail::streams {
+struct entrance;
+}
+
 /// A runtime makes arrays, runs tasks on them, waits for them, and reports what it does. The functions that it shares
 /// with the recorder of graphs are documented there: arrays (`rt.array`, `filled`, `adopt`, `borrow`) in
 /// array_maker.hpp, tasks (`rt.spawn`, `try_spawn`, `try_spawn_for`, `for_each`) in submitter.hpp.
@@ -116,6 +120,7 @@ class runtime : public array_maker<runtime>, public submitter<runtime> {
  private:
   friend class array_maker<runtime>;
   friend class submitter<runtime>;
+  friend struct detail::streams::entrance;
   // Inline: a `target` is larger than what functions return in registers.
   detail::target submission_target() const { return {&the_engine(), nullptr}; }
 

@@ -1,0 +1,324 @@
+// What this file is for: runners: which strand is next, when one more is wanted, when the stream has ended.
+// SPDX-FileCopyrightText: the troupe authors
+// SPDX-License-Identifier: BSD-3-Clause
+#include "actors/stage/crew.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+#include <troupe/error.hpp>
+#include <troupe/this_task.hpp>
+
+namespace troupe::detail::stage {
+
+namespace ts = troupe::stream;
+using streams::ran;
+using streams::strand;
+
+namespace {
+
+// A runner ends after this time, so that the worker's other tasks get their turn, and goes on behind them.
+constexpr std::int64_t runner_ns = 1'000'000;
+// A strand makes room for others after this time.
+constexpr std::int64_t strand_ns = 200'000;
+// A report waits so long for functions that run.
+constexpr std::chrono::milliseconds pause_max{10};
+
+// The stream whose strand this thread runs.
+thread_local const crew* runs_here = nullptr;
+
+std::string text_of(const std::exception_ptr& why) {
+  try {
+    std::rethrow_exception(why);
+  } catch (const std::exception& e) {
+    return e.what();
+  } catch (...) {
+    return "something that is no std::exception";
+  }
+}
+
+}  // namespace
+
+crew::crew(std::shared_ptr<streams::plan> p, ts::start_options o, int runners_max, spawn_runner spawn)
+    : plan_(std::move(p)), options_(std::move(o)), runners_max_(std::max(1, runners_max)), spawn_(std::move(spawn)) {
+  line_.reserve(plan_->strands.size());
+  at_work_.reserve(plan_->strands.size());
+}
+
+crew::~crew() = default;
+
+void crew::begin() {
+  for (const auto& s : plan_->strands) s->home = this;
+  {
+    std::lock_guard hold(lock_);
+    for (const auto& s : plan_->strands) {
+      s->at.store(strand::phase::ready);
+      stand_in_line(*s);
+    }
+    ++runners_;
+    spawned_ns_ = streams::now_ns();
+  }
+  add_runner();
+  if (options_.stop.stop_possible()) stop_.emplace(options_.stop, cancel_it{this});
+}
+
+// ---- the line -------------------------------------------------------------------------------------------------------
+
+// Those farthest from the sources stand last, where the next one is taken; among equals who came first is first.
+void crew::stand_in_line(strand& s) {
+  const auto place = std::lower_bound(line_.begin(), line_.end(), &s,
+                                      [](const strand* a, const strand* b) { return a->depth < b->depth; });
+  line_.insert(place, &s);
+}
+
+// One runner at least, and one more where it pays.
+bool crew::wants_runner() {
+  if (is_over() || pauses_ != 0 || line_.empty() || runners_ >= runners_max_) return false;
+  if (runners_ == 0) return true;
+  if (spawned_ns_ != 0) return false;  // one is on its way
+  double soonest = std::numeric_limits<double>::max(), waiting = 0;
+  for (const strand* s : at_work_) soonest = std::min(soonest, s->item_ns());
+  if (at_work_.empty()) soonest = 0;
+  for (const strand* s : line_)
+    waiting += s->item_ns() == 0 ? logic::hands::unknown_ns : s->waiting_ns();
+  return hands_.wants_more(soonest, waiting);
+}
+
+void crew::ready(strand& s) noexcept {
+  using phase = strand::phase;
+  phase now = s.at.load(std::memory_order_relaxed);
+  for (;;) {
+    if (now == phase::ready || now == phase::runs_again || now == phase::ended) {
+      // Whoever runs it next must see what this thread has done before: the change of the phase is what orders the two.
+      if (s.at.compare_exchange_weak(now, now, std::memory_order_acq_rel)) return;
+    } else if (s.at.compare_exchange_weak(now, now == phase::idle ? phase::ready : phase::runs_again,
+                                          std::memory_order_acq_rel)) {
+      break;
+    }
+  }
+  if (now != phase::idle) return;
+  {
+    std::lock_guard hold(lock_);
+    stand_in_line(s);
+    if (!wants_runner()) return;
+    ++runners_;
+    spawned_ns_ = streams::now_ns();
+  }
+  add_runner();
+}
+
+// Spawns a runner that has been counted.
+void crew::add_runner() noexcept {
+  try {
+    spawn_(shared_from_this());
+  } catch (...) {
+    lost(std::current_exception());
+  }
+}
+
+void crew::lost(const std::exception_ptr& why) noexcept {
+  {
+    std::lock_guard hold(lock_);
+    --runners_;
+    spawned_ns_ = 0;
+  }
+  end(ts::state::failed, why);
+}
+
+void crew::work() {
+  const crew* const outer = std::exchange(runs_here, this);
+  bool again = false;
+  std::int64_t now = streams::now_ns();
+  const std::int64_t over = now + runner_ns;
+  std::unique_lock hold(lock_);
+  if (spawned_ns_ != 0) hands_.note_start(static_cast<double>(now - std::exchange(spawned_ns_, 0)));
+  while (!is_over() && pauses_ == 0 && !line_.empty()) {
+    if (now >= over) {
+      again = true;
+      break;
+    }
+    strand& s = *line_.back();
+    line_.pop_back();
+    s.at.exchange(strand::phase::runs, std::memory_order_acq_rel);
+    at_work_.push_back(&s);
+    ++running_;
+    const bool more_hands = wants_runner();
+    if (more_hands) {
+      ++runners_;
+      spawned_ns_ = streams::now_ns();
+    }
+    hold.unlock();
+    if (more_hands) add_runner();
+    ran r = ran::waits;
+    try {
+      r = s.run(now + strand_ns);
+    } catch (...) {
+      fail(std::current_exception());
+    }
+    now = streams::now_ns();
+    hold.lock();
+    std::erase(at_work_, &s);
+    --running_;
+    settle(s, r);
+  }
+  if (!again) --runners_;
+  if (running_ == 0 && (pauses_ != 0 || is_over())) changed_.notify_all();
+  hold.unlock();
+  runs_here = outer;
+  if (again) add_runner();
+}
+
+void crew::settle(strand& s, ran r) {
+  using phase = strand::phase;
+  if (r == ran::ended) {
+    s.at.store(phase::ended);
+    if (++ended_ == plan_->strands.size() && !is_over()) {
+      state_ = ts::state::ended;
+      note_end();
+    }
+    return;
+  }
+  phase now = phase::runs;
+  if (r == ran::waits && s.at.compare_exchange_strong(now, phase::idle, std::memory_order_acq_rel)) return;
+  s.at.exchange(phase::ready, std::memory_order_acq_rel);
+  stand_in_line(s);
+}
+
+// ---- times and descriptors ------------------------------------------------------------------------------------------
+
+net::waits& crew::timers() {
+  std::lock_guard hold(timers_lock_);
+  if (!timers_) timers_ = std::make_unique<net::waits>();
+  return *timers_;
+}
+
+void crew::ready_at(strand& s, clock::time_point t) {
+  const std::int64_t wanted = std::max<std::int64_t>(1, t.time_since_epoch().count());
+  std::int64_t set = s.alarm_ns.load(std::memory_order_acquire);
+  do
+    if (set != 0 && set <= wanted) return;
+  while (!s.alarm_ns.compare_exchange_weak(set, wanted, std::memory_order_acq_rel));
+  timers().at(t, [of = weak_from_this(), at = &s, wanted] {
+    const std::shared_ptr<crew> me = of.lock();
+    if (!me) return;
+    std::int64_t mine = wanted;
+    if (at->alarm_ns.compare_exchange_strong(mine, 0, std::memory_order_acq_rel)) me->ready(*at);
+  });
+}
+
+void crew::ready_when(strand& s, int descriptor, bool writable) {
+  timers().when(descriptor, writable, [of = weak_from_this(), at = &s] {
+    const std::shared_ptr<crew> me = of.lock();
+    if (!me) return;
+    at->descriptor_ready.store(true, std::memory_order_release);
+    me->ready(*at);
+  });
+}
+
+// ---- ends -----------------------------------------------------------------------------------------------------------
+
+// Under the lock: nothing runs any more that has not begun, and nobody gets in.
+void crew::note_end() {
+  interrupted_.store(true);
+  ended_at_ = clock::now();
+  changed_.notify_all();
+}
+
+void crew::end(ts::state how, std::exception_ptr why) noexcept {
+  {
+    std::lock_guard hold(lock_);
+    if (is_over()) return;
+    state_ = how;
+    error_ = std::move(why);
+    note_end();
+  }
+  for (const auto& n : plan_->nodes) n->shut();
+}
+
+void crew::fail(std::exception_ptr why) noexcept { end(ts::state::failed, std::move(why)); }
+
+void crew::fail(const char* stage, std::uint64_t item, int attempts, std::exception_ptr why) noexcept {
+  try {
+    std::string text = "stream '" + options_.name + "': stage '" + stage + "' failed on item " + std::to_string(item);
+    if (attempts > 1) text += " in " + std::to_string(attempts) + " attempts";
+    text += ": " + text_of(why);
+    fail(std::make_exception_ptr(ts::stage_failed(text, stage, item, attempts, why)));
+  } catch (...) {
+    fail(std::current_exception());
+  }
+}
+
+bool crew::bury(const ts::letter& l) noexcept {
+  if (!options_.on_dead_letter) return true;
+  try {
+    options_.on_dead_letter(l);
+    return true;
+  } catch (...) {
+    fail("the handler of dead letters", l.number, 1, std::current_exception());
+    return false;
+  }
+}
+
+void crew::drain() noexcept {
+  draining_.store(true, std::memory_order_release);
+  {
+    std::lock_guard hold(lock_);
+    if (is_over()) return;
+    state_ = ts::state::drains;
+  }
+  for (const auto& n : plan_->nodes) n->shut();
+  for (const auto& s : plan_->strands) ready(*s);
+}
+
+bool crew::wait_until(clock::time_point deadline) {
+  check_wait("");
+  std::optional<this_task::core_yielded> away;
+  if (this_task::inside()) away.emplace();
+  std::unique_lock hold(lock_);
+  const auto done = [this] { return is_done(); };
+  if (deadline != clock::time_point::max()) return changed_.wait_until(hold, deadline, done);
+  changed_.wait(hold, done);
+  return true;
+}
+
+void crew::rethrow() {
+  std::exception_ptr why;
+  ts::state how;
+  {
+    std::lock_guard hold(lock_);
+    why = error_;
+    how = state_;
+  }
+  if (why) std::rethrow_exception(why);
+  if (how == ts::state::cancelled) throw error(errc::cancelled, "stream '" + options_.name + "' was cancelled");
+}
+
+// ---- inputs ---------------------------------------------------------------------------------------------------------
+
+void crew::check_wait(const std::string& input) const {
+  if (runs_here != this) return;
+  throw error(errc::would_deadlock, input.empty() ? "a stage of stream '" + options_.name + "' waits for that stream"
+                                                  : "a stage of stream '" + options_.name +
+                                                        "' waits for room in its own input '" + input + "'; use try_push");
+}
+
+void crew::overrun(const std::string& input) noexcept {
+  try {
+    fail(std::make_exception_ptr(error(errc::overrun, "stream '" + options_.name + "': there is no room in input '" +
+                                                          input + "', and its edge is to fail then")));
+  } catch (...) {
+    fail(std::current_exception());
+  }
+}
+
+streams::node& crew::input(const std::string& name, const std::type_info& item) {
+  for (const auto& n : plan_->nodes) {
+    if (n->name() != name || !n->item_type()) continue;
+    if (*n->item_type() == item) return *n;
+    throw error(errc::bad_argument, "input '" + name + "' of stream '" + options_.name + "' takes items of another type");
+  }
+  throw error(errc::bad_argument, "stream '" + options_.name + "' has no input '" + name + "'");
+}
+
+}  // namespace troupe::detail::stage

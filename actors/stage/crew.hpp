@@ -1,0 +1,113 @@
+// What this file is for: what runs the strands of one stream: which is next, on how many threads, until when.
+// SPDX-FileCopyrightText: the troupe authors
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <chrono>
+#include <condition_variable>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <stop_token>
+#include <string>
+#include <vector>
+
+#include <troupe/detail/streams/running.hpp>
+#include <troupe/stream/options.hpp>
+
+#include "actors/logic/stream/hands.hpp"
+#include "net/waits.hpp"
+
+namespace troupe::detail::stage {
+
+/// A stream that runs. Its strands are run by *runners*: tasks of the runtime, each of which runs one strand after the
+/// other until none is ready or its time is over. Strands that are ready stand in a line, those farthest from the
+/// sources first, so that what is in the stream leaves it before more comes in. Any thread.
+class crew final : public streams::machine, public streams::scheduler, public std::enable_shared_from_this<crew> {
+ public:
+  /// Has a runner run on a worker: calls `work` there, once, or `lost` if that will never be. May throw.
+  using spawn_runner = std::function<void(std::shared_ptr<crew>)>;
+
+  crew(std::shared_ptr<streams::plan>, troupe::stream::start_options, int runners_max, spawn_runner);
+  ~crew() override;
+
+  void begin();
+  /// The body of a runner.
+  void work();
+  /// A runner that was spawned will never run: the runtime has stopped.
+  void lost(const std::exception_ptr&) noexcept;
+
+  // ---- machine
+  troupe::stream::report report() override;
+  void cancel() noexcept override { end(troupe::stream::state::cancelled, nullptr); }
+  void drain() noexcept override;
+  bool wait_until(std::chrono::steady_clock::time_point) override;
+  void rethrow() override;
+  void check_wait(const std::string& input) const override;
+  void overrun(const std::string& input) noexcept override;
+  streams::node& input(const std::string& name, const std::type_info& item) override;
+
+  // ---- scheduler
+  void ready(streams::strand&) noexcept override;
+  void ready_at(streams::strand&, std::chrono::steady_clock::time_point) override;
+  void ready_when(streams::strand&, int descriptor, bool writable) override;
+  void fail(std::exception_ptr) noexcept override;
+  void fail(const char* stage, std::uint64_t item, int attempts, std::exception_ptr) noexcept override;
+  bool bury(const troupe::stream::letter&) noexcept override;
+
+ private:
+  using clock = std::chrono::steady_clock;
+
+  // Under the lock.
+  bool is_over() const { return state_ != troupe::stream::state::runs && state_ != troupe::stream::state::drains; }
+  bool is_done() const { return is_over() && running_ == 0; }
+  void stand_in_line(streams::strand&);
+  bool wants_runner();
+  void settle(streams::strand&, streams::ran);
+  void note_end();
+
+  void add_runner() noexcept;
+  void end(troupe::stream::state, std::exception_ptr) noexcept;
+  net::waits& timers();
+  void count(troupe::stream::report&) const;
+  std::string stall_of(const streams::edge_base&, std::int64_t waits_ns) const;
+
+  const std::shared_ptr<streams::plan> plan_;
+  const troupe::stream::start_options options_;
+  const int runners_max_;
+  const spawn_runner spawn_;
+  const clock::time_point begun_ = clock::now();
+
+  mutable std::mutex lock_;
+  std::condition_variable changed_;
+  std::vector<streams::strand*> line_;     // the next one last
+  std::vector<streams::strand*> at_work_;  // what runs
+  logic::hands hands_;
+  int runners_ = 0;       // spawned, and not gone yet
+  int running_ = 0;       // strands that run
+  int pauses_ = 0;        // reports that want nothing to run
+  std::size_t ended_ = 0;
+  troupe::stream::state state_ = troupe::stream::state::runs;
+  std::exception_ptr error_;
+  std::optional<clock::time_point> ended_at_;
+  std::int64_t spawned_ns_ = 0;  // the last runner that has not begun; 0: all have
+
+  std::mutex timers_lock_;
+  std::unique_ptr<net::waits> timers_;
+
+  struct cancel_it {
+    crew* of;
+    void operator()() const noexcept { of->cancel(); }
+  };
+  std::optional<std::stop_callback<cancel_it>> stop_;
+};
+
+/// Joins the stages of a plan: fuses them, or puts edges between them, and makes the strands.
+void lay_out(streams::plan&);
+/// Says what `lay_out` would do. Throws bad_argument for what cannot run.
+troupe::stream::layout describe(const streams::plan&);
+
+}  // namespace troupe::detail::stage

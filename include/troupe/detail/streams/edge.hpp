@@ -1,0 +1,462 @@
+// What this file is for: edges, the bounded queues between the strands of a stream.
+// SPDX-FileCopyrightText: the troupe authors
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Not for users.
+#pragma once
+
+#include <algorithm>
+#include <bit>
+#include <chrono>
+#include <condition_variable>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <new>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include <troupe/detail/spin_lock.hpp>
+#include <troupe/detail/streams/strand.hpp>
+#include <troupe/stream/distribution.hpp>
+#include <troupe/stream/options.hpp>
+#include <troupe/stream/report.hpp>
+
+namespace troupe::detail::streams {
+
+/// Whether whoever has pushed an item may push another one.
+enum class demand : std::uint8_t {
+  more,
+  pause,  ///< yes, but those behind have enough to do: their strands should run first
+  none    ///< not before `resume` says so
+};
+inline demand least(demand a, demand b) { return std::max(a, b); }
+
+/// An item outside an edge, on its way.
+template <class T>
+struct held {
+  T value;
+  origin from;
+  std::size_t bytes;
+};
+
+/// A strand that waits for room in an edge; entered once.
+struct waiter {
+  strand* who = nullptr;
+  bool waits = false;
+};
+
+/// What edges of all types have: bounds, counts, who waits. An item is in the edge from when it has been pushed until
+/// the strand behind has worked on it, so the bounds hold what is in that strand's hands, too.
+class edge_base {
+ public:
+  edge_base(std::string to, const troupe::stream::edge_options& o) : to_(std::move(to)), bounds_(o) {}
+  virtual ~edge_base() = default;
+  edge_base(const edge_base&) = delete;
+  edge_base& operator=(const edge_base&) = delete;
+
+  const std::string& to() const { return to_; }
+  std::size_t bound() const { return bounds_.items; }
+
+  /// Adds somebody who pushes; the edge is closed when all have closed it.
+  void open() { ++open_; }
+  void close() {
+    std::vector<strand*> wake;
+    {
+      std::lock_guard hold(lock_);
+      if (--open_ == 0) wake.swap(takers_);
+    }
+    for (strand* s : wake) s->home->ready(*s);
+  }
+  /// True if somebody may push one item more; else the waiter is told when that is so.
+  bool has_room(waiter& w) {
+    std::lock_guard hold(lock_);
+    if (is_open() || bounds_.full != troupe::stream::when_full::block) return true;
+    wait_for_room(w);
+    return false;
+  }
+  /// The strand behind has worked on items that it had taken.
+  void release(std::size_t items, std::size_t bytes) {
+    if (items == 0) return;
+    std::vector<strand*> wake;
+    bool outside = false;
+    {
+      std::lock_guard hold(lock_);
+      in_hands_ -= items;
+      bytes_ -= bytes;
+      taken_ += items;
+      outside = wake_waiters(wake);
+    }
+    tell(wake, outside);
+  }
+
+  void report(troupe::stream::edge_report& r) const {
+    std::lock_guard hold(lock_);
+    r.to = to_;
+    r.pushed = pushed_;
+    r.taken = taken_;
+    r.dropped = dropped_;
+    r.items = filled_ + in_hands_;
+    r.items_max = items_max_;
+    r.items_bound = bounds_.items;
+    r.bytes = bytes_;
+    r.bytes_max = bytes_max_;
+    r.bytes_bound = bounds_.bytes;
+    r.waiting = parked_;
+    r.blocked = std::chrono::nanoseconds(blocked_ns_);
+    r.queue = queue_.read();
+  }
+  /// The time since which items wait and nobody has taken one; 0: none wait.
+  std::int64_t waits_since() const {
+    std::lock_guard hold(lock_);
+    return filled_ + in_hands_ == 0 ? 0 : moved_ns_;
+  }
+  std::uint64_t pushed() const {
+    std::lock_guard hold(lock_);
+    return pushed_;
+  }
+  std::size_t waiting_items() const noexcept { return waiting_.load(std::memory_order_relaxed); }
+  /// Items that somebody before the edge holds because it is full.
+  std::uint64_t parked() const {
+    std::lock_guard hold(lock_);
+    return parked_;
+  }
+
+  /// The strand behind, for the time that its items take.
+  const strand* behind = nullptr;
+
+ protected:
+  // All under the lock.
+  std::size_t used() const { return static_cast<std::size_t>(tail_ - head_) + in_hands_; }
+  bool is_open() const { return used() < bounds_.items && (bytes_ < bounds_.bytes || used() == 0); }
+  bool fits(std::size_t bytes) const {
+    return used() < bounds_.items && (bytes <= bounds_.bytes - std::min(bytes_, bounds_.bytes) || used() == 0);
+  }
+  void wait_for_room(waiter& w) {
+    if (w.waits) return;
+    w.waits = true;
+    if (waiters_.empty() && outside_ == 0) blocked_since_ = now_ns();
+    waiters_.push_back(&w);
+  }
+  // Those who wait are woken when half of the edge is free, or when the strand behind has worked off what it had taken:
+  // an item's worth of room at a time would cost two changes of strands for each.
+  bool wake_waiters(std::vector<strand*>& wake) {
+    if (waiters_.empty() && outside_ == 0) return false;
+    if (in_hands_ != 0 && (used() > bounds_.items / 2 || bytes_ > bounds_.bytes / 2)) return false;
+    const std::int64_t now = now_ns();
+    blocked_ns_ += now - std::exchange(blocked_since_, now);
+    for (waiter* w : waiters_) {
+      w->waits = false;
+      wake.push_back(w->who);
+    }
+    waiters_.clear();
+    return outside_ != 0;
+  }
+  void tell(const std::vector<strand*>& wake, bool outside) {
+    for (strand* s : wake) s->home->ready(*s);
+    if (!outside) return;
+    std::lock_guard hold(outside_lock_);
+    ++room_made_;
+    room_.notify_all();
+  }
+  void note_put(std::size_t bytes) {
+    ++pushed_;
+    ++filled_;
+    bytes_ += bytes;
+    items_max_ = std::max<std::uint64_t>(items_max_, filled_ + in_hands_);
+    bytes_max_ = std::max<std::uint64_t>(bytes_max_, bytes_);
+    if (filled_ + in_hands_ == 1) moved_ns_ = now_ns();
+    waiting_.store(filled_, std::memory_order_relaxed);
+  }
+  void wait_for_items(strand& s) {
+    if (std::find(takers_.begin(), takers_.end(), &s) == takers_.end()) takers_.push_back(&s);
+  }
+  strand* taker() {
+    if (takers_.empty()) return nullptr;
+    strand* const s = takers_.back();
+    takers_.pop_back();
+    return s;
+  }
+  // What is told to whoever has pushed.
+  demand after_put() const {
+    if (!is_open()) return demand::none;
+    const double each = behind ? behind->item_ns() : 0;
+    return each * static_cast<double>(filled_) > enough_ns ? demand::pause : demand::more;
+  }
+
+  // Work for the strand behind from which on it should run before more is pushed: enough to pay for the change.
+  static constexpr double enough_ns = 20'000;
+
+  const std::string to_;
+  const troupe::stream::edge_options bounds_;
+  mutable spin_lock lock_;
+  std::uint64_t head_ = 0, tail_ = 0;  // numbers of places: [head, tail) are filled or reserved
+  std::size_t filled_ = 0, in_hands_ = 0, bytes_ = 0;
+  std::uint64_t pushed_ = 0, taken_ = 0, dropped_ = 0, parked_ = 0, items_max_ = 0, bytes_max_ = 0;
+  std::int64_t blocked_ns_ = 0, blocked_since_ = 0, moved_ns_ = 0;
+  int open_ = 0;
+  std::vector<strand*> takers_;    // that have found it empty
+  std::vector<waiter*> waiters_;
+  troupe::stream::recorder queue_;
+  std::atomic<std::size_t> waiting_{0};
+
+  // Threads outside all strands that wait for room.
+  int outside_ = 0;  // under lock_
+  std::mutex outside_lock_;
+  std::condition_variable room_;
+  std::uint64_t room_made_ = 0;
+};
+
+/// How an item was received by an edge.
+enum class received : std::uint8_t {
+  yes,      ///< also if it, or another one, was dropped
+  no,       ///< there is no room; the caller keeps it
+  overrun,  ///< there is no room, and the edge is to fail then
+  closed
+};
+
+/// An edge of items of one type. Those who push and those who take may be different threads.
+template <class T>
+class edge final : public edge_base {
+ public:
+  static_assert(std::is_nothrow_move_constructible_v<T>,
+                "troupe::stream: items must be movable without throwing: their move constructor must be noexcept");
+
+  edge(std::string to, const troupe::stream::edge_options& o)
+      : edge_base(std::move(to), o), mask_(std::bit_ceil(o.items) - 1), ring_(new slot[mask_ + 1]) {}
+  ~edge() override {
+    for (; head_ != tail_; ++head_)
+      if (slot& s = at(head_); s.what == slot::filled) std::destroy_at(s.value());
+  }
+
+  /// Takes an item if there is room. `was_parked`: it was refused before, with the same waiter. Sets `next` to what may
+  /// come after it; if that is `none`, or the item is refused, the waiter is told of room.
+  received offer(T& item, const origin& from, std::size_t bytes, waiter* w, bool was_parked, demand& next) {
+    strand* wake = nullptr;
+    next = demand::more;
+    {
+      std::lock_guard hold(lock_);
+      if (open_ == 0) return received::closed;
+      if (!fits(bytes)) {
+        if (bounds_.full == troupe::stream::when_full::fail) return received::overrun;
+        if (bounds_.full == troupe::stream::when_full::block) {
+          if (w) {
+            if (!was_parked) ++parked_;
+            wait_for_room(*w);
+          }
+          return received::no;
+        }
+        if (bounds_.full == troupe::stream::when_full::drop_oldest)
+          while (head_ != tail_ && at(head_).what != slot::reserved && !fits(bytes)) drop_oldest();
+        if (!fits(bytes)) {  // the newest is dropped; all others are in the hands of the strand behind
+          ++pushed_;
+          ++dropped_;
+          return received::yes;
+        }
+      }
+      if (was_parked) --parked_;
+      slot& s = at(tail_++);
+      s.put(std::move(item), from, bytes);
+      note_put(bytes);
+      wake = taker();
+      next = after_put();
+      if (next == demand::none) {
+        if (bounds_.full != troupe::stream::when_full::block)
+          next = demand::pause;
+        else if (w)
+          wait_for_room(*w);
+      }
+    }
+    if (wake) wake->home->ready(*wake);
+    return received::yes;
+  }
+  /// The same for a thread outside all strands, which waits for room until the deadline.
+  received offer_until(T& item, const origin& from, std::size_t bytes, std::chrono::steady_clock::time_point deadline) {
+    for (;;) {
+      std::uint64_t made;
+      {
+        std::lock_guard hold(outside_lock_);
+        made = room_made_;
+      }
+      enter_outside(1);
+      demand next;
+      const received r = offer(item, from, bytes, nullptr, false, next);
+      if (r == received::no && std::chrono::steady_clock::now() < deadline) {
+        std::unique_lock hold(outside_lock_);
+        const auto changed = [&] { return room_made_ != made; };
+        if (deadline == std::chrono::steady_clock::time_point::max())
+          room_.wait(hold, changed);
+        else
+          room_.wait_until(hold, deadline, changed);
+        hold.unlock();
+        enter_outside(-1);
+        continue;
+      }
+      enter_outside(-1);
+      return r;
+    }
+  }
+  /// Closes it for good, whoever else may push: threads that wait are told.
+  void shut() {
+    std::vector<strand*> wake;
+    {
+      std::lock_guard hold(lock_);
+      open_ = 0;
+      wake.swap(takers_);
+    }
+    tell(wake, true);
+  }
+
+  /// Moves items that wait to `hand`, `most` at most. If there are none, the strand is told when one comes; `ended`:
+  /// none will.
+  void take(std::vector<held<T>>& hand, std::size_t most, strand& me, bool& ended) {
+    strand* wake = nullptr;
+    std::vector<strand*> room;
+    bool outside = false;
+    {
+      std::lock_guard hold(lock_);
+      const std::uint64_t before = head_;
+      while (most != 0 && head_ != tail_ && at(head_).what != slot::reserved) {
+        if (at(head_).what == slot::filled) {
+          move_front(hand);
+          --most;
+        } else {
+          ++head_;
+        }
+      }
+      if (hand.empty()) {
+        ended = open_ == 0 && head_ == tail_;
+        if (!ended) wait_for_items(me);
+      } else {
+        moved_ns_ = now_ns();
+        if (filled_ != 0) wake = taker();
+        for (held<T>& h : hand)
+          if (h.from.due_ns != 0) queue_.record(moved_ns_ - h.from.since_ns);
+      }
+      waiting_.store(filled_, std::memory_order_relaxed);
+      if (head_ != before + hand.size()) outside = wake_waiters(room);  // places that were left out are free
+    }
+    if (wake) wake->home->ready(*wake);
+    tell(room, outside);
+  }
+
+  // ---- reserved places: of stages that run in parallel and keep the order
+  /// Moves one item that waits to `hand` and reserves its place in another edge, of any type. False: there is no item,
+  /// as for `take`, or no room there, of which the waiter is told.
+  template <class U>
+  bool take(std::vector<held<T>>& hand, edge<U>& to, waiter& w, std::uint64_t& place, strand& me, bool& ended) {
+    strand* wake = nullptr;
+    {
+      std::lock_guard hold(lock_);
+      while (head_ != tail_ && at(head_).what == slot::skipped) ++head_;
+      if (head_ == tail_ || at(head_).what == slot::reserved) {
+        ended = open_ == 0 && head_ == tail_;
+        if (!ended) wait_for_items(me);
+        return false;
+      }
+      if (!to.reserve(place, w)) return false;
+      move_front(hand);
+      moved_ns_ = now_ns();
+      if (hand.back().from.due_ns != 0) queue_.record(moved_ns_ - hand.back().from.since_ns);
+      if (filled_ != 0) wake = taker();
+      waiting_.store(filled_, std::memory_order_relaxed);
+    }
+    if (wake) wake->home->ready(*wake);
+    return true;
+  }
+  /// Reserves the next place; false: there is no room, of which the waiter is told.
+  bool reserve(std::uint64_t& place, waiter& w) {
+    std::lock_guard hold(lock_);
+    if (!is_open()) {
+      wait_for_room(w);
+      return false;
+    }
+    place = tail_++;
+    at(place).what = slot::reserved;
+    return true;
+  }
+  /// Puts an item into its place. False: its bytes do not fit yet; the caller keeps it, and the waiter is told.
+  bool fill(std::uint64_t place, T& item, const origin& from, std::size_t bytes, waiter& w, bool was_parked) {
+    strand* wake = nullptr;
+    {
+      std::lock_guard hold(lock_);
+      // The first one is let in if nothing else is there: what comes after it waits for it.
+      const bool first = place == head_ && in_hands_ == 0;
+      if (!first && bytes > bounds_.bytes - std::min(bytes_, bounds_.bytes)) {
+        if (!was_parked) ++parked_;
+        wait_for_room(w);
+        return false;
+      }
+      if (was_parked) --parked_;
+      at(place).put(std::move(item), from, bytes);
+      note_put(bytes);
+      if (place == head_) wake = taker();
+    }
+    if (wake) wake->home->ready(*wake);
+    return true;
+  }
+  /// Gives a place back whose item has gone elsewhere.
+  void skip(std::uint64_t place) {
+    strand* wake = nullptr;
+    std::vector<strand*> room;
+    bool outside = false;
+    {
+      std::lock_guard hold(lock_);
+      at(place).what = slot::skipped;
+      if (place == head_) {
+        while (head_ != tail_ && at(head_).what == slot::skipped) ++head_;
+        outside = wake_waiters(room);
+        if (head_ != tail_ || open_ == 0) wake = taker();
+      }
+    }
+    if (wake) wake->home->ready(*wake);
+    tell(room, outside);
+  }
+
+ private:
+  struct slot {
+    enum state : std::uint8_t { empty, reserved, filled, skipped };
+    origin from;
+    std::size_t bytes = 0;
+    state what = empty;
+    alignas(T) std::byte place[sizeof(T)];
+    T* value() { return std::launder(reinterpret_cast<T*>(place)); }
+    void put(T&& item, const origin& o, std::size_t b) {
+      ::new (static_cast<void*>(place)) T(std::move(item));
+      from = o;
+      if (o.due_ns != 0) from.since_ns = now_ns();
+      bytes = b;
+      what = filled;
+    }
+  };
+  slot& at(std::uint64_t place) { return ring_[place & mask_]; }
+  void move_front(std::vector<held<T>>& hand) {
+    slot& s = at(head_++);
+    hand.push_back({std::move(*s.value()), s.from, s.bytes});
+    std::destroy_at(s.value());
+    s.what = slot::empty;
+    --filled_;
+    ++in_hands_;
+  }
+  void drop_oldest() {
+    slot& s = at(head_++);
+    if (std::exchange(s.what, slot::empty) == slot::skipped) return;
+    bytes_ -= s.bytes;
+    std::destroy_at(s.value());
+    --filled_;
+    ++dropped_;
+  }
+  void enter_outside(int by) {
+    std::lock_guard hold(lock_);
+    if (outside_ == 0 && by > 0 && waiters_.empty()) blocked_since_ = now_ns();
+    outside_ += by;
+  }
+
+  const std::uint64_t mask_;
+  std::unique_ptr<slot[]> ring_;
+};
+
+}  // namespace troupe::detail::streams

@@ -1,0 +1,257 @@
+// What this file is for: what stages of a stream are made of, and the plan in which they are joined before it starts.
+// SPDX-FileCopyrightText: the troupe authors
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Not for users.
+//
+// A node is a stage. It has ports, through which items come in, and outlets, through which they go on. When the stream
+// starts, each outlet is either fused with the stage behind it, so that items are passed on by a call, or an edge is put
+// between the two. A node has as many lanes as calls of it may run at the same time; each lane belongs to one strand.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <typeinfo>
+#include <utility>
+#include <vector>
+
+#include <troupe/detail/streams/edge.hpp>
+#include <troupe/detail/streams/strand.hpp>
+#include <troupe/stream/item.hpp>
+#include <troupe/stream/report.hpp>
+
+namespace troupe::detail::streams {
+
+/// Where items of one type go in. Used by one strand.
+template <class T>
+class inlet {
+ public:
+  virtual ~inlet() = default;
+  /// Takes an item; called only after the last call has returned another demand than `none`, or `resume` has.
+  virtual demand push(T&& item, const origin&) = 0;
+  /// Goes on with what had to wait; `none`: there is still no room, or a time has not come.
+  virtual demand resume() = 0;
+  /// Nothing more waits to come in at the moment.
+  virtual void idle() = 0;
+  /// Nothing will come any more: passes on what is held. False: it has to be called again once `resume` allows it.
+  virtual bool finish() = 0;
+};
+
+/// Counts of one lane of a stage.
+struct counts {
+  tally in, out, created, absorbed, dropped, dead, retries, held;
+  troupe::stream::recorder service;
+  void add_to(troupe::stream::stage_report& r) const {
+    r.in += in.get();
+    r.out += out.get();
+    r.created += created.get();
+    r.absorbed += absorbed.get();
+    r.dropped += dropped.get();
+    r.dead += dead.get();
+    r.retries += retries.get();
+    r.held += held.get();
+    r.service += service.read();
+  }
+};
+
+class node;
+
+/// One end of a connection: what comes out of a node.
+class outlet_base {
+ public:
+  virtual ~outlet_base() = default;
+  /// Passes items on by a call. For nodes with one lane on both sides.
+  virtual void fuse() = 0;
+  /// Passes items of each lane on to the edge; `keeps_order`: in the order in which the lanes took what they come from.
+  virtual void connect(edge_base&, const std::vector<strand*>& lanes, bool keeps_order) = 0;
+
+  node* from = nullptr;
+  node* to = nullptr;
+  int port = 0;
+  bool has_edge = false;                 ///< asked for
+  troupe::stream::edge_options edge{};  ///< where that was asked for
+};
+
+/// A stage of any types.
+class node {
+ public:
+  node(std::string name, const char* kind) : name_(std::move(name)), kind_(kind) {}
+  virtual ~node() = default;
+  node(const node&) = delete;
+  node& operator=(const node&) = delete;
+
+  const std::string& name() const { return name_; }
+  const char* kind() const { return kind_; }
+
+  /// Makes the strand of a source; null: it is none.
+  virtual std::unique_ptr<strand> make_source() { return nullptr; }
+  /// Makes an edge in front of a port.
+  virtual std::unique_ptr<edge_base> make_edge(int port, const troupe::stream::edge_options&) = 0;
+  /// Makes the strand of a lane that takes from edges, one for each port.
+  virtual std::unique_ptr<strand> make_strand(int lane, const std::vector<edge_base*>&) = 0;
+  /// Tells a lane which strand it belongs to.
+  virtual void bind(int lane, strand&) = 0;
+  virtual void add_to(troupe::stream::stage_report&) const = 0;
+  /// True for a stage whose ports all need edges: its strand chooses from which it takes.
+  virtual bool joins() const { return false; }
+  /// For threads outside that push: the edge where their items wait; the way in is shut.
+  virtual edge_base* own_edge() { return nullptr; }
+  virtual const std::type_info* item_type() const { return nullptr; }
+  virtual void shut() {}
+  /// So many stages are there, for the share of items that are timed.
+  virtual void set_stages(int) {}
+  /// Items that were pushed into the stream here.
+  virtual std::uint64_t pushed() const { return 0; }
+  /// Items that have left the stream here, delivered; their latencies.
+  virtual std::uint64_t delivered() const { return 0; }
+  virtual troupe::stream::distribution latency() const { return {}; }
+
+  troupe::stream::stage_options options{};
+  std::vector<std::vector<outlet_base*>> ports;  ///< what each port is fed by
+  std::vector<outlet_base*> outlets;
+  std::vector<strand*> strands;  ///< one for each lane, once it is planned
+
+ private:
+  const std::string name_;
+  const char* const kind_;
+};
+
+/// What a stream is made of, before it starts and while it runs. Flows that are joined have one plan from then on.
+struct plan {
+  std::vector<std::unique_ptr<node>> nodes;  ///< each behind those that feed it
+  std::vector<std::unique_ptr<edge_base>> edges;
+  std::vector<std::unique_ptr<strand>> strands;
+  std::shared_ptr<plan> joined;  ///< with that one, which has all now
+  bool started = false;
+};
+
+/// Where items of a node wait for the strand of another one. One for each lane that pushes.
+template <class T>
+class entry final : public inlet<T> {
+ public:
+  entry(edge<T>& to, strand& from) : to_(to) {
+    me_.who = &from;
+    to.open();
+  }
+  demand push(T&& item, const origin& from) override { return offer(std::move(item), from, item_bytes_of(item)); }
+  demand resume() override {
+    if (!kept_) return to_.has_room(me_) ? demand::more : demand::none;
+    std::unique_ptr<held<T>> again = std::move(kept_);
+    return offer(std::move(again->value), again->from, again->bytes, true);
+  }
+  void idle() override {}
+  bool finish() override {
+    if (!std::exchange(closed_, true)) to_.close();
+    return true;
+  }
+
+ private:
+  static std::size_t item_bytes_of(const T& item) { return troupe::stream::item_bytes<T>::of(item); }
+  demand offer(T&& item, const origin& from, std::size_t bytes, bool was_parked = false) {
+    demand next;
+    switch (to_.offer(item, from, bytes, &me_, was_parked, next)) {
+      case received::yes: return next;
+      case received::no: kept_ = std::make_unique<held<T>>(held<T>{std::move(item), from, bytes}); return demand::none;
+      case received::overrun:
+        me_.who->home->fail(std::make_exception_ptr(
+            error(errc::overrun, "there is no room before stage '" + to_.to() + "', and its edge is to fail then")));
+        return demand::none;
+      case received::closed: break;
+    }
+    return demand::none;
+  }
+  edge<T>& to_;
+  waiter me_;
+  std::unique_ptr<held<T>> kept_;
+  bool closed_ = false;
+};
+
+/// The same for a lane of a stage that runs in parallel and keeps the order: what comes of an item has its place.
+template <class T>
+class ordered_entry final : public inlet<T> {
+ public:
+  ordered_entry(edge<T>& to, strand& from) : to_(to) {
+    me_.who = &from;
+    to.open();
+  }
+  edge<T>& to() { return to_; }
+  waiter& me() { return me_; }
+  /// The next item that is pushed has that place.
+  void begin(std::uint64_t place) {
+    place_ = place;
+    is_due_ = true;
+  }
+  /// What has been begun has come to its end.
+  void settle() {
+    if (std::exchange(is_due_, false)) to_.skip(place_);
+  }
+  demand push(T&& item, const origin& from) override {
+    const std::size_t bytes = item_bytes_of(item);
+    is_due_ = false;
+    if (to_.fill(place_, item, from, bytes, me_, false)) return demand::more;
+    kept_ = std::make_unique<held<T>>(held<T>{std::move(item), from, bytes});
+    return demand::none;
+  }
+  demand resume() override {
+    if (!kept_) return demand::more;
+    if (!to_.fill(place_, kept_->value, kept_->from, kept_->bytes, me_, true)) return demand::none;
+    kept_.reset();
+    return demand::more;
+  }
+  void idle() override {}
+  bool finish() override {
+    if (!std::exchange(closed_, true)) to_.close();
+    return true;
+  }
+
+ private:
+  static std::size_t item_bytes_of(const T& item) { return troupe::stream::item_bytes<T>::of(item); }
+  edge<T>& to_;
+  waiter me_;
+  std::uint64_t place_ = 0;
+  bool is_due_ = false, closed_ = false;
+  std::unique_ptr<held<T>> kept_;
+};
+
+/// A port of a node: one inlet for each lane.
+template <class T>
+class port_base {
+ public:
+  virtual inlet<T>& at(int lane) = 0;
+
+ protected:
+  ~port_base() = default;
+};
+
+/// An outlet for items of one type.
+template <class T>
+class outlet final : public outlet_base {
+ public:
+  void fuse() override { next.assign(1, &target->at(0)); }
+  void connect(edge_base& e, const std::vector<strand*>& lanes, bool keeps_order) override {
+    auto& typed = static_cast<streams::edge<T>&>(e);
+    for (strand* s : lanes) {
+      if (keeps_order) {
+        auto way = std::make_unique<ordered_entry<T>>(typed, *s);
+        ordered.push_back(way.get());
+        next.push_back(way.get());
+        own_.push_back(std::move(way));
+      } else {
+        own_.push_back(std::make_unique<entry<T>>(typed, *s));
+        next.push_back(own_.back().get());
+      }
+    }
+  }
+  inlet<T>& of(int lane) { return *next[static_cast<std::size_t>(lane)]; }
+
+  port_base<T>* target = nullptr;
+  std::vector<inlet<T>*> next;               ///< of each lane
+  std::vector<ordered_entry<T>*> ordered;    ///< of each lane, where the order is kept
+
+ private:
+  std::vector<std::unique_ptr<inlet<T>>> own_;
+};
+
+}  // namespace troupe::detail::streams

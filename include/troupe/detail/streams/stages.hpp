@@ -1,0 +1,516 @@
+// What this file is for: the stages of streams that have one way in: map, filter, flat_map, batch, tee, route, sink.
+// SPDX-FileCopyrightText: the troupe authors
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Not for users.
+#pragma once
+
+#include <array>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <ranges>
+#include <string>
+#include <type_traits>
+#include <typeinfo>
+#include <utility>
+#include <vector>
+
+#include <troupe/detail/streams/node.hpp>
+#include <troupe/detail/streams/strands.hpp>
+
+namespace troupe::detail::streams {
+
+/// A node with one way in and lanes of type `Lane`, each an inlet<T> with members `counted` and `self`.
+template <class T, class Lane>
+class stage : public node, public port_base<T> {
+ public:
+  using node::node;
+  inlet<T>& at(int i) override { return *lanes_[static_cast<std::size_t>(i)]; }
+  std::unique_ptr<edge_base> make_edge(int, const troupe::stream::edge_options& o) override {
+    return std::make_unique<edge<T>>(name(), o);
+  }
+  std::unique_ptr<strand> make_strand(int i, const std::vector<edge_base*>& edges) override {
+    return std::make_unique<segment<T>>(static_cast<edge<T>&>(*edges[0]), at(i));
+  }
+  void bind(int i, strand& s) override { lanes_[static_cast<std::size_t>(i)]->self = &s; }
+  void add_to(troupe::stream::stage_report& r) const override {
+    for (const auto& l : lanes_) l->counted.add_to(r);
+  }
+
+ protected:
+  std::vector<std::unique_ptr<Lane>> lanes_;
+};
+
+/// Calls a stage's function on an item, and does what the stage does when that throws.
+template <class T>
+class attempt {
+ public:
+  attempt(const node& of, counts& c) : of_(of), counted_(c) {}
+
+  /// An item that waits to be tried again.
+  bool waits() const { return again_ != nullptr; }
+  /// Returns the item if its time has come; the strand is told when it does.
+  std::unique_ptr<held<T>> take(strand& self) {
+    if (std::chrono::steady_clock::now() < due_) {
+      self.home->ready_at(self, due_);
+      return nullptr;
+    }
+    counted_.held.take(1);
+    return std::move(again_);
+  }
+  /// True if the function must leave the item as it is.
+  bool keeps_item() const {
+    return of_.options.fail.retries != 0 || of_.options.fail.last == troupe::stream::failure::act::dead_letter;
+  }
+  void began() { tried_ = 0; }
+  /// In a handler: what happens to the item on which the function has thrown. `none`: it waits.
+  demand failed(strand& self, T& item, const origin& from, bool is_there) {
+    ++tried_;
+    const troupe::stream::failure& f = of_.options.fail;
+    const std::exception_ptr why = std::current_exception();
+    if (is_there && tried_ <= f.retries) {
+      counted_.retries.add();
+      counted_.held.add();
+      again_ = std::make_unique<held<T>>(held<T>{std::move(item), from, 0});
+      const int doubled = std::min(tried_ - 1, 30);
+      const auto pause = std::min<std::chrono::nanoseconds>(f.backoff * (std::int64_t{1} << doubled), std::chrono::minutes(1));
+      due_ = std::chrono::steady_clock::now() + pause;
+      self.home->ready_at(self, due_);
+      return demand::none;
+    }
+    switch (f.last) {
+      case troupe::stream::failure::act::drop: counted_.dropped.add(); return demand::more;
+      case troupe::stream::failure::act::dead_letter: {
+        troupe::stream::letter l{of_.name(), why, tried_, from.number, is_there ? &item : nullptr, &typeid(T)};
+        counted_.dead.add();
+        return self.home->bury(l) ? demand::more : demand::none;
+      }
+      case troupe::stream::failure::act::fail: break;
+    }
+    counted_.held.add();  // it stays where it is
+    self.home->fail(of_.name().c_str(), from.number, tried_, why);
+    return demand::none;
+  }
+
+ private:
+  const node& of_;
+  counts& counted_;
+  std::unique_ptr<held<T>> again_;
+  int tried_ = 0;
+  std::chrono::steady_clock::time_point due_{};
+};
+
+/// A lane that calls a function on each item. `Self` has `demand done(result&&, from)` for what it returns, `resume_rest`,
+/// `idle_rest`, `finish_rest` for what lies behind.
+/// `Keeps`: the item is needed afterwards, so the function never gets it to take.
+template <class T, class F, class Self, bool Keeps = false>
+class calling_lane : public inlet<T> {
+ public:
+  calling_lane(const node& of, F& f) : f_(f), attempt_(of, counted) {}
+
+  demand push(T&& item, const origin& from) final {
+    counted.in.add();
+    attempt_.began();
+    return call(item, from);
+  }
+  demand resume() final {
+    if (me().resume_rest() == demand::none) return demand::none;
+    if (!attempt_.waits()) return demand::more;
+    const std::unique_ptr<held<T>> again = attempt_.take(*self);
+    return again ? call(again->value, again->from) : demand::none;
+  }
+  void idle() final { me().idle_rest(); }
+  bool finish() final { return me().finish_rest(); }
+
+  counts counted;
+  strand* self = nullptr;
+
+ private:
+  Self& me() { return static_cast<Self&>(*this); }
+  static constexpr bool takes_const = std::is_invocable_v<F&, const T&>;
+  using result = typename std::conditional_t<!Keeps && std::is_invocable_v<F&, T&&>, std::invoke_result<F&, T&&>,
+                                             std::invoke_result<F&, const T&>>::type;
+
+  decltype(auto) invoke(T& item) {
+    if constexpr (Keeps || !std::is_invocable_v<F&, T&&>) {
+      return std::invoke(f_, std::as_const(item));
+    } else if constexpr (takes_const) {
+      static_assert(std::is_same_v<std::decay_t<std::invoke_result_t<F&, const T&>>, std::decay_t<result>>,
+                    "troupe::stream: the stage's function returns another type for const items");
+      if (attempt_.keeps_item()) return static_cast<result>(std::invoke(f_, std::as_const(item)));
+      return static_cast<result>(std::invoke(f_, std::move(item)));
+    } else {
+      return std::invoke(f_, std::move(item));
+    }
+  }
+  demand call(T& item, const origin& from) {
+    const std::int64_t begin = from.due_ns != 0 ? now_ns() : 0;
+    if constexpr (std::is_void_v<result>) {
+      try {
+        invoke(item);
+      } catch (...) {
+        return attempt_.failed(*self, item, from, Keeps || (takes_const && attempt_.keeps_item()));
+      }
+      if (begin != 0) counted.service.record(now_ns() - begin);
+      return me().done(from);
+    } else {
+      std::optional<std::decay_t<result>> y;
+      try {
+        y.emplace(invoke(item));
+      } catch (...) {
+        return attempt_.failed(*self, item, from, Keeps || (takes_const && attempt_.keeps_item()));
+      }
+      if (begin != 0) counted.service.record(now_ns() - begin);
+      return me().done(std::move(*y), item, from);
+    }
+  }
+  F& f_;
+  attempt<T> attempt_;
+};
+
+/// Calls a function on each item and passes on what it returns.
+template <class T, class U, class F>
+class map_stage final {
+ public:
+  class lane_type final : public calling_lane<T, F, lane_type> {
+   public:
+    lane_type(const node& of, F& f, outlet<U>& out, int number)
+        : calling_lane<T, F, lane_type>(of, f), out_(out), number_(number) {}
+    demand done(U&& y, T&, const origin& from) {
+      this->counted.out.add();
+      return out_.of(number_).push(std::move(y), from);
+    }
+    demand resume_rest() { return out_.of(number_).resume(); }
+    void idle_rest() { out_.of(number_).idle(); }
+    bool finish_rest() { return out_.of(number_).finish(); }
+
+   private:
+    outlet<U>& out_;
+    const int number_;
+  };
+  class node_type final : public stage<T, lane_type> {
+   public:
+    node_type(std::string name, F f, int lanes) : stage<T, lane_type>(std::move(name), "map"), f_(std::move(f)) {
+      for (int i = 0; i < lanes; ++i) this->lanes_.push_back(std::make_unique<lane_type>(*this, f_, out, i));
+    }
+    std::unique_ptr<strand> make_strand(int i, const std::vector<edge_base*>& edges) override {
+      if (this->options.parallel == 1) return stage<T, lane_type>::make_strand(i, edges);
+      return std::make_unique<lane<T, U>>(static_cast<edge<T>&>(*edges[0]), this->at(i), out, i);
+    }
+    outlet<U> out;
+
+   private:
+    F f_;
+  };
+};
+
+/// Passes on the items for which a function says so.
+template <class T, class F>
+class filter_lane final : public calling_lane<T, F, filter_lane<T, F>, true> {
+ public:
+  filter_lane(const node& of, F& f, outlet<T>& out) : calling_lane<T, F, filter_lane, true>(of, f), out_(out) {}
+  demand done(bool passes, T& item, const origin& from) {
+    if (!passes) {
+      this->counted.absorbed.add();
+      return demand::more;
+    }
+    this->counted.out.add();
+    return out_.of(0).push(std::move(item), from);
+  }
+  demand resume_rest() { return out_.of(0).resume(); }
+  void idle_rest() { out_.of(0).idle(); }
+  bool finish_rest() { return out_.of(0).finish(); }
+
+ private:
+  outlet<T>& out_;
+};
+
+/// A node with one function and one lane.
+template <class T, class U, class F, class Lane>
+class function_node final : public stage<T, Lane> {
+ public:
+  function_node(std::string name, const char* kind, F f) : stage<T, Lane>(std::move(name), kind), f_(std::move(f)) {
+    this->lanes_.push_back(std::make_unique<Lane>(*this, f_, out));
+  }
+  outlet<U> out;
+
+ private:
+  F f_;
+};
+
+/// Passes on the elements of the range that a function makes of an item, one after the other as there is room.
+template <class T, class Range, class U, class F>
+class flat_lane final : public calling_lane<T, F, flat_lane<T, Range, U, F>> {
+ public:
+  flat_lane(const node& of, F& f, outlet<U>& out) : calling_lane<T, F, flat_lane>(of, f), of_(of), out_(out) {}
+  demand done(Range&& made, T&, const origin& from) {
+    this->counted.held.add();
+    rest_.emplace(std::move(made), from);
+    return go_on(demand::more);
+  }
+  demand resume_rest() {
+    const demand d = out_.of(0).resume();
+    return d == demand::none || !rest_ ? d : go_on(d);
+  }
+  void idle_rest() { out_.of(0).idle(); }
+  bool finish_rest() { return out_.of(0).finish(); }
+
+ private:
+  struct rest {
+    rest(Range&& r, const origin& o) : all(std::move(r)), from(o) {}
+    Range all;
+    origin from;
+    std::optional<std::ranges::iterator_t<Range>> at{};
+  };
+  // What is passed on of the range; when it throws, what it has made is through and the rest of it is given up.
+  demand go_on(demand d) {
+    for (;;) {
+      std::optional<U> y;
+      try {
+        if (!rest_->at)
+          rest_->at.emplace(std::ranges::begin(rest_->all));
+        else
+          ++*rest_->at;
+        if (*rest_->at == std::ranges::end(rest_->all)) break;
+        y.emplace(std::move(**rest_->at));
+      } catch (...) {
+        return give_up(std::current_exception());
+      }
+      this->counted.created.add();
+      this->counted.out.add();
+      const demand next = out_.of(0).push(std::move(*y), rest_->from);
+      if (next == demand::none) return next;
+      d = least(d, next);
+    }
+    rest_.reset();
+    this->counted.held.take(1);
+    this->counted.absorbed.add();
+    return d;
+  }
+  demand give_up(const std::exception_ptr& why) {
+    const origin from = rest_->from;
+    if (of_.options.fail.last == troupe::stream::failure::act::fail) {
+      this->self->home->fail(of_.name().c_str(), from.number, 1, why);
+      return demand::none;
+    }
+    rest_.reset();
+    this->counted.held.take(1);
+    if (of_.options.fail.last == troupe::stream::failure::act::drop) {
+      this->counted.dropped.add();
+      return demand::more;
+    }
+    this->counted.dead.add();
+    return this->self->home->bury({of_.name(), why, 1, from.number, nullptr, &typeid(T)}) ? demand::more : demand::none;
+  }
+  const node& of_;
+  outlet<U>& out_;
+  std::optional<rest> rest_;
+};
+
+/// Hands each item to a function: the end of a stream.
+template <class T, class F>
+class sink_lane final : public calling_lane<T, F, sink_lane<T, F>> {
+ public:
+  sink_lane(const node& of, F& f) : calling_lane<T, F, sink_lane>(of, f) {}
+  demand done(const origin& from) {
+    this->counted.out.add();
+    if (from.due_ns != 0) latency.record(now_ns() - from.due_ns);
+    return demand::more;
+  }
+  template <class R>
+  demand done(R&&, T&, const origin& from) {
+    return done(from);
+  }
+  demand resume_rest() { return demand::more; }
+  void idle_rest() {}
+  bool finish_rest() { return true; }
+  troupe::stream::recorder latency;
+};
+template <class T, class F>
+class sink_node final : public stage<T, sink_lane<T, F>> {
+ public:
+  sink_node(std::string name, F f) : stage<T, sink_lane<T, F>>(std::move(name), "sink"), f_(std::move(f)) {
+    this->lanes_.push_back(std::make_unique<sink_lane<T, F>>(*this, f_));
+  }
+  std::uint64_t delivered() const override { return this->lanes_[0]->counted.out.get(); }
+  troupe::stream::distribution latency() const override { return this->lanes_[0]->latency.read(); }
+
+ private:
+  F f_;
+};
+
+/// Gathers items until there are enough, of number or bytes, or the first has waited long enough.
+template <class T>
+class batch_lane final : public inlet<T> {
+ public:
+  batch_lane(const troupe::stream::batch_options& o, outlet<std::vector<T>>& out) : wanted_(o), out_(out) {}
+  demand push(T&& item, const origin& from) override {
+    counted.in.add();
+    counted.held.add();
+    if (items_.empty()) {
+      first_ = from;
+      items_.reserve(std::min<std::size_t>(wanted_.items, 1024));
+      due_ = wanted_.delay.count() > 0 ? now_ns() + wanted_.delay.count() : 0;
+      if (due_ != 0) self->home->ready_at(*self, at(due_));
+    }
+    bytes_ += troupe::stream::item_bytes<T>::of(item);
+    items_.push_back(std::move(item));
+    return items_.size() >= wanted_.items || bytes_ >= wanted_.bytes ? pass_on() : demand::more;
+  }
+  demand resume() override {
+    const demand d = out_.of(0).resume();
+    if (d == demand::none || items_.empty() || due_ == 0) return d;
+    if (now_ns() >= due_) return pass_on();
+    self->home->ready_at(*self, at(due_));
+    return d;
+  }
+  void idle() override {
+    if (!items_.empty() && wanted_.delay.count() <= 0) pass_on();
+    out_.of(0).idle();
+  }
+  bool finish() override {
+    if (!items_.empty() && pass_on() == demand::none) return false;
+    return out_.of(0).finish();
+  }
+  counts counted;
+  strand* self = nullptr;
+
+ private:
+  static std::chrono::steady_clock::time_point at(std::int64_t ns) {
+    return std::chrono::steady_clock::time_point(std::chrono::nanoseconds(ns));
+  }
+  demand pass_on() {
+    counted.held.take(items_.size());
+    counted.absorbed.add(items_.size());
+    counted.created.add();
+    counted.out.add();
+    bytes_ = 0;
+    due_ = 0;
+    return out_.of(0).push(std::exchange(items_, {}), first_);
+  }
+  const troupe::stream::batch_options wanted_;
+  outlet<std::vector<T>>& out_;
+  std::vector<T> items_;
+  std::size_t bytes_ = 0;
+  origin first_;
+  std::int64_t due_ = 0;
+};
+template <class T>
+class batch_node final : public stage<T, batch_lane<T>> {
+ public:
+  batch_node(std::string name, const troupe::stream::batch_options& o)
+      : stage<T, batch_lane<T>>(std::move(name), "batch") {
+    this->lanes_.push_back(std::make_unique<batch_lane<T>>(o, out));
+  }
+  outlet<std::vector<T>> out;
+};
+
+/// Passes each item on to one of several stages, or a copy of it to each.
+template <class T, class F>
+class split_lane final : public inlet<T> {
+ public:
+  split_lane(const node& of, F& choose, std::vector<std::unique_ptr<outlet<T>>>& outs)
+      : choose_(choose), outs_(outs), attempt_(of, counted) {}
+  demand push(T&& item, const origin& from) override {
+    counted.in.add();
+    attempt_.began();
+    return pass_on(item, from);
+  }
+  demand resume() override {
+    demand all = demand::more;
+    for (auto& o : outs_) all = least(all, o->of(0).resume());
+    if (all == demand::none || !attempt_.waits()) return all;
+    std::unique_ptr<held<T>> again = attempt_.take(*self);
+    return again ? pass_on(again->value, again->from) : demand::none;
+  }
+  void idle() override {
+    for (auto& o : outs_) o->of(0).idle();
+  }
+  bool finish() override {
+    bool all = true;
+    for (auto& o : outs_) all = o->of(0).finish() && all;
+    return all;
+  }
+  counts counted;
+  strand* self = nullptr;
+
+ private:
+  demand pass_on(T& item, const origin& from) {
+    if constexpr (std::is_same_v<F, std::nullptr_t>) {
+      demand all = demand::more;
+      for (std::size_t i = 0; i + 1 < outs_.size(); ++i) {
+        T copy(std::as_const(item));
+        counted.created.add();
+        counted.out.add();
+        all = least(all, outs_[i]->of(0).push(std::move(copy), from));
+      }
+      counted.out.add();
+      return least(all, outs_.back()->of(0).push(std::move(item), from));
+    } else {
+      std::size_t which;
+      try {
+        which = static_cast<std::size_t>(std::invoke(choose_, std::as_const(item)));
+      } catch (...) {
+        return attempt_.failed(*self, item, from, true);
+      }
+      if (which >= outs_.size()) {
+        counted.absorbed.add();
+        return demand::more;
+      }
+      counted.out.add();
+      return outs_[which]->of(0).push(std::move(item), from);
+    }
+  }
+  F& choose_;
+  std::vector<std::unique_ptr<outlet<T>>>& outs_;
+  attempt<T> attempt_;
+};
+template <class T, class F>
+class split_node final : public stage<T, split_lane<T, F>> {
+ public:
+  split_node(std::string name, const char* kind, F choose, std::size_t ways)
+      : stage<T, split_lane<T, F>>(std::move(name), kind), choose_(std::move(choose)) {
+    for (std::size_t i = 0; i < ways; ++i) outs.push_back(std::make_unique<outlet<T>>());
+    this->lanes_.push_back(std::make_unique<split_lane<T, F>>(*this, choose_, outs));
+  }
+  std::vector<std::unique_ptr<outlet<T>>> outs;
+
+ private:
+  F choose_;
+};
+
+/// Passes items on as they come, from wherever they come.
+template <class T>
+class pass_lane final : public inlet<T> {
+ public:
+  explicit pass_lane(outlet<T>& out) : out_(out) {}
+  demand push(T&& item, const origin& from) override {
+    counted.in.add();
+    counted.out.add();
+    return out_.of(0).push(std::move(item), from);
+  }
+  demand resume() override { return out_.of(0).resume(); }
+  void idle() override { out_.of(0).idle(); }
+  bool finish() override { return out_.of(0).finish(); }
+  counts counted;
+  strand* self = nullptr;
+
+ private:
+  outlet<T>& out_;
+};
+template <class T>
+class merge_node final : public stage<T, pass_lane<T>> {
+ public:
+  explicit merge_node(std::string name) : stage<T, pass_lane<T>>(std::move(name), "merge") {
+    this->lanes_.push_back(std::make_unique<pass_lane<T>>(out));
+  }
+  bool joins() const override { return true; }
+  outlet<T> out;
+};
+
+}  // namespace troupe::detail::streams

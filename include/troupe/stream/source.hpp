@@ -1,0 +1,112 @@
+// What this file is for: sources written as coroutines: what they yield, and what they may wait for.
+// SPDX-FileCopyrightText: the troupe authors
+// SPDX-License-Identifier: BSD-3-Clause
+//
+//   st::source<line> lines(int descriptor) {
+//     for (;;) {
+//       co_await st::readable(descriptor);
+//       ...
+//       co_yield line(...);
+//     }
+//   }
+#pragma once
+
+#include <chrono>
+#include <coroutine>
+#include <cstdint>
+#include <exception>
+#include <optional>
+#include <utility>
+
+#include <troupe/detail/deadline.hpp>
+
+namespace troupe::stream {
+
+/// `co_await sleep(1s)` in a source: the stream asks for the next item after that time, on the steady clock.
+struct sleep_until {
+  std::chrono::steady_clock::time_point at;
+};
+template <class Rep, class Period>
+sleep_until sleep(std::chrono::duration<Rep, Period> d) {
+  return {troupe::detail::deadline_after(d)};
+}
+/// `co_await readable(fd)` in a source: until a read would not block, or the other end is gone. Not for regular files,
+/// which are always readable: there the stream fails with `error(io_failed)`. The descriptor must stay open meanwhile.
+struct readable {
+  int descriptor;
+  explicit readable(int d) : descriptor(d) {}
+};
+/// The same for a write.
+struct writable {
+  int descriptor;
+  explicit writable(int d) : descriptor(d) {}
+};
+/// `co_yield due(item, when)`: latencies of the item are counted from `when` on, not from when the source was asked.
+template <class T>
+struct due {
+  T item;
+  std::chrono::steady_clock::time_point at;
+  due(T i, std::chrono::steady_clock::time_point when) : item(std::move(i)), at(when) {}
+};
+
+/// A coroutine that yields the items of a stream, in order. It is resumed by one thread at a time, not always the same
+/// one, and only while there is room for an item. It ends when it returns; what it throws fails the stream. A stream that
+/// ends earlier destroys it where it waits: destructors of its variables run, no code behind.
+template <class T>
+class [[nodiscard]] source {
+ public:
+  struct promise_type {
+    source get_return_object() { return source(std::coroutine_handle<promise_type>::from_promise(*this)); }
+    std::suspend_always initial_suspend() noexcept { return {}; }
+    std::suspend_always final_suspend() noexcept { return {}; }
+    void unhandled_exception() noexcept { error = std::current_exception(); }
+    void return_void() noexcept {}
+    std::suspend_always yield_value(T item) {
+      value.emplace(std::move(item));
+      return {};
+    }
+    std::suspend_always yield_value(due<T> d) {
+      value.emplace(std::move(d.item));
+      due_at = d.at;
+      return {};
+    }
+    std::suspend_always await_transform(sleep_until s) noexcept {
+      wake_at = s.at;
+      return {};
+    }
+    std::suspend_always await_transform(readable r) noexcept {
+      descriptor = r.descriptor;
+      for_writing = false;
+      return {};
+    }
+    std::suspend_always await_transform(writable r) noexcept {
+      descriptor = r.descriptor;
+      for_writing = true;
+      return {};
+    }
+
+    // What it has suspended for.
+    std::optional<T> value{};
+    std::optional<std::chrono::steady_clock::time_point> due_at{}, wake_at{};
+    int descriptor = -1;
+    bool for_writing = false;
+    std::exception_ptr error{};
+  };
+
+  source(source&& o) noexcept : frame_(std::exchange(o.frame_, nullptr)) {}
+  source& operator=(source&& o) noexcept {
+    std::swap(frame_, o.frame_);
+    return *this;
+  }
+  ~source() {
+    if (frame_) frame_.destroy();
+  }
+  /// Used by the library.
+  std::coroutine_handle<promise_type> frame() const { return frame_; }
+
+ private:
+  explicit source(std::coroutine_handle<promise_type> h) : frame_(h) {}
+  std::coroutine_handle<promise_type> frame_;
+};
+
+}  // namespace troupe::stream

@@ -1,0 +1,144 @@
+// What this file is for: streams are started on a runtime; their reports as text.
+// SPDX-FileCopyrightText: the troupe authors
+// SPDX-License-Identifier: BSD-3-Clause
+#include <cstdio>
+#include <utility>
+
+#include <troupe/error.hpp>
+#include <troupe/runtime.hpp>
+#include <troupe/stream/report.hpp>
+
+#include "actors/stage/crew.hpp"
+#include "runtime/engine.hpp"
+
+namespace troupe::detail::streams {
+
+namespace {
+
+// Spawns into an engine.
+class home : public submitter<home> {
+ public:
+  explicit home(engine& e) : engine_(&e) {}
+
+ private:
+  friend class submitter<home>;
+  target submission_target() const { return {engine_, nullptr, false}; }
+  engine* engine_;
+};
+
+// What a runner's task holds. It tells the crew if it goes without having run.
+class runner {
+ public:
+  explicit runner(std::shared_ptr<stage::crew> of) : of_(std::move(of)) {}
+  runner(runner&&) noexcept = default;
+  runner(const runner&) = delete;
+  runner& operator=(const runner&) = delete;
+  ~runner() {
+    if (of_) of_->lost(std::make_exception_ptr(error(errc::runtime_stopped, "the runtime was shut down")));
+  }
+  void operator()() { std::exchange(of_, nullptr)->work(); }
+
+ private:
+  std::shared_ptr<stage::crew> of_;
+};
+
+}  // namespace
+
+troupe::stream::layout entrance::check(runtime& rt, const plan& p) {
+  static_cast<void>(rt.the_engine());
+  return stage::describe(p);
+}
+
+std::shared_ptr<machine> entrance::start(runtime& rt, std::shared_ptr<plan> p, const troupe::stream::start_options& o) {
+  engine& e = rt.the_engine();
+  static_cast<void>(stage::describe(*p));
+  p->started = true;
+  stage::lay_out(*p);
+  task_options how;
+  how.name = "stream " + o.name;
+  how.where = scope::here();
+  const auto spawn = [weak = e.weak_from_this(), how](std::shared_ptr<stage::crew> c) {
+    const std::shared_ptr<engine> at = weak.lock();
+    if (!at) {
+      c->lost(std::make_exception_ptr(error(errc::runtime_stopped, "the runtime is gone")));
+      return;
+    }
+    home(*at).spawn(how, runner(std::move(c)));
+  };
+  auto c = std::make_shared<stage::crew>(std::move(p), o, e.threads(), spawn);
+  c->begin();
+  return c;
+}
+
+}  // namespace troupe::detail::streams
+
+namespace troupe::stream {
+
+namespace {
+
+double us(std::chrono::nanoseconds t) { return static_cast<double>(t.count()) / 1e3; }
+
+template <class... A>
+void add(std::string& to, const char* format, A... a) {
+  char line[320];
+  std::snprintf(line, sizeof line, format, a...);
+  to += line;
+}
+
+const char* to_string(state s) {
+  switch (s) {
+    case state::runs: return "runs";
+    case state::drains: return "drains";
+    case state::ended: return "ended";
+    case state::cancelled: return "cancelled";
+    case state::failed: return "failed";
+  }
+  return "?";
+}
+
+using count = unsigned long long;
+
+}  // namespace
+
+std::string layout::text() const {
+  std::string s;
+  for (const part& p : parts) {
+    s += "  ";
+    for (std::size_t i = 0; i < p.stages.size(); ++i) s += (i == 0 ? "" : " > ") + p.stages[i];
+    if (p.lanes != 1) s += " (" + std::to_string(p.lanes) + " at the same time)";
+    s += '\n';
+  }
+  for (const edge& e : edges)
+    s += "  edge before " + e.to + ": " + std::to_string(e.items_bound) + " items, " + std::to_string(e.bytes_bound) +
+         " bytes\n";
+  return s;
+}
+
+std::string report::text() const {
+  std::string s;
+  const double seconds = static_cast<double>(elapsed.count()) / 1e9;
+  add(s, "stream '%s' %s, %.1f s%s\n", name.c_str(), to_string(state), seconds,
+      is_exact ? "" : " (a stage was running: counts are not of one moment)");
+  add(s, "  pushed %llu, delivered %llu, dropped %llu, dead %llu, in flight %llu", count{items.pushed},
+      count{items.delivered}, count{items.dropped}, count{items.dead}, count{items.in_flight});
+  add(s, "; made by stages %llu, taken by stages %llu\n", count{items.created}, count{items.absorbed});
+  add(s, "  latency us: p50 %.1f, p99 %.1f, p99.9 %.1f, max %.1f\n", us(latency.quantile(0.5)),
+      us(latency.quantile(0.99)), us(latency.quantile(0.999)), us(latency.max()));
+  add(s, "  %-20s %-9s %12s %12s %10s %8s %8s %10s %10s\n", "stage", "kind", "in", "out", "per s", "dead", "retries",
+      "p50 us", "p99 us");
+  for (const stage_report& x : stages)
+    add(s, "  %-20s %-9s %12llu %12llu %10.0f %8llu %8llu %10.2f %10.2f\n", x.name.c_str(), x.kind.c_str(),
+        count{x.in}, count{x.out}, seconds > 0 ? static_cast<double>(x.out) / seconds : 0, count{x.dead},
+        count{x.retries}, us(x.service.quantile(0.5)), us(x.service.quantile(0.99)));
+  if (!edges.empty())
+    add(s, "  %-20s %7s %7s %7s %12s %12s %10s %12s %10s\n", "edge before", "items", "most", "bound", "bytes", "most",
+        "dropped", "blocked ms", "p99 us");
+  for (const edge_report& x : edges)
+    add(s, "  %-20s %7llu %7llu %7llu %12llu %12llu %10llu %12.1f %10.2f\n", x.to.c_str(), count{x.items},
+        count{x.items_max}, count{x.items_bound}, count{x.bytes}, count{x.bytes_max}, count{x.dropped},
+        us(x.blocked) / 1e3, us(x.queue.quantile(0.99)));
+  for (const std::string& x : stalls) s += "  " + x + '\n';
+  return s;
+}
+
+}  // namespace troupe::stream
