@@ -64,6 +64,15 @@ waits::waits() : state_(std::make_shared<state>()) {
   }
 }
 
+std::shared_ptr<waits> waits::shared() {
+  static std::mutex lock;
+  static std::weak_ptr<waits> kept;
+  std::lock_guard hold(lock);
+  std::shared_ptr<waits> w = kept.lock();
+  if (!w) kept = w = std::make_shared<waits>();
+  return w;
+}
+
 waits::~waits() {
   state_->loop.stop();
   if (state_->thread.get_id() == std::this_thread::get_id())

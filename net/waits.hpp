@@ -14,14 +14,16 @@ namespace troupe::net {
 class waits {
  public:
   waits();
+  /// Returns the one that the process has, while somebody keeps it.
+  static std::shared_ptr<waits> shared();
   ~waits();
   waits(const waits&) = delete;
   waits& operator=(const waits&) = delete;
 
   /// Calls `f` on the thread once the time has come. `f` must not throw or block.
   void at(std::chrono::steady_clock::time_point, std::function<void()> f);
-  /// The same once a read (or a write) of the descriptor would not block, or it has an error or a hang-up. The
-  /// descriptor must stay open until then. Throws error(io_failed) for what cannot be waited for, such as a file.
+  /// The same once a read (or a write) of the descriptor would not block, or it has an error or a hang-up; at once for a
+  /// regular file. The descriptor must stay open until then. Throws error(io_failed) for what is no open descriptor.
   void when(int descriptor, bool writable, std::function<void()> f);
 
  private:

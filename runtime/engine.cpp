@@ -403,6 +403,7 @@ shutdown_report engine::shut_down(std::chrono::steady_clock::time_point deadline
   std::lock_guard hold(shutdown_lock_);
   if (down_) return last_report_;
   down_ = true;
+  is_stopping_.store(true, std::memory_order_release);
   shutdown_report r;
   if (nodes_) nodes_->close_intake();
   const bool quiet = placement_->wait_quiet(deadline);
@@ -444,6 +445,11 @@ shutdown_report engine::shut_down(std::chrono::steady_clock::time_point deadline
   return r;
 }
 
+int engine::slots() const {
+  int n = 0;
+  for (const auto& g : groups_) n += g->facts().slots;
+  return n;
+}
 int engine::threads() const {
   int n = 0;
   for (const auto& g : groups_) n += g->threads();

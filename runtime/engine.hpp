@@ -51,6 +51,10 @@ class engine : public std::enable_shared_from_this<engine> {
   /// Returns how much work this node has; see placement::load.
   load_report load(std::span<const task_listener* const> owners);
   int threads() const;
+  /// Returns the number of bodies that all core groups run at once.
+  int slots() const;
+  /// True once the runtime is being shut down: what would go on for ever ends now.
+  bool is_stopping() const { return is_stopping_.load(std::memory_order_acquire); }
 
   const options& settings() const { return options_; }
   /// Returns the kinds of devices that were named and do not exist, with the reason.
@@ -139,6 +143,7 @@ class engine : public std::enable_shared_from_this<engine> {
   std::unique_ptr<node_set> nodes_;
   std::shared_ptr<disk_thread> disk_;
   std::mutex shutdown_lock_;
+  std::atomic<bool> is_stopping_{false};
   bool down_ = false;
   shutdown_report last_report_;
 };

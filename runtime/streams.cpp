@@ -59,13 +59,13 @@ std::shared_ptr<machine> entrance::start(runtime& rt, std::shared_ptr<plan> p, c
   how.where = scope::here();
   const auto spawn = [weak = e.weak_from_this(), how](std::shared_ptr<stage::crew> c) {
     const std::shared_ptr<engine> at = weak.lock();
-    if (!at) {
-      c->lost(std::make_exception_ptr(error(errc::runtime_stopped, "the runtime is gone")));
+    if (!at || at->is_stopping()) {
+      c->lost(std::make_exception_ptr(error(errc::runtime_stopped, "the runtime was shut down")));
       return;
     }
     home(*at).spawn(how, runner(std::move(c)));
   };
-  auto c = std::make_shared<stage::crew>(std::move(p), o, e.threads(), spawn);
+  auto c = std::make_shared<stage::crew>(std::move(p), o, e.slots(), spawn);
   c->begin();
   return c;
 }

@@ -22,8 +22,8 @@ namespace {
 constexpr std::int64_t runner_ns = 1'000'000;
 // A strand makes room for others after this time.
 constexpr std::int64_t strand_ns = 200'000;
-// A report waits so long for functions that run.
-constexpr std::chrono::milliseconds pause_max{10};
+// How often the watch looks.
+constexpr std::chrono::milliseconds watch_least{1}, watch_most{8};
 
 // The stream whose strand this thread runs.
 thread_local const crew* runs_here = nullptr;
@@ -78,7 +78,13 @@ bool crew::wants_runner() {
   if (runners_ == 0) return true;
   if (spawned_ns_ != 0) return false;  // one is on its way
   double soonest = std::numeric_limits<double>::max(), waiting = 0;
-  for (const strand* s : at_work_) soonest = std::min(soonest, s->item_ns());
+  // What has worked longer than its items usually take, or has never been timed, may take as long again.
+  const std::int64_t now = streams::now_ns();
+  for (const run& r : at_work_) {
+    const double each = r.of->item_ns();
+    const auto so_far = static_cast<double>(now - r.since_ns);
+    if (each != 0) soonest = std::min(soonest, so_far > strand_ns + each ? so_far : each);
+  }
   if (at_work_.empty()) soonest = 0;
   for (const strand* s : line_)
     waiting += s->item_ns() == 0 ? logic::hands::unknown_ns : s->waiting_ns();
@@ -98,14 +104,61 @@ void crew::ready(strand& s) noexcept {
     }
   }
   if (now != phase::idle) return;
+  bool more_hands = false;
   {
     std::lock_guard hold(lock_);
     stand_in_line(s);
-    if (!wants_runner()) return;
-    ++runners_;
-    spawned_ns_ = streams::now_ns();
+    if (!wants_runner()) {
+      if (!needs_watch() || std::exchange(is_watched_, true)) return;
+    } else {
+      ++runners_;
+      spawned_ns_ = streams::now_ns();
+      more_hands = true;
+    }
   }
-  add_runner();
+  if (more_hands)
+    add_runner();
+  else
+    watch(watch_least);
+}
+
+// ---- the watch ------------------------------------------------------------------------------------------------------
+
+// A function may take longer than its calls before, while a strand waits in line and workers have nothing to do. Nothing
+// happens then that would be a reason to look, so a timer does while that may be: seldom where all is well.
+bool crew::needs_watch() const {
+  return !is_over() && pauses_ == 0 && !line_.empty() && runners_ < runners_max_ && !at_work_.empty();
+}
+
+void crew::watch(std::chrono::nanoseconds after) noexcept {
+  try {
+    timers().at(clock::now() + after, [of = weak_from_this(), after] {
+      if (const std::shared_ptr<crew> me = of.lock()) me->look(after);
+    });
+  } catch (...) {
+    fail(std::current_exception());
+  }
+}
+
+void crew::look(std::chrono::nanoseconds after) noexcept {
+  bool more_hands = false;
+  {
+    std::lock_guard hold(lock_);
+    if (!needs_watch()) {
+      is_watched_ = false;
+      return;
+    }
+    const std::int64_t now = streams::now_ns();
+    more_hands = spawned_ns_ == 0 && std::all_of(at_work_.begin(), at_work_.end(), [&](const run& r) {
+                   return now - r.since_ns > 2 * strand_ns;
+                 });
+    if (more_hands) {
+      ++runners_;
+      spawned_ns_ = now;
+    }
+  }
+  if (more_hands) add_runner();
+  watch(more_hands ? watch_least : std::min<std::chrono::nanoseconds>(2 * after, watch_most));
 }
 
 // Spawns a runner that has been counted.
@@ -141,15 +194,17 @@ void crew::work() {
     strand& s = *line_.back();
     line_.pop_back();
     s.at.exchange(strand::phase::runs, std::memory_order_acq_rel);
-    at_work_.push_back(&s);
+    at_work_.push_back({&s, now});
     ++running_;
     const bool more_hands = wants_runner();
     if (more_hands) {
       ++runners_;
-      spawned_ns_ = streams::now_ns();
+      spawned_ns_ = now;
     }
+    const bool begin_watch = needs_watch() && !std::exchange(is_watched_, true);
     hold.unlock();
     if (more_hands) add_runner();
+    if (begin_watch) watch(watch_least);
     ran r = ran::waits;
     try {
       r = s.run(now + strand_ns);
@@ -158,7 +213,7 @@ void crew::work() {
     }
     now = streams::now_ns();
     hold.lock();
-    std::erase(at_work_, &s);
+    std::erase_if(at_work_, [&](const run& x) { return x.of == &s; });
     --running_;
     settle(s, r);
   }
@@ -189,7 +244,7 @@ void crew::settle(strand& s, ran r) {
 
 net::waits& crew::timers() {
   std::lock_guard hold(timers_lock_);
-  if (!timers_) timers_ = std::make_unique<net::waits>();
+  if (!timers_) timers_ = net::waits::shared();
   return *timers_;
 }
 

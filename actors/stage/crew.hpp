@@ -66,10 +66,13 @@ class crew final : public streams::machine, public streams::scheduler, public st
   bool is_done() const { return is_over() && running_ == 0; }
   void stand_in_line(streams::strand&);
   bool wants_runner();
+  bool needs_watch() const;
   void settle(streams::strand&, streams::ran);
   void note_end();
 
   void add_runner() noexcept;
+  void watch(std::chrono::nanoseconds) noexcept;
+  void look(std::chrono::nanoseconds after) noexcept;
   void end(troupe::stream::state, std::exception_ptr) noexcept;
   net::waits& timers();
   void count(troupe::stream::report&) const;
@@ -84,7 +87,11 @@ class crew final : public streams::machine, public streams::scheduler, public st
   mutable std::mutex lock_;
   std::condition_variable changed_;
   std::vector<streams::strand*> line_;     // the next one last
-  std::vector<streams::strand*> at_work_;  // what runs
+  struct run {
+    streams::strand* of;
+    std::int64_t since_ns;
+  };
+  std::vector<run> at_work_;  // what runs
   logic::hands hands_;
   int runners_ = 0;       // spawned, and not gone yet
   int running_ = 0;       // strands that run
@@ -94,9 +101,10 @@ class crew final : public streams::machine, public streams::scheduler, public st
   std::exception_ptr error_;
   std::optional<clock::time_point> ended_at_;
   std::int64_t spawned_ns_ = 0;  // the last runner that has not begun; 0: all have
+  bool is_watched_ = false;      // whether what waits in line waits too long
 
   std::mutex timers_lock_;
-  std::unique_ptr<net::waits> timers_;
+  std::shared_ptr<net::waits> timers_;
 
   struct cancel_it {
     crew* of;

@@ -254,7 +254,7 @@ flow<T> begin(std::unique_ptr<Node> n) {
 template <class T, class F>
 void check_failure(const std::string& stage, const stage_options& o) {
   const bool keeps = o.fail.retries != 0 || o.fail.last == failure::act::dead_letter;
-  if (keeps && !std::is_invocable_v<F&, const T&>)
+  if (keeps && !parts::takes_const<F, T>)
     refuse(stage, "retries and dead letters need a function that takes a const item, for it leaves the item as it is");
 }
 template <class F, class T>
@@ -399,13 +399,14 @@ flow<T> from(std::string name, source<T> s) {
   using node = parts::source_node<T, parts::coroutine_source<T>>;
   return stages::begin<T>(std::make_unique<node>(std::move(name), parts::coroutine_source<T>(std::move(s))));
 }
-/// The elements of a range, which the stream takes over: `from("n", std::views::iota(0, 10))`, a vector.
-template <std::ranges::input_range R>
-  requires(!std::is_lvalue_reference_v<R>)
+/// The elements of a range, of which the stream has a copy: `from("n", std::views::iota(0, 10))`, a vector.
+template <class R>
+  requires std::ranges::input_range<std::decay_t<R>>
 auto from(std::string name, R&& r) {
-  using T = std::ranges::range_value_t<R>;
-  using made = parts::range_source<T, std::decay_t<R>>;
-  return stages::begin<T>(std::make_unique<parts::source_node<T, made>>(std::move(name), made(std::move(r))));
+  using range = std::decay_t<R>;
+  using T = std::ranges::range_value_t<range>;
+  using made = parts::range_source<T, range>;
+  return stages::begin<T>(std::make_unique<parts::source_node<T, made>>(std::move(name), made(range(std::forward<R>(r)))));
 }
 /// What a function returns, a `std::optional`; an empty one ends the stream.
 template <class F>
@@ -453,7 +454,9 @@ auto scan(std::string name, S initial, F f, const stage_options& o = {}) {
 inline stages::batch batch(std::string name, const batch_options& o = {}) { return {std::move(name), o}; }
 /// Passes on the elements of each item, a range.
 inline auto unbatch(std::string name) {
-  return flat_map(std::move(name), []<class R>(R items) { return items; });
+  return flat_map(std::move(name), []<class R>(R&& items)
+                    requires(!std::is_lvalue_reference_v<R>)
+                  { return std::move(items); });
 }
 /// Has the next stage run at the same time as those before: puts an edge between them.
 inline stages::async async(const edge_options& o = {}) { return {o}; }

@@ -30,8 +30,8 @@ template <class Rep, class Period>
 sleep_until sleep(std::chrono::duration<Rep, Period> d) {
   return {troupe::detail::deadline_after(d)};
 }
-/// `co_await readable(fd)` in a source: until a read would not block, or the other end is gone. Not for regular files,
-/// which are always readable: there the stream fails with `error(io_failed)`. The descriptor must stay open meanwhile.
+/// `co_await readable(fd)` in a source: until a read would not block, or the other end is gone; a regular file is always
+/// readable. The descriptor must stay open meanwhile. What is no open descriptor fails the stream.
 struct readable {
   int descriptor;
   explicit readable(int d) : descriptor(d) {}

@@ -46,6 +46,19 @@ class stage : public node, public port_base<T> {
   std::vector<std::unique_ptr<Lane>> lanes_;
 };
 
+/// Whether an item can be copied, with what it has: std::vector says that it can, whatever its elements are.
+template <class T>
+struct is_copyable : std::is_copy_constructible<T> {};
+template <class T>
+  requires std::ranges::range<T> && (!std::is_same_v<std::ranges::range_value_t<T>, T>)
+struct is_copyable<T>
+    : std::bool_constant<std::is_copy_constructible_v<T> && is_copyable<std::ranges::range_value_t<T>>::value> {};
+/// Whether a stage's function can be called on an item that stays as it is. A function that takes by value a vector of
+/// what cannot be copied says that it can.
+template <class F, class T>
+inline constexpr bool takes_const =
+    std::is_invocable_v<F&, const T&> && (is_copyable<T>::value || !std::is_invocable_v<F&, T&&>);
+
 /// Calls a stage's function on an item, and does what the stage does when that throws.
 template <class T>
 class attempt {
@@ -132,14 +145,14 @@ class calling_lane : public inlet<T> {
 
  private:
   Self& me() { return static_cast<Self&>(*this); }
-  static constexpr bool takes_const = std::is_invocable_v<F&, const T&>;
+  static constexpr bool can_keep = takes_const<F, T>;
   using result = typename std::conditional_t<!Keeps && std::is_invocable_v<F&, T&&>, std::invoke_result<F&, T&&>,
                                              std::invoke_result<F&, const T&>>::type;
 
   decltype(auto) invoke(T& item) {
     if constexpr (Keeps || !std::is_invocable_v<F&, T&&>) {
       return std::invoke(f_, std::as_const(item));
-    } else if constexpr (takes_const) {
+    } else if constexpr (can_keep) {
       static_assert(std::is_same_v<std::decay_t<std::invoke_result_t<F&, const T&>>, std::decay_t<result>>,
                     "troupe::stream: the stage's function returns another type for const items");
       if (attempt_.keeps_item()) return static_cast<result>(std::invoke(f_, std::as_const(item)));
@@ -154,7 +167,7 @@ class calling_lane : public inlet<T> {
       try {
         invoke(item);
       } catch (...) {
-        return attempt_.failed(*self, item, from, Keeps || (takes_const && attempt_.keeps_item()));
+        return attempt_.failed(*self, item, from, Keeps || (can_keep && attempt_.keeps_item()));
       }
       if (begin != 0) counted.service.record(now_ns() - begin);
       return me().done(from);
@@ -163,7 +176,7 @@ class calling_lane : public inlet<T> {
       try {
         y.emplace(invoke(item));
       } catch (...) {
-        return attempt_.failed(*self, item, from, Keeps || (takes_const && attempt_.keeps_item()));
+        return attempt_.failed(*self, item, from, Keeps || (can_keep && attempt_.keeps_item()));
       }
       if (begin != 0) counted.service.record(now_ns() - begin);
       return me().done(std::move(*y), item, from);
