@@ -56,9 +56,10 @@ void crew::count(ts::report& r) const {
     r.latency += n->latency();
     r.stages.push_back(std::move(s));
   }
-  const auto add = [&](const streams::edge_base& e) {
+  const auto add = [&](const streams::edge_base& e, bool is_way_in) {
     ts::edge_report x;
     e.report(x);
+    if (is_way_in) r.items.pushed += x.pushed;  // threads outside go on pushing: of the same moment as what is in it
     r.items.dropped += x.dropped;
     r.items.in_flight += x.items + x.waiting;
     const std::int64_t since = e.waits_since(), now = streams::now_ns();
@@ -67,8 +68,8 @@ void crew::count(ts::report& r) const {
     r.edges.push_back(std::move(x));
   };
   for (const auto& n : plan_->nodes)
-    if (const streams::edge_base* const e = n->own_edge()) add(*e);
-  for (const auto& e : plan_->edges) add(*e);
+    if (const streams::edge_base* const e = n->own_edge()) add(*e, true);
+  for (const auto& e : plan_->edges) add(*e, false);
 }
 
 std::string crew::stall_of(const streams::edge_base& e, std::int64_t waits_ns) const {

@@ -114,16 +114,7 @@ class edge_base {
     std::lock_guard hold(lock_);
     return filled_ + in_hands_ == 0 ? 0 : moved_ns_;
   }
-  std::uint64_t pushed() const {
-    std::lock_guard hold(lock_);
-    return pushed_;
-  }
   std::size_t waiting_items() const noexcept { return waiting_.load(std::memory_order_relaxed); }
-  /// Items that somebody before the edge holds because it is full.
-  std::uint64_t parked() const {
-    std::lock_guard hold(lock_);
-    return parked_;
-  }
 
   /// The strand behind, for the time that its items take.
   const strand* behind = nullptr;

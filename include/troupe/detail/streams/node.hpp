@@ -102,7 +102,7 @@ class node {
   virtual void shut() {}
   /// So many stages are there, for the share of items that are timed.
   virtual void set_stages(int) {}
-  /// Items that were pushed into the stream here.
+  /// Items that a source has pushed into the stream here; for an input its edge knows.
   virtual std::uint64_t pushed() const { return 0; }
   /// Items that have left the stream here, delivered; their latencies.
   virtual std::uint64_t delivered() const { return 0; }

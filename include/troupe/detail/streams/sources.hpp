@@ -198,7 +198,6 @@ class input_node final : public node {
   std::unique_ptr<strand> make_strand(int, const std::vector<edge_base*>&) override { return nullptr; }
   void bind(int, strand&) override {}
   void add_to(troupe::stream::stage_report& r) const override { counted_.add_to(r); }
-  std::uint64_t pushed() const override { return edge_.pushed(); }
   void shut() override { edge_.shut(); }
   edge_base* own_edge() override { return &edge_; }
   const std::type_info* item_type() const override { return &typeid(T); }
