@@ -19,6 +19,12 @@ if(TARGET troupe_algorithms)
   endif()
 endif()
 
+get_property(connectors GLOBAL PROPERTY TROUPE_CONNECTORS)
+if(connectors)
+  install(TARGETS ${connectors} EXPORT troupeTargets)
+  install(DIRECTORY connectors DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/troupe" FILES_MATCHING PATTERN "*.hpp")
+endif()
+
 install(EXPORT troupeTargets NAMESPACE troupe:: DESTINATION "${package_dir}")
 configure_package_config_file(cmake/troupeConfig.cmake.in "${PROJECT_BINARY_DIR}/troupeConfig.cmake"
   INSTALL_DESTINATION "${package_dir}")

@@ -47,6 +47,7 @@
 #include <troupe/runtime.hpp>
 #include <troupe/stream/item.hpp>
 #include <troupe/stream/options.hpp>
+#include <troupe/stream/recycled.hpp>
 #include <troupe/stream/report.hpp>
 #include <troupe/stream/source.hpp>
 

@@ -28,7 +28,7 @@ check() {
   cd "$root"
   local rooms=()
   local room
-  for room in include actors devices net runtime algorithms tools examples bench tests; do
+  for room in include actors devices net runtime algorithms connectors tools examples bench tests; do
     if [[ -d $room ]]; then rooms+=("$room"); fi
   done
   if ((${#rooms[@]} == 0)); then
@@ -51,7 +51,7 @@ check() {
         if (file ~ /^tests\/(api|docs|system|stress)\//) return "user"
         if (starts(file, "tests/fuzz/")) return "fuzz"
         if (starts(file, "tests/")) file = substr(file, 7)
-        if (file ~ /^(algorithms|tools|examples|bench)\//) return "user"
+        if (file ~ /^(algorithms|connectors|tools|examples|bench)\//) return "user"
         sub(/\/.*/, "", file)
         return file
       }
@@ -106,7 +106,7 @@ check() {
           if (file == "bench/nodes/imagined.cpp" &&
               (starts(path, "actors/") || seam(path) || path == "net/loopback/network.hpp")) return ""
           top = file; sub(/^tests\//, "", top); sub(/\/.*/, "", top)
-          if ((top == "examples" || top == "bench") && starts(path, "algorithms/")) return ""  # they ship on top of the public API
+          if ((top == "examples" || top == "bench") && path ~ /^(algorithms|connectors)\//) return ""  # they ship on top of the public API
           return starts(path, top "/") ? "" : "is not public: only <troupe/...> is"
         }
         # Stands in for the memory of the host, for tests and for the benchmark of placement.

@@ -22,8 +22,10 @@ enum class when_full : std::uint8_t {
   fail          ///< the stream fails with `error(overrun)`
 };
 
-/// The bounds of an edge: where items wait between two stages that may run at the same time. Both hold at any time. An
-/// item of more bytes than `bytes` passes alone.
+/// The bounds of an edge: where items wait between two stages that may run at the same time, and are while the stage
+/// behind works on them. Both hold at any time, with two exceptions. An item of more bytes than `bytes` passes alone.
+/// Behind a parallel stage that keeps the order, the item for which others wait is let in: one item above the bytes.
+/// There items always wait, whatever `full` says.
 struct edge_options {
   std::size_t items = 64;          ///< 1 to 2^24
   std::size_t bytes = 64u << 20;   ///< as `item_bytes` counts; at least 1

@@ -94,7 +94,8 @@ TEST(stream_bounds, bytes_of_what_a_parallel_stage_makes_are_bounded_and_the_ord
   auto r = p.start(rt);
   r.wait();
   EXPECT_EQ(got, sizes);
-  for (const auto& e : r.report().edges) EXPECT_LE(e.bytes_max, e.bytes_bound) << e.to;
+  // The item for which others wait in order is let in: one more than the bound at most.
+  for (const auto& e : r.report().edges) EXPECT_LE(e.bytes_max, e.bytes_bound + 900 + sizeof(std::string)) << e.to;
   expect_balanced(r.report());
 }
 
@@ -183,24 +184,29 @@ TEST(stream_bounds, what_is_in_flight_never_exceeds_the_bounds_of_all_edges) {
 
 TEST(stream_bounds, counts_are_of_one_moment_while_a_stream_runs) {
   troupe::runtime rt(troupe::options{.threads = 4});
-  auto [a, b] = st::from("numbers", std::views::iota(0, 400'000)) | st::async({.items = 10}) | st::tee<2>("tee");
+  auto [a, b] = st::from("numbers", std::views::iota(0)) | st::async({.items = 10}) | st::tee<2>("tee");
   auto left = a | st::map("par", [](int i) { return i; }, {.parallel = 3}) |
               st::flat_map("two", [](int i) { return std::vector<int>{i, i}; }) | st::batch("batch", {.items = 7}) |
               st::sink("left", [](const std::vector<int>&) {});
   auto right = b | st::async({.items = 5, .full = st::when_full::drop_oldest}) | st::sink("right", [](int) {});
   auto p = left + right;
   auto r = p.start(rt);
+  const auto end = std::chrono::steady_clock::now() + test::patience;
   int exact = 0;
-  while (!r.wait_for(std::chrono::seconds(0))) {
+  std::uint64_t delivered = 0;
+  while ((exact < 100 || delivered < 1000) && std::chrono::steady_clock::now() < end) {
     const st::report told = r.report();
     if (!told.is_exact) continue;
     ++exact;
+    delivered = told.items.delivered;
     ASSERT_NO_FATAL_FAILURE(expect_balanced(told));
     if (testing::Test::HasFailure()) break;
   }
-  EXPECT_GT(exact, 0);
-  expect_balanced(r.report());
-  EXPECT_EQ(r.report().items.in_flight, 0u);
+  EXPECT_GE(exact, 100);
+  EXPECT_GE(delivered, 1000u);
+  const st::report last = r.drain(test::patience);
+  expect_balanced(last);
+  EXPECT_EQ(last.items.in_flight, 0u);
 }
 
 TEST(stream_bounds, an_edge_that_nobody_takes_from_is_reported) {
