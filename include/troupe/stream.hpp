@@ -43,6 +43,7 @@
 #include <troupe/detail/streams/running.hpp>
 #include <troupe/detail/streams/sources.hpp>
 #include <troupe/detail/streams/stages.hpp>
+#include <troupe/detail/streams/windows.hpp>
 #include <troupe/error.hpp>
 #include <troupe/runtime.hpp>
 #include <troupe/stream/item.hpp>
@@ -50,6 +51,7 @@
 #include <troupe/stream/recycled.hpp>
 #include <troupe/stream/report.hpp>
 #include <troupe/stream/source.hpp>
+#include <troupe/stream/time.hpp>
 
 namespace troupe::stream {
 
@@ -383,8 +385,72 @@ struct sink {
   }
 };
 
+template <class F>
+struct event_time {
+  std::string name;
+  F f;
+  event_time_options o;
+  template <class T>
+  auto after(const flow<T>& in) && {
+    static_assert(std::is_invocable_v<F&, const T&>,
+                  "troupe::stream::event_time: the function cannot be called with a const item of the stage before");
+    if (o.out_of_order.count() < 0 || o.ahead_max.count() < 0 || o.idle.count() < 0) refuse(name, "a negative time");
+    using node = parts::time_node<T, F>;
+    node& added = in.lead_to(std::make_unique<node>(name, std::move(f), o));
+    return out_of<T>(in.plan(), added, added.out);
+  }
+};
+template <class T, class F>
+struct keyed {
+  flow<T> of;
+  F key;
+};
+template <class F>
+struct key_by {
+  F f;
+  template <class T>
+  keyed<T, F> after(const flow<T>& in) && {
+    static_assert(std::is_invocable_v<F&, const T&>,
+                  "troupe::stream::key_by: the function cannot be called with a const item of the stage before");
+    return {in, std::move(f)};
+  }
+};
+template <class Fold>
+struct window {
+  std::string name;
+  windowing w;
+  window_options o;
+  Fold f;
+  template <class T, class F>
+  auto after(const keyed<T, F>& in) && {
+    using K = std::decay_t<std::invoke_result_t<const F&, const T&>>;
+    using S = std::decay_t<decltype(f.initial)>;
+    static_assert(std::is_invocable_v<decltype(f.add)&, S&, const T&>,
+                  "troupe::stream::window: the fold cannot add an item of the stage before");
+    if (w.size.count() <= 0 || w.slide.count() <= 0) refuse(name, "a window of no time");
+    if (w.slide > w.size) refuse(name, "windows that begin more seldom than they are long leave items out");
+    if (o.late.count() < 0) refuse(name, "a negative time");
+    if (w.kind == windowing::shape::session && std::is_same_v<std::decay_t<decltype(f.merge)>, not_mergeable>)
+      refuse(name, "sessions become one when an item comes between them: the fold needs a merge");
+    using node = parts::window_node<T, K, F, Fold, S>;
+    node& added = in.of.lead_to(std::make_unique<node>(name, in.key, std::move(f), w, o));
+    return out_of<windowed<K, S>>(in.of.plan(), added, added.out);
+  }
+  template <class T>
+  auto after(const flow<T>& in) && {
+    constexpr auto all = [](const T&) { return all_items{}; };
+    return std::move(*this).after(keyed<T, std::decay_t<decltype(all)>>{in, all});
+  }
+};
+
 }  // namespace stages
 
+/// The same for items with a key.
+template <class T, class F, class Stage>
+  requires requires(Stage s, const stages::keyed<T, F>& f) { std::move(s).after(f); }
+auto operator|(const stages::keyed<T, F>& f, Stage s) {
+  return std::move(s).after(f);
+}
 /// Joins a stage to what comes out of another one.
 template <class T, class Stage>
   requires requires(Stage s, const flow<T>& f) { std::move(s).after(f); }
@@ -483,6 +549,24 @@ flow<T> merge(std::string name, const flow<T>& first, const Rest&... rest) {
   (pipeline::join(first.plan(), rest.plan()), ...);
   first.plan()->nodes.push_back(std::move(n));
   return stages::out_of<T>(first.plan(), added, added.out);
+}
+/// Takes the time of each item from what `f` says of it: a time_point of the system's clock, a duration since 1970, or a
+/// whole number of ns. An item whose time is out of range (not a number, beyond the year 2262) fails the stream.
+template <class F>
+stages::event_time<F> event_time(std::string name, F f, const event_time_options& o = {}) {
+  return {std::move(name), std::move(f), o};
+}
+/// Has the window behind it keep what `f` says apart: a key, with `==` and `std::hash`.
+template <class F>
+stages::key_by<F> key_by(F f) {
+  return {std::move(f)};
+}
+/// Gathers items that are near each other in event time, for each key, and passes on what the fold has made of them when
+/// the window is over: as `windowed<key, state>`. At the end of the stream all windows are over. An item without a time
+/// fails the stream. What is kept is not bounded by anything but the number of keys and of windows that are not over.
+template <class Fold>
+stages::window<Fold> window(std::string name, const windowing& w, const window_options& o, Fold f) {
+  return {std::move(name), w, o, std::move(f)};
 }
 /// Hands each item to `f`: the end. The item counts as delivered when `f` returns.
 template <class F>

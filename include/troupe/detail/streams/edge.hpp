@@ -11,6 +11,8 @@
 #include <condition_variable>
 #include <cstddef>
 #include <cstdint>
+#include <deque>
+#include <limits>
 #include <memory>
 #include <mutex>
 #include <new>
@@ -61,13 +63,32 @@ class edge_base {
   const std::string& to() const { return to_; }
   std::size_t bound() const { return bounds_.items; }
 
-  /// Adds somebody who pushes; the edge is closed when all have closed it.
-  void open() { ++open_; }
-  void close() {
+  /// Adds somebody who pushes, and returns its number; the edge is closed when all have closed it. Before it is used.
+  std::size_t open() {
+    ++open_;
+    ways_.push_back({});
+    return ways_.size() - 1;
+  }
+  void close(std::size_t way) {
     std::vector<strand*> wake;
     {
       std::lock_guard hold(lock_);
-      if (--open_ == 0) wake.swap(takers_);
+      ways_[way].is_closed = true;
+      merge_marks();
+      if (--open_ == 0 || !marks_.empty()) wake.swap(takers_);
+    }
+    for (strand* s : wake) s->home->ready(*s);
+  }
+  /// Takes a mark from one of those who push. Behind the edge goes what holds for all of them.
+  void put(std::size_t way, const mark& m) {
+    std::vector<strand*> wake;
+    {
+      std::lock_guard hold(lock_);
+      mark& of = ways_[way].last;
+      of.event_ns = std::max(of.event_ns, m.event_ns);
+      of.is_idle = m.is_idle;
+      if (!merge_marks()) return;
+      wake.swap(takers_);
     }
     for (strand* s : wake) s->home->ready(*s);
   }
@@ -162,6 +183,45 @@ class edge_base {
     if (filled_ + in_hands_ == 1) moved_ns_ = now_ns();
     waiting_.store(filled_, std::memory_order_relaxed);
   }
+  // The least mark of all ways in that are neither closed nor idle, if it is a new one. It never goes back. Its place is
+  // behind all items that are in the edge now; where no item has come since the last one, it takes that one's place.
+  bool merge_marks() {
+    mark all{std::numeric_limits<std::int64_t>::max(), true};
+    bool any = false;
+    for (const way_in& w : ways_) {
+      if (w.is_closed) continue;
+      any = true;
+      if (w.last.is_idle) continue;
+      all.is_idle = false;
+      all.event_ns = std::min(all.event_ns, w.last.event_ns);
+    }
+    if (!any) return false;
+    if (all.is_idle)
+      all.event_ns = merged_.event_ns;
+    else
+      all.event_ns = std::max(all.event_ns, merged_.event_ns);
+    if (all == merged_) return false;
+    merged_ = all;
+    if (!marks_.empty() && marks_.back().place == tail_)
+      marks_.back().what = all;
+    else
+      marks_.push_back({tail_, all});
+    return true;
+  }
+  // Before items are taken: what marks stand before them, and how many items stand before the next one.
+  std::uint64_t pass_marks() {
+    while (!marks_.empty() && marks_.front().place <= head_) {
+      passed_ = marks_.front().what;
+      marks_.pop_front();
+    }
+    return marks_.empty() ? std::numeric_limits<std::uint64_t>::max() : marks_.front().place;
+  }
+  // When the items before a mark have been taken, all who wait for items take the mark.
+  void reach_mark(std::vector<strand*>& wake) {
+    if (marks_.empty() || marks_.front().place > head_) return;
+    wake.insert(wake.end(), takers_.begin(), takers_.end());
+    takers_.clear();
+  }
   void wait_for_items(strand& s) {
     if (std::find(takers_.begin(), takers_.end(), &s) == takers_.end()) takers_.push_back(&s);
   }
@@ -189,6 +249,17 @@ class edge_base {
   std::uint64_t pushed_ = 0, taken_ = 0, dropped_ = 0, parked_ = 0, items_max_ = 0, bytes_max_ = 0;
   std::int64_t blocked_ns_ = 0, blocked_since_ = 0, moved_ns_ = 0;
   int open_ = 0;
+  struct way_in {
+    mark last;
+    bool is_closed = false;
+  };
+  struct placed_mark {
+    std::uint64_t place;
+    mark what;
+  };
+  std::vector<way_in> ways_;
+  mark merged_, passed_;           // the last that was put behind the items; the last that has been reached
+  std::deque<placed_mark> marks_;  // between the two
   std::vector<strand*> takers_;    // that have found it empty
   std::vector<waiter*> waiters_;
   troupe::stream::recorder queue_;
@@ -301,16 +372,19 @@ class edge final : public edge_base {
     tell(wake, true);
   }
 
-  /// Moves items that wait to `hand`, `most` at most. If there are none, the strand is told when one comes; `ended`:
-  /// none will.
-  void take(std::vector<held<T>>& hand, std::size_t most, strand& me, bool& ended) {
+  /// Moves items that wait to `hand`, `most` at most, and says the mark before them. If there are none, the strand is
+  /// told when an item or a mark comes; `ended`: none will.
+  void take(std::vector<held<T>>& hand, std::size_t most, strand& me, mark& before, bool& ended) {
     strand* wake = nullptr;
     std::vector<strand*> room;
     bool outside = false;
     {
       std::lock_guard hold(lock_);
-      const std::uint64_t before = head_;
-      while (most != 0 && head_ != tail_ && at(head_).what != slot::reserved) {
+      const std::uint64_t begin = head_;
+      skip_over();
+      const std::uint64_t end = pass_marks();
+      before = passed_;
+      while (most != 0 && head_ != tail_ && head_ < end && at(head_).what != slot::reserved) {
         if (at(head_).what == slot::filled) {
           move_front(hand);
           --most;
@@ -319,8 +393,9 @@ class edge final : public edge_base {
         }
       }
       if (hand.empty()) {
-        ended = open_ == 0 && head_ == tail_;
-        if (!ended) wait_for_items(me);
+        skip_over();
+        ended = open_ == 0 && head_ == tail_ && marks_.empty();
+        if (!ended && (marks_.empty() || marks_.front().place > head_)) wait_for_items(me);
       } else {
         moved_ns_ = now_ns();
         if (filled_ != 0) wake = taker();
@@ -328,7 +403,8 @@ class edge final : public edge_base {
           if (h.from.due_ns != 0) queue_.record(moved_ns_ - h.from.since_ns);
       }
       waiting_.store(filled_, std::memory_order_relaxed);
-      if (head_ != before + hand.size()) outside = wake_waiters(room);  // places that were left out are free
+      if (head_ != begin + hand.size()) outside = wake_waiters(room);  // places that were left out are free
+      reach_mark(room);
     }
     if (wake) wake->home->ready(*wake);
     tell(room, outside);
@@ -338,11 +414,15 @@ class edge final : public edge_base {
   /// Moves one item that waits to `hand` and reserves its place in another edge, of any type. False: there is no item,
   /// as for `take`, or no room there, of which the waiter is told.
   template <class U>
-  bool take(std::vector<held<T>>& hand, edge<U>& to, waiter& w, std::uint64_t& place, strand& me, bool& ended) {
+  bool take(std::vector<held<T>>& hand, edge<U>& to, waiter& w, std::uint64_t& place, strand& me, mark& before,
+            bool& ended) {
     strand* wake = nullptr;
+    std::vector<strand*> reached;
     {
       std::lock_guard hold(lock_);
-      while (head_ != tail_ && at(head_).what == slot::skipped) ++head_;
+      skip_over();
+      pass_marks();
+      before = passed_;
       if (head_ == tail_ || at(head_).what == slot::reserved) {
         ended = open_ == 0 && head_ == tail_;
         if (!ended) wait_for_items(me);
@@ -354,8 +434,10 @@ class edge final : public edge_base {
       if (hand.back().from.due_ns != 0) queue_.record(moved_ns_ - hand.back().from.since_ns);
       if (filled_ != 0) wake = taker();
       waiting_.store(filled_, std::memory_order_relaxed);
+      reach_mark(reached);
     }
     if (wake) wake->home->ready(*wake);
+    for (strand* s : reached) s->home->ready(*s);
     return true;
   }
   /// Reserves the next place; false: there is no room, of which the waiter is told.
@@ -398,7 +480,7 @@ class edge final : public edge_base {
       std::lock_guard hold(lock_);
       at(place).what = slot::skipped;
       if (place == head_) {
-        while (head_ != tail_ && at(head_).what == slot::skipped) ++head_;
+        skip_over();
         outside = wake_waiters(room);
         if (head_ != tail_ || open_ == 0) wake = taker();
       }
@@ -431,6 +513,9 @@ class edge final : public edge_base {
     s.what = slot::empty;
     --filled_;
     ++in_hands_;
+  }
+  void skip_over() {
+    while (head_ != tail_ && at(head_).what == slot::skipped) at(head_++).what = slot::empty;
   }
   void drop_oldest() {
     slot& s = at(head_++);

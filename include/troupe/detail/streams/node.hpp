@@ -31,6 +31,8 @@ class inlet {
   virtual ~inlet() = default;
   /// Takes an item; called only after the last call has returned another demand than `none`, or `resume` has.
   virtual demand push(T&& item, const origin&) = 0;
+  /// Takes a mark, under the same condition.
+  virtual demand pass(const mark&) = 0;
   /// Goes on with what had to wait; `none`: there is still no room, or a time has not come.
   virtual demand resume() = 0;
   /// Nothing more waits to come in at the moment.
@@ -41,7 +43,7 @@ class inlet {
 
 /// Counts of one lane of a stage.
 struct counts {
-  tally in, out, created, absorbed, dropped, dead, retries, held;
+  tally in, out, created, absorbed, dropped, late, dead, retries, held;
   troupe::stream::recorder service;
   void add_to(troupe::stream::stage_report& r) const {
     r.in += in.get();
@@ -49,6 +51,7 @@ struct counts {
     r.created += created.get();
     r.absorbed += absorbed.get();
     r.dropped += dropped.get();
+    r.late += late.get();
     r.dead += dead.get();
     r.retries += retries.get();
     r.held += held.get();
@@ -131,19 +134,20 @@ struct plan {
 template <class T>
 class entry final : public inlet<T> {
  public:
-  entry(edge<T>& to, strand& from) : to_(to) {
-    me_.who = &from;
-    to.open();
-  }
+  entry(edge<T>& to, strand& from) : to_(to), mark_(to.open()) { me_.who = &from; }
   demand push(T&& item, const origin& from) override { return offer(std::move(item), from, item_bytes_of(item)); }
   demand resume() override {
     if (!kept_) return to_.has_room(me_) ? demand::more : demand::none;
     std::unique_ptr<held<T>> again = std::move(kept_);
     return offer(std::move(again->value), again->from, again->bytes, true);
   }
+  demand pass(const mark& m) override {
+    to_.put(mark_, m);
+    return to_.has_room(me_) ? demand::more : demand::none;
+  }
   void idle() override {}
   bool finish() override {
-    if (!std::exchange(closed_, true)) to_.close();
+    if (!std::exchange(closed_, true)) to_.close(mark_);
     return true;
   }
 
@@ -163,6 +167,7 @@ class entry final : public inlet<T> {
     return demand::none;
   }
   edge<T>& to_;
+  const std::size_t mark_;
   waiter me_;
   std::unique_ptr<held<T>> kept_;
   bool closed_ = false;
@@ -172,10 +177,7 @@ class entry final : public inlet<T> {
 template <class T>
 class ordered_entry final : public inlet<T> {
  public:
-  ordered_entry(edge<T>& to, strand& from) : to_(to) {
-    me_.who = &from;
-    to.open();
-  }
+  ordered_entry(edge<T>& to, strand& from) : to_(to), mark_(to.open()) { me_.who = &from; }
   edge<T>& to() { return to_; }
   waiter& me() { return me_; }
   /// The next item that is pushed has that place.
@@ -200,15 +202,20 @@ class ordered_entry final : public inlet<T> {
     kept_.reset();
     return demand::more;
   }
+  demand pass(const mark& m) override {
+    to_.put(mark_, m);
+    return demand::more;
+  }
   void idle() override {}
   bool finish() override {
-    if (!std::exchange(closed_, true)) to_.close();
+    if (!std::exchange(closed_, true)) to_.close(mark_);
     return true;
   }
 
  private:
   static std::size_t item_bytes_of(const T& item) { return troupe::stream::item_bytes<T>::of(item); }
   edge<T>& to_;
+  const std::size_t mark_;
   waiter me_;
   std::uint64_t place_ = 0;
   bool is_due_ = false, closed_ = false;

@@ -233,6 +233,7 @@ class input_node final : public node {
       if (samples_.next() == 0) o.due_ns = 0;
       return of_.out.of(0).push(std::move(item), o);
     }
+    demand pass(const mark& m) override { return of_.out.of(0).pass(m); }
     demand resume() override { return of_.out.of(0).resume(); }
     void idle() override { of_.out.of(0).idle(); }
     bool finish() override { return of_.out.of(0).finish(); }

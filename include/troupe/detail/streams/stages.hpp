@@ -137,6 +137,7 @@ class calling_lane : public inlet<T> {
     const std::unique_ptr<held<T>> again = attempt_.take(*self);
     return again ? call(again->value, again->from) : demand::none;
   }
+  demand pass(const mark& m) final { return me().pass_rest(m); }
   void idle() final { me().idle_rest(); }
   bool finish() final { return me().finish_rest(); }
 
@@ -198,6 +199,7 @@ class map_stage final {
       this->counted.out.add();
       return out_.of(number_).push(std::move(y), from);
     }
+    demand pass_rest(const mark& m) { return out_.of(number_).pass(m); }
     demand resume_rest() { return out_.of(number_).resume(); }
     void idle_rest() { out_.of(number_).idle(); }
     bool finish_rest() { return out_.of(number_).finish(); }
@@ -235,6 +237,7 @@ class filter_lane final : public calling_lane<T, F, filter_lane<T, F>, true> {
     this->counted.out.add();
     return out_.of(0).push(std::move(item), from);
   }
+  demand pass_rest(const mark& m) { return out_.of(0).pass(m); }
   demand resume_rest() { return out_.of(0).resume(); }
   void idle_rest() { out_.of(0).idle(); }
   bool finish_rest() { return out_.of(0).finish(); }
@@ -266,6 +269,7 @@ class flat_lane final : public calling_lane<T, F, flat_lane<T, Range, U, F>> {
     rest_.emplace(std::move(made), from);
     return go_on(demand::more);
   }
+  demand pass_rest(const mark& m) { return out_.of(0).pass(m); }
   demand resume_rest() {
     const demand d = out_.of(0).resume();
     return d == demand::none || !rest_ ? d : go_on(d);
@@ -339,6 +343,7 @@ class sink_lane final : public calling_lane<T, F, sink_lane<T, F>> {
   demand done(R&&, T&, const origin& from) {
     return done(from);
   }
+  demand pass_rest(const mark&) { return demand::more; }
   demand resume_rest() { return demand::more; }
   void idle_rest() {}
   bool finish_rest() { return true; }
@@ -375,8 +380,17 @@ class batch_lane final : public inlet<T> {
     items_.push_back(std::move(item));
     return items_.size() >= wanted_.items || bytes_ >= wanted_.bytes ? pass_on() : demand::more;
   }
+  // A mark waits behind the items that came before it.
+  demand pass(const mark& m) override {
+    if (items_.empty()) return out_.of(0).pass(m);
+    waiting_ = m;
+    has_mark_ = true;
+    return demand::more;
+  }
   demand resume() override {
-    const demand d = out_.of(0).resume();
+    demand d = out_.of(0).resume();
+    if (d == demand::none) return d;
+    if (has_mark_ && items_.empty()) d = pass_mark();
     if (d == demand::none || items_.empty() || due_ == 0) return d;
     if (now_ns() >= due_) return pass_on();
     self->home->ready_at(*self, at(due_));
@@ -404,13 +418,20 @@ class batch_lane final : public inlet<T> {
     counted.out.add();
     bytes_ = 0;
     due_ = 0;
-    return out_.of(0).push(std::exchange(items_, {}), first_);
+    const demand d = out_.of(0).push(std::exchange(items_, {}), first_);
+    return has_mark_ && d != demand::none ? least(d, pass_mark()) : d;
+  }
+  demand pass_mark() {
+    has_mark_ = false;
+    return out_.of(0).pass(waiting_);
   }
   const troupe::stream::batch_options wanted_;
   outlet<std::vector<T>>& out_;
   std::vector<T> items_;
   std::size_t bytes_ = 0;
   origin first_;
+  mark waiting_;
+  bool has_mark_ = false;
   std::int64_t due_ = 0;
 };
 template <class T>
@@ -433,6 +454,11 @@ class split_lane final : public inlet<T> {
     counted.in.add();
     attempt_.began();
     return pass_on(item, from);
+  }
+  demand pass(const mark& m) override {
+    demand all = demand::more;
+    for (auto& o : outs_) all = least(all, o->of(0).pass(m));
+    return all;
   }
   demand resume() override {
     demand all = demand::more;
@@ -507,6 +533,7 @@ class pass_lane final : public inlet<T> {
     counted.out.add();
     return out_.of(0).push(std::move(item), from);
   }
+  demand pass(const mark& m) override { return out_.of(0).pass(m); }
   demand resume() override { return out_.of(0).resume(); }
   void idle() override { out_.of(0).idle(); }
   bool finish() override { return out_.of(0).finish(); }

@@ -10,6 +10,7 @@
 #include <chrono>
 #include <cstdint>
 #include <exception>
+#include <limits>
 
 #include <troupe/stream/options.hpp>
 
@@ -30,11 +31,21 @@ class tally {
   std::atomic<std::uint64_t> value_{0};
 };
 
+/// What travels among the items of a stream and is never dropped: no item with an earlier time of its own comes behind
+/// it. `is_idle`: nothing comes at the moment, so nobody is to wait for this way's times.
+struct mark {
+  static constexpr std::int64_t never = std::numeric_limits<std::int64_t>::min();
+  std::int64_t event_ns = never;
+  bool is_idle = false;
+  bool operator==(const mark&) const = default;
+};
+
 /// Where an item comes from, and since when it is on its way.
 struct origin {
   std::uint64_t number = 0;   ///< in its source, from 0 on
   std::int64_t due_ns = 0;    ///< on the steady clock; 0: the item is not in the sample that is timed
   std::int64_t since_ns = 0;  ///< of a timed item that waits in an edge: since when
+  std::int64_t event_ns = mark::never;  ///< its own time, since 1970; `never`: it has none
 };
 
 class strand;

@@ -55,7 +55,13 @@ class segment final : public strand {
       hand_.clear();
       next_ = 0;
       bool ended = false;
-      from_.take(hand_, hand_size::of(*this, from_.bound()), *this, ended);
+      mark before;
+      from_.take(hand_, hand_size::of(*this, from_.bound()), *this, before, ended);
+      if (before != passed_) {
+        passed_ = before;
+        if (to_.pass(before) == demand::none) return ran::waits;
+        if (hand_.empty() && !ended) continue;  // another mark may follow
+      }
       if (ended) return to_.finish() ? ran::ended : ran::waits;
       if (hand_.empty()) {
         to_.idle();
@@ -75,6 +81,7 @@ class segment final : public strand {
   edge<T>& from_;
   inlet<T>& to_;
   std::vector<held<T>> hand_;
+  mark passed_;
   std::size_t next_ = 0, worked_ = 0, bytes_ = 0;
 };
 
@@ -96,13 +103,19 @@ class lane final : public strand {
     for (;;) {
       if (home->is_interrupted()) return ran::more;
       bool ended = false, taken = true;
+      mark before;
       if (ordered_) {
         std::uint64_t place = 0;
-        taken = from_.take(hand_, ordered_->to(), ordered_->me(), place, *this, ended);
+        taken = from_.take(hand_, ordered_->to(), ordered_->me(), place, *this, before, ended);
         if (taken) ordered_->begin(place);
       } else {
-        from_.take(hand_, 1, *this, ended);
+        from_.take(hand_, 1, *this, before, ended);
         taken = !hand_.empty();
+      }
+      // What this lane has taken is behind it now, and what others have taken they say themselves.
+      if (before != passed_) {
+        passed_ = before;
+        static_cast<void>(to_.pass(before));
       }
       if (ended) return to_.finish() ? ran::ended : ran::waits;
       if (!taken) {
@@ -132,6 +145,7 @@ class lane final : public strand {
   const int number_;
   ordered_entry<U>* ordered_ = nullptr;  // where what comes of an item has its place; null: in any order
   std::vector<held<T>> hand_;
+  mark passed_;
 };
 
 }  // namespace troupe::detail::streams

@@ -1,0 +1,410 @@
+// What this file is for: stages that know event time: where it is taken from, and windows.
+// SPDX-FileCopyrightText: the troupe authors
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Not for users.
+#pragma once
+
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <limits>
+#include <map>
+#include <memory>
+#include <string>
+#include <type_traits>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include <troupe/detail/streams/stages.hpp>
+#include <troupe/stream/time.hpp>
+
+namespace troupe::detail::streams {
+
+inline std::int64_t saturated(std::int64_t a, std::int64_t b) {
+  std::int64_t sum;
+  if (!__builtin_add_overflow(a, b, &sum)) return sum;
+  return b > 0 ? std::numeric_limits<std::int64_t>::max() : std::numeric_limits<std::int64_t>::min() + 1;
+}
+
+/// The ns since 1970 that a stage's function says. Whole numbers are ns; a floating-point number of a duration that is
+/// not a number, and times beyond 292 years, are out of range.
+template <class X>
+bool event_ns_of(const X& x, std::int64_t& to) {
+  if constexpr (std::is_integral_v<X>) {
+    to = static_cast<std::int64_t>(x);
+    return std::in_range<std::int64_t>(x) && to != mark::never;
+  } else if constexpr (requires { x.time_since_epoch(); }) {
+    return event_ns_of(x.time_since_epoch(), to);
+  } else {
+    const auto wide = std::chrono::duration<long double, std::nano>(x).count();
+    if (!(wide > -9.2e18L && wide < 9.2e18L)) return false;
+    to = std::chrono::duration_cast<std::chrono::nanoseconds>(x).count();
+    return true;
+  }
+}
+
+/// Finds the watermark of one flow.
+class watermark {
+ public:
+  explicit watermark(const troupe::stream::event_time_options& o) : options_(o) {}
+  /// Notes the time of an item. `now_ns`: a function that asks the clock, which is seldom needed.
+  template <class Now>
+  void note(std::int64_t event_ns, Now now_ns) {
+    if (event_ns <= latest_) return;
+    if (event_ns > limit_) {
+      limit_ = saturated(now_ns(), options_.ahead_max.count());
+      if (event_ns > limit_) return;
+    }
+    latest_ = event_ns;
+  }
+  /// The time before which nothing is expected; `mark::never`: nothing is known.
+  std::int64_t now() const {
+    return latest_ == mark::never ? mark::never : saturated(latest_, -options_.out_of_order.count());
+  }
+
+ private:
+  const troupe::stream::event_time_options options_;
+  std::int64_t latest_ = mark::never, limit_ = mark::never;
+};
+
+/// Gives items their time, and says watermarks.
+template <class T, class F>
+class time_lane final : public inlet<T> {
+ public:
+  time_lane(const node& of, F& f, const troupe::stream::event_time_options& o, outlet<T>& out)
+      : f_(f), out_(out), options_(o), watermark_(o), attempt_(of, counted) {}
+  demand push(T&& item, const origin& from) override {
+    counted.in.add();
+    attempt_.began();
+    return stamp(item, from);
+  }
+  // What was said before this stage is about other times.
+  demand pass(const mark& m) override { return m.is_idle ? say(true) : demand::more; }
+  demand resume() override {
+    const demand d = out_.of(0).resume();
+    if (d == demand::none) return d;
+    if (attempt_.waits()) {
+      const std::unique_ptr<held<T>> again = attempt_.take(*self);
+      return again ? stamp(again->value, again->from) : demand::none;
+    }
+    return options_.idle.count() > 0 ? look() : d;
+  }
+  void idle() override {
+    static_cast<void>(say(false));
+    if (options_.idle.count() > 0) static_cast<void>(look());
+    out_.of(0).idle();
+  }
+  bool finish() override {
+    if (said_.event_ns != watermark_.now() && say(false) == demand::none) return false;
+    return out_.of(0).finish();
+  }
+  counts counted;
+  strand* self = nullptr;
+
+ private:
+  demand stamp(T& item, const origin& from) {
+    origin o = from;
+    try {
+      if (!event_ns_of(std::invoke(f_, std::as_const(item)), o.event_ns))
+        throw error(errc::bad_argument, "the item's time is out of range");
+    } catch (...) {
+      return attempt_.failed(*self, item, from, true);
+    }
+    if (said_.is_idle) static_cast<void>(say(false));  // others wait for this flow again
+    watermark_.note(o.event_ns, [] {
+      return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::system_clock::now().time_since_epoch())
+          .count();
+    });
+    counted.out.add();
+    came_ = true;
+    const demand d = out_.of(0).push(std::move(item), o);
+    if (++unsaid_ < said_after || d == demand::none) return d;
+    return least(d, say(false));
+  }
+  demand say(bool is_idle) {
+    unsaid_ = 0;
+    const mark m{watermark_.now(), is_idle};
+    if (m == said_) return demand::more;
+    said_ = m;
+    return out_.of(0).pass(m);
+  }
+  // Once in `idle` or earlier: whether an item has come since the last time.
+  demand look() {
+    const std::int64_t now = now_ns();
+    if (std::exchange(came_, false) || quiet_since_ == 0) {
+      quiet_since_ = now;
+    } else if (now - quiet_since_ >= options_.idle.count()) {
+      return said_.is_idle ? demand::more : say(true);
+    }
+    self->home->ready_at(*self, std::chrono::steady_clock::time_point(std::chrono::nanoseconds(quiet_since_) + options_.idle));
+    return demand::more;
+  }
+  static constexpr int said_after = 64;  // items
+  F& f_;
+  outlet<T>& out_;
+  const troupe::stream::event_time_options options_;
+  watermark watermark_;
+  attempt<T> attempt_;
+  mark said_;
+  int unsaid_ = 0;
+  bool came_ = false;
+  std::int64_t quiet_since_ = 0;
+};
+template <class T, class F>
+class time_node final : public stage<T, time_lane<T, F>> {
+ public:
+  time_node(std::string name, F f, const troupe::stream::event_time_options& o)
+      : stage<T, time_lane<T, F>>(std::move(name), "event_time"), f_(std::move(f)) {
+    this->lanes_.push_back(std::make_unique<time_lane<T, F>>(*this, f_, o, out));
+  }
+  outlet<T> out;
+
+ private:
+  F f_;
+};
+
+/// The windows of fixed size that a time lies in: [first, last], by their beginnings, `slide` apart.
+struct window_starts {
+  std::int64_t first, last;
+  static window_starts of(std::int64_t at, std::int64_t size, std::int64_t slide) {
+    const auto floor = [&](std::int64_t t) {
+      const std::int64_t rest = t % slide;
+      return t - rest - (rest < 0 ? slide : 0);
+    };
+    return {floor(at - size) + slide, floor(at)};
+  }
+};
+
+/// Windows over the items of a flow, for each key. What windows have come to is passed on when the mark reaches their
+/// end: earlier ends first, equal ones in the order of their keys' first items.
+template <class T, class K, class KeyOf, class Fold, class S>
+class window_lane final : public inlet<T> {
+ public:
+  using result = troupe::stream::windowed<K, S>;
+  window_lane(const node& of, KeyOf& key, Fold& f, const troupe::stream::windowing& w,
+              const troupe::stream::window_options& o, outlet<result>& out)
+      : key_of_(key), fold_(f), how_(w), late_ns_(o.late.count()), out_(out), attempt_(of, counted) {}
+
+  demand push(T&& item, const origin& from) override {
+    counted.in.add();
+    attempt_.began();
+    return add(item, from);
+  }
+  demand pass(const mark& m) override {
+    next_ = m;
+    has_next_ = true;
+    if (m.event_ns > now_) {
+      now_ = m.event_ns;
+      end_windows(now_);
+    }
+    return pass_on(demand::more);
+  }
+  demand resume() override {
+    demand d = out_.of(0).resume();
+    if (d == demand::none) return d;
+    d = pass_on(d);
+    if (d == demand::none || !attempt_.waits()) return d;
+    const std::unique_ptr<held<T>> again = attempt_.take(*self);
+    return again ? add(again->value, again->from) : demand::none;
+  }
+  void idle() override { out_.of(0).idle(); }
+  // The end of a flow is the end of all windows.
+  bool finish() override {
+    if (!is_over_) {
+      is_over_ = true;
+      end_windows(std::numeric_limits<std::int64_t>::max());
+    }
+    return pass_on(demand::more) != demand::none && ready_.empty() && out_.of(0).finish();
+  }
+  counts counted;
+  strand* self = nullptr;
+
+ private:
+  struct pane {
+    S state;
+    std::int64_t begin, end;
+    std::uint64_t order;
+    int revision = -1;  // of what was passed on last
+    origin from;
+  };
+  using panes = std::vector<std::pair<const K*, pane*>>;
+
+  // The item's time says which windows it is in; without one it is in none.
+  demand add(T& item, const origin& from) {
+    if (from.event_ns == mark::never) {
+      try {
+        throw error(errc::bad_argument, "an item without a time came to a window: put event_time before it");
+      } catch (...) {
+        return attempt_.failed(*self, item, from, true);
+      }
+    }
+    const bool is_session = how_.kind == troupe::stream::windowing::shape::session;
+    window_starts in{from.event_ns, from.event_ns};
+    if (!is_session) in = window_starts::of(from.event_ns, how_.size.count(), how_.slide.count());
+    // It is late if the last window that it is in is gone.
+    if (saturated(saturated(in.last, how_.size.count()), late_ns_) <= now_) {
+      counted.dropped.add();
+      counted.late.add();
+      return demand::more;
+    }
+    try {
+      K key = std::invoke(key_of_, std::as_const(item));
+      if (is_session)
+        add_to_session(std::move(key), item, from);
+      else
+        for (std::int64_t begin = in.last; begin >= in.first; begin -= how_.slide.count()) {
+          const std::int64_t end = saturated(begin, how_.size.count());
+          if (saturated(end, late_ns_) <= now_) break;
+          add_to(pane_of(key, begin, end, from), key, item);
+        }
+    } catch (...) {
+      return attempt_.failed(*self, item, from, true);
+    }
+    counted.absorbed.add();
+    return pass_on(demand::more);
+  }
+  pane& pane_of(const K& key, std::int64_t begin, std::int64_t end, const origin& from) {
+    auto& of_key = windows_[begin];
+    auto found = of_key.find(key);
+    if (found == of_key.end()) found = of_key.emplace(key, pane{fold_.initial, begin, end, ++order_, -1, from}).first;
+    return found->second;
+  }
+  void add_to(pane& p, const K& key, const T& item) {
+    std::invoke(fold_.add, p.state, item);
+    if (p.end <= now_) tell(key, p);  // it was over, and has changed
+  }
+  void add_to_session(K key, const T& item, const origin& from) {
+    if constexpr (std::is_same_v<decltype(fold_.merge), troupe::stream::not_mergeable>) {
+      throw error(errc::bad_argument, "sessions need a fold with a merge");
+    } else {
+      auto& all = sessions_[key];
+      pane joined{fold_.initial, from.event_ns, saturated(from.event_ns, how_.size.count()), ++order_, -1, from};
+      std::invoke(fold_.add, joined.state, item);
+      for (auto it = all.begin(); it != all.end();) {
+        if (it->end < joined.begin || joined.end < it->begin) {
+          ++it;
+          continue;
+        }
+        std::swap(it->state, joined.state);  // the earlier one first
+        std::invoke(fold_.merge, joined.state, it->state);
+        joined.begin = std::min(joined.begin, it->begin);
+        joined.end = std::max(joined.end, it->end);
+        joined.order = std::min(joined.order, it->order);
+        joined.revision = std::max(joined.revision, it->revision);
+        it = all.erase(it);
+      }
+      all.push_back(std::move(joined));
+      ends_.emplace(all.back().end, key);
+      if (all.back().end <= now_) tell(key, all.back());
+    }
+  }
+  void tell(const K& key, pane& p) {
+    counted.created.add();
+    counted.held.add();
+    origin from = p.from;
+    from.event_ns = p.end - 1;  // the last moment in it, for windows behind
+    ready_.push_back({result{key, span_of(p), p.state, ++p.revision}, from});
+  }
+  static troupe::stream::span span_of(const pane& p) {
+    using troupe::stream::event_point;
+    return {event_point(std::chrono::nanoseconds(p.begin)), event_point(std::chrono::nanoseconds(p.end))};
+  }
+  // Passes on the windows that end by then, and forgets those that no item can change any more.
+  void end_windows(std::int64_t now) {
+    const bool all = now == std::numeric_limits<std::int64_t>::max();
+    for (auto at = windows_.begin(); at != windows_.end();) {
+      const std::int64_t end = saturated(at->first, how_.size.count());
+      if (end > now && !all) break;
+      if (at->first >= told_before_ || all) {
+        std::vector<std::pair<const K*, pane*>> ended;
+        for (auto& [key, p] : at->second)
+          if (p.revision < 0) ended.emplace_back(&key, &p);
+        std::sort(ended.begin(), ended.end(), [](const auto& a, const auto& b) { return a.second->order < b.second->order; });
+        for (auto& [key, p] : ended) tell(*key, *p);
+      }
+      if (all || saturated(end, late_ns_) <= now)
+        at = windows_.erase(at);
+      else
+        told_before_ = (at++)->first + 1;
+    }
+    while (!ends_.empty() && (ends_.begin()->first <= now || all)) {
+      const auto [end, key] = *ends_.begin();
+      ends_.erase(ends_.begin());
+      const auto found = sessions_.find(key);
+      if (found == sessions_.end()) continue;
+      for (auto it = found->second.begin(); it != found->second.end();) {
+        if (it->end != end) {
+          ++it;
+          continue;
+        }
+        if (it->revision < 0) tell(key, *it);
+        const std::int64_t gone = saturated(end, late_ns_);
+        if (all || gone <= now) {
+          it = found->second.erase(it);
+          continue;
+        }
+        later_.emplace(gone, key);
+        ++it;
+      }
+      if (found->second.empty()) sessions_.erase(found);
+    }
+    while (!later_.empty() && (later_.begin()->first <= now || all)) {
+      const auto found = sessions_.find(later_.begin()->second);
+      later_.erase(later_.begin());
+      if (found == sessions_.end()) continue;
+      std::erase_if(found->second, [&](const pane& p) { return all || saturated(p.end, late_ns_) <= now; });
+      if (found->second.empty()) sessions_.erase(found);
+    }
+  }
+  // Passes on what is ready, then the mark behind it.
+  demand pass_on(demand d) {
+    while (at_ != ready_.size()) {
+      counted.held.take(1);
+      counted.out.add();
+      auto& [r, from] = ready_[at_++];
+      const demand next = out_.of(0).push(std::move(r), from);
+      if (next == demand::none) return next;
+      d = least(d, next);
+    }
+    ready_.clear();
+    at_ = 0;
+    if (!std::exchange(has_next_, false)) return d;
+    return least(d, out_.of(0).pass(next_));
+  }
+
+  KeyOf& key_of_;
+  Fold& fold_;
+  const troupe::stream::windowing how_;
+  const std::int64_t late_ns_;
+  outlet<result>& out_;
+  attempt<T> attempt_;
+  std::map<std::int64_t, std::unordered_map<K, pane>> windows_;  // by their beginnings
+  std::unordered_map<K, std::vector<pane>> sessions_;
+  std::multimap<std::int64_t, K> ends_, later_;  // when a session may be over; when one that is over is forgotten
+  std::uint64_t order_ = 0;
+  std::int64_t now_ = mark::never, told_before_ = mark::never;
+  std::vector<std::pair<result, origin>> ready_;
+  std::size_t at_ = 0;
+  mark next_;
+  bool has_next_ = false, is_over_ = false;
+};
+template <class T, class K, class KeyOf, class Fold, class S>
+class window_node final : public stage<T, window_lane<T, K, KeyOf, Fold, S>> {
+ public:
+  using lane_type = window_lane<T, K, KeyOf, Fold, S>;
+  window_node(std::string name, KeyOf key, Fold f, const troupe::stream::windowing& w,
+              const troupe::stream::window_options& o)
+      : stage<T, lane_type>(std::move(name), "window"), key_(std::move(key)), fold_(std::move(f)) {
+    this->lanes_.push_back(std::make_unique<lane_type>(*this, key_, fold_, w, o, out));
+  }
+  outlet<typename lane_type::result> out;
+
+ private:
+  KeyOf key_;
+  Fold fold_;
+};
+
+}  // namespace troupe::detail::streams
