@@ -24,6 +24,7 @@ struct filter_problem;
 struct gemm_problem;
 struct out_of_core_problem;
 class step_problem;
+class stream_problem;
 
 /// The cost of the timed part of one workload, all of it together (not per task).
 struct cost {
@@ -118,6 +119,9 @@ class contender {
   /// All tasks of the graphs in steps, which check their inputs; with `recorded` the graphs are recorded, and run once,
   /// before the clock starts. The caller checks the problem afterwards.
   virtual std::optional<cost> steps(step_problem&, [[maybe_unused]] bool recorded) { return {}; }
+  /// All items of the stream through all its stages; making the stream is not timed, starting and ending it is. The
+  /// caller checks the problem afterwards.
+  virtual std::optional<cost> stream(stream_problem&) { return {}; }
   /// True if the steps run in another process, which checks them.
   [[nodiscard]] virtual bool checks_itself() const { return false; }
 

@@ -4,6 +4,7 @@
 //
 // Handles are one-tile arrays over memory of the benchmark, as StarPU registers memory of its caller. Idle workers
 // sleep, so there is nothing to pause between turns.
+#include "bench/streams/troupe_streams.hpp"
 #include "bench/taskbench/steps.hpp"
 #include "cholesky.hpp"
 #include "troupe_devices.hpp"
@@ -296,6 +297,8 @@ class troupe_runtime final : public contender {
     rt_->run(graph).get();
     return clock.stop();
   }
+
+  std::optional<cost> stream(stream_problem& problem) override { return stream_on(*rt_, problem); }
 
   bool start_on(const std::string& device, unsigned threads, std::uint64_t memory_bytes) override {
     rt_.emplace(troupe::options{.threads = static_cast<int>(threads),

@@ -8,6 +8,7 @@
 #include "../cholesky.hpp"
 #include "../taskbench/steps.hpp"
 #include "../workloads.hpp"
+#include "tbb_streams.hpp"
 
 #include <deque>
 #include <string>
@@ -219,6 +220,10 @@ class tbb final : public contender {
       built->run();
       return clock.stop();
     });
+  }
+
+  std::optional<cost> stream(stream_problem& problem) override {
+    return in_arena([&] { return tbb_stream(problem); });
   }
 
  private:
